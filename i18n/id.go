@@ -1,0 +1,151 @@
+package i18n
+
+// An ID identifies a message in every catalogue: a stable key, never a text.
+type ID string
+
+// The messages, in the order of the English catalogue, which says with which
+// reply codes each is sent. A comment names the arguments of Localizer.Text.
+const (
+	// The session.
+
+	ServiceReady    ID = "service-ready"
+	Goodbye         ID = "goodbye"
+	IdleTimeout     ID = "idle-timeout" // seconds
+	ShuttingDown    ID = "shutting-down"
+	TooManyLogins   ID = "too-many-logins"
+	TooManyCommands ID = "too-many-commands"
+	InternalError   ID = "internal-error"
+	SessionReset    ID = "session-reset"
+
+	// Login.
+
+	PasswordRequired ID = "password-required" // user
+	LoggedIn         ID = "logged-in"
+	LoginFailed      ID = "login-failed"
+	LoginUnavailable ID = "login-unavailable"
+	NotLoggedIn      ID = "not-logged-in"
+	UserFirst        ID = "user-first"
+	AlreadyLoggedIn  ID = "already-logged-in"
+	TLSRequired      ID = "tls-required"
+	AccountNotNeeded ID = "account-not-needed"
+
+	// Commands that are malformed or unknown.
+
+	UnknownCommand          ID = "unknown-command"
+	LineTooLong             ID = "line-too-long"
+	Syntax                  ID = "syntax"                    // syntax
+	NoArgument              ID = "no-argument"               // command
+	NotImplemented          ID = "not-implemented"           // command
+	ParameterNotImplemented ID = "parameter-not-implemented" // command
+	RenameFromFirst         ID = "rename-from-first"
+	OptionUnknown           ID = "option-unknown" // command
+
+	// Simple answers.
+
+	OK                  ID = "ok"
+	TypeBinary          ID = "type-binary"
+	TypeASCII           ID = "type-ascii"
+	ModeStream          ID = "mode-stream"
+	StructureFile       ID = "structure-file"
+	AllocationNotNeeded ID = "allocation-not-needed"
+	RestartAccepted     ID = "restart-accepted" // offset
+	RestartInASCII      ID = "restart-in-ascii"
+	SizeInASCII         ID = "size-in-ascii"
+	UTF8On              ID = "utf8-on"
+	UTF8StaysOn         ID = "utf8-stays-on"
+
+	// Directories and files.
+
+	DirectoryChanged ID = "directory-changed"
+	CurrentDirectory ID = "current-directory"
+	DirectoryCreated ID = "directory-created"
+	DirectoryRemoved ID = "directory-removed"
+	FileDeleted      ID = "file-deleted"
+	RenameReady      ID = "rename-ready"
+	Renamed          ID = "renamed"
+	FileDetails      ID = "file-details"
+	DetailsEnd       ID = "details-end"
+
+	// Errors of the storage.
+
+	NotFound           ID = "not-found"
+	PermissionDenied   ID = "permission-denied"
+	NotADirectory      ID = "not-a-directory"
+	IsADirectory       ID = "is-a-directory"
+	DirectoryNotEmpty  ID = "directory-not-empty"
+	AlreadyExists      ID = "already-exists"
+	NameNotUTF8        ID = "name-not-utf8"
+	NameNotAllowed     ID = "name-not-allowed"
+	NameTooLong        ID = "name-too-long"
+	StorageFull        ID = "storage-full"
+	StorageUnavailable ID = "storage-unavailable"
+	StorageMissing     ID = "storage-missing"
+	StorageError       ID = "storage-error"
+	NotSupported       ID = "not-supported"
+	FileChanged        ID = "file-changed"
+	RestartBeyondEnd   ID = "restart-beyond-end"
+	ArgumentInvalid    ID = "argument-invalid"
+
+	// The data connection.
+
+	EnteringPassive         ID = "entering-passive"
+	EnteringExtendedPassive ID = "entering-extended-passive"
+	DataAddressAccepted     ID = "data-address-accepted"
+	DataAddressRefused      ID = "data-address-refused"
+	DataProtocolUnsupported ID = "data-protocol-unsupported"
+	PassiveNeedsIPv4        ID = "passive-needs-ipv4"
+	ExtendedPassiveOnly     ID = "extended-passive-only"
+	PassivePortUnavailable  ID = "passive-port-unavailable"
+	DataConnectionFirst     ID = "data-connection-first"
+	DataConnectionFailed    ID = "data-connection-failed"
+	TransferStarting        ID = "transfer-starting"
+	TransferComplete        ID = "transfer-complete"
+	TransferAborted         ID = "transfer-aborted"
+	TransferBroken          ID = "transfer-broken"
+	TransferInterrupted     ID = "transfer-interrupted"
+	TransferStalled         ID = "transfer-stalled"
+	AbortDone               ID = "abort-done"
+	AbortNothing            ID = "abort-nothing"
+
+	// Encryption.
+
+	TLSStarting           ID = "tls-starting"
+	TLSActive             ID = "tls-active"
+	TLSUnavailable        ID = "tls-unavailable"
+	TLSFirst              ID = "tls-first"
+	ProtectionSizeFirst   ID = "protection-size-first"
+	ProtectionPrivate     ID = "protection-private"
+	ProtectionClear       ID = "protection-clear"
+	ProtectionUnsupported ID = "protection-unsupported"
+	ProtectionRequired    ID = "protection-required"
+	EncryptionStays       ID = "encryption-stays"
+
+	// Language and host.
+
+	LanguageSet         ID = "language-set"
+	LanguageSetNearest  ID = "language-set-nearest" // requested, tag
+	LanguageUnsupported ID = "language-unsupported" // requested, tags
+	HostAccepted        ID = "host-accepted"        // host
+	HostUnknown         ID = "host-unknown"
+	HostTooLate         ID = "host-too-late"
+
+	// Help and status.
+
+	FeaturesIntro     ID = "features-intro"
+	HelpIntro         ID = "help-intro"
+	HelpEnd           ID = "help-end"
+	SiteHelpIntro     ID = "site-help-intro"
+	SiteHelpEnd       ID = "site-help-end"
+	StatusIntro       ID = "status-intro"
+	StatusAddress     ID = "status-address" // address
+	StatusUser        ID = "status-user"    // user
+	StatusNoUser      ID = "status-no-user"
+	StatusLanguage    ID = "status-language" // tag
+	StatusEncrypted   ID = "status-encrypted"
+	StatusUnencrypted ID = "status-unencrypted"
+	StatusTransfer    ID = "status-transfer" // bytes
+	StatusNoTransfer  ID = "status-no-transfer"
+	StatusEnd         ID = "status-end"
+	PathStatusIntro   ID = "path-status-intro"
+	PathStatusEnd     ID = "path-status-end"
+)
