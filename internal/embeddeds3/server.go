@@ -1,0 +1,250 @@
+// Package embeddeds3 runs an S3 server inside the process, so that the demonstration and the tests need no other program.
+//
+// The server is versitygw (https://github.com/versity/versitygw) with its posix backend: a bucket is a folder under
+// [Options.Dir], an object a file in it, and an object's metadata are that file's user extended attributes. It is reached over a
+// Unix socket in a folder that only the process's user may enter; [Options.Listen] opens a TCP address as well.
+//
+// What follows from a file system underneath: no object "a" beside an object "a/b", no path segment over 255 bytes and none
+// that is empty, "." or "..". A write is complete or absent after a crash of the process, but it is not synced to the disk,
+// so that a power failure may take it back.
+//
+// versitygw resolves every path against the working directory and moves it to Options.Dir. From [Start] to [Server.Close] the
+// whole process therefore has that working directory: make every other path absolute first. For the same reason a process
+// runs one Server at a time, and Start refuses a second one.
+package embeddeds3
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/versity/versitygw/auth"
+	"github.com/versity/versitygw/backend/meta"
+	"github.com/versity/versitygw/backend/posix"
+	"github.com/versity/versitygw/s3api"
+	"github.com/versity/versitygw/s3api/middlewares"
+)
+
+const (
+	// Region is the region the server says it is in.
+	Region = "us-east-1"
+
+	// Endpoint is the base URL of requests over [Server.HTTPClient], which dials the socket whatever the host.
+	Endpoint = "http://localhost"
+
+	// maxParts is the number of parts that S3 allows in a multipart upload.
+	maxParts = 10_000
+
+	// maxConnections and maxRequests are versitygw's own defaults; over them it answers 503 SlowDown.
+	maxConnections = 250_000
+	maxRequests    = 100_000
+
+	// maxSocketPath is the longest path that a Unix socket has on every system: sun_path is 104 bytes on the BSDs and 108 on
+	// Linux, with a closing NUL.
+	maxSocketPath = 103
+)
+
+// Options says where a [Server] stores and listens. Only Dir is required.
+type Options struct {
+	// Dir is the data folder; it is made when missing. A relative path is resolved before the working directory changes.
+	Dir string
+
+	// Listen is a TCP address (host:port) to serve on beside the socket, for looking at the buckets with other clients. With
+	// port 0 a free port is chosen; [Server.Addr] tells which.
+	Listen string
+
+	// Logger is told when the server ends by itself. The default discards it.
+	Logger *slog.Logger
+}
+
+// Server is a running embedded S3 server.
+type Server struct {
+	// AccessKeyID and SecretAccessKey are the credentials of the only account, which may do everything. They are new at every
+	// start: who can read this process's memory or reach its socket is trusted anyway.
+	AccessKeyID, SecretAccessKey string
+
+	addr       string
+	socketDir  string
+	workingDir string // what the process had before Start
+	lock       *folderLock
+	backend    *posix.Posix
+	api        *s3api.S3ApiServer
+	serving    atomic.Bool // from the end of Start to the beginning of Close
+	served     chan error  // what serving ended with
+	httpClient *http.Client
+	logger     *slog.Logger
+}
+
+// Start serves opts.Dir and returns when the server takes requests. ctx bounds the start only; end the server with
+// [Server.Close].
+//
+// It fails when the data folder cannot be made or written, when its file system has no user extended attributes, when
+// another Server holds the folder or runs in this process, and when opts.Listen cannot be bound.
+func Start(ctx context.Context, opts Options) (_ *Server, err error) {
+	if opts.Dir == "" {
+		return nil, errors.New("embedded S3: no data folder")
+	}
+	dir, err := filepath.Abs(opts.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("embedded S3: data folder: %w", err)
+	}
+	workingDir, err := os.Getwd()
+	if err != nil {
+		return nil, fmt.Errorf("embedded S3: working directory: %w", err)
+	}
+	lock, err := prepareFolder(dir, workingDir)
+	if err != nil {
+		return nil, fmt.Errorf("embedded S3: %w", err)
+	}
+	s := &Server{
+		AccessKeyID:     rand.Text(),
+		SecretAccessKey: rand.Text(),
+		workingDir:      workingDir,
+		lock:            lock,
+		served:          make(chan error, 1),
+		logger:          opts.Logger,
+	}
+	if s.logger == nil {
+		s.logger = slog.New(slog.DiscardHandler)
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("embedded S3: %w", err), s.release())
+		}
+	}()
+
+	if s.addr, err = resolvePort(ctx, opts.Listen); err != nil {
+		return nil, err
+	}
+	// The folder is private (0700), which keeps other users from the socket in it.
+	if s.socketDir, err = os.MkdirTemp("", "babelftp-s3-"); err != nil {
+		return nil, err
+	}
+	socket := filepath.Join(s.socketDir, "s3.sock")
+	if len(socket) > maxSocketPath {
+		return nil, fmt.Errorf("the socket path %s is longer than %d bytes: set TMPDIR to a shorter folder", socket, maxSocketPath)
+	}
+	s.httpClient = newHTTPClient(socket)
+
+	// Temporary files with a name, not O_TMPFILE: to replace an object the latter links a dot file of a longer name beside
+	// it first, which a crash leaves behind as an object and a name of 230 bytes makes fail. No lock files: one process
+	// writes to the folder.
+	s.backend, err = posix.New(dir, meta.XattrMeta{}, posix.PosixOpts{ForceNoTmpFile: true, ForceNoObjLockFile: true})
+	if err != nil {
+		return nil, err
+	}
+	if err := s.serve(ctx, socket); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// serve starts the HTTP server and waits until it listens.
+func (s *Server) serve(ctx context.Context, socket string) error {
+	listening := make(chan struct{})
+	root := auth.Account{Access: s.AccessKeyID, Secret: s.SecretAccessKey, Role: auth.RoleAdmin}
+	api, err := s3api.New(
+		s.backend,
+		middlewares.RootUserConfig{Access: root.Access, Secret: root.Secret},
+		Region,
+		auth.NewIAMServiceSingle(root),
+		nil, nil, nil, nil, // no access log, no admin log, no events, no metrics
+		s3api.WithQuiet(),
+		s3api.WithKeepAlive(),
+		s3api.WithConcurrencyLimiter(maxConnections, maxRequests),
+		s3api.WithMpMaxParts(maxParts),
+		s3api.WithOnListen(func() { close(listening) }),
+	)
+	if err != nil {
+		return err
+	}
+
+	// TCP first: it is the one that can fail, and versitygw leaves open what it bound before a failure.
+	addresses := []string{socket}
+	if s.addr != "" {
+		addresses = []string{s.addr, socket}
+	}
+	go func() {
+		err := api.ServeMultiPort(addresses)
+		if s.serving.Load() {
+			s.logger.Error("embedded S3 server ended by itself", "error", err)
+		}
+		s.served <- err
+	}()
+	select {
+	case <-listening:
+	case err := <-s.served:
+		return err
+	}
+
+	// The listeners are bound just before the HTTP library begins to serve, and it ignores a shutdown before that. The first
+	// answer shows that it has begun.
+	if _, err := s.Client().ListBuckets(ctx, &s3.ListBucketsInput{}); err != nil {
+		return errors.Join(err, api.ShutDown())
+	}
+	s.api = api
+	s.serving.Store(true)
+	return nil
+}
+
+// Addr is the TCP address that [Options.Listen] opened, empty when none was asked for.
+func (s *Server) Addr() string { return s.addr }
+
+// Close ends the server: requests under way may finish until ctx is done (and ten seconds at most), idle connections are
+// closed, the socket is removed and the working directory is what it was before [Start]. The data stay.
+//
+// The HTTP library under versitygw leaves two sleeping goroutines: its clock, one a process, and the cleaner of
+// its worker pool, which ends within ten seconds.
+func (s *Server) Close(ctx context.Context) error {
+	s.serving.Store(false)
+	s.httpClient.CloseIdleConnections()
+	stopped := make(chan error, 1)
+	go func() { stopped <- s.api.ShutDown() }()
+	var err error
+	select {
+	case err = <-stopped:
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if err == nil {
+		<-s.served // with the closed listener for an error
+	}
+	return errors.Join(err, s.release())
+}
+
+// release gives back what Start took, as far as it came.
+func (s *Server) release() error {
+	if s.backend != nil {
+		s.backend.Shutdown()
+	}
+	errs := []error{os.Chdir(s.workingDir), s.lock.release()}
+	if s.socketDir != "" {
+		errs = append(errs, os.RemoveAll(s.socketDir))
+	}
+	return errors.Join(errs...)
+}
+
+// resolvePort checks a host:port address and replaces port 0 by a port that is free now, because versitygw does not tell which
+// one it got. No address is none.
+func resolvePort(ctx context.Context, address string) (string, error) {
+	if address == "" {
+		return "", nil
+	}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil || port != "0" {
+		return address, err
+	}
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
