@@ -1,0 +1,174 @@
+package s3test
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+const (
+	// startTimeout is how long a server may take to answer, on a machine that builds at the same time.
+	startTimeout = 60 * time.Second
+
+	// pollInterval is the time between two questions whether it does.
+	pollInterval = 25 * time.Millisecond
+
+	// portAttempts is how often another port is tried: between the choice of a free one and the server's start another
+	// process may take it.
+	portAttempts = 3
+
+	// logTail is how much of a server's output, in bytes, a failure shows.
+	logTail = 4 << 10
+)
+
+// errEnded is the end of a server that should serve.
+var errEnded = errors.New("the process ended")
+
+// process is a running server process.
+type process struct {
+	cmd  *exec.Cmd
+	done chan struct{} // closed when the process has ended
+	err  error         // how, once done is closed
+}
+
+// startProcess starts the process that d describes and waits until it answers.
+func startProcess(ctx context.Context, d descriptor, p place) (*Server, func() error, error) {
+	if _, err := os.Stat(p.binary); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil, fmt.Errorf("%s is missing; run: make tools", p.binary)
+	}
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+
+	var errs []error
+	for range portAttempts {
+		s, proc, err := tryProcess(ctx, d, p)
+		if err == nil {
+			stop := func() error {
+				s.HTTPClient.CloseIdleConnections()
+				return proc.kill()
+			}
+			return s, stop, nil
+		}
+		errs = append(errs, err)
+		if !errors.Is(err, errEnded) {
+			break
+		}
+	}
+	return nil, nil, errors.Join(errs...)
+}
+
+// tryProcess starts the process on some free port.
+func tryProcess(ctx context.Context, d descriptor, p place) (*Server, *process, error) {
+	address, err := freeAddress(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	s := &Server{
+		Name:            d.name,
+		Endpoint:        "http://" + address,
+		Region:          region,
+		AccessKeyID:     rand.Text(),
+		SecretAccessKey: rand.Text(),
+		HTTPClient:      &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
+		Limits:          d.limits,
+	}
+	output, err := os.Create(filepath.Join(p.data, "output.log"))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer output.Close()
+
+	args, env := d.command(p.data, address, login{accessKeyID: s.AccessKeyID, secretAccessKey: s.SecretAccessKey})
+	cmd := exec.Command(p.binary, args...)
+	cmd.Dir = p.data
+	cmd.Env = append(env, "HOME="+p.data, "PATH="+os.Getenv("PATH"))
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.SysProcAttr = dieWithParent()
+	proc, err := run(cmd)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := proc.waitReady(ctx, s); err != nil {
+		err = errors.Join(err, proc.kill())
+		return nil, nil, fmt.Errorf("%w; its output:\n%s", err, tail(output.Name()))
+	}
+	return s, proc, nil
+}
+
+// run starts cmd on a thread that lives as long as the process: the kernel sends the signal of dieWithParent when the thread
+// ends that started it (https://go.dev/issue/27505).
+func run(cmd *exec.Cmd) (*process, error) {
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	started := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := cmd.Start()
+		started <- err
+		if err != nil {
+			return
+		}
+		p.err = cmd.Wait()
+		close(p.done)
+	}()
+	return p, <-started
+}
+
+// waitReady waits until the server lists its buckets, which shows that it is the one with these credentials.
+func (p *process) waitReady(ctx context.Context, s *Server) error {
+	client := s.Client(func(o *s3.Options) { o.RetryMaxAttempts = 1 })
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for {
+		_, err := client.ListBuckets(ctx, &s3.ListBucketsInput{})
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return fmt.Errorf("%w: %w", errEnded, p.err)
+		case <-ctx.Done():
+			return fmt.Errorf("not ready: %w", err)
+		case <-ticker.C:
+		}
+	}
+}
+
+// kill ends the process at once: its data are removed anyway.
+func (p *process) kill() error {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return err
+	}
+	<-p.done
+	return nil
+}
+
+// freeAddress is a loopback address with a port that is free now.
+func freeAddress(ctx context.Context) (string, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return listener.Addr().String(), listener.Close()
+}
+
+// tail is the end of a file.
+func tail(name string) []byte {
+	content, err := os.ReadFile(name)
+	if err != nil {
+		return []byte(err.Error())
+	}
+	return bytes.TrimSpace(content[max(0, len(content)-logTail):])
+}

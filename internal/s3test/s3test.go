@@ -1,0 +1,167 @@
+// Package s3test starts real S3 servers for tests: versitygw inside the process as the demonstration embeds it, and MinIO and
+// versitygw as processes of their own.
+//
+// A package that uses it hands its tests to [Main]:
+//
+//	func TestMain(m *testing.M) { s3test.Main(m) }
+//
+//	func TestUpload(t *testing.T) {
+//		s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+//			client, bucket := s.Client(), s.Bucket(t)
+//			...
+//		})
+//	}
+//
+// A server starts when the first test asks for it, on a free loopback port, and serves every test of the process: a test takes
+// a bucket of its own and counts on no other. Main ends the servers and removes their data.
+//
+// What a server cannot store is in its [Limits], each with the reason, so that a test can expect the refusal rather than skip.
+//
+// The embedded server moves the working directory of the test process (see package embeddeds3). A test that reads testdata
+// while it runs embeds the files, or makes their path absolute before.
+package s3test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// Main runs the tests of a package, ends the servers they started, removes their data and exits the process.
+func Main(m *testing.M) {
+	os.Exit(shared.run(m))
+}
+
+// Run runs f as a subtest on every server, named after it.
+func Run(t *testing.T, f func(t *testing.T, s *Server)) {
+	t.Helper()
+	for _, d := range descriptors() {
+		t.Run(d.name, func(t *testing.T) { f(t, Start(t, d.name)) })
+	}
+}
+
+// Start returns the server called name ("embedded", "minio" or "versitygw"), which it starts when no test has yet.
+func Start(tb testing.TB, name string) *Server {
+	tb.Helper()
+	for _, d := range descriptors() {
+		if d.name != name {
+			continue
+		}
+		s, err := shared.server(tb.Context(), d)
+		if err != nil {
+			tb.Fatalf("S3 server %s: %v", name, err)
+		}
+		return s
+	}
+	tb.Fatalf("no S3 server is called %q", name)
+	return nil
+}
+
+// shared holds the servers of the test process. It is a variable of the package because go test gives tests of one process
+// nothing else to share, and a server for each test would take longer than the test.
+var shared registry
+
+// registry is the servers that were started, and where.
+type registry struct {
+	mu       sync.Mutex
+	root     string // the repository; empty until run
+	data     string // one folder a server
+	launches map[string]*launch
+}
+
+// launch is the one start of a server in this process.
+type launch struct {
+	once   sync.Once
+	server *Server
+	stop   func() error
+	err    error
+}
+
+func (r *registry) run(m *testing.M) (code int) {
+	fail := func(err error) int {
+		fmt.Fprintln(os.Stderr, "s3test:", err)
+		return 1
+	}
+	// Now: the embedded server moves the working directory.
+	root, err := repository()
+	if err != nil {
+		return fail(err)
+	}
+	data, err := os.MkdirTemp("", "babelftp-s3test-")
+	if err != nil {
+		return fail(err)
+	}
+	r.mu.Lock()
+	r.root, r.data, r.launches = root, data, map[string]*launch{}
+	r.mu.Unlock()
+
+	defer func() {
+		if err := r.stop(); err != nil {
+			code = max(code, fail(err))
+		}
+	}()
+	return m.Run()
+}
+
+// server returns the server that d describes, started once.
+func (r *registry) server(ctx context.Context, d descriptor) (*Server, error) {
+	r.mu.Lock()
+	if r.launches == nil {
+		r.mu.Unlock()
+		return nil, errors.New("call s3test.Main from TestMain")
+	}
+	l := r.launches[d.name]
+	if l == nil {
+		l = &launch{}
+		r.launches[d.name] = l
+	}
+	r.mu.Unlock()
+
+	l.once.Do(func() {
+		place := place{
+			binary: filepath.Join(r.root, ".tools", "bin", d.name),
+			data:   filepath.Join(r.data, d.name),
+		}
+		if l.err = os.Mkdir(place.data, 0o700); l.err != nil {
+			return
+		}
+		l.server, l.stop, l.err = d.start(ctx, d, place)
+	})
+	return l.server, l.err
+}
+
+// stop ends what was started and removes the data.
+func (r *registry) stop() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var errs []error
+	for name, l := range r.launches {
+		if l.stop == nil {
+			continue
+		}
+		if err := l.stop(); err != nil {
+			errs = append(errs, fmt.Errorf("stop S3 server %s: %w", name, err))
+		}
+	}
+	return errors.Join(append(errs, os.RemoveAll(r.data))...)
+}
+
+// repository is the folder of go.mod above the working directory.
+func repository() (string, error) {
+	start, err := os.Getwd()
+	if err != nil {
+		return "", err
+	}
+	for dir := start; ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return dir, nil
+		}
+		if dir == filepath.Dir(dir) {
+			return "", fmt.Errorf("no go.mod above %s", start)
+		}
+	}
+}

@@ -1,0 +1,58 @@
+package s3test
+
+import (
+	"crypto/rand"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// Server is a running S3 server.
+type Server struct {
+	// Name is "embedded", "minio" or "versitygw".
+	Name string
+
+	// Endpoint, Region, AccessKeyID and SecretAccessKey are what a client is configured with, in path style. The account may do
+	// everything.
+	Endpoint, Region, AccessKeyID, SecretAccessKey string
+
+	// HTTPClient reaches the endpoint. The embedded server, on a Unix socket, is reached by no other; any HTTP client reaches
+	// the processes, so that their endpoint can stand in a configuration file.
+	HTTPClient *http.Client
+
+	// Limits is what the server is known not to do.
+	Limits Limits
+}
+
+// AWSConfig is what the AWS SDK needs to reach the server, with the defaults of config.LoadDefaultConfig. An S3 client made
+// from it must set UsePathStyle.
+func (s *Server) AWSConfig() aws.Config {
+	return aws.Config{
+		BaseEndpoint:               aws.String(s.Endpoint),
+		Region:                     s.Region,
+		Credentials:                credentials.NewStaticCredentialsProvider(s.AccessKeyID, s.SecretAccessKey, ""),
+		HTTPClient:                 s.HTTPClient,
+		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
+		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
+	}
+}
+
+// Client is an S3 client for the server with the SDK's defaults and optFns.
+func (s *Server) Client(optFns ...func(*s3.Options)) *s3.Client {
+	pathStyle := func(o *s3.Options) { o.UsePathStyle = true }
+	return s3.NewFromConfig(s.AWSConfig(), append([]func(*s3.Options){pathStyle}, optFns...)...)
+}
+
+// Bucket makes a bucket with a name of its own and returns the name. It goes with the server's data at the end.
+func (s *Server) Bucket(tb testing.TB) string {
+	tb.Helper()
+	name := "test-" + strings.ToLower(rand.Text())
+	if _, err := s.Client().CreateBucket(tb.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+		tb.Fatalf("S3 server %s: %v", s.Name, err)
+	}
+	return name
+}

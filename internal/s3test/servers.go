@@ -1,0 +1,85 @@
+package s3test
+
+import (
+	"context"
+
+	"github.com/babelftp/babelftp/internal/embeddeds3"
+)
+
+// region is the region of every server, which their clients sign for.
+const region = embeddeds3.Region
+
+// descriptor is what is known of a kind of server.
+type descriptor struct {
+	name   string
+	limits Limits
+
+	// start starts it at a place and returns how to stop it.
+	start func(ctx context.Context, d descriptor, p place) (*Server, func() error, error)
+
+	// command is the arguments and the environment that make the binary serve address from the data folder with the given
+	// credentials; for processes only. Credentials are passed in the environment, where other users do not see them.
+	command func(data, address string, c login) (args, env []string)
+}
+
+// place is where a server of this process finds its binary (if it has one) and keeps its data.
+type place struct{ binary, data string }
+
+// login is the credentials of a server's account.
+type login struct{ accessKeyID, secretAccessKey string }
+
+// descriptors lists the servers, the fastest first.
+func descriptors() []descriptor {
+	return []descriptor{
+		{
+			name:   "embedded",
+			limits: fileSystemLimits(),
+			start:  startEmbedded,
+		},
+		{
+			name:   "minio",
+			limits: minioLimits(),
+			start:  startProcess,
+			command: func(data, address string, c login) (args, env []string) {
+				return []string{"server", "--quiet", "--address", address, "--certs-dir", data + "/.certs", data + "/drive"}, []string{
+					"MINIO_ROOT_USER=" + c.accessKeyID,
+					"MINIO_ROOT_PASSWORD=" + c.secretAccessKey,
+					"MINIO_REGION=" + region,
+					"MINIO_BROWSER=off", // it would take a second port
+					"MINIO_UPDATE=off",  // it would ask the network
+				}
+			},
+		},
+		{
+			name:   "versitygw",
+			limits: fileSystemLimits(),
+			start:  startProcess,
+			command: func(data, address string, c login) (args, env []string) {
+				return []string{"posix", data}, []string{
+					"ROOT_ACCESS_KEY_ID=" + c.accessKeyID,
+					"ROOT_SECRET_ACCESS_KEY=" + c.secretAccessKey,
+					"VGW_PORT=" + address,
+					"VGW_REGION=" + region,
+					"VGW_KEEP_ALIVE=true",
+					"VGW_QUIET=true",
+				}
+			},
+		},
+	}
+}
+
+func startEmbedded(ctx context.Context, d descriptor, p place) (*Server, func() error, error) {
+	e, err := embeddeds3.Start(ctx, embeddeds3.Options{Dir: p.data})
+	if err != nil {
+		return nil, nil, err
+	}
+	return &Server{
+		Name:            d.name,
+		Endpoint:        embeddeds3.Endpoint,
+		Region:          embeddeds3.Region,
+		AccessKeyID:     e.AccessKeyID,
+		SecretAccessKey: e.SecretAccessKey,
+		HTTPClient:      e.HTTPClient(),
+		Limits:          d.limits,
+	}, func() error { return e.Close(context.Background()) }, nil
+}
