@@ -1,0 +1,115 @@
+package i18n
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/language"
+)
+
+var (
+	// ErrSyntax says that LANG's argument is no language tag by the grammar of
+	// RFC 2640, section 4.2, which calls for 501.
+	ErrSyntax = errors.New("i18n: not a language tag by RFC 2640")
+	// ErrUnsupported says that no language fits the one asked for, which calls
+	// for 504.
+	ErrUnsupported = errors.New("i18n: no such language")
+)
+
+// maxSubtag is the length of a primary tag or sub-tag (RFC 2640, section 4.2).
+const maxSubtag = 8
+
+// A Match is the language chosen for a request.
+type Match struct {
+	Tag language.Tag
+	// Exact says that it is the language asked for, whatever the case of its
+	// letters, and not the nearest one (en for en-AU).
+	Exact bool
+}
+
+// Negotiate finds the language for the argument of LANG. As RFC 2640, section
+// 4.2 describes, it may be another variant of the language asked for, but never
+// another language: a reader of Basque is not answered in Spanish. The error is
+// ErrSyntax or ErrUnsupported.
+func (b *Bundle) Negotiate(arg string) (Match, error) {
+	if err := checkTag(arg); err != nil {
+		return Match{}, err
+	}
+	want, err := language.Parse(arg)
+	var unknown language.ValueError // a sub-tag that BCP 47 does not know
+	if err != nil && !errors.As(err, &unknown) {
+		return Match{}, fmt.Errorf("%w: %q: %w", ErrUnsupported, arg, err)
+	}
+	if _, ok := b.localizers[want]; ok {
+		return Match{Tag: want, Exact: err == nil}, nil
+	}
+	i, ok := match(b.matcher, b.tags, want)
+	if !ok {
+		return Match{}, fmt.Errorf("%w: %q", ErrUnsupported, arg)
+	}
+	return Match{Tag: b.tags[i]}, nil
+}
+
+// checkTag checks 1*8ALPHA *("-" 1*8ALPHA): narrower than BCP 47, no digits.
+func checkTag(arg string) error {
+	for subtag := range strings.SplitSeq(arg, "-") {
+		if subtag == "" || len(subtag) > maxSubtag || strings.ContainsFunc(subtag, notLetter) {
+			return fmt.Errorf("%w: %q", ErrSyntax, arg)
+		}
+	}
+	return nil
+}
+
+func notLetter(r rune) bool {
+	return (r < 'A' || 'Z' < r) && (r < 'a' || 'z' < r)
+}
+
+// match finds the tag that a reader of want can be given. The matcher's
+// confidence tells apart scripts and variants (too low for zh-Hans when zh-TW
+// is wanted); but as it trusts readers with a second language too (es for eu),
+// the language must be the same.
+func match(matcher language.Matcher, tags []language.Tag, want language.Tag) (index int, ok bool) {
+	_, index, confidence := matcher.Match(want)
+	return index, confidence >= language.High && base(want) == base(tags[index])
+}
+
+// base returns the language of a tag, the macrolanguage (zh for cmn) if it
+// belongs to one.
+func base(tag language.Tag) language.Base {
+	if macro, err := language.Macro.Canonicalize(tag); err == nil {
+		tag = macro
+	}
+	b, _ := tag.Base()
+	return b
+}
+
+// FeatTag returns a tag as the LANG line of FEAT shows it and LANG accepts it,
+// in upper case like the examples of RFC 2640, section 4.3.1: PT-BR.
+func FeatTag(tag language.Tag) string { return strings.ToUpper(tag.String()) }
+
+// Choose returns the text for a language from texts by language tag, such as a
+// tenant's greetings: the best match, else the English one, else the first in
+// the alphabetical order of the tags; "" if there is none.
+func Choose(texts map[string]string, tag language.Tag) string {
+	if text, ok := texts[tag.String()]; ok {
+		return text
+	}
+	keys := slices.Sorted(maps.Keys(texts))
+	if len(keys) == 0 {
+		return ""
+	}
+	tags := make([]language.Tag, len(keys))
+	for i, key := range keys {
+		tags[i] = language.Make(key)
+	}
+	matcher := language.NewMatcher(tags)
+	for _, want := range []language.Tag{tag, language.English} {
+		if i, ok := match(matcher, tags, want); ok {
+			return texts[keys[i]]
+		}
+	}
+	return texts[keys[0]]
+}
