@@ -4,10 +4,12 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"golang.org/x/text/language"
@@ -71,7 +73,9 @@ type Observer interface {
 
 // A Server accepts control connections and runs a session on each.
 type Server struct {
-	cfg Config
+	cfg      Config
+	commands map[string]command
+	rules    []rule
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
@@ -79,3 +83,180 @@ type Server struct {
 	draining  bool
 	idle      chan struct{} // closed when draining and the last session has ended
 }
+
+// New makes a server; Serve and ServeTLS give it listeners.
+func New(cfg Config) *Server {
+	setDefault(&cfg.IdleTimeout, DefaultIdleTimeout)
+	setDefault(&cfg.DataTimeout, DefaultDataTimeout)
+	setDefault(&cfg.StallTimeout, DefaultStallTimeout)
+	setDefault(&cfg.CommitDelay, DefaultCommitDelay)
+	setDefault(&cfg.MaxLogins, DefaultMaxLogins)
+	if cfg.Observer == nil {
+		cfg.Observer = nobody{}
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Server{
+		cfg:       cfg,
+		commands:  commands(),
+		rules:     rules(),
+		listeners: make(map[net.Listener]struct{}),
+		sessions:  make(map[*session]struct{}),
+		idle:      make(chan struct{}),
+	}
+}
+
+func setDefault[T comparable](value *T, byDefault T) {
+	var zero T
+	if *value == zero {
+		*value = byDefault
+	}
+}
+
+// Serve runs a session on each connection that the listener accepts. It
+// returns nil after Shutdown. Sessions live until they end themselves, or
+// until ctx is cancelled.
+func (srv *Server) Serve(ctx context.Context, listener net.Listener) error {
+	return srv.serve(ctx, listener, false)
+}
+
+// ServeTLS is Serve with TLS from the first byte (implicit TLS).
+func (srv *Server) ServeTLS(ctx context.Context, listener net.Listener) error {
+	if srv.cfg.TLS == nil {
+		return errors.New("implicit TLS needs a TLS configuration")
+	}
+	return srv.serve(ctx, listener, true)
+}
+
+func (srv *Server) serve(ctx context.Context, listener net.Listener, implicit bool) error {
+	defer listener.Close()
+	if !srv.track(listener) {
+		return nil
+	}
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			if srv.isDraining() {
+				return nil
+			}
+			if !isTemporary(err) {
+				return fmt.Errorf("accept a control connection: %w", err)
+			}
+			srv.cfg.Logger.Error("control connection not accepted", "err", err)
+			select {
+			case <-time.After(acceptRetry):
+				continue
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		keepUrgentData(conn)
+		s := newSession(ctx, srv, conn, implicit)
+		if !srv.enter(s) {
+			_ = conn.Close()
+			continue
+		}
+		go func() {
+			defer srv.leave(s)
+			s.run()
+		}()
+	}
+}
+
+// acceptRetry is the pause after an error such as too many open files, which
+// passes when sessions end.
+const acceptRetry = 100 * time.Millisecond
+
+func isTemporary(err error) bool {
+	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
+		errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM)
+}
+
+// track remembers a listener; it returns false when the server is shut down.
+func (srv *Server) track(listener net.Listener) bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.draining {
+		return false
+	}
+	srv.listeners[listener] = struct{}{}
+	return true
+}
+
+func (srv *Server) isDraining() bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	return srv.draining
+}
+
+func (srv *Server) enter(s *session) bool {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.draining {
+		return false
+	}
+	srv.sessions[s] = struct{}{}
+	srv.cfg.Observer.SessionOpened()
+	return true
+}
+
+func (srv *Server) leave(s *session) {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	delete(srv.sessions, s)
+	srv.cfg.Observer.SessionClosed()
+	if srv.draining && len(srv.sessions) == 0 {
+		close(srv.idle)
+	}
+}
+
+// Shutdown stops accepting connections, says 421 to idle sessions in their
+// languages, lets running transfers end and waits for all of that. When ctx
+// ends first it cuts what is left and returns ctx's error.
+func (srv *Server) Shutdown(ctx context.Context) error {
+	srv.startDraining()
+	select {
+	case <-srv.idle:
+		return nil
+	case <-ctx.Done():
+	}
+	srv.mu.Lock()
+	left := len(srv.sessions)
+	for s := range srv.sessions {
+		s.cancel()
+		_ = s.tcp.Close()
+	}
+	srv.mu.Unlock()
+	if left > 0 {
+		<-srv.idle
+	}
+	return fmt.Errorf("%d sessions were cut: %w", left, ctx.Err())
+}
+
+func (srv *Server) startDraining() {
+	srv.mu.Lock()
+	defer srv.mu.Unlock()
+	if srv.draining {
+		return
+	}
+	srv.draining = true
+	for listener := range srv.listeners {
+		_ = listener.Close()
+	}
+	for s := range srv.sessions {
+		close(s.drain)
+	}
+	if len(srv.sessions) == 0 {
+		close(srv.idle)
+	}
+}
+
+// nobody is the Observer that does not look.
+type nobody struct{}
+
+func (nobody) SessionOpened()                         {}
+func (nobody) SessionClosed()                         {}
+func (nobody) LoggedIn(string, bool)                  {}
+func (nobody) Replied(string, int)                    {}
+func (nobody) Transferred(string, bool, int64, error) {}

@@ -1,0 +1,145 @@
+package control
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+
+	ftpserver "github.com/fclairamb/ftpserverlib"
+	"github.com/spf13/afero"
+)
+
+// engineFs is a login's storage as the engine sees it. It undoes the escaping
+// of pathnames, spends as few S3 requests as the command allows, and notes the
+// error of a failed operation in the session, because the engine keeps only
+// its text.
+type engineFs struct {
+	Storage
+	session *session
+}
+
+var (
+	_ ftpserver.ClientDriver                      = (*engineFs)(nil)
+	_ ftpserver.ClientDriverExtensionFileList     = (*engineFs)(nil)
+	_ ftpserver.ClientDriverExtentionFileTransfer = (*engineFs)(nil)
+	_ ftpserver.ClientDriverExtensionRemoveDir    = (*engineFs)(nil)
+	_ ftpserver.FileTransfer                      = (*engineFile)(nil)
+	_ ftpserver.FileTransferError                 = (*engineFile)(nil)
+	_ io.ReaderFrom                               = (*engineFile)(nil)
+	_ io.WriterTo                                 = (*engineFile)(nil)
+)
+
+// note keeps an error for the reply and passes it on.
+func (f *engineFs) note(err error) error {
+	if err != nil {
+		f.session.noted = err
+	}
+	return err
+}
+
+// Stat looks for what the command is about: CWD needs a directory, SIZE and
+// MDTM a file, a listing its first page.
+func (f *engineFs) Stat(name string) (fs.FileInfo, error) {
+	name = unescapePathname(name)
+	var info fs.FileInfo
+	var err error
+	switch f.session.verb {
+	case "CWD", "XCWD", "CDUP", "XCUP":
+		info, err = f.statDir(name)
+	case "SIZE", "MDTM":
+		info, err = f.StatFile(name)
+	case "LIST", "NLST", "MLSD":
+		info, err = f.session.transfer.openListing(f.Storage, name)
+	default:
+		info, err = f.Storage.Stat(name)
+	}
+	return info, f.note(err)
+}
+
+// statDir tells a file from nothing when there is no directory.
+func (f *engineFs) statDir(name string) (fs.FileInfo, error) {
+	info, err := f.StatDir(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if _, fileErr := f.StatFile(name); fileErr == nil {
+			err = &fs.PathError{Op: "stat", Path: name, Err: syscall.ENOTDIR}
+		}
+	}
+	return info, err
+}
+
+// ReadDir gives the engine an empty list: the entries are written by the data
+// connection when the engine makes the empty write that follows.
+func (f *engineFs) ReadDir(string) ([]fs.FileInfo, error) { return nil, nil }
+
+// GetHandle opens a file for a transfer.
+func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.FileTransfer, error) {
+	file, err := f.OpenAt(unescapePathname(name), flags, offset)
+	if err != nil {
+		if offset > 0 && (errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrInvalid)) {
+			err = errors.Join(errPastEnd, err)
+		}
+		return nil, f.note(err)
+	}
+	return &engineFile{File: file, fs: f}, nil
+}
+
+// Remove is DELE: files only.
+func (f *engineFs) Remove(name string) error {
+	return f.note(f.Storage.Remove(unescapePathname(name)))
+}
+
+// RemoveDir is RMD: empty directories only.
+func (f *engineFs) RemoveDir(name string) error {
+	return f.note(f.Storage.RemoveDir(unescapePathname(name)))
+}
+
+// RemoveAll is SITE RMDIR.
+func (f *engineFs) RemoveAll(name string) error {
+	return f.note(f.Storage.RemoveAll(unescapePathname(name)))
+}
+
+// Mkdir is MKD.
+func (f *engineFs) Mkdir(name string, mode os.FileMode) error {
+	return f.note(f.Storage.Mkdir(unescapePathname(name), mode))
+}
+
+// MkdirAll is SITE MKDIR.
+func (f *engineFs) MkdirAll(name string, mode os.FileMode) error {
+	return f.note(f.Storage.MkdirAll(unescapePathname(name), mode))
+}
+
+// Rename is RNTO.
+func (f *engineFs) Rename(from, to string) error {
+	return f.note(f.Storage.Rename(unescapePathname(from), unescapePathname(to)))
+}
+
+// engineFile is an open file of a transfer. It lets the storage's own ReadFrom
+// and WriteTo move the data.
+type engineFile struct {
+	afero.File
+	fs *engineFs
+}
+
+// ReadFrom uploads.
+func (f *engineFile) ReadFrom(r io.Reader) (int64, error) {
+	n, err := io.Copy(f.File, r)
+	return n, f.fs.note(err)
+}
+
+// WriteTo downloads.
+func (f *engineFile) WriteTo(w io.Writer) (int64, error) {
+	n, err := io.Copy(w, f.File)
+	return n, f.fs.note(err)
+}
+
+// TransferError tells the file that its transfer failed, before Close.
+func (f *engineFile) TransferError(err error) {
+	if upload, ok := f.File.(interface{ Abort(error) }); ok {
+		upload.Abort(err)
+	}
+}
+
+// Close commits an upload.
+func (f *engineFile) Close() error { return f.fs.note(f.File.Close()) }

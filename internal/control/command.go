@@ -1,0 +1,154 @@
+package control
+
+import (
+	"strings"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// A command is one row of the command table.
+type command struct {
+	run func(s *session, arg string)
+	// argument says whether there must or may be one; a command that takes a
+	// pathname gets it resolved.
+	argument argument
+	login    bool   // refused with 530 before login
+	syntax   string // as HELP and 501 show it, RFC 959 5.3
+}
+
+type argument int
+
+const (
+	noArgument argument = iota
+	optionalArgument
+	neededArgument
+)
+
+const (
+	pathnameSyntax = " <SP> pathname"
+	listSyntax     = " [<SP> pathname]"
+)
+
+// commands is the command table: every verb that this server knows, with
+// answers of its own or the engine's.
+func commands() map[string]command {
+	table := map[string]command{
+		// Login.
+		"USER": {run: (*session).user, argument: neededArgument, syntax: "USER <SP> name"},
+		"PASS": {run: (*session).pass, argument: optionalArgument, syntax: "PASS <SP> password"},
+		"ACCT": {run: (*session).acct, argument: neededArgument, syntax: "ACCT <SP> account"},
+		"REIN": {run: (*session).rein, syntax: "REIN"},
+		"QUIT": {run: (*session).quit, syntax: "QUIT"},
+		"HOST": {run: (*session).host, argument: neededArgument, syntax: "HOST <SP> hostname"},
+		"LANG": {run: (*session).language, argument: optionalArgument, syntax: "LANG [<SP> language-tag]"},
+		"CLNT": {run: (*session).toEngine, argument: neededArgument, syntax: "CLNT <SP> name"},
+
+		// Encryption.
+		"AUTH": {run: (*session).auth, argument: neededArgument, syntax: "AUTH <SP> TLS"},
+		"PBSZ": {run: (*session).pbsz, argument: neededArgument, syntax: "PBSZ <SP> 0"},
+		"PROT": {run: (*session).prot, argument: neededArgument, syntax: "PROT <SP> P | C"},
+		"CCC":  {run: (*session).ccc, syntax: "CCC"},
+
+		// Information.
+		"FEAT": {run: (*session).feat, syntax: "FEAT"},
+		"OPTS": {run: (*session).opts, argument: neededArgument, syntax: "OPTS <SP> command [<SP> options]"},
+		"HELP": {run: (*session).help, argument: optionalArgument, syntax: "HELP [<SP> command]"},
+		"STAT": {run: (*session).stat, argument: optionalArgument, syntax: "STAT" + listSyntax},
+		"SYST": {run: (*session).toEngine, syntax: "SYST"},
+		"NOOP": {run: (*session).toEngine, syntax: "NOOP"},
+		"SITE": {run: (*session).site, argument: neededArgument, login: true, syntax: "SITE <SP> HELP | MKDIR | RMDIR"},
+
+		// Transfer parameters.
+		"TYPE": {run: (*session).upperToEngine, argument: neededArgument, login: true, syntax: "TYPE <SP> A | I | L <SP> 8"},
+		"MODE": {run: (*session).upperToEngine, argument: neededArgument, login: true, syntax: "MODE <SP> S"},
+		"STRU": {run: (*session).stru, argument: neededArgument, login: true, syntax: "STRU <SP> F"},
+		"REST": {run: (*session).rest, argument: neededArgument, login: true, syntax: "REST <SP> offset"},
+		"ALLO": {run: (*session).allo, argument: neededArgument, login: true, syntax: "ALLO <SP> bytes [<SP> R <SP> bytes]"},
+
+		// Data connections.
+		"PASV": {run: (*session).pasv, login: true, syntax: "PASV"},
+		"EPSV": {run: (*session).epsv, argument: optionalArgument, login: true, syntax: "EPSV [<SP> 1 | 2 | ALL]"},
+		"PORT": {run: (*session).port, argument: neededArgument, login: true, syntax: "PORT <SP> h1,h2,h3,h4,p1,p2"},
+		"EPRT": {run: (*session).eprt, argument: neededArgument, login: true, syntax: "EPRT <SP> |1|address|port|"},
+
+		// Transfers.
+		"RETR": {run: (*session).retr, argument: neededArgument, login: true, syntax: "RETR" + pathnameSyntax},
+		"STOR": {run: (*session).stor, argument: neededArgument, login: true, syntax: "STOR" + pathnameSyntax},
+		"APPE": {run: (*session).stor, argument: neededArgument, login: true, syntax: "APPE" + pathnameSyntax},
+		"STOU": {run: (*session).stou, argument: optionalArgument, login: true, syntax: "STOU"},
+		"LIST": {run: (*session).list, argument: optionalArgument, login: true, syntax: "LIST" + listSyntax},
+		"NLST": {run: (*session).list, argument: optionalArgument, login: true, syntax: "NLST" + listSyntax},
+		"MLSD": {run: (*session).list, argument: optionalArgument, login: true, syntax: "MLSD" + listSyntax},
+		"ABOR": {run: (*session).abor, syntax: "ABOR"},
+
+		// Files and directories.
+		"CWD":  {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "CWD" + pathnameSyntax},
+		"CDUP": {run: (*session).toEngine, login: true, syntax: "CDUP"},
+		"PWD":  {run: (*session).toEngine, login: true, syntax: "PWD"},
+		"MKD":  {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "MKD" + pathnameSyntax},
+		"RMD":  {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "RMD" + pathnameSyntax},
+		"DELE": {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "DELE" + pathnameSyntax},
+		"RNFR": {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "RNFR" + pathnameSyntax},
+		"RNTO": {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "RNTO" + pathnameSyntax},
+		"SIZE": {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "SIZE" + pathnameSyntax},
+		"MDTM": {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "MDTM" + pathnameSyntax},
+		"MFMT": {run: (*session).mfmt, argument: neededArgument, login: true, syntax: "MFMT <SP> YYYYMMDDhhmmss" + pathnameSyntax},
+		"MLST": {run: (*session).mlst, argument: optionalArgument, login: true, syntax: "MLST" + listSyntax},
+	}
+	// The names of RFC 775, which RFC 1123 4.1.3.1 asks for.
+	for old, verb := range map[string]string{"XCWD": "CWD", "XCUP": "CDUP", "XPWD": "PWD", "XMKD": "MKD", "XRMD": "RMD"} {
+		c := table[verb]
+		c.syntax = old + strings.TrimPrefix(c.syntax, verb)
+		table[old] = c
+	}
+	// Known to other documents and not done here: 502 rather than 500.
+	for _, verb := range []string{"SMNT", "ADAT", "CONF", "ENC", "MIC", "LPRT", "LPSV", "MAIL", "MSND", "MSOM", "MSAM",
+		"MRSQ", "MRCP", "XRSQ", "XSEM", "XSEN", "XRCP", "SPSV", "CSID", "COMB", "AVBL", "DSIZ", "RMDA", "MFCT", "MFF",
+		"HASH", "RANG", "XCRC", "MD5", "XMD5", "XSHA", "XSHA1", "XSHA256", "XSHA512", "THMB"} {
+		table[verb] = command{run: (*session).notImplemented, argument: optionalArgument}
+	}
+	return table
+}
+
+// parseCommand splits a line at its first SP; further ones belong to the
+// argument (RFC 2640 3.1). Verbs are ASCII letters and digits in any case; what
+// is none gives an empty verb.
+func parseCommand(line string) (verb, arg string, hasArg bool) {
+	verb, arg, hasArg = strings.Cut(line, " ")
+	upper := make([]byte, len(verb))
+	for i := range len(verb) {
+		c := verb[i]
+		switch {
+		case c >= 'a' && c <= 'z':
+			c -= 'a' - 'A'
+		case c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		default:
+			return "", arg, hasArg
+		}
+		upper[i] = c
+	}
+	return string(upper), arg, hasArg
+}
+
+// dispatch checks a command line against the table and runs it.
+func (s *session) dispatch(line string) {
+	verb, arg, hasArg := parseCommand(line)
+	c, known := s.server.commands[verb]
+	if !known {
+		s.verb = ""
+		s.say(500, i18n.UnknownCommand)
+		return
+	}
+	s.verb, s.argument = verb, arg
+	switch {
+	case c.login && s.login == nil:
+		s.say(530, i18n.NotLoggedIn)
+	case c.argument == neededArgument && arg == "":
+		s.say(501, i18n.Syntax, c.syntax)
+	case c.argument == noArgument && hasArg:
+		s.say(501, i18n.Syntax, c.syntax)
+	default:
+		c.run(s, arg)
+	}
+	s.renaming = s.renaming && verb == "RNFR" // RNTO must follow at once (RFC 959 4.1.3)
+}

@@ -1,0 +1,129 @@
+package control
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"time"
+)
+
+// dataSettings is what a client has said about its data connections.
+type dataSettings struct {
+	sized   bool // PBSZ was sent
+	private bool // PROT P
+	epsvAll bool // after EPSV ALL nothing else is accepted (RFC 2428 4)
+	source  dataSource
+}
+
+// close gives up a data connection that was prepared and not used.
+func (d *dataSettings) close() {
+	if d.source != nil {
+		d.source.close()
+		d.source = nil
+	}
+}
+
+// prepare keeps a data connection's source for the next transfer.
+func (d *dataSettings) prepare(source dataSource) {
+	d.close()
+	d.source = source
+}
+
+// A dataSource makes the data connection of one transfer, passive or active.
+type dataSource interface {
+	open(ctx context.Context) (net.Conn, error)
+	close() // ends an open that waits; may be called more than once
+}
+
+// addrOf is the IP address of a TCP address, IPv4 never mapped into IPv6.
+func addrOf(addr net.Addr) netip.Addr {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok {
+		return netip.Addr{}
+	}
+	return tcp.AddrPort().Addr().Unmap().WithZone("")
+}
+
+// maxDataWrite bounds one write in bytes, so that a slow client that still
+// reads moves bytes within the stall timeout.
+const maxDataWrite = 256 << 10
+
+// A dataConn is the data connection of a transfer as the engine uses it. It
+// counts, watches for stalls, and writes the listing when there is one.
+type dataConn struct {
+	net.Conn          // TCP or TLS
+	raw      net.Conn // TCP
+	transfer *transfer
+}
+
+func newDataConn(t *transfer, raw net.Conn) *dataConn {
+	c := &dataConn{Conn: raw, raw: raw, transfer: t}
+	if t.tls != nil {
+		// The handshake comes with the first bytes: many clients begin it only
+		// when they have seen the 150 reply.
+		c.Conn = tls.Server(raw, t.tls)
+	}
+	return c
+}
+
+// Read reads an upload. Under TLS its end is the client's close_notify; a
+// connection that just ends has been cut (RFC 8446 6.1).
+func (c *dataConn) Read(b []byte) (int, error) {
+	_ = c.raw.SetReadDeadline(time.Now().Add(c.transfer.stall))
+	n, err := c.Conn.Read(b)
+	c.transfer.bytes.Add(int64(n))
+	if err != nil && !errors.Is(err, io.EOF) {
+		return n, c.failed(err)
+	}
+	return n, err
+}
+
+// Write writes a download. The engine makes one empty write where there is
+// nothing to send: then a listing is written.
+func (c *dataConn) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, c.writeListing()
+	}
+	written := 0
+	for written < len(b) {
+		_ = c.raw.SetWriteDeadline(time.Now().Add(c.transfer.stall))
+		n, err := c.Conn.Write(b[written:min(len(b), written+maxDataWrite)])
+		written += n
+		c.transfer.bytes.Add(int64(n))
+		if err != nil {
+			return written, c.failed(err)
+		}
+	}
+	return written, nil
+}
+
+func (c *dataConn) writeListing() error {
+	if conn, ok := c.Conn.(*tls.Conn); ok {
+		_ = c.raw.SetDeadline(time.Now().Add(c.transfer.stall))
+		if err := conn.Handshake(); err != nil { // a client waits for it even when nothing follows
+			return c.failed(err)
+		}
+	}
+	if c.transfer.listing == nil {
+		return nil
+	}
+	return c.transfer.listing.writeTo(c)
+}
+
+// failed notes why the connection was of no more use.
+func (c *dataConn) failed(err error) error {
+	if isTimeout(err) {
+		c.transfer.fail(errStalled)
+	} else {
+		c.transfer.fail(errDataLost)
+	}
+	return errors.Join(c.transfer.failed(), err)
+}
+
+func isTimeout(err error) bool {
+	var timeout net.Error
+	return errors.As(err, &timeout) && timeout.Timeout()
+}

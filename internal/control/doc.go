@@ -1,0 +1,22 @@
+// Package control is the control connection in front of the session engine
+// (ftpserverlib). A session reads commands with RFC 2640 and Telnet framing,
+// answers some itself, forwards the others over a pipe to an engine of its own,
+// and rewrites the engine's replies in the client's language. It also owns the
+// data connections: the engine is handed connections that are already open.
+//
+// Implemented here:
+//
+//   - RFC 959 (FTP), sections 4 and 5: commands and replies
+//   - RFC 854 (Telnet), page 11: CR NUL, IAC sequences
+//   - RFC 1123, section 4.1: requirements for FTP servers
+//   - RFC 2228 and RFC 4217: AUTH TLS, PBSZ, PROT, CCC, REIN under TLS
+//   - RFC 2389: FEAT and OPTS
+//   - RFC 2428: EPRT and EPSV
+//   - RFC 2640: pathnames in UTF-8, one SP before them, LANG
+//   - RFC 3659: MLST, MLSD, MDTM, SIZE, REST, TVFS
+//   - RFC 7151: HOST
+//
+// One goroutine a session, [session.run], handles commands one after another
+// and is the only one that writes to the client; a second one reads. While a
+// command is with the engine, [session.forward] looks after ABOR and STAT.
+package control

@@ -1,0 +1,63 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// failures says what a client is told about an error of the storage: the first
+// row whose error is in the chain. The error's own text goes to the log only.
+var failures = []struct {
+	err  error
+	code int
+	id   i18n.ID
+}{
+	{errNameNotUTF8, 501, i18n.NameNotUTF8},
+	{errNotListable, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
+	{errPastEnd, 554, i18n.RestartBeyondEnd},  // RFC 3659 5.3
+	{fs.ErrNotExist, 550, i18n.NotFound},
+	{syscall.EILSEQ, 553, i18n.NameNotAllowed},
+	{syscall.ENAMETOOLONG, 553, i18n.NameTooLong},
+	{syscall.ENOTEMPTY, 550, i18n.DirectoryNotEmpty}, // before fs.ErrExist, which it is too
+	{syscall.ENOTDIR, 550, i18n.NotADirectory},
+	{syscall.EISDIR, 550, i18n.IsADirectory},
+	{fs.ErrExist, 550, i18n.AlreadyExists},
+	{fs.ErrPermission, 550, i18n.PermissionDenied},
+	{syscall.ENOSPC, 452, i18n.StorageFull},
+	{syscall.EDQUOT, 552, i18n.StorageFull},
+	{syscall.ENXIO, 550, i18n.StorageMissing},
+	{syscall.ESTALE, 451, i18n.FileChanged},
+	{syscall.EAGAIN, 451, i18n.StorageUnavailable},
+	{syscall.ETIMEDOUT, 451, i18n.StorageUnavailable},
+	{context.DeadlineExceeded, 451, i18n.StorageUnavailable},
+	{context.Canceled, 451, i18n.StorageUnavailable},
+	{errors.ErrUnsupported, 550, i18n.NotSupported},
+	{fs.ErrInvalid, 550, i18n.ArgumentInvalid},
+	{syscall.EINVAL, 550, i18n.ArgumentInvalid},
+}
+
+// Errors of this package that are told to clients through failures.
+var (
+	errNameNotUTF8 = errors.New("pathname is not valid UTF-8")
+	errNotListable = errors.New("not a directory")
+	errPastEnd     = errors.New("restart offset beyond the end of the file")
+)
+
+// fail tells the client about an error.
+func (s *session) fail(err error) { s.send(s.failure(err)) }
+
+func (s *session) failure(err error) reply {
+	code, id := 550, i18n.StorageError
+	for _, f := range failures {
+		if errors.Is(err, f.err) {
+			code, id = f.code, f.id
+			break
+		}
+	}
+	s.log.Info("command failed", "command", s.verb, "code", code, "err", err)
+	return reply{code, []string{s.text(id)}}
+}

@@ -1,0 +1,85 @@
+package control
+
+import (
+	"io/fs"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// onPathname forwards a command whose argument is a pathname.
+func (s *session) onPathname(arg string) {
+	if s.verb == "RNTO" && !s.renaming {
+		s.say(503, i18n.RenameFromFirst)
+		return
+	}
+	name, err := s.resolve(arg)
+	if err == nil && name == "/" && changesRoot(s.verb) {
+		err = fs.ErrPermission
+	}
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	r := s.forward(s.verb + " " + escapePathname(name))
+	s.renaming = s.verb == "RNFR" && r.code == 350
+	s.send(r)
+}
+
+// changesRoot says whether a command would make, remove or rename the root.
+func changesRoot(verb string) bool {
+	switch verb {
+	case "CWD", "XCWD", "SIZE", "MDTM":
+		return false
+	}
+	return true
+}
+
+// upperToEngine forwards a command whose argument is a keyword, in any case.
+func (s *session) upperToEngine(arg string) { s.toEngine(strings.ToUpper(arg)) }
+
+// mfmt is MFMT (draft-somers-ftp-mfxx 3): a time, one SP and a pathname.
+func (s *session) mfmt(arg string) {
+	stamp, pathname, _ := strings.Cut(arg, " ")
+	if _, err := time.Parse(timeVal, stamp); err != nil || len(stamp) != len(timeVal) || pathname == "" {
+		s.say(501, i18n.Syntax, s.server.commands["MFMT"].syntax)
+		return
+	}
+	name, err := s.resolve(pathname)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	r := s.forward("MFMT " + stamp + " " + escapePathname(name))
+	if r.code == 213 {
+		r.lines = []string{"Modify=" + stamp + "; " + pathname}
+	}
+	s.send(r)
+}
+
+// site is SITE (RFC 959 4.1.3).
+func (s *session) site(arg string) {
+	sub, pathname, _ := strings.Cut(arg, " ")
+	sub = strings.ToUpper(sub)
+	switch sub {
+	case "HELP":
+		s.siteHelp()
+	case "MKDIR", "RMDIR":
+		if pathname == "" {
+			s.say(501, i18n.Syntax, "SITE "+sub+pathnameSyntax)
+			return
+		}
+		name, err := s.resolve(pathname)
+		if err == nil && name == "/" {
+			err = fs.ErrPermission
+		}
+		if err != nil {
+			s.fail(err)
+			return
+		}
+		s.send(s.forward("SITE " + sub + " " + escapePathname(name)))
+	default:
+		s.say(504, i18n.ParameterNotImplemented, "SITE")
+	}
+}

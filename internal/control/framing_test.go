@@ -1,0 +1,134 @@
+package control
+
+import (
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// readAll reads every command line; a line that is too long is shown as such.
+func readAll(r io.Reader) []string {
+	commands := newCommandReader(r)
+	var lines []string
+	for {
+		line, err := commands.next()
+		switch {
+		case errors.Is(err, errLineTooLong):
+			lines = append(lines, "TOO LONG")
+		case err != nil:
+			return lines
+		default:
+			lines = append(lines, line)
+		}
+	}
+}
+
+func TestCommandReader(t *testing.T) {
+	longest := strings.Repeat("a", maxCommandLine-len("STOR "))
+	tests := []struct {
+		name  string
+		bytes string
+		want  []string
+	}{
+		{"one-command", "NOOP\r\n", []string{"NOOP"}},
+		{"pipelined", "USER a\r\nPASS b\r\n", []string{"USER a", "PASS b"}},
+		{"spaces-belong-to-the-pathname", "STOR   foo.bar \r\n", []string{"STOR   foo.bar "}},
+		{"cr-nul-is-cr", "STOR foo\r\x00\nboo.bar\r\n", []string{"STOR foo\r\nboo.bar"}},
+		{"cr-nul-lf-hides-no-command", "SIZE x\r\x00\nDELE y\r\n", []string{"SIZE x\r\nDELE y"}},
+		{"lf-belongs-to-the-pathname", "SIZE a\nb\r\n", []string{"SIZE a\nb"}},
+		{"lf-ends-a-verb", "NOOP\nPWD\n", []string{"NOOP", "PWD"}},
+		{"cr-alone-stays", "SIZE a\rb\r\n", []string{"SIZE a\rb"}},
+		{"cr-before-crlf-stays", "SIZE a\r\r\n", []string{"SIZE a\r"}},
+		{"nul-alone-stays", "SIZE a\x00b\r\n", []string{"SIZE a\x00b"}},
+		{"empty-line", "\r\n", []string{""}},
+		{"telnet-interrupt-and-synch", "\xff\xf4\xff\xf2ABOR\r\n", []string{"ABOR"}},
+		{"telnet-option", "\xff\xfd\x18NO\xff\xfb\x01OP\r\n", []string{"NOOP"}},
+		{"telnet-subnegotiation", "\xff\xfa\x18\x00vt100\r\n\xff\xffx\xff\xf0NOOP\r\n", []string{"NOOP"}},
+		{"telnet-escaped-255", "SIZE \xff\xff\r\n", []string{"SIZE \xff"}},
+		{"cut-short-is-no-command", "DELE x\r\nDELE y", []string{"DELE x"}},
+		{"cut-in-its-end-is-no-command", "DELE y\r", nil},
+		{"longest", "STOR " + longest + "\r\n", []string{"STOR " + longest}},
+		{"too-long", "STOR " + longest + "b\r\nNOOP\r\n", []string{"TOO LONG", "NOOP"}},
+		{"far-too-long", strings.Repeat("x", 1<<20) + "\r\nNOOP\r\n", []string{"TOO LONG", "NOOP"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := readAll(strings.NewReader(tt.bytes)); !slices.Equal(got, tt.want) {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+			if got := readAll(iotest.OneByteReader(strings.NewReader(tt.bytes))); !slices.Equal(got, tt.want) {
+				t.Errorf("byte by byte: got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// FuzzCommandReader: what is read does not depend on how the bytes arrive, no
+// line holds its own end, and a line written with RFC 2640's padding is read
+// back as it was.
+func FuzzCommandReader(f *testing.F) {
+	f.Add([]byte("STOR foo\r\x00\nboo\r\nNOOP\n\xff\xf4\xff\xf2ABOR\r\n"))
+	f.Add([]byte("\xff\xfa\xff\xff\xff\xf0 \r\r\n"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		whole := readAll(strings.NewReader(string(b)))
+		bytewise := readAll(iotest.OneByteReader(strings.NewReader(string(b))))
+		if !slices.Equal(whole, bytewise) {
+			t.Fatalf("whole %q, byte by byte %q", whole, bytewise)
+		}
+		for _, line := range whole {
+			if len(line) > maxCommandLine {
+				t.Fatalf("line of %d bytes", len(line))
+			}
+		}
+		arg := string(b)
+		if len(arg) > maxCommandLine-len("STOR ") {
+			return
+		}
+		sent := append(appendNVT([]byte("STOR "), arg), '\r', '\n')
+		if got := readAll(strings.NewReader(string(sent))); len(got) != 1 || got[0] != "STOR "+arg {
+			t.Fatalf("sent %q, read %q", sent, got)
+		}
+	})
+}
+
+func TestParseCommand(t *testing.T) {
+	tests := []struct {
+		line, verb, arg string
+		hasArg          bool
+	}{
+		{"noop", "NOOP", "", false},
+		{"Retr  a b ", "RETR", " a b ", true},
+		{"PWD ", "PWD", "", true},
+		{"XSHA256 x", "XSHA256", "x", true},
+		{"", "", "", false},
+		{" NOOP", "", "NOOP", true},
+		{"ſize x", "", "x", true},
+		{"lıst", "", "", false},
+		{"ÉSTAT", "", "", false},
+		{"QU\x00IT", "", "", false},
+	}
+	for _, tt := range tests {
+		verb, arg, hasArg := parseCommand(tt.line)
+		if verb != tt.verb || arg != tt.arg || hasArg != tt.hasArg {
+			t.Errorf("parseCommand(%q) = %q, %q, %v", tt.line, verb, arg, hasArg)
+		}
+	}
+}
+
+// FuzzParseCommand: a verb is what the table can hold, and nothing is lost.
+func FuzzParseCommand(f *testing.F) {
+	f.Add("STOR  x")
+	f.Add("ſize")
+	f.Fuzz(func(t *testing.T, line string) {
+		verb, arg, hasArg := parseCommand(line)
+		if strings.Trim(verb, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != "" {
+			t.Fatalf("verb %q", verb)
+		}
+		if hasArg != strings.Contains(line, " ") || hasArg && !strings.HasSuffix(line, " "+arg) {
+			t.Fatalf("argument %q of %q", arg, line)
+		}
+	})
+}

@@ -1,0 +1,64 @@
+package control
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// helpColumns is how many commands stand on one line of HELP.
+const helpColumns = 8
+
+// help is HELP (RFC 959 4.1.3).
+func (s *session) help(arg string) {
+	if arg == "" {
+		s.helpAll()
+		return
+	}
+	name := strings.ToUpper(arg)
+	if name == "SITE" {
+		s.siteHelp()
+		return
+	}
+	c, known := s.server.commands[name]
+	switch {
+	case !known:
+		s.say(501, i18n.OptionUnknown, "HELP")
+	case c.syntax == "":
+		s.say(502, i18n.NotImplemented, name)
+	default:
+		s.say(214, i18n.Syntax, c.syntax)
+	}
+}
+
+func (s *session) helpAll() {
+	var names []string
+	for name, c := range s.server.commands {
+		if c.syntax != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	lines := []string{s.text(i18n.HelpIntro)}
+	for row := range slices.Chunk(names, helpColumns) {
+		var line strings.Builder
+		for _, name := range row {
+			fmt.Fprintf(&line, " %-4s", name)
+		}
+		lines = append(lines, line.String())
+	}
+	s.send(reply{214, append(lines, s.text(i18n.HelpEnd))})
+}
+
+// siteHelp is SITE HELP and HELP SITE.
+func (s *session) siteHelp() {
+	s.send(reply{214, []string{
+		s.text(i18n.SiteHelpIntro),
+		" HELP",
+		" MKDIR" + pathnameSyntax,
+		" RMDIR" + pathnameSyntax,
+		s.text(i18n.SiteHelpEnd),
+	}})
+}

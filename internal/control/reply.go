@@ -1,0 +1,125 @@
+package control
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// replyTimeout is how long a client may leave a reply unread before its
+// session ends.
+const replyTimeout = time.Minute
+
+// A reply is one reply of RFC 959 4.2. Lines in the middle of a longer reply
+// that begin with SP are sent as they are, the others after the code.
+type reply struct {
+	code  int
+	lines []string
+}
+
+func (r reply) preliminary() bool { return r.code < 200 }
+
+// appendTo writes the reply as the bytes of the control connection: CR is
+// padded (RFC 2640 3.1), IAC doubled (RFC 3659 2.2).
+func (r reply) appendTo(b []byte) []byte {
+	code := strconv.Itoa(r.code)
+	last := len(r.lines) - 1
+	for i, line := range r.lines {
+		switch {
+		case i == last:
+			b = append(append(b, code...), ' ')
+		case i == 0 || !strings.HasPrefix(line, " "):
+			b = append(append(b, code...), '-')
+		}
+		b = append(appendNVT(b, line), '\r', '\n')
+	}
+	return b
+}
+
+func appendNVT(b []byte, s string) []byte {
+	for i := range len(s) {
+		b = append(b, s[i])
+		switch s[i] {
+		case '\r':
+			b = append(b, 0)
+		case telnetIAC:
+			b = append(b, telnetIAC)
+		}
+	}
+	return b
+}
+
+// readReply reads one reply of the engine.
+func readReply(in *bufio.Reader) (reply, error) {
+	var r reply
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return reply{}, err
+		}
+		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
+		if len(r.lines) == 0 {
+			if len(line) < 4 || line[3] != ' ' && line[3] != '-' {
+				return reply{}, fmt.Errorf("engine's reply without a code: %q", line)
+			}
+			if r.code, err = strconv.Atoi(line[:3]); err != nil {
+				return reply{}, fmt.Errorf("engine's reply without a code: %q", line)
+			}
+		}
+		coded := len(line) >= 4 && line[:3] == strconv.Itoa(r.code)
+		if !coded {
+			r.lines = append(r.lines, line)
+			continue
+		}
+		r.lines = append(r.lines, line[4:])
+		if line[3] == ' ' {
+			return r, nil
+		}
+	}
+}
+
+// text renders a message in the session's language.
+func (s *session) text(id i18n.ID, args ...string) string {
+	return s.lang.Text(id, args...)
+}
+
+// say sends a reply of one line in the session's language.
+func (s *session) say(code int, id i18n.ID, args ...string) {
+	s.send(reply{code, []string{s.text(id, args...)}})
+}
+
+// send writes a reply to the client. An error is left to the reading side,
+// which will meet it too.
+func (s *session) send(r reply) {
+	if !r.preliminary() {
+		s.observer.Replied(s.verb, r.code)
+	}
+	s.write(r.appendTo(s.outBuf[:0]))
+}
+
+func (s *session) write(b []byte) {
+	s.outBuf = b[:0]
+	if cap(s.outBuf) > maxCommandLine {
+		s.outBuf = nil // a long help or status text is no reason to keep its memory
+	}
+	_ = s.conn.SetWriteDeadline(time.Now().Add(replyTimeout))
+	if _, err := s.conn.Write(b); err != nil {
+		s.log.Debug("reply not sent", "err", err)
+		s.cancel()
+	}
+}
+
+// controlWriter streams the middle lines of a long reply.
+type controlWriter struct{ s *session }
+
+var _ io.Writer = controlWriter{}
+
+func (w controlWriter) Write(b []byte) (int, error) {
+	w.s.write(append(w.s.outBuf[:0], b...))
+	return len(b), w.s.ctx.Err()
+}

@@ -1,0 +1,307 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"runtime/debug"
+	"strconv"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// maxWaiting is how many commands may wait behind one that is running before
+// the session stops reading.
+const maxWaiting = 64
+
+// A session is one control connection.
+type session struct {
+	server   *Server
+	observer Observer
+	log      *slog.Logger
+	ctx      context.Context // ends with the session
+	cancel   context.CancelFunc
+	done     <-chan struct{} // of ctx
+
+	conn     net.Conn // what replies are written to: TCP or TLS
+	implicit bool     // whether TLS came with the connection and stays
+	tcp      net.Conn // what is below TLS
+	outBuf   []byte
+
+	lines   chan line      // from the reading goroutine, closed at its end
+	waiting []line         // received while a command was running
+	resume  chan struct{}  // lets the reading goroutine go on after AUTH and REIN
+	reader  *commandReader // what it reads from
+	gone    chan struct{}  // closed when the client's side of the control connection has ended
+	drain   chan struct{}  // closed when the server is shutting down
+	closing bool           // no further command is handled
+
+	verb     string // of the command being handled
+	argument string // of it, as received
+	noted    error  // the storage's error during the command being forwarded
+
+	lang   *i18n.Localizer
+	chosen bool // whether the client chose lang with LANG
+
+	engine       *engine
+	hostname     string  // from HOST
+	tenant       *Tenant // from HOST or login
+	name         string  // from USER
+	password     string  // from PASS, until the engine has asked for it
+	login        *Login
+	failedLogins int
+
+	renaming bool // whether RNFR was the command before
+	data     dataSettings
+	facts    []fact    // of MLST and MLSD
+	transfer *transfer // the one that is running
+	aborted  bool      // whether ABOR has stopped one and waits for its own reply
+}
+
+// A line is a command line, or the error that took its place.
+type line struct {
+	text string
+	err  error
+}
+
+func newSession(ctx context.Context, server *Server, conn net.Conn, implicit bool) *session {
+	s := &session{
+		server:   server,
+		observer: server.cfg.Observer,
+		log:      server.cfg.Logger.With("remote", conn.RemoteAddr().String()),
+		conn:     conn,
+		tcp:      conn,
+		implicit: implicit,
+		lines:    make(chan line),
+		resume:   make(chan struct{}),
+		gone:     make(chan struct{}),
+		drain:    make(chan struct{}),
+		facts:    allFacts(),
+	}
+	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.done = s.ctx.Done()
+	s.lang = server.cfg.Bundle.Localizer(server.cfg.DefaultLanguage)
+	return s
+}
+
+// run is the session. It returns when the control connection is closed and
+// everything that belonged to it has ended.
+func (s *session) run() {
+	defer s.end()
+	defer func() {
+		if r := recover(); r != nil {
+			s.log.Error("session failed", "panic", r, "stack", string(debug.Stack()))
+			s.say(421, i18n.InternalError)
+		}
+	}()
+	if s.implicit && !s.startTLS(s.tcp) {
+		close(s.gone)
+		return
+	}
+	s.greet()
+	s.reader = newCommandReader(s.conn)
+	go s.read()
+	for !s.closing {
+		next, ok := s.next()
+		switch {
+		case !ok:
+			return
+		case next.err != nil:
+			s.verb = ""
+			s.say(500, i18n.LineTooLong)
+		default:
+			s.dispatch(next.text)
+			if changesReader(next.text) {
+				select {
+				case s.resume <- struct{}{}:
+				case <-s.done:
+				}
+			}
+		}
+	}
+}
+
+func (s *session) end() {
+	s.data.close()
+	s.stopEngine()
+	s.cancel()
+	_ = s.conn.Close()
+	_ = s.tcp.Close()
+}
+
+// next waits for the next command. It returns false when the session is over.
+func (s *session) next() (line, bool) {
+	select {
+	case <-s.drain:
+		s.say(421, i18n.ShuttingDown)
+		return line{}, false
+	default:
+	}
+	if len(s.waiting) > 0 {
+		first := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		return first, true
+	}
+	s.waiting = nil
+	timeout := s.server.cfg.IdleTimeout
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case l, ok := <-s.lines:
+		return l, ok
+	case <-timer.C:
+		s.verb = ""
+		s.say(421, i18n.IdleTimeout, seconds(timeout))
+	case <-s.drain:
+		s.verb = ""
+		s.say(421, i18n.ShuttingDown)
+	case <-s.done:
+	}
+	return line{}, false
+}
+
+// read hands over command lines until the control connection ends. After AUTH
+// and REIN, which may change what is below, it waits until they are answered.
+func (s *session) read() {
+	defer close(s.lines)
+	defer close(s.gone)
+	for {
+		text, err := s.reader.next()
+		if err != nil && !errors.Is(err, errLineTooLong) {
+			return
+		}
+		select {
+		case s.lines <- line{text, err}:
+		case <-s.done:
+			return
+		}
+		if !changesReader(text) {
+			continue
+		}
+		select {
+		case <-s.resume:
+		case <-s.done:
+			return
+		}
+	}
+}
+
+// changesReader says whether a command may begin or end TLS.
+func changesReader(commandLine string) bool {
+	verb, _, _ := parseCommand(commandLine)
+	return verb == "AUTH" || verb == "REIN"
+}
+
+// clientGone says whether the client's side of the control connection has ended.
+func (s *session) clientGone() bool {
+	select {
+	case <-s.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// forward gives the engine a command line, passes its preliminary replies on
+// and returns its final reply, rewritten. Meanwhile ABOR stops the transfer,
+// STAT is answered, and other commands wait.
+func (s *session) forward(commandLine string) reply {
+	s.noted = nil
+	if s.engine == nil {
+		if err := s.startEngine(); err != nil {
+			return s.engineFailed(err)
+		}
+	}
+	if err := s.engine.command(commandLine); err != nil {
+		return s.engineFailed(err)
+	}
+	gone, incoming := s.gone, s.lines
+	for {
+		lines := incoming
+		if len(s.waiting) >= maxWaiting {
+			lines = nil
+		}
+		select {
+		case r, ok := <-s.engine.replies:
+			if !ok {
+				return s.engineFailed(errEngineGone)
+			}
+			r = s.rewrite(r)
+			if !r.preliminary() {
+				return r
+			}
+			s.send(r)
+		case l, ok := <-lines:
+			if !ok {
+				incoming = nil
+				continue
+			}
+			s.meanwhile(l)
+		case <-gone:
+			gone = nil
+			s.transfer.stop(errClientGone)
+		case <-s.done:
+			return s.engineFailed(s.ctx.Err())
+		}
+	}
+}
+
+// meanwhile looks at a command that arrives while another is running.
+func (s *session) meanwhile(l line) {
+	verb, arg, hasArg := parseCommand(l.text)
+	switch {
+	case verb == "ABOR" && !hasArg:
+		s.transfer.stop(errAborted)
+	case verb == "STAT" && arg == "" && s.transfer != nil:
+		s.status()
+		return
+	}
+	s.waiting = append(s.waiting, l)
+}
+
+// engineFailed ends the session: without its engine it can do nothing.
+func (s *session) engineFailed(err error) reply {
+	s.closing = true
+	s.log.Error("engine failed", "command", s.verb, "err", err)
+	return reply{421, []string{s.text(i18n.InternalError)}}
+}
+
+// toEngine forwards a command as it came.
+func (s *session) toEngine(arg string) {
+	line := s.verb
+	if arg != "" {
+		line += " " + escapePathname(arg)
+	}
+	s.send(s.forward(line))
+}
+
+// seconds writes a duration as a reply shows it.
+func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
+
+func (s *session) notImplemented(string) { s.say(502, i18n.NotImplemented, s.verb) }
+
+// setLanguage makes a language the session's.
+func (s *session) setLanguage(tag language.Tag) {
+	s.lang = s.server.cfg.Bundle.Localizer(tag)
+}
+
+// defaultLanguage is the tenant's, or else the server's.
+func (s *session) defaultLanguage() language.Tag {
+	if s.tenant != nil && s.tenant.DefaultLanguage != language.Und {
+		return s.tenant.DefaultLanguage
+	}
+	return s.server.cfg.DefaultLanguage
+}
+
+// setTenant makes a tenant the session's, and its language unless the client
+// has chosen one.
+func (s *session) setTenant(t *Tenant) {
+	s.tenant = t
+	if !s.chosen {
+		s.setLanguage(s.defaultLanguage())
+	}
+}

@@ -1,0 +1,76 @@
+package control
+
+import (
+	"io/fs"
+	"strconv"
+	"time"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// stat is STAT: of the connection without an argument, of a file or directory
+// with one (RFC 959 4.1.3).
+func (s *session) stat(arg string) {
+	switch {
+	case arg == "":
+		s.status()
+	case s.login == nil:
+		s.say(530, i18n.NotLoggedIn)
+	default:
+		s.pathStatus(withoutOptions(arg))
+	}
+}
+
+// status also answers while a transfer is running.
+func (s *session) status() {
+	user, encryption := s.text(i18n.StatusNoUser), s.text(i18n.StatusUnencrypted)
+	if s.login != nil {
+		user = s.text(i18n.StatusUser, s.login.User)
+	}
+	if s.encrypted() {
+		encryption = s.text(i18n.StatusEncrypted)
+	}
+	transfer := s.text(i18n.StatusNoTransfer)
+	if s.transfer != nil {
+		transfer = s.text(i18n.StatusTransfer, strconv.FormatInt(s.transfer.bytes.Load(), 10))
+	}
+	s.send(reply{211, []string{
+		s.text(i18n.StatusIntro),
+		" " + s.text(i18n.StatusAddress, addrOf(s.tcp.RemoteAddr()).String()),
+		" " + user,
+		" " + s.text(i18n.StatusLanguage, i18n.FeatTag(s.lang.Tag())),
+		" " + encryption,
+		" " + transfer,
+		s.text(i18n.StatusEnd),
+	}})
+}
+
+// pathStatus lists on the control connection what LIST would: 212 for a
+// directory, 213 for a file.
+func (s *session) pathStatus(arg string) {
+	if arg == "" {
+		arg = s.workingDirectory()
+	}
+	name, err := s.resolve(arg)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	now := time.Now()
+	t := &transfer{listing: &listing{filesToo: true, line: func(b []byte, info fs.FileInfo) []byte {
+		return appendListLine(append(b, ' '), info, now)
+	}}}
+	if _, err := t.openListing(s.login.Storage, name); err != nil {
+		s.fail(err)
+		return
+	}
+	code := 212
+	if t.listing.file {
+		code = 213
+	}
+	s.write([]byte(strconv.Itoa(code) + "-" + s.text(i18n.PathStatusIntro) + "\r\n"))
+	if err := t.listing.writeTo(controlWriter{s}); err != nil {
+		s.log.Warn("status cut short", "path", name, "err", err)
+	}
+	s.send(reply{code, []string{s.text(i18n.PathStatusEnd)}})
+}

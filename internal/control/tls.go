@@ -1,0 +1,164 @@
+package control
+
+import (
+	"crypto/tls"
+	"encoding/binary"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// tlsTimeout bounds a TLS handshake and its counterpart at the end.
+const tlsTimeout = 30 * time.Second
+
+func (s *session) encrypted() bool {
+	_, ok := s.conn.(*tls.Conn)
+	return ok
+}
+
+// auth is AUTH (RFC 4217 4). What a client has sent in the clear behind it is
+// dropped with the old reader, never run under TLS.
+func (s *session) auth(mechanism string) {
+	switch strings.ToUpper(mechanism) {
+	case "TLS", "TLS-C", "SSL": // RFC 4217 17; SSL is what old devices call it
+	default:
+		s.say(504, i18n.ParameterNotImplemented, "AUTH")
+		return
+	}
+	switch {
+	case s.server.cfg.TLS == nil:
+		s.say(431, i18n.TLSUnavailable)
+	case s.encrypted():
+		s.say(503, i18n.TLSActive)
+	default:
+		s.say(234, i18n.TLSStarting)
+		s.logOut()
+		if !s.startTLS(&recordConn{Conn: s.tcp}) {
+			s.closing = true
+			return
+		}
+		s.reader = newCommandReader(s.conn)
+	}
+}
+
+// startTLS makes the control connection one under TLS.
+func (s *session) startTLS(below net.Conn) bool {
+	conn := tls.Server(below, s.server.cfg.TLS)
+	_ = s.tcp.SetDeadline(time.Now().Add(tlsTimeout))
+	if err := conn.HandshakeContext(s.ctx); err != nil {
+		s.log.Info("TLS handshake failed", "err", err)
+		return false
+	}
+	_ = s.tcp.SetDeadline(time.Time{})
+	s.conn = conn
+	return true
+}
+
+// stopTLS goes back to the clear (RFC 4217 13): both sides say close_notify,
+// then the bytes that follow are commands again.
+func (s *session) stopTLS() {
+	conn, ok := s.conn.(*tls.Conn)
+	if !ok {
+		return
+	}
+	_ = s.tcp.SetDeadline(time.Now().Add(tlsTimeout))
+	if err := conn.CloseWrite(); err != nil {
+		s.closing = true
+		return
+	}
+	if _, err := io.Copy(io.Discard, conn); err != nil {
+		s.closing = true
+		return
+	}
+	_ = s.tcp.SetDeadline(time.Time{})
+	s.conn = s.tcp
+	s.reader = newCommandReader(s.conn)
+}
+
+// recordConn never reads beyond the TLS record that it is in, so that nothing
+// which follows the last record is lost in a TLS buffer (RFC 8446 5.1).
+type recordConn struct {
+	net.Conn
+	header []byte // read and not yet handed out
+	left   int    // bytes of the record's body
+}
+
+const (
+	recordHeader = 5
+	recordLength = 3 // where the length is in the header
+)
+
+func (c *recordConn) Read(b []byte) (int, error) {
+	if len(c.header) == 0 && c.left == 0 {
+		header := make([]byte, recordHeader)
+		if _, err := io.ReadFull(c.Conn, header); err != nil {
+			return 0, err
+		}
+		c.header, c.left = header, int(binary.BigEndian.Uint16(header[recordLength:]))
+	}
+	if len(c.header) > 0 {
+		n := copy(b, c.header)
+		c.header = c.header[n:]
+		return n, nil
+	}
+	n, err := c.Conn.Read(b[:min(len(b), c.left)])
+	c.left -= n
+	return n, err
+}
+
+// pbsz is PBSZ (RFC 4217 8): over TLS there is no buffer to agree on.
+func (s *session) pbsz(size string) {
+	switch {
+	case !s.encrypted():
+		s.say(503, i18n.TLSFirst)
+	case !isNumber(size):
+		s.say(501, i18n.Syntax, s.server.commands["PBSZ"].syntax)
+	default:
+		s.data.sized = true
+		s.send(reply{200, []string{"PBSZ=0"}})
+	}
+}
+
+// prot is PROT (RFC 4217 9).
+func (s *session) prot(level string) {
+	switch level = strings.ToUpper(level); {
+	case !s.encrypted():
+		s.say(503, i18n.TLSFirst)
+	case !s.data.sized:
+		s.say(503, i18n.ProtectionSizeFirst)
+	case level == "P":
+		s.data.private = true
+		s.say(200, i18n.ProtectionPrivate)
+	case level == "C" && s.server.cfg.TLSRequired:
+		s.say(534, i18n.ProtectionRequired)
+	case level == "C":
+		s.data.private = false
+		s.say(200, i18n.ProtectionClear)
+	case level == "S" || level == "E":
+		s.say(536, i18n.ProtectionUnsupported)
+	default:
+		s.say(504, i18n.ParameterNotImplemented, "PROT")
+	}
+}
+
+// ccc is CCC: the control connection never goes back to the clear while
+// somebody is logged in.
+func (s *session) ccc(string) {
+	if s.encrypted() {
+		s.say(534, i18n.EncryptionStays)
+	} else {
+		s.say(533, i18n.TLSFirst)
+	}
+}
+
+func isNumber(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}

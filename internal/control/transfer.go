@@ -1,0 +1,290 @@
+package control
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"path"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// Why a transfer was stopped.
+var (
+	errAborted    = errors.New("aborted by the client")
+	errStalled    = errors.New("the data connection stalled")
+	errClientGone = errors.New("the control connection has ended")
+	errDataLost   = errors.New("the data connection was lost")
+)
+
+// A transfer is one use of a data connection, for a file or a listing.
+type transfer struct {
+	upload   bool
+	listing  *listing // nil for a file
+	fileName string   // what STOU chose
+	source   dataSource
+	tls      *tls.Config // nil for a data connection in the clear
+	timeout  time.Duration
+	stall    time.Duration
+	bytes    atomic.Int64
+
+	mu    sync.Mutex
+	cause error     // the first reason to fail that is not the storage's
+	conn  *dataConn // nil until open
+}
+
+// open waits for the data connection. The engine calls it through its listener
+// when the file has been opened.
+func (t *transfer) open(ctx context.Context) (net.Conn, error) {
+	if err := t.failed(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	defer cancel()
+	conn, err := t.source.open(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open the data connection: %w", err)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cause != nil {
+		_ = conn.Close()
+		return nil, t.cause
+	}
+	t.conn = newDataConn(t, conn)
+	return t.conn, nil
+}
+
+// stop ends a transfer for a reason. It may be called at any time, by any
+// goroutine, and for no transfer at all.
+func (t *transfer) stop(cause error) {
+	if t == nil {
+		return
+	}
+	t.fail(cause)
+	t.source.close()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.conn != nil {
+		_ = t.conn.raw.Close()
+	}
+}
+
+// fail notes a reason; the first one counts.
+func (t *transfer) fail(cause error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cause == nil {
+		t.cause = cause
+	}
+}
+
+func (t *transfer) failed() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.cause
+}
+
+// beforeCommit is asked before an upload becomes visible. A killed client looks
+// like a finished one until its kernel has closed the control connection too.
+func (s *session) beforeCommit(ctx context.Context) error {
+	timer := time.NewTimer(s.server.cfg.CommitDelay)
+	defer timer.Stop()
+	select {
+	case <-s.gone:
+		return errClientGone
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+	}
+	return s.transfer.failed()
+}
+
+// transferListener is the listener from which the engine takes a transfer's
+// data connection.
+type transferListener struct {
+	net.Listener // the engine's own, to be closed with it
+	ctx          context.Context
+	transfer     *transfer
+}
+
+func (l *transferListener) Accept() (net.Conn, error) { return l.transfer.open(l.ctx) }
+
+// runTransfer lets the engine do a transfer on the data connection that the
+// client has prepared. The engine learns of that connection by an EPSV that no
+// client sees.
+func (s *session) runTransfer(t *transfer, commandLine string) {
+	cfg := &s.server.cfg
+	t.source, s.data.source = s.data.source, nil
+	switch {
+	case t.source == nil:
+		s.say(425, i18n.DataConnectionFirst)
+		return
+	case cfg.TLSRequired && !s.data.private:
+		t.source.close()
+		s.say(521, i18n.ProtectionRequired)
+		return
+	}
+	defer t.source.close()
+	t.timeout, t.stall = cfg.DataTimeout, cfg.StallTimeout
+	if s.data.private {
+		t.tls = cfg.TLS
+	}
+	s.transfer = t
+	defer func() { s.transfer = nil }()
+	if err := s.silently("EPSV", 229); err != nil {
+		s.send(s.engineFailed(err))
+		return
+	}
+	r := s.forward(commandLine)
+	s.observeTransfer(t, r)
+	s.send(r)
+}
+
+// silently gives the engine a command whose reply is for nobody.
+func (s *session) silently(commandLine string, code int) error {
+	if err := s.engine.command(commandLine); err != nil {
+		return err
+	}
+	select {
+	case r, ok := <-s.engine.replies:
+		if !ok {
+			return errEngineGone
+		}
+		if r.code != code {
+			return fmt.Errorf("engine's reply to %s: %d %q", commandLine, r.code, r.lines)
+		}
+		return nil
+	case <-s.done:
+		return s.ctx.Err()
+	}
+}
+
+func (s *session) observeTransfer(t *transfer, r reply) {
+	var err error
+	if r.code >= 400 {
+		err = errors.Join(t.failed(), s.noted)
+	}
+	s.observer.Transferred(s.login.Tenant.Name, t.upload, t.bytes.Load(), err)
+	s.log.Info("transfer", "command", s.verb, "bytes", t.bytes.Load(), "code", r.code, "err", err)
+}
+
+// transferFailed is the reply to a transfer that did not complete: what was
+// noted about its data connection first, then the storage's error.
+func (s *session) transferFailed() reply {
+	cause := s.transfer.failed()
+	id := i18n.TransferInterrupted
+	switch {
+	case errors.Is(cause, errAborted):
+		s.aborted = true
+		id = i18n.TransferAborted
+	case errors.Is(cause, errStalled):
+		id = i18n.TransferStalled
+	case cause != nil && s.transfer.upload:
+		id = i18n.TransferBroken
+	case cause == nil && s.noted != nil:
+		return s.failure(s.noted)
+	}
+	s.log.Info("transfer failed", "command", s.verb, "err", errors.Join(cause, s.noted))
+	return reply{426, []string{s.text(id)}}
+}
+
+// dataConnectionFailed is the reply when no data connection came about.
+func (s *session) dataConnectionFailed() reply {
+	if errors.Is(s.transfer.failed(), errAborted) {
+		return s.transferFailed()
+	}
+	return reply{425, []string{s.text(i18n.DataConnectionFailed)}}
+}
+
+// retr is RETR.
+func (s *session) retr(arg string) {
+	name, err := s.resolve(arg)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	s.runTransfer(&transfer{}, "RETR "+escapePathname(name))
+}
+
+// stor is STOR and APPE.
+func (s *session) stor(arg string) {
+	name, err := s.resolveFile(arg)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	s.runTransfer(&transfer{upload: true}, s.verb+" "+escapePathname(name))
+}
+
+// resolveFile resolves the pathname of a file to be made: "name/" names a
+// directory.
+func (s *session) resolveFile(arg string) (string, error) {
+	name, err := s.resolve(arg)
+	if err == nil && (name == "/" || arg[len(arg)-1] == '/') {
+		err = &fs.PathError{Op: "create", Path: name, Err: syscall.EISDIR}
+	}
+	return name, err
+}
+
+// stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9). The
+// name is new because it holds the time in nanoseconds and the session looks.
+func (s *session) stou(string) {
+	name := path.Join(s.workingDirectory(), "ftp-"+time.Now().UTC().Format("20060102T150405.000000000"))
+	if _, err := s.login.Storage.StatFile(name); !errors.Is(err, fs.ErrNotExist) {
+		if err == nil {
+			err = fs.ErrExist
+		}
+		s.fail(err)
+		return
+	}
+	s.runTransfer(&transfer{upload: true, fileName: path.Base(name)}, "STOR "+escapePathname(name))
+}
+
+// abor is ABOR when its turn has come: a transfer that was running has been
+// stopped and answered with 426 before (RFC 959 4.1.3).
+func (s *session) abor(string) {
+	if s.aborted {
+		s.aborted = false
+		s.say(226, i18n.AbortDone)
+	} else {
+		s.say(225, i18n.AbortNothing)
+	}
+}
+
+// rest is REST (RFC 3659 5.3).
+func (s *session) rest(offset string) {
+	if !isNumber(offset) {
+		s.say(501, i18n.Syntax, s.server.commands["REST"].syntax)
+		return
+	}
+	s.toEngine(offset)
+}
+
+// allo is ALLO: objects need no room made for them. 200, because some cameras
+// ask again and again after 202.
+func (s *session) allo(arg string) {
+	var size, record int64
+	n, err := fmt.Sscanf(arg, "%d R %d", &size, &record)
+	if n == 0 || size < 0 || n == 1 && err != nil && !isNumber(arg) {
+		s.say(501, i18n.Syntax, s.server.commands["ALLO"].syntax)
+		return
+	}
+	s.say(200, i18n.AllocationNotNeeded)
+}
+
+// stru is STRU: files only (RFC 959 3.1.2).
+func (s *session) stru(structure string) {
+	if structure != "F" && structure != "f" {
+		s.say(504, i18n.ParameterNotImplemented, "STRU")
+		return
+	}
+	s.say(200, i18n.StructureFile)
+}
