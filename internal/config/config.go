@@ -1,0 +1,187 @@
+package config
+
+import (
+	"cmp"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// A Config is the configuration of a server. Make one with [Load], or with [Default] and Validate.
+type Config struct {
+	Listen        string `yaml:"listen"`         // of the control connection, host:port
+	MetricsListen string `yaml:"metrics_listen"` // host:port of /metrics, /healthz and /readyz; empty: none
+
+	DefaultLanguage language.Tag `yaml:"default_language"`
+	LocalesDir      string       `yaml:"locales_dir"` // catalogues that add to and override the built-in ones; empty: none
+
+	TLS     TLS     `yaml:"tls"`
+	Passive Passive `yaml:"passive"`
+	S3      S3      `yaml:"s3"`
+	Log     Log     `yaml:"log"`
+
+	IdleTimeout     time.Duration `yaml:"idle_timeout"`      // between commands
+	DataTimeout     time.Duration `yaml:"data_timeout"`      // to open a data connection
+	StallTimeout    time.Duration `yaml:"stall_timeout"`     // of a transfer that moves no byte
+	CommitDelay     time.Duration `yaml:"commit_delay"`      // how long a complete upload waits for news that its client died
+	DrainTimeout    time.Duration `yaml:"drain_timeout"`     // how long running transfers may go on after SIGTERM
+	MaxFailedLogins int           `yaml:"max_failed_logins"` // in a session
+
+	Memory            Size `yaml:"memory"`             // what all uploads together may hold in memory
+	PartSize          Size `yaml:"part_size"`          // of a multipart upload
+	UploadConcurrency int  `yaml:"upload_concurrency"` // parts of one upload under way at once
+
+	Tenants map[string]*Tenant `yaml:"tenants"`
+
+	places map[string]place // where each value was given
+}
+
+// TLS is how connections are encrypted. Without a certificate AUTH TLS is refused.
+type TLS struct {
+	ImplicitListen string     `yaml:"implicit_listen"` // host:port where TLS begins at once; empty: none
+	CertFile       string     `yaml:"cert_file"`       // PEM, the server's certificate first
+	KeyFile        string     `yaml:"key_file"`        // PEM
+	Required       bool       `yaml:"required"`        // refuse logins and transfers that are not encrypted
+	MinVersion     TLSVersion `yaml:"min_version"`
+}
+
+// Passive is where the data connections of PASV and EPSV arrive.
+type Passive struct {
+	Ports         PortRange  `yaml:"ports"`          // the zero value: any free port
+	PublicAddress netip.Addr `yaml:"public_address"` // what PASV shows; the zero value: the address that the client reached
+}
+
+// S3 is how a bucket is reached. In a tenant the zero value of a field means the server's.
+type S3 struct {
+	Endpoint        string `yaml:"endpoint"` // URL; empty: that of AWS
+	Region          string `yaml:"region"`
+	PathStyle       *bool  `yaml:"path_style"` // put the bucket into the path rather than the host name
+	AccessKeyID     string `yaml:"access_key_id"`
+	SecretAccessKey Secret `yaml:"secret_access_key"` // without the pair: what the AWS SDK finds (environment, profile, IRSA, instance role)
+}
+
+// Log is what is written to standard error.
+type Log struct {
+	Level  slog.Level `yaml:"level"`
+	Format LogFormat  `yaml:"format"`
+}
+
+// A Tenant owns a bucket, or a part of one, and the users who see it.
+type Tenant struct {
+	Hosts           []string                `yaml:"hosts"` // virtual hosts, in lower case and ASCII
+	Bucket          string                  `yaml:"bucket"`
+	Prefix          string                  `yaml:"prefix"`           // of all keys; empty or ending with a slash
+	DefaultLanguage language.Tag            `yaml:"default_language"` // the zero value: the server's
+	Greeting        map[language.Tag]string `yaml:"greeting"`
+	S3              S3                      `yaml:"s3"`
+	Users           map[string]*User        `yaml:"users"`
+}
+
+// A User of a tenant.
+type User struct {
+	PasswordHash Secret       `yaml:"password_hash"` // argon2id in the PHC string format
+	Home         string       `yaml:"home"`          // the directory a login starts in, as the user sees it; empty: "/"
+	Root         string       `yaml:"root"`          // the tenant's directory that the user sees as "/"; empty: "/"
+	Permissions  []Permission `yaml:"permissions"`   // nil: all
+}
+
+// What Default sets.
+const (
+	defaultListen       = ":21"
+	defaultIdleTimeout  = 5 * time.Minute // RFC 1123 4.1.3.2 asks for five minutes at least
+	defaultDataTimeout  = 30 * time.Second
+	defaultStallTimeout = 5 * time.Minute
+	// A killed client's kernel closes the data connection first and the control connection some 50 microseconds later; a hundred
+	// times that allows for a network between.
+	defaultCommitDelay = 5 * time.Millisecond
+	// Kubernetes kills a pod 30 seconds after SIGTERM unless told otherwise; the rest is for cutting what still runs.
+	defaultDrainTimeout      = 25 * time.Second
+	defaultMaxFailedLogins   = 5
+	defaultMemory            = 256 * MiB
+	defaultPartSize          = 8 * MiB
+	defaultUploadConcurrency = 4
+)
+
+// Default is a configuration without tenants.
+func Default() *Config {
+	return &Config{
+		Listen:            defaultListen,
+		DefaultLanguage:   language.English,
+		Log:               Log{Level: slog.LevelInfo, Format: LogText},
+		IdleTimeout:       defaultIdleTimeout,
+		DataTimeout:       defaultDataTimeout,
+		StallTimeout:      defaultStallTimeout,
+		CommitDelay:       defaultCommitDelay,
+		DrainTimeout:      defaultDrainTimeout,
+		MaxFailedLogins:   defaultMaxFailedLogins,
+		Memory:            defaultMemory,
+		PartSize:          defaultPartSize,
+		UploadConcurrency: defaultUploadConcurrency,
+	}
+}
+
+// Load reads the configuration in file and in the environment, which is given as os.Environ gives it, and validates it. What is
+// wrong with the configuration is returned as [Problems].
+func Load(file string, environ []string) (*Config, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the configuration %s: %w", file, reason(err))
+	}
+	return parse(file, text, environ)
+}
+
+// parse reads the configuration in text, the content of file.
+func parse(file string, text []byte, environ []string) (*Config, error) {
+	cfg := Default()
+	d := newDecoder(file, environ)
+	if !d.document(text, cfg) {
+		return nil, d.problems
+	}
+	cfg.places = d.places
+	cfg.normalize(filepath.Dir(file))
+
+	problems := append(d.problems, cfg.validate()...)
+	if len(problems) > 0 {
+		problems.sort()
+		return nil, problems
+	}
+	return cfg, nil
+}
+
+// Bundle loads the catalogues: the built-in ones and those of LocalesDir.
+func (c *Config) Bundle() (*i18n.Bundle, error) {
+	if c.LocalesDir == "" {
+		return i18n.Load()
+	}
+	return i18n.Load(os.DirFS(c.LocalesDir))
+}
+
+// StorageOf is how a tenant's bucket is reached: what the tenant says over what the server says.
+func (c *Config) StorageOf(t *Tenant) S3 {
+	s := t.S3
+	s.Endpoint = cmp.Or(s.Endpoint, c.S3.Endpoint)
+	s.Region = cmp.Or(s.Region, c.S3.Region)
+	if s.PathStyle == nil {
+		s.PathStyle = c.S3.PathStyle
+	}
+	if s.AccessKeyID == "" { // the two keys belong together
+		s.AccessKeyID, s.SecretAccessKey = c.S3.AccessKeyID, c.S3.SecretAccessKey
+	}
+	return s
+}
+
+// UsersCount is the number of users of all tenants.
+func (c *Config) UsersCount() int {
+	n := 0
+	for _, t := range c.Tenants {
+		n += len(t.Users)
+	}
+	return n
+}

@@ -1,0 +1,159 @@
+package config
+
+import (
+	"bytes"
+	"flag"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/text/language"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// hash is the argon2id hash of nothing in particular.
+const hash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs"
+
+// minimal is a configuration without a problem.
+const minimal = `
+tenants:
+  acme:
+    bucket: acme-data
+    users:
+      alice: {password_hash: "` + hash + `"}
+`
+
+// Every problem of a file is reported at once, each where it stands.
+func TestLoadProblems(t *testing.T) {
+	for _, name := range []string{
+		"addresses", "aliases", "ambiguous", "duplicate-keys", "empty", "syntax", "tenants", "two-documents", "unknown-keys", "wrong-types",
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Load(filepath.Join("testdata", name+".yaml"), nil)
+			if err == nil {
+				t.Fatal("no problem was found")
+			}
+			got := []byte(err.Error() + "\n")
+			golden := filepath.Join("testdata", name+".golden")
+			if *update {
+				if err := os.WriteFile(golden, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("problems:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+func TestLoad(t *testing.T) {
+	cfg, err := Load(filepath.Join("testdata", "full.yaml"), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	acme, umbrella := cfg.Tenants["acme"], cfg.Tenants["umbrella"]
+	for _, tc := range []struct {
+		name      string
+		got, want any
+	}{
+		{"listen", cfg.Listen, ":2121"},
+		{"passive-ports", cfg.Passive.Ports, PortRange{30000, 30099}},
+		{"public-address", cfg.Passive.PublicAddress.String(), "203.0.113.7"},
+		{"number-as-text", cfg.S3.AccessKeyID, "0123"},
+		{"secret", cfg.S3.SecretAccessKey.Reveal(), "hidden"},
+		{"log-level", cfg.Log.Level, slog.LevelDebug},
+		{"log-format", cfg.Log.Format, LogJSON},
+		{"duration", cfg.IdleTimeout, 10 * time.Minute},
+		{"default-duration", cfg.DataTimeout, defaultDataTimeout},
+		{"size", cfg.Memory, GiB},
+		{"host-in-lower-case", acme.Hosts[0], "ftp.acme.example"},
+		{"host-in-ascii", acme.Hosts[1], "xn--mnchen-3ya.example"},
+		{"prefix-ends-with-a-slash", acme.Prefix, "inbox/"},
+		{"greeting", acme.Greeting[language.BritishEnglish], "Welcome to Acme, please queue"},
+		{"home", acme.Users["alice"].Home, "/alice"},
+		{"permissions", len(acme.Users["alice"].Permissions), 2},
+		{"all-permissions", acme.Users["bob@home"].Permissions == nil, true},
+		{"endpoint-of-the-server", cfg.StorageOf(acme).Endpoint, "http://127.0.0.1:9000"},
+		{"endpoint-of-the-tenant", cfg.StorageOf(umbrella).Endpoint, "https://s3.umbrella.example"},
+		{"key-of-the-server", cfg.StorageOf(umbrella).SecretAccessKey.Reveal(), "hidden"},
+		{"path-style-of-the-server", *cfg.StorageOf(acme).PathStyle, true},
+		{"path-style-of-the-tenant", *cfg.StorageOf(umbrella).PathStyle, false},
+		{"users", cfg.UsersCount(), 3},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if tc.got != tc.want {
+				t.Errorf("got %v, want %v", tc.got, tc.want)
+			}
+		})
+	}
+}
+
+// A tenant with keys of its own uses both, never one of its own and one of the server's.
+func TestStorageOfKeepsKeysTogether(t *testing.T) {
+	cfg := Default()
+	cfg.S3 = S3{AccessKeyID: "server", SecretAccessKey: NewSecret("server's")}
+	got := cfg.StorageOf(&Tenant{S3: S3{AccessKeyID: "tenant", SecretAccessKey: NewSecret("tenant's")}})
+	if got.AccessKeyID != "tenant" || got.SecretAccessKey.Reveal() != "tenant's" {
+		t.Errorf("keys are %s and %s", got.AccessKeyID, got.SecretAccessKey.Reveal())
+	}
+}
+
+func TestLoadMissingFile(t *testing.T) {
+	_, err := Load(filepath.Join("testdata", "nowhere.yaml"), nil)
+	const want = "cannot read the configuration testdata/nowhere.yaml: no such file or directory"
+	if err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// A configuration made in code is checked by the same rules; its problems have a path only.
+func TestValidate(t *testing.T) {
+	cfg := Default()
+	cfg.Tenants = map[string]*Tenant{"acme": {
+		Bucket: "acme-data",
+		Users:  map[string]*User{"alice": {PasswordHash: NewSecret(hash)}},
+	}}
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Tenants["acme"].Bucket = "-"
+	const want = `tenants.acme.bucket: "-" is no name for a bucket: write 3 to 63 characters`
+	if err := cfg.Validate(); err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
+// No text makes Load panic, and each problem says where it is.
+func FuzzLoad(f *testing.F) {
+	files, err := filepath.Glob(filepath.Join("testdata", "*.yaml"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		_, err := parse("fuzz.yaml", text, nil)
+		if err == nil {
+			return
+		}
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			if !strings.HasPrefix(line, "fuzz.yaml:") {
+				t.Errorf("a problem without a place: %s", err)
+			}
+		}
+	})
+}

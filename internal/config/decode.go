@@ -1,0 +1,393 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+	"github.com/goccy/go-yaml/token"
+)
+
+// A decoder fills a Config from the syntax tree of a document and from the environment. go-yaml's own decoder would stop at the
+// first problem and forget where each value stood.
+type decoder struct {
+	file     string
+	env      environment
+	anchors  map[string]ast.Node
+	places   map[string]place
+	problems Problems
+}
+
+func newDecoder(file string, environ []string) *decoder {
+	return &decoder{
+		file:    file,
+		env:     newEnvironment(environ),
+		anchors: map[string]ast.Node{},
+		places:  map[string]place{},
+	}
+}
+
+// document decodes text into cfg, and reports whether it is YAML at all.
+func (d *decoder) document(text []byte, cfg *Config) bool {
+	// Duplicate keys are found below, all of them rather than the first.
+	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
+	if err != nil {
+		d.syntax(err)
+		return false
+	}
+	var body ast.Node
+	if len(file.Docs) > 0 {
+		body = file.Docs[0].Body
+	}
+	for _, doc := range file.Docs[min(1, len(file.Docs)):] {
+		if doc.Body != nil {
+			d.report(nil, d.at(doc.Body.GetToken()), "a second document begins here: write everything in one document, without ---")
+		}
+	}
+	if body != nil {
+		ast.Walk(d, body)
+	}
+	d.places[keyPath(nil).key()] = place{source: d.file, line: 1, column: 1}
+	d.structure(nil, body, reflect.ValueOf(cfg).Elem())
+	for _, name := range d.env.unknown() {
+		d.report(nil, place{source: environmentSource(name)}, "is no setting: correct its name or remove it")
+	}
+	return true
+}
+
+// syntax reports what the parser found.
+func (d *decoder) syntax(err error) {
+	var found yaml.Error
+	if errors.As(err, &found) && found.GetToken() != nil {
+		d.report(nil, d.at(found.GetToken()), "this is not YAML: %s", found.GetMessage())
+		return
+	}
+	d.report(nil, place{source: d.file, line: 1, column: 1}, "this is not YAML: %v", err)
+}
+
+// Visit implements [ast.Visitor]: it remembers the anchors.
+func (d *decoder) Visit(n ast.Node) ast.Visitor {
+	if a, ok := n.(*ast.AnchorNode); ok && a.Name != nil {
+		d.anchors[a.Name.GetToken().Value] = a.Value
+	}
+	return d
+}
+
+// at is the place of a token.
+func (d *decoder) at(t *token.Token) place {
+	if t == nil || t.Position == nil {
+		return place{source: d.file, line: 1, column: 1}
+	}
+	return place{source: d.file, line: t.Position.Line, column: t.Position.Column}
+}
+
+// report adds a problem with what p leads to.
+func (d *decoder) report(p keyPath, at place, format string, args ...any) {
+	d.problems = append(d.problems, at.problem(p, fmt.Sprintf(format, args...)))
+	if len(p) > 0 {
+		at.broken = true
+		d.places[p.key()] = at
+	}
+}
+
+func (at place) problem(p keyPath, message string) *Problem {
+	return &Problem{Source: at.source, Line: at.line, Column: at.column, Path: p.String(), Message: message}
+}
+
+// An entry is a key of a mapping with its value. The zero value is no entry.
+type entry struct {
+	key   string
+	at    place // of the key
+	value ast.Node
+}
+
+func (e entry) given() bool { return e.value != nil }
+
+// place is where the value stands, or where its key does when it is of many lines.
+func (d *decoder) place(e entry) place {
+	if _, isScalar := e.value.(ast.ScalarNode); isScalar {
+		return d.at(e.value.GetToken())
+	}
+	return e.at
+}
+
+// entries is what the mapping n holds; a key without a value counts as absent. n may be nil.
+func (d *decoder) entries(p keyPath, n ast.Node) []entry {
+	n = d.resolve(n)
+	if n == nil {
+		return nil
+	}
+	mapping, ok := n.(ast.MapNode)
+	if !ok {
+		d.report(p, d.at(n.GetToken()), "must be a mapping (key: value), not %s", describe(n))
+		return nil
+	}
+	var found []entry
+	seen := map[string]place{}
+	for i := mapping.MapRange(); i.Next(); {
+		e := entry{key: i.Key().GetToken().Value, at: d.at(i.Key().GetToken()), value: d.resolve(i.Value())}
+		if text, isScalar := scalarText(keyNode(i.Key())); isScalar {
+			e.key = text
+		}
+		if first, twice := seen[e.key]; twice {
+			d.report(p.child(e.key), e.at, "the key is given twice: remove this one or that of line %d", first.line)
+			continue
+		}
+		seen[e.key] = e.at
+		found = append(found, e)
+	}
+	return found
+}
+
+// keyNode is the key itself where it is written in the long form ("? key").
+func keyNode(n ast.Node) ast.Node {
+	if long, ok := n.(*ast.MappingKeyNode); ok {
+		return long.Value
+	}
+	return n
+}
+
+// resolve is the node behind tags, anchors and aliases, and nil for null.
+func (d *decoder) resolve(n ast.Node) ast.Node {
+	for range maxIndirections {
+		switch v := n.(type) {
+		case *ast.TagNode:
+			n = v.Value
+		case *ast.AnchorNode:
+			n = v.Value
+		case *ast.AliasNode:
+			n = d.anchors[v.Value.GetToken().Value]
+			if n == nil {
+				d.report(nil, d.at(v.GetToken()), "no anchor is called %s", v.Value.GetToken().Value)
+			}
+		case *ast.NullNode:
+			return nil
+		default:
+			return n
+		}
+	}
+	return nil
+}
+
+// maxIndirections ends what refers to itself (&a *a); more than a tag, an anchor and an alias make no sense.
+const maxIndirections = 8
+
+// structure decodes the mapping n, which may be nil, into the struct v.
+func (d *decoder) structure(p keyPath, n ast.Node, v reflect.Value) {
+	entries := d.entries(p, n)
+	take := func(key string) entry {
+		for i, e := range entries {
+			if e.key == key {
+				entries = append(entries[:i:i], entries[i+1:]...)
+				return e
+			}
+		}
+		return entry{}
+	}
+	var keys []string
+	for i := range v.NumField() {
+		key := v.Type().Field(i).Tag.Get("yaml")
+		if key == "" {
+			continue // not part of the file
+		}
+		keys = append(keys, key)
+		field, child, e := v.Field(i), p.child(key), take(key)
+		if !isScalar(field.Type()) {
+			d.collection(child, e, field)
+			continue
+		}
+		var inFile entry
+		if hasFileForm(key) {
+			inFile = take(key + fileSuffix)
+		}
+		d.scalar(child, e, inFile, field)
+	}
+	for _, e := range entries {
+		d.report(p.child(e.key), e.at, "%s", unknownKey(e.key, keys))
+	}
+}
+
+// fileSuffix makes the key of a value the key of a file that holds the value.
+const fileSuffix = "_file"
+
+// hasFileForm reports whether the value of key can come from a file; the names of files and folders cannot.
+func hasFileForm(key string) bool {
+	return !strings.HasSuffix(key, fileSuffix) && !strings.HasSuffix(key, "_dir")
+}
+
+func unknownKey(key string, known []string) string {
+	switch key {
+	case "password":
+		return "passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints"
+	case "<<":
+		return "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias"
+	}
+	return "unknown key: known are " + strings.Join(known, ", ")
+}
+
+// collection decodes a struct, a map or a list.
+func (d *decoder) collection(p keyPath, e entry, v reflect.Value) {
+	if e.given() {
+		d.places[p.key()] = e.at
+	}
+	switch v.Kind() {
+	case reflect.Struct:
+		d.structure(p, e.value, v)
+	case reflect.Map:
+		d.mapping(p, e.value, v)
+	case reflect.Slice:
+		d.list(p, e.value, v)
+	default:
+		panic("config: no rule decodes a " + v.Type().String())
+	}
+}
+
+// mapping decodes a map of single values or of pointers to structs.
+func (d *decoder) mapping(p keyPath, n ast.Node, v reflect.Value) {
+	for _, e := range d.entries(p, n) {
+		key := reflect.New(v.Type().Key()).Elem()
+		if err := setScalar(key, e.key); err != nil {
+			d.report(p.child(e.key), e.at, "%v", err)
+			continue
+		}
+		child := p.child(fmt.Sprint(key))
+		if v.MapIndex(key).IsValid() {
+			d.report(child, e.at, "the key is given twice, in another spelling: remove one")
+			continue
+		}
+		if v.IsNil() {
+			v.Set(reflect.MakeMap(v.Type()))
+		}
+		if item := v.Type().Elem(); item.Kind() == reflect.Pointer {
+			d.places[child.key()] = e.at
+			value := reflect.New(item.Elem())
+			d.structure(child, e.value, value.Elem())
+			v.SetMapIndex(key, value)
+		} else {
+			value := reflect.New(item).Elem()
+			d.scalar(child, e, entry{}, value)
+			v.SetMapIndex(key, value)
+		}
+	}
+}
+
+// list decodes a list of single values.
+func (d *decoder) list(p keyPath, n ast.Node, v reflect.Value) {
+	n = d.resolve(n)
+	if n == nil {
+		return
+	}
+	sequence, ok := n.(*ast.SequenceNode)
+	if !ok {
+		d.report(p, d.at(n.GetToken()), "must be a list ([a, b]), not %s", describe(n))
+		return
+	}
+	v.Set(reflect.MakeSlice(v.Type(), 0, len(sequence.Values)))
+	for i, item := range sequence.Values {
+		child := p.child(fmt.Sprint(i))
+		d.places[child.key()] = d.at(item.GetToken())
+		text, isScalar := scalarText(d.resolve(item))
+		value := reflect.New(v.Type().Elem()).Elem()
+		if !isScalar {
+			d.report(child, d.at(item.GetToken()), "must be a single value")
+		} else if err := setScalar(value, text); err != nil {
+			d.report(child, d.at(item.GetToken()), "%v", err)
+		}
+		v.Set(reflect.Append(v, value)) // a broken one too, so that the others keep their numbers
+	}
+}
+
+// scalar decodes a single value from the environment, from the entry, or from the file that the entry inFile names.
+func (d *decoder) scalar(p keyPath, e, inFile entry, v reflect.Value) {
+	if d.fromEnvironment(p, v) {
+		return
+	}
+	switch {
+	case e.given() && inFile.given():
+		d.report(p, inFile.at, "%s and %s are both given: remove one", e.key, inFile.key)
+	case e.given():
+		text, isScalar := scalarText(e.value)
+		if !isScalar {
+			d.report(p, e.at, "must be a single value, not %s", describe(e.value))
+			return
+		}
+		d.set(p, d.place(e), v, text)
+	case inFile.given():
+		name, isScalar := scalarText(inFile.value)
+		if !isScalar {
+			d.report(p, inFile.at, "%s must be the name of a file, not %s", inFile.key, describe(inFile.value))
+			return
+		}
+		d.setFromFile(p, d.place(inFile), v, name)
+	}
+}
+
+// fromEnvironment decodes a single value from its variable, and reports whether there was one.
+func (d *decoder) fromEnvironment(p keyPath, v reflect.Value) bool {
+	withFile := hasFileForm(p[len(p)-1])
+	given := d.env.take(p, withFile)
+	at := place{source: environmentSource(given.name)}
+	switch {
+	case given.conflict != "":
+		d.report(p, at, "%s", given.conflict)
+	case given.isFile:
+		d.setFromFile(p, at, v, given.value)
+	case given.name != "":
+		d.set(p, at, v, given.value)
+	}
+	return given.name != ""
+}
+
+// set decodes text, which stands at a place, into v.
+func (d *decoder) set(p keyPath, at place, v reflect.Value, text string) {
+	d.places[p.key()] = at
+	if err := setScalar(v, text); err != nil {
+		d.report(p, at, "%v", err)
+	}
+}
+
+// setFromFile decodes the content of a file, which is named at a place, into v.
+func (d *decoder) setFromFile(p keyPath, at place, v reflect.Value, name string) {
+	name = resolvePath(filepath.Dir(d.file), name)
+	text, err := readValue(name)
+	if err != nil {
+		d.report(p, at, "cannot read the value from %s: %v", name, reason(err))
+		return
+	}
+	d.set(p, at, v, text)
+}
+
+// maxValue is more bytes than any value has: a longer file is a mistake, like the name of a device.
+const maxValue = 64 << 10
+
+// readValue is the content of the file name without the line break at its end.
+func readValue(name string) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxValue+1))
+	if err != nil {
+		return "", err
+	}
+	if len(content) > maxValue {
+		return "", fmt.Errorf("it is longer than %d bytes", maxValue)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r"), nil
+}
+
+// resolvePath is where the file name is, which is relative to the folder dir.
+func resolvePath(dir, name string) string {
+	if name == "" || filepath.IsAbs(name) {
+		return name
+	}
+	return filepath.Join(dir, name)
+}

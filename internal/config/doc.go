@@ -1,0 +1,30 @@
+// Package config reads and checks the configuration of babelftp.
+//
+// A configuration is one YAML document. [Load] reports everything that is wrong with it at once, each problem with its file, line
+// and column. A key that is unknown or given twice is a problem.
+//
+// # Variables and files
+//
+// Any single value can be given in three ways; lists and the names of tenants and users come from the file only:
+//
+//   - under its key in the file: access_key_id: AKIA...
+//   - in another file, which its key with _file names: secret_access_key_file: /run/secrets/s3. One line break at the end of
+//     that file is dropped. The keys that name a file or a folder anyway (cert_file, key_file, locales_dir) have no such form.
+//   - in the environment variable named BABELFTP_ and the keys that lead to it, in capitals and joined by _:
+//     BABELFTP_LISTEN, BABELFTP_S3_ACCESS_KEY_ID, BABELFTP_TENANTS_ACME_S3_REGION; or in a file that the variable with _FILE
+//     names: BABELFTP_S3_SECRET_ACCESS_KEY_FILE.
+//
+// In the name of a variable every character of a tenant's, user's or language's name that is no ASCII letter or digit becomes _:
+// the user "mary.lee@acme" of the tenant "acme-eu" has BABELFTP_TENANTS_ACME_EU_USERS_MARY_LEE_ACME_PASSWORD_HASH. A variable
+// that two names share is a problem once it is set.
+//
+// A variable replaces what the file says in either form; an empty one counts as not set. A value given together with its _file
+// form is a problem, and so is a BABELFTP_ variable that is no setting, except those that Kubernetes sets for a Service called
+// babelftp (BABELFTP_SERVICE_HOST, BABELFTP_PORT_21_TCP_ADDR and so on).
+//
+// Relative paths of files are relative to the folder of the configuration file.
+//
+// # Units
+//
+// Durations are written as Go writes them (30s, 5m, 1h30m), sizes in bytes or with a unit (64MiB, 1GB).
+package config

@@ -1,0 +1,100 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+const (
+	environmentPrefix = "BABELFTP_"
+	environmentFile   = "_FILE" // ends the name of a variable that names a file
+)
+
+// environment is the variables that begin with environmentPrefix.
+type environment struct {
+	values map[string]string
+	users  map[string]keyPath // which value each variable was looked up for
+}
+
+func newEnvironment(environ []string) environment {
+	env := environment{values: map[string]string{}, users: map[string]keyPath{}}
+	for _, v := range environ {
+		name, value, _ := strings.Cut(v, "=")
+		if strings.HasPrefix(name, environmentPrefix) && value != "" {
+			env.values[name] = value
+		}
+	}
+	return env
+}
+
+// variable is the name of the variable for the value that p leads to.
+func variable(p keyPath) string {
+	return environmentPrefix + strings.Map(func(r rune) rune {
+		switch {
+		case 'a' <= r && r <= 'z':
+			return r - 'a' + 'A'
+		case 'A' <= r && r <= 'Z', '0' <= r && r <= '9':
+			return r
+		}
+		return '_'
+	}, strings.Join(p, "_"))
+}
+
+// A variableValue is what the environment says of a value. The zero value is nothing.
+type variableValue struct {
+	name, value string
+	isFile      bool   // value is the name of a file that holds the value
+	conflict    string // why it cannot be used
+}
+
+// take looks up the value that p leads to, which may be in a file if withFile says so.
+func (env environment) take(p keyPath, withFile bool) variableValue {
+	name := variable(p)
+	conflict := env.claim(name, p)
+	var fileName, inFile string
+	if withFile {
+		fileName = name + environmentFile
+		inFile = env.values[fileName]
+		if c := env.claim(fileName, p); c != "" {
+			conflict = c
+		}
+	}
+	value := env.values[name]
+	switch {
+	case value == "" && inFile == "":
+		return variableValue{}
+	case value != "" && inFile != "":
+		return variableValue{name: name, conflict: fmt.Sprintf("%s is set too: remove one", fileName)}
+	case inFile != "":
+		return variableValue{name: fileName, value: inFile, isFile: true, conflict: conflict}
+	}
+	return variableValue{name: name, value: value, conflict: conflict}
+}
+
+// claim notes that a variable is for the value that p leads to, and says so if it is for another one already.
+func (env environment) claim(name string, p keyPath) string {
+	if other, taken := env.users[name]; taken {
+		return fmt.Sprintf("the variable could mean %s as well: remove it and write the value into the file, or rename one", other)
+	}
+	env.users[name] = p
+	return ""
+}
+
+// unknown is the names of the variables that no value was looked up in.
+func (env environment) unknown() []string {
+	// What Kubernetes sets in each container for a Service called babelftp or babelftp-something.
+	serviceLink := regexp.MustCompile(`_SERVICE_(HOST|PORT(_\w+)?)$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$`)
+	var names []string
+	for name := range env.values {
+		if _, known := env.users[name]; !known && !serviceLink.MatchString(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// environmentSource is how a variable is named as the source of a problem.
+func environmentSource(name string) string { return "environment variable " + name }

@@ -1,0 +1,49 @@
+package config
+
+import (
+	"path"
+	"strings"
+
+	"golang.org/x/net/idna"
+	"golang.org/x/text/unicode/norm"
+)
+
+// normalize gives values that may be written in several ways their one form. dir is what the paths of files are relative to.
+func (c *Config) normalize(dir string) {
+	for _, name := range []*string{&c.TLS.CertFile, &c.TLS.KeyFile, &c.LocalesDir} {
+		*name = resolvePath(dir, *name)
+	}
+	for _, t := range c.Tenants {
+		for i, host := range t.Hosts {
+			t.Hosts[i] = NormalizeHost(host)
+		}
+		if t.Prefix != "" && !strings.HasSuffix(t.Prefix, "/") {
+			t.Prefix += "/"
+		}
+		for _, u := range t.Users {
+			u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
+		}
+	}
+}
+
+// cleanDirectory drops what a path says twice. One that is not absolute stays as it is, to be refused.
+func cleanDirectory(name string) string {
+	if !path.IsAbs(name) {
+		return name
+	}
+	return path.Clean(name)
+}
+
+// NormalizeHost is the form in which hosts are compared: lower case, A-labels (RFC 5890), no dot at the end. A name that no host can
+// have is returned as it is.
+func NormalizeHost(name string) string {
+	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(name, "."))
+	if err != nil {
+		return name
+	}
+	return ascii
+}
+
+// NormalizeUser is the form in which the names of users are compared: Unicode's NFC, because systems differ in how they send an é
+// (RFC 8265, section 3.3 asks for it).
+func NormalizeUser(name string) string { return norm.NFC.String(name) }

@@ -1,0 +1,114 @@
+package config
+
+import (
+	"encoding"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"reflect"
+	"strconv"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+	"golang.org/x/text/language"
+)
+
+// isScalar reports whether a value of type t is written as one word or text.
+func isScalar(t reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) {
+		return true
+	}
+	return t.Kind() != reflect.Struct && t.Kind() != reflect.Map && t.Kind() != reflect.Slice
+}
+
+// setScalar decodes text into v.
+func setScalar(v reflect.Value, text string) error {
+	if v.Kind() == reflect.Pointer {
+		v.Set(reflect.New(v.Type().Elem()))
+		v = v.Elem()
+	}
+	switch target := v.Addr().Interface().(type) {
+	case *time.Duration:
+		return setDuration(target, text)
+	case *netip.Addr:
+		if target.UnmarshalText([]byte(text)) != nil {
+			return fmt.Errorf("%q is no IP address: write it like 203.0.113.7", text)
+		}
+		return nil
+	case *language.Tag:
+		if target.UnmarshalText([]byte(text)) != nil {
+			return fmt.Errorf("%q is no language tag: write it like en or pt-BR", text)
+		}
+		return nil
+	case *slog.Level:
+		if target.UnmarshalText([]byte(text)) != nil {
+			return fmt.Errorf("%q is no log level: write debug, info, warn or error", text)
+		}
+		return nil
+	case encoding.TextUnmarshaler: // says itself what to write
+		return target.UnmarshalText([]byte(text))
+	case *string:
+		*target = text
+		return nil
+	case *bool:
+		return setBool(target, text)
+	case *int:
+		n, err := strconv.Atoi(text)
+		if err != nil {
+			return fmt.Errorf("%q is no whole number", text)
+		}
+		*target = n
+		return nil
+	}
+	panic("config: no rule decodes a " + v.Type().String())
+}
+
+func setDuration(target *time.Duration, text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil {
+		return fmt.Errorf("%q is no duration: write it like 30s, 5m or 1h30m", text)
+	}
+	*target = d
+	return nil
+}
+
+func setBool(target *bool, text string) error {
+	switch text {
+	case "true":
+		*target = true
+	case "false":
+		*target = false
+	default:
+		return fmt.Errorf("%q is neither true nor false", text)
+	}
+	return nil
+}
+
+// scalarText is the text of a node that holds a single value, as it stands in the file: 0123 is no number here, and yes is no true.
+func scalarText(n ast.Node) (string, bool) {
+	switch v := n.(type) {
+	case *ast.StringNode:
+		return v.Value, true
+	case *ast.LiteralNode:
+		return v.Value.Value, true
+	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode, *ast.NullNode:
+		return n.GetToken().Value, true
+	}
+	return "", false
+}
+
+// describe says what a node is.
+func describe(n ast.Node) string {
+	switch n.(type) {
+	case *ast.SequenceNode:
+		return "a list"
+	case ast.ScalarNode:
+		return "a single value"
+	case ast.MapNode:
+		return "a mapping"
+	}
+	return "this"
+}

@@ -1,0 +1,239 @@
+package config
+
+import (
+	"crypto/tls"
+	"fmt"
+	"net"
+	"net/url"
+	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// Limits of S3, see https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html.
+const (
+	minPartSize = 5 * MiB
+	maxPartSize = 5 * GiB
+)
+
+const (
+	// maxUploadConcurrency is where more parts at once gain nothing on any network that was seen, but each costs PartSize.
+	maxUploadConcurrency = 64
+	// maxCommitDelay is where users would feel every upload wait.
+	maxCommitDelay = time.Second
+)
+
+// Validate checks a configuration that was not loaded. What is wrong is returned as [Problems].
+func (c *Config) Validate() error {
+	if problems := c.validate(); len(problems) > 0 {
+		return problems
+	}
+	return nil
+}
+
+func (c *Config) validate() Problems {
+	v := &validator{cfg: c}
+	v.server()
+	v.tenants()
+	v.problems.sort()
+	return v.problems
+}
+
+// A validator collects the problems of a configuration whose values have the right types.
+type validator struct {
+	cfg      *Config
+	bundle   *i18n.Bundle // nil when the catalogues are broken
+	problems Problems
+}
+
+// report adds a problem with the value that p leads to, unless one was found already with it or with what holds it. Where the value
+// is not given the problem is with what should hold it.
+func (v *validator) report(p keyPath, format string, args ...any) {
+	var at place
+	for i := range len(p) + 1 {
+		if known, ok := v.cfg.places[p[:i].key()]; ok {
+			at = known
+		}
+		if at.broken {
+			return
+		}
+	}
+	v.problems = append(v.problems, at.problem(p, fmt.Sprintf(format, args...)))
+}
+
+func (v *validator) server() {
+	v.catalogues()
+	v.language(keyPath{"default_language"}, v.cfg.DefaultLanguage)
+	v.addresses()
+	v.certificate()
+	v.storage(keyPath{"s3"}, v.cfg.S3)
+	v.durations()
+	v.memory()
+	if addr := v.cfg.Passive.PublicAddress; addr.IsValid() && !addr.Unmap().Is4() {
+		v.report(keyPath{"passive", "public_address"}, "%s is no IPv4 address: PASV can show no other, and EPSV needs none", addr)
+	}
+	if v.cfg.MaxFailedLogins < 1 {
+		v.report(keyPath{"max_failed_logins"}, "must be at least 1")
+	}
+}
+
+// catalogues learns which languages there are.
+func (v *validator) catalogues() {
+	p := keyPath{"locales_dir"}
+	if dir := v.cfg.LocalesDir; dir != "" {
+		if info, err := os.Stat(dir); err != nil {
+			v.report(p, "cannot read the catalogues in %s: %v", dir, reason(err))
+			return
+		} else if !info.IsDir() {
+			v.report(p, "%s is no folder: name the one that holds a folder for each language", dir)
+			return
+		}
+	}
+	var err error
+	if v.bundle, err = v.cfg.Bundle(); err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			v.report(p, "%s", line)
+		}
+	}
+}
+
+// language checks that there is a catalogue for tag, or for its nearest relative.
+func (v *validator) language(p keyPath, tag language.Tag) {
+	if v.bundle == nil {
+		return
+	}
+	if _, err := v.bundle.Negotiate(tag.String()); err == nil {
+		return
+	}
+	v.report(p, "there is no catalogue for %s: write one that `babelftp languages` shows, or add a catalogue in locales_dir", tag)
+}
+
+// addresses checks the addresses to listen on, and that no two of them share a port.
+func (v *validator) addresses() {
+	ports := map[int]keyPath{}
+	for _, a := range []struct {
+		path     keyPath
+		address  string
+		required bool
+	}{
+		{keyPath{"listen"}, v.cfg.Listen, true},
+		{keyPath{"tls", "implicit_listen"}, v.cfg.TLS.ImplicitListen, false},
+		{keyPath{"metrics_listen"}, v.cfg.MetricsListen, false},
+	} {
+		if a.address == "" && !a.required {
+			continue
+		}
+		_, portText, err := net.SplitHostPort(a.address)
+		port, errPort := strconv.ParseUint(portText, 10, 16)
+		if err != nil || errPort != nil {
+			v.report(a.path, "%q is no address to listen on: write it like :21 or 127.0.0.1:2121", a.address)
+			continue
+		}
+		if port == 0 { // any free one
+			continue
+		}
+		if other, taken := ports[int(port)]; taken {
+			v.report(a.path, "port %d is that of %s too: choose another", port, other)
+		}
+		ports[int(port)] = a.path
+		if v.cfg.Passive.Ports.Contains(uint16(port)) {
+			v.report(a.path, "port %d lies in passive.ports (%s): choose another, or another range", port, v.cfg.Passive.Ports)
+		}
+	}
+}
+
+func (v *validator) certificate() {
+	t := v.cfg.TLS
+	if t.CertFile == "" && t.KeyFile == "" {
+		if t.Required {
+			v.report(keyPath{"tls", "required"}, "needs a certificate: write tls.cert_file and tls.key_file")
+		}
+		if t.ImplicitListen != "" {
+			v.report(keyPath{"tls", "implicit_listen"}, "needs a certificate: write tls.cert_file and tls.key_file")
+		}
+		return
+	}
+	readable := true
+	for _, f := range []struct{ key, name, other string }{
+		{"cert_file", t.CertFile, "key_file"},
+		{"key_file", t.KeyFile, "cert_file"},
+	} {
+		if f.name == "" {
+			v.report(keyPath{"tls", f.key}, "is missing: it belongs to tls.%s", f.other)
+			readable = false
+		} else if err := readableFile(f.name); err != nil {
+			v.report(keyPath{"tls", f.key}, "cannot read %s: %v", f.name, err)
+			readable = false
+		}
+	}
+	if !readable {
+		return
+	}
+	if _, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile); err != nil {
+		v.report(keyPath{"tls", "cert_file"}, "the certificate in %s and the key in %s do not work together: %v", t.CertFile, t.KeyFile, err)
+	}
+}
+
+// readableFile says why name cannot be read.
+func readableFile(name string) error {
+	f, err := os.Open(name)
+	if err != nil {
+		return reason(err)
+	}
+	return f.Close()
+}
+
+// storage checks one s3 section; in a tenant's what is missing comes from the server's.
+func (v *validator) storage(p keyPath, s S3) {
+	if s.Endpoint != "" {
+		u, err := url.Parse(s.Endpoint)
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" {
+			v.report(p.child("endpoint"), "%q is no address of an S3 server: write it like https://s3.example.com", s.Endpoint)
+		}
+	}
+	id, secret := p.child("access_key_id"), p.child("secret_access_key")
+	switch {
+	case s.AccessKeyID == "" && !s.SecretAccessKey.Empty():
+		v.report(id, "is missing: it belongs to %s", secret)
+	case s.AccessKeyID != "" && s.SecretAccessKey.Empty():
+		v.report(secret, "is missing: it belongs to %s", id)
+	}
+}
+
+func (v *validator) durations() {
+	for _, d := range []struct {
+		key   string
+		value time.Duration
+	}{
+		{"idle_timeout", v.cfg.IdleTimeout},
+		{"data_timeout", v.cfg.DataTimeout},
+		{"stall_timeout", v.cfg.StallTimeout},
+		{"commit_delay", v.cfg.CommitDelay},
+		{"drain_timeout", v.cfg.DrainTimeout},
+	} {
+		if d.value <= 0 {
+			v.report(keyPath{d.key}, "must be longer than 0")
+		}
+	}
+	if v.cfg.CommitDelay > maxCommitDelay {
+		v.report(keyPath{"commit_delay"}, "must be at most %s: every upload waits so long", maxCommitDelay)
+	}
+}
+
+func (v *validator) memory() {
+	c := v.cfg
+	if c.PartSize < minPartSize || c.PartSize > maxPartSize {
+		v.report(keyPath{"part_size"}, "%s is not between %s and %s, which S3 allows", c.PartSize, minPartSize, maxPartSize)
+	}
+	if c.Memory < c.PartSize {
+		v.report(keyPath{"memory"}, "%s has no room for one part of an upload: write at least %s", c.Memory, c.PartSize)
+	}
+	if c.UploadConcurrency < 1 || c.UploadConcurrency > maxUploadConcurrency {
+		v.report(keyPath{"upload_concurrency"}, "must be between 1 and %d", maxUploadConcurrency)
+	}
+}

@@ -1,0 +1,218 @@
+package config
+
+import (
+	"maps"
+	"net/netip"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/alexedwards/argon2id"
+)
+
+// Bounds of the parameters of argon2id. Under the lower ones the algorithm is not defined or too weak (RFC 9106, section 3.1); over
+// the upper ones a few logins at once would take the machine's memory or minutes of its time.
+const (
+	maxHashMemory     = 1 << 20 // KiB
+	maxHashIterations = 100
+	minHashSalt       = 8  // bytes
+	minHashKey        = 16 // bytes
+)
+
+func (v *validator) tenants() {
+	p := keyPath{"tenants"}
+	if len(v.cfg.Tenants) == 0 {
+		v.report(p, "there are none: write one at least, with its bucket and users")
+	}
+	tenantName := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
+	for name, t := range v.cfg.Tenants {
+		if !tenantName.MatchString(name) {
+			v.report(p.child(name), "%q is no name for a tenant: write up to 63 ASCII letters, digits, -, _ and .", name)
+		}
+		v.tenant(p.child(name), t)
+	}
+	v.sharedHosts()
+	v.ambiguousUsers()
+}
+
+func (v *validator) tenant(p keyPath, t *Tenant) {
+	if t.Bucket == "" {
+		v.report(p.child("bucket"), "is missing: name the tenant's S3 bucket")
+	} else if rule := brokenBucketRule(t.Bucket); rule != "" {
+		v.report(p.child("bucket"), "%q is no name for a bucket: %s", t.Bucket, rule)
+	}
+	if rule := brokenPrefixRule(t.Prefix); rule != "" {
+		v.report(p.child("prefix"), "%q is no prefix of keys: %s", t.Prefix, rule)
+	}
+	if !t.DefaultLanguage.IsRoot() {
+		v.language(p.child("default_language"), t.DefaultLanguage)
+	}
+	for tag, text := range t.Greeting {
+		greeting := p.child("greeting").child(tag.String())
+		v.language(greeting, tag)
+		if strings.TrimSpace(text) == "" {
+			v.report(greeting, "is empty: write a text or remove the language")
+		}
+	}
+	v.storage(p.child("s3"), t.S3)
+	if len(t.Users) == 0 {
+		v.report(p.child("users"), "there are none: write one at least, so that somebody can log in")
+	}
+	for name, u := range t.Users {
+		v.user(p.child("users").child(name), name, u)
+	}
+}
+
+// brokenBucketRule is what name breaks of the rules at
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html, empty for a good name.
+func brokenBucketRule(name string) string {
+	edge := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
+	_, notAddress := netip.ParseAddr(name)
+	switch {
+	case len(name) < 3 || len(name) > 63:
+		return "write 3 to 63 characters"
+	case strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII || !edge(byte(r)) && r != '-' && r != '.' }):
+		return "write lower-case letters, digits, - and . only"
+	case !edge(name[0]) || !edge(name[len(name)-1]):
+		return "begin and end it with a letter or a digit"
+	case strings.Contains(name, ".."):
+		return "write no two dots in a row"
+	case notAddress == nil:
+		return "an IP address cannot be one"
+	}
+	return ""
+}
+
+// maxPrefix leaves half of the 1,024 bytes of a key to the pathname.
+const maxPrefix = 512
+
+// brokenPrefixRule is what a prefix breaks, empty for a good one.
+func brokenPrefixRule(prefix string) string {
+	switch {
+	case prefix == "":
+		return ""
+	case strings.HasPrefix(prefix, "/"):
+		return "keys begin without a slash, remove it"
+	case strings.Contains(prefix, "//"):
+		return "write no two slashes in a row"
+	case len(prefix) > maxPrefix:
+		return "it leaves too little of a key's 1,024 bytes, write a shorter one"
+	case strings.ContainsFunc(prefix, unicode.IsControl):
+		return "it contains control characters"
+	case slices.ContainsFunc(strings.Split(prefix, "/"), func(s string) bool { return s == "." || s == ".." }):
+		return "write no . and no .. in it"
+	}
+	return ""
+}
+
+func (v *validator) user(p keyPath, name string, u *User) {
+	if name == "" || strings.ContainsFunc(name, unicode.IsControl) {
+		v.report(p, "%q is no name for a user: write one without control characters", name)
+	}
+	hash := p.child("password_hash")
+	if u.PasswordHash.Empty() {
+		v.report(hash, "is missing: write what `babelftp hash-password` prints")
+	} else if problem := hashProblem(u.PasswordHash.Reveal()); problem != "" {
+		v.report(hash, "%s: write what `babelftp hash-password` prints", problem)
+	}
+	for _, d := range []struct{ key, value string }{{"home", u.Home}, {"root", u.Root}} {
+		switch {
+		case d.value == "":
+		case !path.IsAbs(d.value):
+			v.report(p.child(d.key), "%q is not absolute: begin it with /", d.value)
+		case strings.ContainsFunc(d.value, unicode.IsControl):
+			v.report(p.child(d.key), "%q contains control characters", d.value)
+		}
+	}
+	permissions := p.child("permissions")
+	if u.Permissions != nil && len(u.Permissions) == 0 {
+		v.report(permissions, "there are none: %v, or remove the key for all of them", errPermission)
+	}
+	for i, permission := range u.Permissions {
+		if permission != "" && slices.Contains(u.Permissions[:i], permission) {
+			v.report(permissions, "%s is written twice: remove one", permission)
+		}
+	}
+}
+
+// hashProblem says why hash, which must not be shown, is no hash of a password that can be checked, empty if it is one.
+func hashProblem(hash string) string {
+	params, salt, key, err := argon2id.DecodeHash(hash)
+	switch {
+	case err != nil && !strings.HasPrefix(hash, "$"):
+		return "is no password hash; passwords are not kept in plain text"
+	case err != nil:
+		return "is no argon2id hash in the PHC string format"
+	case params.Iterations < 1 || params.Parallelism < 1 || params.Memory < 8*uint32(params.Parallelism),
+		len(salt) < minHashSalt, len(key) < minHashKey:
+		return "has parameters too weak for argon2id"
+	case params.Memory > maxHashMemory || params.Iterations > maxHashIterations:
+		return "has parameters that would make each login too expensive"
+	}
+	return ""
+}
+
+// sharedHosts reports hosts that are no host names, or that lead to more than one tenant.
+func (v *validator) sharedHosts() {
+	hostName := regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
+	owners := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(v.cfg.Tenants)) {
+		for i, host := range v.cfg.Tenants[name].Hosts {
+			p := keyPath{"tenants", name, "hosts"}.child(strconv.Itoa(i))
+			if !hostName.MatchString(host) || len(host) > 253 {
+				v.report(p, "%q is no host name: write it like ftp.example.com", host)
+				continue
+			}
+			switch owner, taken := owners[host]; {
+			case taken && owner == name:
+				v.report(p, "%s is written twice: remove one", host)
+			case taken:
+				v.report(p, "%s leads to the tenant %s too: a host chooses one tenant, remove it from one of them", host, owner)
+			default:
+				owners[host] = name
+			}
+		}
+	}
+}
+
+// ambiguousUsers reports names that do not tell users apart when no host has chosen the tenant.
+func (v *validator) ambiguousUsers() {
+	type owner struct{ tenant, user string }
+	plain := map[string]owner{} // by name, the first tenant that has it
+	qualified := map[string]owner{}
+	names := slices.Sorted(maps.Keys(v.cfg.Tenants))
+	for _, tenant := range names {
+		for user := range v.cfg.Tenants[tenant].Users {
+			qualified[NormalizeUser(user)+"@"+tenant] = owner{tenant, user}
+		}
+	}
+	for _, tenant := range names {
+		t := v.cfg.Tenants[tenant]
+		for _, user := range slices.Sorted(maps.Keys(t.Users)) {
+			p := keyPath{"tenants", tenant, "users", user}
+			name := NormalizeUser(user)
+			if other, taken := qualified[name]; taken {
+				v.report(p, "%s is also how the user %s of the tenant %s logs in without a host: rename one", user, other.user, other.tenant)
+			}
+			first, taken := plain[name]
+			switch {
+			case !taken:
+				plain[name] = owner{tenant, user}
+			case first.tenant == tenant:
+				v.report(p, "%s and %s differ in their Unicode form only: remove one", user, first.user)
+			case len(t.Hosts) == 0 || len(v.cfg.Tenants[first.tenant].Hosts) == 0:
+				v.report(p, "the tenant %s has a user of this name too, and %s has no host to tell them apart: give both tenants hosts, "+
+					"or rename one user", first.tenant, v.hostless(first.tenant, tenant))
+			}
+		}
+	}
+}
+
+// hostless is the first of the tenants that has no host.
+func (v *validator) hostless(tenants ...string) string {
+	i := slices.IndexFunc(tenants, func(name string) bool { return len(v.cfg.Tenants[name].Hosts) == 0 })
+	return tenants[i]
+}

@@ -1,0 +1,62 @@
+package config
+
+import "testing"
+
+func TestSize(t *testing.T) {
+	for _, tc := range []struct {
+		text  string
+		want  Size
+		shown string
+	}{
+		{"0", 0, "0B"},
+		{"1024", KiB, "1KiB"},
+		{"256MiB", 256 * MiB, "256MiB"},
+		{"256 MiB", 256 * MiB, "256MiB"},
+		{"5GB", 5e9, "5GB"},
+		{"1500000", 1500000, "1500kB"},
+		{"2TiB", 2 * TiB, "2TiB"},
+		{"7B", 7, "7B"},
+	} {
+		t.Run(tc.text, func(t *testing.T) {
+			var got Size
+			if err := got.UnmarshalText([]byte(tc.text)); err != nil || got != tc.want || got.String() != tc.shown {
+				t.Errorf("got %d (%s), %v; want %d (%s)", got, got, err, tc.want, tc.shown)
+			}
+		})
+	}
+	for _, text := range []string{"", "MiB", "-1", "1.5GiB", "1 M", "1mib", "9999999TiB", "0x10"} {
+		t.Run("not-"+text, func(t *testing.T) {
+			var got Size
+			if err := got.UnmarshalText([]byte(text)); err == nil {
+				t.Errorf("read as %d bytes", got)
+			}
+		})
+	}
+}
+
+func TestPortRange(t *testing.T) {
+	for _, tc := range []struct {
+		text string
+		want PortRange
+	}{
+		{"30000-30099", PortRange{30000, 30099}},
+		{"30000 - 30099", PortRange{30000, 30099}},
+		{"30000", PortRange{30000, 30000}},
+		{"1-65535", PortRange{1, 65535}},
+	} {
+		t.Run(tc.text, func(t *testing.T) {
+			var got PortRange
+			if err := got.UnmarshalText([]byte(tc.text)); err != nil || got != tc.want {
+				t.Errorf("got %s, %v; want %s", got, err, tc.want)
+			}
+		})
+	}
+	for _, text := range []string{"", "-", "0-10", "10-0", "30000-", "65536", "a-b", "1-2-3"} {
+		t.Run("not-"+text, func(t *testing.T) {
+			var got PortRange
+			if err := got.UnmarshalText([]byte(text)); err == nil {
+				t.Errorf("read as %s", got)
+			}
+		})
+	}
+}
