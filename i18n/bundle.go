@@ -1,6 +1,7 @@
 package i18n
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -54,7 +55,7 @@ func (b *Bundle) Tags() []language.Tag { return slices.Clone(b.tags) }
 // Coverage is how much of the catalogue a language has.
 type Coverage struct {
 	Tag        language.Tag
-	Name       string // in the language itself
+	Name       string // in the language itself, the tag where no name is known
 	Translated int    // messages that are not answered in English
 	Total      int    // messages
 }
@@ -65,7 +66,7 @@ func (b *Bundle) Completeness() []Coverage {
 	for i, tag := range b.tags {
 		coverage[i] = Coverage{
 			Tag:        tag,
-			Name:       display.Self.Name(tag),
+			Name:       cmp.Or(display.Self.Name(tag), tag.String()),
 			Translated: b.total - len(b.localizers[tag].missing),
 			Total:      b.total,
 		}
@@ -89,7 +90,7 @@ func newLoader() (*loader, error) {
 	}
 	l := &loader{
 		parameters: make(map[ID]parameters, len(source.entries)),
-		builder:    catalog.NewBuilder(catalog.Fallback(language.English)),
+		builder:    catalog.NewBuilder(),
 		texts:      make(map[language.Tag]map[ID]bool),
 	}
 	for _, e := range source.entries {
@@ -110,11 +111,15 @@ func (l *loader) addAll(overlay fs.FS) error {
 	var errs []error
 	found := false
 	for _, folder := range folders {
-		// Stat and not folder.IsDir, because a ConfigMap's are symbolic links.
-		if _, err := fs.Stat(overlay, path.Join(folder.Name(), fileName)); err == nil {
-			found = true
-			errs = append(errs, l.add(overlay, folder.Name()))
+		// Not folder.IsDir, because a ConfigMap's folders are symbolic links.
+		if info, err := fs.Stat(overlay, folder.Name()); err != nil || !info.IsDir() {
+			continue
 		}
+		if _, err := fs.Stat(overlay, path.Join(folder.Name(), fileName)); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		found = true
+		errs = append(errs, l.add(overlay, folder.Name()))
 	}
 	if !found {
 		errs = append(errs, fmt.Errorf("there is no <language tag>/%s in the folder of catalogues; add one, such as fr/%[1]s", fileName))

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"unicode/utf8"
@@ -100,15 +99,16 @@ func (c *catalogue) decode(data []byte) error {
 		// encoding/json would put U+FFFD into the texts.
 		return fmt.Errorf("%s: is not UTF-8; save it in this encoding", c.name)
 	}
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
+		line := 1 + bytes.Count(data[:syntax.Offset], []byte("\n"))
+		return fmt.Errorf("%s:%d: is not JSON: %w; correct it there or just before", c.name, line, err)
+	}
 	var file struct {
 		Language string            `json:"language"`
 		Messages []json.RawMessage `json:"messages"`
 	}
 	if err := unmarshalStrict(data, &file); err != nil {
-		if syntax := (*json.SyntaxError)(nil); errors.As(err, &syntax) {
-			line := 1 + bytes.Count(data[:syntax.Offset], []byte("\n"))
-			return fmt.Errorf("%s:%d: is not JSON: %w; correct it there or just before", c.name, line, err)
-		}
 		return fmt.Errorf("%s: %w; see the English catalogue for the form", c.name, err)
 	}
 	if file.Language != c.tag.String() {
@@ -140,11 +140,5 @@ func describe(raw json.RawMessage, index int) string {
 func unmarshalStrict(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return err
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("more text follows the end of the object; remove it")
-	}
-	return nil
+	return d.Decode(v)
 }
