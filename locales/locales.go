@@ -18,5 +18,5 @@ func FS() fs.FS { return catalogues }
 // order in which clients and operators see them. English is the first: it is
 // the default (RFC 2640, 4.1), and what a matcher chooses when nothing fits.
 func Tags() []string {
-	return []string{"en", "fr", "de", "es", "pt-BR", "ja", "zh-Hans", "ar"}
+	return []string{"en", "fr", "de", "es", "pt-BR", "ja", "zh-Hans", "ar", "ru"}
 }
