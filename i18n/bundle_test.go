@@ -1,0 +1,336 @@
+package i18n_test
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+func load(t testing.TB, overlays ...fs.FS) *i18n.Bundle {
+	t.Helper()
+	bundle, err := i18n.Load(overlays...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle
+}
+
+// catalogueFile returns a catalogue of messages, each a JSON object.
+func catalogueFile(tag string, messages string) *fstest.MapFile {
+	return &fstest.MapFile{Data: fmt.Appendf(nil, `{"language": %q, "messages": [%s]}`, tag, messages)}
+}
+
+func text(id i18n.ID, translation string) string {
+	return fmt.Sprintf(`{"id": %q, "translation": %q}`, id, translation)
+}
+
+// declaredIDs returns the constants of id.go.
+func declaredIDs(t *testing.T) []i18n.ID {
+	t.Helper()
+	file, err := parser.ParseFile(token.NewFileSet(), "id.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var ids []i18n.ID
+	ast.Inspect(file, func(n ast.Node) bool {
+		spec, ok := n.(*ast.ValueSpec)
+		if !ok {
+			return true
+		}
+		for _, value := range spec.Values {
+			id, err := strconv.Unquote(value.(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ids = append(ids, i18n.ID(id))
+		}
+		return false
+	})
+	return ids
+}
+
+func TestIdentifiersAreTheEnglishMessages(t *testing.T) {
+	var messages []i18n.ID
+	for _, m := range readCatalogue(t, "en").Messages {
+		messages = append(messages, m.ID)
+	}
+	if ids := declaredIDs(t); !slices.Equal(ids, messages) {
+		for _, id := range ids {
+			if !slices.Contains(messages, id) {
+				t.Errorf("id.go has %q, the English catalogue has not", id)
+			}
+		}
+		for _, id := range messages {
+			if !slices.Contains(ids, id) {
+				t.Errorf("the English catalogue has %q, id.go has not", id)
+			}
+		}
+		t.Error("id.go and the English catalogue differ, in order or in content")
+	}
+}
+
+func TestTags(t *testing.T) {
+	overlay := fstest.MapFS{
+		"it/messages.gotext.json": catalogueFile("it", text(i18n.Goodbye, "Arrivederci.")),
+		"cs/messages.gotext.json": catalogueFile("cs", text(i18n.Goodbye, "Na shledanou.")),
+		"fr/messages.gotext.json": catalogueFile("fr", text(i18n.Goodbye, "Salut.")),
+		"README":                  {Data: []byte("not a catalogue")},
+		"drafts/notes":            {Data: []byte("not one either")},
+	}
+	const want = "[en fr de es pt-BR ja zh-Hans ar ru cs it]"
+	bundle := load(t, overlay)
+	if got := fmt.Sprint(bundle.Tags()); got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	bundle.Tags()[0] = language.Und
+	if got := fmt.Sprint(bundle.Tags()); got != want {
+		t.Errorf("a caller's change shows: %s", got)
+	}
+}
+
+func TestCompleteness(t *testing.T) {
+	overlay := fstest.MapFS{
+		"it/messages.gotext.json":    catalogueFile("it", text(i18n.Goodbye, "Arrivederci.")+","+text(i18n.OK, "")),
+		"fr-CA/messages.gotext.json": catalogueFile("fr-CA", text(i18n.Goodbye, "Bonjour.")),
+	}
+	names := make(map[string]string)
+	total := len(declaredIDs(t))
+	for _, c := range load(t, overlay).Completeness() {
+		names[c.Tag.String()] = c.Name
+		want := total // fr-CA has those of fr
+		if c.Tag == language.Italian {
+			want = 1
+		}
+		if c.Translated != want || c.Total != total {
+			t.Errorf("%v: %d of %d, want %d of %d", c.Tag, c.Translated, c.Total, want, total)
+		}
+	}
+	for tag, want := range map[string]string{"en": "English", "fr": "français", "ja": "日本語", "zh-Hans": "简体中文", "ar": "العربية"} {
+		if names[tag] != want {
+			t.Errorf("the name of %s is %q, want %q", tag, names[tag], want)
+		}
+	}
+}
+
+func TestOverlay(t *testing.T) {
+	first := fstest.MapFS{
+		"it/messages.gotext.json": catalogueFile("it", text(i18n.Goodbye, "Arrivederci.")),
+		"fr/messages.gotext.json": catalogueFile("fr", text(i18n.Goodbye, "Salut.")+","+text(i18n.LoggedIn, "Bienvenue.")),
+	}
+	second := fstest.MapFS{
+		"fr/messages.gotext.json":    catalogueFile("fr", text(i18n.Goodbye, "À bientôt.")),
+		"fr-CA/messages.gotext.json": catalogueFile("fr-CA", text(i18n.Goodbye, "Bonjour.")),
+	}
+	bundle := load(t, first, second)
+	tests := []struct {
+		name string
+		tag  string
+		id   i18n.ID
+		want string
+	}{
+		{"added", "it", i18n.Goodbye, "Arrivederci."},
+		{"english-where-missing", "it", i18n.TransferComplete, "Transfer complete."},
+		{"overridden", "fr", i18n.LoggedIn, "Bienvenue."},
+		{"overridden-twice", "fr", i18n.Goodbye, "À bientôt."},
+		{"not-overridden", "fr", i18n.TransferComplete, "Transfert terminé."},
+		{"variant", "fr-CA", i18n.Goodbye, "Bonjour."},
+		{"parent-where-missing", "fr-CA", i18n.LoggedIn, "Bienvenue."},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := bundle.Localizer(language.MustParse(test.tag)).Text(test.id); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// A mounted ConfigMap is symbolic links into a folder whose name begins with dots.
+func TestOverlayFromConfigMap(t *testing.T) {
+	dir := t.TempDir()
+	data := filepath.Join(dir, "..2026_01_01")
+	if err := os.MkdirAll(filepath.Join(data, "it"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file := catalogueFile("it", text(i18n.Goodbye, "Arrivederci."))
+	if err := os.WriteFile(filepath.Join(data, "it", "messages.gotext.json"), file.Data, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for link, target := range map[string]string{"..data": "..2026_01_01", "it": "..data/it"} {
+		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	bundle := load(t, os.DirFS(dir))
+	if got := bundle.Localizer(language.Italian).Text(i18n.Goodbye); got != "Arrivederci." {
+		t.Errorf("got %q", got)
+	}
+}
+
+// What tools write that this package could do without.
+func TestOverlayForms(t *testing.T) {
+	tests := map[string]string{
+		"object":          `{"id": "goodbye", "message": "Goodbye.", "translation": {"msg": "Arrivederci."}}`,
+		"gotext-fields":   `{"id": "goodbye", "key": "", "meaning": "", "comment": "", "fuzzy": true, "position": "x:1", "translation": "Arrivederci."}`,
+		"per-cent-sign":   `{"id": "goodbye", "translation": "Arrivederci al 100%!"}`,
+		"plural-objects":  `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Un byte"}, "other": {"msg": "{Bytes} byte"}}}}}`,
+		"null":            `{"id": "goodbye", "translation": null}`,
+		"dollar-and-name": `{"id": "status-transfer", "translation": "${Bytes}"}`,
+	}
+	want := map[string]string{
+		"object":          "Arrivederci.",
+		"gotext-fields":   "Arrivederci.",
+		"per-cent-sign":   "Arrivederci al 100%!",
+		"plural-objects":  "Un byte",
+		"null":            "Goodbye.",
+		"dollar-and-name": "$1",
+	}
+	for name, message := range tests {
+		t.Run(name, func(t *testing.T) {
+			file := catalogueFile("it", message)
+			file.Data = append([]byte("\ufeff"), file.Data...) // as Windows editors do
+			l := load(t, fstest.MapFS{"it/messages.gotext.json": file}).Localizer(language.Italian)
+			id, args := i18n.Goodbye, []string(nil)
+			if strings.Contains(message, "Bytes") {
+				id, args = i18n.StatusTransfer, []string{"1"}
+			}
+			if got := l.Text(id, args...); got != want[name] {
+				t.Errorf("got %q, want %q", got, want[name])
+			}
+		})
+	}
+}
+
+func TestOverlayErrors(t *testing.T) {
+	plural := func(cases string) string {
+		return `{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {` + cases + `}}}}`
+	}
+	tests := []struct {
+		name     string
+		folder   string // it where empty
+		messages string
+		want     []string
+	}{
+		{"unknown-message", "", text("good-bye", "Ciao."), []string{`"good-bye"`, "identifiers from the English catalogue"}},
+		{"duplicate", "", text("goodbye", "Ciao.") + "," + text("goodbye", "Ciao."), []string{`"goodbye"`, "twice"}},
+		{"unknown-placeholder", "", text("password-required", "Password di {Utente}"), []string{`"password-required"`, "{Utente} is unknown", "use {User}"}},
+		{"placeholder-of-none", "", text("goodbye", "Ciao {User}."), []string{`"goodbye"`, "{User} is unknown", "has none"}},
+		{"missing-placeholder", "", text("password-required", "Password?"), []string{`"password-required"`, "{User} is missing", "put it"}},
+		{"missing-second", "", text("language-set-nearest", "{Requested}?"), []string{`"language-set-nearest"`, "{Tag} is missing"}},
+		{"open-brace", "", text("password-required", "{User} {"), []string{`"password-required"`, "brace"}},
+		{"closed-brace", "", text("password-required", "{User}}"), []string{`"password-required"`, "brace"}},
+		{"no-other", "", plural(`"one": "{Seconds}"`), []string{`"idle-timeout"`, `"other" is missing`}},
+		{"other-without-number", "", plural(`"other": "secondi"`), []string{`"idle-timeout"`, `"other"`, "{Seconds} is missing"}},
+		{"form-not-of-language", "", plural(`"few": "{Seconds}", "other": "{Seconds}"`), []string{`"idle-timeout"`, `"few" not supported`}},
+		{"form-unknown", "", plural(`"=1": "{Seconds}", "other": "{Seconds}"`), []string{`"idle-timeout"`, "plural forms other than"}},
+		{"nested-select", "", plural(`"other": {"select": {}}`), []string{`"idle-timeout"`, "make it a plain text"}},
+		{"select-by-gender", "", `{"id": "goodbye", "translation": {"select": {"feature": "gender"}}}`, []string{`"goodbye"`, "use plural"}},
+		{"select-by-unknown", "", `{"id": "status-user", "translation": {"select": {"feature": "plural", "arg": "Bytes"}}}`, []string{`"status-user"`, `"Bytes" is not`, "{User}"}},
+		{"misspelt-field", "", `{"id": "goodbye", "translaton": "Ciao."}`, []string{`"goodbye"`, "translaton", "English catalogue"}},
+		{"misspelt-in-text", "", `{"id": "goodbye", "translation": {"message": "Ciao."}}`, []string{`"goodbye"`, `"message"`}},
+		{"without-id", "", `{"translation": "Ciao."}`, []string{`""`, "no such message"}},
+		{"not-an-object", "", text("goodbye", "Ciao.") + `, "Ciao."`, []string{"number 2"}},
+		{"line-feed", "", text("goodbye", "Ciao.\n220 Ciao."), []string{`"goodbye"`, "U+000A", "remove"}},
+		{"carriage-return", "", text("goodbye", "Ciao.\rCiao."), []string{`"goodbye"`, "U+000D"}},
+		{"line-separator", "", text("goodbye", "Ciao.\u2028Ciao."), []string{`"goodbye"`, "U+2028"}},
+		{"escape", "", `{"id": "goodbye", "translation": "\u001b[2J"}`, []string{`"goodbye"`, "U+001B"}},
+		{"c1-control", "", `{"id": "goodbye", "translation": "Ciao\u0085."}`, []string{`"goodbye"`, "U+0085"}},
+		{"bidi-override", "", text("goodbye", "\u202eoaiC."), []string{`"goodbye"`, "U+202E", "remove"}},
+		{"bidi-mark", "", text("goodbye", "Ciao\u200f."), []string{`"goodbye"`, "U+200F"}},
+		{"bidi-isolate", "", text("goodbye", "\u2066Ciao\u2069."), []string{`"goodbye"`, "U+2066"}},
+		{"lone-surrogate", "", `{"id": "goodbye", "translation": "Ciao \ud800."}`, []string{`"goodbye"`, "U+FFFD"}},
+		{"outer-space", "", text("goodbye", "Ciao. "), []string{`"goodbye"`, "white space"}},
+		{"digit-before-address", "", text("entering-passive", "Modo passivo 2"), []string{`"entering-passive"`, "leave it out"}},
+		{"arabic-digit", "", text("entering-passive", "Modo passivo ٢"), []string{`"entering-passive"`, "leave it out"}},
+		{"parenthesis-before-port", "", text("entering-extended-passive", "Modo (passivo)"), []string{`"entering-extended-passive"`, "leave it out"}},
+		{"full-stop-before-protocols", "", text("data-protocol-unsupported", "Non supportato."), []string{`"data-protocol-unsupported"`, "leave it out"}},
+		{"english-not-ascii", "en", text("goodbye", "Ciào."), []string{`"goodbye"`, "ASCII", "4.1"}},
+		{"folder-not-a-tag", "italiano", text("goodbye", "Ciao."), []string{`"italiano"`, "name the folder"}},
+		{"folder-not-canonical", "pt_br", text("goodbye", "Ciao."), []string{`"pt_br"`, "name the folder"}},
+		{"folder-not-for-lang", "es-419", text("goodbye", "Adiós."), []string{`"es-419"`, "letters only"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			folder := test.folder
+			if folder == "" {
+				folder = "it"
+			}
+			checkLoadError(t, folder, catalogueFile(folder, test.messages), test.want)
+		})
+	}
+}
+
+func TestOverlayFileErrors(t *testing.T) {
+	tests := []struct {
+		name string
+		file string
+		want []string
+	}{
+		{"wrong-language", `{"language": "fr", "messages": []}`, []string{`"language" is "fr"`, `write "it"`}},
+		{"no-language", `{"messages": []}`, []string{`"language" is ""`, `write "it"`}},
+		{"not-json", "{\n\"language\": \"it\",\n\"messages\": [,]}", []string{"gotext.json:3:", "not JSON"}},
+		{"truncated", `{"language": "it",`, []string{"gotext.json:1:", "not JSON"}},
+		{"two-objects", "{\"language\": \"it\"}\n{}", []string{"gotext.json:2:", "not JSON"}},
+		{"empty-file", "", []string{"gotext.json:1:", "not JSON"}},
+		{"unknown-top-field", `{"language": "it", "macros": {}}`, []string{"macros"}},
+		{"latin-1", "{\"language\": \"it\", \"messages\": [{\"id\": \"goodbye\", \"translation\": \"Citt\xe0\"}]}", []string{"not UTF-8", "save it"}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			checkLoadError(t, "it", &fstest.MapFile{Data: []byte(test.file)}, test.want)
+		})
+	}
+}
+
+// checkLoadError expects an error that names the file and has each of want.
+func checkLoadError(t *testing.T, folder string, file *fstest.MapFile, want []string) {
+	t.Helper()
+	name := folder + "/messages.gotext.json"
+	_, err := i18n.Load(fstest.MapFS{name: file})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, part := range append(want, name) {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("the error lacks %q: %v", part, err)
+		}
+	}
+}
+
+// One run shows a translator everything.
+func TestLoadJoinsErrors(t *testing.T) {
+	_, err := i18n.Load(
+		fstest.MapFS{
+			"it/messages.gotext.json": catalogueFile("it", text("goodbye", "Ciao\n")+","+text("logged-in", "{User}")),
+			"cs/messages.gotext.json": catalogueFile("de", ""),
+		},
+		fstest.MapFS{"notes": {}},
+	)
+	if err == nil {
+		t.Fatal("no error")
+	}
+	for _, want := range []string{`it/messages.gotext.json: message "goodbye"`, `it/messages.gotext.json: message "logged-in"`, "cs/messages.gotext.json", "no <language tag>/messages.gotext.json"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error lacks %q: %v", want, err)
+		}
+	}
+}
+
+func TestOverlayThatIsNotThere(t *testing.T) {
+	if _, err := i18n.Load(os.DirFS(filepath.Join(t.TempDir(), "none"))); err == nil {
+		t.Error("no error")
+	}
+}

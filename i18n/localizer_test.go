@@ -1,0 +1,110 @@
+package i18n_test
+
+import (
+	"sync"
+	"testing"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+func TestLocalizer(t *testing.T) {
+	bundle := load(t)
+	for tag, want := range map[string]string{"fr": "fr", "fr-CA": "fr", "pt": "pt-BR", "zh-CN": "zh-Hans", "zh-TW": "en", "it": "en", "und": "en"} {
+		l := bundle.Localizer(language.MustParse(tag))
+		if l.Tag().String() != want {
+			t.Errorf("Localizer(%s) is %v, want %s", tag, l.Tag(), want)
+		}
+		if l != bundle.Localizer(l.Tag()) {
+			t.Errorf("Localizer(%s) is not the one that sessions share", tag)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	bundle := load(t)
+	tests := []struct {
+		name string
+		tag  string
+		id   i18n.ID
+		args []string
+		want string
+	}{
+		{"plain", "de", i18n.TransferComplete, nil, "Übertragung abgeschlossen."},
+		{"argument", "ja", i18n.PasswordRequired, []string{"alice"}, "aliceのパスワードを送信してください。"},
+		{"two-arguments", "en", i18n.LanguageSetNearest, []string{"en-AU", "EN"}, "en-AU is not available; replies are now in EN."},
+		{"digits-not-grouped", "de", i18n.RestartAccepted, []string{"65535"}, "Die nächste Übertragung beginnt bei Byte 65535."},
+		{"argument-like-a-format", "en", i18n.StatusUser, []string{"%d ${x} {User} 100%"}, "Logged in as %d ${x} {User} 100%"},
+		{"argument-not-utf-8", "en", i18n.StatusUser, []string{"\xff"}, "Logged in as \xff"},
+		{"empty-argument", "en", i18n.StatusUser, []string{""}, "Logged in as "},
+
+		{"english-one", "en", i18n.IdleTimeout, []string{"1"}, "No command for 1 second; closing the connection."},
+		{"english-other", "en", i18n.IdleTimeout, []string{"300"}, "No command for 300 seconds; closing the connection."},
+		{"french-zero", "fr", i18n.StatusTransfer, []string{"0"}, "Transfert en cours, 0 octet transféré jusqu’à présent"},
+		{"arabic-one", "ar", i18n.StatusTransfer, []string{"1"}, "يجري نقل، بايت واحد حتى الآن"},
+		{"arabic-two", "ar", i18n.StatusTransfer, []string{"2"}, "يجري نقل، بايتان حتى الآن"},
+		{"arabic-few", "ar", i18n.StatusTransfer, []string{"10"}, "يجري نقل، 10 بايتات حتى الآن"},
+		{"arabic-many", "ar", i18n.StatusTransfer, []string{"11"}, "يجري نقل، 11 بايتًا حتى الآن"},
+		{"arabic-other", "ar", i18n.StatusTransfer, []string{"100"}, "يجري نقل، 100 بايت حتى الآن"},
+		{"russian-one", "ru", i18n.StatusTransfer, []string{"21"}, "Идёт передача, пока передан 21 байт"},
+		{"russian-few", "ru", i18n.StatusTransfer, []string{"22"}, "Идёт передача, пока передано 22 байта"},
+		{"russian-many", "ru", i18n.StatusTransfer, []string{"11"}, "Идёт передача, пока передано 11 байт"},
+		{"russian-big", "ru", i18n.StatusTransfer, []string{"9007199254740993"}, "Идёт передача, пока передано 9007199254740993 байта"},
+		{"not-a-number", "ru", i18n.StatusTransfer, []string{"?"}, "Идёт передача, пока передано ? байт"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := bundle.Localizer(language.MustParse(test.tag)).Text(test.id, test.args...); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// Sessions share everything; the race detector watches.
+func TestConcurrentSessions(t *testing.T) {
+	bundle := load(t)
+	var sessions sync.WaitGroup
+	for range 8 {
+		sessions.Go(func() {
+			for range 50 {
+				for _, tag := range bundle.Tags() {
+					match, err := bundle.Negotiate(i18n.FeatTag(tag))
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					l := bundle.Localizer(match.Tag)
+					if got := l.Text(i18n.Syntax, "NOOP"); l.Tag() != tag || len(got) <= len("NOOP") {
+						t.Errorf("%v: %q", l.Tag(), got)
+					}
+					l.Text(i18n.IdleTimeout, "300")
+				}
+			}
+		})
+	}
+	sessions.Wait()
+}
+
+func BenchmarkText(b *testing.B) {
+	bundle := load(b)
+	benchmarks := []struct {
+		name string
+		id   i18n.ID
+		args []string
+	}{
+		{"plain", i18n.TransferComplete, nil},
+		{"argument", i18n.PasswordRequired, []string{"alice"}},
+		{"plural", i18n.StatusTransfer, []string{"1048576"}},
+	}
+	l := bundle.Localizer(language.Russian)
+	for _, bench := range benchmarks {
+		b.Run(bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				l.Text(bench.id, bench.args...)
+			}
+		})
+	}
+}

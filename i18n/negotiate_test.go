@@ -1,0 +1,221 @@
+package i18n_test
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+func TestNegotiate(t *testing.T) {
+	bundle := load(t)
+	tests := []struct {
+		arg   string
+		tag   string
+		exact bool
+		err   error
+	}{
+		{arg: "en", tag: "en", exact: true},
+		{arg: "fr", tag: "fr", exact: true},
+		{arg: "FR", tag: "fr", exact: true},
+		{arg: "pt-BR", tag: "pt-BR", exact: true},
+		{arg: "pt-br", tag: "pt-BR", exact: true},
+		{arg: "ZH-HANS", tag: "zh-Hans", exact: true},
+
+		// Another variant of the same language (RFC 2640, 4.2).
+		{arg: "en-AU", tag: "en"},
+		{arg: "en-US", tag: "en"},
+		{arg: "fr-CA", tag: "fr"},
+		{arg: "de-AT", tag: "de"},
+		{arg: "es-MX", tag: "es"},
+		{arg: "ar-EG", tag: "ar"},
+		{arg: "pt", tag: "pt-BR"},
+		{arg: "pt-PT", tag: "pt-BR"},
+		{arg: "zh", tag: "zh-Hans"},
+		{arg: "zh-CN", tag: "zh-Hans"},
+		{arg: "zh-SG", tag: "zh-Hans"},
+		{arg: "cmn", tag: "zh-Hans"}, // the language code of Mandarin
+		{arg: "ja-Jpan-JP", tag: "ja"},
+		{arg: "fr-x-acadie", tag: "fr"},
+		{arg: "fr-abcde", tag: "fr"}, // an unknown sub-tag
+		{arg: "i-default", tag: "en"},
+
+		// A variant that its reader may not be able to read.
+		{arg: "zh-TW", err: i18n.ErrUnsupported},
+		{arg: "zh-Hant", err: i18n.ErrUnsupported},
+		{arg: "ru-Latn", err: i18n.ErrUnsupported},
+		{arg: "ja-Latn", err: i18n.ErrUnsupported},
+		// Another language, even one that many of its readers know.
+		{arg: "nb", err: i18n.ErrUnsupported},
+		{arg: "da", err: i18n.ErrUnsupported},
+		{arg: "sr", err: i18n.ErrUnsupported},
+		{arg: "sr-Latn", err: i18n.ErrUnsupported},
+		{arg: "uk", err: i18n.ErrUnsupported},
+		{arg: "be", err: i18n.ErrUnsupported},
+		{arg: "eu", err: i18n.ErrUnsupported},
+		{arg: "gsw", err: i18n.ErrUnsupported},
+		{arg: "ta", err: i18n.ErrUnsupported},
+		{arg: "yue", err: i18n.ErrUnsupported},
+		{arg: "tlh", err: i18n.ErrUnsupported},
+		{arg: "i-klingon", err: i18n.ErrUnsupported},
+		// No language at all, though RFC 2640's grammar allows it.
+		{arg: "und", err: i18n.ErrUnsupported},
+		{arg: "mul", err: i18n.ErrUnsupported},
+		{arg: "x", err: i18n.ErrUnsupported},
+		{arg: "x-fr", err: i18n.ErrUnsupported},
+		{arg: "a-DE", err: i18n.ErrUnsupported},
+		{arg: "C", err: i18n.ErrUnsupported},
+		{arg: "french", err: i18n.ErrUnsupported},
+		{arg: "abcdefgh", err: i18n.ErrUnsupported},
+
+		{arg: "", err: i18n.ErrSyntax},
+		{arg: "-", err: i18n.ErrSyntax},
+		{arg: "fr-", err: i18n.ErrSyntax},
+		{arg: "-fr", err: i18n.ErrSyntax},
+		{arg: "fr--CA", err: i18n.ErrSyntax},
+		{arg: "abcdefghi", err: i18n.ErrSyntax},
+		{arg: "fr-abcdefghi", err: i18n.ErrSyntax},
+		{arg: "es-419", err: i18n.ErrSyntax}, // letters only
+		{arg: "en_US", err: i18n.ErrSyntax},
+		{arg: "fr CA", err: i18n.ErrSyntax},
+		{arg: " fr", err: i18n.ErrSyntax},
+		{arg: "fr ", err: i18n.ErrSyntax},
+		{arg: "fr;q", err: i18n.ErrSyntax},
+		{arg: "*", err: i18n.ErrSyntax},
+		{arg: "français", err: i18n.ErrSyntax},
+		{arg: "日本語", err: i18n.ErrSyntax},
+		{arg: "fr\x00", err: i18n.ErrSyntax},
+		{arg: "fr\xff", err: i18n.ErrSyntax},
+	}
+	for _, test := range tests {
+		match, err := bundle.Negotiate(test.arg)
+		if !errors.Is(err, test.err) {
+			t.Errorf("Negotiate(%q): error %v, want %v", test.arg, err, test.err)
+			continue
+		}
+		if err != nil {
+			continue
+		}
+		if match.Tag.String() != test.tag || match.Exact != test.exact {
+			t.Errorf("Negotiate(%q) = %v, exact %t; want %s, exact %t", test.arg, match.Tag, match.Exact, test.tag, test.exact)
+		}
+	}
+}
+
+// A language of an overlay is found by itself, and takes over the requests that
+// it answers better than the ones that are built in.
+func TestNegotiateOverlay(t *testing.T) {
+	overlay := fstest.MapFS{}
+	for _, tag := range []string{"zh-Hant", "pt-PT", "nb", "sr-Latn", "en-GB"} {
+		overlay[tag+"/messages.gotext.json"] = catalogueFile(tag, "")
+	}
+	bundle := load(t, overlay)
+	tests := []struct {
+		arg   string
+		tag   string
+		exact bool
+	}{
+		{arg: "zh-hant", tag: "zh-Hant", exact: true},
+		{arg: "zh-TW", tag: "zh-Hant"},
+		{arg: "zh-HK", tag: "zh-Hant"},
+		{arg: "zh", tag: "zh-Hans"},
+		{arg: "pt-PT", tag: "pt-PT", exact: true},
+		{arg: "pt-AO", tag: "pt-PT"},
+		{arg: "pt", tag: "pt-BR"},
+		{arg: "no", tag: "nb"},
+		{arg: "sr-Latn-RS", tag: "sr-Latn"},
+		{arg: "en-GB", tag: "en-GB", exact: true},
+		{arg: "en-AU", tag: "en-GB"},
+		{arg: "en", tag: "en", exact: true},
+	}
+	for _, test := range tests {
+		match, err := bundle.Negotiate(test.arg)
+		if err != nil || match.Tag.String() != test.tag || match.Exact != test.exact {
+			t.Errorf("Negotiate(%q) = %v, exact %t, error %v; want %s, exact %t", test.arg, match.Tag, match.Exact, err, test.tag, test.exact)
+		}
+	}
+	if match, err := bundle.Negotiate("sr-Cyrl"); err == nil {
+		t.Errorf("Negotiate(sr-Cyrl) = %v, want an error: only the Latin script is there", match.Tag)
+	}
+}
+
+func TestFeatTag(t *testing.T) {
+	for tag, want := range map[string]string{"en": "EN", "pt-BR": "PT-BR", "zh-Hans": "ZH-HANS"} {
+		if got := i18n.FeatTag(language.MustParse(tag)); got != want {
+			t.Errorf("FeatTag(%s) = %s, want %s", tag, got, want)
+		}
+	}
+}
+
+// What FEAT shows, LANG accepts.
+func TestFeatTagIsNegotiable(t *testing.T) {
+	bundle := load(t)
+	for _, tag := range bundle.Tags() {
+		match, err := bundle.Negotiate(i18n.FeatTag(tag))
+		if err != nil || match != (i18n.Match{Tag: tag, Exact: true}) {
+			t.Errorf("Negotiate(%s) = %v, %v", i18n.FeatTag(tag), match, err)
+		}
+	}
+}
+
+func TestChoose(t *testing.T) {
+	tests := []struct {
+		name  string
+		texts map[string]string
+		tag   string
+		want  string
+	}{
+		{"exact", map[string]string{"en": "Welcome", "fr": "Bienvenue"}, "fr", "Bienvenue"},
+		{"any-case", map[string]string{"EN": "Welcome", "FR": "Bienvenue"}, "fr", "Bienvenue"},
+		{"variant", map[string]string{"en": "Welcome", "pt-PT": "Bem-vindo"}, "pt-BR", "Bem-vindo"},
+		{"region", map[string]string{"en": "Welcome", "zh-CN": "欢迎"}, "zh-Hans", "欢迎"},
+		{"other-script", map[string]string{"en": "Welcome", "zh-TW": "歡迎"}, "zh-Hans", "Welcome"},
+		{"english", map[string]string{"en": "Welcome", "de": "Willkommen"}, "ja", "Welcome"},
+		{"english-variant", map[string]string{"en-GB": "Welcome", "de": "Willkommen"}, "ja", "Welcome"},
+		{"first", map[string]string{"fr": "Bienvenue", "de": "Willkommen"}, "ja", "Willkommen"},
+		{"no-tag", map[string]string{"?": "Hi"}, "ja", "Hi"},
+		{"not-the-one-without-a-tag", map[string]string{"?": "Hi", "en": "Welcome"}, "ja", "Welcome"},
+		{"undetermined", map[string]string{"en": "Welcome", "de": "Willkommen"}, "und", "Welcome"},
+		{"empty", nil, "ja", ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			if got := i18n.Choose(test.texts, language.MustParse(test.tag)); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+func FuzzNegotiate(f *testing.F) {
+	for _, arg := range []string{"", "fr", "FR-ca", "zh-Hant-TW", "i-klingon", "x", "en-x-pirate", "es-419", "en_US", "fr-a-bb-b", "de-u-co-phonebk", "日本", "a-b-c-d"} {
+		f.Add(arg)
+	}
+	bundle := load(f)
+	tags := bundle.Tags()
+	grammar := regexp.MustCompile(`\A[A-Za-z]{1,8}(-[A-Za-z]{1,8})*\z`)
+	f.Fuzz(func(t *testing.T, arg string) {
+		match, err := bundle.Negotiate(arg)
+		if got, want := errors.Is(err, i18n.ErrSyntax), !grammar.MatchString(arg); got != want {
+			t.Fatalf("Negotiate(%q): %v; a syntax error is %t, want %t", arg, err, got, want)
+		}
+		if err != nil {
+			if !errors.Is(err, i18n.ErrSyntax) && !errors.Is(err, i18n.ErrUnsupported) {
+				t.Fatalf("Negotiate(%q): unexpected error %v", arg, err)
+			}
+			return
+		}
+		if !slices.Contains(tags, match.Tag) {
+			t.Fatalf("Negotiate(%q) = %v, which is none of %v", arg, match.Tag, tags)
+		}
+		if strings.EqualFold(arg, match.Tag.String()) && !match.Exact {
+			t.Fatalf("Negotiate(%q) = %v, not exact", arg, match.Tag)
+		}
+	})
+}
