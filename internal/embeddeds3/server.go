@@ -43,6 +43,9 @@ const (
 	// maxParts is the number of parts that S3 allows in a multipart upload.
 	maxParts = 10_000
 
+	// maxCopy is the largest source, in bytes, that S3 copies in one request. versitygw's zero value refuses every copy.
+	maxCopy = 5 << 30
+
 	// maxConnections and maxRequests are versitygw's own defaults; over them it answers 503 SlowDown.
 	maxConnections = 250_000
 	maxRequests    = 100_000
@@ -137,7 +140,11 @@ func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 	// Temporary files with a name, not O_TMPFILE: to replace an object the latter links a dot file of a longer name beside
 	// it first, which a crash leaves behind as an object and a name of 230 bytes makes fail. No lock files: one process
 	// writes to the folder.
-	s.backend, err = posix.New(dir, meta.XattrMeta{}, posix.PosixOpts{ForceNoTmpFile: true, ForceNoObjLockFile: true})
+	s.backend, err = posix.New(dir, meta.XattrMeta{}, posix.PosixOpts{
+		ForceNoTmpFile:      true,
+		ForceNoObjLockFile:  true,
+		CopyObjectThreshold: maxCopy,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -161,6 +168,7 @@ func (s *Server) serve(ctx context.Context, socket string) error {
 		s3api.WithKeepAlive(),
 		s3api.WithConcurrencyLimiter(maxConnections, maxRequests),
 		s3api.WithMpMaxParts(maxParts),
+		s3api.WithMiddleware("/", refuseNames),
 		s3api.WithOnListen(func() { close(listening) }),
 	)
 	if err != nil {
