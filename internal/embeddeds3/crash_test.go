@@ -62,7 +62,11 @@ func serveHalfAnUpload(dir string) error {
 
 func TestKilledServerLeavesNoHalves(t *testing.T) {
 	dir := t.TempDir()
-	cmd := exec.Command(os.Args[0])
+	executable, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(executable)
 	cmd.Env = append(os.Environ(), crashVariable+"="+dir, "TMPDIR="+t.TempDir())
 	cmd.Stderr = os.Stderr
 	stdout, err := cmd.StdoutPipe()

@@ -1,26 +1,36 @@
 package s3test_test
 
 import (
-	"strings"
+	"net/http"
+	"slices"
 	"testing"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-func TestMain(m *testing.M) { s3test.Main(m) }
-
-func TestRun(t *testing.T) {
+func TestRunOnEveryServer(t *testing.T) {
+	var names []string
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		client, bucket := s.Client(), s.Bucket(t)
-		_, err := client.PutObject(t.Context(), &s3.PutObjectInput{
-			Bucket: &bucket, Key: aws.String("a b+c%20d.txt"), Body: strings.NewReader("x"),
-		})
-		if err != nil {
-			t.Fatal(err)
+		names = append(names, s.Name)
+		if again := s3test.Start(t, s.Name); again != s {
+			t.Error("a second start made a second server")
 		}
-		t.Logf("%q", s3test.Objects(t, client, bucket))
+		if first, second := s.Bucket(t), s.Bucket(t); first == second {
+			t.Errorf("two buckets are called %s", first)
+		}
 	})
+	if want := []string{"embedded", "minio", "versitygw"}; !slices.Equal(names, want) {
+		t.Errorf("ran on %q, want %q", names, want)
+	}
+}
+
+// A program under test is configured with an endpoint and no HTTP client.
+func TestProcessesTakeAnyClient(t *testing.T) {
+	for _, name := range []string{"minio", "versitygw"} {
+		t.Run(name, func(t *testing.T) {
+			s := *s3test.Start(t, name)
+			s.HTTPClient = http.DefaultClient
+			s.Bucket(t)
+		})
+	}
 }

@@ -33,7 +33,7 @@ func descriptors() []descriptor {
 	return []descriptor{
 		{
 			name:   "embedded",
-			limits: fileSystemLimits(),
+			limits: embeddedLimits(),
 			start:  startEmbedded,
 		},
 		{
@@ -52,7 +52,7 @@ func descriptors() []descriptor {
 		},
 		{
 			name:   "versitygw",
-			limits: fileSystemLimits(),
+			limits: posixLimits(),
 			start:  startProcess,
 			command: func(data, address string, c login) (args, env []string) {
 				return []string{"posix", data}, []string{
