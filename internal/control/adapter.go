@@ -119,7 +119,8 @@ func (f *engineFs) Rename(from, to string) error {
 // and WriteTo move the data.
 type engineFile struct {
 	afero.File
-	fs *engineFs
+	fs     *engineFs
+	failed bool
 }
 
 // ReadFrom uploads.
@@ -136,10 +137,17 @@ func (f *engineFile) WriteTo(w io.Writer) (int64, error) {
 
 // TransferError tells the file that its transfer failed, before Close.
 func (f *engineFile) TransferError(err error) {
+	f.failed = true
 	if upload, ok := f.File.(interface{ Abort(error) }); ok {
 		upload.Abort(err)
 	}
 }
 
-// Close commits an upload.
-func (f *engineFile) Close() error { return f.fs.note(f.File.Close()) }
+// Close commits an upload. After a failure its error is no news.
+func (f *engineFile) Close() error {
+	err := f.File.Close()
+	if f.failed {
+		return err
+	}
+	return f.fs.note(err)
+}

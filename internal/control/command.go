@@ -19,10 +19,23 @@ type command struct {
 type argument int
 
 const (
-	noArgument argument = iota
-	optionalArgument
+	noArgument       argument = iota
+	optionalArgument          // "LIST " is what some clients send for "LIST"
+	optionalTag               // as optionalArgument, but not empty behind SP (RFC 2640 4.2)
 	neededArgument
 )
+
+func (a argument) fits(arg string, has bool) bool {
+	switch a {
+	case noArgument:
+		return !has
+	case optionalTag:
+		return !has || arg != ""
+	case neededArgument:
+		return arg != ""
+	}
+	return true
+}
 
 const (
 	pathnameSyntax = " <SP> pathname"
@@ -40,7 +53,7 @@ func commands() map[string]command {
 		"REIN": {run: (*session).rein, syntax: "REIN"},
 		"QUIT": {run: (*session).quit, syntax: "QUIT"},
 		"HOST": {run: (*session).host, argument: neededArgument, syntax: "HOST <SP> hostname"},
-		"LANG": {run: (*session).language, argument: optionalArgument, syntax: "LANG [<SP> language-tag]"},
+		"LANG": {run: (*session).language, argument: optionalTag, syntax: "LANG [<SP> language-tag]"},
 		"CLNT": {run: (*session).toEngine, argument: neededArgument, syntax: "CLNT <SP> name"},
 
 		// Encryption.
@@ -143,9 +156,7 @@ func (s *session) dispatch(line string) {
 	switch {
 	case c.login && s.login == nil:
 		s.say(530, i18n.NotLoggedIn)
-	case c.argument == neededArgument && arg == "":
-		s.say(501, i18n.Syntax, c.syntax)
-	case c.argument == noArgument && hasArg:
+	case !c.argument.fits(arg, hasArg):
 		s.say(501, i18n.Syntax, c.syntax)
 	default:
 		c.run(s, arg)

@@ -64,13 +64,25 @@ func newDataConn(t *transfer, raw net.Conn) *dataConn {
 	if t.tls != nil {
 		// The handshake comes with the first bytes: many clients begin it only
 		// when they have seen the 150 reply.
-		c.Conn = tls.Server(raw, t.tls)
+		c.Conn = tls.Server(cutConn{raw}, t.tls)
 	}
 	return c
 }
 
-// Read reads an upload. Under TLS its end is the client's close_notify; a
-// connection that just ends has been cut (RFC 8446 6.1).
+// cutConn lies below TLS: there the end of the bytes is no end of the data,
+// which is the client's close_notify, but says that somebody has cut the
+// connection (RFC 8446 6.1). crypto/tls would let it pass between two records.
+type cutConn struct{ net.Conn }
+
+func (c cutConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	if errors.Is(err, io.EOF) {
+		err = errDataLost // crypto/tls turns io.ErrUnexpectedEOF back into io.EOF
+	}
+	return n, err
+}
+
+// Read reads an upload.
 func (c *dataConn) Read(b []byte) (int, error) {
 	_ = c.raw.SetReadDeadline(time.Now().Add(c.transfer.stall))
 	n, err := c.Conn.Read(b)

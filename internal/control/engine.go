@@ -20,27 +20,22 @@ const engineBuffer = 256
 type engine struct {
 	pipe    net.Conn // the session's end
 	replies chan reply
+	stopped chan struct{} // closed by stopEngine
 	client  ftpserver.ClientContext
 }
 
 // startEngine starts an engine and takes its greeting, which no client sees.
 func (s *session) startEngine() error {
 	near, far := net.Pipe()
-	e := &engine{pipe: near, replies: make(chan reply, 1)}
+	e := &engine{pipe: near, replies: make(chan reply), stopped: make(chan struct{})}
 	server := ftpserver.NewFtpServer(&engineDriver{session: s, engine: e, conn: far})
 	if err := server.ListenAndServe(); err != nil {
 		_ = near.Close()
 		return fmt.Errorf("start the engine: %w", err)
 	}
-	go e.readReplies(s.done)
-	select {
-	case _, ok := <-e.replies:
-		if !ok {
-			return errEngineGone
-		}
-	case <-s.ctx.Done():
-		_ = near.Close()
-		return s.ctx.Err()
+	go e.readReplies()
+	if _, ok := <-e.replies; !ok {
+		return errEngineGone
 	}
 	s.engine = e
 	return nil
@@ -49,14 +44,14 @@ func (s *session) startEngine() error {
 // stopEngine ends the engine with its transfer and its login.
 func (s *session) stopEngine() {
 	if s.engine != nil {
+		close(s.engine.stopped)
 		_ = s.engine.pipe.Close()
 		s.engine = nil
 	}
 }
 
-// readReplies hands on the engine's replies until it hangs up or the session
-// is over.
-func (e *engine) readReplies(done <-chan struct{}) {
+// readReplies hands on the engine's replies until it hangs up or is stopped.
+func (e *engine) readReplies() {
 	defer close(e.replies)
 	in := bufio.NewReaderSize(e.pipe, engineBuffer)
 	for {
@@ -66,7 +61,7 @@ func (e *engine) readReplies(done <-chan struct{}) {
 		}
 		select {
 		case e.replies <- r:
-		case <-done:
+		case <-e.stopped:
 			return
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/babelftp/babelftp/i18n"
 )
@@ -83,9 +84,22 @@ func readReply(in *bufio.Reader) (reply, error) {
 	}
 }
 
-// text renders a message in the session's language.
+// text renders a message in the session's language. What a client has sent is
+// shown as one line of UTF-8.
 func (s *session) text(id i18n.ID, args ...string) string {
+	for i := range args {
+		args[i] = strings.Map(printable, args[i])
+	}
 	return s.lang.Text(id, args...)
+}
+
+// printable replaces control characters; strings.Map makes one replacement
+// character of each byte that is no UTF-8.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return unicode.ReplacementChar
+	}
+	return r
 }
 
 // say sends a reply of one line in the session's language.

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -142,7 +143,10 @@ type engineReply struct{ code, text, place string }
 
 func engineReplies(t *testing.T) []engineReply {
 	t.Helper()
-	out, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/fclairamb/ftpserverlib").Output()
+	_, here, _, _ := runtime.Caller(0) // the embedded S3 server changes the working directory
+	list := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/fclairamb/ftpserverlib")
+	list.Dir = filepath.Dir(here)
+	out, err := list.Output()
 	if err != nil {
 		t.Fatalf("find the engine's source: %v", err)
 	}

@@ -219,7 +219,8 @@ func (s *session) forward(commandLine string) reply {
 	if err := s.engine.command(commandLine); err != nil {
 		return s.engineFailed(err)
 	}
-	gone, incoming := s.gone, s.lines
+	gone, done, incoming := s.gone, s.done, s.lines
+	var tooLate <-chan time.Time
 	for {
 		lines := incoming
 		if len(s.waiting) >= maxWaiting {
@@ -244,11 +245,20 @@ func (s *session) forward(commandLine string) reply {
 		case <-gone:
 			gone = nil
 			s.transfer.stop(errClientGone)
-		case <-s.done:
+		case <-done:
+			// The storage has been cancelled too. It may have an upload to abort.
+			done = nil
+			s.transfer.stop(s.ctx.Err())
+			tooLate = time.After(endTimeout)
+		case <-tooLate:
 			return s.engineFailed(s.ctx.Err())
 		}
 	}
 }
+
+// endTimeout bounds the wait for a command that is running when its session is
+// cut.
+const endTimeout = 30 * time.Second
 
 // meanwhile looks at a command that arrives while another is running.
 func (s *session) meanwhile(l line) {

@@ -153,18 +153,14 @@ func (s *session) silently(commandLine string, code int) error {
 	if err := s.engine.command(commandLine); err != nil {
 		return err
 	}
-	select {
-	case r, ok := <-s.engine.replies:
-		if !ok {
-			return errEngineGone
-		}
-		if r.code != code {
-			return fmt.Errorf("engine's reply to %s: %d %q", commandLine, r.code, r.lines)
-		}
-		return nil
-	case <-s.done:
-		return s.ctx.Err()
+	r, ok := <-s.engine.replies
+	if !ok {
+		return errEngineGone
 	}
+	if r.code != code {
+		return fmt.Errorf("engine's reply to %s: %d %q", commandLine, r.code, r.lines)
+	}
+	return nil
 }
 
 func (s *session) observeTransfer(t *transfer, r reply) {

@@ -1,0 +1,357 @@
+package control_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+// A site is a server with one tenant on a fresh bucket of the embedded S3.
+type site struct {
+	t       *testing.T
+	server  *control.Server
+	address string
+	client  *s3.Client
+	bucket  string
+	tls     *tls.Config // the client's
+	logs    *bytes.Buffer
+}
+
+// newSite starts a server; change may alter its configuration.
+func newSite(t *testing.T, change func(*control.Config)) *site {
+	t.Helper()
+	s := &site{t: t}
+	storage := s3test.Start(t, "embedded")
+	s.client, s.bucket = storage.Client(), storage.Bucket(t)
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := control.Config{
+		Bundle:  bundle,
+		Backend: &backend{site: s},
+		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	cfg.TLS, s.tls = certificates(t)
+	if change != nil {
+		change(&cfg)
+	}
+	s.server = control.New(cfg)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.address = listener.Addr().String()
+	served := make(chan error, 1)
+	go func() { served <- s.server.Serve(context.Background(), listener) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		if err := s.server.Shutdown(ctx); err != nil {
+			t.Errorf("shut down: %v", err)
+		}
+		if err := <-served; err != nil {
+			t.Errorf("serve: %v", err)
+		}
+	})
+	return s
+}
+
+// backend knows the users demo, whose tenant says nothing, and marie, whose
+// tenant greets and has the host ftp.example.com.
+type backend struct{ site *site }
+
+var tenant = &control.Tenant{
+	Name:            "demo",
+	DefaultLanguage: language.German,
+	Greeting:        map[string]string{"en": "Welcome!", "de": "Willkommen!\nBitte eintreten.", "fr": "Bienvenue !"},
+}
+
+func (b *backend) Host(name string) (*control.Tenant, bool) {
+	return tenant, name == "ftp.example.com"
+}
+
+func (b *backend) Login(ctx context.Context, r *control.LoginRequest) (*control.Login, error) {
+	if r.User == "broken" {
+		return nil, io.ErrUnexpectedEOF
+	}
+	if r.User != "demo" && r.User != "marie" || r.Password != "demo" {
+		return nil, fmt.Errorf("user %q: %w", r.User, control.ErrLoginRefused)
+	}
+	storage := driver.New(ctx, b.site.client, b.site.bucket, &driver.Options{BeforeCommit: r.BeforeCommit})
+	login := &control.Login{User: r.User, Tenant: &control.Tenant{Name: "demo"}, Storage: storage}
+	if r.User == "marie" {
+		login.Tenant, login.Home = tenant, "/home"
+	}
+	return login, nil
+}
+
+// A client is a control connection, line by line.
+type client struct {
+	t    *testing.T
+	site *site
+	conn net.Conn
+	in   *bufio.Reader
+	tls  *tls.Config // for data connections, nil in the clear
+}
+
+func (s *site) dial() *client {
+	s.t.Helper()
+	conn, err := net.Dial("tcp", s.address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { conn.Close() })
+	return &client{t: s.t, site: s, conn: conn, in: bufio.NewReader(conn)}
+}
+
+// connect reads the greeting.
+func (s *site) connect() *client {
+	s.t.Helper()
+	c := s.dial()
+	c.expect("220 ")
+	return c
+}
+
+// login logs demo in.
+func (s *site) login() *client {
+	s.t.Helper()
+	c := s.connect()
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230 ")
+	return c
+}
+
+func (c *client) write(bytes string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.conn, bytes); err != nil {
+		c.t.Fatalf("write %q: %v", bytes, err)
+	}
+}
+
+// reply reads one reply, lines joined by LF.
+func (c *client) reply() string {
+	c.t.Helper()
+	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
+	var lines []string
+	for {
+		line := ""
+		for !strings.HasSuffix(line, "\r\n") {
+			part, err := c.in.ReadString('\n')
+			if err != nil {
+				c.t.Fatalf("after %q: %v", lines, err)
+			}
+			line += part
+		}
+		lines = append(lines, strings.TrimSuffix(line, "\r\n"))
+		first := lines[0]
+		if last := lines[len(lines)-1]; len(last) > 3 && last[3] == ' ' && last[:3] == first[:3] {
+			return strings.Join(lines, "\n")
+		}
+	}
+}
+
+// expect reads a reply and wants it to begin so.
+func (c *client) expect(prefix string) string {
+	c.t.Helper()
+	r := c.reply()
+	if !strings.HasPrefix(r, prefix) {
+		c.t.Fatalf("reply %q, want %q", r, prefix)
+	}
+	return r
+}
+
+// do sends a command and expects a reply.
+func (c *client) do(command, prefix string) string {
+	c.t.Helper()
+	c.write(command + "\r\n")
+	r := c.reply()
+	if !strings.HasPrefix(r, prefix) {
+		c.t.Fatalf("%s: reply %q, want %q", command, r, prefix)
+	}
+	return r
+}
+
+// closed wants the server to have hung up.
+func (c *client) closed() {
+	c.t.Helper()
+	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
+	if b, err := c.in.ReadByte(); err != io.EOF {
+		c.t.Fatalf("read %q, %v; want the end", b, err)
+	}
+}
+
+// epsv opens a data connection.
+func (c *client) epsv() net.Conn {
+	c.t.Helper()
+	return c.dialData(c.epsvAddress())
+}
+
+func (c *client) epsvAddress() string {
+	c.t.Helper()
+	r := c.do("EPSV", "229 ")
+	_, port, ok := strings.Cut(r, "(|||")
+	if !ok || !strings.HasSuffix(port, "|)") {
+		c.t.Fatalf("EPSV: %q", r)
+	}
+	return "127.0.0.1:" + strings.TrimSuffix(port, "|)")
+}
+
+func (c *client) dialData(address string) net.Conn {
+	c.t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	if c.tls != nil {
+		return tls.Client(conn, c.tls)
+	}
+	return conn
+}
+
+// upload stores data and returns the final reply.
+func (c *client) upload(command, data string) string {
+	c.t.Helper()
+	conn := c.epsv()
+	c.do(command, "150 ")
+	if _, err := io.WriteString(conn, data); err != nil {
+		c.t.Fatal(err)
+	}
+	conn.Close()
+	return c.reply()
+}
+
+// store uploads and wants success.
+func (c *client) store(name, data string) {
+	c.t.Helper()
+	if r := c.upload("STOR "+name, data); !strings.HasPrefix(r, "226 ") {
+		c.t.Fatalf("STOR %q: %q", name, r)
+	}
+}
+
+// download returns what a command sends.
+func (c *client) download(command string) string {
+	c.t.Helper()
+	conn := c.epsv()
+	c.do(command, "150 ")
+	data, err := io.ReadAll(conn)
+	if err != nil {
+		c.t.Fatalf("%s: %v", command, err)
+	}
+	c.expect("226 ")
+	return string(data)
+}
+
+// startTLS goes under TLS, data connections too.
+func (c *client) startTLS() {
+	c.t.Helper()
+	c.do("AUTH TLS", "234 ")
+	conn := tls.Client(c.conn, c.site.tls)
+	if err := conn.Handshake(); err != nil {
+		c.t.Fatal(err)
+	}
+	c.conn, c.in = conn, bufio.NewReader(conn)
+}
+
+func (c *client) protectData() {
+	c.t.Helper()
+	c.do("PBSZ 0", "200 ")
+	c.do("PROT P", "200 ")
+	c.tls = c.site.tls
+}
+
+// objects are the keys in the bucket, and uploads what is unfinished.
+func (s *site) objects() []string { return s3test.Objects(s.t, s.client, s.bucket) }
+
+func (s *site) wantEmpty() {
+	s.t.Helper()
+	if keys := s.objects(); len(keys) > 0 {
+		s.t.Errorf("objects %q, want none", keys)
+	}
+	if uploads := s3test.OpenUploads(s.t, s.client, s.bucket); len(uploads) > 0 {
+		s.t.Errorf("open multipart uploads %q, want none", uploads)
+	}
+}
+
+// certificates makes a certificate for 127.0.0.1 and a client that trusts it.
+func certificates(t *testing.T) (server, client *tls.Config) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(time.Hour),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	return &tls.Config{Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}},
+		&tls.Config{RootCAs: pool, ServerName: "127.0.0.1"}
+}
+
+// portArgument is an address as PORT takes it.
+func portArgument(addr net.Addr) string {
+	tcp := addr.(*net.TCPAddr)
+	return strings.ReplaceAll(tcp.IP.String(), ".", ",") + "," + strconv.Itoa(tcp.Port>>8) + "," + strconv.Itoa(tcp.Port&0xff)
+}
+
+// secure makes a data connection one under TLS.
+func (c *client) secure(conn net.Conn) net.Conn { return tls.Client(conn, c.site.tls) }
+
+// protect does so when the client protects its data.
+func (c *client) protect(conn net.Conn) net.Conn {
+	if c.tls == nil {
+		return conn
+	}
+	return c.secure(conn)
+}
+
+// shutdown waits until every session has ended.
+func (s *site) shutdown() {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := s.server.Shutdown(ctx); err != nil {
+		s.t.Fatalf("shut down: %v", err)
+	}
+}

@@ -1,0 +1,345 @@
+package control_test
+
+import (
+	"context"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/control"
+)
+
+func TestLogin(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) { cfg.MaxLogins = 3 })
+	t.Run("accepted", func(t *testing.T) {
+		c := s.connect()
+		if r := c.do("USER demo", "331 "); !strings.Contains(r, "demo") {
+			t.Errorf("331 does not name the user: %q", r)
+		}
+		c.do("PASS demo", "230 ")
+		c.do("PWD", `257 "/" `)
+		c.do("USER demo", "530 ")
+		c.do("PASS demo", "530 ")
+		c.do("HOST ftp.example.com", "503 ")
+		c.do("QUIT", "221 ")
+		c.closed()
+	})
+	t.Run("refused-then-accepted", func(t *testing.T) {
+		c := s.connect()
+		c.do("PASS demo", "503 ")
+		c.do("USER demo", "331 ")
+		c.do("PASS wrong", "530 ")
+		c.do("PASS demo", "503 ")
+		c.do("USER demo", "331 ")
+		c.do("PASS demo", "230 ")
+		c.do("PWD", "257 ")
+	})
+	t.Run("refused-too-often", func(t *testing.T) {
+		c := s.connect()
+		for _, code := range []string{"530 ", "530 ", "421 "} {
+			c.do("USER demo", "331 ")
+			c.do("PASS wrong", code)
+		}
+		c.closed()
+	})
+	t.Run("not-decided", func(t *testing.T) {
+		c := s.connect()
+		c.do("USER broken", "331 ")
+		if r := c.do("PASS demo", "530 "); strings.Contains(r, "EOF") {
+			t.Errorf("the cause reaches the client: %q", r)
+		}
+	})
+	t.Run("needed-first", func(t *testing.T) {
+		c := s.connect()
+		for _, command := range []string{"PWD", "CWD x", "LIST", "STOR x", "RETR x", "DELE x", "TYPE I", "EPSV", "PASV",
+			"PORT 127,0,0,1,200,1", "REST 1", "SITE HELP", "STAT x", "MLST", "RNFR x", "RNTO x", "MKD x", "SIZE x", "STOU", "ALLO 1"} {
+			c.do(command, "530 ")
+		}
+		for _, command := range []string{"NOOP", "SYST", "FEAT", "HELP", "STAT", "LANG", "OPTS UTF8 ON", "CLNT x"} {
+			c.do(command, "2")
+		}
+	})
+}
+
+func TestMalformedCommands(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.store("keep", "x")
+	for command, want := range map[string]string{
+		"":                                  "500 ",
+		" NOOP":                             "500 ",
+		"XXQUIT":                            "500 ",
+		"ÉSTAT":                             "500 ",
+		"ſize keep":                         "500 ",
+		"FOO":                               "500 ",
+		strings.Repeat("A", 5000):           "500 ",
+		"SIZE " + strings.Repeat("A", 5000): "500 ",
+		"DELE":                              "501 ",
+		"DELE ":                             "501 ",
+		"RMD":                               "501 ",
+		"RNFR":                              "501 ",
+		"STOR":                              "501 ",
+		"CWD":                               "501 ",
+		"PWD x":                             "501 ",
+		"NOOP x":                            "501 ",
+		"QUIT x":                            "501 ",
+		"REST -1":                           "501 ",
+		"REST 1x":                           "501 ",
+		"REST 99999999999999999999":         "501 ",
+		"TYPE X":                            "504 ",
+		"MODE B":                            "504 ",
+		"STRU R":                            "504 ",
+		"SMNT x":                            "502 ",
+		"ALLO x":                            "501 ",
+		"ALLO -5":                           "501 ",
+		"PORT 1,2,3":                        "501 ",
+		"PORT 127,0,0,1,999,1":              "501 ",
+		"PORT 127,0,0,1,+9,1":               "501 ",
+		"EPRT |1|127.0.0.1|":                "501 ",
+		"EPRT |1|::1|2000|":                 "501 ",
+		"EPRT |3|x|2000|":                   "522 ",
+		"EPSV 2":                            "522 ",
+		"EPSV x":                            "501 ",
+		"MFMT 2026 keep":                    "501 ",
+		"MFMT 20260230000000 keep":          "501 ",
+		"MFMT 20260101000000":               "501 ",
+		"OPTS FOO":                          "501 ",
+		"OPTS UTF8 OFF":                     "504 ",
+		"OPTS UTF8 MAYBE":                   "501 ",
+		"SITE FOO":                          "504 ",
+		"SITE CHMOD":                        "504 ",
+		"SITE MKDIR":                        "501 ",
+		"HELP FOO":                          "501 ",
+		"AUTH GSSAPI":                       "504 ",
+		"PBSZ 0":                            "503 ",
+		"PROT P":                            "503 ",
+		"CCC":                               "533 ",
+		"RNTO x":                            "503 ",
+		"SIZE \xc0\xae":                     "501 ",
+		"CWD /\xc0\xae\xc0\xae/":            "501 ",
+		"STOR \xed\xa0\x80":                 "501 ",
+		"STOR a\x00b":                       "553 ",
+		"STOR " + strings.Repeat("a", 1025): "553 ",
+		"STOR dir/":                         "550 ",
+		"RMD /":                             "550 ",
+		"DELE /":                            "550 ",
+		"RNFR /":                            "550 ",
+		"DELE nothing":                      "550 ",
+		"RETR nothing":                      "425 ",
+	} {
+		c.do(command, want)
+	}
+	c.do("SIZE keep", "213 1")
+}
+
+// TestPipelining sends everything at once, then byte by byte: the replies come
+// in the order of the commands.
+func TestPipelining(t *testing.T) {
+	s := newSite(t, nil)
+	script := "NOOP\r\nUSER demo\r\nPASS demo\r\nMKD /a\r\nCWD a\r\nPWD\r\nFOO\r\nTYPE A\r\n" + strings.Repeat("NOOP\r\n", 200) + "RMD /a\r\nQUIT\r\n"
+	replies := []string{"200", "331", "230", "257", "250", `257 "/a"`, "500", "200"}
+	for range 200 {
+		replies = append(replies, "200")
+	}
+	replies = append(replies, "250", "221")
+	t.Run("at-once", func(t *testing.T) {
+		c := s.connect()
+		c.write(script)
+		for _, want := range replies {
+			c.expect(want)
+		}
+		c.closed()
+	})
+	t.Run("byte-by-byte", func(t *testing.T) {
+		c := s.connect()
+		go func() {
+			for _, b := range []byte(script) {
+				if _, err := c.conn.Write([]byte{b}); err != nil {
+					return
+				}
+			}
+		}()
+		for _, want := range replies {
+			c.expect(want)
+		}
+	})
+}
+
+func TestUrgentAbort(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.write("\xff\xf4\xff\xf2ABOR\r\n")
+	c.expect("225 ")
+}
+
+func TestREIN(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.do("LANG fr", "200 ")
+	c.do("CWD nowhere", "550 ")
+	c.do("MKD d", "257 ")
+	c.do("CWD d", "250 ")
+	c.do("REIN", "220 ")
+	c.do("PWD", "530 ")
+	if r := c.do("FEAT", "211-"); !strings.Contains(r, "EN*") {
+		t.Errorf("the language stays after REIN: %q", r)
+	}
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230 ")
+	c.do("PWD", `257 "/" `)
+}
+
+func TestLANG(t *testing.T) {
+	c := newSite(t, nil).connect()
+	for _, step := range []struct{ command, want string }{
+		{"LANG", "200 Replies are now in English."},
+		{"LANG fr", "200 "},
+		{"LANG en-AU", "200 en-AU"},
+		{"LANG x-1", "501 "},
+		{"LANG es-419", "501 "},
+		{"LANG ", "501 "},
+		{"LANG tlh", "504 tlh"},
+		{"lang JA", "200 "},
+		{"NOOP", "200 "},
+		{"LANG", "200 Replies are now in English."},
+	} {
+		c.do(step.command, step.want)
+	}
+	c.do("LANG de", "200 Die Antworten")
+	if r := c.do("FEAT", "211-"); strings.Count(r, "*") != 4 || !strings.Contains(r, "DE*") || !strings.HasSuffix(r, "\n211 End") {
+		t.Errorf("FEAT: %q", r) // one "*" for the language, three for facts
+	}
+	c.do("LANG fr", "200 ")
+	c.do("USER marie", "331 ")
+	c.do("PASS demo", "230-Bienvenue !\n230 ")
+	c.do("PWD", `257 "/home" `)
+	c.do("REIN", "220 ")
+	c.do("USER marie", "331 ")
+	c.do("PASS demo", "230-Willkommen!\n230-Bitte eintreten.\n230 ")
+}
+
+func TestHOST(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) { cfg.DefaultLanguage = language.Spanish })
+	c := s.connect()
+	c.do("HOST ftp.example.org", "504 ")
+	c.do("HOST ftp.example.com:21", "501 ")
+	c.do("HOST [::1", "501 ")
+	c.do("LANG fr", "200 ")
+	c.do("HOST FTP.Example.com", "220-Willkommen!\n220 Bitte eintreten.")
+	if r := c.do("FEAT", "211-"); !strings.Contains(r, "DE*") {
+		t.Errorf("HOST does not bring the tenant's language: %q", r)
+	}
+	c.do("LANG fr", "200 ")
+	c.do("USER demo", "331 ")
+	c.do("HOST ftp.example.com", "503 ")
+}
+
+func TestTLS(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) { cfg.TLSRequired = true })
+	c := s.connect()
+	c.do("USER demo", "530 ")
+	c.startTLS()
+	c.do("AUTH TLS", "503 ")
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230 ")
+	c.do("EPSV", "229 ")
+	c.do("LIST", "521 ")
+	c.do("PROT P", "503 ")
+	c.do("PBSZ 0", "200 PBSZ=0")
+	c.do("PROT C", "534 ")
+	c.do("PROT S", "536 ")
+	c.do("PROT X", "504 ")
+	c.do("PROT P", "200 ")
+	c.tls = s.tls
+	c.store("secret", "under TLS")
+	if got := c.download("RETR secret"); got != "under TLS" {
+		t.Errorf("RETR: %q", got)
+	}
+	c.store("empty", "")
+	if got := c.download("RETR empty"); got != "" {
+		t.Errorf("RETR of an empty file: %q", got)
+	}
+	if got := c.download("NLST"); got != "empty\r\nsecret\r\n" {
+		t.Errorf("NLST: %q", got)
+	}
+	c.do("MKD none", "257 ")
+	if got := c.download("LIST none"); got != "" {
+		t.Errorf("LIST of an empty directory: %q", got)
+	}
+	c.do("CCC", "534 ")
+}
+
+// TestCommandsBehindAUTH: what comes in the clear behind AUTH is not run under TLS.
+func TestCommandsBehindAUTH(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.connect()
+	c.write("AUTH TLS\r\nUSER demo\r\n")
+	c.expect("234 ")
+	c.conn.Close()
+	c = s.connect()
+	c.startTLS()
+	c.do("PASS demo", "503 ")
+}
+
+// TestREINEndsTLS: RFC 4217 13, the session goes on in the clear.
+func TestREINEndsTLS(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.connect()
+	tcp := c.conn
+	c.startTLS()
+	c.do("REIN", "220 ")
+	if _, err := c.in.ReadByte(); err == nil {
+		t.Fatal("no close_notify after REIN")
+	}
+	secure := c.conn
+	if err := secure.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	_ = tcp.SetDeadline(time.Time{})
+	c.conn = tcp
+	c.in.Reset(tcp)
+	c.do("NOOP", "200 ")
+	c.do("STAT", "211-")
+}
+
+func TestIdleTimeout(t *testing.T) {
+	c := newSite(t, func(cfg *control.Config) { cfg.IdleTimeout = 200 * time.Millisecond }).dial()
+	c.expect("220 ")
+	c.expect("421 ")
+	c.closed()
+}
+
+func TestShutdown(t *testing.T) {
+	s := newSite(t, nil)
+	idle := s.connect()
+	idle.do("LANG fr", "200 ")
+	busy := s.login()
+	data := busy.epsv()
+	busy.do("STOR slow", "150 ")
+
+	ended := make(chan error, 1)
+	go func() {
+		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		defer cancel()
+		ended <- s.server.Shutdown(ctx)
+	}()
+	if r := idle.expect("421 "); strings.Contains(r, "server") {
+		t.Errorf("421 is not in French: %q", r)
+	}
+	idle.closed()
+	if _, err := net.Dial("tcp", s.address); err == nil {
+		t.Error("a connection is accepted during shutdown")
+	}
+	if _, err := data.Write([]byte("all of it")); err != nil {
+		t.Fatal(err)
+	}
+	data.Close()
+	busy.expect("226 ")
+	busy.expect("421 ")
+	if err := <-ended; err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if keys := s.objects(); len(keys) != 1 {
+		t.Errorf("objects: %q", keys)
+	}
+}

@@ -1,0 +1,367 @@
+package control_test
+
+import (
+	"io"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/control"
+)
+
+// nasty are pathnames that other servers trip over.
+var nasty = []string{
+	"plain.txt", " leading", "trailing ", "two  spaces", "100%", "a+b", "%41", `quo"te`, `back\slash`, "emoji 🦊",
+	"caf\u00e9", "cafe\u0301", "日本語.txt", "Ελληνικά", "русский", "عربي", "中文", "-la", "\ufeffbom", "*?[x]", "tab\there",
+}
+
+func TestTransfers(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	for _, name := range nasty {
+		content := "content of " + name
+		c.store(name, content)
+		if got := c.download("RETR " + name); got != content {
+			t.Errorf("RETR %q: %q", name, got)
+		}
+		c.do("SIZE "+name, "213 ")
+		c.do("MDTM "+name, "213 2")
+		if r := c.do("MLST "+name, "250-"); !strings.Contains(r, "\n type=file;size=") || !strings.Contains(r, "; "+name+"\n") {
+			t.Errorf("MLST %q: %q", name, r)
+		}
+	}
+	keys := s.objects()
+	want := slices.Sorted(slices.Values(nasty))
+	if slices.Sort(keys); !slices.Equal(keys, want) {
+		t.Errorf("keys %q, want %q", keys, want)
+	}
+	t.Run("nlst", func(t *testing.T) {
+		if got := c.download("NLST"); got != strings.Join(want, "\r\n")+"\r\n" {
+			t.Errorf("NLST: %q", got)
+		}
+	})
+	t.Run("list", func(t *testing.T) {
+		lines := strings.Split(strings.TrimSuffix(c.download("LIST -la"), "\r\n"), "\r\n")
+		if len(lines) != len(want) {
+			t.Fatalf("LIST: %q", lines)
+		}
+		for i, line := range lines {
+			if !strings.HasPrefix(line, "-rw-r--r-- 1 ftp ftp ") || !strings.HasSuffix(line, " "+want[i]) {
+				t.Errorf("LIST: %q", line)
+			}
+		}
+	})
+	t.Run("mlsd", func(t *testing.T) {
+		if got := c.download("MLSD"); strings.Count(got, "\r\n") != len(want) || !strings.Contains(got, "; 100%\r\n") {
+			t.Errorf("MLSD: %q", got)
+		}
+		c.do("EPSV", "229 ")
+		c.do("MLSD plain.txt", "501 ")
+		c.do("EPSV", "229 ")
+		c.do("MLSD nowhere", "550 ")
+	})
+	t.Run("rename-and-delete", func(t *testing.T) {
+		for _, name := range nasty {
+			c.do("RNFR "+name, "350 ")
+			c.do("RNTO x"+name, "250 ")
+			c.do("DELE x"+name, "250 ")
+			c.do("DELE x"+name, "550 ")
+		}
+		s.wantEmpty()
+	})
+}
+
+// TestNamesWithLineEnds: CR is padded on the control connection in both
+// directions (RFC 2640 3.1), and no name can forge a line of a listing.
+func TestNamesWithLineEnds(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	const sent, name = "with\r\x00\nline\nends\r\x00", "with\r\nline\nends\r"
+	c.store(sent, "content")
+	if keys := s.objects(); len(keys) != 1 || keys[0] != name {
+		t.Errorf("objects: %q", keys)
+	}
+	if got := c.download("RETR " + sent); got != "content" {
+		t.Errorf("RETR: %q", got)
+	}
+	c.do("SIZE "+sent, "213 7")
+	if r := c.do("MLST "+sent, "250-"); !strings.Contains(r, "; "+sent+"\n") {
+		t.Errorf("MLST: %q", r)
+	}
+	for _, command := range []string{"LIST", "NLST", "MLSD", "NLST " + sent} {
+		if got := c.download(command); got != "" {
+			t.Errorf("%s: %q", command, got)
+		}
+	}
+	c.do("DELE "+sent, "250 ")
+	c.do("MKD "+sent, `257 "/`+sent+`" `)
+	c.do("CWD "+sent, "250 ")
+	c.do("PWD", `257 "/`+sent+`" `)
+	c.do("MKD a\x10b", "257 \"/"+sent+"/a\x10b\" ")
+	c.do("CWD a\x10b", "250 ")
+	c.do("CDUP", "250 ")
+	c.do("PWD", `257 "/`+sent+`" `)
+}
+
+func TestRestart(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.store("f", "0123456789")
+	c.do("REST 4", "350 ")
+	if got := c.download("RETR f"); got != "456789" {
+		t.Errorf("REST 4, RETR: %q", got)
+	}
+	c.do("REST 10", "350 ")
+	if got := c.download("RETR f"); got != "" {
+		t.Errorf("REST at the end, RETR: %q", got)
+	}
+	c.do("REST 11", "350 ")
+	c.epsv()
+	c.do("RETR f", "554 ")
+	if got := c.download("RETR f"); got != "0123456789" {
+		t.Errorf("RETR after a failed one: %q", got)
+	}
+	c.do("REST 3", "350 ")
+	if r := c.upload("STOR f", "abc"); !strings.HasPrefix(r, "226 ") {
+		t.Fatalf("REST 3, STOR: %q", r)
+	}
+	if got := c.download("RETR f"); got != "012abc" {
+		t.Errorf("after REST 3, STOR: %q", got)
+	}
+	if r := c.upload("APPE f", "def"); !strings.HasPrefix(r, "226 ") {
+		t.Fatalf("APPE: %q", r)
+	}
+	if got := c.download("RETR f"); got != "012abcdef" {
+		t.Errorf("after APPE: %q", got)
+	}
+	c.do("TYPE A", "200 ")
+	c.do("REST 1", "501 ")
+	c.do("SIZE f", "550 ")
+}
+
+func TestASCII(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.do("TYPE A", "200 ")
+	c.store("text", "one\r\ntwo\r\n")
+	if got := c.download("RETR text"); got != "one\r\ntwo\r\n" {
+		t.Errorf("RETR in ASCII: %q", got)
+	}
+	c.do("TYPE I", "200 ")
+	if got := c.download("RETR text"); got != "one\ntwo\n" {
+		t.Errorf("RETR in binary: %q", got)
+	}
+}
+
+func TestSTOU(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	conn := c.epsv()
+	r := c.do("STOU", "150 FILE: ")
+	_, _ = io.WriteString(conn, "x")
+	conn.Close()
+	c.expect("226 ")
+	if keys := s.objects(); len(keys) != 1 || "150 FILE: "+keys[0] != r {
+		t.Errorf("%q, objects %q", r, keys)
+	}
+}
+
+func TestPassive(t *testing.T) {
+	c := newSite(t, nil).login()
+	r := c.do("PASV", "227 ")
+	if !strings.Contains(r, "(127,0,0,1,") {
+		t.Fatalf("PASV: %q", r)
+	}
+	c.do("EPSV ALL", "200 ")
+	c.do("PASV", "503 ")
+	c.do("PORT 127,0,0,1,200,1", "503 ")
+	c.epsv()
+}
+
+func TestActive(t *testing.T) {
+	for _, protected := range []bool{false, true} {
+		name := "plain"
+		if protected {
+			name = "tls"
+		}
+		t.Run(name, func(t *testing.T) {
+			c := newSite(t, nil).connect()
+			if protected {
+				c.startTLS()
+				c.protectData()
+			}
+			c.do("USER demo", "331 ")
+			c.do("PASS demo", "230 ")
+			listener, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer listener.Close()
+			c.do("PORT "+portArgument(listener.Addr()), "200 ")
+			c.do("STOR f", "150 ")
+			conn, err := listener.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			conn = c.protect(conn)
+			_, _ = io.WriteString(conn, "active")
+			conn.Close()
+			c.expect("226 ")
+			if got := c.download("RETR f"); got != "active" {
+				t.Errorf("RETR: %q", got)
+			}
+		})
+	}
+	t.Run("nobody-listens", func(t *testing.T) {
+		c := newSite(t, nil).login()
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener.Close()
+		c.do("PORT "+portArgument(listener.Addr()), "200 ")
+		c.do("LIST", "425 ")
+	})
+	t.Run("foreign-address", func(t *testing.T) {
+		c := newSite(t, nil).login()
+		c.do("PORT 127,0,0,2,200,1", "501 ")
+		c.do("PORT 127,0,0,1,0,25", "501 ")
+		c.do("EPRT |1|127.0.0.2|2000|", "501 ")
+	})
+}
+
+func TestDataConnectionTimeout(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) { cfg.DataTimeout = 100 * time.Millisecond })
+	c := s.login()
+	c.do("EPSV", "229 ")
+	c.do("STOR f", "425 ")
+	s.wantEmpty()
+	c.do("NOOP", "200 ")
+}
+
+func TestStall(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) { cfg.StallTimeout = 100 * time.Millisecond })
+	c := s.login()
+	conn := c.epsv()
+	c.do("STOR f", "150 ")
+	_, _ = io.WriteString(conn, "some")
+	c.expect("426 ")
+	s.wantEmpty()
+}
+
+func TestABOR(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	t.Run("during-an-upload", func(t *testing.T) {
+		conn := c.epsv()
+		c.do("STOR f", "150 ")
+		_, _ = io.WriteString(conn, strings.Repeat("x", 6<<20))
+		c.write("ABOR\r\n")
+		c.expect("426 ")
+		c.expect("226 ")
+		s.wantEmpty()
+	})
+	t.Run("before-the-data-connection", func(t *testing.T) {
+		c.do("EPSV", "229 ")
+		c.write("STOR f\r\nNOOP\r\nABOR\r\nNOOP\r\n")
+		c.expect("426 ")
+		c.expect("200 ")
+		c.expect("226 ")
+		c.expect("200 ")
+		s.wantEmpty()
+	})
+	t.Run("nothing", func(t *testing.T) { c.do("ABOR", "225 ") })
+	t.Run("status-while-running", func(t *testing.T) {
+		conn := c.epsv()
+		c.do("STOR f", "150 ")
+		c.do("STAT", "211-")
+		conn.Close()
+		c.expect("226 ")
+		c.do("DELE f", "250 ")
+	})
+}
+
+// TestVanishedClient: a client whose connections end in the middle leaves
+// nothing, whichever connection ends first.
+func TestVanishedClient(t *testing.T) {
+	big := strings.Repeat("x", 12<<20) // several parts
+	for _, tt := range []struct {
+		name   string
+		vanish func(c *client, data net.Conn)
+	}{
+		{"data-first-as-when-killed", func(c *client, data net.Conn) { data.Close(); c.conn.Close() }},
+		{"control-first", func(c *client, data net.Conn) { c.conn.Close(); data.Close() }},
+		{"data-reset", func(c *client, data net.Conn) {
+			_ = data.(*net.TCPConn).SetLinger(0)
+			data.Close()
+			c.expect("426 ")
+			c.conn.Close()
+		}},
+		{"only-control", func(c *client, data net.Conn) { c.conn.Close(); _, _ = io.Copy(io.Discard, data) }},
+	} {
+		for size, content := range map[string]string{"small": "some", "large": big} {
+			t.Run(tt.name+"/"+size, func(t *testing.T) {
+				s := newSite(t, func(cfg *control.Config) { cfg.CommitDelay = 250 * time.Millisecond })
+				other := s.login()
+				c := s.login()
+				data := c.epsv()
+				c.do("STOR f", "150 ")
+				_, _ = io.WriteString(data, content)
+				tt.vanish(c, data)
+				s.shutdown()
+				other.expect("421 ")
+				s.wantEmpty()
+			})
+		}
+	}
+}
+
+// TestTruncatedTLSUpload: a data connection that ends without close_notify has
+// been cut.
+func TestTruncatedTLSUpload(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.connect()
+	c.startTLS()
+	c.protectData()
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230 ")
+	c.tls = nil
+	raw := c.dialData(c.epsvAddress())
+	conn := c.secure(raw)
+	c.do("STOR f", "150 ")
+	_, _ = io.WriteString(conn, "half")
+	raw.Close()
+	c.expect("426 ")
+	s.wantEmpty()
+}
+
+func TestListingOfManyEntries(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	c.do("MKD d", "257 ")
+	c.store("d/a", "x")
+	c.store("d/b/c", "x")
+	if got := c.download("NLST d"); got != "d/a\r\nd/b\r\n" {
+		t.Errorf("NLST d: %q", got)
+	}
+	if got := c.download("NLST d/a"); got != "d/a\r\n" {
+		t.Errorf("NLST d/a: %q", got)
+	}
+	if got := c.download("MLSD d"); !strings.Contains(got, "type=dir; b\r\n") {
+		t.Errorf("MLSD d: %q", got)
+	}
+	if r := c.do("STAT d", "212-"); strings.Count(r, "\n") != 3 {
+		t.Errorf("STAT d: %q", r)
+	}
+	if r := c.do("STAT d/a", "213-"); strings.Count(r, "\n") != 2 {
+		t.Errorf("STAT d/a: %q", r)
+	}
+	c.do("STAT nowhere", "550 ")
+	c.do("OPTS MLST size;nonsense;", "200 MLST OPTS size;")
+	if got := c.download("MLSD d"); got != "size=1; a\r\n b\r\n" {
+		t.Errorf("MLSD with size only: %q", got)
+	}
+	c.do("RMD d", "550 ")
+	c.do("SITE RMDIR d", "250 ")
+	s.wantEmpty()
+}
