@@ -1,0 +1,213 @@
+// Package deploy holds the Helm chart. Its tests render it with each file of values in babelftp/ci and check what a cluster would
+// be given, the configuration included.
+package deploy
+
+import (
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/goccy/go-yaml"
+)
+
+const (
+	chart = "babelftp"
+	helm  = "../.tools/bin/helm" // built by make tools
+)
+
+// runHelm runs helm and returns what it printed to standard output and to standard error.
+func runHelm(t *testing.T, args ...string) (stdout, stderr string, err error) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), helm, args...)
+	cmd.Env = []string{"HOME=" + t.TempDir()} // no repositories and no clusters of the person at this machine
+	var out, errs strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err = cmd.Run()
+	if errors.Is(err, os.ErrNotExist) {
+		t.Fatalf("%v: run make tools", err)
+	}
+	return out.String(), errs.String(), err
+}
+
+// release is the objects of the chart.
+type release struct {
+	config         object
+	secrets        map[string]object // by name
+	account        object
+	service        object
+	headless       object
+	statefulSet    object
+	serviceMonitor object
+}
+
+// render renders the chart with a file of values and single values on top, as for helm's --set.
+func render(t *testing.T, values string, set ...string) release {
+	t.Helper()
+	args := []string{"template", "test", chart, "--values", values}
+	for _, s := range set {
+		args = append(args, "--set", s)
+	}
+	out, errs, err := runHelm(t, args...)
+	if err != nil {
+		t.Fatalf("helm template: %v\n%s", err, errs)
+	}
+	return parse(t, out)
+}
+
+func parse(t *testing.T, manifests string) release {
+	t.Helper()
+	r := release{secrets: map[string]object{}}
+	decoder := yaml.NewDecoder(strings.NewReader(manifests))
+	for {
+		var o object
+		err := decoder.Decode(&o)
+		if errors.Is(err, io.EOF) {
+			return r
+		}
+		if err != nil {
+			t.Fatalf("rendered YAML: %v\n%s", err, manifests)
+		}
+		switch {
+		case o.Kind == "ConfigMap":
+			r.config = o
+		case o.Kind == "Secret":
+			r.secrets[o.Metadata.Name] = o
+		case o.Kind == "ServiceAccount":
+			r.account = o
+		case o.Kind == "Service" && o.Spec.ClusterIP == "None":
+			r.headless = o
+		case o.Kind == "Service":
+			r.service = o
+		case o.Kind == "StatefulSet":
+			r.statefulSet = o
+		case o.Kind == "ServiceMonitor":
+			r.serviceMonitor = o
+		case o.Kind != "":
+			t.Fatalf("the chart makes a %s, which no test looks at", o.Kind)
+		}
+	}
+}
+
+func (r release) pod() podSpec         { return r.statefulSet.Spec.Template.Spec }
+func (r release) container() container { return r.pod().Containers[0] }
+
+// object is what the tests look at of any object.
+type object struct {
+	Kind     string   `yaml:"kind"`
+	Metadata metadata `yaml:"metadata"`
+
+	Data                         map[string]string `yaml:"data"`
+	AutomountServiceAccountToken *bool             `yaml:"automountServiceAccountToken"`
+
+	Spec struct {
+		Type                  string        `yaml:"type"`
+		ClusterIP             string        `yaml:"clusterIP"`
+		ExternalTrafficPolicy string        `yaml:"externalTrafficPolicy"`
+		Ports                 []servicePort `yaml:"ports"`
+		Selector              any           `yaml:"selector"` // labels in a Service, matchLabels elsewhere
+
+		Replicas    int    `yaml:"replicas"`
+		ServiceName string `yaml:"serviceName"`
+		Template    struct {
+			Metadata metadata `yaml:"metadata"`
+			Spec     podSpec  `yaml:"spec"`
+		} `yaml:"template"`
+
+		Endpoints []struct {
+			Port string `yaml:"port"`
+			Path string `yaml:"path"`
+		} `yaml:"endpoints"`
+	} `yaml:"spec"`
+}
+
+type metadata struct {
+	Name        string            `yaml:"name"`
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+}
+
+type servicePort struct {
+	Name       string `yaml:"name"`
+	Port       int    `yaml:"port"`
+	TargetPort any    `yaml:"targetPort"` // a number, or the name of a container's port
+	NodePort   int    `yaml:"nodePort"`
+}
+
+type podSpec struct {
+	ServiceAccountName            string          `yaml:"serviceAccountName"`
+	AutomountServiceAccountToken  *bool           `yaml:"automountServiceAccountToken"`
+	EnableServiceLinks            *bool           `yaml:"enableServiceLinks"`
+	TerminationGracePeriodSeconds int             `yaml:"terminationGracePeriodSeconds"`
+	SecurityContext               securityContext `yaml:"securityContext"`
+	Containers                    []container     `yaml:"containers"`
+	Volumes                       []volume        `yaml:"volumes"`
+}
+
+type securityContext struct {
+	RunAsNonRoot             bool  `yaml:"runAsNonRoot"`
+	RunAsUser                int   `yaml:"runAsUser"`
+	RunAsGroup               int   `yaml:"runAsGroup"`
+	FSGroup                  int   `yaml:"fsGroup"`
+	AllowPrivilegeEscalation *bool `yaml:"allowPrivilegeEscalation"`
+	ReadOnlyRootFilesystem   bool  `yaml:"readOnlyRootFilesystem"`
+	Capabilities             struct {
+		Add  []string `yaml:"add"`
+		Drop []string `yaml:"drop"`
+	} `yaml:"capabilities"`
+	SeccompProfile struct {
+		Type string `yaml:"type"`
+	} `yaml:"seccompProfile"`
+}
+
+type container struct {
+	Image           string          `yaml:"image"`
+	Args            []string        `yaml:"args"`
+	SecurityContext securityContext `yaml:"securityContext"`
+	Env             []struct {
+		Name  string `yaml:"name"`
+		Value string `yaml:"value"`
+	} `yaml:"env"`
+	Ports []struct {
+		Name          string `yaml:"name"`
+		ContainerPort int    `yaml:"containerPort"`
+	} `yaml:"ports"`
+	LivenessProbe  probe `yaml:"livenessProbe"`
+	ReadinessProbe probe `yaml:"readinessProbe"`
+	VolumeMounts   []struct {
+		Name      string `yaml:"name"`
+		MountPath string `yaml:"mountPath"`
+		ReadOnly  bool   `yaml:"readOnly"`
+	} `yaml:"volumeMounts"`
+}
+
+type probe struct {
+	HTTPGet struct {
+		Path string `yaml:"path"`
+		Port string `yaml:"port"`
+	} `yaml:"httpGet"`
+}
+
+type volume struct {
+	Name      string `yaml:"name"`
+	ConfigMap struct {
+		Name string `yaml:"name"`
+	} `yaml:"configMap"`
+	Secret struct {
+		SecretName  string `yaml:"secretName"`
+		DefaultMode int    `yaml:"defaultMode"`
+	} `yaml:"secret"`
+}
+
+// valueFiles is every file of values in babelftp/ci.
+func valueFiles(t *testing.T) []string {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(chart, "ci", "*-values.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no files of values: %v", err)
+	}
+	return files
+}
