@@ -377,3 +377,36 @@ func TestRestartKeepsObjects(t *testing.T) {
 		stop(t, s)
 	}
 }
+
+func TestCloseWaitsForRequests(t *testing.T) {
+	dir := t.TempDir()
+	s, err := embeddeds3.Start(t.Context(), embeddeds3.Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := bucket{Client: s.Client(), name: "bucket"}
+	if _, err := b.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &b.name}); err != nil {
+		t.Fatal(err)
+	}
+	putCtx, endPut := context.WithCancel(t.Context())
+	taken, done := make(chan struct{}), make(chan error)
+	go func() { done <- putHalf(putCtx, b.Client, "dir/half", taken) }()
+	<-taken
+
+	closeCtx, giveUp := context.WithCancel(t.Context())
+	giveUp()
+	if err := s.Close(closeCtx); !errors.Is(err, context.Canceled) {
+		t.Errorf("error of the first Close is %v", err)
+	}
+	if now, err := os.Getwd(); err != nil || now != dir {
+		t.Errorf("working directory is %q, %v, while a request needs %q", now, err, dir)
+	}
+	endPut()
+	if err := <-done; err == nil {
+		t.Error("half an upload was stored")
+	}
+	stop(t, s)
+	if now, err := os.Getwd(); err != nil || now == dir {
+		t.Errorf("working directory is still %q, %v", now, err)
+	}
+}

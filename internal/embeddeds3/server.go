@@ -23,6 +23,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -80,10 +81,16 @@ type Server struct {
 	lock       *folderLock
 	backend    *posix.Posix
 	api        *s3api.S3ApiServer
-	serving    atomic.Bool // from the end of Start to the beginning of Close
-	served     chan error  // what serving ended with
 	httpClient *http.Client
 	logger     *slog.Logger
+
+	serving  atomic.Bool   // from the end of Start to the beginning of Close
+	served   chan struct{} // closed when serving has ended
+	serveErr error         // what it ended with, once served is closed
+
+	stop    sync.Once     // of the shutdown, which the HTTP library does not bear twice
+	stopped chan struct{} // closed when the shutdown has ended
+	stopErr error         // what it ended with, once stopped is closed
 }
 
 // Start serves opts.Dir and returns when the server takes requests. ctx bounds the start only; end the server with
@@ -91,36 +98,41 @@ type Server struct {
 //
 // It fails when the data folder cannot be made or written, when its file system has no user extended attributes, when
 // another Server holds the folder or runs in this process, and when opts.Listen cannot be bound.
-func Start(ctx context.Context, opts Options) (_ *Server, err error) {
+func Start(ctx context.Context, opts Options) (*Server, error) {
+	s, err := start(ctx, opts)
+	if err != nil {
+		return nil, fmt.Errorf("embedded S3: %w", err)
+	}
+	return s, nil
+}
+
+func start(ctx context.Context, opts Options) (_ *Server, err error) {
 	if opts.Dir == "" {
-		return nil, errors.New("embedded S3: no data folder")
+		return nil, errors.New("no data folder")
 	}
 	dir, err := filepath.Abs(opts.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("embedded S3: data folder: %w", err)
-	}
-	workingDir, err := os.Getwd()
-	if err != nil {
-		return nil, fmt.Errorf("embedded S3: working directory: %w", err)
-	}
-	lock, err := prepareFolder(dir, workingDir)
-	if err != nil {
-		return nil, fmt.Errorf("embedded S3: %w", err)
+		return nil, fmt.Errorf("data folder: %w", err)
 	}
 	s := &Server{
 		AccessKeyID:     rand.Text(),
 		SecretAccessKey: rand.Text(),
-		workingDir:      workingDir,
-		lock:            lock,
-		served:          make(chan error, 1),
+		served:          make(chan struct{}),
+		stopped:         make(chan struct{}),
 		logger:          opts.Logger,
 	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
 	}
+	if s.workingDir, err = os.Getwd(); err != nil {
+		return nil, fmt.Errorf("working directory: %w", err)
+	}
+	if s.lock, err = prepareFolder(dir, s.workingDir); err != nil {
+		return nil, err
+	}
 	defer func() {
 		if err != nil {
-			err = errors.Join(fmt.Errorf("embedded S3: %w", err), s.release())
+			err = errors.Join(err, s.release())
 		}
 	}()
 
@@ -137,9 +149,9 @@ func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 	}
 	s.httpClient = newHTTPClient(socket)
 
-	// Temporary files with a name, not O_TMPFILE: to replace an object the latter links a dot file of a longer name beside
-	// it first, which a crash leaves behind as an object and a name of 230 bytes makes fail. No lock files: one process
-	// writes to the folder.
+	// Temporary files with a name, not O_TMPFILE: to replace an object the latter links a dot file of a longer name beside it
+	// first, which a crash leaves behind as an object and a name of 228 bytes makes fail. No lock files: one process writes to
+	// the folder.
 	s.backend, err = posix.New(dir, meta.XattrMeta{}, posix.PosixOpts{
 		ForceNoTmpFile:      true,
 		ForceNoObjLockFile:  true,
@@ -148,10 +160,7 @@ func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := s.serve(ctx, socket); err != nil {
-		return nil, err
-	}
-	return s, nil
+	return s, s.serve(ctx, socket)
 }
 
 // serve starts the HTTP server and waits until it listens.
@@ -181,16 +190,16 @@ func (s *Server) serve(ctx context.Context, socket string) error {
 		addresses = []string{s.addr, socket}
 	}
 	go func() {
-		err := api.ServeMultiPort(addresses)
+		defer close(s.served)
+		s.serveErr = api.ServeMultiPort(addresses)
 		if s.serving.Load() {
-			s.logger.Error("embedded S3 server ended by itself", "error", err)
+			s.logger.Error("embedded S3 server ended by itself", "error", s.serveErr)
 		}
-		s.served <- err
 	}()
 	select {
 	case <-listening:
-	case err := <-s.served:
-		return err
+	case <-s.served:
+		return s.serveErr
 	}
 
 	// The listeners are bound just before the HTTP library begins to serve, and it ignores a shutdown before that. The first
@@ -206,26 +215,33 @@ func (s *Server) serve(ctx context.Context, socket string) error {
 // Addr is the TCP address that [Options.Listen] opened, empty when none was asked for.
 func (s *Server) Addr() string { return s.addr }
 
-// Close ends the server: requests under way may finish until ctx is done (and ten seconds at most), idle connections are
-// closed, the socket is removed and the working directory is what it was before [Start]. The data stay.
+// Close ends the server: it takes no new request, those under way may finish until ctx is done or ten seconds have passed, idle
+// connections are closed, the socket is removed and the working directory is what it was before [Start]. The data stay.
 //
-// The HTTP library under versitygw leaves two sleeping goroutines: its clock, one a process, and the cleaner of
-// its worker pool, which ends within ten seconds.
+// With an error requests may still be under way, and the working directory stays where they need it; Close may be called again
+// to wait longer for them.
+//
+// The HTTP library under versitygw leaves two sleeping goroutines: its clock, one a process, and the cleaner of its worker
+// pool, which ends within ten seconds.
 func (s *Server) Close(ctx context.Context) error {
-	s.serving.Store(false)
-	s.httpClient.CloseIdleConnections()
-	stopped := make(chan error, 1)
-	go func() { stopped <- s.api.ShutDown() }()
-	var err error
+	s.stop.Do(func() {
+		s.serving.Store(false)
+		s.httpClient.CloseIdleConnections()
+		go func() {
+			defer close(s.stopped)
+			s.stopErr = s.api.ShutDown()
+		}()
+	})
 	select {
-	case err = <-stopped:
+	case <-s.stopped:
 	case <-ctx.Done():
-		err = ctx.Err()
+		return fmt.Errorf("embedded S3: close: %w", ctx.Err())
 	}
-	if err == nil {
-		<-s.served // with the closed listener for an error
+	if s.stopErr != nil {
+		return fmt.Errorf("embedded S3: close: %w", s.stopErr)
 	}
-	return errors.Join(err, s.release())
+	<-s.served // serveErr says that the listener is closed
+	return s.release()
 }
 
 // release gives back what Start took, as far as it came.
