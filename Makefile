@@ -1,0 +1,27 @@
+# make          builds ./babelftp
+# make test     installs and builds what the tests need, and runs them all
+# make tools    builds the tools of tests and checks into .tools/bin
+
+# A tool is built from a module of its own, tools/NAME.mod with its exact versions, which keeps go.mod the program's own.
+# To move one on: go get -modfile=tools/NAME.mod -tool PACKAGE@VERSION
+TOOLS      := minio versitygw golangci-lint helm
+TEST_TOOLS := minio versitygw
+
+VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+
+.PHONY: build test tools packages
+
+build:
+	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o babelftp ./cmd/babelftp
+
+test: packages $(TEST_TOOLS:%=.tools/bin/%)
+	go test -race ./...
+
+tools: $(TOOLS:%=.tools/bin/%)
+
+.tools/bin/%: tools/%.mod tools/%.sum
+	go build -modfile=$< -ldflags '-s -w' -o $@ tool
+
+# The race detector needs a C compiler.
+packages:
+	@tools/debian-packages.sh curl=curl lftp=lftp python3=python3 cc=gcc,libc6-dev

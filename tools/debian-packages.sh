@@ -1,0 +1,30 @@
+#!/bin/sh
+# Installs the Debian packages of commands that are missing.
+# usage: debian-packages.sh COMMAND=PACKAGE[,PACKAGE...]...
+set -eu
+
+commands='' packages=''
+for pair in "$@"; do
+	command=${pair%%=*}
+	if ! command -v "$command" >/dev/null 2>&1; then
+		commands="$commands $command"
+		packages="$packages $(echo "${pair#*=}" | tr , ' ')"
+	fi
+done
+[ -n "$packages" ] || exit 0
+
+fail() {
+	echo "$0: missing:$commands; $1" >&2
+	exit 1
+}
+
+command -v apt-get >/dev/null || fail "there is no apt-get here, install them by hand"
+as_root=''
+if [ "$(id -u)" -ne 0 ]; then
+	command -v sudo >/dev/null || fail "run as root or with sudo: apt-get install$packages"
+	as_root=sudo
+fi
+$as_root apt-get update -q || fail "apt-get update failed"
+# shellcheck disable=SC2086 # one word a package
+$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends $packages ||
+	fail "apt-get install$packages failed"
