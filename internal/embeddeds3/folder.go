@@ -47,8 +47,7 @@ func prepareFolder(dir, workingDir string) (_ *folderLock, err error) {
 		return nil, fmt.Errorf("%s: %w", dir, err)
 	}
 	if err := checkAttributes(file); err != nil {
-		return nil, fmt.Errorf("data folder %s: no user extended attributes, where the embedded S3 server keeps what it knows of an "+
-			"object; use a folder on ext4, xfs, btrfs or zfs (on tmpfs from Linux 6.6): %w", dir, err)
+		return nil, err
 	}
 	return lock, removeUnfinished(dir)
 }
@@ -69,10 +68,16 @@ func checkUnlocked(dir string) error {
 // checkAttributes stores an attribute on file as versitygw does and removes it.
 func checkAttributes(file *os.File) error {
 	const probe = "babelftp-probe"
-	if err := (meta.XattrMeta{}).StoreAttribute(file, "", "", probe, []byte("1")); err != nil {
-		return err
+	dir, name := filepath.Split(file.Name())
+	err := meta.XattrMeta{}.StoreAttribute(file, "", "", probe, []byte("1"))
+	if err == nil {
+		err = meta.XattrMeta{}.DeleteAttribute(dir, name, probe)
 	}
-	return (meta.XattrMeta{}).DeleteAttribute(filepath.Dir(file.Name()), filepath.Base(file.Name()), probe)
+	if err != nil {
+		return fmt.Errorf("data folder %s: no user extended attributes, where the embedded S3 server keeps what it knows of an object: "+
+			"use a folder on ext4, xfs, btrfs or zfs, or on tmpfs from Linux 6.6: %w", dir, err)
+	}
+	return nil
 }
 
 // removeUnfinished removes the temporary files and the parts of uploads that an earlier run did not finish. Nobody can finish
