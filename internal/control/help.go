@@ -47,7 +47,7 @@ func (s *session) helpAll() {
 		for _, name := range row {
 			fmt.Fprintf(&line, " %-4s", name)
 		}
-		lines = append(lines, line.String())
+		lines = append(lines, strings.TrimRight(line.String(), " "))
 	}
 	s.send(reply{214, append(lines, s.text(i18n.HelpEnd))})
 }
