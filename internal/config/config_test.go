@@ -77,6 +77,7 @@ func TestLoad(t *testing.T) {
 		{"size", cfg.Memory, GiB},
 		{"host-in-lower-case", acme.Hosts[0], "ftp.acme.example"},
 		{"host-in-ascii", acme.Hosts[1], "xn--mnchen-3ya.example"},
+		{"host-that-is-an-address", acme.Hosts[2], "2001:db8::7"},
 		{"prefix-ends-with-a-slash", acme.Prefix, "inbox/"},
 		{"greeting", acme.Greeting[language.BritishEnglish], "Welcome to Acme, please queue"},
 		{"home", acme.Users["alice"].Home, "/alice"},

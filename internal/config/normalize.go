@@ -1,6 +1,7 @@
 package config
 
 import (
+	"net/netip"
 	"path"
 	"strings"
 
@@ -34,9 +35,12 @@ func cleanDirectory(name string) string {
 	return path.Clean(name)
 }
 
-// NormalizeHost is the form in which hosts are compared: lower case, A-labels (RFC 5890), no dot at the end. A name that no host can
-// have is returned as it is.
+// NormalizeHost is the form in which hosts are compared: an IP address in its shortest form, a name in lower case and A-labels (RFC
+// 5890) without a dot at the end. A name that no host can have is returned as it is.
 func NormalizeHost(name string) string {
+	if addr, err := netip.ParseAddr(name); err == nil {
+		return addr.String()
+	}
 	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(name, "."))
 	if err != nil {
 		return name

@@ -155,14 +155,18 @@ func hashProblem(hash string) string {
 	return ""
 }
 
+// maxHost is the longest name of a host, in bytes of text (RFC 1035, section 2.3.4).
+const maxHost = 253
+
 // sharedHosts reports hosts that are no host names, or that lead to more than one tenant.
 func (v *validator) sharedHosts() {
-	hostName := regexp.MustCompile(`^[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]*[a-z0-9_])?)*$`)
+	hostName := regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 	owners := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(v.cfg.Tenants)) {
 		for i, host := range v.cfg.Tenants[name].Hosts {
 			p := keyPath{"tenants", name, "hosts"}.child(strconv.Itoa(i))
-			if !hostName.MatchString(host) || len(host) > 253 {
+			_, notAddress := netip.ParseAddr(host) // RFC 7151, section 3.1 allows one
+			if notAddress != nil && (!hostName.MatchString(host) || len(host) > maxHost) {
 				v.report(p, "%q is no host name: write it like ftp.example.com", host)
 				continue
 			}
