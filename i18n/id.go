@@ -8,14 +8,13 @@ type ID string
 const (
 	// The session.
 
-	ServiceReady    ID = "service-ready"
-	Goodbye         ID = "goodbye"
-	IdleTimeout     ID = "idle-timeout" // seconds
-	ShuttingDown    ID = "shutting-down"
-	TooManyLogins   ID = "too-many-logins"
-	TooManyCommands ID = "too-many-commands"
-	InternalError   ID = "internal-error"
-	SessionReset    ID = "session-reset"
+	ServiceReady  ID = "service-ready"
+	Goodbye       ID = "goodbye"
+	IdleTimeout   ID = "idle-timeout" // seconds
+	ShuttingDown  ID = "shutting-down"
+	TooManyLogins ID = "too-many-logins"
+	InternalError ID = "internal-error"
+	SessionReset  ID = "session-reset"
 
 	// Login.
 
@@ -34,7 +33,6 @@ const (
 	UnknownCommand          ID = "unknown-command"
 	LineTooLong             ID = "line-too-long"
 	Syntax                  ID = "syntax"                    // syntax
-	NoArgument              ID = "no-argument"               // command
 	NotImplemented          ID = "not-implemented"           // command
 	ParameterNotImplemented ID = "parameter-not-implemented" // command
 	RenameFromFirst         ID = "rename-from-first"

@@ -1,0 +1,72 @@
+package control
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// FuzzRewrite: whatever the engine says, the client gets a well-formed reply
+// that can be read back, in UTF-8, and none of it is an error's own text.
+func FuzzRewrite(f *testing.F) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, seed := range []string{
+		"226 Closing transfer connection\r\n", "257 \"/a\"\"b\x10r\x10n\" is the current directory\r\n",
+		"550-Could not access file: one\r\n550 two\r\n", "550 Couldn't rename a to b: c\r\n", "213 65535\r\n", "425 x\r\n",
+		"331 OK\r\n", "230 Password ok, continue\r\n", "530 Authentication error: x\r\n", "150 Using transfer connection\r\n",
+		"350 OK\r\n", "999 \r\n", "250-\r\n x\r\n250 End\r\n",
+	} {
+		f.Add([]byte(seed), true)
+	}
+	server := &Server{commands: commands(), rules: rules(), cfg: Config{Bundle: bundle, DefaultLanguage: language.Arabic}}
+	const secret = "the error's own text"
+	f.Fuzz(func(t *testing.T, b []byte, noted bool) {
+		r, err := readReply(bufio.NewReader(bytes.NewReader(b)))
+		if err != nil || r.code < 100 || r.code > 999 {
+			return
+		}
+		s := &session{
+			server:   server,
+			log:      slog.New(slog.DiscardHandler),
+			transfer: &transfer{upload: true},
+			login:    &Login{User: "u", Tenant: &Tenant{Name: "t", Greeting: map[string]string{"en": "one\n\n220 two"}}},
+			name:     "n\r\n220 forged",
+		}
+		s.setLanguage(language.Arabic)
+		if noted {
+			s.noted = errors.New(secret)
+		}
+		sent := s.rewrite(r).appendTo(nil)
+		if strings.Contains(string(sent), secret) {
+			t.Fatalf("%q tells %q", b, sent)
+		}
+		if utf8.Valid(b) && !utf8.Valid(sent) {
+			t.Fatalf("%q became %q", b, sent)
+		}
+		lines := strings.Split(string(sent), "\r\n")
+		if lines[len(lines)-1] != "" {
+			t.Fatalf("%q does not end with CRLF", sent)
+		}
+		code := sent[:3]
+		for i, line := range lines[:len(lines)-1] {
+			last := i == len(lines)-2
+			if strings.Contains(strings.ReplaceAll(line, "\r\x00", ""), "\r") {
+				t.Fatalf("%q holds a CR that is not padded", sent)
+			}
+			if last != strings.HasPrefix(line, string(code)+" ") {
+				t.Fatalf("%q has its last line elsewhere", sent)
+			}
+		}
+	})
+}
