@@ -82,6 +82,9 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 		}
 		return nil, f.note(err)
 	}
+	if file, ok := file.(aborter); ok {
+		f.session.transfer.opened(file.Abort)
+	}
 	return &engineFile{File: file, fs: f}, nil
 }
 
@@ -115,6 +118,10 @@ func (f *engineFs) Rename(from, to string) error {
 	return f.note(f.Storage.Rename(unescapePathname(from), unescapePathname(to)))
 }
 
+// An aborter is a file that can be aborted while another goroutine reads or
+// writes it.
+type aborter interface{ Abort(cause error) }
+
 // engineFile is an open file of a transfer. It lets the storage's own ReadFrom
 // and WriteTo move the data.
 type engineFile struct {
@@ -138,8 +145,8 @@ func (f *engineFile) WriteTo(w io.Writer) (int64, error) {
 // TransferError tells the file that its transfer failed, before Close.
 func (f *engineFile) TransferError(err error) {
 	f.failed = true
-	if upload, ok := f.File.(interface{ Abort(error) }); ok {
-		upload.Abort(err)
+	if file, ok := f.File.(aborter); ok {
+		file.Abort(err)
 	}
 }
 

@@ -61,8 +61,9 @@ type Login struct {
 // are classified by errors.Is with the values of io/fs, syscall and context.
 type Storage interface {
 	afero.Fs
-	// OpenAt opens a file for one transfer that starts at offset bytes. The
-	// file has an Abort(error) method when it is an upload.
+	// OpenAt opens a file for one transfer that starts at offset bytes. A file
+	// with a method Abort(error) is aborted when the transfer is; it may be
+	// called while another method runs.
 	OpenAt(name string, flag int, offset int64) (afero.File, error)
 	// StatFile looks for a file only.
 	StatFile(name string) (fs.FileInfo, error)

@@ -2,7 +2,6 @@ package control_test
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -41,7 +40,6 @@ type site struct {
 	client  *s3.Client
 	bucket  string
 	tls     *tls.Config // the client's
-	logs    *bytes.Buffer
 }
 
 // newSite starts a server; change may alter its configuration.

@@ -29,6 +29,7 @@ var failures = []struct {
 	{fs.ErrPermission, 550, i18n.PermissionDenied},
 	{syscall.ENOSPC, 452, i18n.StorageFull},
 	{syscall.EDQUOT, 552, i18n.StorageFull},
+	{syscall.EFBIG, 552, i18n.StorageFull},
 	{syscall.ENXIO, 550, i18n.StorageMissing},
 	{syscall.ESTALE, 451, i18n.FileChanged},
 	{syscall.EAGAIN, 451, i18n.StorageUnavailable},

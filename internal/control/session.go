@@ -196,16 +196,6 @@ func changesReader(commandLine string) bool {
 	return verb == "AUTH" || verb == "REIN"
 }
 
-// clientGone says whether the client's side of the control connection has ended.
-func (s *session) clientGone() bool {
-	select {
-	case <-s.gone:
-		return true
-	default:
-		return false
-	}
-}
-
 // forward gives the engine a command line, passes its preliminary replies on
 // and returns its final reply, rewritten. Meanwhile ABOR stops the transfer,
 // STAT is answered, and other commands wait.

@@ -36,8 +36,19 @@ type transfer struct {
 	bytes    atomic.Int64
 
 	mu    sync.Mutex
-	cause error     // the first reason to fail that is not the storage's
-	conn  *dataConn // nil until open
+	cause error       // the first reason to fail that is not the storage's
+	abort func(error) // of the file, nil until it is open
+	conn  *dataConn   // nil until open
+}
+
+// opened remembers how to abort the file, so that a stop need not wait for S3.
+func (t *transfer) opened(abort func(error)) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.abort = abort
+	if t.cause != nil {
+		abort(t.cause)
+	}
 }
 
 // open waits for the data connection. The engine calls it through its listener
@@ -72,6 +83,9 @@ func (t *transfer) stop(cause error) {
 	t.source.close()
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if t.abort != nil {
+		t.abort(cause)
+	}
 	if t.conn != nil {
 		_ = t.conn.raw.Close()
 	}
