@@ -13,6 +13,7 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
+	"runtime"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,8 +79,33 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 		if err := <-served; err != nil {
 			t.Errorf("serve: %v", err)
 		}
+		wantNoGoroutines(ctx, t)
 	})
 	return s
+}
+
+// wantNoGoroutines waits until nothing of a session or of its engine runs.
+func wantNoGoroutines(ctx context.Context, t *testing.T) {
+	t.Helper()
+	stacks := make([]byte, 1<<20)
+	for {
+		n := runtime.Stack(stacks, true)
+		left := ""
+		for stack := range strings.SplitSeq(string(stacks[:n]), "\n\n") {
+			if strings.Contains(stack, "control.(*session)") || strings.Contains(stack, "control.(*engine)") ||
+				strings.Contains(stack, "ftpserverlib.(*clientHandler)") {
+				left = stack
+			}
+		}
+		if left == "" {
+			return
+		}
+		if ctx.Err() != nil {
+			t.Errorf("goroutine left behind:\n%s", left)
+			return
+		}
+		runtime.Gosched()
+	}
 }
 
 // backend knows the users demo, whose tenant says nothing, and marie, whose

@@ -1,7 +1,10 @@
 package control_test
 
 import (
+	"bufio"
 	"context"
+	"crypto/tls"
+	"io"
 	"net"
 	"strings"
 	"testing"
@@ -300,6 +303,45 @@ func TestREINEndsTLS(t *testing.T) {
 	c.in.Reset(tcp)
 	c.do("NOOP", "200 ")
 	c.do("STAT", "211-")
+}
+
+func TestImplicitTLS(t *testing.T) {
+	s := newSite(t, nil)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- s.server.ServeTLS(context.Background(), listener) }()
+	conn, err := tls.Dial("tcp", listener.Addr().String(), s.tls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	c := &client{t: t, site: s, conn: conn, in: bufio.NewReader(conn)}
+	c.expect("220 ")
+	c.protectData()
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230 ")
+	c.store("f", "x")
+	c.do("REIN", "220 ")
+	c.do("NOOP", "200 ") // TLS came with the connection and stays
+
+	plain, err := net.Dial("tcp", listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer plain.Close()
+	if _, err := plain.Write([]byte("USER demo\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	if b, _ := io.ReadAll(plain); strings.HasPrefix(string(b), "220") {
+		t.Errorf("greeted in the clear: %q", b)
+	}
+	s.shutdown()
+	if err := <-served; err != nil {
+		t.Errorf("ServeTLS: %v", err)
+	}
 }
 
 func TestIdleTimeout(t *testing.T) {
