@@ -1,0 +1,81 @@
+package server
+
+import (
+	"crypto/tls"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config"
+)
+
+// tlsConfig is how connections are encrypted, nil without a certificate. builtIn is shown where the configuration names no files.
+func tlsConfig(cfg config.TLS, builtIn *tls.Certificate, log *slog.Logger) (*tls.Config, error) {
+	version := uint16(cfg.MinVersion)
+	if version == 0 {
+		version = tls.VersionTLS12 // RFC 8996 forbids those before
+	}
+	switch {
+	case cfg.CertFile != "":
+		files := &certificateFiles{cert: cfg.CertFile, key: cfg.KeyFile, log: log}
+		if _, err := files.certificate(nil); err != nil {
+			return nil, err
+		}
+		return &tls.Config{MinVersion: version, GetCertificate: files.certificate}, nil
+	case builtIn != nil:
+		return &tls.Config{MinVersion: version, Certificates: []tls.Certificate{*builtIn}}, nil
+	}
+	return nil, nil
+}
+
+// certificateFiles is a certificate that is read again when its files change, as they do in a mounted Secret of Kubernetes or when
+// an ACME client renews them.
+type certificateFiles struct {
+	cert, key string
+	log       *slog.Logger
+
+	mu     sync.Mutex
+	loaded *tls.Certificate
+	stamp  [2]fileStamp // of the files that were tried last
+}
+
+// A fileStamp changes when a file does.
+type fileStamp struct {
+	modified time.Time
+	size     int64
+}
+
+// certificate returns the certificate for a handshake. While its files cannot be used, because a renewal is half done, that is the
+// one before. To look at two files costs little beside a handshake.
+func (c *certificateFiles) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	stamp := [2]fileStamp{stampOf(c.cert), stampOf(c.key)}
+	if c.loaded != nil && stamp == c.stamp {
+		return c.loaded, nil
+	}
+	c.stamp = stamp
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	switch {
+	case err == nil:
+		if c.loaded != nil {
+			c.log.Info("certificate read again", "file", c.cert)
+		}
+		c.loaded = &pair
+	case c.loaded == nil:
+		return nil, fmt.Errorf("certificate %s with key %s: %w", c.cert, c.key, err)
+	default:
+		c.log.Error("changed certificate not usable, the one before stays", "file", c.cert, "err", err)
+	}
+	return c.loaded, nil
+}
+
+func stampOf(name string) fileStamp {
+	info, err := os.Stat(name)
+	if err != nil {
+		return fileStamp{}
+	}
+	return fileStamp{modified: info.ModTime(), size: info.Size()}
+}

@@ -1,0 +1,59 @@
+package server
+
+import (
+	"errors"
+	"io/fs"
+	"iter"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/control"
+)
+
+// homed is a storage where the user's home, and each directory above it, exists although no object is in it: a directory of S3
+// begins with its first file, and a user must log in somewhere to upload that.
+type homed struct {
+	control.Storage
+	home string // absolute; empty means "/"
+}
+
+// leadsHome reports whether name is the home or a directory above it.
+func (h *homed) leadsHome(name string) bool {
+	dir := strings.TrimSuffix(path.Clean("/"+name), "/") + "/"
+	return strings.HasPrefix(h.home+"/", dir)
+}
+
+func (h *homed) Stat(name string) (fs.FileInfo, error) {
+	return h.orEmpty(name, h.Storage.Stat)
+}
+
+func (h *homed) StatDir(name string) (fs.FileInfo, error) {
+	return h.orEmpty(name, h.Storage.StatDir)
+}
+
+func (h *homed) orEmpty(name string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
+	info, err := stat(name)
+	if errors.Is(err, fs.ErrNotExist) && h.leadsHome(name) {
+		return emptyDirectory(path.Base(path.Clean("/" + name))), nil
+	}
+	return info, err
+}
+
+func (h *homed) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
+	entries, err := h.Storage.ReadDirSeq(name)
+	if errors.Is(err, fs.ErrNotExist) && h.leadsHome(name) {
+		return func(func(fs.FileInfo, error) bool) {}, nil
+	}
+	return entries, err
+}
+
+// emptyDirectory is the name of a directory that no object is in.
+type emptyDirectory string
+
+func (d emptyDirectory) Name() string     { return string(d) }
+func (emptyDirectory) Size() int64        { return 0 }
+func (emptyDirectory) Mode() fs.FileMode  { return fs.ModeDir | 0o755 } // as the driver shows directories
+func (emptyDirectory) ModTime() time.Time { return time.Time{} }
+func (emptyDirectory) IsDir() bool        { return true }
+func (emptyDirectory) Sys() any           { return nil }

@@ -1,0 +1,126 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+	"time"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/babelftp/babelftp/internal/control"
+)
+
+// metrics counts what happens. It watches the control connections and, as a middleware of the SDK, the requests to S3.
+type metrics struct {
+	registry *prometheus.Registry
+
+	sessions      prometheus.Gauge
+	sessionsTotal prometheus.Counter
+	logins        *prometheus.CounterVec
+	replies       *prometheus.CounterVec
+	transfers     *prometheus.CounterVec
+	bytes         *prometheus.CounterVec
+	requests      *prometheus.CounterVec
+	durations     *prometheus.HistogramVec
+}
+
+var _ control.Observer = (*metrics)(nil)
+
+func newMetrics(version string) *metrics {
+	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "babelftp", Name: name, Help: help}, labels)
+	}
+	m := &metrics{
+		registry:      prometheus.NewRegistry(),
+		sessions:      prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: "sessions", Help: "Control connections that are open."}),
+		sessionsTotal: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "babelftp", Name: "sessions_total", Help: "Control connections so far."}),
+		logins:        counter("logins_total", "Logins, by tenant (empty where it is not known) and result (accepted, refused).", "tenant", "result"),
+		replies:       counter("commands_total", "Replies to commands, by command (empty for what is none) and class of the reply (2xx).", "command", "class"),
+		transfers:     counter("transfers_total", "Transfers on data connections, by tenant, direction (upload, download) and result (complete, failed).", "tenant", "direction", "result"),
+		bytes:         counter("transfer_bytes_total", "Bytes on data connections, by tenant and direction.", "tenant", "direction"),
+		requests:      counter("s3_requests_total", "Requests to S3, retries included, by operation and HTTP status (error where no answer came).", "operation", "status"),
+		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
+			Namespace: "babelftp", Name: "s3_request_duration_seconds", Help: "Time until S3 began to answer a request, by operation.",
+			Buckets: prometheus.ExponentialBuckets(0.002, 2, 15), // to 33 seconds
+		}, []string{"operation"}),
+	}
+	build := prometheus.NewGauge(prometheus.GaugeOpts{
+		Namespace: "babelftp", Name: "build_info", Help: "Always 1, with the version.", ConstLabels: prometheus.Labels{"version": version},
+	})
+	build.Set(1)
+	m.registry.MustRegister(
+		m.sessions, m.sessionsTotal, m.logins, m.replies, m.transfers, m.bytes, m.requests, m.durations, build,
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	)
+	return m
+}
+
+// handler serves the metrics to Prometheus.
+func (m *metrics) handler() http.Handler {
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{Registry: m.registry})
+}
+
+// SessionOpened implements [control.Observer].
+func (m *metrics) SessionOpened() {
+	m.sessions.Inc()
+	m.sessionsTotal.Inc()
+}
+
+// SessionClosed implements [control.Observer].
+func (m *metrics) SessionClosed() { m.sessions.Dec() }
+
+// LoggedIn implements [control.Observer].
+func (m *metrics) LoggedIn(tenant string, accepted bool) {
+	result := "refused"
+	if accepted {
+		result = "accepted"
+	}
+	m.logins.WithLabelValues(tenant, result).Inc()
+}
+
+// Replied implements [control.Observer].
+func (m *metrics) Replied(command string, code int) {
+	m.replies.WithLabelValues(command, strconv.Itoa(code/100)+"xx").Inc()
+}
+
+// Transferred implements [control.Observer].
+func (m *metrics) Transferred(tenant string, upload bool, bytes int64, err error) {
+	direction, result := "download", "complete"
+	if upload {
+		direction = "upload"
+	}
+	if err != nil {
+		result = "failed"
+	}
+	m.transfers.WithLabelValues(tenant, direction, result).Inc()
+	m.bytes.WithLabelValues(tenant, direction).Add(float64(bytes))
+}
+
+// observe adds the counting of requests to a client of the SDK. It comes last in the deserialize step, so that it sees each attempt.
+func (m *metrics) observe(stack *middleware.Stack) error {
+	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("babelftp-metrics", m.request), middleware.After)
+}
+
+func (m *metrics) request(
+	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
+) (middleware.DeserializeOutput, middleware.Metadata, error) {
+	start := time.Now()
+	out, metadata, err := next.HandleDeserialize(ctx, in)
+	operation, status := awsmiddleware.GetOperationName(ctx), "error"
+	if response, ok := out.RawResponse.(*smithyhttp.Response); ok && response != nil && response.Response != nil {
+		status = strconv.Itoa(response.StatusCode)
+	}
+	if err != nil && errors.Is(err, context.Canceled) {
+		status = "canceled" // by a client that went away
+	}
+	m.durations.WithLabelValues(operation).Observe(time.Since(start).Seconds())
+	m.requests.WithLabelValues(operation, status).Inc()
+	return out, metadata, err
+}

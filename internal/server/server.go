@@ -1,0 +1,264 @@
+package server
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/control"
+)
+
+// Options is what a configuration does not say. The zero value is the default.
+type Options struct {
+	// AWS is where the S3 clients begin: their connections, and the endpoint, region and credentials of tenants for whom the
+	// configuration names none. The default is what the AWS SDK finds in its environment and files.
+	AWS *aws.Config
+
+	// Certificate is shown where the configuration names no files.
+	Certificate *tls.Certificate
+
+	// Version is shown among the metrics.
+	Version string
+
+	// Logger gets what happens. The default discards it.
+	Logger *slog.Logger
+}
+
+// A Server serves the tenants of a configuration over FTP.
+type Server struct {
+	cfg     *config.Config
+	log     *slog.Logger
+	control *control.Server
+	health  *health
+	buckets []*bucket
+	web     *http.Server // metrics and probes
+
+	explicit, implicit, metrics net.Listener // nil where the configuration asks for none
+}
+
+// New makes a server from a valid configuration. It opens no listener and sends no request to S3.
+func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error) {
+	log := opts.Logger
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	bundle, err := cfg.Bundle()
+	if err != nil {
+		return nil, fmt.Errorf("catalogues: %w", err)
+	}
+	tlsCfg, err := tlsConfig(cfg.TLS, opts.Certificate, log)
+	if err != nil {
+		return nil, err
+	}
+	m := newMetrics(opts.Version)
+	if opts.AWS == nil {
+		if opts.AWS, err = loadAWS(ctx, log); err != nil {
+			return nil, err
+		}
+	}
+	factory := &s3Factory{base: opts.AWS, observe: m.observe, clients: map[s3Account]*s3.Client{}}
+	buckets, err := newBuckets(cfg, factory)
+	if err != nil {
+		return nil, err
+	}
+	d := newDirectory(cfg, bundle, buckets)
+	d.log = log
+	d.uploads = driver.Options{
+		PartSize:    int64(cfg.PartSize),
+		Concurrency: cfg.UploadConcurrency,
+		Memory:      driver.NewBudget(int64(cfg.Memory)),
+	}
+	if d.verifier, err = newVerifier(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg,
+		log: log,
+		control: control.New(control.Config{
+			Bundle:          bundle,
+			Backend:         d,
+			DefaultLanguage: offered(bundle, cfg.DefaultLanguage),
+			TLS:             tlsCfg,
+			TLSRequired:     cfg.TLS.Required,
+			PassivePorts:    control.PortRange(cfg.Passive.Ports),
+			PublicAddress:   cfg.Passive.PublicAddress.Unmap(),
+			IdleTimeout:     cfg.IdleTimeout,
+			DataTimeout:     cfg.DataTimeout,
+			StallTimeout:    cfg.StallTimeout,
+			CommitDelay:     cfg.CommitDelay,
+			MaxLogins:       cfg.MaxFailedLogins,
+			Observer:        m,
+			Logger:          log,
+		}),
+	}
+	for _, name := range slices.Sorted(maps.Keys(buckets)) {
+		s.buckets = append(s.buckets, buckets[name])
+	}
+	s.health = newHealth(s.buckets, log)
+	s.web = &http.Server{
+		Handler:           s.health.handler(m.handler()),
+		ReadHeaderTimeout: requestTimeout,
+		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+	}
+	return s, nil
+}
+
+// newBuckets makes each tenant's bucket, by the tenant's name.
+func newBuckets(cfg *config.Config, factory *s3Factory) (map[string]*bucket, error) {
+	buckets := map[string]*bucket{}
+	for name, t := range cfg.Tenants {
+		section := func(own bool) string {
+			if own {
+				return "tenants." + name + ".s3"
+			}
+			return "s3"
+		}
+		b := &bucket{
+			tenant: name, name: t.Bucket, prefix: t.Prefix, account: accountOf(cfg.StorageOf(t)),
+			at: sections{
+				endpoint:    section(t.S3.Endpoint != ""),
+				region:      section(t.S3.Region != ""),
+				credentials: section(t.S3.AccessKeyID != ""),
+			},
+		}
+		client, err := factory.client(b.account)
+		if err != nil {
+			return nil, b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.at.region)
+		}
+		b.client = client
+		buckets[name] = b
+	}
+	return buckets, nil
+}
+
+// CheckBuckets asks S3 for the bucket of each tenant. The error has one line for each that cannot be used.
+func (s *Server) CheckBuckets(ctx context.Context) error {
+	if err := errors.Join(checkAll(ctx, s.buckets)...); err != nil {
+		return err
+	}
+	s.health.reached()
+	return nil
+}
+
+// A ListenError says which address of the configuration could not be listened on.
+type ListenError struct {
+	Key     string // of the configuration: listen, tls.implicit_listen or metrics_listen
+	Address string
+	Err     error
+}
+
+// Error is one line, with the key to change.
+func (e *ListenError) Error() string {
+	return fmt.Sprintf("cannot listen on %s: %v: choose another address with %s", e.Address, e.Err, e.Key)
+}
+
+// Unwrap returns the operating system's error.
+func (e *ListenError) Unwrap() error { return e.Err }
+
+// Start checks the buckets and opens the listeners. The probes are answered from the beginning. After an error nothing is open.
+func (s *Server) Start(ctx context.Context) (err error) {
+	defer func() {
+		if err != nil {
+			s.close()
+		}
+	}()
+	if s.metrics, err = s.listen(ctx, "metrics_listen", s.cfg.MetricsListen); err != nil {
+		return err
+	}
+	if s.metrics != nil {
+		go func() {
+			if err := s.web.Serve(s.metrics); !errors.Is(err, http.ErrServerClosed) {
+				s.log.Error("metrics listener ended", "err", err)
+			}
+		}()
+	}
+	if err := s.CheckBuckets(ctx); err != nil {
+		return err
+	}
+	if s.explicit, err = s.listen(ctx, "listen", s.cfg.Listen); err != nil {
+		return err
+	}
+	s.implicit, err = s.listen(ctx, "tls.implicit_listen", s.cfg.TLS.ImplicitListen)
+	return err
+}
+
+// listen opens an address, or nothing for an empty one.
+func (s *Server) listen(ctx context.Context, key, address string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		if call, ok := errors.AsType[*os.SyscallError](err); ok {
+			err = call.Err // the address is in ListenError
+		}
+		return nil, &ListenError{Key: key, Address: address, Err: err}
+	}
+	s.log.Info("listening", "key", key, "address", l.Addr().String())
+	return l, nil
+}
+
+// close closes what Start has opened.
+func (s *Server) close() {
+	_ = s.web.Close()
+	for _, l := range []net.Listener{s.explicit, s.implicit, s.metrics} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+}
+
+// Addr is the address of the control connection, after Start.
+func (s *Server) Addr() net.Addr { return s.explicit.Addr() }
+
+// ImplicitAddr is the address of the control connection under implicit TLS, nil without one.
+func (s *Server) ImplicitAddr() net.Addr { return address(s.implicit) }
+
+// MetricsAddr is the address of the metrics and probes, nil without one.
+func (s *Server) MetricsAddr() net.Addr { return address(s.metrics) }
+
+func address(l net.Listener) net.Addr {
+	if l == nil {
+		return nil
+	}
+	return l.Addr()
+}
+
+// Serve runs sessions until Shutdown, and then returns nil. Sessions are cut when ctx ends; an error of one listener leaves the others
+// to Shutdown.
+func (s *Server) Serve(ctx context.Context) error {
+	s.health.enter(serving)
+	ended := make(chan error, 2)
+	listeners := 1
+	go func() { ended <- s.control.Serve(ctx, s.explicit) }()
+	if s.implicit != nil {
+		listeners++
+		go func() { ended <- s.control.ServeTLS(ctx, s.implicit) }()
+	}
+	for range listeners {
+		if err := <-ended; err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Shutdown accepts no new sessions, says goodbye to idle ones and lets running transfers end. When ctx ends it cuts what is left and
+// returns an error. The probes are answered until then.
+func (s *Server) Shutdown(ctx context.Context) error {
+	s.health.enter(draining)
+	defer s.web.Close()
+	return s.control.Shutdown(ctx)
+}

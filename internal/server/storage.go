@@ -1,0 +1,108 @@
+package server
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	awsconfig "github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/logging"
+	"github.com/aws/smithy-go/middleware"
+
+	"github.com/babelftp/babelftp/internal/config"
+)
+
+const (
+	// dialTimeout is how long a connection to S3 may take to open; the SDK's 30 seconds let clients give up first.
+	dialTimeout = 10 * time.Second
+	// headerTimeout is how long S3 may take to begin an answer. To copy 5 GiB or to complete an upload of 10,000 parts takes some
+	// servers minutes.
+	headerTimeout = 5 * time.Minute
+	// idleConnections is how many connections stay open between requests to one server: enough for some dozens of uploads of four
+	// parts at once, where the SDK's 10 would dial anew for the others.
+	idleConnections = 256
+	// customRegion is what S3 servers other than AWS sign for unless told otherwise.
+	customRegion = "us-east-1"
+)
+
+// loadAWS is where the clients begin: what the SDK finds in its environment and files, with the pool of connections that all share.
+func loadAWS(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
+	// Not frozen, so that the SDK can add the certificates of AWS_CA_BUNDLE.
+	client := awshttp.NewBuildableClient().
+		WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTimeout }).
+		WithTransportOptions(func(t *http.Transport) {
+			t.MaxIdleConns = 0 // bounded for each server only
+			t.MaxIdleConnsPerHost = idleConnections
+			t.ResponseHeaderTimeout = headerTimeout
+			t.DisableCompression = true // objects are stored and fetched byte for byte
+		})
+	// What the SDK logs is of use in the search for an error only.
+	logger := logging.LoggerFunc(func(_ logging.Classification, format string, args ...any) {
+		log.Debug("AWS SDK", "message", fmt.Sprintf(format, args...))
+	})
+	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithHTTPClient(client), awsconfig.WithLogger(logger))
+	if err != nil {
+		return nil, fmt.Errorf("what the AWS SDK finds in its environment and files is wrong: %w", err)
+	}
+	return &cfg, nil
+}
+
+// An s3Account is an S3 server as one account sees it. Tenants that say the same share one.
+type s3Account struct {
+	endpoint, region   string
+	accessKeyID        string
+	secretAccessKey    string
+	pathStyle          bool
+	credentialsFromSDK bool
+}
+
+func accountOf(s config.S3) s3Account {
+	return s3Account{
+		endpoint:           s.Endpoint,
+		region:             s.Region,
+		accessKeyID:        s.AccessKeyID,
+		secretAccessKey:    s.SecretAccessKey.Reveal(),
+		pathStyle:          aws.ToBool(s.PathStyle),
+		credentialsFromSDK: s.AccessKeyID == "",
+	}
+}
+
+// An s3Factory makes clients, one for each account.
+type s3Factory struct {
+	base    *aws.Config
+	observe func(*middleware.Stack) error
+	clients map[s3Account]*s3.Client
+}
+
+// client returns the account's client. The error is errNoRegion.
+func (f *s3Factory) client(account s3Account) (*s3.Client, error) {
+	if client, made := f.clients[account]; made {
+		return client, nil
+	}
+	cfg := f.base.Copy()
+	cfg.Region = cmp.Or(account.region, cfg.Region)
+	if account.endpoint != "" {
+		cfg.BaseEndpoint = &account.endpoint
+		cfg.Region = cmp.Or(cfg.Region, customRegion)
+	}
+	if cfg.Region == "" {
+		return nil, errNoRegion
+	}
+	if !account.credentialsFromSDK {
+		cfg.Credentials = credentials.NewStaticCredentialsProvider(account.accessKeyID, account.secretAccessKey, "")
+	}
+	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.UsePathStyle = account.pathStyle
+		o.APIOptions = append(o.APIOptions, f.observe)
+	})
+	f.clients[account] = client
+	return client, nil
+}
