@@ -1,0 +1,241 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/spf13/cobra"
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/embeddeds3"
+	"github.com/babelftp/babelftp/internal/server"
+)
+
+const (
+	demoListen   = "127.0.0.1:2121"
+	demoPassword = "demo"
+	// demoDrain is how long transfers may go on after Ctrl-C: nobody waits longer at a terminal.
+	demoDrain = 5 * time.Second
+	// closeTimeout is how long the S3 server may take to end.
+	closeTimeout = 10 * time.Second
+)
+
+// A demo is the flags of the demo command.
+type demo struct {
+	listen, data, s3Listen string
+	verbose                bool
+}
+
+func newDemoCommand() *cobra.Command {
+	var d demo
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "Try it: an FTP server with an S3 server inside",
+		Long: "Start an S3 server in this process and serve two tenants on it, until Ctrl-C: user demo, and user marie of the tenant atelier,\n" +
+			"both with the password demo. It needs nothing else and prints what to type next.\n\n" +
+			"Files are stored in a temporary folder that is removed at the end, or under --data, where the next start finds them.",
+		Example: "  babelftp demo\n" +
+			"  babelftp demo --data ./demo-data --listen 127.0.0.1:2222",
+		Args: noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error { return d.run(cmd) },
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&d.listen, "listen", demoListen, "the `ADDRESS` to serve FTP on, host:port")
+	flags.StringVar(&d.data, "data", "", "the `DIR` to store files under (default: a temporary folder)")
+	flags.StringVar(&d.s3Listen, "s3-listen", "", "an `ADDRESS` to serve S3 on too, for looking at the buckets with S3 clients")
+	flags.BoolVarP(&d.verbose, "verbose", "v", false, "log what happens")
+	return cmd
+}
+
+func (d *demo) run(cmd *cobra.Command) (err error) {
+	for flag, address := range map[string]string{"listen": d.listen, "s3-listen": d.s3Listen} {
+		if _, _, err := net.SplitHostPort(address); err != nil && (address != "" || flag == "listen") {
+			return newUsageError(cmd, "--%s %q is no address: write it like %s", flag, address, demoListen)
+		}
+	}
+	ctx, now, stop := stopSignals(cmd.Context())
+	defer stop()
+	defer func() {
+		if ctx.Err() != nil && errors.Is(err, context.Canceled) { // Ctrl-C before it began
+			err = nil
+		}
+	}()
+	level := slog.LevelWarn
+	if d.verbose {
+		level = slog.LevelInfo
+	}
+	log := newLogger(cmd.ErrOrStderr(), config.Log{Level: level})
+
+	dir, remove, err := d.folder()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	storage, err := embeddeds3.Start(ctx, embeddeds3.Options{Dir: dir, Listen: d.s3Listen, Logger: log})
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("%w: choose another address with --s3-listen", err)
+	case err != nil:
+		return fmt.Errorf("%w: choose another folder with --data", err)
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), closeTimeout)
+		defer cancel()
+		err = errors.Join(err, storage.Close(closing))
+	}()
+
+	cfg, err := demoConfig(d.listen)
+	if err != nil {
+		return err
+	}
+	if err := makeBuckets(ctx, storage.Client(), cfg); err != nil {
+		return err
+	}
+	certificate, err := selfSigned("localhost", cfg.Tenants[atelier].Hosts[0])
+	if err != nil {
+		return err
+	}
+	reach := storage.AWSConfig()
+	srv, err := server.New(ctx, cfg, server.Options{AWS: &reach, Certificate: certificate, Version: buildVersion(), Logger: log})
+	if err != nil {
+		return err
+	}
+	err = serveUntil(ctx, now, srv, demoDrain, log, func() {
+		fmt.Fprint(cmd.OutOrStdout(), d.welcome(srv.Addr(), dir, storage))
+	})
+	if busy, ok := errors.AsType[*server.ListenError](err); ok {
+		return fmt.Errorf("cannot listen on %s: %w: choose another address with --listen, like --listen 127.0.0.1:0", busy.Address, busy.Err)
+	}
+	return err
+}
+
+// folder returns the absolute path of the folder to store files under, and what to do with it at the end.
+func (d *demo) folder() (dir string, remove func() error, err error) {
+	if d.data == "" {
+		dir, err = os.MkdirTemp("", "babelftp-demo-")
+		return dir, func() error { return os.RemoveAll(dir) }, err
+	}
+	dir, err = filepath.Abs(d.data)
+	return dir, func() error { return nil }, err
+}
+
+// makeBuckets makes the tenants' buckets unless an earlier demo has.
+func makeBuckets(ctx context.Context, client *s3.Client, cfg *config.Config) error {
+	for name, t := range cfg.Tenants {
+		_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &t.Bucket})
+		// An earlier demo's is of another account, because each has credentials of its own.
+		if _, there := errors.AsType[*types.BucketAlreadyExists](err); err != nil && !there {
+			return fmt.Errorf("make the bucket of the tenant %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// The tenants of the demo.
+const (
+	standard = "demo"
+	atelier  = "atelier"
+)
+
+// demoConfig is what the demo serves.
+func demoConfig(listen string) (*config.Config, error) {
+	hash, err := server.HashPassword(demoPassword)
+	if err != nil {
+		return nil, err
+	}
+	user := &config.User{PasswordHash: config.NewSecret(hash)}
+	cfg := config.Default()
+	cfg.Listen = listen
+	cfg.S3.PathStyle = aws.Bool(true)
+	cfg.Tenants = map[string]*config.Tenant{
+		standard: {
+			Bucket: "demo",
+			Users:  map[string]*config.User{"demo": user},
+			Greeting: map[language.Tag]string{
+				language.English:             "Welcome to the babelftp demo.",
+				language.French:              "Bienvenue dans la démo de babelftp.",
+				language.German:              "Willkommen bei der babelftp-Demo.",
+				language.Spanish:             "Bienvenido a la demostración de babelftp.",
+				language.BrazilianPortuguese: "Boas-vindas à demonstração do babelftp.",
+				language.Japanese:            "babelftpのデモへようこそ。",
+				language.SimplifiedChinese:   "欢迎使用 babelftp 演示服务器。",
+				language.Arabic:              "مرحبًا بكم في العرض التجريبي لخادم babelftp.",
+				language.Russian:             "Добро пожаловать на демонстрационный сервер babelftp.",
+			},
+		},
+		atelier: {
+			Hosts:           []string{"ftp.atelier.example"},
+			Bucket:          "atelier",
+			DefaultLanguage: language.French,
+			Users:           map[string]*config.User{"marie": user},
+			Greeting: map[language.Tag]string{
+				language.French:   "Bienvenue à l'atelier.",
+				language.English:  "Welcome to the atelier.",
+				language.Japanese: "アトリエへようこそ。",
+			},
+		},
+	}
+	return cfg, cfg.Validate()
+}
+
+// welcome is what to type next.
+func (d *demo) welcome(addr net.Addr, dir string, storage *embeddeds3.Server) string {
+	host, port, _ := net.SplitHostPort(addr.String()) // an address of a listener has both
+	if ip := net.ParseIP(host); ip.IsUnspecified() {
+		host = "127.0.0.1"
+	}
+	url := "ftp://demo:demo@" + net.JoinHostPort(host, port) + "/"
+	kept := "kept for the next start"
+	if d.data == "" {
+		kept = "removed at the end; --data DIR keeps them"
+	}
+	text := fmt.Sprintf(`babelftp demo: FTP on %[1]s, user demo, password demo. Ctrl-C stops it.
+Files are stored under %[2]s (%[3]s).
+
+Type in another terminal:
+
+  upload     echo bonjour | curl -T - %[4]shello.txt
+  list       curl %[4]s
+  download   curl %[4]shello.txt
+  encrypted  curl -k --ssl-reqd %[4]s
+  lftp       lftp -e 'set ssl:verify-certificate no' -u demo,demo -p %[5]s %[6]s
+
+Change the language of the replies (babelftp languages shows which there are):
+
+  curl       curl -v -Q 'LANG ja' %[4]s
+  lftp       quote LANG ja
+
+Another tenant, in French, with files of its own:
+
+  curl -v ftp://marie%%40atelier:demo@%[7]s/
+`, addr, dir, kept, url, port, host, net.JoinHostPort(host, port))
+	if storage.Addr() != "" {
+		text += fmt.Sprintf(`
+The buckets, for S3 clients:
+
+  AWS_ACCESS_KEY_ID=%s AWS_SECRET_ACCESS_KEY=%s AWS_REGION=%s \
+    aws --endpoint-url http://%s s3 ls s3://demo
+`, storage.AccessKeyID, storage.SecretAccessKey, embeddeds3.Region, storage.Addr())
+	}
+	if ip := net.ParseIP(hostOf(d.listen)); d.listen != demoListen && (ip == nil || !ip.IsLoopback()) {
+		text += "\nWarning: " + d.listen + " may be reached from other machines, and everybody knows the password.\n"
+	}
+	return text
+}
+
+// hostOf is the host of an address that could be listened on.
+func hostOf(address string) string {
+	host, _, _ := net.SplitHostPort(address)
+	return host
+}

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"crypto/tls"
+	"net"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const welcomeLine = `^babelftp demo: FTP on (\S+), user demo, password demo`
+
+func TestDemo(t *testing.T) {
+	data := filepath.Join(t.TempDir(), "data") // made by the demo
+	p := start(t, nil, "demo", "--listen", "127.0.0.1:0", "--data", data)
+	address := p.expect(welcomeLine)
+	p.expect(`^Files are stored under ` + data + ` \(kept for the next start\)`)
+	p.expect(`curl -T - ftp://demo:demo@` + address + `/hello\.txt$`)
+	p.expect(`lftp .*-u demo,demo`)
+	p.expect(`LANG ja`)
+	p.expect(`marie%40atelier`)
+
+	c := dial(t, address)
+	c.command(331, "USER demo")
+	if greeting := c.command(230, "PASS demo"); !strings.Contains(greeting, "Welcome to the babelftp demo.") {
+		t.Errorf("greeting: %s", greeting)
+	}
+	c.command(200, "LANG ja")
+	c.store("日本語.txt", "こんにちは")
+	c.command(221, "QUIT")
+
+	marie := dial(t, address)
+	marie.command(331, "USER marie@atelier")
+	if greeting := marie.command(230, "PASS demo"); !strings.Contains(greeting, "Bienvenue à l'atelier.") {
+		t.Errorf("greeting: %s", greeting)
+	}
+	if got := marie.transfer("NLST"); got != "" {
+		t.Errorf("marie sees %q", got)
+	}
+	p.stop(os.Interrupt)
+
+	p = start(t, nil, "demo", "--listen", "127.0.0.1:0", "--data", data)
+	c = dial(t, p.expect(welcomeLine))
+	if greeting := c.command(220, "HOST ftp.atelier.example"); !strings.Contains(greeting, "Bienvenue") {
+		t.Errorf("greeting: %s", greeting)
+	}
+	c.command(220, "REIN")
+	c.command(331, "USER demo")
+	c.command(230, "PASS demo")
+	if got := c.transfer("RETR 日本語.txt"); got != "こんにちは" {
+		t.Errorf("the second start has %q", got)
+	}
+	p.stop(syscall.SIGTERM)
+}
+
+// Without --data nothing stays behind, and AUTH TLS works with a certificate that is made up.
+func TestDemoLeavesNothing(t *testing.T) {
+	temporary := t.TempDir()
+	p := start(t, []string{"TMPDIR=" + temporary}, "demo", "--listen", "127.0.0.1:0")
+	address := p.expect(welcomeLine)
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &ftpClient{t: t, Conn: textproto.NewConn(conn)}
+	c.reply(220)
+	c.command(234, "AUTH TLS")
+	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // nobody has signed the certificate
+	if err := secure.HandshakeContext(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	c = &ftpClient{t: t, Conn: textproto.NewConn(secure)}
+	c.command(331, "USER demo")
+	c.command(230, "PASS demo")
+	p.stop(os.Interrupt)
+	left, err := os.ReadDir(temporary)
+	if err != nil || len(left) > 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestDemoProblems(t *testing.T) {
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	address := busy.Addr().String()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name string
+		args []string
+		want string // what the one line ends with
+	}{
+		{
+			"port-in-use", []string{"--listen", address},
+			"cannot listen on " + address + ": address already in use: choose another address with --listen, like --listen 127.0.0.1:0",
+		},
+		{"s3-port-in-use", []string{"--listen", "127.0.0.1:0", "--s3-listen", address}, "address already in use: choose another address with --s3-listen"},
+		{"data-is-a-file", []string{"--listen", "127.0.0.1:0", "--data", file}, "choose another folder with --data"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			code, stdout, stderr := output(t, "", append([]string{"demo"}, tc.args...)...)
+			if code != 1 || stdout != "" || !strings.HasPrefix(stderr, "babelftp: ") || !strings.HasSuffix(stderr, tc.want+"\n") ||
+				strings.Count(stderr, "\n") != 1 {
+				t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,141 @@
+// Command babelftp exposes S3 buckets over FTP and FTPS, in the language of the person at the other end.
+//
+// The exit code is 0 when all went well, 1 for a wrong configuration or a failure at run time, and 2 for wrong usage.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/babelftp/babelftp/internal/config"
+)
+
+// The exit codes.
+const (
+	exitOK = iota
+	exitFailure
+	exitUsage
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run runs a command line and returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	root := newRootCommand()
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err := root.ExecuteContext(ctx)
+	if err == nil {
+		return exitOK
+	}
+	report(stderr, err)
+	if _, ok := errors.AsType[*usageError](err); ok {
+		return exitUsage
+	}
+	return exitFailure
+}
+
+// report writes an error. The problems of a configuration begin with the file, so that an editor can jump there.
+func report(w io.Writer, err error) {
+	if problems, ok := errors.AsType[config.Problems](err); ok {
+		noun := "problem"
+		if len(problems) > 1 {
+			noun += "s"
+		}
+		fmt.Fprintf(w, "%v\nbabelftp: the configuration has %d %s\n", problems, len(problems), noun)
+		return
+	}
+	for line := range strings.SplitSeq(err.Error(), "\n") {
+		fmt.Fprintf(w, "babelftp: %s\n", line)
+	}
+}
+
+// A usageError is a command line that makes no sense.
+type usageError struct {
+	command string // for which --help tells what does
+	err     error
+}
+
+func (e *usageError) Error() string { return fmt.Sprintf("%v (see %s --help)", e.err, e.command) }
+
+func (e *usageError) Unwrap() error { return e.err }
+
+func newUsageError(cmd *cobra.Command, format string, args ...any) error {
+	return &usageError{command: cmd.CommandPath(), err: fmt.Errorf(format, args...)}
+}
+
+func newRootCommand() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "babelftp",
+		Short: "S3 buckets over FTP and FTPS, in the reader's language",
+		Long: "babelftp exposes S3 buckets over FTP and FTPS, in the language of the person at the other end.\n\n" +
+			"To look at it, run babelftp demo: it needs nothing else.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return newUsageError(cmd, "a command is missing")
+			}
+			hint := ""
+			if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+				hint = ", did you mean " + strings.Join(similar, " or ") + "?"
+			}
+			return newUsageError(cmd, "unknown command %q%s", args[0], hint)
+		},
+		RunE:                       func(*cobra.Command, []string) error { return nil }, // Args has refused everything
+		SuggestionsMinimumDistance: 2,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
+	}
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return newUsageError(cmd, "%w", err) })
+	root.SetHelpCommand(newHelpCommand(root))
+	root.AddCommand(
+		newDemoCommand(), newServeCommand(), newCheckCommand(), newHashPasswordCommand(), newLanguagesCommand(), newVersionCommand(),
+	)
+	return root
+}
+
+// newHelpCommand is cobra's, but for the exit code where the command to explain is unknown.
+func newHelpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [command]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			explained, rest, err := root.Find(args)
+			if err != nil || len(rest) > 0 {
+				return newUsageError(root, "unknown command %q", args[0])
+			}
+			return explained.Help()
+		},
+	}
+}
+
+// noArguments refuses what stands beside the flags.
+func noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return newUsageError(cmd, "unexpected argument %q", args[0])
+	}
+	return nil
+}
+
+// addConfigFlag adds --config, which must be given.
+func addConfigFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().StringP("config", "c", "", "the configuration `FILE`")
+}
+
+// loadConfig reads what --config names, and the environment.
+func loadConfig(cmd *cobra.Command, file string) (*config.Config, error) {
+	if file == "" {
+		return nil, newUsageError(cmd, "--config FILE is missing")
+	}
+	return config.Load(file, os.Environ())
+}

@@ -1,0 +1,162 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+
+	"github.com/alexedwards/argon2id"
+	"github.com/spf13/pflag"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+const (
+	// runProgram is a variable that makes the test binary the program itself: signals, exit codes and the environment are a
+	// process's own, and so the race detector watches it too.
+	runProgram  = "RUN_PROGRAM_UNDER_TEST"
+	testVersion = "v0.0.0-test"
+)
+
+func TestMain(m *testing.M) {
+	if os.Getenv(runProgram) != "" {
+		version = testVersion
+		main()
+	}
+	s3test.Main(m)
+}
+
+// program is the program with a command line.
+func program(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(os.Environ(), runProgram+"=1")
+	return cmd
+}
+
+// output runs the program to its end.
+func output(t *testing.T, stdin string, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	cmd := program(t, args...)
+	var out, errOut bytes.Buffer
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(stdin), &out, &errOut
+	err := cmd.Run()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return cmd.ProcessState.ExitCode(), out.String(), errOut.String()
+}
+
+func TestExitCodes(t *testing.T) {
+	for _, tc := range []struct {
+		name   string
+		args   []string
+		code   int
+		stderr string
+	}{
+		{"no-command", nil, 2, "babelftp: a command is missing (see babelftp --help)\n"},
+		{"unknown-command", []string{"peanuts"}, 2, "babelftp: unknown command \"peanuts\" (see babelftp --help)\n"},
+		{"similar-command", []string{"serv"}, 2, "babelftp: unknown command \"serv\", did you mean serve? (see babelftp --help)\n"},
+		{"unknown-flag", []string{"serve", "--port", "21"}, 2, "babelftp: unknown flag: --port (see babelftp serve --help)\n"},
+		{"flag-without-value", []string{"check", "--config"}, 2, "babelftp: flag needs an argument: --config (see babelftp check --help)\n"},
+		{"missing-flag", []string{"serve"}, 2, "babelftp: --config FILE is missing (see babelftp serve --help)\n"},
+		{"argument", []string{"languages", "fr"}, 2, "babelftp: unexpected argument \"fr\" (see babelftp languages --help)\n"},
+		{"unknown-help", []string{"help", "peanuts"}, 2, "babelftp: unknown command \"peanuts\" (see babelftp --help)\n"},
+		{"bad-address", []string{"demo", "--listen", "21"}, 2, "babelftp: --listen \"21\" is no address: write it like 127.0.0.1:2121 (see babelftp demo --help)\n"},
+		{"missing-file", []string{"serve", "--config", "nowhere.yaml"}, 1, "babelftp: cannot read the configuration nowhere.yaml: no such file or directory\n"},
+		{"help", []string{"--help"}, 0, ""},
+		{"help-of-a-command", []string{"help", "serve"}, 0, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			code, stdout, stderr := output(t, "", tc.args...)
+			if code != tc.code || stderr != tc.stderr {
+				t.Errorf("exit code %d, want %d; standard error:\n%s\nwant:\n%s", code, tc.code, stderr, tc.stderr)
+			}
+			if (stdout != "") != (tc.code == 0) {
+				t.Errorf("standard output: %s", stdout)
+			}
+		})
+	}
+}
+
+// Every command says what it is for, with an example.
+func TestHelp(t *testing.T) {
+	for _, cmd := range newRootCommand().Commands() {
+		t.Run(cmd.Name(), func(t *testing.T) {
+			if cmd.Short == "" || cmd.Long == "" || !strings.Contains(cmd.Example, "babelftp "+cmd.Name()) {
+				t.Error("help lacks a description or an example")
+			}
+			cmd.Flags().VisitAll(func(f *pflag.Flag) {
+				if f.Usage == "" {
+					t.Errorf("--%s lacks a description", f.Name)
+				}
+			})
+		})
+	}
+}
+
+func TestVersion(t *testing.T) {
+	code, stdout, _ := output(t, "", "version")
+	if code != 0 || !strings.HasPrefix(stdout, "babelftp "+testVersion+"\ncommit ") || !strings.Contains(stdout, "\ngo1.") {
+		t.Errorf("exit code %d: %s", code, stdout)
+	}
+}
+
+func TestLanguages(t *testing.T) {
+	code, stdout, _ := output(t, "", "languages")
+	lines := strings.Split(strings.TrimSpace(stdout), "\n")
+	if code != 0 || len(lines) < 9 {
+		t.Fatalf("exit code %d: %s", code, stdout)
+	}
+	for _, line := range lines {
+		if fields := strings.Fields(line); len(fields) < 5 || fields[2] != "100" || fields[3] != "%" {
+			t.Errorf("a built-in language is not complete: %s", line)
+		}
+	}
+	code, _, stderr := output(t, "", "languages", "--locales", t.TempDir())
+	if code != 1 || strings.Count(stderr, "\n") != 1 {
+		t.Errorf("an empty folder: exit code %d: %s", code, stderr)
+	}
+}
+
+func TestHashPassword(t *testing.T) {
+	for _, tc := range []struct{ name, stdin, password string }{
+		{"line", "correct horse\n", "correct horse"},
+		{"no-line-break", "correct horse", "correct horse"},
+		{"crlf", "correct horse\r\n", "correct horse"},
+		{"spaces-count", " correct horse \n", " correct horse "},
+		{"unicode", "motdepassé\n", "motdepassé"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			code, stdout, stderr := output(t, tc.stdin, "hash-password")
+			if code != 0 || stderr != "" {
+				t.Fatalf("exit code %d: %s", code, stderr)
+			}
+			match, err := argon2id.ComparePasswordAndHash(tc.password, strings.TrimSuffix(stdout, "\n"))
+			if err != nil || !match {
+				t.Errorf("the hash %s is not that of the password: %v", stdout, err)
+			}
+		})
+	}
+	for _, tc := range []struct{ name, stdin, stderr string }{
+		{"nothing", "", errPasswordEmpty.Error()},
+		{"empty-line", "\n", errPasswordEmpty.Error()},
+		{"two-lines", "correct\nhorse\n", errPasswordLines.Error()},
+		{"too-long", strings.Repeat("x", maxPassword+1), errPasswordLong.Error()},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			code, stdout, stderr := output(t, tc.stdin, "hash-password")
+			if code != 1 || stdout != "" || stderr != "babelftp: "+tc.stderr+"\n" {
+				t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+			}
+		})
+	}
+}

@@ -1,0 +1,69 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/server"
+)
+
+// stopSignals returns a context that ends with the first SIGINT or SIGTERM, and one that ends with the second.
+func stopSignals(parent context.Context) (first, second context.Context, stop func()) {
+	first, endFirst := context.WithCancel(parent)
+	second, endSecond := context.WithCancel(context.WithoutCancel(parent))
+	received := make(chan os.Signal, 2)
+	signal.Notify(received, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		select {
+		case <-received:
+			endFirst()
+		case <-first.Done():
+		}
+		select {
+		case <-received:
+			endSecond()
+		case <-second.Done():
+		}
+	}()
+	return first, second, func() {
+		signal.Stop(received)
+		endFirst()
+		endSecond()
+	}
+}
+
+// serveUntil starts srv, calls started and serves until ctx ends. Then running transfers have the time drain to end, unless now ends
+// first.
+func serveUntil(ctx, now context.Context, srv *server.Server, drain time.Duration, log *slog.Logger, started func()) error {
+	if err := srv.Start(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil // stopped before it began
+		}
+		return err
+	}
+	started()
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(now) }()
+	select {
+	case <-ctx.Done():
+	case err := <-served:
+		served <- err
+	}
+	log.Info("stopping", "drain_timeout", drain)
+	draining, cancel := context.WithTimeout(now, drain)
+	defer cancel()
+	if err := srv.Shutdown(draining); err != nil {
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
+			return errors.Join(<-served, err)
+		}
+		log.Warn("transfers were cut", "err", err)
+	}
+	err := <-served
+	log.Info("stopped")
+	return err
+}

@@ -1,0 +1,287 @@
+package main
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/textproto"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/server"
+)
+
+// A process is a program under test that runs until it gets a signal.
+type process struct {
+	t      *testing.T
+	signal func(os.Signal) error
+	lines  chan string // of standard output and error
+	ended  func() int  // waits, and returns the exit code
+}
+
+func start(t *testing.T, env []string, args ...string) *process {
+	t.Helper()
+	cmd := program(t, args...)
+	cmd.Env = append(cmd.Env, env...)
+	read, write := io.Pipe()
+	cmd.Stdout, cmd.Stderr = write, write
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	const most = 1000 // lines that nobody reads
+	p := &process{t: t, signal: cmd.Process.Signal, lines: make(chan string, most)}
+	go func() {
+		defer close(p.lines)
+		for scanner := bufio.NewScanner(read); scanner.Scan(); {
+			p.lines <- scanner.Text()
+		}
+	}()
+	p.ended = sync.OnceValue(func() int {
+		_ = cmd.Wait() // the exit code tells
+		_ = write.Close()
+		return cmd.ProcessState.ExitCode()
+	})
+	go p.ended() // closes the lines
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		p.ended()
+	})
+	return p
+}
+
+// expect returns what the pattern captures of the first line that it matches.
+func (p *process) expect(pattern string) string {
+	p.t.Helper()
+	re := regexp.MustCompile(pattern)
+	timeout := time.After(time.Minute)
+	for {
+		select {
+		case line, more := <-p.lines:
+			if !more {
+				p.t.Fatalf("the program ended before %s", pattern)
+			}
+			p.t.Log(line)
+			if match := re.FindStringSubmatch(line); match != nil {
+				return match[len(match)-1]
+			}
+		case <-timeout:
+			p.t.Fatalf("the program does not say %s", pattern)
+		}
+	}
+}
+
+// stop sends a signal and checks that the program ends well.
+func (p *process) stop(signal os.Signal) {
+	p.t.Helper()
+	if err := p.signal(signal); err != nil {
+		p.t.Fatal(err)
+	}
+	if code := p.ended(); code != 0 {
+		p.t.Errorf("exit code %d after %v", code, signal)
+	}
+}
+
+// ftpClient speaks on a control connection.
+type ftpClient struct {
+	t *testing.T
+	*textproto.Conn
+}
+
+func dial(t *testing.T, address string) *ftpClient {
+	t.Helper()
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	c := &ftpClient{t: t, Conn: textproto.NewConn(conn)}
+	t.Cleanup(func() { _ = c.Close() })
+	c.reply(220)
+	return c
+}
+
+func (c *ftpClient) reply(code int) string {
+	c.t.Helper()
+	_, text, err := c.ReadResponse(code)
+	if err != nil {
+		c.t.Fatalf("reply %v, want %d", err, code)
+	}
+	return text
+}
+
+func (c *ftpClient) command(code int, line string) string {
+	c.t.Helper()
+	if err := c.PrintfLine("%s", line); err != nil {
+		c.t.Fatal(err)
+	}
+	return c.reply(code)
+}
+
+// data opens a passive data connection.
+func (c *ftpClient) data() net.Conn {
+	c.t.Helper()
+	match := regexp.MustCompile(`\(\|\|\|(\d+)\|\)`).FindStringSubmatch(c.command(229, "EPSV"))
+	if match == nil {
+		c.t.Fatal("the reply to EPSV has no port")
+	}
+	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", match[1]))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return conn
+}
+
+func (c *ftpClient) store(name, content string) {
+	c.t.Helper()
+	conn := c.data()
+	c.command(150, "STOR "+name)
+	if _, err := io.WriteString(conn, content); err != nil {
+		c.t.Fatal(err)
+	}
+	_ = conn.Close()
+	c.reply(226)
+}
+
+// transfer returns what a command sends on the data connection.
+func (c *ftpClient) transfer(line string) string {
+	c.t.Helper()
+	conn := c.data()
+	defer conn.Close()
+	c.command(150, line)
+	content, err := io.ReadAll(conn)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.reply(226)
+	return string(content)
+}
+
+// writeConfig writes a configuration with the tenant acme in a bucket, the user alice and her password hash.
+func writeConfig(t *testing.T, s *s3test.Server, bucket string) string {
+	t.Helper()
+	hash, err := server.HashPassword("correct horse")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(`listen: "127.0.0.1:0"
+drain_timeout: 1m
+s3:
+  endpoint: %s
+  region: %s
+  path_style: true
+  access_key_id: %s
+  secret_access_key_file: secret
+tenants:
+  acme:
+    bucket: %s
+    default_language: fr
+    users:
+      alice: {password_hash: "%s"}
+`, s.Endpoint, s.Region, s.AccessKeyID, bucket, hash)
+	dir := t.TempDir()
+	name := filepath.Join(dir, "babelftp.yaml")
+	for file, content := range map[string]string{name: text, filepath.Join(dir, "secret"): s.SecretAccessKey + "\n"} {
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return name
+}
+
+// What check and serve say of a bucket that is not there is one line.
+func TestMissingBucket(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	file := writeConfig(t, s, "no-such-bucket")
+	want := fmt.Sprintf("babelftp: tenant acme: bucket %q: does not exist at %s: create it, or correct tenants.acme.bucket\n",
+		"no-such-bucket", s.Endpoint)
+	if code, stdout, stderr := output(t, "", "check", "--config", file, "--buckets"); code != 1 || stdout != "" || stderr != want {
+		t.Errorf("check: exit code %d: %s%s", code, stdout, stderr)
+	}
+	t.Setenv("BABELFTP_LOG_LEVEL", "error")
+	if code, stdout, stderr := output(t, "", "serve", "--config", file); code != 1 || stdout != "" || stderr != want {
+		t.Errorf("serve: exit code %d: %s%s", code, stdout, stderr)
+	}
+}
+
+func TestCheck(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	file := writeConfig(t, s, s.Bucket(t))
+	for _, args := range [][]string{{"check", "--config", file}, {"check", "--config", file, "--buckets"}} {
+		code, stdout, stderr := output(t, "", args...)
+		if code != 0 || stdout != "configuration ok: 1 tenant, 1 user\n" || stderr != "" {
+			t.Errorf("%v: exit code %d: %s%s", args, code, stdout, stderr)
+		}
+	}
+	t.Setenv("BABELFTP_TENANTS_ACME_BUCKET", "-")
+	t.Setenv("BABELFTP_IDLE_TIMEOUT", "never")
+	const want = `environment variable BABELFTP_IDLE_TIMEOUT: idle_timeout: "never" is no duration: write it like 30s, 5m or 1h30m
+environment variable BABELFTP_TENANTS_ACME_BUCKET: tenants.acme.bucket: "-" is no name for a bucket: write 3 to 63 characters
+babelftp: the configuration has 2 problems
+`
+	if code, stdout, stderr := output(t, "", "check", "--config", file); code != 1 || stdout != "" || stderr != want {
+		t.Errorf("exit code %d: %s%s\nwant:\n%s", code, stdout, stderr, want)
+	}
+}
+
+// On SIGTERM an idle session is told goodbye in its language and a running transfer ends; a second signal cuts it.
+func TestServe(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	file := writeConfig(t, s, s.Bucket(t))
+	p := start(t, nil, "serve", "--config", file)
+	address := p.expect(`msg=listening key=listen address=(\S+)`)
+	p.expect("msg=serving")
+	idle, busy := dial(t, address), dial(t, address)
+	for _, c := range []*ftpClient{idle, busy} {
+		c.command(331, "USER alice")
+		c.command(230, "PASS correct horse")
+	}
+	upload := busy.data()
+	busy.command(150, "STOR late.txt")
+	if err := p.signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if goodbye := idle.reply(421); !strings.Contains(goodbye, "serveur") {
+		t.Errorf("goodbye: %s", goodbye)
+	}
+	if _, err := io.WriteString(upload, "complete"); err != nil {
+		t.Fatal(err)
+	}
+	_ = upload.Close()
+	busy.reply(226)
+	if code := p.ended(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+
+	p = start(t, nil, "serve", "--config", file)
+	c := dial(t, p.expect(`msg=listening key=listen address=(\S+)`))
+	c.command(331, "USER alice")
+	c.command(230, "PASS correct horse")
+	if got := c.transfer("RETR late.txt"); got != "complete" {
+		t.Errorf("the upload holds %q", got)
+	}
+	upload = c.data()
+	defer upload.Close()
+	c.command(150, "STOR never.txt")
+	if err := p.signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	p.expect("msg=stopping")
+	p.stop(syscall.SIGTERM)
+
+	p = start(t, nil, "serve", "--config", file)
+	c = dial(t, p.expect(`msg=listening key=listen address=(\S+)`))
+	c.command(331, "USER alice")
+	c.command(230, "PASS correct horse")
+	if got := c.transfer("NLST"); got != "late.txt\r\n" {
+		t.Errorf("after the upload was cut there is %q", got)
+	}
+	p.stop(syscall.SIGTERM)
+}
