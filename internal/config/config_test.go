@@ -88,7 +88,8 @@ func TestLoad(t *testing.T) {
 		{"key-of-the-server", cfg.StorageOf(umbrella).SecretAccessKey.Reveal(), "hidden"},
 		{"path-style-of-the-server", *cfg.StorageOf(acme).PathStyle, true},
 		{"path-style-of-the-tenant", *cfg.StorageOf(umbrella).PathStyle, false},
-		{"users", cfg.UsersCount(), 3},
+		{"alias", cfg.StorageOf(cfg.Tenants["zebra"]).SecretAccessKey.Reveal(), "hidden"},
+		{"users", cfg.UsersCount(), 4},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			if tc.got != tc.want {
@@ -105,6 +106,28 @@ func TestStorageOfKeepsKeysTogether(t *testing.T) {
 	got := cfg.StorageOf(&Tenant{S3: S3{AccessKeyID: "tenant", SecretAccessKey: NewSecret("tenant's")}})
 	if got.AccessKeyID != "tenant" || got.SecretAccessKey.Reveal() != "tenant's" {
 		t.Errorf("keys are %s and %s", got.AccessKeyID, got.SecretAccessKey.Reveal())
+	}
+}
+
+// Problems stand where an editor shows them, whatever the line breaks and the scripts before.
+func TestPlaces(t *testing.T) {
+	for _, tc := range []struct{ name, text, want string }{
+		{"lf", "# été\n\nlisten: ':21'\nmemory: much\n", ":4:9: memory: "},
+		{"crlf", "# été\r\n\r\nlisten: ':21'\r\nmemory: much\r\n", ":4:9: memory: "},
+		{"byte-order-mark", "\ufefflisten: 21\n", ":1:9: listen: "},
+		{"other-scripts", "log: {level: \"ぜんぶ\", format: 全部}\n", ":1:29: log.format: "},
+		{"block", "log:\n  level: |\n    all\n    of it\n  format: xml\n", ":5:11: log.format: "},
+		{"not-utf-8", "listen: ':21'\n# caf\xe9\n", ":2:6: this is not UTF-8: "},
+		{"tab", "log:\n\tlevel: info\n", ":2:1: this is not YAML: "},
+		{"list", "- listen\n", ":1:1: must be a mapping (key: value), not a list"},
+		{"word", "listen\n", ":1:1: must be a mapping (key: value), not a single value"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			_, err := parse("babelftp.yaml", []byte(tc.text), nil)
+			if err == nil || !strings.Contains("\n"+err.Error(), "\nbabelftp.yaml"+tc.want) {
+				t.Errorf("got\n%v\nwant babelftp.yaml%s", err, tc.want)
+			}
+		})
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -36,6 +38,12 @@ func newDecoder(file string, environ []string) *decoder {
 
 // document decodes text into cfg, and reports whether it is YAML at all.
 func (d *decoder) document(text []byte, cfg *Config) bool {
+	if !utf8.Valid(text) {
+		d.report(nil, d.invalidUTF8(text), "this is not UTF-8: save the file in that encoding")
+		return false
+	}
+	// As YAML has it, a byte order mark is nothing and CR LF is one line break; the parser counts two.
+	text = bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
 	// Duplicate keys are found below, all of them rather than the first.
 	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -53,6 +61,10 @@ func (d *decoder) document(text []byte, cfg *Config) bool {
 	}
 	if body != nil {
 		ast.Walk(d, body)
+		if _, ok := d.resolve(body).(ast.MapNode); !ok && d.resolve(body) != nil {
+			d.report(nil, d.at(body.GetToken()), "must be a mapping (key: value), not %s", describe(body))
+			return false
+		}
 	}
 	d.places[keyPath(nil).key()] = place{source: d.file, line: 1, column: 1}
 	d.structure(nil, body, reflect.ValueOf(cfg).Elem())
@@ -70,6 +82,23 @@ func (d *decoder) syntax(err error) {
 		return
 	}
 	d.report(nil, place{source: d.file, line: 1, column: 1}, "this is not YAML: %v", err)
+}
+
+// invalidUTF8 is the place of the first byte that is not UTF-8.
+func (d *decoder) invalidUTF8(text []byte) place {
+	at := place{source: d.file, line: 1, column: 1}
+	for len(text) > 0 {
+		r, size := utf8.DecodeRune(text)
+		if r == utf8.RuneError && size <= 1 {
+			break
+		}
+		at.column++
+		if r == '\n' {
+			at.line, at.column = at.line+1, 1
+		}
+		text = text[size:]
+	}
+	return at
 }
 
 // Visit implements [ast.Visitor]: it remembers the anchors.

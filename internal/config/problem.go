@@ -12,7 +12,7 @@ import (
 // A Problem is one thing that is wrong with a configuration, and what to do about it.
 type Problem struct {
 	Source       string // the file, or the environment variable; empty for a configuration that was not loaded
-	Line, Column int    // from 1; 0 outside of a file
+	Line, Column int    // from 1, in characters; 0 outside of a file
 	Path         string // the keys that lead to the value, like tenants.acme.bucket; empty for the whole
 	Message      string
 }
