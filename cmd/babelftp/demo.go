@@ -192,7 +192,8 @@ func demoConfig(listen string) (*config.Config, error) {
 // welcome is what to type next.
 func (d *demo) welcome(addr net.Addr, dir string, storage *embeddeds3.Server) string {
 	host, port, _ := net.SplitHostPort(addr.String()) // an address of a listener has both
-	if ip := net.ParseIP(host); ip.IsUnspecified() {
+	ip := net.ParseIP(host)
+	if ip.IsUnspecified() {
 		host = "127.0.0.1"
 	}
 	url := "ftp://demo:demo@" + net.JoinHostPort(host, port) + "/"
@@ -228,14 +229,8 @@ The buckets, for S3 clients:
     aws --endpoint-url http://%s s3 ls s3://demo
 `, storage.AccessKeyID, storage.SecretAccessKey, embeddeds3.Region, storage.Addr())
 	}
-	if ip := net.ParseIP(hostOf(d.listen)); d.listen != demoListen && (ip == nil || !ip.IsLoopback()) {
-		text += "\nWarning: " + d.listen + " may be reached from other machines, and everybody knows the password.\n"
+	if !ip.IsLoopback() {
+		text += fmt.Sprintf("\nWarning: %s may be reached from other machines, and everybody knows the password.\n", addr)
 	}
 	return text
-}
-
-// hostOf is the host of an address that could be listened on.
-func hostOf(address string) string {
-	host, _, _ := net.SplitHostPort(address)
-	return host
 }
