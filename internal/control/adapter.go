@@ -90,7 +90,7 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 
 // Remove is DELE: files only.
 func (f *engineFs) Remove(name string) error {
-	return f.note(f.Storage.Remove(unescapePathname(name)))
+	return f.note(f.RemoveFile(unescapePathname(name)))
 }
 
 // RemoveDir is RMD: empty directories only.

@@ -72,6 +72,8 @@ type Storage interface {
 	// ReadDirSeq has read the first page of a directory when it returns, and
 	// reads the others while the sequence, usable once, is ranged over.
 	ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error)
-	// RemoveDir removes an empty directory.
+	// RemoveFile removes a file only.
+	RemoveFile(name string) error
+	// RemoveDir removes an empty directory only.
 	RemoveDir(name string) error
 }

@@ -362,6 +362,10 @@ func TestListingOfManyEntries(t *testing.T) {
 		t.Errorf("MLSD with size only: %q", got)
 	}
 	c.do("RMD d", "550 ")
+	c.do("RMD d/a", "550 ")
+	c.do("MKD d/e", "257 ")
+	c.do("DELE d/e", "550 ")
+	c.do("RMD d/e", "250 ")
 	c.do("SITE RMDIR d", "250 ")
 	s.wantEmpty()
 }

@@ -117,6 +117,13 @@ func (g *guarded) RemoveAll(name string) error {
 	return g.storage.RemoveAll(name)
 }
 
+func (g *guarded) RemoveFile(name string) error {
+	if err := g.allow(config.Delete, "remove", name); err != nil {
+		return err
+	}
+	return g.storage.RemoveFile(name)
+}
+
 func (g *guarded) RemoveDir(name string) error {
 	if err := g.allow(config.Delete, "remove", name); err != nil {
 		return err

@@ -67,6 +67,7 @@ func TestPermissions(t *testing.T) {
 		{"chmod", []config.Permission{config.Write}, func(s control.Storage) error { return supported(s.Chmod("/dir/file", 0)) }},
 		{"chown", []config.Permission{config.Write}, func(s control.Storage) error { return supported(s.Chown("/dir/file", 0, 0)) }},
 		{"remove", []config.Permission{config.Delete}, func(s control.Storage) error { return s.Remove("/dir/file") }},
+		{"remove-file", []config.Permission{config.Delete}, func(s control.Storage) error { return s.RemoveFile("/dir/file") }},
 		{"remove-dir", []config.Permission{config.Delete}, func(s control.Storage) error { return s.RemoveDir("/empty") }},
 		{"remove-all", []config.Permission{config.Delete}, func(s control.Storage) error { return s.RemoveAll("/dir") }},
 		{"rename", []config.Permission{config.Rename}, func(s control.Storage) error { return s.Rename("/dir/file", "/moved") }},
