@@ -92,8 +92,11 @@ func (b *bucket) explain(err error) error {
 	}
 	switch {
 	case status == 0:
-		return b.failed(err, fmt.Sprintf("cannot reach S3 at %s: %s", server, networkReason(err)),
-			"start that server, or correct %s.endpoint", b.at.endpoint)
+		advice := "start that server, or correct %s.endpoint"
+		if dns, ok := errors.AsType[*net.DNSError](err); ok && strings.HasPrefix(dns.Name, b.name+".") && b.account.endpoint != "" {
+			advice = "write %s.path_style: true if the server has no host name for each bucket"
+		}
+		return b.failed(err, fmt.Sprintf("cannot reach S3 at %s: %s", server, networkReason(err)), advice, b.at.endpoint)
 	case refusesCredentials(code):
 		advice := fmt.Sprintf("correct %s.access_key_id and %[1]s.secret_access_key", b.at.credentials)
 		if b.account.credentialsFromSDK {

@@ -85,6 +85,20 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 	}
 }
 
+// Without path_style the bucket is looked for under a host name of its own, which few servers but AWS have.
+func TestCheckBucketsWithoutPathStyle(t *testing.T) {
+	cfg := newConfig(t, s3test.Start(t, "embedded"))
+	cfg.S3.Endpoint, cfg.S3.PathStyle = "http://s3.invalid", nil // RFC 2606 keeps the name for nobody
+	srv, err := New(t.Context(), cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	const want = ": write s3.path_style: true if the server has no host name for each bucket"
+	if err := srv.CheckBuckets(t.Context()); err == nil || !strings.HasSuffix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // The SDK's own files and variables are asked for what the configuration does not say.
 func TestAccountFromTheSDK(t *testing.T) {
 	for _, name := range []string{"AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"} {
