@@ -1,14 +1,25 @@
 package control
 
 import (
+	"crypto/tls"
 	"errors"
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 )
 
-// greet sends the first reply of a session (RFC 959 5.4).
-func (s *session) greet() { s.say(220, i18n.ServiceReady) }
+// greet sends the first reply of a session (RFC 959 5.4): that of the tenant
+// whose host the client has named to TLS, if it did.
+func (s *session) greet() {
+	var lines []string
+	if s.tenant != nil {
+		lines = s.greeting()
+	}
+	if lines == nil {
+		lines = []string{s.text(i18n.ServiceReady)}
+	}
+	s.send(reply{220, lines})
+}
 
 // user is USER. The engine keeps a login until REIN, so a second one is refused.
 func (s *session) user(name string) {
@@ -142,9 +153,13 @@ func (s *session) rein(string) {
 	s.logOut()
 	s.hostname, s.tenant, s.chosen = "", nil, false
 	s.setLanguage(s.defaultLanguage())
+	conn, encrypted := s.conn.(*tls.Conn)
+	if encrypted && s.implicit {
+		s.serverName(conn.ConnectionState().ServerName)
+	}
 	s.say(220, i18n.SessionReset)
-	if s.encrypted() && !s.implicit {
-		s.stopTLS()
+	if encrypted && !s.implicit {
+		s.stopTLS(conn)
 	}
 }
 

@@ -344,6 +344,36 @@ func TestImplicitTLS(t *testing.T) {
 	}
 }
 
+// TestServerName: the name that TLS was given chooses the tenant as HOST does.
+func TestServerName(t *testing.T) {
+	s := newSite(t, nil)
+	s.tls = s.tls.Clone()
+	s.tls.ServerName = "ftp.example.com"
+	s.tls.InsecureSkipVerify = true // the certificate has another name
+	c := s.connect()
+	c.startTLS()
+	if r := c.do("FEAT", "211-"); !strings.Contains(r, "DE*") {
+		t.Errorf("FEAT: %q", r)
+	}
+	c.do("HOST ftp.example.com", "220-Willkommen!")
+	c.do("REIN", "220 ")
+
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	go func() { _ = s.server.ServeTLS(context.Background(), listener) }()
+	conn, err := tls.Dial("tcp", listener.Addr().String(), s.tls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	c = &client{t: t, site: s, conn: conn, in: bufio.NewReader(conn)}
+	c.expect("220-Willkommen!\n220 Bitte eintreten.")
+	c.do("REIN", "220 ")
+	c.do("USER demo", "331 Bitte")
+}
+
 func TestIdleTimeout(t *testing.T) {
 	c := newSite(t, func(cfg *control.Config) { cfg.IdleTimeout = 200 * time.Millisecond }).dial()
 	c.expect("220 ")

@@ -54,16 +54,26 @@ func (s *session) startTLS(below net.Conn) bool {
 	}
 	_ = s.tcp.SetDeadline(time.Time{})
 	s.conn = conn
+	s.serverName(conn.ConnectionState().ServerName)
 	return true
+}
+
+// serverName takes the name that a client has given to TLS (SNI, RFC 6066 3)
+// for HOST, unless HOST has chosen another one or no tenant has that name.
+func (s *session) serverName(name string) {
+	name, ok := parseHost(name)
+	if !ok || s.hostname != "" {
+		return
+	}
+	if tenant, known := s.server.cfg.Backend.Host(name); known {
+		s.hostname = name
+		s.setTenant(tenant)
+	}
 }
 
 // stopTLS goes back to the clear (RFC 4217 13): both sides say close_notify,
 // then the bytes that follow are commands again.
-func (s *session) stopTLS() {
-	conn, ok := s.conn.(*tls.Conn)
-	if !ok {
-		return
-	}
+func (s *session) stopTLS(conn *tls.Conn) {
 	_ = s.tcp.SetDeadline(time.Now().Add(tlsTimeout))
 	if err := conn.CloseWrite(); err != nil {
 		s.closing = true

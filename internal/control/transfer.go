@@ -180,7 +180,7 @@ func (s *session) silently(commandLine string, code int) error {
 func (s *session) observeTransfer(t *transfer, r reply) {
 	var err error
 	if r.code >= 400 {
-		err = errors.Join(t.failed(), s.noted)
+		err = errors.Join(fmt.Errorf("reply %d", r.code), t.failed(), s.noted)
 	}
 	s.observer.Transferred(s.login.Tenant.Name, t.upload, t.bytes.Load(), err)
 	s.log.Info("transfer", "command", s.verb, "bytes", t.bytes.Load(), "code", r.code, "err", err)
