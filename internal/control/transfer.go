@@ -118,6 +118,9 @@ func (s *session) beforeCommit(ctx context.Context) error {
 		return ctx.Err()
 	case <-timer.C:
 	}
+	if hungUp(s.tcp) {
+		return errClientGone
+	}
 	return s.transfer.failed()
 }
 
