@@ -31,8 +31,9 @@ import (
 	"testing"
 )
 
-// Main runs the tests of a package, ends the servers they started, removes their data and exits the process.
-func Main(m *testing.M) {
+// Main runs the tests of a package, ends the servers they started, removes their data and exits the process. m is the *testing.M, or
+// what wraps it to clean up more.
+func Main(m interface{ Run() int }) {
 	os.Exit(shared.run(m))
 }
 
@@ -81,7 +82,7 @@ type launch struct {
 	err    error
 }
 
-func (r *registry) run(m *testing.M) (code int) {
+func (r *registry) run(m interface{ Run() int }) (code int) {
 	fail := func(err error) int {
 		fmt.Fprintln(os.Stderr, "s3test:", err)
 		return 1
