@@ -1,0 +1,71 @@
+package driver
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+func TestKey(t *testing.T) {
+	for _, test := range []struct {
+		label, prefix, name string
+		key                 string
+		kind                error
+	}{
+		{"relative", "", "a/b", "a/b", nil},
+		{"rooted", "", "/a/b", "a/b", nil},
+		{"with-a-slash", "", "a/b/", "a/b", nil},
+		{"dots", "", "a/./b/../c", "a/c", nil},
+		{"slashes", "", "//a///b", "a/b", nil},
+		{"above-the-root", "in/", "/../../a", "in/a", nil},
+		{"prefix", "in/", "a", "in/a", nil},
+		{"prefix-in-a-segment", "in-", "a", "in-a", nil},
+		{"root", "in/", "/", "in/", nil},
+		{"root-as-nothing", "in/", "", "in/", nil},
+		{"root-without-prefix", "", ".", "", nil},
+		{"nothing-escaped", "", "%41+ \\", "%41+ \\", nil},
+		{"longest", "", strings.Repeat("k", 1024), strings.Repeat("k", 1024), nil},
+		{"too-long", "", strings.Repeat("k", 1025), "", syscall.ENAMETOOLONG},
+		{"too-long-with-prefix", "in/", strings.Repeat("k", 1022), "", syscall.ENAMETOOLONG},
+		{"nul", "", "a\x00", "", syscall.EILSEQ},
+		{"latin-1", "", "\xe9", "", syscall.EILSEQ},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			key, err := keyspace(test.prefix).key(test.name)
+			if key != test.key || !errors.Is(err, test.kind) {
+				t.Errorf("key %q, %v; want %q, %v", key, err, test.key, test.kind)
+			}
+		})
+	}
+}
+
+func TestName(t *testing.T) {
+	for _, test := range []struct {
+		label, prefix, key, name string
+		ok                       bool
+	}{
+		{"file", "", "a/b", "/a/b", true},
+		{"marker", "", "a/b/", "/a/b", true},
+		{"prefix", "in/", "in/a", "/a", true},
+		{"prefix-in-a-segment", "in-", "in-a", "/a", true},
+		{"root", "in/", "in/", "/", true},
+		{"root-without-prefix", "", "", "/", true},
+		{"outside", "in/", "out/a", "", false},
+		{"slash", "", "/", "", false},
+		{"leading-slash", "", "/a", "", false},
+		{"empty-segment", "", "a//b", "", false},
+		{"empty-last-segment", "", "a//", "", false},
+		{"dot", "", "a/./b", "", false},
+		{"dots", "", "a/..", "", false},
+		{"three-dots", "", "a/...", "/a/...", true},
+		{"latin-1", "", "\xe9", "", false},
+		{"nul", "", "a\x00", "", false},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			if name, ok := keyspace(test.prefix).name(test.key); name != test.name || ok != test.ok {
+				t.Errorf("name %q, %v; want %q, %v", name, ok, test.name, test.ok)
+			}
+		})
+	}
+}
