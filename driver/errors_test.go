@@ -1,0 +1,150 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// refusal is what the SDK makes of an answer of S3 with an error.
+func refusal(status int, code string) error {
+	return &smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: &awshttp.ResponseError{
+		ResponseError: &smithyhttp.ResponseError{
+			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
+			Err:      &smithy.GenericAPIError{Code: code, Message: "in words"},
+		},
+		RequestID: "request-7",
+	}}
+}
+
+// sendError is what the SDK makes of a request that was not answered: there is a response in it, an empty one.
+func sendError(err error) error {
+	return &smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: &awshttp.ResponseError{
+		ResponseError: &smithyhttp.ResponseError{
+			Response: &smithyhttp.Response{Response: &http.Response{}}, Err: &smithyhttp.RequestSendError{Err: err},
+		},
+	}}
+}
+
+func TestKindOf(t *testing.T) {
+	dial := func(errno syscall.Errno) error {
+		return &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}
+	}
+	for _, test := range []struct {
+		label string
+		err   error
+		kind  error
+	}{
+		{"no-such-key", refusal(404, "NoSuchKey"), fs.ErrNotExist},
+		{"head-not-found", refusal(404, "NotFound"), fs.ErrNotExist},
+		{"modelled-not-found", &smithy.OperationError{Err: &smithyhttp.ResponseError{
+			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 404}}, Err: &types.NotFound{},
+		}}, fs.ErrNotExist},
+		{"no-such-bucket", refusal(404, "NoSuchBucket"), syscall.ENXIO},
+		{"no-such-upload", refusal(404, "NoSuchUpload"), syscall.EAGAIN},
+		{"access-denied", refusal(403, "AccessDenied"), fs.ErrPermission},
+		{"wrong-key", refusal(403, "InvalidAccessKeyId"), fs.ErrPermission},
+		{"wrong-secret", refusal(403, "SignatureDoesNotMatch"), fs.ErrPermission},
+		{"head-forbidden", refusal(403, "Forbidden"), fs.ErrPermission},
+		{"unauthorized", refusal(401, "Unauthorized"), fs.ErrPermission},
+		{"expired-token", refusal(400, "ExpiredToken"), fs.ErrPermission},
+		{"no-credentials", &v4.SigningError{Err: errors.New("no EC2 IMDS role found")}, fs.ErrPermission},
+		{"key-too-long", refusal(400, "KeyTooLongError"), syscall.ENAMETOOLONG},
+		{"invalid-uri", refusal(400, "InvalidURI"), syscall.EILSEQ},
+		{"minio-object-name", refusal(400, "XMinioInvalidObjectName"), syscall.EILSEQ},
+		{"minio-resource-name", refusal(400, "XMinioInvalidResourceName"), syscall.EILSEQ},
+		{"below-a-file", refusal(409, "ObjectParentIsFile"), syscall.EILSEQ},
+		{"on-a-directory", refusal(409, "ExistingObjectIsDirectory"), syscall.EILSEQ},
+		{"minio-below-a-file", refusal(400, "XMinioParentIsObject"), syscall.EILSEQ},
+		{"minio-on-a-directory", refusal(409, "XMinioObjectExistsAsDirectory"), syscall.EILSEQ},
+		{"directory-not-empty", refusal(409, "ErrDirectoryNotEmpty"), syscall.ENOTEMPTY},
+		{"entity-too-large", refusal(400, "EntityTooLarge"), syscall.EFBIG},
+		{"quota", refusal(403, "QuotaExceeded"), syscall.EDQUOT},
+		{"minio-quota", refusal(400, "XMinioAdminBucketQuotaExceeded"), syscall.EDQUOT},
+		{"full", refusal(507, "InsufficientStorage"), syscall.ENOSPC},
+		{"minio-full", refusal(507, "XMinioStorageFull"), syscall.ENOSPC},
+		{"full-in-other-words", refusal(507, "Whatever"), syscall.ENOSPC},
+		{"changed", refusal(412, "PreconditionFailed"), syscall.ESTALE},
+		{"changed-at-the-same-time", refusal(409, "ConditionalRequestConflict"), syscall.ESTALE},
+		{"conflict", refusal(409, "OperationAborted"), syscall.EAGAIN},
+		{"range", refusal(416, "InvalidRange"), fs.ErrInvalid},
+		{"range-as-errno", refusal(416, "InvalidRange"), syscall.EINVAL},
+		{"not-implemented", refusal(501, "NotImplemented"), errors.ErrUnsupported},
+		{"method-not-allowed", refusal(405, "MethodNotAllowed"), errors.ErrUnsupported},
+		{"slow-down", refusal(503, "SlowDown"), syscall.EAGAIN},
+		{"unavailable", refusal(503, "ServiceUnavailable"), syscall.EAGAIN},
+		{"internal-error", refusal(500, "InternalError"), syscall.EAGAIN},
+		{"bad-gateway", refusal(502, "BadGateway"), syscall.EAGAIN},
+		{"gateway-timeout", refusal(504, "GatewayTimeout"), syscall.EAGAIN},
+		{"too-many-requests", refusal(429, "TooManyRequests"), syscall.EAGAIN},
+		{"request-timeout", refusal(400, "RequestTimeout"), syscall.EAGAIN},
+		{"hurt-on-the-way", refusal(400, "BadDigest"), syscall.EAGAIN},
+		{"cut-on-the-way", refusal(400, "IncompleteBody"), syscall.EAGAIN},
+		{"refused", sendError(dial(syscall.ECONNREFUSED)), syscall.EAGAIN},
+		{"reset", sendError(dial(syscall.ECONNRESET)), syscall.EAGAIN},
+		{"no-socket", sendError(dial(syscall.ENOENT)), syscall.EAGAIN},
+		{"no-host", sendError(&net.DNSError{Err: "no such host", Name: "s3.example"}), syscall.EAGAIN},
+		{"timeout", fmt.Errorf("wrapped: %w", context.DeadlineExceeded), syscall.EAGAIN},
+		{"body-cut", io.ErrUnexpectedEOF, syscall.EAGAIN},
+		{"body-reset", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, syscall.EAGAIN},
+		{"cancelled", &smithy.CanceledError{Err: context.Canceled}, context.Canceled},
+		{"cancelled-on-the-way", sendError(context.Canceled), context.Canceled},
+		{"invalid-request", refusal(400, "InvalidRequest"), syscall.EIO},
+		{"moved", refusal(301, "PermanentRedirect"), syscall.EIO},
+		{"anything-else", errors.New("anything else"), syscall.EIO},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			err := pathError("test", "name", fromS3(test.err))
+			if !errors.Is(err, test.kind) {
+				t.Errorf("%v is not %v", err, test.kind)
+			}
+			for _, kind := range []error{fs.ErrNotExist, fs.ErrPermission, syscall.EAGAIN, syscall.EIO, context.Canceled} {
+				if !errors.Is(test.kind, kind) && errors.Is(err, kind) {
+					t.Errorf("%v is %v, too", err, kind)
+				}
+			}
+		})
+	}
+	if fromS3(nil) != nil || pathError("test", "name", nil) != nil || linkError("test", "old", "new", nil) != nil {
+		t.Error("no error became one")
+	}
+}
+
+func TestErrorForTheLog(t *testing.T) {
+	err := pathError("open", "name", fromS3(refusal(403, "AccessDenied")))
+	var pathErr *fs.PathError
+	if !errors.As(err, &pathErr) || pathErr.Op != "open" || pathErr.Path != "name" {
+		t.Errorf("%#v is no *fs.PathError", err)
+	}
+	var response *awshttp.ResponseError
+	if !errors.As(err, &response) || response.RequestID != "request-7" {
+		t.Errorf("%#v does not tell the request", err)
+	}
+	var api smithy.APIError
+	if !errors.As(err, &api) || api.ErrorCode() != "AccessDenied" {
+		t.Errorf("%#v does not tell the code", err)
+	}
+	for _, part := range []string{"open name", "permission denied", "AccessDenied", "request-7", "in words"} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q does not say %q", err, part)
+		}
+	}
+	var errno syscall.Errno
+	if err := fromS3(sendError(os.NewSyscallError("connect", syscall.ENOENT))); !errors.As(err, &errno) || errno != syscall.EAGAIN {
+		t.Errorf("%v is found as %v", err, errno)
+	}
+}
