@@ -1,0 +1,123 @@
+package driver
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+)
+
+// S3's rules for multipart uploads: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
+const (
+	minPartSize = 5 << 20 // of all parts but the last
+	maxPartSize = 5 << 30
+	maxParts    = 10_000
+)
+
+// Client is the part of S3 that a file system uses. *s3.Client is one; others wrap it to count, to measure or to break.
+type Client interface {
+	HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
+	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
+	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
+	DeleteObject(context.Context, *s3.DeleteObjectInput, ...func(*s3.Options)) (*s3.DeleteObjectOutput, error)
+	CopyObject(context.Context, *s3.CopyObjectInput, ...func(*s3.Options)) (*s3.CopyObjectOutput, error)
+	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
+	CreateMultipartUpload(context.Context, *s3.CreateMultipartUploadInput, ...func(*s3.Options)) (*s3.CreateMultipartUploadOutput, error)
+	UploadPart(context.Context, *s3.UploadPartInput, ...func(*s3.Options)) (*s3.UploadPartOutput, error)
+	UploadPartCopy(context.Context, *s3.UploadPartCopyInput, ...func(*s3.Options)) (*s3.UploadPartCopyOutput, error)
+	CompleteMultipartUpload(context.Context, *s3.CompleteMultipartUploadInput, ...func(*s3.Options)) (*s3.CompleteMultipartUploadOutput, error)
+	AbortMultipartUpload(context.Context, *s3.AbortMultipartUploadInput, ...func(*s3.Options)) (*s3.AbortMultipartUploadOutput, error)
+}
+
+var _ Client = (*s3.Client)(nil)
+
+// A bucket speaks the driver's terms to a Client: keys and versions in, errors of a kind out. Its methods stand in the files of
+// the operations that need them.
+type bucket struct {
+	client Client
+	name   string
+}
+
+// A version is what S3 says of an object at one time.
+type version struct {
+	key     string
+	size    int64 // bytes
+	modTime time.Time
+	etag    string
+	class   types.StorageClass
+}
+
+// Attributes are what S3 keeps beside the bytes of an object.
+type attributes struct {
+	contentType        *string
+	contentEncoding    *string
+	contentDisposition *string
+	contentLanguage    *string
+	cacheControl       *string
+	redirect           *string // of a website that is served from the bucket
+	expires            *time.Time
+	metadata           map[string]string
+	class              types.StorageClass
+}
+
+func attributesOf(out *s3.HeadObjectOutput) attributes {
+	a := attributes{
+		contentType:        out.ContentType,
+		contentEncoding:    out.ContentEncoding,
+		contentDisposition: out.ContentDisposition,
+		contentLanguage:    out.ContentLanguage,
+		cacheControl:       out.CacheControl,
+		redirect:           out.WebsiteRedirectLocation,
+		metadata:           out.Metadata,
+		class:              out.StorageClass,
+	}
+	if expires, err := http.ParseTime(aws.ToString(out.ExpiresString)); err == nil {
+		a.expires = &expires
+	}
+	return a
+}
+
+func (a *attributes) put(in *s3.PutObjectInput) {
+	in.ContentType, in.ContentEncoding = a.contentType, a.contentEncoding
+	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
+	in.CacheControl, in.WebsiteRedirectLocation, in.Expires = a.cacheControl, a.redirect, a.expires
+	in.Metadata, in.StorageClass = a.metadata, a.class
+}
+
+func (a *attributes) create(in *s3.CreateMultipartUploadInput) {
+	in.ContentType, in.ContentEncoding = a.contentType, a.contentEncoding
+	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
+	in.CacheControl, in.WebsiteRedirectLocation, in.Expires = a.cacheControl, a.redirect, a.expires
+	in.Metadata, in.StorageClass = a.metadata, a.class
+}
+
+func (a *attributes) replace(in *s3.CopyObjectInput) {
+	in.MetadataDirective = types.MetadataDirectiveReplace
+	in.ContentType, in.ContentEncoding = a.contentType, a.contentEncoding
+	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
+	in.CacheControl, in.WebsiteRedirectLocation, in.Expires = a.cacheControl, a.redirect, a.expires
+	in.Metadata, in.StorageClass = a.metadata, a.class
+}
+
+// A condition must hold of what a key names at the time it is written, or S3 refuses. The zero value always holds.
+type condition struct {
+	absent bool   // there is no object
+	etag   string // the object is still this version
+}
+
+func (c condition) ifMatch() *string {
+	if c.etag == "" {
+		return nil
+	}
+	return &c.etag
+}
+
+func (c condition) ifNoneMatch() *string {
+	if !c.absent {
+		return nil
+	}
+	return aws.String("*")
+}
