@@ -1,0 +1,242 @@
+// Package driver shows a part of an S3 bucket as a file system: an [afero.Fs], with operations beside it that save requests by
+// saying what they want.
+//
+// A file is an object. A directory is a prefix that some key has, with or without an empty object at "directory/" that marks
+// it; it needs no parents, and one without a marker ends with its last file. A file and a directory of the same name may exist
+// side by side, and "foo" is no directory because "foobar" exists. Pathnames are UTF-8 (RFC 3629) and become keys in one place,
+// the keyspace, unchanged.
+//
+// An object cannot be changed, only replaced. What is written becomes visible when the file is closed, all of it at once, or not
+// at all; it goes to S3 from memory, which a [Budget] bounds, and never over a disk. To go on after the end of an object, or after
+// its first bytes, S3 copies what is kept.
+//
+// # Errors
+//
+// Errors are [*fs.PathError] and, of Rename, [*os.LinkError]. What kind of error it is errors.Is tells, by values of the standard
+// library, so that who asks need not import this package:
+//
+//	fs.ErrNotExist         no such file or directory
+//	fs.ErrExist            there is one already
+//	fs.ErrPermission       S3 does not let these credentials do it
+//	fs.ErrInvalid, EINVAL  an argument makes no sense: an offset beyond the end, a directory renamed into itself
+//	fs.ErrClosed           the file was closed before
+//	EISDIR, ENOTDIR        a directory where a file belongs, and the reverse
+//	ENOTEMPTY              the directory is not empty; this is an fs.ErrExist too, so ask for it first
+//	EILSEQ                 the name is no UTF-8, holds a NUL, or is one that the S3 server cannot store
+//	ENAMETOOLONG           the key is longer than S3, or the S3 server, stores
+//	EFBIG                  larger than an object can be
+//	ENOSPC, EDQUOT         the S3 server is full, or a quota of it is used up
+//	EAGAIN                 it may work later: S3 is overloaded, out of order or out of reach, or something changed meanwhile
+//	ESTALE                 the object was replaced while it was read or appended to
+//	ENXIO                  there is no such bucket
+//	EBADF                  the file is open for something else
+//	errors.ErrUnsupported  S3 has nothing like it
+//	context.Canceled       the session ended
+//	EIO                    anything else
+//
+// errors.As finds the error of the AWS SDK, with S3's code and the ID of the request, for a log.
+//
+// # RFCs
+//
+// RFC 3629 section 4: what is UTF-8. RFC 3986 section 2.1: the percent-encoding in which a copy names its source.
+package driver
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"os"
+	"syscall"
+
+	"github.com/spf13/afero"
+)
+
+// Defaults of Options.
+const (
+	defaultPartSize    = 8 << 20
+	defaultConcurrency = 4
+	defaultMemory      = 64 << 20
+	defaultCopyLimit   = 5 << 30 // what CopyObject takes
+)
+
+// Options says how a file system works. The zero value is the default.
+type Options struct {
+	// Prefix is what the keys start with, "inbox/" for example. Other keys of the bucket are not seen.
+	Prefix string
+
+	// PartSize is how many bytes are sent at a time: smaller files in one request, others in parts. The default is 8 MiB, the
+	// least 5 MiB, S3's own rule. The parts of a file beyond 1,280 of them grow with it, so that 10,000 reach 5 TiB.
+	PartSize int64
+
+	// Concurrency is how many parts of an upload are on their way at a time; the default is 4.
+	Concurrency int
+
+	// Memory bounds the parts that wait or are on their way. Share one among all file systems of a process; the default is one
+	// of 64 MiB that nobody shares.
+	Memory *Budget
+
+	// CopyLimit is the size in bytes above which an object is copied by parts. The default, and the most, is 5 GiB.
+	CopyLimit int64
+
+	// BeforeCommit is asked when all of an upload has come and it would now become visible. An error keeps it from that, and
+	// Close returns the error.
+	BeforeCommit func(context.Context) error
+
+	// Logger gets what no error tells: keys that cannot be shown, uploads that could not be aborted. The default discards it.
+	Logger *slog.Logger
+}
+
+// An Fs is a file system in a bucket. It is safe for concurrent use; the files that it opens are not, but for their Abort.
+type Fs struct {
+	ctx    context.Context // of the session: afero has no other place for one
+	bucket *bucket
+	keys   keyspace
+	memory *Budget
+	log    *slog.Logger
+	opts   Options
+}
+
+var _ afero.Fs = (*Fs)(nil)
+
+// New returns a file system over a bucket, without a request. The end of ctx, the session's, ends every operation and every
+// transfer. The options may be nil.
+func New(ctx context.Context, client Client, bucketName string, opts *Options) *Fs {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.PartSize == 0 {
+		o.PartSize = defaultPartSize
+	}
+	o.PartSize = min(max(o.PartSize, minPartSize), maxPartSize)
+	if o.Concurrency <= 0 {
+		o.Concurrency = defaultConcurrency
+	}
+	if o.Memory == nil {
+		o.Memory = NewBudget(defaultMemory)
+	}
+	if o.CopyLimit <= 0 || o.CopyLimit > defaultCopyLimit {
+		o.CopyLimit = defaultCopyLimit
+	}
+	if o.BeforeCommit == nil {
+		o.BeforeCommit = func(context.Context) error { return nil }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Fs{
+		ctx: ctx, bucket: &bucket{client: client, name: bucketName}, keys: keyspace(o.Prefix), memory: o.Memory, log: o.Logger, opts: o,
+	}
+}
+
+// Name says where the file system is, as a URL: "s3://bucket/prefix".
+func (f *Fs) Name() string { return "s3://" + f.bucket.name + separator + string(f.keys) }
+
+// Create opens a file for writing that replaces an object of the name when it is closed.
+func (f *Fs) Create(name string) (afero.File, error) {
+	return f.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0)
+}
+
+// Open opens a file for reading or a directory for listing. A directory takes a second request.
+func (f *Fs) Open(name string) (afero.File, error) { return f.OpenFile(name, os.O_RDONLY, 0) }
+
+// OpenFile is [Fs.OpenAt] with offset 0 for files and opens directories for listing as well. The mode is not kept.
+func (f *Fs) OpenFile(name string, flag int, _ fs.FileMode) (afero.File, error) {
+	file, err := f.OpenAt(name, flag, 0)
+	if flag&accessMode != os.O_RDONLY || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EISDIR) {
+		return file, err
+	}
+	key, err := f.keys.key(name)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	d, err := f.openDirectory(name, key)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	return d, nil
+}
+
+// accessMode is the bits of a flag that tell reading from writing.
+const accessMode = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
+
+// OpenAt opens a file for a transfer that starts offset bytes after its beginning. Beside the methods of afero.File the file
+// has ReadFrom or WriteTo, and Abort(error), which may be called while another method runs and ends the transfer: the file
+// system stays as it was, and Close returns the error.
+//
+// For reading (os.O_RDONLY) the object is asked for at once, by one request. The file goes on reading the same version of the
+// object whatever happens to a connection; when the object is replaced meanwhile the error is ESTALE.
+//
+// For writing (os.O_WRONLY) the object will hold its first offset bytes, with os.O_APPEND all of its bytes, with os.O_TRUNC none,
+// and then what is written. Nothing is kept of what came after, because an object cannot be overwritten in place; for the same
+// reason os.O_RDWR needs os.O_TRUNC, and is no more than os.O_WRONLY. One request asks for the object where something of it is
+// kept, where it must exist (without os.O_CREATE) and where it must not (os.O_EXCL). Otherwise S3 hears of the file when there is
+// a part to send, or at Close.
+//
+// An offset beyond the end is an fs.ErrInvalid. OpenAt does not look for a directory of the name.
+func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {
+	key, err := f.keys.key(name)
+	switch {
+	case err != nil:
+	case f.keys.isRoot(key):
+		err = syscall.EISDIR
+	case offset < 0:
+		err = errInvalid
+	case flag&os.O_RDWR != 0 && flag&os.O_TRUNC == 0:
+		err = errors.ErrUnsupported
+	}
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	if flag&accessMode == os.O_RDONLY {
+		r, err := f.openReader(name, key, offset)
+		if err != nil {
+			return nil, pathError("open", name, err)
+		}
+		return r, nil
+	}
+	w, err := f.openWriter(name, key, flag, offset)
+	if err != nil {
+		return nil, pathError("open", name, err)
+	}
+	return w, nil
+}
+
+// Chmod fails with errors.ErrUnsupported: S3 keeps no permission bits.
+func (f *Fs) Chmod(name string, _ fs.FileMode) error {
+	return pathError("chmod", name, errors.ErrUnsupported)
+}
+
+// Chown fails with errors.ErrUnsupported: the owner of an object is an account of S3.
+func (f *Fs) Chown(name string, _, _ int) error {
+	return pathError("chown", name, errors.ErrUnsupported)
+}
+
+// A handle is what every open file has: its name, and an error for each operation of an afero.File that it does not offer.
+type handle struct {
+	name   string
+	kind   error // of the operations not offered
+	closed bool
+}
+
+func (h *handle) refuse(op string) error {
+	if h.closed {
+		return pathError(op, h.name, fs.ErrClosed)
+	}
+	return pathError(op, h.name, h.kind)
+}
+
+// Name returns the name that the file was opened with.
+func (h *handle) Name() string { return h.name }
+
+func (h *handle) Read([]byte) (int, error)           { return 0, h.refuse("read") }
+func (h *handle) ReadAt([]byte, int64) (int, error)  { return 0, h.refuse("read") }
+func (h *handle) Seek(int64, int) (int64, error)     { return 0, h.refuse("seek") }
+func (h *handle) Write([]byte) (int, error)          { return 0, h.refuse("write") }
+func (h *handle) WriteAt([]byte, int64) (int, error) { return 0, h.refuse("write") }
+func (h *handle) WriteString(string) (int, error)    { return 0, h.refuse("write") }
+func (h *handle) Truncate(int64) error               { return h.refuse("truncate") }
+func (h *handle) Sync() error                        { return nil }
+func (h *handle) Readdir(int) ([]fs.FileInfo, error) { return nil, h.refuse("readdir") }
+func (h *handle) Readdirnames(int) ([]string, error) { return nil, h.refuse("readdir") }

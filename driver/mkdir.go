@@ -1,0 +1,105 @@
+package driver
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"strings"
+	"syscall"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// directoryType is the content type of a marker, by which some clients know one.
+const directoryType = "application/x-directory"
+
+// Mkdir makes a directory by writing its marker, and fails with fs.ErrExist where there is a file or a directory of the name. It
+// takes two requests. The parents need not exist; the mode is not kept.
+func (f *Fs) Mkdir(name string, _ fs.FileMode) error {
+	key, err := f.keys.key(name)
+	if err == nil {
+		err = f.mkdir(key)
+	}
+	return pathError("mkdir", name, err)
+}
+
+func (f *Fs) mkdir(key string) error {
+	if f.keys.isRoot(key) {
+		return fs.ErrExist
+	}
+	file, directory, err := f.lookup(key)
+	if err != nil {
+		return err
+	}
+	if file || directory {
+		return fs.ErrExist
+	}
+	return f.mark(f.ctx, f.keys.directory(key))
+}
+
+// MkdirAll makes a directory, and its parents where they are missing. It fails with ENOTDIR where one of them is a file.
+func (f *Fs) MkdirAll(name string, _ fs.FileMode) error {
+	key, err := f.keys.key(name)
+	if err == nil {
+		err = f.mkdirAll(key)
+	}
+	return pathError("mkdir", name, err)
+}
+
+func (f *Fs) mkdirAll(key string) error {
+	if f.keys.isRoot(key) {
+		return nil
+	}
+	path := string(f.keys)
+	for segment := range strings.SplitAfterSeq(key[len(path):], separator) {
+		path += segment
+		parent := strings.TrimSuffix(path, separator)
+		file, directory, err := f.lookup(parent)
+		switch {
+		case err != nil:
+			return err
+		case directory:
+		case file:
+			return syscall.ENOTDIR
+		default:
+			if err := f.mark(f.ctx, f.keys.directory(parent)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// lookup tells whether there are a file and a directory of a key. It takes one request, unless more than a thousand keys stand
+// between the two, such as "foo", "foo 1", "foo 2" ... "foo/".
+func (f *Fs) lookup(key string) (file, directory bool, err error) {
+	prefix := f.keys.directory(key)
+	page, err := f.bucket.list(f.ctx, listing{prefix: key, delimiter: separator})
+	if err != nil {
+		return false, false, err
+	}
+	for _, v := range page.versions {
+		file = file || v.key == key
+	}
+	for _, p := range page.prefixes {
+		directory = directory || p == prefix
+	}
+	if directory || page.next == "" {
+		return file, directory, nil
+	}
+	page, err = f.bucket.list(f.ctx, listing{prefix: prefix, limit: 1})
+	if err != nil {
+		return false, false, err
+	}
+	return file, !page.empty(), nil
+}
+
+// mark writes the marker of a directory.
+func (f *Fs) mark(ctx context.Context, marker string) error {
+	if len(marker) > maxKeyBytes {
+		return syscall.ENAMETOOLONG
+	}
+	in := &s3.PutObjectInput{ContentType: aws.String(directoryType)}
+	return f.bucket.put(ctx, marker, in, bytes.NewReader(nil))
+}

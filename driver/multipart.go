@@ -1,0 +1,182 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
+)
+
+const (
+	// partGrowth makes a part at least this fraction of what precedes it. From the smallest parts that S3 takes, 5 MiB each, 10,000
+	// then reach 5 TiB; the last of them are of 4 GiB, which S3 takes too.
+	partGrowth = 1280
+
+	// copyPartSize is how much is copied by one request: little enough to copy an object by several at a time.
+	copyPartSize = 1 << 30
+
+	// createTimeout and abortTimeout bound the requests that outlive the session, because without them an upload could stay open.
+	createTimeout = 30 * time.Second
+	abortTimeout  = 30 * time.Second
+
+	// abortAttempts is how often an upload is aborted before it is left to the bucket's lifecycle rules. abortDelay is waited
+	// after the first, and twice as long after each further.
+	abortAttempts = 4
+	abortDelay    = 200 * time.Millisecond
+)
+
+// partSize returns the size in bytes of the part that begins at offset.
+func (f *Fs) partSize(offset int64) int64 {
+	return min(max(f.opts.PartSize, offset/partGrowth), maxPartSize)
+}
+
+// A multipart is an upload by parts, several at a time, that ends with complete or with abort. Its methods are for one
+// goroutine.
+type multipart struct {
+	bucket *bucket
+	log    *slog.Logger
+	key    string
+	id     string
+	ctx    context.Context // of the parts; it ends with the first that fails
+	cancel context.CancelFunc
+	group  *errgroup.Group
+	parts  []*types.CompletedPart // ETags are there when the group has ended
+}
+
+func (f *Fs) startMultipart(ctx context.Context, key string, a *attributes) (*multipart, error) {
+	if err := context.Cause(ctx); err != nil {
+		return nil, err
+	}
+	// Not cancelled once begun: an upload whose ID got lost could not be aborted.
+	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
+	defer done()
+	in := &s3.CreateMultipartUploadInput{Bucket: &f.bucket.name, Key: &key}
+	a.create(in)
+	out, err := f.bucket.client.CreateMultipartUpload(createCtx, in)
+	if err != nil {
+		return nil, fromS3(err)
+	}
+	m := &multipart{bucket: f.bucket, log: f.log, key: key, id: aws.ToString(out.UploadId)}
+	ctx, m.cancel = context.WithCancel(ctx)
+	m.group, m.ctx = errgroup.WithContext(ctx)
+	m.group.SetLimit(f.opts.Concurrency)
+	return m, nil
+}
+
+// add lets transfer bring the next part. It waits for a part before where enough are on their way.
+func (m *multipart) add(transfer func(number int32) (etag *string, err error)) error {
+	if err := context.Cause(m.ctx); err != nil {
+		return err
+	}
+	if len(m.parts) == maxParts {
+		return syscall.EFBIG
+	}
+	part := &types.CompletedPart{PartNumber: aws.Int32(int32(len(m.parts) + 1))}
+	m.parts = append(m.parts, part)
+	m.group.Go(func() (err error) {
+		part.ETag, err = transfer(*part.PartNumber)
+		return err
+	})
+	return nil
+}
+
+// send adds the bytes of a buffer and releases it. The error may be that of a part before.
+func (m *multipart) send(b *buffer) error {
+	b.settle()
+	err := m.add(func(number int32) (*string, error) {
+		defer b.release()
+		out, err := m.bucket.client.UploadPart(m.ctx, &s3.UploadPartInput{
+			Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: &number, Body: b.body(),
+		}, withoutChecksum)
+		if err != nil {
+			return nil, fromS3(err)
+		}
+		return out.ETag, nil
+	})
+	if err != nil {
+		b.release()
+	}
+	return err
+}
+
+// withoutChecksum keeps the SDK from sending a checksum with a part. S3 takes one only in an upload that was created for its
+// algorithm, and in such an upload MinIO refuses parts that are copied. TLS, or the signature where there is none, protects the
+// bytes on their way.
+func withoutChecksum(o *s3.Options) {
+	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+}
+
+// copy adds the first length bytes of a version, in parts of about size bytes, without reading them. They must be as many as
+// the smallest part has.
+func (m *multipart) copy(v version, length, size int64) error {
+	count := (length + size - 1) / size
+	for i := range count {
+		from, to := length*i/count, length*(i+1)/count
+		err := m.add(func(number int32) (*string, error) {
+			out, err := m.bucket.client.UploadPartCopy(m.ctx, &s3.UploadPartCopyInput{
+				Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: &number,
+				CopySource:        m.bucket.copySource(v.key),
+				CopySourceIfMatch: condition{etag: v.etag}.ifMatch(),
+				CopySourceRange:   aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
+			})
+			if err != nil {
+				return nil, fromS3(err)
+			}
+			if out.CopyPartResult == nil {
+				return nil, fault(syscall.EIO, "UploadPartCopy answered without a result")
+			}
+			return out.CopyPartResult.ETag, nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// wait waits for all parts.
+func (m *multipart) wait() error { return m.group.Wait() }
+
+// complete makes the object visible; wait has returned nil.
+func (m *multipart) complete(ctx context.Context, c condition) error {
+	parts := make([]types.CompletedPart, len(m.parts))
+	for i, part := range m.parts {
+		parts[i] = *part
+	}
+	_, err := m.bucket.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id,
+		IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+	})
+	m.cancel()
+	return fromS3(err)
+}
+
+// abort removes the upload and its parts. It waits for those on their way, because a part that arrives after the upload was
+// aborted may stay.
+func (m *multipart) abort() {
+	m.cancel()
+	_ = m.group.Wait() // why it failed is known to whoever aborts
+	ctx, done := context.WithTimeout(context.WithoutCancel(m.ctx), abortTimeout)
+	defer done()
+	delay := abortDelay
+	for attempt := 1; ; attempt++ {
+		_, err := m.bucket.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
+			Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id,
+		})
+		if err == nil || isNoSuchUpload(err) {
+			return
+		}
+		if attempt == abortAttempts || sleep(ctx, delay) != nil {
+			m.log.Warn("multipart upload could not be aborted", "bucket", m.bucket.name, "key", m.key, "upload", m.id, "error", err)
+			return
+		}
+		delay *= 2
+	}
+}

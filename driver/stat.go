@@ -1,0 +1,191 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+)
+
+// Permission bits shown for what S3 keeps none of: its owner reads and writes, everybody reads.
+const (
+	fileMode      = fs.FileMode(0o644)
+	directoryMode = fs.ModeDir | 0o755
+)
+
+// mtimeKey is the user metadata that holds a modification time that was set: decimal seconds since 1970 with up to nine digits
+// after the point, as rclone has it (https://rclone.org/s3/#modification-times-and-hashes).
+const mtimeKey = "mtime"
+
+const nanoDigits = 9 // of a second
+
+// An Object is what [fs.FileInfo]'s Sys returns, as a pointer: what S3 knows of a file or directory that FileInfo has no method
+// for. Fields that the request did not bring are empty.
+type Object struct {
+	Key          string // with the prefix of the file system; a directory's ends with a slash
+	ETag         string // with its quotes
+	ContentType  string // not in listings
+	StorageClass string // empty stands for STANDARD
+}
+
+type fileInfo struct {
+	name    string
+	size    int64
+	mode    fs.FileMode
+	modTime time.Time
+	object  Object
+}
+
+func (i *fileInfo) Name() string       { return i.name }
+func (i *fileInfo) Size() int64        { return i.size }
+func (i *fileInfo) Mode() fs.FileMode  { return i.mode }
+func (i *fileInfo) ModTime() time.Time { return i.modTime }
+func (i *fileInfo) IsDir() bool        { return i.mode.IsDir() }
+func (i *fileInfo) Sys() any           { return &i.object }
+
+// file describes a version. A modification time in its attributes goes before the one of S3.
+func file(name string, v *version, a *attributes) *fileInfo {
+	info := &fileInfo{
+		name: name, size: v.size, mode: fileMode, modTime: v.modTime,
+		object: Object{Key: v.key, ETag: v.etag, ContentType: aws.ToString(a.contentType), StorageClass: string(v.class)},
+	}
+	if mtime, ok := parseMtime(a.metadata[mtimeKey]); ok {
+		info.modTime = mtime
+	}
+	return info
+}
+
+// directory describes the directory whose keys start with prefix.
+func directory(name, prefix string, modTime time.Time) *fileInfo {
+	return &fileInfo{name: name, mode: directoryMode, modTime: modTime, object: Object{Key: prefix}}
+}
+
+// Stat describes a file or, where there is none of the name, a directory. It takes one request for a file and two for a
+// directory; [Fs.StatFile] and [Fs.StatDir] take one. A directory's modification time is zero unless a marker has it.
+func (f *Fs) Stat(name string) (fs.FileInfo, error) {
+	return f.stat(name, func(key string) (*fileInfo, error) {
+		info, err := f.statFile(key)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
+			return f.statDir(key)
+		}
+		return info, err
+	})
+}
+
+// StatFile describes a file, in one request.
+func (f *Fs) StatFile(name string) (fs.FileInfo, error) { return f.stat(name, f.statFile) }
+
+// StatDir describes a directory, in one request. The root always exists, which takes none.
+func (f *Fs) StatDir(name string) (fs.FileInfo, error) { return f.stat(name, f.statDir) }
+
+func (f *Fs) stat(name string, find func(key string) (*fileInfo, error)) (fs.FileInfo, error) {
+	key, err := f.keys.key(name)
+	if err != nil {
+		return nil, pathError("stat", name, err)
+	}
+	info, err := find(key)
+	if err != nil {
+		return nil, pathError("stat", name, err)
+	}
+	return info, nil
+}
+
+func (f *Fs) statFile(key string) (*fileInfo, error) {
+	if f.keys.isRoot(key) {
+		return nil, syscall.EISDIR
+	}
+	v, a, err := f.bucket.head(f.ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return file(f.keys.base(key), &v, &a), nil
+}
+
+func (f *Fs) statDir(key string) (*fileInfo, error) {
+	prefix := f.keys.directory(key)
+	if f.keys.isRoot(key) {
+		return directory(separator, prefix, time.Time{}), nil
+	}
+	page, err := f.bucket.list(f.ctx, listing{prefix: prefix, limit: 1})
+	if err != nil {
+		return nil, err
+	}
+	if page.empty() {
+		return nil, fs.ErrNotExist
+	}
+	var modTime time.Time
+	for _, v := range page.versions {
+		if v.key == prefix {
+			modTime = v.modTime
+		}
+	}
+	return directory(f.keys.base(key), prefix, modTime), nil
+}
+
+// head asks for all that S3 says of an object but its bytes.
+func (b *bucket) head(ctx context.Context, key string) (version, attributes, error) {
+	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &key})
+	if err != nil {
+		return version{}, attributes{}, fromS3(b.reason(ctx, key, err))
+	}
+	return version{
+		key: key, size: aws.ToInt64(out.ContentLength), modTime: aws.ToTime(out.LastModified),
+		etag: aws.ToString(out.ETag), class: out.StorageClass,
+	}, attributesOf(out), nil
+}
+
+// reason finds out why a HEAD was refused as a bad request. The answer has no body and so no code: the key may be one that the
+// server cannot have, or the credentials may have expired. A GET of the first byte is refused alike, with the code.
+func (b *bucket) reason(ctx context.Context, key string, err error) error {
+	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	if !ok || response.HTTPStatusCode() != http.StatusBadRequest {
+		return err
+	}
+	out, getErr := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.name, Key: &key, Range: aws.String("bytes=0-0")})
+	if getErr != nil {
+		return getErr
+	}
+	_ = out.Body.Close()
+	return err
+}
+
+// formatMtime writes the value of mtimeKey.
+func formatMtime(t time.Time) string {
+	sign, seconds, nanos := "", t.Unix(), int64(t.Nanosecond())
+	if seconds < 0 { // nanoseconds count forward, digits count away from zero
+		sign, seconds = "-", -seconds
+		if nanos > 0 {
+			seconds, nanos = seconds-1, int64(time.Second)-nanos
+		}
+	}
+	return fmt.Sprintf("%s%d.%09d", sign, seconds, nanos)
+}
+
+// parseMtime reads the value of mtimeKey. Others write it too, so what has no four-digit year is not taken for a time.
+func parseMtime(value string) (time.Time, bool) {
+	digits, negative := strings.CutPrefix(value, "-")
+	whole, fraction, _ := strings.Cut(digits, ".")
+	seconds, err := strconv.ParseUint(whole, 10, 63)
+	if err != nil {
+		return time.Time{}, false
+	}
+	nanos, err := strconv.ParseUint((fraction + strings.Repeat("0", nanoDigits))[:nanoDigits], 10, 63)
+	if err != nil {
+		return time.Time{}, false
+	}
+	t := time.Unix(int64(seconds), int64(nanos))
+	if negative {
+		t = time.Unix(-int64(seconds), -int64(nanos))
+	}
+	t = t.UTC()
+	return t, t.Year() >= 1 && t.Year() <= 9999
+}

@@ -1,0 +1,334 @@
+package driver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"maps"
+	"mime"
+	"os"
+	"path"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// commitTimeout bounds the request that makes an upload visible. S3 may take minutes to put many parts together.
+const commitTimeout = 10 * time.Minute
+
+// A writer is a file open for writing. It collects what comes in a buffer, sends the buffer as a part when it is full and goes on
+// with another. What fits into one buffer becomes an object by one request.
+type writer struct {
+	handle
+	f      *Fs
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+
+	key        string
+	attributes attributes
+	condition  condition // of what is replaced
+	kept       version   // the object of which the first bytes are kept; no key when there is none
+	keep       int64     // how many bytes
+
+	begun  bool       // what is kept is in its place
+	offset int64      // bytes that the object will have so far
+	upload *multipart // nil until a buffer was full
+	part   *buffer    // nil until there is something for it
+	err    error      // the first; nothing is published then
+}
+
+func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, error) {
+	var (
+		create    = flag&os.O_CREATE != 0
+		exclusive = create && flag&os.O_EXCL != 0
+		whole     = flag&os.O_APPEND != 0
+		keeps     = flag&os.O_TRUNC == 0 && (whole || offset > 0)
+	)
+	w := &writer{
+		handle: handle{name: name, kind: syscall.EBADF}, f: f, key: key,
+		attributes: attributes{contentType: aws.String(contentType(name))},
+		condition:  condition{absent: exclusive},
+	}
+	if keeps || exclusive || !create {
+		v, a, err := f.bucket.head(f.ctx, key)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && create && (whole || !keeps):
+		case err != nil:
+			return nil, err
+		case exclusive:
+			return nil, fs.ErrExist
+		case keeps:
+			if whole {
+				offset = v.size
+			}
+			if offset > v.size {
+				return nil, errInvalid
+			}
+			w.kept, w.keep, w.offset = v, offset, offset
+			w.attributes, w.condition = a, condition{etag: v.etag}
+			w.attributes.metadata = maps.Clone(a.metadata)
+			delete(w.attributes.metadata, mtimeKey) // it was of other bytes
+		}
+	}
+	w.ctx, w.cancel = context.WithCancelCause(f.ctx)
+	return w, nil
+}
+
+// contentType tells the media type from the end of a name. It says nothing of a charset, which the name does not tell.
+func contentType(name string) string {
+	mediaType, _, err := mime.ParseMediaType(mime.TypeByExtension(path.Ext(name)))
+	if err != nil {
+		return "application/octet-stream"
+	}
+	return mediaType
+}
+
+// Write appends to what was written.
+func (w *writer) Write(p []byte) (int, error) {
+	if len(p) == 0 && !w.closed {
+		return 0, nil
+	}
+	n, err := w.ReadFrom(bytes.NewReader(p))
+	return int(n), err
+}
+
+// WriteString is Write of a string.
+func (w *writer) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
+
+// WriteAt is Write where offset is the end of what was written, and fails with errors.ErrUnsupported elsewhere.
+func (w *writer) WriteAt(p []byte, offset int64) (int, error) {
+	if _, err := w.Seek(offset, io.SeekStart); err != nil {
+		return 0, err
+	}
+	return w.Write(p)
+}
+
+// ReadFrom writes all that r has. An error of r other than io.EOF, io.ErrUnexpectedEOF for one, means that bytes are missing:
+// nothing will be published.
+func (w *writer) ReadFrom(r io.Reader) (int64, error) {
+	if w.closed {
+		return 0, w.refuse("write")
+	}
+	if w.err != nil {
+		return 0, pathError("write", w.name, w.err)
+	}
+	n, err := w.fill(r)
+	if err != nil {
+		w.err = w.cause(err)
+		return n, pathError("write", w.name, w.err)
+	}
+	return n, nil
+}
+
+// fill reads r to its end, straight into the buffers.
+func (w *writer) fill(r io.Reader) (int64, error) {
+	var total int64
+	for {
+		room, err := w.room()
+		if err != nil {
+			return total, err
+		}
+		n, err := r.Read(room)
+		w.part.filled(n)
+		w.offset += int64(n)
+		total += int64(n)
+		if err == io.EOF { //nolint:errorlint // an io.Reader ends with io.EOF itself
+			return total, nil
+		}
+		if err != nil {
+			return total, err
+		}
+	}
+}
+
+// room returns memory for the bytes at offset, never empty.
+func (w *writer) room() ([]byte, error) {
+	if err := w.begin(); err != nil {
+		return nil, err
+	}
+	if w.part != nil && w.part.full() {
+		if err := w.flush(); err != nil {
+			return nil, err
+		}
+	}
+	if w.part == nil {
+		w.part = w.f.memory.buffer(w.f.partSize(w.offset))
+	}
+	return w.part.room(w.ctx)
+}
+
+// begin puts what is kept in its place: S3 copies what is long enough for a part, the rest is read into the first.
+func (w *writer) begin() error {
+	if w.begun || w.keep == 0 {
+		return nil
+	}
+	w.begun = true
+	if w.keep >= minPartSize {
+		if err := w.start(); err != nil {
+			return err
+		}
+		return w.upload.copy(w.kept, w.keep, copyPartSize)
+	}
+	w.offset = 0
+	head := span{ctx: w.ctx, bucket: w.f.bucket, version: w.kept, end: w.keep}
+	defer head.close()
+	_, err := w.fill(&head)
+	return err
+}
+
+// flush sends the buffer as a part.
+func (w *writer) flush() error {
+	if w.upload == nil {
+		if err := w.start(); err != nil {
+			return err
+		}
+	}
+	part := w.part
+	w.part = nil
+	return w.upload.send(part)
+}
+
+func (w *writer) start() (err error) {
+	w.upload, err = w.f.startMultipart(w.ctx, w.key, &w.attributes)
+	return err
+}
+
+// Seek finds the end of what was written, whichever way that is asked for, and fails with errors.ErrUnsupported for any other
+// place.
+func (w *writer) Seek(offset int64, whence int) (int64, error) {
+	if w.closed {
+		return 0, w.refuse("seek")
+	}
+	if whence != io.SeekStart {
+		offset += w.offset
+	}
+	if offset != w.offset {
+		return 0, pathError("seek", w.name, errors.ErrUnsupported)
+	}
+	return offset, nil
+}
+
+// Truncate does nothing for the size that the file has, and fails with errors.ErrUnsupported for any other.
+func (w *writer) Truncate(size int64) error {
+	if w.closed {
+		return w.refuse("truncate")
+	}
+	if size != w.offset {
+		return pathError("truncate", w.name, errors.ErrUnsupported)
+	}
+	return nil
+}
+
+// Stat describes the file as far as it is written.
+func (w *writer) Stat() (fs.FileInfo, error) {
+	v := version{key: w.key, size: w.offset}
+	return file(w.f.keys.base(w.key), &v, &w.attributes), nil
+}
+
+// Abort ends writing: nothing will be published, and what writes or will write, and Close, returns cause. When S3 has already
+// been asked to publish, it does nothing.
+func (w *writer) Abort(cause error) { w.cancel(cause) }
+
+// Close publishes what was written, unless writing failed or was aborted. When it returns nil S3 has confirmed the object. When it
+// does not there is no trace of the file, with one exception: S3 was asked to publish and its answer did not arrive, so that the
+// object, complete, may be there.
+func (w *writer) Close() error {
+	if w.closed {
+		return w.refuse("close")
+	}
+	w.closed = true
+	err := w.err
+	if err == nil {
+		err = w.finish()
+	}
+	err = w.cause(err)
+	if w.part != nil {
+		w.part.release()
+	}
+	if w.upload != nil {
+		w.upload.abort()
+	}
+	w.cancel(nil)
+	return pathError("close", w.name, err)
+}
+
+// finish publishes the file. It leaves upload nil when there is nothing to abort.
+func (w *writer) finish() error {
+	if err := context.Cause(w.ctx); err != nil {
+		return err
+	}
+	if w.kept.key != "" && w.keep == w.kept.size && w.offset == w.keep {
+		return nil // the object is as it shall be
+	}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	if w.upload == nil {
+		return w.commit(w.put)
+	}
+	if w.part != nil && w.part.length > 0 {
+		if err := w.flush(); err != nil {
+			return err
+		}
+	}
+	if err := w.upload.wait(); err != nil {
+		return err
+	}
+	err := w.commit(func(ctx context.Context) error { return w.upload.complete(ctx, w.condition) })
+	if err == nil {
+		w.upload = nil
+	}
+	return err
+}
+
+// commit lets publish make the object visible, if the session still wants it.
+//
+// That request is not cancelled with the session: once it is sent S3 may do it whatever happens here, and only the answer tells.
+// It carries the whole file, so that there is nothing wrong with an object that appears after its client has gone.
+func (w *writer) commit(publish func(context.Context) error) error {
+	if err := w.f.opts.BeforeCommit(w.ctx); err != nil {
+		return err
+	}
+	if err := context.Cause(w.ctx); err != nil {
+		return err
+	}
+	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), commitTimeout)
+	defer done()
+	err := publish(ctx)
+	if w.condition.absent && errors.Is(err, syscall.ESTALE) {
+		err = &s3Error{kind: fs.ErrExist, cause: err}
+	}
+	return err
+}
+
+// put makes an object of what is in the buffer.
+func (w *writer) put(ctx context.Context) error {
+	in := &s3.PutObjectInput{IfMatch: w.condition.ifMatch(), IfNoneMatch: w.condition.ifNoneMatch()}
+	w.attributes.put(in)
+	if w.part == nil {
+		return w.f.bucket.put(ctx, w.key, in, bytes.NewReader(nil))
+	}
+	w.part.settle()
+	return w.f.bucket.put(ctx, w.key, in, w.part.body())
+}
+
+// cause prefers the reason for which writing was ended to the error that shows it.
+func (w *writer) cause(err error) error {
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(w.ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+func (b *bucket) put(ctx context.Context, key string, in *s3.PutObjectInput, body io.ReadSeeker) error {
+	in.Bucket, in.Key, in.Body = &b.name, &key, body
+	_, err := b.client.PutObject(ctx, in)
+	return fromS3(err)
+}
