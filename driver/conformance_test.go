@@ -1,0 +1,45 @@
+package driver_test
+
+import (
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+func TestConformance(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		t.Parallel()
+		drivertest.Run(t, drivertest.Harness{
+			Bucket: func(tb testing.TB) (*s3.Client, string) { return s.Client(), s.Bucket(tb) },
+			Limits: limits(s),
+		})
+	})
+}
+
+// limits says in the terms of the suite what a server does not do.
+func limits(s *s3test.Server) drivertest.Limits {
+	l := drivertest.Limits{}
+	for theirs, ours := range map[s3test.Limit]drivertest.Limit{
+		s3test.SegmentOver255Bytes:         drivertest.LongSegments,
+		s3test.FileBesideDirectory:         drivertest.FileBesideDirectory,
+		s3test.ControlCharactersInListings: drivertest.ListControlCharacters,
+	} {
+		if reason, limited := s.Limits.Cannot(theirs); limited {
+			l[ours] = reason
+		}
+	}
+	switch s.Name {
+	case "minio":
+		delete(l, drivertest.FileBesideDirectory)
+		l[drivertest.ListFileBesideDirectory] = "everything under a/ is hidden while a exists"
+		l[drivertest.LongDirectories] = "the folder of a marker has a name 11 bytes longer"
+	case "versitygw":
+		l[drivertest.ReasonOfRefusal] = "500 InternalError for a marker and for a multipart upload"
+	}
+	return l
+}

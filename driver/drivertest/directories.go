@@ -1,0 +1,248 @@
+package drivertest
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+func testStat(t *testing.T, h Harness) {
+	x := h.open(t, &driver.Options{Prefix: "in/"})
+	x.put("in/file.txt", []byte("12345"))
+	x.put("in/implied/file", nil)
+	x.put("in/foobar", nil)
+	x.put("outside", nil)
+	if err := x.Mkdir("marked", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	type stat = func(string) (fs.FileInfo, error)
+	const file, directory = "file", "directory"
+	for _, test := range []struct {
+		label, name string
+		file        any // of Stat and StatFile: file or an error
+		directory   any // of StatDir: directory or an error
+	}{
+		{"file", "file.txt", file, fs.ErrNotExist},
+		{"rooted", "/file.txt", file, fs.ErrNotExist},
+		{"not-clean", "//implied/../x/.././file.txt/", file, fs.ErrNotExist},
+		{"implied-directory", "implied", fs.ErrNotExist, directory},
+		{"marked-directory", "marked", fs.ErrNotExist, directory},
+		{"directory-with-a-slash", "/marked/", fs.ErrNotExist, directory},
+		{"beginning-of-a-name", "foo", fs.ErrNotExist, fs.ErrNotExist},
+		{"outside-of-the-prefix", "../outside", fs.ErrNotExist, fs.ErrNotExist},
+		{"nothing", "nothing", fs.ErrNotExist, fs.ErrNotExist},
+		{"below-a-file", "file.txt/x", fs.ErrNotExist, fs.ErrNotExist},
+		{"root", "/", syscall.EISDIR, directory},
+		{"root-as-nothing", "", syscall.EISDIR, directory},
+		{"root-as-dot", ".", syscall.EISDIR, directory},
+		{"above-the-root", "../..", syscall.EISDIR, directory},
+	} {
+		x.run(test.label, func(x *fixture) {
+			check := func(stat stat, want any) {
+				x.Helper()
+				info, err := stat(test.name)
+				if kind, failure := want.(error); failure {
+					wantError(x, err, kind)
+					var pathErr *fs.PathError
+					if !errors.As(err, &pathErr) || pathErr.Path != test.name {
+						x.Errorf("error is %#v, want an *fs.PathError for %q", err, test.name)
+					}
+					return
+				}
+				if err != nil {
+					x.Error(err)
+				} else if info.IsDir() != (want == directory) || info.Mode().IsDir() != info.IsDir() {
+					x.Errorf("mode is %v, want that of a %v", info.Mode(), want)
+				}
+			}
+			check(x.StatFile, test.file)
+			check(x.StatDir, test.directory)
+			either := test.file
+			if test.directory == directory {
+				either = directory
+			}
+			check(x.Stat, either)
+		})
+	}
+	x.run("times", func(x *fixture) {
+		for name, known := range map[string]bool{"file.txt": true, "marked": true, "implied": false, "/": false} {
+			info, err := x.Stat(name)
+			if err != nil {
+				x.Fatal(err)
+			}
+			if info.ModTime().IsZero() == known {
+				x.Errorf("%s is of %v; its time is known: %v", name, info.ModTime(), known)
+			}
+		}
+	})
+	x.run("no-bucket", func(x *fixture) {
+		gone := driver.New(x.Context(), x.client, "no-such-bucket", nil)
+		_, err := gone.StatDir("directory")
+		wantError(x, err, syscall.ENXIO)
+		_, err = gone.ReadDirSeq("/")
+		wantError(x, err, syscall.ENXIO)
+	})
+}
+
+func testList(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	x.putAll("a.txt", "dir/", "dir/b", "dir/sub/c", "dir.txt", "dirt", "empty/", "foobar", "implied/deep/er")
+	x.run("root", func(x *fixture) {
+		x.wantList("/", "a.txt", "dir.txt", "dir/", "dirt", "empty/", "foobar", "implied/")
+	})
+	x.run("directory", func(x *fixture) { x.wantList("dir", "b", "sub/") })
+	x.run("marker-not-in-itself", func(x *fixture) { x.wantList("/empty/") })
+	x.run("only-a-directory", func(x *fixture) { x.wantList("implied", "deep/") })
+	for label, name := range map[string]string{"missing": "nothing", "file": "a.txt", "beginning-of-a-name": "foo"} {
+		x.run(label, func(x *fixture) {
+			_, err := x.ReadDirSeq(name)
+			wantError(x, err, fs.ErrNotExist)
+		})
+	}
+	x.run("empty-bucket", func(x *fixture) {
+		empty := h.open(x.T, nil)
+		empty.wantList("/")
+		other := empty.session(x.Context(), &driver.Options{Prefix: "no/such/prefix/"})
+		entries, err := other.ReadDirSeq("")
+		if err != nil {
+			x.Fatal(err)
+		}
+		for info, err := range entries {
+			x.Errorf("it holds %v, %v", info, err)
+		}
+	})
+	x.run("prefix-in-a-segment", func(x *fixture) {
+		other := *x
+		other.Fs = x.session(x.Context(), &driver.Options{Prefix: "dir"})
+		other.wantList("/", ".txt", "t") // "dir/" leaves an empty segment
+	})
+	x.run("readdir", func(x *fixture) { x.testReaddir() })
+	x.run("without-pathname", func(x *fixture) { testWithoutPathname(x.T, h) })
+	x.run("pages", func(x *fixture) { testPages(x.T, h) })
+}
+
+// testReaddir checks the afero.File of a directory.
+func (x *fixture) testReaddir() {
+	want := []string{"a.txt", "dir.txt", "dir", "dirt", "empty", "foobar", "implied"}
+	all, err := x.Open("/")
+	if err != nil {
+		x.Fatal(err)
+	}
+	defer x.close(all)
+	if names, err := all.Readdirnames(-1); err != nil || !slices.Equal(names, want) {
+		x.Errorf("all at once: %q, %v", names, err)
+	}
+	some, err := x.Open("")
+	if err != nil {
+		x.Fatal(err)
+	}
+	names := []string{}
+	for {
+		infos, err := some.Readdir(3)
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil || len(infos) > 3 {
+			x.Fatalf("%d entries, %v", len(infos), err)
+		}
+		for _, info := range infos {
+			names = append(names, info.Name())
+		}
+	}
+	if !slices.Equal(names, want) {
+		x.Errorf("three at a time: %q", names)
+	}
+	x.close(some)
+	_, err = some.Readdir(1)
+	wantError(x, err, fs.ErrClosed)
+	wantError(x, some.Close(), fs.ErrClosed)
+
+	dir, err := x.Open("dir")
+	if err != nil {
+		x.Fatal(err)
+	}
+	defer x.close(dir)
+	if info, err := dir.Stat(); err != nil || !info.IsDir() || info.Name() != "dir" {
+		x.Errorf("directory is described as %v, %v", info, err)
+	}
+	_, err = dir.Read(make([]byte, 1))
+	wantError(x, err, syscall.EISDIR)
+	_, err = dir.Write(make([]byte, 1))
+	wantError(x, err, syscall.EISDIR)
+}
+
+// testWithoutPathname checks that keys which no pathname can name are not shown, and not forgotten.
+func testWithoutPathname(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	x.putAll("d/plain")
+	for _, key := range []string{"d//empty", "d/./dot", "d/../dots", "d/..", "/leading"} {
+		_, err := x.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &x.bucket, Key: &key})
+		if err == nil && !slices.Contains(x.keys(), key) {
+			x.delete(key) // a server that took it for another key
+		}
+	}
+	x.putAll("d/plain")
+	x.wantList("d", "plain")
+	x.wantList("/", "d/")
+	x.delete("d/plain")
+	if keys := x.keys(); len(keys) > 0 && keys[0] != "/leading" {
+		wantError(t, x.RemoveDir("d"), syscall.ENOTEMPTY)
+		x.rename("d", "e")
+		x.rename("e", "d")
+		if !slices.Equal(x.keys(), keys) {
+			t.Errorf("the bucket has the keys %q, want %q", x.keys(), keys)
+		}
+	}
+	if err := x.RemoveAll("/"); err != nil {
+		t.Error(err)
+	}
+	x.wantKeys()
+}
+
+// testPages lists more than S3 puts into an answer.
+func testPages(t *testing.T, h Harness) {
+	const files = 2100
+	x := h.open(t, nil)
+	keys := numbered("many/f", files)
+	x.putAll(keys...)
+	x.putAll("many/f00500.d/x", "many/f00500.d/y", "many/f00999.d/")
+	want := []string{}
+	for _, key := range keys {
+		name := strings.TrimPrefix(key, "many/")
+		want = append(want, name)
+		if name == "f00500" || name == "f00999" {
+			want = append(want, name+".d/")
+		}
+	}
+	x.spy.Reset()
+	x.wantList("many", want...)
+	if n := x.spy.Total(); n != 3 {
+		t.Errorf("%d entries took %d requests, want 3", len(want), n)
+	}
+
+	x.spy.Reset()
+	entries, err := x.ReadDirSeq("many")
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, err := range entries {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if seen++; seen == 1000 {
+			break
+		}
+	}
+	if n := x.spy.Total(); n != 1 {
+		t.Errorf("the first 1,000 entries took %d requests, want 1", n)
+	}
+}

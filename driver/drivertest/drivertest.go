@@ -1,0 +1,371 @@
+// Package drivertest is the conformance suite of package driver: what a file system over S3 must do on every S3 server.
+//
+//	drivertest.Run(t, drivertest.Harness{Bucket: func(tb testing.TB) (*s3.Client, string) { ... }})
+//
+// It looks at the bucket with the S3 client itself, not through the driver, and interferes with requests by a [Spy]. Where a
+// server is known to be less than S3, its [Limits] say so and the suite expects the refusal: nothing is skipped.
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math/rand/v2"
+	"net/url"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// A Harness is an S3 server to run the suite on.
+type Harness struct {
+	// Bucket makes an empty bucket that no other test uses, and returns a client for it. The client's retries are the SDK's.
+	Bucket func(tb testing.TB) (*s3.Client, string)
+
+	// Limits is what the server is known not to do.
+	Limits Limits
+}
+
+// Limits maps what S3 does and a server does not to the reason.
+type Limits map[Limit]string
+
+// A Limit is something that S3 does and a server may not do.
+type Limit string
+
+const (
+	// FileBesideDirectory is an object "a" beside an object "a/b". A server with this limit refuses the second of them.
+	FileBesideDirectory Limit = "file-beside-directory"
+
+	// ListFileBesideDirectory is to list "a/b" where there is an object "a". A server with this limit stores it and hides it.
+	ListFileBesideDirectory Limit = "list-file-beside-directory"
+
+	// LongSegments is a key with more than 255 bytes between two slashes. A server with this limit refuses it.
+	LongSegments Limit = "long-segments"
+
+	// LongDirectories is a directory whose name has more than 240 bytes. A server with this limit refuses its marker.
+	LongDirectories Limit = "long-directories"
+
+	// ReasonOfRefusal is to say that it is the name which is refused. A server with this limit may answer 500.
+	ReasonOfRefusal Limit = "reason-of-refusal"
+
+	// ListControlCharacters is to list keys with characters that XML cannot hold, in percent-encoding. A server with this limit
+	// stores them and lists other characters in their place.
+	ListControlCharacters Limit = "list-control-characters"
+)
+
+// Run runs the suite as subtests.
+func Run(t *testing.T, h Harness) {
+	for _, group := range []struct {
+		name string
+		run  func(*testing.T, Harness)
+	}{
+		{"names", testNames},
+		{"stat", testStat},
+		{"list", testList},
+		{"read", testRead},
+		{"write", testWrite},
+		{"append", testAppend},
+		{"unpublished", testUnpublished},
+		{"memory", testMemory},
+		{"mkdir", testMkdir},
+		{"remove", testRemove},
+		{"rename", testRename},
+		{"times", testTimes},
+		{"requests", testRequests},
+	} {
+		t.Run(group.name, func(t *testing.T) { group.run(t, h) })
+	}
+}
+
+// A fixture is a file system over an empty bucket, and the test it is for.
+type fixture struct {
+	*testing.T
+	client *s3.Client
+	bucket string
+	spy    *Spy
+	limits Limits
+	*driver.Fs
+}
+
+// open makes a fixture. Its parts are as small as S3 has them unless opts say otherwise; opts may be nil.
+func (h Harness) open(t *testing.T, opts *driver.Options) *fixture {
+	t.Helper()
+	client, bucket := h.Bucket(t)
+	x := &fixture{T: t, client: client, bucket: bucket, spy: NewSpy(client), limits: h.Limits}
+	x.Fs = x.session(t.Context(), opts)
+	return x
+}
+
+// session opens another file system over the same bucket.
+func (x *fixture) session(ctx context.Context, opts *driver.Options) *driver.Fs {
+	var o driver.Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.PartSize == 0 {
+		o.PartSize = partSize
+	}
+	return driver.New(ctx, x.spy, x.bucket, &o)
+}
+
+// run runs a subtest over the same bucket.
+func (x *fixture) run(name string, f func(x *fixture)) {
+	x.Run(name, func(t *testing.T) {
+		sub := *x
+		sub.T = t
+		f(&sub)
+	})
+}
+
+// partSize is the smallest that S3 takes.
+const partSize = 5 << 20
+
+// put writes an object with the S3 client.
+func (x *fixture) put(key string, content []byte) {
+	x.Helper()
+	_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{Bucket: &x.bucket, Key: &key, Body: bytes.NewReader(content)})
+	if err != nil {
+		x.Fatalf("put %q: %v", key, err)
+	}
+}
+
+// putAll writes empty objects with the S3 client.
+func (x *fixture) putAll(keys ...string) {
+	x.Helper()
+	var group errgroup.Group
+	group.SetLimit(16)
+	for _, key := range keys {
+		group.Go(func() error {
+			_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{Bucket: &x.bucket, Key: &key})
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// object reads an object with the S3 client.
+func (x *fixture) object(key string) []byte {
+	x.Helper()
+	out, err := x.client.GetObject(x.Context(), &s3.GetObjectInput{Bucket: &x.bucket, Key: &key})
+	if err != nil {
+		x.Fatalf("get %q: %v", key, err)
+	}
+	content, err := io.ReadAll(out.Body)
+	if err != nil {
+		x.Fatalf("get %q: %v", key, err)
+	}
+	return content
+}
+
+// head asks for the attributes of an object with the S3 client.
+func (x *fixture) head(key string) *s3.HeadObjectOutput {
+	x.Helper()
+	out, err := x.client.HeadObject(x.Context(), &s3.HeadObjectInput{Bucket: &x.bucket, Key: &key})
+	if err != nil {
+		x.Fatalf("head %q: %v", key, err)
+	}
+	return out
+}
+
+// exists tells whether there is an object, also one that the server does not list.
+func (x *fixture) exists(key string) bool {
+	x.Helper()
+	_, err := x.client.HeadObject(x.Context(), &s3.HeadObjectInput{Bucket: &x.bucket, Key: &key})
+	var notFound *types.NotFound
+	if err != nil && !errors.As(err, &notFound) {
+		x.Fatalf("head %q: %v", key, err)
+	}
+	return err == nil
+}
+
+// delete deletes an object with the S3 client.
+func (x *fixture) delete(key string) {
+	x.Helper()
+	if _, err := x.client.DeleteObject(x.Context(), &s3.DeleteObjectInput{Bucket: &x.bucket, Key: &key}); err != nil {
+		x.Fatalf("delete %q: %v", key, err)
+	}
+}
+
+// keys lists the keys of the bucket with the S3 client.
+func (x *fixture) keys() []string {
+	x.Helper()
+	keys := []string{}
+	pages := s3.NewListObjectsV2Paginator(x.client, &s3.ListObjectsV2Input{Bucket: &x.bucket, EncodingType: types.EncodingTypeUrl})
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(x.Context())
+		if err != nil {
+			x.Fatal(err)
+		}
+		for _, object := range page.Contents {
+			key := *object.Key
+			if page.EncodingType == types.EncodingTypeUrl {
+				if key, err = url.QueryUnescape(key); err != nil {
+					x.Fatal(err)
+				}
+			}
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+func (x *fixture) wantKeys(want ...string) {
+	x.Helper()
+	slices.Sort(want)
+	if got := x.keys(); !slices.Equal(got, want) {
+		x.Errorf("the bucket has the keys %q, want %q", got, want)
+	}
+}
+
+// wantNoUploads checks that no multipart upload to key is open. MinIO lists uploads of a given key only.
+func (x *fixture) wantNoUploads(key string) {
+	x.Helper()
+	if n := x.uploads(key); n != 0 {
+		x.Errorf("%d multipart uploads to %q are open", n, key)
+	}
+}
+
+func (x *fixture) uploads(key string) int {
+	x.Helper()
+	out, err := x.client.ListMultipartUploads(x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: &key})
+	if err != nil {
+		x.Fatal(err)
+	}
+	return len(out.Uploads)
+}
+
+// write writes a file through the driver.
+func (x *fixture) write(name string, content []byte) {
+	x.Helper()
+	if err := x.tryWrite(name, content); err != nil {
+		x.Fatalf("write %q: %v", name, err)
+	}
+}
+
+func (x *fixture) tryWrite(name string, content []byte) error {
+	x.Helper()
+	f, err := x.Create(name)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+func (x *fixture) tryAppend(name string, content []byte) error {
+	x.Helper()
+	f, err := x.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// read reads a file through the driver.
+func (x *fixture) read(name string) []byte {
+	x.Helper()
+	f, err := x.Open(name)
+	if err != nil {
+		x.Fatalf("open %q: %v", name, err)
+	}
+	defer x.close(f)
+	content, err := io.ReadAll(f)
+	if err != nil {
+		x.Fatalf("read %q: %v", name, err)
+	}
+	return content
+}
+
+func (x *fixture) close(f io.Closer) {
+	x.Helper()
+	if err := f.Close(); err != nil {
+		x.Error(err)
+	}
+}
+
+// list lists a directory through the driver. Names of directories end with a slash.
+func (x *fixture) list(name string) []string {
+	x.Helper()
+	entries, err := x.ReadDirSeq(name)
+	if err != nil {
+		x.Fatalf("list %q: %v", name, err)
+	}
+	names := []string{}
+	for info, err := range entries {
+		if err != nil {
+			x.Fatalf("list %q: %v", name, err)
+		}
+		names = append(names, entryName(info))
+	}
+	return names
+}
+
+func entryName(info fs.FileInfo) string {
+	if info.IsDir() {
+		return info.Name() + "/"
+	}
+	return info.Name()
+}
+
+// wantList compares a directory, in its order.
+func (x *fixture) wantList(name string, want ...string) {
+	x.Helper()
+	if got := x.list(name); !slices.Equal(got, want) {
+		x.Errorf("%q holds %q, want %q", name, got, want)
+	}
+}
+
+// wantContent compares an object with what it should hold. It shows no more of large ones than where they differ.
+func (x *fixture) wantContent(key string, want []byte) {
+	x.Helper()
+	equal(x, "object "+key, x.object(key), want)
+}
+
+func equal(t testing.TB, what string, got, want []byte) {
+	t.Helper()
+	if bytes.Equal(got, want) {
+		return
+	}
+	at := 0
+	for at < min(len(got), len(want)) && got[at] == want[at] {
+		at++
+	}
+	t.Errorf("%s has %d bytes, want %d; they differ from byte %d on", what, len(got), len(want), at)
+}
+
+// wantError checks what kind of error it is, for which name. No kind stands for no error.
+func wantError(t testing.TB, err error, kind error) {
+	t.Helper()
+	if !errors.Is(err, kind) {
+		t.Errorf("error is %v, want %v", err, kind)
+	}
+}
+
+// random returns bytes that repeat for the same size only.
+func random(size int) []byte {
+	content := make([]byte, size)
+	source := rand.NewChaCha8([32]byte{byte(size), byte(size >> 8), byte(size >> 16), byte(size >> 24)})
+	_, _ = source.Read(content) // never fails
+	return content
+}
+
+// numbered returns n keys in their order.
+func numbered(prefix string, n int) []string {
+	keys := make([]string, n)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("%s%05d", prefix, i)
+	}
+	return keys
+}

@@ -1,0 +1,218 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+	"github.com/spf13/afero"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// An aborter is what every file is that OpenAt opens.
+type aborter interface{ Abort(error) }
+
+// An upload is a file open for writing, with a session of its own.
+type upload struct {
+	afero.File
+	cancel       context.CancelFunc // of the session
+	beforeCommit func() error
+}
+
+// upload begins a file and writes its first bytes. It does not care whether that works: Close tells.
+func (x *fixture) upload(name string, size int) *upload {
+	x.Helper()
+	ctx, cancel := context.WithCancel(x.Context())
+	u := &upload{cancel: cancel, beforeCommit: func() error { return nil }}
+	session := x.session(ctx, &driver.Options{BeforeCommit: func(context.Context) error { return u.beforeCommit() }})
+	f, err := session.OpenAt(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
+	if err != nil {
+		x.Fatal(err)
+	}
+	u.File = f
+	u.copy(bytes.NewReader(random(size)))
+	return u
+}
+
+func (u *upload) copy(r io.Reader) { _, _ = io.Copy(u.File, r) }
+
+// close ends the file, then the session.
+func (u *upload) close() error {
+	defer u.cancel()
+	return u.Close()
+}
+
+// fail lets the next requests of some operations fail as those of an overloaded S3 do, and leaves others alone.
+func (x *fixture) fail(times int, operations ...string) {
+	var left atomic.Int64
+	left.Store(int64(times))
+	x.spy.Before(func(_ context.Context, operation string, _ any) error {
+		if slices.Contains(operations, operation) && left.Add(-1) >= 0 {
+			return responseError(http.StatusServiceUnavailable, "SlowDown")
+		}
+		return nil
+	})
+}
+
+// always is more requests than a test makes.
+const always = 1 << 30
+
+// responseError is what the SDK makes of an error of S3.
+func responseError(status int, code string) error {
+	return &smithy.OperationError{ServiceID: "S3", OperationName: "Test", Err: &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}},
+		Err:      &smithy.GenericAPIError{Code: code, Message: "made by the test"},
+	}}
+}
+
+// testCancelledWhileCreated loses the session while S3 is asked for a multipart upload: it must not stay open.
+func testCancelledWhileCreated(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	u := x.upload("file", 0)
+	x.spy.After(func(operation string, _ any) error {
+		if operation == "CreateMultipartUpload" {
+			u.cancel()
+		}
+		return nil
+	})
+	u.copy(bytes.NewReader(random(partSize + 1)))
+	wantError(t, u.close(), context.Canceled)
+	if n := x.spy.Counts()["CreateMultipartUpload"]; n != 1 {
+		t.Errorf("%d uploads were created, want 1", n)
+	}
+	x.wantNoUploads("file")
+	x.wantKeys()
+}
+
+// testCancelledWhileCommitted loses the session when S3 has been asked to publish: what Close says is what the bucket holds.
+func testCancelledWhileCommitted(t *testing.T, h Harness) {
+	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1} {
+		t.Run(label, func(t *testing.T) {
+			x := h.open(t, nil)
+			u := x.upload("file", size)
+			x.spy.Before(func(ctx context.Context, operation string, _ any) error {
+				if operation == "PutObject" || operation == "CompleteMultipartUpload" {
+					u.cancel()
+					u.File.(aborter).Abort(errors.New("too late"))
+					return ctx.Err()
+				}
+				return nil
+			})
+			if err := u.close(); err != nil {
+				t.Error(err)
+			}
+			x.wantContent("file", random(size))
+			x.wantNoUploads("file")
+		})
+	}
+}
+
+// testAbortWhileWriting aborts an upload whose parts do not get through.
+func testAbortWhileWriting(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	u := x.upload("file", 0) // asks S3 nothing yet
+	cause := errors.New("aborted by the test")
+	var once sync.Once
+	x.spy.Before(func(ctx context.Context, operation string, _ any) error {
+		if operation != "UploadPart" {
+			return nil
+		}
+		once.Do(func() { go u.File.(aborter).Abort(cause) })
+		<-ctx.Done() // a connection on which nothing moves
+		return &smithy.CanceledError{Err: ctx.Err()}
+	})
+	_, err := io.Copy(u.File, bytes.NewReader(random(12*partSize)))
+	wantError(t, err, cause)
+	wantError(t, u.close(), cause)
+	x.wantNoUploads("file")
+	x.wantKeys()
+}
+
+// testMemory runs more uploads at once than their common budget has room for.
+func testMemory(t *testing.T, h Harness) {
+	t.Run("large", func(t *testing.T) {
+		const budget, uploads, size = 12 << 20, 6, 11 << 20
+		x := h.open(t, nil)
+		var onTheWay, most atomic.Int64
+		counted := &gauge{Spy: x.spy, now: &onTheWay, most: &most}
+		memory := driver.NewBudget(budget)
+		var group errgroup.Group
+		for _, key := range numbered("file", uploads) {
+			group.Go(func() error {
+				session := driver.New(t.Context(), counted, x.bucket, &driver.Options{PartSize: partSize, Memory: memory})
+				f, err := session.Create(key)
+				if err != nil {
+					return err
+				}
+				_, err = io.Copy(f, bytes.NewReader(random(size)))
+				return errors.Join(err, f.Close())
+			})
+		}
+		if err := group.Wait(); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range numbered("file", uploads) {
+			x.wantContent(key, random(size))
+		}
+		if most.Load() > budget || most.Load() < partSize {
+			t.Errorf("up to %d bytes were on their way, the budget is %d", most.Load(), budget)
+		}
+	})
+	t.Run("idle", func(t *testing.T) {
+		const idle = 200
+		x := h.open(t, nil)
+		fs := x.session(t.Context(), &driver.Options{Memory: driver.NewBudget(20 << 20)})
+		files := []afero.File{}
+		for _, key := range numbered("idle", idle) {
+			f, err := fs.Create(key)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := f.WriteString(key); err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, f)
+		}
+		x.Fs = fs
+		x.write("busy", random(3*partSize)) // in the middle of all that
+		x.wantContent("busy", random(3*partSize))
+		for _, f := range files {
+			x.close(f)
+		}
+		x.wantKeys(append(numbered("idle", idle), "busy")...)
+	})
+}
+
+// A gauge measures how many bytes of parts are on their way at a time.
+type gauge struct {
+	*Spy
+	now, most *atomic.Int64
+}
+
+// UploadPart implements driver.Client.
+func (g *gauge) UploadPart(ctx context.Context, in *s3.UploadPartInput, opts ...func(*s3.Options)) (*s3.UploadPartOutput, error) {
+	size, err := in.Body.(io.Seeker).Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := in.Body.(io.Seeker).Seek(0, io.SeekStart); err != nil {
+		return nil, err
+	}
+	now := g.now.Add(size)
+	defer g.now.Add(-size)
+	for most := g.most.Load(); now > most && !g.most.CompareAndSwap(most, now); most = g.most.Load() {
+	}
+	return g.Spy.UploadPart(ctx, in, opts...)
+}

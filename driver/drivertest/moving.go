@@ -1,0 +1,371 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+func testMkdir(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	x.putAll("file", "implied/file", "foobar")
+	mkdir := func(name string) func() error { return func() error { return x.Mkdir(name, 0o755) } }
+	all := func(name string) func() error { return func() error { return x.MkdirAll(name, 0o755) } }
+	for _, test := range []struct {
+		label string
+		make  func() error
+		kind  error // nil for none
+		made  []string
+	}{
+		{"new", mkdir("new"), nil, []string{"new/"}},
+		{"twice", mkdir("new"), fs.ErrExist, nil},
+		{"with-a-slash", mkdir("/slash/"), nil, []string{"slash/"}},
+		{"file", mkdir("file"), fs.ErrExist, nil},
+		{"implied", mkdir("implied"), fs.ErrExist, nil},
+		{"beginning-of-a-name", mkdir("foo"), nil, []string{"foo/"}},
+		{"without-parents", mkdir("p/q/r"), nil, []string{"p/q/r/"}},
+		{"root", mkdir("/"), fs.ErrExist, nil},
+		{"all-new", all("a/b/c"), nil, []string{"a/", "a/b/", "a/b/c/"}},
+		{"all-again", all("a/b/c"), nil, nil},
+		{"all-one-more", all("a/b/d"), nil, []string{"a/b/d/"}},
+		{"all-implied", all("implied/x"), nil, []string{"implied/x/"}},
+		{"all-on-a-file", all("file"), syscall.ENOTDIR, nil},
+		{"all-below-a-file", all("file/x"), syscall.ENOTDIR, nil},
+		{"all-root", all("/"), nil, nil},
+	} {
+		x.run(test.label, func(x *fixture) {
+			want := append(x.keys(), test.made...)
+			wantError(x, test.make(), test.kind)
+			x.wantKeys(want...)
+		})
+	}
+	x.run("among-many", func(x *fixture) {
+		// More keys than a page between the file and the directory of a name.
+		many := h.open(x.T, nil)
+		many.putAll(numbered("name ", 1001)...)
+		many.putAll("name/file")
+		wantError(x, many.Mkdir("name", 0o755), fs.ErrExist)
+	})
+}
+
+func testRemove(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	fill := func() {
+		x.putAll("file", "dir/file", "empty/", "marked/", "marked/file", "tree/", "tree/a", "tree/b/", "tree/b/c", "tree/d/e", "treeless")
+	}
+	for _, test := range []struct {
+		label   string
+		remove  func(string) error
+		name    string
+		kind    error
+		removed []string
+	}{
+		{"file", x.Remove, "file", nil, []string{"file"}},
+		{"empty-directory", x.Remove, "empty", nil, []string{"empty/"}},
+		{"full-directory", x.Remove, "dir", syscall.ENOTEMPTY, nil},
+		{"missing", x.Remove, "missing", fs.ErrNotExist, nil},
+		{"root", x.Remove, "/", fs.ErrInvalid, nil},
+		{"file-as-file", x.RemoveFile, "file", nil, []string{"file"}},
+		{"directory-as-file", x.RemoveFile, "empty", syscall.EISDIR, nil},
+		{"implied-as-file", x.RemoveFile, "dir", syscall.EISDIR, nil},
+		{"missing-as-file", x.RemoveFile, "missing", fs.ErrNotExist, nil},
+		{"root-as-file", x.RemoveFile, "/", syscall.EISDIR, nil},
+		{"file-as-directory", x.RemoveDir, "file", syscall.ENOTDIR, nil},
+		{"empty-as-directory", x.RemoveDir, "/empty/", nil, []string{"empty/"}},
+		{"full-as-directory", x.RemoveDir, "dir", syscall.ENOTEMPTY, nil},
+		{"marked-as-directory", x.RemoveDir, "marked", syscall.ENOTEMPTY, nil},
+		{"missing-as-directory", x.RemoveDir, "missing", fs.ErrNotExist, nil},
+		{"beginning-of-a-name", x.RemoveDir, "fil", fs.ErrNotExist, nil},
+		{"root-as-directory", x.RemoveDir, "/", fs.ErrInvalid, nil},
+		{"all-of-a-tree", x.RemoveAll, "tree", nil, []string{"tree/", "tree/a", "tree/b/", "tree/b/c", "tree/d/e"}},
+		{"all-of-a-file", x.RemoveAll, "file", nil, []string{"file"}},
+		{"all-of-nothing", x.RemoveAll, "missing", nil, nil},
+	} {
+		x.run(test.label, func(x *fixture) {
+			fill()
+			left := slices.DeleteFunc(x.keys(), func(key string) bool { return slices.Contains(test.removed, key) })
+			wantError(x, test.remove(test.name), test.kind)
+			x.wantKeys(left...)
+		})
+	}
+	x.run("all-of-the-root", func(x *fixture) {
+		fill()
+		other := *x
+		other.Fs = x.session(x.Context(), &driver.Options{Prefix: "tree/"})
+		if err := other.RemoveAll("/"); err != nil {
+			x.Error(err)
+		}
+		x.wantKeys("dir/file", "empty/", "file", "marked/", "marked/file", "treeless")
+	})
+}
+
+func testRename(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	for _, test := range []struct {
+		label    string
+		keys     []string
+		from, to string
+		kind     error
+		want     []string // nil for the same keys
+	}{
+		{"file", []string{"a"}, "a", "b", nil, []string{"b"}},
+		{"file-into-a-directory", []string{"a", "d/x"}, "a", "d/a", nil, []string{"d/a", "d/x"}},
+		{"file-into-nothing", []string{"a"}, "a", "no/such/a", nil, []string{"no/such/a"}},
+		{"file-onto-a-file", []string{"a", "b"}, "a", "b", nil, []string{"b"}},
+		{"file-onto-itself", []string{"a"}, "a", "/./a", nil, nil},
+		{"file-onto-a-directory", []string{"a", "d/x"}, "a", "d", syscall.EISDIR, nil},
+		{"missing", []string{"a"}, "b", "c", fs.ErrNotExist, nil},
+		{"missing-onto-itself", []string{"a"}, "b", "b", fs.ErrNotExist, nil},
+		{"directory", []string{"d/", "d/x", "d/y/z", "dd"}, "d", "e", nil, []string{"dd", "e/", "e/x", "e/y/z"}},
+		{"implied-directory", []string{"d/x"}, "d", "e", nil, []string{"e/x"}},
+		{"empty-directory", []string{"d/"}, "d", "e", nil, []string{"e/"}},
+		{"directory-deeper", []string{"d/x", "e/y"}, "d", "e/f/d", nil, []string{"e/f/d/x", "e/y"}},
+		{"directory-up", []string{"d/e/x", "d/e/y/"}, "d/e", "e", nil, []string{"e/x", "e/y/"}},
+		{"directory-onto-itself", []string{"d/x"}, "d", "d/", nil, nil},
+		{"directory-into-itself", []string{"d/x"}, "d", "d/e", fs.ErrInvalid, nil},
+		{"directory-onto-its-parent", []string{"d/e/x", "d/y"}, "d/e", "d", syscall.ENOTEMPTY, nil},
+		{"directory-onto-a-file", []string{"d/x", "a"}, "d", "a", syscall.ENOTDIR, nil},
+		{"directory-onto-an-empty-one", []string{"d/x", "e/"}, "d", "e", nil, []string{"e/", "e/x"}},
+		{"directory-onto-a-full-one", []string{"d/x", "e/y"}, "d", "e", syscall.ENOTEMPTY, nil},
+		{"directory-onto-a-longer-name", []string{"d/x"}, "d", "dd", nil, []string{"dd/x"}},
+		{"root", []string{"a"}, "/", "b", fs.ErrInvalid, nil},
+		{"onto-the-root", []string{"a"}, "a", "/", fs.ErrInvalid, nil},
+		// Attempts that were interrupted: while files were copied, and while they were deleted.
+		{"copied-half", []string{"d/", "d/x", "d/y", "d/z", "e/", "e/x"}, "d", "e", nil, []string{"e/", "e/x", "e/y", "e/z"}},
+		{"deleted-half", []string{"d/y", "d/z", "e/", "e/x", "e/y", "e/z"}, "d", "e", nil, []string{"e/", "e/x", "e/y", "e/z"}},
+		{"deleted-all-but-one", []string{"d/x", "e/x", "e/y"}, "d", "e", nil, []string{"e/x", "e/y"}},
+	} {
+		x.run(test.label, func(x *fixture) {
+			x.putAll(test.keys...)
+			err := x.Rename(test.from, test.to)
+			wantError(x, err, test.kind)
+			var link *os.LinkError
+			if test.kind != nil && (!errors.As(err, &link) || link.Old != test.from || link.New != test.to) {
+				x.Errorf("error is %#v, want an *os.LinkError", err)
+			}
+			if test.want == nil {
+				test.want = test.keys
+			}
+			x.wantKeys(test.want...)
+			if err := x.RemoveAll("/"); err != nil {
+				x.Fatal(err)
+			}
+		})
+	}
+	for label, limit := range map[string]int64{"at-once": 0, "by-parts": 1 << 20} {
+		x.run("attributes-"+label, func(x *fixture) { x.testRenamedAttributes(limit) })
+	}
+	t.Run("many", func(t *testing.T) {
+		x := h.open(t, nil)
+		x.putAll(numbered("d/", 1010)...) // more than a page
+		x.rename("d", "e")
+		x.wantKeys(numbered("e/", 1010)...)
+		if err := x.RemoveAll("e"); err != nil {
+			t.Error(err)
+		}
+		x.wantKeys()
+	})
+	t.Run("same-size-is-not-enough", func(t *testing.T) { testRenamedOntoOther(t, h) })
+	t.Run("interrupted", func(t *testing.T) { testRenameInterrupted(t, h) })
+	t.Run("changed-meanwhile", func(t *testing.T) { testRenameChanged(t, h) })
+}
+
+// testRenamedAttributes renames an object that is larger than limit, unless that is 0.
+func (x *fixture) testRenamedAttributes(limit int64) {
+	content := random(21 << 20)
+	_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{
+		Bucket: &x.bucket, Key: aws.String("old + name%.bin"), Body: bytes.NewReader(content),
+		ContentType: aws.String("text/x-test"), ContentDisposition: aws.String("inline"), CacheControl: aws.String("no-cache"),
+		Metadata: map[string]string{"color": "blue", "mtime": "1000000000.25"},
+	})
+	if err != nil {
+		x.Fatal(err)
+	}
+	other := *x
+	other.Fs = x.session(x.Context(), &driver.Options{CopyLimit: limit})
+	x.spy.Reset()
+	other.rename("old + name%.bin", "new")
+	if n := x.spy.Counts()["UploadPartCopy"]; (n > 1) != (limit > 0) {
+		x.Errorf("it was copied by %d parts", n)
+	}
+	x.wantKeys("new")
+	x.wantContent("new", content)
+	x.wantNoUploads("new")
+	out := x.head("new")
+	if aws.ToString(out.ContentType) != "text/x-test" || aws.ToString(out.ContentDisposition) != "inline" ||
+		aws.ToString(out.CacheControl) != "no-cache" || out.Metadata["color"] != "blue" {
+		x.Errorf("attributes are lost: %+v", out)
+	}
+	info, err := x.StatFile("new")
+	if want := time.Unix(1_000_000_000, 250_000_000); err != nil || !info.ModTime().Equal(want) {
+		x.Errorf("described as %v, %v; want the time %v", info, err, want)
+	}
+	x.delete("new")
+}
+
+// testRenamedOntoOther checks that a directory is not taken for a half-made copy of another.
+func testRenamedOntoOther(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	x.put("d/x", random(10))
+	x.put("e/x", random(11))
+	wantError(t, x.Rename("d", "e"), syscall.ENOTEMPTY)
+	x.wantContent("d/x", random(10))
+	x.wantContent("e/x", random(11))
+}
+
+// testRenameInterrupted interrupts the rename of a directory at every request, and completes it by another.
+func testRenameInterrupted(t *testing.T, h Harness) {
+	keys := []string{"d/", "d/a", "d/b/", "d/b/c", "d/e/f"}
+	renamed := []string{}
+	for _, key := range keys {
+		renamed = append(renamed, "n"+strings.TrimPrefix(key, "d"))
+	}
+	for at := int64(1); ; at++ {
+		x := h.open(t, nil)
+		for i, key := range keys {
+			if strings.HasSuffix(key, "/") {
+				x.putAll(key)
+			} else {
+				x.put(key, random(i))
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		session := x.session(ctx, nil)
+		var requests atomic.Int64
+		x.spy.Before(func(context.Context, string, any) error {
+			if requests.Add(1) == at {
+				cancel()
+			}
+			return nil
+		})
+		err := session.Rename("d", "n")
+		cancel()
+		x.spy.Before(nil)
+		if requests.Load() < at {
+			if err != nil {
+				t.Error(err)
+			}
+			if at == 1 {
+				t.Error("it took no request")
+			}
+			return
+		}
+		for i, key := range keys {
+			if !slices.Contains(x.keys(), key) && !slices.Contains(x.keys(), renamed[i]) {
+				t.Errorf("interrupted at request %d, %s is lost", at, key)
+			}
+		}
+		if err != nil {
+			wantError(t, err, context.Canceled)
+			x.rename("d", "n")
+		}
+		x.wantKeys(renamed...)
+		for i, key := range renamed {
+			if !strings.HasSuffix(key, "/") {
+				x.wantContent(key, random(i))
+			}
+		}
+	}
+}
+
+// testRenameChanged changes a directory while it is renamed: what was not copied is not deleted.
+func testRenameChanged(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	x.put("d/a", random(10))
+	x.put("d/b", random(10))
+	var copies atomic.Int64
+	x.spy.After(func(operation string, _ any) error {
+		if operation == "CopyObject" && copies.Add(1) == 2 {
+			x.put("d/b", random(11))
+			x.put("d/c", random(12))
+		}
+		return nil
+	})
+	wantError(t, x.Rename("d", "n"), syscall.EAGAIN)
+	x.spy.After(nil)
+	x.wantContent("n/a", random(10))
+	x.wantContent("d/b", random(11))
+	x.wantContent("d/c", random(12))
+}
+
+func testTimes(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	x.putAll("dir/file")
+	x.put("plain", random(10))
+	_, err := x.client.PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: &x.bucket, Key: aws.String("attributes"), Body: bytes.NewReader(random(10)), ContentType: aws.String("text/x-test"),
+		Metadata: map[string]string{"color": "blue"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for label, mtime := range map[string]time.Time{
+		"past":         time.Date(1999, 12, 31, 23, 59, 59, 0, time.UTC),
+		"nanoseconds":  time.Date(2026, 7, 8, 9, 10, 11, 123456789, time.UTC),
+		"before-1970":  time.Date(1931, 1, 2, 3, 4, 5, 250_000_000, time.UTC),
+		"far-future":   time.Date(2999, 1, 1, 0, 0, 0, 0, time.UTC),
+		"another-zone": time.Date(2020, 2, 29, 12, 0, 0, 0, time.FixedZone("test", 3600)),
+	} {
+		for _, name := range []string{"plain", "attributes"} {
+			x.run(label+"-"+name, func(x *fixture) {
+				if err := x.Chtimes(name, mtime, mtime); err != nil {
+					x.Fatal(err)
+				}
+				f := x.openAt(name, os.O_RDONLY, 0)
+				defer x.close(f)
+				for what, stat := range map[string]func() (fs.FileInfo, error){
+					"Stat":         func() (fs.FileInfo, error) { return x.Stat(name) },
+					"an open file": func() (fs.FileInfo, error) { return f.Stat() },
+				} {
+					if info, err := stat(); err != nil || !info.ModTime().Equal(mtime) {
+						x.Errorf("%s: %v, %v; want %v", what, info.ModTime(), err, mtime)
+					}
+				}
+				x.wantContent(name, random(10))
+			})
+		}
+	}
+	x.run("kept", func(x *fixture) {
+		out := x.head("attributes")
+		if aws.ToString(out.ContentType) != "text/x-test" || out.Metadata["color"] != "blue" {
+			x.Errorf("attributes are lost: %+v", out)
+		}
+	})
+	x.run("overwritten", func(x *fixture) {
+		x.write("plain", random(11))
+		if mtime, set := x.head("plain").Metadata["mtime"]; set {
+			x.Errorf("new bytes have the old time %s", mtime)
+		}
+	})
+	x.run("by-parts", func(x *fixture) {
+		x.put("large", random(11<<20))
+		other := x.session(x.Context(), &driver.Options{CopyLimit: 10 << 20})
+		mtime := time.Unix(1_000_000_000, 0)
+		if err := other.Chtimes("large", mtime, mtime); err != nil {
+			x.Fatal(err)
+		}
+		x.wantContent("large", random(11<<20))
+		if info, err := x.Stat("large"); err != nil || !info.ModTime().Equal(mtime) {
+			x.Errorf("described as %v, %v", info, err)
+		}
+	})
+	now := time.Now()
+	wantError(t, x.Chtimes("missing", now, now), fs.ErrNotExist)
+	wantError(t, x.Chtimes("dir", now, now), errors.ErrUnsupported)
+	wantError(t, x.Chtimes("/", now, now), errors.ErrUnsupported)
+	wantError(t, x.Chmod("plain", 0o600), errors.ErrUnsupported)
+	wantError(t, x.Chown("plain", 0, 0), errors.ErrUnsupported)
+}

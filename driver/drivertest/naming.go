@@ -1,0 +1,311 @@
+package drivertest
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// A fate is what a server makes of a name.
+type fate int
+
+const (
+	stored  fate = iota // and listed
+	hidden              // stored, but not listed
+	refused             // nothing is made
+)
+
+func (l Limits) fate(n Name) fate {
+	worst := stored
+	for _, need := range n.Needs {
+		if _, limited := l[need]; !limited {
+			continue
+		}
+		switch need {
+		case FileBesideDirectory, LongSegments, LongDirectories:
+			worst = refused
+		case ListFileBesideDirectory, ListControlCharacters:
+			worst = max(worst, hidden)
+		}
+	}
+	return worst
+}
+
+// listing returns what the directory of the names lists, in its order.
+func (l Limits) listing(names []Name) []string {
+	entries := []string{}
+	for _, n := range names {
+		if l.fate(n) != stored {
+			continue
+		}
+		first, _, nested := strings.Cut(n.Path, "/")
+		if nested {
+			first += "/"
+		}
+		entries = append(entries, first)
+	}
+	slices.Sort(entries)
+	return slices.Compact(entries)
+}
+
+// longest returns a name whose key, after a prefix, has 1,024 bytes, of segments of so many.
+func longest(prefix string, segment int) string {
+	name := strings.Repeat(strings.Repeat("k", segment)+"/", 1024/segment+1)
+	return name[:1024-len(prefix)]
+}
+
+// testNames takes every name of the table through the operations: it is the same in the bucket, in listings and in what
+// describes a file, or it is refused and nothing is made.
+func testNames(t *testing.T, h Harness) {
+	const prefix = "names/"
+	x := h.open(t, &driver.Options{Prefix: prefix})
+	names := append(Names(),
+		Name{Label: "key-1024", Path: longest(prefix, 204)},
+		Name{Label: "key-1024-few-segments", Path: longest(prefix, 600), Needs: []Limit{LongSegments}},
+	)
+	for _, n := range names {
+		x.run("write-"+n.Label, func(x *fixture) {
+			err := x.tryWrite(n.Path, []byte(n.Label))
+			if h.Limits.fate(n) == refused {
+				x.wantRefused(err, prefix+n.Path)
+				return
+			}
+			if err != nil {
+				x.Fatal(err)
+			}
+			x.wantContent(prefix+n.Path, []byte(n.Label))
+			equal(x, "file", x.read(n.Path), []byte(n.Label))
+			x.wantInfo(x.StatFile, n.Path, prefix+n.Path, int64(len(n.Label)))
+			x.wantInfo(x.Stat, n.Path, prefix+n.Path, int64(len(n.Label)))
+		})
+	}
+	x.run("list", func(x *fixture) { x.wantList("/", h.Limits.listing(names)...) })
+	for i, n := range names {
+		if h.Limits.fate(n) == refused {
+			continue
+		}
+		x.run("rename-"+n.Label, func(x *fixture) {
+			x.rename(n.Path, "renamed")
+			if x.exists(prefix + n.Path) {
+				x.Error("the object is still there")
+			}
+			x.wantContent(prefix+"renamed", []byte(n.Label))
+			x.rename("renamed", n.Path)
+			x.wantContent(prefix+n.Path, []byte(n.Label))
+		})
+		x.run("chtimes-"+n.Label, func(x *fixture) {
+			mtime := time.Date(2001, 2, 3, 4, 5, 6, 789, time.UTC)
+			if err := x.Chtimes(n.Path, mtime, mtime); err != nil {
+				x.Fatal(err)
+			}
+			if info, err := x.StatFile(n.Path); err != nil || !info.ModTime().Equal(mtime) {
+				x.Errorf("described as %v, %v; want the time %v", info, err, mtime)
+			}
+		})
+		x.run("remove-"+n.Label, func(x *fixture) {
+			if err := x.Remove(n.Path); err != nil {
+				x.Fatal(err)
+			}
+			if x.exists(prefix + n.Path) {
+				x.Error("the object is still there")
+			}
+			_, err := x.Stat(n.Path)
+			wantError(x, err, fs.ErrNotExist)
+			x.wantList("/", h.Limits.listing(names[i+1:])...)
+		})
+	}
+	x.wantKeys()
+	t.Run("directories", func(t *testing.T) { testDirectoryNames(t, h) })
+	t.Run("refused", func(t *testing.T) { testRefusedNames(t, h) })
+	t.Run("unnameable", func(t *testing.T) { testUnnameable(t, h) })
+}
+
+func (x *fixture) wantInfo(stat func(string) (fs.FileInfo, error), name, key string, size int64) {
+	x.Helper()
+	info, err := stat(name)
+	if err != nil {
+		x.Fatal(err)
+	}
+	if info.Name() != path.Base(name) || info.Size() != size || info.Mode() != 0o644 || info.IsDir() {
+		x.Errorf("described as %q, %d bytes, %v; want %q, %d bytes", info.Name(), info.Size(), info.Mode(), path.Base(name), size)
+	}
+	if object := info.Sys().(*driver.Object); object.Key != key || object.ETag == "" {
+		x.Errorf("described as object %+v", object)
+	}
+}
+
+// wantRefused checks that a name is refused as one that the server cannot have, and that there is no object of the key.
+func (x *fixture) wantRefused(err error, key string) {
+	x.Helper()
+	named := errors.Is(err, syscall.EILSEQ) || errors.Is(err, syscall.ENAMETOOLONG)
+	if _, limited := x.limits[ReasonOfRefusal]; !named && (!limited || !errors.Is(err, syscall.EAGAIN)) {
+		x.Errorf("error is %v, want EILSEQ or ENAMETOOLONG", err)
+	}
+	if _, err := x.client.HeadObject(x.Context(), &s3.HeadObjectInput{Bucket: &x.bucket, Key: &key}); err == nil {
+		x.Errorf("there is an object %q", key)
+	}
+	x.wantNoUploads(key)
+}
+
+func (x *fixture) rename(oldname, newname string) {
+	x.Helper()
+	if err := x.Rename(oldname, newname); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// longDirectory is how many bytes the name of a directory may have with the limit LongDirectories.
+const longDirectory = 240
+
+// testDirectoryNames makes, lists, renames and removes a directory of every name.
+func testDirectoryNames(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	for _, n := range Names() {
+		if strings.HasPrefix(n.Path, "beside") {
+			n.Needs = nil // one at a time
+		}
+		if len(path.Base(n.Path)) > longDirectory {
+			n.Needs = append(n.Needs, LongDirectories)
+		}
+		x.run(n.Label, func(x *fixture) {
+			err := x.Mkdir(n.Path, 0o755)
+			if h.Limits.fate(n) == refused {
+				x.wantRefused(err, n.Path+"/")
+				return
+			}
+			if err != nil {
+				x.Fatal(err)
+			}
+			if !x.exists(n.Path + "/") {
+				x.Error("there is no marker")
+			}
+			info, err := x.StatDir(n.Path)
+			if err != nil || info.Name() != path.Base(n.Path) || !info.IsDir() {
+				x.Errorf("described as %v, %v", info, err)
+			}
+			if h.Limits.fate(n) == hidden {
+				x.testHiddenDirectory(n.Path)
+				return
+			}
+			parent := path.Dir(n.Path)
+			x.wantList(parent, path.Base(n.Path)+"/")
+			x.wantList(n.Path)
+			x.write(n.Path+"/in", []byte("x"))
+			x.wantList(n.Path, "in")
+			x.rename(n.Path, "renamed")
+			x.wantKeys("renamed/", "renamed/in")
+			x.rename("renamed", n.Path)
+			x.wantKeys(n.Path+"/", n.Path+"/in")
+			if err := x.RemoveAll(n.Path); err != nil {
+				x.Error(err)
+			}
+			x.wantKeys()
+		})
+	}
+}
+
+// testHiddenDirectory checks that what cannot be listed is not lost by operations that list.
+func (x *fixture) testHiddenDirectory(name string) {
+	x.wantList("/")
+	wantError(x, x.Rename(name, "renamed"), syscall.EILSEQ)
+	wantError(x, x.RemoveAll(name), syscall.EILSEQ)
+	wantError(x, x.RemoveDir(name), syscall.ENOTEMPTY)
+	if !x.exists(name + "/") {
+		x.Error("the marker is gone")
+	}
+	x.delete(name + "/")
+}
+
+// testRefusedNames checks that no operation makes anything of a name that the server refuses, or loses anything by trying.
+func testRefusedNames(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	content := random(100)
+	x.put("safe", content)
+	x.put("tree/safe", content)
+	long := strings.Repeat("l", 256)
+	for _, test := range []struct {
+		label   string
+		limit   Limit
+		key     string
+		attempt func() error
+	}{
+		{"write", LongSegments, long, func() error { return x.tryWrite(long, content) }},
+		{"write-by-parts", LongSegments, long, func() error { return x.tryWrite(long, random(partSize+1)) }},
+		{"append", LongSegments, long, func() error { return x.tryAppend(long, content) }},
+		{"mkdir", LongSegments, long + "/", func() error { return x.Mkdir(long, 0o755) }},
+		{"mkdir-all", LongSegments, long + "/x/", func() error { return x.MkdirAll(long+"/x", 0o755) }},
+		{"rename", LongSegments, long, func() error { return x.Rename("safe", long) }},
+		{"rename-directory", LongSegments, long + "/safe", func() error { return x.Rename("tree", long) }},
+		{"write-below", LongSegments, long + "/x", func() error { return x.tryWrite(long+"/x", content) }},
+		{"rename-below", LongSegments, long + "/x", func() error { return x.Rename("safe", long+"/x") }},
+		{"stat", LongSegments, long, func() error { _, err := x.Stat(long); return err }},
+		{"open", LongSegments, long, func() error { _, err := x.Open(long); return err }},
+		{"remove", LongSegments, long, func() error { return x.Remove(long) }},
+		{"chtimes", LongSegments, long, func() error { return x.Chtimes(long, time.Now(), time.Now()) }},
+		{"write-below-a-file", FileBesideDirectory, "safe/x", func() error { return x.tryWrite("safe/x", content) }},
+		{"write-by-parts-below-a-file", FileBesideDirectory, "safe/x", func() error { return x.tryWrite("safe/x", random(partSize+1)) }},
+		{"mkdir-below-a-file", FileBesideDirectory, "safe/x/", func() error { return x.Mkdir("safe/x", 0o755) }},
+		{"rename-below-a-file", FileBesideDirectory, "safe/x", func() error { return x.Rename("tree/safe", "safe/x") }},
+		{"write-on-a-directory", FileBesideDirectory, "tree", func() error { return x.tryWrite("tree", content) }},
+	} {
+		if _, limited := h.Limits[test.limit]; !limited {
+			continue
+		}
+		x.run(test.label, func(x *fixture) {
+			x.wantRefused(test.attempt(), test.key)
+			x.wantKeys("safe", "tree/safe")
+		})
+	}
+	x.wantContent("safe", content)
+}
+
+// testUnnameable checks that every operation refuses a pathname which is no UTF-8, or too long for S3, before it asks S3.
+func testUnnameable(t *testing.T, h Harness) {
+	const prefix = "p/"
+	x := h.open(t, &driver.Options{Prefix: prefix})
+	tooLong := longest(prefix, 200) + "k"
+	for _, n := range append(Unnameable(), Name{Label: "key-1025", Path: tooLong}) {
+		kind := error(syscall.EILSEQ)
+		if n.Path == tooLong {
+			kind = syscall.ENAMETOOLONG
+		}
+		for operation, attempt := range map[string]func() error{
+			"create":     func() error { _, err := x.Create(n.Path); return err },
+			"open":       func() error { _, err := x.Open(n.Path); return err },
+			"append":     func() error { _, err := x.OpenFile(n.Path, os.O_WRONLY|os.O_APPEND, 0); return err },
+			"open-at":    func() error { _, err := x.OpenAt(n.Path, os.O_RDONLY, 5); return err },
+			"mkdir":      func() error { return x.Mkdir(n.Path, 0o755) },
+			"mkdir-all":  func() error { return x.MkdirAll(n.Path, 0o755) },
+			"remove":     func() error { return x.Remove(n.Path) },
+			"remove-dir": func() error { return x.RemoveDir(n.Path) },
+			"remove-all": func() error { return x.RemoveAll(n.Path) },
+			"rename":     func() error { return x.Rename("x", n.Path) },
+			"rename-of":  func() error { return x.Rename(n.Path, "x") },
+			"stat":       func() error { _, err := x.Stat(n.Path); return err },
+			"stat-file":  func() error { _, err := x.StatFile(n.Path); return err },
+			"stat-dir":   func() error { _, err := x.StatDir(n.Path); return err },
+			"list":       func() error { _, err := x.ReadDirSeq(n.Path); return err },
+			"chtimes":    func() error { return x.Chtimes(n.Path, time.Now(), time.Now()) },
+		} {
+			x.run(n.Label+"-"+operation, func(x *fixture) { wantError(x, attempt(), kind) })
+		}
+	}
+	if n := x.spy.Total(); n != 0 {
+		t.Errorf("S3 was asked %d times", n)
+	}
+	x.run("marker-1025", func(x *fixture) {
+		name := longest(prefix, 200)
+		wantError(x, x.Mkdir(name, 0o755), syscall.ENAMETOOLONG)
+		x.wantKeys()
+	})
+}

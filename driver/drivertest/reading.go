@@ -1,0 +1,294 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/afero"
+)
+
+func testRead(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	content := random(300_000)
+	x.put("file.txt", content)
+	x.put("empty", nil)
+	x.putAll("dir/file")
+	size := int64(len(content))
+
+	x.run("whole", func(x *fixture) { equal(x, "file", x.read("file.txt"), content) })
+	x.run("empty", func(x *fixture) { equal(x, "file", x.read("empty"), nil) })
+	for label, offset := range map[string]int64{"from-1": 1, "from-the-middle": size / 2, "from-the-last": size - 1, "from-the-end": size} {
+		x.run(label, func(x *fixture) {
+			f := x.openAt("file.txt", os.O_RDONLY, offset)
+			defer x.close(f)
+			// What an FTP server does next, although it has said it already.
+			if at, err := f.Seek(offset, io.SeekStart); err != nil || at != offset {
+				x.Errorf("Seek: %d, %v", at, err)
+			}
+			got, err := io.ReadAll(f)
+			if err != nil {
+				x.Fatal(err)
+			}
+			equal(x, "file", got, content[offset:])
+			info, err := f.Stat()
+			if err != nil || info.Size() != size || info.Name() != "file.txt" {
+				x.Errorf("described as %v, %v", info, err)
+			}
+		})
+	}
+	for _, test := range []struct {
+		label, name string
+		offset      int64
+		kind        error
+	}{
+		{"beyond-the-end", "file.txt", size + 1, fs.ErrInvalid},
+		{"beyond-the-end-of-nothing", "empty", 1, fs.ErrInvalid},
+		{"before-the-beginning", "file.txt", -1, fs.ErrInvalid},
+		{"missing", "missing", 0, fs.ErrNotExist},
+		{"missing-from-1", "missing", 1, fs.ErrNotExist},
+		{"directory", "dir", 0, fs.ErrNotExist},
+		{"root", "/", 0, syscall.EISDIR},
+	} {
+		x.run(test.label, func(x *fixture) {
+			_, err := x.OpenAt(test.name, os.O_RDONLY, test.offset)
+			wantError(x, err, test.kind)
+		})
+	}
+	x.run("write-to", func(x *fixture) {
+		f := x.openAt("file.txt", os.O_RDONLY, 7)
+		defer x.close(f)
+		var got bytes.Buffer
+		n, err := f.(io.WriterTo).WriteTo(&got)
+		if err != nil || n != size-7 {
+			x.Errorf("%d bytes, %v", n, err)
+		}
+		equal(x, "file", got.Bytes(), content[7:])
+	})
+	x.run("write-to-full", func(x *fixture) {
+		f := x.openAt("file.txt", os.O_RDONLY, 0)
+		defer x.close(f)
+		_, err := f.(io.WriterTo).WriteTo(&limitedWriter{left: 100_000})
+		wantError(x, err, syscall.ENOSPC)
+	})
+	x.run("seek", func(x *fixture) { x.testSeek("file.txt", content) })
+	x.run("read-at", func(x *fixture) { x.testReadAt("file.txt", content) })
+	x.run("not-for-writing", func(x *fixture) {
+		f := x.openAt("file.txt", os.O_RDONLY, 0)
+		_, err := f.Write([]byte("x"))
+		wantError(x, err, syscall.EBADF)
+		_, err = f.WriteAt([]byte("x"), 0)
+		wantError(x, err, syscall.EBADF)
+		_, err = f.WriteString("x")
+		wantError(x, err, syscall.EBADF)
+		wantError(x, f.Truncate(0), syscall.EBADF)
+		_, err = f.Readdir(0)
+		wantError(x, err, syscall.EBADF)
+		x.close(f)
+		_, err = f.Read(make([]byte, 1))
+		wantError(x, err, fs.ErrClosed)
+		_, err = f.ReadAt(make([]byte, 1), 0)
+		wantError(x, err, fs.ErrClosed)
+		_, err = f.Seek(0, io.SeekStart)
+		wantError(x, err, fs.ErrClosed)
+		wantError(x, f.Close(), fs.ErrClosed)
+	})
+	x.run("broken", func(x *fixture) { x.testBroken("file.txt", content) })
+	x.run("ended", func(x *fixture) { x.testReadingEnded("file.txt", content) })
+	x.run("replaced", func(x *fixture) { x.testReplaced() })
+}
+
+func (x *fixture) openAt(name string, flag int, offset int64) afero.File {
+	x.Helper()
+	f, err := x.OpenAt(name, flag, offset)
+	if err != nil {
+		x.Fatal(err)
+	}
+	return f
+}
+
+// A limitedWriter is a disk with room for some bytes.
+type limitedWriter struct{ left int }
+
+func (w *limitedWriter) Write(p []byte) (int, error) {
+	n := min(len(p), w.left)
+	w.left -= n
+	if n < len(p) {
+		return n, syscall.ENOSPC
+	}
+	return n, nil
+}
+
+func (x *fixture) testSeek(name string, content []byte) {
+	size := int64(len(content))
+	f := x.openAt(name, os.O_RDONLY, 0)
+	defer x.close(f)
+	for _, step := range []struct {
+		offset int64
+		whence int
+		at     int64
+	}{
+		{100_000, io.SeekStart, 100_000},
+		{-50_000, io.SeekCurrent, 50_010},
+		{-10, io.SeekEnd, size - 10},
+		{0, io.SeekStart, 0},
+	} {
+		at, err := f.Seek(step.offset, step.whence)
+		if err != nil || at != step.at {
+			x.Fatalf("Seek(%d, %d): %d, %v; want %d", step.offset, step.whence, at, err, step.at)
+		}
+		got := make([]byte, 10)
+		if _, err := io.ReadFull(f, got); err != nil {
+			x.Fatal(err)
+		}
+		equal(x, "ten bytes", got, content[at:at+10])
+	}
+	if _, err := f.Seek(size+1, io.SeekStart); err != nil {
+		x.Error(err)
+	}
+	if n, err := f.Read(make([]byte, 10)); n != 0 || !errors.Is(err, io.EOF) {
+		x.Errorf("beyond the end: %d bytes, %v", n, err)
+	}
+	_, err := f.Seek(-1, io.SeekStart)
+	wantError(x, err, fs.ErrInvalid)
+	_, err = f.Seek(0, 3)
+	wantError(x, err, fs.ErrInvalid)
+}
+
+func (x *fixture) testReadAt(name string, content []byte) {
+	size := int64(len(content))
+	f := x.openAt(name, os.O_RDONLY, 0)
+	defer x.close(f)
+	for _, test := range []struct{ offset, length, want int64 }{
+		{0, 10, 10}, {12_345, 100_000, 100_000}, {size - 5, 5, 5}, {size - 5, 10, 5}, {size, 10, 0}, {size + 9, 10, 0}, {3, 0, 0},
+	} {
+		got := make([]byte, test.length)
+		n, err := f.ReadAt(got, test.offset)
+		if int64(n) != test.want || (test.want < test.length) != errors.Is(err, io.EOF) {
+			x.Errorf("%d bytes at %d: %d, %v; want %d", test.length, test.offset, n, err, test.want)
+		}
+		if n > 0 {
+			equal(x, "part", got[:n], content[test.offset:test.offset+int64(n)])
+		}
+	}
+	_, err := f.ReadAt(make([]byte, 1), -1)
+	wantError(x, err, fs.ErrInvalid)
+	rest, err := io.ReadAll(f)
+	if err != nil {
+		x.Fatal(err)
+	}
+	equal(x, "file after ReadAt", rest, content)
+}
+
+// testBroken breaks connections in the middle of an object: the reader does not notice, or is told that bytes are missing.
+func (x *fixture) testBroken(name string, content []byte) {
+	const bytesEach = 70_000
+	breakAfter := func(left int64, err error) {
+		x.spy.After(func(_ string, out any) error {
+			if get, ok := out.(*s3.GetObjectOutput); ok {
+				get.Body = &Broken{ReadCloser: get.Body, Left: left, Err: err}
+			}
+			return nil
+		})
+	}
+	defer x.spy.After(nil)
+	for label, err := range map[string]error{
+		"reset": syscall.ECONNRESET, "short": io.ErrUnexpectedEOF, "end-too-early": io.EOF,
+	} {
+		x.run(label, func(x *fixture) {
+			breakAfter(bytesEach, err)
+			x.spy.Reset()
+			equal(x, "file", x.read(name), content)
+			if n, want := x.spy.Total(), (len(content)+bytesEach-1)/bytesEach; n != want {
+				x.Errorf("it took %d requests, want %d", n, want)
+			}
+		})
+	}
+	x.run("for-good", func(x *fixture) {
+		f := x.openAt(name, os.O_RDONLY, 0)
+		defer x.close(f)
+		breakAfter(0, syscall.ECONNRESET)
+		if _, err := f.Seek(10, io.SeekStart); err != nil {
+			x.Fatal(err)
+		}
+		x.spy.Reset()
+		_, err := io.ReadAll(f)
+		wantError(x, err, syscall.EAGAIN)
+		if n := x.spy.Total(); n != 5 {
+			x.Errorf("it took %d requests, want 5", n)
+		}
+	})
+	x.run("checksum", func(x *fixture) {
+		breakAfter(int64(len(content)), errors.New("checksum did not match"))
+		f := x.openAt(name, os.O_RDONLY, 0)
+		defer x.close(f)
+		_, err := io.ReadAll(f)
+		wantError(x, err, syscall.EIO)
+	})
+	x.run("other-range", func(x *fixture) {
+		x.spy.Before(func(_ context.Context, _ string, in any) error {
+			if get, ok := in.(*s3.GetObjectInput); ok {
+				get.Range = nil // as a proxy might
+			}
+			return nil
+		})
+		x.spy.After(nil)
+		defer x.spy.Before(nil)
+		_, err := x.OpenAt(name, os.O_RDONLY, 10)
+		wantError(x, err, syscall.EIO)
+	})
+}
+
+// testReadingEnded ends readers from outside.
+func (x *fixture) testReadingEnded(name string, content []byte) {
+	cause := errors.New("ended by the test")
+	aborter := x.openAt(name, os.O_RDONLY, 0)
+	aborter.(interface{ Abort(error) }).Abort(cause)
+	n, err := aborter.(io.WriterTo).WriteTo(io.Discard)
+	wantError(x, err, cause)
+	if n == int64(len(content)) {
+		x.Error("everything was read")
+	}
+	wantError(x, aborter.Close(), cause)
+
+	ctx, cancel := context.WithCancel(x.Context())
+	session := x.session(ctx, nil)
+	f, err := session.Open(name)
+	if err != nil {
+		x.Fatal(err)
+	}
+	cancel()
+	_, err = io.ReadAll(f)
+	wantError(x, err, context.Canceled)
+	wantError(x, f.Close(), context.Canceled)
+	_, err = session.Open(name)
+	wantError(x, err, context.Canceled)
+}
+
+// testReplaced replaces an object while it is read: no reader gets bytes of both.
+func (x *fixture) testReplaced() {
+	x.put("replaced", random(200_000))
+	f := x.openAt("replaced", os.O_RDONLY, 0)
+	defer x.close(f)
+	if _, err := io.ReadFull(f, make([]byte, 10)); err != nil {
+		x.Fatal(err)
+	}
+	x.put("replaced", random(200_001))
+	if _, err := f.Seek(100_000, io.SeekStart); err != nil {
+		x.Fatal(err)
+	}
+	_, err := f.Read(make([]byte, 10))
+	wantError(x, err, syscall.ESTALE)
+	_, err = f.ReadAt(make([]byte, 10), 0)
+	wantError(x, err, syscall.ESTALE)
+
+	x.delete("replaced")
+	_, err = f.ReadAt(make([]byte, 10), 0)
+	wantError(x, err, fs.ErrNotExist)
+}

@@ -1,0 +1,70 @@
+package drivertest
+
+import (
+	"io"
+	"os"
+	"testing"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// testRequests counts what operations ask of S3: that is their price, and most of their time.
+func testRequests(t *testing.T, h Harness) {
+	x := h.open(t, &driver.Options{PartSize: 8 << 20})
+	x.put("file", random(1000))
+	x.putAll("dir/a", "dir/b", "empty/")
+	create := func(size int) func() error {
+		return func() error { return x.tryWrite("new", random(size)) }
+	}
+	for _, test := range []struct {
+		label string
+		most  int
+		run   func() error
+	}{
+		{"write", 1, create(1000)},
+		{"append", 3, func() error { return x.tryAppend("new", random(10)) }},
+		{"append-nothing", 1, func() error { return x.tryAppend("new", nil) }},
+		{"write-nothing", 1, create(0)},
+		{"write-less-than-a-part", 1, create(8<<20 - 1)},
+		{"write-two-parts", 4, create(8<<20 + 1)},
+		{"open-to-write", 0, func() error { _, err := x.Create("new"); return err }},
+		{"read", 1, func() error { x.read("file"); return nil }},
+		{"read-from-the-middle", 1, func() error {
+			f := x.openAt("file", os.O_RDONLY, 500)
+			defer x.close(f)
+			_, err := f.Seek(500, io.SeekStart)
+			if err == nil {
+				_, err = io.Copy(io.Discard, f)
+			}
+			return err
+		}},
+		{"read-from-the-end", 2, func() error { f := x.openAt("file", os.O_RDONLY, 1000); return f.Close() }},
+		{"open-directory", 2, func() error {
+			f, err := x.Open("dir")
+			if err == nil {
+				_, err = f.Readdir(0)
+			}
+			return err
+		}},
+		{"stat-file", 1, func() error { _, err := x.StatFile("file"); return err }},
+		{"stat-dir", 1, func() error { _, err := x.StatDir("dir"); return err }},
+		{"stat-root", 0, func() error { _, err := x.StatDir("/"); return err }},
+		{"stat-of-a-file", 1, func() error { _, err := x.Stat("file"); return err }},
+		{"stat-of-a-directory", 2, func() error { _, err := x.Stat("dir"); return err }},
+		{"list", 1, func() error { x.list("dir"); return nil }},
+		{"mkdir", 2, func() error { return x.Mkdir("made", 0o755) }},
+		{"remove-dir", 2, func() error { return x.RemoveDir("empty") }},
+		{"rename", 4, func() error { return x.Rename("file", "renamed") }},
+		{"remove", 2, func() error { return x.Remove("renamed") }},
+	} {
+		x.run(test.label, func(x *fixture) {
+			x.spy.Reset()
+			if err := test.run(); err != nil {
+				x.Fatal(err)
+			}
+			if n := x.spy.Total(); n > test.most {
+				x.Errorf("it took %d requests, %v; want %d at most", n, x.spy.Counts(), test.most)
+			}
+		})
+	}
+}

@@ -1,0 +1,312 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"testing"
+	"testing/iotest"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+func testWrite(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	for label, size := range map[string]int{
+		"empty": 0, "one-byte": 1, "block": 64 << 10, "block-and-one": 64<<10 + 1, "part-less-one": partSize - 1, "part": partSize,
+		"part-and-one": partSize + 1, "two-parts": 2 * partSize, "parts": 17 << 20,
+	} {
+		x.run(label, func(x *fixture) {
+			content := random(size)
+			x.write(label, content)
+			x.wantContent(label, content)
+			f, err := x.Create(label + "-copied")
+			if err != nil {
+				x.Fatal(err)
+			}
+			n, err := f.(io.ReaderFrom).ReadFrom(iotest.HalfReader(bytes.NewReader(content)))
+			if err != nil || n != int64(size) {
+				x.Errorf("ReadFrom: %d, %v", n, err)
+			}
+			x.close(f)
+			x.wantContent(label+"-copied", content)
+		})
+	}
+	x.run("replace", func(x *fixture) {
+		x.write("replace", random(1000))
+		x.write("replace", random(10))
+		x.wantContent("replace", random(10))
+	})
+	x.run("without-parents", func(x *fixture) {
+		x.write("no/such/directory/file", random(10))
+		x.wantContent("no/such/directory/file", random(10))
+	})
+	x.run("content-type", func(x *fixture) {
+		for name, want := range map[string]string{"page.html": "text/html", "x.unknown-type": "application/octet-stream", "none": "application/octet-stream"} {
+			x.write(name, nil)
+			if got := aws.ToString(x.head(name).ContentType); got != want {
+				x.Errorf("%s has the content type %q, want %q", name, got, want)
+			}
+		}
+	})
+	x.run("invisible-before-close", func(x *fixture) {
+		f, err := x.Create("invisible")
+		if err != nil {
+			x.Fatal(err)
+		}
+		if _, err := f.Write(random(partSize + 1)); err != nil {
+			x.Fatal(err)
+		}
+		if x.exists("invisible") {
+			x.Error("the object is visible before all of it is there")
+		}
+		if x.uploads("invisible") != 1 {
+			x.Error("there is no upload, so the checks for open uploads prove nothing")
+		}
+		x.close(f)
+		x.wantNoUploads("invisible")
+		x.wantContent("invisible", random(partSize+1))
+	})
+	x.run("exclusive", func(x *fixture) { x.testExclusive() })
+	x.run("flags", func(x *fixture) { x.testFlags() })
+	x.run("handle", func(x *fixture) { x.testWriteHandle() })
+}
+
+func (x *fixture) testExclusive() {
+	const flag = os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	x.put("exists", random(3))
+	_, err := x.OpenFile("exists", flag, 0)
+	wantError(x, err, fs.ErrExist)
+	for label, size := range map[string]int{"exclusive": 10, "exclusive-parts": partSize + 1} {
+		f := x.openAt(label, flag, 0)
+		if _, err := f.Write(random(size)); err != nil {
+			x.Fatal(err)
+		}
+		x.put(label, random(5)) // someone is faster
+		wantError(x, f.Close(), fs.ErrExist)
+		x.wantContent(label, random(5))
+		x.wantNoUploads(label)
+	}
+	f := x.openAt("alone", flag, 0)
+	x.close(f)
+	x.wantContent("alone", nil)
+}
+
+func (x *fixture) testFlags() {
+	x.put("file", random(10))
+	_, err := x.OpenFile("missing", os.O_WRONLY, 0)
+	wantError(x, err, fs.ErrNotExist)
+	_, err = x.OpenFile("missing", os.O_WRONLY|os.O_APPEND, 0)
+	wantError(x, err, fs.ErrNotExist)
+	_, err = x.OpenFile("file", os.O_RDWR, 0)
+	wantError(x, err, errors.ErrUnsupported)
+	_, err = x.OpenFile("/", os.O_WRONLY|os.O_CREATE, 0)
+	wantError(x, err, syscall.EISDIR)
+	_, err = x.Create("")
+	wantError(x, err, syscall.EISDIR)
+
+	f := x.openAt("file", os.O_WRONLY|os.O_TRUNC, 0)
+	x.close(f)
+	x.wantContent("file", nil)
+}
+
+func (x *fixture) testWriteHandle() {
+	f, err := x.Create("dir/handle.txt")
+	if err != nil {
+		x.Fatal(err)
+	}
+	if f.Name() != "dir/handle.txt" {
+		x.Errorf("its name is %q", f.Name())
+	}
+	for range 3 {
+		if n, err := f.WriteString("abc"); n != 3 || err != nil {
+			x.Errorf("WriteString: %d, %v", n, err)
+		}
+	}
+	if n, err := f.WriteAt([]byte("def"), 9); n != 3 || err != nil {
+		x.Errorf("WriteAt the end: %d, %v", n, err)
+	}
+	_, err = f.WriteAt([]byte("def"), 3)
+	wantError(x, err, errors.ErrUnsupported)
+	for whence, offset := range map[int]int64{io.SeekStart: 12, io.SeekCurrent: 0, io.SeekEnd: 0} {
+		if at, err := f.Seek(offset, whence); at != 12 || err != nil {
+			x.Errorf("Seek(%d, %d): %d, %v", offset, whence, at, err)
+		}
+	}
+	_, err = f.Seek(0, io.SeekStart)
+	wantError(x, err, errors.ErrUnsupported)
+	if err := errors.Join(f.Truncate(12), f.Sync()); err != nil {
+		x.Error(err)
+	}
+	wantError(x, f.Truncate(5), errors.ErrUnsupported)
+	_, err = f.Read(make([]byte, 1))
+	wantError(x, err, syscall.EBADF)
+	if info, err := f.Stat(); err != nil || info.Size() != 12 || info.Name() != "handle.txt" {
+		x.Errorf("described as %v, %v", info, err)
+	}
+	x.close(f)
+	x.wantContent("dir/handle.txt", []byte("abcabcabcdef"))
+	_, err = f.Write([]byte("x"))
+	wantError(x, err, fs.ErrClosed)
+	_, err = f.Write(nil)
+	wantError(x, err, fs.ErrClosed)
+	wantError(x, f.Close(), fs.ErrClosed)
+	wantError(x, f.Truncate(12), fs.ErrClosed)
+}
+
+func testAppend(t *testing.T, h Harness) {
+	const (
+		add   = os.O_WRONLY | os.O_CREATE | os.O_APPEND
+		after = os.O_WRONLY | os.O_CREATE
+	)
+	x := h.open(t, nil)
+	for _, test := range []struct {
+		label        string
+		flag         int
+		offset       int64
+		old, written int // bytes; -1 for no object
+		kept         int64
+	}{
+		{"new", add, 0, -1, 10, 0},
+		{"new-and-nothing", add, 0, -1, 0, 0},
+		{"to-nothing", add, 0, 0, 10, 0},
+		{"small", add, 0, 10, 10, 10},
+		{"small-to-parts", add, 0, 1000, 2*partSize + 9, 1000},
+		{"less-than-a-part", add, 0, partSize - 1, 10, partSize - 1},
+		{"a-part", add, 0, partSize, 10, partSize},
+		{"parts", add, 0, 2*partSize + 3, partSize + 9, 2*partSize + 3},
+		{"nothing", add, 0, 10, 0, 10},
+		{"nothing-to-parts", add, 0, partSize + 3, 0, partSize + 3},
+		{"after-1", after, 1, 10, 5, 1},
+		{"after-all", after, 10, 10, 5, 10},
+		{"after-the-first-part", after, partSize, 2 * partSize, 5, partSize},
+		{"after-more-than-is-new", after, partSize + 1, 3 * partSize, 1, partSize + 1},
+		{"after-1-nothing", after, 1, 10, 0, 1},
+		{"after-a-part-nothing", after, partSize, partSize + 1, 0, partSize},
+		{"after-0", after, 0, 10, 3, 0},
+	} {
+		x.run(test.label, func(x *fixture) {
+			old := random(max(test.old, 0))
+			if test.old >= 0 {
+				x.put(test.label, old)
+			}
+			f := x.openAt(test.label, test.flag, test.offset)
+			if at, err := f.Seek(test.kept, io.SeekStart); at != test.kept || err != nil {
+				x.Errorf("Seek: %d, %v", at, err)
+			}
+			// Other bytes than those kept.
+			written := random(test.written + 1)[1:]
+			if _, err := io.Copy(f, bytes.NewReader(written)); err != nil {
+				x.Fatal(err)
+			}
+			x.close(f)
+			x.wantContent(test.label, append(old[:test.kept:test.kept], written...))
+			x.wantNoUploads(test.label)
+		})
+	}
+	for label, kind := range map[string]error{"beyond-the-end": fs.ErrInvalid, "missing": fs.ErrNotExist} {
+		x.run(label, func(x *fixture) {
+			x.put("beyond-the-end", random(10))
+			_, err := x.OpenAt(label, after, 11)
+			wantError(x, err, kind)
+		})
+	}
+	for label, size := range map[string]int{"replaced": 10, "replaced-parts": partSize + 1} {
+		x.run(label, func(x *fixture) {
+			x.put(label, random(size))
+			f := x.openAt(label, add, 0)
+			if _, err := f.Write(random(10)); err != nil {
+				x.Fatal(err)
+			}
+			x.put(label, random(size+1))
+			wantError(x, f.Close(), syscall.ESTALE)
+			x.wantContent(label, random(size+1))
+			x.wantNoUploads(label)
+		})
+	}
+	x.run("attributes", func(x *fixture) { x.testAppendedAttributes() })
+}
+
+// testAppendedAttributes checks that an object which grows stays what it was, but for the time of its bytes.
+func (x *fixture) testAppendedAttributes() {
+	for label, size := range map[string]int{"attributes": 10, "attributes-parts": partSize} {
+		_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{
+			Bucket: &x.bucket, Key: &label, Body: bytes.NewReader(random(size)),
+			ContentType: aws.String("text/x-test"), ContentDisposition: aws.String("inline"), ContentLanguage: aws.String("fr"),
+			CacheControl: aws.String("no-cache"), ContentEncoding: aws.String("test"),
+			Metadata: map[string]string{"color": "blue", "mtime": "1000000000.0"},
+		})
+		if err != nil {
+			x.Fatal(err)
+		}
+		if err := x.tryAppend(label, random(10)); err != nil {
+			x.Fatal(err)
+		}
+		out := x.head(label)
+		got := []string{
+			aws.ToString(out.ContentType), aws.ToString(out.ContentDisposition), aws.ToString(out.ContentLanguage),
+			aws.ToString(out.CacheControl), aws.ToString(out.ContentEncoding), out.Metadata["color"], out.Metadata["mtime"],
+		}
+		for i, want := range []string{"text/x-test", "inline", "fr", "no-cache", "test", "blue", ""} {
+			if got[i] != want {
+				x.Errorf("%s has the attributes %q; the one of index %d should be %q", label, got, i, want)
+			}
+		}
+	}
+}
+
+// testUnpublished ends uploads in every way but by closing them well: the object stays what it was, and no upload stays open.
+func testUnpublished(t *testing.T, h Harness) {
+	errTest := errors.New("made by the test")
+	for _, test := range []struct {
+		label  string
+		kind   error           // that Close must return
+		before func(*fixture)  // the upload; may be nil
+		after  func(u *upload) // its first bytes; may be nil
+	}{
+		{"abort", errTest, nil, func(u *upload) { u.File.(aborter).Abort(errTest) }},
+		{"cancel", context.Canceled, nil, func(u *upload) { u.cancel() }},
+		{"source-fails", errTest, nil, func(u *upload) { u.copy(iotest.ErrReader(errTest)) }},
+		{"source-ends-unexpectedly", io.ErrUnexpectedEOF, nil, func(u *upload) {
+			u.copy(io.MultiReader(bytes.NewReader(random(100)), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		}},
+		{"refused-before-commit", errTest, nil, func(u *upload) { u.beforeCommit = func() error { return errTest } }},
+		{"cancelled-before-commit", context.Canceled, nil, func(u *upload) {
+			u.beforeCommit = func() error { u.cancel(); return nil }
+		}},
+		{"commit-fails", syscall.EAGAIN, func(x *fixture) { x.fail(always, "PutObject", "CompleteMultipartUpload") }, nil},
+		{"part-fails", syscall.EAGAIN, func(x *fixture) { x.fail(always, "PutObject", "UploadPart") }, nil},
+		{"create-fails", syscall.EAGAIN, func(x *fixture) { x.fail(always, "PutObject", "CreateMultipartUpload") }, nil},
+		{"abort-fails-twice", errTest, func(x *fixture) { x.fail(2, "AbortMultipartUpload") }, func(u *upload) {
+			u.File.(aborter).Abort(errTest)
+		}},
+	} {
+		for label, size := range map[string]int{"nothing": 0, "small": 1000, "part": partSize, "parts": 2*partSize + 1} {
+			t.Run(test.label+"-"+label, func(t *testing.T) {
+				x := h.open(t, nil)
+				x.put("old", random(77))
+				for _, name := range []string{"old", "new"} {
+					if test.before != nil {
+						test.before(x)
+					}
+					u := x.upload(name, size)
+					if test.after != nil {
+						test.after(u)
+					}
+					wantError(t, u.close(), test.kind)
+					x.wantNoUploads(name)
+				}
+				x.wantKeys("old")
+				x.wantContent("old", random(77))
+			})
+		}
+	}
+	t.Run("cancelled-while-created", func(t *testing.T) { testCancelledWhileCreated(t, h) })
+	t.Run("cancelled-while-committed", func(t *testing.T) { testCancelledWhileCommitted(t, h) })
+	t.Run("abort-while-writing", func(t *testing.T) { testAbortWhileWriting(t, h) })
+}

@@ -1,0 +1,50 @@
+package driver_test
+
+import (
+	"path"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
+)
+
+// FuzzKeyRoundTrip: a name that has a key gets its cleaned self back from the key, and a key that has a name gets itself back from
+// the name.
+func FuzzKeyRoundTrip(f *testing.F) {
+	for _, n := range append(drivertest.Names(), drivertest.Unnameable()...) {
+		f.Add("", n.Path)
+		f.Add("in/", n.Path+"/")
+	}
+	for _, odd := range []string{"", "/", ".", "..", "a//b", "/a", "a/./b", "a/../b", "a/", "a//"} {
+		f.Add("", odd)
+		f.Add("in-", odd)
+	}
+	f.Fuzz(func(t *testing.T, prefix, s string) {
+		keys := driver.Keyspace(prefix)
+		if key, err := keys.Key(s); err == nil {
+			name, ok := keys.Name(key)
+			if !ok || name != path.Clean("/"+s) {
+				t.Errorf("name %q has the key %q, which has the name %q, %v", s, key, name, ok)
+			}
+			if marker, ok := keys.Name(keys.Directory(key)); !ok || marker != name {
+				t.Errorf("name %q has the directory %q, which has the name %q, %v", s, keys.Directory(key), marker, ok)
+			}
+			if len(key) > driver.MaxKeyBytes || !strings.HasPrefix(key, prefix) || !utf8.ValidString(key[len(prefix):]) {
+				t.Errorf("name %q has the key %q", s, key)
+			}
+		}
+		name, ok := keys.Name(s)
+		if !ok {
+			return
+		}
+		key, err := keys.Key(name)
+		if err != nil && len(s) <= driver.MaxKeyBytes {
+			t.Errorf("key %q has the name %q, which has none: %v", s, name, err)
+		}
+		if err == nil && key != s && keys.Directory(key) != s {
+			t.Errorf("key %q has the name %q, which has the key %q", s, name, key)
+		}
+	})
+}
