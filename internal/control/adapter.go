@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bufio"
 	"errors"
 	"io"
 	"io/fs"
@@ -130,8 +131,16 @@ type engineFile struct {
 	failed bool
 }
 
+// asciiRead is how much is asked of the engine's ASCII conversion at once, in
+// bytes. With room for two it returns nothing for ever, and with less it
+// panics (asciiconverter.go:41), so it must not see what the storage has left.
+const asciiRead = 32 << 10
+
 // ReadFrom uploads.
 func (f *engineFile) ReadFrom(r io.Reader) (int64, error) {
+	if _, direct := r.(*dataConn); !direct {
+		r = struct{ io.Reader }{bufio.NewReaderSize(r, asciiRead)} // its WriteTo would hand on the reader below
+	}
 	n, err := io.Copy(f.File, r)
 	return n, f.fs.note(err)
 }

@@ -151,6 +151,24 @@ func TestASCII(t *testing.T) {
 	if got := c.download("RETR text"); got != "one\ntwo\n" {
 		t.Errorf("RETR in binary: %q", got)
 	}
+	t.Run("large", func(t *testing.T) {
+		// Lines of all lengths, so that each way to run out of room occurs, and one that fits in no buffer.
+		var text strings.Builder
+		for length := range 1500 {
+			text.WriteString(strings.Repeat("x", length) + "\n")
+		}
+		text.WriteString(strings.Repeat("y", 300_000) + "\n")
+		stored, sent := text.String(), strings.ReplaceAll(text.String(), "\n", "\r\n")
+		c.do("TYPE A", "200 ")
+		c.store("large", sent)
+		if got := c.download("RETR large"); got != sent {
+			t.Errorf("RETR in ASCII: %d bytes, want %d", len(got), len(sent))
+		}
+		c.do("TYPE I", "200 ")
+		if got := c.download("RETR large"); got != stored {
+			t.Errorf("RETR in binary: %d bytes, want %d", len(got), len(stored))
+		}
+	})
 }
 
 func TestSTOU(t *testing.T) {
