@@ -144,42 +144,50 @@ func TestBudgetNeverDeadlocks(t *testing.T) {
 	}
 }
 
+// TestBudgetNewcomersStandBack checks that buffers which hold nothing do not overtake one that waits for more: otherwise small
+// files, one after another, could keep a large part from ever filling.
+func TestBudgetNewcomersStandBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		budget := NewBudget(80 * blockSize)
+		hold := func(blocks int64) *buffer {
+			b := budget.buffer(40 * blockSize)
+			if err := fillBuffer(t.Context(), b, make([]byte, blocks*blockSize)); err != nil {
+				t.Fatal(err)
+			}
+			return b
+		}
+		onTheWay := []*buffer{hold(16), hold(16), hold(8)}
+		for _, b := range onTheWay {
+			b.settle()
+		}
+		large := hold(32) // of 40, and only 8 are left; with 4 taken it must wait
+		other := hold(4)
+		other.settle()
+		served := make(chan string, 2)
+		wait := func(label string, b *buffer, bytes int) {
+			go func() {
+				if err := fillBuffer(t.Context(), b, make([]byte, bytes)); err != nil {
+					t.Error(err)
+				}
+				served <- label
+				b.release()
+			}()
+			synctest.Wait()
+		}
+		wait("large", large, 8*blockSize)
+		wait("newcomer", budget.buffer(40*blockSize), 1)
+		if len(served) != 0 {
+			t.Errorf("%s did not wait", <-served)
+		}
+		onTheWay[2].release()
+		<-served
+		<-served
+	})
+}
+
 // used is what is held, for tests.
 func (b *Budget) used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.limit - b.free
-}
-
-// TestBudgetSmallFilesDoNotStarve checks that a stream of small files lets a large part fill.
-func TestBudgetSmallFilesDoNotStarve(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		budget := NewBudget(minPartSize)
-		done := make(chan struct{})
-		var small sync.WaitGroup
-		for range 100 {
-			small.Go(func() {
-				for {
-					select {
-					case <-done:
-						return
-					default:
-					}
-					b := budget.buffer(minPartSize)
-					if err := fillBuffer(t.Context(), b, []byte("small")); err != nil {
-						t.Error(err)
-					}
-					b.settle()
-					b.release()
-				}
-			})
-		}
-		large := budget.buffer(minPartSize)
-		if err := fillBuffer(t.Context(), large, make([]byte, minPartSize)); err != nil {
-			t.Error(err)
-		}
-		large.release()
-		close(done)
-		small.Wait()
-	})
 }
