@@ -170,7 +170,7 @@ const accessMode = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 //
 // For writing (os.O_WRONLY) the object will hold its first offset bytes, with os.O_APPEND all of its bytes, with os.O_TRUNC none,
 // and then what is written. Nothing is kept of what came after, because an object cannot be overwritten in place; for the same
-// reason os.O_RDWR needs os.O_TRUNC, and is no more than os.O_WRONLY. One request asks for the object where something of it is
+// reason os.O_RDWR needs os.O_TRUNC or os.O_EXCL, and is no more than os.O_WRONLY. One request asks for the object where something of it is
 // kept, where it must exist (without os.O_CREATE) and where it must not (os.O_EXCL). Otherwise S3 hears of the file when there is
 // a part to send, or at Close.
 //
@@ -183,7 +183,7 @@ func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {
 		err = syscall.EISDIR
 	case offset < 0:
 		err = errInvalid
-	case flag&os.O_RDWR != 0 && flag&os.O_TRUNC == 0:
+	case flag&os.O_RDWR != 0 && flag&(os.O_TRUNC|os.O_EXCL) == 0:
 		err = errors.ErrUnsupported
 	}
 	if err != nil {

@@ -52,10 +52,11 @@ func (i *fileInfo) ModTime() time.Time { return i.modTime }
 func (i *fileInfo) IsDir() bool        { return i.mode.IsDir() }
 func (i *fileInfo) Sys() any           { return &i.object }
 
-// file describes a version. A modification time in its attributes goes before the one of S3.
+// file describes a version. A modification time in its attributes goes before the one of S3, of which some answers tell only the
+// second.
 func file(name string, v *version, a *attributes) *fileInfo {
 	info := &fileInfo{
-		name: name, size: v.size, mode: fileMode, modTime: v.modTime,
+		name: name, size: v.size, mode: fileMode, modTime: v.modTime.Truncate(time.Second),
 		object: Object{Key: v.key, ETag: v.etag, ContentType: aws.ToString(a.contentType), StorageClass: string(v.class)},
 	}
 	if mtime, ok := parseMtime(a.metadata[mtimeKey]); ok {

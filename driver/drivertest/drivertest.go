@@ -81,6 +81,7 @@ func Run(t *testing.T, h Harness) {
 		{"rename", testRename},
 		{"times", testTimes},
 		{"requests", testRequests},
+		{"afero", testAfero},
 	} {
 		t.Run(group.name, func(t *testing.T) { group.run(t, h) })
 	}
