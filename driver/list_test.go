@@ -1,0 +1,108 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+)
+
+// scripted answers listings as none of the servers does that the conformance suite runs on, but S3 or others may.
+type scripted struct {
+	Client
+	answers []*s3.ListObjectsV2Output
+}
+
+func (s *scripted) ListObjectsV2(
+	context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options),
+) (*s3.ListObjectsV2Output, error) {
+	if len(s.answers) == 0 {
+		return nil, errors.New("asked once more")
+	}
+	answer := s.answers[0]
+	s.answers = s.answers[1:]
+	return answer, nil
+}
+
+// answer is a page; what ends with a slash is a prefix, and with a token another page follows.
+func answer(encoding types.EncodingType, token string, entries ...string) *s3.ListObjectsV2Output {
+	out := &s3.ListObjectsV2Output{EncodingType: encoding}
+	if token != "" {
+		out.IsTruncated, out.NextContinuationToken = aws.Bool(true), &token
+	}
+	for _, entry := range entries {
+		if entry[len(entry)-1] == '/' {
+			out.CommonPrefixes = append(out.CommonPrefixes, types.CommonPrefix{Prefix: &entry})
+		} else {
+			out.Contents = append(out.Contents, types.Object{Key: &entry})
+		}
+	}
+	return out
+}
+
+func TestListings(t *testing.T) {
+	const plain, url = types.EncodingType(""), types.EncodingTypeUrl
+	for _, test := range []struct {
+		label   string
+		answers []*s3.ListObjectsV2Output
+		want    []string
+		kind    error // after these entries
+	}{
+		{"file-and-directory-of-a-name", []*s3.ListObjectsV2Output{answer(plain, "", "d/a", "d/a-b", "d/a/", "d/b")},
+			[]string{"a", "a-b", "a/", "b"}, nil},
+		{"encoded", []*s3.ListObjectsV2Output{answer(url, "", "d/a%2Bb", "d/a+b", "d/%2541", "d/%01/", "d/%EF%BF%BD")},
+			[]string{"\x01/", "a+b", "a b", "%41", "\uFFFD"}, nil},
+		{"not-encoded", []*s3.ListObjectsV2Output{answer(plain, "", "d/a%2Bb", "d/a+b", "d/%zz", "d/\uFFFD", "d/\uFFFD/")},
+			[]string{"a%2Bb", "a+b", "%zz"}, nil},
+		{"without-pathname", []*s3.ListObjectsV2Output{
+			answer(url, "", "d/.", "d/..", "d/...", "d/%FF", "d/%00", "d/x", "d//", "d/./", "d/../", "d/%ED%A0%80/"),
+		}, []string{"...", "x"}, nil},
+		{"outside-of-the-prefix", []*s3.ListObjectsV2Output{answer(url, "", "c", "d", "d/x", "e/f", "e/")}, []string{"x"}, nil},
+		{"encoded-wrongly", []*s3.ListObjectsV2Output{answer(url, "", "d/%zz", "d/x")}, []string{"x"}, nil},
+		{"empty-pages", []*s3.ListObjectsV2Output{
+			answer(plain, "1"), answer(plain, "2", "d/x"), answer(plain, "3"), answer(plain, "", "d/y"),
+		}, []string{"x", "y"}, nil},
+		{"no-token", []*s3.ListObjectsV2Output{
+			answer(plain, "1", "d/x"), {IsTruncated: aws.Bool(true)},
+		}, []string{"x"}, syscall.EIO},
+		{"same-token", []*s3.ListObjectsV2Output{answer(plain, "1", "d/x"), answer(plain, "1", "d/y")}, []string{"x"}, syscall.EIO},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			f := New(t.Context(), &scripted{answers: test.answers}, "bucket", nil)
+			entries, err := f.ReadDirSeq("d")
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := []string{}
+			for info, entryErr := range entries {
+				if err = entryErr; err != nil {
+					break
+				}
+				name := info.Name()
+				if info.IsDir() {
+					name += "/"
+				}
+				got = append(got, name)
+			}
+			if !slices.Equal(got, test.want) || !errors.Is(err, test.kind) {
+				t.Errorf("%q, %v; want %q, %v", got, err, test.want, test.kind)
+			}
+		})
+	}
+}
+
+// TestWalkTakesAll checks that what removes or moves a directory fails rather than forget a key that the server cannot write.
+func TestWalkTakesAll(t *testing.T) {
+	client := &scripted{answers: []*s3.ListObjectsV2Output{answer("", "", "d/\uFFFD")}}
+	f := New(t.Context(), client, "bucket", nil)
+	for v, err := range f.bucket.walk(t.Context(), "d/") {
+		if !errors.Is(err, syscall.EILSEQ) {
+			t.Errorf("%q, %v", v.key, err)
+		}
+	}
+}
