@@ -5,7 +5,7 @@
 # A tool is built from a module of its own, tools/NAME.mod with its exact versions, which keeps go.mod the program's own.
 # To move one on: go get -modfile=tools/NAME.mod -tool PACKAGE@VERSION
 TOOLS      := minio versitygw golangci-lint helm
-TEST_TOOLS := minio versitygw
+TEST_TOOLS := minio versitygw helm
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -15,7 +15,7 @@ build:
 	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o babelftp ./cmd/babelftp
 
 test: packages $(TEST_TOOLS:%=.tools/bin/%)
-	go test -race ./...
+	go test -race -timeout 20m ./...
 
 tools: $(TOOLS:%=.tools/bin/%)
 
