@@ -59,6 +59,8 @@ func (s *session) failure(err error) reply {
 			break
 		}
 	}
-	s.log.Info("command failed", "command", s.verb, "code", code, "err", err)
+	if s.transfer == nil { // else observeTransfer tells
+		s.log.Info("command failed", "command", s.verb, "code", code, "err", err)
+	}
 	return reply{code, []string{s.text(id)}}
 }

@@ -161,7 +161,7 @@ func (s *session) runTransfer(t *transfer, commandLine string) {
 		return
 	}
 	r := s.forward(commandLine)
-	s.observeTransfer(t, r)
+	s.observeTransfer(t, commandLine, r)
 	s.send(r)
 }
 
@@ -180,13 +180,18 @@ func (s *session) silently(commandLine string, code int) error {
 	return nil
 }
 
-func (s *session) observeTransfer(t *transfer, r reply) {
+// observeTransfer tells the observer and the log how a transfer ended. Both
+// what was noted of its data connection and what the storage said are shown,
+// because the one often follows from the other.
+func (s *session) observeTransfer(t *transfer, commandLine string, r reply) {
+	log := s.log.With("command", commandLine, "bytes", t.bytes.Load(), "code", r.code)
 	var err error
 	if r.code >= 400 {
-		err = errors.Join(fmt.Errorf("reply %d", r.code), t.failed(), s.noted)
+		err = fmt.Errorf("reply %d", r.code)
+		log = log.With("connection", t.failed(), "storage", s.noted)
 	}
 	s.observer.Transferred(s.login.Tenant.Name, t.upload, t.bytes.Load(), err)
-	s.log.Info("transfer", "command", s.verb, "bytes", t.bytes.Load(), "code", r.code, "err", err)
+	log.Info("transfer")
 }
 
 // transferFailed is the reply to a transfer that did not complete: what was
@@ -205,7 +210,6 @@ func (s *session) transferFailed() reply {
 	case cause == nil && s.noted != nil:
 		return s.failure(s.noted)
 	}
-	s.log.Info("transfer failed", "command", s.verb, "err", errors.Join(cause, s.noted))
 	return reply{426, []string{s.text(id)}}
 }
 
