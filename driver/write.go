@@ -56,7 +56,7 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 	if keeps || exclusive || !create {
 		v, a, err := f.bucket.head(f.ctx, key)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && create && (whole || !keeps):
+		case errors.Is(err, fs.ErrNotExist) && create && (whole || !keeps): // the file begins empty
 		case err != nil:
 			return nil, err
 		case exclusive:
