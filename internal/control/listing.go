@@ -75,10 +75,6 @@ func (s *session) list(arg string) {
 	if s.verb != "MLSD" {
 		arg = withoutOptions(arg)
 	}
-	asked := arg
-	if arg == "" {
-		arg = s.workingDirectory()
-	}
 	name, err := s.resolve(arg)
 	if err != nil {
 		s.fail(err)
@@ -89,7 +85,7 @@ func (s *session) list(arg string) {
 		now := time.Now()
 		l.line = func(b []byte, info fs.FileInfo) []byte { return appendListLine(b, info, now) }
 	case "NLST":
-		l.line = func(b []byte, info fs.FileInfo) []byte { return l.appendName(b, asked, info) }
+		l.line = func(b []byte, info fs.FileInfo) []byte { return l.appendName(b, arg, info) }
 	case "MLSD":
 		facts := s.facts
 		l.line = func(b []byte, info fs.FileInfo) []byte {
@@ -204,13 +200,13 @@ func appendFacts(b []byte, facts []fact, info fs.FileInfo) []byte {
 // mlst is MLST (RFC 3659 7): one entry, on the control connection, with the
 // pathname that was asked for.
 func (s *session) mlst(arg string) {
-	if arg == "" {
-		arg = s.workingDirectory()
-	}
 	name, err := s.resolve(arg)
 	if err != nil {
 		s.fail(err)
 		return
+	}
+	if arg == "" {
+		arg = name
 	}
 	info, err := s.stats(name)
 	if err != nil {

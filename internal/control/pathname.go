@@ -12,8 +12,12 @@ const maxPathname = 1024
 
 // resolve makes a command's argument an absolute, clean pathname. It is valid
 // UTF-8 by RFC 3629 before any "/" or ".." in it is looked at; every SP in it,
-// leading and trailing ones too, belongs to it (RFC 2640 3.1).
+// leading and trailing ones too, belongs to it (RFC 2640 3.1). No argument means
+// the working directory.
 func (s *session) resolve(arg string) (string, error) {
+	if arg == "" {
+		return s.workingDirectory(), nil
+	}
 	if !utf8.ValidString(arg) {
 		return "", errNameNotUTF8
 	}

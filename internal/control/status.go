@@ -48,9 +48,6 @@ func (s *session) status() {
 // pathStatus lists on the control connection what LIST would: 212 for a
 // directory, 213 for a file.
 func (s *session) pathStatus(arg string) {
-	if arg == "" {
-		arg = s.workingDirectory()
-	}
 	name, err := s.resolve(arg)
 	if err != nil {
 		s.fail(err)
