@@ -1,0 +1,119 @@
+package acceptance_test
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// A curl runs curl(1), each time with one session for all that it is asked.
+type curl struct {
+	t    *testing.T
+	base string // URL
+	args []string
+}
+
+func newCurl(t *testing.T, s *site, w way) *curl {
+	c := &curl{t: t, base: "ftp://" + s.address, args: []string{
+		"-q", "--silent", "--show-error", "--fail-early", "--cacert", s.ca, "--user", "alice@acme:" + password,
+	}}
+	switch w.tls {
+	case "explicit":
+		c.args = append(c.args, "--ssl-reqd")
+	case "implicit":
+		c.base = "ftps://" + s.implicit
+	}
+	if w.data == "active" {
+		c.args = append(c.args, "--ftp-port", "-")
+	}
+	return c
+}
+
+// url is that of an absolute pathname.
+func (c *curl) url(name string) string {
+	segments := strings.Split(name, "/")
+	for i := range segments {
+		segments[i] = url.PathEscape(segments[i])
+	}
+	return c.base + strings.Join(segments, "/")
+}
+
+// run runs curl and returns what it printed. URLs are taken as they are, without brackets and braces of curl's own.
+func (c *curl) run(args ...string) string {
+	c.t.Helper()
+	return c.start(args...).succeed()
+}
+
+func (c *curl) start(args ...string) *process {
+	c.t.Helper()
+	return launch(c.t, command(c.t, "curl"), append(append([]string{"--globoff"}, c.args...), args...)...)
+}
+
+// quote sends commands, and transfers nothing.
+func (c *curl) quote(commands ...string) {
+	c.t.Helper()
+	args := []string{"--head", c.base + "/"}
+	for _, line := range commands {
+		args = append(args, "--quote", line)
+	}
+	c.run(args...)
+}
+
+func (c *curl) upload(files ...move) {
+	c.t.Helper()
+	var args []string
+	for _, f := range files {
+		args = append(args, "--upload-file", f.from, c.url(f.to))
+	}
+	c.run(args...)
+}
+
+func (c *curl) download(files ...move) {
+	c.t.Helper()
+	var args []string
+	for _, f := range files {
+		args = append(args, "--output", f.to, c.url(f.from))
+	}
+	c.run(args...)
+}
+
+func (c *curl) resumeUpload(file move) {
+	c.t.Helper()
+	c.run("--continue-at", "-", "--upload-file", file.from, c.url(file.to))
+}
+
+func (c *curl) resumeDownload(file move) {
+	c.t.Helper()
+	c.run("--continue-at", "-", "--output", file.to, c.url(file.from))
+}
+
+func (c *curl) rename(names ...move) {
+	c.t.Helper()
+	var commands []string
+	for _, n := range names {
+		commands = append(commands, "RNFR "+n.from, "RNTO "+n.to)
+	}
+	c.quote(commands...)
+}
+
+func (c *curl) remove(names ...string) { c.t.Helper(); c.each("DELE", names) }
+func (c *curl) mkdir(names ...string)  { c.t.Helper(); c.each("MKD", names) }
+func (c *curl) rmdir(names ...string)  { c.t.Helper(); c.each("RMD", names) }
+
+func (c *curl) each(verb string, names []string) {
+	c.t.Helper()
+	var commands []string
+	for _, name := range names {
+		commands = append(commands, verb+" "+name)
+	}
+	c.quote(commands...)
+}
+
+func (c *curl) list(dir string) map[string][]string {
+	c.t.Helper()
+	listings := map[string][]string{}
+	for _, verb := range []string{"LIST", "NLST", "MLSD"} {
+		listings[verb] = namesIn(c.t, verb, c.run("--request", verb, c.url(dir)+"/"))
+	}
+	return listings
+}

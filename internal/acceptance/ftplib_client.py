@@ -1,0 +1,118 @@
+"""An FTP client that does with Python's ftplib what it reads from standard input.
+
+A line is a JSON array, the name of a method of Client and its arguments. The answer is a line too: {"value": ...} when the method
+returned, {"error": "..."} when ftplib raised one of its errors.
+"""
+
+import ftplib
+import json
+import ssl
+import sys
+
+
+class Client:
+    def connect(self, host, port, ca, passive):
+        """Connects, with explicit TLS if ca names a file of certificates to trust, and returns the greeting."""
+        if ca:
+            self.ftp = ftplib.FTP_TLS(context=ssl.create_default_context(cafile=ca))
+        else:
+            self.ftp = ftplib.FTP()
+        self.ftp.set_pasv(passive)
+        return self.ftp.connect(host, port, timeout=60)
+
+    def login(self, user, password):
+        reply = self.ftp.login(user, password)
+        if isinstance(self.ftp, ftplib.FTP_TLS):
+            self.ftp.prot_p()
+        return reply
+
+    def command(self, line):
+        return self.ftp.sendcmd(line)
+
+    def response(self):
+        """Waits for a reply that no command has asked for."""
+        return self.ftp.getresp()
+
+    def upload(self, local, remote, offset=0):
+        with open(local, "rb") as file:
+            file.seek(offset)
+            return self.ftp.storbinary("STOR " + remote, file, rest=offset or None)
+
+    def append(self, local, remote, offset):
+        with open(local, "rb") as file:
+            file.seek(offset)
+            return self.ftp.storbinary("APPE " + remote, file)
+
+    def download(self, remote, local, offset=0):
+        with open(local, "r+b" if offset else "wb") as file:
+            file.seek(offset)
+            return self.ftp.retrbinary("RETR " + remote, file.write, rest=offset or None)
+
+    def upload_text(self, local, remote):
+        with open(local, "rb") as file:
+            return self.ftp.storlines("STOR " + remote, file)
+
+    def download_text(self, remote, local):
+        with open(local, "w", encoding="utf-8", newline="\n") as file:
+            return self.ftp.retrlines("RETR " + remote, lambda line: print(line, file=file))
+
+    def begin(self, command):
+        """Begins a transfer, which write or read and finish go on with."""
+        self.ftp.voidcmd("TYPE I")  # listings leave TYPE A
+        self.data = self.ftp.transfercmd(command)
+
+    def write(self, size):
+        self.data.sendall(b"x" * size)
+
+    def read(self, size):
+        """Reads at most so many bytes of a download, and returns how many there were."""
+        length = 0
+        while length < size:
+            part = self.data.recv(size - length)
+            if not part:
+                break
+            length += len(part)
+        return length
+
+    def finish(self):
+        if isinstance(self.data, ssl.SSLSocket):
+            self.data.unwrap()
+        self.data.close()
+        return self.ftp.voidresp()
+
+    def rename(self, before, after):
+        return self.ftp.rename(before, after)
+
+    def remove(self, name):
+        return self.ftp.delete(name)
+
+    def mkdir(self, name):
+        return self.ftp.mkd(name)
+
+    def rmdir(self, name):
+        return self.ftp.rmd(name)
+
+    def size(self, name):
+        self.ftp.voidcmd("TYPE I")
+        return self.ftp.size(name)
+
+    def list(self, directory):
+        """Returns the lines of LIST, and the names that NLST and MLSD have sent."""
+        self.ftp.cwd(directory)
+        lines = []
+        self.ftp.retrlines("LIST", lines.append)
+        return {"LIST": lines, "NLST": self.ftp.nlst(), "MLSD": [name for name, _ in self.ftp.mlsd()]}
+
+
+def main():
+    client = Client()
+    for line in sys.stdin:
+        method, *arguments = json.loads(line)
+        try:
+            answer = {"value": getattr(client, method)(*arguments)}
+        except ftplib.all_errors as error:
+            answer = {"error": str(error) or repr(error)}
+        print(json.dumps(answer), flush=True)
+
+
+main()

@@ -1,0 +1,164 @@
+package acceptance_test
+
+import (
+	_ "embed"
+	"encoding/json"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+//go:embed ftplib_client.py
+var ftplibClient string
+
+// An ftplib is one session of Python's ftplib, in a process of its own.
+type ftplib struct {
+	*process
+	answers int // so far
+}
+
+// newFtplib logs acme's alice in.
+func newFtplib(t *testing.T, s *site, w way) *ftplib {
+	ca := ""
+	if w.tls == "explicit" {
+		ca = s.ca
+	}
+	f := s.connect(t, ca, w.data == "passive")
+	f.must("login", "alice@acme", password)
+	return f
+}
+
+// connect opens a control connection, with explicit TLS at login if ca names a file.
+func (s *site) connect(t *testing.T, ca string, passive bool) *ftplib {
+	t.Helper()
+	f := &ftplib{process: launch(t, command(t, "python3"), "-c", ftplibClient)}
+	host, port, err := net.SplitHostPort(s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.must("connect", host, number, ca, passive)
+	return f
+}
+
+// An answer is what a method of the client returned, or the error that ftplib raised.
+type answer struct {
+	Value json.RawMessage
+	Error string
+}
+
+// tell calls a method of the client, whose answer comes later.
+func (f *ftplib) tell(method string, arguments ...any) {
+	f.t.Helper()
+	line, err := json.Marshal(append([]any{method}, arguments...))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.send(string(line) + "\n")
+}
+
+// hear waits for the next answer.
+func (f *ftplib) hear() answer {
+	f.t.Helper()
+	f.answers++
+	m := f.expect(f.stdout, `^(?:.*\n){`+strconv.Itoa(f.answers-1)+`}(.*)\n`)
+	var a answer
+	if err := json.Unmarshal([]byte(m[1]), &a); err != nil {
+		f.t.Fatalf("answer %q: %v", m[1], err)
+	}
+	return a
+}
+
+// try calls a method and returns its answer.
+func (f *ftplib) try(method string, arguments ...any) answer {
+	f.t.Helper()
+	f.tell(method, arguments...)
+	return f.hear()
+}
+
+// must calls a method that shall succeed and returns a reply or another text.
+func (f *ftplib) must(method string, arguments ...any) string {
+	f.t.Helper()
+	a := f.try(method, arguments...)
+	if a.Error != "" {
+		f.t.Fatalf("%s%q: %s", method, arguments, a.Error)
+	}
+	var text string
+	_ = json.Unmarshal(a.Value, &text) // what is no text stays empty
+	return text
+}
+
+// refused calls a method that shall fail with a reply that begins so.
+func (f *ftplib) refused(reply, method string, arguments ...any) {
+	f.t.Helper()
+	a := f.try(method, arguments...)
+	if !strings.HasPrefix(a.Error, reply) {
+		f.t.Fatalf("%s%q: %s %s, want %s", method, arguments, a.Error, a.Value, reply)
+	}
+}
+
+// each calls a method for each name.
+func (f *ftplib) each(method string, names []string) {
+	f.t.Helper()
+	for _, name := range names {
+		f.must(method, name)
+	}
+}
+
+// pairs calls a method for each move.
+func (f *ftplib) pairs(method string, moves []move) {
+	f.t.Helper()
+	for _, m := range moves {
+		f.must(method, m.from, m.to)
+	}
+}
+
+func (f *ftplib) upload(files ...move)   { f.t.Helper(); f.pairs("upload", files) }
+func (f *ftplib) download(files ...move) { f.t.Helper(); f.pairs("download", files) }
+func (f *ftplib) rename(names ...move)   { f.t.Helper(); f.pairs("rename", names) }
+func (f *ftplib) remove(names ...string) { f.t.Helper(); f.each("remove", names) }
+func (f *ftplib) mkdir(names ...string)  { f.t.Helper(); f.each("mkdir", names) }
+func (f *ftplib) rmdir(names ...string)  { f.t.Helper(); f.each("rmdir", names) }
+
+// size is what SIZE answers.
+func (f *ftplib) size(name string) (size int64) {
+	f.t.Helper()
+	a := f.try("size", name)
+	if err := json.Unmarshal(a.Value, &size); err != nil {
+		f.t.Fatalf("SIZE %s: %s, %v", name, a.Error, err)
+	}
+	return size
+}
+
+// resumeUpload goes on by APPE from the end of what is there, and once more by REST and STOR from its middle.
+func (f *ftplib) resumeUpload(file move) {
+	f.t.Helper()
+	there := f.size(file.to)
+	f.must("append", file.from, file.to, there)
+	f.must("upload", file.from, file.to, there/2)
+}
+
+// resumeDownload goes on from the end of what is there.
+func (f *ftplib) resumeDownload(file move) {
+	f.t.Helper()
+	info, err := os.Stat(file.to)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.must("download", file.from, file.to, info.Size())
+}
+
+func (f *ftplib) list(dir string) map[string][]string {
+	f.t.Helper()
+	var listings map[string][]string
+	if err := json.Unmarshal(f.try("list", dir).Value, &listings); err != nil {
+		f.t.Fatal(err)
+	}
+	listings["LIST"] = namesIn(f.t, "LIST", strings.Join(listings["LIST"], "\n"))
+	return listings
+}

@@ -1,0 +1,94 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// An lftp runs lftp(1), each time with one session for all that it is asked.
+type lftp struct {
+	t     *testing.T
+	setup string // commands
+}
+
+func newLftp(t *testing.T, s *site, w way) *lftp {
+	l := &lftp{t: t}
+	address, scheme := s.address, "ftp"
+	if w.tls == "implicit" {
+		address, scheme = s.implicit, "ftps"
+	}
+	l.setup = script(
+		"set cmd:fail-exit yes",
+		"set net:max-retries 1",
+		"set net:timeout 30",
+		"set xfer:log no",
+		"set ssl:ca-file "+lftpQuote(s.ca),
+		"set ftp:passive-mode "+map[string]string{"passive": "yes", "active": "no"}[w.data],
+		"set ftp:ssl-force "+map[string]string{"plain": "no", "explicit": "yes", "implicit": "yes"}[w.tls],
+		"set ftp:ssl-allow "+map[string]string{"plain": "no", "explicit": "yes", "implicit": "yes"}[w.tls],
+		fmt.Sprintf("open --user alice@acme --password %s %s://%s", lftpQuote(password), scheme, address),
+	)
+	return l
+}
+
+// script is commands by lines.
+func script(commands ...string) string { return strings.Join(commands, "\n") + "\n" }
+
+// lftpQuote writes a word as lftp reads it.
+func lftpQuote(word string) string {
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
+}
+
+// run gives commands to lftp and returns what it printed.
+func (l *lftp) run(commands ...string) string {
+	l.t.Helper()
+	return l.start(commands...).succeed()
+}
+
+func (l *lftp) start(commands ...string) *process {
+	l.t.Helper()
+	p := launch(l.t, command(l.t, "lftp"), "--norc")
+	p.send(l.setup + script(commands...))
+	_ = p.stdin.Close()
+	return p
+}
+
+// each makes a command for each name.
+func (l *lftp) each(verb string, names []string) {
+	l.t.Helper()
+	var commands []string
+	for _, name := range names {
+		commands = append(commands, verb+" "+lftpQuote(name))
+	}
+	l.run(commands...)
+}
+
+// pairs makes a command for each move, with what stands between its names.
+func (l *lftp) pairs(verb, between string, moves []move) {
+	l.t.Helper()
+	var commands []string
+	for _, m := range moves {
+		commands = append(commands, verb+" "+lftpQuote(m.from)+between+lftpQuote(m.to))
+	}
+	l.run(commands...)
+}
+
+func (l *lftp) upload(files ...move)     { l.t.Helper(); l.pairs("put", " -o ", files) }
+func (l *lftp) download(files ...move)   { l.t.Helper(); l.pairs("get", " -o ", files) }
+func (l *lftp) resumeUpload(file move)   { l.t.Helper(); l.pairs("put -c", " -o ", []move{file}) }
+func (l *lftp) resumeDownload(file move) { l.t.Helper(); l.pairs("get -c", " -o ", []move{file}) }
+func (l *lftp) rename(names ...move)     { l.t.Helper(); l.pairs("mv", " ", names) }
+func (l *lftp) remove(names ...string)   { l.t.Helper(); l.each("rm", names) }
+func (l *lftp) mkdir(names ...string)    { l.t.Helper(); l.each("mkdir", names) }
+func (l *lftp) rmdir(names ...string)    { l.t.Helper(); l.each("rmdir", names) }
+
+func (l *lftp) list(dir string) map[string][]string {
+	l.t.Helper()
+	change := "cd " + lftpQuote(dir)
+	return map[string][]string{
+		"LIST": namesIn(l.t, "LIST", l.run(change, "ls")),
+		"NLST": namesIn(l.t, "NLST", l.run(change, "nlist")),
+		"MLSD": namesIn(l.t, "", l.run(change, "set ftp:use-mlsd yes", "cls -1")),
+	}
+}

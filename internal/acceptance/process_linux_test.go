@@ -1,0 +1,8 @@
+package acceptance_test
+
+import "syscall"
+
+// dieWithParent makes the kernel kill a process when the test process dies, however it does.
+func dieWithParent() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+}

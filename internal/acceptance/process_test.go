@@ -1,0 +1,241 @@
+package acceptance_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+	// All of the program but its main package, so that go test takes no result from its cache when the program has changed.
+	_ "github.com/babelftp/babelftp/internal/server"
+)
+
+// patience is how long a test waits for what must come, on two cores that do much else.
+const patience = 60 * time.Second
+
+// TestMain ends with s3test.Main, which exits the process.
+func TestMain(m *testing.M) { s3test.Main(&suite{m}) }
+
+// A suite is all tests of the process, and what they have made together.
+type suite struct{ *testing.M }
+
+// Run runs the tests and removes the binary.
+func (s *suite) Run() int {
+	defer func() { _ = os.RemoveAll(built.dir) }()
+	return s.M.Run()
+}
+
+// built is the binary. It is a variable of the package because go test gives the tests of one process nothing else to share, and
+// a build for each would take longer than the test.
+var built struct {
+	once sync.Once
+	dir  string
+	err  error
+}
+
+// binary is the path of babelftp, built with the race detector.
+func binary(t *testing.T) string {
+	t.Helper()
+	const name = "babelftp"
+	built.once.Do(func() {
+		if _, built.err = os.ReadDir("../../cmd/babelftp"); built.err != nil { // the main package, for the same reason
+			return
+		}
+		if built.dir, built.err = os.MkdirTemp("", "babelftp-acceptance-"); built.err != nil {
+			return
+		}
+		build := exec.Command("go", "build", "-race", "-buildvcs=false", "-o", filepath.Join(built.dir, name),
+			"github.com/babelftp/babelftp/cmd/babelftp")
+		if out, err := build.CombinedOutput(); err != nil {
+			built.err = fmt.Errorf("%v: %w\n%s", build, err, out)
+		}
+	})
+	if built.err != nil {
+		t.Fatal(built.err)
+	}
+	return filepath.Join(built.dir, name)
+}
+
+// A process is a program that runs beside the test: babelftp or a client.
+type process struct {
+	t              *testing.T
+	cmd            *exec.Cmd
+	stdin          io.WriteCloser
+	stdout, stderr *output
+	done           chan struct{} // closed when it has ended
+}
+
+// launch starts a process. At the end of the test it is killed if it still runs, and its error output is shown if the test failed.
+func launch(t *testing.T, name string, args ...string) *process {
+	t.Helper()
+	p := &process{t: t, cmd: exec.Command(name, args...), stdout: newOutput(), stderr: newOutput(), done: make(chan struct{})}
+	p.cmd.Dir = t.TempDir()
+	p.cmd.Env = []string{"HOME=" + p.cmd.Dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.cmd.Dir, "LC_ALL=C.UTF-8", "TERM=dumb"}
+	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
+	p.cmd.SysProcAttr = dieWithParent()
+	var err error
+	if p.stdin, err = p.cmd.StdinPipe(); err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan error)
+	go func() {
+		// The kernel sends the signal of dieWithParent when the thread ends that started the process (https://go.dev/issue/27505).
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		err := p.cmd.Start()
+		started <- err
+		if err == nil {
+			_ = p.cmd.Wait() // ProcessState has the outcome
+			close(p.done)
+		}
+	}()
+	if err := <-started; err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		p.kill()
+		if text := p.stderr.tail(); t.Failed() && text != "" {
+			t.Logf("%v: %v, standard error:\n%s", p, p.cmd.ProcessState, text)
+		}
+	})
+	return p
+}
+
+// String is the command line, without what is too long to read.
+func (p *process) String() string {
+	const enough = 300
+	line := filepath.Base(p.cmd.Path) + " " + strings.Join(p.cmd.Args[1:], " ")
+	return line[:min(len(line), enough)]
+}
+
+// kill ends the process as kill -9 does, and waits for its end.
+func (p *process) kill() {
+	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		p.t.Errorf("kill %v: %v", p, err)
+	}
+	<-p.done
+}
+
+// signal sends a signal.
+func (p *process) signal(signal syscall.Signal) {
+	p.t.Helper()
+	if err := p.cmd.Process.Signal(signal); err != nil {
+		p.t.Fatalf("send %v to %v: %v", signal, p, err)
+	}
+}
+
+// wait waits for the end and returns the exit code, -1 after a signal.
+func (p *process) wait() int {
+	p.t.Helper()
+	select {
+	case <-p.done:
+		return p.cmd.ProcessState.ExitCode()
+	case <-time.After(patience):
+		p.t.Fatalf("%v runs on", p)
+		return -1
+	}
+}
+
+// succeed waits for the end, wants exit code 0 and returns the standard output.
+func (p *process) succeed() string {
+	p.t.Helper()
+	if code := p.wait(); code != 0 {
+		p.t.Fatalf("%v: exit code %d\n%s\n%s", p, code, p.stdout.tail(), p.stderr.tail())
+	}
+	return p.stdout.String()
+}
+
+// send gives the process a text on standard input.
+func (p *process) send(text string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.stdin, text); err != nil {
+		p.t.Fatalf("write to %v: %v", p, err)
+	}
+}
+
+// expect waits until an output has text that matches the pattern, and returns the match and its groups.
+func (p *process) expect(o *output, pattern string) []string {
+	p.t.Helper()
+	re := regexp.MustCompile(pattern)
+	deadline := time.After(patience)
+	for {
+		text, grown := o.snapshot()
+		if match := re.FindStringSubmatch(text); match != nil {
+			return match
+		}
+		select {
+		case <-grown:
+		case <-p.done:
+			if match := re.FindStringSubmatch(o.String()); match != nil {
+				return match
+			}
+			p.t.Fatalf("%v ended (%v) without output that matches %s", p, p.cmd.ProcessState, pattern)
+		case <-deadline:
+			p.t.Fatalf("%v wrote nothing that matches %s:\n%s", p, pattern, o.tail())
+		}
+	}
+}
+
+// An output collects what a process writes.
+type output struct {
+	mu    sync.Mutex
+	text  bytes.Buffer
+	grown chan struct{} // closed at the next write
+}
+
+func newOutput() *output { return &output{grown: make(chan struct{})} }
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	close(o.grown)
+	o.grown = make(chan struct{})
+	return o.text.Write(p)
+}
+
+// snapshot is what was written so far, and a channel that is closed when there is more.
+func (o *output) snapshot() (text string, grown <-chan struct{}) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.text.String(), o.grown
+}
+
+func (o *output) String() string {
+	text, _ := o.snapshot()
+	return text
+}
+
+// tail is the end of the output, for a failure.
+func (o *output) tail() string {
+	const enough = 8 << 10
+	text := o.String()
+	return text[max(0, len(text)-enough):]
+}
+
+// eventually asks again and again until the answer is yes, and calls never when patience ends.
+func eventually(t *testing.T, yes func() bool, never func()) {
+	t.Helper()
+	const pause = 20 * time.Millisecond
+	ticker := time.NewTicker(pause)
+	defer ticker.Stop()
+	deadline := time.After(patience)
+	for !yes() {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			never()
+			return
+		}
+	}
+}

@@ -1,0 +1,262 @@
+package acceptance_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"math/big"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// The site's users all have this password; it has what shells and URLs take for something else.
+const password = `p4ss "wörd" $1`
+
+// The site's tenants. Both have a user alice, so that only the host or user@tenant tells which.
+const (
+	acme     = "acme"
+	umbrella = "umbrella"
+	// prefix is that of acme's keys.
+	prefix = "inbox/"
+)
+
+// configuration is that of a site; what a test adds stands behind it.
+const configuration = `
+listen: "127.0.0.1:0"
+metrics_listen: "127.0.0.1:0"
+tls: {implicit_listen: "127.0.0.1:0", cert_file: tls.crt, key_file: tls.key}
+s3:
+  endpoint: %[1]q
+  region: %[2]q
+  path_style: true
+  access_key_id: %[3]q
+  secret_access_key_file: secret
+part_size: 5MiB
+tenants:
+  acme:
+    hosts: [ftp.acme.example]
+    bucket: %[4]q
+    prefix: inbox/
+    default_language: fr
+    greeting: {en: "Welcome to Acme", fr: "Bienvenue chez Acme", ja: "Acmeへようこそ"}
+    users:
+      alice: {password_hash: %[6]q}
+  umbrella:
+    hosts: [ftp.umbrella.example]
+    bucket: %[5]q
+    default_language: de
+    greeting: {de: "Willkommen bei Umbrella"}
+    users:
+      alice: {password_hash: %[6]q}
+%[7]s
+`
+
+// A site is babelftp serving two tenants on an S3 server.
+type site struct {
+	server  *process
+	storage *s3test.Server
+	client  *s3.Client
+	buckets map[string]string // by tenant
+
+	address  string // of the control connection
+	implicit string // the same under implicit TLS
+	metrics  string
+	ca       string // file of the certificate to trust
+}
+
+// newSite starts babelftp on fresh buckets of an S3 server, with lines that are added to its configuration.
+func newSite(t *testing.T, storage *s3test.Server, lines ...string) *site {
+	t.Helper()
+	s := &site{storage: storage, client: storage.Client()}
+	s.buckets = map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}
+	file := s.configure(t, lines...)
+	s.ca = filepath.Join(filepath.Dir(file), "tls.crt")
+	s.server = launch(t, binary(t), "serve", "--config", file)
+	t.Cleanup(func() { s.stop(t) })
+	s.server.expect(s.server.stderr, `msg=serving`)
+	s.address, s.implicit, s.metrics = s.listens("listen"), s.listens("tls.implicit_listen"), s.listens("metrics_listen")
+	return s
+}
+
+// listens returns the address of a listener, by its key in the configuration.
+func (s *site) listens(key string) string {
+	return s.server.expect(s.server.stderr, `msg=listening key=`+regexp.QuoteMeta(key)+` address=(\S+)`)[1]
+}
+
+// configure writes the configuration and the files it names, and returns its path.
+func (s *site) configure(t *testing.T, lines ...string) string {
+	t.Helper()
+	dir := t.TempDir()
+	cert, key := newCertificate(t)
+	file := filepath.Join(dir, "babelftp.yaml")
+	for name, text := range map[string]string{
+		"tls.crt": cert,
+		"tls.key": key,
+		"secret":  s.storage.SecretAccessKey + "\n",
+		filepath.Base(file): fmt.Sprintf(configuration, s.storage.Endpoint, s.storage.Region, s.storage.AccessKeyID,
+			s.buckets[acme], s.buckets[umbrella], passwordHash(t), strings.Join(lines, "\n")),
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file
+}
+
+// stop ends the server as Kubernetes does, unless a test has ended it, and looks for races.
+func (s *site) stop(t *testing.T) {
+	t.Helper()
+	select {
+	case <-s.server.done:
+	default:
+		s.server.signal(syscall.SIGTERM)
+		if code := s.server.wait(); code != 0 {
+			t.Errorf("the server ended with exit code %d", code)
+		}
+	}
+	s.server.mustBeClean()
+}
+
+// mustBeClean wants no race and no panic in what babelftp wrote.
+func (p *process) mustBeClean() {
+	text := p.stderr.String()
+	if at := regexp.MustCompile(`DATA RACE|panic`).FindStringIndex(text); at != nil {
+		const enough = 8 << 10
+		p.t.Errorf("%v: %.*s", p, enough, text[at[0]:])
+	}
+}
+
+// passwordHash is what `babelftp hash-password` makes of password.
+func passwordHash(t *testing.T) string {
+	t.Helper()
+	p := launch(t, binary(t), "hash-password")
+	p.send(password + "\n")
+	_ = p.stdin.Close()
+	return strings.TrimSpace(p.succeed())
+}
+
+// newCertificate makes a certificate for the site and its key, in PEM.
+func newCertificate(t *testing.T) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1),
+		Subject:      pkix.Name{CommonName: "babelftp acceptance tests"}, // GnuTLS and OpenSSL want a name
+		NotBefore:    time.Now().Add(-time.Hour),
+		NotAfter:     time.Now().Add(time.Hour),
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames:     []string{"ftp.acme.example", "ftp.umbrella.example"},
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	encode := func(kind string, bytes []byte) string {
+		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}))
+	}
+	return encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)
+}
+
+// objects are the names of acme's objects below a directory, or of all for "", as the bucket has them.
+func (s *site) objects(t *testing.T, dir string) []string {
+	t.Helper()
+	return below(t, dir, s3test.Objects(t, s.client, s.buckets[acme]))
+}
+
+// uploads are those of acme's open multipart uploads.
+func (s *site) uploads(t *testing.T, dir string) []string {
+	t.Helper()
+	return below(t, dir, s3test.OpenUploads(t, s.client, s.buckets[acme]))
+}
+
+// below takes the names below a directory from acme's keys, sorted.
+func below(t *testing.T, dir string, keys []string) []string {
+	t.Helper()
+	names := []string{}
+	for _, key := range keys {
+		name, ours := strings.CutPrefix(key, prefix+dir)
+		if !strings.HasPrefix(key, prefix) {
+			t.Errorf("the key %q is outside of the tenant's prefix", key)
+		}
+		if ours {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// mustStore wants an object of acme with some content.
+func (s *site) mustStore(t *testing.T, name string, content []byte) {
+	t.Helper()
+	bucket, key := s.buckets[acme], prefix+name
+	out, err := s.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	if err != nil {
+		t.Errorf("object %q: %v", key, err)
+		return
+	}
+	defer out.Body.Close()
+	got, err := io.ReadAll(out.Body)
+	if err != nil || !bytes.Equal(got, content) {
+		t.Errorf("object %q has %d bytes %.40q, want %d %.40q; %v", key, len(got), got, len(content), content, err)
+	}
+}
+
+// metric is the value of a metric, 0 where there is none.
+func (s *site) metric(t *testing.T, name string) float64 {
+	t.Helper()
+	response, err := http.Get("http://" + s.metrics + "/metrics")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\S+)$`).FindSubmatch(text)
+	if m == nil {
+		return 0
+	}
+	value, err := strconv.ParseFloat(string(m[1]), 64)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+// awaitMetric waits until a metric has a value.
+func (s *site) awaitMetric(t *testing.T, name string, want float64) {
+	t.Helper()
+	var got float64
+	eventually(t, func() bool {
+		got = s.metric(t, name)
+		return got == want
+	}, func() { t.Fatalf("%s is %v, want %v", name, got, want) })
+}
