@@ -1,0 +1,115 @@
+package acceptance_test
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// A victim is a client in the middle of an upload that it cannot have finished yet.
+type victim func(t *testing.T, s *site, remote string, size int) *process
+
+// killedCurl uploads for about so long, and is killed before three quarters of a second are over.
+func killedCurl(duration time.Duration) victim {
+	return func(t *testing.T, s *site, remote string, size int) *process {
+		const moments = 750 * time.Millisecond
+		t.Helper()
+		c := newCurl(t, s, usual)
+		p := c.start("--verbose", "--limit-rate", strconv.Itoa(size*int(time.Second)/int(duration)),
+			"--upload-file", newFolder(t).write("file", content(size)), c.url(remote))
+		p.expect(p.stderr, `(?m)^< 150 `)
+		select {
+		case <-time.After(rand.N(moments)): // the moment is what the test varies, not what it waits for
+		case <-p.done:
+		}
+		return p
+	}
+}
+
+// killedFtplib has sent some bytes, and never says that they are all.
+func killedFtplib(w way) victim {
+	return func(t *testing.T, s *site, remote string, size int) *process {
+		t.Helper()
+		f := newFtplib(t, s, w)
+		f.must("begin", "STOR "+remote)
+		f.must("write", size/2+rand.N(size/2))
+		return f.process
+	}
+}
+
+// TestKilledClients kills clients in the middle of uploads, again and again: no file may appear, and no multipart upload stay open.
+func TestKilledClients(t *testing.T) {
+	t.Parallel()
+	const rounds = 20
+	for _, tt := range []struct {
+		name    string
+		storage string
+		victim  victim
+		size    int
+	}{
+		{"curl-small", "minio", killedCurl(3 * time.Second), smallSize},
+		{"curl-large", "minio", killedCurl(time.Second), largeSize},
+		{"ftplib-small", "minio", killedFtplib(usual), smallSize},
+		{"ftplib-large", "minio", killedFtplib(usual), largeSize},
+		{"ftplib-active-small", "minio", killedFtplib(way{"active", "plain"}), smallSize},
+		{"ftplib-explicit-large", "minio", killedFtplib(way{"passive", "explicit"}), largeSize},
+		{"curl-large-versitygw", "versitygw", killedCurl(time.Second), largeSize},
+		{"ftplib-large-versitygw", "versitygw", killedFtplib(usual), largeSize},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			// The victim's kernel too may need more than the usual 5 ms when two cores run all tests.
+			s := newSite(t, s3test.Start(t, tt.storage), "commit_delay: 50ms")
+			for round := range rounds {
+				p := tt.victim(t, s, "/upload "+strconv.Itoa(round), tt.size)
+				p.kill()
+				if p.cmd.ProcessState.Exited() {
+					t.Fatalf("%v ended before it was killed: %v", p, p.cmd.ProcessState)
+				}
+			}
+			s.awaitMetric(t, "babelftp_sessions", 0)
+			s.awaitMetric(t, `babelftp_transfers_total{direction="upload",result="failed",tenant="acme"}`, rounds)
+			begun := s.metric(t, `babelftp_s3_requests_total{operation="CreateMultipartUpload",status="200"}`)
+			if tt.size == largeSize && begun == 0 {
+				t.Error("every client was killed before its multipart upload had begun")
+			}
+			if objects := s.objects(t, ""); len(objects) > 0 {
+				t.Errorf("the bucket has %q", objects)
+			}
+			if uploads := s.uploads(t, ""); len(uploads) > 0 {
+				t.Errorf("the bucket has open multipart uploads of %q", uploads)
+			}
+		})
+	}
+}
+
+// A server that is killed in the middle of an upload leaves no file. Of its multipart upload nobody is left to abort it: that is for
+// the bucket's lifecycle rules.
+func TestKilledServer(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		name string
+		size int
+	}{{"small", smallSize}, {"large", largeSize}} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, s3test.Start(t, "minio"))
+			f := newFtplib(t, s, usual)
+			f.must("begin", "STOR /never")
+			f.must("write", tt.size)
+			if tt.size == largeSize {
+				eventually(t, func() bool { return len(s.uploads(t, "")) > 0 }, func() { t.Fatal("no multipart upload has begun") })
+			}
+			s.server.kill()
+			if a := f.try("finish"); a.Error == "" {
+				t.Errorf("the client was told %s", a.Value)
+			}
+			if objects := s.objects(t, ""); len(objects) > 0 {
+				t.Errorf("the bucket has %q", objects)
+			}
+		})
+	}
+}
