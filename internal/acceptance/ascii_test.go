@@ -1,0 +1,60 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// TestASCII sends a text in TYPE A with each client: lines end with CR LF on the way, and with LF in the bucket and in files.
+func TestASCII(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "versitygw"))
+	var text strings.Builder
+	for i := range 10_000 {
+		fmt.Fprintf(&text, "%d %s%s\n", i, names[i%len(names)], strings.Repeat(".", i%100))
+	}
+	local := newFolder(t)
+	file := local.write("text", []byte(text.String()))
+	back := local.file("back")
+	for _, tt := range []struct {
+		name         string
+		there, again func(t *testing.T)
+	}{
+		{
+			"curl",
+			func(t *testing.T) {
+				c := newCurl(t, s, usual)
+				c.run("--use-ascii", "--upload-file", file, c.url("/curl"))
+			},
+			func(t *testing.T) {
+				c := newCurl(t, s, usual)
+				c.run("--use-ascii", "--output", back, c.url("/curl"))
+			},
+		},
+		{
+			"lftp",
+			// lftp believes a session to begin in TYPE A, as RFC 959 5.1 has it, where this server begins in TYPE I.
+			func(t *testing.T) {
+				newLftp(t, s, usual).run("quote TYPE A", "put -a "+lftpQuote(file)+" -o /lftp")
+			},
+			func(t *testing.T) {
+				newLftp(t, s, usual).run("quote TYPE A", "set xfer:clobber yes", "get -a /lftp -o "+lftpQuote(back))
+			},
+		},
+		{
+			"ftplib",
+			func(t *testing.T) { newFtplib(t, s, usual).must("upload_text", file, "/ftplib") },
+			func(t *testing.T) { newFtplib(t, s, usual).must("download_text", "/ftplib", back) },
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			tt.there(t)
+			s.mustStore(t, tt.name, []byte(text.String()))
+			tt.again(t)
+			local.mustHave("back", []byte(text.String()))
+		})
+	}
+}

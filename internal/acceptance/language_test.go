@@ -1,0 +1,101 @@
+package acceptance_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// speakers choose a language and return what the client shows of the replies from then on, the one to PWD among them.
+var speakers = []struct {
+	name string
+	ask  func(t *testing.T, s *site, tag string) string
+}{
+	{"curl", func(t *testing.T, s *site, tag string) string {
+		c := newCurl(t, s, usual)
+		p := c.start("--verbose", "--head", "--quote", "LANG "+tag, "--quote", "PWD", c.base+"/")
+		p.succeed()
+		return p.stderr.String()
+	}},
+	{"lftp-quote", func(t *testing.T, s *site, tag string) string {
+		return newLftp(t, s, usual).run("quote LANG "+tag, "quote PWD")
+	}},
+	{"lftp-setting", func(t *testing.T, s *site, tag string) string {
+		l := newLftp(t, s, usual)
+		l.setup = script("set ftp:lang "+tag) + l.setup
+		return l.run("quote PWD")
+	}},
+	{"ftplib", func(t *testing.T, s *site, tag string) string {
+		f := s.connect(t, "", true)
+		f.must("command", "LANG "+tag)
+		f.must("login", "alice@acme", password)
+		return f.must("command", "PWD")
+	}},
+}
+
+// TestLanguages lets each client choose each language.
+func TestLanguages(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "versitygw"))
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range bundle.Tags() {
+		want := `257 "/" ` + bundle.Localizer(tag).Text(i18n.CurrentDirectory)
+		for _, speaker := range speakers {
+			t.Run(speaker.name+"-"+tag.String(), func(t *testing.T) {
+				if got := speaker.ask(t, s, tag.String()); !strings.Contains(got, want) {
+					t.Errorf("no %s in what %s shows:\n%s", want, speaker.name, got)
+				}
+			})
+		}
+	}
+}
+
+// TestHosts chooses the tenant by HOST, by the name in the TLS handshake and by the user's name: it greets in its language, and the
+// file is in its bucket.
+func TestHosts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "versitygw"))
+	for _, tt := range []struct{ tenant, host, greeting, key string }{
+		{acme, "ftp.acme.example", "Bienvenue chez Acme", prefix},
+		{umbrella, "ftp.umbrella.example", "Willkommen bei Umbrella", ""},
+	} {
+		file := newFolder(t).write("file", []byte(tt.tenant))
+		t.Run("host-"+tt.tenant, func(t *testing.T) {
+			f := s.connect(t, "", true)
+			if reply := f.must("command", "HOST "+tt.host); !strings.HasPrefix(reply, "220 "+tt.greeting) {
+				t.Errorf("HOST: %s", reply)
+			}
+			if reply := f.must("login", "alice", password); !strings.Contains(reply, tt.greeting) {
+				t.Errorf("login: %s", reply)
+			}
+			f.must("upload", file, "by host")
+		})
+		t.Run("tls-"+tt.tenant, func(t *testing.T) {
+			c := newCurl(t, s, way{"passive", "implicit"})
+			_, port, _ := strings.Cut(s.implicit, ":")
+			c.base = "ftps://" + tt.host + ":" + port
+			p := c.start("--verbose", "--resolve", tt.host+":"+port+":127.0.0.1", "--user", "alice:"+password,
+				"--upload-file", file, c.url("/by tls"))
+			p.succeed()
+			p.expect(p.stderr, `< 230-`+tt.greeting)
+		})
+		t.Run("user-"+tt.tenant, func(t *testing.T) {
+			c := newCurl(t, s, usual)
+			c.run("--user", "alice@"+tt.tenant+":"+password, "--upload-file", file, c.url("/by user"))
+		})
+		want := []string{tt.key + "by host", tt.key + "by tls", tt.key + "by user"}
+		if got := s3test.Objects(t, s.client, s.buckets[tt.tenant]); !slices.Equal(got, want) {
+			t.Errorf("the bucket of %s has %q, want %q", tt.tenant, got, want)
+		}
+	}
+	t.Run("none", func(t *testing.T) {
+		f := s.connect(t, "", true)
+		f.refused("530 ", "login", "alice", password)
+	})
+}
