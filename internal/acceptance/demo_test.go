@@ -1,0 +1,117 @@
+package acceptance_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A demo is the demo running, and the command lines that it prints, by their labels.
+type demo struct {
+	*process
+	lines map[string]string
+}
+
+func startDemo(t *testing.T, data string) *demo {
+	t.Helper()
+	d := &demo{process: launch(t, binary(t), "demo", "--listen", "127.0.0.1:0", "--data", data), lines: map[string]string{}}
+	d.expect(d.stdout, `marie.*\n`) // the last line
+	section := ""
+	for line := range strings.Lines(d.stdout.String()) {
+		if line == "\n" {
+			continue
+		}
+		if !strings.HasPrefix(line, "  ") {
+			section, _, _ = strings.Cut(line, " ")
+			continue
+		}
+		m := regexp.MustCompile(`^  (?:(\w+)  +)?(\S.*)\n$`).FindStringSubmatch(line)
+		d.lines[strings.TrimSpace(section+" "+m[1])] = m[2]
+	}
+	return d
+}
+
+// run types a command line that the demo prints, and what the program shall read.
+func (d *demo) run(label, input string) (stdout, stderr string) {
+	d.t.Helper()
+	line, ok := d.lines[label]
+	if !ok {
+		d.t.Fatalf("no %q among the command lines %q", label, d.lines)
+	}
+	p := launch(d.t, "sh", "-c", line)
+	if input != "" {
+		p.send(input)
+	}
+	_ = p.stdin.Close()
+	return p.succeed(), p.stderr.String()
+}
+
+// stop is Ctrl-C.
+func (d *demo) stop() {
+	d.t.Helper()
+	d.signal(syscall.SIGINT)
+	if code := d.wait(); code != 0 {
+		d.t.Errorf("exit code %d after Ctrl-C", code)
+	}
+	d.mustBeClean()
+}
+
+// TestDemo types everything that the demo tells its user to type, and starts it again on the same data.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	data := filepath.Join(t.TempDir(), "data")
+	d := startDemo(t, data)
+	d.run("Type upload", "")
+	if listed, _ := d.run("Type list", ""); !strings.HasSuffix(listed, " hello.txt\n") {
+		t.Errorf("list: %q", listed)
+	}
+	if listed, _ := d.run("Type encrypted", ""); !strings.HasSuffix(listed, " hello.txt\n") {
+		t.Errorf("encrypted: %q", listed)
+	}
+	if listed, _ := d.run("Type lftp", d.lines["Change lftp"]+"\ncat hello.txt\nquote PWD\n"); !strings.Contains(listed, "bonjour\n") ||
+		!strings.Contains(listed, "現在のディレクトリ") {
+		t.Errorf("lftp: %q", listed)
+	}
+	if _, replies := d.run("Change curl", ""); !strings.Contains(replies, "転送が完了しました") {
+		t.Errorf("LANG ja: %s", replies)
+	}
+	if listed, replies := d.run("Another", ""); listed != "" || !strings.Contains(replies, "Bienvenue à l'atelier") {
+		t.Errorf("the other tenant: %q, %s", listed, replies)
+	}
+	d.stop()
+
+	d = startDemo(t, data)
+	if text, _ := d.run("Type download", ""); text != "bonjour\n" {
+		t.Errorf("the second start has %q", text)
+	}
+	d.stop()
+}
+
+// TestReadme types what the README tells to type while the demo runs.
+func TestReadme(t *testing.T) {
+	t.Parallel()
+	const usual = "127.0.0.1:2121" // where the demo listens
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^(?:curl|lftp) .*`+regexp.QuoteMeta(usual)+`.*$`).FindAllString(string(readme), -1)
+	if len(lines) < 3 {
+		t.Fatalf("the README has %q to type", lines)
+	}
+	d := startDemo(t, filepath.Join(t.TempDir(), "data"))
+	address := d.expect(d.stdout, `FTP on ([^,]+),`)[1]
+	for _, line := range lines {
+		p := launch(t, "sh", "-c", `cd "$0" && `+strings.ReplaceAll(line, usual, address), root)
+		_ = p.stdin.Close()
+		p.succeed()
+	}
+	d.stop()
+}
