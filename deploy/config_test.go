@@ -1,20 +1,16 @@
 package deploy
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
 	"encoding/base64"
-	"encoding/pem"
 	"maps"
-	"math/big"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 )
 
@@ -80,10 +76,10 @@ func files(t *testing.T, r release, v volume) map[string]string {
 	case "babelftp-s3":
 		return map[string]string{"access_key_id": "AKIAIOSFODNN7EXAMPLE", "secret_access_key": "hidden\n"}
 	case "minio-ca":
-		cert, _ := certificate(t)
+		cert, _ := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 		return map[string]string{"ca.crt": cert}
 	case "ftp-acme-example-tls":
-		cert, key := certificate(t)
+		cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 		return map[string]string{"tls.crt": cert, "tls.key": key}
 	}
 	t.Errorf("volume %s: who makes the Secret %s?", v.Name, v.Secret.SecretName)
@@ -98,28 +94,6 @@ func writeFile(t *testing.T, name, content string) {
 	if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-}
-
-// certificate makes a certificate and its key, in PEM.
-func certificate(t *testing.T) (cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"ftp.acme.example"}, NotAfter: time.Now().Add(time.Hour)}
-	certDER, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encode := func(kind string, der []byte) string {
-		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
-	}
-	return encode("CERTIFICATE", certDER), encode("PRIVATE KEY", keyDER)
 }
 
 // TestConfiguration checks values that come from different places of the chart.

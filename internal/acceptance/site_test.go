@@ -2,15 +2,9 @@ package acceptance_test
 
 import (
 	"bytes"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
-	"math/big"
 	"net"
 	"net/http"
 	"os"
@@ -21,10 +15,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -106,7 +100,10 @@ func (s *site) listens(key string) string {
 func (s *site) configure(t *testing.T, lines ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	cert, key := newCertificate(t)
+	cert, key := certtest.New(t, &x509.Certificate{
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		DNSNames:    []string{"ftp.acme.example", "ftp.umbrella.example"},
+	})
 	file := filepath.Join(dir, "babelftp.yaml")
 	for name, text := range map[string]string{
 		"tls.crt": cert,
@@ -152,35 +149,6 @@ func passwordHash(t *testing.T) string {
 	p.send(password + "\n")
 	_ = p.stdin.Close()
 	return strings.TrimSpace(p.succeed())
-}
-
-// newCertificate makes a certificate for the site and its key, in PEM.
-func newCertificate(t *testing.T) (cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		Subject:      pkix.Name{CommonName: "babelftp acceptance tests"}, // GnuTLS and OpenSSL want a name
-		NotBefore:    time.Now().Add(-time.Hour),
-		NotAfter:     time.Now().Add(time.Hour),
-		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
-		DNSNames:     []string{"ftp.acme.example", "ftp.umbrella.example"},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encode := func(kind string, bytes []byte) string {
-		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}))
-	}
-	return encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)
 }
 
 // objects are the names of acme's objects below a directory, or of all for "", as the bucket has them.

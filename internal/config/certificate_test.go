@@ -1,47 +1,17 @@
 package config
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"encoding/pem"
-	"math/big"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/babelftp/babelftp/internal/certtest"
 )
 
-// newCertificate makes a certificate and its key in PEM.
-func newCertificate(t *testing.T) (cert, key string) {
-	t.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1),
-		DNSNames:     []string{"ftp.example.com"},
-		NotAfter:     time.Now().Add(time.Hour),
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, private.Public(), private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
-	if err != nil {
-		t.Fatal(err)
-	}
-	encode := func(kind string, bytes []byte) string {
-		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: bytes}))
-	}
-	return encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)
-}
-
 func TestCertificate(t *testing.T) {
-	cert, key := newCertificate(t)
-	_, otherKey := newCertificate(t)
+	cert, key := certtest.New(t, &x509.Certificate{})
+	_, otherKey := certtest.New(t, &x509.Certificate{})
 	for _, tc := range []struct {
 		name, tls string
 		files     map[string]string

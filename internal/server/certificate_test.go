@@ -1,47 +1,31 @@
 package server
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/pem"
 	"log/slog"
 	"math/big"
 	"net"
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
+	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 )
 
 // writeCertificate writes a certificate with a serial number, and its key.
 func writeCertificate(t *testing.T, files config.TLS, serial int64) {
 	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(serial), NotAfter: time.Now().Add(time.Hour)}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, files.CertFile, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}))
-	write(t, files.KeyFile, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
+	cert, key := certtest.New(t, &x509.Certificate{SerialNumber: big.NewInt(serial)})
+	write(t, files.CertFile, cert)
+	write(t, files.KeyFile, key)
 }
 
 // write replaces a file by another one, as a renewal does.
-func write(t *testing.T, name string, content []byte) {
+func write(t *testing.T, name, content string) {
 	t.Helper()
-	if err := os.WriteFile(name+".new", content, 0o600); err != nil {
+	if err := os.WriteFile(name+".new", []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Rename(name+".new", name); err != nil {
@@ -79,7 +63,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}{
 		{"first", func() {}, 1},
 		{"renewed", func() { writeCertificate(t, files, 2) }, 2},
-		{"broken", func() { write(t, files.CertFile, []byte("half a certificate")) }, 2},
+		{"broken", func() { write(t, files.CertFile, "half a certificate") }, 2},
 		{"missing", func() { _ = os.Remove(files.KeyFile) }, 2},
 		{"repaired", func() { writeCertificate(t, files, 3) }, 3},
 	} {
