@@ -63,8 +63,24 @@ var clients = []struct {
 		[]way{usual, {"passive", "explicit"}, {"passive", "implicit"}, {"active", "plain"}},
 	},
 	{
+		"curl-with-pasv-and-port", func(t *testing.T, s *site, w way) client {
+			c := newCurl(t, s, w)
+			c.args = append(c.args, "--disable-epsv", "--disable-eprt")
+			return c
+		},
+		[]way{usual, {"active", "plain"}},
+	},
+	{
 		"lftp", func(t *testing.T, s *site, w way) client { return newLftp(t, s, w) },
 		[]way{usual, {"passive", "explicit"}, {"passive", "implicit"}, {"active", "plain"}, {"active", "explicit"}},
+	},
+	{
+		"lftp-pipelining", func(t *testing.T, s *site, w way) client {
+			l := newLftp(t, s, w)
+			l.setup = script("set ftp:sync-mode off") + l.setup
+			return l
+		},
+		[]way{usual, {"passive", "explicit"}},
 	},
 	{
 		"ftplib", func(t *testing.T, s *site, w way) client { return newFtplib(t, s, w) },

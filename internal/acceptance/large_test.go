@@ -50,6 +50,28 @@ func TestLargeFiles(t *testing.T) {
 	}
 }
 
+// TestPartsOfFiles fetches parts of a file: who has enough cuts the data connection.
+func TestPartsOfFiles(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"))
+	all := content(largeSize)
+	if err := s.put(t.Context(), "large", string(all)); err != nil {
+		t.Fatal(err)
+	}
+	local := newFolder(t)
+	t.Run("curl", func(t *testing.T) {
+		c := newCurl(t, s, usual)
+		for _, tt := range []struct{ from, to int }{{0, 0}, {100, 199}, {largeSize / 2, largeSize/2 + 1<<20}, {largeSize - 10, largeSize - 1}} {
+			c.run("--range", fmt.Sprintf("%d-%d", tt.from, tt.to), "--output", local.file("part"), c.url("/large"))
+			local.mustHave("part", all[tt.from:tt.to+1])
+		}
+	})
+	t.Run("lftp", func(t *testing.T) {
+		newLftp(t, s, usual).run("pget -n 4 /large -o " + lftpQuote(local.file("whole")))
+		local.mustHave("whole", all)
+	})
+}
+
 // TestLargeDirectory lists a directory of more entries than S3 has on a page, with each client and command.
 func TestLargeDirectory(t *testing.T) {
 	t.Parallel()
