@@ -27,6 +27,8 @@ func TestNegotiate(t *testing.T) {
 		{arg: "pt-BR", tag: "pt-BR", exact: true},
 		{arg: "pt-br", tag: "pt-BR", exact: true},
 		{arg: "ZH-HANS", tag: "zh-Hans", exact: true},
+		{arg: "zh-Hant", tag: "zh-Hant", exact: true},
+		{arg: "uk", tag: "uk", exact: true},
 
 		// Another variant of the same language (RFC 2640, 4.2).
 		{arg: "en-AU", tag: "en"},
@@ -40,6 +42,9 @@ func TestNegotiate(t *testing.T) {
 		{arg: "zh", tag: "zh-Hans"},
 		{arg: "zh-CN", tag: "zh-Hans"},
 		{arg: "zh-SG", tag: "zh-Hans"},
+		{arg: "zh-TW", tag: "zh-Hant"},
+		{arg: "zh-HK", tag: "zh-Hant"},
+		{arg: "nl-BE", tag: "nl"},
 		{arg: "cmn", tag: "zh-Hans"}, // the language code of Mandarin
 		{arg: "ja-Jpan-JP", tag: "ja"},
 		{arg: "fr-x-acadie", tag: "fr"},
@@ -47,8 +52,6 @@ func TestNegotiate(t *testing.T) {
 		{arg: "i-default", tag: "en"},
 
 		// A variant that its reader may not be able to read.
-		{arg: "zh-TW", err: i18n.ErrUnsupported},
-		{arg: "zh-Hant", err: i18n.ErrUnsupported},
 		{arg: "ru-Latn", err: i18n.ErrUnsupported},
 		{arg: "ja-Latn", err: i18n.ErrUnsupported},
 		// Another language, even one that many of its readers know.
@@ -56,7 +59,6 @@ func TestNegotiate(t *testing.T) {
 		{arg: "da", err: i18n.ErrUnsupported},
 		{arg: "sr", err: i18n.ErrUnsupported},
 		{arg: "sr-Latn", err: i18n.ErrUnsupported},
-		{arg: "uk", err: i18n.ErrUnsupported},
 		{arg: "be", err: i18n.ErrUnsupported},
 		{arg: "eu", err: i18n.ErrUnsupported},
 		{arg: "gsw", err: i18n.ErrUnsupported},

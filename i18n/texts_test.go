@@ -189,7 +189,7 @@ func TestCataloguesAreNormalized(t *testing.T) {
 
 // A text ends as the English one does, in the language's own punctuation.
 func TestCataloguesEndAlike(t *testing.T) {
-	ends := strings.NewReplacer("。", ".", "：", ":")
+	ends := strings.NewReplacer("。", ".", "।", ".", "：", ":")
 	punctuation := func(text string) string {
 		text = ends.Replace(text)
 		switch last := text[len(text)-1:]; last {
@@ -225,6 +225,8 @@ func TestTypography(t *testing.T) {
 		{"zh-Hans", "punctuation is full-width", regexp.MustCompile(`[,.;:!?()]`)},
 		{"zh-Hans", "a space around Latin letters", regexp.MustCompile(`\p{Han}[A-Za-z{]|[A-Za-z}]\p{Han}`)},
 		{"ar", "comma, semicolon and question mark are Arabic", regexp.MustCompile(`[,;?]`)},
+		{"zh-Hant", "punctuation is full-width", regexp.MustCompile(`[,.;:!?()]`)},
+		{"zh-Hant", "characters are traditional", regexp.MustCompile(`[连传档录请数据发关开务态]`)},
 		{"ru", "ё is written", regexp.MustCompile(`(?i)учетн|начнется|удален\b|идет|остается`)},
 	}
 	for _, test := range tests {
@@ -265,6 +267,11 @@ func TestNoEnglishLeftOver(t *testing.T) {
 		"zh-Hans": {unicode.Han},
 		"ar":      {unicode.Arabic},
 		"ru":      {unicode.Cyrillic},
+		"uk":      {unicode.Cyrillic},
+		"he":      {unicode.Hebrew},
+		"hi":      {unicode.Devanagari},
+		"ko":      {unicode.Hangul},
+		"zh-Hant": {unicode.Han},
 	}
 	placeholder := regexp.MustCompile(`\{\w+\}`)
 	latin := regexp.MustCompile(`[A-Za-z]+`)

@@ -18,5 +18,8 @@ func FS() fs.FS { return catalogues }
 // order in which clients and operators see them. English is the first: it is
 // the default (RFC 2640, 4.1), and what a matcher chooses when nothing fits.
 func Tags() []string {
-	return []string{"en", "fr", "de", "es", "pt-BR", "ja", "zh-Hans", "ar", "ru"}
+	return []string{
+		"en", "fr", "de", "es", "pt-BR", "ja", "zh-Hans", "ar", "ru",
+		"it", "nl", "pl", "uk", "tr", "he", "hi", "ko", "zh-Hant", "vi", "id",
+	}
 }
