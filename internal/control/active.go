@@ -46,7 +46,7 @@ func (s *session) port(arg string) {
 		b[i], ok = byte(n), err == nil && isNumber(fields[i])
 	}
 	if !ok {
-		s.say(501, i18n.Syntax, s.server.commands["PORT"].syntax)
+		s.syntaxError()
 		return
 	}
 	s.prepareActive(netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[:4])), uint16(b[4])<<8|uint16(b[5])))
@@ -56,7 +56,7 @@ func (s *session) port(arg string) {
 func (s *session) eprt(arg string) {
 	fields := strings.Split(arg, arg[:1])
 	if len(fields) != 5 || fields[0] != "" || fields[4] != "" || !isNumber(fields[1]) || !isNumber(fields[3]) {
-		s.say(501, i18n.Syntax, s.server.commands["EPRT"].syntax)
+		s.syntaxError()
 		return
 	}
 	if fields[1] != "1" && fields[1] != "2" {
@@ -66,7 +66,7 @@ func (s *session) eprt(arg string) {
 	addr, err := netip.ParseAddr(fields[2])
 	port, portErr := strconv.ParseUint(fields[3], 10, 16)
 	if err != nil || portErr != nil || addr.Zone() != "" || addr.Is4() != (fields[1] == "1") {
-		s.say(501, i18n.Syntax, s.server.commands["EPRT"].syntax)
+		s.syntaxError()
 		return
 	}
 	s.prepareActive(netip.AddrPortFrom(addr.Unmap(), uint16(port)))

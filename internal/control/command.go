@@ -157,9 +157,14 @@ func (s *session) dispatch(line string) {
 	case c.login && s.login == nil:
 		s.say(530, i18n.NotLoggedIn)
 	case !c.argument.fits(arg, hasArg):
-		s.say(501, i18n.Syntax, c.syntax)
+		s.syntaxError()
 	default:
 		c.run(s, arg)
 	}
 	s.renaming = s.renaming && verb == "RNFR" // RNTO must follow at once (RFC 959 4.1.3)
+}
+
+// syntaxError shows the syntax of the command that is being handled.
+func (s *session) syntaxError() {
+	s.say(501, i18n.Syntax, s.server.commands[s.verb].syntax)
 }

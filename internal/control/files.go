@@ -43,7 +43,7 @@ func (s *session) upperToEngine(arg string) { s.toEngine(strings.ToUpper(arg)) }
 func (s *session) mfmt(arg string) {
 	stamp, pathname, _ := strings.Cut(arg, " ")
 	if _, err := time.Parse(timeVal, stamp); err != nil || len(stamp) != len(timeVal) || pathname == "" {
-		s.say(501, i18n.Syntax, s.server.commands["MFMT"].syntax)
+		s.syntaxError()
 		return
 	}
 	name, err := s.resolve(pathname)

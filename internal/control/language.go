@@ -19,7 +19,7 @@ func (s *session) language(arg string) {
 	match, err := s.server.cfg.Bundle.Negotiate(arg)
 	switch {
 	case errors.Is(err, i18n.ErrSyntax):
-		s.say(501, i18n.Syntax, s.server.commands["LANG"].syntax)
+		s.syntaxError()
 		return
 	case err != nil:
 		s.say(504, i18n.LanguageUnsupported, arg, s.languageTags(""))

@@ -129,7 +129,7 @@ func (s *session) host(name string) {
 	}
 	name, ok := parseHost(name)
 	if !ok {
-		s.say(501, i18n.Syntax, s.server.commands["HOST"].syntax)
+		s.syntaxError()
 		return
 	}
 	tenant, known := s.server.cfg.Backend.Host(name)

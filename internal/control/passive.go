@@ -78,7 +78,7 @@ func (s *session) epsv(arg string) {
 		return
 	default:
 		if !isNumber(arg) {
-			s.say(501, i18n.Syntax, s.server.commands["EPSV"].syntax)
+			s.syntaxError()
 			return
 		}
 		if own := s.protocol(); arg != own {

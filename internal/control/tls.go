@@ -125,7 +125,7 @@ func (s *session) pbsz(size string) {
 	case !s.encrypted():
 		s.say(503, i18n.TLSFirst)
 	case !isNumber(size):
-		s.say(501, i18n.Syntax, s.server.commands["PBSZ"].syntax)
+		s.syntaxError()
 	default:
 		s.data.sized = true
 		s.send(reply{200, []string{"PBSZ=0"}})

@@ -279,7 +279,7 @@ func (s *session) abor(string) {
 // rest is REST (RFC 3659 5.3).
 func (s *session) rest(offset string) {
 	if !isNumber(offset) {
-		s.say(501, i18n.Syntax, s.server.commands["REST"].syntax)
+		s.syntaxError()
 		return
 	}
 	s.toEngine(offset)
@@ -291,7 +291,7 @@ func (s *session) allo(arg string) {
 	var size, record int64
 	n, err := fmt.Sscanf(arg, "%d R %d", &size, &record)
 	if n == 0 || size < 0 || n == 1 && err != nil && !isNumber(arg) {
-		s.say(501, i18n.Syntax, s.server.commands["ALLO"].syntax)
+		s.syntaxError()
 		return
 	}
 	s.say(200, i18n.AllocationNotNeeded)
