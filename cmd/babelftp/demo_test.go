@@ -3,12 +3,13 @@ package main
 import (
 	"crypto/tls"
 	"net"
-	"net/textproto"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/ftptest"
 )
 
 const welcomeLine = `^babelftp demo: FTP on (\S+), user demo, password demo`
@@ -23,34 +24,34 @@ func TestDemo(t *testing.T) {
 	p.expect(`LANG ja`)
 	p.expect(`marie%40atelier`)
 
-	c := dial(t, address)
-	c.command(331, "USER demo")
-	if greeting := c.command(230, "PASS demo"); !strings.Contains(greeting, "Welcome to the babelftp demo.") {
+	c := ftptest.Dial(t, address)
+	c.Command(331, "USER demo")
+	if greeting := c.Command(230, "PASS demo"); !strings.Contains(greeting, "Welcome to the babelftp demo.") {
 		t.Errorf("greeting: %s", greeting)
 	}
-	c.command(200, "LANG ja")
-	c.store("日本語.txt", "こんにちは")
-	c.command(221, "QUIT")
+	c.Command(200, "LANG ja")
+	c.Store("日本語.txt", "こんにちは")
+	c.Command(221, "QUIT")
 
-	marie := dial(t, address)
-	marie.command(331, "USER marie@atelier")
-	if greeting := marie.command(230, "PASS demo"); !strings.Contains(greeting, "Bienvenue à l'atelier.") {
+	marie := ftptest.Dial(t, address)
+	marie.Command(331, "USER marie@atelier")
+	if greeting := marie.Command(230, "PASS demo"); !strings.Contains(greeting, "Bienvenue à l'atelier.") {
 		t.Errorf("greeting: %s", greeting)
 	}
-	if got := marie.transfer("NLST"); got != "" {
+	if got := marie.Transfer("NLST"); got != "" {
 		t.Errorf("marie sees %q", got)
 	}
 	p.stop(os.Interrupt)
 
 	p = start(t, nil, "demo", "--listen", "127.0.0.1:0", "--data", data)
-	c = dial(t, p.expect(welcomeLine))
-	if greeting := c.command(220, "HOST ftp.atelier.example"); !strings.Contains(greeting, "Bienvenue") {
+	c = ftptest.Dial(t, p.expect(welcomeLine))
+	if greeting := c.Command(220, "HOST ftp.atelier.example"); !strings.Contains(greeting, "Bienvenue") {
 		t.Errorf("greeting: %s", greeting)
 	}
-	c.command(220, "REIN")
-	c.command(331, "USER demo")
-	c.command(230, "PASS demo")
-	if got := c.transfer("RETR 日本語.txt"); got != "こんにちは" {
+	c.Command(220, "REIN")
+	c.Command(331, "USER demo")
+	c.Command(230, "PASS demo")
+	if got := c.Transfer("RETR 日本語.txt"); got != "こんにちは" {
 		t.Errorf("the second start has %q", got)
 	}
 	p.stop(syscall.SIGTERM)
@@ -65,16 +66,16 @@ func TestDemoLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &ftpClient{t: t, Conn: textproto.NewConn(conn)}
-	c.reply(220)
-	c.command(234, "AUTH TLS")
+	c := ftptest.New(t, conn)
+	c.Reply(220)
+	c.Command(234, "AUTH TLS")
 	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // nobody has signed the certificate
 	if err := secure.HandshakeContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	c = &ftpClient{t: t, Conn: textproto.NewConn(secure)}
-	c.command(331, "USER demo")
-	c.command(230, "PASS demo")
+	c = ftptest.New(t, secure)
+	c.Command(331, "USER demo")
+	c.Command(230, "PASS demo")
 	p.stop(os.Interrupt)
 	left, err := os.ReadDir(temporary)
 	if err != nil || len(left) > 0 {

@@ -4,8 +4,6 @@ import (
 	"bufio"
 	"fmt"
 	"io"
-	"net"
-	"net/textproto"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/server"
 )
@@ -87,81 +86,6 @@ func (p *process) stop(signal os.Signal) {
 	if code := p.ended(); code != 0 {
 		p.t.Errorf("exit code %d after %v", code, signal)
 	}
-}
-
-// ftpClient speaks on a control connection.
-type ftpClient struct {
-	t *testing.T
-	*textproto.Conn
-}
-
-func dial(t *testing.T, address string) *ftpClient {
-	t.Helper()
-	conn, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	c := &ftpClient{t: t, Conn: textproto.NewConn(conn)}
-	t.Cleanup(func() { _ = c.Close() })
-	c.reply(220)
-	return c
-}
-
-func (c *ftpClient) reply(code int) string {
-	c.t.Helper()
-	_, text, err := c.ReadResponse(code)
-	if err != nil {
-		c.t.Fatalf("reply %v, want %d", err, code)
-	}
-	return text
-}
-
-func (c *ftpClient) command(code int, line string) string {
-	c.t.Helper()
-	if err := c.PrintfLine("%s", line); err != nil {
-		c.t.Fatal(err)
-	}
-	return c.reply(code)
-}
-
-// data opens a passive data connection.
-func (c *ftpClient) data() net.Conn {
-	c.t.Helper()
-	match := regexp.MustCompile(`\(\|\|\|(\d+)\|\)`).FindStringSubmatch(c.command(229, "EPSV"))
-	if match == nil {
-		c.t.Fatal("the reply to EPSV has no port")
-	}
-	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", match[1]))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return conn
-}
-
-func (c *ftpClient) store(name, content string) {
-	c.t.Helper()
-	conn := c.data()
-	c.command(150, "STOR "+name)
-	if _, err := io.WriteString(conn, content); err != nil {
-		c.t.Fatal(err)
-	}
-	_ = conn.Close()
-	c.reply(226)
-}
-
-// transfer returns what a command sends on the data connection.
-func (c *ftpClient) transfer(line string) string {
-	c.t.Helper()
-	conn := c.data()
-	defer conn.Close()
-	c.command(150, line)
-	content, err := io.ReadAll(conn)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.reply(226)
-	return string(content)
 }
 
 // writeConfig writes a configuration with the tenant acme in a bucket, the user alice and her password hash.
@@ -238,38 +162,38 @@ func TestServe(t *testing.T) {
 	p := start(t, nil, "serve", "--config", file)
 	address := p.expect(`msg=listening key=listen address=(\S+)`)
 	p.expect("msg=serving")
-	idle, busy := dial(t, address), dial(t, address)
-	for _, c := range []*ftpClient{idle, busy} {
-		c.command(331, "USER alice")
-		c.command(230, "PASS correct horse")
+	idle, busy := ftptest.Dial(t, address), ftptest.Dial(t, address)
+	for _, c := range []*ftptest.Client{idle, busy} {
+		c.Command(331, "USER alice")
+		c.Command(230, "PASS correct horse")
 	}
-	upload := busy.data()
-	busy.command(150, "STOR late.txt")
+	upload := busy.Data()
+	busy.Command(150, "STOR late.txt")
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if goodbye := idle.reply(421); !strings.Contains(goodbye, "serveur") {
+	if goodbye := idle.Reply(421); !strings.Contains(goodbye, "serveur") {
 		t.Errorf("goodbye: %s", goodbye)
 	}
 	if _, err := io.WriteString(upload, "complete"); err != nil {
 		t.Fatal(err)
 	}
 	_ = upload.Close()
-	busy.reply(226)
+	busy.Reply(226)
 	if code := p.ended(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}
 
 	p = start(t, nil, "serve", "--config", file)
-	c := dial(t, p.expect(`msg=listening key=listen address=(\S+)`))
-	c.command(331, "USER alice")
-	c.command(230, "PASS correct horse")
-	if got := c.transfer("RETR late.txt"); got != "complete" {
+	c := ftptest.Dial(t, p.expect(`msg=listening key=listen address=(\S+)`))
+	c.Command(331, "USER alice")
+	c.Command(230, "PASS correct horse")
+	if got := c.Transfer("RETR late.txt"); got != "complete" {
 		t.Errorf("the upload holds %q", got)
 	}
-	upload = c.data()
+	upload = c.Data()
 	defer upload.Close()
-	c.command(150, "STOR never.txt")
+	c.Command(150, "STOR never.txt")
 	if err := p.signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
@@ -277,10 +201,10 @@ func TestServe(t *testing.T) {
 	p.stop(syscall.SIGTERM)
 
 	p = start(t, nil, "serve", "--config", file)
-	c = dial(t, p.expect(`msg=listening key=listen address=(\S+)`))
-	c.command(331, "USER alice")
-	c.command(230, "PASS correct horse")
-	if got := c.transfer("NLST"); got != "late.txt\r\n" {
+	c = ftptest.Dial(t, p.expect(`msg=listening key=listen address=(\S+)`))
+	c.Command(331, "USER alice")
+	c.Command(230, "PASS correct horse")
+	if got := c.Transfer("NLST"); got != "late.txt\r\n" {
 		t.Errorf("after the upload was cut there is %q", got)
 	}
 	p.stop(syscall.SIGTERM)

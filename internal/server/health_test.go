@@ -10,20 +10,21 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
 func TestMetricsListener(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	srv := start(t, newConfig(t, s), Options{AWS: awsOf(s), Version: "v1.2.3"})
-	c := dial(t, srv)
-	c.login("alice")
-	c.store("file", "seven b")
-	c.command(500, "PEANUTS")
-	c.command(221, "QUIT")
-	refused := dial(t, srv)
-	refused.command(331, "USER alice")
-	refused.command(530, "PASS wrong")
+	c := ftptest.Dial(t, srv.Addr().String())
+	c.Login("alice", password)
+	c.Store("file", "seven b")
+	c.Command(500, "PEANUTS")
+	c.Command(221, "QUIT")
+	refused := ftptest.Dial(t, srv.Addr().String())
+	refused.Command(331, "USER alice")
+	refused.Command(530, "PASS wrong")
 
 	status, body := get(t, srv, "/metrics")
 	if status != http.StatusOK {

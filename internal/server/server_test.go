@@ -5,17 +5,15 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/textproto"
-	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -84,88 +82,6 @@ func start(t *testing.T, cfg *config.Config, opts Options) *Server {
 	return srv
 }
 
-// ftpClient speaks on a control connection.
-type ftpClient struct {
-	t *testing.T
-	*textproto.Conn
-}
-
-func dial(t *testing.T, srv *Server) *ftpClient {
-	t.Helper()
-	conn, err := net.Dial("tcp", srv.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	c := &ftpClient{t: t, Conn: textproto.NewConn(conn)}
-	t.Cleanup(func() { _ = c.Close() })
-	c.reply(220)
-	return c
-}
-
-func (c *ftpClient) reply(code int) string {
-	c.t.Helper()
-	_, text, err := c.ReadResponse(code)
-	if err != nil {
-		c.t.Fatalf("reply %v, want %d", err, code)
-	}
-	return text
-}
-
-func (c *ftpClient) command(code int, line string) string {
-	c.t.Helper()
-	if err := c.PrintfLine("%s", line); err != nil {
-		c.t.Fatal(err)
-	}
-	return c.reply(code)
-}
-
-func (c *ftpClient) login(user string) {
-	c.t.Helper()
-	c.command(331, "USER "+user)
-	c.command(230, "PASS "+password)
-}
-
-// data opens a passive data connection.
-func (c *ftpClient) data() net.Conn {
-	c.t.Helper()
-	text := c.command(229, "EPSV")
-	_, port, _ := strings.Cut(text, "(|||")
-	port, _, _ = strings.Cut(port, "|")
-	if _, err := strconv.Atoi(port); err != nil {
-		c.t.Fatalf("reply to EPSV: %s", text)
-	}
-	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", port))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return conn
-}
-
-func (c *ftpClient) store(name, content string) {
-	c.t.Helper()
-	conn := c.data()
-	c.command(150, "STOR "+name)
-	if _, err := io.WriteString(conn, content); err != nil {
-		c.t.Fatal(err)
-	}
-	_ = conn.Close()
-	c.reply(226)
-}
-
-func (c *ftpClient) list() string {
-	c.t.Helper()
-	conn := c.data()
-	defer conn.Close()
-	c.command(150, "NLST")
-	content, err := io.ReadAll(conn)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.reply(226)
-	return string(content)
-}
-
 // get asks the metrics listener.
 func get(t *testing.T, srv *Server, path string) (int, string) {
 	t.Helper()
@@ -186,18 +102,18 @@ func TestUploadToAnEmptyHome(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		cfg := newConfig(t, s)
 		srv := start(t, cfg, Options{AWS: awsOf(s)})
-		c := dial(t, srv)
-		c.login("alice@acme")
-		if got := c.command(257, "PWD"); !strings.HasPrefix(got, `"/alice"`) {
+		c := ftptest.Dial(t, srv.Addr().String())
+		c.Login("alice@acme", password)
+		if got := c.Command(257, "PWD"); !strings.HasPrefix(got, `"/alice"`) {
 			t.Errorf("PWD: %s", got)
 		}
-		if got := c.list(); got != "" {
+		if got := c.Transfer("NLST"); got != "" {
 			t.Errorf("the empty home lists %q", got)
 		}
-		c.command(250, "CWD /")
-		c.command(250, "CWD alice")
-		c.store("été.txt", "bonjour")
-		if got := c.list(); got != "été.txt\r\n" {
+		c.Command(250, "CWD /")
+		c.Command(250, "CWD alice")
+		c.Store("été.txt", "bonjour")
+		if got := c.Transfer("NLST"); got != "été.txt\r\n" {
 			t.Errorf("the home lists %q", got)
 		}
 		out, err := s.Client().GetObject(t.Context(), &s3.GetObjectInput{
@@ -228,14 +144,14 @@ func TestLoginReplies(t *testing.T) {
 		{"unknown-tenant", "", "alice@umbrella", password, 530},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			c := dial(t, srv)
+			c := ftptest.Dial(t, srv.Addr().String())
 			if tc.host != "" {
-				if greeting := c.command(220, "HOST "+tc.host); !strings.Contains(greeting, "Welcome to Acme") {
+				if greeting := c.Command(220, "HOST "+tc.host); !strings.Contains(greeting, "Welcome to Acme") {
 					t.Errorf("greeting %q", greeting)
 				}
 			}
-			c.command(331, "USER "+tc.user)
-			c.command(tc.code, "PASS "+tc.password)
+			c.Command(331, "USER "+tc.user)
+			c.Command(tc.code, "PASS "+tc.password)
 		})
 	}
 }
@@ -245,15 +161,15 @@ func TestShutdown(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := newConfig(t, s)
 	srv := start(t, cfg, Options{AWS: awsOf(s)})
-	idle, busy := dial(t, srv), dial(t, srv)
-	idle.command(200, "LANG en")
-	busy.login("alice")
-	upload := busy.data()
-	busy.command(150, "STOR late.txt")
+	idle, busy := ftptest.Dial(t, srv.Addr().String()), ftptest.Dial(t, srv.Addr().String())
+	idle.Command(200, "LANG en")
+	busy.Login("alice", password)
+	upload := busy.Data()
+	busy.Command(150, "STOR late.txt")
 
 	down := make(chan error, 1)
 	go func() { down <- srv.Shutdown(context.WithoutCancel(t.Context())) }()
-	idle.reply(421)
+	idle.Reply(421)
 	if status, body := get(t, srv, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "draining") {
 		t.Errorf("/readyz answers %d %s", status, body)
 	}
@@ -264,7 +180,7 @@ func TestShutdown(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = upload.Close()
-	busy.reply(226)
+	busy.Reply(226)
 	if err := <-down; err != nil {
 		t.Errorf("Shutdown: %v", err)
 	}
