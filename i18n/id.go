@@ -51,6 +51,7 @@ const (
 	SizeInASCII         ID = "size-in-ascii"
 	UTF8On              ID = "utf8-on"
 	UTF8StaysOn         ID = "utf8-stays-on"
+	UTF8Off             ID = "utf8-off" // charset
 
 	// Directories and files.
 
@@ -63,6 +64,11 @@ const (
 	Renamed          ID = "renamed"
 	FileDetails      ID = "file-details"
 	DetailsEnd       ID = "details-end"
+	AddressesIntro   ID = "addresses-intro"
+	AddressesEnd     ID = "addresses-end"
+	LinkIntro        ID = "link-intro" // time
+	LinkEnd          ID = "link-end"
+	LinksDisabled    ID = "links-disabled"
 
 	// Errors of the storage.
 
@@ -73,9 +79,11 @@ const (
 	DirectoryNotEmpty  ID = "directory-not-empty"
 	AlreadyExists      ID = "already-exists"
 	NameNotUTF8        ID = "name-not-utf8"
+	NameNotInCharset   ID = "name-not-in-charset" // charset
 	NameNotAllowed     ID = "name-not-allowed"
 	NameTooLong        ID = "name-too-long"
 	StorageFull        ID = "storage-full"
+	QuotaExceeded      ID = "quota-exceeded"
 	StorageUnavailable ID = "storage-unavailable"
 	StorageMissing     ID = "storage-missing"
 	StorageError       ID = "storage-error"
@@ -125,6 +133,7 @@ const (
 	LanguageUnsupported ID = "language-unsupported" // requested, tags
 	HostAccepted        ID = "host-accepted"        // host
 	HostUnknown         ID = "host-unknown"
+	HostMismatch        ID = "host-mismatch"
 	HostTooLate         ID = "host-too-late"
 
 	// Help and status.
@@ -139,6 +148,7 @@ const (
 	StatusUser        ID = "status-user"    // user
 	StatusNoUser      ID = "status-no-user"
 	StatusLanguage    ID = "status-language" // tag
+	StatusCharset     ID = "status-charset"  // charset
 	StatusEncrypted   ID = "status-encrypted"
 	StatusUnencrypted ID = "status-unencrypted"
 	StatusTransfer    ID = "status-transfer" // bytes

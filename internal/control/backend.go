@@ -6,9 +6,12 @@ import (
 	"io/fs"
 	"iter"
 	"net"
+	"time"
 
 	"github.com/spf13/afero"
 	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
 )
 
 // ErrLoginRefused is what a Backend's Login returns, perhaps wrapped, for a
@@ -32,9 +35,34 @@ type Tenant struct {
 	// DefaultLanguage is used until the client says LANG; the zero value
 	// means the server's default.
 	DefaultLanguage language.Tag
-	// Greeting is shown after HOST and after login: language tag to text.
+	// Bundle has the tenant's languages and texts; nil means the server's.
+	Bundle *i18n.Bundle
+	// Greeting is shown when a host has chosen the tenant (220), and after login
+	// (230) unless there is a Welcome: language tag to text.
 	Greeting map[string]string
+	// Welcome is shown after login.
+	Welcome map[string]string
+	// GreetAfterLang says that LANG is answered with Welcome or Greeting too, in
+	// the new language (RFC 2640 4.1).
+	GreetAfterLang bool
+	// Encoding is that of the pathnames of clients which have not said that
+	// theirs are UTF-8; nil means UTF-8.
+	Encoding *i18n.Encoding
+	// Normalization is the Unicode form in which names are created.
+	Normalization Normalization
 }
+
+// A Normalization is what is done about the forms in which Unicode can write
+// one name.
+type Normalization int
+
+// The normalizations. Under NFC and NFD a name that is not there as it was
+// given is looked for in the other form.
+const (
+	NormalizeNFC  Normalization = iota // names are created in Normalization Form C
+	NormalizeNFD                       // in Form D
+	NormalizeNone                      // as they are given, and found as they are given only
+)
 
 // A LoginRequest is what a client showed of itself.
 type LoginRequest struct {
@@ -54,7 +82,26 @@ type Login struct {
 	Tenant  *Tenant
 	Storage Storage
 	Home    string // the working directory after login, absolute; empty means "/"
+	// Rights are what the user may do, for the fact "perm" (RFC 3659 7.5.5). The
+	// storage sees to it that nobody does more.
+	Rights Rights
+	// LastLogin is when the user logged in before, zero where that is not known.
+	LastLogin time.Time
+	// DirectoryEncodings are the directories, absolute, whose names have another
+	// encoding than the tenant's, and those below them.
+	DirectoryEncodings map[string]*i18n.Encoding
+	// ObjectURI is the s3 URI of a pathname.
+	ObjectURI func(name string) string
+	// Presign makes a link to a file for HTTPS clients that is good for so long;
+	// nil where the tenant hands out none.
+	Presign func(ctx context.Context, name string, valid time.Duration) (string, error)
+	// LinkLifetime is how long such a link is good unless the client says, and
+	// at most.
+	LinkLifetime time.Duration
 }
+
+// Rights are what a user may do.
+type Rights struct{ List, Read, Write, Delete, Rename, Mkdir bool }
 
 // Storage is what a session asks of a tenant's bucket: an afero file system
 // and the operations that save S3 requests by saying what they want. Errors
