@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	ftpserver "github.com/fclairamb/ftpserverlib"
 	"github.com/spf13/afero"
@@ -42,20 +43,20 @@ func (f *engineFs) note(err error) error {
 
 // Stat looks for what the command is about: CWD needs a directory, SIZE and
 // MDTM a file, a listing its first page.
-func (f *engineFs) Stat(name string) (fs.FileInfo, error) {
-	name = unescapePathname(name)
-	var info fs.FileInfo
-	var err error
-	switch f.session.verb {
-	case "CWD", "XCWD", "CDUP", "XCUP":
-		info, err = f.statDir(name)
-	case "SIZE", "MDTM":
-		info, err = f.StatFile(name)
-	case "LIST", "NLST", "MLSD":
-		info, err = f.session.transfer.openListing(f.Storage, name)
-	default:
-		info, err = f.Storage.Stat(name)
-	}
+func (f *engineFs) Stat(name string) (info fs.FileInfo, err error) {
+	err = f.session.lookup(unescapePathname(name), func(name string) (err error) {
+		switch f.session.verb {
+		case "CWD", "XCWD", "CDUP", "XCUP":
+			info, err = f.statDir(name)
+		case "SIZE", "MDTM":
+			info, err = f.StatFile(name)
+		case "LIST", "NLST", "MLSD":
+			info, err = f.session.transfer.openListing(f.Storage, name)
+		default:
+			info, err = f.Storage.Stat(name)
+		}
+		return err
+	})
 	return info, f.note(err)
 }
 
@@ -76,7 +77,7 @@ func (f *engineFs) ReadDir(string) ([]fs.FileInfo, error) { return nil, nil }
 
 // GetHandle opens a file for a transfer.
 func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.FileTransfer, error) {
-	file, err := f.OpenAt(unescapePathname(name), flags, offset)
+	file, err := f.open(unescapePathname(name), flags, offset)
 	if err != nil {
 		if offset > 0 && (errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrInvalid)) {
 			err = errors.Join(errPastEnd, err)
@@ -89,34 +90,85 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 	return &engineFile{File: file, fs: f}, nil
 }
 
+func (f *engineFs) open(name string, flags int, offset int64) (file afero.File, err error) {
+	if flags&os.O_CREATE == 0 {
+		err = f.session.lookup(name, func(name string) (err error) {
+			file, err = f.OpenAt(name, flags, offset)
+			return err
+		})
+		return file, err
+	}
+	if name, err = f.session.spellingForNew(name, f.hasFile); err != nil {
+		return nil, err
+	}
+	return f.OpenAt(name, flags, offset)
+}
+
+// hasFile, hasDir and has are how a new name is kept from looking like one that
+// is there.
+func (f *engineFs) hasFile(name string) error { _, err := f.StatFile(name); return err }
+func (f *engineFs) hasDir(name string) error  { _, err := f.StatDir(name); return err }
+func (f *engineFs) has(name string) error     { _, err := f.Storage.Stat(name); return err }
+
 // Remove is DELE: files only.
 func (f *engineFs) Remove(name string) error {
-	return f.note(f.RemoveFile(unescapePathname(name)))
+	return f.note(f.session.lookup(unescapePathname(name), f.RemoveFile))
 }
 
 // RemoveDir is RMD: empty directories only.
 func (f *engineFs) RemoveDir(name string) error {
-	return f.note(f.Storage.RemoveDir(unescapePathname(name)))
+	return f.note(f.session.lookup(unescapePathname(name), f.Storage.RemoveDir))
 }
 
 // RemoveAll is SITE RMDIR.
 func (f *engineFs) RemoveAll(name string) error {
-	return f.note(f.Storage.RemoveAll(unescapePathname(name)))
+	return f.note(f.session.lookup(unescapePathname(name), func(name string) error {
+		if err := f.has(name); err != nil {
+			return err
+		}
+		return f.Storage.RemoveAll(name)
+	}))
+}
+
+// Chtimes is MFMT.
+func (f *engineFs) Chtimes(name string, atime, mtime time.Time) error {
+	return f.note(f.session.lookup(unescapePathname(name), func(name string) error {
+		return f.Storage.Chtimes(name, atime, mtime)
+	}))
 }
 
 // Mkdir is MKD.
 func (f *engineFs) Mkdir(name string, mode os.FileMode) error {
-	return f.note(f.Storage.Mkdir(unescapePathname(name), mode))
+	name, err := f.session.spellingForNew(unescapePathname(name), f.hasDir)
+	if err == nil {
+		err = f.Storage.Mkdir(name, mode)
+	}
+	return f.note(err)
 }
 
 // MkdirAll is SITE MKDIR.
 func (f *engineFs) MkdirAll(name string, mode os.FileMode) error {
-	return f.note(f.Storage.MkdirAll(unescapePathname(name), mode))
+	name, err := f.session.spellingForNew(unescapePathname(name), f.hasDir)
+	if err == nil {
+		err = f.Storage.MkdirAll(name, mode)
+	}
+	return f.note(err)
 }
 
-// Rename is RNTO.
+// Rename is RNTO. What is renamed is no obstacle to a new spelling of its name.
 func (f *engineFs) Rename(from, to string) error {
-	return f.note(f.Storage.Rename(unescapePathname(from), unescapePathname(to)))
+	return f.note(f.session.lookup(unescapePathname(from), func(from string) error {
+		to, err := f.session.spellingForNew(unescapePathname(to), func(name string) error {
+			if name == from {
+				return fs.ErrNotExist
+			}
+			return f.has(name)
+		})
+		if err != nil {
+			return err
+		}
+		return f.Storage.Rename(from, to)
+	}))
 }
 
 // An aborter is a file that can be aborted while another goroutine reads or

@@ -51,9 +51,13 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 		t.Fatal(err)
 	}
 	cfg := control.Config{
-		Bundle:  bundle,
-		Backend: &backend{site: s},
-		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Bundle: bundle,
+		Backend: &backend{
+			site:  s,
+			demo:  control.Login{Tenant: &control.Tenant{Name: "demo"}},
+			hosts: map[string]*control.Tenant{"ftp.example.com": tenant},
+		},
+		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	cfg.TLS, s.tls = certificates(t)
 	if change != nil {
@@ -105,9 +109,13 @@ func wantNoGoroutines(ctx context.Context, t *testing.T) {
 	}
 }
 
-// backend knows the users demo, whose tenant says nothing, and marie, whose
-// tenant greets and has the host ftp.example.com.
-type backend struct{ site *site }
+// backend knows the users demo, whose tenant says nothing unless a test gives it
+// words, and marie, whose tenant greets and has the host ftp.example.com.
+type backend struct {
+	site  *site
+	demo  control.Login
+	hosts map[string]*control.Tenant
+}
 
 var tenant = &control.Tenant{
 	Name:            "demo",
@@ -116,7 +124,8 @@ var tenant = &control.Tenant{
 }
 
 func (b *backend) Host(name string) (*control.Tenant, bool) {
-	return tenant, name == "ftp.example.com"
+	tenant, ok := b.hosts[name]
+	return tenant, ok
 }
 
 func (b *backend) Login(ctx context.Context, r *control.LoginRequest) (*control.Login, error) {
@@ -127,11 +136,12 @@ func (b *backend) Login(ctx context.Context, r *control.LoginRequest) (*control.
 		return nil, fmt.Errorf("user %q: %w", r.User, control.ErrLoginRefused)
 	}
 	storage := driver.New(ctx, b.site.client, b.site.bucket, &driver.Options{BeforeCommit: r.BeforeCommit})
-	login := &control.Login{User: r.User, Tenant: &control.Tenant{Name: "demo"}, Storage: storage}
+	login := b.demo
 	if r.User == "marie" {
-		login.Tenant, login.Home = tenant, "/home"
+		login = control.Login{Tenant: tenant, Home: "/home"}
 	}
-	return login, nil
+	login.User, login.Storage = r.User, storage
+	return &login, nil
 }
 
 // A client is a control connection, line by line.
@@ -151,6 +161,12 @@ func (s *site) dial() *client {
 	}
 	s.t.Cleanup(func() { conn.Close() })
 	return &client{t: s.t, site: s, conn: conn, in: bufio.NewReader(conn)}
+}
+
+// newTenantSite starts a server where the user demo logs in so.
+func newTenantSite(t *testing.T, demo control.Login) *site {
+	t.Helper()
+	return newSite(t, func(cfg *control.Config) { cfg.Backend.(*backend).demo = demo })
 }
 
 // connect reads the greeting.
@@ -326,7 +342,7 @@ func (s *site) wantEmpty() {
 // certificates makes a certificate for 127.0.0.1 and a client that trusts it.
 func certificates(t *testing.T) (server, client *tls.Config) {
 	t.Helper()
-	cert, key := certtest.New(t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	cert, key := certtest.New(t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: []string{"localhost"}})
 	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
 	if err != nil {
 		t.Fatal(err)

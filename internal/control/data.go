@@ -56,17 +56,30 @@ const maxDataWrite = 256 << 10
 type dataConn struct {
 	net.Conn          // TCP or TLS
 	raw      net.Conn // TCP
+	ctx      context.Context
 	transfer *transfer
 }
 
-func newDataConn(t *transfer, raw net.Conn) *dataConn {
-	c := &dataConn{Conn: raw, raw: raw, transfer: t}
+func newDataConn(ctx context.Context, t *transfer, raw net.Conn) *dataConn {
+	c := &dataConn{Conn: raw, raw: raw, ctx: withHost(ctx, t.host), transfer: t}
 	if t.tls != nil {
-		// The handshake comes with the first bytes: many clients begin it only
-		// when they have seen the 150 reply.
 		c.Conn = tls.Server(cutConn{raw}, t.tls)
 	}
 	return c
+}
+
+// handshake is TLS's, before the first bytes and not sooner: many clients begin
+// it only when they have seen the 150 reply.
+func (c *dataConn) handshake() error {
+	conn, ok := c.Conn.(*tls.Conn)
+	if !ok {
+		return nil
+	}
+	_ = c.raw.SetDeadline(time.Now().Add(c.transfer.stall))
+	if err := conn.HandshakeContext(c.ctx); err != nil {
+		return c.failed(err)
+	}
+	return nil
 }
 
 // cutConn lies below TLS: there the end of the bytes is no end of the data,
@@ -84,6 +97,9 @@ func (c cutConn) Read(b []byte) (int, error) {
 
 // Read reads an upload.
 func (c *dataConn) Read(b []byte) (int, error) {
+	if err := c.handshake(); err != nil {
+		return 0, err
+	}
 	_ = c.raw.SetReadDeadline(time.Now().Add(c.transfer.stall))
 	n, err := c.Conn.Read(b)
 	c.transfer.bytes.Add(int64(n))
@@ -99,6 +115,9 @@ func (c *dataConn) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, c.writeListing()
 	}
+	if err := c.handshake(); err != nil {
+		return 0, err
+	}
 	written := 0
 	for written < len(b) {
 		_ = c.raw.SetWriteDeadline(time.Now().Add(c.transfer.stall))
@@ -113,11 +132,8 @@ func (c *dataConn) Write(b []byte) (int, error) {
 }
 
 func (c *dataConn) writeListing() error {
-	if conn, ok := c.Conn.(*tls.Conn); ok {
-		_ = c.raw.SetDeadline(time.Now().Add(c.transfer.stall))
-		if err := conn.Handshake(); err != nil { // a client waits for it even when nothing follows
-			return c.failed(err)
-		}
+	if err := c.handshake(); err != nil { // a client waits for it even when nothing follows
+		return err
 	}
 	if c.transfer.listing == nil {
 		return nil

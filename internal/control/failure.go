@@ -16,7 +16,7 @@ var failures = []struct {
 	code int
 	id   i18n.ID
 }{
-	{errNameNotUTF8, 501, i18n.NameNotUTF8},
+	{i18n.ErrEncoding, 501, i18n.NameNotUTF8},
 	{errNotListable, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 	{errPastEnd, 554, i18n.RestartBeyondEnd},  // RFC 3659 5.3
 	{fs.ErrNotExist, 550, i18n.NotFound},
@@ -43,7 +43,6 @@ var failures = []struct {
 
 // Errors of this package that are told to clients through failures.
 var (
-	errNameNotUTF8 = errors.New("pathname is not valid UTF-8")
 	errNotListable = errors.New("not a directory")
 	errPastEnd     = errors.New("restart offset beyond the end of the file")
 )
@@ -52,7 +51,7 @@ var (
 func (s *session) fail(err error) { s.send(s.failure(err)) }
 
 func (s *session) failure(err error) reply {
-	code, id := 550, i18n.StorageError
+	code, id, args := 550, i18n.StorageError, []string(nil)
 	for _, f := range failures {
 		if errors.Is(err, f.err) {
 			code, id = f.code, f.id
@@ -62,5 +61,8 @@ func (s *session) failure(err error) reply {
 	if s.transfer == nil { // else observeTransfer tells
 		s.log.Info("command failed", "command", s.verb, "code", code, "err", err)
 	}
-	return reply{code, []string{s.text(id)}}
+	if name, ok := errors.AsType[*encodingError](err); ok && !name.encoding.UTF8() {
+		id, args = i18n.NameNotInCharset, []string{name.encoding.String()}
+	}
+	return reply{code, []string{s.text(id, args...)}}
 }

@@ -65,9 +65,15 @@ func (s *session) opts(arg string) {
 func (s *session) optsUTF8(options string) {
 	switch strings.ToUpper(options) {
 	case "", "ON":
+		s.utf8 = true
 		s.say(200, i18n.UTF8On)
 	case "OFF":
-		s.say(504, i18n.UTF8StaysOn)
+		if s.tenant == nil || s.tenant.Encoding.UTF8() {
+			s.say(504, i18n.UTF8StaysOn)
+			return
+		}
+		s.utf8 = false
+		s.say(200, i18n.UTF8Off, s.tenant.Encoding.String())
 	default:
 		s.say(501, i18n.OptionUnknown, "OPTS UTF8")
 	}

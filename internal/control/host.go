@@ -1,20 +1,88 @@
 package control
 
 import (
+	"crypto/tls"
 	"net/netip"
 	"strings"
+
+	"github.com/babelftp/babelftp/i18n"
 )
+
+// host is HOST (RFC 7151 3): it chooses the tenant. Until somebody has logged in
+// the last one counts, also after USER.
+func (s *session) host(arg string) {
+	if s.login != nil {
+		s.say(503, i18n.HostTooLate)
+		return
+	}
+	name, ok := parseHost(arg)
+	if !ok {
+		s.syntaxError()
+		return
+	}
+	if sni := s.namedToTLS(); sni != "" && sni != name {
+		s.say(504, i18n.HostMismatch) // RFC 7151 3.2.2
+		return
+	}
+	tenant, known := s.server.cfg.Backend.Host(name)
+	if !known && !s.acceptsUnknown(name) {
+		s.say(504, i18n.HostUnknown)
+		return
+	}
+	s.stopEngine() // it has the USER of the host before
+	s.name = ""
+	s.chooseHost(name, tenant)
+	lines := s.greeting()
+	if lines == nil {
+		lines = []string{s.text(i18n.HostAccepted, name)}
+	}
+	s.send(reply{220, lines})
+}
+
+// acceptsUnknown says whether a host that no tenant has is accepted, without a
+// tenant: an address that is the server's own, never another one (RFC 7151 3.1),
+// and a name if the configuration says so (RFC 7151 3.2).
+func (s *session) acceptsUnknown(name string) bool {
+	if addr, err := netip.ParseAddr(name); err == nil {
+		return addr == addrOf(s.tcp.LocalAddr()) || addr == s.server.cfg.PublicAddress
+	}
+	return s.server.cfg.AcceptUnknownHosts
+}
+
+// chooseHost begins anew with a host, or none, and its tenant: what the client
+// has said of languages and encodings was said to the host before (RFC 2640 4.1).
+func (s *session) chooseHost(name string, tenant *Tenant) {
+	if tenant == nil {
+		name = "" // users are those of all tenants
+	}
+	s.hostname, s.chosen, s.utf8 = name, false, false
+	s.setTenant(tenant)
+}
+
+// namedToTLS is the host that the client has named to TLS (SNI, RFC 6066 3),
+// empty when there is none.
+func (s *session) namedToTLS() string {
+	conn, ok := s.conn.(*tls.Conn)
+	if !ok {
+		return ""
+	}
+	name, _ := parseHost(conn.ConnectionState().ServerName)
+	return name
+}
 
 // parseHost checks the argument of HOST (RFC 7151 3.1): a domain name, an IPv4
 // address or an IPv6 address in brackets, never with a port. Domain names are
-// compared in lower case, without the dot of a fully qualified one.
+// compared in lower case.
 func parseHost(arg string) (string, bool) {
 	if inner, ok := strings.CutPrefix(arg, "["); ok {
 		inner, ok = strings.CutSuffix(inner, "]")
 		addr, err := netip.ParseAddr(inner)
-		return addr.String(), ok && err == nil && addr.Is6() && addr.Zone() == ""
+		if !ok || err != nil || !addr.Is6() || addr.Zone() != "" {
+			return "", false
+		}
+		return addr.String(), true
 	}
-	name := strings.TrimSuffix(strings.ToLower(arg), ".")
+	name := strings.ToLower(arg)
 	const maxDomainName = 253 // RFC 1035 2.3.4, as text
 	if name == "" || len(name) > maxDomainName {
 		return "", false

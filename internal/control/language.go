@@ -4,19 +4,21 @@ import (
 	"errors"
 	"strings"
 
+	"golang.org/x/text/language"
+
 	"github.com/babelftp/babelftp/i18n"
 )
 
 // language is LANG (RFC 2640 4.1 and 4.2). Without an argument the default
-// language comes back.
+// language comes back. Who sends it knows RFC 2640, whose pathnames are UTF-8.
 func (s *session) language(arg string) {
 	if arg == "" {
-		s.chosen = false
+		s.utf8, s.chosen = true, false
 		s.setLanguage(s.defaultLanguage())
-		s.say(200, i18n.LanguageSet)
+		s.languageSet(i18n.LanguageSet)
 		return
 	}
-	match, err := s.server.cfg.Bundle.Negotiate(arg)
+	match, err := s.bundle().Negotiate(arg)
 	switch {
 	case errors.Is(err, i18n.ErrSyntax):
 		s.syntaxError()
@@ -25,20 +27,30 @@ func (s *session) language(arg string) {
 		s.say(504, i18n.LanguageUnsupported, arg, s.languageTags(""))
 		return
 	}
-	s.chosen = true
+	s.utf8, s.chosen = true, true
 	s.setLanguage(match.Tag)
 	if match.Exact {
-		s.say(200, i18n.LanguageSet)
+		s.languageSet(i18n.LanguageSet)
 	} else {
-		s.say(200, i18n.LanguageSetNearest, arg, i18n.FeatTag(match.Tag))
+		s.languageSet(i18n.LanguageSetNearest, arg, i18n.FeatTag(match.Tag))
 	}
+}
+
+// languageSet is the answer to LANG, with the greeting again where the tenant
+// wants it (RFC 2640 4.1).
+func (s *session) languageSet(id i18n.ID, args ...string) {
+	var lines []string
+	if s.tenant != nil && s.tenant.GreetAfterLang {
+		lines = s.greeting()
+	}
+	s.send(reply{200, append(lines, s.text(id, args...))})
 }
 
 // languageTags lists the languages as FEAT does (RFC 2640 4.3), with mark
 // behind the current one.
 func (s *session) languageTags(mark string) string {
 	var tags []string
-	for _, tag := range s.server.cfg.Bundle.Tags() {
+	for _, tag := range s.bundle().Tags() {
 		t := i18n.FeatTag(tag)
 		if tag == s.lang.Tag() {
 			t += mark
@@ -46,4 +58,36 @@ func (s *session) languageTags(mark string) string {
 		tags = append(tags, t)
 	}
 	return strings.Join(tags, ";")
+}
+
+// bundle is the tenant's languages and texts, or else the server's.
+func (s *session) bundle() *i18n.Bundle {
+	if s.tenant != nil && s.tenant.Bundle != nil {
+		return s.tenant.Bundle
+	}
+	return s.server.cfg.Bundle
+}
+
+// setLanguage makes a language the session's.
+func (s *session) setLanguage(tag language.Tag) {
+	s.lang = s.bundle().Localizer(tag)
+}
+
+// defaultLanguage is the tenant's, or else the server's.
+func (s *session) defaultLanguage() language.Tag {
+	if s.tenant != nil && s.tenant.DefaultLanguage != language.Und {
+		return s.tenant.DefaultLanguage
+	}
+	return s.server.cfg.DefaultLanguage
+}
+
+// setTenant makes a tenant, or none, the session's, and its language unless
+// the client has chosen one.
+func (s *session) setTenant(t *Tenant) {
+	s.tenant = t
+	if s.chosen {
+		s.setLanguage(s.lang.Tag()) // in the tenant's words
+	} else {
+		s.setLanguage(s.defaultLanguage())
+	}
 }

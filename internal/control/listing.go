@@ -2,7 +2,6 @@ package control
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -22,7 +21,9 @@ const listBuffer = 16 << 10
 type listing struct {
 	filesToo bool // whether the pathname may be that of a file
 	file     bool // whether it is
-	line     func(b []byte, info fs.FileInfo) []byte
+	line     func(b []byte, info fs.FileInfo, name string) []byte
+	shown    func(dir, name string) (string, bool) // a name as the client reads it, false to leave it out
+	dir      string                                // of the entries, where the storage has it
 	entries  iter.Seq2[fs.FileInfo, error]
 }
 
@@ -31,7 +32,7 @@ type listing struct {
 func (t *transfer) openListing(storage Storage, name string) (fs.FileInfo, error) {
 	entries, err := storage.ReadDirSeq(name)
 	if err == nil {
-		t.listing.entries = entries
+		t.listing.entries, t.listing.dir = entries, name
 		return directory(path.Base(name)), nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -44,24 +45,23 @@ func (t *transfer) openListing(storage Storage, name string) (fs.FileInfo, error
 	if !t.listing.filesToo {
 		return nil, errNotListable
 	}
-	t.listing.file = true
+	t.listing.file, t.listing.dir = true, path.Dir(name)
 	t.listing.entries = func(yield func(fs.FileInfo, error) bool) { yield(info, nil) }
 	return directory(path.Base(name)), nil // the engine lists nothing itself
 }
 
-// writeTo writes the entries, page by page as the storage delivers them. It
-// leaves out lines with CR or LF in them: on a data connection nothing tells
-// these from the end of a line (RFC 3659 2.2), and a name must not forge one.
+// writeTo writes the entries, page by page as the storage delivers them.
 func (l *listing) writeTo(w io.Writer) error {
 	out := bufio.NewWriterSize(w, listBuffer)
 	for info, err := range l.entries {
 		if err != nil {
 			return err
 		}
-		line := l.line(out.AvailableBuffer(), info)
-		if bytes.ContainsAny(line, "\r\n") {
+		name, ok := l.shown(l.dir, info.Name())
+		if !ok {
 			continue
 		}
+		line := l.line(out.AvailableBuffer(), info, name)
 		if _, err := out.Write(append(line, '\r', '\n')); err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (l *listing) writeTo(w io.Writer) error {
 
 // list is LIST, NLST and MLSD.
 func (s *session) list(arg string) {
-	l := &listing{filesToo: s.verb != "MLSD"}
+	l := &listing{filesToo: s.verb != "MLSD", shown: s.listedName}
 	if s.verb != "MLSD" {
 		arg = withoutOptions(arg)
 	}
@@ -83,13 +83,14 @@ func (s *session) list(arg string) {
 	switch s.verb {
 	case "LIST":
 		now := time.Now()
-		l.line = func(b []byte, info fs.FileInfo) []byte { return appendListLine(b, info, now) }
+		l.line = func(b []byte, info fs.FileInfo, name string) []byte { return appendListLine(b, info, name, now) }
 	case "NLST":
-		l.line = func(b []byte, info fs.FileInfo) []byte { return l.appendName(b, arg, info) }
+		arg = toLines(arg)
+		l.line = func(b []byte, _ fs.FileInfo, name string) []byte { return l.appendName(b, arg, name) }
 	case "MLSD":
 		facts := s.facts
-		l.line = func(b []byte, info fs.FileInfo) []byte {
-			return append(append(appendFacts(b, facts, info), ' '), info.Name()...)
+		l.line = func(b []byte, info fs.FileInfo, name string) []byte {
+			return append(append(appendFacts(b, facts, info), ' '), name...)
 		}
 	}
 	s.runTransfer(&transfer{listing: l}, s.verb+" "+escapePathname(name))
@@ -110,7 +111,7 @@ func withoutOptions(arg string) string {
 
 // appendName shows a name so that it can be given to RETR as it is, behind the
 // pathname that was asked for (RFC 1123 4.1.2.7).
-func (l *listing) appendName(b []byte, asked string, info fs.FileInfo) []byte {
+func (l *listing) appendName(b []byte, asked, name string) []byte {
 	if l.file {
 		return append(b, asked...)
 	}
@@ -118,7 +119,7 @@ func (l *listing) appendName(b []byte, asked string, info fs.FileInfo) []byte {
 	if asked != "" && !strings.HasSuffix(asked, "/") {
 		b = append(b, '/')
 	}
-	return append(b, info.Name()...)
+	return append(b, name...)
 }
 
 // The columns of LIST that stand for what S3 does not have.
@@ -132,7 +133,7 @@ const (
 const listYearAfter = 180 * 24 * time.Hour
 
 // appendListLine writes an entry as ls -l does, in UTC.
-func appendListLine(b []byte, info fs.FileInfo, now time.Time) []byte {
+func appendListLine(b []byte, info fs.FileInfo, name string, now time.Time) []byte {
 	mode, size := listMode, info.Size()
 	if info.IsDir() {
 		mode, size = listDirMode, 0
@@ -146,7 +147,7 @@ func appendListLine(b []byte, info fs.FileInfo, now time.Time) []byte {
 		layout = "Jan _2  2006"
 	}
 	b = fmt.Appendf(b, "%s%s%13d ", mode, listOwner, size)
-	return append(append(modified.AppendFormat(b, layout), ' '), info.Name()...)
+	return append(append(modified.AppendFormat(b, layout), ' '), name...)
 }
 
 // A fact is one of MLST's (RFC 3659 7.5).
@@ -206,9 +207,13 @@ func (s *session) mlst(arg string) {
 		return
 	}
 	if arg == "" {
-		arg = name
+		arg = s.shown(name)
 	}
-	info, err := s.stats(name)
+	var info fs.FileInfo
+	err = s.lookup(name, func(name string) (err error) {
+		info, err = s.stats(name)
+		return err
+	})
 	if err != nil {
 		s.fail(err)
 		return

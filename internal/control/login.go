@@ -3,23 +3,9 @@ package control
 import (
 	"crypto/tls"
 	"errors"
-	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 )
-
-// greet sends the first reply of a session (RFC 959 5.4): that of the tenant
-// whose host the client has named to TLS, if it did.
-func (s *session) greet() {
-	var lines []string
-	if s.tenant != nil {
-		lines = s.greeting()
-	}
-	if lines == nil {
-		lines = []string{s.text(i18n.ServiceReady)}
-	}
-	s.send(reply{220, lines})
-}
 
 // user is USER. The engine keeps a login until REIN, so a second one is refused.
 func (s *session) user(name string) {
@@ -105,57 +91,17 @@ func (s *session) loginFailed() reply {
 	return reply{530, []string{s.text(i18n.LoginUnavailable)}}
 }
 
-// greeting is the tenant's own text in the session's language, by lines.
-func (s *session) greeting() []string {
-	text := strings.TrimSpace(i18n.Choose(s.tenant.Greeting, s.lang.Tag()))
-	if text == "" {
-		return nil
-	}
-	lines := strings.Split(text, "\n")
-	for i := range lines {
-		lines[i] = strings.TrimSpace(lines[i])
-	}
-	return lines
-}
-
 // acct is ACCT: there are no accounts beside users.
 func (s *session) acct(string) { s.say(202, i18n.AccountNotNeeded) }
-
-// host is HOST (RFC 7151 3): it chooses the tenant, before login.
-func (s *session) host(name string) {
-	if s.name != "" || s.login != nil {
-		s.say(503, i18n.HostTooLate)
-		return
-	}
-	name, ok := parseHost(name)
-	if !ok {
-		s.syntaxError()
-		return
-	}
-	tenant, known := s.server.cfg.Backend.Host(name)
-	if !known {
-		s.say(504, i18n.HostUnknown)
-		return
-	}
-	s.hostname = name
-	s.chosen = false // RFC 2640 4.1: HOST negates LANG
-	s.setTenant(tenant)
-	lines := s.greeting()
-	if lines == nil {
-		lines = []string{s.text(i18n.HostAccepted, name)}
-	}
-	s.send(reply{220, lines})
-}
 
 // rein is REIN: the session starts again, in the clear unless TLS came with
 // the connection (RFC 4217 13), and in the default language (RFC 2640 4.1).
 func (s *session) rein(string) {
 	s.logOut()
-	s.hostname, s.tenant, s.chosen = "", nil, false
-	s.setLanguage(s.defaultLanguage())
+	s.chooseHost("", nil)
 	conn, encrypted := s.conn.(*tls.Conn)
 	if encrypted && s.implicit {
-		s.serverName(conn.ConnectionState().ServerName)
+		s.takeServerName()
 	}
 	s.say(220, i18n.SessionReset)
 	if encrypted && !s.implicit {

@@ -4,34 +4,111 @@ import (
 	"path"
 	"strings"
 	"syscall"
-	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/i18n"
 )
 
 // maxPathname is the length in bytes of the longest key of S3.
 const maxPathname = 1024
 
-// resolve makes a command's argument an absolute, clean pathname. It is valid
-// UTF-8 by RFC 3629 before any "/" or ".." in it is looked at; every SP in it,
+// resolve makes a command's argument an absolute, clean pathname in UTF-8. Its
+// encoding is checked before any ".." in it is looked at; every SP in it,
 // leading and trailing ones too, belongs to it (RFC 2640 3.1). No argument means
 // the working directory.
 func (s *session) resolve(arg string) (string, error) {
 	if arg == "" {
 		return s.workingDirectory(), nil
 	}
-	if !utf8.ValidString(arg) {
-		return "", errNameNotUTF8
-	}
 	if strings.IndexByte(arg, 0) >= 0 {
 		return "", syscall.EILSEQ
 	}
-	if !path.IsAbs(arg) {
-		arg = s.workingDirectory() + "/" + arg
+	name, err := s.decode(arg)
+	if err != nil {
+		return "", err
 	}
-	name := path.Clean(arg)
 	if len(name)-len("/") > maxPathname {
 		return "", syscall.ENAMETOOLONG
 	}
 	return name, nil
+}
+
+// decode takes a pathname to UTF-8 segment by segment, because directories may
+// have encodings of their own. In none of these does the byte of "/" occur
+// within a character.
+func (s *session) decode(arg string) (string, error) {
+	name := s.workingDirectory()
+	if path.IsAbs(arg) {
+		name = "/"
+	}
+	for segment := range strings.SplitSeq(arg, "/") {
+		encoding := s.encoding(name)
+		decoded, err := encoding.Decode(segment)
+		if err != nil {
+			return "", &encodingError{encoding, err}
+		}
+		name = path.Join(name, decoded)
+	}
+	return name, nil
+}
+
+// An encodingError reports a pathname that is not in its encoding.
+type encodingError struct {
+	encoding *i18n.Encoding
+	err      error
+}
+
+func (e *encodingError) Error() string { return e.err.Error() }
+func (e *encodingError) Unwrap() error { return e.err }
+
+// encoding is that of the names in a directory.
+func (s *session) encoding(dir string) *i18n.Encoding {
+	if len(s.login.DirectoryEncodings) > 0 {
+		for dir = norm.NFC.String(dir); ; dir = path.Dir(dir) {
+			if encoding, ok := s.login.DirectoryEncodings[dir]; ok {
+				return encoding
+			}
+			if dir == "/" {
+				break
+			}
+		}
+	}
+	return s.login.Tenant.Encoding
+}
+
+// shownEncoding is how the names in a directory are shown: in UTF-8 to a client
+// that has asked for it, but those of a mirror, which are bytes, as they are.
+func (s *session) shownEncoding(dir string) *i18n.Encoding {
+	encoding := s.encoding(dir)
+	if s.utf8 && !encoding.Raw() {
+		return nil
+	}
+	return encoding
+}
+
+// shown is an absolute pathname as the client writes it.
+func (s *session) shown(name string) string {
+	shown, dir := "", "/"
+	for segment := range strings.SplitSeq(name[len("/"):], "/") {
+		shown += "/" + s.shownName(dir, segment)
+		dir = path.Join(dir, segment)
+	}
+	return shown
+}
+
+// shownName is the name of an entry of a directory as the client writes it.
+func (s *session) shownName(dir, name string) string {
+	if shown, ok := s.shownEncoding(dir).Encode(name); ok {
+		return shown
+	}
+	return name
+}
+
+// listedName is a name as a line of a listing has it, without CR and LF. It
+// returns false for a name that the client has no bytes for.
+func (s *session) listedName(dir, name string) (string, bool) {
+	return s.shownEncoding(dir).Encode(toLine(name))
 }
 
 // workingDirectory is the engine's, which keeps it.

@@ -90,7 +90,25 @@ func (s *session) text(id i18n.ID, args ...string) string {
 	for i := range args {
 		args[i] = strings.Map(printable, args[i])
 	}
-	return s.lang.Text(id, args...)
+	return s.inCharset(s.lang.Text(id, args...))
+}
+
+// inCharset is a text as the client reads it: in the tenant's charset until the
+// client has said that it reads UTF-8, if the charset has all its characters.
+func (s *session) inCharset(text string) string {
+	if charset := s.charset(); !charset.Raw() {
+		text, _ = charset.Encode(text)
+	}
+	return text
+}
+
+// charset is the encoding of what the client reads, but for directories with
+// one of their own.
+func (s *session) charset() *i18n.Encoding {
+	if s.tenant == nil || s.utf8 && !s.tenant.Encoding.Raw() {
+		return nil
+	}
+	return s.tenant.Encoding
 }
 
 // printable replaces control characters; strings.Map makes one replacement

@@ -46,12 +46,22 @@ func unexpected(s *session, match []string) reply {
 	return reply{451, []string{s.text(i18n.InternalError)}}
 }
 
-// quotedPath is 257: the pathname comes first (RFC 959 4.2.2 and appendix II).
-func quotedPath(id i18n.ID) func(*session, []string) reply {
-	return func(s *session, match []string) reply {
-		name := unescapePathname(strings.ReplaceAll(match[1], `""`, `"`))
-		return reply{257, []string{quote(name) + " " + s.text(id)}}
-	}
+// currentDirectory is 257 after PWD: the pathname comes first (RFC 959 4.2.2 and
+// appendix II).
+func currentDirectory(s *session, _ []string) reply {
+	return reply{257, []string{quote(s.shown(s.workingDirectory())) + " " + s.text(i18n.CurrentDirectory)}}
+}
+
+// directoryCreated is 257 after MKD, with the pathname that the storage has.
+func directoryCreated(s *session, _ []string) reply {
+	return reply{257, []string{quote(s.shown(s.located)) + " " + s.text(i18n.DirectoryCreated)}}
+}
+
+// directoryChanged makes the directory that was found the working directory of
+// the engine, which has taken it as the client wrote it.
+func directoryChanged(s *session, _ []string) reply {
+	s.engine.client.SetPath(escapePathname(s.located))
+	return reply{250, []string{s.text(i18n.DirectoryChanged)}}
 }
 
 // rules is the table, in the order in which it is searched.
@@ -87,13 +97,13 @@ func rules() []rule {
 		}),
 
 		// Directories.
-		row(250, `CD worked on .*`, says(250, i18n.DirectoryChanged)),
+		row(250, `CD worked on .*`, directoryChanged),
 		row(550, `Can't change directory to .*: Not a Directory`, says(550, i18n.NotADirectory)),
 		row(550, `CD issue: .*`, storageFailed),
 		row(250, `CDUP worked on .*`, says(250, i18n.DirectoryChanged)),
 		row(550, `CDUP issue: .*`, storageFailed),
-		row(257, `"(.*)" is the current directory`, quotedPath(i18n.CurrentDirectory)),
-		row(257, `Created dir "(.*)"`, quotedPath(i18n.DirectoryCreated)),
+		row(257, `".*" is the current directory`, currentDirectory),
+		row(257, `Created dir ".*"`, directoryCreated),
 		row(550, `Could not create ".*" : .*`, storageFailed),
 		row(250, `Created dir .*`, says(250, i18n.DirectoryCreated)),
 		row(550, `Couldn't create dir .*: .*`, storageFailed),
@@ -138,7 +148,7 @@ func parameterNotImplemented(s *session, _ []string) reply {
 // transferStarting names the file that STOU chose (RFC 1123 4.1.2.9).
 func transferStarting(s *session, _ []string) reply {
 	if name := s.transfer.fileName; name != "" {
-		return reply{150, []string{"FILE: " + name}}
+		return reply{150, []string{"FILE: " + s.shownName(s.workingDirectory(), name)}}
 	}
 	return reply{150, []string{s.text(i18n.TransferStarting)}}
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	ftpserver "github.com/fclairamb/ftpserverlib"
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -43,6 +44,7 @@ func FuzzRewrite(f *testing.F) {
 			login:    &Login{User: "u", Tenant: &Tenant{Name: "t", Greeting: map[string]string{"en": "one\n\n220 two"}}},
 			name:     "n\r\n220 forged",
 		}
+		s.engine, s.located = &engine{client: &engineClient{path: escapePathname("/" + string(b))}}, "/"+string(b)
 		s.setLanguage(language.Arabic)
 		if noted {
 			s.noted = errors.New(secret)
@@ -70,3 +72,12 @@ func FuzzRewrite(f *testing.F) {
 		}
 	})
 }
+
+// engineClient is an engine's client as far as replies ask for it.
+type engineClient struct {
+	ftpserver.ClientContext
+	path string
+}
+
+func (c *engineClient) Path() string        { return c.path }
+func (c *engineClient) SetPath(path string) { c.path = path }

@@ -27,6 +27,10 @@ type Config struct {
 	TLS         *tls.Config // nil: AUTH TLS is refused
 	TLSRequired bool        // USER is refused before AUTH TLS, and data connections before PROT P
 
+	// AcceptUnknownHosts says that HOST may name what no tenant answers to, and
+	// then chooses none (RFC 7151 3.2), where it is refused otherwise.
+	AcceptUnknownHosts bool
+
 	// PassivePorts is the range that PASV and EPSV listen on; the zero value
 	// means any free port.
 	PassivePorts PortRange
@@ -96,6 +100,9 @@ func New(cfg Config) *Server {
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.TLS != nil {
+		cfg.TLS = withHosts(cfg.TLS)
 	}
 	return &Server{
 		cfg:       cfg,

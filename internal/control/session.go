@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/text/language"
-
 	"github.com/babelftp/babelftp/i18n"
 )
 
@@ -43,9 +41,11 @@ type session struct {
 	verb     string // of the command being handled
 	argument string // of it, as received
 	noted    error  // the storage's error during the command being forwarded
+	located  string // where the storage has what it names, or has made it
 
 	lang   *i18n.Localizer
 	chosen bool // whether the client chose lang with LANG
+	utf8   bool // whether it has said that its pathnames are UTF-8
 
 	engine       *engine
 	hostname     string  // from HOST
@@ -84,7 +84,7 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.done = s.ctx.Done()
-	s.lang = server.cfg.Bundle.Localizer(server.cfg.DefaultLanguage)
+	s.setLanguage(s.defaultLanguage())
 	return s
 }
 
@@ -200,7 +200,7 @@ func changesReader(commandLine string) bool {
 // and returns its final reply, rewritten. Meanwhile ABOR stops the transfer,
 // STAT is answered, and other commands wait.
 func (s *session) forward(commandLine string) reply {
-	s.noted = nil
+	s.noted, s.located = nil, ""
 	if s.engine == nil {
 		if err := s.startEngine(); err != nil {
 			return s.engineFailed(err)
@@ -283,25 +283,3 @@ func (s *session) toEngine(arg string) {
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
 func (s *session) notImplemented(string) { s.say(502, i18n.NotImplemented, s.verb) }
-
-// setLanguage makes a language the session's.
-func (s *session) setLanguage(tag language.Tag) {
-	s.lang = s.server.cfg.Bundle.Localizer(tag)
-}
-
-// defaultLanguage is the tenant's, or else the server's.
-func (s *session) defaultLanguage() language.Tag {
-	if s.tenant != nil && s.tenant.DefaultLanguage != language.Und {
-		return s.tenant.DefaultLanguage
-	}
-	return s.server.cfg.DefaultLanguage
-}
-
-// setTenant makes a tenant the session's, and its language unless the client
-// has chosen one.
-func (s *session) setTenant(t *Tenant) {
-	s.tenant = t
-	if !s.chosen {
-		s.setLanguage(s.defaultLanguage())
-	}
-}

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/text/language"
-
 	"github.com/babelftp/babelftp/internal/control"
 )
 
@@ -219,22 +217,6 @@ func TestLANG(t *testing.T) {
 	c.do("REIN", "220 ")
 	c.do("USER marie", "331 ")
 	c.do("PASS demo", "230-Willkommen!\n230-Bitte eintreten.\n230 ")
-}
-
-func TestHOST(t *testing.T) {
-	s := newSite(t, func(cfg *control.Config) { cfg.DefaultLanguage = language.Spanish })
-	c := s.connect()
-	c.do("HOST ftp.example.org", "504 ")
-	c.do("HOST ftp.example.com:21", "501 ")
-	c.do("HOST [::1", "501 ")
-	c.do("LANG fr", "200 ")
-	c.do("HOST FTP.Example.com", "220-Willkommen!\n220 Bitte eintreten.")
-	if r := c.do("FEAT", "211-"); !strings.Contains(r, "DE*") {
-		t.Errorf("HOST does not bring the tenant's language: %q", r)
-	}
-	c.do("LANG fr", "200 ")
-	c.do("USER demo", "331 ")
-	c.do("HOST ftp.example.com", "503 ")
 }
 
 func TestTLS(t *testing.T) {

@@ -39,6 +39,7 @@ func (s *session) status() {
 		" " + s.text(i18n.StatusAddress, addrOf(s.tcp.RemoteAddr()).String()),
 		" " + user,
 		" " + s.text(i18n.StatusLanguage, i18n.FeatTag(s.lang.Tag())),
+		" " + s.text(i18n.StatusCharset, s.charset().String()),
 		" " + encryption,
 		" " + transfer,
 		s.text(i18n.StatusEnd),
@@ -54,10 +55,15 @@ func (s *session) pathStatus(arg string) {
 		return
 	}
 	now := time.Now()
-	t := &transfer{listing: &listing{filesToo: true, line: func(b []byte, info fs.FileInfo) []byte {
-		return appendListLine(append(b, ' '), info, now)
-	}}}
-	if _, err := t.openListing(s.login.Storage, name); err != nil {
+	t := &transfer{listing: &listing{filesToo: true, shown: s.listedName}}
+	t.listing.line = func(b []byte, info fs.FileInfo, name string) []byte {
+		return appendListLine(append(b, ' '), info, name, now)
+	}
+	err = s.lookup(name, func(name string) error {
+		_, err := t.openListing(s.login.Storage, name)
+		return err
+	})
+	if err != nil {
 		s.fail(err)
 		return
 	}

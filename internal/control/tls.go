@@ -1,8 +1,11 @@
 package control
 
 import (
+	"cmp"
+	"context"
 	"crypto/tls"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -48,27 +51,63 @@ func (s *session) auth(mechanism string) {
 func (s *session) startTLS(below net.Conn) bool {
 	conn := tls.Server(below, s.server.cfg.TLS)
 	_ = s.tcp.SetDeadline(time.Now().Add(tlsTimeout))
-	if err := conn.HandshakeContext(s.ctx); err != nil {
+	if err := conn.HandshakeContext(withHost(s.ctx, s.hostname)); err != nil {
 		s.log.Info("TLS handshake failed", "err", err)
 		return false
 	}
 	_ = s.tcp.SetDeadline(time.Time{})
 	s.conn = conn
-	s.serverName(conn.ConnectionState().ServerName)
+	s.takeServerName()
 	return true
 }
 
-// serverName takes the name that a client has given to TLS (SNI, RFC 6066 3)
-// for HOST, unless HOST has chosen another one or no tenant has that name.
-func (s *session) serverName(name string) {
-	name, ok := parseHost(name)
-	if !ok || s.hostname != "" {
-		return
-	}
-	if tenant, known := s.server.cfg.Backend.Host(name); known {
+// takeServerName takes the name that a client has given to TLS (SNI) for HOST,
+// if a tenant has that name.
+func (s *session) takeServerName() {
+	name := s.namedToTLS()
+	if tenant, known := s.server.cfg.Backend.Host(name); known && s.hostname == "" {
 		s.hostname = name
 		s.setTenant(tenant)
 	}
+}
+
+// hostOfHandshake is the key of a handshake's context under which the host is
+// that HOST has chosen.
+type hostOfHandshake struct{}
+
+func withHost(ctx context.Context, host string) context.Context {
+	return context.WithValue(ctx, hostOfHandshake{}, host)
+}
+
+// withHosts is a TLS configuration for sessions with HOST before the handshake
+// (RFC 7151 4): the certificate is the host's also for a client that does not
+// name it again, and to name another one ends the handshake.
+func withHosts(cfg *tls.Config) *tls.Config {
+	cfg = cfg.Clone()
+	configFor, certificate := cfg.GetConfigForClient, cfg.GetCertificate
+	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		host := hostOf(hello)
+		if named, ok := parseHost(hello.ServerName); ok && host != "" && named != host {
+			return nil, fmt.Errorf("the client named %s to HOST and %s to TLS", host, named)
+		}
+		if configFor == nil {
+			return nil, nil // cfg itself
+		}
+		return configFor(hello)
+	}
+	if certificate != nil {
+		cfg.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+			named := *hello
+			named.ServerName = cmp.Or(hello.ServerName, hostOf(hello))
+			return certificate(&named)
+		}
+	}
+	return cfg
+}
+
+func hostOf(hello *tls.ClientHelloInfo) string {
+	host, _ := hello.Context().Value(hostOfHandshake{}).(string)
+	return host
 }
 
 // stopTLS goes back to the clear (RFC 4217 13): both sides say close_notify,

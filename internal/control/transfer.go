@@ -31,6 +31,7 @@ type transfer struct {
 	fileName string   // what STOU chose
 	source   dataSource
 	tls      *tls.Config // nil for a data connection in the clear
+	host     string      // from HOST, for the certificate
 	timeout  time.Duration
 	stall    time.Duration
 	bytes    atomic.Int64
@@ -57,9 +58,9 @@ func (t *transfer) open(ctx context.Context) (net.Conn, error) {
 	if err := t.failed(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.timeout)
+	waiting, cancel := context.WithTimeout(ctx, t.timeout)
 	defer cancel()
-	conn, err := t.source.open(ctx)
+	conn, err := t.source.open(waiting)
 	if err != nil {
 		return nil, fmt.Errorf("open the data connection: %w", err)
 	}
@@ -69,7 +70,7 @@ func (t *transfer) open(ctx context.Context) (net.Conn, error) {
 		_ = conn.Close()
 		return nil, t.cause
 	}
-	t.conn = newDataConn(t, conn)
+	t.conn = newDataConn(ctx, t, conn)
 	return t.conn, nil
 }
 
@@ -152,7 +153,7 @@ func (s *session) runTransfer(t *transfer, commandLine string) {
 	defer t.source.close()
 	t.timeout, t.stall = cfg.DataTimeout, cfg.StallTimeout
 	if s.data.private {
-		t.tls = cfg.TLS
+		t.tls, t.host = cfg.TLS, s.hostname
 	}
 	s.transfer = t
 	defer func() { s.transfer = nil }()

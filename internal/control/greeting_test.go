@@ -1,0 +1,55 @@
+package control_test
+
+import (
+	"testing"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/control"
+)
+
+func TestGreetings(t *testing.T) {
+	greeted := &control.Tenant{
+		Name:            "acme",
+		DefaultLanguage: language.French,
+		Greeting:        map[string]string{"en": "This is {Tenant}.\nHello {User}.", "fr": "Ici {Tenant}."},
+		Welcome: map[string]string{
+			"en": "Welcome {User}!\nYou were here on {LastLogin}.\n\nEnjoy {Tenant}.", "fr": "Bienvenue {User}, {LastLogin}.",
+		},
+		GreetAfterLang: true,
+	}
+	login := control.Login{Tenant: greeted, LastLogin: time.Date(2026, 11, 20, 23, 59, 0, 0, time.FixedZone("", 3600))}
+	s := newSite(t, func(cfg *control.Config) {
+		b := cfg.Backend.(*backend)
+		b.demo, b.hosts["acme.example"] = login, greeted
+	})
+	c := s.connect()
+	c.do("HOST acme.example", "220 Ici acme.")
+	c.do("LANG en", "200-This is acme.\n200 Replies are now in English.") // nobody has logged in: no line for a user
+	c.do("HOST acme.example", "220 Ici acme.")
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230-Bienvenue demo, 2026-11-20 22:59 UTC.\n230 ")
+	c.do("LANG en", "200-Welcome demo!\n200-You were here on 2026-11-20 22:59 UTC.\n200-\n200-Enjoy acme.\n200 Replies")
+	c.do("LANG de", "200-Welcome demo!") // the tenant has no German words
+	c.do("LANG", "200-Bienvenue demo")
+}
+
+// A line with a variable that has no value is left out.
+func TestGreetingOfTheFirstLogin(t *testing.T) {
+	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{
+		Name: "acme", Welcome: map[string]string{"en": "Welcome {User}!\nYou were here on {LastLogin}.\n\nEnjoy {Tenant}."},
+	}})
+	c := s.connect()
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230-Welcome demo!\n230-\n230-Enjoy acme.\n230 ")
+	c.do("LANG en", "200 Replies are now in English.") // not greeted again unless the tenant wants it
+}
+
+// Without a text of its own for the login, the greeting is shown again.
+func TestGreetingAfterLogin(t *testing.T) {
+	c := newSite(t, nil).connect()
+	c.do("HOST ftp.example.com", "220-Willkommen!\n220 Bitte eintreten.")
+	c.do("USER marie", "331 ")
+	c.do("PASS demo", "230-Willkommen!\n230-Bitte eintreten.\n230 ")
+}

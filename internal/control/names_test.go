@@ -1,0 +1,290 @@
+package control_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/control"
+)
+
+// One name in the two forms of Unicode.
+const (
+	composed   = "caf\u00e9"
+	decomposed = "cafe\u0301"
+)
+
+// put makes an object as another client of S3 does.
+func (s *site) put(key string) {
+	s.t.Helper()
+	if _, err := s.client.PutObject(context.Background(), &s3.PutObjectInput{
+		Bucket: &s.bucket, Key: &key, Body: strings.NewReader(key), ContentLength: aws.Int64(int64(len(key))),
+	}); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *site) wantObjects(want ...string) {
+	s.t.Helper()
+	if got := s.objects(); !slices.Equal(got, slices.Sorted(slices.Values(want))) {
+		s.t.Errorf("objects: %+q, want %+q", got, want)
+	}
+}
+
+func normalized(n control.Normalization) control.Login {
+	return control.Login{Tenant: &control.Tenant{Name: "demo", Normalization: n}}
+}
+
+func TestNormalizationOfNewNames(t *testing.T) {
+	for _, test := range []struct {
+		name          string
+		normalization control.Normalization
+		want          string // for the decomposed name
+	}{
+		{"nfc", control.NormalizeNFC, composed},
+		{"nfd", control.NormalizeNFD, decomposed},
+		{"none", control.NormalizeNone, decomposed},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newTenantSite(t, normalized(test.normalization))
+			c := s.login()
+			c.store(decomposed, "1")
+			s.wantObjects(test.want)
+			c.do("RNFR "+decomposed, "350 ")
+			c.do("RNTO x"+decomposed, "250 ")
+			s.wantObjects("x" + test.want)
+			c.do("DELE x"+decomposed, "250 ")
+			c.do("MKD "+decomposed, `257 "/`+test.want+`" `)
+			c.do("CWD "+decomposed, "250 ")
+			c.do("PWD", `257 "/`+test.want+`" `)
+			c.store(decomposed+".txt", "2")
+			s.wantObjects(test.want+"/", test.want+"/"+test.want+".txt")
+		})
+	}
+}
+
+// A name is found in its other form (draft-masinter-url-i18n 3.4), and none is
+// made that looks like one which is there (section 5).
+func TestNormalizationOfNamesThatAreThere(t *testing.T) {
+	for _, there := range []string{composed, decomposed} {
+		asked := decomposed
+		if there == decomposed {
+			asked = composed
+		}
+		t.Run(map[string]string{composed: "composed", decomposed: "decomposed"}[there], func(t *testing.T) {
+			s := newTenantSite(t, normalized(control.NormalizeNFC))
+			s.put(there)
+			s.put("in " + there + "/" + there)
+			c := s.login()
+			if got := c.download("RETR " + asked); got != there {
+				t.Errorf("RETR: %+q", got)
+			}
+			if got := c.download("NLST in " + asked); got != "in "+asked+"/"+there+"\r\n" {
+				t.Errorf("NLST: %+q", got)
+			}
+			c.do("SIZE "+asked, "213 ")
+			c.do("MDTM in "+asked+"/"+asked, "213 ")
+			c.do("MLST "+asked, "250-")
+			c.do("MFMT 20200102030405 "+asked, "213 ")
+			c.do("STAT "+asked, "213-")
+			c.store(asked, "replaced")
+			c.upload("APPE "+asked, "+")
+			c.do("MKD in "+asked, "550 ")
+			c.store("in "+asked+"/new", "")
+			s.wantObjects(there, "in "+there+"/"+there, "in "+there+"/new")
+			c.do("DELE in "+asked+"/new", "250 ")
+			c.do("CWD in "+asked, "250 ")
+			c.do("PWD", `257 "/in `+there+`" `)
+			c.do("DELE "+asked, "250 ")
+			c.do("CWD /", "250 ")
+			c.do("RNFR "+asked, "350 ")
+			c.do("RNTO "+decomposed, "250 ") // to another form of itself: to that of new names
+			s.wantObjects(composed)
+		})
+	}
+}
+
+// Twins that are in the bucket stay apart.
+func TestNormalizationOfTwins(t *testing.T) {
+	s := newTenantSite(t, normalized(control.NormalizeNFC))
+	s.put(composed)
+	s.put(decomposed)
+	c := s.login()
+	for _, name := range []string{composed, decomposed} {
+		if got := c.download("RETR " + name); got != name {
+			t.Errorf("RETR %+q: %+q", name, got)
+		}
+	}
+	if got := c.download("NLST"); got != decomposed+"\r\n"+composed+"\r\n" {
+		t.Errorf("NLST: %+q", got)
+	}
+	c.store(decomposed, "replaced")
+	if got := c.download("RETR " + composed); got != composed {
+		t.Errorf("RETR of the twin of what was replaced: %+q", got)
+	}
+	c.do("DELE "+decomposed, "250 ")
+	s.wantObjects(composed)
+}
+
+func TestNormalizationNone(t *testing.T) {
+	s := newTenantSite(t, normalized(control.NormalizeNone))
+	s.put(composed)
+	c := s.login()
+	c.do("SIZE "+decomposed, "550 ")
+	c.store(decomposed, "")
+	s.wantObjects(composed, decomposed)
+}
+
+// encoding is what a configuration means by a label.
+func encoding(t *testing.T, label string) *i18n.Encoding {
+	t.Helper()
+	e, err := i18n.ParseEncoding(label)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+func TestCharset(t *testing.T) {
+	const name, bytes = "\u65e5\u672c\u8a9e.txt", "\x93\xfa\x96\x7b\x8c\xea.txt"
+	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo", Encoding: encoding(t, "shift_jis")}})
+	c := s.login()
+	c.store(bytes, "content")
+	s.wantObjects(name)
+	for _, spelling := range []string{bytes, name} {
+		if got := c.download("RETR " + spelling); got != "content" {
+			t.Errorf("RETR %q: %q", spelling, got)
+		}
+	}
+	s.put("caf\u00e9") // no é in this charset: shown in UTF-8
+	for _, command := range []string{"NLST", "LIST", "MLSD", "STAT ."} {
+		show := func() string {
+			if strings.HasPrefix(command, "STAT") {
+				return c.do(command, "212-")
+			}
+			return c.download(command)
+		}
+		if got := show(); !strings.Contains(got, bytes) || !strings.Contains(got, "caf\u00e9") {
+			t.Errorf("%s: %q", command, got)
+		}
+		for _, utf8 := range []string{"OPTS UTF8 ON", "LANG en"} {
+			c.do(utf8, "200 ")
+			if got := show(); !strings.Contains(got, name) {
+				t.Errorf("%s after %s: %q", command, utf8, got)
+			}
+			c.do("OPTS UTF8 OFF", "200 File names are in shift_jis again.")
+		}
+	}
+	c.do("STAT", "211-")
+	c.do("MKD \x93\xfa", "257 \"/\x93\xfa\" ")
+	c.do("CWD \x93\xfa", "250 ")
+	c.do("MKD caf\u00e9", "257 \"/\x93\xfa/caf\u00e9\" ")
+	c.do("CWD \u65e5", "550 ") // from within
+	c.do("CWD /\u65e5", "250 ")
+	c.do("OPTS UTF8 ON", "200 ")
+	c.do("PWD", "257 \"/\u65e5\" ")
+	c.do("SIZE \x81", "501 The file name is neither valid UTF-8 nor valid shift_jis.")
+}
+
+// The texts of replies are in the charset too, where it has their characters.
+func TestCharsetOfReplies(t *testing.T) {
+	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{
+		Name: "demo", Encoding: encoding(t, "windows-1251"), DefaultLanguage: language.Russian,
+		Greeting: map[string]string{"ru": "\u0414\u0430, \u20ac\u65e5!"},
+	}})
+	c := s.connect()
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230-\u0414\u0430, \u20ac\u65e5!\n230 \xc2\xf5\xee\xe4 ") // the charset lacks 日
+	c.do("OPTS UTF8 ON", "200 \u0418\u043c\u0435\u043d\u0430")
+	c.do("OPTS UTF8 OFF", "200 \xc8\xec\xe5\xed\xe0")
+	c.do("LANG", "200 \u0422\u0435\u043f\u0435\u0440\u044c")
+}
+
+// The last letter of the alphabet is 255 in windows-1251, which Telnet escapes.
+func TestCharsetWithIAC(t *testing.T) {
+	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo", Encoding: encoding(t, "windows-1251")}})
+	c := s.login()
+	c.do("MKD \xff\xff", "257 \"/\xff\xff\" ")
+	s.wantObjects("\u044f/")
+	if got := c.download("NLST"); got != "\xff\r\n" { // no Telnet on data connections
+		t.Errorf("NLST: %q", got)
+	}
+}
+
+func TestRawNames(t *testing.T) {
+	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo", Encoding: encoding(t, "raw")}})
+	c := s.login()
+	names := []string{"caf\xe9", composed, decomposed, "\xc0\xae\xc0\xae", "\xed\xa0\x80", "\u201be9", "\u201bE9", "\xfe\xfe"}
+	for _, name := range names {
+		c.store(name, name)
+	}
+	for _, name := range names {
+		if got := c.download("RETR " + name); got != name {
+			t.Errorf("RETR %q: %q", name, got)
+		}
+	}
+	c.do("OPTS UTF8 ON", "200 ")
+	got := strings.Split(strings.TrimSuffix(c.download("NLST"), "\r\n"), "\r\n")
+	slices.Sort(got)
+	if want := slices.Sorted(slices.Values(names)); !slices.Equal(got, want) {
+		t.Errorf("NLST: %q, want %q", got, want)
+	}
+}
+
+func TestEncodingsOfDirectories(t *testing.T) {
+	s := newTenantSite(t, control.Login{
+		Tenant: &control.Tenant{Name: "demo"},
+		DirectoryEncodings: map[string]*i18n.Encoding{
+			"/legacy": encoding(t, "shift_jis"), "/legacy/mirror": encoding(t, "raw"), "/caf\u00e9": encoding(t, "iso-8859-15"),
+		},
+	})
+	c := s.login()
+	c.do("MKD caf\xe9", "501 ")
+	c.do("MKD /legacy/\x93\xfa", "257 \"/legacy/\x93\xfa\" ")
+	c.do("MKD legacy/mirror/\xe9", "257 \"/legacy/mirror/\xe9\" ")
+	c.do("CWD legacy/mirror/../mirror/\xe9", "250 ")
+	c.do("MKD ../../\x93\xfa/\x96\x7b", "257 \"/legacy/\x93\xfa/\x96\x7b\" ")
+	c.do("MKD ../../../caf\u00e9/\xa4", "257 \"/caf\u00e9/\xa4\" ")
+	s.wantObjects("legacy/\u65e5/", "legacy/\u65e5/\u672c/", "legacy/mirror/\u201bE9/", "caf\u00e9/\u20ac/")
+	c.do("CWD /", "250 ")
+	if got := c.download("NLST legacy"); got != "legacy/mirror\r\nlegacy/\x93\xfa\r\n" {
+		t.Errorf("NLST: %q", got)
+	}
+	if got := c.download("NLST"); got != "caf\u00e9\r\nlegacy\r\n" {
+		t.Errorf("NLST: %q", got)
+	}
+}
+
+// A character of CR or LF in a name is found by its picture in a listing, and
+// one that is a picture itself stays what it is.
+func TestPicturesOfLineEnds(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	const literal, lineFeed, both = "a\u240ab", "a\nb", "\u240a\r\x00\u201b"
+	c.store(literal, "literal")
+	c.store(lineFeed, "the same, since it would look the same")
+	s.wantObjects(literal)
+	c.do("DELE "+literal, "250 ")
+	c.store(lineFeed, "line feed")
+	s.put(literal)
+	for name, want := range map[string]string{literal: literal, lineFeed: "line feed"} {
+		if got := c.download("RETR " + name); got != want {
+			t.Errorf("RETR %+q: %+q", name, got)
+		}
+	}
+	c.do("MKD "+both, "257 ")
+	c.do("CWD "+both, "250 ")
+	c.do("CWD /", "250 ")
+	if got := c.download("NLST"); !strings.Contains(got, "\u201b\u240a\u240d\u201b\u201b\r\n") {
+		t.Errorf("NLST: %+q", got)
+	}
+	c.do("CWD \u201b\u240a\u240d\u201b\u201b", "250 ")
+	c.do("PWD", "257 \"/"+both+"\" ")
+}
