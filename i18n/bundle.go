@@ -36,11 +36,9 @@ func Load(overlays ...fs.FS) (*Bundle, error) {
 		return nil, err
 	}
 	var errs []error
-	for _, folder := range locales.Tags() {
-		errs = append(errs, l.add(locales.FS(), folder))
-	}
 	for _, overlay := range overlays {
-		errs = append(errs, l.addAll(overlay))
+		catalogues, err := l.addAll(overlay)
+		errs = append(errs, err, loadError(catalogues...))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
@@ -64,52 +62,69 @@ type Coverage struct {
 func (b *Bundle) Completeness() []Coverage {
 	coverage := make([]Coverage, len(b.tags))
 	for i, tag := range b.tags {
-		coverage[i] = Coverage{
-			Tag:        tag,
-			Name:       cmp.Or(display.Self.Name(tag), tag.String()),
-			Translated: b.total - len(b.localizers[tag].missing),
-			Total:      b.total,
-		}
+		coverage[i] = newCoverage(tag, len(b.localizers[tag].missing), b.total)
 	}
 	return coverage
 }
 
-// A loader collects catalogues for a Bundle.
-type loader struct {
-	parameters map[ID]parameters // of every message there is
-	builder    *catalog.Builder
-	tags       []language.Tag // in the order of loading
-	texts      map[language.Tag]map[ID]bool
+func newCoverage(tag language.Tag, missing, total int) Coverage {
+	return Coverage{
+		Tag:        tag,
+		Name:       cmp.Or(display.Self.Name(tag), tag.String()),
+		Translated: total - missing,
+		Total:      total,
+	}
 }
 
-// newLoader returns a loader that knows the messages of the English catalogue.
+// A loader collects catalogues for a Bundle.
+type loader struct {
+	ids     []ID // every message there is, in the order of the English catalogue
+	sources map[ID]source
+	builder *catalog.Builder
+	tags    []language.Tag // in the order of loading
+	texts   map[language.Tag]map[ID]bool
+}
+
+// A source is a message as the English catalogue that is built in has it.
+type source struct {
+	parameters
+	entry entry
+}
+
+// newLoader returns a loader that has the languages that are built in.
 func newLoader() (*loader, error) {
-	source, err := readCatalogue(locales.FS(), language.English.String())
-	if err != nil {
+	english := readCatalogue(locales.FS(), language.English.String())
+	if err := loadError(english); err != nil {
 		return nil, err
 	}
 	l := &loader{
-		parameters: make(map[ID]parameters, len(source.entries)),
-		builder:    catalog.NewBuilder(),
-		texts:      make(map[language.Tag]map[ID]bool),
+		sources: make(map[ID]source, len(english.entries)),
+		builder: catalog.NewBuilder(),
+		texts:   make(map[language.Tag]map[ID]bool),
 	}
-	for _, e := range source.entries {
-		if l.parameters[e.ID], err = newParameters(e); err != nil {
-			return nil, fmt.Errorf("%s: %w", source.name, err)
+	for _, e := range english.entries {
+		parameters, err := newParameters(e)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", english.name, err)
 		}
+		l.ids = append(l.ids, e.ID)
+		l.sources[e.ID] = source{parameters, e}
 	}
-	return l, nil
+	var errs []error
+	for _, folder := range locales.Tags() {
+		errs = append(errs, loadError(l.add(locales.FS(), folder)))
+	}
+	return l, errors.Join(errs...)
 }
 
 // addAll adds every language folder of an overlay. Other files and folders may
 // be there: a mounted Kubernetes ConfigMap has some of its own.
-func (l *loader) addAll(overlay fs.FS) error {
+func (l *loader) addAll(overlay fs.FS) ([]*catalogue, error) {
 	folders, err := fs.ReadDir(overlay, ".")
 	if err != nil {
-		return fmt.Errorf("reading a folder of catalogues: %w", err)
+		return nil, fmt.Errorf("reading a folder of catalogues: %w", err)
 	}
-	var errs []error
-	found := false
+	var catalogues []*catalogue
 	for _, folder := range folders {
 		// Not folder.IsDir, because a ConfigMap's folders are symbolic links.
 		if info, err := fs.Stat(overlay, folder.Name()); err != nil || !info.IsDir() {
@@ -118,61 +133,58 @@ func (l *loader) addAll(overlay fs.FS) error {
 		if _, err := fs.Stat(overlay, path.Join(folder.Name(), fileName)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		found = true
-		errs = append(errs, l.add(overlay, folder.Name()))
+		catalogues = append(catalogues, l.add(overlay, folder.Name()))
 	}
-	if !found {
-		errs = append(errs, fmt.Errorf("there is no <language tag>/%s in the folder of catalogues; add one, such as fr/%[1]s", fileName))
+	if len(catalogues) == 0 {
+		return nil, fmt.Errorf("there is no <language tag>/%s in the folder of catalogues; add one, such as fr/%[1]s", fileName)
 	}
-	return errors.Join(errs...)
+	return catalogues, nil
 }
 
 // add adds the language of one folder, or to it.
-func (l *loader) add(fsys fs.FS, folder string) error {
-	c, err := readCatalogue(fsys, folder)
-	if err != nil {
-		return err
-	}
-	if checkTag(folder) != nil {
-		return fmt.Errorf("%s: LANG cannot ask for %q, because RFC 2640 allows letters only; use another tag", c.name, folder)
+func (l *loader) add(fsys fs.FS, folder string) *catalogue {
+	c := readCatalogue(fsys, folder)
+	if c.tag == language.Und {
+		return c
 	}
 	if l.texts[c.tag] == nil {
 		l.texts[c.tag] = make(map[ID]bool)
 		l.tags = append(l.tags, c.tag)
 	}
-	var errs []error
 	seen := make(map[ID]bool)
 	for _, e := range c.entries {
-		if err := l.set(c.tag, e, seen); err != nil {
-			errs = append(errs, fmt.Errorf("%s: message %q: %w", c.name, e.ID, err))
+		source, known := l.sources[e.ID]
+		switch {
+		case e.ID == "":
+			c.wrong(e, `a message has no "id"; take it from the English catalogue`)
+		case !known:
+			c.wrong(e, "there is no such message; take the identifiers from the English catalogue")
+		case seen[e.ID]:
+			c.wrong(e, "is there twice; remove one")
+		default:
+			l.set(c, e, source)
 		}
+		seen[e.ID] = true
 	}
-	return errors.Join(errs...)
+	return c
 }
 
-// set stores one translation; seen are the messages of the file so far. An
-// empty translation is how translation tools write one that is still missing.
-func (l *loader) set(tag language.Tag, e entry, seen map[ID]bool) error {
-	parameters, ok := l.parameters[e.ID]
-	if !ok {
-		return errors.New("no such message; take the identifiers from the English catalogue")
-	}
-	if seen[e.ID] {
-		return errors.New("is there twice; remove one")
-	}
-	seen[e.ID] = true
+// set stores one translation. An empty one is how translation tools write one
+// that is still missing.
+func (l *loader) set(c *catalogue, e entry, source source) {
 	if e.Translation.empty() {
-		return nil
+		return
 	}
-	m, err := parameters.compile(e.ID, tag, e.Translation)
-	if err != nil {
-		return err
+	m, problems := source.compile(e.ID, c.tag, e.Translation)
+	if len(problems) == 0 {
+		if err := l.builder.Set(c.tag, string(e.ID), m); err != nil {
+			problems = []string{err.Error() + "; correct the text"}
+		}
 	}
-	if err := l.builder.Set(tag, string(e.ID), m); err != nil {
-		return fmt.Errorf("%w; correct the text", err)
+	for _, problem := range problems {
+		c.wrong(e, "%s", problem)
 	}
-	l.texts[tag][e.ID] = true
-	return nil
+	l.texts[c.tag][e.ID] = true
 }
 
 func (l *loader) bundle() (*Bundle, error) {
@@ -182,7 +194,7 @@ func (l *loader) bundle() (*Bundle, error) {
 		tags:       l.tags,
 		matcher:    language.NewMatcher(l.tags),
 		localizers: make(map[language.Tag]*Localizer, len(l.tags)),
-		total:      len(l.parameters),
+		total:      len(l.sources),
 	}
 	english := message.NewPrinter(language.English, message.Catalog(l.builder))
 	for _, tag := range l.tags {
@@ -203,7 +215,7 @@ func (l *loader) bundle() (*Bundle, error) {
 // (fr for fr-CA) has, which is where the x/text catalogue looks.
 func (l *loader) missing(tag language.Tag) map[ID]bool {
 	missing := make(map[ID]bool)
-	for id := range l.parameters {
+	for id := range l.sources {
 		t := tag
 		for t != language.Und && !l.texts[t][id] {
 			t = t.Parent()

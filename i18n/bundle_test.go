@@ -241,7 +241,7 @@ func TestOverlayErrors(t *testing.T) {
 		{"select-by-unknown", "", `{"id": "status-user", "translation": {"select": {"feature": "plural", "arg": "Bytes"}}}`, []string{`"status-user"`, `"Bytes" is not`, "{User}"}},
 		{"misspelt-field", "", `{"id": "goodbye", "translaton": "Hej."}`, []string{`"goodbye"`, "translaton", "English catalogue"}},
 		{"misspelt-in-text", "", `{"id": "goodbye", "translation": {"message": "Hej."}}`, []string{`"goodbye"`, `"message"`}},
-		{"without-id", "", `{"translation": "Hej."}`, []string{`""`, "no such message"}},
+		{"without-id", "", `{"translation": "Hej."}`, []string{":1: a message has no", "English catalogue"}},
 		{"not-an-object", "", text("goodbye", "Hej.") + `, "Hej."`, []string{"number 2"}},
 		{"line-feed", "", text("goodbye", "Hej.\n220 Hej."), []string{`"goodbye"`, "U+000A", "remove"}},
 		{"carriage-return", "", text("goodbye", "Hej.\rHej."), []string{`"goodbye"`, "U+000D"}},
@@ -322,7 +322,7 @@ func TestLoadJoinsErrors(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{`sv/messages.gotext.json: message "goodbye"`, `sv/messages.gotext.json: message "logged-in"`, "cs/messages.gotext.json", "no <language tag>/messages.gotext.json"} {
+	for _, want := range []string{`sv/messages.gotext.json:1: message "goodbye"`, `sv/messages.gotext.json:1: message "logged-in"`, "cs/messages.gotext.json", "no <language tag>/messages.gotext.json"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q: %v", want, err)
 		}

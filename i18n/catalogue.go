@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"unicode/utf8"
@@ -15,11 +14,13 @@ import (
 // fileName is what gotext and translation tools call a catalogue.
 const fileName = "messages.gotext.json"
 
-// A catalogue is one file in gotext's JSON format.
+// A catalogue is one file in gotext's JSON format, and what was found wrong
+// with it so far.
 type catalogue struct {
-	name    string // of the file, for errors
-	tag     language.Tag
-	entries []entry
+	name     string // of the file
+	tag      language.Tag
+	entries  []entry
+	findings []Finding
 }
 
 // An entry is one message of a catalogue. The fields that no code reads are
@@ -35,6 +36,8 @@ type entry struct {
 	Placeholders      []placeholder `json:"placeholders"`
 	Fuzzy             bool          `json:"fuzzy"`
 	Position          string        `json:"position"`
+
+	line int // of the file
 }
 
 // A placeholder is a {Name} that a text has in place of an argument.
@@ -73,67 +76,78 @@ func (t *text) UnmarshalJSON(data []byte) error {
 
 func (t text) empty() bool { return t.Msg == "" && t.Select == nil }
 
-// readCatalogue reads and decodes <folder>/messages.gotext.json. An error names
-// the file and, within it, the line or the message.
-func readCatalogue(fsys fs.FS, folder string) (catalogue, error) {
-	c := catalogue{name: path.Join(folder, fileName)}
+// readCatalogue reads and decodes <folder>/messages.gotext.json. What does not
+// decode is a finding and left out.
+func readCatalogue(fsys fs.FS, folder string) *catalogue {
+	c := &catalogue{name: path.Join(folder, fileName)}
 	tag, err := language.Parse(folder)
-	if err != nil || tag.String() != folder {
-		return c, fmt.Errorf("%s: %q is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans", c.name, folder)
+	if err != nil || tag == language.Und || tag.String() != folder {
+		c.wrong(entry{}, "%q is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans", folder)
+		return c
+	}
+	if checkTag(folder) != nil {
+		c.wrong(entry{}, "LANG cannot ask for %q, because RFC 2640 allows letters only; use another tag", folder)
+		return c
 	}
 	c.tag = tag
 	data, err := fs.ReadFile(fsys, c.name)
 	if err != nil {
-		return c, fmt.Errorf("reading a catalogue: %w", err)
+		c.wrong(entry{}, "cannot be read: %v", err)
+		return c
 	}
-	if err := c.decode(data); err != nil {
-		return c, err
-	}
-	return c, nil
+	c.decode(data)
+	return c
 }
 
-func (c *catalogue) decode(data []byte) error {
+func (c *catalogue) decode(data []byte) {
 	// Editors on Windows put U+FEFF first.
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
 		// encoding/json would put U+FFFD into the texts.
-		return fmt.Errorf("%s: is not UTF-8; save it in this encoding", c.name)
+		c.wrong(entry{}, "is not UTF-8; save it in this encoding")
+		return
 	}
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
-		line := 1 + bytes.Count(data[:syntax.Offset], []byte("\n"))
-		return fmt.Errorf("%s:%d: is not JSON: %w; correct it there or just before", c.name, line, err)
+		c.wrong(entry{line: lineOf(data, int(syntax.Offset))}, "is not JSON: %v; correct it there or just before", err)
+		return
 	}
 	var file struct {
 		Language string            `json:"language"`
 		Messages []json.RawMessage `json:"messages"`
 	}
 	if err := unmarshalStrict(data, &file); err != nil {
-		return fmt.Errorf("%s: %w; see the English catalogue for the form", c.name, err)
+		c.wrong(entry{}, "%v; see the English catalogue for the form", err)
+		return
 	}
 	if file.Language != c.tag.String() {
-		return fmt.Errorf(`%s: "language" is %q; write %q, the name of the folder`, c.name, file.Language, c.tag)
+		c.wrong(entry{}, `"language" is %q; write %q, the name of the folder`, file.Language, c.tag)
 	}
-	var errs []error
+	offset := 0
 	for i, raw := range file.Messages {
-		var e entry
-		if err := unmarshalStrict(raw, &e); err != nil {
-			errs = append(errs, fmt.Errorf("%s: message %s: %w; see the English catalogue for the form", c.name, describe(raw, i), err))
-			continue
-		}
-		c.entries = append(c.entries, e)
+		offset += bytes.Index(data[offset:], raw)
+		c.decodeEntry(raw, i+1, lineOf(data, offset))
+		offset += len(raw)
 	}
-	return errors.Join(errs...)
 }
 
-// describe names a message that does not decode: by its identifier if it has
-// one, else by its place in the file.
-func describe(raw json.RawMessage, index int) string {
-	var e struct{ ID string }
-	if json.Unmarshal(raw, &e) == nil && e.ID != "" {
-		return fmt.Sprintf("%q", e.ID)
+// decodeEntry adds the message which is that number in the file.
+func (c *catalogue) decodeEntry(raw json.RawMessage, number, line int) {
+	e := entry{line: line}
+	err := unmarshalStrict(raw, &e)
+	switch {
+	case err == nil:
+		c.entries = append(c.entries, e)
+	case e.ID == "":
+		c.wrong(e, "message number %d: %v; see the English catalogue for the form", number, err)
+	default:
+		c.wrong(e, "%v; see the English catalogue for the form", err)
 	}
-	return fmt.Sprintf("number %d", index+1)
+}
+
+// lineOf returns the number of the line that an offset is on.
+func lineOf(data []byte, offset int) int {
+	return 1 + bytes.Count(data[:offset], []byte("\n"))
 }
 
 // unmarshalStrict is json.Unmarshal that refuses unknown fields.

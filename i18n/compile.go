@@ -1,7 +1,6 @@
 package i18n
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -27,67 +26,85 @@ func newParameters(e entry) (parameters, error) {
 	return names, nil
 }
 
-// compile checks a translation and makes the catalogue's message of it.
-func (p parameters) compile(id ID, tag language.Tag, t text) (catalog.Message, error) {
+// compile makes the catalogue's message of a translation. problems is all that
+// is wrong with it; the message is of use only if there are none.
+func (p parameters) compile(id ID, tag language.Tag, t text) (m catalog.Message, problems []string) {
 	if t.Select != nil {
 		return p.compilePlural(id, tag, *t.Select)
 	}
-	format, missing, err := p.format(id, tag, t.Msg)
-	if err != nil {
-		return nil, err
+	format, missing, problems := p.format(id, tag, t.Msg)
+	for _, name := range missing {
+		problems = append(problems, lacksPlaceholder(name))
 	}
-	if len(missing) > 0 {
-		return nil, fmt.Errorf("the placeholder {%s} is missing; put it where its value belongs", missing[0])
-	}
-	return catalog.String(format), nil
+	return catalog.String(format), problems
 }
 
 // compilePlural does the same for a text with plural forms. Each but "other"
-// may leave out the number itself, because it can stand for one number only.
-func (p parameters) compilePlural(id ID, tag language.Tag, s selection) (catalog.Message, error) {
-	if s.Feature != "plural" {
-		return nil, fmt.Errorf("a select by %q is not supported; use plural", s.Feature)
-	}
+// may leave out the number itself.
+func (p parameters) compilePlural(id ID, tag language.Tag, s selection) (m catalog.Message, problems []string) {
 	arg := slices.Index(p, s.Arg)
-	if arg < 0 {
-		return nil, fmt.Errorf("the select's argument %q is not a placeholder of this message; use one of %s", s.Arg, p)
+	switch {
+	case s.Feature != "plural":
+		return nil, []string{fmt.Sprintf("a select by %q is not supported; use plural", s.Feature)}
+	case arg < 0:
+		return nil, []string{fmt.Sprintf("the select's argument %q is not a placeholder of this message; %s", s.Arg, p.advice())}
 	}
 	if _, ok := s.Cases["other"]; !ok {
-		return nil, errors.New(`the plural form "other" is missing; add it`)
+		problems = append(problems, `the plural form "other" is missing; add it`)
 	}
 	var cases []any
 	// "other" is the last because it matches every number.
-	for _, form := range []string{"zero", "one", "two", "few", "many", "other"} {
+	for _, form := range pluralForms() {
 		t, ok := s.Cases[form]
 		if !ok {
 			continue
 		}
-		if t.Select != nil {
-			return nil, fmt.Errorf("the plural form %q is a select itself; make it a plain text", form)
-		}
-		format, missing, err := p.format(id, tag, t.Msg)
-		if err != nil {
-			return nil, fmt.Errorf("plural form %q: %w", form, err)
-		}
-		for _, name := range missing {
-			if name != s.Arg || form == "other" {
-				return nil, fmt.Errorf("plural form %q: the placeholder {%s} is missing; put it where its value belongs", form, name)
-			}
+		format, wrong := p.compileForm(id, tag, s.Arg, form, t)
+		for _, problem := range wrong {
+			problems = append(problems, inForm(form, problem))
 		}
 		cases = append(cases, form, format)
 	}
 	if len(cases) != 2*len(s.Cases) {
-		return nil, errors.New("there are plural forms other than zero, one, two, few, many and other; remove them")
+		problems = append(problems, "there are plural forms other than zero, one, two, few, many and other; remove them")
 	}
-	return plural.Selectf(arg+1, "", cases...), nil
+	return plural.Selectf(arg+1, "", cases...), problems
+}
+
+// compileForm does it for one plural form, of the argument called arg.
+func (p parameters) compileForm(id ID, tag language.Tag, arg, form string, t text) (format string, problems []string) {
+	if t.Select != nil {
+		return "", []string{"is a select itself; make it a plain text"}
+	}
+	format, missing, problems := p.format(id, tag, t.Msg)
+	for _, name := range missing {
+		if name != arg || form == "other" {
+			problems = append(problems, lacksPlaceholder(name))
+		}
+	}
+	return format, problems
+}
+
+// pluralForms are the names of the forms that languages have (CLDR), in the
+// order in which catalogues show them.
+func pluralForms() []string { return []string{"zero", "one", "two", "few", "many", "other"} }
+
+// inForm says which plural form has a problem.
+func inForm(form, problem string) string {
+	if form == "" {
+		return problem
+	}
+	return fmt.Sprintf("plural form %q: %s", form, problem)
+}
+
+func lacksPlaceholder(name string) string {
+	return fmt.Sprintf("the placeholder {%s} is missing; put it where its value belongs", name)
 }
 
 // format turns {Name} into the printer's %[n]s and tells which names did not
 // occur.
-func (p parameters) format(id ID, tag language.Tag, text string) (format string, missing []string, err error) {
-	if err := checkCharacters(id, tag, text); err != nil {
-		return "", nil, err
-	}
+func (p parameters) format(id ID, tag language.Tag, text string) (format string, missing, problems []string) {
+	problems = checkCharacters(id, tag, text)
 	missing = slices.Clone(p)
 	var b strings.Builder
 	for rest := text; rest != ""; {
@@ -104,18 +121,21 @@ func (p parameters) format(id ID, tag language.Tag, text string) (format string,
 		}
 		length := strings.IndexByte(rest[i:], '}')
 		if rest[i] == '}' || length < 0 {
-			return "", nil, errors.New("a brace stands alone; braces only enclose the name of a placeholder")
+			problems = append(problems, "a brace stands alone; braces only enclose the name of a placeholder")
+			rest = rest[i+1:]
+			continue
 		}
 		name := rest[i+1 : i+length]
+		rest = rest[i+length+1:]
 		n := slices.Index(p, name)
 		if n < 0 {
-			return "", nil, fmt.Errorf("the placeholder {%s} is unknown; %s", name, p.advice())
+			problems = append(problems, fmt.Sprintf("the placeholder {%s} is unknown; %s", name, p.advice()))
+			continue
 		}
 		fmt.Fprintf(&b, "%%[%d]s", n+1)
 		missing = slices.DeleteFunc(missing, func(m string) bool { return m == name })
-		rest = rest[i+length+1:]
 	}
-	return b.String(), missing, nil
+	return b.String(), missing, problems
 }
 
 func (p parameters) String() string {
@@ -129,30 +149,39 @@ func (p parameters) advice() string {
 	return "use " + p.String()
 }
 
-// checkCharacters refuses what would break a reply or make it look like
+// checkCharacters finds what would break a reply or make it look like
 // something else.
-func checkCharacters(id ID, tag language.Tag, text string) error {
+func checkCharacters(id ID, tag language.Tag, text string) (problems []string) {
 	if text == "" {
-		return errors.New("the text is empty; write one")
+		return []string{"the text is empty; write one"}
 	}
 	if strings.TrimSpace(text) != text {
-		return errors.New("the text begins or ends with white space; remove it")
+		problems = append(problems, "the text begins or ends with white space; remove it")
 	}
+	seen := make(map[rune]bool)
 	for _, r := range text {
-		switch {
-		case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp):
-			return fmt.Errorf("%U is a control character or ends a line; remove it", r)
-		case unicode.Is(unicode.Bidi_Control, r):
-			return fmt.Errorf("%U is a bidirectional control; remove it, a terminal orders the text by itself", r)
-		case r == '\ufeff', r == unicode.ReplacementChar:
-			return fmt.Errorf("%U stands for no character; remove it", r)
-		case tag == language.English && r > unicode.MaxASCII:
-			return fmt.Errorf("%q is not ASCII, which the default language keeps to (RFC 2640, section 4.1); replace it", r)
-		case precedesField(id) && (unicode.IsDigit(r) || strings.ContainsRune("().。．（）", r)):
-			return fmt.Errorf("%q confuses clients that look for the number after this text; leave it out", r)
+		if problem := checkCharacter(id, tag, r); problem != "" && !seen[r] {
+			problems = append(problems, problem)
+			seen[r] = true
 		}
 	}
-	return nil
+	return problems
+}
+
+func checkCharacter(id ID, tag language.Tag, r rune) (problem string) {
+	switch {
+	case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp):
+		return fmt.Sprintf("%U is a control character or ends a line; remove it", r)
+	case unicode.Is(unicode.Bidi_Control, r):
+		return fmt.Sprintf("%U is a bidirectional control; remove it, a terminal orders the text by itself", r)
+	case r == '\ufeff', r == unicode.ReplacementChar:
+		return fmt.Sprintf("%U stands for no character; remove it", r)
+	case tag == language.English && r > unicode.MaxASCII:
+		return fmt.Sprintf("%q is not ASCII, which the default language keeps to (RFC 2640, section 4.1); replace it", r)
+	case precedesField(id) && (unicode.IsDigit(r) || strings.ContainsRune("().。．（）", r)):
+		return fmt.Sprintf("%q confuses clients that look for the number after this text; leave it out", r)
+	}
+	return ""
 }
 
 // precedesField tells whether clients look for a number in parentheses after

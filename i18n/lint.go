@@ -1,0 +1,211 @@
+package i18n
+
+import (
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/feature/plural"
+	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/locales"
+)
+
+// A Report is what there is to say about a folder of catalogues.
+type Report struct {
+	Findings  []Finding  // by file, and within it in the order of the lines
+	Languages []Coverage // of the languages in the folder, in the order of their names
+}
+
+// Lint reads an operator's folder of catalogues as Load does and tells
+// everything that is wrong with it: what Load would refuse, and what a reader
+// of the language or the next translator would stumble over. The error says
+// that there is no such folder or no catalogue in it.
+func Lint(dir fs.FS) (*Report, error) {
+	l, err := newLoader()
+	if err != nil {
+		return nil, err
+	}
+	catalogues, err := l.addAll(dir)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{}
+	for _, c := range catalogues {
+		if c.tag != language.Und {
+			l.review(c)
+			r.Languages = append(r.Languages, newCoverage(c.tag, len(l.missing(c.tag)), len(l.ids)))
+		}
+		slices.SortStableFunc(c.findings, func(a, b Finding) int { return a.Line - b.Line })
+		r.Findings = append(r.Findings, c.findings...)
+	}
+	return r, nil
+}
+
+// review adds what does not keep a catalogue from being loaded.
+func (l *loader) review(c *catalogue) {
+	if missing := l.missing(c.tag); len(missing) > 0 {
+		c.doubtful(entry{}, "lacks %d of %d texts, which are shown in English: %s", len(missing), len(l.ids), l.list(missing))
+	}
+	forms := numbersByForm(c.tag)
+	for _, e := range c.entries {
+		if source, known := l.sources[e.ID]; known {
+			c.reviewEntry(e, source, forms)
+		}
+	}
+}
+
+// list writes messages in the order of the English catalogue.
+func (l *loader) list(messages map[ID]bool) string {
+	var names []string
+	for _, id := range l.ids {
+		if messages[id] {
+			names = append(names, string(id))
+		}
+	}
+	return strings.Join(names, ", ")
+}
+
+func (c *catalogue) reviewEntry(e entry, source source, forms map[string][]int) {
+	if e.Fuzzy {
+		c.doubtful(e, `is marked "fuzzy"; compare it with the English text and remove the mark`)
+	}
+	if !e.Message.empty() && !reflect.DeepEqual(e.Message, source.entry.Message) {
+		c.doubtful(e, `translates %q, but the English text is now %q; compare the translation with it and copy it to "message"`,
+			e.Message.Msg, source.entry.Message.Msg)
+	}
+	if e.Translation.empty() {
+		if slices.Contains(locales.Tags(), c.tag.String()) {
+			c.doubtful(e, "has no translation, so the one that is built in stays; write one or remove the message")
+		}
+		return
+	}
+	for form, text := range e.Translation.all() {
+		if text != "" { // which compile finds
+			c.reviewText(e, source, form, text)
+		}
+	}
+	if argument := source.entry.Translation.Select; argument != nil {
+		c.reviewPlural(e, argument.Arg, forms)
+	}
+}
+
+// reviewText looks at one text, which is that of a plural form unless form is "".
+func (c *catalogue) reviewText(e entry, source source, form, text string) {
+	if !norm.NFC.IsNormalString(text) {
+		c.wrong(e, "%s", inForm(form, "the text is not in the Unicode form NFC; type its letters anew or let an editor convert it"))
+	}
+	if strings.Contains(text, "  ") {
+		c.wrong(e, "%s", inForm(form, "there are two spaces in a row; leave one"))
+	}
+	for _, name := range protocolWords(source.entry.Message.Msg) {
+		if !strings.Contains(text, name) {
+			c.wrong(e, "%s", inForm(form, fmt.Sprintf("%s is missing; it is a word of the protocol and stays in every language", name)))
+		}
+	}
+	if base(c.tag) != base(language.English) && source.entry.Translation.has(text) {
+		c.doubtful(e, "%s", inForm(form, "is the English text; translate it unless the words are the same"))
+	}
+}
+
+// protocolWords finds the names of commands and the like, which RFC 2640,
+// section 4.1 keeps from being translated.
+func protocolWords(english string) []string {
+	return regexp.MustCompile(`\b(?:TYPE I|PROT P|EPSV ALL|[A-Z][A-Z0-9-]{2,})\b`).FindAllString(english, -1)
+}
+
+// reviewPlural looks for the plural forms of a number that the language has and
+// the text has not. numbers are some numbers by form.
+func (c *catalogue) reviewPlural(e entry, arg string, numbers map[string][]int) {
+	if e.Translation.Select == nil {
+		if len(numbers) > 1 {
+			c.doubtful(e, "is one text for every number, but the language has the plural forms %s; give one text for each", formNames(numbers))
+		}
+		return
+	}
+	for _, form := range pluralForms() {
+		if len(numbers[form]) == 0 {
+			continue
+		}
+		text, ok := e.Translation.Select.Cases[form]
+		switch {
+		case !ok && form != "other": // which compile misses
+			c.wrong(e, "the plural form %q is missing, which the language has for %s; add it", form, examples(numbers[form]))
+		case ok && len(numbers[form]) > 1 && form != "other" && !strings.Contains(text.Msg, "{"+arg+"}"):
+			c.wrong(e, "plural form %q: the placeholder {%s} is missing, and the form stands for %s; show the number", form, arg, examples(numbers[form]))
+		}
+	}
+}
+
+// numbersByForm returns some whole numbers for each plural form of a language,
+// in ascending order; "other", which every language has, may have none.
+func numbersByForm(tag language.Tag) map[string][]int {
+	const (
+		enough  = 200       // the forms begin again after each hundred
+		million = 1_000_000 // but in a few languages this has one of its own
+	)
+	names := map[plural.Form]string{
+		plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many", plural.Other: "other",
+	}
+	numbers := map[string][]int{"other": nil}
+	add := func(n int) {
+		form := names[plural.Cardinal.MatchPlural(tag, n, 0, 0, 0, 0)]
+		numbers[form] = append(numbers[form], n)
+	}
+	for n := range enough {
+		add(n)
+	}
+	add(million)
+	return numbers
+}
+
+// formNames lists the forms that there are numbers for, and "other".
+func formNames(numbers map[string][]int) string {
+	names := slices.DeleteFunc(pluralForms(), func(form string) bool {
+		_, ok := numbers[form]
+		return !ok
+	})
+	return strings.Join(names, ", ")
+}
+
+// examples writes the first few numbers.
+func examples(numbers []int) string {
+	const few = 3
+	text := strings.Trim(fmt.Sprint(numbers[:min(few, len(numbers))]), "[]")
+	text = strings.ReplaceAll(text, " ", ", ")
+	if len(numbers) > few {
+		text += " and others"
+	}
+	return text
+}
+
+// all yields each text with its plural form, which is "" where there are none.
+func (t text) all() iter.Seq2[string, string] {
+	return func(yield func(form, text string) bool) {
+		if t.Select == nil {
+			yield("", t.Msg)
+			return
+		}
+		for _, form := range slices.Sorted(maps.Keys(t.Select.Cases)) {
+			if !yield(form, t.Select.Cases[form].Msg) {
+				return
+			}
+		}
+	}
+}
+
+// has says whether a text is one of these.
+func (t text) has(want string) bool {
+	for _, text := range t.all() {
+		if text == want {
+			return true
+		}
+	}
+	return false
+}

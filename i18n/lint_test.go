@@ -1,0 +1,211 @@
+package i18n_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// lint returns the findings in one catalogue without the file's name.
+func lint(t *testing.T, tag string, file *fstest.MapFile) (findings []i18n.Finding, shown []string) {
+	t.Helper()
+	name := tag + "/messages.gotext.json"
+	report, err := i18n.Lint(fstest.MapFS{name: file})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range report.Findings {
+		if f.File != name {
+			t.Errorf("the file is called %q, want %q", f.File, name)
+		}
+		shown = append(shown, strings.TrimPrefix(f.Error(), name+":"))
+	}
+	return report.Findings, shown
+}
+
+func TestLintMessages(t *testing.T) {
+	plural := func(cases string) string {
+		return `{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {` + cases + `}}}}`
+	}
+	tests := []struct {
+		name     string
+		folder   string // fr-CA where empty: it lacks nothing, because French has it
+		messages string
+		want     []string // with the line
+	}{
+		{"clean", "", text("goodbye", "Bonjour."), nil},
+		{"unknown-message", "", text("good-bye", "Bonjour."),
+			[]string{`1: message "good-bye": there is no such message; take the identifiers from the English catalogue`}},
+		{"without-identifier", "", `{"translation": "Bonjour."}`,
+			[]string{`1: a message has no "id"; take it from the English catalogue`}},
+		{"duplicate", "", text("goodbye", "Bonjour.") + ",\n" + text("goodbye", "Bonjour."),
+			[]string{`2: message "goodbye": is there twice; remove one`}},
+		{"does-not-decode", "", text("goodbye", "Bonjour.") + ",\n" + `{"id": "ok", "translaton": "Bon."}`,
+			[]string{`2: message "ok": json: unknown field "translaton"; see the English catalogue for the form`}},
+		{"placeholders", "", text("language-set-nearest", "{Langue} {User}"),
+			[]string{
+				`1: message "language-set-nearest": the placeholder {Langue} is unknown; use {Requested}, {Tag}`,
+				`1: message "language-set-nearest": the placeholder {User} is unknown; use {Requested}, {Tag}`,
+				`1: message "language-set-nearest": the placeholder {Requested} is missing; put it where its value belongs`,
+				`1: message "language-set-nearest": the placeholder {Tag} is missing; put it where its value belongs`,
+			}},
+		{"braces", "", text("goodbye", "{Bonjour} }."),
+			[]string{
+				`1: message "goodbye": the placeholder {Bonjour} is unknown; this message has none`,
+				`1: message "goodbye": a brace stands alone; braces only enclose the name of a placeholder`,
+			}},
+		{"characters", "", `{"id": "goodbye", "translation": "Bon\tjour\u202e\u202e."}`,
+			[]string{
+				`1: message "goodbye": U+0009 is a control character or ends a line; remove it`,
+				`1: message "goodbye": U+202E is a bidirectional control; remove it, a terminal orders the text by itself`,
+			}},
+		{"not-nfc", "", text("goodbye", "A\u0300 biento\u0302t."),
+			[]string{`1: message "goodbye": the text is not in the Unicode form NFC; type its letters anew or let an editor convert it`}},
+		{"two-spaces", "", text("goodbye", "Au  revoir."),
+			[]string{`1: message "goodbye": there are two spaces in a row; leave one`}},
+		{"command-name", "", text("not-logged-in", "Utilisateur et PASS."),
+			[]string{`1: message "not-logged-in": USER is missing; it is a word of the protocol and stays in every language`}},
+		{"type-i", "", text("size-in-ascii", "TYPE\u00a0I."),
+			[]string{`1: message "size-in-ascii": TYPE I is missing; it is a word of the protocol and stays in every language`}},
+		{"auth-tls", "", text("tls-first", "Autorisez TLS."),
+			[]string{`1: message "tls-first": AUTH is missing; it is a word of the protocol and stays in every language`}},
+		{"english", "", text("goodbye", "Goodbye."),
+			[]string{`1: warning: message "goodbye": is the English text; translate it unless the words are the same`}},
+		{"english-plural-form", "", plural(`"one": "No command for {Seconds} second; closing the connection.", "other": "{Seconds}"`),
+			[]string{`1: warning: message "idle-timeout": plural form "one": is the English text; translate it unless the words are the same`}},
+		{"english-in-english", "en-GB", text("goodbye", "Goodbye."), nil},
+		{"stale", "", `{"id": "goodbye", "message": "Bye.", "translation": "Bonjour."}`,
+			[]string{`1: warning: message "goodbye": translates "Bye.", but the English text is now "Goodbye."; compare the translation with it and copy it to "message"`}},
+		{"not-stale", "", `{"id": "goodbye", "message": "Goodbye.", "translation": "Bonjour."}`, nil},
+		{"fuzzy", "", `{"id": "goodbye", "translation": "Bonjour.", "fuzzy": true}`,
+			[]string{`1: warning: message "goodbye": is marked "fuzzy"; compare it with the English text and remove the mark`}},
+		{"empty-override", "de", text("goodbye", ""),
+			[]string{`1: warning: message "goodbye": has no translation, so the one that is built in stays; write one or remove the message`}},
+		{"empty-in-a-new-language", "", text("goodbye", ""), nil},
+		{"empty-plural-form", "", plural(`"one": "", "other": "{Seconds}"`),
+			[]string{
+				`1: message "idle-timeout": plural form "one": the text is empty; write one`,
+				`1: message "idle-timeout": plural form "one": the placeholder {Seconds} is missing, and the form stands for 0, 1; show the number`,
+			}},
+		{"plural-forms-missing", "ar", plural(`"one": "ثانية", "many": "{Seconds} ثانية", "other": "{Seconds} ثانية"`),
+			[]string{
+				`1: message "idle-timeout": the plural form "zero" is missing, which the language has for 0; add it`,
+				`1: message "idle-timeout": the plural form "two" is missing, which the language has for 2; add it`,
+				`1: message "idle-timeout": the plural form "few" is missing, which the language has for 3, 4, 5 and others; add it`,
+			}},
+		{"other-missing", "de", plural(`"one": "{Seconds}"`),
+			[]string{`1: message "idle-timeout": the plural form "other" is missing; add it`}},
+		{"form-without-its-number", "uk", plural(`"one": "секунда", "few": "{Seconds}", "many": "{Seconds}", "other": "{Seconds}"`),
+			[]string{`1: message "idle-timeout": plural form "one": the placeholder {Seconds} is missing, and the form stands for 1, 21, 31 and others; show the number`}},
+		{"form-for-one-number", "de", plural(`"one": "eine", "other": "{Seconds}"`), nil},
+		{"one-text-for-all-numbers", "pl", text("idle-timeout", "Sekund: {Seconds}."),
+			[]string{`1: warning: message "idle-timeout": is one text for every number, but the language has the plural forms one, few, many, other; give one text for each`}},
+		{"language-without-forms", "ja", text("idle-timeout", "{Seconds}秒。"), nil},
+		{"form-of-a-million", "br", plural(`"one": "{Seconds}", "two": "{Seconds}", "few": "{Seconds}", "other": "{Seconds}"`),
+			[]string{`1: message "idle-timeout": the plural form "many" is missing, which the language has for 1000000; add it`}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			folder := test.folder
+			if folder == "" {
+				folder = "fr-CA"
+			}
+			_, got := lint(t, folder, catalogueFile(folder, test.messages))
+			got = slices.DeleteFunc(got, func(f string) bool { return strings.HasPrefix(f, " warning: lacks ") })
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+			}
+		})
+	}
+}
+
+func TestLintFiles(t *testing.T) {
+	tests := []struct{ name, folder, file, want string }{
+		{"not-json", "sv", "{\n\"language\": \"sv\",\n\"messages\": [,]}", `3: is not JSON: invalid character ',' looking for beginning of value; correct it there or just before`},
+		{"not-utf8", "sv", "\xff", " is not UTF-8; save it in this encoding"},
+		{"unknown-field", "sv", `{"language": "sv", "macros": {}}`, ` json: unknown field "macros"; see the English catalogue for the form`},
+		{"wrong-language", "fr-CA", `{"language": "fr"}`, ` "language" is "fr"; write "fr-CA", the name of the folder`},
+		{"no-tag", "svenska", "{}", ` "svenska" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},
+		{"undetermined", "und", "{}", ` "und" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},
+		{"tag-not-for-lang", "es-419", "{}", ` LANG cannot ask for "es-419", because RFC 2640 allows letters only; use another tag`},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			findings, shown := lint(t, test.folder, &fstest.MapFile{Data: []byte(test.file)})
+			if !slices.Contains(shown, test.want) || findings[slices.Index(shown, test.want)].Warning {
+				t.Errorf("got %q, want %q", shown, test.want)
+			}
+		})
+	}
+}
+
+// A new language says what it still lacks, a variant or an override need not be complete.
+func TestLintUntranslated(t *testing.T) {
+	var rest []string
+	for _, id := range declaredIDs(t)[2:] {
+		rest = append(rest, string(id))
+	}
+	total := len(rest) + 2
+	all := fmt.Sprintf(" warning: lacks %d of %d texts, which are shown in English: service-ready, goodbye, %s", total, total, strings.Join(rest, ", "))
+	but := fmt.Sprintf(" warning: lacks %d of %d texts, which are shown in English: service-ready, %s", total-1, total, strings.Join(rest, ", "))
+	tests := []struct {
+		name, folder, translation string
+		want                      []string
+	}{
+		{"new", "sv", "Adjö.", []string{but}},
+		{"new-and-empty", "sv", "", []string{all}},
+		{"variant", "fr-CA", "Bonjour.", nil},
+		{"override", "fr", "Bonjour.", nil},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			_, got := lint(t, test.folder, catalogueFile(test.folder, text("goodbye", test.translation)))
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(test.want, "\n"))
+			}
+		})
+	}
+}
+
+func TestLintReport(t *testing.T) {
+	report, err := i18n.Lint(fstest.MapFS{
+		"sv/messages.gotext.json":      catalogueFile("sv", text("goodbye", "Adjö.")),
+		"fr/messages.gotext.json":      catalogueFile("fr", "\n"+text("ok", "Bon.")+",\n"+text("ok", "Bon.")+",\n"+text("goodbye", "{")),
+		"Svenska/messages.gotext.json": catalogueFile("sv", ""),
+		"notes/README":                 {},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, f := range report.Findings {
+		files = append(files, fmt.Sprintf("%s:%d", f.File, f.Line))
+	}
+	want := []string{"Svenska/messages.gotext.json:0", "fr/messages.gotext.json:3", "fr/messages.gotext.json:4", "sv/messages.gotext.json:0"}
+	if !slices.Equal(files, want) {
+		t.Errorf("findings at %s, want %s", files, want)
+	}
+	total := len(declaredIDs(t))
+	languages := []i18n.Coverage{{language.French, "français", total, total}, {language.Swedish, "svenska", 1, total}}
+	if !slices.Equal(report.Languages, languages) {
+		t.Errorf("languages %v, want %v", report.Languages, languages)
+	}
+}
+
+func TestLintNothing(t *testing.T) {
+	for name, dir := range map[string]string{"empty": t.TempDir(), "absent": filepath.Join(t.TempDir(), "none")} {
+		t.Run(name, func(t *testing.T) {
+			if report, err := i18n.Lint(os.DirFS(dir)); err == nil {
+				t.Errorf("no error, but %v", report)
+			}
+		})
+	}
+}
