@@ -1,0 +1,92 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// catalogueFolder returns a folder with one catalogue, whose messages begin on its second line, and the catalogue's file.
+func catalogueFolder(t *testing.T, tag string, messages ...string) (dir, file string) {
+	t.Helper()
+	dir = t.TempDir()
+	file = filepath.Join(dir, tag, "messages.gotext.json")
+	if err := os.Mkdir(filepath.Dir(file), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	content := fmt.Sprintf("{\"language\": %q, \"messages\": [\n%s]}", tag, strings.Join(messages, ",\n"))
+	if err := os.WriteFile(file, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return dir, file
+}
+
+func TestLanguagesLint(t *testing.T) {
+	_, stdout, _ := output(t, "", "languages")
+	var total int
+	if _, err := fmt.Sscanf(stdout, "en %d", &total); err != nil {
+		t.Fatalf("%v: %s", err, stdout)
+	}
+	complete := fmt.Sprintf("fr  %d/%[1]d  100 %%  français\n", total)
+	message := func(id, translation string) string {
+		return fmt.Sprintf(`{"id": %q, "translation": %q}`, id, translation)
+	}
+	for _, tc := range []struct {
+		name     string
+		tag      string
+		messages []string
+		code     int
+		stdout   string
+		stderr   []string // the beginnings of the lines, after the file
+	}{
+		{"clean", "fr", []string{message("goodbye", "Salut.")}, 0, complete, nil},
+		{"warning", "fr", []string{message("goodbye", "Goodbye.")}, 0, complete,
+			[]string{`:2: warning: message "goodbye": is the English text; translate it`}},
+		{"error", "fr", []string{message("goodbye", "{User}")}, 1, "",
+			[]string{`:2: message "goodbye": the placeholder {User} is unknown; this message has none`}},
+		{"errors-and-warning", "fr", []string{message("goodbye", "{User}"), message("ok", "OK."), message("fine", "Bien.")}, 1, "",
+			[]string{
+				`:2: message "goodbye": the placeholder {User} is unknown; this message has none`,
+				`:3: warning: message "ok": is the English text; translate it`,
+				`:4: message "fine": there is no such message; take the identifiers from the English catalogue`,
+			}},
+		{"untranslated", "sv", nil, 0, fmt.Sprintf("sv  0/%d    0 %%  svenska\n", total),
+			[]string{fmt.Sprintf(": warning: lacks %d of %[1]d texts, which are shown in English: service-ready, ", total)}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			dir, file := catalogueFolder(t, tc.tag, tc.messages...)
+			code, stdout, stderr := output(t, "", "languages", "--lint", dir)
+			if code != tc.code || stdout != tc.stdout {
+				t.Errorf("exit code %d, want %d; standard output:\n%s\nwant:\n%s", code, tc.code, stdout, tc.stdout)
+			}
+			lines := strings.Split(strings.TrimSuffix(stderr, "\n"), "\n")
+			if code != 0 {
+				if last := lines[len(lines)-1]; !strings.HasPrefix(last, "babelftp: the catalogues have ") {
+					t.Errorf("the last line is %q", last)
+				}
+				lines = lines[:len(lines)-1]
+			}
+			if stderr == "" {
+				lines = nil
+			}
+			if len(lines) != len(tc.stderr) {
+				t.Fatalf("%d lines on standard error, want %d:\n%s", len(lines), len(tc.stderr), stderr)
+			}
+			for i, want := range tc.stderr {
+				if !strings.HasPrefix(lines[i], file+want) {
+					t.Errorf("got  %s\nwant %s", lines[i], file+want)
+				}
+			}
+		})
+	}
+}
+
+func TestLanguagesLintFindsNoCatalogue(t *testing.T) {
+	dir := t.TempDir()
+	code, stdout, stderr := output(t, "", "languages", "--lint", dir)
+	if want := "babelftp: " + dir + ": there is no <language tag>/messages.gotext.json"; code != 1 || stdout != "" || !strings.HasPrefix(stderr, want) {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+}
