@@ -33,8 +33,8 @@ const (
 
 // A demo is the flags of the demo command.
 type demo struct {
-	listen, data, s3Listen string
-	verbose                bool
+	listen, data, s3Listen, locales string
+	verbose                         bool
 }
 
 func newDemoCommand() *cobra.Command {
@@ -53,6 +53,7 @@ func newDemoCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&d.listen, "listen", demoListen, "the `ADDRESS` to serve FTP on, host:port")
 	flags.StringVar(&d.data, "data", "", "the `DIR` to store files under (default: a temporary folder)")
+	flags.StringVar(&d.locales, "locales", "", "a `DIR` of catalogues that add to the built-in ones, for trying a translation")
 	flags.StringVar(&d.s3Listen, "s3-listen", "", "an `ADDRESS` to serve S3 on too, for looking at the buckets with S3 clients")
 	flags.BoolVarP(&d.verbose, "verbose", "v", false, "log what happens")
 	return cmd
@@ -95,7 +96,7 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 		err = errors.Join(err, storage.Close(closing))
 	}()
 
-	cfg, err := demoConfig(d.listen)
+	cfg, err := demoConfig(d.listen, d.locales)
 	if err != nil {
 		return err
 	}
@@ -149,7 +150,7 @@ const (
 )
 
 // demoConfig is what the demo serves.
-func demoConfig(listen string) (*config.Config, error) {
+func demoConfig(listen, locales string) (*config.Config, error) {
 	hash, err := server.HashPassword(demoPassword)
 	if err != nil {
 		return nil, err
@@ -157,6 +158,7 @@ func demoConfig(listen string) (*config.Config, error) {
 	user := &config.User{PasswordHash: config.NewSecret(hash)}
 	cfg := config.Default()
 	cfg.Listen = listen
+	cfg.LocalesDir = locales
 	cfg.S3.PathStyle = aws.Bool(true)
 	cfg.Tenants = map[string]*config.Tenant{
 		standard: {

@@ -83,6 +83,17 @@ func TestDemoLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestDemoTriesATranslation(t *testing.T) {
+	dir, _ := catalogueFolder(t, "sv", `{"id": "goodbye", "translation": "Hej då."}`)
+	p := start(t, nil, "demo", "--listen", "127.0.0.1:0", "--locales", dir)
+	c := ftptest.Dial(t, p.expect(welcomeLine))
+	c.Command(200, "LANG sv")
+	if goodbye := c.Command(221, "QUIT"); !strings.Contains(goodbye, "Hej då.") {
+		t.Errorf("the reply to QUIT is %s", goodbye)
+	}
+	p.stop(os.Interrupt)
+}
+
 func TestDemoProblems(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
