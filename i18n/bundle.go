@@ -17,13 +17,15 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-// A Bundle is every language that the server speaks. It does not change after
-// Load and serves all sessions at once.
+// A Bundle is every language that the server, or a tenant of it, speaks. It does
+// not change after Load or Tailored and serves all sessions at once.
 type Bundle struct {
-	tags       []language.Tag
+	tags       []language.Tag // the first is for readers of all others
 	matcher    language.Matcher
 	localizers map[language.Tag]*Localizer
-	total      int // messages
+	sources    map[ID]source                  // every message there is
+	catalogued map[language.Tag]map[ID]bool   // which messages a catalogue has, not counting its parents
+	own        map[language.Tag]map[ID]string // a tenant's texts, as formats for package fmt
 }
 
 // Load reads the embedded catalogues, then each overlay: an operator's folder of
@@ -47,7 +49,8 @@ func Load(overlays ...fs.FS) (*Bundle, error) {
 }
 
 // Tags returns the languages: English, the others that are built in, and the
-// overlays' in alphabetical order.
+// overlays' in alphabetical order; of a tailored bundle, those that it was given
+// in their order.
 func (b *Bundle) Tags() []language.Tag { return slices.Clone(b.tags) }
 
 // Coverage is how much of the catalogue a language has.
@@ -62,7 +65,7 @@ type Coverage struct {
 func (b *Bundle) Completeness() []Coverage {
 	coverage := make([]Coverage, len(b.tags))
 	for i, tag := range b.tags {
-		coverage[i] = newCoverage(tag, len(b.localizers[tag].missing), b.total)
+		coverage[i] = newCoverage(tag, len(b.localizers[tag].missing), len(b.sources))
 	}
 	return coverage
 }
@@ -194,16 +197,12 @@ func (l *loader) bundle() (*Bundle, error) {
 		tags:       l.tags,
 		matcher:    language.NewMatcher(l.tags),
 		localizers: make(map[language.Tag]*Localizer, len(l.tags)),
-		total:      len(l.sources),
+		sources:    l.sources,
+		catalogued: l.texts,
 	}
 	english := message.NewPrinter(language.English, message.Catalog(l.builder))
 	for _, tag := range l.tags {
-		b.localizers[tag] = &Localizer{
-			tag:     tag,
-			printer: message.NewPrinter(tag, message.Catalog(l.builder)),
-			english: english,
-			missing: l.missing(tag),
-		}
+		b.localizers[tag] = b.newLocalizer(tag, message.NewPrinter(tag, message.Catalog(l.builder)), english)
 	}
 	if n := len(b.localizers[language.English].missing); n > 0 {
 		return nil, fmt.Errorf("the English catalogue lacks %d texts", n)
@@ -211,18 +210,23 @@ func (l *loader) bundle() (*Bundle, error) {
 	return b, nil
 }
 
-// missing returns the messages that neither the language nor a parent of it
-// (fr for fr-CA) has, which is where the x/text catalogue looks.
+// missing returns the messages that neither the language nor a parent of it has.
 func (l *loader) missing(tag language.Tag) map[ID]bool {
 	missing := make(map[ID]bool)
 	for id := range l.sources {
-		t := tag
-		for t != language.Und && !l.texts[t][id] {
-			t = t.Parent()
-		}
-		if t == language.Und {
+		if nearest(tag, func(t language.Tag) bool { return l.texts[t][id] }) == language.Und {
 			missing[id] = true
 		}
 	}
 	return missing
+}
+
+// nearest returns the language itself or the nearest of its parents (fr for
+// fr-CA) that has something, or language.Und. The x/text catalogue looks there
+// too.
+func nearest(tag language.Tag, has func(language.Tag) bool) language.Tag {
+	for tag != language.Und && !has(tag) {
+		tag = tag.Parent()
+	}
+	return tag
 }

@@ -32,11 +32,17 @@ func (p parameters) compile(id ID, tag language.Tag, t text) (m catalog.Message,
 	if t.Select != nil {
 		return p.compilePlural(id, tag, *t.Select)
 	}
-	format, missing, problems := p.format(id, tag, t.Msg)
+	format, problems := p.compileString(id, tag, t.Msg)
+	return catalog.String(format), problems
+}
+
+// compileString does it for a text without plural forms: it makes a format of it.
+func (p parameters) compileString(id ID, tag language.Tag, text string) (format string, problems []string) {
+	format, missing, problems := p.format(id, tag, text)
 	for _, name := range missing {
 		problems = append(problems, lacksPlaceholder(name))
 	}
-	return catalog.String(format), problems
+	return format, problems
 }
 
 // compilePlural does the same for a text with plural forms. Each but "other"

@@ -4,7 +4,8 @@
 //
 // Texts come from the catalogues of package locales and from an operator's own,
 // are stored in a golang.org/x/text catalogue, and are found by stable message
-// identifiers. What a language lacks is answered in English.
+// identifiers. What a language lacks is answered in English. A tenant may offer
+// fewer languages, and have texts of its own.
 //
 // It follows
 //

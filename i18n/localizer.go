@@ -1,6 +1,7 @@
 package i18n
 
 import (
+	"fmt"
 	"strconv"
 
 	"golang.org/x/text/feature/plural"
@@ -14,21 +15,36 @@ type Localizer struct {
 	tag     language.Tag
 	printer *message.Printer
 	english *message.Printer
-	missing map[ID]bool // messages that only english has
+	missing map[ID]bool   // messages that only english has
+	own     map[ID]string // a tenant's texts as formats for package fmt
+}
+
+// newLocalizer returns a localizer that has a message from the language, else
+// from a parent of it, else from English; and in each of them the tenant's text
+// before that of the catalogue.
+func (b *Bundle) newLocalizer(tag language.Tag, printer, english *message.Printer) *Localizer {
+	l := &Localizer{tag: tag, printer: printer, english: english, missing: make(map[ID]bool), own: make(map[ID]string)}
+	for id := range b.sources {
+		t := nearest(tag, func(t language.Tag) bool { return b.own[t][id] != "" || b.catalogued[t][id] })
+		if t == language.Und {
+			l.missing[id] = true
+			t = language.English
+		}
+		if format := b.own[t][id]; format != "" {
+			l.own[id] = format
+		}
+	}
+	return l
 }
 
 // Localizer returns the localizer of the language that fits the tag best, and
-// the English one when none does.
+// that of the first language, English or a tenant's choice, when none does.
 func (b *Bundle) Localizer(tag language.Tag) *Localizer {
-	if l, ok := b.localizers[tag]; ok {
-		return l
+	found, ok := b.Find(tag)
+	if !ok {
+		found = b.tags[0]
 	}
-	if i, ok := match(b.matcher, b.tags, tag); ok {
-		tag = b.tags[i]
-	} else {
-		tag = language.English
-	}
-	return b.localizers[tag]
+	return b.localizers[found]
 }
 
 // Tag returns the language.
@@ -39,13 +55,16 @@ func (l *Localizer) Tag() language.Tag { return l.tag }
 // as they are: numbers are strings, because a printer groups their digits,
 // and what comes from a client must be safe to show.
 func (l *Localizer) Text(id ID, args ...string) string {
-	printer := l.printer
-	if l.missing[id] {
-		printer = l.english
-	}
 	values := make([]any, len(args))
 	for i, arg := range args {
 		values[i] = argument(arg)
+	}
+	if format, ok := l.own[id]; ok {
+		return fmt.Sprintf(format, values...)
+	}
+	printer := l.printer
+	if l.missing[id] {
+		printer = l.english
 	}
 	return printer.Sprintf(string(id), values...)
 }

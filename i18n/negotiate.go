@@ -43,14 +43,21 @@ func (b *Bundle) Negotiate(arg string) (Match, error) {
 	if err != nil && !errors.As(err, &unknown) {
 		return Match{}, fmt.Errorf("%w: %q: %w", ErrUnsupported, arg, err)
 	}
-	if _, ok := b.localizers[want]; ok {
-		return Match{Tag: want, Exact: err == nil}, nil
-	}
-	i, ok := match(b.matcher, b.tags, want)
+	found, ok := b.Find(want)
 	if !ok {
 		return Match{}, fmt.Errorf("%w: %q", ErrUnsupported, arg)
 	}
-	return Match{Tag: b.tags[i]}, nil
+	return Match{Tag: found, Exact: found == want && err == nil}, nil
+}
+
+// Find returns the language that a reader of the wanted one is given, by the
+// rules of Negotiate, and false if there is none.
+func (b *Bundle) Find(want language.Tag) (language.Tag, bool) {
+	if _, ok := b.localizers[want]; ok {
+		return want, true
+	}
+	i, ok := match(b.matcher, b.tags, want)
+	return b.tags[i], ok
 }
 
 // checkTag checks 1*8ALPHA *("-" 1*8ALPHA): narrower than BCP 47, no digits.

@@ -1,0 +1,276 @@
+package i18n_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// ownTexts are the texts of a tenant.
+type ownTexts = map[i18n.ID]map[language.Tag]string
+
+func tailor(t testing.TB, b *i18n.Bundle, languages string, texts ownTexts) *i18n.Bundle {
+	t.Helper()
+	tailored, err := b.Tailored(tags(languages), texts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tailored
+}
+
+func tags(names string) []language.Tag {
+	var tags []language.Tag
+	for _, name := range strings.Fields(names) {
+		tags = append(tags, language.MustParse(name))
+	}
+	return tags
+}
+
+func TestTailoredLanguages(t *testing.T) {
+	bundle := load(t)
+	tests := []struct{ name, languages, want string }{
+		{"all", "", fmt.Sprint(bundle.Tags())},
+		{"one", "ja", "[ja]"},
+		{"in-the-order-given", "ja en fr", "[ja en fr]"},
+		{"relatives", "pt zh-TW en-GB", "[pt-BR zh-Hant en]"},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			tailored := tailor(t, bundle, test.languages, nil)
+			if got := fmt.Sprint(tailored.Tags()); got != test.want {
+				t.Errorf("Tags: %s, want %s", got, test.want)
+			}
+			var covered []language.Tag
+			for _, c := range tailored.Completeness() {
+				covered = append(covered, c.Tag)
+				if c.Translated != c.Total || c.Total != len(declaredIDs(t)) {
+					t.Errorf("%v: %d of %d", c.Tag, c.Translated, c.Total)
+				}
+			}
+			if got := fmt.Sprint(covered); got != test.want {
+				t.Errorf("Completeness: %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestTailoredNegotiate(t *testing.T) {
+	tailored := tailor(t, load(t), "ja pt en", nil)
+	tests := []struct {
+		arg   string
+		tag   string
+		exact bool
+		err   error
+	}{
+		{arg: "ja", tag: "ja", exact: true},
+		{arg: "PT-BR", tag: "pt-BR", exact: true},
+		{arg: "pt-PT", tag: "pt-BR"},
+		{arg: "en-AU", tag: "en"},
+		{arg: "fr", err: i18n.ErrUnsupported},
+		{arg: "zh-Hans", err: i18n.ErrUnsupported},
+		{arg: "es-419", err: i18n.ErrSyntax},
+	}
+	for _, test := range tests {
+		t.Run(test.arg, func(t *testing.T) {
+			match, err := tailored.Negotiate(test.arg)
+			if !errors.Is(err, test.err) {
+				t.Fatalf("got %v, want %v", err, test.err)
+			}
+			if err == nil && (match.Tag.String() != test.tag || match.Exact != test.exact) {
+				t.Errorf("got %+v", match)
+			}
+		})
+	}
+}
+
+func TestTailoredLocalizer(t *testing.T) {
+	bundle := load(t)
+	tailored := tailor(t, bundle, "ja pt", ownTexts{i18n.Goodbye: {language.Japanese: "またどうぞ。"}})
+	for tag, want := range map[string]string{"ja": "ja", "ja-JP": "ja", "pt-PT": "pt-BR", "en": "ja", "fr": "ja", "und": "ja"} {
+		l := tailored.Localizer(language.MustParse(tag))
+		if l.Tag().String() != want {
+			t.Errorf("Localizer(%s) is %v, want %s", tag, l.Tag(), want)
+		}
+		if l != tailored.Localizer(l.Tag()) {
+			t.Errorf("Localizer(%s) is not the one that sessions share", tag)
+		}
+	}
+	if pt := language.BrazilianPortuguese; tailored.Localizer(pt) != bundle.Localizer(pt) {
+		t.Error("a language without texts of the tenant's does not share its localizer")
+	}
+}
+
+func TestFind(t *testing.T) {
+	bundle := load(t)
+	for want, found := range map[string]string{"fr": "fr", "fr-CA": "fr", "pt": "pt-BR", "es-419": "es", "sv": "", "und": ""} {
+		tag, ok := bundle.Find(language.MustParse(want))
+		if ok != (found != "") || ok && tag.String() != found {
+			t.Errorf("Find(%s) = %v, %t, want %q", want, tag, ok, found)
+		}
+	}
+}
+
+// TestTailoredTexts has languages with and without a text of the tenant's. The
+// operator's overlay has one message in Swedish, and one in Canadian French.
+func TestTailoredTexts(t *testing.T) {
+	bundle := load(t, fstest.MapFS{
+		"sv/messages.gotext.json":    catalogueFile("sv", text(i18n.OK, "Okej.")),
+		"fr-CA/messages.gotext.json": catalogueFile("fr-CA", text(i18n.Goodbye, "Bonjour.")),
+	})
+	tailored := tailor(t, bundle, "en fr fr-CA de pt-BR sv", ownTexts{
+		i18n.Goodbye:          {language.English: "Bye from Acme.", language.French: "Acme vous salue."},
+		i18n.QuotaExceeded:    {language.French: "Acme n’a plus de place. 100%"},
+		i18n.PasswordRequired: {language.English: "Acme wants the password of {User}.", language.Portuguese: "Senha de {User}, 100% {User}?"},
+		i18n.OK:               {language.English: "Acme says OK."},
+		i18n.TypeBinary:       {language.Swedish: "Binärt."},
+		i18n.TypeASCII:        {language.CanadianFrench: "Texte, eh."},
+	})
+	tests := []struct {
+		name string
+		tag  string
+		id   i18n.ID
+		args []string
+		want string // empty: the catalogue's
+	}{
+		{"english", "en", i18n.Goodbye, nil, "Bye from Acme."},
+		{"french", "fr", i18n.Goodbye, nil, "Acme vous salue."},
+		{"a-reader-of-german-reads-german", "de", i18n.Goodbye, nil, ""},
+		{"other-messages-stay", "en", i18n.LoggedIn, nil, ""},
+
+		{"not-in-english", "en", i18n.QuotaExceeded, nil, ""},
+		{"not-in-english-nor-german", "de", i18n.QuotaExceeded, nil, ""},
+		{"per-cent", "fr", i18n.QuotaExceeded, nil, "Acme n’a plus de place. 100%"},
+
+		{"placeholder", "en", i18n.PasswordRequired, []string{"alice"}, "Acme wants the password of alice."},
+		{"placeholder-twice", "pt-BR", i18n.PasswordRequired, []string{"%s"}, "Senha de %s, 100% %s?"},
+
+		{"variant-has-the-text-of-its-language", "fr-CA", i18n.QuotaExceeded, nil, "Acme n’a plus de place. 100%"},
+		{"variant-has-one-in-the-catalogue", "fr-CA", i18n.Goodbye, nil, ""},
+		{"variant-has-its-own", "fr-CA", i18n.TypeASCII, nil, "Texte, eh."},
+		{"language-has-not-that-of-its-variant", "fr", i18n.TypeASCII, nil, ""},
+
+		{"missing-and-the-tenant-has-english", "sv", i18n.Goodbye, nil, "Bye from Acme."},
+		{"missing-and-the-tenant-has-french", "sv", i18n.QuotaExceeded, nil, ""},
+		{"missing-and-the-tenant-has-it", "sv", i18n.TypeBinary, nil, "Binärt."},
+		{"not-missing-and-the-tenant-has-english", "sv", i18n.OK, nil, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			tag := language.MustParse(test.tag)
+			builtIn := bundle.Localizer(tag).Text(test.id, test.args...)
+			if test.want == "" {
+				test.want = builtIn
+			} else if builtIn == test.want {
+				t.Fatal("the catalogue has this text itself")
+			}
+			if got := tailored.Localizer(tag).Text(test.id, test.args...); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+	for _, c := range tailored.Completeness() {
+		if want := 2; c.Tag == language.Swedish && c.Translated != want {
+			t.Errorf("%d messages are in Swedish, want %d", c.Translated, want)
+		}
+	}
+}
+
+func TestTailoredTwice(t *testing.T) {
+	bundle := load(t)
+	first := tailor(t, bundle, "en fr", ownTexts{
+		i18n.Goodbye:  {language.English: "First.", language.French: "Premier."},
+		i18n.LoggedIn: {language.French: "Entrez."},
+	})
+	second := tailor(t, first, "fr", ownTexts{i18n.Goodbye: {language.French: "Second."}})
+	for _, test := range []struct {
+		bundle *i18n.Bundle
+		id     i18n.ID
+		want   string
+	}{
+		{second, i18n.Goodbye, "Second."},
+		{second, i18n.LoggedIn, "Entrez."},
+		{first, i18n.Goodbye, "Premier."},
+		{bundle, i18n.Goodbye, "Au revoir."},
+	} {
+		if got := test.bundle.Localizer(language.French).Text(test.id); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.id, got, test.want)
+		}
+	}
+	if _, err := first.Tailored(tags("de"), nil); err == nil {
+		t.Error("German is offered, which the first bundle has not")
+	}
+}
+
+func TestTailoredErrors(t *testing.T) {
+	bundle := load(t)
+	one := func(id i18n.ID, tag, text string) ownTexts {
+		return ownTexts{id: {language.MustParse(tag): text}}
+	}
+	tests := []struct {
+		name      string
+		languages string
+		texts     ownTexts
+		want      []string
+	}{
+		{"no-such-language", "fr sv", nil, []string{"there is no catalogue for the language sv; write one of en, fr, de"}},
+		{"languages-joined", "sv cs", nil, []string{"language sv;", "language cs;"}},
+		{"language-twice", "fr de fr", nil, []string{"the language fr is offered as fr, which is there already; remove one"}},
+		{"relatives", "pt-BR pt", nil, []string{"the language pt is offered as pt-BR, which is there already"}},
+
+		{"unknown-message", "", one("goodby", "fr", "Salut."), []string{`message "goodby": no such message; is it "goodbye"?`}},
+		{"word-of-a-message", "", one("quota", "fr", "Plein."), []string{`message "quota": no such message; is it "quota-exceeded"?`}},
+		{"like-several", "", one("type-asci", "fr", "Texte."), []string{`is it "type-ascii"?`}},
+		{"like-none", "", one("bananas", "fr", "Bananes."), []string{`message "bananas": no such message; take the identifiers from the English catalogue`}},
+		{"empty-message", "", one("", "fr", "Rien."), []string{`message "": no such message; take the identifiers`}},
+
+		{"language-not-offered", "fr ja", one(i18n.Goodbye, "de", "Tschüs."), []string{`message "goodbye": the language de is not offered; write one of fr, ja, or remove the text`}},
+		{"two-texts", "", ownTexts{i18n.Goodbye: {language.Portuguese: "Tchau.", language.BrazilianPortuguese: "Até."}}, []string{`message "goodbye": the texts for pt and pt-BR are both for pt-BR; remove one`}},
+
+		{"unknown-placeholder", "", one(i18n.Goodbye, "fr", "Salut {User}."), []string{`message "goodbye": language fr: the placeholder {User} is unknown; this message has none`}},
+		{"missing-placeholder", "", one(i18n.PasswordRequired, "fr", "Mot de passe ?"), []string{`message "password-required": language fr: the placeholder {User} is missing; put it`}},
+		{"brace", "", one(i18n.Goodbye, "fr", "Salut }."), []string{"a brace stands alone"}},
+		{"empty", "", one(i18n.Goodbye, "fr", ""), []string{"language fr: the text is empty; write one"}},
+		{"white-space", "", one(i18n.Goodbye, "fr", "Salut. "), []string{"begins or ends with white space; remove it"}},
+		{"line-end", "", one(i18n.Goodbye, "fr", "Salut.\r\n220 Bonjour."), []string{"U+000D is a control character or ends a line; remove it"}},
+		{"line-separator", "", one(i18n.Goodbye, "fr", "Salut.\u2028"), []string{"white space"}},
+		{"bidirectional-control", "", one(i18n.Goodbye, "ar", "\u202eوداعا"), []string{"language ar: U+202E is a bidirectional control; remove it"}},
+		{"not-utf-8", "", one(i18n.Goodbye, "fr", "Salut\xff."), []string{"U+FFFD stands for no character"}},
+		{"english-not-ascii", "", one(i18n.Goodbye, "en-GB", "Café closed."), []string{"language en-GB:", "is not ASCII"}},
+		{"number-before-a-field", "", one(i18n.EnteringPassive, "fr", "Mode 2"), []string{"confuses clients"}},
+		{"all-joined", "", ownTexts{"goodby": {language.French: "Salut."}, i18n.OK: {language.French: "", language.German: "\t."}}, []string{
+			`message "goodby"`, `message "ok": language de`, `message "ok": language fr`}},
+	}
+	for _, test := range tests {
+		t.Run(test.name, func(t *testing.T) {
+			tailored, err := bundle.Tailored(tags(test.languages), test.texts)
+			if err == nil || tailored != nil {
+				t.Fatalf("got %v, %v", tailored, err)
+			}
+			rest := err.Error()
+			for _, want := range test.want {
+				_, after, found := strings.Cut(rest, want)
+				if !found {
+					t.Errorf("got\n%v\nwhich does not say (in this order) %q", err, want)
+				}
+				rest = after
+			}
+		})
+	}
+}
+
+func BenchmarkTailored(b *testing.B) {
+	bundle := load(b)
+	texts := ownTexts{i18n.Goodbye: {language.English: "Bye.", language.French: "Salut."}}
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := bundle.Tailored(nil, texts); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
