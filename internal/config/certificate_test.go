@@ -53,3 +53,39 @@ func TestCertificate(t *testing.T) {
 		})
 	}
 }
+
+func TestCertificateOfATenant(t *testing.T) {
+	cert, key := certtest.New(t, &x509.Certificate{})
+	_, otherKey := certtest.New(t, &x509.Certificate{})
+	files := map[string]string{"tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key, "other.key": otherKey}
+	const (
+		server = "tls: {cert_file: tls.crt, key_file: tls.key}"
+		pair   = "    tls: {cert_file: acme.crt, key_file: acme.key}\n"
+	)
+	for _, tc := range []struct {
+		name, server, tenant string
+		want                 string // what the problem is, after the place
+	}{
+		{"pair", server, "    hosts: [ftp.acme.example]\n" + pair, ""},
+		{"without-hosts", server, pair, "tls: needs hosts: write the names"},
+		{"with-an-address", server, "    hosts: [203.0.113.7]\n" + pair, "tls: needs hosts: write the names"},
+		{"without-a-certificate-of-the-server", "", "    hosts: [ftp.acme.example]\n" + pair, "tls: needs a certificate of the server beside it"},
+		{
+			"key-of-another", server, "    hosts: [ftp.acme.example]\n    tls: {cert_file: acme.crt, key_file: other.key}\n",
+			"tls.cert_file: the certificate in ",
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			text := strings.Replace(tc.server+minimal, "    bucket:", tc.tenant+"    bucket:", 1)
+			cfg, err := load(t, text, files)
+			switch {
+			case tc.want == "" && err != nil:
+				t.Fatal(err)
+			case tc.want == "" && !filepath.IsAbs(cfg.Tenants["acme"].TLS.CertFile):
+				t.Errorf("%s is not relative to the folder of the configuration", cfg.Tenants["acme"].TLS.CertFile)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), ": tenants.acme."+tc.want)):
+				t.Errorf("got  %v\nwant %s", err, tc.want)
+			}
+		})
+	}
+}

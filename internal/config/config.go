@@ -21,6 +21,7 @@ type Config struct {
 
 	DefaultLanguage language.Tag `yaml:"default_language"`
 	LocalesDir      string       `yaml:"locales_dir"` // catalogues that add to and override the built-in ones; empty: none
+	UnknownHosts    UnknownHosts `yaml:"unknown_hosts"`
 
 	TLS     TLS     `yaml:"tls"`
 	Passive Passive `yaml:"passive"`
@@ -75,13 +76,32 @@ type Log struct {
 
 // A Tenant owns a bucket, or a part of one, and the users who see it.
 type Tenant struct {
-	Hosts           []string                `yaml:"hosts"` // virtual hosts, in lower case and ASCII
-	Bucket          string                  `yaml:"bucket"`
-	Prefix          string                  `yaml:"prefix"`           // of all keys; empty or ending with a slash
-	DefaultLanguage language.Tag            `yaml:"default_language"` // the zero value: the server's
-	Greeting        map[language.Tag]string `yaml:"greeting"`
-	S3              S3                      `yaml:"s3"`
-	Users           map[string]*User        `yaml:"users"`
+	Hosts  []string    `yaml:"hosts"` // virtual hosts, in lower case and ASCII
+	TLS    Certificate `yaml:"tls"`   // shown to clients that name one of the hosts to TLS; the zero value: the server's
+	Bucket string      `yaml:"bucket"`
+	Prefix string      `yaml:"prefix"` // of all keys; empty or ending with a slash
+
+	Languages       []language.Tag                      `yaml:"languages"`        // those that LANG and FEAT offer; nil: all
+	DefaultLanguage language.Tag                        `yaml:"default_language"` // the zero value: the server's if it is offered, else the first
+	Greeting        map[language.Tag]string             `yaml:"greeting"`         // with variables, like Welcome: {User}, {Tenant}, {LastLogin}
+	Welcome         map[language.Tag]string             `yaml:"welcome"`          // after login; nil: Greeting
+	GreetAfterLang  bool                                `yaml:"greet_after_lang"` // after LANG too
+	Messages        map[i18n.ID]map[language.Tag]string `yaml:"messages"`         // in the place of those of the catalogues
+
+	PathnameEncoding   Encoding            `yaml:"pathname_encoding"`
+	DirectoryEncodings map[string]Encoding `yaml:"directory_encodings"` // of names in and below directories of the tenant
+	Normalization      Normalization       `yaml:"normalization"`       // empty: see [Tenant.NormalizationOf]
+
+	Presign time.Duration `yaml:"presign"` // the longest life of a link to a file; 0: no links
+
+	S3    S3               `yaml:"s3"`
+	Users map[string]*User `yaml:"users"`
+}
+
+// A Certificate is the files of a certificate and its key, both PEM. The zero value is none.
+type Certificate struct {
+	CertFile string `yaml:"cert_file"` // the server's certificate first
+	KeyFile  string `yaml:"key_file"`
 }
 
 // A User of a tenant.
@@ -175,6 +195,17 @@ func (c *Config) StorageOf(t *Tenant) S3 {
 		s.AccessKeyID, s.SecretAccessKey = c.S3.AccessKeyID, c.S3.SecretAccessKey
 	}
 	return s
+}
+
+// NormalizationOf is the Unicode form of the tenant's names: NFC unless the tenant says otherwise, or has names that are no text.
+func (t *Tenant) NormalizationOf() Normalization {
+	switch {
+	case t.Normalization != "":
+		return t.Normalization
+	case t.PathnameEncoding.Raw():
+		return None
+	}
+	return NFC
 }
 
 // UsersCount is the number of users of all tenants.

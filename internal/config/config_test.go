@@ -3,6 +3,7 @@ package config
 import (
 	"bytes"
 	"flag"
+	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -11,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -30,7 +33,8 @@ tenants:
 // Every problem of a file is reported at once, each where it stands.
 func TestLoadProblems(t *testing.T) {
 	for _, name := range []string{
-		"addresses", "aliases", "ambiguous", "duplicate-keys", "empty", "syntax", "tenants", "two-documents", "unknown-keys", "wrong-types",
+		"addresses", "aliases", "ambiguous", "duplicate-keys", "empty", "names", "syntax", "tenants", "texts", "two-documents", "unknown-keys",
+		"wrong-types",
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Load(filepath.Join("testdata", name+".yaml"), nil)
@@ -80,6 +84,20 @@ func TestLoad(t *testing.T) {
 		{"host-that-is-an-address", acme.Hosts[2], "2001:db8::7"},
 		{"prefix-ends-with-a-slash", acme.Prefix, "inbox/"},
 		{"greeting", acme.Greeting[language.BritishEnglish], "Welcome to Acme, please queue"},
+		{"unknown-hosts", cfg.UnknownHosts, IgnoreUnknownHosts},
+		{"languages", fmt.Sprint(acme.Languages), "[fr pt en]"},
+		{"welcome", acme.Welcome[language.English], "Hello {User} of {Tenant} {-:\nYour last login: {LastLogin}\n"},
+		{"greet-after-lang", acme.GreetAfterLang, true},
+		{"message", acme.Messages[i18n.Goodbye][language.French], "À bientôt chez Acme."},
+		{"pathname-encoding", acme.PathnameEncoding.String(), "windows-1252"},
+		{"pathname-encoding-by-default", umbrella.PathnameEncoding.String(), "utf-8"},
+		{"directory-encoding", acme.DirectoryEncodings["/legacy"].String(), "shift_jis"},
+		{"directory-encoding-utf-8", acme.DirectoryEncodings["/new"].UTF8(), true},
+		{"directory-encoding-raw", acme.DirectoryEncodings["/scans/été"].Raw(), true},
+		{"normalization", acme.NormalizationOf(), NFD},
+		{"normalization-by-default", umbrella.NormalizationOf(), NFC},
+		{"normalization-of-raw-names", cfg.Tenants["zebra"].NormalizationOf(), None},
+		{"presign", acme.Presign, 24 * time.Hour},
 		{"home", acme.Users["alice"].Home, "/alice"},
 		{"permissions", len(acme.Users["alice"].Permissions), 2},
 		{"all-permissions", acme.Users["bob@home"].Permissions == nil, true},

@@ -278,7 +278,7 @@ func (d *decoder) collection(p keyPath, e entry, v reflect.Value) {
 	}
 }
 
-// mapping decodes a map of single values or of pointers to structs.
+// mapping decodes a map of single values, of such maps, or of pointers to structs.
 func (d *decoder) mapping(p keyPath, n ast.Node, v reflect.Value) {
 	for _, e := range d.entries(p, n) {
 		key := reflect.New(v.Type().Key()).Elem()
@@ -294,16 +294,19 @@ func (d *decoder) mapping(p keyPath, n ast.Node, v reflect.Value) {
 		if v.IsNil() {
 			v.Set(reflect.MakeMap(v.Type()))
 		}
-		if item := v.Type().Elem(); item.Kind() == reflect.Pointer {
+		value := reflect.New(v.Type().Elem()).Elem()
+		switch value.Kind() {
+		case reflect.Pointer:
 			d.places[child.key()] = e.at
-			value := reflect.New(item.Elem())
+			value.Set(reflect.New(value.Type().Elem()))
 			d.structure(child, e.value, value.Elem())
-			v.SetMapIndex(key, value)
-		} else {
-			value := reflect.New(item).Elem()
+		case reflect.Map:
+			d.places[child.key()] = e.at
+			d.mapping(child, e.value, value)
+		default:
 			d.scalar(child, e, entry{}, value)
-			v.SetMapIndex(key, value)
 		}
+		v.SetMapIndex(key, value)
 	}
 }
 

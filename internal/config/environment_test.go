@@ -5,6 +5,10 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
 )
 
 // load reads a configuration with the variables in environ from a fresh folder that holds files.
@@ -24,6 +28,8 @@ func TestEnvironment(t *testing.T) {
   beta-eu:
     bucket: beta
     greeting: {en: Hello}
+    messages: {goodbye: {pt-BR: Tchau}}
+    directory_encodings: {/old files: utf-8}
     users:
       mary.lee: {password_hash: "` + hash + `", home: /mary}
 `
@@ -74,6 +80,34 @@ func TestEnvironment(t *testing.T) {
 				}
 				return nil
 			}, "Good morning",
+		},
+		{
+			"message", tenants, []string{"BABELFTP_TENANTS_BETA_EU_MESSAGES_GOODBYE_PT_BR=Até logo"},
+			func(c *Config) any { return c.Tenants["beta-eu"].Messages[i18n.Goodbye][language.BrazilianPortuguese] }, "Até logo",
+		},
+		{
+			"directory-encoding", tenants, []string{"BABELFTP_TENANTS_BETA_EU_DIRECTORY_ENCODINGS__OLD_FILES=big5"},
+			func(c *Config) any { return c.Tenants["beta-eu"].DirectoryEncodings["/old files"].String() }, "big5",
+		},
+		{
+			"pathname-encoding", tenants, []string{"BABELFTP_TENANTS_ACME_PATHNAME_ENCODING=raw"},
+			func(c *Config) any { return c.Tenants["acme"].PathnameEncoding.Raw() }, true,
+		},
+		{
+			"normalization", tenants, []string{"BABELFTP_TENANTS_ACME_NORMALIZATION=none"},
+			func(c *Config) any { return c.Tenants["acme"].Normalization }, None,
+		},
+		{
+			"presign", tenants, []string{"BABELFTP_TENANTS_ACME_PRESIGN=90m"},
+			func(c *Config) any { return c.Tenants["acme"].Presign }, 90 * time.Minute,
+		},
+		{
+			"greet-after-lang", tenants, []string{"BABELFTP_TENANTS_ACME_GREET_AFTER_LANG=true"},
+			func(c *Config) any { return c.Tenants["acme"].GreetAfterLang }, true,
+		},
+		{
+			"unknown-hosts", tenants, []string{"BABELFTP_UNKNOWN_HOSTS=ignore"},
+			func(c *Config) any { return c.UnknownHosts }, IgnoreUnknownHosts,
 		},
 		{
 			"variable-that-names-a-file", tenants,

@@ -11,10 +11,9 @@ import (
 
 // normalize gives values that may be written in several ways their one form. dir is what the paths of files are relative to.
 func (c *Config) normalize(dir string) {
-	for _, name := range []*string{&c.TLS.CertFile, &c.TLS.KeyFile, &c.LocalesDir} {
-		*name = resolvePath(dir, *name)
-	}
+	files := []*string{&c.TLS.CertFile, &c.TLS.KeyFile, &c.LocalesDir}
 	for _, t := range c.Tenants {
+		files = append(files, &t.TLS.CertFile, &t.TLS.KeyFile)
 		for i, host := range t.Hosts {
 			t.Hosts[i] = NormalizeHost(host)
 		}
@@ -24,6 +23,9 @@ func (c *Config) normalize(dir string) {
 		for _, u := range t.Users {
 			u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
 		}
+	}
+	for _, name := range files {
+		*name = resolvePath(dir, *name)
 	}
 }
 

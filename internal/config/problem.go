@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // A Problem is one thing that is wrong with a configuration, and what to do about it.
@@ -71,7 +73,16 @@ type keyPath []string
 // child is the path of what is under key. It shares no memory with its siblings.
 func (p keyPath) child(key string) keyPath { return append(slices.Clip(p), key) }
 
-func (p keyPath) String() string { return strings.Join(p, ".") }
+// String is the keys with dots between, on one line.
+func (p keyPath) String() string {
+	keys := make([]string, len(p))
+	for i, key := range p {
+		if keys[i] = key; strings.ContainsFunc(key, unicode.IsControl) {
+			keys[i] = strconv.Quote(key)
+		}
+	}
+	return strings.Join(keys, ".")
+}
 
 // key is the path as the key of a map; a NUL cannot be in a key of YAML.
 func (p keyPath) key() string { return strings.Join(p, "\x00") }

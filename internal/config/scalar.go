@@ -11,6 +11,8 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
 )
 
 // isScalar reports whether a value of type t is written as one word or text.
@@ -52,6 +54,9 @@ func setScalar(v reflect.Value, text string) error {
 		return target.UnmarshalText([]byte(text))
 	case *string:
 		*target = text
+		return nil
+	case *i18n.ID:
+		*target = i18n.ID(text)
 		return nil
 	case *bool:
 		return setBool(target, text)

@@ -70,7 +70,7 @@ func (v *validator) server() {
 	v.catalogues()
 	v.language(keyPath{"default_language"}, v.cfg.DefaultLanguage)
 	v.addresses()
-	v.certificate()
+	v.serverCertificate()
 	v.storage(keyPath{"s3"}, v.cfg.S3)
 	v.durations()
 	v.memory()
@@ -102,15 +102,16 @@ func (v *validator) catalogues() {
 	}
 }
 
-// language checks that there is a catalogue for tag, or for its nearest relative.
-func (v *validator) language(p keyPath, tag language.Tag) {
+// language checks that there is a catalogue for tag, or for its nearest relative, and reports whether there is.
+func (v *validator) language(p keyPath, tag language.Tag) bool {
 	if v.bundle == nil {
-		return
+		return true // nobody knows
 	}
 	if _, err := v.bundle.Negotiate(tag.String()); err == nil {
-		return
+		return true
 	}
 	v.report(p, "there is no catalogue for %s: write one that `babelftp languages` shows, or add a catalogue in locales_dir", tag)
+	return false
 }
 
 // addresses checks the addresses to listen on, and that no two of them share a port.
@@ -147,7 +148,7 @@ func (v *validator) addresses() {
 	}
 }
 
-func (v *validator) certificate() {
+func (v *validator) serverCertificate() {
 	t := v.cfg.TLS
 	if t.CertFile == "" && t.KeyFile == "" {
 		if t.Required {
@@ -158,24 +159,29 @@ func (v *validator) certificate() {
 		}
 		return
 	}
+	v.certificate(keyPath{"tls"}, Certificate{CertFile: t.CertFile, KeyFile: t.KeyFile})
+}
+
+// certificate checks the files of a certificate, at least one of which is given.
+func (v *validator) certificate(p keyPath, c Certificate) {
 	readable := true
 	for _, f := range []struct{ key, name, other string }{
-		{"cert_file", t.CertFile, "key_file"},
-		{"key_file", t.KeyFile, "cert_file"},
+		{"cert_file", c.CertFile, "key_file"},
+		{"key_file", c.KeyFile, "cert_file"},
 	} {
 		if f.name == "" {
-			v.report(keyPath{"tls", f.key}, "is missing: it belongs to tls.%s", f.other)
+			v.report(p.child(f.key), "is missing: it belongs to %s", p.child(f.other))
 			readable = false
 		} else if err := readableFile(f.name); err != nil {
-			v.report(keyPath{"tls", f.key}, "cannot read %s: %v", f.name, err)
+			v.report(p.child(f.key), "cannot read %s: %v", f.name, err)
 			readable = false
 		}
 	}
 	if !readable {
 		return
 	}
-	if _, err := tls.LoadX509KeyPair(t.CertFile, t.KeyFile); err != nil {
-		v.report(keyPath{"tls", "cert_file"}, "the certificate in %s and the key in %s do not work together: %v", t.CertFile, t.KeyFile, err)
+	if _, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile); err != nil {
+		v.report(p.child("cert_file"), "the certificate in %s and the key in %s do not work together: %v", c.CertFile, c.KeyFile, err)
 	}
 }
 

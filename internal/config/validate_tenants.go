@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/alexedwards/argon2id"
@@ -47,15 +48,15 @@ func (v *validator) tenant(p keyPath, t *Tenant) {
 	if rule := brokenPrefixRule(t.Prefix); rule != "" {
 		v.report(p.child("prefix"), "%q is no prefix of keys: %s", t.Prefix, rule)
 	}
-	if !t.DefaultLanguage.IsRoot() {
-		v.language(p.child("default_language"), t.DefaultLanguage)
-	}
-	for tag, text := range t.Greeting {
-		greeting := p.child("greeting").child(tag.String())
-		v.language(greeting, tag)
-		if strings.TrimSpace(text) == "" {
-			v.report(greeting, "is empty: write a text or remove the language")
-		}
+	v.tenantCertificate(p.child("tls"), t)
+	v.languages(p, t)
+	v.texts(p.child("greeting"), t.Greeting)
+	v.texts(p.child("welcome"), t.Welcome)
+	v.messages(p.child("messages"), t)
+	v.encodings(p, t)
+	if t.Presign != 0 && (t.Presign < time.Second || t.Presign > maxPresign) {
+		v.report(p.child("presign"), "%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links",
+			t.Presign, maxPresign.Hours())
 	}
 	v.storage(p.child("s3"), t.S3)
 	if len(t.Users) == 0 {
@@ -153,6 +154,45 @@ func hashProblem(hash string) string {
 		return "has parameters that would make each login too expensive"
 	}
 	return ""
+}
+
+// maxPresign is how long S3 lets a link be good:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
+const maxPresign = 7 * 24 * time.Hour
+
+// tenantCertificate checks the certificate that a tenant shows instead of the server's.
+func (v *validator) tenantCertificate(p keyPath, t *Tenant) {
+	if t.TLS == (Certificate{}) {
+		return
+	}
+	isName := func(host string) bool { _, err := netip.ParseAddr(host); return err != nil }
+	if !slices.ContainsFunc(t.Hosts, isName) {
+		v.report(p, "needs hosts: write the names by which clients reach the tenant; TLS tells no addresses (RFC 6066, section 3)")
+	}
+	if v.cfg.TLS.CertFile == "" && v.cfg.TLS.KeyFile == "" {
+		v.report(p, "needs a certificate of the server beside it, for clients that name no host to TLS: write tls.cert_file and tls.key_file")
+	}
+	v.certificate(p, t.TLS)
+}
+
+// encodings checks how the names of a tenant are written.
+func (v *validator) encodings(p keyPath, t *Tenant) {
+	if t.PathnameEncoding.Raw() && t.Normalization != "" && t.Normalization != None {
+		v.report(p.child("normalization"), "raw names are kept as they are, byte for byte: write none, or remove the key")
+	}
+	for name := range t.DirectoryEncodings {
+		dir := p.child("directory_encodings").child(name)
+		switch {
+		case !path.IsAbs(name):
+			v.report(dir, "%q is not absolute: begin it with /", name)
+		case strings.ContainsFunc(name, unicode.IsControl):
+			v.report(dir, "%q contains control characters", name)
+		case name == "/":
+			v.report(dir, "is everything: write pathname_encoding instead")
+		case path.Clean(name) != name:
+			v.report(dir, "is %s: write that", path.Clean(name))
+		}
+	}
 }
 
 // maxHost is the longest name of a host, in bytes of text (RFC 1035, section 2.3.4).

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/babelftp/babelftp/i18n"
 )
 
 // A Size is a number of bytes.
@@ -154,4 +156,56 @@ func (p *Permission) UnmarshalText(text []byte) error {
 	}
 	*p = v
 	return nil
+}
+
+// UnknownHosts is what becomes of a HOST that no tenant has.
+type UnknownHosts string
+
+// What becomes of them. The zero value is RefuseUnknownHosts.
+const (
+	RefuseUnknownHosts UnknownHosts = "refuse"
+	IgnoreUnknownHosts UnknownHosts = "ignore" // it chooses no tenant (RFC 7151, section 3.2)
+)
+
+// UnmarshalText reads refuse or ignore.
+func (u *UnknownHosts) UnmarshalText(text []byte) error {
+	switch v := UnknownHosts(text); v {
+	case RefuseUnknownHosts, IgnoreUnknownHosts:
+		*u = v
+		return nil
+	}
+	return fmt.Errorf("%q is neither refuse nor ignore", text)
+}
+
+// An Encoding is how clients write pathnames. The zero value is UTF-8.
+type Encoding struct{ *i18n.Encoding }
+
+// UnmarshalText reads utf-8, raw or the label of a charset.
+func (e *Encoding) UnmarshalText(text []byte) error {
+	parsed, err := i18n.ParseEncoding(string(text))
+	if err != nil {
+		return err
+	}
+	e.Encoding = parsed
+	return nil
+}
+
+// A Normalization is the Unicode form in which names are created.
+type Normalization string
+
+// The normalizations.
+const (
+	NFC  Normalization = "nfc"
+	NFD  Normalization = "nfd"
+	None Normalization = "none" // as they are given
+)
+
+// UnmarshalText reads nfc, nfd or none.
+func (n *Normalization) UnmarshalText(text []byte) error {
+	switch v := Normalization(text); v {
+	case NFC, NFD, None:
+		*n = v
+		return nil
+	}
+	return fmt.Errorf("%q is no Unicode normalization: write nfc, nfd or none", text)
 }

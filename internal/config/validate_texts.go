@@ -1,0 +1,113 @@
+package config
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// languages checks which languages a tenant offers, and that its own is one of them.
+func (v *validator) languages(p keyPath, t *Tenant) {
+	list, own := p.child("languages"), p.child("default_language")
+	if t.Languages != nil && len(t.Languages) == 0 {
+		v.report(list, "there are none: write one at least, or remove the key for all of them")
+	}
+	known := true
+	for i, tag := range t.Languages {
+		known = v.language(list.child(strconv.Itoa(i)), tag) && known
+	}
+	if t.DefaultLanguage != language.Und {
+		known = v.language(own, t.DefaultLanguage) && known
+	}
+	if !known || v.bundle == nil {
+		return
+	}
+	offered, err := v.bundle.Tailored(t.Languages, nil)
+	if err != nil { // two of them are one
+		v.report(list, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+		return
+	}
+	if _, ok := offered.Find(t.DefaultLanguage); !ok && t.DefaultLanguage != language.Und {
+		v.report(own, "%s is none of the tenant's languages: add it to them, or write one that is there", t.DefaultLanguage)
+	}
+}
+
+// textVariables are what a greeting or a welcome may hold in braces.
+func textVariables() []string { return []string{"{User}", "{Tenant}", "{LastLogin}"} }
+
+// texts checks a greeting or a welcome.
+func (v *validator) texts(p keyPath, texts map[language.Tag]string) {
+	variable := regexp.MustCompile(`\{[^{}\n]*\}`)
+	for tag, text := range texts {
+		at := p.child(tag.String())
+		v.language(at, tag)
+		if strings.TrimSpace(text) == "" {
+			v.report(at, "is empty: write a text or remove the language")
+		}
+		for _, r := range text {
+			if problem := brokenCharacter(r); problem != "" {
+				v.report(at, "%U %s: remove it", r, problem)
+				break
+			}
+		}
+		for _, name := range variable.FindAllString(text, -1) {
+			if !slices.Contains(textVariables(), name) {
+				v.report(at, "%s stands for nothing: write one of %s, or leave out the braces", name, strings.Join(textVariables(), ", "))
+			}
+		}
+	}
+}
+
+// brokenCharacter is what is wrong with a character of a greeting, empty for a good one. A reply is made of lines (RFC 959, section
+// 4.2), and an embedding that one of them opens would turn those after it around.
+func brokenCharacter(r rune) string {
+	switch {
+	case r == '\n':
+		return ""
+	case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp):
+		return "is a control character; a line ends with a line feed alone"
+	case unicode.Is(unicode.Bidi_Control, r):
+		return "is a bidirectional control; a terminal orders the text by itself"
+	}
+	return ""
+}
+
+// messages checks what a tenant says instead of the catalogues, text by text, so that each problem stands where its text does.
+func (v *validator) messages(p keyPath, t *Tenant) {
+	if v.bundle == nil {
+		return
+	}
+	offered, err := v.bundle.Tailored(t.Languages, nil)
+	if err != nil {
+		offered = v.bundle // said before
+	}
+	check := func(at keyPath, id i18n.ID, texts map[language.Tag]string) bool {
+		_, err := offered.Tailored(nil, map[i18n.ID]map[language.Tag]string{id: texts})
+		if err != nil {
+			v.report(at, "%s", err)
+		}
+		return err == nil
+	}
+	for id, texts := range t.Messages {
+		at := p.child(string(id))
+		if !check(at, id, nil) { // no such message
+			continue
+		}
+		if len(texts) == 0 {
+			v.report(at, "there are no texts: write one for a language, or remove the message")
+		}
+		each := true
+		for tag, text := range texts {
+			each = check(at.child(tag.String()), id, map[language.Tag]string{tag: text}) && each
+		}
+		if each {
+			check(at, id, texts) // two of them may be for one language
+		}
+	}
+}
