@@ -5,8 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"net/url"
-	"strings"
 	"syscall"
 	"time"
 
@@ -68,11 +66,9 @@ func (b *bucket) copy(ctx context.Context, v version, in *s3.CopyObjectInput) er
 	return nil
 }
 
-// copySource names an object in a header: in percent-encoding (RFC 3986 section 2.1), a "+" too, which some servers take for a
-// space.
+// copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1).
 func (b *bucket) copySource(key string) *string {
-	escaped := strings.NewReplacer("+", "%20", "%2F", "/").Replace(url.QueryEscape(key))
-	source := b.name + "/" + escaped
+	source := b.name + "/" + percentEncode(key)
 	return &source
 }
 

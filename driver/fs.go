@@ -38,7 +38,8 @@
 //
 // # RFCs
 //
-// RFC 3629 section 4: what is UTF-8. RFC 3986 section 2.1: the percent-encoding in which a copy names its source.
+// RFC 3629 section 4: what is UTF-8. RFC 3986 section 2: the percent-encoding in which a copy names its source and a URI its key.
+// RFC 6266 section 4.3 and RFC 8187 section 3.2: the name under which a link is saved.
 package driver
 
 import (
@@ -82,6 +83,9 @@ type Options struct {
 	// BeforeCommit is asked when all of an upload has come and it would now become visible. An error keeps it from that, and
 	// Close returns the error.
 	BeforeCommit func(context.Context) error
+
+	// Presigner signs the links of [Fs.Presign]; without one there are none.
+	Presigner Presigner
 
 	// Logger gets what no error tells: keys that cannot be shown, uploads that could not be aborted. The default discards it.
 	Logger *slog.Logger

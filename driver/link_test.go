@@ -1,0 +1,171 @@
+package driver_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// linked is a file system that makes links, in a fresh bucket of a server that every HTTP client reaches.
+func linked(t *testing.T, s *s3test.Server, prefix string) *driver.Fs {
+	t.Helper()
+	client := s.Client()
+	return driver.New(t.Context(), client, s.Bucket(t), &driver.Options{Prefix: prefix, Presigner: s3.NewPresignClient(client)})
+}
+
+// fetch follows a link as a browser does.
+func fetch(t *testing.T, link string) (status int, name, content string) {
+	t.Helper()
+	response, err := http.Get(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, parameters, err := mime.ParseMediaType(response.Header.Get("Content-Disposition")); err == nil {
+		name = parameters["filename"]
+	}
+	return response.StatusCode, name, string(body)
+}
+
+// Whatever a file is called, its link gives its bytes and its name to a client that knows nothing of S3.
+func TestPresign(t *testing.T) {
+	for _, server := range []string{"minio", "versitygw"} {
+		t.Run(server, func(t *testing.T) {
+			s := s3test.Start(t, server)
+			f := linked(t, s, "in box/")
+			limited := limits(s)
+			for _, n := range drivertest.Names() {
+				if slices.ContainsFunc(n.Needs, func(l drivertest.Limit) bool { _, cannot := limited[l]; return cannot }) {
+					continue
+				}
+				t.Run(n.Label, func(t *testing.T) {
+					if err := afero.WriteFile(f, n.Path, []byte(n.Label), 0); err != nil {
+						t.Fatal(err)
+					}
+					link, err := f.Presign(t.Context(), n.Path, time.Minute)
+					if err != nil {
+						t.Fatal(err)
+					}
+					status, name, content := fetch(t, link)
+					if status != http.StatusOK || name != path.Base(n.Path) || content != n.Label {
+						t.Errorf("%s gives %d, %q as %q", link, status, content, name)
+					}
+				})
+			}
+		})
+	}
+}
+
+// A link is good for its own file and its own time.
+func TestPresignedLinkIsSigned(t *testing.T) {
+	f := linked(t, s3test.Start(t, "minio"), "")
+	for _, name := range []string{"mine", "yours"} {
+		if err := afero.WriteFile(f, name, []byte(name), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	link, err := f.Presign(t.Context(), "mine", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		label, old, new string
+		want            int
+	}{
+		{"itself", "", "", http.StatusOK},
+		{"another-file", "/mine?", "/yours?", http.StatusForbidden},
+		{"longer", "X-Amz-Expires=3600", "X-Amz-Expires=7200", http.StatusForbidden},
+		{"expired", "X-Amz-Expires=3600", "X-Amz-Expires=0", http.StatusForbidden},
+		{"another-name", "attachment", "inline", http.StatusForbidden},
+	} {
+		t.Run(tc.label, func(t *testing.T) {
+			if !strings.Contains(link, tc.old) {
+				t.Fatalf("%s has no %s", link, tc.old)
+			}
+			if status, _, _ := fetch(t, strings.Replace(link, tc.old, tc.new, 1)); status != tc.want {
+				t.Errorf("status %d, want %d", status, tc.want)
+			}
+		})
+	}
+}
+
+func TestPresignErrors(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	f := linked(t, s, "")
+	for _, name := range []string{"file", "dir/file"} {
+		if err := afero.WriteFile(f, name, []byte("x"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, tc := range []struct {
+		label, name string
+		valid       time.Duration
+		want        error
+	}{
+		{"file", "/file", driver.MaxLinkLifetime, nil},
+		{"missing", "/nothing", time.Hour, fs.ErrNotExist},
+		{"directory", "/dir", time.Hour, fs.ErrNotExist},
+		{"root", "/", time.Hour, syscall.EISDIR},
+		{"not-utf-8", "/caf\xe9", time.Hour, syscall.EILSEQ},
+		{"too-long", "/file", driver.MaxLinkLifetime + time.Second, fs.ErrInvalid},
+		{"too-short", "/file", time.Millisecond, fs.ErrInvalid},
+	} {
+		t.Run(tc.label, func(t *testing.T) {
+			link, err := f.Presign(t.Context(), tc.name, tc.valid)
+			if !errors.Is(err, tc.want) || (link == "") != (tc.want != nil) {
+				t.Errorf("got %q, %v; want %v", link, err, tc.want)
+			}
+		})
+	}
+	t.Run("without-presigner", func(t *testing.T) {
+		f := driver.New(t.Context(), s.Client(), s.Bucket(t), nil)
+		if _, err := f.Presign(t.Context(), "/file", time.Hour); !errors.Is(err, errors.ErrUnsupported) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// A URI is that of the object, in characters that every tool takes, and an RFC 3986 parser finds the key in it.
+func TestURI(t *testing.T) {
+	f := driver.New(t.Context(), nil, "acme-data", &driver.Options{Prefix: "in box/"})
+	for _, n := range drivertest.Names() {
+		t.Run(n.Label, func(t *testing.T) {
+			uri := f.URI("/" + n.Path)
+			parsed, err := url.Parse(uri)
+			if err != nil || parsed.Scheme != "s3" || parsed.Host != "acme-data" || parsed.Path != "/in box/"+n.Path || parsed.RawQuery != "" {
+				t.Errorf("%s is read as %+v, %v", uri, parsed, err)
+			}
+		})
+	}
+	for name, want := range map[string]string{
+		"/":                "s3://acme-data/in%20box/",
+		"/a+b/cafe\u0301":  "s3://acme-data/in%20box/a%2Bb/cafe%CC%81",
+		"/caf\u00e9":       "s3://acme-data/in%20box/caf%C3%A9",
+		"/a/../b.tar~1_-.": "s3://acme-data/in%20box/b.tar~1_-.",
+		"/caf\xe9":         "",
+	} {
+		if got := f.URI(name); got != want {
+			t.Errorf("the URI of %q is %s, want %s", name, got, want)
+		}
+	}
+}
