@@ -28,6 +28,10 @@ const mtimeKey = "mtime"
 
 const nanoDigits = 9 // of a second
 
+// nameLanguageKey is the user metadata by which whoever stores an object may say in what language its name is: a language tag
+// (BCP 47). The header is x-amz-meta-name-language; Content-Language is that of the content.
+const nameLanguageKey = "name-language"
+
 // An Object is what [fs.FileInfo]'s Sys returns, as a pointer: what S3 knows of a file or directory that FileInfo has no method
 // for. Fields that the request did not bring are empty.
 type Object struct {
@@ -35,7 +39,19 @@ type Object struct {
 	ETag         string // with its quotes
 	ContentType  string // not in listings
 	StorageClass string // empty stands for STANDARD
+
+	lastModified time.Time
+	nameLanguage string
 }
+
+// Created is when the object was stored, to the second. A time that was set, which ModTime returns, does not change it.
+func (o *Object) Created() time.Time { return o.lastModified }
+
+// MediaType is the Content-Type.
+func (o *Object) MediaType() string { return o.ContentType }
+
+// NameLanguage is the language tag of the name, where the object's metadata tell it; not in listings.
+func (o *Object) NameLanguage() string { return o.nameLanguage }
 
 type fileInfo struct {
 	name    string
@@ -55,9 +71,13 @@ func (i *fileInfo) Sys() any           { return &i.object }
 // file describes a version. A modification time in its attributes goes before the one of S3, of which some answers tell only the
 // second.
 func file(name string, v *version, a *attributes) *fileInfo {
+	stored := v.modTime.Truncate(time.Second)
 	info := &fileInfo{
-		name: name, size: v.size, mode: fileMode, modTime: v.modTime.Truncate(time.Second),
-		object: Object{Key: v.key, ETag: v.etag, ContentType: aws.ToString(a.contentType), StorageClass: string(v.class)},
+		name: name, size: v.size, mode: fileMode, modTime: stored,
+		object: Object{
+			Key: v.key, ETag: v.etag, ContentType: aws.ToString(a.contentType), StorageClass: string(v.class),
+			lastModified: stored, nameLanguage: a.metadata[nameLanguageKey],
+		},
 	}
 	if mtime, ok := parseMtime(a.metadata[mtimeKey]); ok {
 		info.modTime = mtime
@@ -67,7 +87,7 @@ func file(name string, v *version, a *attributes) *fileInfo {
 
 // directory describes the directory whose keys start with prefix.
 func directory(name, prefix string, modTime time.Time) *fileInfo {
-	return &fileInfo{name: name, mode: directoryMode, modTime: modTime, object: Object{Key: prefix}}
+	return &fileInfo{name: name, mode: directoryMode, modTime: modTime, object: Object{Key: prefix, lastModified: modTime}}
 }
 
 // Stat describes a file or, where there is none of the name, a directory. It takes one request for a file and two for a

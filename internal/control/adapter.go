@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
-	"time"
 
 	ftpserver "github.com/fclairamb/ftpserverlib"
 	"github.com/spf13/afero"
@@ -48,7 +47,7 @@ func (f *engineFs) Stat(name string) (info fs.FileInfo, err error) {
 		switch f.session.verb {
 		case "CWD", "XCWD", "CDUP", "XCUP":
 			info, err = f.statDir(name)
-		case "SIZE", "MDTM":
+		case "SIZE":
 			info, err = f.StatFile(name)
 		case "LIST", "NLST", "MLSD":
 			info, err = f.session.transfer.openListing(f.Storage, name)
@@ -127,13 +126,6 @@ func (f *engineFs) RemoveAll(name string) error {
 			return err
 		}
 		return f.Storage.RemoveAll(name)
-	}))
-}
-
-// Chtimes is MFMT.
-func (f *engineFs) Chtimes(name string, atime, mtime time.Time) error {
-	return f.note(f.session.lookup(unescapePathname(name), func(name string) error {
-		return f.Storage.Chtimes(name, atime, mtime)
 	}))
 }
 

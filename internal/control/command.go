@@ -104,8 +104,9 @@ func commands() map[string]command {
 		"RNFR": {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "RNFR" + pathnameSyntax},
 		"RNTO": {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "RNTO" + pathnameSyntax},
 		"SIZE": {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "SIZE" + pathnameSyntax},
-		"MDTM": {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "MDTM" + pathnameSyntax},
+		"MDTM": {run: (*session).mdtm, argument: neededArgument, login: true, syntax: "MDTM" + pathnameSyntax},
 		"MFMT": {run: (*session).mfmt, argument: neededArgument, login: true, syntax: "MFMT <SP> YYYYMMDDhhmmss" + pathnameSyntax},
+		"MFF":  {run: (*session).mff, argument: neededArgument, login: true, syntax: "MFF <SP> Modify=YYYYMMDDhhmmss;" + pathnameSyntax},
 		"MLST": {run: (*session).mlst, argument: optionalArgument, login: true, syntax: "MLST" + listSyntax},
 	}
 	// The names of RFC 775, which RFC 1123 4.1.3.1 asks for.
@@ -116,7 +117,7 @@ func commands() map[string]command {
 	}
 	// Known to other documents and not done here: 502 rather than 500.
 	for _, verb := range []string{"SMNT", "ADAT", "CONF", "ENC", "MIC", "LPRT", "LPSV", "MAIL", "MSND", "MSOM", "MSAM",
-		"MRSQ", "MRCP", "XRSQ", "XSEM", "XSEN", "XRCP", "SPSV", "CSID", "COMB", "AVBL", "DSIZ", "RMDA", "MFCT", "MFF",
+		"MRSQ", "MRCP", "XRSQ", "XSEM", "XSEN", "XRCP", "SPSV", "CSID", "COMB", "AVBL", "DSIZ", "RMDA", "MFCT",
 		"HASH", "RANG", "XCRC", "MD5", "XMD5", "XSHA", "XSHA1", "XSHA256", "XSHA512", "THMB"} {
 		table[verb] = command{run: (*session).notImplemented, argument: optionalArgument}
 	}

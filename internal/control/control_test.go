@@ -54,7 +54,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 		Bundle: bundle,
 		Backend: &backend{
 			site:  s,
-			demo:  control.Login{Tenant: &control.Tenant{Name: "demo"}},
+			demo:  control.Login{Tenant: &control.Tenant{Name: "demo"}, Rights: allRights},
 			hosts: map[string]*control.Tenant{"ftp.example.com": tenant},
 		},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
@@ -109,6 +109,8 @@ func wantNoGoroutines(ctx context.Context, t *testing.T) {
 	}
 }
 
+var allRights = control.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
+
 // backend knows the users demo, whose tenant says nothing unless a test gives it
 // words, and marie, whose tenant greets and has the host ftp.example.com.
 type backend struct {
@@ -141,6 +143,7 @@ func (b *backend) Login(ctx context.Context, r *control.LoginRequest) (*control.
 		login = control.Login{Tenant: tenant, Home: "/home"}
 	}
 	login.User, login.Storage = r.User, storage
+	login.ObjectURI = func(name string) string { return "s3://" + b.site.bucket + name }
 	return &login, nil
 }
 

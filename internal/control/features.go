@@ -1,7 +1,6 @@
 package control
 
 import (
-	"slices"
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -21,6 +20,7 @@ func (s *session) feat(string) {
 		" HOST",
 		" LANG "+s.languageTags("*"),
 		" MDTM",
+		" MFF Modify;",
 		" MFMT",
 		" MLST "+s.factList(),
 		" REST STREAM",
@@ -29,23 +29,6 @@ func (s *session) feat(string) {
 		" UTF8",
 	)
 	s.send(reply{211, append(lines, "End")})
-}
-
-// factList names the facts, with "*" behind those that are shown (RFC 3659 7.8).
-func (s *session) factList() string {
-	var list strings.Builder
-	for _, known := range allFacts() {
-		list.WriteString(known.name)
-		if s.shows(known) {
-			list.WriteByte('*')
-		}
-		list.WriteByte(';')
-	}
-	return list.String()
-}
-
-func (s *session) shows(f fact) bool {
-	return slices.ContainsFunc(s.facts, func(shown fact) bool { return shown.name == f.name })
 }
 
 // opts is OPTS (RFC 2389 4).
@@ -77,27 +60,4 @@ func (s *session) optsUTF8(options string) {
 	default:
 		s.say(501, i18n.OptionUnknown, "OPTS UTF8")
 	}
-}
-
-// optsMLST chooses the facts of MLST and MLSD; unknown ones are ignored, and
-// the reply names what is left (RFC 3659 7.9).
-func (s *session) optsMLST(options string, hasOptions bool) {
-	asked := strings.Split(strings.ToLower(options), ";")
-	if hasOptions && asked[len(asked)-1] != "" { // each name ends with ";"
-		s.say(501, i18n.OptionUnknown, "OPTS MLST")
-		return
-	}
-	s.facts = nil
-	line := "MLST OPTS"
-	for _, f := range allFacts() {
-		if !slices.Contains(asked, f.name) {
-			continue
-		}
-		if len(s.facts) == 0 {
-			line += " "
-		}
-		s.facts = append(s.facts, f)
-		line += f.name + ";"
-	}
-	s.send(reply{200, []string{line}})
 }

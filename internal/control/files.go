@@ -3,7 +3,6 @@ package control
 import (
 	"io/fs"
 	"strings"
-	"time"
 
 	"github.com/babelftp/babelftp/i18n"
 )
@@ -30,7 +29,7 @@ func (s *session) onPathname(arg string) {
 // changesRoot says whether a command would make, remove or rename the root.
 func changesRoot(verb string) bool {
 	switch verb {
-	case "CWD", "XCWD", "SIZE", "MDTM":
+	case "CWD", "XCWD", "SIZE":
 		return false
 	}
 	return true
@@ -38,25 +37,6 @@ func changesRoot(verb string) bool {
 
 // upperToEngine forwards a command whose argument is a keyword, in any case.
 func (s *session) upperToEngine(arg string) { s.toEngine(strings.ToUpper(arg)) }
-
-// mfmt is MFMT (draft-somers-ftp-mfxx 3): a time, one SP and a pathname.
-func (s *session) mfmt(arg string) {
-	stamp, pathname, _ := strings.Cut(arg, " ")
-	if _, err := time.Parse(timeVal, stamp); err != nil || len(stamp) != len(timeVal) || pathname == "" {
-		s.syntaxError()
-		return
-	}
-	name, err := s.resolve(pathname)
-	if err != nil {
-		s.fail(err)
-		return
-	}
-	r := s.forward("MFMT " + stamp + " " + escapePathname(name))
-	if r.code == 213 {
-		r.lines = []string{"Modify=" + stamp + "; " + pathname}
-	}
-	s.send(r)
-}
 
 // site is SITE (RFC 959 4.1.3).
 func (s *session) site(arg string) {

@@ -10,8 +10,6 @@ import (
 	"path"
 	"strings"
 	"time"
-
-	"github.com/babelftp/babelftp/i18n"
 )
 
 // listBuffer is how many bytes of a listing are gathered before they are sent.
@@ -19,41 +17,62 @@ const listBuffer = 16 << 10
 
 // A listing is what a listing command writes on its data connection.
 type listing struct {
-	filesToo bool // whether the pathname may be that of a file
-	file     bool // whether it is
-	line     func(b []byte, info fs.FileInfo, name string) []byte
+	asked    string                                // the pathname as the client gave it
+	glob     globbing                              // what asked may mean when nothing is called so
+	filesToo bool                                  // whether the pathname may be that of a file
+	file     bool                                  // whether it is
+	dir      string                                // that the entries are in, absolute, where the storage has it
+	heading  []directory                           // entries of a directory that the storage does not know
 	shown    func(dir, name string) (string, bool) // a name as the client reads it, false to leave it out
-	dir      string                                // of the entries, where the storage has it
+	line     func(b []byte, info fs.FileInfo, name string) []byte
 	entries  iter.Seq2[fs.FileInfo, error]
 }
 
 // openListing looks for what is to be listed. The engine asks before it opens
 // the data connection; the first page is there when it is answered.
 func (t *transfer) openListing(storage Storage, name string) (fs.FileInfo, error) {
-	entries, err := storage.ReadDirSeq(name)
-	if err == nil {
-		t.listing.entries, t.listing.dir = entries, name
-		return directory(path.Base(name)), nil
+	l := t.listing
+	err := l.openDirectory(storage, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = l.openFile(storage, name)
 	}
-	if !errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && l.glob.pattern != "" {
+		err = l.openPattern(storage, path.Dir(name))
+	}
+	if err != nil {
 		return nil, err
 	}
-	info, fileErr := storage.StatFile(name)
-	if fileErr != nil {
-		return nil, fileErr
-	}
-	if !t.listing.filesToo {
-		return nil, errNotListable
-	}
-	t.listing.file, t.listing.dir = true, path.Dir(name)
-	t.listing.entries = func(yield func(fs.FileInfo, error) bool) { yield(info, nil) }
 	return directory(path.Base(name)), nil // the engine lists nothing itself
+}
+
+// openDirectory lists a directory.
+func (l *listing) openDirectory(storage Storage, name string) error {
+	entries, err := storage.ReadDirSeq(name)
+	if err != nil {
+		return err
+	}
+	l.dir, l.entries = name, entries
+	return nil
+}
+
+// openFile lists a file.
+func (l *listing) openFile(storage Storage, name string) error {
+	info, err := storage.StatFile(name)
+	switch {
+	case err != nil:
+		return err
+	case !l.filesToo:
+		return errNotListable
+	}
+	l.file, l.dir = true, path.Dir(name)
+	l.entries = func(yield func(fs.FileInfo, error) bool) { yield(info, nil) }
+	return nil
 }
 
 // writeTo writes the entries, page by page as the storage delivers them.
 func (l *listing) writeTo(w io.Writer) error {
 	out := bufio.NewWriterSize(w, listBuffer)
-	for info, err := range l.entries {
+	for info, err := range l.all() {
 		if err != nil {
 			return err
 		}
@@ -69,9 +88,20 @@ func (l *listing) writeTo(w io.Writer) error {
 	return out.Flush()
 }
 
+// all is the heading and the entries.
+func (l *listing) all() iter.Seq2[fs.FileInfo, error] {
+	return func(yield func(fs.FileInfo, error) bool) {
+		for _, info := range l.heading {
+			if !yield(info, nil) {
+				return
+			}
+		}
+		l.entries(yield)
+	}
+}
+
 // list is LIST, NLST and MLSD.
 func (s *session) list(arg string) {
-	l := &listing{filesToo: s.verb != "MLSD", shown: s.listedName}
 	if s.verb != "MLSD" {
 		arg = withoutOptions(arg)
 	}
@@ -80,20 +110,56 @@ func (s *session) list(arg string) {
 		s.fail(err)
 		return
 	}
+	l := s.newListing(arg)
 	switch s.verb {
 	case "LIST":
-		now := time.Now()
-		l.line = func(b []byte, info fs.FileInfo, name string) []byte { return appendListLine(b, info, name, now) }
+		s.longListing(l, name)
 	case "NLST":
-		arg = toLines(arg)
-		l.line = func(b []byte, _ fs.FileInfo, name string) []byte { return l.appendName(b, arg, name) }
+		l.glob, l.filesToo = globbingOf(arg, name), true
+		l.line = func(b []byte, _ fs.FileInfo, name string) []byte { return l.appendPathname(b, name) }
 	case "MLSD":
-		facts := s.facts
+		l.heading = s.heading(name)
 		l.line = func(b []byte, info fs.FileInfo, name string) []byte {
-			return append(append(appendFacts(b, facts, info), ' '), name...)
+			return append(s.appendFacts(b, entry{info, l.dir}), name...)
 		}
 	}
 	s.runTransfer(&transfer{listing: l}, s.verb+" "+escapePathname(name))
+}
+
+// newListing makes a listing of what a client has asked for.
+func (s *session) newListing(asked string) *listing {
+	return &listing{asked: asked, shown: s.listedName}
+}
+
+// longListing makes a listing that of LIST, and of STAT with a pathname.
+func (s *session) longListing(l *listing, name string) {
+	now := time.Now()
+	l.glob, l.filesToo = globbingOf(l.asked, name), true
+	l.line = func(b []byte, info fs.FileInfo, name string) []byte {
+		return append(appendColumns(b, info, now), name...)
+	}
+}
+
+// heading is what MLSD shows of the directory itself and of its parent, where it
+// shows the types that tell them from the entries (RFC 3659 7.5.1.2, 7.5.1.4).
+//
+// Their names are those that clients know: full pathnames are taken for
+// directories inside by some (github.com/jlaffaye/ftp/issues/107), which never
+// come to an end. ".." is relative to the directory that is listed, but "."
+// would have to lead there from the working directory (RFC 3659 7.3.1), so it is
+// shown of that one only.
+func (s *session) heading(name string) []directory {
+	var heading []directory
+	if !s.shows("type") {
+		return nil
+	}
+	if name == s.workingDirectory() {
+		heading = append(heading, thisDirectory)
+	}
+	if name != "/" {
+		heading = append(heading, parentDirectory)
+	}
+	return heading
 }
 
 // withoutOptions drops the options of ls that many clients send before the
@@ -109,14 +175,14 @@ func withoutOptions(arg string) string {
 	return arg
 }
 
-// appendName shows a name so that it can be given to RETR as it is, behind the
-// pathname that was asked for (RFC 1123 4.1.2.7).
-func (l *listing) appendName(b []byte, asked, name string) []byte {
+// appendPathname shows a name so that it can be given to RETR as it is, behind
+// the pathname that was asked for (RFC 1123 4.1.2.7).
+func (l *listing) appendPathname(b []byte, name string) []byte {
+	b = append(b, toLines(l.asked)...)
 	if l.file {
-		return append(b, asked...)
+		return b
 	}
-	b = append(b, asked...)
-	if asked != "" && !strings.HasSuffix(asked, "/") {
+	if l.asked != "" && !strings.HasSuffix(l.asked, "/") {
 		b = append(b, '/')
 	}
 	return append(b, name...)
@@ -132,8 +198,22 @@ const (
 // listYearAfter is the age from which ls shows the year instead of the time.
 const listYearAfter = 180 * 24 * time.Hour
 
-// appendListLine writes an entry as ls -l does, in UTC.
-func appendListLine(b []byte, info fs.FileInfo, name string, now time.Time) []byte {
+// listAhead is how far ahead of its own clock a client takes a time of day for
+// that of this year: FileZilla a day, lftp six.
+const listAhead = 24 * time.Hour
+
+// appendColumns writes what stands before the name in a line of ls -l, in UTC.
+// Programs read these lines by rules of their own, which together are:
+//
+//   - ten letters of mode, a number of links that is not 0, one word each of owner
+//     and group, then the size; where it ends may differ, because all but the name
+//     is taken word by word
+//   - months in English, three letters; hh:mm stands for the last such time, so
+//     what is older than half a year, or in the future, has a year
+//   - one SP before the name, because further ones belong to it; but two between
+//     day and year, or lftp takes the first SP of a name away
+//   - " -> " is a part of any name, because no mode begins with "l"
+func appendColumns(b []byte, info fs.FileInfo, now time.Time) []byte {
 	mode, size := listMode, info.Size()
 	if info.IsDir() {
 		mode, size = listDirMode, 0
@@ -142,100 +222,10 @@ func appendListLine(b []byte, info fs.FileInfo, name string, now time.Time) []by
 	if modified.IsZero() {
 		modified = time.Unix(0, 0).UTC() // S3 has no time for a directory
 	}
-	layout := "Jan _2 15:04"
-	if age := now.Sub(modified); age > listYearAfter || age < -24*time.Hour {
-		layout = "Jan _2  2006"
+	layout := "Jan _2 15:04 "
+	if age := now.Sub(modified); age > listYearAfter || age < -listAhead {
+		layout = "Jan _2  2006 "
 	}
 	b = fmt.Appendf(b, "%s%s%13d ", mode, listOwner, size)
-	return append(append(modified.AppendFormat(b, layout), ' '), name...)
+	return modified.AppendFormat(b, layout)
 }
-
-// A fact is one of MLST's (RFC 3659 7.5).
-type fact struct {
-	name  string
-	value func(b []byte, info fs.FileInfo) []byte // unchanged when there is none
-}
-
-// timeVal is RFC 3659 2.3's form of a time, in UTC.
-const timeVal = "20060102150405"
-
-// allFacts are the facts that this server knows, in the order of FEAT.
-func allFacts() []fact {
-	return []fact{
-		{"type", func(b []byte, info fs.FileInfo) []byte {
-			if info.IsDir() {
-				return append(b, "dir"...)
-			}
-			return append(b, "file"...)
-		}},
-		{"size", func(b []byte, info fs.FileInfo) []byte {
-			if info.IsDir() {
-				return b
-			}
-			return fmt.Appendf(b, "%d", info.Size())
-		}},
-		{"modify", func(b []byte, info fs.FileInfo) []byte {
-			if info.ModTime().IsZero() {
-				return b
-			}
-			return info.ModTime().UTC().AppendFormat(b, timeVal)
-		}},
-	}
-}
-
-// appendFacts writes the facts of an entry: "type=file;size=3;".
-func appendFacts(b []byte, facts []fact, info fs.FileInfo) []byte {
-	for _, f := range facts {
-		before := len(b)
-		b = append(append(b, f.name...), '=')
-		start := len(b)
-		if b = f.value(b, info); len(b) == start {
-			b = b[:before]
-			continue
-		}
-		b = append(b, ';')
-	}
-	return b
-}
-
-// mlst is MLST (RFC 3659 7): one entry, on the control connection, with the
-// pathname that was asked for.
-func (s *session) mlst(arg string) {
-	name, err := s.resolve(arg)
-	if err != nil {
-		s.fail(err)
-		return
-	}
-	if arg == "" {
-		arg = s.shown(name)
-	}
-	var info fs.FileInfo
-	err = s.lookup(name, func(name string) (err error) {
-		info, err = s.stats(name)
-		return err
-	})
-	if err != nil {
-		s.fail(err)
-		return
-	}
-	entry := append(append(appendFacts([]byte(" "), s.facts, info), ' '), arg...)
-	s.send(reply{250, []string{s.text(i18n.FileDetails), string(entry), s.text(i18n.DetailsEnd)}})
-}
-
-// stats looks for a file or a directory; the root needs no look.
-func (s *session) stats(name string) (fs.FileInfo, error) {
-	if name == "/" {
-		return directory("/"), nil
-	}
-	return s.login.Storage.Stat(name)
-}
-
-// directory describes a directory of which no more is known than its name.
-type directory string
-
-func (d directory) Name() string     { return string(d) }
-func (directory) Size() int64        { return 0 }
-func (directory) Mode() fs.FileMode  { return fs.ModeDir | 0o755 }
-func (directory) ModTime() time.Time { return time.Time{} }
-func (directory) IsDir() bool        { return true }
-func (directory) Sys() any           { return nil }

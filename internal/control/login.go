@@ -115,7 +115,7 @@ func (s *session) logOut() {
 	s.stopEngine()
 	s.data.close()
 	s.data = dataSettings{}
-	s.facts = allFacts()
+	s.facts = defaultFacts()
 	s.name, s.login = "", nil
 	s.log = s.server.cfg.Logger.With("remote", s.tcp.RemoteAddr().String())
 }

@@ -1,12 +1,10 @@
 package control_test
 
 import (
-	"context"
 	"slices"
 	"strings"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"golang.org/x/text/language"
@@ -21,13 +19,11 @@ const (
 	decomposed = "cafe\u0301"
 )
 
-// put makes an object as another client of S3 does.
-func (s *site) put(key string) {
+// putNames makes objects which hold their names.
+func (s *site) putNames(keys ...string) {
 	s.t.Helper()
-	if _, err := s.client.PutObject(context.Background(), &s3.PutObjectInput{
-		Bucket: &s.bucket, Key: &key, Body: strings.NewReader(key), ContentLength: aws.Int64(int64(len(key))),
-	}); err != nil {
-		s.t.Fatal(err)
+	for _, key := range keys {
+		s.put(&s3.PutObjectInput{Key: &key, Body: strings.NewReader(key)})
 	}
 }
 
@@ -80,8 +76,7 @@ func TestNormalizationOfNamesThatAreThere(t *testing.T) {
 		}
 		t.Run(map[string]string{composed: "composed", decomposed: "decomposed"}[there], func(t *testing.T) {
 			s := newTenantSite(t, normalized(control.NormalizeNFC))
-			s.put(there)
-			s.put("in " + there + "/" + there)
+			s.putNames(there, "in "+there+"/"+there)
 			c := s.login()
 			if got := c.download("RETR " + asked); got != there {
 				t.Errorf("RETR: %+q", got)
@@ -114,8 +109,7 @@ func TestNormalizationOfNamesThatAreThere(t *testing.T) {
 // Twins that are in the bucket stay apart.
 func TestNormalizationOfTwins(t *testing.T) {
 	s := newTenantSite(t, normalized(control.NormalizeNFC))
-	s.put(composed)
-	s.put(decomposed)
+	s.putNames(composed, decomposed)
 	c := s.login()
 	for _, name := range []string{composed, decomposed} {
 		if got := c.download("RETR " + name); got != name {
@@ -135,7 +129,7 @@ func TestNormalizationOfTwins(t *testing.T) {
 
 func TestNormalizationNone(t *testing.T) {
 	s := newTenantSite(t, normalized(control.NormalizeNone))
-	s.put(composed)
+	s.putNames(composed)
 	c := s.login()
 	c.do("SIZE "+decomposed, "550 ")
 	c.store(decomposed, "")
@@ -163,7 +157,7 @@ func TestCharset(t *testing.T) {
 			t.Errorf("RETR %q: %q", spelling, got)
 		}
 	}
-	s.put("caf\u00e9") // no é in this charset: shown in UTF-8
+	s.putNames("caf\u00e9") // no é in this charset: shown in UTF-8
 	for _, command := range []string{"NLST", "LIST", "MLSD", "STAT ."} {
 		show := func() string {
 			if strings.HasPrefix(command, "STAT") {
@@ -273,7 +267,7 @@ func TestPicturesOfLineEnds(t *testing.T) {
 	s.wantObjects(literal)
 	c.do("DELE "+literal, "250 ")
 	c.store(lineFeed, "line feed")
-	s.put(literal)
+	s.putNames(literal)
 	for name, want := range map[string]string{literal: literal, lineFeed: "line feed"} {
 		if got := c.download("RETR " + name); got != want {
 			t.Errorf("RETR %+q: %+q", name, got)

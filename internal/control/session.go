@@ -80,7 +80,7 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 		resume:   make(chan struct{}),
 		gone:     make(chan struct{}),
 		drain:    make(chan struct{}),
-		facts:    allFacts(),
+		facts:    defaultFacts(),
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.done = s.ctx.Done()

@@ -207,7 +207,7 @@ func TestLANG(t *testing.T) {
 		c.do(step.command, step.want)
 	}
 	c.do("LANG de", "200 Die Antworten")
-	if r := c.do("FEAT", "211-"); strings.Count(r, "*") != 4 || !strings.Contains(r, "DE*") || !strings.HasSuffix(r, "\n211 End") {
+	if r := c.do("FEAT", "211-"); strings.Count(r, "*") != 5 || !strings.Contains(r, "DE*") || !strings.HasSuffix(r, "\n211 End") {
 		t.Errorf("FEAT: %q", r) // one "*" for the language, three for facts
 	}
 	c.do("LANG fr", "200 ")

@@ -3,7 +3,6 @@ package control
 import (
 	"io/fs"
 	"strconv"
-	"time"
 
 	"github.com/babelftp/babelftp/i18n"
 )
@@ -54,10 +53,11 @@ func (s *session) pathStatus(arg string) {
 		s.fail(err)
 		return
 	}
-	now := time.Now()
-	t := &transfer{listing: &listing{filesToo: true, shown: s.listedName}}
+	t := &transfer{listing: s.newListing(arg)}
+	s.longListing(t.listing, name)
+	line := t.listing.line
 	t.listing.line = func(b []byte, info fs.FileInfo, name string) []byte {
-		return appendListLine(append(b, ' '), info, name, now)
+		return appendNVT(append(b, ' '), string(line(nil, info, name))) // never the end of the reply (RFC 959 4.2)
 	}
 	err = s.lookup(name, func(name string) error {
 		_, err := t.openListing(s.login.Storage, name)

@@ -54,7 +54,7 @@ func TestTransfers(t *testing.T) {
 		}
 	})
 	t.Run("mlsd", func(t *testing.T) {
-		if got := c.download("MLSD"); strings.Count(got, "\r\n") != len(want) || !strings.Contains(got, "; 100%\r\n") {
+		if got := c.download("MLSD"); strings.Count(got, "\r\n") != len(want)+1 || !strings.Contains(got, "; 100%\r\n") {
 			t.Errorf("MLSD: %q", got)
 		}
 		c.do("EPSV", "229 ")
@@ -92,7 +92,7 @@ func TestNamesWithLineEnds(t *testing.T) {
 	}
 	const listed = "with\u240d\u240aline\u240aends\u240d"
 	for _, command := range []string{"LIST", "NLST", "MLSD", "NLST " + sent} {
-		if got := c.download(command); !strings.HasSuffix(got, listed+"\r\n") || strings.Count(got, "\n") != 1 {
+		if got := c.download(command); strings.Count(got, listed+"\r\n") != 1 || strings.Contains(got, "line\n") {
 			t.Errorf("%s: %q", command, got)
 		}
 	}
@@ -371,7 +371,7 @@ func TestListingOfManyEntries(t *testing.T) {
 	if got := c.download("NLST d/a"); got != "d/a\r\n" {
 		t.Errorf("NLST d/a: %q", got)
 	}
-	if got := c.download("MLSD d"); !strings.Contains(got, "type=dir; b\r\n") {
+	if got := c.download("MLSD d"); !strings.Contains(got, "type=dir;perm=cdeflmp; b\r\n") {
 		t.Errorf("MLSD d: %q", got)
 	}
 	if r := c.do("STAT d", "212-"); strings.Count(r, "\n") != 3 {
