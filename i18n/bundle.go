@@ -192,7 +192,7 @@ func (l *loader) set(c *catalogue, e entry, source source) {
 
 func (l *loader) bundle() (*Bundle, error) {
 	overlaid := l.tags[len(locales.Tags()):]
-	slices.SortFunc(overlaid, func(a, b language.Tag) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(overlaid, compareTags)
 	b := &Bundle{
 		tags:       l.tags,
 		matcher:    language.NewMatcher(l.tags),
@@ -209,6 +209,8 @@ func (l *loader) bundle() (*Bundle, error) {
 	}
 	return b, nil
 }
+
+func compareTags(a, b language.Tag) int { return strings.Compare(a.String(), b.String()) }
 
 // missing returns the messages that neither the language nor a parent of it has.
 func (l *loader) missing(tag language.Tag) map[ID]bool {

@@ -81,34 +81,43 @@ func (b *Bundle) offer(languages []language.Tag) ([]language.Tag, error) {
 func (b *Bundle) setOwn(texts map[ID]map[language.Tag]string) error {
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(texts)) {
-		if _, ok := b.sources[id]; !ok {
+		source, ok := b.sources[id]
+		if !ok {
 			errs = append(errs, fmt.Errorf("message %q: no such message; %s", id, b.adviseID(id)))
 			continue
 		}
-		given := make(map[language.Tag]language.Tag) // by the language that it is for
-		languages := slices.SortedFunc(maps.Keys(texts[id]), func(a, b language.Tag) int { return strings.Compare(a.String(), b.String()) })
-		for _, want := range languages {
-			tag, ok := b.Find(want)
-			if !ok {
-				errs = append(errs, fmt.Errorf("message %q: the language %s is not offered; write one of %s, or remove the text", id, want, listTags(b.tags)))
-				continue
-			}
-			if other, ok := given[tag]; ok {
-				errs = append(errs, fmt.Errorf("message %q: the texts for %s and %s are both for %s; remove one", id, other, want, tag))
-				continue
-			}
-			given[tag] = want
-			format, problems := b.sources[id].compileString(id, tag, texts[id][want])
-			for _, problem := range problems {
-				errs = append(errs, fmt.Errorf("message %q: language %s: %s", id, want, problem))
-			}
-			if b.own[tag] == nil {
-				b.own[tag] = make(map[ID]string)
-			}
-			b.own[tag][id] = format
+		for _, problem := range b.setOwnMessage(id, source, texts[id]) {
+			errs = append(errs, fmt.Errorf("message %q: %s", id, problem))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// setOwnMessage does so for one message.
+func (b *Bundle) setOwnMessage(id ID, source source, texts map[language.Tag]string) (problems []string) {
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	given := make(map[language.Tag]language.Tag) // as what, by the language that it is for
+	for _, want := range slices.SortedFunc(maps.Keys(texts), compareTags) {
+		tag, ok := b.Find(want)
+		if !ok {
+			problem("the language %s is not offered; write one of %s, or remove the text", want, listTags(b.tags))
+			continue
+		}
+		if other, ok := given[tag]; ok {
+			problem("the texts for %s and %s are both for %s; remove one", other, want, tag)
+			continue
+		}
+		given[tag] = want
+		format, wrong := source.compileString(id, tag, texts[want])
+		for _, w := range wrong {
+			problem("language %s: %s", want, w)
+		}
+		if b.own[tag] == nil {
+			b.own[tag] = make(map[ID]string)
+		}
+		b.own[tag][id] = format
+	}
+	return problems
 }
 
 func listTags(tags []language.Tag) string {
