@@ -1,0 +1,376 @@
+package control
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"regexp"
+	"regexp/syntax"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/locales"
+)
+
+// cognates are words of four letters and more that English and another
+// language in Latin letters write alike. Any other word of an English text
+// that is in its translation too is one that nobody has translated.
+var cognates = map[string][]string{
+	"de":    {"administrator", "byte", "bytes", "host", "link", "links", "option", "parameter", "port", "server", "status", "syntax", "text"},
+	"es":    {"byte", "bytes", "control", "error", "host"},
+	"fr":    {"long", "mode", "option", "port", "protection", "quota", "session", "structure"},
+	"id":    {"administrator", "byte", "data", "host", "mode", "parameter", "port", "server", "status", "transfer", "valid"},
+	"it":    {"account", "byte", "file", "host", "password", "quota", "server"},
+	"nl":    {"account", "byte", "bytes", "host", "later", "link", "links", "parameter", "server", "status"},
+	"pl":    {"link", "transfer"},
+	"pt-BR": {"byte", "bytes", "host", "link", "links"},
+	"vi":    {"byte"},
+}
+
+// engineWords stand in the engine's replies for the names and errors that it
+// puts there, which no client may read.
+const engineWords = "words of the engine"
+
+// quietSession returns a session in a language, logged in, whose replies go
+// nowhere and whose log goes to the buffer.
+func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) (*session, *bytes.Buffer) {
+	t.Helper()
+	log := &bytes.Buffer{}
+	conn, client := net.Pipe()
+	t.Cleanup(func() { conn.Close(); client.Close() })
+	s := newSession(t.Context(), New(Config{Bundle: bundle, Logger: slog.New(slog.NewTextHandler(log, nil))}), conn, false)
+	t.Cleanup(s.cancel)
+	s.setLanguage(tag)
+	s.chosen = true // or a login changes it
+	s.verb, s.argument, s.name = "REST", "4071", "ALICE"
+	s.login = &Login{User: "ALICE", Tenant: &Tenant{Name: "ACME"}}
+	return s, log
+}
+
+// What may have happened in a session before the engine replies.
+var situations = []struct {
+	name     string
+	noted    error // of the storage
+	cause    error // of the data connection
+	upload   bool
+	fileName string
+}{
+	{name: "storage-error", noted: fs.ErrNotExist},
+	{name: "login-refused", noted: ErrLoginRefused},
+	{name: "aborted", noted: fs.ErrNotExist, cause: errAborted},
+	{name: "stalled", noted: fs.ErrNotExist, cause: errStalled},
+	{name: "upload-lost", noted: fs.ErrNotExist, cause: errDataLost, upload: true},
+	{name: "download-lost", noted: fs.ErrNotExist, cause: errDataLost},
+	{name: "unique-name", noted: fs.ErrNotExist, upload: true, fileName: "FTP-20260101"},
+}
+
+// TestRulesInEveryLanguage gives each rule a reply of the engine that it is
+// for, in every situation. The client gets the code and the protocol fields
+// that a reader of English gets, and words of its own language only.
+func TestRulesInEveryLanguage(t *testing.T) {
+	bundle := loadBundle(t)
+	for _, tag := range bundle.Tags() {
+		t.Run(tag.String(), func(t *testing.T) {
+			english, _ := quietSession(t, bundle, language.English)
+			s, log := quietSession(t, bundle, tag)
+			for i, r := range s.server.rules {
+				said := sampleOf(t, r.text)
+				takes := func(r2 rule) bool { return r2.code == r.code && r2.text.MatchString(said) }
+				if first := slices.IndexFunc(s.server.rules, takes); first != i {
+					t.Fatalf("%d %q is meant for the rule %s, but %s takes it", r.code, said, r.text, s.server.rules[first].text)
+				}
+				for _, situation := range situations {
+					var got [2]reply
+					for j, s := range []*session{english, s} {
+						s.noted = situation.noted
+						s.transfer = &transfer{cause: situation.cause, upload: situation.upload, fileName: situation.fileName}
+						got[j] = s.rewrite(reply{r.code, strings.Split(said, "\n")})
+					}
+					checkReply(t, tag, fmt.Sprintf("%d %s (%s)", r.code, said, situation.name), got[0], got[1])
+				}
+			}
+			if strings.Contains(log.String(), "unexpected reply") {
+				t.Errorf("a rule was not prepared for:\n%s", log)
+			}
+		})
+	}
+}
+
+// sampleOf returns a text that a rule's pattern matches.
+func sampleOf(t *testing.T, pattern *regexp.Regexp) string {
+	t.Helper()
+	tree, err := syntax.Parse(pattern.String(), syntax.Perl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	var write func(*syntax.Regexp)
+	write = func(re *syntax.Regexp) {
+		switch re.Op {
+		case syntax.OpLiteral:
+			text.WriteString(string(re.Rune))
+		case syntax.OpConcat, syntax.OpCapture:
+			for _, part := range re.Sub {
+				write(part)
+			}
+		case syntax.OpAlternate:
+			write(re.Sub[0])
+		case syntax.OpStar, syntax.OpPlus:
+			if re.Sub[0].Op == syntax.OpCharClass {
+				text.WriteString("65535") // the only class is that of digits
+			} else {
+				text.WriteString(engineWords)
+			}
+		case syntax.OpBeginText, syntax.OpEndText:
+		default:
+			t.Fatalf("%s has a part for which there is no sample: %s", pattern, re)
+		}
+	}
+	write(tree)
+	if !pattern.MatchString(text.String()) {
+		t.Fatalf("%s does not match its sample %q", pattern, text.String())
+	}
+	return text.String()
+}
+
+// TestFailuresInEveryLanguage tells each error of the storage.
+func TestFailuresInEveryLanguage(t *testing.T) {
+	bundle := loadBundle(t)
+	for _, tag := range bundle.Tags() {
+		t.Run(tag.String(), func(t *testing.T) {
+			english, _ := quietSession(t, bundle, language.English)
+			s, _ := quietSession(t, bundle, tag)
+			for _, f := range failures {
+				err := &fs.PathError{Op: "open", Path: engineWords, Err: f.err}
+				got := s.failure(err)
+				checkReply(t, tag, err.Error(), english.failure(err), got)
+				if got.code != f.code {
+					t.Errorf("%v is told as %d, want %d", err, got.code, f.code)
+				}
+			}
+		})
+	}
+}
+
+// TestMessagesInEveryLanguage renders every message there is.
+func TestMessagesInEveryLanguage(t *testing.T) {
+	data, err := fs.ReadFile(locales.FS(), "en/messages.gotext.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var catalogue struct {
+		Messages []struct {
+			ID           i18n.ID
+			Placeholders []struct{ ID string }
+		}
+	}
+	if err := json.Unmarshal(data, &catalogue); err != nil {
+		t.Fatal(err)
+	}
+	numbers := []string{"0", "1", "2", "3", "5", "11", "21", "100", "1048576"} // of every plural form there is
+	bundle := loadBundle(t)
+	for _, tag := range bundle.Tags() {
+		t.Run(tag.String(), func(t *testing.T) {
+			unmet := slices.Clone(cognates[tag.String()])
+			for _, m := range catalogue.Messages {
+				for _, n := range numbers {
+					args := make([]string, len(m.Placeholders))
+					for i := range args {
+						args[i] = n
+					}
+					english, text := bundle.Localizer(language.English).Text(m.ID, args...), bundle.Localizer(tag).Text(m.ID, args...)
+					checkText(t, tag, string(m.ID), english, text)
+					unmet = slices.DeleteFunc(unmet, func(w string) bool {
+						return strings.Contains(strings.ToLower(english), w) && strings.Contains(strings.ToLower(text), w)
+					})
+				}
+			}
+			if len(unmet) > 0 {
+				t.Errorf("no message needs the cognates %q any more", unmet)
+			}
+		})
+	}
+}
+
+func loadBundle(t *testing.T) *i18n.Bundle {
+	t.Helper()
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle
+}
+
+// protocolFields are what programs look for in a reply, the same in every
+// language.
+var protocolFields = map[int]*regexp.Regexp{
+	213: regexp.MustCompile(`^\d+$|^Modify=.*`), // SIZE, MDTM and MFMT (RFC 3659), not STAT
+	215: regexp.MustCompile(`.*`),
+	227: regexp.MustCompile(`\(\d+,\d+,\d+,\d+,\d+,\d+\)$`),
+	229: regexp.MustCompile(`\(\|\|\|\w+\|\)$`), // RFC 2428 3
+	257: regexp.MustCompile(`^"(?:[^"]|"")*" `), // RFC 959, appendix II
+	522: regexp.MustCompile(`\([\d,]+\)$`),      // RFC 2428 2
+}
+
+// checkReply compares a reply with the English one.
+func checkReply(t *testing.T, tag language.Tag, what string, english, got reply) {
+	t.Helper()
+	if got.code != english.code || len(got.lines) != len(english.lines) {
+		t.Errorf("%s: got %v, in English %v", what, got, english)
+		return
+	}
+	text, englishText := strings.Join(got.lines, "\n"), strings.Join(english.lines, "\n")
+	if field, ok := protocolFields[got.code]; ok {
+		if want := field.FindString(englishText); field.FindString(text) != want {
+			t.Errorf("%s: %q has not the field %q", what, text, want)
+		}
+		text, englishText = field.ReplaceAllString(text, ""), field.ReplaceAllString(englishText, "")
+	}
+	if strings.Contains(text, engineWords) {
+		t.Errorf("%s: shows what the engine said: %q", what, text)
+	}
+	checkText(t, tag, what, englishText, text)
+}
+
+// checkText looks for what may be in no language: English, and marks that
+// change the direction of the text.
+func checkText(t *testing.T, tag language.Tag, what, english, text string) {
+	t.Helper()
+	if words := englishIn(tag, english, text); len(words) > 0 {
+		t.Errorf("%s: the English %q is left over in %q", what, words, text)
+	}
+	if i := strings.IndexFunc(text, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }); i >= 0 {
+		t.Errorf("%s: a bidirectional control is in %+q", what, text)
+	}
+}
+
+var (
+	syntaxShown = regexp.MustCompile(`[A-Z]{3,4}(?: [A-Z]+)*(?: \[?<SP> ?\[?[a-z<>\[\]|/ -]+)+`) // RETR <SP> pathname
+	latinWord   = regexp.MustCompile(`\p{Latin}+`)
+)
+
+// englishIn finds the words of a text that are English. In Latin letters these
+// are words of the English text; in other scripts all words but names.
+func englishIn(tag language.Tag, english, text string) []string {
+	if tag == language.English {
+		return nil
+	}
+	english, text = syntaxShown.ReplaceAllString(english, ""), syntaxShown.ReplaceAllString(text, "")
+	known := make(map[string]bool)
+	for _, w := range latinWord.FindAllString(strings.ToLower(english), -1) {
+		known[w] = len(w) >= 4
+	}
+	script, _ := tag.Script()
+	var found []string
+	for _, w := range latinWord.FindAllString(text, -1) {
+		lower := strings.ToLower(w)
+		switch {
+		case w == strings.ToUpper(w), lower == "babelftp", w == "IPv":
+		case script.String() != "Latn",
+			known[lower] && !slices.Contains(cognates[tag.String()], lower):
+			found = append(found, w)
+		}
+	}
+	return found
+}
+
+// TestTranscriptsHoldNoEnglish looks at whole sessions, long replies among
+// them: testdata/transcripts, which TestTranscripts compares with a server.
+func TestTranscriptsHoldNoEnglish(t *testing.T) {
+	english := readTranscript(t, "en")
+	for _, tag := range locales.Tags()[1:] {
+		t.Run(tag, func(t *testing.T) {
+			exchanges := readTranscript(t, tag)
+			if len(exchanges) != len(english) {
+				t.Fatalf("%d commands, in English %d", len(exchanges), len(english))
+			}
+			for i, e := range exchanges {
+				if e.command == "LANG" { // brings the default language back
+					break
+				}
+				if e.command == "PASS demo" { // answered in the tenant's own words
+					continue
+				}
+				checkExchange(t, language.MustParse(tag), english[i], e)
+			}
+		})
+	}
+}
+
+// An exchange is a command and the lines of its replies.
+type exchange struct {
+	command string
+	lines   []string
+}
+
+func readTranscript(t *testing.T, tag string) []exchange {
+	t.Helper()
+	_, here, _, _ := runtime.Caller(0) // the embedded S3 server changes the working directory
+	data, err := os.ReadFile(filepath.Join(filepath.Dir(here), "testdata", "transcripts", tag+".txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var exchanges []exchange
+	for line := range strings.Lines(string(data)) {
+		line = strings.TrimSuffix(line, "\n")
+		if command, ok := strings.CutPrefix(line, "> "); ok {
+			exchanges = append(exchanges, exchange{command: command})
+			continue
+		}
+		last := &exchanges[len(exchanges)-1]
+		last.lines = append(last.lines, line)
+	}
+	return exchanges[1:] // the first command is the LANG of this language
+}
+
+var (
+	codeOfLine          = regexp.MustCompile(`^\d{3}[ -]`)
+	sameInEveryLanguage = regexp.MustCompile(`^211 End$|^200 MLST OPTS`)
+)
+
+// checkExchange compares the replies to a command with the English ones, line
+// by line.
+func checkExchange(t *testing.T, tag language.Tag, english, got exchange) {
+	t.Helper()
+	if got.command != english.command || len(got.lines) != len(english.lines) {
+		t.Errorf("%s has %d lines, in English %s has %d", got.command, len(got.lines), english.command, len(english.lines))
+		return
+	}
+	for i, line := range got.lines {
+		want := english.lines[i]
+		code := codeOfLine.FindString(want)
+		switch {
+		case code == "" && got.command != "STAT" || sameInEveryLanguage.MatchString(want):
+			// But for the mark behind the current language.
+			if strings.ReplaceAll(line, "*", "") != strings.ReplaceAll(want, "*", "") {
+				t.Errorf("%s: %q, in English %q", got.command, line, want)
+			}
+		case codeOfLine.FindString(line) != code:
+			t.Errorf("%s: %q begins otherwise than %q", got.command, line, want)
+		default:
+			number, _ := strconv.Atoi(strings.TrimRight(code, " -")) // 0 where there is no code
+			checkReply(t, tag, got.command, reply{number, []string{got.withoutSent(want)}}, reply{number, []string{got.withoutSent(line)}})
+		}
+	}
+}
+
+// withoutSent takes the code and what the client itself has sent out of a line.
+func (e exchange) withoutSent(line string) string {
+	line = codeOfLine.ReplaceAllString(line, "")
+	if name, argument, _ := strings.Cut(e.command, " "); name == "USER" || name == "LANG" {
+		line = strings.ReplaceAll(line, argument, "")
+	}
+	return line
+}
