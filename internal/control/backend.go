@@ -95,8 +95,7 @@ type Login struct {
 	// Presign makes a link to a file for HTTPS clients that is good for so long;
 	// nil where the tenant hands out none.
 	Presign func(ctx context.Context, name string, valid time.Duration) (string, error)
-	// LinkLifetime is how long such a link is good unless the client says, and
-	// at most.
+	// LinkLifetime is how long such a link is good at most.
 	LinkLifetime time.Duration
 }
 

@@ -199,7 +199,7 @@ func appendMediaType(b []byte, _ *session, e entry) ([]byte, bool) {
 // of a mirror have none.
 func appendCharset(b []byte, s *session, e entry) ([]byte, bool) {
 	charset := s.shownEncoding(e.dir)
-	return append(b, strings.ToUpper(charset.String())...), !charset.Raw()
+	return append(b, charsetName(charset)...), !charset.Raw()
 }
 
 // appendLang writes the language of the name, where the object tells. It must not

@@ -338,7 +338,7 @@ func TestModify(t *testing.T) {
 		"SIZE nothing":                                                       "550 ",
 	} {
 		r := c.do(command, want)
-		if want == "504 " && !strings.HasSuffix(r, " (Create)") && !strings.HasSuffix(r, " (UNIX.mode)") {
+		if want == "504 " && !strings.HasSuffix(r, " (CREATE)") && !strings.HasSuffix(r, " (UNIX.MODE)") {
 			t.Errorf("%s: %q does not name the fact", command, r)
 		}
 	}

@@ -62,7 +62,7 @@ func (s *session) failure(err error) reply {
 		s.log.Info("command failed", "command", s.verb, "code", code, "err", err)
 	}
 	if name, ok := errors.AsType[*encodingError](err); ok && !name.encoding.UTF8() {
-		id, args = i18n.NameNotInCharset, []string{name.encoding.String()}
+		id, args = i18n.NameNotInCharset, []string{charsetName(name.encoding)}
 	}
 	return reply{code, []string{s.text(id, args...)}}
 }

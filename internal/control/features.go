@@ -56,7 +56,7 @@ func (s *session) optsUTF8(options string) {
 			return
 		}
 		s.utf8 = false
-		s.say(200, i18n.UTF8Off, s.tenant.Encoding.String())
+		s.say(200, i18n.UTF8Off, charsetName(s.tenant.Encoding))
 	default:
 		s.say(501, i18n.OptionUnknown, "OPTS UTF8")
 	}

@@ -37,29 +37,3 @@ func changesRoot(verb string) bool {
 
 // upperToEngine forwards a command whose argument is a keyword, in any case.
 func (s *session) upperToEngine(arg string) { s.toEngine(strings.ToUpper(arg)) }
-
-// site is SITE (RFC 959 4.1.3).
-func (s *session) site(arg string) {
-	sub, pathname, _ := strings.Cut(arg, " ")
-	sub = strings.ToUpper(sub)
-	switch sub {
-	case "HELP":
-		s.siteHelp()
-	case "MKDIR", "RMDIR":
-		if pathname == "" {
-			s.say(501, i18n.Syntax, "SITE "+sub+pathnameSyntax)
-			return
-		}
-		name, err := s.resolve(pathname)
-		if err == nil && name == "/" {
-			err = fs.ErrPermission
-		}
-		if err != nil {
-			s.fail(err)
-			return
-		}
-		s.send(s.forward("SITE " + sub + " " + escapePathname(name)))
-	default:
-		s.say(504, i18n.ParameterNotImplemented, "SITE")
-	}
-}

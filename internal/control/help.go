@@ -51,14 +51,3 @@ func (s *session) helpAll() {
 	}
 	s.send(reply{214, append(lines, s.text(i18n.HelpEnd))})
 }
-
-// siteHelp is SITE HELP and HELP SITE.
-func (s *session) siteHelp() {
-	s.send(reply{214, []string{
-		s.text(i18n.SiteHelpIntro),
-		" HELP",
-		" MKDIR" + pathnameSyntax,
-		" RMDIR" + pathnameSyntax,
-		s.text(i18n.SiteHelpEnd),
-	}})
-}

@@ -82,7 +82,7 @@ func parseHost(arg string) (string, bool) {
 		}
 		return addr.String(), true
 	}
-	name := strings.ToLower(arg)
+	name := strings.Map(lowerASCII, arg)
 	const maxDomainName = 253 // RFC 1035 2.3.4, as text
 	if name == "" || len(name) > maxDomainName {
 		return "", false
@@ -100,4 +100,13 @@ func parseHost(arg string) (string, bool) {
 		}
 	}
 	return name, true
+}
+
+// lowerASCII is for what is compared by the letters of ASCII: Unicode has others
+// that become one of these in lower case.
+func lowerASCII(r rune) rune {
+	if 'A' <= r && r <= 'Z' {
+		return r + 'a' - 'A'
+	}
+	return r
 }

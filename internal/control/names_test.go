@@ -173,7 +173,7 @@ func TestCharset(t *testing.T) {
 			if got := show(); !strings.Contains(got, name) {
 				t.Errorf("%s after %s: %q", command, utf8, got)
 			}
-			c.do("OPTS UTF8 OFF", "200 File names are in shift_jis again.")
+			c.do("OPTS UTF8 OFF", "200 File names are in SHIFT_JIS again.")
 		}
 	}
 	c.do("STAT", "211-")
@@ -184,7 +184,7 @@ func TestCharset(t *testing.T) {
 	c.do("CWD /\u65e5", "250 ")
 	c.do("OPTS UTF8 ON", "200 ")
 	c.do("PWD", "257 \"/\u65e5\" ")
-	c.do("SIZE \x81", "501 The file name is neither valid UTF-8 nor valid shift_jis.")
+	c.do("SIZE \x81", "501 The file name is neither valid UTF-8 nor valid SHIFT_JIS.")
 }
 
 // The texts of replies are in the charset too, where it has their characters.

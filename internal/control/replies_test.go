@@ -56,6 +56,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) (*session
 	s.chosen = true // or a login changes it
 	s.verb, s.argument, s.name = "REST", "4071", "ALICE"
 	s.login = &Login{User: "ALICE", Tenant: &Tenant{Name: "ACME"}}
+	s.engine, s.located = &engine{client: &engineClient{path: "/ACME"}}, "/ACME"
 	return s, log
 }
 

@@ -146,6 +146,9 @@ func (s *session) write(b []byte) {
 	}
 }
 
+// charsetName is a charset as IANA and people write it.
+func charsetName(encoding *i18n.Encoding) string { return strings.ToUpper(encoding.String()) }
+
 // controlWriter streams the middle lines of a long reply.
 type controlWriter struct{ s *session }
 

@@ -88,10 +88,8 @@ func rules() []rule {
 		row(200, `Using stream mode`, says(200, i18n.ModeStream)),
 		row(504, `Unimplemented MODE type`, parameterNotImplemented),
 		row(504, `Unsupported mode`, parameterNotImplemented),
-		row(350, `OK`, func(s *session, _ []string) reply {
-			return reply{350, []string{s.text(i18n.RestartAccepted, s.argument)}}
-		}),
-		row(501, `Resuming transfers not allowed in ASCII mode`, says(501, i18n.RestartInASCII)),
+		row(350, `OK`, restartAccepted),
+		row(501, `Resuming transfers not allowed in ASCII mode`, restartInASCII),
 		row(550, `Couldn't parse size: .*`, func(s *session, _ []string) reply {
 			return reply{501, []string{s.text(i18n.Syntax, s.server.commands["REST"].syntax)}}
 		}),
@@ -139,6 +137,19 @@ func rules() []rule {
 		row(550, `Could not list: .*`, storageFailed),
 		row(451, `Could not list: .*`, storageFailed),
 	}
+}
+
+func restartAccepted(s *session, _ []string) reply {
+	return reply{350, []string{s.text(i18n.RestartAccepted, s.argument)}}
+}
+
+// restartInASCII refuses an offset into a file whose lines are converted. REST 0,
+// which some clients send before each transfer, means none.
+func restartInASCII(s *session, match []string) reply {
+	if isZero(s.argument) && !s.restarting {
+		return restartAccepted(s, match)
+	}
+	return reply{501, []string{s.text(i18n.RestartInASCII)}}
 }
 
 func parameterNotImplemented(s *session, _ []string) reply {

@@ -38,7 +38,7 @@ func (s *session) status() {
 		" " + s.text(i18n.StatusAddress, addrOf(s.tcp.RemoteAddr()).String()),
 		" " + user,
 		" " + s.text(i18n.StatusLanguage, i18n.FeatTag(s.lang.Tag())),
-		" " + s.text(i18n.StatusCharset, s.charset().String()),
+		" " + s.text(i18n.StatusCharset, charsetName(s.charset())),
 		" " + encryption,
 		" " + transfer,
 		s.text(i18n.StatusEnd),

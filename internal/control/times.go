@@ -128,7 +128,7 @@ func (s *session) mff(arg string) {
 		}
 	}
 	if refused != nil {
-		s.send(reply{504, []string{s.text(i18n.ParameterNotImplemented, "MFF") + " (" + strings.Join(refused, ", ") + ")"}})
+		s.send(reply{504, []string{s.text(i18n.ParameterNotImplemented, "MFF") + " (" + strings.ToUpper(strings.Join(refused, ", ")) + ")"}})
 		return
 	}
 	t, ok := parseTimeVal(modify)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"path"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -230,16 +231,22 @@ func (s *session) retr(arg string) {
 		return
 	}
 	s.runTransfer(&transfer{}, "RETR "+escapePathname(name))
+	s.restarting = false
 }
 
-// stor is STOR and APPE.
+// stor is STOR and APPE. After REST they are the same (RFC 3659 5.3).
 func (s *session) stor(arg string) {
 	name, err := s.resolveFile(arg)
 	if err != nil {
 		s.fail(err)
 		return
 	}
-	s.runTransfer(&transfer{upload: true}, s.verb+" "+escapePathname(name))
+	verb := s.verb
+	if s.restarting {
+		verb = "STOR"
+	}
+	s.runTransfer(&transfer{upload: true}, verb+" "+escapePathname(name))
+	s.restarting = false
 }
 
 // resolveFile resolves the pathname of a file to be made: "name/" names a
@@ -283,8 +290,12 @@ func (s *session) rest(offset string) {
 		s.syntaxError()
 		return
 	}
-	s.toEngine(offset)
+	r := s.forward("REST " + offset)
+	s.restarting = r.code == 350 && !isZero(offset)
+	s.send(r)
 }
+
+func isZero(number string) bool { return strings.Trim(number, "0") == "" }
 
 // allo is ALLO: objects need no room made for them. 200, because some cameras
 // ask again and again after 202.

@@ -128,6 +128,20 @@ func TestRestart(t *testing.T) {
 	if got := c.download("RETR f"); got != "0123456789" {
 		t.Errorf("RETR after a failed one: %q", got)
 	}
+	c.do("REST 4", "350 ")
+	c.upload("APPE f", "abcdef") // is STOR then (RFC 3659 5.3)
+	if got := c.download("RETR f"); got != "0123abcdef" {
+		t.Errorf("APPE after REST: %q", got)
+	}
+	c.upload("APPE f", "+")
+	if got := c.download("RETR f"); got != "0123abcdef+" {
+		t.Errorf("APPE: %q", got)
+	}
+	c.do("TYPE A", "200 ")
+	c.do("REST 0", "350 ")
+	c.do("REST 1", "501 ")
+	c.do("TYPE I", "200 ")
+	c.store("f", "0123456789")
 	c.do("REST 3", "350 ")
 	if r := c.upload("STOR f", "abc"); !strings.HasPrefix(r, "226 ") {
 		t.Fatalf("REST 3, STOR: %q", r)

@@ -1,0 +1,149 @@
+package control
+
+import (
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// A siteCommand is one of the services that SITE offers (RFC 959 4.1.3).
+type siteCommand struct {
+	name   string
+	syntax string // of what follows the name
+	run    func(s *session, arg string)
+}
+
+func siteCommands() []siteCommand {
+	return []siteCommand{
+		{"HELP", "", func(s *session, _ string) { s.siteHelp() }},
+		{"MKDIR", pathnameSyntax, func(s *session, arg string) { s.siteDirectory("MKDIR", arg) }},
+		{"PRESIGN", pathnameSyntax + " [<SP> duration]", (*session).sitePresign},
+		{"RMDIR", pathnameSyntax, func(s *session, arg string) { s.siteDirectory("RMDIR", arg) }},
+		{"URL", " [<SP> --8bit]" + pathnameSyntax, (*session).siteURL},
+	}
+}
+
+// site is SITE (RFC 959 4.1.3).
+func (s *session) site(arg string) {
+	name, arg, _ := strings.Cut(arg, " ")
+	for _, c := range siteCommands() {
+		switch {
+		case !strings.EqualFold(c.name, name):
+			continue
+		case arg == "" && c.syntax != "":
+			s.say(501, i18n.Syntax, "SITE "+c.name+c.syntax)
+		default:
+			c.run(s, arg)
+		}
+		return
+	}
+	s.say(504, i18n.ParameterNotImplemented, "SITE")
+}
+
+// siteHelp is SITE HELP and HELP SITE.
+func (s *session) siteHelp() {
+	lines := []string{s.text(i18n.SiteHelpIntro)}
+	for _, c := range siteCommands() {
+		lines = append(lines, " "+c.name+c.syntax)
+	}
+	s.send(reply{214, append(lines, s.text(i18n.SiteHelpEnd))})
+}
+
+// siteDirectory is SITE MKDIR and SITE RMDIR, which make a directory with its
+// parents and remove one with its content.
+func (s *session) siteDirectory(sub, arg string) {
+	name, err := s.resolve(arg)
+	if err == nil && name == "/" {
+		err = fs.ErrPermission
+	}
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	s.send(s.forward("SITE " + sub + " " + escapePathname(name)))
+}
+
+// siteURL is SITE URL: the addresses of a file or directory as URIs, or with
+// --8bit as 8URIs (draft-masinter-url-i18n 2.1, 2.2).
+func (s *session) siteURL(arg string) {
+	pathname, eightBit := strings.CutPrefix(arg, "--8bit ")
+	name, err := s.resolve(pathname)
+	var info fs.FileInfo
+	if err == nil {
+		err = s.lookup(name, func(name string) (err error) {
+			info, err = s.stats(name)
+			return err
+		})
+	}
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	uris := []string{s.ftpURI(s.located, info.IsDir())}
+	if s.login.ObjectURI != nil {
+		uris = append(uris, withFinalSlash(s.login.ObjectURI(s.located), info.IsDir()))
+	}
+	lines := []string{s.text(i18n.AddressesIntro)}
+	for _, uri := range uris {
+		if eightBit {
+			uri = to8URI(uri)
+		}
+		lines = append(lines, " "+uri)
+	}
+	s.send(reply{200, append(lines, s.text(i18n.AddressesEnd))})
+}
+
+// presignedLife is how long a link is good unless the client says.
+const presignedLife = time.Hour
+
+// sitePresign is SITE PRESIGN: a link with which anybody downloads a file over
+// HTTPS. What follows the last SP is a duration if it can be one and no file has
+// a name that ends so.
+func (s *session) sitePresign(arg string) {
+	if s.login.Presign == nil {
+		s.say(550, i18n.LinksDisabled)
+		return
+	}
+	life := min(presignedLife, s.login.LinkLifetime)
+	link, err := s.presign(arg, life)
+	if i := strings.LastIndexByte(arg, ' '); err != nil && i > 0 {
+		if asked, ok := parseDuration(arg[i+1:]); ok {
+			if asked < time.Second || asked > s.login.LinkLifetime {
+				s.say(504, i18n.ParameterNotImplemented, "SITE PRESIGN")
+				return
+			}
+			life = asked
+			link, err = s.presign(arg[:i], life)
+		}
+	}
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	s.send(reply{200, []string{s.text(i18n.LinkIntro, clock(time.Now().Add(life))), " " + link, s.text(i18n.LinkEnd)}})
+}
+
+func (s *session) presign(arg string, life time.Duration) (link string, err error) {
+	name, err := s.resolve(arg)
+	if err != nil {
+		return "", err
+	}
+	err = s.lookup(name, func(name string) (err error) {
+		link, err = s.login.Presign(s.ctx, name, life)
+		return err
+	})
+	return link, err
+}
+
+// parseDuration reads a number of seconds or a duration such as 90m or 1h30m.
+func parseDuration(text string) (time.Duration, bool) {
+	if isNumber(text) {
+		n, err := strconv.ParseInt(text, 10, 32)
+		return time.Duration(n) * time.Second, err == nil
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil
+}

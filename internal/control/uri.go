@@ -1,0 +1,121 @@
+package control
+
+import (
+	"net"
+	"net/url"
+	"path"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// ftpPort is the port that the scheme ftp stands for, and ftpsPort that of ftps.
+const (
+	ftpPort  = 21
+	ftpsPort = 990
+)
+
+// ftpURI is the URI by which the user finds a pathname here (RFC 1738 3.2), in
+// percent-encoded UTF-8 (draft-masinter-url-i18n 2.1, 3.2). Its path begins in
+// the directory that a login starts in.
+func (s *session) ftpURI(name string, directory bool) string {
+	scheme, port := "ftp", ftpPort
+	if s.implicit {
+		scheme, port = "ftps", ftpsPort
+	}
+	host := s.hostname
+	if host == "" {
+		host = addrOf(s.tcp.LocalAddr()).String()
+	}
+	if local, ok := s.tcp.LocalAddr().(*net.TCPAddr); ok && local.Port != port {
+		host = net.JoinHostPort(host, strconv.Itoa(local.Port))
+	} else if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return scheme + "://" + percentEncode(s.name) + "@" + host + "/" + withFinalSlash(s.uriPath(name), directory)
+}
+
+// uriPath is a pathname as the path of an ftp URI, whose segments are taken one
+// after the other from the directory that a login starts in. What is not below
+// that begins with an encoded slash (RFC 1738 3.2.2).
+func (s *session) uriPath(name string) string {
+	home := strings.TrimSuffix(path.Clean("/"+s.login.Home), "/")
+	rest, below := strings.CutPrefix(name+"/", home+"/")
+	var uri strings.Builder
+	dir := home + "/"
+	if !below {
+		rest, dir = name[len("/"):], "/"
+		uri.WriteString("%2F")
+	}
+	dir = path.Clean(dir)
+	for i, segment := range strings.Split(strings.TrimSuffix(rest, "/"), "/") {
+		if i > 0 {
+			uri.WriteByte('/')
+		}
+		uri.WriteString(percentEncode(s.uriName(dir, segment)))
+		dir = path.Join(dir, segment)
+	}
+	return uri.String()
+}
+
+// uriName is a name in a URI: in the form that the tenant's names have, NFC
+// unless told otherwise (draft-masinter-url-i18n 2.1); the bytes of a mirror.
+func (s *session) uriName(dir, name string) string {
+	if encoding := s.encoding(dir); encoding.Raw() {
+		if bytes, ok := encoding.Encode(name); ok {
+			return bytes
+		}
+	}
+	return s.form(dir, name)
+}
+
+// percentEncode encodes all octets but the unreserved ones (RFC 3986 2.3).
+func percentEncode(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
+
+func withFinalSlash(uri string, directory bool) string {
+	if directory && uri != "" && !strings.HasSuffix(uri, "/") {
+		return uri + "/"
+	}
+	return uri
+}
+
+// to8URI makes an 8URI of a URI: characters beyond ASCII stand for themselves
+// unless they show ambiguously (draft-masinter-url-i18n 2.2).
+func to8URI(uri string) string {
+	var b strings.Builder
+	for uri != "" {
+		octets := escaped(uri)
+		r, size := utf8.DecodeRuneInString(octets)
+		if octets == "" || r < utf8.RuneSelf || r == utf8.RuneError || !showsAsItself(r) {
+			size = 1 // an octet of the URI as it is, or the beginning of one that stays encoded
+			b.WriteString(uri[:1])
+			uri = uri[1:]
+			continue
+		}
+		b.WriteRune(r)
+		uri = uri[len("%HH")*size:]
+	}
+	return b.String()
+}
+
+// escaped is the octets that a URI begins with in percent-encoding, as many as
+// one character can have.
+func escaped(uri string) string {
+	var octets []byte
+	for len(uri) >= len("%HH") && uri[0] == '%' && len(octets) < utf8.UTFMax {
+		octet, err := strconv.ParseUint(uri[1:3], 16, 8)
+		if err != nil {
+			break
+		}
+		octets = append(octets, byte(octet))
+		uri = uri[len("%HH"):]
+	}
+	return string(octets)
+}
+
+// showsAsItself says whether a reader could type what is shown: no spaces, no
+// control or format characters, no marks without a letter of their own.
+func showsAsItself(r rune) bool {
+	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !unicode.In(r, unicode.Co)
+}
