@@ -17,6 +17,8 @@ import (
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/driver"
 )
 
 const (
@@ -30,12 +32,13 @@ var errNoRegion = errors.New("no region is known")
 
 // A bucket is where a tenant's objects are.
 type bucket struct {
-	tenant  string
-	name    string
-	prefix  string // the tenant's
-	account s3Account
-	at      sections
-	client  *s3.Client
+	tenant    string
+	name      string
+	prefix    string // the tenant's
+	account   s3Account
+	at        sections
+	client    *s3.Client
+	presigner driver.Presigner // nil where the tenant hands out no links
 }
 
 // sections says where the configuration has what it says of an S3 server: "s3" or "tenants.acme.s3".

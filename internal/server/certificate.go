@@ -12,22 +12,59 @@ import (
 )
 
 // tlsConfig is how connections are encrypted, nil without a certificate. builtIn is shown where the configuration names no files.
-func tlsConfig(cfg config.TLS, builtIn *tls.Certificate, log *slog.Logger) (*tls.Config, error) {
-	version := uint16(cfg.MinVersion)
+func tlsConfig(cfg *config.Config, builtIn *tls.Certificate, log *slog.Logger) (*tls.Config, error) {
+	version := uint16(cfg.TLS.MinVersion)
 	if version == 0 {
 		version = tls.VersionTLS12 // RFC 8996 forbids those before
 	}
-	switch {
-	case cfg.CertFile != "":
-		files := &certificateFiles{cert: cfg.CertFile, key: cfg.KeyFile, log: log}
-		if _, err := files.certificate(nil); err != nil {
+	c := certificates{byHost: map[string]*certificateFiles{}, builtIn: builtIn}
+	open := func(cert, key string) (*certificateFiles, error) {
+		files := &certificateFiles{cert: cert, key: key, log: log}
+		_, err := files.certificate()
+		return files, err
+	}
+	if cfg.TLS.CertFile != "" {
+		files, err := open(cfg.TLS.CertFile, cfg.TLS.KeyFile)
+		if err != nil {
 			return nil, err
 		}
-		return &tls.Config{MinVersion: version, GetCertificate: files.certificate}, nil
-	case builtIn != nil:
-		return &tls.Config{MinVersion: version, Certificates: []tls.Certificate{*builtIn}}, nil
+		c.server = files
 	}
-	return nil, nil
+	for _, t := range cfg.Tenants {
+		if t.TLS.CertFile == "" {
+			continue
+		}
+		files, err := open(t.TLS.CertFile, t.TLS.KeyFile)
+		if err != nil {
+			return nil, err
+		}
+		for _, host := range t.Hosts {
+			c.byHost[host] = files
+		}
+	}
+	if c.server == nil && c.builtIn == nil {
+		return nil, nil
+	}
+	return &tls.Config{MinVersion: version, GetCertificate: c.certificate}, nil
+}
+
+// certificates are those of the server and of the tenants that have their own.
+type certificates struct {
+	byHost  map[string]*certificateFiles
+	server  *certificateFiles // nil: builtIn
+	builtIn *tls.Certificate
+}
+
+// certificate returns the one for a handshake: that of the tenant whose host the client names (SNI, RFC 6066, section 3), else the
+// server's.
+func (c *certificates) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if files, ok := c.byHost[config.NormalizeHost(hello.ServerName)]; ok {
+		return files.certificate()
+	}
+	if c.server != nil {
+		return c.server.certificate()
+	}
+	return c.builtIn, nil
 }
 
 // certificateFiles is a certificate that is read again when its files change, as they do in a mounted Secret of Kubernetes or when
@@ -49,7 +86,7 @@ type fileStamp struct {
 
 // certificate returns the certificate for a handshake. While its files cannot be used, because a renewal is half done, that is the
 // one before. To look at two files costs little beside a handshake.
-func (c *certificateFiles) certificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *certificateFiles) certificate() (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	stamp := [2]fileStamp{stampOf(c.cert), stampOf(c.key)}

@@ -33,14 +33,14 @@ func write(t *testing.T, name, content string) {
 	}
 }
 
-// serial is that of the certificate which a handshake shows.
-func serial(t *testing.T, cfg *tls.Config) int64 {
+// serial is that of the certificate which a handshake shows to a client that names a server, or none.
+func serial(t *testing.T, cfg *tls.Config, serverName string) int64 {
 	t.Helper()
 	ours, theirs := net.Pipe()
 	defer ours.Close()
 	defer theirs.Close()
-	go func() { _ = tls.Server(theirs, cfg).HandshakeContext(t.Context()) }() // the client's side tells
-	client := tls.Client(ours, &tls.Config{InsecureSkipVerify: true})         // it looks at the serial number only
+	go func() { _ = tls.Server(theirs, cfg).HandshakeContext(t.Context()) }()                 // the client's side tells
+	client := tls.Client(ours, &tls.Config{ServerName: serverName, InsecureSkipVerify: true}) // it looks at the serial number only
 	if err := client.HandshakeContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +52,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	files := config.TLS{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}
 	writeCertificate(t, files, 1)
-	cfg, err := tlsConfig(files, nil, slog.New(slog.DiscardHandler))
+	cfg, err := tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,21 +68,70 @@ func TestCertificateIsReadAgain(t *testing.T) {
 		{"repaired", func() { writeCertificate(t, files, 3) }, 3},
 	} {
 		step.do()
-		if got := serial(t, cfg); got != step.want {
+		if got := serial(t, cfg, ""); got != step.want {
 			t.Errorf("%s: certificate %d, want %d", step.name, got, step.want)
 		}
 	}
 }
 
+// A client is shown the certificate of the tenant that it names, which is read again when it changes.
+func TestCertificateOfATenant(t *testing.T) {
+	dir := t.TempDir()
+	pair := func(name string) config.TLS {
+		return config.TLS{CertFile: filepath.Join(dir, name+".crt"), KeyFile: filepath.Join(dir, name+".key")}
+	}
+	acme := pair("acme")
+	cfg := &config.Config{TLS: pair("server"), Tenants: map[string]*config.Tenant{
+		"acme": {
+			Hosts: []string{"ftp.acme.example", "xn--mnchen-3ya.example"},
+			TLS:   config.Certificate{CertFile: acme.CertFile, KeyFile: acme.KeyFile},
+		},
+		"umbrella": {Hosts: []string{"ftp.umbrella.example"}},
+	}}
+	writeCertificate(t, cfg.TLS, 1)
+	writeCertificate(t, acme, 2)
+	log := slog.New(slog.DiscardHandler)
+	tlsCfg, err := tlsConfig(cfg, nil, log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		name, serverName string
+		want             int64
+	}{
+		{"tenant", "ftp.acme.example", 2},
+		{"in-capitals", "FTP.Acme.Example", 2},
+		{"in-ascii", "xn--mnchen-3ya.example", 2},
+		{"tenant-without", "ftp.umbrella.example", 1},
+		{"unknown", "ftp.example", 1},
+		{"below", "www.ftp.acme.example", 1},
+		{"none", "", 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := serial(t, tlsCfg, tc.serverName); got != tc.want {
+				t.Errorf("certificate %d, want %d", got, tc.want)
+			}
+		})
+	}
+	writeCertificate(t, acme, 3)
+	if got := serial(t, tlsCfg, "ftp.acme.example"); got != 3 {
+		t.Errorf("renewed: certificate %d, want 3", got)
+	}
+	_ = os.Remove(acme.KeyFile)
+	if _, err := tlsConfig(cfg, nil, log); err == nil {
+		t.Error("a missing file of a tenant is no error")
+	}
+}
+
 func TestTLSConfig(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
-	if cfg, err := tlsConfig(config.TLS{}, nil, log); cfg != nil || err != nil {
+	if cfg, err := tlsConfig(&config.Config{}, nil, log); cfg != nil || err != nil {
 		t.Errorf("without a certificate: %v, %v", cfg, err)
 	}
-	if _, err := tlsConfig(config.TLS{CertFile: "nowhere", KeyFile: "nowhere"}, nil, log); err == nil {
+	if _, err := tlsConfig(&config.Config{TLS: config.TLS{CertFile: "nowhere", KeyFile: "nowhere"}}, nil, log); err == nil {
 		t.Error("missing files are no error")
 	}
-	cfg, err := tlsConfig(config.TLS{}, &tls.Certificate{}, log)
+	cfg, err := tlsConfig(&config.Config{}, &tls.Certificate{}, log)
 	if err != nil || cfg == nil || cfg.MinVersion != tls.VersionTLS12 {
 		t.Errorf("a certificate that is built in: %v, %v", cfg, err)
 	}

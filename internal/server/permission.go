@@ -15,6 +15,14 @@ import (
 // permissions says what a user may do.
 type permissions func(config.Permission) bool
 
+// rights is the permissions as the control connection shows them.
+func (may permissions) rights() control.Rights {
+	return control.Rights{
+		List: may(config.List), Read: may(config.Read), Write: may(config.Write),
+		Delete: may(config.Delete), Rename: may(config.Rename), Mkdir: may(config.Mkdir),
+	}
+}
+
 // guarded is a storage where a user does only what the permissions allow; the rest fails with [fs.ErrPermission] before S3 is asked.
 //
 // To learn what a name stands for (Stat) needs no permission, because every command does: a client that may only upload asks for

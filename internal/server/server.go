@@ -58,7 +58,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, fmt.Errorf("catalogues: %w", err)
 	}
-	tlsCfg, err := tlsConfig(cfg.TLS, opts.Certificate, log)
+	tlsCfg, err := tlsConfig(cfg, opts.Certificate, log)
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,10 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
-	d := newDirectory(cfg, bundle, buckets)
+	d, err := newDirectory(cfg, bundle, buckets)
+	if err != nil {
+		return nil, err
+	}
 	d.log = log
 	d.uploads = driver.Options{
 		PartSize:    int64(cfg.PartSize),
@@ -87,20 +90,21 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		cfg: cfg,
 		log: log,
 		control: control.New(control.Config{
-			Bundle:          bundle,
-			Backend:         d,
-			DefaultLanguage: offered(bundle, cfg.DefaultLanguage),
-			TLS:             tlsCfg,
-			TLSRequired:     cfg.TLS.Required,
-			PassivePorts:    control.PortRange(cfg.Passive.Ports),
-			PublicAddress:   cfg.Passive.PublicAddress.Unmap(),
-			IdleTimeout:     cfg.IdleTimeout,
-			DataTimeout:     cfg.DataTimeout,
-			StallTimeout:    cfg.StallTimeout,
-			CommitDelay:     cfg.CommitDelay,
-			MaxLogins:       cfg.MaxFailedLogins,
-			Observer:        m,
-			Logger:          log,
+			Bundle:             bundle,
+			Backend:            d,
+			DefaultLanguage:    firstOffered(bundle, cfg.DefaultLanguage),
+			AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
+			TLS:                tlsCfg,
+			TLSRequired:        cfg.TLS.Required,
+			PassivePorts:       control.PortRange(cfg.Passive.Ports),
+			PublicAddress:      cfg.Passive.PublicAddress.Unmap(),
+			IdleTimeout:        cfg.IdleTimeout,
+			DataTimeout:        cfg.DataTimeout,
+			StallTimeout:       cfg.StallTimeout,
+			CommitDelay:        cfg.CommitDelay,
+			MaxLogins:          cfg.MaxFailedLogins,
+			Observer:           m,
+			Logger:             log,
 		}),
 	}
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {
@@ -138,6 +142,9 @@ func newBuckets(cfg *config.Config, factory *s3Factory) (map[string]*bucket, err
 			return nil, b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.at.region)
 		}
 		b.client = client
+		if t.Presign > 0 {
+			b.presigner = s3.NewPresignClient(client)
+		}
 		buckets[name] = b
 	}
 	return buckets, nil

@@ -2,10 +2,13 @@ package server
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/text/language"
 
@@ -31,6 +34,7 @@ var _ control.Backend = (*directory)(nil)
 type tenant struct {
 	control.Tenant
 	bucket *bucket
+	links  time.Duration // their longest life; 0: there are none
 	users  map[string]*user
 }
 
@@ -40,19 +44,21 @@ type user struct {
 	credential credential
 	prefix     string // of the keys that the user sees
 	home       string
+	encodings  map[string]*i18n.Encoding // of directories as the user sees them
 	may        permissions
+	lastLogin  atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
 }
 
 // newDirectory takes the tenants from a valid configuration; buckets has one for each.
-func newDirectory(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*bucket) *directory {
+func newDirectory(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*bucket) (*directory, error) {
 	d := &directory{tenants: map[string]*tenant{}, hosts: map[string]*tenant{}, users: map[string]*user{}}
 	owners := map[string]int{} // of a name
 	for name, tc := range cfg.Tenants {
-		t := &tenant{
-			Tenant: control.Tenant{Name: name, DefaultLanguage: offered(bundle, tc.DefaultLanguage), Greeting: greetings(tc)},
-			bucket: buckets[name],
-			users:  map[string]*user{},
+		t, err := newTenant(cfg, name, tc, bundle)
+		if err != nil {
+			return nil, err
 		}
+		t.bucket = buckets[name]
 		d.tenants[name] = t
 		for _, host := range tc.Hosts {
 			d.hosts[host] = t
@@ -65,7 +71,31 @@ func newDirectory(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*b
 		}
 	}
 	maps.DeleteFunc(d.users, func(name string, _ *user) bool { return owners[name] > 1 })
-	return d
+	return d, nil
+}
+
+// newTenant is a tenant without bucket and users.
+func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.Bundle) (*tenant, error) {
+	if len(tc.Languages) > 0 || len(tc.Messages) > 0 {
+		var err error
+		if bundle, err = bundle.Tailored(tc.Languages, tc.Messages); err != nil {
+			return nil, fmt.Errorf("tenant %s: languages and messages: %w", name, err)
+		}
+	}
+	return &tenant{
+		Tenant: control.Tenant{
+			Name:            name,
+			DefaultLanguage: firstOffered(bundle, tc.DefaultLanguage, cfg.DefaultLanguage),
+			Bundle:          bundle,
+			Greeting:        byTag(tc.Greeting),
+			Welcome:         byTag(tc.Welcome),
+			GreetAfterLang:  tc.GreetAfterLang,
+			Encoding:        tc.PathnameEncoding.Encoding,
+			Normalization:   normalization(tc.NormalizationOf()),
+		},
+		links: tc.Presign,
+		users: map[string]*user{},
+	}, nil
 }
 
 func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
@@ -78,31 +108,62 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 		prefix += root + "/"
 	}
 	u := &user{
-		tenant: t,
-		name:   config.NormalizeUser(name),
-		prefix: prefix,
-		home:   uc.Home,
-		may:    func(p config.Permission) bool { return slices.Contains(granted, p) },
+		tenant:    t,
+		name:      config.NormalizeUser(name),
+		prefix:    prefix,
+		home:      uc.Home,
+		encodings: encodingsBelow(uc.Root, tc.DirectoryEncodings),
+		may:       func(p config.Permission) bool { return slices.Contains(granted, p) },
 	}
 	u.credential.hash = uc.PasswordHash.Reveal()
 	return u
 }
 
-// offered is the language of the catalogues that fits tag.
-func offered(bundle *i18n.Bundle, tag language.Tag) language.Tag {
-	match, err := bundle.Negotiate(tag.String())
-	if err != nil {
-		return language.Und
+// encodingsBelow is the encodings of a tenant's directories for a user who sees root as "/": without the directories outside of it,
+// and with that of the directory which root is, or is in, for "/".
+func encodingsBelow(root string, dirs map[string]config.Encoding) map[string]*i18n.Encoding {
+	seen := map[string]*i18n.Encoding{}
+	root = strings.TrimSuffix(root, "/")
+	around := ""
+	for dir, encoding := range dirs {
+		switch {
+		case strings.HasPrefix(dir, root+"/"):
+			seen[strings.TrimPrefix(dir, root)] = encoding.Encoding
+		case strings.HasPrefix(root+"/", dir+"/") && len(dir) > len(around):
+			around = dir
+			seen["/"] = encoding.Encoding
+		}
 	}
-	return match.Tag
+	return seen
 }
 
-func greetings(tc *config.Tenant) map[string]string {
-	texts := make(map[string]string, len(tc.Greeting))
-	for tag, text := range tc.Greeting {
-		texts[tag.String()] = text
+// firstOffered is the first of the tags for which the bundle has a language, or else its first language.
+func firstOffered(bundle *i18n.Bundle, tags ...language.Tag) language.Tag {
+	for _, tag := range tags {
+		if found, ok := bundle.Find(tag); ok {
+			return found
+		}
 	}
-	return texts
+	return bundle.Tags()[0]
+}
+
+func normalization(n config.Normalization) control.Normalization {
+	switch n {
+	case config.NFD:
+		return control.NormalizeNFD
+	case config.None:
+		return control.NormalizeNone
+	}
+	return control.NormalizeNFC
+}
+
+// byTag is texts by language as [i18n.Choose] takes them.
+func byTag(texts map[language.Tag]string) map[string]string {
+	m := make(map[string]string, len(texts))
+	for tag, text := range texts {
+		m[tag.String()] = text
+	}
+	return m
 }
 
 // Host implements [control.Backend].
@@ -159,15 +220,38 @@ func (d *directory) Login(ctx context.Context, req *control.LoginRequest) (*cont
 	if !right {
 		return nil, control.ErrLoginRefused
 	}
-	return &control.Login{User: u.name, Tenant: &u.tenant.Tenant, Storage: d.storage(ctx, u, req), Home: u.home}, nil
+	storage := d.storage(ctx, u, req)
+	login := &control.Login{
+		User:               u.name,
+		Tenant:             &u.tenant.Tenant,
+		Storage:            &guarded{storage: &homed{Storage: storage, home: u.home}, may: u.may},
+		Home:               u.home,
+		Rights:             u.may.rights(),
+		LastLogin:          u.loggedIn(time.Now()),
+		DirectoryEncodings: u.encodings,
+		ObjectURI:          storage.URI,
+	}
+	if u.tenant.links > 0 && u.may(config.Read) {
+		login.Presign, login.LinkLifetime = storage.Presign, u.tenant.links
+	}
+	return login, nil
 }
 
-// storage is what a user sees of the tenant's bucket for the time of ctx.
-func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequest) control.Storage {
+// loggedIn notes the time of a login and returns that of the one before, zero if this process has seen none.
+func (u *user) loggedIn(now time.Time) time.Time {
+	before := u.lastLogin.Swap(&now)
+	if before == nil {
+		return time.Time{}
+	}
+	return *before
+}
+
+// storage is the user's part of the tenant's bucket for the time of ctx.
+func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequest) *driver.Fs {
 	opts := d.uploads
 	opts.Prefix = u.prefix
 	opts.BeforeCommit = req.BeforeCommit
+	opts.Presigner = u.tenant.bucket.presigner
 	opts.Logger = d.log.With("tenant", u.tenant.Name, "user", u.name)
-	bucket := driver.New(ctx, u.tenant.bucket.client, u.tenant.bucket.name, &opts)
-	return &guarded{storage: &homed{Storage: bucket, home: u.home}, may: u.may}
+	return driver.New(ctx, u.tenant.bucket.client, u.tenant.bucket.name, &opts)
 }

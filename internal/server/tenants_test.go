@@ -1,10 +1,46 @@
 package server
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"net/http"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
+	"github.com/spf13/afero"
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/s3test"
 )
+
+// directoryOf is the tenants of a configuration.
+func directoryOf(t *testing.T, cfg *config.Config, buckets map[string]*bucket) *directory {
+	t.Helper()
+	bundle, err := cfg.Bundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := newDirectory(cfg, bundle, buckets)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.log = slog.New(slog.DiscardHandler)
+	if d.verifier, err = newVerifier(); err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
 
 func TestFindUser(t *testing.T) {
 	cfg := config.Default()
@@ -24,11 +60,7 @@ func TestFindUser(t *testing.T) {
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	bundle, err := cfg.Bundle()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := newDirectory(cfg, bundle, nil)
+	d := directoryOf(t, cfg, nil)
 	for _, tc := range []struct {
 		name, host, login string
 		want              string // the tenant, empty for nobody
@@ -69,11 +101,7 @@ func TestFindUser(t *testing.T) {
 func TestHost(t *testing.T) {
 	cfg := config.Default()
 	cfg.Tenants = map[string]*config.Tenant{"acme": {Hosts: []string{"ftp.acme.example", "2001:db8::7"}}}
-	bundle, err := cfg.Bundle()
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := newDirectory(cfg, bundle, nil)
+	d := directoryOf(t, cfg, nil)
 	for host, want := range map[string]bool{
 		"ftp.acme.example": true, "FTP.Acme.Example": true, "2001:DB8:0::7": true, "acme.example": false, "": false, "*": false,
 	} {
@@ -101,4 +129,214 @@ func TestRootOfAUser(t *testing.T) {
 			}
 		})
 	}
+}
+
+// encoding is that of a label.
+func encoding(t *testing.T, label string) config.Encoding {
+	t.Helper()
+	var e config.Encoding
+	if err := e.UnmarshalText([]byte(label)); err != nil {
+		t.Fatal(err)
+	}
+	return e
+}
+
+// A user with a root has the encodings of what is below it, and "/" has that of what it is in.
+func TestEncodingsBelow(t *testing.T) {
+	dirs := map[string]config.Encoding{
+		"/legacy": encoding(t, "shift_jis"), "/legacy/dos": encoding(t, "ibm850"), "/legacy/dos/new/old": encoding(t, "utf-8"),
+		"/legacy2": encoding(t, "big5"), "/scans": encoding(t, "raw"),
+	}
+	for _, tc := range []struct {
+		name, root, want string
+	}{
+		{"none", "", "map[/legacy:shift_jis /legacy/dos:ibm850 /legacy/dos/new/old:utf-8 /legacy2:big5 /scans:raw]"},
+		{"everything", "/", "map[/legacy:shift_jis /legacy/dos:ibm850 /legacy/dos/new/old:utf-8 /legacy2:big5 /scans:raw]"},
+		{"directory-itself", "/legacy", "map[/:shift_jis /dos:ibm850 /dos/new/old:utf-8]"},
+		{"below", "/legacy/new/mine", "map[/:shift_jis]"},
+		{"nearest", "/legacy/dos/new", "map[/:ibm850 /old:utf-8]"},
+		{"back-to-utf-8", "/legacy/dos/new/old", "map[/:utf-8]"},
+		{"begins-alike", "/leg", "map[]"},
+		{"elsewhere", "/other", "map[]"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if got := fmt.Sprint(encodingsBelow(tc.root, dirs)); got != tc.want {
+				t.Errorf("got  %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestLanguageOfATenant(t *testing.T) {
+	tags := func(names ...string) (tags []language.Tag) {
+		for _, name := range names {
+			tags = append(tags, language.MustParse(name))
+		}
+		return tags
+	}
+	for _, tc := range []struct {
+		name      string
+		languages []language.Tag
+		own       language.Tag
+		want      string
+	}{
+		{"of-the-server", nil, language.Und, "de"},
+		{"own", nil, language.French, "fr"},
+		{"nearest", nil, language.CanadianFrench, "fr"},
+		{"offered-by-the-server-and-the-tenant", tags("fr", "de"), language.Und, "de"},
+		{"not-offered", tags("ja", "fr"), language.Und, "ja"},
+		{"own-and-offered", tags("ja", "fr", "de"), language.French, "fr"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			cfg := config.Default()
+			cfg.DefaultLanguage = language.German
+			cfg.Tenants = map[string]*config.Tenant{"acme": {Languages: tc.languages, DefaultLanguage: tc.own}}
+			acme := directoryOf(t, cfg, nil).tenants["acme"]
+			if got := acme.DefaultLanguage.String(); got != tc.want {
+				t.Errorf("language %s, want %s", got, tc.want)
+			}
+			if got := acme.Bundle.Tags(); len(tc.languages) > 0 && fmt.Sprint(got) != fmt.Sprint(tc.languages) {
+				t.Errorf("languages %v, want %v", got, tc.languages)
+			}
+		})
+	}
+}
+
+// What a tenant says of itself reaches the control connection.
+func TestTenant(t *testing.T) {
+	cfg := config.Default()
+	cfg.Tenants = map[string]*config.Tenant{
+		"acme": {
+			Greeting:         map[language.Tag]string{language.French: "Bonjour"},
+			Welcome:          map[language.Tag]string{language.English: "Hello {User}"},
+			GreetAfterLang:   true,
+			Messages:         map[i18n.ID]map[language.Tag]string{i18n.Goodbye: {language.English: "Bye."}},
+			PathnameEncoding: encoding(t, "shift_jis"),
+			Normalization:    config.NFD,
+		},
+		"mirror": {PathnameEncoding: encoding(t, "raw")},
+		"plain":  {},
+	}
+	d := directoryOf(t, cfg, nil)
+	acme := d.tenants["acme"].Tenant
+	if got := acme.Bundle.Localizer(language.English).Text(i18n.Goodbye); got != "Bye." {
+		t.Errorf("goodbye is %q", got)
+	}
+	if acme.Greeting["fr"] != "Bonjour" || acme.Welcome["en"] != "Hello {User}" || !acme.GreetAfterLang {
+		t.Errorf("texts are %v, %v, %v", acme.Greeting, acme.Welcome, acme.GreetAfterLang)
+	}
+	for name, want := range map[string]struct {
+		encoding      string
+		normalization control.Normalization
+	}{
+		"acme":   {"shift_jis", control.NormalizeNFD},
+		"mirror": {"raw", control.NormalizeNone},
+		"plain":  {"utf-8", control.NormalizeNFC},
+	} {
+		if got := d.tenants[name]; got.Encoding.String() != want.encoding || got.Normalization != want.normalization {
+			t.Errorf("%s: names are %s and %d, want %s and %d", name, got.Encoding, got.Normalization, want.encoding, want.normalization)
+		}
+	}
+	cfg.Tenants["plain"].Messages = map[i18n.ID]map[language.Tag]string{"godbye": nil}
+	bundle, err := cfg.Bundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := newDirectory(cfg, bundle, nil); err == nil || !strings.HasPrefix(err.Error(), "tenant plain: languages and messages: ") {
+		t.Errorf("a message that does not exist: %v", err)
+	}
+}
+
+// What a login says of the user agrees with what the storage lets the user do.
+func TestLogin(t *testing.T) {
+	s := s3test.Start(t, "minio") // whose links every HTTP client reaches
+	cfg := newConfig(t, s)
+	acme := cfg.Tenants["acme"]
+	acme.DirectoryEncodings = map[string]config.Encoding{"/legacy/dos": encoding(t, "ibm850")}
+	acme.Presign = time.Hour
+	hash := passwordHash(t)
+	maps.Copy(acme.Users, map[string]*config.User{
+		"writer": {PasswordHash: hash, Permissions: []config.Permission{config.Write}},
+		"rooted": {PasswordHash: hash, Root: "/legacy"},
+	})
+	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: s.Bucket(t), Users: map[string]*config.User{"dave": {PasswordHash: hash}}}
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	factory := &s3Factory{base: awsOf(s), observe: func(*middleware.Stack) error { return nil }, clients: map[s3Account]*s3.Client{}}
+	buckets, err := newBuckets(cfg, factory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := directoryOf(t, cfg, buckets)
+	login := func(t *testing.T, name string) *control.Login {
+		t.Helper()
+		l, err := d.Login(t.Context(), &control.LoginRequest{User: name, Password: password, BeforeCommit: func(context.Context) error { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	t.Run("last-login", func(t *testing.T) {
+		if first := login(t, "alice").LastLogin; !first.IsZero() {
+			t.Errorf("before the first login there was one at %v", first)
+		}
+		if other := login(t, "dave").LastLogin; !other.IsZero() {
+			t.Errorf("another user's login is %v", other)
+		}
+		if _, err := d.Login(t.Context(), &control.LoginRequest{User: "alice", Password: "wrong"}); !errors.Is(err, control.ErrLoginRefused) {
+			t.Errorf("a wrong password: %v", err)
+		}
+		before := time.Now()
+		second := login(t, "alice").LastLogin
+		if third := login(t, "alice").LastLogin; second.IsZero() || !second.Before(before) || third.Before(before) {
+			t.Errorf("logins were at %v and %v, the second began at %v", second, third, before)
+		}
+	})
+	t.Run("rights", func(t *testing.T) {
+		all := control.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
+		if got := login(t, "alice").Rights; got != all {
+			t.Errorf("alice has %+v", got)
+		}
+		if got := login(t, "writer").Rights; got != (control.Rights{Write: true}) {
+			t.Errorf("writer has %+v", got)
+		}
+	})
+	t.Run("directory-encodings", func(t *testing.T) {
+		if got := fmt.Sprint(login(t, "rooted").DirectoryEncodings); got != "map[/dos:ibm850]" {
+			t.Errorf("got %s", got)
+		}
+	})
+	t.Run("object-uri", func(t *testing.T) {
+		if got, want := login(t, "rooted").ObjectURI("/dos/caf\u00e9"), "s3://"+acme.Bucket+"/inbox/legacy/dos/caf%C3%A9"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+	t.Run("links", func(t *testing.T) {
+		rooted := login(t, "rooted")
+		if err := afero.WriteFile(rooted.Storage, "/rapport été.txt", []byte("bonjour"), 0); err != nil {
+			t.Fatal(err)
+		}
+		link, err := rooted.Presign(t.Context(), "/rapport été.txt", rooted.LinkLifetime)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.Get(link)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		if content, err := io.ReadAll(response.Body); err != nil || string(content) != "bonjour" || !strings.Contains(link, "X-Amz-Expires=3600&") {
+			t.Errorf("%s gives %q, %v", link, content, err)
+		}
+		if _, err := rooted.Presign(t.Context(), "/nothing", time.Hour); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a link to nothing: %v", err)
+		}
+		if login(t, "writer").Presign != nil {
+			t.Error("who may not read gets links")
+		}
+		if dave := login(t, "dave"); dave.Presign != nil || dave.LinkLifetime != 0 {
+			t.Error("a tenant without presign has links")
+		}
+	})
 }
