@@ -12,6 +12,7 @@ import (
 	"unicode"
 
 	"github.com/alexedwards/argon2id"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Bounds of the parameters of argon2id. Under the lower ones the algorithm is not defined or too weak (RFC 9106, section 3.1); over
@@ -180,8 +181,14 @@ func (v *validator) encodings(p keyPath, t *Tenant) {
 	if t.PathnameEncoding.Raw() && t.Normalization != "" && t.Normalization != None {
 		v.report(p.child("normalization"), "raw names are kept as they are, byte for byte: write none, or remove the key")
 	}
-	for name := range t.DirectoryEncodings {
+	seen := map[string]bool{} // in the form in which names are compared
+	for _, name := range slices.Sorted(maps.Keys(t.DirectoryEncodings)) {
 		dir := p.child("directory_encodings").child(name)
+		composed := norm.NFC.String(name)
+		if seen[composed] {
+			v.report(dir, "another one differs from it in its Unicode form only: remove one")
+		}
+		seen[composed] = true
 		switch {
 		case !path.IsAbs(name):
 			v.report(dir, "%q is not absolute: begin it with /", name)

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -153,6 +154,51 @@ func TestLoginReplies(t *testing.T) {
 			c.Command(331, "USER "+tc.user)
 			c.Command(tc.code, "PASS "+tc.password)
 		})
+	}
+}
+
+// A client meets what the configuration says of a tenant: its languages, texts and charsets.
+func TestTenantsOwnWays(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := newConfig(t, s)
+	cfg.DefaultLanguage = language.German
+	cfg.UnknownHosts = config.IgnoreUnknownHosts
+	acme := cfg.Tenants["acme"]
+	acme.Languages = []language.Tag{language.French, language.English}
+	acme.Welcome = map[language.Tag]string{language.French: "Bonjour {User}.\nVu le {LastLogin}.", language.English: "Hello {User}."}
+	acme.GreetAfterLang = true
+	acme.Messages = map[i18n.ID]map[language.Tag]string{i18n.Goodbye: {language.English: "Acme says goodbye."}}
+	acme.DirectoryEncodings = map[string]config.Encoding{"/alice/legacy": encoding(t, "shift_jis")}
+	srv := start(t, cfg, Options{AWS: awsOf(s)})
+	login := func() (*ftptest.Client, string) {
+		c := ftptest.Dial(t, srv.Addr().String())
+		c.Command(220, "HOST ftp.nobody.example")
+		c.Command(220, "HOST ftp.acme.example")
+		c.Command(331, "USER alice")
+		return c, c.Command(230, "PASS "+password)
+	}
+	if _, welcome := login(); !strings.HasPrefix(welcome, "Bonjour alice.\n") || strings.Contains(welcome, "Vu le") {
+		t.Errorf("the first welcome is %q", welcome)
+	}
+	c, welcome := login()
+	if !strings.Contains(welcome, "\nVu le 2") {
+		t.Errorf("the second welcome is %q", welcome)
+	}
+	if features := c.Command(211, "FEAT"); !strings.Contains(features, "LANG FR*;EN\n") {
+		t.Errorf("features are %s", features)
+	}
+	c.Command(504, "LANG de")
+	if greeted := c.Command(200, "LANG en"); !strings.HasPrefix(greeted, "Hello alice.\n") {
+		t.Errorf("LANG answers %q", greeted)
+	}
+	c.Command(257, "MKD legacy")
+	c.Store("legacy/\x83e\x83X\x83g", "content")
+	key := aws.String("inbox/alice/legacy/テスト")
+	if _, err := s.Client().HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &acme.Bucket, Key: key}); err != nil {
+		t.Error(err)
+	}
+	if got := c.Command(221, "QUIT"); got != "Acme says goodbye." {
+		t.Errorf("QUIT answers %q", got)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
@@ -120,12 +121,13 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 }
 
 // encodingsBelow is the encodings of a tenant's directories for a user who sees root as "/": without the directories outside of it,
-// and with that of the directory which root is, or is in, for "/".
+// and with that of the directory which root is, or is in, for "/". The control connection compares the names in NFC.
 func encodingsBelow(root string, dirs map[string]config.Encoding) map[string]*i18n.Encoding {
 	seen := map[string]*i18n.Encoding{}
-	root = strings.TrimSuffix(root, "/")
+	root = norm.NFC.String(strings.TrimSuffix(root, "/"))
 	around := ""
 	for dir, encoding := range dirs {
+		dir = norm.NFC.String(dir)
 		switch {
 		case strings.HasPrefix(dir, root+"/"):
 			seen[strings.TrimPrefix(dir, root)] = encoding.Encoding

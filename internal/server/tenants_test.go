@@ -145,17 +145,18 @@ func encoding(t *testing.T, label string) config.Encoding {
 func TestEncodingsBelow(t *testing.T) {
 	dirs := map[string]config.Encoding{
 		"/legacy": encoding(t, "shift_jis"), "/legacy/dos": encoding(t, "ibm850"), "/legacy/dos/new/old": encoding(t, "utf-8"),
-		"/legacy2": encoding(t, "big5"), "/scans": encoding(t, "raw"),
+		"/legacy2": encoding(t, "big5"), "/scans": encoding(t, "raw"), "/cafe\u0301/old": encoding(t, "gbk"),
 	}
 	for _, tc := range []struct {
 		name, root, want string
 	}{
-		{"none", "", "map[/legacy:shift_jis /legacy/dos:ibm850 /legacy/dos/new/old:utf-8 /legacy2:big5 /scans:raw]"},
-		{"everything", "/", "map[/legacy:shift_jis /legacy/dos:ibm850 /legacy/dos/new/old:utf-8 /legacy2:big5 /scans:raw]"},
+		{"none", "", "map[/café/old:gbk /legacy:shift_jis /legacy/dos:ibm850 /legacy/dos/new/old:utf-8 /legacy2:big5 /scans:raw]"},
+		{"everything", "/", "map[/café/old:gbk /legacy:shift_jis /legacy/dos:ibm850 /legacy/dos/new/old:utf-8 /legacy2:big5 /scans:raw]"},
 		{"directory-itself", "/legacy", "map[/:shift_jis /dos:ibm850 /dos/new/old:utf-8]"},
 		{"below", "/legacy/new/mine", "map[/:shift_jis]"},
 		{"nearest", "/legacy/dos/new", "map[/:ibm850 /old:utf-8]"},
 		{"back-to-utf-8", "/legacy/dos/new/old", "map[/:utf-8]"},
+		{"other-unicode-form", "/caf\u00e9", "map[/old:gbk]"},
 		{"begins-alike", "/leg", "map[]"},
 		{"elsewhere", "/other", "map[]"},
 	} {
