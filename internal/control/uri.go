@@ -88,7 +88,6 @@ func to8URI(uri string) string {
 		octets := escaped(uri)
 		r, size := utf8.DecodeRuneInString(octets)
 		if octets == "" || r < utf8.RuneSelf || r == utf8.RuneError || !showsAsItself(r) {
-			size = 1 // an octet of the URI as it is, or the beginning of one that stays encoded
 			b.WriteString(uri[:1])
 			uri = uri[1:]
 			continue
