@@ -78,7 +78,7 @@ func files(t *testing.T, r release, v volume) map[string]string {
 	case "minio-ca":
 		cert, _ := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 		return map[string]string{"ca.crt": cert}
-	case "ftp-acme-example-tls":
+	case "ftp-acme-example-tls", "acme-tenant-tls":
 		cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 		return map[string]string{"tls.crt": cert, "tls.key": key}
 	}
