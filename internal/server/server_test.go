@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -199,6 +200,41 @@ func TestTenantsOwnWays(t *testing.T) {
 	}
 	if got := c.Command(221, "QUIT"); got != "Acme says goodbye." {
 		t.Errorf("QUIT answers %q", got)
+	}
+}
+
+// The host that a client names to TLS chooses both the certificate that it is shown and the tenant that greets it.
+func TestHostNamedToTLS(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := newConfig(t, s)
+	dir := t.TempDir()
+	cfg.TLS = config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
+	writeCertificate(t, cfg.TLS, 1)
+	acme := config.TLS{CertFile: dir + "/acme.crt", KeyFile: dir + "/acme.key"}
+	writeCertificate(t, acme, 2)
+	cfg.Tenants["acme"].TLS = config.Certificate{CertFile: acme.CertFile, KeyFile: acme.KeyFile}
+	srv := start(t, cfg, Options{AWS: awsOf(s)})
+	for serverName, want := range map[string]struct {
+		serial   int64
+		greeting string
+	}{
+		"ftp.acme.example": {2, "Welcome to Acme"},
+		"ftp.example":      {1, "babelftp"},
+		"":                 {1, "babelftp"},
+	} {
+		t.Run(serverName, func(t *testing.T) {
+			conn, err := tls.Dial("tcp", srv.ImplicitAddr().String(), &tls.Config{ServerName: serverName, InsecureSkipVerify: true}) // it looks at the serial number only
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if got := conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64(); got != want.serial {
+				t.Errorf("certificate %d, want %d", got, want.serial)
+			}
+			if got := ftptest.New(t, conn).Reply(220); !strings.HasPrefix(got, want.greeting) {
+				t.Errorf("greeting %q, want %s", got, want.greeting)
+			}
+		})
 	}
 }
 
