@@ -161,7 +161,7 @@ func (l *loader) add(fsys fs.FS, folder string) *catalogue {
 		case e.ID == "":
 			c.wrong(e, `a message has no "id"; take it from the English catalogue`)
 		case !known:
-			c.wrong(e, "there is no such message; take the identifiers from the English catalogue")
+			c.wrong(e, "no such message; %s", adviseID(l.sources, e.ID))
 		case seen[e.ID]:
 			c.wrong(e, "is there twice; remove one")
 		default:

@@ -224,7 +224,7 @@ func TestOverlayErrors(t *testing.T) {
 		messages string
 		want     []string
 	}{
-		{"unknown-message", "", text("good-bye", "Hej."), []string{`"good-bye"`, "identifiers from the English catalogue"}},
+		{"unknown-message", "", text("good-bye", "Hej."), []string{`"good-bye": no such message; is it "goodbye"?`}},
 		{"duplicate", "", text("goodbye", "Hej.") + "," + text("goodbye", "Hej."), []string{`"goodbye"`, "twice"}},
 		{"unknown-placeholder", "", text("password-required", "Password di {Utente}"), []string{`"password-required"`, "{Utente} is unknown", "use {User}"}},
 		{"placeholder-of-none", "", text("goodbye", "Hej {User}."), []string{`"goodbye"`, "{User} is unknown", "has none"}},

@@ -43,7 +43,7 @@ func TestLintMessages(t *testing.T) {
 	}{
 		{"clean", "", text("goodbye", "Bonjour."), nil},
 		{"unknown-message", "", text("good-bye", "Bonjour."),
-			[]string{`1: message "good-bye": there is no such message; take the identifiers from the English catalogue`}},
+			[]string{`1: message "good-bye": no such message; is it "goodbye"?`}},
 		{"without-identifier", "", `{"translation": "Bonjour."}`,
 			[]string{`1: a message has no "id"; take it from the English catalogue`}},
 		{"duplicate", "", text("goodbye", "Bonjour.") + ",\n" + text("goodbye", "Bonjour."),

@@ -83,7 +83,7 @@ func (b *Bundle) setOwn(texts map[ID]map[language.Tag]string) error {
 	for _, id := range slices.Sorted(maps.Keys(texts)) {
 		source, ok := b.sources[id]
 		if !ok {
-			errs = append(errs, fmt.Errorf("message %q: no such message; %s", id, b.adviseID(id)))
+			errs = append(errs, fmt.Errorf("message %q: no such message; %s", id, adviseID(b.sources, id)))
 			continue
 		}
 		for _, problem := range b.setOwnMessage(id, source, texts[id]) {
@@ -129,11 +129,11 @@ func listTags(tags []language.Tag) string {
 }
 
 // adviseID names the messages that are called nearly like this.
-func (b *Bundle) adviseID(id ID) string {
+func adviseID(sources map[ID]source, id ID) string {
 	const few = 3
 	near := min(3, len(id)/3) // edits
 	distance := make(map[ID]int)
-	for other := range b.sources {
+	for other := range sources {
 		d := edits(string(id), string(other))
 		if near > 0 && strings.Contains(string(other), string(id)) {
 			d = min(d, near)

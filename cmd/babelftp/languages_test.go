@@ -50,7 +50,7 @@ func TestLanguagesLint(t *testing.T) {
 			[]string{
 				`:2: message "goodbye": the placeholder {User} is unknown; this message has none`,
 				`:3: warning: message "ok": is the English text; translate it`,
-				`:4: message "fine": there is no such message; take the identifiers from the English catalogue`,
+				`:4: message "fine": no such message; take the identifiers from the English catalogue`,
 			}},
 		{"untranslated", "sv", nil, 0, fmt.Sprintf("sv  0/%d    0 %%  svenska\n", total),
 			[]string{fmt.Sprintf(": warning: lacks %d of %[1]d texts, which are shown in English: service-ready, ", total)}},

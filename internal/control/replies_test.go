@@ -56,7 +56,8 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) (*session
 	s.chosen = true // or a login changes it
 	s.verb, s.argument, s.name = "REST", "4071", "ALICE"
 	s.login = &Login{User: "ALICE", Tenant: &Tenant{Name: "ACME"}}
-	s.engine, s.located = &engine{client: &engineClient{path: "/ACME"}}, "/ACME"
+	s.located = `/d"é`
+	s.engine = &engine{client: &engineClient{path: escapePathname(s.located)}}
 	return s, log
 }
 
@@ -278,7 +279,7 @@ func englishIn(tag language.Tag, english, text string) []string {
 	for _, w := range latinWord.FindAllString(text, -1) {
 		lower := strings.ToLower(w)
 		switch {
-		case w == strings.ToUpper(w), lower == "babelftp", w == "IPv":
+		case w == strings.ToUpper(w), slices.Contains([]string{"babelftp", "ipv", "utf"}, lower):
 		case script.String() != "Latn",
 			known[lower] && !slices.Contains(cognates[tag.String()], lower):
 			found = append(found, w)
