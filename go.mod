@@ -12,6 +12,7 @@ require (
 	github.com/fclairamb/ftpserverlib v0.32.3
 	github.com/goccy/go-yaml v1.19.2
 	github.com/gofiber/fiber/v3 v3.5.0
+	github.com/jlaffaye/ftp v0.2.4
 	github.com/prometheus/client_golang v1.25.0
 	github.com/spf13/afero v1.15.0
 	github.com/spf13/cobra v1.10.2

@@ -286,6 +286,9 @@ func namesIn(t *testing.T, command, lines string) []string {
 			if !ok || !strings.HasPrefix(facts, "type=") {
 				t.Fatalf("line of MLSD: %q", line)
 			}
+			if name == "." || name == ".." {
+				continue
+			}
 			line = name
 		}
 		names = append(names, line)

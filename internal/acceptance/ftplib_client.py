@@ -101,7 +101,7 @@ class Client:
         self.ftp.cwd(directory)
         lines = []
         self.ftp.retrlines("LIST", lines.append)
-        return {"LIST": lines, "NLST": self.ftp.nlst(), "MLSD": [name for name, _ in self.ftp.mlsd()]}
+        return {"LIST": lines, "NLST": self.ftp.nlst(), "MLSD": [name for name, facts in self.ftp.mlsd() if facts["type"] in ("file", "dir")]}
 
 
 def main():
