@@ -78,6 +78,11 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	}
 	log := newLogger(cmd.ErrOrStderr(), config.Log{Level: level})
 
+	if d.locales != "" { // the S3 server changes the working directory
+		if d.locales, err = filepath.Abs(d.locales); err != nil {
+			return err
+		}
+	}
 	dir, remove, err := d.folder()
 	if err != nil {
 		return err

@@ -85,7 +85,15 @@ func TestDemoLeavesNothing(t *testing.T) {
 
 func TestDemoTriesATranslation(t *testing.T) {
 	dir, _ := catalogueFolder(t, "sv", `{"id": "goodbye", "translation": "Hej då."}`)
-	p := start(t, nil, "demo", "--listen", "127.0.0.1:0", "--locales", dir)
+	here, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	relative, err := filepath.Rel(here, dir) // as people type it
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, nil, "demo", "--listen", "127.0.0.1:0", "--locales", relative)
 	c := ftptest.Dial(t, p.expect(welcomeLine))
 	c.Command(200, "LANG sv")
 	if goodbye := c.Command(221, "QUIT"); !strings.Contains(goodbye, "Hej då.") {
