@@ -44,3 +44,20 @@ func TestMtime(t *testing.T) {
 		}
 	}
 }
+
+// TestObject holds what a file's Sys tells against what S3 told.
+func TestObject(t *testing.T) {
+	stored := time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
+	mediaType := "text/csv; charset=utf-8"
+	info := file("a", &version{key: "a", modTime: stored}, &attributes{
+		contentType: &mediaType,
+		metadata:    map[string]string{mtimeKey: "1", nameLanguageKey: "fr"},
+	})
+	object := info.Sys().(*Object)
+	if !info.ModTime().Equal(time.Unix(1, 0)) || !object.Created().Equal(stored.Truncate(time.Second)) {
+		t.Errorf("modified %v, created %v", info.ModTime(), object.Created())
+	}
+	if object.MediaType() != mediaType || object.NameLanguage() != "fr" {
+		t.Errorf("media type %q, language %q", object.MediaType(), object.NameLanguage())
+	}
+}

@@ -15,6 +15,7 @@
 //   - RFC 2640: pathnames in UTF-8, one SP before them, LANG
 //   - RFC 3659: MLST, MLSD, MDTM, SIZE, REST, TVFS
 //   - RFC 7151: HOST
+//   - draft-somers-ftp-mfxx-03: MFMT, MFF
 //
 // One goroutine a session, [session.run], handles commands one after another
 // and is the only one that writes to the client; a second one reads. While a

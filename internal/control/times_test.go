@@ -1,7 +1,6 @@
 package control
 
 import (
-	"io/fs"
 	"testing"
 	"time"
 )
@@ -68,60 +67,3 @@ func TestWriteTimeVal(t *testing.T) {
 		}
 	}
 }
-
-// TestListColumns holds LIST's columns against ls -l.
-func TestListColumns(t *testing.T) {
-	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	for _, test := range []struct {
-		modified time.Time
-		want     string
-	}{
-		{now.Add(-time.Minute), "Mar  1 11:59 "},
-		{now.Add(-listYearAfter), "Sep  2 12:00 "},
-		{now.Add(-listYearAfter - time.Minute), "Sep  2  2025 "},
-		{now.Add(time.Hour), "Mar  1 13:00 "},
-		{now.Add(25 * time.Hour), "Mar  2  2026 "},
-		{time.Date(2026, 2, 28, 23, 30, 0, 0, time.FixedZone("", -3600)), "Mar  1 00:30 "},
-		{time.Time{}, "Jan  1  1970 "},
-	} {
-		got := string(appendColumns(nil, modified{directory(""), test.modified}, now))
-		if want := "drwxr-xr-x 1 ftp ftp             0 " + test.want; got != want {
-			t.Errorf("%v: %q, want %q", test.modified, got, want)
-		}
-	}
-}
-
-// TestUniqueOfTwins wants a file and a directory of one name to differ, which few
-// servers of S3 can store.
-func TestUniqueOfTwins(t *testing.T) {
-	s := &session{login: &Login{ObjectURI: func(name string) string { return "s3://bucket" + name }}}
-	file, _ := appendUnique(nil, s, entry{file("a"), "/"})
-	dir, _ := appendUnique(nil, s, entry{directory("a"), "/"})
-	if string(file) == string(dir) {
-		t.Errorf("both are %s", dir)
-	}
-	if this, _ := appendUnique(nil, s, entry{directory(thisDirectory), "/a"}); string(this) != string(dir) {
-		t.Errorf("%s in itself is %s", dir, this)
-	}
-	if root, _ := appendUnique(nil, s, entry{directory("/"), "/"}); len(root) == 0 {
-		t.Error("the root has none")
-	}
-}
-
-// file is one of which no more is known than its name.
-type file string
-
-func (f file) Name() string     { return string(f) }
-func (file) Size() int64        { return 0 }
-func (file) Mode() fs.FileMode  { return 0 }
-func (file) ModTime() time.Time { return time.Time{} }
-func (file) IsDir() bool        { return false }
-func (file) Sys() any           { return nil }
-
-// modified is a directory with a time.
-type modified struct {
-	directory
-	time time.Time
-}
-
-func (m modified) ModTime() time.Time { return m.time }
