@@ -171,6 +171,9 @@ func appendUnique(b []byte, s *session, e entry) ([]byte, bool) {
 		return b, false
 	}
 	uri := s.login.ObjectURI(e.pathname())
+	if uri == "" { // too long to be a file's
+		return b, false
+	}
 	if e.IsDir() && !strings.HasSuffix(uri, "/") {
 		uri += "/"
 	}

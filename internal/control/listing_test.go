@@ -43,6 +43,10 @@ func TestUniqueOfTwins(t *testing.T) {
 	if root, _ := appendUnique(nil, s, entry{directory("/"), "/"}); len(root) == 0 {
 		t.Error("the root has none")
 	}
+	s.login.ObjectURI = func(string) string { return "" }
+	if b, ok := appendUnique(nil, s, entry{directory("a"), "/"}); ok {
+		t.Errorf("%s for what has no URI", b)
+	}
 }
 
 // file is one of which no more is known than its name.

@@ -25,7 +25,7 @@ var transcriptScript = []string{
 	"MKD /home", "MKD /home", "MKD caf\u00e9 \"d'été\"", "CWD caf\u00e9 \"d'été\"", "PWD", "CDUP", "CWD nowhere", "RMD nowhere",
 	"STOR x", "EPSV", "EPSV 2", "EPSV ALL", "PASV", "PORT 127,0,0,1,200,1", "EPRT |9|x|1|",
 	"|STOR file|content", "|RETR file", "|RETR nothing", "|LIST", "|NLST", "|MLSD", "|MLSD file", "REST 100", "|RETR file", "|APPE file|more", "REST 3",
-	"MLST file", "SIZE file", "MDTM nothing", "MFMT 20260102030405 file", "MDTM file", "MFF Modify=20260102030405; file", "MFF Create=20260102030405; file",
+	"MLST file", "SIZE file", "MDTM nothing", "MFMT 20260102030405 file", "MDTM file", "MFF Modify=20260102030405; file", "MFF CREATE=20260102030405; file",
 	"STAT file", "STAT *", "STAT .", "MLST nothing",
 	"CWD file", "RNTO x", "RNFR nothing", "RNFR file", "RNTO renamed", "DELE nothing", "DELE \xfe", "DELE renamed", "RMD ../home",
 	"RMD caf\u00e9 \"d'été\"", "SITE HELP", "SITE FOO", "SITE MKDIR deep/er", "SITE RMDIR deep", "ABOR", "LANG", "REIN", "QUIT",
