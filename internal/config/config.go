@@ -61,7 +61,8 @@ type Passive struct {
 
 // S3 is how a bucket is reached. In a tenant the zero value of a field means the server's.
 type S3 struct {
-	Endpoint        string `yaml:"endpoint"` // URL; empty: that of AWS
+	Endpoint        string `yaml:"endpoint"`        // URL; empty: that of AWS
+	PublicEndpoint  string `yaml:"public_endpoint"` // URL by which those reach it who download by links; empty: Endpoint
 	Region          string `yaml:"region"`
 	PathStyle       *bool  `yaml:"path_style"` // put the bucket into the path rather than the host name
 	AccessKeyID     string `yaml:"access_key_id"`
@@ -187,6 +188,7 @@ func (c *Config) Bundle() (*i18n.Bundle, error) {
 func (c *Config) StorageOf(t *Tenant) S3 {
 	s := t.S3
 	s.Endpoint = cmp.Or(s.Endpoint, c.S3.Endpoint)
+	s.PublicEndpoint = cmp.Or(s.PublicEndpoint, c.S3.PublicEndpoint)
 	s.Region = cmp.Or(s.Region, c.S3.Region)
 	if s.PathStyle == nil {
 		s.PathStyle = c.S3.PathStyle

@@ -196,10 +196,13 @@ func readableFile(name string) error {
 
 // storage checks one s3 section; in a tenant's what is missing comes from the server's.
 func (v *validator) storage(p keyPath, s S3) {
-	if s.Endpoint != "" {
-		u, err := url.Parse(s.Endpoint)
+	for _, e := range []struct{ key, value string }{{"endpoint", s.Endpoint}, {"public_endpoint", s.PublicEndpoint}} {
+		if e.value == "" {
+			continue
+		}
+		u, err := url.Parse(e.value)
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" {
-			v.report(p.child("endpoint"), "%q is no address of an S3 server: write it like https://s3.example.com", s.Endpoint)
+			v.report(p.child(e.key), "%q is no address of an S3 server: write it like https://s3.example.com", e.value)
 		}
 	}
 	id, secret := p.child("access_key_id"), p.child("secret_access_key")

@@ -28,7 +28,7 @@ var failures = []struct {
 	{fs.ErrExist, 550, i18n.AlreadyExists},
 	{fs.ErrPermission, 550, i18n.PermissionDenied},
 	{syscall.ENOSPC, 452, i18n.StorageFull},
-	{syscall.EDQUOT, 552, i18n.StorageFull},
+	{syscall.EDQUOT, 552, i18n.QuotaExceeded},
 	{syscall.EFBIG, 552, i18n.StorageFull},
 	{syscall.ENXIO, 550, i18n.StorageMissing},
 	{syscall.ESTALE, 451, i18n.FileChanged},

@@ -117,7 +117,7 @@ func (s *session) logOut() {
 	s.data = dataSettings{}
 	s.facts = defaultFacts()
 	s.name, s.login = "", nil
-	s.restarting = false
+	s.restarting, s.restartRefused = false, false
 	s.log = s.server.cfg.Logger.With("remote", s.tcp.RemoteAddr().String())
 }
 

@@ -7,6 +7,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -37,7 +38,7 @@ func (s *session) lookup(name string, try func(name string) error) error {
 		if other == name {
 			continue
 		}
-		if otherErr := try(other); !errors.Is(otherErr, fs.ErrNotExist) {
+		if otherErr := try(other); !absent(otherErr) {
 			s.located = other
 			return otherErr
 		}
@@ -116,10 +117,16 @@ func (s *session) locate(dir, base string, stat func(name string) error) (string
 // user may upload into a place where S3 does not let the server look.
 func exists(stat func(name string) error, name string) (bool, error) {
 	err := stat(name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+	if absent(err) || errors.Is(err, fs.ErrPermission) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// absent says whether an error means that nothing has a spelling, perhaps
+// because no key is so long.
+func absent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
 // spellings are the ways in which the name of an entry of dir can be written:

@@ -106,6 +106,24 @@ func TestNormalizationOfNamesThatAreThere(t *testing.T) {
 	}
 }
 
+// A spelling that no key can have is not there.
+func TestNormalizationOfLongNames(t *testing.T) {
+	for _, n := range []control.Normalization{control.NormalizeNFC, control.NormalizeNFD} {
+		s := newTenantSite(t, normalized(n))
+		c := s.login()
+		segment := strings.Repeat("\u00e9", 100) // 200 bytes composed, 300 decomposed
+		name := segment + "/" + segment + "/" + segment + "/" + segment
+		s.putNames(name)
+		c.do("SIZE "+name, "213 ")
+		c.do("SIZE "+name+"x", "550 ")
+		if n == control.NormalizeNFC {
+			c.store(name+"y", "")
+		}
+		c.store(strings.Repeat(strings.Repeat("\r\x00", 200)+"/", 4)+"f", "")
+		c.do("QUIT", "221 ")
+	}
+}
+
 // Twins that are in the bucket stay apart.
 func TestNormalizationOfTwins(t *testing.T) {
 	s := newTenantSite(t, normalized(control.NormalizeNFC))

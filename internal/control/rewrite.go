@@ -143,13 +143,11 @@ func restartAccepted(s *session, _ []string) reply {
 	return reply{350, []string{s.text(i18n.RestartAccepted, s.argument)}}
 }
 
-// restartInASCII refuses an offset into a file whose lines are converted. REST 0,
-// which some clients send before each transfer, means none.
+// restartInASCII leaves it to the transfer to refuse an offset into a file whose
+// lines are converted (RFC 3659 5.3).
 func restartInASCII(s *session, match []string) reply {
-	if isZero(s.argument) && !s.restarting {
-		return restartAccepted(s, match)
-	}
-	return reply{501, []string{s.text(i18n.RestartInASCII)}}
+	s.restartRefused = s.restarting || !isZero(s.argument)
+	return restartAccepted(s, match)
 }
 
 func parameterNotImplemented(s *session, _ []string) reply {

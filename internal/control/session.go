@@ -57,10 +57,12 @@ type session struct {
 
 	renaming   bool // whether RNFR was the command before
 	restarting bool // whether the engine has an offset from REST
-	data       dataSettings
-	facts      []fact    // of MLST and MLSD
-	transfer   *transfer // the one that is running
-	aborted    bool      // whether ABOR has stopped one and waits for its own reply
+	// restartRefused says that REST gave an offset which no transfer can begin at.
+	restartRefused bool
+	data           dataSettings
+	facts          []fact    // of MLST and MLSD
+	transfer       *transfer // the one that is running
+	aborted        bool      // whether ABOR has stopped one and waits for its own reply
 }
 
 // A line is a command line, or the error that took its place.

@@ -82,7 +82,7 @@ func (s *session) siteURL(arg string) {
 		s.fail(err)
 		return
 	}
-	uris := []string{s.ftpURI(s.located, info.IsDir())}
+	uris := []string{s.ftpURI(s.located, info.IsDir(), s.uriForm(s.located))}
 	if s.login.ObjectURI != nil {
 		uris = append(uris, withFinalSlash(s.login.ObjectURI(s.located), info.IsDir()))
 	}

@@ -49,6 +49,10 @@ func TestSiteURL(t *testing.T) {
 			}
 		}
 	}
+	s.putNames("twins/"+composed, "twins/"+decomposed)
+	if r := c.do("SITE URL /twins/"+decomposed, "200-"); !strings.Contains(r, "/%2Ftwins/cafe%CC%81\n") {
+		t.Errorf("SITE URL of a twin: %q", r)
+	}
 	c.do("SITE URL", "501 Syntax: SITE URL [<SP> --8bit] <SP> pathname")
 	c.do("SITE URL nothing", "550 ")
 	c.do("SITE URL /caf\xe9", "501 ")

@@ -230,7 +230,17 @@ func (s *session) retr(arg string) {
 		s.fail(err)
 		return
 	}
-	s.runTransfer(&transfer{}, "RETR "+escapePathname(name))
+	s.runFileTransfer(&transfer{}, "RETR "+escapePathname(name))
+}
+
+// runFileTransfer is runTransfer for a transfer that REST may have gone before.
+func (s *session) runFileTransfer(t *transfer, commandLine string) {
+	if s.restartRefused {
+		s.restartRefused = false
+		s.say(554, i18n.RestartInASCII)
+		return
+	}
+	s.runTransfer(t, commandLine)
 	s.restarting = false
 }
 
@@ -245,8 +255,7 @@ func (s *session) stor(arg string) {
 	if s.restarting {
 		verb = "STOR"
 	}
-	s.runTransfer(&transfer{upload: true}, verb+" "+escapePathname(name))
-	s.restarting = false
+	s.runFileTransfer(&transfer{upload: true}, verb+" "+escapePathname(name))
 }
 
 // resolveFile resolves the pathname of a file to be made: "name/" names a
@@ -290,8 +299,9 @@ func (s *session) rest(offset string) {
 		s.syntaxError()
 		return
 	}
+	s.restartRefused = false
 	r := s.forward("REST " + offset)
-	s.restarting = r.code == 350 && !isZero(offset)
+	s.restarting = r.code == 350 && !s.restartRefused && !isZero(offset)
 	s.send(r)
 }
 

@@ -19,7 +19,7 @@ const (
 // ftpURI is the URI by which the user finds a pathname here (RFC 1738 3.2), in
 // percent-encoded UTF-8 (draft-masinter-url-i18n 2.1, 3.2). Its path begins in
 // the directory that a login starts in.
-func (s *session) ftpURI(name string, directory bool) string {
+func (s *session) ftpURI(name string, directory bool, form func(dir, name string) string) string {
 	scheme, port := "ftp", ftpPort
 	if s.implicit {
 		scheme, port = "ftps", ftpsPort
@@ -33,13 +33,13 @@ func (s *session) ftpURI(name string, directory bool) string {
 	} else if strings.Contains(host, ":") {
 		host = "[" + host + "]"
 	}
-	return scheme + "://" + percentEncode(s.name) + "@" + host + "/" + withFinalSlash(s.uriPath(name), directory)
+	return scheme + "://" + percentEncode(s.name) + "@" + host + "/" + withFinalSlash(s.uriPath(name, form), directory)
 }
 
 // uriPath is a pathname as the path of an ftp URI, whose segments are taken one
 // after the other from the directory that a login starts in. What is not below
 // that begins with an encoded slash (RFC 1738 3.2.2).
-func (s *session) uriPath(name string) string {
+func (s *session) uriPath(name string, form func(dir, name string) string) string {
 	home := strings.TrimSuffix(path.Clean("/"+s.login.Home), "/")
 	rest, below := strings.CutPrefix(name+"/", home+"/")
 	var uri strings.Builder
@@ -53,21 +53,34 @@ func (s *session) uriPath(name string) string {
 		if i > 0 {
 			uri.WriteByte('/')
 		}
-		uri.WriteString(percentEncode(s.uriName(dir, segment)))
+		uri.WriteString(percentEncode(form(dir, segment)))
 		dir = path.Join(dir, segment)
 	}
 	return uri.String()
 }
 
-// uriName is a name in a URI: in the form that the tenant's names have, NFC
-// unless told otherwise (draft-masinter-url-i18n 2.1); the bytes of a mirror.
-func (s *session) uriName(dir, name string) string {
-	if encoding := s.encoding(dir); encoding.Raw() {
-		if bytes, ok := encoding.Encode(name); ok {
-			return bytes
+// uriForm is how the names of a pathname are written in its URI: in the form that
+// the tenant's names have, NFC unless told otherwise (draft-masinter-url-i18n
+// 2.1), but not where that is the name of something else (section 5 there).
+func (s *session) uriForm(name string) func(dir, name string) string {
+	form := func(dir, name string) string {
+		if encoding := s.encoding(dir); encoding.Raw() {
+			name, _ = encoding.Encode(name) // the bytes of a mirror
+			return name
+		}
+		return s.form(dir, name)
+	}
+	formed, dir := "/", "/"
+	for segment := range strings.SplitSeq(name[len("/"):], "/") {
+		formed = path.Join(formed, s.form(dir, segment))
+		dir = path.Join(dir, segment)
+	}
+	if formed != name {
+		if _, err := s.login.Storage.Stat(formed); err == nil {
+			return func(_, name string) string { return name }
 		}
 	}
-	return s.form(dir, name)
+	return form
 }
 
 // percentEncode encodes all octets but the unreserved ones (RFC 3986 2.3).

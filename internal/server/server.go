@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -143,6 +144,11 @@ func newBuckets(cfg *config.Config, factory *s3Factory) (map[string]*bucket, err
 		}
 		b.client = client
 		if t.Presign > 0 {
+			public := b.account
+			public.endpoint = cmp.Or(cfg.StorageOf(t).PublicEndpoint, public.endpoint)
+			if client, err = factory.client(public); err != nil {
+				return nil, b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.at.region)
+			}
 			b.presigner = s3.NewPresignClient(client)
 		}
 		buckets[name] = b

@@ -261,6 +261,10 @@ func TestLogin(t *testing.T) {
 		"rooted": {PasswordHash: hash, Root: "/legacy"},
 	})
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: s.Bucket(t), Users: map[string]*config.User{"dave": {PasswordHash: hash}}}
+	cfg.Tenants["initech"] = &config.Tenant{
+		Bucket: s.Bucket(t), Users: map[string]*config.User{"peter": {PasswordHash: hash}}, Presign: time.Hour,
+		S3: config.S3{PublicEndpoint: "https://files.example"},
+	}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -332,6 +336,14 @@ func TestLogin(t *testing.T) {
 		}
 		if _, err := rooted.Presign(t.Context(), "/nothing", time.Hour); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a link to nothing: %v", err)
+		}
+		peter := login(t, "peter")
+		if err := afero.WriteFile(peter.Storage, "/f", nil, 0); err != nil {
+			t.Fatal(err)
+		}
+		if link, err := peter.Presign(t.Context(), "/f", time.Hour); err != nil || !strings.HasPrefix(link, "https://files.example/") &&
+			!strings.HasPrefix(link, "https://"+cfg.Tenants["initech"].Bucket+".files.example/") {
+			t.Errorf("a link for the public: %s, %v", link, err)
 		}
 		if login(t, "writer").Presign != nil {
 			t.Error("who may not read gets links")
