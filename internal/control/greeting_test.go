@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,25 @@ func TestGreetings(t *testing.T) {
 	c.do("LANG en", "200-Welcome demo!\n200-You were here on 2026-11-20 22:59 UTC.\n200-\n200-Enjoy acme.\n200 Replies")
 	c.do("LANG de", "200-Welcome demo!") // the tenant has no German words
 	c.do("LANG", "200-Bienvenue demo")
+}
+
+// The tenant of a user goes with the user, that of a host stays.
+func TestTenantAfterAUTH(t *testing.T) {
+	for _, test := range []struct{ host, want string }{
+		{"127.0.0.1", "EN*"},
+		{"ftp.example.com", "DE*"},
+	} {
+		t.Run(test.host, func(t *testing.T) {
+			c := newSite(t, nil).connect()
+			c.do("HOST "+test.host, "220")
+			c.do("USER marie", "331 ")
+			c.do("PASS demo", "230-Willkommen!")
+			c.startTLS()
+			if r := c.do("FEAT", "211-"); !strings.Contains(r, test.want) {
+				t.Errorf("FEAT after AUTH: %q", r)
+			}
+		})
+	}
 }
 
 // A line with a variable that has no value is left out.

@@ -117,6 +117,9 @@ func (s *session) logOut() {
 	s.data = dataSettings{}
 	s.facts = defaultFacts()
 	s.name, s.login = "", nil
+	if s.hostname == "" {
+		s.setTenant(nil) // the user's
+	}
 	s.restarting, s.restartRefused = false, false
 	s.log = s.server.cfg.Logger.With("remote", s.tcp.RemoteAddr().String())
 }
