@@ -49,13 +49,17 @@ func (s *session) acceptsUnknown(name string) bool {
 	return s.server.cfg.AcceptUnknownHosts
 }
 
-// chooseHost begins anew with a host, or none, and its tenant: what the client
-// has said of languages and encodings was said to the host before (RFC 2640 4.1).
+// chooseHost begins anew with a host, or none, and its tenant, which ends what
+// LANG has chosen (RFC 2640 4.1). What names no tenant, such as the server's own
+// address, leaves a session without one as it is: lftp sends LANG, then that.
 func (s *session) chooseHost(name string, tenant *Tenant) {
 	if tenant == nil {
 		name = "" // users are those of all tenants
 	}
-	s.hostname, s.chosen, s.utf8 = name, false, false
+	if name != s.hostname || tenant != nil {
+		s.chosen = false
+	}
+	s.hostname = name
 	s.setTenant(tenant)
 }
 

@@ -62,6 +62,35 @@ func TestHOSTAgain(t *testing.T) {
 	c.do("HOST ftp.example.com", "220-Willkommen!")
 }
 
+// lftp says LANG and OPTS UTF8 ON first, and then names the address that it has dialled.
+func TestHOSTAfterLANG(t *testing.T) {
+	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo", Encoding: encoding(t, "shift_jis")}})
+	s.putNames("\u65e5")
+	for _, utf8 := range []string{"OPTS UTF8 ON", "LANG fr"} {
+		for _, host := range []string{"127.0.0.1", "ftp.example.com"} {
+			c := s.connect()
+			c.do(utf8, "200 ")
+			c.do("HOST "+host, "220")
+			c.do("USER demo", "331 ")
+			c.do("PASS demo", "230 ")
+			if got := c.download("NLST"); got != "\u65e5\r\n" {
+				t.Errorf("%s, HOST %s: NLST: %q", utf8, host, got)
+			}
+			if got := c.do("FEAT", "211-"); strings.Contains(got, "FR*") != (utf8 == "LANG fr" && host == "127.0.0.1") {
+				t.Errorf("%s, HOST %s: %s", utf8, host, got)
+			}
+		}
+	}
+	c := s.connect()
+	c.do("LANG fr", "200 ")
+	c.do("REIN", "220 ")
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230 ")
+	if got := c.download("NLST"); got != "\x93\xfa\r\n" {
+		t.Errorf("REIN: NLST: %q", got)
+	}
+}
+
 func TestHOSTAcceptsUnknownNames(t *testing.T) {
 	s := newSite(t, func(cfg *control.Config) { cfg.AcceptUnknownHosts = true })
 	c := s.connect()

@@ -98,6 +98,7 @@ func (s *session) acct(string) { s.say(202, i18n.AccountNotNeeded) }
 // the connection (RFC 4217 13), and in the default language (RFC 2640 4.1).
 func (s *session) rein(string) {
 	s.logOut()
+	s.chosen, s.utf8 = false, false
 	s.chooseHost("", nil)
 	conn, encrypted := s.conn.(*tls.Conn)
 	if encrypted && s.implicit {
