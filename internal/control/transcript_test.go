@@ -21,7 +21,7 @@ var transcriptScript = []string{
 	"LANG x_y", "LANG tlh", "HOST ftp.example.org", "HOST ftp.example.com:21", "ACCT x", "AUTH GSSAPI", "PBSZ 0", "PROT P", "CCC",
 	"OPTS UTF8 ON", "OPTS UTF8 OFF", "OPTS MLST type;size;", "OPTS FOO", "CLNT test",
 	"USER demo", "PASS wrong", "USER marie", "PASS demo", "USER demo", "HOST ftp.example.com",
-	"TYPE A", "SIZE x", "REST 1", "TYPE I", "TYPE X", "MODE S", "MODE Z", "STRU F", "STRU R", "ALLO 5", "SMNT x", "NOOP x",
+	"TYPE A", "SIZE x", "REST 1", "RETR x", "TYPE I", "TYPE X", "MODE S", "MODE Z", "STRU F", "STRU R", "ALLO 5", "SMNT x", "NOOP x",
 	"MKD /home", "MKD /home", "MKD caf\u00e9 \"d'été\"", "CWD caf\u00e9 \"d'été\"", "PWD", "CDUP", "CWD nowhere", "RMD nowhere",
 	"STOR x", "EPSV", "EPSV 2", "EPSV ALL", "PASV", "PORT 127,0,0,1,200,1", "EPRT |9|x|1|",
 	"|STOR file|content", "|RETR file", "|RETR nothing", "|LIST", "|NLST", "|MLSD", "|MLSD file", "REST 100", "|RETR file", "|APPE file|more", "REST 3",
