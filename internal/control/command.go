@@ -96,7 +96,7 @@ func commands() map[string]command {
 
 		// Files and directories.
 		"CWD":  {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "CWD" + pathnameSyntax},
-		"CDUP": {run: (*session).toEngine, login: true, syntax: "CDUP"},
+		"CDUP": {run: (*session).cdup, login: true, syntax: "CDUP"},
 		"PWD":  {run: (*session).toEngine, login: true, syntax: "PWD"},
 		"MKD":  {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "MKD" + pathnameSyntax},
 		"RMD":  {run: (*session).onPathname, argument: neededArgument, login: true, syntax: "RMD" + pathnameSyntax},

@@ -26,6 +26,9 @@ func (s *session) onPathname(arg string) {
 	s.send(r)
 }
 
+// cdup is CDUP, and XCUP, which the engine does not do.
+func (s *session) cdup(string) { s.send(s.forward("CDUP")) }
+
 // changesRoot says whether a command would make, remove or rename the root.
 func changesRoot(verb string) bool {
 	switch verb {

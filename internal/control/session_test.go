@@ -137,6 +137,18 @@ func TestMalformedCommands(t *testing.T) {
 
 // TestPipelining sends everything at once, then byte by byte: the replies come
 // in the order of the commands.
+// The names of RFC 775, which RFC 1123 4.1.3.1 asks for, do what the others do.
+func TestOldNames(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.do("XMKD d", `257 "/d" `)
+	c.do("XCWD d", "250 ")
+	c.do("XPWD", `257 "/d" `)
+	c.do("XCUP", "250 ")
+	c.do("XPWD", `257 "/" `)
+	c.do("XRMD d", "250 ")
+	c.do("XCUP x", "501 Syntax: XCUP")
+}
+
 func TestPipelining(t *testing.T) {
 	s := newSite(t, nil)
 	script := "NOOP\r\nUSER demo\r\nPASS demo\r\nMKD /a\r\nCWD a\r\nPWD\r\nFOO\r\nTYPE A\r\n" + strings.Repeat("NOOP\r\n", 200) + "RMD /a\r\nQUIT\r\n"
