@@ -1,0 +1,96 @@
+package conformance_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// Section 3.1: MFMT sets the time and says which one it set.
+func TestMFMT(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	for _, name := range []string{"Fred.txt", "two  words ", "été", "  x", "1 2", `quo"te`} {
+		c.store(name, "content")
+		c.want("213 Modify=20020717210715; "+name, "MFMT 20020717210715 "+name)
+		c.want("213 20020717210715", "MDTM "+name)
+		if facts, _ := c.entry("MLST " + name); !strings.Contains(facts, "modify=20020717210715;") {
+			t.Errorf("MLST: facts %q", facts)
+		}
+		if got := c.fetch("RETR " + name); got != "content" {
+			t.Errorf("RETR: %q", got)
+		}
+	}
+	c.want("213 Modify=20020717210716; Fred.txt", "mfmt 20020717210716 Fred.txt")
+}
+
+// Section 3.1 and 2.3: a time may have fractions of a second; the reply shows what is kept of them.
+func TestMFMTWithFractions(t *testing.T) {
+	c := newSite(t, settings{}).login(t)
+	c.store("f", "x")
+	r := c.want("213 Modify=20020717210715", "MFMT 20020717210715.123 f")
+	stamp, ok := strings.CutPrefix(r, "213 Modify=")
+	if stamp, _, _ = strings.Cut(stamp, ";"); !ok || !strings.HasSuffix(r, "; f") {
+		t.Fatalf("reply %q", r)
+	}
+	c.want("213 "+stamp, "MDTM f")
+}
+
+// Section 3.2.
+func TestMFMTErrors(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	c.store("f", "x")
+	modified := c.send("MDTM f")
+	for _, tt := range []struct{ line, want string }{
+		{"MFMT 20020717210715 nothing", "550 "},
+		{"MFMT", "501 "},
+		{"MFMT ", "501 "},
+		{"MFMT 20020717210715", "501 "},
+		{"MFMT 20020717210715 ", "501 "},
+		{"MFMT f", "501 "},
+		{"MFMT f 20020717210715", "501 "},
+		{"MFMT 2002 f", "501 "},
+		{"MFMT 200207172107 f", "501 "},
+		{"MFMT 20020717210715. f", "501 "},
+		{"MFMT 20020717210715Z f", "501 "},
+		{"MFMT 20020717210715+0200 f", "501 "},
+		{"MFMT 2002-07-17T21:07:15 f", "501 "},
+		{"MFMT -0020717210715 f", "501 "},
+		{"MFMT 20030229000000 f", "501 "}, // no leap year
+		{"MFMT 21000229000000 f", "501 "}, // neither
+		{"MFMT 20020231000000 f", "501 "},
+		{"MFMT 20021301000000 f", "501 "},
+		{"MFMT 20020001000000 f", "501 "},
+		{"MFMT 20020100000000 f", "501 "},
+		{"MFMT 20020717240000 f", "501 "},
+		{"MFMT 20020717006000 f", "501 "},
+		{"MFMT 20020717000061 f", "501 "},
+		{"MFMT  20020717210715 f", "501 "},
+		{"MFMT ٢٠٠٢٠٧١٧٢١٠٧١٥ f", "501 "},
+	} {
+		c.want(tt.want, tt.line)
+		c.want(modified, "MDTM f")
+	}
+	c.want("213 Modify=20040229000000; f", "MFMT 20040229000000 f")
+	t.Run("not-permitted", func(t *testing.T) {
+		c := s.connect(t)
+		c.loginAs("carol") // who may only read
+		c.want("550 ", "MFMT 20020717210715 f")
+	})
+	t.Run("not-logged-in", func(t *testing.T) {
+		c := s.connect(t)
+		c.want("530 ", "MFMT 20020717210715 f")
+	})
+}
+
+// Section 3.3 and 4.3: FEAT has a line for MFMT, and none for MFCT, which S3 cannot do.
+func TestFEATSaysMFMT(t *testing.T) {
+	c := newSite(t, settings{}).login(t)
+	if f := c.feature("MFMT"); f != "MFMT" {
+		t.Errorf("FEAT says %q", f)
+	}
+	if f := c.feature("MFCT"); f != "" {
+		t.Errorf("FEAT says %q", f)
+	}
+	c.want("502 ", "MFCT 20020717210715 f")
+}

@@ -1,0 +1,140 @@
+package conformance_test
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Section 3.1: FEAT has no argument.
+func TestFEATTakesNoArgument(t *testing.T) {
+	c := newSite(t, settings{}).connect(t)
+	for _, line := range []string{"FEAT x", "FEAT MLST", "FEAT "} {
+		c.want("501 ", line)
+	}
+	for _, line := range []string{"FEAT", "feat", "Feat"} {
+		c.want("211-", line)
+	}
+}
+
+// Section 3.2: the form of FEAT's lines, in every language, before and after login, in the clear and under TLS.
+func TestFormOfFEAT(t *testing.T) {
+	s := newSite(t, settings{})
+	listing := regexp.MustCompile(`^211-[^\r\n]*\r\n( [!-~]+( [\t -~]+)?\r\n)+211 End$`)
+	check := func(c *client) {
+		c.t.Helper()
+		if r := c.send("FEAT"); !listing.MatchString(r) {
+			c.t.Errorf("FEAT: %q", r)
+		}
+	}
+	for _, tag := range languages(s.connect(t)) {
+		c := s.connect(t)
+		check(c)
+		c.must("200", "LANG "+tag)
+		check(c)
+		c.login()
+		check(c)
+	}
+	c := s.connect(t)
+	c.startTLS(s, "")
+	check(c)
+}
+
+// Section 3.2: each feature has a line of its own, and FEAT and OPTS have none.
+func TestFeaturesAreListedOnce(t *testing.T) {
+	s := newSite(t, settings{})
+	var labels []string
+	for _, f := range s.connect(t).features() {
+		label, _, _ := strings.Cut(f, " ")
+		if label == "AUTH" || label == "SITE" { // a line for each mechanism and each subcommand
+			label = f
+		}
+		if label != strings.ToUpper(label) {
+			t.Errorf("%q is not in capitals", f)
+		}
+		labels = append(labels, label)
+	}
+	slices.Sort(labels)
+	if twice := len(labels) - len(slices.Compact(slices.Clone(labels))); twice > 0 {
+		t.Errorf("%d labels are there twice: %q", twice, labels)
+	}
+	for _, label := range []string{"FEAT", "OPTS", "MLSD", "RETR", "STOR"} {
+		if slices.Contains(labels, label) {
+			t.Errorf("FEAT names %s", label)
+		}
+	}
+}
+
+// Section 3.2: what FEAT names is there, and every extension that is there is named.
+func TestFEATNamesWhatIsThere(t *testing.T) {
+	s := newSite(t, settings{})
+	known := map[string]string{ // by command: the beginning of its feature line
+		"AUTH TLS": "AUTH TLS", "PBSZ 0": "PBSZ", "PROT P": "PROT", "CLNT test": "CLNT", "EPRT |1|127.0.0.1|2000|": "EPRT", "EPSV": "EPSV",
+		"HOST ftp.acme.example": "HOST", "LANG": "LANG", "MDTM f": "MDTM", "MFMT 20260101000000 f": "MFMT", "MFCT 20260101000000 f": "MFCT",
+		"MFF Modify=20260101000000; f": "MFF", "MLST": "MLST", "MLSD": "MLST", "REST 1": "REST STREAM", "SIZE f": "SIZE", "OPTS UTF8 ON": "UTF8",
+		"HASH f": "HASH", "RANG 0 1": "RANG", "COMB a b": "COMB", "AVBL": "AVBL", "CSID Name=x;": "CSID", "MD5 f": "MD5", "XMD5 f": "XMD5", "XCRC f": "XCRC",
+		"XSHA f": "XSHA", "XSHA1 f": "XSHA1", "XSHA256 f": "XSHA256", "XSHA512 f": "XSHA512", "MODE Z": "MODE Z", "THMB x": "THMB", "DSIZ": "DSIZ",
+		"RMDA d": "RMDA", "ESTP": "ESTP", "ESTA": "ESTA", "LPSV": "LPSV", "LPRT x": "LPRT", "SPSV": "SPSV", "ADAT x": "ADAT", "MIC x": "MIC",
+	}
+	features := s.connect(t).features()
+	for command, label := range known {
+		t.Run(strings.ReplaceAll(command, " ", "_"), func(t *testing.T) {
+			c := s.connect(t)
+			if label != "HOST" && label != "AUTH TLS" {
+				c.login()
+			}
+			r := c.send(command)
+			there := !strings.HasPrefix(r, "500") && !strings.HasPrefix(r, "502") && !strings.HasPrefix(r, "504")
+			listed := slices.ContainsFunc(features, func(f string) bool { return f == label || strings.HasPrefix(f, label+" ") })
+			if there != listed {
+				t.Errorf("%q gets %q, and FEAT names %q: %t", command, r, label, listed)
+			}
+		})
+	}
+}
+
+// Section 4: OPTS is there before login too; 200 is for what is known, 501 for the rest.
+func TestOPTS(t *testing.T) {
+	s := newSite(t, settings{})
+	for _, tt := range []struct{ name, line, want string }{
+		{"utf8-on", "OPTS UTF8 ON", "200 "},
+		{"utf8-in-any-case", "opts utf8 on", "200 "},
+		{"utf8-alone", "OPTS UTF8", "200 "},
+		{"utf8-unknown-value", "OPTS UTF8 PERHAPS", "501 "},
+		{"mlst", "OPTS MLST type;", "200 MLST OPTS type;"},
+		{"mlst-in-any-case", "oPtS mLsT TYPE;", "200 MLST OPTS type;"},
+		{"nothing", "OPTS", "501 "},
+		{"empty", "OPTS ", "501 "},
+		{"unknown-command", "OPTS FOO", "501 "},
+		{"unknown-command-and-options", "OPTS FOO x y", "501 "},
+		{"command-without-options", "OPTS RETR x", "501 "},
+		{"feat", "OPTS FEAT", "501 "},
+		{"opts", "OPTS OPTS", "501 "},
+		{"mlsd", "OPTS MLSD type;", "501 "},
+		{"tvfs", "OPTS TVFS", "501 "},
+		{"two-spaces", "OPTS  MLST type;", "501 "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := s.connect(t)
+			c.want(tt.want, tt.line)
+			c.login()
+			c.want(tt.want, tt.line)
+		})
+	}
+}
+
+// OPTS UTF8 is in no RFC, but clients send it: names are UTF-8 before it and after it.
+func TestOPTSUTF8(t *testing.T) {
+	c := newSite(t, settings{}).login(t)
+	c.store("été", "x")
+	c.want("200 ", "OPTS UTF8 ON")
+	c.want("213 1", "SIZE été")
+	if got := c.names("MLSD"); !slices.Equal(got, []string{"été"}) {
+		t.Errorf("MLSD: %q", got)
+	}
+	if r := c.send("OPTS UTF8 OFF"); !strings.HasPrefix(r, "504 ") && !strings.HasPrefix(r, "501 ") {
+		t.Errorf("OPTS UTF8 OFF: %q, though names stay UTF-8", r)
+	}
+	c.want("213 1", "SIZE été")
+}

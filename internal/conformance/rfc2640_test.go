@@ -1,0 +1,775 @@
+package conformance_test
+
+import (
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// scripts are names in many of them.
+var scripts = []string{
+	"plain.txt", "Été à Zürich", "Ελληνικά", "Привет", "שלום", "مرحبا", "हिन्दी", "ไทย", "日本語", "한국어", "中文", "Tiếng Việt", "🦊",
+	"e\u0301 decomposed", "a\u200db joined", "right\u202eleft", "\ufeffbom", "𣎴 four bytes",
+}
+
+// spaces are names that a parser which splits at white space damages (RFC 2640 3.1).
+var spaces = []string{
+	" leading", "  two leading", "trailing ", "two trailing  ", "two  inside", " ", "   ", "  foo.bar", "a b c", " - ", "\ttab\t",
+}
+
+// lineEnds are names with what ends a line, or nearly (RFC 2640 3.1).
+var lineEnds = []string{
+	"foo\r\nboo.bar", "\r", "\n", "a\r", "\rb", "a\rb", "a\nb", "\nb", "a\n", "\r\r", "\n\r", "\r\n", "a\r\r\nb",
+	"x\r\n250 End", "x\nDELE keep", "x\r\nDELE keep",
+}
+
+// takers are what a pathname goes through in a life: each command that takes one, in an order in which it succeeds. NAME stands
+// for the pathname as it is sent and NEW for another one. Where it is in the reply the reply says so with it.
+var takers = []struct{ name, line, want string }{
+	{"size", "SIZE NAME", "213 7"},
+	{"mdtm", "MDTM NAME", "213 2"},
+	{"mlst", "MLST NAME", "250-"},
+	{"stat", "STAT NAME", "213-"},
+	{"mfmt", "MFMT 20260102030405 NAME", "213 Modify=20260102030405; NAME"},
+	{"rnfr", "RNFR NAME", "350 "},
+	{"rnto-another", "RNTO NEW", "250 "},
+	{"rnfr-another", "RNFR NEW", "350 "},
+	{"rnto", "RNTO NAME", "250 "},
+	{"dele", "DELE NAME", "250 "},
+	{"dele-again", "DELE NAME", "550 "},
+	{"mkd", "MKD NAME", `257 "/NAME" `},
+	{"cwd", "CWD NAME", "250 "},
+	{"pwd", "PWD", `257 "/NAME" `},
+	{"xpwd", "XPWD", `257 "/NAME" `},
+	{"mkd-inside", "MKD NAME", `257 "/NAME/NAME" `},
+	{"cwd-inside", "XCWD NAME", "250 "},
+	{"pwd-inside", "PWD", `257 "/NAME/NAME" `},
+	{"cdup", "CDUP", "250 "},
+	{"rmd-inside", "RMD NAME", "250 "},
+	{"cwd-absolute", "CWD /", "250 "},
+	{"mlst-directory", "MLST NAME", "250-"},
+	{"stat-directory", "STAT NAME", "212-"},
+	{"rnfr-directory", "RNFR NAME", "350 "},
+	{"rnto-directory", "RNTO NEW", "250 "},
+	{"rmd", "RMD NEW", "250 "},
+	{"site-mkdir", "SITE MKDIR NAME", "250 "},
+	{"site-rmdir", "SITE RMDIR NAME", "250 "},
+}
+
+// live lets a name go through its life, as a file and as a directory: the bucket holds exactly its bytes, and every reply that
+// names it shows what was sent.
+func live(t *testing.T, s *site, name string) {
+	t.Helper()
+	c := s.login(t)
+	sent := nvt(name)
+	c.store(sent, "content")
+	if keys := s.keys(t); !slices.Equal(keys, []string{name}) {
+		t.Fatalf("the bucket holds %q, want %q", keys, name)
+	}
+	if got := c.fetch("RETR " + sent); got != "content" {
+		t.Errorf("RETR %q: %q", sent, got)
+	}
+	if _, got := c.entry("MLST " + sent); got != sent && got != "/"+sent {
+		t.Errorf("MLST %q shows %q", sent, got)
+	}
+	if r := c.upload("APPE "+sent, ""); !strings.HasPrefix(r, "226 ") {
+		t.Errorf("APPE %q: %q", sent, r)
+	}
+	fill := strings.NewReplacer("NAME", sent, "NEW", "new "+sent)
+	for _, taker := range takers {
+		want := taker.want
+		if strings.HasPrefix(want, "257 ") {
+			want = strings.ReplaceAll(fill.Replace(want), sent, strings.ReplaceAll(sent, `"`, `""`))
+		}
+		c.want(fill.Replace(want), fill.Replace(taker.line))
+	}
+	if keys := s.keys(t); len(keys) > 0 {
+		t.Errorf("left behind: %q", keys)
+	}
+}
+
+// Section 2: file contents are nobody's to convert.
+func TestContentsAreNotConverted(t *testing.T) {
+	c := newSite(t, settings{}).login(t)
+	content := "\xff\xfe\x00é\xe9\r\n\r\n\n\r\x1a\xef\xbb\xbf\xed\xa0\x80"
+	c.must("200", "TYPE I")
+	c.must("200", "LANG ja")
+	c.store("f", content)
+	c.must("200", "LANG ar")
+	if got := c.fetch("RETR f"); got != content {
+		t.Errorf("RETR: %q, want %q", got, content)
+	}
+}
+
+// Section 3.1: names of eight bits go both ways, unchanged.
+func TestPathnamesHaveEightBits(t *testing.T) {
+	s := newSite(t, settings{})
+	for _, name := range scripts {
+		t.Run(fmt.Sprintf("%+q", name), func(t *testing.T) { live(t, s, name) })
+	}
+	t.Run("listings", func(t *testing.T) { wantListed(t, newSite(t, settings{}), scripts) })
+	t.Run("made-elsewhere", func(t *testing.T) {
+		s := newSite(t, settings{})
+		s.put(t, "Ärger/日本語 🦊.txt", "x")
+		if got := s.login(t).names("MLSD Ärger"); !slices.Equal(got, []string{"日本語 🦊.txt"}) {
+			t.Errorf("MLSD: %q", got)
+		}
+	})
+}
+
+// wantListed stores files and wants them in each listing, and each name of NLST to fetch its file.
+func wantListed(t *testing.T, s *site, names []string) {
+	t.Helper()
+	c := s.login(t)
+	for _, name := range names {
+		c.store(name, "content of "+name)
+	}
+	want := slices.Sorted(slices.Values(names))
+	for _, line := range []string{"NLST", "MLSD", "LIST"} {
+		var got []string
+		for _, entry := range c.list(line) {
+			switch line {
+			case "LIST":
+				entry = nameInLIST.ReplaceAllString(entry, "")
+			case "MLSD":
+				_, entry, _ = strings.Cut(entry, " ")
+			}
+			got = append(got, entry)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s shows\n%q, want\n%q", line, got, want)
+		}
+	}
+	for _, name := range c.list("NLST") {
+		if got := c.fetch("RETR " + name); got != "content of "+name {
+			t.Errorf("RETR %q: %q", name, got)
+		}
+	}
+	for _, name := range names {
+		if got := c.list("NLST " + name); !slices.Equal(got, []string{name}) {
+			t.Errorf("NLST %q: %q", name, got)
+		}
+	}
+}
+
+// nameInLIST is what stands before the name in a line of LIST.
+var nameInLIST = regexp.MustCompile(`^\S+ +\d+ \S+ \S+ +\d+ [A-Z][a-z]{2} [ \d]\d (?:\d\d:\d\d| \d{4}) `)
+
+// Section 3.1, pathname = 1*(%x01..%xFF): a name may have every character but "/", which divides it (RFC 3659 6), and none of
+// them is taken for something else.
+func TestPathnamesMayHaveEveryCharacter(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	for b := byte(1); b < 0x80; b++ {
+		if b == '/' {
+			continue
+		}
+		for _, name := range []string{string([]byte{'a', b, 'z'}), string([]byte{b, 'z'}), string([]byte{'a', b})} {
+			sent := nvt(name)
+			c.store(sent, "content")
+			if got := s.object(t, name); got != "content" { // its listings cannot show every character
+				t.Errorf("STOR %q: the object holds %q", sent, got)
+			}
+			c.want("213 7", "SIZE "+sent)
+			if _, got := c.entry("MLST " + sent); got != sent && got != "/"+sent {
+				t.Errorf("MLST %q shows %q", sent, got)
+			}
+			c.want("250 ", "DELE "+sent)
+		}
+	}
+}
+
+// Section 3.1: one SP divides command and pathname, further ones belong to it.
+func TestSpacesBelongToThePathname(t *testing.T) {
+	s := newSite(t, settings{})
+	for _, name := range spaces {
+		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) { live(t, s, name) })
+	}
+	t.Run("listings", func(t *testing.T) { wantListed(t, newSite(t, settings{}), spaces) })
+	t.Run("the-example", func(t *testing.T) {
+		s := newSite(t, settings{})
+		if r := s.login(t).upload("STOR   foo.bar", "x"); !strings.HasPrefix(r, "226 ") {
+			t.Errorf("STOR: %q", r)
+		}
+		if keys := s.keys(t); !slices.Equal(keys, []string{"  foo.bar"}) {
+			t.Errorf("STOR SP SP SP foo.bar made %q", keys)
+		}
+	})
+	t.Run("kept-apart", func(t *testing.T) {
+		c := newSite(t, settings{}).login(t)
+		c.store("x", "none")
+		c.store(" x", "leading")
+		c.store("x ", "trailing")
+		for name, want := range map[string]string{"x": "none", " x": "leading", "x ": "trailing"} {
+			if got := c.fetch("RETR " + name); got != want {
+				t.Errorf("RETR %q: %q", name, got)
+			}
+		}
+	})
+}
+
+// Section 3.1: commands of three letters are not padded to four.
+func TestCommandsOfThreeLettersTakeOneSpace(t *testing.T) {
+	c := newSite(t, settings{}).login(t)
+	c.want(`257 "/ d" `, "MKD  d")
+	c.want("550 ", "CWD d")
+	c.want("250 ", "CWD  d")
+	c.want(`257 "/ d" `, "PWD")
+	c.want("250 ", "CWD /")
+	c.want("550 ", "RMD d")
+	c.want("250 ", "RMD  d")
+}
+
+// Section 3.1: only SP divides; a tab does not.
+func TestOnlySPDivides(t *testing.T) {
+	c := newSite(t, settings{}).login(t)
+	for _, line := range []string{"MKD\td", "SIZE\tx", "NOOP\t", "CWD\u00a0d", "MKD,d"} {
+		c.want("500 ", line)
+	}
+	c.want("2", "NOOP")
+}
+
+// Section 3.1: CR goes as CR NUL, and the NUL is taken away and put back.
+func TestCRIsPadded(t *testing.T) {
+	s := newSite(t, settings{})
+	for _, name := range lineEnds {
+		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) { live(t, s, name) })
+	}
+	t.Run("the-example", func(t *testing.T) {
+		s := newSite(t, settings{})
+		s.login(t).store("foo\r\x00\nboo.bar", "x")
+		if keys := s.keys(t); !slices.Equal(keys, []string{"foo\r\nboo.bar"}) {
+			t.Errorf("the bucket holds %q", keys)
+		}
+	})
+	t.Run("no-command-hides-behind", func(t *testing.T) {
+		c := newSite(t, settings{}).login(t)
+		c.store("keep", "x")
+		c.want("550 ", "SIZE nothing\r\x00\nDELE keep")
+		c.want("550 ", "SIZE nothing\nDELE keep")
+		c.want("213 1", "SIZE keep")
+	})
+	t.Run("split-between-packets", func(t *testing.T) {
+		c := newSite(t, settings{}).login(t)
+		for _, b := range []byte("MKD a\r\x00\nb\r\n") {
+			c.write(string(b))
+		}
+		c.wantReply("257 \"/a\r\x00\nb\" ")
+	})
+}
+
+// Annex A.1: a NUL ends no name; where no CR stands before it, nobody can have meant it.
+func TestNULIsNoPartOfAPathname(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	c.store("keep", "x")
+	for _, line := range []string{
+		"DELE keep\x00", "DELE \x00keep", "DELE ke\x00ep", "DELE keep\r\x00\x00", "SIZE keep\x00.txt", "MKD a\x00b", "CWD \x00", "MLST keep\x00",
+		"RNFR keep\x00", "RMD keep\x00", "MDTM keep\x00", "STAT keep\x00",
+	} {
+		c.want("5", line)
+	}
+	if r := c.upload("STOR new\x00.txt", "x"); !strings.HasPrefix(r, "553 ") {
+		t.Errorf("STOR with NUL: %q", r)
+	}
+	if keys := s.keys(t); !slices.Equal(keys, []string{"keep"}) {
+		t.Errorf("the bucket holds %q", keys)
+	}
+}
+
+// Section 3.1: names have the length that a key can have, and more is refused, not cut.
+func TestLengthOfPathnames(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	long := func(length int, of string) string { // with a "/" now and then: the storage has no segment of over 255 bytes
+		name := strings.Repeat(strings.Repeat(of, 100)+"/", length)[:length-2]
+		return strings.ToValidUTF8(name, "x") + strings.Repeat("x", length-len(strings.ToValidUTF8(name, "x")))
+	}
+	for _, of := range []string{"a", "é", "\r"} {
+		longest := long(1024, of)
+		c.store(nvt(longest), "content")
+		c.want("213 7", "SIZE "+nvt(longest))
+		if _, got := c.entry("MLST " + nvt(longest)); got != nvt(longest) && got != "/"+nvt(longest) {
+			t.Errorf("MLST shows %q", got)
+		}
+		c.want("250 ", "DELE "+nvt(longest))
+		tooLong := longest + "x"
+		for _, line := range []string{"STOR", "SIZE", "DELE", "RNFR", "MKD", "CWD", "MLST", "RETR"} {
+			c.want("553 ", line+" "+nvt(tooLong))
+		}
+	}
+	if keys := slices.DeleteFunc(s.keys(t), func(key string) bool { return strings.HasSuffix(key, "/") }); len(keys) > 0 {
+		t.Errorf("left behind: %q", keys)
+	}
+}
+
+// Section 3.1: what is no UTF-8 is found out before anything is done (the forms of it are in utf8_test.go), and no file is made
+// under another name.
+func TestServersCheckForUTF8(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	for _, name := range []string{"caf\xe9", "\x93\xfa\x96\x7b\x8c\xea", "\xc6\xfc\xcb\xdc\xb8\xec", "\xd0\xd2\xc9\xd7\xc5\xd4"} {
+		if r := c.upload("STOR "+name, "x"); !strings.HasPrefix(r, "501 ") {
+			t.Errorf("STOR %q: %q", name, r)
+		}
+	}
+	if keys := s.keys(t); len(keys) > 0 {
+		t.Errorf("the bucket holds %q", keys)
+	}
+}
+
+// Section 3.2: FEAT says UTF8, in capitals, behind one SP.
+func TestFEATSaysUTF8(t *testing.T) {
+	s := newSite(t, settings{})
+	for _, logged := range []bool{false, true} {
+		c := s.connect(t)
+		if logged {
+			c.login()
+		}
+		for _, line := range []string{"FEAT", "feat", "fEaT"} {
+			if r := c.want("211-", line); !strings.Contains(r, "\r\n UTF8\r\n") {
+				t.Errorf("%s: %q", line, r)
+			}
+		}
+	}
+}
+
+// Section 4.1: before LANG and HOST a client reads the default language, which is English in ASCII.
+func TestFirstRepliesAreEnglishInASCII(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.dial(t)
+	greeting := c.wantReply("220 ")
+	if !strings.Contains(greeting, "ready") {
+		t.Errorf("greeting %q", greeting)
+	}
+	replies := []string{greeting}
+	for _, line := range everydayCommands {
+		replies = append(replies, c.send(line))
+	}
+	for _, r := range replies {
+		if strings.ContainsFunc(r, func(r rune) bool { return r >= utf8.RuneSelf }) {
+			t.Errorf("reply %q is not ASCII", r)
+		}
+	}
+}
+
+// everydayCommands get every sort of reply.
+var everydayCommands = []string{
+	"SYST", "NOOP", "FEAT", "HELP", "HELP STOR", "STAT", "FOO", "PWD", "PASS x", "OPTS FOO", "LANG x_y", "LANG tlh", "HOST ftp.unknown.example",
+	"USER alice", "PASS " + password, "PWD", "CWD nowhere", "TYPE I", "TYPE X", "MODE B", "STRU R", "REST 1", "SIZE nothing", "DELE nothing",
+	"MKD dir", "MKD dir", "CWD dir", "CDUP", "RMD dir", "RNTO x", "RNFR nothing", "LIST", "EPSV", "RETR nothing", "MLST nothing", "MLST", "SIZE \xff\xff",
+	"ALLO 1", "ACCT x", "ABOR", "SITE HELP", "SITE FOO", "SMNT x", "QUIT x", "CCC", "PBSZ 0", "PROT P", "EPRT |9|x|1|", "PORT 1,2,3,4,5,6",
+}
+
+// languages are the tags that FEAT names.
+func languages(c *client) []string {
+	c.t.Helper()
+	tags, ok := strings.CutPrefix(c.feature("LANG"), "LANG ")
+	if !ok {
+		c.t.Fatal("FEAT names no languages")
+	}
+	return strings.Split(strings.Replace(tags, "*", "", 1), ";")
+}
+
+// Section 4.1: behind LANG every text is in that language and in UTF-8; codes and everything else that a program reads are not.
+func TestRepliesAreInTheLanguage(t *testing.T) {
+	s := newSite(t, settings{})
+	transcript := func(t *testing.T, tag string) []string {
+		c := s.connect(t)
+		c.must("200", "LANG "+tag)
+		var replies []string
+		for _, line := range everydayCommands {
+			replies = append(replies, c.send(line))
+		}
+		return replies
+	}
+	english := transcript(t, "en")
+	for _, tag := range languages(s.connect(t)) {
+		if tag == "EN" {
+			continue
+		}
+		t.Run(tag, func(t *testing.T) {
+			var same []string
+			for i, r := range transcript(t, tag) {
+				if !utf8.ValidString(r) {
+					t.Errorf("%q: reply %q is not UTF-8", everydayCommands[i], r)
+				}
+				if got, want := protocolOf(r), protocolOf(english[i]); got != want {
+					t.Errorf("%q: protocol elements %q, want %q as in English", everydayCommands[i], got, want)
+				}
+				// SYST answers a word of RFC 959, and German has the word "Syntax" too.
+				if r == english[i] && !strings.HasPrefix(r, "215 ") && !strings.Contains(r, "Syntax: ") {
+					same = append(same, r)
+				}
+			}
+			if len(same) > 0 {
+				t.Errorf("replies are the English ones: %q", same)
+			}
+		})
+	}
+}
+
+// protocolOf is what of a reply is not text: its code, the form of its lines, and what a program reads from them.
+func protocolOf(reply string) string {
+	lines := strings.Split(reply, "\r\n")
+	code := lines[0][:3]
+	parts := []string{code, fmt.Sprint(len(lines))}
+	switch code {
+	case "211":
+		if strings.HasSuffix(reply, "\r\n211 End") { // FEAT
+			parts = append(parts, slices.DeleteFunc(lines[1:], func(line string) bool { return strings.HasPrefix(line, " LANG ") })...)
+		}
+	case "215", "213":
+		parts = append(parts, lines...)
+	case "257":
+		parts = append(parts, regexp.MustCompile(`^257 "(?:[^"]|"")*" `).FindString(reply))
+	case "229":
+		parts = append(parts, regexp.MustCompile(`\(\|\|\|\d+\|\)$`).FindString(reply)[:4])
+	case "250":
+		if len(lines) == 3 {
+			parts = append(parts, regexp.MustCompile(`modify=\d+;`).ReplaceAllString(lines[1], ""))
+		}
+	}
+	return strings.Join(parts, "\n")
+}
+
+// Section 4.1: LANG touches neither listings nor anything else on a data connection.
+func TestDataConnectionsHaveNoLanguage(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	c.store("file", "x")
+	c.must("257", "MKD dir")
+	stable := func(line string) string {
+		return regexp.MustCompile(`\d\d:\d\d `).ReplaceAllString(c.fetch(line), "")
+	}
+	want := map[string]string{}
+	for _, line := range []string{"LIST", "NLST", "MLSD"} {
+		want[line] = stable(line)
+	}
+	for _, tag := range languages(c) {
+		c.must("200", "LANG "+tag)
+		for line, want := range want {
+			if got := stable(line); got != want {
+				t.Errorf("%s in %s: %q, want %q", line, tag, got, want)
+			}
+		}
+	}
+}
+
+// Section 4.2: LANG's word and tags are in any case, and each form of a tag gets the code it should.
+func TestSyntaxOfLANG(t *testing.T) {
+	s := newSite(t, settings{})
+	for _, tt := range []struct{ name, line, want string }{
+		{"lower-case", "lang fr", "200 "},
+		{"mixed-case", "lAnG Fr", "200 "},
+		{"upper-case", "LANG FR", "200 "},
+		{"sub-tag-in-any-case", "LANG PT-br", "200 "},
+		{"script-in-any-case", "LANG zh-HANT", "200 "},
+		{"no-tag", "LANG", "200 "},
+		{"unknown-variant", "LANG en-AU", "200 en-AU"},
+		{"unknown-variant-of-two", "LANG fr-CH-abcd", "200 fr-CH-abcd"},
+		{"no-such-language", "LANG tlh", "504 "},
+		{"no-such-language-either", "LANG xx", "504 "},
+		{"longest-sub-tag", "LANG abcdefgh", "504 "},
+		{"registered-by-iana", "LANG i-klingon", "504 "},
+		{"private", "LANG x-elvish", "504 "},
+		{"undetermined", "LANG und", "504 "},
+		{"empty", "LANG ", "501 "},
+		{"two-spaces", "LANG  fr", "501 "},
+		{"trailing-space", "LANG fr ", "501 "},
+		{"two-tags", "LANG fr de", "501 "},
+		{"list-of-tags", "LANG fr;de", "501 "},
+		{"asterisk", "LANG FR*", "501 "},
+		{"underscore", "LANG fr_FR", "501 "},
+		{"locale", "LANG fr_FR.UTF-8", "501 "},
+		{"digits", "LANG es-419", "501 "},
+		{"digits-in-primary", "LANG e1", "501 "},
+		{"number", "LANG 1", "501 "},
+		{"too-long", "LANG abcdefghi", "501 "},
+		{"too-long-sub-tag", "LANG fr-abcdefghi", "501 "},
+		{"far-too-long", "LANG " + strings.Repeat("a", 3000), "501 "},
+		{"hyphen-behind", "LANG fr-", "501 "},
+		{"hyphen-before", "LANG -fr", "501 "},
+		{"two-hyphens", "LANG fr--CA", "501 "},
+		{"hyphen", "LANG -", "501 "},
+		{"quoted", `LANG "fr"`, "501 "},
+		{"quality", "LANG fr;q=1", "501 "},
+		{"not-ascii", "LANG français", "501 "},
+		{"look-alike", "LANG ſv", "501 "},
+		{"full-width", "LANG ｆｒ", "501 "},
+		{"not-utf-8", "LANG fr\xe9", "501 "},
+		{"nul", "LANG fr\x00", "501 "},
+		{"cr", "LANG fr\r\x00", "501 "},
+		{"lf", "LANG fr\n", "501 "},
+		{"tab", "LANG\tfr", "500 "},
+		{"no-space", "LANGfr", "500 "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := s.connect(t)
+			c.must("200", "LANG de")
+			r := c.want(tt.want, tt.line)
+			if !utf8.ValidString(r) {
+				t.Errorf("reply %q is not UTF-8", r)
+			}
+			if !strings.HasPrefix(tt.want, "200") && !strings.Contains(c.feature("LANG"), "DE*") {
+				t.Errorf("the language is no more the one before: %q", c.feature("LANG"))
+			}
+		})
+	}
+}
+
+// Section 4.2: a variant that is not there is answered by the nearest, and the reply names both.
+func TestLANGTakesTheNearestVariant(t *testing.T) {
+	s := newSite(t, settings{})
+	for asked, got := range map[string]string{
+		"en-AU": "EN", "en-UK": "EN", "fr-CA": "FR", "de-AT": "DE", "pt": "PT-BR", "pt-PT": "PT-BR", "zh": "ZH-HANS", "zh-TW": "ZH-HANT", "es-MX": "ES",
+	} {
+		c := s.connect(t)
+		if r := c.want("200 ", "LANG "+asked); !strings.Contains(r, asked) || !strings.Contains(r, got) {
+			t.Errorf("LANG %s: %q names not both", asked, r)
+		}
+		if f := c.feature("LANG"); !strings.Contains(f, got+"*") {
+			t.Errorf("LANG %s: %q, want %s*", asked, f, got)
+		}
+	}
+}
+
+// Section 4.1 and 4.2: LANG alone brings the default language back.
+func TestLANGWithoutATagIsTheDefault(t *testing.T) {
+	s := newSite(t, settings{server: "default_language: es"})
+	t.Run("of-the-server", func(t *testing.T) {
+		c := s.connect(t)
+		wantLanguage(c, "ES")
+		c.want("200 ", "LANG fr")
+		c.want("200 ", "LANG")
+		wantLanguage(c, "ES")
+	})
+	t.Run("of-the-host", func(t *testing.T) {
+		c := s.connect(t)
+		c.must("220", "HOST ftp.umbrella.example")
+		c.want("200 ", "LANG fr")
+		c.want("200 ", "LANG")
+		wantLanguage(c, "DE")
+	})
+	t.Run("of-the-user", func(t *testing.T) {
+		c := s.connect(t)
+		c.want("200 ", "LANG fr")
+		c.loginAs("ursula")
+		wantLanguage(c, "FR")
+		c.want("200 ", "LANG")
+		wantLanguage(c, "DE")
+	})
+}
+
+// wantLanguage wants FEAT to mark a tag, and no other.
+func wantLanguage(c *client, tag string) {
+	c.t.Helper()
+	f := c.feature("LANG")
+	if strings.Count(f, "*") != 1 || !strings.Contains(";"+strings.TrimPrefix(f, "LANG ")+";", ";"+tag+"*;") {
+		c.t.Errorf("%q, want %s* only", f, tag)
+	}
+}
+
+// Section 4.1: LANG may come at any time.
+func TestLANGAtAnyTime(t *testing.T) {
+	s := newSite(t, settings{})
+	french := func(c *client) {
+		c.t.Helper()
+		c.want("200 ", "LANG fr")
+		wantLanguage(c, "FR")
+	}
+	t.Run("before-login", func(t *testing.T) {
+		c := s.connect(t)
+		french(c)
+		c.login()
+		wantLanguage(c, "FR")
+	})
+	t.Run("between-user-and-pass", func(t *testing.T) {
+		c := s.connect(t)
+		c.must("331", "USER alice")
+		french(c)
+		c.must("230", "PASS "+password)
+		wantLanguage(c, "FR")
+	})
+	t.Run("after-login", func(t *testing.T) {
+		c := s.login(t)
+		french(c)
+	})
+	t.Run("after-a-failed-login", func(t *testing.T) {
+		c := s.connect(t)
+		c.must("331", "USER alice")
+		c.must("530", "PASS wrong")
+		french(c)
+		c.login()
+	})
+	t.Run("between-rest-and-retr", func(t *testing.T) {
+		c := s.login(t)
+		c.store("f", "0123456789")
+		conn := c.data()
+		c.must("350", "REST 4")
+		french(c)
+		c.must("150", "RETR f")
+		if got, _ := io.ReadAll(conn); string(got) != "456789" && string(got) != "0123456789" {
+			t.Errorf("RETR: %q", got)
+		}
+		c.wantReply("226 ")
+	})
+	t.Run("between-epsv-and-stor", func(t *testing.T) {
+		c := s.login(t)
+		conn := c.data()
+		french(c)
+		c.must("150", "STOR f")
+		_, _ = io.WriteString(conn, "x")
+		conn.Close()
+		c.wantReply("226 ")
+	})
+	t.Run("under-tls", func(t *testing.T) {
+		c := s.connect(t)
+		french(c)
+		c.startTLS(s, "")
+		french(c)
+	})
+	t.Run("during-a-transfer", func(t *testing.T) {
+		c := s.login(t)
+		conn := c.data()
+		c.must("150", "STOR f")
+		c.write("LANG fr\r\nNOOP\r\nLANG tlh\r\nPWD\r\n")
+		_, _ = io.WriteString(conn, "x")
+		conn.Close()
+		c.wantReply("226 ")
+		c.wantReply("200 ")
+		c.wantReply("200 ")
+		c.wantReply("504 ")
+		c.wantReply(`257 "/" `)
+		wantLanguage(c, "FR")
+	})
+	t.Run("pipelined", func(t *testing.T) {
+		c := s.connect(t)
+		c.write("LANG fr\r\nFOO\r\nLANG de\r\nFOO\r\nLANG\r\nFOO\r\n")
+		texts := map[string]bool{}
+		for range 3 {
+			c.wantReply("200 ")
+			texts[c.wantReply("500 ")] = true
+		}
+		if len(texts) != 3 {
+			t.Errorf("three languages have %d texts: %v", len(texts), texts)
+		}
+	})
+}
+
+// Section 4.1: HOST and REIN undo LANG.
+func TestHOSTAndREINUndoLANG(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.connect(t)
+	c.must("200", "LANG fr")
+	c.must("220", "HOST ftp.acme.example")
+	wantLanguage(c, "EN")
+	c.must("200", "LANG fr")
+	c.must("220", "HOST ftp.umbrella.example")
+	wantLanguage(c, "DE")
+	c.must("200", "LANG fr")
+	c.must("220", "REIN")
+	wantLanguage(c, "EN")
+	c.must("200", "LANG fr")
+	c.login()
+	c.must("220", "REIN")
+	wantLanguage(c, "EN")
+	t.Run("not-when-refused", func(t *testing.T) {
+		c := s.connect(t)
+		c.must("200", "LANG fr")
+		c.must("504", "HOST ftp.unknown.example")
+		wantLanguage(c, "FR")
+		c.must("501", "HOST a..b")
+		wantLanguage(c, "FR")
+		c.login()
+		c.must("503", "HOST ftp.acme.example")
+		wantLanguage(c, "FR")
+	})
+}
+
+// Section 4.3: the line of FEAT names the languages, marks one, and LANG takes what it names.
+func TestFEATNamesTheLanguages(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.connect(t)
+	grammar := regexp.MustCompile(`^LANG [A-Za-z]{1,8}(-[A-Za-z]{1,8})*\*?(;[A-Za-z]{1,8}(-[A-Za-z]{1,8})*\*?)*$`)
+	if f := c.feature("LANG"); !grammar.MatchString(f) {
+		t.Errorf("%q is not the line of section 4.3", f)
+	}
+	if r := c.send("FEAT"); strings.Count(r, "\r\n LANG ") != 1 {
+		t.Errorf("FEAT %q has not one line for LANG", r)
+	}
+	wantLanguage(c, "EN")
+	tags := languages(c)
+	if len(tags) < 20 {
+		t.Errorf("%d languages", len(tags))
+	}
+	for _, tag := range tags {
+		c.want("200 ", "LANG "+tag)
+		wantLanguage(c, tag)
+		if !grammar.MatchString(c.feature("LANG")) {
+			t.Errorf("%q is not the line of section 4.3", c.feature("LANG"))
+		}
+	}
+}
+
+// Section 4.1: the language of one session is not that of another.
+func TestLanguagesOfSessionsAreApart(t *testing.T) {
+	s := newSite(t, settings{})
+	french, german, english := s.connect(t), s.connect(t), s.connect(t)
+	french.must("200", "LANG fr")
+	german.must("200", "LANG de")
+	wantLanguage(french, "FR")
+	wantLanguage(german, "DE")
+	wantLanguage(english, "EN")
+}
+
+// RFC 959 4.2 and RFC 2640 4.1: replies of several lines keep their form in every language, and no text of them can be taken for
+// the last line.
+func TestRepliesOfSeveralLines(t *testing.T) {
+	s := newSite(t, settings{acme: `greeting: {en: "One\n230 Two\n  three\n\n220 Four", ja: "一\n230 二"}`})
+	for _, tag := range languages(s.connect(t)) {
+		c := s.connect(t)
+		c.must("200", "LANG "+tag)
+		for _, line := range []string{"FEAT", "HELP", "STAT", "HELP SITE"} {
+			r := c.want("21", line)
+			lines := strings.Split(r, "\r\n")
+			if len(lines) < 3 {
+				t.Errorf("%s: %q", line, r)
+				continue
+			}
+			for _, middle := range lines[1 : len(lines)-1] {
+				if !strings.HasPrefix(middle, " ") && !strings.HasPrefix(middle, lines[0][:3]+"-") {
+					t.Errorf("%s in %s: line %q", line, tag, middle)
+				}
+			}
+		}
+		c.must("220", "HOST ftp.acme.example")
+		c.must("331", "USER alice")
+		if r := c.must("230-", "PASS "+password); strings.Count(r, "\r\n230 ") != 1 {
+			t.Errorf("230 in %s: %q", tag, r)
+		}
+		c.want("200 ", "NOOP")
+	}
+}
+
+// RFC 854 and RFC 3659 2.2: IAC in a name is doubled, and a Telnet command in the middle of one is no part of it.
+func TestTelnetInPathnames(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	c.store("ab", "x")
+	for _, line := range []string{
+		"SIZE a\xff\xf1b", "SIZE a\xff\xfb\x01b", "SIZE a\xff\xfd\x18b", "SIZE \xff\xf4\xff\xf2ab", "SIZE ab\xff\xf1", "SI\xff\xf1ZE ab",
+		"SIZE a\xff\xfa\x18\x01vt100\r\n\xff\xf0b",
+	} {
+		c.want("213 1", line)
+	}
+	c.want("501 ", "SIZE a\xff\xffb") // the byte 255, which UTF-8 does not have
+	c.write("\xff\xf4\xff\xf2NOOP\r\n")
+	c.wantReply("200 ")
+	c.write("\xff\xfd\x01\xff\xfb\x03\xff\xfc\x22NOOP\r\n")
+	c.wantReply("200 ") // and no negotiation in front of it
+}

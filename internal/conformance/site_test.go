@@ -1,0 +1,450 @@
+package conformance_test
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/server"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+// patience is how long a test waits for what must come.
+const patience = 20 * time.Second
+
+// password is that of every user.
+const password = "correct horse"
+
+// hosts are the names in the server's certificate.
+var hosts = []string{"ftp.acme.example", "ftp.umbrella.example", "ftp.nobody.example"}
+
+// Settings are lines of YAML that a site has beside the usual ones.
+type settings struct {
+	server  string // of the server
+	acme    string // of the tenant acme
+	hosts   string // of the tenant acme, divided by commas; ftp.acme.example when empty
+	storage string // the S3 server, by its name in s3test; "embedded" when empty
+}
+
+// configuration is that of a site. Its tenant acme has nothing but users: one for everything, one below another root, one who may
+// only read. Its tenant umbrella has a language and a greeting of its own.
+const configuration = `
+listen: "127.0.0.1:0"
+commit_delay: 1ms
+max_failed_logins: 50
+s3: {endpoint: %[1]q, region: %[2]q, path_style: true, access_key_id: %[3]q, secret_access_key: %[4]q}
+%[5]s
+tenants:
+  acme:
+    hosts: [%[9]s]
+    bucket: %[6]q
+    users:
+      alice: {password_hash: %[7]q}
+      bob: {password_hash: %[7]q, root: /inner}
+      carol: {password_hash: %[7]q, permissions: [list, read]}
+%[8]s
+  umbrella:
+    hosts: [ftp.umbrella.example]
+    bucket: %[6]q
+    prefix: umbrella/
+    default_language: de
+    greeting: {en: "Welcome to Umbrella", de: "Willkommen bei Umbrella"}
+    users:
+      ursula: {password_hash: %[7]q}
+`
+
+// A site is a server of its own on a fresh bucket.
+type site struct {
+	address string
+	tls     *tls.Config // of a client that trusts it
+	client  *s3.Client
+	bucket  string
+}
+
+// hash is the password's, made once because that takes long.
+var hash = sync.OnceValues(func() (string, error) { return server.HashPassword(password) })
+
+func newSite(t *testing.T, extra settings) *site {
+	t.Helper()
+	storage := s3test.Start(t, cmp.Or(extra.storage, "embedded"))
+	s := &site{client: storage.Client(), bucket: storage.Bucket(t)}
+	hash, err := hash()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := fmt.Sprintf(configuration, storage.Endpoint, storage.Region, storage.AccessKeyID, storage.SecretAccessKey,
+		extra.server, s.bucket, hash, indent(extra.acme), cmp.Or(extra.hosts, "ftp.acme.example"))
+	file := filepath.Join(t.TempDir(), "babelftp.yaml")
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := config.Load(file, nil)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	awsConfig := storage.AWSConfig()
+	opts := server.Options{AWS: &awsConfig}
+	opts.Certificate, s.tls = certificate(t)
+	s.address = serve(t, cfg, opts)
+	return s
+}
+
+// indent puts lines of YAML below a tenant.
+func indent(lines string) string {
+	if lines == "" {
+		return ""
+	}
+	return "    " + strings.ReplaceAll(strings.TrimSpace(lines), "\n", "\n    ")
+}
+
+func certificate(t *testing.T) (*tls.Certificate, *tls.Config) {
+	t.Helper()
+	cert, key := certtest.New(t, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, DNSNames: hosts})
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM([]byte(cert))
+	return &pair, &tls.Config{RootCAs: trusted, ServerName: "127.0.0.1"}
+}
+
+// serve runs a server until the end of the test and returns its address.
+func serve(t *testing.T, cfg *config.Config, opts server.Options) string {
+	t.Helper()
+	srv, err := server.New(t.Context(), cfg, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(context.WithoutCancel(t.Context())) }()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // what runs is cut
+		_ = srv.Shutdown(ctx)
+		if err := <-served; err != nil {
+			t.Errorf("Serve: %v", err)
+		}
+	})
+	return srv.Addr().String()
+}
+
+// keys are those of the bucket.
+func (s *site) keys(t *testing.T) []string {
+	t.Helper()
+	return s3test.Objects(t, s.client, s.bucket)
+}
+
+// put makes an object behind the server's back.
+func (s *site) put(t *testing.T, key, content string) {
+	t.Helper()
+	_, err := s.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &s.bucket, Key: &key, Body: strings.NewReader(content)})
+	if err != nil {
+		t.Fatalf("put %q: %v", key, err)
+	}
+}
+
+// object is the content of one.
+func (s *site) object(t *testing.T, key string) string {
+	t.Helper()
+	out, err := s.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: &s.bucket, Key: &key})
+	if err != nil {
+		t.Errorf("object %q: %v", key, err)
+		return ""
+	}
+	defer out.Body.Close()
+	content, err := io.ReadAll(out.Body)
+	if err != nil {
+		t.Errorf("object %q: %v", key, err)
+	}
+	return string(content)
+}
+
+// A client is a control connection, byte by byte: a command is sent as it is written in the test, and a reply is what came, with
+// every NUL and IAC, its lines divided by CRLF.
+type client struct {
+	t    *testing.T
+	conn net.Conn
+	in   *bufio.Reader
+}
+
+// dial connects and reads nothing.
+func (s *site) dial(t *testing.T) *client {
+	t.Helper()
+	conn, err := net.Dial("tcp", s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return &client{t: t, conn: conn, in: bufio.NewReader(conn)}
+}
+
+// connect reads the greeting.
+func (s *site) connect(t *testing.T) *client {
+	t.Helper()
+	c := s.dial(t)
+	if r := c.reply(); !strings.HasPrefix(r, "220") {
+		t.Fatalf("greeting %q", r)
+	}
+	return c
+}
+
+// login logs alice of acme in.
+func (s *site) login(t *testing.T) *client {
+	t.Helper()
+	c := s.connect(t)
+	c.login()
+	return c
+}
+
+func (c *client) login() {
+	c.t.Helper()
+	c.loginAs("alice")
+}
+
+func (c *client) loginAs(user string) {
+	c.t.Helper()
+	c.must("331", "USER "+user)
+	c.must("230", "PASS "+password)
+}
+
+// startTLS goes under TLS and names a host to it, or none.
+func (c *client) startTLS(s *site, serverName string) {
+	c.t.Helper()
+	c.must("234", "AUTH TLS")
+	cfg := s.tls.Clone()
+	if serverName != "" {
+		cfg.ServerName = serverName
+	}
+	conn := tls.Client(c.conn, cfg)
+	if err := conn.HandshakeContext(c.t.Context()); err != nil {
+		c.t.Fatal(err)
+	}
+	c.conn, c.in = conn, bufio.NewReader(conn)
+}
+
+// write sends bytes.
+func (c *client) write(bytes string) {
+	c.t.Helper()
+	if _, err := io.WriteString(c.conn, bytes); err != nil {
+		c.t.Fatalf("write %q: %v", bytes, err)
+	}
+}
+
+// send sends a command line and returns the reply.
+func (c *client) send(line string) string {
+	c.t.Helper()
+	c.write(line + "\r\n")
+	return c.reply()
+}
+
+// reply reads one reply.
+func (c *client) reply() string {
+	c.t.Helper()
+	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
+	var lines []string
+	for {
+		line := ""
+		for !strings.HasSuffix(line, "\r\n") {
+			part, err := c.in.ReadString('\n')
+			if err != nil {
+				c.t.Fatalf("after %q: %v", append(lines, line+part), err)
+			}
+			line += part
+		}
+		line = strings.TrimSuffix(line, "\r\n")
+		lines = append(lines, line)
+		code := lines[0][:min(3, len(lines[0]))]
+		if len(lines) == 1 && !strings.HasPrefix(line, code+"-") || strings.HasPrefix(line, code+" ") {
+			return strings.Join(lines, "\r\n")
+		}
+	}
+}
+
+// want sends a command line and wants a reply that begins so. It returns the reply.
+func (c *client) want(prefix, line string) string {
+	c.t.Helper()
+	r := c.send(line)
+	if !strings.HasPrefix(r, prefix) {
+		c.t.Errorf("%q: reply %q, want %q", line, r, prefix)
+	}
+	return r
+}
+
+// must is want, and the end of the test without it.
+func (c *client) must(prefix, line string) string {
+	c.t.Helper()
+	r := c.want(prefix, line)
+	if !strings.HasPrefix(r, prefix) {
+		c.t.FailNow()
+	}
+	return r
+}
+
+// wantReply reads a reply that begins so.
+func (c *client) wantReply(prefix string) string {
+	c.t.Helper()
+	r := c.reply()
+	if !strings.HasPrefix(r, prefix) {
+		c.t.Errorf("reply %q, want %q", r, prefix)
+	}
+	return r
+}
+
+// wantClosed wants the server to have hung up.
+func (c *client) wantClosed() {
+	c.t.Helper()
+	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
+	if b, err := c.in.ReadByte(); err != io.EOF {
+		c.t.Errorf("read %q, %v; want the end", b, err)
+	}
+}
+
+// data opens a data connection.
+func (c *client) data() net.Conn {
+	c.t.Helper()
+	_, port, ok := strings.Cut(c.must("229", "EPSV"), "(|||")
+	port, _, closed := strings.Cut(port, "|)")
+	if !ok || !closed {
+		c.t.Fatal("the reply to EPSV has no port")
+	}
+	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", port))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { conn.Close() })
+	_ = conn.SetDeadline(time.Now().Add(patience))
+	return conn
+}
+
+// upload sends content on a data connection and returns the last reply.
+func (c *client) upload(line, content string) string {
+	c.t.Helper()
+	conn := c.data()
+	if r := c.send(line); !strings.HasPrefix(r, "150") {
+		return r
+	}
+	if _, err := io.WriteString(conn, content); err != nil {
+		c.t.Fatalf("%q: %v", line, err)
+	}
+	conn.Close()
+	return c.reply()
+}
+
+// store uploads a file and wants success.
+func (c *client) store(name, content string) {
+	c.t.Helper()
+	if r := c.upload("STOR "+name, content); !strings.HasPrefix(r, "226") {
+		c.t.Errorf("STOR %q: reply %q", name, r)
+	}
+}
+
+// download returns what a command sends on a data connection, and the last reply.
+func (c *client) download(line string) (content, last string) {
+	c.t.Helper()
+	conn := c.data()
+	if r := c.send(line); !strings.HasPrefix(r, "150") {
+		return "", r
+	}
+	b, err := io.ReadAll(conn)
+	if err != nil {
+		c.t.Fatalf("%q: %v", line, err)
+	}
+	return string(b), c.reply()
+}
+
+// fetch downloads and wants success.
+func (c *client) fetch(line string) string {
+	c.t.Helper()
+	content, last := c.download(line)
+	if !strings.HasPrefix(last, "226") {
+		c.t.Errorf("%q: reply %q", line, last)
+	}
+	return content
+}
+
+// list fetches a listing and returns its lines.
+func (c *client) list(line string) []string {
+	c.t.Helper()
+	content := c.fetch(line)
+	if content == "" {
+		return nil
+	}
+	if !strings.HasSuffix(content, "\r\n") {
+		c.t.Errorf("%q: the last line of %q has no end", line, content)
+	}
+	return strings.Split(strings.TrimSuffix(content, "\r\n"), "\r\n")
+}
+
+// names are those of a listing by MLSD: what follows the first SP of a line (RFC 3659 7.2).
+func (c *client) names(line string) []string {
+	c.t.Helper()
+	var names []string
+	for _, entry := range c.list(line) {
+		facts, name, _ := strings.Cut(entry, " ")
+		if !strings.Contains(facts, "type=cdir;") && !strings.Contains(facts, "type=pdir;") {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// entry is the one line of facts and pathname in MLST's reply, without its leading SP.
+func (c *client) entry(line string) (facts, name string) {
+	c.t.Helper()
+	r := c.want("250-", line)
+	lines := strings.Split(r, "\r\n")
+	if len(lines) != 3 || !strings.HasPrefix(lines[1], " ") || !strings.HasPrefix(lines[2], "250") {
+		c.t.Errorf("%q: reply %q, want one entry between two lines", line, r)
+		return "", ""
+	}
+	facts, name, _ = strings.Cut(lines[1][1:], " ")
+	return facts, name
+}
+
+// features are the lines of FEAT between the first and the last, without their leading SP.
+func (c *client) features() []string {
+	c.t.Helper()
+	lines := strings.Split(c.must("211-", "FEAT"), "\r\n")
+	var features []string
+	for _, line := range lines[1 : len(lines)-1] {
+		features = append(features, strings.TrimPrefix(line, " "))
+	}
+	return features
+}
+
+// feature is the line of FEAT that begins with a label; "" without one.
+func (c *client) feature(label string) string {
+	c.t.Helper()
+	for _, f := range c.features() {
+		if f == label || strings.HasPrefix(f, label+" ") {
+			return f
+		}
+	}
+	return ""
+}
+
+// nvt is a pathname as it goes over the control connection: CR is padded (RFC 2640 3.1) and 255 doubled (RFC 3659 2.2).
+func nvt(name string) string {
+	return strings.NewReplacer("\r", "\r\x00", "\xff", "\xff\xff").Replace(name)
+}

@@ -1,0 +1,354 @@
+package conformance_test
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// invalid are byte sequences that no decoder may take for a character: RFC 2279 2 and its security considerations, the draft of
+// 2002 at <26>, <31> and <50>. RFC 3629 adds that there is nothing above U+10FFFF, and so no form of five or six bytes.
+var invalid = []struct{ name, bytes string }{
+	// Overlong forms: each character has one form (RFC 2279 2, step 1).
+	{"overlong-2-nul", "\xc0\x80"},
+	{"overlong-2-dot", "\xc0\xae"},
+	{"overlong-2-slash", "\xc0\xaf"},
+	{"overlong-2-cr", "\xc0\x8d"},
+	{"overlong-2-lf", "\xc0\x8a"},
+	{"overlong-2-space", "\xc0\xa0"},
+	{"overlong-2-A", "\xc1\x81"},
+	{"overlong-2-last", "\xc1\xbf"},
+	{"overlong-3-nul", "\xe0\x80\x80"},
+	{"overlong-3-slash", "\xe0\x80\xaf"},
+	{"overlong-3-last", "\xe0\x9f\xbf"},
+	{"overlong-4-slash", "\xf0\x80\x80\xaf"},
+	{"overlong-4-last", "\xf0\x8f\xbf\xbf"},
+	{"overlong-5-slash", "\xf8\x80\x80\x80\xaf"},
+	{"overlong-5-last", "\xf8\x87\xbf\xbf\xbf"},
+	{"overlong-6-slash", "\xfc\x80\x80\x80\x80\xaf"},
+	{"overlong-6-last", "\xfc\x83\xbf\xbf\xbf\xbf"},
+	// Surrogates, which UTF-16 has for itself.
+	{"surrogate-first", "\xed\xa0\x80"},
+	{"surrogate-high-last", "\xed\xaf\xbf"},
+	{"surrogate-low-first", "\xed\xb0\x80"},
+	{"surrogate-last", "\xed\xbf\xbf"},
+	{"surrogate-pair-U+10000", "\xed\xa0\x80\xed\xb0\x80"},
+	{"surrogate-pair-U+233B4", "\xed\xa1\x8c\xed\xbe\xb4"}, // <31>
+	{"surrogate-pair-U+10FFFF", "\xed\xaf\xbf\xed\xbf\xbf"},
+	{"surrogates-the-wrong-way-round", "\xed\xb0\x80\xed\xa0\x80"},
+	// Above U+10FFFF.
+	{"U+110000", "\xf4\x90\x80\x80"},
+	{"U+13FFFF", "\xf4\xbf\xbf\xbf"},
+	{"U+140000", "\xf5\x80\x80\x80"},
+	{"U+1FFFFF", "\xf7\xbf\xbf\xbf"},
+	{"5-bytes-first", "\xf8\x88\x80\x80\x80"},
+	{"5-bytes-last", "\xfb\xbf\xbf\xbf\xbf"},
+	{"6-bytes-first", "\xfc\x84\x80\x80\x80\x80"},
+	{"6-bytes-last", "\xfd\xbf\xbf\xbf\xbf\xbf"},
+	// Cut short, at each length.
+	{"cut-2-at-1", "\xc3"},
+	{"cut-3-at-1", "\xe2"},
+	{"cut-3-at-2", "\xe2\x89"},
+	{"cut-4-at-1", "\xf0"},
+	{"cut-4-at-2", "\xf0\xa3"},
+	{"cut-4-at-3", "\xf0\xa3\x8e"},
+	{"cut-5-at-4", "\xf8\x88\x80\x80"},
+	{"cut-6-at-5", "\xfc\x84\x80\x80\x80"},
+	{"cut-then-another", "\xe2\x89\xc3\xa9"},
+	{"cut-then-ascii", "\xe2\x89a"},
+	{"cut-then-slash", "\xe2/\x89\xa2"},
+	{"cut-then-space", "\xc3 \xa9"},
+	// Bytes that continue nothing.
+	{"stray-80", "\x80"},
+	{"stray-bf", "\xbf"},
+	{"stray-two", "\x80\xbf"},
+	{"stray-behind-a-character", "é\xa9"},
+	{"one-too-many", "\xe2\x89\xa2\xa2"},
+	// Bytes that never appear.
+	{"fe", "\xfe"},
+	{"ff", "\xff"},
+	{"utf-16-mark", "\xfe\xff"},
+	{"utf-16-mark-turned", "\xff\xfe"},
+	// Other charsets.
+	{"latin-1", "\xe9t\xe9"},
+	{"shift-jis", "\x93\xfa\x96{"},
+	{"euc-jp", "\xc6\xfc\xcb\xdc"},
+	{"koi8-r", "\xd0\xd2\xc9"},
+	{"java-nul", "a\xc0\x80b"},
+	{"cesu-8", "\xed\xa0\xbd\xed\xb8\x80"},
+}
+
+// pathnameCommands take a pathname and nothing else.
+var pathnameCommands = []string{
+	"CWD", "XCWD", "MKD", "XMKD", "RMD", "XRMD", "DELE", "RNFR", "SIZE", "MDTM", "MLST", "STAT", "RETR", "STOR", "APPE", "LIST", "NLST", "MLSD",
+	"SITE MKDIR", "SITE RMDIR", "MFMT 20260102030405",
+}
+
+// RFC 2279 2 and 6, the draft <31>, <49>, <50>: what is no UTF-8 is refused with 501 by every command, wherever it is in a name,
+// before anything is looked up or made.
+func TestInvalidUTF8IsRefused(t *testing.T) {
+	s := newSite(t, settings{})
+	s.login(t).store("keep", "x")
+	for _, tt := range invalid {
+		t.Run(tt.name, func(t *testing.T) {
+			c := s.login(t)
+			bytes := nvt(tt.bytes)
+			for _, name := range []string{bytes, "a" + bytes, bytes + "z", "a" + bytes + "z", "/" + bytes, bytes + "/x", "x/" + bytes, "é" + bytes + "é"} {
+				for _, command := range pathnameCommands {
+					c.want("501 ", command+" "+name)
+				}
+			}
+			c.must("350 ", "RNFR keep")
+			c.want("501 ", "RNTO "+bytes)
+			c.want("213 1", "SIZE keep")
+		})
+	}
+	if keys := s.keys(t); !slices.Equal(keys, []string{"keep"}) {
+		t.Errorf("the bucket holds %q", keys)
+	}
+}
+
+// The same with a data connection open: nothing is transferred.
+func TestInvalidUTF8IsRefusedInTransfers(t *testing.T) {
+	s := newSite(t, settings{})
+	for _, tt := range invalid {
+		t.Run(tt.name, func(t *testing.T) {
+			c := s.login(t)
+			for _, command := range []string{"STOR", "APPE"} {
+				if r := c.upload(command+" a"+nvt(tt.bytes), "x"); !strings.HasPrefix(r, "501 ") {
+					t.Errorf("%s: %q", command, r)
+				}
+			}
+			for _, command := range []string{"RETR", "LIST", "NLST", "MLSD"} {
+				if _, r := c.download(command + " a" + nvt(tt.bytes)); !strings.HasPrefix(r, "501 ") {
+					t.Errorf("%s: %q", command, r)
+				}
+			}
+		})
+	}
+	if keys := s.keys(t); len(keys) > 0 {
+		t.Errorf("the bucket holds %q", keys)
+	}
+}
+
+// The draft <50>: a form that only a careless decoder takes for "." or "/" leads nowhere.
+func TestInvalidUTF8IsNoPath(t *testing.T) {
+	s := newSite(t, settings{})
+	s.put(t, "secret", "x")
+	s.put(t, "inner/f", "x")
+	c := s.connect(t)
+	c.loginAs("bob") // whose root is inner
+	for _, name := range []string{
+		"/\xc0\xae./secret", // 2F C0 AE 2E 2F, the document's own
+		"\xc0\xae\xc0\xae/secret", "..\xc0\xafsecret", "\xe0\x80\xae\xe0\x80\xae/secret", "\xf0\x80\x80\xae./secret", "..\xe0\x80\xafsecret",
+		"\xfc\x80\x80\x80\x80\xae\xfc\x80\x80\x80\x80\xae/secret", "inner\xc0\xaff", "f\xc0\x80", "f\xc0\x80.txt",
+	} {
+		for _, command := range pathnameCommands {
+			c.want("501 ", command+" "+name)
+		}
+	}
+	// Without a trick there is no way out either.
+	for _, name := range []string{"/../secret", "../secret", "../../secret", "/inner/../../secret"} {
+		c.want("550 ", "SIZE "+name)
+	}
+	c.want("213 1", "SIZE f")
+	if keys := s.keys(t); !slices.Equal(keys, []string{"inner/f", "secret"}) {
+		t.Errorf("the bucket holds %q", keys)
+	}
+}
+
+// RFC 2279 6: a verb is ASCII, not what a careless decoder or upper-casing makes of other bytes.
+func TestVerbsAreASCII(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	for _, line := range []string{
+		"QU\xc1\x89T", "\xc1\x91UIT", "ſize keep", "lıst", "ＮＯＯＰ", "NOOP\u00a0", "ÉSTAT", "\xe9STAT", "N\xc0\x80OP", "\ufeffNOOP", "N\u200bOOP", "NOOP\x00",
+	} {
+		c.want("500 ", line)
+	}
+	c.want("200 ", "NOOP")
+}
+
+// RFC 2279 6: bytes that an overlong form hides are no end of a line.
+func TestInvalidUTF8EndsNoLine(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	c.store("keep", "x")
+	c.want("501 ", "SIZE x\xc0\x8d\xc0\x8aDELE keep")
+	c.want("501 ", "SIZE x\xe0\x80\x8d\xe0\x80\x8aDELE keep")
+	c.want("550 ", "SIZE x\u2028DELE keep")
+	c.want("550 ", "SIZE x\u0085DELE keep")
+	c.want("213 1", "SIZE keep")
+}
+
+// Whatever a client sends, what it is shown of it is UTF-8 and one line (RFC 2640 4.1).
+func TestRepliesAreUTF8WhateverIsSent(t *testing.T) {
+	s := newSite(t, settings{})
+	for _, tt := range invalid {
+		t.Run(tt.name, func(t *testing.T) {
+			c := s.connect(t)
+			bytes := nvt(tt.bytes)
+			for _, line := range []string{
+				bytes, bytes + " x", "USER " + bytes, "PASS " + bytes, "LANG " + bytes, "HOST " + bytes, "OPTS " + bytes, "OPTS UTF8 " + bytes, "OPTS MLST " + bytes,
+				"HELP " + bytes, "CLNT " + bytes, "ACCT " + bytes, "AUTH " + bytes, "FEAT " + bytes, "EPRT " + bytes, "SITE " + bytes, "STAT " + bytes,
+				"TYPE " + bytes, "MODE " + bytes, "STRU " + bytes, "REST " + bytes, "ALLO " + bytes, "PROT " + bytes, "PBSZ " + bytes, "EPSV " + bytes,
+			} {
+				if r := c.send(line); !utf8.ValidString(r) {
+					t.Errorf("%q: reply %q is not UTF-8", line, r)
+				}
+			}
+			c.loginAs("alice")
+			for _, line := range []string{"TYPE " + bytes, "MODE " + bytes, "STRU " + bytes, "REST " + bytes, "SITE " + bytes, "CWD " + bytes, "EPSV " + bytes} {
+				if r := c.send(line); !utf8.ValidString(r) || !strings.HasPrefix(r, "50") && !strings.HasPrefix(r, "522 ") {
+					t.Errorf("%q: reply %q", line, r)
+				}
+			}
+		})
+	}
+}
+
+// valid are characters at the edges of each length, and the examples of the two documents (RFC 2279 4, the draft <39> to <42>).
+var valid = []struct{ name, bytes string }{
+	{"U+007F", "\x7f"},
+	{"U+0080", "\xc2\x80"},
+	{"U+07FF", "\xdf\xbf"},
+	{"U+0800", "\xe0\xa0\x80"},
+	{"U+D7FF", "\xed\x9f\xbf"},
+	{"U+E000", "\xee\x80\x80"},
+	{"U+10000", "\xf0\x90\x80\x80"},
+	{"U+10FFFF", "\xf4\x8f\xbf\xbf"},
+	{"not-identical-to-alpha", "A\xe2\x89\xa2\xce\x91."},
+	{"hangugo", "\xed\x95\x9c\xea\xb5\xad\xec\x96\xb4"},
+	{"nihongo", "\xe6\x97\xa5\xe6\x9c\xac\xe8\xaa\x9e"},
+	{"stump-of-tree-behind-a-mark", "\xef\xbb\xbf\xf0\xa3\x8e\xb4"},
+	{"vav", "\xd7\x95"},          // RFC 2640 B.2.3
+	{"so-so", "\xe0\xb8\x8b"},    // RFC 2640 B.2.4
+	{"nel", "a\xc2\x85b"},        // a line end of Unicode, and none here
+	{"line-separator", "\u2028"}, // another
+	{"no-break-space", "\u00a0"},
+	{"full-width-slash", "a\uff0fb"}, // no divider
+	{"full-width-dots", "\uff0e\uff0e"},
+	{"two-dot-leader", "\u2025"},
+	{"one-dot-leader", "\u2024\u2024"},
+	{"division-slash", "..\u2215secret"},
+}
+
+// RFC 2279 2 and 4: what is UTF-8 is taken, and every byte of it comes back.
+func TestValidUTF8IsKept(t *testing.T) {
+	s := newSite(t, settings{})
+	for _, tt := range valid {
+		t.Run(tt.name, func(t *testing.T) { live(t, s, tt.bytes) })
+	}
+	t.Run("listings", func(t *testing.T) {
+		var names []string
+		for _, tt := range valid {
+			names = append(names, tt.bytes)
+		}
+		wantListed(t, newSite(t, settings{}), names)
+	})
+}
+
+// U+FFFD may be the ghost of a character that was damaged on the way, and U+FFFE and U+FFFF are no characters, but UTF-8 has a form for
+// them (RFC 3629 3). Not every S3 server can list them.
+func TestNoncharactersAreKept(t *testing.T) {
+	names := []string{"\ufffd", "a\ufffe", "a\uffff", "a\U0001fffe", "a\U0010ffff", "\ufdd0"}
+	s := newSite(t, settings{storage: "minio"})
+	for _, name := range names {
+		t.Run(fmt.Sprintf("%+q", name), func(t *testing.T) { live(t, s, name) })
+	}
+	t.Run("listings", func(t *testing.T) { wantListed(t, newSite(t, settings{storage: "minio"}), names) })
+}
+
+// The draft <35> to <38>: in a pathname, which is no stream of its own, U+FEFF is a character like others.
+func TestBOMIsPartOfAPathname(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	names := []string{"name", "\ufeffname", "na\ufeffme", "name\ufeff", "\ufeff", "\ufeff\ufeffname"}
+	for _, name := range names {
+		c.store(name, "content of "+name)
+	}
+	if keys := s.keys(t); !slices.Equal(keys, slices.Sorted(slices.Values(names))) {
+		t.Errorf("the bucket holds %q", keys)
+	}
+	for _, name := range names {
+		if got := c.fetch("RETR " + name); got != "content of "+name {
+			t.Errorf("RETR %+q: %q", name, got)
+		}
+	}
+	if got := c.names("MLSD"); !slices.Equal(slices.Sorted(slices.Values(got)), slices.Sorted(slices.Values(names))) {
+		t.Errorf("MLSD: %q", got)
+	}
+	c.must("257 ", "MKD \ufeffdir")
+	c.want("550 ", "CWD dir")
+	c.want("250 ", "CWD \ufeffdir")
+	c.want("257 \"/\ufeffdir\" ", "PWD")
+}
+
+// The draft <35>: no listing begins with a signature, and neither does a file.
+func TestNothingIsSigned(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	c.must("200", "LANG ja")
+	c.must("200", "TYPE A")
+	c.store("f", "text\r\n")
+	for _, line := range []string{"LIST", "NLST", "MLSD", "RETR f"} {
+		if got := c.fetch(line); strings.Contains(got, "\ufeff") {
+			t.Errorf("%s: %q", line, got)
+		}
+	}
+	if r := c.send("NOOP"); strings.Contains(r, "\ufeff") {
+		t.Errorf("reply %q", r)
+	}
+	c.store("signed", "\ufefftext")
+	if got := c.fetch("RETR signed"); got != "\ufefftext" {
+		t.Errorf("RETR: %q", got)
+	}
+}
+
+// The draft <35>: a signature before the first command makes it an unknown one, and no more.
+func TestBOMBeforeTheFirstCommand(t *testing.T) {
+	c := newSite(t, settings{}).connect(t)
+	c.want("500 ", "\ufeffUSER alice")
+	c.login()
+}
+
+// The draft <12>: a character that arrives in pieces is one all the same.
+func TestCharactersInPieces(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	for _, b := range []byte("MKD \xf0\xa3\x8e\xb4\r\n") {
+		c.write(string([]byte{b}))
+	}
+	c.wantReply("257 \"/\xf0\xa3\x8e\xb4\" ")
+	conn := c.data()
+	c.must("150", "STOR f")
+	for _, b := range []byte("\xf0\xa3\x8e\xb4") {
+		_, _ = io.WriteString(conn, string([]byte{b}))
+	}
+	conn.Close()
+	c.wantReply("226 ")
+	if got := s.object(t, "f"); got != "\U000233b4" {
+		t.Errorf("the object holds %q", got)
+	}
+}
+
+// RFC 2279 1: names that look alike or fold to one are kept apart, byte by byte.
+func TestNamesAreBytes(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	names := []string{"A", "a", "À", "à", "ß", "ss", "SS", "ﬁ", "fi", "K", "\u212a", "i", "ı", "İ", "ａ", "Ω", "\u2126"}
+	for _, name := range names {
+		c.store(name, "content of "+name)
+	}
+	for _, name := range names {
+		if got := c.fetch("RETR " + name); got != "content of "+name {
+			t.Errorf("RETR %+q: %q", name, got)
+		}
+	}
+	if got := len(s.keys(t)); got != len(names) {
+		t.Errorf("%d objects, want %d", got, len(names))
+	}
+}
