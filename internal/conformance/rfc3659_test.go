@@ -14,7 +14,7 @@ func TestNamesForgeNoLine(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
 	for _, name := range lineEnds {
-		c.store(nvt(name), "x")
+		c.store(nvt(name.bytes), "x")
 	}
 	c.store("keep", "x")
 	entry := regexp.MustCompile(`^((\w|-)+=[^ ;]*;)+ .`)

@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -11,7 +10,7 @@ import (
 
 // invalid are byte sequences that no decoder may take for a character: RFC 2279 2 and its security considerations, the draft of
 // 2002 at <26>, <31> and <50>. RFC 3629 adds that there is nothing above U+10FFFF, and so no form of five or six bytes.
-var invalid = []struct{ name, bytes string }{
+var invalid = []pathname{
 	// Overlong forms: each character has one form (RFC 2279 2, step 1).
 	{"overlong-2-nul", "\xc0\x80"},
 	{"overlong-2-dot", "\xc0\xae"},
@@ -93,7 +92,7 @@ func TestInvalidUTF8IsRefused(t *testing.T) {
 	s := newSite(t, settings{})
 	s.login(t).store("keep", "x")
 	for _, tt := range invalid {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.label, func(t *testing.T) {
 			c := s.login(t)
 			bytes := nvt(tt.bytes)
 			for _, name := range []string{bytes, "a" + bytes, bytes + "z", "a" + bytes + "z", "/" + bytes, bytes + "/x", "x/" + bytes, "é" + bytes + "é"} {
@@ -115,7 +114,7 @@ func TestInvalidUTF8IsRefused(t *testing.T) {
 func TestInvalidUTF8IsRefusedInTransfers(t *testing.T) {
 	s := newSite(t, settings{})
 	for _, tt := range invalid {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.label, func(t *testing.T) {
 			c := s.login(t)
 			for _, command := range []string{"STOR", "APPE"} {
 				if r := c.upload(command+" a"+nvt(tt.bytes), "x"); !strings.HasPrefix(r, "501 ") {
@@ -188,7 +187,7 @@ func TestInvalidUTF8EndsNoLine(t *testing.T) {
 func TestRepliesAreUTF8WhateverIsSent(t *testing.T) {
 	s := newSite(t, settings{})
 	for _, tt := range invalid {
-		t.Run(tt.name, func(t *testing.T) {
+		t.Run(tt.label, func(t *testing.T) {
 			c := s.connect(t)
 			bytes := nvt(tt.bytes)
 			for _, line := range []string{
@@ -211,7 +210,7 @@ func TestRepliesAreUTF8WhateverIsSent(t *testing.T) {
 }
 
 // valid are characters at the edges of each length, and the examples of the two documents (RFC 2279 4, the draft <39> to <42>).
-var valid = []struct{ name, bytes string }{
+var valid = []pathname{
 	{"U+007F", "\x7f"},
 	{"U+0080", "\xc2\x80"},
 	{"U+07FF", "\xdf\xbf"},
@@ -239,27 +238,25 @@ var valid = []struct{ name, bytes string }{
 // RFC 2279 2 and 4: what is UTF-8 is taken, and every byte of it comes back.
 func TestValidUTF8IsKept(t *testing.T) {
 	s := newSite(t, settings{})
-	for _, tt := range valid {
-		t.Run(tt.name, func(t *testing.T) { live(t, s, tt.bytes) })
-	}
+	liveAll(t, s, valid)
 	t.Run("listings", func(t *testing.T) {
-		var names []string
-		for _, tt := range valid {
-			names = append(names, tt.bytes)
-		}
-		wantListed(t, newSite(t, settings{}), names)
+		wantListed(t, newSite(t, settings{}), bytesOf(valid))
 	})
 }
 
 // U+FFFD may be the ghost of a character that was damaged on the way, and U+FFFE and U+FFFF are no characters, but UTF-8 has a form for
 // them (RFC 3629 3). Not every S3 server can list them.
 func TestNoncharactersAreKept(t *testing.T) {
-	names := []string{"\ufffd", "a\ufffe", "a\uffff", "a\U0001fffe", "a\U0010ffff", "\ufdd0"}
-	s := newSite(t, settings{storage: "minio"})
-	for _, name := range names {
-		t.Run(fmt.Sprintf("%+q", name), func(t *testing.T) { live(t, s, name) })
+	names := []pathname{
+		{"U+FFFD", "\ufffd"},
+		{"U+FFFE", "a\ufffe"},
+		{"U+FFFF", "a\uffff"},
+		{"U+1FFFE", "a\U0001fffe"},
+		{"U+10FFFF", "a\U0010ffff"},
+		{"U+FDD0", "\ufdd0"},
 	}
-	t.Run("listings", func(t *testing.T) { wantListed(t, newSite(t, settings{storage: "minio"}), names) })
+	liveAll(t, newSite(t, settings{storage: "minio"}), names)
+	t.Run("listings", func(t *testing.T) { wantListed(t, newSite(t, settings{storage: "minio"}), bytesOf(names)) })
 }
 
 // The draft <35> to <38>: in a pathname, which is no stream of its own, U+FEFF is a character like others.

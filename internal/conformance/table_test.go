@@ -1,0 +1,318 @@
+package conformance_test
+
+import (
+	"bufio"
+	"errors"
+	"flag"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// testsLog is how .ci/run asks whether the tests of the table have run.
+var testsLog = flag.String("tests-log", "", "output of go test -v ./...; every test of the table must have passed in it")
+
+// A row is a rule of a document and what babelftp does about it.
+type row struct {
+	line                       int    // of the file
+	document                   string // the heading above it
+	section, asks, level, does string
+	tests                      []testName
+}
+
+// A testName is what the table calls `package: Test/subtest`.
+type testName struct{ pkg, function, subtest string }
+
+func (n testName) String() string {
+	return strings.TrimSuffix(n.pkg+": "+n.function+"/"+n.subtest, "/")
+}
+
+// tableHead begins each table of the document.
+const tableHead = "| section | what it asks | level | what babelftp does | shown by |"
+
+// notTaken begins the fourth column of a MAY that babelftp has no use for.
+const notTaken = "Not taken"
+
+// levels are what the third column can say; a rule is what a document says without one of these words.
+var levels = []string{"MUST", "SHOULD", "MAY", "rule"}
+
+var (
+	rowDivider   = regexp.MustCompile(`^(\|-+){5}\|$`)
+	testInTable  = regexp.MustCompile("^`([a-z0-9]+): (Test[A-Za-z0-9_]*)(?:/([^`]+))?`$")
+	passInLog    = regexp.MustCompile(`^ *--- PASS: (\S+) \(`)
+	packageInLog = regexp.MustCompile(`^ok\s+(\S+)\s`)
+)
+
+// parseTable reads docs/conformance.md. It is strict, so that nothing that looks like a row goes unread.
+func parseTable(r io.Reader) ([]row, error) {
+	var rows []row
+	var errs []error
+	document, inTable, number := "", false, 0
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		number++
+		line := lines.Text()
+		wrong := func(format string, args ...any) {
+			errs = append(errs, fmt.Errorf("line %d: %s", number, fmt.Sprintf(format, args...)))
+		}
+		switch {
+		case strings.HasPrefix(line, "## "):
+			document, inTable = strings.TrimPrefix(line, "## "), false
+		case line == tableHead:
+			if !lines.Scan() || !rowDivider.MatchString(lines.Text()) {
+				wrong("the head of a table has no |-|-|-|-|-| below it")
+			}
+			number++
+			inTable = true
+		case strings.HasPrefix(line, "|"):
+			if !inTable || document == "" {
+				wrong("a row outside of a table")
+				continue
+			}
+			row, err := parseRow(line)
+			if err != nil {
+				wrong("%v", err)
+				continue
+			}
+			row.line, row.document = number, document
+			rows = append(rows, row)
+		case strings.Contains(line, " | "):
+			wrong("a row without | at its beginning")
+		default:
+			inTable = false
+		}
+	}
+	return rows, errors.Join(append(errs, lines.Err())...)
+}
+
+func parseRow(line string) (row, error) {
+	cells := strings.Split(strings.ReplaceAll(line, `\|`, "\x00"), "|")
+	if len(cells) != 7 || cells[0] != "" || cells[6] != "" {
+		return row{}, errors.New("a row has five columns")
+	}
+	for i := range cells {
+		cells[i] = strings.TrimSpace(strings.ReplaceAll(cells[i], "\x00", "|"))
+	}
+	r := row{section: cells[1], asks: cells[2], level: cells[3], does: cells[4]}
+	if r.section == "" || r.asks == "" || r.does == "" {
+		return row{}, errors.New("a column is empty")
+	}
+	if !slices.Contains(levels, r.level) {
+		return row{}, fmt.Errorf("level %q is none of %q", r.level, levels)
+	}
+	if cells[5] != "" {
+		for cell := range strings.SplitSeq(cells[5], ", ") {
+			match := testInTable.FindStringSubmatch(cell)
+			if match == nil {
+				return row{}, fmt.Errorf("%s is no `package: Test/subtest`", cell)
+			}
+			r.tests = append(r.tests, testName{match[1], match[2], match[3]})
+		}
+	}
+	taken := !strings.HasPrefix(r.does, notTaken)
+	switch {
+	case len(r.tests) == 0 && taken:
+		return row{}, errors.New("no test shows it")
+	case len(r.tests) == 0 && r.level != "MAY":
+		return row{}, fmt.Errorf("only a MAY can be left without a test, not a %s", r.level)
+	}
+	return r, nil
+}
+
+// repository is its root.
+func repository(t *testing.T) string {
+	t.Helper()
+	_, file, _, ok := runtime.Caller(0)
+	if !ok {
+		t.Fatal("no caller")
+	}
+	return filepath.Join(filepath.Dir(file), "..", "..")
+}
+
+// functionsOf returns the tests of the package of a name, by the file they are in.
+func functionsOf(root, pkg string) (map[string]string, error) {
+	dir := filepath.Join(root, "internal", pkg)
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		dir = filepath.Join(root, pkg)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
+	if err != nil || len(files) == 0 {
+		return nil, fmt.Errorf("package %s has no tests", pkg)
+	}
+	functions := map[string]string{}
+	for _, file := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			return nil, err
+		}
+		for _, decl := range parsed.Decls {
+			if f, ok := decl.(*ast.FuncDecl); ok && f.Recv == nil && strings.HasPrefix(f.Name.Name, "Test") {
+				functions[f.Name.Name] = filepath.Base(file)
+			}
+		}
+	}
+	return functions, nil
+}
+
+// passed reads the output of go test -v and returns what has passed in packages that have.
+func passed(r io.Reader) (map[testName]bool, error) {
+	all := map[testName]bool{}
+	var waiting []string // for the line that names their package
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, 16<<20)
+	for lines.Scan() {
+		if match := passInLog.FindStringSubmatch(lines.Text()); match != nil {
+			waiting = append(waiting, match[1])
+		}
+		if match := packageInLog.FindStringSubmatch(lines.Text()); match != nil {
+			pkg := match[1][strings.LastIndexByte(match[1], '/')+1:]
+			for _, name := range waiting {
+				function, subtest, _ := strings.Cut(name, "/")
+				all[testName{pkg, function, subtest}] = true
+			}
+		}
+		if strings.HasPrefix(lines.Text(), "ok") || strings.HasPrefix(lines.Text(), "FAIL") {
+			waiting = nil
+		}
+	}
+	return all, lines.Err()
+}
+
+// TestTable holds docs/conformance.md and the tests together: each rule names a test that is there, each test of this package is
+// named, and with -tests-log each has run and passed.
+func TestTable(t *testing.T) {
+	root := repository(t)
+	file, err := os.Open(filepath.Join(root, "docs", "conformance.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	rows, err := parseTable(file)
+	if err != nil {
+		t.Fatalf("docs/conformance.md:\n%v", err)
+	}
+	if len(rows) == 0 {
+		t.Fatal("docs/conformance.md has no rows")
+	}
+
+	seen := map[string]int{}
+	functions := map[string]map[string]string{}
+	named := map[testName]bool{}
+	for _, r := range rows {
+		key := r.document + " " + r.section
+		if first, twice := seen[key]; twice {
+			t.Errorf("line %d: section %s has a row already, in line %d", r.line, r.section, first)
+		}
+		seen[key] = r.line
+		for _, test := range r.tests {
+			if functions[test.pkg] == nil {
+				if functions[test.pkg], err = functionsOf(root, test.pkg); err != nil {
+					t.Fatalf("line %d: %v", r.line, err)
+				}
+			}
+			if functions[test.pkg][test.function] == "" {
+				t.Errorf("line %d: package %s has no %s", r.line, test.pkg, test.function)
+			}
+			named[testName{pkg: test.pkg, function: test.function}] = true
+		}
+	}
+	own, err := functionsOf(root, "conformance")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for function, file := range own {
+		if file != "table_test.go" && function != "TestMain" && !named[testName{pkg: "conformance", function: function}] {
+			t.Errorf("no row names %s of %s", function, file)
+		}
+	}
+	if *testsLog != "" {
+		wantPassed(t, rows, *testsLog)
+	}
+}
+
+func wantPassed(t *testing.T, rows []row, log string) {
+	t.Helper()
+	file, err := os.Open(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	passed, err := passed(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	count := 0
+	for _, r := range rows {
+		for _, test := range r.tests {
+			if count++; !passed[test] {
+				t.Errorf("line %d: %s is not among the tests that have passed in %s", r.line, test, log)
+			}
+		}
+	}
+	t.Logf("%d rules name %d tests, and all have passed", len(rows), count)
+}
+
+// TestTableIsStrict: what makes the table dishonest is an error.
+func TestTableIsStrict(t *testing.T) {
+	const head = "## RFC 1\n\n" + tableHead + "\n|-|-|-|-|-|\n"
+	for _, tt := range []struct{ name, text, want string }{
+		{"good", head + "| 1-1 | a | MUST | b | `control: TestLANG`, `i18n: TestX/y z` |\n", ""},
+		{"may-not-taken", head + "| 1-1 | a | MAY | Not taken: c |  |\n", ""},
+		{"bar-in-a-cell", head + "| 1-1 | a \\| b | MUST | b | `control: TestLANG` |\n", ""},
+		{"no-test", head + "| 1-1 | a | MAY | b |  |\n", "line 5: no test shows it"},
+		{"must-not-taken", head + "| 1-1 | a | MUST | Not taken: c |  |\n", "line 5: only a MAY"},
+		{"unknown-level", head + "| 1-1 | a | must | b | `control: TestLANG` |\n", `line 5: level "must"`},
+		{"four-columns", head + "| 1-1 | a | MUST | `control: TestLANG` |\n", "line 5: a row has five columns"},
+		{"six-columns", head + "| 1-1 | a | MUST | b | `control: TestLANG` | x |\n", "line 5: a row has five columns"},
+		{"empty-column", head + "| 1-1 |  | MUST | b | `control: TestLANG` |\n", "line 5: a column is empty"},
+		{"no-test-name", head + "| 1-1 | a | MUST | b | see there |\n", "line 5: see there is no"},
+		{"no-backticks", head + "| 1-1 | a | MUST | b | control: TestLANG |\n", "is no `package: Test/subtest`"},
+		{"not-a-test", head + "| 1-1 | a | MUST | b | `control: FuzzX` |\n", "is no `package: Test/subtest`"},
+		{"outside", "## RFC 1\n\n| 1-1 | a | MUST | b | `control: TestLANG` |\n", "line 3: a row outside of a table"},
+		{"behind-the-table", head + "| 1-1 | a | MUST | b | `control: TestLANG` |\n\n| 1-2 | a | MUST | b | `control: TestLANG` |\n", "line 7: a row outside"},
+		{"no-first-bar", head + "1-1 | a | MUST | b | `control: TestLANG` |\n", "line 5: a row without |"},
+		{"no-divider", "## RFC 1\n" + tableHead + "\n| 1-1 | a | MUST | b | `control: TestLANG` |\n", "line 2: the head of a table"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rows, err := parseTable(strings.NewReader(tt.text))
+			if tt.want == "" && (err != nil || len(rows) != 1) {
+				t.Errorf("rows %v, error %v", rows, err)
+			}
+			if tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+				t.Errorf("error %v, want %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestPassedInLog: only what has passed in a package that has passed counts.
+func TestPassedInLog(t *testing.T) {
+	got, err := passed(strings.NewReader(strings.Join([]string{
+		"=== RUN   TestA", "=== RUN   TestA/x_y", "    a_test.go:1: --- PASS: TestFake (0s)", "--- PASS: TestA (0.01s)", "    --- PASS: TestA/x_y (0.00s)",
+		"        --- PASS: TestA/x_y/z (0.00s)", "--- SKIP: TestB (0.00s)", "PASS", "ok  \texample.com/m/one\t0.1s",
+		"--- PASS: TestC (0.01s)", "--- FAIL: TestD (0.01s)", "FAIL", "FAIL\texample.com/m/two\t0.1s",
+		"--- PASS: TestE (0.01s)", "PASS", "ok  \texample.com/m/three\t(cached)",
+	}, "\n")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []testName{{"one", "TestA", ""}, {"one", "TestA", "x_y"}, {"one", "TestA", "x_y/z"}, {"three", "TestE", ""}}
+	for _, name := range want {
+		if !got[name] {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
