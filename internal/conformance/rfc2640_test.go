@@ -29,7 +29,6 @@ var scripts = []pathname{
 	{"vietnamese", "Tiếng Việt"},
 	{"emoji", "🦊"},
 	{"four-bytes", "𣎴"},
-	{"decomposed", "e\u0301t\u00e9"},
 	{"zero-width-joiner", "a\u200db"},
 	{"right-to-left-override", "right\u202eleft"},
 	{"latin-and-hebrew", "Latin שם"},

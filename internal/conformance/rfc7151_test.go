@@ -99,7 +99,7 @@ func TestSyntaxOfHOST(t *testing.T) {
 		{"a-label-in-capitals", "HOST XN--BCHER-KVA.EXAMPLE", "220"},
 		{"one-label", "HOST a", "220"},
 		{"digit-first", "HOST 1.example", "220"},
-		{"fully-qualified", "HOST ftp.acme.example.", "220"},
+		{"dot-behind", "HOST ftp.acme.example.", "501 "},
 		{"u-label", "HOST bücher.example", "501 "},
 		{"unknown", "HOST ftp.unknown.example", "504 "},
 		{"unknown-with-hyphens", "HOST a--b.c-d.example", "504 "},

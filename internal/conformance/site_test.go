@@ -286,7 +286,7 @@ func (c *client) want(prefix, line string) string {
 	c.t.Helper()
 	r := c.send(line)
 	if !strings.HasPrefix(r, prefix) {
-		c.t.Errorf("%q: reply %q, want %q", line, r, prefix)
+		c.t.Errorf("%.300q: reply %.300q, want %.300q", line, r, prefix)
 	}
 	return r
 }
@@ -355,7 +355,7 @@ func (c *client) upload(line, content string) string {
 func (c *client) store(name, content string) {
 	c.t.Helper()
 	if r := c.upload("STOR "+name, content); !strings.HasPrefix(r, "226") {
-		c.t.Errorf("STOR %q: reply %q", name, r)
+		c.t.Errorf("STOR %.300q: reply %q", name, r)
 	}
 }
 
@@ -415,7 +415,7 @@ func (c *client) entry(line string) (facts, name string) {
 	r := c.want("250-", line)
 	lines := strings.Split(r, "\r\n")
 	if len(lines) != 3 || !strings.HasPrefix(lines[1], " ") || !strings.HasPrefix(lines[2], "250") {
-		c.t.Errorf("%q: reply %q, want one entry between two lines", line, r)
+		c.t.Errorf("%.300q: reply %.300q, want one entry between two lines", line, r)
 		return "", ""
 	}
 	facts, name, _ = strings.Cut(lines[1][1:], " ")
