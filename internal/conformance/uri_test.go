@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"cmp"
 	"slices"
 	"testing"
 )
@@ -49,21 +50,140 @@ func TestPercentIsACharacter(t *testing.T) {
 	})
 }
 
+// One name in the two forms of Unicode.
+const (
+	composed   = "caf\u00e9"
+	decomposed = "cafe\u0301"
+)
+
+// Section 2.1: names are normalised to composed characters before they go into a URI; a new name is made so.
+func TestNewNamesAreNormalized(t *testing.T) {
+	for _, tt := range []struct{ form, made string }{{"", composed}, {"nfc", composed}, {"nfd", decomposed}, {"none", ""}} {
+		t.Run(cmp.Or(tt.form, "default"), func(t *testing.T) {
+			extra := settings{}
+			if tt.form != "" {
+				extra.acme = "normalization: " + tt.form
+			}
+			for _, name := range []string{composed, decomposed} {
+				s := newSite(t, extra)
+				c := s.login(t)
+				c.store(name, "content")
+				if keys, want := s.keys(t), cmp.Or(tt.made, name); !slices.Equal(keys, []string{want}) {
+					t.Errorf("STOR %+q made %+q, want %+q", name, keys, want)
+				}
+				c.want("350 ", "RNFR "+name)
+				c.want("250 ", "RNTO x"+name)
+				c.want("250 ", "DELE x"+name)
+				c.want("257 ", "MKD "+name)
+				c.want("250 ", "CWD "+name)
+				if keys, want := s.keys(t), cmp.Or(tt.made, name)+"/"; !slices.Equal(keys, []string{want}) {
+					t.Errorf("MKD %+q made %+q, want %+q", name, keys, want)
+				}
+			}
+		})
+	}
+}
+
+// Section 3.4: an interpreter takes a name in either form.
+func TestNamesAreFoundInEitherForm(t *testing.T) {
+	for _, names := range [][2]string{{composed, decomposed}, {decomposed, composed}} {
+		there, asked := names[0], names[1]
+		s := newSite(t, settings{})
+		s.put(t, there, "content")
+		s.put(t, "dir "+there+"/"+there, "inside")
+		c := s.login(t)
+		if got := c.fetch("RETR " + asked); got != "content" {
+			t.Errorf("RETR %+q: %q", asked, got)
+		}
+		if got := c.fetch("RETR dir " + asked + "/" + asked); got != "inside" {
+			t.Errorf("RETR %+q: %q", asked, got)
+		}
+		for _, line := range []string{"SIZE ", "MDTM ", "MFMT 20200102030405 "} {
+			c.want("213 ", line+asked)
+		}
+		c.want("250-", "MLST "+asked)
+		c.want("213-", "STAT "+asked)
+		c.want("212-", "STAT dir "+asked)
+		if got := c.names("MLSD dir " + asked); !slices.Equal(got, []string{there}) {
+			t.Errorf("MLSD: %+q", got)
+		}
+		c.want("250 ", "CWD dir "+asked)
+		c.want("250 ", "DELE "+asked)
+		c.want("250 ", "CWD /")
+		c.want("350 ", "RNFR "+asked)
+		c.want("250 ", "RNTO plain")
+		if got := s.object(t, "plain"); got != "content" {
+			t.Errorf("after RNTO: %q", got)
+		}
+	}
+	t.Run("not-without-normalization", func(t *testing.T) {
+		s := newSite(t, settings{acme: "normalization: none"})
+		s.put(t, composed, "content")
+		c := s.login(t)
+		c.want("550 ", "SIZE "+decomposed)
+		c.want("213 ", "SIZE "+composed)
+	})
+}
+
+// Section 3.4: a name in Japanese is taken in the charset that the tenant's clients use, and in UTF-8.
+func TestNamesAreFoundInEitherCharset(t *testing.T) {
+	for charset, bytes := range map[string]string{"shift_jis": "\x93\xfa\x96\x7b", "euc-jp": "\xc6\xfc\xcb\xdc"} {
+		s := newSite(t, settings{acme: "pathname_encoding: " + charset})
+		s.put(t, "日本", "content")
+		c := s.login(t)
+		c.want("213 7", "SIZE "+bytes)
+		c.want("213 7", "SIZE 日本")
+	}
+}
+
 // Section 5: what looks the same may be another file. The very name that was asked for always wins.
 func TestTheExactNameWins(t *testing.T) {
-	const composed, decomposed = "caf\u00e9", "cafe\u0301"
 	s := newSite(t, settings{})
-	s.put(t, composed, "composed")
-	s.put(t, decomposed, "decomposed")
-	s.put(t, "caf%C3%A9", "encoded")
-	s.put(t, "cafe", "without accent")
-	s.put(t, "CAFÉ", "in capitals")
-	c := s.login(t)
-	for name, want := range map[string]string{
+	twins := map[string]string{
 		composed: "composed", decomposed: "decomposed", "caf%C3%A9": "encoded", "cafe": "without accent", "CAFÉ": "in capitals",
-	} {
-		if got := c.fetch("RETR " + name); got != want {
+		"a\nb": "line feed", "a\u240ab": "picture of one",
+	}
+	for name, content := range twins {
+		s.put(t, name, content)
+	}
+	c := s.login(t)
+	for name, content := range twins {
+		if got := c.fetch("RETR " + name); got != content {
 			t.Errorf("RETR %+q: %q", name, got)
+		}
+	}
+	for name := range twins { // and nothing else is changed
+		c.store(name, "new")
+		for other, content := range twins {
+			if got := s.object(t, other); other != name && got != content {
+				t.Errorf("STOR %+q changed %+q: %q", name, other, got)
+			}
+		}
+		c.want("250 ", "DELE "+name)
+		if got := len(s.keys(t)); got != len(twins)-1 {
+			t.Errorf("DELE %+q: %d objects are left", name, got)
+		}
+		s.put(t, name, twins[name])
+	}
+}
+
+// Section 5: nobody can put a file beside another's that looks the same.
+func TestNoTwinIsMade(t *testing.T) {
+	for _, names := range [][2]string{{composed, decomposed}, {decomposed, composed}} {
+		there, asked := names[0], names[1]
+		s := newSite(t, settings{})
+		s.put(t, there, "content")
+		s.put(t, "dir "+there+"/f", "x")
+		c := s.login(t)
+		c.store(asked, "replaced")
+		c.store("dir "+asked+"/g", "x")
+		c.want("550 ", "MKD dir "+asked)
+		c.store("other", "x")
+		c.want("350 ", "RNFR other")
+		c.want("250 ", "RNTO "+asked)
+		want := []string{there, "dir " + there + "/f", "dir " + there + "/g"}
+		if keys := s.keys(t); !slices.Equal(keys, slices.Sorted(slices.Values(want))) {
+			t.Errorf("the bucket holds %+q, want %+q", keys, want)
 		}
 	}
 }

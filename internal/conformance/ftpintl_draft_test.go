@@ -1,0 +1,239 @@
+package conformance_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// charsets are tenants whose clients write names in them: the bytes of a name, and the name.
+var charsets = []struct{ charset, bytes, name string }{
+	{"windows-1252", "caf\xe9 \x80", "café €"},
+	{"iso-8859-1", "\xc9t\xe9", "Été"},
+	{"iso-8859-15", "\xa4", "€"},
+	{"iso-8859-2", "\xa3\xf3d\xbc", "Łódź"},
+	{"iso-8859-8", "\xe5", "ו"}, // VAV, of section 2.3.1, which has E4 for it; E4 is HE
+	{"windows-1251", "\xcf\xf0\xe8\xe2\xe5\xf2 \xff", "Привет я"},
+	{"koi8-r", "\xf0\xd2\xc9\xd7\xc5\xd4", "Привет"},
+	{"windows-874", "\xab", "ซ"}, // SO SO, of section 2.3.2
+	{"ibm850", "\x82t\x82", "été"},
+	{"shift_jis", "\x93\xfa\x96\x7b\x8c\xea \x83\x5c.txt", "日本語 ソ.txt"}, // 5C, a backslash, is the second byte of a character
+	{"euc-jp", "\xc6\xfc\xcb\xdc\xb8\xec", "日本語"},
+	{"gbk", "\xd6\xd0\xce\xc4", "中文"},
+	{"big5", "\xa4\xa4\xa4\xe5", "中文"},
+	{"euc-kr", "\xc7\xd1\xb1\xb9\xbe\xee", "한국어"},
+}
+
+// Section 3.1 and 3.1.1: the administrator configures a charset. The server translates its names, which are UTF-8, for clients that
+// know nothing of UTF-8, and takes names in either.
+func TestConfiguredCharset(t *testing.T) {
+	for _, tt := range charsets {
+		t.Run(tt.charset, func(t *testing.T) {
+			s := newSite(t, settings{acme: "pathname_encoding: " + tt.charset})
+			c := s.login(t)
+			c.store(nvt(tt.bytes), "content")
+			if keys := s.keys(t); !slices.Equal(keys, []string{tt.name}) {
+				t.Fatalf("the bucket holds %q, want %q", keys, tt.name)
+			}
+			for _, spelling := range []string{nvt(tt.bytes), tt.name} {
+				if got := c.fetch("RETR " + spelling); got != "content" {
+					t.Errorf("RETR %q: %q", spelling, got)
+				}
+				c.want("213 7", "SIZE "+spelling)
+			}
+			shows := func(name string) {
+				t.Helper()
+				if got := c.list("NLST"); !slices.Equal(got, []string{name}) {
+					t.Errorf("NLST: %q, want %q", got, name)
+				}
+				if got := c.names("MLSD"); !slices.Equal(got, []string{name}) {
+					t.Errorf("MLSD: %q, want %q", got, name)
+				}
+				if got := c.list("LIST"); len(got) != 1 || nameInLIST.ReplaceAllString(got[0], "") != name {
+					t.Errorf("LIST: %q, want %q", got, name)
+				}
+				if r := c.want("213-", "STAT "+nvt(name)); !strings.Contains(r, " "+nvt(name)+"\r\n") {
+					t.Errorf("STAT: %q, want %q", r, name)
+				}
+			}
+			shows(tt.bytes)
+			c.want("200 ", "OPTS UTF8 ON")
+			shows(tt.name)
+			c.want("200 ", "OPTS UTF8 OFF")
+			shows(tt.bytes)
+			c.want("200 ", "LANG en") // who knows RFC 2640 knows UTF-8
+			shows(tt.name)
+			c.want("200 ", "OPTS UTF8 OFF")
+
+			sent := nvt(tt.bytes)
+			c.want("250 ", "DELE "+sent)
+			c.want(`257 "/`+sent+`" `, "MKD "+sent)
+			c.want("250 ", "CWD "+sent)
+			c.want(`257 "/`+sent+`" `, "PWD")
+			c.want(`257 "/`+sent+`/`+sent+`" `, "MKD "+sent)
+			c.want("250 ", "CWD /")
+			c.want("250 ", "RMD "+sent+"/"+tt.name)
+			c.want("350 ", "RNFR "+sent)
+			c.want("250 ", "RNTO new "+sent)
+			c.want("250 ", "RMD new "+tt.name)
+		})
+	}
+}
+
+// RFC 2640 3.1: what the charset lacks is shown in UTF-8, lest data is lost, and found by what is shown.
+func TestNamesThatTheCharsetLacks(t *testing.T) {
+	s := newSite(t, settings{acme: "pathname_encoding: iso-8859-15"})
+	names := []string{"plain", "été", "日本語", "été 日本", "Привет"}
+	for _, name := range names {
+		s.put(t, name, "content of "+name)
+	}
+	c := s.login(t)
+	shown := c.list("NLST")
+	want := []string{"plain", "\xe9t\xe9", "日本語", "été 日本", "Привет"}
+	if slices.Sort(shown); !slices.Equal(shown, slices.Sorted(slices.Values(want))) {
+		t.Errorf("NLST: %q, want %q", shown, want)
+	}
+	for i, name := range want {
+		if got := c.fetch("RETR " + name); got != "content of "+names[i] {
+			t.Errorf("RETR %q: %q", name, got)
+		}
+	}
+}
+
+// Section 3.1: what is neither UTF-8 nor the charset is refused, and what is both is UTF-8.
+func TestCharsetAndUTF8(t *testing.T) {
+	s := newSite(t, settings{acme: "pathname_encoding: euc-jp"})
+	c := s.login(t)
+	for _, name := range []string{"\xff\xff", "\xa4", "a\x8f", "\xa4\x20"} {
+		c.want("501 ", "MKD "+name)
+	}
+	const both = "\xc3\xa9" // é in UTF-8, 与 in EUC-JP
+	c.store(both, "content")
+	if keys := s.keys(t); !slices.Equal(keys, []string{"é"}) {
+		t.Errorf("the bucket holds %q", keys)
+	}
+	s.put(t, "与", "the other")
+	var contents []string
+	for _, name := range append(c.list("NLST"), "é", "与") { // each name that is shown leads to its own file
+		contents = append(contents, c.fetch("RETR "+name))
+	}
+	slices.Sort(contents)
+	if want := []string{"content", "content", "the other", "the other"}; !slices.Equal(contents, want) {
+		t.Errorf("RETR of what NLST shows: %q, want %q", contents, want)
+	}
+}
+
+// Section 3.1.1: directories with charsets of their own.
+func TestCharsetsOfDirectories(t *testing.T) {
+	s := newSite(t, settings{acme: `directory_encodings: {/japan: shift_jis, /mirror: raw, /mirror/utf: utf-8}`})
+	c := s.login(t)
+	const sjis, name = "\x93\xfa\x96\x7b", "日本"
+	c.want("501 ", "MKD "+sjis)
+	c.want(`257 "/japan/`+sjis+`" `, "MKD japan/"+sjis)
+	c.want("250 ", "CWD japan")
+	c.want("250 ", "CWD "+sjis)
+	c.want(`257 "/japan/`+sjis+`" `, "PWD")
+	c.store("f\x83\x5c", "content")
+	if keys := s.keys(t); !slices.Contains(keys, "japan/"+name+"/fソ") {
+		t.Errorf("the bucket holds %q", keys)
+	}
+	c.want("250 ", "CWD /")
+	c.store("mirror/\xff\xff\xfe", "raw")
+	c.want("501 ", "MKD mirror/utf/"+sjis)
+	c.want("257 ", "MKD mirror/utf/"+name)
+	if got := c.names("MLSD mirror"); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"utf", "\xff\xfe"}) {
+		t.Errorf("MLSD mirror: %q", got)
+	}
+	if got := c.names("MLSD japan/" + sjis); !slices.Equal(got, []string{"f\x83\x5c"}) {
+		t.Errorf("MLSD japan: %q", got)
+	}
+	if got := c.fetch("RETR japan/" + name + "/fソ"); got != "content" {
+		t.Errorf("RETR: %q", got)
+	}
+}
+
+// Section 3.1.1, RFC 2640 3.1 and 3.2: a mirror, or a server that knows no charset, keeps the very bytes.
+func TestRawNames(t *testing.T) {
+	s := newSite(t, settings{acme: "pathname_encoding: raw"})
+	names := []pathname{}
+	for _, tt := range slices.Concat(invalid, valid, spaces, lineEnds) {
+		if !strings.Contains(tt.bytes, "/") {
+			names = append(names, tt)
+		}
+	}
+	names = append(names, pathname{"composed", "caf\u00e9"}, pathname{"decomposed", "cafe\u0301"}, pathname{"latin-1-cafe", "caf\xe9"})
+	c := s.login(t)
+	seen := map[string]bool{}
+	for _, tt := range names {
+		if seen[tt.bytes] {
+			continue
+		}
+		seen[tt.bytes] = true
+		sent := nvt(tt.bytes)
+		c.store(sent, "content of "+tt.bytes)
+		if got := c.fetch("RETR " + sent); got != "content of "+tt.bytes {
+			t.Errorf("%s: RETR %q: %q", tt.label, sent, got)
+		}
+		if _, got := c.entry("MLST " + sent); got != sent && got != "/"+sent {
+			t.Errorf("%s: MLST %q shows %q", tt.label, sent, got)
+		}
+	}
+	for _, utf8 := range []string{"NOOP", "OPTS UTF8 ON", "LANG fr"} {
+		c.want("200 ", utf8)
+		got := c.list("NLST")
+		for name := range seen {
+			if !strings.ContainsAny(name, "\r\n") && !slices.Contains(got, name) {
+				t.Errorf("behind %s NLST lacks %q", utf8, name)
+			}
+		}
+		if len(got) != len(seen) {
+			t.Errorf("behind %s NLST has %d names, want %d", utf8, len(got), len(seen))
+		}
+	}
+	for name := range seen {
+		c.want("250 ", "DELE "+nvt(name))
+	}
+	if keys := s.keys(t); len(keys) > 0 {
+		t.Errorf("left behind: %q", keys)
+	}
+}
+
+// Raw names are still names: "/" divides them, ".." leads above, and nothing looks like either.
+func TestRawNamesLeadNowhereElse(t *testing.T) {
+	s := newSite(t, settings{acme: "pathname_encoding: raw"})
+	s.put(t, "secret", "x")
+	c := s.connect(t)
+	c.loginAs("bob") // whose root is inner
+	for _, name := range []string{"\xc0\xae\xc0\xae/secret", "..\xc0\xafsecret", "\xc0\xae./secret", "../secret", "/../secret", "\xe0\x80\xae./secret"} {
+		c.want("550 ", "SIZE "+name)
+	}
+	c.store("\xc0\xae\xc0\xae", "two overlong dots")
+	c.want("213 17", "SIZE \xc0\xae\xc0\xae")
+	c.want("553 ", "MKD a\x00")
+	keys := s.keys(t)
+	if len(keys) != 2 || !slices.Contains(keys, "secret") || !strings.HasPrefix(keys[0], "inner/") {
+		t.Errorf("the bucket holds %q", keys)
+	}
+	for _, key := range keys {
+		if !utf8.ValidString(key) {
+			t.Errorf("key %q is not UTF-8", key)
+		}
+	}
+}
+
+// Section 3.1: without configuration everything is UTF-8, both ways.
+func TestUTF8WithoutConfiguration(t *testing.T) {
+	s := newSite(t, settings{})
+	s.put(t, "日本語", "x")
+	c := s.login(t)
+	if got := c.list("NLST"); !slices.Equal(got, []string{"日本語"}) {
+		t.Errorf("NLST: %q", got)
+	}
+	if r := c.send("OPTS UTF8 OFF"); strings.HasPrefix(r, "200") {
+		t.Errorf("OPTS UTF8 OFF: %q, though there is no other charset", r)
+	}
+	if got := c.list("NLST"); !slices.Equal(got, []string{"日本語"}) {
+		t.Errorf("NLST: %q", got)
+	}
+}
