@@ -186,15 +186,14 @@ func wantListed(t *testing.T, s *site, names []string) {
 	}
 	want := slices.Sorted(slices.Values(names))
 	for _, line := range []string{"NLST", "MLSD", "LIST"} {
-		var got []string
-		for _, entry := range c.list(line) {
-			switch line {
-			case "LIST":
-				entry = nameInLIST.ReplaceAllString(entry, "")
-			case "MLSD":
-				_, entry, _ = strings.Cut(entry, " ")
+		got := c.list(line)
+		switch line {
+		case "LIST":
+			for i := range got {
+				got[i] = nameInLIST.ReplaceAllString(got[i], "")
 			}
-			got = append(got, entry)
+		case "MLSD":
+			got = c.names(line)
 		}
 		if slices.Sort(got); !slices.Equal(got, want) {
 			t.Errorf("%s shows\n%q, want\n%q", line, got, want)

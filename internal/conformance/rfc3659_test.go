@@ -1,12 +1,17 @@
 package conformance_test
 
 import (
+	"cmp"
 	"io"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
 // Section 2.2: names with CR or LF can forge no line of a listing.
@@ -423,42 +428,78 @@ func TestMLSDHasATypeOfItsOwn(t *testing.T) {
 	}
 }
 
-// Section 7.9: OPTS MLST chooses the facts of MLST, MLSD and FEAT; the dialogue of 7.9.2 is among the steps.
+// factNames are the names of facts in a fact list, in capitals or not, sorted.
+func factNames(facts string) []string {
+	var names []string
+	for fact := range strings.SplitSeq(facts, ";") {
+		if name, _, _ := strings.Cut(strings.ToLower(fact), "="); name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// markedFacts are those that FEAT marks.
+func (c *client) markedFacts() []string {
+	c.t.Helper()
+	var marked strings.Builder
+	for fact := range strings.SplitSeq(strings.TrimPrefix(c.feature("MLST"), "MLST "), ";") {
+		if name, ok := strings.CutSuffix(fact, "*"); ok {
+			marked.WriteString(name + ";")
+		}
+	}
+	return factNames(marked.String())
+}
+
+// Section 7.9: OPTS MLST chooses the facts of MLST, MLSD and FEAT; the steps are those of the dialogues in 7.9.2 and some more.
 func TestOPTSMLST(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
 	c.store("f", "1234")
-	for _, step := range []struct{ line, reply, facts string }{
-		{"OptS Mlst Type;UNIX.mode;Size;", "200 MLST OPTS type;size;", "type=file;size=4;"},
-		{"opts MLst lang;type;charset;", "200 MLST OPTS type;", "type=file;"},
-		{"OPTS mlst size;frogs;", "200 MLST OPTS size;", "size=4;"},
-		{"opts MLst size type", "501 ", "size=4;"},
-		{"opts MLst fish cakes;", "501 ", "size=4;"},
-		{"OPTS MLST type; size;", "501 ", "size=4;"},
-		{"OPTS MLST type", "501 ", "size=4;"},
-		{"OPTS MLST TYPE;tYpE;", "200 MLST OPTS type;", "type=file;"},
-		{"Opts MLST", "200 MLST OPTS", ""},
-		{"OPTS mlst fish;cakes;", "200 MLST OPTS", ""},
-		{"OPTS MLST type;", "200 MLST OPTS type;", "type=file;"},
+	current := c.markedFacts()
+	for _, step := range []struct{ line, facts string }{
+		{"OptS Mlst Type;UNIX.mode;Perm;", "type;perm;"},
+		{"opts MLst x.lang;type;x.charset;", "type;"},
+		{"OPTS mlst size;frogs;", "size;"},
+		{"opts MLst unique type", "501"},
+		{"OPTS MLST type; size;", "501"},
+		{"OPTS MLST  type;", "501"},
+		{"OPTS MLST type; ", "501"},
+		{"OPTS MLST type", "501"},
+		{"OPTS MLST ;", "501"},
+		{"OPTS MLST type;;size;", "501"},
+		{"OPTS MLST TYPE;tYpE;", "type;"},
+		{"Opts MLST", ""},
+		{"OPTS mlst unique;size;", "unique;size;"},
+		{"OPTS mlst unique;type;modify;", "unique;type;modify;"},
+		{"OPTS mlst fish;cakes;", ""},
+		{"OptS Mlst Modify;Unique;", "modify;unique;"},
+		{"opts MLst fish cakes;", "501"},
+		{"OPTS MLST size;", "size;"},
 	} {
-		r := c.want(step.reply, step.line)
-		if strings.HasPrefix(r, "200") && r != step.reply {
-			t.Errorf("%s: %q", step.line, r)
-		}
-		if got, name := c.entry("MLST f"); got != step.facts || name != "f" && name != "/f" {
-			t.Errorf("behind %s: facts %q and name %q, want %q", step.line, got, name, step.facts)
-		}
-		if got := c.fetch("MLSD"); got != step.facts+" f\r\n" {
-			t.Errorf("behind %s: MLSD %q", step.line, got)
-		}
-		var marked strings.Builder // what FEAT marks is what is shown
-		for f := range strings.SplitSeq(strings.TrimPrefix(c.feature("MLST"), "MLST "), ";") {
-			if name, ok := strings.CutSuffix(f, "*"); ok {
-				marked.WriteString(name + ";")
+		if step.facts == "501" {
+			c.want("501 ", step.line)
+		} else {
+			r := c.want("200 MLST OPTS", step.line)
+			current = factNames(step.facts)
+			facts := strings.TrimPrefix(r, "200 MLST OPTS")
+			if got := factNames(strings.TrimSpace(facts)); !slices.Equal(got, current) || facts != "" && !strings.HasSuffix(facts, ";") {
+				t.Errorf("%s: %q", step.line, r)
 			}
 		}
-		if want := regexp.MustCompile(`=[^;]*`).ReplaceAllString(step.facts, ""); marked.String() != want {
-			t.Errorf("behind %s: FEAT marks %q, want %q", step.line, marked.String(), want)
+		if got, name := c.entry("MLST f"); !slices.Equal(factNames(got), current) || name != "f" && name != "/f" {
+			t.Errorf("behind %s: MLST has the facts %q and the name %q, want %q", step.line, got, name, current)
+		}
+		for _, entry := range c.list("MLSD") {
+			facts, name, _ := strings.Cut(entry, " ")
+			isHeading := strings.Contains(facts, "type=cdir;") || strings.Contains(facts, "type=pdir;")
+			if !isHeading && (!slices.Equal(factNames(facts), current) || name != "f") {
+				t.Errorf("behind %s: MLSD %q", step.line, entry)
+			}
+		}
+		if got := c.markedFacts(); !slices.Equal(got, current) {
+			t.Errorf("behind %s: FEAT marks %q, want %q", step.line, got, current)
 		}
 	}
 	t.Run("before-login", func(t *testing.T) { // section 11
@@ -469,6 +510,31 @@ func TestOPTSMLST(t *testing.T) {
 			t.Errorf("MLST: facts %q", got)
 		}
 	})
+	t.Run("rein-undoes", func(t *testing.T) {
+		c := s.connect(t)
+		before := c.markedFacts()
+		c.want("200 MLST OPTS type;", "OPTS MLST type;")
+		c.must("220", "REIN")
+		if got := c.markedFacts(); !slices.Equal(got, before) {
+			t.Errorf("FEAT marks %q, want %q", got, before)
+		}
+	})
+}
+
+// everyFact asks for all that FEAT names.
+func (c *client) everyFact() {
+	c.t.Helper()
+	c.must("200", "OPTS MLST "+strings.ReplaceAll(strings.TrimPrefix(c.feature("MLST"), "MLST "), "*", ""))
+}
+
+// fact is the value of one in a list of facts, and whether it is there.
+func fact(facts, name string) (string, bool) {
+	for f := range strings.SplitSeq(facts, ";") {
+		if label, value, _ := strings.Cut(f, "="); strings.EqualFold(label, name) {
+			return value, true
+		}
+	}
+	return "", false
 }
 
 // Section 7.5: facts as the grammar has them.
@@ -477,13 +543,17 @@ func TestFacts(t *testing.T) {
 	c := s.login(t)
 	c.store("f", "1234")
 	c.must("257", "MKD d")
-	c.must("200", "OPTS MLST type;size;modify;create;perm;unique;lang;media-type;charset;")
+	c.must("257", "MKD d/e")
 	value := map[string]*regexp.Regexp{
 		"type": regexp.MustCompile(`^(file|dir|cdir|pdir)$`), "size": regexp.MustCompile(`^\d+$`), "modify": timeVal, "create": timeVal,
 		"perm": regexp.MustCompile(`^[acdeflmprw]*$`), "unique": regexp.MustCompile(`^[^ ;=]+$`), "lang": regexp.MustCompile(`^[A-Za-z0-9-]+$`),
 		"media-type": regexp.MustCompile(`^[^ ;/]+/[^ ;/]+$`), "charset": regexp.MustCompile(`^[^ ;=]+$`),
 	}
-	entries := c.list("MLSD")
+	c.everyFact()
+	var entries []string
+	for _, line := range []string{"MLSD", "MLSD d", "MLSD d/e"} {
+		entries = append(entries, c.list(line)...)
+	}
 	for _, line := range []string{"MLST f", "MLST d", "MLST"} {
 		facts, name := c.entry(line)
 		entries = append(entries, facts+" "+name)
@@ -500,10 +570,246 @@ func TestFacts(t *testing.T) {
 			seen[name] = true
 		}
 	}
-	for _, want := range []string{"type", "size", "modify"} {
-		if f := c.feature("MLST"); !strings.Contains(f, want+"*;") {
-			t.Errorf("FEAT: %q, not %s", f, want)
+	// Section 7.5.10.
+	for _, want := range []string{"type", "perm", "size", "unique", "modify"} {
+		if !slices.Contains(factNames(strings.ReplaceAll(strings.TrimPrefix(c.feature("MLST"), "MLST "), "*", "")), want) {
+			t.Errorf("FEAT does not name the fact %s", want)
 		}
+	}
+}
+
+// Section 7.5.1: cdir and pdir lead where they say, and are not there without the fact that tells them from entries.
+func TestDirectoriesInTheirOwnListing(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	for _, dir := range []string{"a", "a/b", "a/b/c", "x"} {
+		c.must("257", "MKD "+dir)
+	}
+	for _, cwd := range []string{"/", "/a", "/a/b", "/a/b/c", "/x"} {
+		for _, listed := range []string{"", "/", "/a", "/a/b"} {
+			c.must("250", "CWD "+cwd)
+			for _, entry := range c.list(strings.TrimSuffix("MLSD "+listed, " ")) {
+				facts, name, _ := strings.Cut(entry, " ")
+				kind, _ := fact(facts, "type")
+				want := cmp.Or(listed, cwd)
+				switch kind {
+				case "cdir": // from the working directory
+					c.must("250", "CWD "+name)
+				case "pdir": // from the directory that is listed
+					c.must("250", "CWD "+want)
+					c.must("250", "CWD "+name)
+					want = path.Dir(want)
+				default:
+					continue
+				}
+				c.want(`257 "`+want+`" `, "PWD")
+				c.must("250", "CWD "+cwd)
+			}
+		}
+	}
+	c.must("250", "CWD /a")
+	kinds := map[string]bool{}
+	for _, entry := range c.list("MLSD") {
+		facts, _, _ := strings.Cut(entry, " ")
+		kind, _ := fact(facts, "type")
+		kinds[kind] = true
+	}
+	if !kinds["cdir"] || !kinds["pdir"] {
+		t.Errorf("MLSD has the types %v", kinds)
+	}
+	c.must("200", "OPTS MLST size;perm;")
+	if got := c.list("MLSD"); len(got) != 1 || !strings.HasSuffix(got[0], " b") {
+		t.Errorf("MLSD without types: %q", got)
+	}
+}
+
+// Section 7.5.2: one object has one token, another has another, and a session later it is the same.
+func TestUnique(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	for _, name := range []string{"a", "A", "b", "d/a"} {
+		c.store(name, "same")
+	}
+	c.must("257", "MKD e")
+	unique := func(c *client, name string) string {
+		c.t.Helper()
+		c.must("200", "OPTS MLST unique;")
+		facts, _ := c.entry("MLST " + name)
+		token, _ := fact(facts, "unique")
+		return token
+	}
+	tokens := map[string]string{}
+	for _, name := range []string{"a", "A", "b", "d", "d/a", "e", "/"} {
+		token := unique(c, name)
+		if other, taken := tokens[token]; taken || token == "" {
+			t.Errorf("%s has the token %q, as %s has", name, token, other)
+		}
+		tokens[token] = name
+	}
+	for _, same := range [][2]string{{"a", "/a"}, {"a", "d/../a"}, {"d/a", "/d/a"}, {"d", "/d"}} {
+		if unique(c, same[0]) != unique(s.login(t), same[1]) {
+			t.Errorf("%s and %s have different tokens", same[0], same[1])
+		}
+	}
+	c.must("250", "CWD d")
+	entries := c.list("MLSD")
+	if want := "unique=" + unique(c, "/d/a") + "; a"; !slices.Contains(entries, want) {
+		t.Errorf("MLSD %q, want %q", entries, want)
+	}
+	if token := unique(c, "/d/a"); strings.Contains(token, s.bucket) || strings.Contains(token, "d/a") { // section 11
+		t.Errorf("the token %q tells the key", token)
+	}
+}
+
+// Section 7.5.3 and 7.5.4: modify changes with the content, and create is never later.
+func TestTimesOfFacts(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	c.store("f", "1")
+	c.everyFact()
+	for _, step := range []string{"NOOP", "MFMT 20020717210715 f", "MFMT 20300717210715 f"} {
+		c.want("2", step)
+		facts, _ := c.entry("MLST f")
+		modify, _ := fact(facts, "modify")
+		if create, ok := fact(facts, "create"); ok && create[:14] > modify[:14] {
+			t.Errorf("behind %s: created %s, modified %s", step, create, modify)
+		}
+		if stamp := "213 " + modify; c.send("MDTM f") != stamp {
+			t.Errorf("behind %s: MLST says %s", step, modify)
+		}
+	}
+	c.store("f", "2") // the time of MFMT is not that of the new content
+	facts, _ := c.entry("MLST f")
+	if modify, _ := fact(facts, "modify"); strings.HasPrefix(modify, "2030") {
+		t.Errorf("modified %s, in spite of a new content", modify)
+	}
+}
+
+// Section 7.5.5: perm tells what the user may do, and what it does not tell is refused.
+func TestPerm(t *testing.T) {
+	s := newSite(t, settings{})
+	all := s.login(t)
+	all.store("f", "x")
+	all.must("257", "MKD d")
+	for _, tt := range []struct{ user, line, perm string }{
+		{"alice", "MLST f", "adfrw"},
+		{"alice", "MLST d", "cdeflmp"},
+		{"alice", "MLST /", "celmp"},
+		{"carol", "MLST f", "r"},
+		{"carol", "MLST d", "el"},
+		{"carol", "MLST /", "el"},
+	} {
+		c := s.connect(t)
+		c.loginAs(tt.user)
+		facts, _ := c.entry(tt.line)
+		perm, _ := fact(facts, "perm")
+		letters := strings.Split(perm, "")
+		slices.Sort(letters)
+		if got := strings.Join(letters, ""); got != tt.perm {
+			t.Errorf("%s: %s has perm=%s, want %s", tt.user, tt.line, perm, tt.perm)
+		}
+	}
+	c := s.connect(t)
+	c.loginAs("carol")
+	for _, line := range []string{"DELE f", "RMD d", "MKD e", "RNFR f", "STOR f", "STOR g", "APPE f"} {
+		r := c.send(line)
+		if strings.HasPrefix(line, "STOR") || strings.HasPrefix(line, "APPE") {
+			r = c.upload(line, "x")
+		}
+		if !strings.HasPrefix(r, "550 ") {
+			t.Errorf("%s: %q", line, r)
+		}
+	}
+	if got := c.fetch("RETR f"); got != "x" {
+		t.Errorf("RETR: %q", got)
+	}
+}
+
+// Section 7.5.6, 7.5.8 and 7.5.9: lang and media-type are never guessed, charset is that of the name.
+func TestNothingIsGuessed(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	c.everyFact()
+	for _, name := range []string{"page.html", "日本語.txt", "photo.jpg", "été.fr", "README"} {
+		c.store(name, "<!DOCTYPE html><html lang=fr><p>Bonjour</html>")
+		facts, _ := c.entry("MLST " + name)
+		if got, ok := fact(facts, "media-type"); ok && got != "application/octet-stream" {
+			t.Errorf("%s has media-type=%s", name, got)
+		}
+		if got, ok := fact(facts, "lang"); ok {
+			t.Errorf("%s has lang=%s", name, got)
+		}
+		if got, ok := fact(facts, "charset"); ok && got != "UTF-8" {
+			t.Errorf("%s has charset=%s", name, got)
+		}
+	}
+	t.Run("what-the-object-says", func(t *testing.T) {
+		contentType := "text/html; charset=iso-8859-1"
+		_, err := s.client.PutObject(t.Context(), &s3.PutObjectInput{
+			Bucket: &s.bucket, Key: aws.String("typed"), Body: strings.NewReader("x"), ContentType: &contentType,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		facts, _ := c.entry("MLST typed")
+		if got, _ := fact(facts, "media-type"); got != "text/html" {
+			t.Errorf("media-type=%s", got)
+		}
+	})
+	t.Run("charset-of-the-tenant", func(t *testing.T) {
+		s := newSite(t, settings{acme: "pathname_encoding: shift_jis"})
+		c := s.login(t)
+		c.everyFact()
+		c.store("\x93\xfa", "x")
+		for _, entry := range c.list("MLSD") {
+			if got, _ := fact(entry, "charset"); !strings.EqualFold(got, "Shift_JIS") {
+				t.Errorf("%q", entry)
+			}
+		}
+		c.must("200", "OPTS UTF8 ON")
+		if facts, _ := c.entry("MLST \x93\xfa"); !strings.Contains(strings.ToUpper(facts), "CHARSET=UTF-8;") {
+			t.Errorf("facts %q", facts)
+		}
+	})
+}
+
+// Section 2.2.2 forbids patterns for its own commands; RFC 959 leaves those of LIST and NLST to the server. A name goes before the
+// pattern that it looks like.
+func TestPatternsInListings(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	for _, name := range []string{"a.csv", "b.csv", "c.txt", "d/e.csv", "été.csv"} {
+		c.store(name, "x")
+	}
+	for _, tt := range []struct {
+		pattern string
+		want    []string
+	}{
+		{"*.csv", []string{"a.csv", "b.csv", "été.csv"}},
+		{"?.csv", []string{"a.csv", "b.csv"}},
+		{"[a]*", []string{"a.csv"}},
+		{"d/*", []string{"d/e.csv"}},
+		{"/d/*.csv", []string{"/d/e.csv"}},
+		{"*.nothing", nil},
+	} {
+		if got := c.list("NLST " + tt.pattern); !slices.Equal(got, tt.want) {
+			t.Errorf("NLST %s: %q, want %q", tt.pattern, got, tt.want)
+		}
+		if got := c.list("LIST " + tt.pattern); len(got) != len(tt.want) {
+			t.Errorf("LIST %s: %q", tt.pattern, got)
+		}
+	}
+	c.store("*.csv", "x")
+	if got := c.list("NLST *.csv"); !slices.Equal(got, []string{"*.csv"}) {
+		t.Errorf("NLST of the very name: %q", got)
+	}
+	for _, line := range []string{"RETR ?.csv", "MLSD ?", "MLSD *"} {
+		if _, r := c.download(line); !strings.HasPrefix(r, "550 ") {
+			t.Errorf("%s: %q", line, r)
+		}
+	}
+	for _, line := range []string{"DELE ?.csv", "SIZE ?.csv", "MLST ?.csv", "RNFR ?.csv", "CWD ?", "RMD ?"} {
+		c.want("550 ", line)
 	}
 }
 
