@@ -140,7 +140,7 @@ func TestMFFErrors(t *testing.T) {
 		{"MFF", "501 ", ""},
 		{"MFF  Modify=20020718012845; f", "501 ", ""},
 	} {
-		if r := c.want(tt.want, tt.line); !strings.Contains(r, tt.names) {
+		if r := c.want(tt.want, tt.line); !strings.Contains(strings.ToUpper(r), strings.ToUpper(tt.names)) {
 			t.Errorf("%s: %q does not name %s", tt.line, r, tt.names)
 		}
 		c.want(modified, "MDTM f")

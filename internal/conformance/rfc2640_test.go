@@ -760,6 +760,72 @@ func TestFEATNamesTheLanguages(t *testing.T) {
 	}
 }
 
+// Section 4.1: what was said before is said again in the new language, where a tenant wishes so.
+func TestGreetingsAreSaidAgain(t *testing.T) {
+	const texts = `greeting: {en: "Welcome to {Tenant}", fr: "Bienvenue chez {Tenant}"}
+welcome: {en: "Hello {User}", fr: "Bonjour {User}"}`
+	for _, tt := range []struct {
+		name, extra string
+		again       bool
+	}{{"wished", "\ngreet_after_lang: true", true}, {"not-wished", "", false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := newSite(t, settings{acme: texts + tt.extra}).connect(t)
+			said := func(line, text string) {
+				t.Helper()
+				if r := c.want("200", line); strings.Contains(r, text) != tt.again {
+					t.Errorf("%s: %q", line, r)
+				}
+			}
+			if r := c.must("220", "HOST ftp.acme.example"); !strings.Contains(r, "Welcome to acme") {
+				t.Errorf("HOST: %q", r)
+			}
+			said("LANG fr", "Bienvenue chez acme")
+			c.must("331", "USER alice")
+			if r := c.must("230", "PASS "+password); !strings.Contains(r, "Bonjour alice") {
+				t.Errorf("PASS: %q", r)
+			}
+			said("LANG en", "Hello alice")
+			said("LANG", "Hello alice")
+		})
+	}
+}
+
+// Section 4.3: a tenant may offer fewer languages; FEAT and LANG agree on them.
+func TestLanguagesOfATenant(t *testing.T) {
+	c := newSite(t, settings{acme: "languages: [pt-BR, ja]"}).connect(t)
+	if got := len(languages(c)); got < 20 {
+		t.Errorf("%d languages before HOST", got)
+	}
+	c.must("220", "HOST ftp.acme.example")
+	if got := languages(c); !slices.Equal(slices.Sorted(slices.Values(got)), []string{"JA", "PT-BR"}) {
+		t.Errorf("languages %q", got)
+	}
+	wantLanguage(c, "PT-BR")
+	for line, want := range map[string]string{"LANG en": "504 ", "LANG fr": "504 ", "LANG pt": "200 ", "LANG JA": "200 "} {
+		c.want(want, line)
+	}
+	c.must("200", "LANG")
+	wantLanguage(c, "PT-BR")
+	c.must("220", "REIN")
+	if got := len(languages(c)); got < 20 {
+		t.Errorf("%d languages after REIN", got)
+	}
+	c.must("200", "LANG fr")
+	c.must("220", "HOST ftp.acme.example")
+	wantLanguage(c, "PT-BR")
+	t.Run("chosen-before-login", func(t *testing.T) {
+		c := newSite(t, settings{acme: "languages: [pt-BR, ja]"}).connect(t)
+		c.must("200", "LANG fr")
+		c.login() // a tenant that has no French
+		if f := c.feature("LANG"); strings.Count(f, "*") != 1 {
+			t.Errorf("FEAT says %q", f)
+		}
+		for _, tag := range languages(c) {
+			c.want("200 ", "LANG "+tag)
+		}
+	})
+}
+
 // Section 4.1: the language of one session is not that of another.
 func TestLanguagesOfSessionsAreApart(t *testing.T) {
 	s := newSite(t, settings{})

@@ -1,9 +1,16 @@
 package conformance_test
 
 import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/certtest"
 )
 
 // Section 3: HOST chooses the tenant and with it who can log in; the last one counts.
@@ -180,6 +187,124 @@ func TestHOSTAndTLS(t *testing.T) {
 		c := s.connect(t)
 		c.startTLS(s, "ftp.umbrella.example")
 		c.must("220", "HOST FTP.umbrella.example")
+		c.loginAs("ursula")
+	})
+}
+
+// Section 3.2.2 and 4: HOST names what was named to TLS, or is refused.
+func TestHOSTMatchesTheServerName(t *testing.T) {
+	s := newSite(t, settings{})
+	for _, tt := range []struct{ named, host, want string }{
+		{"ftp.acme.example", "ftp.acme.example", "220"},
+		{"ftp.acme.example", "FTP.ACME.example", "220"},
+		{"ftp.acme.example", "ftp.umbrella.example", "504 "},
+		{"ftp.umbrella.example", "ftp.acme.example", "504 "},
+		{"ftp.nobody.example", "ftp.acme.example", "504 "},
+		{"", "ftp.acme.example", "220"},
+	} {
+		c := s.connect(t)
+		c.startTLS(s, tt.named)
+		c.want(tt.want, "HOST "+tt.host)
+		c.want("200 ", "NOOP")
+	}
+	t.Run("refused-is-as-if-not-sent", func(t *testing.T) {
+		c := s.connect(t)
+		c.startTLS(s, "ftp.umbrella.example")
+		c.must("504", "HOST ftp.acme.example")
+		wantLanguage(c, "DE")
+		c.must("331", "USER alice")
+		c.want("530", "PASS "+password)
+		c.loginAs("ursula")
+	})
+	t.Run("host-first", func(t *testing.T) {
+		c := s.connect(t)
+		c.must("220", "HOST ftp.umbrella.example")
+		c.must("234", "AUTH TLS")
+		cfg := s.tls.Clone()
+		cfg.ServerName = "ftp.acme.example"
+		if err := tls.Client(c.conn, cfg).HandshakeContext(t.Context()); err == nil {
+			t.Error("TLS is agreed upon for another host than HOST's")
+		}
+	})
+	t.Run("after-rein", func(t *testing.T) {
+		c := s.connect(t)
+		c.startTLS(s, "ftp.umbrella.example")
+		c.must("504", "HOST ftp.acme.example")
+		c.loginAs("ursula")
+		c.must("503", "HOST ftp.umbrella.example")
+	})
+}
+
+// Section 4: HOST before AUTH, or the name in the handshake, chooses the certificate.
+func TestHOSTChoosesTheCertificate(t *testing.T) {
+	dir := t.TempDir()
+	trusted := map[string]*x509.CertPool{}
+	for _, name := range []string{"server", "acme"} {
+		cert, key := certtest.New(t, &x509.Certificate{DNSNames: hosts})
+		trusted[name] = x509.NewCertPool()
+		trusted[name].AppendCertsFromPEM([]byte(cert))
+		for suffix, content := range map[string]string{".crt": cert, ".key": key} {
+			if err := os.WriteFile(filepath.Join(dir, name+suffix), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	files := func(name string) string {
+		return fmt.Sprintf("tls: {cert_file: %q, key_file: %q}", filepath.Join(dir, name+".crt"), filepath.Join(dir, name+".key"))
+	}
+	s := newSite(t, settings{server: files("server"), acme: files("acme")})
+	for _, tt := range []struct{ name, host, named, shown string }{
+		{"none", "", "", "server"},
+		{"host", "ftp.acme.example", "", "acme"},
+		{"server-name", "", "ftp.acme.example", "acme"},
+		{"both", "ftp.acme.example", "ftp.acme.example", "acme"},
+		{"host-without-its-own", "ftp.umbrella.example", "", "server"},
+		{"server-name-without-its-own", "", "ftp.umbrella.example", "server"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := s.connect(t)
+			if tt.host != "" {
+				c.must("220", "HOST "+tt.host)
+			}
+			c.must("234", "AUTH TLS")
+			cfg := &tls.Config{ServerName: tt.named, InsecureSkipVerify: true} // checked below; a client without a name has none to check
+			conn := tls.Client(c.conn, cfg)
+			if err := conn.HandshakeContext(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			shown := conn.ConnectionState().PeerCertificates[0]
+			if _, err := shown.Verify(x509.VerifyOptions{Roots: trusted[tt.shown]}); err != nil {
+				t.Errorf("the certificate is not that of %s: %v", tt.shown, err)
+			}
+		})
+	}
+}
+
+// Section 3.1 and 3.2: the server's own address is accepted and chooses no tenant; unknown names are as the configuration says.
+func TestHOSTWithoutATenant(t *testing.T) {
+	t.Run("own-address", func(t *testing.T) {
+		c := newSite(t, settings{}).connect(t)
+		c.must("220", "HOST 127.0.0.1")
+		c.loginAs("ursula")
+	})
+	t.Run("address-undoes-a-name", func(t *testing.T) {
+		c := newSite(t, settings{}).connect(t)
+		c.must("220", "HOST ftp.acme.example")
+		c.must("220", "HOST 127.0.0.1")
+		c.loginAs("ursula")
+	})
+	t.Run("unknown-is-ignored", func(t *testing.T) {
+		c := newSite(t, settings{server: "unknown_hosts: ignore"}).connect(t)
+		c.must("220", "HOST ftp.unknown.example")
+		c.want("504 ", "HOST 192.0.2.1")
+		c.want("504 ", "HOST [2001:db8::1]")
+		c.want("501 ", "HOST a..b")
+		c.loginAs("ursula")
+	})
+	t.Run("unknown-undoes-a-name", func(t *testing.T) {
+		c := newSite(t, settings{server: "unknown_hosts: ignore"}).connect(t)
+		c.must("220", "HOST ftp.acme.example")
+		c.must("220", "HOST ftp.unknown.example")
 		c.loginAs("ursula")
 	})
 }

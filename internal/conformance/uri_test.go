@@ -2,8 +2,15 @@ package conformance_test
 
 import (
 	"cmp"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
+	"unicode/utf8"
 )
 
 // Section 2.1: hex-encoding belongs to URIs. What goes over FTP is the name itself, and "%" is a character of it.
@@ -133,6 +140,170 @@ func TestNamesAreFoundInEitherCharset(t *testing.T) {
 		c := s.login(t)
 		c.want("213 7", "SIZE "+bytes)
 		c.want("213 7", "SIZE 日本")
+	}
+}
+
+// addresses are the lines between the first and the last of SITE URL.
+func (c *client) addresses(line string) []string {
+	c.t.Helper()
+	r := c.want("200-", line)
+	lines := strings.Split(r, "\r\n")
+	if len(lines) != 4 || !strings.HasPrefix(lines[3], "200 ") {
+		c.t.Fatalf("%s: %q", line, r)
+	}
+	return []string{strings.TrimPrefix(lines[1], " "), strings.TrimPrefix(lines[2], " ")}
+}
+
+// follow goes where an ftp URI leads, as RFC 1738 3.2.2 tells clients to: a CWD for each segment but the last, which is a file.
+func (s *site) follow(t *testing.T, uri string) string {
+	t.Helper()
+	u, err := url.Parse(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.Scheme != "ftp" || u.Host != s.address {
+		t.Errorf("the URI is for %s://%s, want ftp://%s", u.Scheme, u.Host, s.address)
+	}
+	c := s.connect(t)
+	c.loginAs(u.User.Username())
+	segments := strings.Split(strings.TrimPrefix(u.EscapedPath(), "/"), "/")
+	for i, segment := range segments {
+		name, err := url.PathUnescape(segment)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == len(segments)-1 {
+			return c.fetch("RETR " + nvt(name))
+		}
+		c.must("250", "CWD "+nvt(name))
+	}
+	return ""
+}
+
+// uriNames are names that URIs have trouble with.
+var uriNames = []pathname{
+	{"ascii", "plain.txt"},
+	{"latin", "Été à Zürich.txt"},
+	{"japanese", "日本語.txt"},
+	{"emoji", "🦊.txt"},
+	{"spaces", " a  b "},
+	{"percent", "100%41.txt"},
+	{"reserved", "a&b=c?d#e;type=i@x:y+z,$"},
+	{"brackets", "[a]{b}<c>|\\^`"},
+	{"quotes", `quo"te'`},
+	{"line-ends", "cr\r\nlf"},
+	{"controls", "\t\x7f\u0085"},
+	{"bidi", "a\u202eb\u200f"},
+	{"invisible", "\ufeffa\u200bb\u00ad"},
+	{"look-alike-spaces", "a\u00a0b\u3000c"},
+	{"combining-first", "\u0301a"},
+}
+
+// Section 2.1 and 3.2: a generated URI is ASCII, its octets are those of UTF-8, and it leads to the file.
+func TestURIs(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	allowed := regexp.MustCompile(`^ftp://[A-Za-z0-9.:@-]+/(?:[A-Za-z0-9._~/-]|%[0-9A-F]{2})*$`)
+	for _, tt := range uriNames {
+		t.Run(tt.label, func(t *testing.T) {
+			for _, name := range []string{tt.bytes, "dir " + tt.bytes + "/" + tt.bytes} {
+				s.put(t, name, "content of "+name)
+				uri := c.addresses("SITE URL " + nvt(name))[0]
+				if !allowed.MatchString(uri) {
+					t.Errorf("%q has the URI %s", name, uri)
+				}
+				if got := s.follow(t, uri); got != "content of "+name {
+					t.Errorf("%s leads from %q to %q", uri, name, got)
+				}
+			}
+		})
+	}
+	if got := c.addresses("SITE URL 日本語.txt")[1]; got != "s3://"+s.bucket+"/日本語.txt" && got != "s3://"+s.bucket+"/%E6%97%A5%E6%9C%AC%E8%AA%9E.txt" {
+		t.Errorf("the S3 URI is %s", got)
+	}
+	c.want("550 ", "SITE URL nothing")
+	c.want("501 ", "SITE URL")
+	c.want("501 ", "SITE URL \xc0\xae")
+	s.connect(t).want("530 ", "SITE URL f")
+}
+
+// Section 2.2: an 8URI has the characters themselves, but for what shows ambiguously.
+func TestEightBitURIs(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	for _, tt := range uriNames {
+		t.Run(tt.label, func(t *testing.T) {
+			s.put(t, tt.bytes, "content of "+tt.bytes)
+			plain := c.addresses("SITE URL " + nvt(tt.bytes))[0]
+			uri := c.addresses("SITE URL --8bit " + nvt(tt.bytes))[0]
+			if strings.ContainsAny(uri, " \t\r\n\"<>{}|\\^`\x7f\u0085\u202e\u200f\ufeff\u200b\u00ad\u00a0\u3000") || !utf8.ValidString(uri) {
+				t.Errorf("%q has the 8URI %q", tt.bytes, uri)
+			}
+			var encoded strings.Builder // what is not ASCII may be encoded without a change of meaning
+			for i := range len(uri) {
+				if uri[i] < utf8.RuneSelf {
+					encoded.WriteByte(uri[i])
+				} else {
+					fmt.Fprintf(&encoded, "%%%02X", uri[i])
+				}
+			}
+			if encoded.String() != plain {
+				t.Errorf("%q has the 8URI %q, encoded %s, but the URI %s", tt.bytes, uri, encoded.String(), plain)
+			}
+			if got := s.follow(t, encoded.String()); got != "content of "+tt.bytes {
+				t.Errorf("%s leads from %q to %q", uri, tt.bytes, got)
+			}
+		})
+	}
+	for name, want := range map[string]string{"日本語.txt": "/日本語.txt", "Été à Zürich.txt": "/Été%20à%20Zürich.txt", "\u0301a": "/%CC%81a"} {
+		if uri := c.addresses("SITE URL --8bit " + name)[0]; !strings.HasSuffix(uri, want) {
+			t.Errorf("%q has the 8URI %s", name, uri)
+		}
+	}
+}
+
+// Section 2.1 and 5: a name that is not composed has the URI of the composed one, which leads to it, unless there is a file of that
+// name: no URI leads to another file.
+func TestURIsAreNormalized(t *testing.T) {
+	s := newSite(t, settings{})
+	s.put(t, decomposed, "decomposed")
+	c := s.login(t)
+	uri := c.addresses("SITE URL " + decomposed)[0]
+	if !strings.HasSuffix(uri, "/caf%C3%A9") {
+		t.Errorf("the URI of %+q is %s", decomposed, uri)
+	}
+	if got := s.follow(t, uri); got != "decomposed" {
+		t.Errorf("%s leads to %q", uri, got)
+	}
+	t.Run("twins", func(t *testing.T) {
+		s.put(t, composed, "composed")
+		for name, content := range map[string]string{composed: "composed", decomposed: "decomposed"} {
+			uri := c.addresses("SITE URL " + name)[0]
+			if got := s.follow(t, uri); got != content {
+				t.Errorf("the URI of %+q, %s, leads to %q", name, uri, got)
+			}
+		}
+	})
+}
+
+// Section 3.2: a link over HTTP that S3 makes leads to the file too, whatever its name.
+func TestLinksLeadToTheFile(t *testing.T) {
+	s := newSite(t, settings{storage: "minio", acme: "presign: 1h"})
+	c := s.login(t)
+	for _, tt := range uriNames {
+		t.Run(tt.label, func(t *testing.T) {
+			s.put(t, tt.bytes, "content of "+tt.bytes)
+			r := c.must("200-", "SITE PRESIGN "+nvt(tt.bytes))
+			link := strings.TrimPrefix(strings.Split(r, "\r\n")[1], " ")
+			response, err := http.Get(link)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer response.Body.Close()
+			if content, err := io.ReadAll(response.Body); err != nil || string(content) != "content of "+tt.bytes {
+				t.Errorf("%s: %s, %q, %v", link, response.Status, content, err)
+			}
+		})
 	}
 }
 

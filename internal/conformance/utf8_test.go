@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -323,7 +322,7 @@ func TestCharactersInPieces(t *testing.T) {
 	conn := c.data()
 	c.must("150", "STOR f")
 	for _, b := range []byte("\xf0\xa3\x8e\xb4") {
-		_, _ = io.WriteString(conn, string([]byte{b}))
+		_, _ = conn.Write([]byte{b})
 	}
 	conn.Close()
 	c.wantReply("226 ")
