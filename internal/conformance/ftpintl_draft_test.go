@@ -81,6 +81,40 @@ func TestConfiguredCharset(t *testing.T) {
 	}
 }
 
+// RFC 2640 4.1: LANG tells a client that knows UTF-8. HOST alone does not, because clients send it that know no more, and REIN begins
+// anew.
+func TestWhatBringsUTF8(t *testing.T) {
+	s := newSite(t, settings{acme: "pathname_encoding: iso-8859-15"})
+	s.put(t, "été", "x")
+	for _, tt := range []struct {
+		name  string
+		lines []string
+		want  string
+	}{
+		{"nothing", nil, "\xe9t\xe9"},
+		{"feat", []string{"FEAT", "NOOP"}, "\xe9t\xe9"},
+		{"host", []string{"HOST ftp.acme.example"}, "\xe9t\xe9"},
+		{"lang", []string{"LANG fr"}, "été"},
+		{"lang-without-tag", []string{"LANG"}, "été"},
+		{"lang-refused", []string{"LANG tlh"}, "\xe9t\xe9"},
+		{"opts", []string{"OPTS UTF8 ON"}, "été"},
+		{"opts-on-and-off", []string{"HOST ftp.acme.example", "OPTS UTF8 ON", "OPTS UTF8 OFF"}, "\xe9t\xe9"},
+		{"rein", []string{"LANG fr", "OPTS UTF8 ON", "REIN"}, "\xe9t\xe9"},
+		{"host-behind-lang", []string{"LANG fr", "HOST ftp.acme.example"}, "\xe9t\xe9"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := s.connect(t)
+			for _, line := range tt.lines {
+				c.send(line)
+			}
+			c.login()
+			if got := c.list("NLST"); !slices.Equal(got, []string{tt.want}) {
+				t.Errorf("NLST: %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
 // RFC 2640 3.1: what the charset lacks is shown in UTF-8, lest data is lost, and found by what is shown.
 func TestNamesThatTheCharsetLacks(t *testing.T) {
 	s := newSite(t, settings{acme: "pathname_encoding: iso-8859-15"})

@@ -251,15 +251,16 @@ func wantPassed(t *testing.T, rows []row, log string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	count := 0
+	count, missing := 0, 0
 	for _, r := range rows {
 		for _, test := range r.tests {
 			if count++; !passed[test] {
+				missing++
 				t.Errorf("line %d: %s is not among the tests that have passed in %s", r.line, test, log)
 			}
 		}
 	}
-	t.Logf("%d rules name %d tests, and all have passed", len(rows), count)
+	t.Logf("%d rows name %d tests; %d of these have not passed", len(rows), count, missing)
 }
 
 // TestTableIsStrict: what makes the table dishonest is an error.
