@@ -100,7 +100,8 @@ func TestWhatBringsUTF8(t *testing.T) {
 		{"opts", []string{"OPTS UTF8 ON"}, "été"},
 		{"opts-on-and-off", []string{"HOST ftp.acme.example", "OPTS UTF8 ON", "OPTS UTF8 OFF"}, "\xe9t\xe9"},
 		{"rein", []string{"LANG fr", "OPTS UTF8 ON", "REIN"}, "\xe9t\xe9"},
-		{"host-behind-lang", []string{"LANG fr", "HOST ftp.acme.example"}, "\xe9t\xe9"},
+		{"host-behind-lang", []string{"LANG fr", "HOST ftp.acme.example"}, "été"},
+		{"host-behind-opts", []string{"OPTS UTF8 ON", "HOST ftp.acme.example"}, "été"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c := s.connect(t)

@@ -167,7 +167,7 @@ func TestContentsAreNotConverted(t *testing.T) {
 func TestPathnamesHaveEightBits(t *testing.T) {
 	s := newSite(t, settings{})
 	liveAll(t, s, scripts)
-	t.Run("listings", func(t *testing.T) { wantListed(t, newSite(t, settings{}), bytesOf(scripts)) })
+	t.Run("listings", func(t *testing.T) { wantListed(t, s, bytesOf(scripts)) })
 	t.Run("made-elsewhere", func(t *testing.T) {
 		s := newSite(t, settings{})
 		s.put(t, "Ärger/日本語 🦊.txt", "x")
@@ -208,6 +208,7 @@ func wantListed(t *testing.T, s *site, names []string) {
 		if got := c.list("NLST " + name); !slices.Equal(got, []string{name}) {
 			t.Errorf("NLST %q: %q", name, got)
 		}
+		c.want("250 ", "DELE "+name)
 	}
 }
 
@@ -242,7 +243,7 @@ func TestPathnamesMayHaveEveryCharacter(t *testing.T) {
 func TestSpacesBelongToThePathname(t *testing.T) {
 	s := newSite(t, settings{})
 	liveAll(t, s, spaces)
-	t.Run("listings", func(t *testing.T) { wantListed(t, newSite(t, settings{}), bytesOf(spaces)) })
+	t.Run("listings", func(t *testing.T) { wantListed(t, s, bytesOf(spaces)) })
 	t.Run("the-example", func(t *testing.T) {
 		s := newSite(t, settings{})
 		if r := s.login(t).upload("STOR   foo.bar", "x"); !strings.HasPrefix(r, "226 ") {
@@ -722,6 +723,12 @@ func TestHOSTAndREINUndoLANG(t *testing.T) {
 	c.login()
 	c.must("220", "REIN")
 	wantLanguage(c, "EN")
+	t.Run("not-by-an-address", func(t *testing.T) { // which chooses nothing; lftp sends LANG before it
+		c := s.connect(t)
+		c.must("200", "LANG fr")
+		c.must("220", "HOST 127.0.0.1")
+		wantLanguage(c, "FR")
+	})
 	t.Run("not-when-refused", func(t *testing.T) {
 		c := s.connect(t)
 		c.must("200", "LANG fr")

@@ -71,8 +71,8 @@ func TestNewNamesAreNormalized(t *testing.T) {
 			if tt.form != "" {
 				extra.acme = "normalization: " + tt.form
 			}
+			s := newSite(t, extra)
 			for _, name := range []string{composed, decomposed} {
-				s := newSite(t, extra)
 				c := s.login(t)
 				c.store(name, "content")
 				if keys, want := s.keys(t), cmp.Or(tt.made, name); !slices.Equal(keys, []string{want}) {
@@ -86,6 +86,8 @@ func TestNewNamesAreNormalized(t *testing.T) {
 				if keys, want := s.keys(t), cmp.Or(tt.made, name)+"/"; !slices.Equal(keys, []string{want}) {
 					t.Errorf("MKD %+q made %+q, want %+q", name, keys, want)
 				}
+				c.must("250 ", "CWD /")
+				c.must("250 ", "RMD "+name)
 			}
 		})
 	}

@@ -239,7 +239,7 @@ func TestValidUTF8IsKept(t *testing.T) {
 	s := newSite(t, settings{})
 	liveAll(t, s, valid)
 	t.Run("listings", func(t *testing.T) {
-		wantListed(t, newSite(t, settings{}), bytesOf(valid))
+		wantListed(t, s, bytesOf(valid))
 	})
 }
 
@@ -254,8 +254,9 @@ func TestNoncharactersAreKept(t *testing.T) {
 		{"U+10FFFF", "a\U0010ffff"},
 		{"U+FDD0", "\ufdd0"},
 	}
-	liveAll(t, newSite(t, settings{storage: "minio"}), names)
-	t.Run("listings", func(t *testing.T) { wantListed(t, newSite(t, settings{storage: "minio"}), bytesOf(names)) })
+	s := newSite(t, settings{storage: "minio"})
+	liveAll(t, s, names)
+	t.Run("listings", func(t *testing.T) { wantListed(t, s, bytesOf(names)) })
 }
 
 // The draft <35> to <38>: in a pathname, which is no stream of its own, U+FEFF is a character like others.
