@@ -773,7 +773,7 @@ func TestPerm(t *testing.T) {
 	}
 }
 
-// Section 7.5.6, 7.5.8 and 7.5.9: lang and media-type are never guessed, charset is that of the name.
+// Section 7.5.6, 7.5.8 and 7.5.9: lang is not guessed, media-type is what the object says of itself, charset is that of the name.
 func TestNothingIsGuessed(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)
@@ -781,8 +781,12 @@ func TestNothingIsGuessed(t *testing.T) {
 	for _, name := range []string{"page.html", "日本語.txt", "photo.jpg", "été.fr", "README"} {
 		c.store(name, "<!DOCTYPE html><html lang=fr><p>Bonjour</html>")
 		facts, _ := c.entry("MLST " + name)
-		if got, ok := fact(facts, "media-type"); ok && got != "application/octet-stream" {
-			t.Errorf("%s has media-type=%s", name, got)
+		head, err := s.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &s.bucket, Key: &name})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := fact(facts, "media-type"); got != aws.ToString(head.ContentType) {
+			t.Errorf("%s has media-type=%s, the object says %q", name, got, aws.ToString(head.ContentType))
 		}
 		if got, ok := fact(facts, "lang"); ok {
 			t.Errorf("%s has lang=%s", name, got)
@@ -791,6 +795,13 @@ func TestNothingIsGuessed(t *testing.T) {
 			t.Errorf("%s has charset=%s", name, got)
 		}
 	}
+	t.Run("without-a-type", func(t *testing.T) {
+		s.put(t, "untyped.html", "<p>Bonjour")
+		facts, _ := c.entry("MLST untyped.html")
+		if got, ok := fact(facts, "media-type"); ok && got != "application/octet-stream" {
+			t.Errorf("media-type=%s", got)
+		}
+	})
 	t.Run("what-the-object-says", func(t *testing.T) {
 		contentType := "text/html; charset=iso-8859-1"
 		_, err := s.client.PutObject(t.Context(), &s3.PutObjectInput{

@@ -229,6 +229,21 @@ func TestURIs(t *testing.T) {
 	s.connect(t).want("530 ", "SITE URL f")
 }
 
+// Section 2.1 and 3.2: URIs are in UTF-8 whatever the charset of the tenant's clients is.
+func TestURIsHaveNoCharset(t *testing.T) {
+	s := newSite(t, settings{acme: "pathname_encoding: shift_jis"})
+	s.put(t, "日本/語.txt", "x")
+	c := s.login(t)
+	for _, name := range []string{"\x93\xfa\x96\x7b/\x8c\xea.txt", "日本/語.txt"} {
+		if uri := c.addresses("SITE URL " + name)[0]; !strings.HasSuffix(uri, "/%E6%97%A5%E6%9C%AC/%E8%AA%9E.txt") {
+			t.Errorf("SITE URL %q: %s", name, uri)
+		}
+		if uri := c.addresses("SITE URL --8bit " + name)[0]; !strings.HasSuffix(uri, "/日本/語.txt") {
+			t.Errorf("SITE URL --8bit %q: %q", name, uri)
+		}
+	}
+}
+
 // Section 2.2: an 8URI has the characters themselves, but for what shows ambiguously.
 func TestEightBitURIs(t *testing.T) {
 	s := newSite(t, settings{})
