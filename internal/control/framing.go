@@ -2,6 +2,7 @@ package control
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 )
@@ -22,15 +23,15 @@ var errLineTooLong = errors.New("command line too long")
 const (
 	telnetSE   = 240 // end of subnegotiation
 	telnetSB   = 250 // subnegotiation
-	telnetWILL = 251 // WILL, WON'T, DO and DON'T name one option
-	telnetDONT = 254
+	telnetWILL = 251 // WILL, WON'T, DO and DON'T, up to 254, name one option
 	telnetIAC  = 255
 )
 
 // A commandReader takes command lines out of the bytes of a control connection.
 type commandReader struct {
-	in   *bufio.Reader
-	line []byte
+	in      *bufio.Reader
+	line    []byte
+	literal []byte // see line
 }
 
 func newCommandReader(r io.Reader) *commandReader {
@@ -42,27 +43,34 @@ func newCommandReader(r io.Reader) *commandReader {
 // line, because LF may be part of a pathname; where no SP has been seen there
 // is no pathname, and LF alone is let pass as the end. A line that the end of
 // the stream cuts short is no command: next returns the reader's error.
-func (r *commandReader) next() (string, error) {
-	r.line = r.line[:0]
+func (r *commandReader) next() line {
+	r.line, r.literal = r.line[:0], nil
 	argument, tooLong := false, false
 	for {
 		b, err := r.in.ReadByte()
 		if err != nil {
-			return "", err
+			return line{err: err}
 		}
 		switch {
 		case b == telnetIAC:
-			data, err := r.telnet()
+			command, err := r.telnet()
 			if err != nil {
-				return "", err
+				return line{err: err}
 			}
-			if !data {
-				continue
+			if command == nil {
+				break
 			}
+			if argument && r.literal == nil {
+				r.literal = bytes.Clone(r.line)
+			}
+			if argument && len(r.literal) < maxCommandLine {
+				r.literal = append(r.literal, command...)
+			}
+			continue
 		case b == '\r':
 			next, err := r.in.ReadByte()
 			if err != nil {
-				return "", err
+				return line{err: err}
 			}
 			if next == '\n' {
 				return r.finish(tooLong)
@@ -80,38 +88,44 @@ func (r *commandReader) next() (string, error) {
 			continue
 		}
 		r.line = append(r.line, b)
+		if r.literal != nil {
+			r.literal = append(r.literal, b)
+		}
 	}
 }
 
-func (r *commandReader) finish(tooLong bool) (string, error) {
+func (r *commandReader) finish(tooLong bool) line {
 	if tooLong {
-		return "", errLineTooLong
+		return line{err: errLineTooLong}
 	}
-	return string(r.line), nil
+	return line{text: string(r.line), literal: string(r.literal)}
 }
 
-// telnet consumes what follows an IAC and says whether it was the escape of
-// the data byte 255.
-func (r *commandReader) telnet() (data bool, err error) {
+// telnet reads what follows an IAC, and returns the whole as it is if it is a
+// Telnet command. It is none, but the data byte 255, when it is doubled, and when
+// what follows is no command of RFC 854.
+func (r *commandReader) telnet() (command []byte, err error) {
 	b, err := r.in.ReadByte()
-	if err != nil {
-		return false, err
-	}
 	switch {
-	case b == telnetIAC:
-		return true, nil
-	case b >= telnetWILL && b <= telnetDONT:
-		_, err = r.in.ReadByte()
+	case err != nil || b == telnetIAC:
+		return nil, err
+	case b < telnetSE:
+		_ = r.in.UnreadByte()
+		return nil, nil
+	case b >= telnetWILL:
+		option, err := r.in.ReadByte()
+		if option == '\r' { // the end of the line: nobody negotiates option 13
+			_ = r.in.UnreadByte()
+			return []byte{telnetIAC, b}, err
+		}
+		return []byte{telnetIAC, b, option}, err
 	case b == telnetSB:
 		for iac := false; ; {
-			if b, err = r.in.ReadByte(); err != nil {
-				break
-			}
-			if iac && b == telnetSE {
-				break
+			if b, err = r.in.ReadByte(); err != nil || iac && b == telnetSE {
+				return []byte{}, err
 			}
 			iac = b == telnetIAC && !iac
 		}
 	}
-	return false, err
+	return []byte{telnetIAC, b}, nil
 }

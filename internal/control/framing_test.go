@@ -14,14 +14,13 @@ func readAll(r io.Reader) []string {
 	commands := newCommandReader(r)
 	var lines []string
 	for {
-		line, err := commands.next()
-		switch {
-		case errors.Is(err, errLineTooLong):
+		switch next := commands.next(); {
+		case errors.Is(next.err, errLineTooLong):
 			lines = append(lines, "TOO LONG")
-		case err != nil:
+		case next.err != nil:
 			return lines
 		default:
-			lines = append(lines, line)
+			lines = append(lines, next.text)
 		}
 	}
 }
@@ -48,6 +47,9 @@ func TestCommandReader(t *testing.T) {
 		{"telnet-option", "\xff\xfd\x18NO\xff\xfb\x01OP\r\n", []string{"NOOP"}},
 		{"telnet-subnegotiation", "\xff\xfa\x18\x00vt100\r\n\xff\xffx\xff\xf0NOOP\r\n", []string{"NOOP"}},
 		{"telnet-escaped-255", "SIZE \xff\xff\r\n", []string{"SIZE \xff"}},
+		{"telnet-in-an-argument", "SIZE a\xff\xf1\xff\xfd\x18\xff\xfa\x18\r\n\xff\xf0b\r\n", []string{"SIZE ab"}},
+		{"no-telnet-command", "SIZE \xff.txt\r\nSIZE \xff\r\nN\xff\x01OOP\r\n", []string{"SIZE \xff.txt", "SIZE \xff", "N\xff\x01OOP"}},
+		{"no-telnet-option-at-the-end", "SIZE a\xff\xfe\r\nNOOP\r\n", []string{"SIZE a", "NOOP"}},
 		{"cut-short-is-no-command", "DELE x\r\nDELE y", []string{"DELE x"}},
 		{"cut-in-its-end-is-no-command", "DELE y\r", nil},
 		{"longest", "STOR " + longest + "\r\n", []string{"STOR " + longest}},
@@ -61,6 +63,22 @@ func TestCommandReader(t *testing.T) {
 			}
 			if got := readAll(iotest.OneByteReader(strings.NewReader(tt.bytes))); !slices.Equal(got, tt.want) {
 				t.Errorf("byte by byte: got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// What looks like Telnet in an argument is kept too, for charsets in which it is a letter.
+func TestCommandReaderKeepsLetters(t *testing.T) {
+	for _, tt := range []struct{ name, bytes, want string }{
+		{"none", "SIZE a\xff.b\xff\xff\r\n", ""},
+		{"before-the-argument", "\xff\xf4\xff\xf2SIZE a\r\n", ""},
+		{"letters", "SIZE a\xff\xf1b\xff\xff\xff\xfe \xff.\r\x00\xff\xfe\r\n", "SIZE a\xff\xf1b\xff\xff\xfe \xff.\r\xff\xfe"},
+		{"subnegotiation", "SIZE a\xff\xfa\r\n\xff\xf0b\xff\xf1\r\n", "SIZE ab\xff\xf1"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if got := newCommandReader(strings.NewReader(tt.bytes)).next(); got.literal != tt.want || got.err != nil {
+				t.Errorf("got %q, %v; want %q", got.literal, got.err, tt.want)
 			}
 		})
 	}

@@ -230,6 +230,33 @@ func TestCharsetWithIAC(t *testing.T) {
 	}
 }
 
+// Most clients know no Telnet, and send a letter as it is.
+func TestCharsetWithIACAlone(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		charset string
+		bytes   []string
+		want    []string
+	}{
+		{
+			"windows-1251", "windows-1251",
+			[]string{"\xd1\xf2\xe0\xf2\xfc\xff.txt", "\xff\xf1", "\xf1\xe8\xff\xfe", "\xff\xf0\xff\xf4 \xff"},
+			[]string{"Статья.txt", "яс", "сияю", "яряф я"},
+		},
+		{"raw", "raw", []string{"\xff\xf1", "\xff\xfe"}, []string{"\u201bFF\u201bF1", "\u201bFF\u201bFE"}},
+		{"telnet", "utf-8", []string{"a\xff\xf1b", "ab\xff\xfec"}, []string{"ab"}}, // no letter
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo", Encoding: encoding(t, test.charset)}})
+			c := s.login()
+			for _, name := range test.bytes {
+				c.store(name, "")
+			}
+			s.wantObjects(test.want...)
+		})
+	}
+}
+
 func TestRawNames(t *testing.T) {
 	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo", Encoding: encoding(t, "raw")}})
 	c := s.login()

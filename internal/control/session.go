@@ -67,8 +67,9 @@ type session struct {
 
 // A line is a command line, or the error that took its place.
 type line struct {
-	text string
-	err  error
+	text    string
+	literal string // with what looks like Telnet commands in the argument, empty when nothing does
+	err     error
 }
 
 func newSession(ctx context.Context, server *Server, conn net.Conn, implicit bool) *session {
@@ -117,7 +118,7 @@ func (s *session) run() {
 			s.verb = ""
 			s.say(500, i18n.LineTooLong)
 		default:
-			s.dispatch(next.text)
+			s.dispatch(s.meant(next))
 			if changesReader(next.text) {
 				select {
 				case s.resume <- struct{}{}:
@@ -173,16 +174,16 @@ func (s *session) read() {
 	defer close(s.lines)
 	defer close(s.gone)
 	for {
-		text, err := s.reader.next()
-		if err != nil && !errors.Is(err, errLineTooLong) {
+		next := s.reader.next()
+		if next.err != nil && !errors.Is(next.err, errLineTooLong) {
 			return
 		}
 		select {
-		case s.lines <- line{text, err}:
+		case s.lines <- next:
 		case <-s.done:
 			return
 		}
-		if !changesReader(text) {
+		if !changesReader(next.text) {
 			continue
 		}
 		select {
