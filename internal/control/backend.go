@@ -93,9 +93,10 @@ type Login struct {
 	// ObjectURI is the s3 URI of a pathname.
 	ObjectURI func(name string) string
 	// Presign makes a link to a file for HTTPS clients that is good for so long;
-	// nil where the tenant hands out none.
+	// nil for who may not download it.
 	Presign func(ctx context.Context, name string, valid time.Duration) (string, error)
-	// LinkLifetime is how long such a link is good at most.
+	// LinkLifetime is how long such a link is good at most; 0 where the tenant
+	// hands out none.
 	LinkLifetime time.Duration
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/text/language"
 
@@ -198,11 +199,18 @@ func appendMediaType(b []byte, _ *session, e entry) ([]byte, bool) {
 	return append(b, mediaType...), true
 }
 
-// appendCharset writes the charset in which the client is shown the name. Bytes
-// of a mirror have none.
+// appendCharset writes the charset in which the client is shown the name: UTF-8
+// where the tenant's lacks a character of it. Bytes of a mirror have none.
 func appendCharset(b []byte, s *session, e entry) ([]byte, bool) {
 	charset := s.shownEncoding(e.dir)
-	return append(b, charsetName(charset)...), !charset.Raw()
+	if charset.Raw() {
+		return b, false
+	}
+	beyondASCII := utf8.RuneCountInString(e.Name()) < len(e.Name())
+	if shown, _ := charset.Encode(e.Name()); beyondASCII && shown == e.Name() {
+		charset = nil
+	}
+	return append(b, charsetName(charset)...), true
 }
 
 // appendLang writes the language of the name, where the object tells. It must not

@@ -49,6 +49,10 @@ func (s *session) optsUTF8(options string) {
 	switch strings.ToUpper(options) {
 	case "", "ON":
 		s.utf8 = true
+		if s.charset().Raw() {
+			s.say(200, i18n.OK) // a mirror's names are what they are
+			return
+		}
 		s.say(200, i18n.UTF8On)
 	case "OFF":
 		if s.tenant == nil || s.tenant.Encoding.UTF8() {

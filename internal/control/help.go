@@ -25,7 +25,7 @@ func (s *session) help(arg string) {
 	c, known := s.server.commands[name]
 	switch {
 	case !known:
-		s.say(501, i18n.OptionUnknown, "HELP")
+		s.say(502, i18n.UnknownCommand)
 	case c.syntax == "":
 		s.say(502, i18n.NotImplemented, name)
 	default:

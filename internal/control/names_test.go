@@ -269,7 +269,10 @@ func TestRawNames(t *testing.T) {
 			t.Errorf("RETR %q: %q", name, got)
 		}
 	}
-	c.do("OPTS UTF8 ON", "200 ")
+	c.do("OPTS UTF8 ON", "200 OK.") // changes nothing here
+	if r := c.do("STAT", "211-"); !strings.Contains(r, "\n File names: 8-BIT\n") {
+		t.Errorf("STAT: %q", r)
+	}
 	got := strings.Split(strings.TrimSuffix(c.download("NLST"), "\r\n"), "\r\n")
 	slices.Sort(got)
 	if want := slices.Sorted(slices.Values(names)); !slices.Equal(got, want) {

@@ -147,7 +147,12 @@ func (s *session) write(b []byte) {
 }
 
 // charsetName is a charset as IANA and people write it.
-func charsetName(encoding *i18n.Encoding) string { return strings.ToUpper(encoding.String()) }
+func charsetName(encoding *i18n.Encoding) string {
+	if encoding.Raw() {
+		return "8-BIT"
+	}
+	return strings.ToUpper(encoding.String())
+}
 
 // controlWriter streams the middle lines of a long reply.
 type controlWriter struct{ s *session }

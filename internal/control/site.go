@@ -1,6 +1,7 @@
 package control
 
 import (
+	"fmt"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -40,7 +41,7 @@ func (s *session) site(arg string) {
 		}
 		return
 	}
-	s.say(504, i18n.ParameterNotImplemented, "SITE")
+	s.say(502, i18n.NotImplemented, "SITE "+strings.ToUpper(name)) // lftp asks again and again after 504
 }
 
 // siteHelp is SITE HELP and HELP SITE.
@@ -103,8 +104,12 @@ const presignedLife = time.Hour
 // HTTPS. What follows the last SP is a duration if it can be one and no file has
 // a name that ends so.
 func (s *session) sitePresign(arg string) {
-	if s.login.Presign == nil {
+	switch {
+	case s.login.LinkLifetime == 0:
 		s.say(550, i18n.LinksDisabled)
+		return
+	case s.login.Presign == nil:
+		s.fail(fs.ErrPermission)
 		return
 	}
 	life := min(presignedLife, s.login.LinkLifetime)
@@ -112,7 +117,7 @@ func (s *session) sitePresign(arg string) {
 	if i := strings.LastIndexByte(arg, ' '); err != nil && i > 0 {
 		if asked, ok := parseDuration(arg[i+1:]); ok {
 			if asked < time.Second || asked > s.login.LinkLifetime {
-				s.say(504, i18n.ParameterNotImplemented, "SITE PRESIGN")
+				s.say(501, i18n.Syntax, fmt.Sprintf("SITE PRESIGN%s <SP> 1s-%v", pathnameSyntax, s.login.LinkLifetime))
 				return
 			}
 			life = asked

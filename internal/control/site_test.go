@@ -97,15 +97,20 @@ func TestSitePresign(t *testing.T) {
 	for argument, want := range map[string]string{
 		"":                 "501 ",
 		"nothing":          "550 ",
-		composed + " 25h":  "504 ",
-		composed + " -1h":  "504 ",
-		composed + " 0":    "504 ",
-		composed + " 1ms":  "504 ",
+		composed + " 25h":  "501 Syntax: SITE PRESIGN <SP> pathname <SP> 1s-24h0m0s",
+		composed + " -1h":  "501 ",
+		composed + " 0":    "501 ",
+		composed + " 1ms":  "501 ",
 		composed + " soon": "550 ",
 		"\xfe 1h":          "501 ",
 	} {
 		c.do(strings.TrimSuffix("SITE PRESIGN "+argument, " "), want)
 	}
+}
+
+func TestSitePresignNeedsPermission(t *testing.T) {
+	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo"}, LinkLifetime: time.Hour})
+	s.login().do("SITE PRESIGN f", "550 You are not allowed to do this.")
 }
 
 func TestSitePresignIsOffByDefault(t *testing.T) {

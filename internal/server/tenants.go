@@ -232,9 +232,10 @@ func (d *directory) Login(ctx context.Context, req *control.LoginRequest) (*cont
 		LastLogin:          u.loggedIn(time.Now()),
 		DirectoryEncodings: u.encodings,
 		ObjectURI:          storage.URI,
+		LinkLifetime:       u.tenant.links,
 	}
 	if u.tenant.links > 0 && u.may(config.Read) {
-		login.Presign, login.LinkLifetime = storage.Presign, u.tenant.links
+		login.Presign = storage.Presign
 	}
 	return login, nil
 }
