@@ -110,7 +110,7 @@ func TestMalformedCommands(t *testing.T) {
 		"OPTS UTF8 OFF":                     "504 ",
 		"OPTS UTF8 MAYBE":                   "501 ",
 		"SITE FOO":                          "502 ",
-		"SITE CHMOD":                        "504 ",
+		"SITE CHMOD":                        "502 ",
 		"SITE MKDIR":                        "501 ",
 		"HELP FOO":                          "502 ",
 		"AUTH GSSAPI":                       "504 ",
