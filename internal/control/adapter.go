@@ -180,9 +180,12 @@ type engineFile struct {
 // panics (asciiconverter.go:41), so it must not see what the storage has left.
 const asciiRead = 32 << 10
 
-// ReadFrom uploads.
+// ReadFrom uploads. What the engine has put before the data connection converts
+// ASCII: such a file has another size here than where it comes from.
 func (f *engineFile) ReadFrom(r io.Reader) (int64, error) {
-	if _, direct := r.(*dataConn); !direct {
+	if _, direct := r.(*dataConn); direct {
+		f.fs.session.transfer.file = f.File
+	} else {
 		r = struct{ io.Reader }{bufio.NewReaderSize(r, asciiRead)} // its WriteTo would hand on the reader below
 	}
 	n, err := io.Copy(f.File, r)

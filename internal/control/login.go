@@ -122,6 +122,7 @@ func (s *session) logOut() {
 		s.setTenant(nil) // the user's
 	}
 	s.restarting, s.restartRefused = false, false
+	s.announced = nil
 	s.log = s.server.cfg.Logger.With("remote", s.tcp.RemoteAddr().String())
 }
 

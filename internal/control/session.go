@@ -59,6 +59,7 @@ type session struct {
 	restarting bool // whether the engine has an offset from REST
 	// restartRefused says that REST gave an offset which no transfer can begin at.
 	restartRefused bool
+	announced      *int64 // size of the next upload, from ALLO; nil without
 	data           dataSettings
 	facts          []fact    // of MLST and MLSD
 	transfer       *transfer // the one that is running

@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/spf13/afero"
+
 	"github.com/babelftp/babelftp/i18n"
 )
 
@@ -28,6 +30,7 @@ var (
 // A transfer is one use of a data connection, for a file or a listing.
 type transfer struct {
 	upload   bool
+	size     *int64   // what ALLO has announced, nil without
 	listing  *listing // nil for a file
 	fileName string   // what STOU chose
 	source   dataSource
@@ -41,6 +44,8 @@ type transfer struct {
 	cause error       // the first reason to fail that is not the storage's
 	abort func(error) // of the file, nil until it is open
 	conn  *dataConn   // nil until open
+
+	file afero.File // as far as it is written, nil unless size is to be checked
 }
 
 // opened remembers how to abort the file, so that a stop need not wait for S3.
@@ -123,7 +128,10 @@ func (s *session) beforeCommit(ctx context.Context) error {
 	if hungUp(s.tcp) {
 		return errClientGone
 	}
-	return s.transfer.failed()
+	if err := s.transfer.failed(); err != nil {
+		return err
+	}
+	return s.transfer.checkSize()
 }
 
 // transferListener is the listener from which the engine takes a transfer's
@@ -202,6 +210,8 @@ func (s *session) transferFailed() reply {
 	cause := s.transfer.failed()
 	id := i18n.TransferInterrupted
 	switch {
+	case errors.Is(cause, errTooLong):
+		return reply{552, []string{s.text(i18n.StorageFull)}}
 	case errors.Is(cause, errAborted):
 		s.aborted = true
 		id = i18n.TransferAborted
@@ -246,6 +256,7 @@ func (s *session) runFileTransfer(t *transfer, commandLine string) {
 
 // stor is STOR and APPE. After REST they are the same (RFC 3659 5.3).
 func (s *session) stor(arg string) {
+	t := s.newUpload()
 	name, err := s.resolveFile(arg)
 	if err != nil {
 		s.fail(err)
@@ -255,7 +266,7 @@ func (s *session) stor(arg string) {
 	if s.restarting {
 		verb = "STOR"
 	}
-	s.runFileTransfer(&transfer{upload: true}, verb+" "+escapePathname(name))
+	s.runFileTransfer(t, verb+" "+escapePathname(name))
 }
 
 // resolveFile resolves the pathname of a file to be made: "name/" names a
@@ -271,6 +282,7 @@ func (s *session) resolveFile(arg string) (string, error) {
 // stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9). The
 // name is new because it holds the time in nanoseconds and the session looks.
 func (s *session) stou(string) {
+	t := s.newUpload()
 	name := path.Join(s.workingDirectory(), "ftp-"+time.Now().UTC().Format("20060102T150405.000000000"))
 	if _, err := s.login.Storage.StatFile(name); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
@@ -279,7 +291,8 @@ func (s *session) stou(string) {
 		s.fail(err)
 		return
 	}
-	s.runTransfer(&transfer{upload: true, fileName: path.Base(name)}, "STOR "+escapePathname(name))
+	t.fileName = path.Base(name)
+	s.runTransfer(t, "STOR "+escapePathname(name))
 }
 
 // abor is ABOR when its turn has come: a transfer that was running has been
@@ -306,18 +319,6 @@ func (s *session) rest(offset string) {
 }
 
 func isZero(number string) bool { return strings.Trim(number, "0") == "" }
-
-// allo is ALLO: objects need no room made for them. 200, because some cameras
-// ask again and again after 202.
-func (s *session) allo(arg string) {
-	var size, record int64
-	n, err := fmt.Sscanf(arg, "%d R %d", &size, &record)
-	if n == 0 || size < 0 || n == 1 && err != nil && !isNumber(arg) {
-		s.syntaxError()
-		return
-	}
-	s.say(200, i18n.AllocationNotNeeded)
-}
 
 // stru is STRU: files only (RFC 959 3.1.2).
 func (s *session) stru(structure string) {

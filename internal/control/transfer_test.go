@@ -417,3 +417,77 @@ func TestListingOfManyEntries(t *testing.T) {
 	c.do("SITE RMDIR d", "250 ")
 	s.wantEmpty()
 }
+
+// TestAnnouncedSize: an upload of another size than ALLO has announced is none.
+func TestAnnouncedSize(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	for _, tt := range []struct {
+		name     string
+		commands string // before the upload
+		command  string // of the upload
+		data     string
+		reply    string
+		stored   string // "" for what there was before
+	}{
+		{"exact", "ALLO 10", "STOR f", "abcdefghij", "226 ", "abcdefghij"},
+		{"too-short", "ALLO 11", "STOR f", "abcdefghij", "426 ", ""},
+		{"nothing", "ALLO 1", "STOR f", "", "426 ", ""},
+		{"too-long", "ALLO 9", "STOR f", "abcdefghij", "552 ", ""},
+		{"for-one-upload", "", "STOR f", "abc", "226 ", "abc"},
+		{"the-last-counts", "ALLO 2|ALLO 3", "STOR f", "abc", "226 ", "abc"},
+		{"zero-is-unknown", "ALLO 9|ALLO 0", "STOR f", "abc", "226 ", "abc"},
+		{"records", "ALLO 9|ALLO 9 R 3", "STOR f", "abc", "226 ", "abc"},
+		{"other-commands-between", "ALLO 4|TYPE I|NOOP|SIZE f", "STOR f", "abc", "426 ", ""},
+		{"used-up-by-a-refused-one", "ALLO 4|TYPE I|STOR f/", "STOR f", "abc", "226 ", "abc"},
+		{"ascii-is-converted", "TYPE A|ALLO 8", "STOR f", "abc\r\ndef\r\n", "226 ", "abc\ndef\n"},
+		{"restart-with-the-size-of-the-file", "TYPE I|ALLO 6|REST 4", "STOR f", "78", "226 ", "0123" + "78"},
+		{"restart-with-the-size-of-the-rest", "ALLO 2|REST 4", "STOR f", "78", "226 ", "0123" + "78"},
+		{"restart-too-short", "ALLO 7|REST 4", "STOR f", "78", "426 ", ""},
+		{"append-with-the-size-of-the-file", "ALLO 12", "APPE f", "ab", "226 ", "0123456789" + "ab"},
+		{"append-with-the-size-of-the-rest", "ALLO 2", "APPE f", "ab", "226 ", "0123456789" + "ab"},
+		{"append-too-short", "ALLO 3", "APPE f", "ab", "426 ", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before := "0123456789"
+			c.store("f", before)
+			for command := range strings.SplitSeq(tt.commands, "|") {
+				if command != "" {
+					c.write(command + "\r\n")
+					c.reply()
+				}
+			}
+			if r := c.upload(tt.command, tt.data); !strings.HasPrefix(r, tt.reply) {
+				t.Errorf("reply %q, want %s", r, tt.reply)
+			}
+			want := tt.stored
+			if want == "" {
+				want = before
+			}
+			c.do("TYPE I", "200 ")
+			if got := c.download("RETR f"); got != want {
+				t.Errorf("the file has %q, want %q", got, want)
+			}
+		})
+	}
+	t.Run("large", func(t *testing.T) {
+		c.do("ALLO 13000000", "200 ")
+		if r := c.upload("STOR large", strings.Repeat("x", 12<<20)); !strings.HasPrefix(r, "426 ") {
+			t.Errorf("reply %q", r)
+		}
+		c.do("ALLO 12582912", "200 ")
+		if r := c.upload("STOR large", strings.Repeat("x", 12<<20)); !strings.HasPrefix(r, "226 ") {
+			t.Errorf("reply %q", r)
+		}
+		c.do("DELE large", "250 ")
+	})
+	t.Run("forgotten-by-rein", func(t *testing.T) {
+		c.do("ALLO 9", "200 ")
+		c.do("REIN", "220 ")
+		c.do("USER demo", "331 ")
+		c.do("PASS demo", "230 ")
+		c.store("f", "abc")
+	})
+	c.do("DELE f", "250 ")
+	s.wantEmpty()
+}
