@@ -2,6 +2,7 @@ package s3test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -71,16 +72,19 @@ func startProcess(ctx context.Context, d descriptor, p place) (*Server, func() e
 
 // tryProcess starts the process on some free port.
 func tryProcess(ctx context.Context, d descriptor, p place) (*Server, *process, error) {
-	address, err := freeAddress(ctx)
-	if err != nil {
-		return nil, nil, err
+	address := p.address
+	if address == "" {
+		var err error
+		if address, err = freeAddress(ctx); err != nil {
+			return nil, nil, err
+		}
 	}
 	s := &Server{
 		Name:            d.name,
 		Endpoint:        "http://" + address,
 		Region:          region,
-		AccessKeyID:     rand.Text(),
-		SecretAccessKey: rand.Text(),
+		AccessKeyID:     cmp.Or(p.login.accessKeyID, rand.Text()),
+		SecretAccessKey: cmp.Or(p.login.secretAccessKey, rand.Text()),
 		HTTPClient:      &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
 		Limits:          d.limits,
 	}

@@ -62,6 +62,26 @@ func Start(tb testing.TB, name string) *Server {
 	return nil
 }
 
+// A Program is a server that is started outside of tests. The zero value of a field is a choice of its own.
+type Program struct {
+	Binary string // needed
+	Data   string // folder, needed
+
+	Address                      string // host and port
+	AccessKeyID, SecretAccessKey string
+}
+
+// Start starts the server called name, "minio" or "versitygw", and waits until it answers. It ends with stop or with the process,
+// and leaves its data.
+func (p Program) Start(ctx context.Context, name string) (s *Server, stop func() error, err error) {
+	for _, d := range descriptors() {
+		if d.name == name && d.command != nil {
+			return d.start(ctx, d, place{p.Binary, p.Data, p.Address, login{p.AccessKeyID, p.SecretAccessKey}})
+		}
+	}
+	return nil, nil, fmt.Errorf("no S3 server that is a program is called %q", name)
+}
+
 // shared holds the servers of the test process. It is a variable of the package because go test gives tests of one process
 // nothing else to share, and a server for each test would take longer than the test.
 var shared registry

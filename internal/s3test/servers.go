@@ -23,7 +23,11 @@ type descriptor struct {
 }
 
 // place is where a server of this process finds its binary (if it has one) and keeps its data.
-type place struct{ binary, data string }
+type place struct {
+	binary, data string
+	address      string // to serve; a free one when empty
+	login        login  // a new one when empty
+}
 
 // login is the credentials of a server's account.
 type login struct{ accessKeyID, secretAccessKey string }

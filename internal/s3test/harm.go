@@ -1,0 +1,166 @@
+package s3test
+
+import (
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+)
+
+// A Harm is what is done to a request instead of handing it on and its answer back.
+type Harm func(e *exchange)
+
+// Refuse answers with an error of S3, such as 503 SlowDown. The server does not get the request.
+func Refuse(status int, code string) Harm {
+	return func(e *exchange) {
+		_, _ = io.Copy(io.Discard, e.r.Body) // a server that does not read it may break the connection instead
+		e.w.Header().Set("Content-Type", "application/xml")
+		e.w.WriteHeader(status)
+		if e.r.Method != http.MethodHead {
+			_, _ = io.WriteString(e.w, errorBody(code)) // a client that has gone is not to be told
+		}
+	}
+}
+
+// RefuseWithOK answers 200 with an error in the body, as S3 does when it has begun to answer CompleteMultipartUpload, CopyObject or
+// UploadPartCopy and then fails. The server does not get the request.
+func RefuseWithOK(code string) Harm { return Refuse(http.StatusOK, code) }
+
+func errorBody(code string) string {
+	body, err := xml.Marshal(struct {
+		XMLName   xml.Name `xml:"Error"`
+		Code      string
+		Message   string
+		RequestID string `xml:"RequestId"`
+	}{Code: code, Message: "answered by the proxy", RequestID: "proxy"})
+	if err != nil {
+		return err.Error()
+	}
+	return xml.Header + string(body)
+}
+
+// Delay hands the request on after some time.
+func Delay(d time.Duration) Harm {
+	return func(e *exchange) {
+		select {
+		case <-time.After(d):
+		case <-e.r.Context().Done():
+		}
+		e.pass(e.r.Body, func(r *http.Response) io.Reader { return r.Body })
+	}
+}
+
+// Stall never answers; the server does not get the request.
+func Stall() Harm {
+	return func(e *exchange) {
+		_, _ = io.Copy(io.Discard, e.r.Body)
+		<-e.r.Context().Done()
+		e.reset()
+	}
+}
+
+// ResetRequest breaks the connection in the middle of the request's body, on both sides, or before the server gets a request
+// without one.
+func ResetRequest() Harm {
+	return func(e *exchange) {
+		if half := e.r.ContentLength / 2; half > 0 {
+			if response, err := e.forward(io.MultiReader(io.LimitReader(e.r.Body, half), cut{})); err == nil {
+				_ = response.Body.Close()
+			}
+		}
+		e.reset()
+	}
+}
+
+// LoseAnswer lets the server do what is asked and breaks the connection before a byte of its answer.
+func LoseAnswer() Harm {
+	return func(e *exchange) {
+		if response, err := e.forward(e.r.Body); err == nil {
+			_, _ = io.Copy(io.Discard, response.Body) // some servers finish while they answer
+			_ = response.Body.Close()
+		}
+		e.reset()
+	}
+}
+
+// ResetResponse breaks the connection by RST in the middle of the answer's body, or before an answer without one.
+func ResetResponse() Harm { return breakResponse((*exchange).reset) }
+
+// ShortResponse closes the connection in the middle of the answer's body, or before an answer without one, in the direction to
+// the client only. The length that the header tells stays.
+func ShortResponse() Harm { return breakResponse((*exchange).hangUp) }
+
+func breakResponse(end func(*exchange)) Harm {
+	return func(e *exchange) {
+		response, err := e.forward(e.r.Body)
+		if err == nil {
+			defer response.Body.Close()
+			if half := response.ContentLength / 2; half > 0 && e.r.Method != http.MethodHead {
+				_ = e.answer(response, io.LimitReader(response.Body, half)) // broken anyhow
+				_ = http.NewResponseController(e.w).Flush()
+			}
+		}
+		end(e)
+	}
+}
+
+// HalfClose reads the request and closes the connection in the direction to the client, without an answer. The server does not
+// get the request.
+func HalfClose() Harm {
+	return func(e *exchange) {
+		_, _ = io.Copy(io.Discard, e.r.Body)
+		e.hangUp()
+	}
+}
+
+// SpoilRequest changes a byte in the middle of the request's body, so that no checksum is right.
+func SpoilRequest() Harm {
+	return func(e *exchange) {
+		e.pass(&spoiler{r: e.r.Body, left: e.r.ContentLength / 2}, func(r *http.Response) io.Reader { return r.Body })
+	}
+}
+
+// SpoilResponse changes a byte in the middle of the answer's body.
+func SpoilResponse() Harm {
+	return func(e *exchange) {
+		e.pass(e.r.Body, func(r *http.Response) io.Reader { return &spoiler{r: r.Body, left: r.ContentLength / 2} })
+	}
+}
+
+// pass hands on the request with a body and its answer with another.
+func (e *exchange) pass(body io.Reader, answer func(*http.Response) io.Reader) {
+	response, err := e.forward(body)
+	if err != nil {
+		e.reset()
+	}
+	defer response.Body.Close()
+	if err := e.answer(response, answer(response)); err != nil {
+		e.reset()
+	}
+}
+
+// A spoiler changes the byte after so many.
+type spoiler struct {
+	r    io.Reader
+	left int64
+}
+
+func (s *spoiler) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if s.left >= 0 && s.left < int64(n) {
+		p[s.left] ^= 1
+	}
+	s.left -= int64(n)
+	return n, err
+}
+
+// cut is a body that breaks off.
+type cut struct{}
+
+func (cut) Read([]byte) (int, error) { return 0, errCut }
+
+// String names an operation and what it is about, for messages.
+func (o Operation) String() string {
+	return fmt.Sprintf("%s %s/%s%s", o.Name, o.Bucket, o.Key, o.Prefix)
+}

@@ -1,0 +1,186 @@
+package s3test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// A Link says what a connection to a distant server is like. The zero value is one without delay.
+type Link struct {
+	Latency   time.Duration // of each byte, each way
+	Bandwidth int64         // bytes per second of a connection, each way; 0 for what the machine can
+}
+
+// linkChunk is how many bytes travel together: at 25 MiB/s those of 2.5 ms.
+const linkChunk = 64 << 10
+
+// A Distance makes a server look far away: connections to its address go on to the server, and bytes take the time that the
+// Link says. Connections open without delay, as the kernel accepts them here.
+type Distance struct {
+	link     Link
+	target   string
+	listener net.Listener
+
+	mu     sync.Mutex
+	closed bool
+	conns  map[net.Conn]struct{}
+}
+
+// NewDistance puts a distance before a server that is reached over TCP, at an address such as "127.0.0.1:0".
+func NewDistance(s *Server, address string, link Link) (*Distance, error) {
+	endpoint, err := url.Parse(s.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	d := &Distance{link: link, target: endpoint.Host, listener: listener, conns: map[net.Conn]struct{}{}}
+	go d.serve()
+	return d, nil
+}
+
+// Endpoint is the URL by which the server looks far away.
+func (d *Distance) Endpoint() string { return "http://" + d.listener.Addr().String() }
+
+// Close ends all connections.
+func (d *Distance) Close() error {
+	err := d.listener.Close()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.closed = true
+	for conn := range d.conns {
+		_ = conn.Close()
+	}
+	return err
+}
+
+func (d *Distance) serve() {
+	for {
+		near, err := d.listener.Accept()
+		if err != nil {
+			return
+		}
+		far, err := net.Dial("tcp", d.target)
+		if err != nil {
+			_ = near.Close()
+			continue
+		}
+		if d.enter(near, far) {
+			go d.connect(near, far)
+		}
+	}
+}
+
+// enter notes both sides of a connection.
+func (d *Distance) enter(conns ...net.Conn) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, conn := range conns {
+		if d.closed {
+			_ = conn.Close()
+		} else {
+			d.conns[conn] = struct{}{}
+		}
+	}
+	return !d.closed
+}
+
+// connect carries bytes both ways until both sides have ended.
+func (d *Distance) connect(near, far net.Conn) {
+	var ways sync.WaitGroup
+	ways.Go(func() { d.link.carry(far, near) })
+	ways.Go(func() { d.link.carry(near, far) })
+	ways.Wait()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, conn := range []net.Conn{near, far} {
+		_ = conn.Close()
+		delete(d.conns, conn)
+	}
+}
+
+// A chunk is bytes on their way.
+type chunk struct {
+	data []byte
+	due  time.Time // at the other end
+}
+
+// carry brings what from sends to the other side, and its end. Where that takes no more, from is told by a reset.
+func (l Link) carry(to, from net.Conn) {
+	const least = 16 // chunks on their way, so that the two goroutines need not alternate
+	line := make(chan chunk, least+int(float64(l.Bandwidth)*l.Latency.Seconds())/linkChunk)
+	free := make(chan []byte, cap(line)+2) // and those in the hands of the two goroutines
+	var delivered sync.WaitGroup
+	delivered.Go(func() {
+		broken := false
+		for c := range line {
+			if time.Sleep(time.Until(c.due)); !broken {
+				if _, err := to.Write(c.data); err != nil {
+					broken = true
+					reset(from)
+				}
+			}
+			select {
+			case free <- c.data[:cap(c.data)]:
+			default:
+			}
+		}
+	})
+	var sent time.Time // when the last byte has left: no other leaves before
+	for {
+		var buffer []byte
+		select {
+		case buffer = <-free:
+		default:
+			buffer = make([]byte, linkChunk)
+		}
+		n, err := from.Read(buffer)
+		if n > 0 {
+			sent = later(sent, time.Now())
+			if l.Bandwidth > 0 {
+				sent = sent.Add(time.Duration(int64(n) * int64(time.Second) / l.Bandwidth))
+			}
+			line <- chunk{buffer[:n], sent.Add(l.Latency)}
+		}
+		if err == nil {
+			continue
+		}
+		close(line)
+		delivered.Wait()
+		if errors.Is(err, io.EOF) {
+			_ = closeWrite(to)
+		} else {
+			reset(to)
+		}
+		return
+	}
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// closeWrite ends one direction of a connection.
+func closeWrite(conn net.Conn) error {
+	if half, ok := conn.(interface{ CloseWrite() error }); ok {
+		return half.CloseWrite()
+	}
+	return conn.Close()
+}
+
+// reset ends a connection by RST, as a machine does that fell over, rather than by FIN.
+func reset(conn net.Conn) {
+	if tcp, ok := conn.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = conn.Close()
+}

@@ -1,0 +1,215 @@
+package s3test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A Proxy stands between an S3 server and its clients. It counts their requests, and does them harm where a test asks for it.
+type Proxy struct {
+	server   *Server
+	target   *url.URL
+	listener net.Listener
+	web      *http.Server
+
+	mu     sync.Mutex
+	counts map[string]int
+	faults []*Fault
+}
+
+// NewProxy starts a proxy before a server.
+func NewProxy(s *Server) (*Proxy, error) {
+	target, err := url.Parse(s.Endpoint)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	p := &Proxy{server: s, target: target, listener: listener, counts: map[string]int{}}
+	p.web = &http.Server{
+		Handler: p,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, connKey{}, conn)
+		},
+	}
+	go func() { _ = p.web.Serve(listener) }()
+	return p, nil
+}
+
+// connKey is the key of a request's connection in its context.
+type connKey struct{}
+
+// Server is the server as clients see it through the proxy.
+func (p *Proxy) Server() *Server {
+	s := *p.server
+	s.Endpoint = "http://" + p.listener.Addr().String()
+	s.HTTPClient = &http.Client{Transport: &http.Transport{DisableCompression: true}}
+	return &s
+}
+
+// Close ends all connections.
+func (p *Proxy) Close() error { return p.web.Close() }
+
+// Reset forgets the requests so far.
+func (p *Proxy) Reset() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	clear(p.counts)
+}
+
+// Counts returns how many requests there were for each operation.
+func (p *Proxy) Counts() map[string]int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return maps.Clone(p.counts)
+}
+
+// Total returns how many requests there were.
+func (p *Proxy) Total() int {
+	total := 0
+	for _, n := range p.Counts() {
+		total += n
+	}
+	return total
+}
+
+// A Fault is what becomes of some requests.
+type Fault struct {
+	Operation string // "PutObject", any when empty
+	Under     string // what their keys, or the prefixes of listings, begin with
+	After     int    // how many such requests pass before the first
+	Times     int    // how many are harmed, all that follow when 0
+	Harm      Harm
+
+	passed, harmed int
+}
+
+// Inject adds a fault, which goes before those that were added before it. End takes it away.
+func (p *Proxy) Inject(f Fault) *Injection {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	i := &Injection{proxy: p, fault: &f}
+	p.faults = append([]*Fault{i.fault}, p.faults...)
+	return i
+}
+
+// An Injection is a fault at work.
+type Injection struct {
+	proxy *Proxy
+	fault *Fault
+}
+
+// Harmed is how many requests it has harmed so far.
+func (i *Injection) Harmed() int {
+	i.proxy.mu.Lock()
+	defer i.proxy.mu.Unlock()
+	return i.fault.harmed
+}
+
+// End lets requests pass again.
+func (i *Injection) End() {
+	i.proxy.mu.Lock()
+	defer i.proxy.mu.Unlock()
+	for k, f := range i.proxy.faults {
+		if f == i.fault {
+			i.proxy.faults = append(i.proxy.faults[:k:k], i.proxy.faults[k+1:]...)
+			return
+		}
+	}
+}
+
+// enter counts a request and returns what is done to it, nil for nothing.
+func (p *Proxy) enter(o Operation) Harm {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.counts[o.Name]++
+	for _, f := range p.faults {
+		if f.Operation != "" && f.Operation != o.Name || !strings.HasPrefix(o.Key+o.Prefix, f.Under) {
+			continue
+		}
+		if f.passed < f.After {
+			f.passed++
+			continue
+		}
+		if f.Times == 0 || f.harmed < f.Times {
+			f.harmed++
+			return f.Harm
+		}
+	}
+	return nil
+}
+
+// ServeHTTP implements http.Handler.
+func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	e := &exchange{proxy: p, w: w, r: r}
+	if harm := p.enter(operationOf(r)); harm != nil {
+		harm(e)
+		return
+	}
+	e.pass(r.Body, func(response *http.Response) io.Reader { return response.Body })
+}
+
+// An exchange is a request and its answer.
+type exchange struct {
+	proxy *Proxy
+	w     http.ResponseWriter
+	r     *http.Request
+}
+
+// forward sends the request to the server, with a body in place of its own.
+func (e *exchange) forward(body io.Reader) (*http.Response, error) {
+	out := e.r.Clone(e.r.Context())
+	out.RequestURI = "" // of servers only
+	out.URL.Scheme, out.URL.Host = e.proxy.target.Scheme, e.proxy.target.Host
+	// The Host stays, because the client has signed it.
+	if out.Body = io.NopCloser(body); out.ContentLength == 0 {
+		out.Body = http.NoBody
+	}
+	return e.proxy.server.HTTPClient.Transport.RoundTrip(out)
+}
+
+// answer sends an answer to the client, with a body in place of its own.
+func (e *exchange) answer(response *http.Response, body io.Reader) error {
+	maps.Copy(e.w.Header(), response.Header)
+	e.w.WriteHeader(response.StatusCode)
+	_, err := io.Copy(e.w, body)
+	return err
+}
+
+// conn is the client's connection.
+func (e *exchange) conn() net.Conn { return e.r.Context().Value(connKey{}).(net.Conn) }
+
+// reset ends the connection by RST. It does not return.
+func (e *exchange) reset() {
+	reset(e.conn())
+	panic(http.ErrAbortHandler)
+}
+
+// hangUp closes the connection in one direction only, after what was written so far, and waits for the client to do the same. It
+// does not return.
+func (e *exchange) hangUp() {
+	_ = http.NewResponseController(e.w).Flush() // nothing may have been written
+	_ = closeWrite(e.conn())
+	_, _ = io.Copy(io.Discard, e.r.Body) // the client may still be sending
+	select {
+	case <-e.r.Context().Done(): // the client has closed it too
+	case <-time.After(hangUpTimeout):
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// hangUpTimeout is how long a half-closed connection waits for a client that does not mind.
+const hangUpTimeout = 30 * time.Second
+
+// errCut is where a body was cut.
+var errCut = errors.New("cut by the proxy")
