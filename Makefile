@@ -1,6 +1,7 @@
 # make          builds ./babelftp
 # make test     installs and builds what the tests need, and runs them all
 # make tools    builds the tools of tests and checks into .tools/bin
+# make bench    measures babelftp beside the S3 it stands before: docs/benchmarks.md; make bench BENCH='-short -only slow' for a part
 
 # A tool is built from a module of its own, tools/NAME.mod with its exact versions, which keeps go.mod the program's own.
 # To move one on: go get -modfile=tools/NAME.mod -tool PACKAGE@VERSION
@@ -9,13 +10,16 @@ TEST_TOOLS := minio versitygw helm
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: build test tools packages
+.PHONY: build test tools packages bench
 
 build:
 	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o babelftp ./cmd/babelftp
 
 test: packages $(TEST_TOOLS:%=.tools/bin/%)
 	go test -race -timeout 20m ./...
+
+bench: .tools/bin/minio
+	go run ./bench $(BENCH)
 
 tools: $(TOOLS:%=.tools/bin/%)
 

@@ -1,0 +1,147 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// configuration is the default one but for where the bucket is.
+const configuration = `
+listen: "127.0.0.1:0"
+s3:
+  endpoint: %q
+  region: %q
+  path_style: true
+  access_key_id: %q
+  secret_access_key: %q
+tenants:
+  bench:
+    bucket: %q
+    users:
+      bench: {password_hash: %q}
+%s
+`
+
+const userAndPassword = "bench"
+
+// babelftp is a binary, and the processes that run it, one for each link.
+type babelftp struct {
+	binary  string
+	lines   []string // added to the configuration
+	server  *s3test.Server
+	content content
+	dir     string // of configurations and logs
+	running map[string]*running
+}
+
+// build builds babelftp as a release is, into a folder.
+func build(ctx context.Context, repository, dir string) (string, error) {
+	binary := filepath.Join(dir, "babelftp")
+	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "./cmd/babelftp")
+	cmd.Dir = repository
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%v: %w\n%s", cmd, err, out)
+	}
+	return binary, nil
+}
+
+// start starts a process before S3, in the place of the link's former one.
+func (b *babelftp) start(ctx context.Context, link, endpoint string) (*ftpServer, error) {
+	b.stop(link)
+	dir, err := os.MkdirTemp(b.dir, "babelftp-")
+	if err != nil {
+		return nil, err
+	}
+	hash, err := b.hash(ctx)
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, "babelftp.yaml")
+	text := fmt.Sprintf(configuration, endpoint, b.server.Region, b.server.AccessKeyID, b.server.SecretAccessKey, bucket, hash,
+		strings.Join(b.lines, "\n"))
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	output, err := os.Create(filepath.Join(dir, "output.log")) // a pipe would take processor time here
+	if err != nil {
+		return nil, err
+	}
+	defer output.Close()
+	r := &running{cmd: exec.Command(b.binary, "serve", "--config", file), ended: make(chan struct{})}
+	r.cmd.Stdout, r.cmd.Stderr = output, output
+	if err := r.cmd.Start(); err != nil {
+		return nil, err
+	}
+	go func() {
+		defer close(r.ended)
+		_ = r.cmd.Wait() // the output tells why
+	}()
+	b.running[link] = r
+	address, err := r.address(ctx, output.Name())
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", b.binary, err)
+	}
+	return &ftpServer{address: address, user: userAndPassword, password: userAndPassword, dir: "/", content: b.content}, nil
+}
+
+// hash is the password's hash.
+func (b *babelftp) hash(ctx context.Context) (string, error) {
+	cmd := exec.CommandContext(ctx, b.binary, "hash-password")
+	cmd.Stdin = strings.NewReader(userAndPassword + "\n")
+	out, err := cmd.Output()
+	return strings.TrimSpace(string(out)), err
+}
+
+// stop ends the process of a link at once.
+func (b *babelftp) stop(link string) {
+	if r := b.running[link]; r != nil {
+		_ = r.cmd.Process.Kill() // it may have ended
+		<-r.ended
+		delete(b.running, link)
+	}
+}
+
+func (b *babelftp) stopAll() {
+	for link := range b.running {
+		b.stop(link)
+	}
+}
+
+// running is a process of babelftp.
+type running struct {
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when it has
+}
+
+// listens is what babelftp logs of its control connection.
+var listens = regexp.MustCompile(`msg=listening key=listen address=(\S+)`)
+
+// address waits until the process serves, and returns where.
+func (r *running) address(ctx context.Context, output string) (string, error) {
+	const interval = 10 * time.Millisecond
+	for {
+		text, err := os.ReadFile(output)
+		if err != nil {
+			return "", err
+		}
+		if m := listens.FindSubmatch(text); m != nil && strings.Contains(string(text), "msg=serving") {
+			return string(m[1]), nil
+		}
+		select {
+		case <-r.ended:
+			return "", fmt.Errorf("%v:\n%s", r.cmd.ProcessState, text)
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(interval):
+		}
+	}
+}

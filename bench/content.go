@@ -1,0 +1,75 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+)
+
+const (
+	// period is after how many bytes the content repeats: no multiple of any part or buffer, so that a part in the place of
+	// another shows.
+	period = 16<<20 - 3
+	// stretch is how many bytes of content lie together in memory, wherever they begin.
+	stretch = rawThreshold
+)
+
+// content is the bytes of all files, random so that nothing on the way can make them fewer.
+type content []byte
+
+func newContent() content {
+	c := make(content, period+stretch)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(c[:period]) // it never fails
+	copy(c[period:], c[:stretch])
+	return c
+}
+
+// at returns at most length bytes, from an offset on, that lie together.
+func (c content) at(offset, length int64) []byte {
+	from := offset % period
+	return c[from : from+min(length, stretch)]
+}
+
+// How many bytes go to a connection, and are taken from one, at a time.
+const (
+	writeSize = 256 << 10
+	readSize  = 256 << 10
+)
+
+// send writes a file of so many bytes.
+func (c content) send(w io.Writer, size int64) error {
+	for offset := int64(0); offset < size; {
+		n, err := w.Write(c.at(offset, min(writeSize, size-offset)))
+		if err != nil {
+			return err
+		}
+		offset += int64(n)
+	}
+	return nil
+}
+
+// check reads a file of so many bytes, or a part of one from an offset on, and wants the content.
+func (c content) check(r io.Reader, offset, length int64) error {
+	buffer := make([]byte, min(length, readSize)+1) // a byte too many shows
+	for end := offset + length; ; {
+		n, err := r.Read(buffer)
+		for rest := buffer[:n]; len(rest) > 0; {
+			want := c.at(offset, int64(len(rest)))
+			if !bytes.Equal(rest[:len(want)], want) {
+				return fmt.Errorf("wrong bytes after offset %d", offset)
+			}
+			rest, offset = rest[len(want):], offset+int64(len(want))
+		}
+		if errors.Is(err, io.EOF) && offset != end {
+			return fmt.Errorf("%d bytes, not %d", length-(end-offset), length)
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

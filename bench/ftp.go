@@ -1,0 +1,188 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/textproto"
+	"net/url"
+	"path"
+	"strings"
+	"time"
+)
+
+// workTimeout is how long one session may be at work.
+const workTimeout = 15 * time.Minute
+
+// A ftpServer is where sessions are opened, as a URL says it: ftp://user:password@host:port/directory.
+type ftpServer struct {
+	address, user, password string
+	dir                     string // of what is stored and fetched
+	content                 content
+}
+
+func parseFTP(text string, c content) (*ftpServer, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if u.Scheme != "ftp" || u.Port() == "" || u.User == nil {
+		return nil, fmt.Errorf("%q is not like ftp://user:password@host:port/directory", text)
+	}
+	password, _ := u.User.Password()
+	return &ftpServer{
+		address: u.Host, user: u.User.Username(), password: password, dir: path.Join("/", u.Path), content: c,
+	}, nil
+}
+
+// open connects and logs in.
+func (f *ftpServer) open(ctx context.Context) (session, error) {
+	s, err := f.login(ctx)
+	if err != nil {
+		return nil, err // not a session that is nil
+	}
+	if err := s.command(2, "TYPE I"); err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (f *ftpServer) login(ctx context.Context) (*ftpSession, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", f.address)
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Now().Add(workTimeout))
+	s := &ftpSession{server: f, conn: conn, reader: textproto.NewReader(bufio.NewReader(conn))}
+	err = s.reply(2)
+	if err == nil {
+		err = s.command(3, "USER "+f.user)
+	}
+	if err == nil {
+		err = s.command(2, "PASS "+f.password)
+	}
+	if err != nil {
+		s.close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// An ftpSession is a control connection of a client that does no more than it must.
+type ftpSession struct {
+	server *ftpServer
+	conn   net.Conn
+	reader *textproto.Reader
+}
+
+// reply reads a reply and wants the first digit of its code.
+func (s *ftpSession) reply(digit int) error {
+	_, _, err := s.reader.ReadResponse(digit)
+	return err
+}
+
+func (s *ftpSession) command(digit int, line string) error {
+	if _, err := io.WriteString(s.conn, line+"\r\n"); err != nil {
+		return err
+	}
+	if err := s.reply(digit); err != nil {
+		return fmt.Errorf("%s: %w", line, err)
+	}
+	return nil
+}
+
+// data opens a passive data connection for a command and waits for its first reply.
+func (s *ftpSession) data(line string) (net.Conn, error) {
+	if _, err := io.WriteString(s.conn, "EPSV\r\n"); err != nil {
+		return nil, err
+	}
+	_, text, err := s.reader.ReadResponse(229)
+	if err != nil {
+		return nil, fmt.Errorf("EPSV: %w", err)
+	}
+	var port uint16
+	_, text, _ = strings.Cut(text, "(")
+	if _, err := fmt.Sscanf(text, "|||%d|", &port); err != nil {
+		return nil, fmt.Errorf("EPSV: %s: %w", text, err)
+	}
+	host, _, err := net.SplitHostPort(s.server.address)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := net.DialTimeout("tcp", net.JoinHostPort(host, fmt.Sprint(port)), workTimeout)
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Now().Add(workTimeout))
+	if err := s.command(1, line); err != nil {
+		_ = conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+func (s *ftpSession) store(_ context.Context, name string, size int64) error {
+	conn, err := s.data("STOR " + path.Join(s.server.dir, name))
+	if err != nil {
+		return err
+	}
+	err = s.server.content.send(conn, size)
+	if closed := conn.Close(); err == nil {
+		err = closed
+	}
+	return errors.Join(s.reply(2), err)
+}
+
+func (s *ftpSession) fetch(_ context.Context, name string, size int64) error {
+	conn, err := s.data("RETR " + path.Join(s.server.dir, name))
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	err = s.server.content.check(conn, 0, size)
+	return errors.Join(s.reply(2), err)
+}
+
+func (s *ftpSession) list(_ context.Context, dir string) (entries int, first time.Duration, err error) {
+	begin := time.Now()
+	conn, err := s.data("MLSD " + path.Join(s.server.dir, dir))
+	if err != nil {
+		return 0, 0, err
+	}
+	defer conn.Close()
+	lines := bufio.NewReaderSize(conn, readSize)
+	for {
+		line, err := lines.ReadSlice('\n')
+		if errors.Is(err, io.EOF) {
+			return entries, first, s.reply(2)
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+		if first == 0 {
+			first = time.Since(begin)
+		}
+		if facts, _, _ := bytes.Cut(line, []byte(" ")); bytes.Contains(bytes.ToLower(facts), []byte("type=file;")) {
+			entries++
+		}
+	}
+}
+
+// quit ends the session and waits until the server has closed the connection.
+func (s *ftpSession) quit() error {
+	defer s.close()
+	if err := s.command(2, "QUIT"); err != nil {
+		return err
+	}
+	if _, err := s.reader.ReadLine(); !errors.Is(err, io.EOF) {
+		return fmt.Errorf("after QUIT: %w", err)
+	}
+	return nil
+}
+
+func (s *ftpSession) close() { _ = s.conn.Close() }

@@ -1,0 +1,158 @@
+// Command bench measures babelftp beside the S3 that it stands before: the same work is done by the AWS SDK alone and over FTP, in
+// turn, in one run. What it prints are ratios, because the numbers of a machine say little elsewhere. It needs Linux.
+//
+//	make bench                                   # everything, against MinIO
+//	go run ./bench -short -only "direct: 1"      # works whose name has the text, an eighth of the bytes
+//	go run ./bench -binary ./before -binary ./after
+//	go run ./bench -peer other=ftp://user:password@127.0.0.1:2121/bench
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := run(ctx, os.Args[1:], os.Stdout, os.Stderr); err != nil && !errors.Is(err, flag.ErrHelp) {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+// options are the command line.
+type options struct {
+	shrink   int
+	short    bool
+	only     string
+	rounds   int
+	json     bool
+	minio    string
+	data     string
+	binaries []string
+	lines    []string
+	peers    []peer
+
+	s3Address, slowAddress string
+}
+
+// A peer is a server that somebody else starts before the S3 server of this program.
+type peer struct {
+	name string
+	urls map[string]string // by link
+}
+
+func parse(args []string, stderr io.Writer) (*options, error) {
+	o := &options{shrink: 1}
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(stderr)
+	f.BoolVar(&o.short, "short", false, "an eighth of the bytes and files")
+	f.StringVar(&o.only, "only", "", "works whose name has this `text`")
+	f.IntVar(&o.rounds, "rounds", 5, "how often each work is done by each; the table has the medians")
+	f.BoolVar(&o.json, "json", false, "print all values as JSON")
+	f.StringVar(&o.minio, "minio", "", "MinIO's `binary` (default .tools/bin/minio, from make tools)")
+	f.StringVar(&o.data, "data", "", "`folder` for MinIO's files (default a temporary one)")
+	f.Func("binary", "a `binary` of babelftp to measure, instead of one built from this source; may be repeated", func(s string) error {
+		name, err := filepath.Abs(s)
+		o.binaries = append(o.binaries, name)
+		return err
+	})
+	f.Func("set", "a `line` to add to babelftp's configuration, such as \"upload_concurrency: 8\"; may be repeated", func(s string) error {
+		o.lines = append(o.lines, s)
+		return nil
+	})
+	f.Func("peer", "another server, as `NAME=URL` or NAME=URL,URL: ftp://user:password@host:port/directory before S3, and before the "+
+		"slow S3; may be repeated", func(s string) error {
+		name, urls, found := strings.Cut(s, "=")
+		if !found {
+			return errors.New("want NAME=URL")
+		}
+		p := peer{name: name, urls: map[string]string{}}
+		direct, slow, both := strings.Cut(urls, ",")
+		if p.urls["direct"] = direct; both {
+			p.urls["slow"] = slow
+		}
+		o.peers = append(o.peers, p)
+		return nil
+	})
+	f.StringVar(&o.s3Address, "s3-address", "", "`address` of MinIO, for peers (default a free port)")
+	f.StringVar(&o.slowAddress, "slow-address", "127.0.0.1:0", "`address` of the slow S3, for peers")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	if o.short {
+		o.shrink = 8
+	}
+	return o, nil
+}
+
+// run does what a command line says.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	o, err := parse(args, stderr)
+	if err != nil {
+		return err
+	}
+	t, err := measure(ctx, *o, stderr)
+	if t == nil {
+		return err
+	}
+	show := t.print
+	if o.json {
+		show = t.printJSON
+	}
+	return errors.Join(show(stdout), err)
+}
+
+// measure returns the table of all that was measured, beside the errors of what was not.
+func measure(ctx context.Context, o options, log io.Writer) (*table, error) {
+	dir, err := os.MkdirTemp(o.data, "babelftp-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	root, err := repository()
+	if err != nil {
+		return nil, err
+	}
+	if o.minio == "" {
+		o.minio = filepath.Join(root, ".tools", "bin", "minio")
+	}
+	if len(o.binaries) == 0 {
+		fmt.Fprintln(log, "building babelftp")
+		binary, err := build(ctx, root, dir)
+		if err != nil {
+			return nil, err
+		}
+		o.binaries = []string{binary}
+	}
+	b, err := start(ctx, o, dir, log)
+	if err != nil {
+		return nil, err
+	}
+	defer b.stop()
+	b.addRaw()
+	for _, binary := range o.binaries {
+		if err := b.addBabelftp(ctx, binary, dir, o.lines); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range o.peers {
+		if err := b.addPeer(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	return b.run(ctx, works(sizes{o.shrink}), o.only, o.rounds)
+}

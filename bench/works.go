@@ -1,0 +1,337 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// A target is one way to the bucket.
+type target interface {
+	open(ctx context.Context) (session, error)
+}
+
+// A session works on files of the content, one operation after another. Names have no slash at their beginning.
+type session interface {
+	store(ctx context.Context, name string, size int64) error
+	fetch(ctx context.Context, name string, size int64) error
+	list(ctx context.Context, dir string) (entries int, first time.Duration, err error)
+	close()
+}
+
+// A work is something to do for every contender, and what it shows.
+type work struct {
+	name string
+	run  func(ctx context.Context, j *job) error
+}
+
+// A job is a work for one contender, in one round.
+type job struct {
+	*bench
+	contender *contender
+	report    func(row row, value float64)
+}
+
+// sizes says by how much the works are less than they should be.
+type sizes struct{ shrink int }
+
+// bytes is a size of files.
+func (s sizes) bytes(n int64) int64 { return max(n/int64(s.shrink), 4<<10) }
+
+// count is a number of files.
+func (s sizes) count(n int) int { return max(n/s.shrink, 4) }
+
+// works lists what is measured.
+func works(s sizes) []work {
+	return []work{
+		memoryOfUploads(8, s.bytes(128<<20)),
+		memoryOfSessions(s.count(1000)),
+		big(direct, s.bytes(1<<30)),
+		many(direct, 8, 8, s.bytes(16<<20)),
+		many(direct, 4, s.count(250), 4<<10),
+		listing(direct, s.count(10_000)),
+		listing(direct, s.count(100_000)),
+		logins(s.count(4000)),
+		requests(),
+		big(slow, s.bytes(256<<20)),
+		many(slow, 1, s.count(100), 4<<10),
+		listing(slow, s.count(10_000)),
+	}
+}
+
+// big moves one file, and looks at the processor time that this takes the server.
+func big(link string, size int64) work {
+	name := link + ": " + bytesText(size)
+	return work{name, func(ctx context.Context, j *job) error {
+		s, err := j.open(ctx, link)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		file := j.newName()
+		defer j.remove(ctx, file)
+		for _, way := range []struct {
+			name string
+			move func(context.Context, string, int64) error
+		}{{"up", s.store}, {"down", s.fetch}} {
+			before, err := j.cpu(link)
+			if err != nil {
+				return err
+			}
+			begin := time.Now()
+			if err := way.move(ctx, file, size); err != nil {
+				return err
+			}
+			j.report(speed(name+" "+way.name, "MiB/s"), perSecond(float64(size)/(1<<20), begin))
+			after, err := j.cpu(link)
+			if err != nil {
+				return err
+			}
+			if link == direct && after > before {
+				j.report(amount("server CPU seconds a GiB, "+way.name, "s"), (after-before).Seconds()*(1<<30)/float64(size))
+			}
+		}
+		return nil
+	}}
+}
+
+// many moves files in some sessions at once, in each one after another.
+func many(link string, sessions, files int, size int64) work {
+	name := fmt.Sprintf("%s: %d x %d files of %s", link, sessions, files, bytesText(size))
+	unit, scale := "files/s", 1.0
+	if size >= 1<<20 {
+		unit, scale = "MiB/s", float64(size)/(1<<20)
+	}
+	return work{name, func(ctx context.Context, j *job) error {
+		all, err := j.openAll(ctx, link, sessions)
+		if err != nil {
+			return err
+		}
+		defer closeAll(all)
+		dir := j.newName()
+		defer j.remove(ctx, dir+"/")
+		file := func(session, file int) string { return path.Join(dir, strconv.Itoa(session)+"-"+strconv.Itoa(file)) }
+		for _, way := range []struct {
+			name string
+			move func(s session, name string) error
+		}{
+			{"up", func(s session, name string) error { return s.store(ctx, name, size) }},
+			{"down", func(s session, name string) error { return s.fetch(ctx, name, size) }},
+		} {
+			begin := time.Now()
+			err := atOnce(len(all), func(i int) error {
+				for k := range files {
+					if err := way.move(all[i], file(i, k)); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				return err
+			}
+			j.report(speed(name+" "+way.name, unit), perSecond(float64(sessions*files)*scale, begin))
+		}
+		return nil
+	}}
+}
+
+// listing lists a directory of so many files.
+func listing(link string, entries int) work {
+	name := fmt.Sprintf("%s: MLSD of %d", link, entries)
+	return work{name, func(ctx context.Context, j *job) error {
+		dir, err := j.directory(ctx, entries)
+		if err != nil {
+			return err
+		}
+		s, err := j.open(ctx, link)
+		if err != nil {
+			return err
+		}
+		defer s.close()
+		begin := time.Now()
+		n, first, err := s.list(ctx, dir)
+		if err == nil && n != entries {
+			err = fmt.Errorf("%d entries, not %d", n, entries)
+		}
+		if err != nil {
+			return err
+		}
+		j.report(speed(name, "entries/s"), perSecond(float64(entries), begin))
+		j.report(amount(name+", first entry", "ms"), float64(first.Microseconds())/1000)
+		return nil
+	}}
+}
+
+// logins opens sessions, logs in and quits, one after another in some clients at once.
+func logins(n int) work {
+	const clients = 4
+	return work{"login and quit", func(ctx context.Context, j *job) error {
+		server, ok := j.contender.targets[direct].(*ftpServer)
+		if !ok {
+			return nil
+		}
+		begin := time.Now()
+		err := atOnce(clients, func(int) error {
+			for range n / clients {
+				s, err := server.login(ctx)
+				if err == nil {
+					err = s.quit()
+				}
+				if err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		j.report(amount("logins and quits a second", "1/s"), perSecond(float64(n/clients*clients), begin))
+		return nil
+	}}
+}
+
+// requests counts what S3 is asked for one small file, in sessions that have done nothing before.
+func requests() work {
+	const size = 4 << 10
+	return work{"S3 requests", func(ctx context.Context, j *job) error {
+		file := j.newName()
+		defer j.remove(ctx, file)
+		for _, way := range []struct {
+			name string
+			move func(s session) error
+		}{
+			{"up", func(s session) error { return s.store(ctx, file, size) }},
+			{"down", func(s session) error { return s.fetch(ctx, file, size) }},
+		} {
+			s, err := j.open(ctx, counted)
+			if errors.Is(err, errNoTarget) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			j.proxy.Reset()
+			err = way.move(s)
+			s.close()
+			if err != nil {
+				return err
+			}
+			j.report(amount("S3 requests for a new small file, "+way.name, "requests"), float64(j.proxy.Total()))
+		}
+		return nil
+	}}
+}
+
+// memoryOfUploads looks how much memory a server takes for some uploads at once.
+func memoryOfUploads(n int, size int64) work {
+	name := fmt.Sprintf("peak memory of %d x %s up at once", n, bytesText(size))
+	return work{name, func(ctx context.Context, j *job) error {
+		p, err := j.freshProcess(ctx)
+		if p == nil || err != nil {
+			return err
+		}
+		all, err := j.openAll(ctx, direct, n)
+		if err != nil {
+			return err
+		}
+		defer closeAll(all)
+		if err := p.resetPeak(); err != nil {
+			return err
+		}
+		dir := j.newName()
+		defer j.remove(ctx, dir+"/")
+		err = atOnce(n, func(i int) error { return all[i].store(ctx, path.Join(dir, strconv.Itoa(i)), size) })
+		if err != nil {
+			return err
+		}
+		peak, err := p.memory("VmHWM")
+		if err != nil {
+			return err
+		}
+		j.report(amount(name, "MiB"), float64(peak)/(1<<20))
+		return nil
+	}}
+}
+
+// memoryOfSessions looks how much a session takes that has logged in and waits.
+func memoryOfSessions(n int) work {
+	const name = "memory of an idle session"
+	return work{name, func(ctx context.Context, j *job) error {
+		p, err := j.freshProcess(ctx)
+		if p == nil || err != nil {
+			return err
+		}
+		// As many before make the server take what it takes only once, and to check a password takes megabytes.
+		var before int64
+		for range 2 {
+			all, err := j.openAll(ctx, direct, n)
+			if err != nil {
+				return err
+			}
+			defer closeAll(all)
+			rss, err := p.memory("VmRSS")
+			if err != nil {
+				return err
+			}
+			if before > 0 {
+				j.report(amount(name, "KiB"), float64(rss-before)/float64(n)/(1<<10))
+			}
+			before = rss
+		}
+		return nil
+	}}
+}
+
+// openAll opens sessions.
+func (j *job) openAll(ctx context.Context, link string, n int) ([]session, error) {
+	all := make([]session, n)
+	for i := range all {
+		var err error
+		if all[i], err = j.open(ctx, link); err != nil {
+			closeAll(all[:i])
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func closeAll(all []session) {
+	for _, s := range all {
+		s.close()
+	}
+}
+
+// atOnce does something n times at once.
+func atOnce(n int, do func(i int) error) error {
+	var group errgroup.Group
+	var start sync.WaitGroup
+	start.Add(1)
+	for i := range n {
+		group.Go(func() error {
+			start.Wait()
+			return do(i)
+		})
+	}
+	start.Done()
+	return group.Wait()
+}
+
+func perSecond(n float64, begin time.Time) float64 { return n / time.Since(begin).Seconds() }
+
+// bytesText is a number of bytes in the largest unit that divides it.
+func bytesText(n int64) string {
+	for shift, unit := range []string{"B", "KiB", "MiB"} {
+		if n%(1<<(10*shift+10)) != 0 {
+			return fmt.Sprintf("%d %s", n>>(10*shift), unit)
+		}
+	}
+	return fmt.Sprintf("%d GiB", n>>30)
+}
