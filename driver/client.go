@@ -2,7 +2,6 @@ package driver
 
 import (
 	"context"
-	"net/http"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -22,7 +21,9 @@ type Client interface {
 	HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
+	GetObjectTagging(context.Context, *s3.GetObjectTaggingInput, ...func(*s3.Options)) (*s3.GetObjectTaggingOutput, error)
 	DeleteObject(context.Context, *s3.DeleteObjectInput, ...func(*s3.Options)) (*s3.DeleteObjectOutput, error)
+	DeleteObjects(context.Context, *s3.DeleteObjectsInput, ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error)
 	CopyObject(context.Context, *s3.CopyObjectInput, ...func(*s3.Options)) (*s3.CopyObjectOutput, error)
 	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
 	CreateMultipartUpload(context.Context, *s3.CreateMultipartUploadInput, ...func(*s3.Options)) (*s3.CreateMultipartUploadOutput, error)
@@ -48,58 +49,6 @@ type version struct {
 	modTime time.Time
 	etag    string
 	class   types.StorageClass
-}
-
-// Attributes are what S3 keeps beside the bytes of an object.
-type attributes struct {
-	contentType        *string
-	contentEncoding    *string
-	contentDisposition *string
-	contentLanguage    *string
-	cacheControl       *string
-	redirect           *string // of a website that is served from the bucket
-	expires            *time.Time
-	metadata           map[string]string
-	class              types.StorageClass
-}
-
-func attributesOf(out *s3.HeadObjectOutput) attributes {
-	a := attributes{
-		contentType:        out.ContentType,
-		contentEncoding:    out.ContentEncoding,
-		contentDisposition: out.ContentDisposition,
-		contentLanguage:    out.ContentLanguage,
-		cacheControl:       out.CacheControl,
-		redirect:           out.WebsiteRedirectLocation,
-		metadata:           out.Metadata,
-		class:              out.StorageClass,
-	}
-	if expires, err := http.ParseTime(aws.ToString(out.ExpiresString)); err == nil {
-		a.expires = &expires
-	}
-	return a
-}
-
-func (a *attributes) put(in *s3.PutObjectInput) {
-	in.ContentType, in.ContentEncoding = a.contentType, a.contentEncoding
-	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
-	in.CacheControl, in.WebsiteRedirectLocation, in.Expires = a.cacheControl, a.redirect, a.expires
-	in.Metadata, in.StorageClass = a.metadata, a.class
-}
-
-func (a *attributes) create(in *s3.CreateMultipartUploadInput) {
-	in.ContentType, in.ContentEncoding = a.contentType, a.contentEncoding
-	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
-	in.CacheControl, in.WebsiteRedirectLocation, in.Expires = a.cacheControl, a.redirect, a.expires
-	in.Metadata, in.StorageClass = a.metadata, a.class
-}
-
-func (a *attributes) replace(in *s3.CopyObjectInput) {
-	in.MetadataDirective = types.MetadataDirectiveReplace
-	in.ContentType, in.ContentEncoding = a.contentType, a.contentEncoding
-	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
-	in.CacheControl, in.WebsiteRedirectLocation, in.Expires = a.cacheControl, a.redirect, a.expires
-	in.Metadata, in.StorageClass = a.metadata, a.class
 }
 
 // A condition must hold of what a key names at the time it is written, or S3 refuses. The zero value always holds.

@@ -28,6 +28,7 @@ func limits(s *s3test.Server) drivertest.Limits {
 		s3test.SegmentOver255Bytes:         drivertest.LongSegments,
 		s3test.FileBesideDirectory:         drivertest.FileBesideDirectory,
 		s3test.ControlCharactersInListings: drivertest.ListControlCharacters,
+		s3test.Encryption:                  drivertest.Encryption,
 	} {
 		if reason, limited := s.Limits.Cannot(theirs); limited {
 			l[ours] = reason

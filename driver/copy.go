@@ -11,16 +11,30 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// copy copies a version to another key, with its attributes and without reading it.
-func (f *Fs) copy(ctx context.Context, v version, to string) error {
+// copyConcurrency is how many parts of one object S3 copies at a time. They cost this process nothing.
+const copyConcurrency = 16
+
+// minCopyPart is how much of an object is copied by one request at least, where there is so much: S3 does that within seconds.
+const minCopyPart = 128 << 20
+
+// Copy copies a file or, where there is none of the name, a directory, with all that Rename would take along and by the same rules; what is
+// copied stays. A directory that was copied in part, by an attempt that was interrupted, is completed. The end of ctx ends the copying.
+func (f *Fs) Copy(ctx context.Context, oldname, newname string) error {
+	return f.relocate("copy", oldname, newname, relocation{ctx: ctx, keepsSource: true})
+}
+
+// copy copies a version to another key, with its attributes, its tags and its encryption, and without reading it.
+func (f *Fs) copy(ctx context.Context, v version, a *attributes, to string) error {
 	if v.size > f.opts.CopyLimit {
-		_, a, err := f.bucket.head(ctx, v.key)
-		if err != nil {
-			return err
-		}
-		return f.copyByParts(ctx, v, &a, to)
+		return f.copyByParts(ctx, v, a, to)
 	}
-	return f.bucket.copy(ctx, v, &s3.CopyObjectInput{Key: &to, StorageClass: v.class})
+	in := &s3.CopyObjectInput{Key: &to}
+	if a.expires == nil {
+		a.copy(in)
+	} else {
+		a.replace(in) // MinIO forgets it otherwise
+	}
+	return f.bucket.copy(ctx, v, in)
 }
 
 // rewrite copies a version onto itself with other attributes.
@@ -33,13 +47,18 @@ func (f *Fs) rewrite(ctx context.Context, v version, a *attributes) error {
 	return f.bucket.copy(ctx, v, in)
 }
 
+// copyByParts copies a version that is too large for one request.
 func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to string) error {
+	if err := f.bucket.readTags(ctx, v.key, a); err != nil {
+		return err
+	}
 	m, err := f.startMultipart(ctx, to, a)
 	if err != nil {
 		return err
 	}
-	// Twice the smallest part, so that equal parts are none too small however an object divides.
-	size := min(max(f.opts.CopyLimit, 2*minPartSize), copyPartSize)
+	m.group.SetLimit(copyConcurrency)
+	// Twice the smallest part, so that equal parts are none too small however an object divides, and half as many as there may be.
+	size := min(max(f.opts.CopyLimit, 2*minPartSize), max(minCopyPart, 2*v.size/maxParts))
 	err = m.copy(v, v.size, size)
 	if waitErr := m.wait(); err == nil {
 		err = waitErr

@@ -113,13 +113,14 @@ func withoutChecksum(o *s3.Options) {
 }
 
 // copy adds the first length bytes of a version, in parts of about size bytes, without reading them. They must be as many as
-// the smallest part has.
+// the smallest part has. A part that S3 has begun to copy is waited for whatever happens: S3 would not hear that nobody wants it any
+// longer, and leave it behind when the upload was aborted before.
 func (m *multipart) copy(v version, length, size int64) error {
 	count := (length + size - 1) / size
 	for i := range count {
 		from, to := length*i/count, length*(i+1)/count
 		err := m.add(func(number int32) (*string, error) {
-			out, err := m.bucket.client.UploadPartCopy(m.ctx, &s3.UploadPartCopyInput{
+			out, err := m.bucket.client.UploadPartCopy(context.WithoutCancel(m.ctx), &s3.UploadPartCopyInput{
 				Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: &number,
 				CopySource:        m.bucket.copySource(v.key),
 				CopySourceIfMatch: condition{etag: v.etag}.ifMatch(),

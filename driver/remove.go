@@ -6,14 +6,23 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+	"unicode"
+	"unicode/utf8"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
 )
 
-// treeConcurrency is how many objects of a directory are copied or deleted at a time. They are small requests to S3, which spend
-// their time waiting.
-const treeConcurrency = 16
+const (
+	// treeConcurrency is how many requests a directory is copied or deleted by at a time. They are small, and spend their time
+	// waiting for S3.
+	treeConcurrency = 32
+
+	// maxBatch is how many objects S3 deletes by one request.
+	maxBatch = 1000
+)
 
 // Remove removes a file or, where there is none of the name, an empty directory. It takes two requests for a file;
 // [Fs.RemoveFile] and [Fs.RemoveDir] leave the other alone.
@@ -88,14 +97,16 @@ func (f *Fs) removeAll(key string) error {
 		}
 	}
 	return inParallel(f.ctx, func(ctx context.Context, submit func(func() error)) error {
+		removed := batch{bucket: f.bucket, submit: submit}
 		for v, err := range f.bucket.walk(ctx, f.keys.directory(key)) {
 			if err == nil {
-				err = f.bucket.deleteNext(ctx, v.key, submit)
+				err = removed.add(ctx, v.key)
 			}
 			if err != nil {
 				return err
 			}
 		}
+		removed.send(ctx)
 		return nil
 	})
 }
@@ -111,18 +122,73 @@ func inParallel(ctx context.Context, walk func(ctx context.Context, submit func(
 	return walkErr
 }
 
-// deleteNext deletes an object of a directory that is walked through, a marker before it returns: versitygw leaves an empty
-// directory behind when the marker goes together with the last file.
-func (b *bucket) deleteNext(ctx context.Context, key string, submit func(func() error)) error {
-	if strings.HasSuffix(key, separator) {
-		return b.delete(ctx, key)
+// A batch collects the objects of a directory that is walked through, to delete as many by one request as S3 takes.
+type batch struct {
+	bucket *bucket
+	submit func(func() error) // runs a request beside the walk
+	keys   []string
+}
+
+// add deletes an object, soon or by send at the latest.
+//
+// A marker is deleted before it returns: versitygw leaves an empty directory behind when the marker goes together with the last file.
+// Keys that XML cannot hold go one by one: the SDK would write other characters in their place.
+func (b *batch) add(ctx context.Context, key string) error {
+	switch {
+	case strings.HasSuffix(key, separator):
+		return b.bucket.delete(ctx, key)
+	case !isXMLText(key):
+		b.submit(func() error { return b.bucket.delete(ctx, key) })
+	default:
+		if b.keys = append(b.keys, key); len(b.keys) == maxBatch {
+			b.send(ctx)
+		}
 	}
-	submit(func() error { return b.delete(ctx, key) })
 	return nil
 }
 
-// delete deletes an object, one by a request: DeleteObjects, for many, loses keys with control characters on some servers, as
-// they come in XML. Nothing is deleted twice, so that nothing is there is no error.
+// send deletes what is left.
+func (b *batch) send(ctx context.Context) {
+	keys := b.keys
+	b.keys = nil
+	if len(keys) > 0 {
+		b.submit(func() error { return b.bucket.deleteAll(ctx, keys) })
+	}
+}
+
+// isXMLText tells whether a key comes through XML unchanged. Control characters might, but servers differ in that.
+func isXMLText(key string) bool {
+	return !strings.ContainsFunc(key, func(r rune) bool {
+		return unicode.IsControl(r) || r == '\ufffe' || r == '\uffff' || r == utf8.RuneError
+	})
+}
+
+// deleteAll deletes objects by one request, and what that leaves one by one, whose errors tell more. Some servers do not know
+// DeleteObjects, and some want a checksum with it that the SDK no longer sends.
+func (b *bucket) deleteAll(ctx context.Context, keys []string) error {
+	in := &types.Delete{Quiet: aws.Bool(true), Objects: make([]types.ObjectIdentifier, len(keys))}
+	for i := range keys {
+		in.Objects[i].Key = &keys[i]
+	}
+	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.name, Delete: in})
+	switch err = fromS3(err); {
+	case err == nil:
+		keys = nil
+		for _, refused := range out.Errors {
+			keys = append(keys, aws.ToString(refused.Key))
+		}
+	case errors.Is(err, syscall.EAGAIN) || ctx.Err() != nil:
+		return err
+	}
+	for _, key := range keys {
+		if err := b.delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// delete deletes an object. Nothing is deleted twice, so that nothing is there is no error.
 func (b *bucket) delete(ctx context.Context, key string) error {
 	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &key})
 	if err = fromS3(err); errors.Is(err, fs.ErrNotExist) {

@@ -1,16 +1,20 @@
 package driver
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
 	"iter"
 	"strings"
 	"syscall"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// Rename moves a file or, where there is none of the name, a directory. S3 copies what is moved, with its attributes, and every
-// object is deleted only after its copy was confirmed.
+// Rename moves a file or, where there is none of the name, a directory. S3 copies what is moved, with its metadata, its tags, its storage
+// class and its encryption, and an object is deleted only after all copies were confirmed. The time of a file that none was set for is
+// that of the copy.
 //
 // A file replaces a file of the new name. A directory moves to a name that nothing has, or an empty directory: ENOTEMPTY keeps it
 // from being mixed with another. When its move was interrupted some files have both names, none is lost, and the same Rename
@@ -19,35 +23,53 @@ import (
 // A directory in the place of the new file is EISDIR, a file in the place of the new directory ENOTDIR; a directory moved into
 // itself is an fs.ErrInvalid. Nothing happens where both names are the same.
 func (f *Fs) Rename(oldname, newname string) error {
+	return f.relocate("rename", oldname, newname, relocation{ctx: f.ctx})
+}
+
+// relocate does what r says, from one name to another.
+func (f *Fs) relocate(op, oldname, newname string, r relocation) error {
 	oldKey, err := f.keys.key(oldname)
 	if err == nil {
 		var newKey string
 		if newKey, err = f.keys.key(newname); err == nil {
-			err = f.rename(oldKey, newKey)
+			r.f = f
+			err = r.run(oldKey, newKey)
 		}
 	}
-	return linkError("rename", oldname, newname, err)
+	return linkError(op, oldname, newname, err)
 }
 
-func (f *Fs) rename(oldKey, newKey string) error {
-	oldPrefix, newPrefix := f.keys.directory(oldKey), f.keys.directory(newKey)
+// A relocation is a rename or, where it keeps the source, a copy.
+type relocation struct {
+	f           *Fs
+	ctx         context.Context // of the command
+	keepsSource bool
+	from, to    string // the prefixes of a directory
+}
+
+func (r *relocation) run(oldKey, newKey string) error {
+	f := r.f
 	if f.keys.isRoot(oldKey) || f.keys.isRoot(newKey) {
 		return errInvalid
 	}
-	v, _, err := f.bucket.head(f.ctx, oldKey)
+	v, a, err := f.bucket.head(r.ctx, oldKey)
 	switch {
 	case err == nil && oldKey == newKey:
 		return nil
 	case err == nil:
-		return f.renameFile(v, newKey)
+		return r.file(v, &a, newKey)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
 	if _, err := f.statDir(oldKey); err != nil || oldKey == newKey {
 		return err
 	}
-	if strings.HasPrefix(newPrefix, oldPrefix) {
+	r.from, r.to = f.keys.directory(oldKey), f.keys.directory(newKey)
+	switch {
+	case strings.HasPrefix(r.to, r.from):
 		return errInvalid
+	case strings.HasPrefix(r.from, r.to):
+		return syscall.ENOTEMPTY
 	}
 	if _, err := f.statFile(newKey); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
@@ -55,91 +77,132 @@ func (f *Fs) rename(oldKey, newKey string) error {
 		}
 		return err
 	}
-	m := &move{f: f, from: oldPrefix, to: newPrefix}
-	for _, step := range []func() error{m.check, m.copy, m.delete} {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return r.directory()
 }
 
-func (f *Fs) renameFile(v version, newKey string) error {
-	switch _, err := f.statDir(newKey); {
+func (r *relocation) file(v version, a *attributes, newKey string) error {
+	switch _, err := r.f.statDir(newKey); {
 	case err == nil:
 		return syscall.EISDIR
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := f.copy(f.ctx, v, newKey); err != nil {
+	if err := r.f.copy(r.ctx, v, a, newKey); err != nil || r.keepsSource {
 		return err
 	}
-	return f.bucket.delete(f.ctx, v.key)
+	return r.f.bucket.delete(r.ctx, v.key)
 }
 
-// A move is the rename of a directory from one prefix to another. Its steps hold no list of keys, of which there may be
-// millions: each walks through the directories anew.
-type move struct {
-	f        *Fs
-	from, to string
+// directory takes a directory from one prefix to another. Its steps hold no list of keys, of which there may be millions: each walks
+// through the directories anew.
+func (r *relocation) directory() error {
+	if err := r.check(); err != nil {
+		return err
+	}
+	if err := r.copy(); err != nil || r.keepsSource {
+		return err
+	}
+	return r.delete()
 }
 
 // A pair is what both directories have under the same name. One of them may have nothing.
 type pair struct{ source, copy *version }
 
-// check makes sure that nothing stands in the way. What the new directory holds must come from an attempt that was interrupted:
-// of two files of a name both have the same size, and one directory holds all that the other does, the new one while files
-// were being deleted, the old one before.
-func (m *move) check() error {
-	var onlySource, onlyCopy bool
-	for p, err := range m.pairs(m.f.ctx) {
-		switch {
-		case err != nil:
-			return err
-		case p.source != nil && len(m.to)+len(p.source.key)-len(m.from) > maxKeyBytes:
-			return syscall.ENAMETOOLONG
-		case p.copy == nil:
-			onlySource = true
-		case p.copy.key == m.to: // a marker is of no weight
-		case p.source == nil:
-			onlyCopy = true
-		case p.source.size != p.copy.size:
-			return syscall.ENOTEMPTY
-		}
-		if onlySource && onlyCopy {
-			return syscall.ENOTEMPTY
-		}
-	}
-	return nil
-}
-
-// copy copies all files and markers.
-func (m *move) copy() error {
-	return inParallel(m.f.ctx, func(ctx context.Context, submit func(func() error)) error {
-		for v, err := range m.f.bucket.walk(ctx, m.from) {
-			if err != nil {
+// check makes sure that nothing stands in the way. What the new directory holds must come from an attempt that was interrupted: each file
+// in it can be a copy of the one of its name, and one directory holds all that the other does, the new one while files were being
+// deleted, the old one before.
+func (r *relocation) check() error {
+	return inParallel(r.ctx, func(ctx context.Context, submit func(func() error)) error {
+		var onlySource, onlyCopy bool
+		for p, err := range r.pairs(ctx) {
+			switch {
+			case err != nil:
 				return err
+			case p.source != nil && len(r.to)+len(p.source.key)-len(r.from) > maxKeyBytes:
+				return syscall.ENAMETOOLONG
+			case p.copy == nil:
+				onlySource = true
+			case p.copy.key == r.to: // a marker is of no weight
+			case p.source == nil:
+				onlyCopy = true
+			case p.source.size != p.copy.size:
+				return syscall.ENOTEMPTY
+			case p.source.etag != p.copy.etag:
+				submit(func() error { return r.checkETag(ctx, p) })
 			}
-			submit(func() error { return m.f.copyEntry(ctx, v, m.to+v.key[len(m.from):]) })
+			if onlySource && onlyCopy {
+				return syscall.ENOTEMPTY
+			}
 		}
 		return nil
 	})
 }
 
-// copyEntry copies a file, or makes a marker anew: versitygw does not copy them.
-func (f *Fs) copyEntry(ctx context.Context, v version, to string) error {
-	if v.size == 0 && strings.HasSuffix(v.key, separator) {
-		return f.mark(ctx, to)
+// checkETag tells apart two files of one size whose ETags differ. An ETag is the MD5 of the bytes, unless they were stored by parts or
+// encrypted otherwise than with S3's own key. Where it is not, what is older than the source is no copy of it.
+func (r *relocation) checkETag(ctx context.Context, p pair) error {
+	if md5OfETag(p.source.etag) != nil && md5OfETag(p.copy.etag) != nil {
+		_, a, err := r.f.bucket.head(ctx, p.copy.key)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil:
+			return err
+		case a.encryption.keepsMD5():
+			return syscall.ENOTEMPTY
+		}
 	}
-	return f.copy(ctx, v, to)
+	if p.copy.modTime.Before(p.source.modTime) {
+		return syscall.ENOTEMPTY
+	}
+	return nil
+}
+
+// copy copies all files and markers that an attempt before has not.
+func (r *relocation) copy() error {
+	return inParallel(r.ctx, func(ctx context.Context, submit func(func() error)) error {
+		for p, err := range r.pairs(ctx) {
+			switch {
+			case err != nil:
+				return err
+			case p.source == nil:
+			case p.copy != nil && p.source.etag == p.copy.etag && p.copy.modTime.After(p.source.modTime): // it is as it shall be
+			default:
+				submit(func() error { return r.copyEntry(ctx, p.source.key) })
+			}
+		}
+		return nil
+	})
+}
+
+// copyEntry copies a file, or makes a marker anew: versitygw does not copy them. What is no longer there needs no copy.
+func (r *relocation) copyEntry(ctx context.Context, key string) error {
+	v, a, err := r.f.bucket.head(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	to := r.to + key[len(r.from):]
+	if v.size > 0 || !strings.HasSuffix(key, separator) {
+		return r.f.copy(ctx, v, &a, to)
+	}
+	if err := r.f.bucket.readTags(ctx, key, &a); err != nil {
+		return err
+	}
+	in := &s3.PutObjectInput{}
+	a.put(in)
+	return r.f.bucket.put(ctx, to, in, bytes.NewReader(nil))
 }
 
 // delete deletes what has its copy. A file that was added or replaced since stays; the error is then EAGAIN, because to move it
 // takes another attempt.
-func (m *move) delete() error {
-	return inParallel(m.f.ctx, func(ctx context.Context, submit func(func() error)) error {
+func (r *relocation) delete() error {
+	return inParallel(r.ctx, func(ctx context.Context, submit func(func() error)) error {
+		deleted := batch{bucket: r.f.bucket, submit: submit}
 		var changed error
-		for p, err := range m.pairs(ctx) {
+		for p, err := range r.pairs(ctx) {
 			switch {
 			case err != nil:
 				return err
@@ -147,21 +210,22 @@ func (m *move) delete() error {
 			case p.copy == nil, p.copy.size != p.source.size, p.copy.modTime.Before(p.source.modTime):
 				changed = fault(syscall.EAGAIN, "directory changed while it was renamed")
 			default:
-				if err := m.f.bucket.deleteNext(ctx, p.source.key, submit); err != nil {
+				if err := deleted.add(ctx, p.source.key); err != nil {
 					return err
 				}
 			}
 		}
+		deleted.send(ctx)
 		return changed
 	})
 }
 
 // pairs walks through both directories at once, in the order of the keys.
-func (m *move) pairs(ctx context.Context) iter.Seq2[pair, error] {
+func (r *relocation) pairs(ctx context.Context) iter.Seq2[pair, error] {
 	return func(yield func(pair, error) bool) {
-		sources, stop := iter.Pull2(m.f.bucket.walk(ctx, m.from))
+		sources, stop := iter.Pull2(r.f.bucket.walk(ctx, r.from))
 		defer stop()
-		copies, stop := iter.Pull2(m.f.bucket.walk(ctx, m.to))
+		copies, stop := iter.Pull2(r.f.bucket.walk(ctx, r.to))
 		defer stop()
 		advance := func(next func() (version, error, bool)) (*version, error) {
 			v, err, more := next()
@@ -179,7 +243,7 @@ func (m *move) pairs(ctx context.Context) iter.Seq2[pair, error] {
 		for err == nil && (source != nil || copied != nil) {
 			p := pair{source: source, copy: copied}
 			if source != nil && copied != nil {
-				switch strings.Compare(source.key[len(m.from):], copied.key[len(m.to):]) {
+				switch strings.Compare(source.key[len(r.from):], copied.key[len(r.to):]) {
 				case -1:
 					p.copy = nil
 				case +1:

@@ -60,6 +60,9 @@ const (
 	// ListControlCharacters is to list keys with characters that XML cannot hold, in percent-encoding. A server with this limit
 	// stores them and lists other characters in their place.
 	ListControlCharacters Limit = "list-control-characters"
+
+	// Encryption is to encrypt objects with keys that the server has. A server with this limit stores them as they are.
+	Encryption Limit = "encryption"
 )
 
 // Run runs the suite as subtests.
@@ -79,6 +82,7 @@ func Run(t *testing.T, h Harness) {
 		{"mkdir", testMkdir},
 		{"remove", testRemove},
 		{"rename", testRename},
+		{"copy", testCopy},
 		{"times", testTimes},
 		{"requests", testRequests},
 		{"afero", testAfero},

@@ -137,6 +137,7 @@ func testRename(t *testing.T, h Harness) {
 		{"directory-onto-itself", []string{"d/x"}, "d", "d/", nil, nil},
 		{"directory-into-itself", []string{"d/x"}, "d", "d/e", fs.ErrInvalid, nil},
 		{"directory-onto-its-parent", []string{"d/e/x", "d/y"}, "d/e", "d", syscall.ENOTEMPTY, nil},
+		{"empty-directory-onto-its-parent", []string{"d/", "d/e/"}, "d/e", "d", syscall.ENOTEMPTY, nil},
 		{"directory-onto-a-file", []string{"d/x", "a"}, "d", "a", syscall.ENOTDIR, nil},
 		{"directory-onto-an-empty-one", []string{"d/x", "e/"}, "d", "e", nil, []string{"e/", "e/x"}},
 		{"directory-onto-a-full-one", []string{"d/x", "e/y"}, "d", "e", syscall.ENOTEMPTY, nil},
@@ -173,27 +174,25 @@ func testRename(t *testing.T, h Harness) {
 		x.putAll(numbered("d/", 1010)...) // more than a page
 		x.rename("d", "e")
 		x.wantKeys(numbered("e/", 1010)...)
+		x.wantDeletes(2)
 		if err := x.RemoveAll("e"); err != nil {
 			t.Error(err)
 		}
 		x.wantKeys()
+		x.wantDeletes(3) // and the file "e", which there might be too
 	})
 	t.Run("same-size-is-not-enough", func(t *testing.T) { testRenamedOntoOther(t, h) })
 	t.Run("interrupted", func(t *testing.T) { testRenameInterrupted(t, h) })
 	t.Run("changed-meanwhile", func(t *testing.T) { testRenameChanged(t, h) })
+	t.Run("continued", func(t *testing.T) { testRenameContinued(t, h) })
+	t.Run("failed", func(t *testing.T) { testRenameFailed(t, h) })
+	t.Run("deleted-one-by-one", func(t *testing.T) { testDeletedOneByOne(t, h) })
 }
 
 // testRenamedAttributes renames an object that is larger than limit, unless that is 0.
 func (x *fixture) testRenamedAttributes(limit int64) {
 	content := random(21 << 20)
-	_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{
-		Bucket: &x.bucket, Key: aws.String("old + name%.bin"), Body: bytes.NewReader(content),
-		ContentType: aws.String("text/x-test"), ContentDisposition: aws.String("inline"), CacheControl: aws.String("no-cache"),
-		Metadata: map[string]string{"color": "blue", "mtime": "1000000000.25"},
-	})
-	if err != nil {
-		x.Fatal(err)
-	}
+	before := x.putWithAttributes("old + name%.bin", content)
 	other := *x
 	other.Fs = x.session(x.Context(), &driver.Options{CopyLimit: limit})
 	x.spy.Reset()
@@ -204,11 +203,7 @@ func (x *fixture) testRenamedAttributes(limit int64) {
 	x.wantKeys("new")
 	x.wantContent("new", content)
 	x.wantNoUploads("new")
-	out := x.head("new")
-	if aws.ToString(out.ContentType) != "text/x-test" || aws.ToString(out.ContentDisposition) != "inline" ||
-		aws.ToString(out.CacheControl) != "no-cache" || out.Metadata["color"] != "blue" {
-		x.Errorf("attributes are lost: %+v", out)
-	}
+	x.wantAttributes("new", before)
 	info, err := x.StatFile("new")
 	if want := time.Unix(1_000_000_000, 250_000_000); err != nil || !info.ModTime().Equal(want) {
 		x.Errorf("described as %v, %v; want the time %v", info, err, want)
@@ -218,12 +213,16 @@ func (x *fixture) testRenamedAttributes(limit int64) {
 
 // testRenamedOntoOther checks that a directory is not taken for a half-made copy of another.
 func testRenamedOntoOther(t *testing.T, h Harness) {
-	x := h.open(t, nil)
-	x.put("d/x", random(10))
-	x.put("e/x", random(11))
-	wantError(t, x.Rename("d", "e"), syscall.ENOTEMPTY)
-	x.wantContent("d/x", random(10))
-	x.wantContent("e/x", random(11))
+	for label, other := range map[string][]byte{"larger": random(11), "as-large": []byte("0123456789")} {
+		t.Run(label, func(t *testing.T) {
+			x := h.open(t, nil)
+			x.put("d/x", random(10))
+			x.put("e/x", other)
+			wantError(t, x.Rename("d", "e"), syscall.ENOTEMPTY)
+			x.wantContent("d/x", random(10))
+			x.wantContent("e/x", other)
+		})
+	}
 }
 
 // testRenameInterrupted interrupts the rename of a directory at every request, and completes it by another.

@@ -117,9 +117,19 @@ func (s *Spy) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func
 	return request(ctx, s, in, s.client.PutObject, opts)
 }
 
+// GetObjectTagging implements driver.Client.
+func (s *Spy) GetObjectTagging(ctx context.Context, in *s3.GetObjectTaggingInput, opts ...func(*s3.Options)) (*s3.GetObjectTaggingOutput, error) {
+	return request(ctx, s, in, s.client.GetObjectTagging, opts)
+}
+
 // DeleteObject implements driver.Client.
 func (s *Spy) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput, opts ...func(*s3.Options)) (*s3.DeleteObjectOutput, error) {
 	return request(ctx, s, in, s.client.DeleteObject, opts)
+}
+
+// DeleteObjects implements driver.Client.
+func (s *Spy) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput, opts ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
+	return request(ctx, s, in, s.client.DeleteObjects, opts)
 }
 
 // CopyObject implements driver.Client.

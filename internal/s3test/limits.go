@@ -46,6 +46,9 @@ const (
 
 	// UploadsByPrefix is ListMultipartUploads of a prefix that is not the whole key. Without a prefix it works everywhere.
 	UploadsByPrefix Limit = "uploads-by-prefix"
+
+	// Encryption is server-side encryption with a key of the server: S3's own (SSE-S3) or one of a KMS (SSE-KMS), [KMSKey].
+	Encryption Limit = "encryption"
 )
 
 // Limits is what a server does not do, and why.
@@ -75,6 +78,7 @@ func posixLimits() Limits {
 		MarkerWithContent:                "it is a folder; refused with 400 DirectoryObjectContainsData",
 		CopyMarker:                       "the folder is opened as a file; 500 InternalError",
 		DeleteMissingMarker:              "the folder is not empty; 409 ErrDirectoryNotEmpty",
+		Encryption:                       "the headers are ignored",
 	}
 }
 

@@ -37,6 +37,7 @@ func probes() map[s3test.Limit]probe {
 		s3test.DeleteMissingMarker:              deletesMissingMarker,
 		s3test.CopyIntoChecksumUpload:           copiesIntoChecksumUpload,
 		s3test.UploadsByPrefix:                  listsUploadsByPrefix,
+		s3test.Encryption:                       encrypts,
 	}
 }
 
@@ -238,6 +239,26 @@ func listsUploadsByPrefix(ctx context.Context, b bucket) error {
 		}
 		if len(out.Uploads) != 1 {
 			return fmt.Errorf("%d uploads under %q", len(out.Uploads), prefix)
+		}
+	}
+	return nil
+}
+
+func encrypts(ctx context.Context, b bucket) error {
+	for _, algorithm := range []types.ServerSideEncryption{types.ServerSideEncryptionAes256, types.ServerSideEncryptionAwsKms} {
+		in := &s3.PutObjectInput{Bucket: &b.name, Key: aws.String("a"), ServerSideEncryption: algorithm}
+		if algorithm == types.ServerSideEncryptionAwsKms {
+			in.SSEKMSKeyId = aws.String(s3test.KMSKey)
+		}
+		if _, err := b.PutObject(ctx, in); err != nil {
+			return err
+		}
+		out, err := b.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: in.Key})
+		if err != nil {
+			return err
+		}
+		if out.ServerSideEncryption != algorithm {
+			return fmt.Errorf("%s is stored with %q", algorithm, out.ServerSideEncryption)
 		}
 	}
 	return nil

@@ -2,12 +2,16 @@ package s3test
 
 import (
 	"context"
+	"encoding/base64"
 
 	"github.com/babelftp/babelftp/internal/embeddeds3"
 )
 
 // region is the region of every server, which their clients sign for.
 const region = embeddeds3.Region
+
+// KMSKey is the name of the only key that a server encrypts with, where it encrypts.
+const KMSKey = "test-key"
 
 // descriptor is what is known of a kind of server.
 type descriptor struct {
@@ -51,6 +55,7 @@ func descriptors() []descriptor {
 					"MINIO_REGION=" + region,
 					"MINIO_BROWSER=off", // it would take a second port
 					"MINIO_UPDATE=off",  // it would ask the network
+					"MINIO_KMS_SECRET_KEY=" + KMSKey + ":" + base64.StdEncoding.EncodeToString(make([]byte, 32)),
 				}
 			},
 		},

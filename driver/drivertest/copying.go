@@ -1,0 +1,278 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// Attributes are all that an object has beside its bytes.
+type attributes struct {
+	head *s3.HeadObjectOutput
+	tags []types.Tag
+}
+
+func (x *fixture) attributes(key string) attributes {
+	x.Helper()
+	out, err := x.client.GetObjectTagging(x.Context(), &s3.GetObjectTaggingInput{Bucket: &x.bucket, Key: &key})
+	if err != nil {
+		x.Fatalf("tags of %q: %v", key, err)
+	}
+	slices.SortFunc(out.TagSet, func(a, b types.Tag) int { return strings.Compare(*a.Key, *b.Key) })
+	return attributes{x.head(key), out.TagSet}
+}
+
+// putWithAttributes writes an object that has every attribute which the server keeps, and returns those.
+func (x *fixture) putWithAttributes(key string, content []byte) attributes {
+	x.Helper()
+	in := &s3.PutObjectInput{
+		Bucket: &x.bucket, Key: &key, Body: bytes.NewReader(content),
+		ContentType: aws.String("text/x-test"), ContentDisposition: aws.String("inline"), CacheControl: aws.String("no-cache"),
+		ContentLanguage: aws.String("fr"), ContentEncoding: aws.String("identity"), Expires: aws.Time(time.Unix(2_000_000_000, 0)),
+		WebsiteRedirectLocation: aws.String("/elsewhere"), StorageClass: types.StorageClassReducedRedundancy,
+		Metadata: map[string]string{"color": "blue", "mtime": "1000000000.25"},
+		Tagging:  aws.String("class=a%20b%2Bc&empty="),
+	}
+	if _, limited := x.limits[Encryption]; !limited {
+		in.ServerSideEncryption = types.ServerSideEncryptionAwsKms
+	}
+	if _, err := x.client.PutObject(x.Context(), in); err != nil {
+		x.Fatalf("put %q: %v", key, err)
+	}
+	a := x.attributes(key)
+	if len(a.tags) != 2 || a.head.ServerSideEncryption != in.ServerSideEncryption {
+		x.Errorf("the server keeps no tags or no encryption, so the test proves nothing: %+v", a)
+	}
+	return a
+}
+
+// wantAttributes compares all but the times and the ETag.
+func (x *fixture) wantAttributes(key string, want attributes) {
+	x.Helper()
+	got := x.attributes(key)
+	type texts [12]string
+	of := func(h *s3.HeadObjectOutput) texts {
+		return texts{
+			aws.ToString(h.ContentType), aws.ToString(h.ContentDisposition), aws.ToString(h.CacheControl), aws.ToString(h.ContentLanguage),
+			aws.ToString(h.ContentEncoding), aws.ToString(h.ExpiresString), aws.ToString(h.WebsiteRedirectLocation), string(h.StorageClass),
+			string(h.ServerSideEncryption), aws.ToString(h.SSEKMSKeyId),
+		}
+	}
+	if of(got.head) != of(want.head) || !maps.Equal(got.head.Metadata, want.head.Metadata) {
+		x.Errorf("%s has the attributes %q and metadata %q, want %q and %q",
+			key, of(got.head), got.head.Metadata, of(want.head), want.head.Metadata)
+	}
+	equalTags := func(a, b types.Tag) bool { return *a.Key == *b.Key && *a.Value == *b.Value }
+	if !slices.EqualFunc(got.tags, want.tags, equalTags) {
+		x.Errorf("%s has %d tags, want %d", key, len(got.tags), len(want.tags))
+	}
+}
+
+// wantDeletes counts the requests that deleted something since it was last asked.
+func (x *fixture) wantDeletes(want int) {
+	x.Helper()
+	if n := x.spy.Counts()["DeleteObject"] + x.spy.Counts()["DeleteObjects"]; n != want {
+		x.Errorf("%d requests deleted, want %d: %v", n, want, x.spy.Counts())
+	}
+	x.spy.Reset()
+}
+
+func testCopy(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	for _, test := range []struct {
+		label    string
+		keys     []string
+		from, to string
+		kind     error
+		want     []string // nil for the same keys
+	}{
+		{"file", []string{"a"}, "a", "b", nil, []string{"a", "b"}},
+		{"file-onto-a-file", []string{"a", "b"}, "a", "b", nil, nil},
+		{"file-onto-itself", []string{"a"}, "a", "a", nil, nil},
+		{"file-onto-a-directory", []string{"a", "d/x"}, "a", "d", syscall.EISDIR, nil},
+		{"missing", []string{"a"}, "b", "c", fs.ErrNotExist, nil},
+		{"directory", []string{"d/", "d/x", "d/y/z"}, "d", "e", nil, []string{"d/", "d/x", "d/y/z", "e/", "e/x", "e/y/z"}},
+		{"directory-again", []string{"d/x", "d/y", "e/x"}, "d", "e", nil, []string{"d/x", "d/y", "e/x", "e/y"}},
+		{"directory-into-itself", []string{"d/x"}, "d", "d/e", fs.ErrInvalid, nil},
+		{"directory-onto-a-full-one", []string{"d/x", "e/y"}, "d", "e", syscall.ENOTEMPTY, nil},
+		{"directory-onto-a-file", []string{"d/x", "a"}, "d", "a", syscall.ENOTDIR, nil},
+		{"root", []string{"a"}, "/", "b", fs.ErrInvalid, nil},
+	} {
+		x.run(test.label, func(x *fixture) {
+			x.putAll(test.keys...)
+			wantError(x, x.Copy(x.Context(), test.from, test.to), test.kind)
+			if test.want == nil {
+				test.want = test.keys
+			}
+			x.wantKeys(test.want...)
+			if err := x.RemoveAll("/"); err != nil {
+				x.Fatal(err)
+			}
+		})
+	}
+	x.run("attributes", func(x *fixture) {
+		content := random(11 << 20)
+		before := x.putWithAttributes("d/old", content)
+		for label, opts := range map[string]*driver.Options{"at-once": nil, "by-parts": {CopyLimit: 1 << 20}} {
+			x.run(label, func(x *fixture) {
+				f := x.session(x.Context(), opts)
+				for from, to := range map[string]string{"d/old": label, "d": label + "-directory"} {
+					if err := f.Copy(x.Context(), from, to); err != nil {
+						x.Fatal(err)
+					}
+				}
+				for _, key := range []string{"d/old", label, label + "-directory/old"} {
+					x.wantContent(key, content)
+					x.wantAttributes(key, before)
+				}
+			})
+		}
+	})
+	x.run("cancelled", func(x *fixture) {
+		x.put("large", random(11<<20))
+		ctx, cancel := context.WithCancel(x.Context())
+		x.spy.Before(func(_ context.Context, operation string, _ any) error {
+			if operation == "UploadPartCopy" {
+				cancel()
+			}
+			return nil
+		})
+		defer x.spy.Before(nil)
+		f := x.session(x.Context(), &driver.Options{CopyLimit: 1 << 20})
+		wantError(x, f.Copy(ctx, "large", "copy"), context.Canceled)
+		if x.exists("copy") {
+			x.Error("there is a copy")
+		}
+		x.wantNoUploads("copy")
+	})
+}
+
+// testRenameContinued completes a rename that was interrupted, without copying anew what is there.
+func testRenameContinued(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	for i, name := range []string{"a", "b", "c"} {
+		x.put("d/"+name, random(10+i))
+	}
+	x.put("e/a", random(10))
+	x.put("e/b", random(11))
+	x.spy.After(func(_ string, out any) error { // servers tell the time to the second
+		if page, ok := out.(*s3.ListObjectsV2Output); ok {
+			for i := range page.Contents {
+				if strings.HasPrefix(*page.Contents[i].Key, "e") {
+					page.Contents[i].LastModified = aws.Time(page.Contents[i].LastModified.Add(time.Second))
+				}
+			}
+		}
+		return nil
+	})
+	x.spy.Reset()
+	x.rename("d", "e")
+	if n := x.spy.Counts()["CopyObject"]; n != 1 {
+		t.Errorf("%d files were copied, want 1", n)
+	}
+	x.wantKeys("e/a", "e/b", "e/c")
+	for i, name := range []string{"a", "b", "c"} {
+		x.wantContent("e/"+name, random(10+i))
+	}
+}
+
+// testRenameFailed lets S3 refuse one copy: nothing of the source is deleted, and nothing is left half done.
+func testRenameFailed(t *testing.T, h Harness) {
+	for label, test := range map[string]struct {
+		limit int64
+		size  int
+	}{"at-once": {0, 10}, "by-parts": {1 << 20, 11 << 20}} {
+		t.Run(label, func(t *testing.T) {
+			x := h.open(t, &driver.Options{CopyLimit: test.limit})
+			keys := []string{"d/a", "d/b", "d/c"}
+			for _, key := range keys {
+				x.put(key, random(test.size))
+			}
+			var copies atomic.Int64
+			x.spy.Before(func(_ context.Context, operation string, _ any) error {
+				if strings.HasSuffix(operation, "Copy") || operation == "CopyObject" {
+					if copies.Add(1) == 2 {
+						return errors.New("refused")
+					}
+				}
+				return nil
+			})
+			x.spy.Reset()
+			wantError(t, x.Rename("d", "e"), syscall.EIO)
+			x.wantDeletes(0)
+			wantError(t, x.Copy(t.Context(), "d", "f"), nil)
+			x.spy.Before(nil)
+			for _, key := range keys {
+				x.wantContent(key, random(test.size))
+				x.wantNoUploads("e" + key[1:])
+			}
+			x.rename("d", "e")
+			for _, key := range keys {
+				x.wantContent("e"+key[1:], random(test.size))
+			}
+		})
+	}
+}
+
+// testDeletedOneByOne deletes where S3 does not do so by many: keys that XML cannot hold, a server that knows no such request, and one
+// that leaves some.
+func testDeletedOneByOne(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	if _, limited := h.Limits[ListControlCharacters]; !limited {
+		x.run("control-characters", func(x *fixture) {
+			x.putAll("d/a\x01b", "d/\u0085", "d/\n", "d/plain")
+			x.rename("d", "e")
+			x.wantKeys("e/a\x01b", "e/\u0085", "e/\n", "e/plain")
+			if err := x.RemoveAll("e"); err != nil {
+				x.Error(err)
+			}
+			x.wantKeys()
+		})
+	}
+	x.run("unknown-request", func(x *fixture) {
+		x.putAll("d/a", "d/b", "d/c")
+		x.spy.Before(func(_ context.Context, operation string, _ any) error {
+			if operation == "DeleteObjects" {
+				return errors.New("not implemented")
+			}
+			return nil
+		})
+		defer x.spy.Before(nil)
+		x.rename("d", "e")
+		x.wantKeys("e/a", "e/b", "e/c")
+	})
+	x.run("left-over", func(x *fixture) {
+		x.spy.Before(func(_ context.Context, _ string, in any) error {
+			if in, ok := in.(*s3.DeleteObjectsInput); ok {
+				in.Delete.Objects = in.Delete.Objects[:1]
+			}
+			return nil
+		})
+		x.spy.After(func(_ string, out any) error {
+			if out, ok := out.(*s3.DeleteObjectsOutput); ok {
+				out.Errors = []types.Error{{Key: aws.String("e/b")}, {Key: aws.String("e/c")}}
+			}
+			return nil
+		})
+		defer x.spy.Before(nil)
+		defer x.spy.After(nil)
+		if err := x.RemoveAll("e"); err != nil {
+			x.Error(err)
+		}
+		x.wantKeys()
+	})
+}
