@@ -36,6 +36,7 @@ const (
 	NotImplemented          ID = "not-implemented"           // command
 	ParameterNotImplemented ID = "parameter-not-implemented" // command
 	RenameFromFirst         ID = "rename-from-first"
+	CopyFromFirst           ID = "copy-from-first"
 	OptionUnknown           ID = "option-unknown" // command
 
 	// Simple answers.
@@ -47,6 +48,7 @@ const (
 	StructureFile       ID = "structure-file"
 	AllocationNotNeeded ID = "allocation-not-needed"
 	RestartAccepted     ID = "restart-accepted" // offset
+	RangeAccepted       ID = "range-accepted"   // first byte, last byte
 	RestartInASCII      ID = "restart-in-ascii"
 	SizeInASCII         ID = "size-in-ascii"
 	UTF8On              ID = "utf8-on"
@@ -62,6 +64,8 @@ const (
 	FileDeleted      ID = "file-deleted"
 	RenameReady      ID = "rename-ready"
 	Renamed          ID = "renamed"
+	CopyReady        ID = "copy-ready"
+	Copied           ID = "copied"
 	FileDetails      ID = "file-details"
 	DetailsEnd       ID = "details-end"
 	AddressesIntro   ID = "addresses-intro"

@@ -123,4 +123,7 @@ type Storage interface {
 	RemoveFile(name string) error
 	// RemoveDir removes an empty directory only.
 	RemoveDir(name string) error
+	// Copy copies a file or a directory, within the storage. A directory is not
+	// copied into one that holds anything else.
+	Copy(ctx context.Context, oldname, newname string) error
 }

@@ -18,7 +18,8 @@ var failures = []struct {
 }{
 	{i18n.ErrEncoding, 501, i18n.NameNotUTF8},
 	{errNotListable, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
-	{errPastEnd, 554, i18n.RestartBeyondEnd},  // RFC 3659 5.3
+	{errAborted, 426, i18n.TransferAborted},
+	{errPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
 	{fs.ErrNotExist, 550, i18n.NotFound},
 	{syscall.EILSEQ, 553, i18n.NameNotAllowed},
 	{syscall.ENAMETOOLONG, 553, i18n.NameTooLong},

@@ -123,6 +123,7 @@ func (s *session) logOut() {
 	}
 	s.restarting, s.restartRefused = false, false
 	s.announced = nil
+	s.copying = ""
 	s.log = s.server.cfg.Logger.With("remote", s.tcp.RemoteAddr().String())
 }
 

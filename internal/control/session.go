@@ -55,8 +55,9 @@ type session struct {
 	login        *Login
 	failedLogins int
 
-	renaming   bool // whether RNFR was the command before
-	restarting bool // whether the engine has an offset from REST
+	renaming   bool   // whether RNFR was the command before
+	copying    string // what SITE CPFR named, where the storage has it
+	restarting bool   // whether the engine has an offset from REST
 	// restartRefused says that REST gave an offset which no transfer can begin at.
 	restartRefused bool
 	announced      *int64 // size of the next upload, from ALLO; nil without

@@ -19,6 +19,8 @@ type siteCommand struct {
 
 func siteCommands() []siteCommand {
 	return []siteCommand{
+		{"CPFR", pathnameSyntax, (*session).siteCopyFrom},
+		{"CPTO", pathnameSyntax, (*session).siteCopyTo},
 		{"HELP", "", func(s *session, _ string) { s.siteHelp() }},
 		{"MKDIR", pathnameSyntax, func(s *session, arg string) { s.siteDirectory("MKDIR", arg) }},
 		{"PRESIGN", pathnameSyntax + " [<SP> duration]", (*session).sitePresign},

@@ -28,7 +28,7 @@ var transcriptScript = []string{
 	"MLST file", "SIZE file", "MDTM nothing", "MFMT 20260102030405 file", "MDTM file", "MFF Modify=20260102030405; file", "MFF CREATE=20260102030405; file",
 	"STAT file", "STAT *", "STAT .", "MLST nothing",
 	"CWD file", "RNTO x", "RNFR nothing", "RNFR file", "RNTO renamed", "DELE nothing", "DELE \xfe", "DELE renamed", "RMD ../home",
-	"RMD caf\u00e9 \"d'été\"", "SITE HELP", "SITE FOO", "SITE MKDIR deep/er", "SITE RMDIR deep", "ABOR", "LANG", "REIN", "QUIT",
+	"RMD caf\u00e9 \"d'été\"", "SITE HELP", "SITE FOO", "SITE CPTO x", "SITE MKDIR deep/er", "SITE CPFR deep", "SITE CPTO /copy", "SITE RMDIR deep", "ABOR", "LANG", "REIN", "QUIT",
 }
 
 // TestTranscripts plays the same session in every language and compares it with

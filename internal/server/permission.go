@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"io/fs"
 	"iter"
 	"os"
@@ -144,6 +145,16 @@ func (g *guarded) Rename(oldname, newname string) error {
 		return err
 	}
 	return g.storage.Rename(oldname, newname)
+}
+
+func (g *guarded) Copy(ctx context.Context, oldname, newname string) error {
+	if err := g.allow(config.Read, "copy", oldname); err != nil {
+		return err
+	}
+	if err := g.allow(config.Write, "copy", newname); err != nil {
+		return err
+	}
+	return g.storage.Copy(ctx, oldname, newname)
 }
 
 func (g *guarded) Chmod(name string, mode fs.FileMode) error {

@@ -71,6 +71,9 @@ func TestPermissions(t *testing.T) {
 		{"remove-dir", []config.Permission{config.Delete}, func(s control.Storage) error { return s.RemoveDir("/empty") }},
 		{"remove-all", []config.Permission{config.Delete}, func(s control.Storage) error { return s.RemoveAll("/dir") }},
 		{"rename", []config.Permission{config.Rename}, func(s control.Storage) error { return s.Rename("/dir/file", "/moved") }},
+		{"copy", []config.Permission{config.Read, config.Write}, func(s control.Storage) error {
+			return s.Copy(t.Context(), "/dir", "/copy")
+		}},
 		{"mkdir", []config.Permission{config.Mkdir}, func(s control.Storage) error { return s.Mkdir("/made", 0) }},
 		{"mkdir-all", []config.Permission{config.Mkdir}, func(s control.Storage) error { return s.MkdirAll("/made/deep", 0) }},
 	} {

@@ -1,0 +1,51 @@
+package control
+
+import (
+	"context"
+)
+
+// await does what may take long and is not the engine's. Meanwhile ABOR ends
+// it, and so does the end of the control connection; other commands wait.
+func (s *session) await(work func(ctx context.Context) error) error {
+	ctx, cancel := context.WithCancelCause(s.ctx)
+	defer cancel(nil)
+	done, panicked := make(chan error, 1), make(chan any, 1)
+	go func() {
+		defer func() {
+			if r := recover(); r != nil {
+				panicked <- r
+			}
+		}()
+		done <- work(ctx)
+	}()
+	gone, incoming := s.gone, s.lines
+	for {
+		lines := incoming
+		if len(s.waiting) >= maxWaiting {
+			lines = nil
+		}
+		select {
+		case err := <-done:
+			cause := context.Cause(ctx)
+			if err == nil || cause == nil {
+				return err
+			}
+			s.aborted = cause == errAborted //nolint:errorlint // it is the cause itself
+			return cause
+		case r := <-panicked:
+			panic(r) // ends this session only
+		case l, ok := <-lines:
+			if !ok {
+				incoming = nil
+				continue
+			}
+			if verb, _, hasArg := parseCommand(l.text); verb == "ABOR" && !hasArg {
+				cancel(errAborted)
+			}
+			s.waiting = append(s.waiting, l)
+		case <-gone:
+			gone = nil
+			cancel(errClientGone)
+		}
+	}
+}
