@@ -154,14 +154,23 @@ func (f *Fs) statDir(key string) (*fileInfo, error) {
 
 // head asks for all that S3 says of an object but its bytes.
 func (b *bucket) head(ctx context.Context, key string) (version, attributes, error) {
-	out, err := b.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &b.name, Key: &key})
+	out, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})
 	if err != nil {
-		return version{}, attributes{}, fromS3(b.reason(ctx, key, err))
+		return version{}, attributes{}, err
 	}
 	return version{
 		key: key, size: aws.ToInt64(out.ContentLength), modTime: aws.ToTime(out.LastModified),
 		etag: aws.ToString(out.ETag), class: out.StorageClass,
 	}, attributesOf(out), nil
+}
+
+func (b *bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
+	in.Bucket = &b.name
+	out, err := b.client.HeadObject(ctx, in)
+	if err != nil {
+		return nil, fromS3(b.reason(ctx, *in.Key, err))
+	}
+	return out, nil
 }
 
 // reason finds out why a HEAD was refused as a bad request. The answer has no body and so no code: the key may be one that the

@@ -83,6 +83,7 @@ func Run(t *testing.T, h Harness) {
 		{"remove", testRemove},
 		{"rename", testRename},
 		{"copy", testCopy},
+		{"hash", testHash},
 		{"times", testTimes},
 		{"requests", testRequests},
 		{"afero", testAfero},
