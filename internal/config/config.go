@@ -95,6 +95,9 @@ type Tenant struct {
 
 	Presign time.Duration `yaml:"presign"` // the longest life of a link to a file; 0: no links
 
+	Permissions     []Permission            `yaml:"permissions"`      // the most that any user has; nil: all
+	PathPermissions map[string][]Permission `yaml:"path_permissions"` // by patterns of the tenant's pathnames, the most that any user has there
+
 	S3    S3               `yaml:"s3"`
 	Users map[string]*User `yaml:"users"`
 }
@@ -107,10 +110,11 @@ type Certificate struct {
 
 // A User of a tenant.
 type User struct {
-	PasswordHash Secret       `yaml:"password_hash"` // argon2id in the PHC string format
-	Home         string       `yaml:"home"`          // the directory a login starts in, as the user sees it; empty: "/"
-	Root         string       `yaml:"root"`          // the tenant's directory that the user sees as "/"; empty: "/"
-	Permissions  []Permission `yaml:"permissions"`   // nil: all
+	PasswordHash    Secret                  `yaml:"password_hash"`    // argon2id in the PHC string format
+	Home            string                  `yaml:"home"`             // the directory a login starts in, as the user sees it; empty: "/"
+	Root            string                  `yaml:"root"`             // the tenant's directory that the user sees as "/"; empty: "/"
+	Permissions     []Permission            `yaml:"permissions"`      // nil: all
+	PathPermissions map[string][]Permission `yaml:"path_permissions"` // by patterns of pathnames as the user sees them, instead of Permissions
 }
 
 // What Default sets.

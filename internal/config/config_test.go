@@ -33,7 +33,7 @@ tenants:
 // Every problem of a file is reported at once, each where it stands.
 func TestLoadProblems(t *testing.T) {
 	for _, name := range []string{
-		"addresses", "aliases", "ambiguous", "duplicate-keys", "empty", "names", "syntax", "tenants", "texts", "two-documents", "unknown-keys",
+		"addresses", "aliases", "ambiguous", "duplicate-keys", "empty", "names", "policies", "syntax", "tenants", "texts", "two-documents", "unknown-keys",
 		"wrong-types",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -100,6 +100,8 @@ func TestLoad(t *testing.T) {
 		{"presign", acme.Presign, 24 * time.Hour},
 		{"home", acme.Users["alice"].Home, "/alice"},
 		{"permissions", len(acme.Users["alice"].Permissions), 2},
+		{"permissions-by-path", fmt.Sprint(acme.Users["alice"].PathPermissions), "map[/inbox:[write] /private:[]]"},
+		{"permissions-of-the-tenant", fmt.Sprint(acme.Permissions, acme.PathPermissions), "[list read write] map[/archive:[list read]]"},
 		{"all-permissions", acme.Users["bob@home"].Permissions == nil, true},
 		{"endpoint-of-the-server", cfg.StorageOf(acme).Endpoint, "http://127.0.0.1:9000"},
 		{"endpoint-of-the-tenant", cfg.StorageOf(umbrella).Endpoint, "https://s3.umbrella.example"},

@@ -278,7 +278,7 @@ func (d *decoder) collection(p keyPath, e entry, v reflect.Value) {
 	}
 }
 
-// mapping decodes a map of single values, of such maps, or of pointers to structs.
+// mapping decodes a map of single values, of lists or maps of them, or of pointers to structs.
 func (d *decoder) mapping(p keyPath, n ast.Node, v reflect.Value) {
 	for _, e := range d.entries(p, n) {
 		key := reflect.New(v.Type().Key()).Elem()
@@ -303,6 +303,9 @@ func (d *decoder) mapping(p keyPath, n ast.Node, v reflect.Value) {
 		case reflect.Map:
 			d.places[child.key()] = e.at
 			d.mapping(child, e.value, value)
+		case reflect.Slice:
+			d.places[child.key()] = e.at
+			d.list(child, e.value, value)
 		default:
 			d.scalar(child, e, entry{}, value)
 		}

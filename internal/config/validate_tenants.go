@@ -59,6 +59,7 @@ func (v *validator) tenant(p keyPath, t *Tenant) {
 		v.report(p.child("presign"), "%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links",
 			t.Presign, maxPresign.Hours())
 	}
+	v.permissions(p, t.Permissions, t.PathPermissions)
 	v.storage(p.child("s3"), t.S3)
 	if len(t.Users) == 0 {
 		v.report(p.child("users"), "there are none: write one at least, so that somebody can log in")
@@ -129,15 +130,7 @@ func (v *validator) user(p keyPath, name string, u *User) {
 			v.report(p.child(d.key), "%q contains control characters", d.value)
 		}
 	}
-	permissions := p.child("permissions")
-	if u.Permissions != nil && len(u.Permissions) == 0 {
-		v.report(permissions, "there are none: %v, or remove the key for all of them", errPermission)
-	}
-	for i, permission := range u.Permissions {
-		if permission != "" && slices.Contains(u.Permissions[:i], permission) {
-			v.report(permissions, "%s is written twice: remove one", permission)
-		}
-	}
+	v.permissions(p, u.Permissions, u.PathPermissions)
 }
 
 // hashProblem says why hash, which must not be shown, is no hash of a password that can be checked, empty if it is one.

@@ -1,0 +1,65 @@
+package config
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// permissions checks what p, a tenant or a user, says of permissions.
+func (v *validator) permissions(p keyPath, everywhere []Permission, byPath map[string][]Permission) {
+	all, paths := p.child("permissions"), p.child("path_permissions")
+	if everywhere != nil && len(everywhere) == 0 && len(byPath) == 0 {
+		v.report(all, "there are none: %v, or remove the key for all of them", errPermission)
+	}
+	v.twice(all, everywhere)
+	seen := map[string]bool{} // in the form in which names are compared
+	for _, pattern := range slices.Sorted(maps.Keys(byPath)) {
+		at := paths.child(pattern)
+		composed := norm.NFC.String(pattern)
+		if seen[composed] {
+			v.report(at, "another one differs from it in its Unicode form only: remove one")
+		}
+		seen[composed] = true
+		if rule := brokenPatternRule(pattern); rule != "" {
+			v.report(at, "%s", rule)
+		}
+		if byPath[pattern] == nil {
+			v.report(at, "is empty: %v, or [] for none of them", errPermission)
+		}
+		v.twice(at, byPath[pattern])
+	}
+}
+
+// twice reports permissions of a list that are in it twice.
+func (v *validator) twice(p keyPath, permissions []Permission) {
+	for i, permission := range permissions {
+		if permission != "" && slices.Contains(permissions[:i], permission) {
+			v.report(p, "%s is written twice: remove one", permission)
+		}
+	}
+}
+
+// brokenPatternRule is what a pattern of pathnames breaks, empty for a good one.
+func brokenPatternRule(pattern string) string {
+	switch {
+	case !path.IsAbs(pattern):
+		return "is not absolute: begin it with /"
+	case strings.ContainsFunc(pattern, unicode.IsControl):
+		return "contains control characters"
+	case pattern == "/":
+		return "is everything: write permissions instead"
+	case path.Clean(pattern) != pattern:
+		return "is " + path.Clean(pattern) + ": write that"
+	}
+	for segment := range strings.SplitSeq(pattern[len("/"):], "/") {
+		if _, err := path.Match(segment, ""); err != nil {
+			return segment + ` is no pattern: close its [, or write \ before a character that means itself`
+		}
+	}
+	return ""
+}
