@@ -82,9 +82,11 @@ type Login struct {
 	Tenant  *Tenant
 	Storage Storage
 	Home    string // the working directory after login, absolute; empty means "/"
-	// Rights are what the user may do, for the fact "perm" (RFC 3659 7.5.5). The
-	// storage sees to it that nobody does more.
-	Rights Rights
+	// Rights says what the user may do with what an absolute pathname names, for
+	// the fact "perm" (RFC 3659 7.5.5), which is left out where it is nil. The
+	// storage sees to it that nobody does more. It is asked for every entry of a
+	// listing, so it must be quick.
+	Rights func(name string) Rights
 	// LastLogin is when the user logged in before, zero where that is not known.
 	LastLogin time.Time
 	// DirectoryEncodings are the directories, absolute, whose names have another
@@ -100,7 +102,8 @@ type Login struct {
 	LinkLifetime time.Duration
 }
 
-// Rights are what a user may do.
+// Rights are what a user may do with a file, or with a directory itself: what
+// may be done with a name in it is told of that name.
 type Rights struct{ List, Read, Write, Delete, Rename, Mkdir bool }
 
 // Storage is what a session asks of a tenant's bucket: an afero file system

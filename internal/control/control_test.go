@@ -109,7 +109,12 @@ func wantNoGoroutines(ctx context.Context, t *testing.T) {
 	}
 }
 
-var allRights = control.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
+// everywhere grants the same rights for every pathname.
+func everywhere(rights control.Rights) func(string) control.Rights {
+	return func(string) control.Rights { return rights }
+}
+
+var allRights = everywhere(control.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true})
 
 // backend knows the users demo, whose tenant says nothing unless a test gives it
 // words, and marie, whose tenant greets and has the host ftp.example.com.

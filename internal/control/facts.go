@@ -132,24 +132,35 @@ func appendCreate(b []byte, _ *session, e entry) ([]byte, bool) {
 	return appendTimeVal(b, object.Created())
 }
 
-// appendPerm writes what the user may do with the entry (RFC 3659 7.5.5). The
-// root can neither be deleted nor renamed.
+// anyName stands for a name that no rule about the user's rights means: no
+// character has these numbers.
+const anyName = "\U0010ffff\U0010ffff"
+
+// appendPerm writes what the user may do with the entry (RFC 3659 7.5.5): of a
+// directory also what with the names in it, but for those that have rights of
+// their own. The root can neither be deleted nor renamed.
 func appendPerm(b []byte, s *session, e entry) ([]byte, bool) {
-	may := s.login.Rights
-	directory := e.IsDir()
-	fixed := directory && e.pathname() == "/"
+	if s.login.Rights == nil {
+		return b, false
+	}
+	name, directory := e.pathname(), e.IsDir()
+	fixed := directory && name == "/"
+	may, inside := s.login.Rights(name), Rights{}
+	if directory {
+		inside = s.login.Rights(path.Join(name, anyName))
+	}
 	for _, p := range []struct {
 		letter byte
 		set    bool
 	}{
 		{'a', !directory && may.Write}, // APPE
-		{'c', directory && may.Write},  // STOR of a new name, STOU, RNTO
+		{'c', inside.Write},            // STOR of a new name, STOU, RNTO
 		{'d', !fixed && may.Delete},    // DELE or RMD
 		{'e', directory},               // CWD
 		{'f', !fixed && may.Rename},    // RNFR
 		{'l', directory && may.List},   // LIST, NLST, MLSD
-		{'m', directory && may.Mkdir},  // MKD
-		{'p', directory && may.Delete}, // DELE and RMD of what is in it
+		{'m', inside.Mkdir},            // MKD
+		{'p', inside.Delete},           // DELE and RMD of what is in it
 		{'r', !directory && may.Read},  // RETR
 		{'w', !directory && may.Write}, // STOR
 	} {

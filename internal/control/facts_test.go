@@ -124,7 +124,7 @@ func TestPerm(t *testing.T) {
 	} {
 		t.Run(label, func(t *testing.T) {
 			s := newSite(t, func(cfg *control.Config) {
-				cfg.Backend = altered{cfg.Backend, func(l *control.Login) { l.Rights = test.rights }}
+				cfg.Backend = altered{cfg.Backend, func(l *control.Login) { l.Rights = everywhere(test.rights) }}
 			})
 			c := s.login()
 			c.store("d/sub/file", "x")
@@ -162,6 +162,41 @@ func TestPerm(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestPermByPathname wants "perm" to tell of each name what holds for that name,
+// and of a directory what holds for the names in it that nothing is said of.
+func TestPermByPathname(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) {
+		cfg.Backend = altered{cfg.Backend, func(l *control.Login) {
+			l.Rights = func(name string) control.Rights {
+				switch {
+				case strings.HasPrefix(name, "/in/"):
+					return control.Rights{Write: true, Mkdir: true}
+				case name == "/out/open.txt":
+					return control.Rights{Read: true}
+				}
+				return control.Rights{List: true, Delete: true}
+			}
+		}}
+	})
+	c := s.login()
+	c.store("in/file", "x")
+	c.store("out/open.txt", "x")
+	c.store("out/other.txt", "x")
+	c.do("OPTS MLST perm;", "200 ")
+	for dir, want := range map[string]map[string]string{
+		"":    {"in": "cdelm", "out": "delp"},
+		"in":  {"file": "aw"},
+		"out": {"open.txt": "r", "other.txt": "d"},
+	} {
+		got := c.mlsd(dir)
+		for name, perm := range want {
+			if got[name] != "perm="+perm+";" {
+				t.Errorf("MLSD %s: %s has %q, want %q", dir, name, got[name], perm)
+			}
+		}
 	}
 }
 

@@ -284,10 +284,11 @@ func (s *session) resolveFile(arg string) (string, error) {
 func (s *session) stou(string) {
 	t := s.newUpload()
 	name := path.Join(s.workingDirectory(), "ftp-"+time.Now().UTC().Format("20060102T150405.000000000"))
-	if _, err := s.login.Storage.StatFile(name); !errors.Is(err, fs.ErrNotExist) {
-		if err == nil {
-			err = fs.ErrExist
-		}
+	taken, err := exists(func(name string) error { _, err := s.login.Storage.StatFile(name); return err }, name)
+	if err == nil && taken {
+		err = fs.ErrExist
+	}
+	if err != nil {
 		s.fail(err)
 		return
 	}

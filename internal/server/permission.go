@@ -2,67 +2,123 @@ package server
 
 import (
 	"context"
+	"errors"
+	"io"
 	"io/fs"
 	"iter"
 	"os"
+	"path"
+	"slices"
+	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/afero"
+	"golang.org/x/text/unicode/norm"
 
-	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
 )
 
-// permissions says what a user may do.
-type permissions func(config.Permission) bool
-
-// rights is the permissions as the control connection shows them.
-func (may permissions) rights() control.Rights {
-	return control.Rights{
-		List: may(config.List), Read: may(config.Read), Write: may(config.Write),
-		Delete: may(config.Delete), Rename: may(config.Rename), Mkdir: may(config.Mkdir),
-	}
-}
-
-// guarded is a storage where a user does only what the permissions allow; the rest fails with [fs.ErrPermission] before S3 is asked.
+// guarded is a storage where a user does only what the policy allows; the rest fails with [fs.ErrPermission] before S3 is asked.
 //
-// To learn what a name stands for (Stat) needs no permission, because every command does: a client that may only upload asks for
-// the size of what arrived. To replace a file is to write it. The storage is no embedded field, so that a method which is added to
-// it is refused by the compiler here rather than let through.
+// A user who may neither read a file nor list the directory that it is in does not learn whether it is there: not by its size or
+// time (Stat), nor by going on from its middle, setting its time, renaming it. Such a user, of a drop box, knows what the session
+// itself has stored, because clients ask for the size of what they have uploaded, and give it its time and its final name. And
+// each directory exists for such a user, where anything may be done in it or below: one of S3 begins with its first file anyway.
+//
+// To replace a file is to write it. The storage is no embedded field, so that a method which is added to it is refused by the
+// compiler here rather than let through.
 type guarded struct {
 	storage control.Storage
-	may     permissions
+	may     policy
+	form    func(name string) string // the Unicode form in which names are created
+
+	mu     sync.Mutex
+	stored []string // what the session has stored unseen, canonical, the last keepStored of them
 }
 
 var _ control.Storage = (*guarded)(nil)
 
-// allow returns the error for a user who lacks a permission.
-func (g *guarded) allow(p config.Permission, op, name string) error {
-	if g.may(p) {
-		return nil
+// keepStored is how many files a session knows that its user cannot see. Clients ask about a file right after they have stored it.
+const keepStored = 100
+
+// guard puts a policy before a storage.
+func guard(storage control.Storage, may policy, n control.Normalization) *guarded {
+	g := &guarded{storage: storage, may: may}
+	switch n {
+	case control.NormalizeNFC:
+		g.form = norm.NFC.String
+	case control.NormalizeNFD:
+		g.form = norm.NFD.String
+	default:
+		g.form = func(name string) string { return name }
 	}
+	return g
+}
+
+// denied is the error for a user who may not do something with a name.
+func denied(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: fs.ErrPermission}
 }
 
-// allowOpen returns the error for a user who may not open a file in the way that flag says.
-func (g *guarded) allowOpen(name string, flag int) error {
-	access := flag & (os.O_RDONLY | os.O_WRONLY | os.O_RDWR)
-	if access != os.O_WRONLY {
-		if err := g.allow(config.Read, "open", name); err != nil {
-			return err
-		}
-	}
-	if access != os.O_RDONLY || flag&(os.O_CREATE|os.O_TRUNC|os.O_APPEND) != 0 {
-		return g.allow(config.Write, "open", name)
+// allow returns the error for a user who lacks a right.
+func allow(right bool, op, name string) error {
+	if !right {
+		return denied(op, name)
 	}
 	return nil
 }
 
+// sees reports whether the user may know what is there under a name.
+func (g *guarded) sees(name string) bool {
+	name = canonical(name)
+	may := g.may.at(name)
+	return may.Read || may.List || g.may.at(path.Dir(name)).List || g.hasStored(name)
+}
+
+func (g *guarded) hasStored(name string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Contains(g.stored, name)
+}
+
+// store notes that the session has stored a file, or has moved one that it stored.
+func (g *guarded) store(name string) {
+	if g.sees(name) {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stored = append(g.stored[max(0, len(g.stored)-keepStored+1):], canonical(name))
+}
+
+// allowOpen returns the error for a user who may not open a file in the way that flag and offset say.
+func (g *guarded) allowOpen(name string, flag int, offset int64) error {
+	may := g.may.at(name)
+	access := flag & (os.O_RDONLY | os.O_WRONLY | os.O_RDWR)
+	if access != os.O_WRONLY && !may.Read {
+		return denied("open", name)
+	}
+	if writes(flag) && (!may.Write || offset > 0 && !g.sees(name)) {
+		return denied("open", name)
+	}
+	return nil
+}
+
+// writes reports whether to open a file so may change it.
+func writes(flag int) bool {
+	return flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND) != 0
+}
+
 func (g *guarded) Create(name string) (afero.File, error) {
-	if err := g.allow(config.Write, "create", name); err != nil {
+	if err := allow(g.may.at(name).Write, "create", name); err != nil {
 		return nil, err
 	}
-	return g.storage.Create(name)
+	file, err := g.storage.Create(name)
+	if err != nil {
+		return nil, err
+	}
+	return g.noting(file, name), nil
 }
 
 func (g *guarded) Open(name string) (afero.File, error) {
@@ -70,115 +126,241 @@ func (g *guarded) Open(name string) (afero.File, error) {
 }
 
 func (g *guarded) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
-	if err := g.allowOpen(name, flag); err != nil {
+	if err := g.allowOpen(name, flag, 0); err != nil {
 		return nil, err
 	}
 	file, err := g.storage.OpenFile(name, flag, mode)
-	if err != nil || g.may(config.List) {
-		return file, err
+	switch {
+	case err != nil:
+		return nil, err
+	case writes(flag):
+		return g.noting(file, name), nil
+	case g.may.at(name).List:
+		return file, nil
 	}
 	if info, err := file.Stat(); err == nil && info.IsDir() { // could be listed with Readdir
 		_ = file.Close()
-		return nil, g.allow(config.List, "open", name)
+		return nil, denied("open", name)
 	}
 	return file, nil
 }
 
 func (g *guarded) OpenAt(name string, flag int, offset int64) (afero.File, error) {
-	if err := g.allowOpen(name, flag); err != nil {
+	if err := g.allowOpen(name, flag, offset); err != nil {
 		return nil, err
 	}
-	return g.storage.OpenAt(name, flag, offset)
+	file, err := g.storage.OpenAt(name, flag, offset)
+	if err != nil || !writes(flag) {
+		return file, err
+	}
+	return g.noting(file, name), nil
 }
 
+// noting notes a file that was opened for writing as stored when it is, if the user could not see it otherwise.
+func (g *guarded) noting(file afero.File, name string) afero.File {
+	if g.sees(name) {
+		return file
+	}
+	return &unseenFile{File: file, stored: func() { g.store(name) }}
+}
+
+// An unseenFile is open for writing by a user who sees no names. It hands on what moves data fast and what aborts an upload.
+type unseenFile struct {
+	afero.File
+	stored func()
+}
+
+func (f *unseenFile) ReadFrom(r io.Reader) (int64, error) { return io.Copy(f.File, r) }
+
+func (f *unseenFile) Abort(cause error) {
+	if file, ok := f.File.(interface{ Abort(error) }); ok {
+		file.Abort(cause)
+	}
+}
+
+func (f *unseenFile) Close() error {
+	err := f.File.Close()
+	if err == nil {
+		f.stored()
+	}
+	return err
+}
+
+// ReadDirSeq tells what is no directory from one that may not be listed, where the user may know, because a file can be listed too.
 func (g *guarded) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
-	if err := g.allow(config.List, "readdir", name); err != nil {
-		return nil, err
+	if g.may.at(name).List {
+		return g.storage.ReadDirSeq(name)
 	}
-	return g.storage.ReadDirSeq(name)
+	if g.sees(name) {
+		if _, err := g.storage.StatDir(name); err != nil {
+			return nil, err
+		}
+	}
+	return nil, denied("readdir", name)
 }
 
+// Mkdir succeeds where something is already that the user does not see: there each directory exists.
 func (g *guarded) Mkdir(name string, mode fs.FileMode) error {
-	if err := g.allow(config.Mkdir, "mkdir", name); err != nil {
+	if err := allow(g.may.at(name).Mkdir, "mkdir", name); err != nil {
 		return err
 	}
-	return g.storage.Mkdir(name, mode)
+	err := g.storage.Mkdir(name, mode)
+	if errors.Is(err, fs.ErrExist) && !g.sees(name) {
+		return nil
+	}
+	return err
 }
 
+// MkdirAll makes parents too, so each of them must be there or one that the user may make.
 func (g *guarded) MkdirAll(name string, mode fs.FileMode) error {
-	if err := g.allow(config.Mkdir, "mkdir", name); err != nil {
+	if err := allow(g.may.at(name).Mkdir, "mkdir", name); err != nil {
 		return err
 	}
-	return g.storage.MkdirAll(name, mode)
+	for dir := path.Dir(canonical(name)); dir != "/"; dir = path.Dir(dir) {
+		if g.may.at(dir).Mkdir {
+			continue
+		}
+		if _, err := g.StatDir(dir); err != nil {
+			return denied("mkdir", name)
+		}
+	}
+	err := g.storage.MkdirAll(name, mode)
+	if errors.Is(err, syscall.ENOTDIR) && !g.sees(name) {
+		return nil
+	}
+	return err
 }
 
 func (g *guarded) Remove(name string) error {
-	if err := g.allow(config.Delete, "remove", name); err != nil {
+	if err := allow(g.may.at(name).Delete, "remove", name); err != nil {
 		return err
 	}
 	return g.storage.Remove(name)
 }
 
+// RemoveAll needs the right for everything that may be there.
 func (g *guarded) RemoveAll(name string) error {
-	if err := g.allow(config.Delete, "remove", name); err != nil {
+	least, _ := g.may.span(name)
+	if err := allow(least.Delete, "remove", name); err != nil {
 		return err
 	}
 	return g.storage.RemoveAll(name)
 }
 
 func (g *guarded) RemoveFile(name string) error {
-	if err := g.allow(config.Delete, "remove", name); err != nil {
+	if err := allow(g.may.at(name).Delete, "remove", name); err != nil {
 		return err
 	}
 	return g.storage.RemoveFile(name)
 }
 
 func (g *guarded) RemoveDir(name string) error {
-	if err := g.allow(config.Delete, "remove", name); err != nil {
+	if err := allow(g.may.at(name).Delete, "remove", name); err != nil {
 		return err
 	}
 	return g.storage.RemoveDir(name)
 }
 
 func (g *guarded) Rename(oldname, newname string) error {
-	if err := g.allow(config.Rename, "rename", oldname); err != nil {
+	if err := g.allowPair("rename", oldname, newname, moves); err != nil {
 		return err
 	}
-	return g.storage.Rename(oldname, newname)
+	unseen := g.hasStored(canonical(oldname))
+	err := g.storage.Rename(oldname, newname)
+	if err == nil && unseen {
+		g.store(newname)
+	}
+	return err
+}
+
+// allowPair needs the rights that may asks for, of everything below oldname and at every place below newname to which it goes.
+func (g *guarded) allowPair(op, oldname, newname string, may func(from, to, most control.Rights) bool) error {
+	if !g.sees(oldname) {
+		return denied(op, oldname)
+	}
+	from, _ := g.may.span(oldname)
+	to, most := g.may.span(newname)
+	if may(from, to, most) {
+		return nil
+	}
+	from, to = g.may.at(oldname), g.may.at(newname)
+	if !may(from, to, to) {
+		return denied(op, oldname)
+	}
+	// What is in the way is about names below, and a file has none.
+	_, err := g.storage.StatDir(oldname)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err == nil:
+		return denied(op, oldname)
+	}
+	return err
+}
+
+// moves reports whether a user may move what there are rights for to where there are at least and at most others. What may not be
+// read or deleted in one place does not become so by being moved to another.
+func moves(from, to, most control.Rights) bool {
+	return from.Rename && to.Write && (from.Read || !most.Read) && (from.Delete || !most.Delete)
 }
 
 func (g *guarded) Copy(ctx context.Context, oldname, newname string) error {
-	if err := g.allow(config.Read, "copy", oldname); err != nil {
-		return err
-	}
-	if err := g.allow(config.Write, "copy", newname); err != nil {
+	if err := g.allowPair("copy", oldname, newname, copies); err != nil {
 		return err
 	}
 	return g.storage.Copy(ctx, oldname, newname)
 }
 
+// copies reports whether a user may copy what there are rights for to where there are others.
+func copies(from, to, _ control.Rights) bool { return from.Read && to.Write }
+
 func (g *guarded) Chmod(name string, mode fs.FileMode) error {
-	if err := g.allow(config.Write, "chmod", name); err != nil {
+	if err := allow(g.may.at(name).Write && g.sees(name), "chmod", name); err != nil {
 		return err
 	}
 	return g.storage.Chmod(name, mode)
 }
 
 func (g *guarded) Chown(name string, uid, gid int) error {
-	if err := g.allow(config.Write, "chown", name); err != nil {
+	if err := allow(g.may.at(name).Write && g.sees(name), "chown", name); err != nil {
 		return err
 	}
 	return g.storage.Chown(name, uid, gid)
 }
 
 func (g *guarded) Chtimes(name string, atime, mtime time.Time) error {
-	if err := g.allow(config.Write, "chtimes", name); err != nil {
+	if err := allow(g.may.at(name).Write && g.sees(name), "chtimes", name); err != nil {
 		return err
 	}
 	return g.storage.Chtimes(name, atime, mtime)
 }
 
-func (g *guarded) Stat(name string) (fs.FileInfo, error)     { return g.storage.Stat(name) }
-func (g *guarded) StatFile(name string) (fs.FileInfo, error) { return g.storage.StatFile(name) }
-func (g *guarded) StatDir(name string) (fs.FileInfo, error)  { return g.storage.StatDir(name) }
-func (g *guarded) Name() string                              { return g.storage.Name() }
+func (g *guarded) Stat(name string) (fs.FileInfo, error) {
+	if !g.sees(name) {
+		return nil, denied("stat", name)
+	}
+	return g.storage.Stat(name)
+}
+
+func (g *guarded) StatFile(name string) (fs.FileInfo, error) {
+	if !g.sees(name) {
+		return nil, denied("stat", name)
+	}
+	return g.storage.StatFile(name)
+}
+
+// StatDir is asked before a directory becomes the working directory.
+func (g *guarded) StatDir(name string) (fs.FileInfo, error) {
+	if g.sees(name) {
+		return g.storage.StatDir(name)
+	}
+	if _, most := g.may.span(name); most == (control.Rights{}) {
+		return nil, denied("stat", name)
+	}
+	if g.form(name) != name { // in that form it would be made
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+	}
+	return emptyDirectory(path.Base(canonical(name))), nil
+}
+
+func (g *guarded) Name() string { return g.storage.Name() }

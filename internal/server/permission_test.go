@@ -2,17 +2,17 @@ package server
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
-	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -38,63 +38,213 @@ func closed(f afero.File, err error) error {
 	return f.Close()
 }
 
-// Each operation works with the permissions it needs and no others, and fails without any one of them.
+// guardedBy is a storage behind a policy of one layer.
+func guardedBy(storage control.Storage, rules string) *guarded {
+	return guard(storage, policy{layer(rules)}, control.NormalizeNFC)
+}
+
+// Each operation works with the permissions it needs and no others, and fails without any one of them. Where it tells of what is
+// there the user must also see that, by being allowed to read it or to list it.
 func TestPermissions(t *testing.T) {
 	now := time.Now()
 	for _, tc := range []struct {
-		name  string
-		needs []config.Permission
-		do    func(control.Storage) error
+		name, needs string
+		sees        bool
+		do          func(control.Storage) error
 	}{
-		{"stat", nil, func(s control.Storage) error { _, err := s.Stat("/dir/file"); return err }},
-		{"stat-file", nil, func(s control.Storage) error { _, err := s.StatFile("/dir/file"); return err }},
-		{"stat-dir", nil, func(s control.Storage) error { _, err := s.StatDir("/dir"); return err }},
-		{"list", []config.Permission{config.List}, func(s control.Storage) error { _, err := s.ReadDirSeq("/dir"); return err }},
-		{"open", []config.Permission{config.Read}, func(s control.Storage) error { return closed(s.Open("/dir/file")) }},
-		{"open-directory", []config.Permission{config.Read, config.List}, func(s control.Storage) error { return closed(s.Open("/dir")) }},
-		{"open-at", []config.Permission{config.Read}, func(s control.Storage) error { return closed(s.OpenAt("/dir/file", os.O_RDONLY, 3)) }},
-		{"create", []config.Permission{config.Write}, func(s control.Storage) error { return closed(s.Create("/new")) }},
-		{"overwrite", []config.Permission{config.Write}, func(s control.Storage) error {
+		{"stat", "", true, func(s control.Storage) error { _, err := s.Stat("/dir/file"); return err }},
+		{"stat-file", "", true, func(s control.Storage) error { _, err := s.StatFile("/dir/file"); return err }},
+		{"stat-dir", "", true, func(s control.Storage) error { _, err := s.StatDir("/dir"); return err }},
+		{"list", "l", false, func(s control.Storage) error { _, err := s.ReadDirSeq("/dir"); return err }},
+		{"open", "r", false, func(s control.Storage) error { return closed(s.Open("/dir/file")) }},
+		{"open-directory", "rl", false, func(s control.Storage) error { return closed(s.Open("/dir")) }},
+		{"open-at", "r", false, func(s control.Storage) error { return closed(s.OpenAt("/dir/file", os.O_RDONLY, 3)) }},
+		{"create", "w", false, func(s control.Storage) error { return closed(s.Create("/new")) }},
+		{"overwrite", "w", false, func(s control.Storage) error {
 			return closed(s.OpenAt("/dir/file", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0))
 		}},
-		{"append", []config.Permission{config.Write}, func(s control.Storage) error {
+		{"append", "w", false, func(s control.Storage) error {
 			return closed(s.OpenFile("/dir/file", os.O_WRONLY|os.O_APPEND, 0))
 		}},
-		{"read-and-write", []config.Permission{config.Read, config.Write}, func(s control.Storage) error {
+		{"go-on", "w", true, func(s control.Storage) error {
+			return closed(s.OpenAt("/dir/file", os.O_WRONLY|os.O_CREATE, 3))
+		}},
+		{"read-and-write", "rw", false, func(s control.Storage) error {
 			return closed(s.OpenFile("/new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0))
 		}},
-		{"set-time", []config.Permission{config.Write}, func(s control.Storage) error { return s.Chtimes("/dir/file", now, now) }},
-		{"chmod", []config.Permission{config.Write}, func(s control.Storage) error { return supported(s.Chmod("/dir/file", 0)) }},
-		{"chown", []config.Permission{config.Write}, func(s control.Storage) error { return supported(s.Chown("/dir/file", 0, 0)) }},
-		{"remove", []config.Permission{config.Delete}, func(s control.Storage) error { return s.Remove("/dir/file") }},
-		{"remove-file", []config.Permission{config.Delete}, func(s control.Storage) error { return s.RemoveFile("/dir/file") }},
-		{"remove-dir", []config.Permission{config.Delete}, func(s control.Storage) error { return s.RemoveDir("/empty") }},
-		{"remove-all", []config.Permission{config.Delete}, func(s control.Storage) error { return s.RemoveAll("/dir") }},
-		{"rename", []config.Permission{config.Rename}, func(s control.Storage) error { return s.Rename("/dir/file", "/moved") }},
-		{"copy", []config.Permission{config.Read, config.Write}, func(s control.Storage) error {
-			return s.Copy(t.Context(), "/dir", "/copy")
-		}},
-		{"mkdir", []config.Permission{config.Mkdir}, func(s control.Storage) error { return s.Mkdir("/made", 0) }},
-		{"mkdir-all", []config.Permission{config.Mkdir}, func(s control.Storage) error { return s.MkdirAll("/made/deep", 0) }},
+		{"set-time", "w", true, func(s control.Storage) error { return s.Chtimes("/dir/file", now, now) }},
+		{"chmod", "w", true, func(s control.Storage) error { return supported(s.Chmod("/dir/file", 0)) }},
+		{"chown", "w", true, func(s control.Storage) error { return supported(s.Chown("/dir/file", 0, 0)) }},
+		{"remove", "d", false, func(s control.Storage) error { return s.Remove("/dir/file") }},
+		{"remove-file", "d", false, func(s control.Storage) error { return s.RemoveFile("/dir/file") }},
+		{"remove-dir", "d", false, func(s control.Storage) error { return s.RemoveDir("/empty") }},
+		{"remove-all", "d", false, func(s control.Storage) error { return s.RemoveAll("/dir") }},
+		{"rename", "nw", true, func(s control.Storage) error { return s.Rename("/dir/file", "/moved") }},
+		{"copy", "rw", true, func(s control.Storage) error { return s.Copy(t.Context(), "/dir/file", "/copy") }},
+		{"mkdir", "m", false, func(s control.Storage) error { return s.Mkdir("/made", 0) }},
+		{"mkdir-all", "m", false, func(s control.Storage) error { return s.MkdirAll("/made/deep", 0) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			storage := newStorage(t)
-			for _, missing := range tc.needs {
-				all := &guarded{storage: storage, may: func(p config.Permission) bool { return p != missing }}
-				err := tc.do(all)
+			refused := func(rules string) {
+				t.Helper()
+				err := tc.do(guardedBy(storage, rules))
 				var pathErr *fs.PathError
 				if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &pathErr) {
-					t.Errorf("without %s: %v", missing, err)
+					t.Errorf("with %s: %v", rules, err)
 				}
+			}
+			for _, missing := range strings.Split(tc.needs, "") {
+				refused("-" + strings.ReplaceAll("lrwdnm", missing, ""))
+			}
+			enough := []string{"-" + tc.needs}
+			if tc.sees {
+				refused("-" + tc.needs)
+				enough = []string{"-r" + tc.needs, "-l" + tc.needs}
 			}
 			if _, err := storage.StatFile("/dir/file"); err != nil {
 				t.Fatalf("a refused operation did something: %v", err)
 			}
-			only := &guarded{storage: storage, may: func(p config.Permission) bool { return slices.Contains(tc.needs, p) }}
-			if err := tc.do(only); err != nil {
-				t.Errorf("with %s alone: %v", tc.needs, err)
+			for _, rules := range enough {
+				if err := tc.do(guardedBy(newStorage(t), rules)); err != nil {
+					t.Errorf("with %s alone: %v", rules, err)
+				}
 			}
 		})
+	}
+}
+
+// What is done with a name needs the rights for that name, and what is done with a tree those for all that may be in it.
+func TestPathPermissions(t *testing.T) {
+	rename := func(from, to string) func(control.Storage) error {
+		return func(s control.Storage) error { return s.Rename(from, to) }
+	}
+	for _, tc := range []struct {
+		name, rules string
+		do          func(control.Storage) error
+		allowed     bool
+	}{
+		{"other-directory", "- /dir=r", func(s control.Storage) error { return closed(s.Open("/dir/file")) }, true},
+		{"not-this-directory", "all /dir=lw", func(s control.Storage) error { return closed(s.Open("/dir/file")) }, false},
+		{"this-file", "all /dir/f*=lw", func(s control.Storage) error { return closed(s.Open("/dir/file")) }, false},
+		{"unclean-name", "all /dir=", func(s control.Storage) error { return closed(s.Open("empty/../dir/file")) }, false},
+		{"list-a-file-in-a-directory", "lr /dir/file=r", func(s control.Storage) error {
+			_, err := s.ReadDirSeq("/dir/file")
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil // no directory, so it may be a file
+			}
+			return err
+		}, true},
+
+		{"remove-all-with-an-exception-below", "all /dir/*.keep=lr", func(s control.Storage) error { return s.RemoveAll("/dir") }, false},
+		{"remove-all-beside-an-exception", "all /other/keep=lr", func(s control.Storage) error { return s.RemoveAll("/dir") }, true},
+		{"remove-all-where-it-is-allowed", "lr /dir=lrd", func(s control.Storage) error { return s.RemoveAll("/dir") }, true},
+
+		{"make-parents-that-are-there", "l /dir/*=m", func(s control.Storage) error { return s.MkdirAll("/dir/a/b", 0) }, true},
+		{"make-parents-that-are-not", "l /new/*=m", func(s control.Storage) error { return s.MkdirAll("/new/a/b", 0) }, false},
+
+		{"rename-into-what-may-not-be-written", "all /in=lrdnm", rename("/dir/file", "/in/file"), false},
+		{"rename-out-of-what-may-not-be-renamed", "all /dir=lrwdm", rename("/dir/file", "/file"), false},
+		{"rename-to-where-it-may-be-read", "lrwdn /dir=lwdn", rename("/dir/file", "/file"), false},
+		{"rename-to-where-it-may-be-deleted", "lrwdn /dir=lrwn", rename("/dir/file", "/file"), false},
+		{"rename-to-where-less-is-allowed", "lrwdn /done=lw", rename("/dir/file", "/done/file"), true},
+		{"rename-within", "- /dir=lwn", rename("/dir/file", "/dir/other"), true},
+		{"rename-a-tree", "all /other/keep=lr", rename("/dir", "/moved"), true},
+		{"rename-a-tree-with-an-exception-below", "all /dir/keep=lr", rename("/dir", "/moved"), false},
+		{"rename-a-tree-with-more-rights-below", "lrwdn /dir/more=lrwdnm", rename("/dir", "/moved"), true},
+		{"rename-a-tree-over-an-exception", "all /moved/keep=lr", rename("/dir", "/moved"), false},
+		{"rename-a-tree-over-more-rights", "lwdn /moved/open=lrwdn", rename("/dir", "/moved"), false},
+		{"rename-a-file-over-an-exception", "all /*/keep=lr", rename("/dir/file", "/moved"), true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			err := tc.do(guardedBy(newStorage(t), tc.rules))
+			if tc.allowed && err != nil || !tc.allowed && !errors.Is(err, fs.ErrPermission) {
+				t.Errorf("allowed should be %v: %v", tc.allowed, err)
+			}
+		})
+	}
+}
+
+// The user of a drop box learns nothing of what others have stored, and works with what the session has stored itself.
+func TestDropBox(t *testing.T) {
+	storage := newStorage(t)
+	s := guardedBy(storage, "wnm")
+	now := time.Now()
+	for name, ask := range map[string]func(name string) error{
+		"stat":      func(name string) error { _, err := s.Stat(name); return err },
+		"stat-file": func(name string) error { _, err := s.StatFile(name); return err },
+		"stat-dir":  func(name string) error { _, err := s.StatDir(name); return err },
+		"list":      func(name string) error { _, err := s.ReadDirSeq(name); return err },
+		"mkdir":     func(name string) error { return s.Mkdir(name, 0) },
+		"mkdir-all": func(name string) error { return s.MkdirAll(name, 0) },
+		"set-time":  func(name string) error { return s.Chtimes(name, now, now) },
+		"rename":    func(name string) error { return s.Rename(name, "/x") },
+		"go-on":     func(name string) error { return closed(s.OpenAt(name, os.O_WRONLY|os.O_CREATE, 100)) },
+		"read":      func(name string) error { return closed(s.Open(name)) },
+		"remove":    func(name string) error { return s.RemoveFile(name) },
+	} {
+		nothing := ask("/nothing/" + name)
+		for _, there := range []string{"/dir/file", "/dir", "/empty"} {
+			if err := ask(there); errors.Is(err, fs.ErrPermission) != errors.Is(nothing, fs.ErrPermission) || (err == nil) != (nothing == nil) {
+				t.Errorf("%s: %s answers %v, and nothing answers %v", name, there, err, nothing)
+			}
+		}
+	}
+
+	if err := afero.WriteFile(s, "/dir/é.tmp", []byte("mine"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := s.StatFile("/dir/é.tmp"); err != nil || info.Size() != 4 {
+		t.Errorf("the size of what was stored: %v, %v", info, err)
+	}
+	if _, err := s.StatFile("/dir/é.tmp"); !errors.Is(err, fs.ErrNotExist) { // and then control asks for the other form
+		t.Errorf("the other form of its name: %v", err)
+	}
+	if err := s.Rename("/dir/é.tmp", "/dir/mine"); err != nil {
+		t.Errorf("its final name: %v", err)
+	}
+	if err := s.Chtimes("/dir/mine", now, now); err != nil {
+		t.Errorf("its time: %v", err)
+	}
+	if err := closed(s.Open("/dir/mine")); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("its content: %v", err)
+	}
+	if _, err := guardedBy(storage, "wnm").StatFile("/dir/mine"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("its size in another session: %v", err)
+	}
+
+	failed, err := s.OpenAt("/dir/file", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	failed.(interface{ Abort(error) }).Abort(io.ErrUnexpectedEOF)
+	if err := failed.Close(); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("an aborted upload: %v", err)
+	}
+	if _, err := s.StatFile("/dir/file"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("an upload that was aborted shows what is there: %v", err)
+	}
+	for i := range keepStored {
+		if err := closed(s.Create(fmt.Sprintf("/many/%d", i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, first := s.StatFile("/many/0")
+	_, older := s.StatFile("/dir/mine")
+	if first != nil || !errors.Is(older, fs.ErrPermission) || len(s.stored) != keepStored {
+		t.Errorf("after %d files more: %v, %v, %d known", keepStored, first, older, len(s.stored))
+	}
+}
+
+// Directories exist for who does not see them in the form in which they would be made, so that nothing is made in another.
+func TestUnseenDirectories(t *testing.T) {
+	s := guardedBy(newStorage(t), "- /in/*=w")
+	for name, want := range map[string]error{
+		"/": nil, "/in": nil, "/in/any": nil, "/in/café": nil, "/in/café": fs.ErrNotExist, "/dir": fs.ErrPermission, "/other": fs.ErrPermission,
+	} {
+		if info, err := s.StatDir(name); !errors.Is(err, want) || err == nil && !info.IsDir() {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
 	}
 }
 
@@ -108,7 +258,7 @@ func supported(err error) error {
 
 // The files of a guarded storage are the driver's own, so that they keep the methods that move data fast and abort uploads.
 func TestGuardedFilesKeepTheirMethods(t *testing.T) {
-	s := &guarded{storage: newStorage(t), may: func(config.Permission) bool { return true }}
+	s := guardedBy(newStorage(t), "all")
 	upload, err := s.OpenAt("/new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
 	if err != nil {
 		t.Fatal(err)

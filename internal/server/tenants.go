@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -46,7 +45,7 @@ type user struct {
 	prefix     string // of the keys that the user sees
 	home       string
 	encodings  map[string]*i18n.Encoding // of directories as the user sees them
-	may        permissions
+	may        policy
 	lastLogin  atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
 }
 
@@ -100,10 +99,6 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 }
 
 func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
-	granted := uc.Permissions
-	if granted == nil {
-		granted = config.AllPermissions()
-	}
 	prefix := tc.Prefix
 	if root := strings.Trim(uc.Root, "/"); root != "" {
 		prefix += root + "/"
@@ -114,7 +109,10 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 		prefix:    prefix,
 		home:      uc.Home,
 		encodings: encodingsBelow(uc.Root, tc.DirectoryEncodings),
-		may:       func(p config.Permission) bool { return slices.Contains(granted, p) },
+		may: policy{
+			newRules(tc.Permissions, tc.PathPermissions).below(uc.Root),
+			newRules(uc.Permissions, uc.PathPermissions),
+		},
 	}
 	u.credential.hash = uc.PasswordHash.Reveal()
 	return u
@@ -226,16 +224,21 @@ func (d *directory) Login(ctx context.Context, req *control.LoginRequest) (*cont
 	login := &control.Login{
 		User:               u.name,
 		Tenant:             &u.tenant.Tenant,
-		Storage:            &guarded{storage: &homed{Storage: storage, home: u.home}, may: u.may},
+		Storage:            guard(&homed{Storage: storage, home: u.home}, u.may, u.tenant.Normalization),
 		Home:               u.home,
-		Rights:             u.may.rights(),
+		Rights:             u.may.at,
 		LastLogin:          u.loggedIn(time.Now()),
 		DirectoryEncodings: u.encodings,
 		ObjectURI:          storage.URI,
 		LinkLifetime:       u.tenant.links,
 	}
-	if u.tenant.links > 0 && u.may(config.Read) {
-		login.Presign = storage.Presign
+	if _, most := u.may.span("/"); most.Read && u.tenant.links > 0 {
+		login.Presign = func(ctx context.Context, name string, valid time.Duration) (string, error) {
+			if err := allow(u.may.at(name).Read, "presign", name); err != nil {
+				return "", err
+			}
+			return storage.Presign(ctx, name, valid)
+		}
 	}
 	return login, nil
 }

@@ -258,8 +258,9 @@ func TestLogin(t *testing.T) {
 	hash := passwordHash(t)
 	maps.Copy(acme.Users, map[string]*config.User{
 		"writer": {PasswordHash: hash, Permissions: []config.Permission{config.Write}},
-		"rooted": {PasswordHash: hash, Root: "/legacy"},
+		"rooted": {PasswordHash: hash, Root: "/legacy", PathPermissions: map[string][]config.Permission{"/in": {config.Write}}},
 	})
+	acme.PathPermissions = map[string][]config.Permission{"/legacy/keep": {config.List, config.Read}}
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: s.Bucket(t), Users: map[string]*config.User{"dave": {PasswordHash: hash}}}
 	cfg.Tenants["initech"] = &config.Tenant{
 		Bucket: s.Bucket(t), Users: map[string]*config.User{"peter": {PasswordHash: hash}}, Presign: time.Hour,
@@ -299,12 +300,16 @@ func TestLogin(t *testing.T) {
 		}
 	})
 	t.Run("rights", func(t *testing.T) {
-		all := control.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
-		if got := login(t, "alice").Rights; got != all {
-			t.Errorf("alice has %+v", got)
-		}
-		if got := login(t, "writer").Rights; got != (control.Rights{Write: true}) {
-			t.Errorf("writer has %+v", got)
+		for user, want := range map[string]map[string]string{
+			"alice":  {"/": "lrwdnm", "/legacy/x": "lrwdnm", "/legacy/keep": "lr"},
+			"writer": {"/": "w", "/legacy/keep": ""},
+			"rooted": {"/": "lrwdnm", "/in": "w", "/keep/x": "lr"},
+		} {
+			for name, want := range want {
+				if got := letters(login(t, user).Rights(name)); got != want {
+					t.Errorf("%s has %q for %s, want %q", user, got, name, want)
+				}
+			}
 		}
 	})
 	t.Run("directory-encodings", func(t *testing.T) {
@@ -336,6 +341,9 @@ func TestLogin(t *testing.T) {
 		}
 		if _, err := rooted.Presign(t.Context(), "/nothing", time.Hour); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("a link to nothing: %v", err)
+		}
+		if _, err := rooted.Presign(t.Context(), "/in/nothing", time.Hour); !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("a link to what may not be read: %v", err)
 		}
 		peter := login(t, "peter")
 		if err := afero.WriteFile(peter.Storage, "/f", nil, 0); err != nil {

@@ -1,0 +1,217 @@
+package server
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/control"
+)
+
+// A policy says what a user may do with each name: what all of its layers allow, that of the tenant and that of the user.
+type policy []rules
+
+// rules are a layer of a policy: what is allowed where. A rule counts for the names that its pattern means and for all below them,
+// and of several the most specific one: that with the most segments, and of two as long the one that has a plain segment where the
+// other, from the left, has the first wildcard. Where that does not decide, what all of them allow is allowed.
+//
+// They are in that order, the most specific first, and the last counts for everything.
+type rules []rule
+
+type rule struct {
+	pattern []segment
+	shape   string // of the pattern, the same for rules of which none is more specific
+	rights  control.Rights
+}
+
+// A segment is one of a pattern, in NFC.
+type segment struct {
+	text string
+	glob bool // text is for path.Match
+}
+
+// What shapes are made of. A plain segment sorts before one with wildcards.
+const (
+	plainShape = "0"
+	globShape  = "1"
+)
+
+// newRules makes a layer of what a configuration says: nil stands for all permissions.
+func newRules(everywhere []config.Permission, byPath map[string][]config.Permission) rules {
+	if everywhere == nil {
+		everywhere = config.AllPermissions()
+	}
+	r := rules{{rights: rightsOf(everywhere)}}
+	for pattern, permissions := range byPath {
+		r = append(r, newRule(pattern, permissions))
+	}
+	slices.SortFunc(r, func(a, b rule) int {
+		return cmp.Or(cmp.Compare(len(b.shape), len(a.shape)), cmp.Compare(a.shape, b.shape))
+	})
+	return r
+}
+
+func newRule(pattern string, permissions []config.Permission) rule {
+	r := rule{rights: rightsOf(permissions)}
+	for text := range segments(norm.NFC.String(pattern)) {
+		s := segment{text: text, glob: strings.ContainsAny(text, `*?[\`)}
+		shape := globShape
+		if plain := strings.NewReplacer(`\\`, "", `\*`, "", `\?`, "", `\[`, ""); !strings.ContainsAny(plain.Replace(text), "*?[") {
+			shape = plainShape // although it may hold backslashes
+		}
+		r.pattern = append(r.pattern, s)
+		r.shape += shape
+	}
+	return r
+}
+
+func rightsOf(permissions []config.Permission) control.Rights {
+	has := func(p config.Permission) bool { return slices.Contains(permissions, p) }
+	return control.Rights{
+		List: has(config.List), Read: has(config.Read), Write: has(config.Write),
+		Delete: has(config.Delete), Rename: has(config.Rename), Mkdir: has(config.Mkdir),
+	}
+}
+
+// segments is what stands between the slashes of an absolute, clean pathname: nothing for the root.
+func segments(name string) func(yield func(string) bool) {
+	return func(yield func(string) bool) {
+		for rest := name[len("/"):]; rest != ""; {
+			var first string
+			first, rest, _ = strings.Cut(rest, "/")
+			if !yield(first) {
+				return
+			}
+		}
+	}
+}
+
+// follow goes down the pattern with a pathname. It returns what is left of the pattern where the pathname ends, and false if they
+// part before.
+func (r *rule) follow(name string) (left []segment, ok bool) {
+	left = r.pattern
+	for text := range segments(name) {
+		if len(left) == 0 {
+			break
+		}
+		if !left[0].matches(text) {
+			return nil, false
+		}
+		left = left[1:]
+	}
+	return left, true
+}
+
+func (s segment) matches(text string) bool {
+	if !s.glob {
+		return s.text == text
+	}
+	matched, _ := path.Match(s.text, text) // never malformed
+	return matched
+}
+
+// covers reports whether the rule is about a pathname.
+func (r *rule) covers(name string) bool {
+	left, ok := r.follow(name)
+	return ok && len(left) == 0
+}
+
+// at is what is allowed with what a pathname, absolute, clean and in NFC, names.
+func (r rules) at(name string) control.Rights {
+	if len(r) == 1 {
+		return r[0].rights
+	}
+	i := slices.IndexFunc(r, func(rule rule) bool { return rule.covers(name) })
+	may := r[i].rights
+	for _, other := range r[i+1:] {
+		if other.shape != r[i].shape {
+			break
+		}
+		if other.covers(name) {
+			may = both(may, other.rights)
+		}
+	}
+	return may
+}
+
+// span is the least and the most that is allowed with something at or below a pathname.
+func (r rules) span(name string) (least, most control.Rights) {
+	least = r.at(name)
+	most = least
+	for _, rule := range r {
+		if left, ok := rule.follow(name); ok && len(left) > 0 {
+			least, most = both(least, rule.rights), either(most, rule.rights)
+		}
+	}
+	return least, most
+}
+
+// below is the rules for who sees a directory as "/".
+func (r rules) below(root string) rules {
+	root = canonical(root)
+	var seen rules
+	for _, rule := range r {
+		if left, ok := rule.follow(root); ok && len(left) > 0 {
+			rule.pattern = left // not its shape: what was more specific stays so
+			seen = append(seen, rule)
+		}
+	}
+	return append(seen, rule{rights: r.at(root)})
+}
+
+// at is what the user may do with what a pathname names.
+//
+// A listing asks it of every entry, so the name is not looked at where all names are alike.
+func (p policy) at(name string) control.Rights {
+	may := everything()
+	if slices.ContainsFunc(p, func(layer rules) bool { return len(layer) > 1 }) {
+		name = canonical(name)
+	}
+	for _, layer := range p {
+		may = both(may, layer.at(name))
+	}
+	return may
+}
+
+// span is bounds of what the user may do with anything at or below a pathname.
+func (p policy) span(name string) (least, most control.Rights) {
+	name = canonical(name)
+	least, most = everything(), everything()
+	for _, layer := range p {
+		l, m := layer.span(name)
+		least, most = both(least, l), both(most, m)
+	}
+	return least, most
+}
+
+// canonical is the form in which pathnames are compared: absolute, clean, and in NFC, so that no rule is evaded by another spelling.
+func canonical(name string) string {
+	if !path.IsAbs(name) {
+		name = "/" + name
+	}
+	return norm.NFC.String(path.Clean(name))
+}
+
+func everything() control.Rights {
+	return control.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
+}
+
+// both is what two sets of rights have in common.
+func both(a, b control.Rights) control.Rights {
+	return control.Rights{
+		List: a.List && b.List, Read: a.Read && b.Read, Write: a.Write && b.Write,
+		Delete: a.Delete && b.Delete, Rename: a.Rename && b.Rename, Mkdir: a.Mkdir && b.Mkdir,
+	}
+}
+
+// either is what two sets of rights have together.
+func either(a, b control.Rights) control.Rights {
+	return control.Rights{
+		List: a.List || b.List, Read: a.Read || b.Read, Write: a.Write || b.Write,
+		Delete: a.Delete || b.Delete, Rename: a.Rename || b.Rename, Mkdir: a.Mkdir || b.Mkdir,
+	}
+}
