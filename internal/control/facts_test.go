@@ -383,3 +383,17 @@ func TestModify(t *testing.T) {
 	c.do("TYPE I", "200 ")
 	c.do("SIZE file with spaces ", "213 7")
 }
+
+// Who may not rename learns it before the new name is asked for.
+func TestRenameWithoutRight(t *testing.T) {
+	s := newTenantSite(t, control.Login{
+		Tenant: &control.Tenant{Name: "demo"},
+		Rights: func(name string) control.Rights { return control.Rights{Rename: name != "/fixed"} },
+	})
+	s.putNames("fixed", "free")
+	c := s.login()
+	c.do("RNFR fixed", "550 You are not allowed to do this.")
+	c.do("RNTO x", "503 ")
+	c.do("RNFR free", "350 ")
+	c.do("RNTO x", "250 ")
+}

@@ -14,7 +14,7 @@ func (s *session) onPathname(arg string) {
 		return
 	}
 	name, err := s.resolve(arg)
-	if err == nil && name == "/" && changesRoot(s.verb) {
+	if err == nil && (name == "/" && changesRoot(s.verb) || s.verb == "RNFR" && !s.mayRename(name)) {
 		err = fs.ErrPermission
 	}
 	if err != nil {
@@ -28,6 +28,12 @@ func (s *session) onPathname(arg string) {
 
 // cdup is CDUP, and XCUP, which the engine does not do.
 func (s *session) cdup(string) { s.send(s.forward("CDUP")) }
+
+// mayRename says whether RNTO can succeed, so that nobody is asked for a new name
+// in vain. The storage has the last word.
+func (s *session) mayRename(name string) bool {
+	return s.login.Rights == nil || s.login.Rights(name).Rename
+}
 
 // changesRoot says whether a command would make, remove or rename the root.
 func changesRoot(verb string) bool {
