@@ -20,7 +20,7 @@ const minCopyPart = 128 << 20
 // Copy copies a file or, where there is none of the name, a directory, with all that Rename would take along and by the same rules; what is
 // copied stays. A directory that was copied in part, by an attempt that was interrupted, is completed. The end of ctx ends the copying.
 func (f *Fs) Copy(ctx context.Context, oldname, newname string) error {
-	return f.relocate("copy", oldname, newname, relocation{ctx: ctx, keepsSource: true})
+	return relocate("copy", oldname, newname, relocation{f: f.within(ctx), keepsSource: true})
 }
 
 // copy copies a version to another key, with its attributes, its tags and its encryption, and without reading it.

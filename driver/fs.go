@@ -134,6 +134,13 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	}
 }
 
+// within is the file system for the time of one command, which may end before the session.
+func (f *Fs) within(ctx context.Context) *Fs {
+	g := *f
+	g.ctx = ctx
+	return &g
+}
+
 // Name says where the file system is, as a URL: "s3://bucket/prefix".
 func (f *Fs) Name() string { return "s3://" + f.bucket.name + separator + string(f.keys) }
 

@@ -48,11 +48,11 @@ func newHash(algorithm string) hash.Hash {
 //
 // An offset beyond the end is an fs.ErrInvalid, a directory EISDIR.
 func (f *Fs) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
-	sum, end, err = f.hash(ctx, name, algorithm, from, to)
+	sum, end, err = f.within(ctx).hash(name, algorithm, from, to)
 	return sum, end, pathError("hash", name, err)
 }
 
-func (f *Fs) hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
+func (f *Fs) hash(name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
 	key, err := f.keys.key(name)
 	h := newHash(algorithm)
 	switch {
@@ -66,13 +66,13 @@ func (f *Fs) hash(ctx context.Context, name, algorithm string, from, to int64) (
 		return nil, 0, errInvalid
 	}
 	if from == 0 {
-		sum, end, err = f.bucket.storedHash(ctx, key, algorithm)
+		sum, end, err = f.bucket.storedHash(f.ctx, key, algorithm)
 		if err == nil && sum != nil && (to < 0 || to >= end) {
 			return sum, end, nil
 		}
 	}
 	if err == nil {
-		end, err = f.readInto(ctx, h, name, from, to)
+		end, err = f.readInto(h, name, from, to)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err := f.statDir(key); err == nil {
@@ -86,13 +86,11 @@ func (f *Fs) hash(ctx context.Context, name, algorithm string, from, to int64) (
 }
 
 // readInto reads the bytes [from, to) of a file, or as many of them as it has, and returns where they end.
-func (f *Fs) readInto(ctx context.Context, w io.Writer, name string, from, to int64) (end int64, err error) {
+func (f *Fs) readInto(w io.Writer, name string, from, to int64) (end int64, err error) {
 	file, err := f.OpenAt(name, os.O_RDONLY, from)
 	if err != nil {
 		return 0, errors.Unwrap(err)
 	}
-	stop := context.AfterFunc(ctx, func() { file.(interface{ Abort(error) }).Abort(context.Cause(ctx)) })
-	defer stop()
 	defer file.Close() // nothing was written
 	info, err := file.Stat()
 	if err != nil {

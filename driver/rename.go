@@ -23,16 +23,15 @@ import (
 // A directory in the place of the new file is EISDIR, a file in the place of the new directory ENOTDIR; a directory moved into
 // itself is an fs.ErrInvalid. Nothing happens where both names are the same.
 func (f *Fs) Rename(oldname, newname string) error {
-	return f.relocate("rename", oldname, newname, relocation{ctx: f.ctx})
+	return relocate("rename", oldname, newname, relocation{f: f})
 }
 
 // relocate does what r says, from one name to another.
-func (f *Fs) relocate(op, oldname, newname string, r relocation) error {
-	oldKey, err := f.keys.key(oldname)
+func relocate(op, oldname, newname string, r relocation) error {
+	oldKey, err := r.f.keys.key(oldname)
 	if err == nil {
 		var newKey string
-		if newKey, err = f.keys.key(newname); err == nil {
-			r.f = f
+		if newKey, err = r.f.keys.key(newname); err == nil {
 			err = r.run(oldKey, newKey)
 		}
 	}
@@ -42,7 +41,6 @@ func (f *Fs) relocate(op, oldname, newname string, r relocation) error {
 // A relocation is a rename or, where it keeps the source, a copy.
 type relocation struct {
 	f           *Fs
-	ctx         context.Context // of the command
 	keepsSource bool
 	from, to    string // the prefixes of a directory
 }
@@ -52,7 +50,7 @@ func (r *relocation) run(oldKey, newKey string) error {
 	if f.keys.isRoot(oldKey) || f.keys.isRoot(newKey) {
 		return errInvalid
 	}
-	v, a, err := f.bucket.head(r.ctx, oldKey)
+	v, a, err := f.bucket.head(r.f.ctx, oldKey)
 	switch {
 	case err == nil && oldKey == newKey:
 		return nil
@@ -87,10 +85,10 @@ func (r *relocation) file(v version, a *attributes, newKey string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if err := r.f.copy(r.ctx, v, a, newKey); err != nil || r.keepsSource {
+	if err := r.f.copy(r.f.ctx, v, a, newKey); err != nil || r.keepsSource {
 		return err
 	}
-	return r.f.bucket.delete(r.ctx, v.key)
+	return r.f.bucket.delete(r.f.ctx, v.key)
 }
 
 // directory takes a directory from one prefix to another. Its steps hold no list of keys, of which there may be millions: each walks
@@ -112,7 +110,7 @@ type pair struct{ source, copy *version }
 // in it can be a copy of the one of its name, and one directory holds all that the other does, the new one while files were being
 // deleted, the old one before.
 func (r *relocation) check() error {
-	return inParallel(r.ctx, func(ctx context.Context, submit func(func() error)) error {
+	return inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
 		var onlySource, onlyCopy bool
 		for p, err := range r.pairs(ctx) {
 			switch {
@@ -160,7 +158,7 @@ func (r *relocation) checkETag(ctx context.Context, p pair) error {
 
 // copy copies all files and markers that an attempt before has not.
 func (r *relocation) copy() error {
-	return inParallel(r.ctx, func(ctx context.Context, submit func(func() error)) error {
+	return inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
 		for p, err := range r.pairs(ctx) {
 			switch {
 			case err != nil:
@@ -199,7 +197,7 @@ func (r *relocation) copyEntry(ctx context.Context, key string) error {
 // delete deletes what has its copy. A file that was added or replaced since stays; the error is then EAGAIN, because to move it
 // takes another attempt.
 func (r *relocation) delete() error {
-	return inParallel(r.ctx, func(ctx context.Context, submit func(func() error)) error {
+	return inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
 		deleted := batch{bucket: r.f.bucket, submit: submit}
 		var changed error
 		for p, err := range r.pairs(ctx) {

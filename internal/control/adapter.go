@@ -86,7 +86,7 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 	if file, ok := file.(aborter); ok {
 		f.session.transfer.opened(file.Abort)
 	}
-	return &engineFile{File: file, fs: f}, nil
+	return &engineFile{File: file, fs: f, count: f.session.transfer.count}, nil
 }
 
 func (f *engineFs) open(name string, flags int, offset int64) (file afero.File, err error) {
@@ -172,6 +172,7 @@ type aborter interface{ Abort(cause error) }
 type engineFile struct {
 	afero.File
 	fs     *engineFs
+	count  int64 // how many bytes are read, 0 for all
 	failed bool
 }
 
@@ -194,7 +195,11 @@ func (f *engineFile) ReadFrom(r io.Reader) (int64, error) {
 
 // WriteTo downloads.
 func (f *engineFile) WriteTo(w io.Writer) (int64, error) {
-	n, err := io.Copy(w, f.File)
+	var file io.Reader = f.File
+	if f.count > 0 {
+		file = io.LimitReader(file, f.count)
+	}
+	n, err := io.Copy(w, file)
 	return n, f.fs.note(err)
 }
 

@@ -129,4 +129,7 @@ type Storage interface {
 	// Copy copies a file or a directory, within the storage. A directory is not
 	// copied into one that holds anything else.
 	Copy(ctx context.Context, oldname, newname string) error
+	// Hash returns the hash of the bytes [from, to) of a file, and where they end:
+	// at the end of the file if to is beyond, or negative.
+	Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error)
 }

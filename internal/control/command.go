@@ -69,7 +69,7 @@ func commands() map[string]command {
 		"STAT": {run: (*session).stat, argument: optionalArgument, syntax: "STAT" + listSyntax},
 		"SYST": {run: (*session).toEngine, syntax: "SYST"},
 		"NOOP": {run: (*session).toEngine, syntax: "NOOP"},
-		"SITE": {run: (*session).site, argument: neededArgument, login: true, syntax: "SITE <SP> CPFR | CPTO | HELP | MKDIR | PRESIGN | RMDIR | URL"},
+		"SITE": {run: (*session).site, argument: neededArgument, login: true, syntax: "SITE <SP> COPY | CPFR | CPTO | HELP | MKDIR | PRESIGN | RMDIR | URL"},
 
 		// Transfer parameters.
 		"TYPE": {run: (*session).upperToEngine, argument: neededArgument, login: true, syntax: "TYPE <SP> A | I | L <SP> 8"},
@@ -107,7 +107,13 @@ func commands() map[string]command {
 		"MDTM": {run: (*session).mdtm, argument: neededArgument, login: true, syntax: "MDTM" + pathnameSyntax},
 		"MFMT": {run: (*session).mfmt, argument: neededArgument, login: true, syntax: "MFMT <SP> YYYYMMDDhhmmss" + pathnameSyntax},
 		"MFF":  {run: (*session).mff, argument: neededArgument, login: true, syntax: "MFF <SP> Modify=YYYYMMDDhhmmss;" + pathnameSyntax},
+		"HASH": {run: (*session).hash, argument: neededArgument, login: true, syntax: "HASH" + pathnameSyntax},
+		"RANG": {run: (*session).rang, argument: neededArgument, login: true, syntax: "RANG <SP> first <SP> last"},
 		"MLST": {run: (*session).mlst, argument: optionalArgument, login: true, syntax: "MLST" + listSyntax},
+	}
+	for _, verb := range []string{"XCRC", "XMD5", "XSHA", "XSHA1", "XSHA256", "XSHA512"} {
+		syntax := verb + pathnameSyntax + " [<SP> start [<SP> end]]"
+		table[verb] = command{run: (*session).xhash, argument: neededArgument, login: true, syntax: syntax}
 	}
 	// The names of RFC 775, which RFC 1123 4.1.3.1 asks for.
 	for old, verb := range map[string]string{"XCWD": "CWD", "XCUP": "CDUP", "XPWD": "PWD", "XMKD": "MKD", "XRMD": "RMD"} {
@@ -118,7 +124,7 @@ func commands() map[string]command {
 	// Known to other documents and not done here: 502 rather than 500.
 	for _, verb := range []string{"SMNT", "ADAT", "CONF", "ENC", "MIC", "LPRT", "LPSV", "MAIL", "MSND", "MSOM", "MSAM",
 		"MRSQ", "MRCP", "XRSQ", "XSEM", "XSEN", "XRCP", "SPSV", "CSID", "COMB", "AVBL", "DSIZ", "RMDA", "MFCT",
-		"HASH", "RANG", "XCRC", "MD5", "XMD5", "XSHA", "XSHA1", "XSHA256", "XSHA512", "THMB"} {
+		"MD5", "THMB"} {
 		table[verb] = command{run: (*session).notImplemented, argument: optionalArgument}
 	}
 	return table

@@ -3,24 +3,46 @@ package control
 import (
 	"context"
 	"io/fs"
+	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 )
 
+// siteCopy is SITE COPY: both of the others in one, for pathnames without SP.
+func (s *session) siteCopy(arg string) {
+	from, to, _ := strings.Cut(arg, " ")
+	if from == "" || to == "" || strings.Contains(to, " ") {
+		s.say(501, i18n.Syntax, "SITE COPY"+pathnameSyntax+pathnameSyntax)
+		return
+	}
+	from, err := s.copySource(from)
+	if err == nil {
+		err = s.copyTo(from, to)
+	}
+	s.copied(200, err)
+}
+
 // siteCopyFrom is SITE CPFR: the file or directory that SITE CPTO will copy, in
 // the way of ProFTPD's mod_copy. Other commands may come between the two.
 func (s *session) siteCopyFrom(arg string) {
-	s.copying = ""
+	var err error
+	if s.copying, err = s.copySource(arg); err != nil {
+		s.fail(err)
+		return
+	}
+	s.say(350, i18n.CopyReady)
+}
+
+// copySource finds what shall be copied.
+func (s *session) copySource(arg string) (string, error) {
 	name, err := s.resolve(arg)
 	if err == nil {
 		err = s.lookup(name, s.has)
 	}
 	if err != nil {
-		s.fail(err)
-		return
+		return "", err
 	}
-	s.copying = s.located
-	s.say(350, i18n.CopyReady)
+	return s.located, nil
 }
 
 // siteCopyTo is SITE CPTO. S3 copies; nothing comes through this server.
@@ -31,24 +53,33 @@ func (s *session) siteCopyTo(arg string) {
 		return
 	}
 	s.copying = ""
+	s.copied(250, s.copyTo(from, arg))
+}
+
+func (s *session) copyTo(from, arg string) error {
 	name, err := s.resolve(arg)
-	if err == nil && name == "/" {
-		err = fs.ErrPermission
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.await(func(ctx context.Context) error {
-			to, err := s.spellingForNew(name, s.has)
-			if err != nil {
-				return err
-			}
-			return s.login.Storage.Copy(ctx, from, to)
-		})
+	if name == "/" {
+		return fs.ErrPermission
 	}
+	return s.await(func(ctx context.Context) error {
+		to, err := s.spellingForNew(name, s.has)
+		if err != nil {
+			return err
+		}
+		return s.login.Storage.Copy(ctx, from, to)
+	})
+}
+
+// copied answers with a code, or with what went wrong.
+func (s *session) copied(code int, err error) {
 	if err != nil {
 		s.fail(err)
 		return
 	}
-	s.say(250, i18n.Copied)
+	s.say(code, i18n.Copied)
 }
 
 // has tells whether there is a file or directory of a name, by an error.

@@ -1,11 +1,9 @@
 package control_test
 
 import (
-	"context"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go/middleware"
 )
 
 func TestSiteCopy(t *testing.T) {
@@ -48,6 +46,12 @@ func TestSiteCopySyntax(t *testing.T) {
 	s.putNames("f")
 	c := s.login()
 	c.do("SITE CPFR", "501 Syntax: SITE CPFR <SP> pathname")
+	c.do("SITE COPY f g", "200 Copied.")
+	c.do("SITE COPY g dir/h", "200 ")
+	c.do("SITE COPY f", "501 Syntax: SITE COPY <SP> pathname <SP> pathname")
+	c.do("SITE COPY f g h", "501 ")
+	c.do("SITE COPY nothing g", "550 ")
+	s.wantObjects("f", "g", "dir/h")
 	c.do("SITE CPFR f", "350 ")
 	c.do("REIN", "220 ")
 	c.do("SITE CPTO g", "530 ")
@@ -91,19 +95,5 @@ func TestSiteCopyOfClientThatIsGone(t *testing.T) {
 // holdCopies makes a client whose copies say that they have begun and then wait
 // until they are cancelled.
 func holdCopies(begun chan<- struct{}) func(*s3.Options) {
-	hold := middleware.InitializeMiddlewareFunc("hold", func(
-		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
-	) (middleware.InitializeOutput, middleware.Metadata, error) {
-		if _, ok := in.Parameters.(*s3.CopyObjectInput); ok {
-			begun <- struct{}{}
-			<-ctx.Done()
-			return middleware.InitializeOutput{}, middleware.Metadata{}, ctx.Err()
-		}
-		return next.HandleInitialize(ctx, in)
-	})
-	return func(o *s3.Options) {
-		o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-			return stack.Initialize.Add(hold, middleware.Before)
-		})
-	}
+	return holdRequests(begun, func(in any) bool { _, ok := in.(*s3.CopyObjectInput); return ok })
 }

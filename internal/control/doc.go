@@ -16,8 +16,11 @@
 //   - RFC 3659: MLST, MLSD, MDTM, SIZE, REST, TVFS
 //   - RFC 7151: HOST
 //   - draft-somers-ftp-mfxx-03: MFMT, MFF
+//   - draft-ietf-ftpext2-hash-03: HASH, OPTS HASH
+//   - draft-bryan-ftp-range-08: RANG, before HASH and RETR
 //
 // One goroutine a session, [session.run], handles commands one after another
 // and is the only one that writes to the client; a second one reads. While a
-// command is with the engine, [session.forward] looks after ABOR and STAT.
+// command is with the engine, [session.forward] looks after ABOR and STAT; while
+// the storage copies or hashes, [session.await] does.
 package control

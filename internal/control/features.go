@@ -17,17 +17,23 @@ func (s *session) feat(string) {
 		" CLNT",
 		" EPRT",
 		" EPSV",
+		" HASH "+s.hashFeature(),
 		" HOST",
 		" LANG "+s.languageTags("*"),
 		" MDTM",
 		" MFF Modify;",
 		" MFMT",
 		" MLST "+s.factList(),
+		" RANG STREAM",
 		" REST STREAM",
+		" SITE COPY", // by which WinSCP knows SITE CPFR and SITE CPTO
 		" SIZE",
 		" TVFS",
 		" UTF8",
 	)
+	for _, verb := range []string{"XCRC", "XMD5", "XSHA", "XSHA1", "XSHA256", "XSHA512"} {
+		lines = append(lines, " "+verb+` "filename" SP EP`) // as GlobalSCAPE's server and Gene6's, whose clients look for it
+	}
 	s.send(reply{211, append(lines, "End")})
 }
 
@@ -37,6 +43,8 @@ func (s *session) opts(arg string) {
 	switch strings.ToUpper(name) {
 	case "UTF8", "UTF-8":
 		s.optsUTF8(options)
+	case "HASH":
+		s.optsHash(options)
 	case "MLST":
 		s.optsMLST(options, hasOptions)
 	default:

@@ -123,7 +123,7 @@ func (s *session) logOut() {
 	}
 	s.restarting, s.restartRefused = false, false
 	s.announced = nil
-	s.copying = ""
+	s.copying, s.ranged, s.algorithm = "", nil, defaultHash
 	s.log = s.server.cfg.Logger.With("remote", s.tcp.RemoteAddr().String())
 }
 

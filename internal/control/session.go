@@ -55,9 +55,11 @@ type session struct {
 	login        *Login
 	failedLogins int
 
-	renaming   bool   // whether RNFR was the command before
-	copying    string // what SITE CPFR named, where the storage has it
-	restarting bool   // whether the engine has an offset from REST
+	renaming   bool       // whether RNFR was the command before
+	ranged     *byteRange // of RANG, nil for the whole file
+	algorithm  string     // of HASH
+	copying    string     // what SITE CPFR named, where the storage has it
+	restarting bool       // whether the engine has an offset from REST
 	// restartRefused says that REST gave an offset which no transfer can begin at.
 	restartRefused bool
 	announced      *int64 // size of the next upload, from ALLO; nil without
@@ -76,17 +78,18 @@ type line struct {
 
 func newSession(ctx context.Context, server *Server, conn net.Conn, implicit bool) *session {
 	s := &session{
-		server:   server,
-		observer: server.cfg.Observer,
-		log:      server.cfg.Logger.With("remote", conn.RemoteAddr().String()),
-		conn:     conn,
-		tcp:      conn,
-		implicit: implicit,
-		lines:    make(chan line),
-		resume:   make(chan struct{}),
-		gone:     make(chan struct{}),
-		drain:    make(chan struct{}),
-		facts:    defaultFacts(),
+		server:    server,
+		observer:  server.cfg.Observer,
+		log:       server.cfg.Logger.With("remote", conn.RemoteAddr().String()),
+		conn:      conn,
+		tcp:       conn,
+		implicit:  implicit,
+		lines:     make(chan line),
+		resume:    make(chan struct{}),
+		gone:      make(chan struct{}),
+		drain:     make(chan struct{}),
+		facts:     defaultFacts(),
+		algorithm: defaultHash,
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.done = s.ctx.Done()

@@ -219,8 +219,8 @@ func TestLANG(t *testing.T) {
 		c.do(step.command, step.want)
 	}
 	c.do("LANG de", "200 Die Antworten")
-	if r := c.do("FEAT", "211-"); strings.Count(r, "*") != 5 || !strings.Contains(r, "DE*") || !strings.HasSuffix(r, "\n211 End") {
-		t.Errorf("FEAT: %q", r) // one "*" for the language, three for facts
+	if r := c.do("FEAT", "211-"); strings.Count(r, "*") != 6 || !strings.Contains(r, "DE*") || !strings.HasSuffix(r, "\n211 End") {
+		t.Errorf("FEAT: %q", r) // one "*" for the language, one for the hash, the others for facts
 	}
 	c.do("LANG fr", "200 ")
 	c.do("USER marie", "331 ")

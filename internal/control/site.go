@@ -19,6 +19,7 @@ type siteCommand struct {
 
 func siteCommands() []siteCommand {
 	return []siteCommand{
+		{"COPY", pathnameSyntax + pathnameSyntax, (*session).siteCopy},
 		{"CPFR", pathnameSyntax, (*session).siteCopyFrom},
 		{"CPTO", pathnameSyntax, (*session).siteCopyTo},
 		{"HELP", "", func(s *session, _ string) { s.siteHelp() }},

@@ -26,6 +26,7 @@ var transcriptScript = []string{
 	"STOR x", "EPSV", "EPSV 2", "EPSV ALL", "PASV", "PORT 127,0,0,1,200,1", "EPRT |9|x|1|",
 	"|STOR file|content", "|RETR file", "|RETR nothing", "|LIST", "|NLST", "|MLSD", "|MLSD file", "REST 100", "|RETR file", "|APPE file|more", "REST 3",
 	"MLST file", "SIZE file", "MDTM nothing", "MFMT 20260102030405 file", "MDTM file", "MFF Modify=20260102030405; file", "MFF CREATE=20260102030405; file",
+	"HASH file", "OPTS HASH", "OPTS HASH md5", "OPTS HASH CRC-37", "RANG 2 4", "HASH file", "RANG 1 0", "HASH .", "XCRC \"file\" 0 3",
 	"STAT file", "STAT *", "STAT .", "MLST nothing",
 	"CWD file", "RNTO x", "RNFR nothing", "RNFR file", "RNTO renamed", "DELE nothing", "DELE \xfe", "DELE renamed", "RMD ../home",
 	"RMD caf\u00e9 \"d'été\"", "SITE HELP", "SITE FOO", "SITE CPTO x", "SITE MKDIR deep/er", "SITE CPFR deep", "SITE CPTO /copy", "SITE RMDIR deep", "ABOR", "LANG", "REIN", "QUIT",

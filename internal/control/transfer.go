@@ -33,6 +33,7 @@ type transfer struct {
 	size     *int64   // what ALLO has announced, nil without
 	listing  *listing // nil for a file
 	fileName string   // what STOU chose
+	count    int64    // how many bytes of a file RANG has chosen, 0 for all
 	source   dataSource
 	tls      *tls.Config // nil for a data connection in the clear
 	host     string      // from HOST, for the certificate
@@ -250,6 +251,9 @@ func (s *session) runFileTransfer(t *transfer, commandLine string) {
 		s.say(554, i18n.RestartInASCII)
 		return
 	}
+	if !s.beginRange(t) {
+		return
+	}
 	s.runTransfer(t, commandLine)
 	s.restarting = false
 }
@@ -313,7 +317,7 @@ func (s *session) rest(offset string) {
 		s.syntaxError()
 		return
 	}
-	s.restartRefused = false
+	s.restartRefused, s.ranged = false, nil
 	r := s.forward("REST " + offset)
 	s.restarting = r.code == 350 && !s.restartRefused && !isZero(offset)
 	s.send(r)

@@ -314,6 +314,13 @@ func (g *guarded) Copy(ctx context.Context, oldname, newname string) error {
 // copies reports whether a user may copy what there are rights for to where there are others.
 func copies(from, to, _ control.Rights) bool { return from.Read && to.Write }
 
+func (g *guarded) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
+	if err := allow(g.may.at(name).Read, "hash", name); err != nil {
+		return nil, 0, err
+	}
+	return g.storage.Hash(ctx, name, algorithm, from, to)
+}
+
 func (g *guarded) Chmod(name string, mode fs.FileMode) error {
 	if err := allow(g.may.at(name).Write && g.sees(name), "chmod", name); err != nil {
 		return err

@@ -81,6 +81,10 @@ func TestPermissions(t *testing.T) {
 		{"remove-all", "d", false, func(s control.Storage) error { return s.RemoveAll("/dir") }},
 		{"rename", "nw", true, func(s control.Storage) error { return s.Rename("/dir/file", "/moved") }},
 		{"copy", "rw", false, func(s control.Storage) error { return s.Copy(t.Context(), "/dir/file", "/copy") }},
+		{"hash", "r", false, func(s control.Storage) error {
+			_, _, err := s.Hash(t.Context(), "/dir/file", "MD5", 0, -1)
+			return err
+		}},
 		{"mkdir", "m", false, func(s control.Storage) error { return s.Mkdir("/made", 0) }},
 		{"mkdir-all", "m", false, func(s control.Storage) error { return s.MkdirAll("/made/deep", 0) }},
 	} {

@@ -1,0 +1,202 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// defaultHash is what HASH computes until OPTS HASH chooses another.
+const defaultHash = "SHA-256"
+
+// hashAlgorithms are those that the storage computes, in the order of FEAT, by
+// the names that IANA has for them. CRC32 has none there.
+func hashAlgorithms() []string { return []string{defaultHash, "SHA-512", "SHA-1", "MD5", "CRC32"} }
+
+// hashOfVerb is the algorithm of the commands that are older than HASH.
+func hashOfVerb(verb string) string {
+	switch verb {
+	case "XSHA256":
+		return "SHA-256"
+	case "XSHA512":
+		return "SHA-512"
+	case "XSHA", "XSHA1":
+		return "SHA-1"
+	case "XMD5":
+		return "MD5"
+	}
+	return "CRC32"
+}
+
+// hashFeature is the line of FEAT for HASH (draft-ietf-ftpext2-hash 3.1).
+func (s *session) hashFeature() string {
+	names := hashAlgorithms()
+	names[slices.Index(names, s.algorithm)] += "*"
+	return strings.Join(names, ";")
+}
+
+// optsHash is OPTS HASH (draft-ietf-ftpext2-hash 3.2), which tells the
+// algorithm, or chooses one.
+func (s *session) optsHash(name string) {
+	if name != "" {
+		i := slices.IndexFunc(hashAlgorithms(), func(known string) bool { return strings.EqualFold(known, name) })
+		if i < 0 {
+			s.say(501, i18n.OptionUnknown, "OPTS HASH")
+			return
+		}
+		s.algorithm = hashAlgorithms()[i]
+	}
+	s.send(reply{200, []string{s.algorithm}})
+}
+
+// hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of what RANG
+// has chosen.
+func (s *session) hash(pathname string) {
+	r := byteRange{0, endOfFile}
+	if chosen := s.takeRange(); chosen != nil {
+		r = *chosen
+	}
+	sum, end, err := s.hashOf(s.algorithm, pathname, r)
+	if err != nil {
+		s.send(s.hashFailure(err))
+		return
+	}
+	text := fmt.Sprintf("%s %d-%d %x %s", s.algorithm, r.from, max(0, end-1), sum, pathname)
+	s.send(reply{213, []string{text}})
+}
+
+// hashFailure has the codes of draft-ietf-ftpext2-hash 3.5.
+func (s *session) hashFailure(err error) reply {
+	r := s.failure(err)
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		r.code = 552
+	case errors.Is(err, syscall.EISDIR):
+		r.code = 553
+	}
+	return r
+}
+
+// xhash is XCRC, XMD5 and their like, which no document defines: a pathname,
+// perhaps in quotes, and perhaps where the bytes begin and end. What it means
+// is the first of its readings that names a file.
+func (s *session) xhash(arg string) {
+	var failure error
+	for _, reading := range readHashArgument(arg) {
+		sum, end, err := s.hashOf(hashOfVerb(s.verb), reading.pathname, reading.byteRange)
+		if err == nil && reading.to > end {
+			err = errPastEnd
+		}
+		if err == nil {
+			s.send(reply{250, []string{fmt.Sprintf("%X", sum)}})
+			return
+		}
+		if failure == nil || errors.Is(failure, fs.ErrNotExist) {
+			failure = err
+		}
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errPastEnd) {
+			break
+		}
+	}
+	r := s.failure(failure)
+	if errors.Is(failure, errPastEnd) {
+		r.code = 550
+	}
+	s.send(r)
+}
+
+// hashOf asks the storage, and meanwhile hears the client. An offset beyond the
+// end is errPastEnd.
+func (s *session) hashOf(algorithm, pathname string, r byteRange) (sum []byte, end int64, err error) {
+	name, err := s.resolve(pathname)
+	if err != nil {
+		return nil, 0, err
+	}
+	err = s.await(func(ctx context.Context) error {
+		return s.lookup(name, func(name string) (err error) {
+			sum, end, err = s.login.Storage.Hash(ctx, name, algorithm, r.from, r.to)
+			return err
+		})
+	})
+	if r.from > 0 && (errors.Is(err, fs.ErrInvalid) || err == nil && end <= r.from && r.to > end) {
+		err = errors.Join(errPastEnd, err)
+	}
+	return sum, end, err
+}
+
+// A hashReading is one way to read the argument of XCRC.
+type hashReading struct {
+	pathname string
+	byteRange
+}
+
+// readHashArgument returns the ways in which the argument of XCRC can be read.
+func readHashArgument(arg string) []hashReading {
+	whole := byteRange{0, endOfFile}
+	readings := []hashReading{{arg, whole}}
+	if pathname, rest, ok := unquote(arg); ok {
+		if r, ok := readSpan(rest); ok {
+			return append([]hashReading{{pathname, r}}, readings...)
+		}
+		return readings
+	}
+	for i := len(arg); ; {
+		if i = strings.LastIndexByte(arg[:i], ' '); i <= 0 || len(readings) == 3 {
+			return readings
+		}
+		r, ok := readSpan(arg[i:])
+		if !ok {
+			return readings
+		}
+		readings = append(readings, hashReading{arg[:i], r})
+	}
+}
+
+// unquote reads a pathname in quotes, where a quote in it is written twice (RFC
+// 959 appendix II), and returns what follows.
+func unquote(arg string) (pathname, rest string, ok bool) {
+	if !strings.HasPrefix(arg, `"`) {
+		return "", "", false
+	}
+	for i := 1; i < len(arg); i++ {
+		switch {
+		case arg[i] != '"':
+		case strings.HasPrefix(arg[i+1:], `"`):
+			i++
+		default:
+			pathname, rest = arg[1:i], arg[i+1:]
+			ok = pathname != "" && (rest == "" || rest[0] == ' ')
+			return strings.ReplaceAll(pathname, `""`, `"`), rest, ok
+		}
+	}
+	return "", "", false
+}
+
+// readSpan reads where bytes begin and, perhaps, which is the first that does
+// not belong to them.
+func readSpan(text string) (byteRange, bool) {
+	r := byteRange{0, endOfFile}
+	fields := strings.Fields(text)
+	if len(fields) > 2 {
+		return r, false
+	}
+	for i, field := range fields {
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err != nil || !isNumber(field) {
+			return r, false
+		}
+		if i == 0 {
+			r.from = n
+		} else {
+			r.to = n
+		}
+	}
+	return r, r.to == endOfFile || r.from <= r.to
+}

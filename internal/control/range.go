@@ -1,0 +1,66 @@
+package control
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// A byteRange is the bytes [from, to) of a file.
+type byteRange struct{ from, to int64 }
+
+// endOfFile stands for the end of a file wherever that is.
+const endOfFile = -1
+
+// rang is RANG (draft-bryan-ftp-range 3), for the RETR or HASH that follows. The
+// last byte belongs to the range. "RANG 1 0", and anything wrong, chooses the
+// whole file again.
+func (s *session) rang(arg string) {
+	s.ranged = nil
+	first, last, _ := strings.Cut(arg, " ")
+	if !isNumber(first) || !isNumber(last) {
+		s.syntaxError()
+		return
+	}
+	from, err := strconv.ParseInt(first, 10, 64)
+	to, toErr := strconv.ParseInt(last, 10, 64)
+	switch {
+	case from == 1 && to == 0:
+		s.say(350, i18n.OK)
+	case err != nil || toErr != nil || from > to || to == math.MaxInt64:
+		s.syntaxError()
+	default:
+		s.ranged = &byteRange{from, to + 1}
+		s.say(350, i18n.RangeAccepted, first, last)
+	}
+}
+
+// takeRange returns what RANG has chosen, nil for nothing, and forgets it: it is
+// for one command.
+func (s *session) takeRange() *byteRange {
+	r := s.ranged
+	s.ranged = nil
+	return r
+}
+
+// beginRange makes a transfer one of the bytes that RANG has chosen, or refuses
+// it and returns false. The engine takes the beginning for an offset of REST. No
+// part of an object can be written anew.
+func (s *session) beginRange(t *transfer) bool {
+	r := s.takeRange()
+	if r == nil {
+		return true
+	}
+	if t.upload {
+		s.say(504, i18n.ParameterNotImplemented, "RANG")
+		return false
+	}
+	if err := s.silently("REST "+strconv.FormatInt(r.from, 10), 350); err != nil {
+		s.say(551, i18n.RestartInASCII)
+		return false
+	}
+	t.count = r.to - r.from
+	return true
+}
