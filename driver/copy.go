@@ -25,8 +25,11 @@ func (f *Fs) Copy(ctx context.Context, oldname, newname string) error {
 
 // copy copies a version to another key, with its attributes, its tags and its encryption, and without reading it.
 func (f *Fs) copy(ctx context.Context, v version, a *attributes, to string) error {
-	if v.size > f.opts.CopyLimit {
-		return f.copyByParts(ctx, v, a, to)
+	switch {
+	case f.opts.NoOverwrite:
+		return f.copyToNew(ctx, v, a, to)
+	case v.size > f.opts.CopyLimit:
+		return f.copyByParts(ctx, v, a, to, condition{})
 	}
 	in := &s3.CopyObjectInput{Key: &to}
 	if a.expires == nil {
@@ -40,15 +43,15 @@ func (f *Fs) copy(ctx context.Context, v version, a *attributes, to string) erro
 // rewrite copies a version onto itself with other attributes.
 func (f *Fs) rewrite(ctx context.Context, v version, a *attributes) error {
 	if v.size > f.opts.CopyLimit {
-		return f.copyByParts(ctx, v, a, v.key)
+		return f.copyByParts(ctx, v, a, v.key, condition{})
 	}
 	in := &s3.CopyObjectInput{Key: &v.key}
 	a.replace(in)
 	return f.bucket.copy(ctx, v, in)
 }
 
-// copyByParts copies a version that is too large for one request.
-func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to string) error {
+// copyByParts copies a version that is too large for one request, or on a condition.
+func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to string, c condition) error {
 	if err := f.bucket.readTags(ctx, v.key, a); err != nil {
 		return err
 	}
@@ -64,7 +67,7 @@ func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to strin
 		err = waitErr
 	}
 	if err == nil {
-		err = m.complete(ctx, condition{})
+		err = m.complete(ctx, c)
 	}
 	if err != nil {
 		m.abort()

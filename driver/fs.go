@@ -80,6 +80,10 @@ type Options struct {
 	// CopyLimit is the size in bytes above which an object is copied by parts. The default, and the most, is 5 GiB.
 	CopyLimit int64
 
+	// NoOverwrite keeps every file that is there: what is written, or moved, gets a name that no file has, also where two do that
+	// at once (If-None-Match), and is an fs.ErrExist otherwise. It takes a request more to open a file for writing.
+	NoOverwrite bool
+
 	// BeforeCommit is asked when all of an upload has come and it would now become visible. An error keeps it from that, and
 	// Close returns the error.
 	BeforeCommit func(context.Context) error

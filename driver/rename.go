@@ -2,6 +2,7 @@ package driver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -18,7 +19,8 @@ import (
 //
 // A file replaces a file of the new name. A directory moves to a name that nothing has, or an empty directory: ENOTEMPTY keeps it
 // from being mixed with another. When its move was interrupted some files have both names, none is lost, and the same Rename
-// completes it.
+// completes it. Under [Options.NoOverwrite] a file is not replaced either, and what was uploaded by parts cannot be told from another of
+// its size, so that such a Rename is completed by whoever removes the copies that there are.
 //
 // A directory in the place of the new file is EISDIR, a file in the place of the new directory ENOTDIR; a directory moved into
 // itself is an fs.ErrInvalid. Nothing happens where both names are the same.
@@ -84,6 +86,11 @@ func (r *relocation) file(v version, a *attributes, newKey string) error {
 		return syscall.EISDIR
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
+	}
+	if r.f.opts.NoOverwrite {
+		if _, err := r.f.statFile(newKey); !errors.Is(err, fs.ErrNotExist) {
+			return cmp.Or(err, fs.ErrExist)
+		}
 	}
 	if err := r.f.copy(r.f.ctx, v, a, newKey); err != nil || r.keepsSource {
 		return err
@@ -165,6 +172,10 @@ func (r *relocation) copy() error {
 				return err
 			case p.source == nil:
 			case p.copy != nil && p.source.etag == p.copy.etag && p.copy.modTime.After(p.source.modTime): // it is as it shall be
+			case p.copy != nil && r.f.opts.NoOverwrite:
+				if !p.isCopy() {
+					return fs.ErrExist
+				}
 			default:
 				submit(func() error { return r.copyEntry(ctx, p.source.key) })
 			}

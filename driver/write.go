@@ -44,7 +44,7 @@ type writer struct {
 func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, error) {
 	var (
 		create    = flag&os.O_CREATE != 0
-		exclusive = create && flag&os.O_EXCL != 0
+		exclusive = create && flag&os.O_EXCL != 0 || f.opts.NoOverwrite
 		whole     = flag&os.O_APPEND != 0
 		keeps     = flag&os.O_TRUNC == 0 && (whole || offset > 0)
 	)
@@ -298,11 +298,7 @@ func (w *writer) commit(publish func(context.Context) error) error {
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), commitTimeout)
 	defer done()
-	err := publish(ctx)
-	if w.condition.absent && errors.Is(err, syscall.ESTALE) {
-		err = &s3Error{kind: fs.ErrExist, cause: err}
-	}
-	return err
+	return w.condition.failed(publish(ctx))
 }
 
 // put makes an object of what is in the buffer.

@@ -77,6 +77,7 @@ func Run(t *testing.T, h Harness) {
 		{"read", testRead},
 		{"write", testWrite},
 		{"append", testAppend},
+		{"no-overwrite", testNoOverwrite},
 		{"unpublished", testUnpublished},
 		{"memory", testMemory},
 		{"mkdir", testMkdir},

@@ -1,0 +1,146 @@
+package drivertest
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// testNoOverwrite wants every file kept, whatever is done at the same time.
+func testNoOverwrite(t *testing.T, h Harness) {
+	x := h.open(t, &driver.Options{NoOverwrite: true})
+	x.put("there", []byte("there"))
+	for label, flag := range map[string]int{
+		"replace":   os.O_WRONLY | os.O_CREATE | os.O_TRUNC,
+		"append":    os.O_WRONLY | os.O_CREATE | os.O_APPEND,
+		"update":    os.O_WRONLY | os.O_APPEND,
+		"truncate":  os.O_WRONLY | os.O_TRUNC,
+		"read-back": os.O_RDWR | os.O_CREATE | os.O_TRUNC,
+	} {
+		x.run(label, func(x *fixture) {
+			_, err := x.OpenFile("there", flag, 0)
+			wantError(x, err, fs.ErrExist)
+		})
+	}
+	x.run("go-on", func(x *fixture) {
+		_, err := x.OpenAt("there", os.O_WRONLY|os.O_CREATE, 3)
+		wantError(x, err, fs.ErrExist)
+	})
+	x.run("new", func(x *fixture) {
+		x.write("new", []byte("new"))
+		if err := x.tryAppend("new-by-append", []byte("new")); err != nil {
+			x.Error(err)
+		}
+		x.wantContent("new", []byte("new"))
+		x.wantContent("new-by-append", []byte("new"))
+	})
+	x.run("time", func(x *fixture) {
+		if err := x.Chtimes("there", time.Unix(1, 0), time.Unix(1, 0)); err != nil {
+			x.Error(err)
+		}
+	})
+	for label, size := range map[string]int{"nothing": 0, "small": 10, "parts": partSize + 1} {
+		x.run("upload-at-once-"+label, func(x *fixture) { x.testUploadsAtOnce("upload-"+label, size) })
+		x.run("rename-at-once-"+label, func(x *fixture) { x.testRenamesAtOnce("rename-"+label, size) })
+	}
+	x.run("rename-onto-a-file", func(x *fixture) {
+		x.put("from", []byte("from"))
+		wantError(x, x.Rename("from", "there"), fs.ErrExist)
+		x.wantContent("from", []byte("from"))
+		if err := x.Rename("from", "from"); err != nil {
+			x.Errorf("to its own name: %v", err)
+		}
+		x.wantContent("there", []byte("there"))
+		x.wantNoUploads("there")
+	})
+}
+
+// clientsAtOnce is how many do the same at the same time.
+const clientsAtOnce = 8
+
+// testUploadsAtOnce lets several upload a file of one name.
+func (x *fixture) testUploadsAtOnce(name string, size int) {
+	uploads := make([]func() error, clientsAtOnce)
+	for i := range uploads {
+		f := x.openAt(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
+		if _, err := f.Write(random(size)); err != nil {
+			x.Fatal(err)
+		}
+		uploads[i] = f.Close
+	}
+	x.wantOneWinner(uploads)
+	x.wantContent(name, random(size))
+	x.wantNoUploads(name)
+}
+
+// testRenamesAtOnce lets several rename a file of their own to one name.
+func (x *fixture) testRenamesAtOnce(name string, size int) {
+	var renames []func() error
+	var sources []string
+	for i, key := range numbered(name+"-from-", clientsAtOnce) {
+		_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{
+			Bucket: &x.bucket, Key: &key, ContentType: aws.String("text/x-test"), Metadata: map[string]string{"kept": "yes"},
+		})
+		if err != nil {
+			x.Fatal(err)
+		}
+		if size > 0 {
+			x.put(key, random(size+i))
+		}
+		sources = append(sources, key)
+		renames = append(renames, func() error { return x.Rename(key, name) })
+	}
+	winner := x.wantOneWinner(renames)
+	for i, source := range sources {
+		if there := x.exists(source); there == (i == winner) {
+			x.Errorf("%s: is there: %v, and %d has won", source, there, winner)
+		}
+	}
+	if size == 0 {
+		if head := x.head(name); aws.ToString(head.ContentType) != "text/x-test" || head.Metadata["kept"] != "yes" {
+			x.Errorf("it is %s with %v", aws.ToString(head.ContentType), head.Metadata)
+		}
+	} else {
+		x.wantContent(name, random(size+winner))
+	}
+	x.wantNoUploads(name)
+}
+
+// wantOneWinner does everything at once, and wants all but one to fail because there is a file.
+func (x *fixture) wantOneWinner(attempts []func() error) (winner int) {
+	x.Helper()
+	errs := make([]error, len(attempts))
+	var begin, done sync.WaitGroup
+	begin.Add(1)
+	for i, attempt := range attempts {
+		done.Go(func() {
+			begin.Wait()
+			errs[i] = attempt()
+		})
+	}
+	begin.Done()
+	done.Wait()
+	winner = -1
+	for i, err := range errs {
+		switch {
+		case err == nil && winner < 0:
+			winner = i
+		case err == nil:
+			x.Errorf("%d and %d have both won", winner, i)
+		case !errors.Is(err, fs.ErrExist):
+			x.Error(err)
+		}
+	}
+	if winner < 0 {
+		x.Fatal("nobody has won")
+	}
+	return winner
+}
