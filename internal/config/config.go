@@ -97,9 +97,20 @@ type Tenant struct {
 
 	Permissions     []Permission            `yaml:"permissions"`      // the most that any user has; nil: all
 	PathPermissions map[string][]Permission `yaml:"path_permissions"` // by patterns of the tenant's pathnames, the most that any user has there
+	Overwrite       Overwrite               `yaml:"overwrite"`        // empty: AllowOverwrite
+
+	Folders map[string]*Folder `yaml:"folders"` // by directories of the tenant, absolute
 
 	S3    S3               `yaml:"s3"`
 	Users map[string]*User `yaml:"users"`
+}
+
+// A Folder shows another bucket, or another part of one, as a directory of a tenant.
+type Folder struct {
+	Bucket      string       `yaml:"bucket"`      // empty: the tenant's
+	Prefix      string       `yaml:"prefix"`      // of all keys; empty or ending with a slash
+	Permissions []Permission `yaml:"permissions"` // the most that any user has in it; nil: all
+	S3          S3           `yaml:"s3"`          // over the tenant's
 }
 
 // A Certificate is the files of a certificate and its key, both PEM. The zero value is none.
@@ -115,6 +126,7 @@ type User struct {
 	Root            string                  `yaml:"root"`             // the tenant's directory that the user sees as "/"; empty: "/"
 	Permissions     []Permission            `yaml:"permissions"`      // nil: all
 	PathPermissions map[string][]Permission `yaml:"path_permissions"` // by patterns of pathnames as the user sees them, instead of Permissions
+	Overwrite       Overwrite               `yaml:"overwrite"`        // empty: the tenant's
 }
 
 // What Default sets.
@@ -189,16 +201,21 @@ func (c *Config) Bundle() (*i18n.Bundle, error) {
 }
 
 // StorageOf is how a tenant's bucket is reached: what the tenant says over what the server says.
-func (c *Config) StorageOf(t *Tenant) S3 {
-	s := t.S3
-	s.Endpoint = cmp.Or(s.Endpoint, c.S3.Endpoint)
-	s.PublicEndpoint = cmp.Or(s.PublicEndpoint, c.S3.PublicEndpoint)
-	s.Region = cmp.Or(s.Region, c.S3.Region)
+func (c *Config) StorageOf(t *Tenant) S3 { return t.S3.over(c.S3) }
+
+// StorageOfFolder is how the bucket of a tenant's folder is reached: what the folder says over what the tenant says.
+func (c *Config) StorageOfFolder(t *Tenant, f *Folder) S3 { return f.S3.over(c.StorageOf(t)) }
+
+// over is what s says, and where it says nothing what another says.
+func (s S3) over(other S3) S3 {
+	s.Endpoint = cmp.Or(s.Endpoint, other.Endpoint)
+	s.PublicEndpoint = cmp.Or(s.PublicEndpoint, other.PublicEndpoint)
+	s.Region = cmp.Or(s.Region, other.Region)
 	if s.PathStyle == nil {
-		s.PathStyle = c.S3.PathStyle
+		s.PathStyle = other.PathStyle
 	}
 	if s.AccessKeyID == "" { // the two keys belong together
-		s.AccessKeyID, s.SecretAccessKey = c.S3.AccessKeyID, c.S3.SecretAccessKey
+		s.AccessKeyID, s.SecretAccessKey = other.AccessKeyID, other.SecretAccessKey
 	}
 	return s
 }
@@ -212,6 +229,11 @@ func (t *Tenant) NormalizationOf() Normalization {
 		return None
 	}
 	return NFC
+}
+
+// OverwriteOf is what becomes of a file that a user of the tenant stores anew.
+func (t *Tenant) OverwriteOf(u *User) Overwrite {
+	return cmp.Or(u.Overwrite, t.Overwrite, AllowOverwrite)
 }
 
 // UsersCount is the number of users of all tenants.

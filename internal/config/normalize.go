@@ -17,8 +17,9 @@ func (c *Config) normalize(dir string) {
 		for i, host := range t.Hosts {
 			t.Hosts[i] = NormalizeHost(host)
 		}
-		if t.Prefix != "" && !strings.HasSuffix(t.Prefix, "/") {
-			t.Prefix += "/"
+		t.Prefix = slashed(t.Prefix)
+		for _, f := range t.Folders {
+			f.Prefix = slashed(f.Prefix)
 		}
 		for _, u := range t.Users {
 			u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
@@ -27,6 +28,14 @@ func (c *Config) normalize(dir string) {
 	for _, name := range files {
 		*name = resolvePath(dir, *name)
 	}
+}
+
+// slashed is a prefix with the slash at its end.
+func slashed(prefix string) string {
+	if prefix == "" || strings.HasSuffix(prefix, "/") {
+		return prefix
+	}
+	return prefix + "/"
 }
 
 // cleanDirectory drops what a path says twice. One that is not absolute stays as it is, to be refused.

@@ -35,6 +35,38 @@ func (v *validator) permissions(p keyPath, everywhere []Permission, byPath map[s
 	}
 }
 
+// folders checks the folders of a tenant.
+func (v *validator) folders(p keyPath, t *Tenant) {
+	seen := map[string]bool{} // in the form in which names are compared
+	for _, name := range slices.Sorted(maps.Keys(t.Folders)) {
+		at, f := p.child(name), t.Folders[name]
+		composed := norm.NFC.String(name)
+		if seen[composed] {
+			v.report(at, "another one differs from it in its Unicode form only: remove one")
+		}
+		seen[composed] = true
+		switch {
+		case !path.IsAbs(name):
+			v.report(at, "is not absolute: begin it with /")
+		case strings.ContainsFunc(name, unicode.IsControl):
+			v.report(at, "contains control characters")
+		case name == "/":
+			v.report(at, "is everything: write bucket and prefix of the tenant instead")
+		case path.Clean(name) != name:
+			v.report(at, "is %s: write that", path.Clean(name))
+		}
+		switch {
+		case f.Bucket == "" && f.S3 != (S3{}):
+			v.report(at.child("bucket"), "is missing: name the bucket at the S3 server of the folder")
+		case f.Bucket == "" && f.Prefix == "":
+			v.report(at, "says nothing: name a bucket, or a prefix in the bucket of the tenant")
+		}
+		v.place(at, f.Bucket, f.Prefix)
+		v.storage(at.child("s3"), f.S3)
+		v.permissions(at, f.Permissions, nil)
+	}
+}
+
 // twice reports permissions of a list that are in it twice.
 func (v *validator) twice(p keyPath, permissions []Permission) {
 	for i, permission := range permissions {

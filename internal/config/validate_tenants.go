@@ -43,12 +43,8 @@ func (v *validator) tenants() {
 func (v *validator) tenant(p keyPath, t *Tenant) {
 	if t.Bucket == "" {
 		v.report(p.child("bucket"), "is missing: name the tenant's S3 bucket")
-	} else if rule := brokenBucketRule(t.Bucket); rule != "" {
-		v.report(p.child("bucket"), "%q is no name for a bucket: %s", t.Bucket, rule)
 	}
-	if rule := brokenPrefixRule(t.Prefix); rule != "" {
-		v.report(p.child("prefix"), "%q is no prefix of keys: %s", t.Prefix, rule)
-	}
+	v.place(p, t.Bucket, t.Prefix)
 	v.tenantCertificate(p.child("tls"), t)
 	v.languages(p, t)
 	v.texts(p.child("greeting"), t.Greeting)
@@ -60,12 +56,25 @@ func (v *validator) tenant(p keyPath, t *Tenant) {
 			t.Presign, maxPresign.Hours())
 	}
 	v.permissions(p, t.Permissions, t.PathPermissions)
+	v.folders(p.child("folders"), t)
 	v.storage(p.child("s3"), t.S3)
 	if len(t.Users) == 0 {
 		v.report(p.child("users"), "there are none: write one at least, so that somebody can log in")
 	}
 	for name, u := range t.Users {
 		v.user(p.child("users").child(name), name, u)
+	}
+}
+
+// place checks the bucket, where there is one, and the prefix that p, a tenant or a folder, names.
+func (v *validator) place(p keyPath, bucket, prefix string) {
+	if bucket != "" {
+		if rule := brokenBucketRule(bucket); rule != "" {
+			v.report(p.child("bucket"), "%q is no name for a bucket: %s", bucket, rule)
+		}
+	}
+	if rule := brokenPrefixRule(prefix); rule != "" {
+		v.report(p.child("prefix"), "%q is no prefix of keys: %s", prefix, rule)
 	}
 }
 

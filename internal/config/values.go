@@ -158,6 +158,26 @@ func (p *Permission) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// Overwrite is what becomes of a file when one of its name is stored. The zero value stands for what is said elsewhere.
+type Overwrite string
+
+// What becomes of it.
+const (
+	AllowOverwrite   Overwrite = "allow"   // it is replaced
+	DenyOverwrite    Overwrite = "deny"    // it stays, and the other is refused
+	VersionOverwrite Overwrite = "version" // it is replaced where the bucket keeps it as an older version, and only there
+)
+
+// UnmarshalText reads allow, deny or version.
+func (o *Overwrite) UnmarshalText(text []byte) error {
+	switch v := Overwrite(text); v {
+	case AllowOverwrite, DenyOverwrite, VersionOverwrite:
+		*o = v
+		return nil
+	}
+	return fmt.Errorf("%q does not say what becomes of a file that is stored anew: write allow, deny or version", text)
+}
+
 // UnknownHosts is what becomes of a HOST that no tenant has.
 type UnknownHosts string
 
