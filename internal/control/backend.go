@@ -87,6 +87,9 @@ type Login struct {
 	// storage sees to it that nobody does more. It is asked for every entry of a
 	// listing, so it must be quick.
 	Rights func(name string) Rights
+	// NoOverwrite says that the storage lets no file be replaced or appended to,
+	// which "perm" tells too.
+	NoOverwrite bool
 	// LastLogin is when the user logged in before, zero where that is not known.
 	LastLogin time.Time
 	// DirectoryEncodings are the directories, absolute, whose names have another

@@ -149,20 +149,21 @@ func appendPerm(b []byte, s *session, e entry) ([]byte, bool) {
 	if directory {
 		inside = s.login.Rights(path.Join(name, anyName))
 	}
+	changes := !directory && may.Write && !s.login.NoOverwrite
 	for _, p := range []struct {
 		letter byte
 		set    bool
 	}{
-		{'a', !directory && may.Write}, // APPE
-		{'c', inside.Write},            // STOR of a new name, STOU, RNTO
-		{'d', !fixed && may.Delete},    // DELE or RMD
-		{'e', directory},               // CWD
-		{'f', !fixed && may.Rename},    // RNFR
-		{'l', directory && may.List},   // LIST, NLST, MLSD
-		{'m', inside.Mkdir},            // MKD
-		{'p', inside.Delete},           // DELE and RMD of what is in it
-		{'r', !directory && may.Read},  // RETR
-		{'w', !directory && may.Write}, // STOR
+		{'a', changes},                // APPE
+		{'c', inside.Write},           // STOR of a new name, STOU, RNTO
+		{'d', !fixed && may.Delete},   // DELE or RMD
+		{'e', directory},              // CWD
+		{'f', !fixed && may.Rename},   // RNFR
+		{'l', directory && may.List},  // LIST, NLST, MLSD
+		{'m', inside.Mkdir},           // MKD
+		{'p', inside.Delete},          // DELE and RMD of what is in it
+		{'r', !directory && may.Read}, // RETR
+		{'w', changes},                // STOR
 	} {
 		if p.set {
 			b = append(b, p.letter)

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/config"
 )
 
 const (
@@ -30,19 +31,23 @@ const (
 
 var errNoRegion = errors.New("no region is known")
 
-// A bucket is where a tenant's objects are.
+// A bucket is where a tenant's objects are, or those in a folder of the tenant.
 type bucket struct {
 	tenant    string
+	folder    string // a directory of the tenant; empty for all that is in no folder
 	name      string
-	prefix    string // the tenant's
+	prefix    string // of the keys
 	account   s3Account
 	at        sections
 	client    *s3.Client
 	presigner driver.Presigner // nil where the tenant hands out no links
+
+	overwrite []config.Overwrite // what those ask for who may write, each once
+	folders   []*bucket          // of the tenant, in the order of their names
 }
 
-// sections says where the configuration has what it says of an S3 server: "s3" or "tenants.acme.s3".
-type sections struct{ endpoint, region, credentials string }
+// sections says where the configuration has what it says of a bucket and of its S3 server: "s3" or "tenants.acme.s3".
+type sections struct{ bucket, endpoint, region, credentials string }
 
 // A bucketError says why a tenant's bucket cannot be used, and what to do, in one line.
 type bucketError struct {
@@ -53,7 +58,11 @@ type bucketError struct {
 }
 
 func (e *bucketError) Error() string {
-	return fmt.Sprintf("tenant %s: bucket %q: %s: %s", e.bucket.tenant, e.bucket.name, e.problem, e.advice)
+	folder := ""
+	if e.bucket.folder != "" {
+		folder = fmt.Sprintf("folder %s: ", e.bucket.folder)
+	}
+	return fmt.Sprintf("tenant %s: %sbucket %q: %s: %s", e.bucket.tenant, folder, e.bucket.name, e.problem, e.advice)
 }
 
 func (e *bucketError) Unwrap() error { return e.cause }
@@ -107,7 +116,7 @@ func (b *bucket) explain(err error) error {
 		}
 		return b.failed(err, fmt.Sprintf("%s refuses the credentials (%s)", server, code), "%s", advice)
 	case code == "NoSuchBucket" || status == http.StatusNotFound:
-		return b.failed(err, "does not exist at "+server, "create it, or correct tenants.%s.bucket", b.tenant)
+		return b.failed(err, "does not exist at "+server, "create it, or correct %s", b.at.bucket)
 	case code == "RequestTimeTooSkewed":
 		return b.failed(err, "the clock of this machine differs from that of "+server, "set it right")
 	case code == "AuthorizationHeaderMalformed" || code == "PermanentRedirect" || status == http.StatusMovedPermanently:
@@ -154,14 +163,19 @@ func networkReason(err error) string {
 	return strings.ReplaceAll(err.Error(), "\n", " ")
 }
 
-// checkAll asks S3 for every bucket, some at once, and returns what is wrong in the order of the buckets.
+// checkAll asks S3 for every bucket, and returns what is wrong in the order of the buckets.
 func checkAll(ctx context.Context, buckets []*bucket) []error {
+	return ofAll(buckets, func(b *bucket) error { return b.check(ctx) })
+}
+
+// ofAll checks every bucket, some at once, and returns what is wrong in the order of the buckets.
+func ofAll(buckets []*bucket, check func(*bucket) error) []error {
 	errs := make([]error, len(buckets))
 	var group errgroup.Group
 	group.SetLimit(checksAtOnce)
 	for i, b := range buckets {
 		group.Go(func() error {
-			errs[i] = b.check(ctx)
+			errs[i] = check(b)
 			return nil
 		})
 	}

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/spf13/afero"
-	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/internal/control"
 )
@@ -44,16 +43,7 @@ const keepStored = 100
 
 // guard puts a policy before a storage.
 func guard(storage control.Storage, may policy, n control.Normalization) *guarded {
-	g := &guarded{storage: storage, may: may}
-	switch n {
-	case control.NormalizeNFC:
-		g.form = norm.NFC.String
-	case control.NormalizeNFD:
-		g.form = norm.NFD.String
-	default:
-		g.form = func(name string) string { return name }
-	}
-	return g
+	return &guarded{storage: storage, may: may, form: formOf(n)}
 }
 
 // denied is the error for a user who may not do something with a name.

@@ -109,7 +109,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		}),
 	}
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {
-		s.buckets = append(s.buckets, buckets[name])
+		s.buckets = append(append(s.buckets, buckets[name]), buckets[name].folders...)
 	}
 	s.health = newHealth(s.buckets, log)
 	s.web = &http.Server{
@@ -124,41 +124,81 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 func newBuckets(cfg *config.Config, factory *s3Factory) (map[string]*bucket, error) {
 	buckets := map[string]*bucket{}
 	for name, t := range cfg.Tenants {
-		section := func(own bool) string {
-			if own {
-				return "tenants." + name + ".s3"
+		b := &bucket{tenant: name, name: t.Bucket, prefix: t.Prefix, account: accountOf(cfg.StorageOf(t))}
+		levels := []level{{"tenants." + name + ".s3", t.S3}, {"s3", cfg.S3}}
+		b.at = sectionsOf(levels)
+		b.at.bucket = "tenants." + name + ".bucket"
+		if err := b.connect(factory, t.Presign > 0, cfg.StorageOf(t).PublicEndpoint); err != nil {
+			return nil, err
+		}
+		for _, folder := range slices.Sorted(maps.Keys(t.Folders)) {
+			fc, key := t.Folders[folder], "tenants."+name+".folders."+folder
+			storage := cfg.StorageOfFolder(t, fc)
+			f := &bucket{tenant: name, folder: folder, name: fc.Bucket, prefix: fc.Prefix, account: accountOf(storage)}
+			f.at = sectionsOf(append([]level{{key + ".s3", fc.S3}}, levels...))
+			f.at.bucket = key + ".bucket"
+			if f.name == "" {
+				f.name, f.at.bucket = b.name, b.at.bucket
 			}
-			return "s3"
-		}
-		b := &bucket{
-			tenant: name, name: t.Bucket, prefix: t.Prefix, account: accountOf(cfg.StorageOf(t)),
-			at: sections{
-				endpoint:    section(t.S3.Endpoint != ""),
-				region:      section(t.S3.Region != ""),
-				credentials: section(t.S3.AccessKeyID != ""),
-			},
-		}
-		client, err := factory.client(b.account)
-		if err != nil {
-			return nil, b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.at.region)
-		}
-		b.client = client
-		if t.Presign > 0 {
-			public := b.account
-			public.endpoint = cmp.Or(cfg.StorageOf(t).PublicEndpoint, public.endpoint)
-			if client, err = factory.client(public); err != nil {
-				return nil, b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.at.region)
+			if err := f.connect(factory, t.Presign > 0, storage.PublicEndpoint); err != nil {
+				return nil, err
 			}
-			b.presigner = s3.NewPresignClient(client)
+			b.folders = append(b.folders, f)
 		}
 		buckets[name] = b
 	}
 	return buckets, nil
 }
 
-// CheckBuckets asks S3 for the bucket of each tenant. The error has one line for each that cannot be used.
+// A level is a section of the configuration that may say how an S3 server is reached.
+type level struct {
+	section string
+	says    config.S3
+}
+
+// sectionsOf finds out which of the levels, the last of which is the server's, says what.
+func sectionsOf(levels []level) sections {
+	first := func(says func(config.S3) bool) string {
+		for _, l := range levels[:len(levels)-1] {
+			if says(l.says) {
+				return l.section
+			}
+		}
+		return levels[len(levels)-1].section
+	}
+	return sections{
+		endpoint:    first(func(s config.S3) bool { return s.Endpoint != "" }),
+		region:      first(func(s config.S3) bool { return s.Region != "" }),
+		credentials: first(func(s config.S3) bool { return s.AccessKeyID != "" }),
+	}
+}
+
+// connect gives a bucket its client, and its presigner where the tenant hands out links.
+func (b *bucket) connect(factory *s3Factory, links bool, publicEndpoint string) (err error) {
+	if b.client, err = factory.client(b.account); err == nil && links {
+		public := b.account
+		public.endpoint = cmp.Or(publicEndpoint, public.endpoint)
+		var client *s3.Client
+		if client, err = factory.client(public); err == nil {
+			b.presigner = s3.NewPresignClient(client)
+		}
+	}
+	if err != nil {
+		return b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.at.region)
+	}
+	return nil
+}
+
+// CheckBuckets asks S3 for all buckets of the tenants, and whether they can keep what the configuration promises of a file that is
+// stored anew. The error has one line for each that cannot be used.
 func (s *Server) CheckBuckets(ctx context.Context) error {
-	if err := errors.Join(checkAll(ctx, s.buckets)...); err != nil {
+	err := errors.Join(ofAll(s.buckets, func(b *bucket) error {
+		if err := b.check(ctx); err != nil {
+			return err
+		}
+		return b.checkOverwrite(ctx)
+	})...)
+	if err != nil {
 		return err
 	}
 	s.health.reached()

@@ -42,10 +42,11 @@ type user struct {
 	tenant     *tenant
 	name       string
 	credential credential
-	prefix     string // of the keys that the user sees
+	mounts     []mount // what the user sees
 	home       string
 	encodings  map[string]*i18n.Encoding // of directories as the user sees them
 	may        policy
+	overwrite  config.Overwrite
 	lastLogin  atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
 }
 
@@ -99,20 +100,23 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 }
 
 func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
-	prefix := tc.Prefix
-	if root := strings.Trim(uc.Root, "/"); root != "" {
-		prefix += root + "/"
-	}
 	u := &user{
 		tenant:    t,
 		name:      config.NormalizeUser(name),
-		prefix:    prefix,
+		mounts:    mountsOf(t.bucket, uc.Root, formOf(t.Normalization)),
 		home:      uc.Home,
 		encodings: encodingsBelow(uc.Root, tc.DirectoryEncodings),
 		may: policy{
 			newRules(tc.Permissions, tc.PathPermissions).below(uc.Root),
+			folderRules(tc.Folders).below(uc.Root),
 			newRules(uc.Permissions, uc.PathPermissions),
 		},
+		overwrite: tc.OverwriteOf(uc),
+	}
+	for _, m := range u.mounts {
+		if _, most := u.may.span(m.at); most.Write {
+			m.bucket.asks(u.overwrite)
+		}
 	}
 	u.credential.hash = uc.PasswordHash.Reveal()
 	return u
@@ -145,6 +149,17 @@ func firstOffered(bundle *i18n.Bundle, tags ...language.Tag) language.Tag {
 		}
 	}
 	return bundle.Tags()[0]
+}
+
+// formOf is the Unicode form in which names are created.
+func formOf(n control.Normalization) func(name string) string {
+	switch n {
+	case control.NormalizeNFC:
+		return norm.NFC.String
+	case control.NormalizeNFD:
+		return norm.NFD.String
+	}
+	return func(name string) string { return name }
 }
 
 func normalization(n config.Normalization) control.Normalization {
@@ -226,7 +241,8 @@ func (d *directory) Login(ctx context.Context, req *control.LoginRequest) (*cont
 		Tenant:             &u.tenant.Tenant,
 		Storage:            guard(&homed{Storage: storage, home: u.home}, u.may, u.tenant.Normalization),
 		Home:               u.home,
-		Rights:             u.may.at,
+		Rights:             u.rights,
+		NoOverwrite:        u.overwrite == config.DenyOverwrite,
 		LastLogin:          u.loggedIn(time.Now()),
 		DirectoryEncodings: u.encodings,
 		ObjectURI:          storage.URI,
@@ -252,12 +268,25 @@ func (u *user) loggedIn(now time.Time) time.Time {
 	return *before
 }
 
-// storage is the user's part of the tenant's bucket for the time of ctx.
-func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequest) *driver.Fs {
+// rights is what the user may do with what a pathname names. What leads to a folder stays where it is.
+func (u *user) rights(name string) control.Rights {
+	may := u.may.at(name)
+	if len(u.mounts) > 1 && leadsToMount(name, u.mounts) {
+		may.Delete, may.Rename = false, false
+	}
+	return may
+}
+
+// storage is what the user sees of the tenant's buckets for the time of ctx.
+func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequest) objects {
 	opts := d.uploads
-	opts.Prefix = u.prefix
 	opts.BeforeCommit = req.BeforeCommit
-	opts.Presigner = u.tenant.bucket.presigner
+	opts.NoOverwrite = u.overwrite == config.DenyOverwrite
 	opts.Logger = d.log.With("tenant", u.tenant.Name, "user", u.name)
-	return driver.New(ctx, u.tenant.bucket.client, u.tenant.bucket.name, &opts)
+	return newFolders(u.mounts, func(b *bucket, prefix string) *driver.Fs {
+		opts := opts
+		opts.Prefix = prefix
+		opts.Presigner = b.presigner
+		return driver.New(ctx, b.client, b.name, &opts)
+	})
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 	"github.com/spf13/afero"
 	"golang.org/x/text/language"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
@@ -30,6 +31,12 @@ func directoryOf(t *testing.T, cfg *config.Config, buckets map[string]*bucket) *
 	bundle, err := cfg.Bundle()
 	if err != nil {
 		t.Fatal(err)
+	}
+	if buckets == nil {
+		buckets = map[string]*bucket{}
+		for name := range cfg.Tenants {
+			buckets[name] = &bucket{}
+		}
 	}
 	d, err := newDirectory(cfg, bundle, buckets)
 	if err != nil {
@@ -123,9 +130,9 @@ func TestRootOfAUser(t *testing.T) {
 		{"root-of-everything", "inbox/", "/", "inbox/"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			u := newUser(nil, &config.Tenant{Prefix: tc.prefix}, "alice", &config.User{Root: tc.root})
-			if u.prefix != tc.want {
-				t.Errorf("the user sees keys with %q, want %q", u.prefix, tc.want)
+			mounts := mountsOf(&bucket{prefix: tc.prefix}, tc.root, norm.NFC.String)
+			if len(mounts) != 1 || mounts[0].at != "/" || mounts[0].prefix != tc.want {
+				t.Errorf("the user sees %v, want keys with %q", mounts, tc.want)
 			}
 		})
 	}
@@ -243,7 +250,7 @@ func TestTenant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newDirectory(cfg, bundle, nil); err == nil || !strings.HasPrefix(err.Error(), "tenant plain: languages and messages: ") {
+	if _, err := newDirectory(cfg, bundle, map[string]*bucket{}); err == nil || !strings.HasPrefix(err.Error(), "tenant plain: languages and messages: ") {
 		t.Errorf("a message that does not exist: %v", err)
 	}
 }

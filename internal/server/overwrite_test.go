@@ -1,0 +1,181 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// Under overwrite: deny no command changes the bytes of a file that is there, and of two clients one gets a new name.
+func TestDenyOverwrite(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		cfg := newConfig(t, s)
+		acme := cfg.Tenants["acme"]
+		acme.Overwrite = config.DenyOverwrite
+		acme.Users["editor"] = &config.User{PasswordHash: passwordHash(t), Overwrite: config.AllowOverwrite}
+		put(t, s, cfg, "alice/there", "alice/other")
+		srv := start(t, cfg, Options{AWS: awsOf(s)})
+
+		c := session(t, srv, "alice")
+		refused := func(commands ...string) {
+			t.Helper()
+			conn := c.Data()
+			defer conn.Close()
+			for _, command := range commands[:len(commands)-1] {
+				c.Command(350, command)
+			}
+			c.Command(550, commands[len(commands)-1])
+		}
+		refused("STOR there")
+		refused("APPE there")
+		refused("REST 3", "STOR there")
+		refused("RNFR other", "RNTO there")
+		c.Command(213, "MFMT 20240102030405 there")
+		if entry := c.Command(250, "MLST there"); !strings.Contains(entry, "perm=dfr;") {
+			t.Errorf("MLST: %s", entry)
+		}
+		if got := c.Transfer("RETR there"); got != "content" {
+			t.Errorf("it holds %q", got)
+		}
+
+		other := session(t, srv, "alice")
+		c.Command(200, "TYPE I")
+		conns := map[*ftptest.Client]net.Conn{c: c.Data(), other: other.Data()}
+		for client, conn := range conns {
+			client.Command(150, "STOR both")
+			if _, err := io.WriteString(conn, "bytes"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var codes []int
+		for client, conn := range conns {
+			_ = conn.Close()
+			code, _, err := client.ReadResponse(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			codes = append(codes, code)
+		}
+		if codes[0]+codes[1] != 226+550 {
+			t.Errorf("two uploads of one name: %v", codes)
+		}
+
+		c.Command(250, "DELE there")
+		c.Store("there", "again")
+		session(t, srv, "editor").Store("/alice/there", "edited")
+		if got := c.Transfer("RETR there"); got != "edited" {
+			t.Errorf("after the editor it holds %q", got)
+		}
+		listed, err := s.Client().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &acme.Bucket})
+		if err != nil || len(listed.Contents) != 3 {
+			t.Errorf("the bucket holds %d objects, %v", len(listed.Contents), err)
+		}
+	})
+}
+
+// Under overwrite: version what was replaced can be had back, so the bucket must keep it.
+func TestVersionOverwrite(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		cfg := newConfig(t, s)
+		acme := cfg.Tenants["acme"]
+		acme.Users["alice"].Overwrite = config.VersionOverwrite
+		acme.Folders = map[string]*config.Folder{"/archive": {Bucket: s.Bucket(t), Permissions: granted("lr")}} // nobody writes there
+		check := func() string {
+			srv, err := New(t.Context(), cfg, Options{AWS: awsOf(s)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := srv.CheckBuckets(t.Context()); err != nil {
+				return err.Error()
+			}
+			return ""
+		}
+		want := fmt.Sprintf("tenant acme: bucket %q: keeps no older versions of its objects, which overwrite: version counts on: "+
+			"switch its versioning on, or write overwrite: deny", acme.Bucket)
+		if got := check(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+		if s.Name != "minio" { // which alone of them can
+			return
+		}
+		_, err := s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
+			Bucket: &acme.Bucket, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := session(t, start(t, cfg, Options{AWS: awsOf(s)}), "alice")
+		c.Store("f", "first")
+		c.Store("f", "second")
+		c.Command(250, "DELE f")
+		versions, err := s.Client().ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &acme.Bucket})
+		if err != nil || len(versions.Versions) != 2 {
+			t.Errorf("%d versions are kept, %v", len(versions.Versions), err)
+		}
+		acme.Users["alice"].Overwrite = config.DenyOverwrite
+		before := len(versions.Versions) + len(versions.DeleteMarkers)
+		if got := check(); got != "" {
+			t.Error(got)
+		}
+		versions, err = s.Client().ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &acme.Bucket})
+		if after := len(versions.Versions) + len(versions.DeleteMarkers); err != nil || after != before {
+			t.Errorf("the check leaves %d versions behind, %v", after-before, err)
+		}
+	})
+}
+
+// withoutConditions makes a client that an S3 server serves which knows no If-None-Match.
+func withoutConditions(cfg *aws.Config, operations ...string) {
+	cfg.APIOptions = append(cfg.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Build.Add(middleware.BuildMiddlewareFunc("without-conditions", func(
+			ctx context.Context, in middleware.BuildInput, next middleware.BuildHandler,
+		) (middleware.BuildOutput, middleware.Metadata, error) {
+			for _, operation := range operations {
+				if request, ok := in.Request.(*smithyhttp.Request); ok && middleware.GetOperationName(ctx) == operation {
+					request.Header.Del("If-None-Match")
+				}
+			}
+			return next.HandleBuild(ctx, in)
+		}), middleware.After)
+	})
+}
+
+// A server that would replace files in silence is refused where they must not be.
+func TestServerWithoutConditions(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	for _, operation := range []string{"PutObject", "CompleteMultipartUpload"} {
+		t.Run(operation, func(t *testing.T) {
+			cfg := newConfig(t, s)
+			acme := cfg.Tenants["acme"]
+			acme.Overwrite = config.DenyOverwrite
+			reach := awsOf(s)
+			withoutConditions(reach, operation)
+			srv, err := New(t.Context(), cfg, Options{AWS: reach})
+			if err != nil {
+				t.Fatal(err)
+			}
+			want := fmt.Sprintf("tenant acme: bucket %q: its S3 server does not know If-None-Match, which overwrite: deny counts on: "+
+				"files would be replaced: move to a server that knows it, or write overwrite: allow or overwrite: version", acme.Bucket)
+			if err := srv.CheckBuckets(t.Context()); err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+			left, err := s.Client().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &acme.Bucket})
+			if err != nil || len(left.Contents) != 0 {
+				t.Errorf("the check leaves %d objects behind, %v", len(left.Contents), err)
+			}
+		})
+	}
+}
