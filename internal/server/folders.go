@@ -302,6 +302,18 @@ var errOtherBucket = fmt.Errorf("the folders are in two buckets, and no way lead
 
 // Rename moves what leads to no mount, between folders where they are in one bucket.
 func (f *folders) Rename(oldname, newname string) error {
+	return f.between("rename", oldname, newname, (*driver.Fs).Rename)
+}
+
+// Copy copies what leads to no mount, between folders where they are in one bucket.
+func (f *folders) Copy(ctx context.Context, oldname, newname string) error {
+	return f.between("copy", oldname, newname, func(s *driver.Fs, oldname, newname string) error {
+		return s.Copy(ctx, oldname, newname)
+	})
+}
+
+// between does something with two names in the storage that has both.
+func (f *folders) between(op, oldname, newname string, do func(s *driver.Fs, oldname, newname string) error) error {
 	from, old := f.find(oldname)
 	to, renamed := f.find(newname)
 	var err error
@@ -309,13 +321,18 @@ func (f *folders) Rename(oldname, newname string) error {
 	case f.leads(oldname) || f.leads(newname):
 		err = fs.ErrPermission
 	case from.at == to.at:
-		return from.storage.Rename(old, renamed)
+		return do(from.storage, old, renamed)
 	case from.bucket.client == to.bucket.client && from.bucket.name == to.bucket.name:
-		return f.whole(from.bucket).Rename("/"+from.prefix+old[1:], "/"+to.prefix+renamed[1:])
+		return do(f.whole(from.bucket), "/"+from.prefix+old[1:], "/"+to.prefix+renamed[1:])
 	default:
 		err = errOtherBucket
 	}
-	return &os.LinkError{Op: "rename", Old: oldname, New: newname, Err: err}
+	return &os.LinkError{Op: op, Old: oldname, New: newname, Err: err}
+}
+
+func (f *folders) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
+	p, inner := f.find(name)
+	return p.storage.Hash(ctx, inner, algorithm, from, to)
 }
 
 func (f *folders) Create(name string) (afero.File, error) {

@@ -128,8 +128,7 @@ func TestPathPermissionsSession(t *testing.T) {
 	c.Command(250, "DELE /out/a.pdf")
 	c.Command(550, "DELE /out/b.txt")
 	c.Command(550, "DELE /archive/x") // the tenant's word
-	c.Command(350, "RNFR /archive/x")
-	c.Command(550, "RNTO /in/x")
+	c.Command(550, "RNFR /archive/x")
 	if got := c.Transfer("RETR /archive/x"); got != "content" {
 		t.Errorf("the archive holds %q", got)
 	}
@@ -142,9 +141,9 @@ func TestPathPermissionsSession(t *testing.T) {
 		t.Errorf("NLST: %q", got)
 	}
 	c.Command(213, "SIZE /partner/out/b.txt")
-	c.Command(350, "RNFR /partner/out/b.txt")
+	c.Command(550, "RNFR /partner/out/b.txt")
 	for _, command := range []string{
-		"RNTO /b.txt", "DELE /partner/out/b.txt", "MKD /new", "RMD /partner", "MFMT 20240102030405 /partner/out/b.txt", "SITE MKDIR /a/b",
+		"DELE /partner/out/b.txt", "MKD /new", "RMD /partner", "MFMT 20240102030405 /partner/out/b.txt", "SITE MKDIR /a/b",
 	} {
 		c.Command(550, command)
 	}
