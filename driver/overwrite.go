@@ -42,6 +42,7 @@ func (p pair) isCopy() bool {
 	if p.source.size == 0 && p.copy.size == 0 || p.source.etag == p.copy.etag {
 		return true
 	}
-	sum := md5.Sum(md5OfETag(p.source.etag)) // that of an object of one part
-	return strings.Trim(p.copy.etag, `"`) == hex.EncodeToString(sum[:])+"-1"
+	whole := md5OfETag(p.source.etag)
+	ofOnePart := md5.Sum(whole)
+	return whole != nil && strings.Trim(p.copy.etag, `"`) == hex.EncodeToString(ofOnePart[:])+"-1"
 }

@@ -51,6 +51,41 @@ func testNoOverwrite(t *testing.T, h Harness) {
 		x.run("upload-at-once-"+label, func(x *fixture) { x.testUploadsAtOnce("upload-"+label, size) })
 		x.run("rename-at-once-"+label, func(x *fixture) { x.testRenamesAtOnce("rename-"+label, size) })
 	}
+	x.run("copy-onto-a-file", func(x *fixture) {
+		x.put("original", []byte("original"))
+		wantError(x, x.Copy(x.Context(), "original", "there"), fs.ErrExist)
+		if err := x.Copy(x.Context(), "original", "copy"); err != nil {
+			x.Error(err)
+		}
+		x.wantContent("there", []byte("there"))
+		x.wantContent("copy", []byte("original"))
+	})
+	x.run("rename-a-directory", func(x *fixture) {
+		x.put("dated/empty", nil)
+		x.put("dated/small", random(100))
+		x.put("dated/sub/other", random(200))
+		if err := x.Copy(x.Context(), "dated/small", "fresh/small"); err != nil { // as if interrupted
+			x.Fatal(err)
+		}
+		x.put("fresh/empty", nil)
+		if err := x.Rename("dated", "fresh"); err != nil {
+			x.Fatal(err)
+		}
+		x.wantList("fresh", "empty", "small", "sub/")
+		x.wantContent("fresh/small", random(100))
+		if x.exists("dated/small") || x.exists("dated/sub/other") {
+			x.Error("the old directory is still there")
+		}
+	})
+	x.run("rename-a-directory-onto-another-file", func(x *fixture) {
+		x.put("source/file", random(100))
+		x.put("target/file", random(101)[1:])                                  // of the same size
+		if err := x.Rename("source", "target"); !errors.Is(err, fs.ErrExist) { // perhaps because it is not empty
+			x.Error(err)
+		}
+		x.wantContent("source/file", random(100))
+		x.wantContent("target/file", random(101)[1:])
+	})
 	x.run("rename-onto-a-file", func(x *fixture) {
 		x.put("from", []byte("from"))
 		wantError(x, x.Rename("from", "there"), fs.ErrExist)
