@@ -10,6 +10,9 @@ import (
 // maxKeyBytes is the longest key that S3 stores, in bytes of UTF-8.
 const maxKeyBytes = 1024
 
+// reserved is the segment of the keys that are for the driver itself, the records of a [Ledger]. No pathname has it.
+const reserved = ".babelftp"
+
 // separator stands between the segments of a pathname and of a key, and is the delimiter of listings.
 const separator = "/"
 
@@ -21,20 +24,23 @@ const separator = "/"
 // empty object "a/b/" that marks it.
 //
 // A pathname must be UTF-8 as RFC 3629 section 4 defines it (no surrogates, nothing above U+10FFFF, shortest forms) and hold no
-// NUL. The other way round, some keys have no pathname: those with an empty segment ("a//b", "/a"), with a segment "." or "..",
-// with invalid UTF-8 or NUL. Listings leave them out; a directory that holds only such keys is not empty, and to rename it or
+// NUL and no segment ".babelftp". The other way round, some keys have no pathname: those with an empty segment ("a//b", "/a"), with
+// a segment "." or ".." or ".babelftp", with invalid UTF-8 or NUL. Listings leave them out; a directory that holds only such keys is not empty, and to rename it or
 // to remove it with all its content takes them along.
 type keyspace string
 
 // key returns the key of the file called name. A name is taken from the root, whether or not it begins with a slash. The key of
 // the root is the prefix itself.
 //
-// The error is EILSEQ for a name that is no valid UTF-8 or holds a NUL, ENAMETOOLONG for one whose key S3 would not store.
+// The error is EILSEQ for a name that is no valid UTF-8, holds a NUL or has the reserved segment, ENAMETOOLONG for one whose key S3
+// would not store.
 func (k keyspace) key(name string) (string, error) {
-	if !utf8.ValidString(name) || strings.IndexByte(name, 0) >= 0 {
+	name = path.Clean(separator + name)
+	if !utf8.ValidString(name) || strings.IndexByte(name, 0) >= 0 ||
+		strings.Contains(name+separator, separator+reserved+separator) {
 		return "", syscall.EILSEQ
 	}
-	key := string(k) + strings.TrimPrefix(path.Clean(separator+name), separator)
+	key := string(k) + strings.TrimPrefix(name, separator)
 	if len(key) > maxKeyBytes {
 		return "", syscall.ENAMETOOLONG
 	}
@@ -78,7 +84,7 @@ func (k keyspace) directory(key string) string {
 // nameable tells whether a segment of a key can be a segment of a pathname.
 func nameable(segment string) bool {
 	switch segment {
-	case "", ".", "..":
+	case "", ".", "..", reserved:
 		return false
 	}
 	return utf8.ValidString(segment) && strings.IndexByte(segment, 0) < 0

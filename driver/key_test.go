@@ -30,6 +30,9 @@ func TestKey(t *testing.T) {
 		{"too-long-with-prefix", "in/", strings.Repeat("k", 1022), "", syscall.ENAMETOOLONG},
 		{"nul", "", "a\x00", "", syscall.EILSEQ},
 		{"latin-1", "", "\xe9", "", syscall.EILSEQ},
+		{"reserved", "in/", "a/../.babelftp", "", syscall.EILSEQ},
+		{"reserved-in-the-middle", "", "a/.babelftp/b", "", syscall.EILSEQ},
+		{"nearly-reserved", "", ".babelftp2/a.babelftp", ".babelftp2/a.babelftp", nil},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			key, err := keyspace(test.prefix).key(test.name)
@@ -61,6 +64,7 @@ func TestName(t *testing.T) {
 		{"three-dots", "", "a/...", "/a/...", true},
 		{"latin-1", "", "\xe9", "", false},
 		{"nul", "", "a\x00", "", false},
+		{"reserved", "in/", "in/.babelftp/a", "", false},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			if name, ok := keyspace(test.prefix).name(test.key); name != test.name || ok != test.ok {

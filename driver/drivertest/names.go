@@ -108,5 +108,7 @@ func Unnameable() []Name {
 		{Label: "five-bytes", Path: "\xf8\x88\x80\x80\x80"},
 		{Label: "nul", Path: "a\x00b"},
 		{Label: "in-a-directory", Path: "\xff/b"},
+		{Label: "reserved", Path: ".babelftp"},
+		{Label: "in-the-reserved", Path: ".babelftp/uploads"},
 	}
 }
