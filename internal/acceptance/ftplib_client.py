@@ -11,12 +11,15 @@ import sys
 
 
 class Client:
-    def connect(self, host, port, ca, passive):
-        """Connects, with explicit TLS if ca names a file of certificates to trust, and returns the greeting."""
+    def connect(self, host, port, ca, passive, encoding="utf-8"):
+        """Connects, with explicit TLS if ca names a file of certificates to trust, and returns the greeting.
+
+        The encoding is that of commands, replies and listings.
+        """
         if ca:
-            self.ftp = ftplib.FTP_TLS(context=ssl.create_default_context(cafile=ca))
+            self.ftp = ftplib.FTP_TLS(context=ssl.create_default_context(cafile=ca), encoding=encoding)
         else:
-            self.ftp = ftplib.FTP()
+            self.ftp = ftplib.FTP(encoding=encoding)
         self.ftp.set_pasv(passive)
         return self.ftp.connect(host, port, timeout=60)
 

@@ -33,6 +33,12 @@ func newFtplib(t *testing.T, s *site, w way) *ftplib {
 // connect opens a control connection, with explicit TLS at login if ca names a file.
 func (s *site) connect(t *testing.T, ca string, passive bool) *ftplib {
 	t.Helper()
+	return s.connectIn(t, ca, passive, "utf-8")
+}
+
+// connectIn does the same for a client that writes in one of Python's encodings.
+func (s *site) connectIn(t *testing.T, ca string, passive bool, encoding string) *ftplib {
+	t.Helper()
 	f := &ftplib{process: launch(t, command(t, "python3"), "-c", ftplibClient)}
 	host, port, err := net.SplitHostPort(s.address)
 	if err != nil {
@@ -42,7 +48,7 @@ func (s *site) connect(t *testing.T, ca string, passive bool) *ftplib {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.must("connect", host, number, ca, passive)
+	f.must("connect", host, number, ca, passive, encoding)
 	return f
 }
 

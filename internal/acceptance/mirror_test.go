@@ -30,15 +30,7 @@ func TestMirror(t *testing.T) {
 					tree[path.Join(dir, "sub "+dir, name)] = content(len(dir) * len(name))
 				}
 			}
-			for name, data := range tree {
-				file := filepath.Join(here, name)
-				if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
-					t.Fatal(err)
-				}
-				if err := os.WriteFile(file, data, 0o600); err != nil {
-					t.Fatal(err)
-				}
-			}
+			writeTree(t, here, tree)
 
 			up := "mirror --reverse --parallel=4 " + lftpQuote(here) + " /tree"
 			l.run(up)
@@ -66,6 +58,20 @@ func TestMirror(t *testing.T) {
 				t.Errorf("rm -r leaves %q", left)
 			}
 		})
+	}
+}
+
+// writeTree makes files in a folder.
+func writeTree(t *testing.T, root string, tree map[string][]byte) {
+	t.Helper()
+	for name, data := range tree {
+		file := filepath.Join(root, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -77,7 +77,8 @@ type site struct {
 	ca       string // file of the certificate to trust
 }
 
-// newSite starts babelftp on fresh buckets of an S3 server, with lines that are added to its configuration.
+// newSite starts babelftp on fresh buckets of an S3 server, with lines that are added to its configuration: those that begin
+// with two SP are further tenants. In them BUCKET stands for acme's bucket and HASH for the users' password.
 func newSite(t *testing.T, storage *s3test.Server, lines ...string) *site {
 	t.Helper()
 	s := &site{storage: storage, client: storage.Client()}
@@ -105,12 +106,14 @@ func (s *site) configure(t *testing.T, lines ...string) string {
 		DNSNames:    []string{"ftp.acme.example", "ftp.umbrella.example"},
 	})
 	file := filepath.Join(dir, "babelftp.yaml")
+	hash := passwordHash(t, password)
+	added := strings.NewReplacer("BUCKET", s.buckets[acme], "HASH", strconv.Quote(hash)).Replace(strings.Join(lines, "\n"))
 	for name, text := range map[string]string{
 		"tls.crt": cert,
 		"tls.key": key,
 		"secret":  s.storage.SecretAccessKey + "\n",
 		filepath.Base(file): fmt.Sprintf(configuration, s.storage.Endpoint, s.storage.Region, s.storage.AccessKeyID,
-			s.buckets[acme], s.buckets[umbrella], passwordHash(t), strings.Join(lines, "\n")),
+			s.buckets[acme], s.buckets[umbrella], hash, added),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -142,8 +145,8 @@ func (p *process) mustBeClean() {
 	}
 }
 
-// passwordHash is what `babelftp hash-password` makes of password.
-func passwordHash(t *testing.T) string {
+// passwordHash is what `babelftp hash-password` makes of a password.
+func passwordHash(t *testing.T, password string) string {
 	t.Helper()
 	p := launch(t, binary(t), "hash-password")
 	p.send(password + "\n")
