@@ -224,7 +224,7 @@ func requests() work {
 			if err != nil {
 				return err
 			}
-			j.report(amount("S3 requests for a new small file, "+way.name, "requests"), float64(j.proxy.Total()))
+			j.report(amount("S3 requests for a new small file, "+way.name, "requests"), float64(len(j.proxy.Seen())))
 		}
 		return nil
 	}}

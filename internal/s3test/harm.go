@@ -2,7 +2,6 @@ package s3test
 
 import (
 	"encoding/xml"
-	"fmt"
 	"io"
 	"net/http"
 	"time"
@@ -159,8 +158,3 @@ func (s *spoiler) Read(p []byte) (int, error) {
 type cut struct{}
 
 func (cut) Read([]byte) (int, error) { return 0, errCut }
-
-// String names an operation and what it is about, for messages.
-func (o Operation) String() string {
-	return fmt.Sprintf("%s %s/%s%s", o.Name, o.Bucket, o.Key, o.Prefix)
-}

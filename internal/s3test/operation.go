@@ -14,6 +14,9 @@ type Operation struct {
 	Prefix string // of a listing
 }
 
+// Under tells whether the key, or the prefix of a listing, begins with a text.
+func (o Operation) Under(start string) bool { return strings.HasPrefix(o.Key+o.Prefix, start) }
+
 // operations lists, by method, what makes a request to an object or a bucket an operation: a query parameter or a header. The
 // first that is there decides, and one without either is what remains.
 var operations = map[string]struct{ object, bucket []operation }{

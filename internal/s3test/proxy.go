@@ -8,7 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strings"
+	"slices"
 	"sync"
 	"time"
 )
@@ -21,7 +21,7 @@ type Proxy struct {
 	web      *http.Server
 
 	mu     sync.Mutex
-	counts map[string]int
+	seen   []Operation
 	faults []*Fault
 }
 
@@ -35,7 +35,7 @@ func NewProxy(s *Server) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{server: s, target: target, listener: listener, counts: map[string]int{}}
+	p := &Proxy{server: s, target: target, listener: listener}
 	p.web = &http.Server{
 		Handler: p,
 		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
@@ -64,23 +64,23 @@ func (p *Proxy) Close() error { return p.web.Close() }
 func (p *Proxy) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	clear(p.counts)
+	p.seen = nil
+}
+
+// Seen returns the requests so far.
+func (p *Proxy) Seen() []Operation {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.seen)
 }
 
 // Counts returns how many requests there were for each operation.
 func (p *Proxy) Counts() map[string]int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return maps.Clone(p.counts)
-}
-
-// Total returns how many requests there were.
-func (p *Proxy) Total() int {
-	total := 0
-	for _, n := range p.Counts() {
-		total += n
+	counts := map[string]int{}
+	for _, o := range p.Seen() {
+		counts[o.Name]++
 	}
-	return total
+	return counts
 }
 
 // A Fault is what becomes of some requests.
@@ -132,9 +132,9 @@ func (i *Injection) End() {
 func (p *Proxy) enter(o Operation) Harm {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.counts[o.Name]++
+	p.seen = append(p.seen, o)
 	for _, f := range p.faults {
-		if f.Operation != "" && f.Operation != o.Name || !strings.HasPrefix(o.Key+o.Prefix, f.Under) {
+		if f.Operation != "" && f.Operation != o.Name || !o.Under(f.Under) {
 			continue
 		}
 		if f.passed < f.After {
@@ -195,10 +195,8 @@ func (e *exchange) reset() {
 	panic(http.ErrAbortHandler)
 }
 
-// hangUp closes the connection in one direction only, after what was written so far, and waits for the client to do the same. It
-// does not return.
+// hangUp closes the connection in one direction only, and waits for the client to do the same. It does not return.
 func (e *exchange) hangUp() {
-	_ = http.NewResponseController(e.w).Flush() // nothing may have been written
 	_ = closeWrite(e.conn())
 	_, _ = io.Copy(io.Discard, e.r.Body) // the client may still be sending
 	select {

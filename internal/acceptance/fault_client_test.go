@@ -1,0 +1,101 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/textproto"
+	"strings"
+	"time"
+)
+
+// A talker is a session that is told every reply, whatever it is. It is for many at once, so what breaks off is an error rather than
+// the end of the test.
+type talker struct {
+	*textproto.Conn
+	host string
+}
+
+// newTalker logs acme's alice in.
+func newTalker(s *site) (*talker, error) {
+	conn, err := net.Dial("tcp", s.address)
+	if err != nil {
+		return nil, err
+	}
+	_ = conn.SetDeadline(time.Now().Add(2 * patience))
+	host, _, err := net.SplitHostPort(s.address)
+	if err != nil {
+		return nil, err
+	}
+	k := &talker{textproto.NewConn(conn), host}
+	if _, _, err := k.ReadResponse(220); err != nil {
+		return nil, err
+	}
+	for _, step := range []struct {
+		line string
+		code int
+	}{{"USER alice@acme", 331}, {"PASS " + password, 230}, {"TYPE I", 200}} {
+		if r := k.say("%s", step.line); r.code != step.code {
+			return nil, fmt.Errorf("%s: %v", step.line, r)
+		}
+	}
+	return k, nil
+}
+
+// A response is the last reply to a command, and what was downloaded.
+type response struct {
+	code int
+	text string
+	data string
+	err  error // of the connection
+}
+
+func (r response) String() string {
+	if r.err != nil {
+		return r.err.Error()
+	}
+	return fmt.Sprintf("%d %s", r.code, r.text)
+}
+
+// done tells whether the command was (RFC 959 4.2.1).
+func (r response) done() bool { return r.code/100 == 2 }
+
+// say sends a command and reads one reply.
+func (k *talker) say(format string, args ...any) response {
+	if err := k.PrintfLine(format, args...); err != nil {
+		return response{err: err}
+	}
+	return k.reply()
+}
+
+func (k *talker) reply() response {
+	code, text, err := k.ReadResponse(0)
+	return response{code: code, text: text, err: err}
+}
+
+// transfer sends a command that moves data, the data of an upload, and what an upload has none of, reads what comes.
+func (k *talker) transfer(line string, upload *string) response {
+	r := k.say("EPSV")
+	if !r.done() {
+		return r
+	}
+	_, port, _ := strings.Cut(r.text, "(|||")
+	conn, err := net.Dial("tcp", net.JoinHostPort(k.host, strings.TrimSuffix(port, "|)")))
+	if err != nil {
+		return response{err: err}
+	}
+	defer conn.Close()
+	if r = k.say("%s", line); r.code/100 != 1 {
+		return r
+	}
+	var data []byte
+	if upload != nil {
+		_, _ = io.WriteString(conn, *upload) // the server may have closed it already, and says why
+		_ = conn.Close()
+	} else {
+		data, _ = io.ReadAll(conn)
+	}
+	r = k.reply()
+	r.data = string(data)
+	return r
+}
