@@ -27,6 +27,11 @@ type Budget struct {
 	free    int64
 	parts   map[*buffer]struct{} // those that hold memory
 	waiting []*request           // in the order they came
+
+	borrowers map[*borrower]struct{}
+	transits  int64 // that are large
+
+	transitPool sync.Pool // of *[transitSize]byte
 }
 
 // A request is a buffer that waits to hold more bytes.
@@ -41,10 +46,12 @@ type request struct {
 func NewBudget(bytes int64) *Budget {
 	limit := max(bytes, minPartSize) / blockSize * blockSize
 	return &Budget{
-		limit: limit,
-		free:  limit,
-		parts: map[*buffer]struct{}{},
-		pool:  sync.Pool{New: func() any { return new([blockSize]byte) }},
+		limit:       limit,
+		free:        limit,
+		parts:       map[*buffer]struct{}{},
+		pool:        sync.Pool{New: func() any { return new([blockSize]byte) }},
+		borrowers:   map[*borrower]struct{}{},
+		transitPool: sync.Pool{New: func() any { return new([transitSize]byte) }},
 	}
 }
 
@@ -118,6 +125,7 @@ func (b *Budget) serve() {
 		close(r.ready)
 		return true
 	})
+	b.recall()
 }
 
 // fills tells whether the buffer of a request can fill once it has what it asked for and free bytes are left: with these and

@@ -38,8 +38,10 @@ var _ Client = (*s3.Client)(nil)
 // A bucket speaks the driver's terms to a Client: keys and versions in, errors of a kind out. Its methods stand in the files of
 // the operations that need them.
 type bucket struct {
-	client Client
-	name   string
+	client   Client
+	name     string
+	route    *Route
+	patience time.Duration // with S3 that sends nothing
 }
 
 // A version is what S3 says of an object at one time.

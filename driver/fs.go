@@ -49,6 +49,7 @@ import (
 	"log/slog"
 	"os"
 	"syscall"
+	"time"
 
 	"github.com/spf13/afero"
 )
@@ -58,6 +59,8 @@ const (
 	defaultPartSize    = 8 << 20
 	defaultConcurrency = 4
 	defaultMemory      = 64 << 20
+	defaultStreams     = 16
+	defaultPatience    = 30 * time.Second
 	defaultCopyLimit   = 5 << 30 // what CopyObject takes
 )
 
@@ -73,9 +76,20 @@ type Options struct {
 	// Concurrency is how many parts of an upload are on their way at a time; the default is 4.
 	Concurrency int
 
-	// Memory bounds the parts that wait or are on their way. Share one among all file systems of a process; the default is one
-	// of 64 MiB that nobody shares.
+	// Streams is how many requests a download may have under way at a time where one is slower than its client; the default is
+	// 16. One request is all that it takes where that is enough.
+	Streams int
+
+	// Memory bounds the parts of uploads that wait or are on their way, and what downloads fetch ahead. Share one among all file
+	// systems of a process; the default is one of 64 MiB that nobody shares.
 	Memory *Budget
+
+	// Route is what is known of the way to the S3 server. Share one among all file systems of a server; the default is one that
+	// nobody shares.
+	Route *Route
+
+	// Patience is how long S3 may send nothing of an object before its connection counts as broken; the default is 30 seconds.
+	Patience time.Duration
 
 	// CopyLimit is the size in bytes above which an object is copied by parts. The default, and the most, is 5 GiB.
 	CopyLimit int64
@@ -101,6 +115,7 @@ type Fs struct {
 	bucket *bucket
 	keys   keyspace
 	memory *Budget
+	route  *Route
 	log    *slog.Logger
 	opts   Options
 }
@@ -124,6 +139,15 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	if o.Memory == nil {
 		o.Memory = NewBudget(defaultMemory)
 	}
+	if o.Streams <= 0 {
+		o.Streams = defaultStreams
+	}
+	if o.Route == nil {
+		o.Route = NewRoute()
+	}
+	if o.Patience <= 0 {
+		o.Patience = defaultPatience
+	}
 	if o.CopyLimit <= 0 || o.CopyLimit > defaultCopyLimit {
 		o.CopyLimit = defaultCopyLimit
 	}
@@ -134,7 +158,9 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return &Fs{
-		ctx: ctx, bucket: &bucket{client: client, name: bucketName}, keys: keyspace(o.Prefix), memory: o.Memory, log: o.Logger, opts: o,
+		ctx:    ctx,
+		bucket: &bucket{client: client, name: bucketName, route: o.Route, patience: o.Patience},
+		keys:   keyspace(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o,
 	}
 }
 

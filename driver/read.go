@@ -3,38 +3,37 @@ package driver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
+	"sync/atomic"
 	"syscall"
 	"time"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-const (
-	// maxBreaks is how often in a row the bytes of an object may end early before reading fails. After each comes a request that
-	// the SDK itself tries several times.
-	maxBreaks = 4
-
-	// breakDelay is waited after the second break in a row, and twice as long after each further.
-	breakDelay = 100 * time.Millisecond
-
-	// copyBuffer is what WriteTo holds: enough to spare system calls, little enough for a thousand downloads.
-	copyBuffer = 64 << 10
-)
-
-// A reader is a file open for reading.
+// A reader is a file open for reading. It begins with one stream, the answer to one request for all of the object. Where S3 turns
+// out to be slower than the client, a window of pieces that come at the same time takes the place of the stream.
 type reader struct {
 	handle
-	bytes  span
-	cancel context.CancelCauseFunc
-	info   *fileInfo
+	f       *Fs
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	version version
+	info    *fileInfo
+
+	offset int64   // of the byte that is read next
+	stream span    // goes on from offset, unless the window does
+	window *window // nil while one stream is enough
+	memory transit
+	rest   []byte // has come and was not read yet; in memory
+
+	pace    pace
+	waited  time.Duration // for S3
+	arrived atomic.Int64  // bytes
 }
 
 func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 	ctx, cancel := context.WithCancelCause(f.ctx)
+	begin := time.Now()
 	v, a, body, err := f.bucket.get(ctx, key, offset)
 	if offset > 0 && errors.Is(err, fs.ErrInvalid) {
 		// There is no byte at offset. Where it is the end that is no error, but few servers tell the size with the refusal.
@@ -47,46 +46,200 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 		cancel(nil)
 		return nil, err
 	}
-	return &reader{
+	r := &reader{
 		handle: handle{name: name, kind: syscall.EBADF},
-		bytes:  span{ctx: ctx, bucket: f.bucket, version: v, offset: offset, end: v.size, body: body},
-		cancel: cancel,
+		f:      f, ctx: ctx, cancel: cancel, version: v, offset: offset,
 		info:   file(f.keys.base(key), &v, &a),
-	}, nil
+		memory: transit{budget: f.memory},
+		pace:   pace{route: f.route, most: f.opts.Streams, latency: time.Since(begin)},
+	}
+	r.stream = r.streamFrom(offset)
+	r.stream.body = body
+	r.pace.start(r.reading(time.Now()))
+	return r, nil
+}
+
+// streamFrom is all bytes from an offset on, not asked for yet.
+func (r *reader) streamFrom(offset int64) span {
+	return span{ctx: r.ctx, bucket: r.f.bucket, version: r.version, offset: offset, end: r.version.size, arrived: r.count}
+}
+
+func (r *reader) count(n int) {
+	r.arrived.Add(int64(n))
+	r.f.route.arrived.Add(int64(n))
 }
 
 // Read reads the bytes that follow those read before.
 func (r *reader) Read(p []byte) (int, error) {
-	if r.closed {
+	switch {
+	case r.closed:
 		return 0, r.refuse("read")
+	case len(p) == 0:
+		return 0, nil
 	}
-	n, err := r.bytes.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = pathError("read", r.name, err)
+	if len(r.rest) == 0 && !r.inWindow() { // straight from the connection
+		n, err := r.receive(p)
+		r.offset += int64(n)
+		return n, r.readError(err)
 	}
-	return n, err
+	if err := r.next(); err != nil {
+		return 0, r.readError(err)
+	}
+	n := copy(p, r.rest)
+	r.taken(n)
+	return n, nil
 }
 
 // WriteTo writes all that is left to w.
 func (r *reader) WriteTo(w io.Writer) (int64, error) {
-	buffer := make([]byte, min(copyBuffer, max(r.bytes.end-r.bytes.offset, 1)))
+	if r.closed {
+		return 0, r.refuse("read")
+	}
 	var written int64
 	for {
-		n, err := r.Read(buffer)
-		if n > 0 {
-			n, err := w.Write(buffer[:n])
-			written += int64(n)
-			if err != nil {
-				return written, err
-			}
-		}
-		if errors.Is(err, io.EOF) {
+		switch err := r.next(); {
+		case errors.Is(err, io.EOF):
 			return written, nil
+		case err != nil:
+			return written, r.readError(err)
 		}
+		n, err := w.Write(r.rest)
+		written += int64(n)
+		r.taken(n)
 		if err != nil {
 			return written, err
 		}
 	}
+}
+
+func (r *reader) readError(err error) error {
+	if err == nil || errors.Is(err, io.EOF) {
+		return err
+	}
+	return pathError("read", r.name, err)
+}
+
+// next sees to it that there are bytes in rest.
+func (r *reader) next() error {
+	if err := context.Cause(r.ctx); err != nil {
+		return err
+	}
+	if len(r.rest) > 0 {
+		return nil
+	}
+	if r.inWindow() {
+		begin := time.Now()
+		b, err := r.window.take()
+		r.measure(begin)
+		if err == nil {
+			r.stream.close()
+			r.memory.hold(b.memory)
+			r.rest = b.bytes()
+			return nil
+		}
+		// One stream goes on, and finds out whether what ended the window, if it did not come to its end, ends the download.
+		r.closeWindow()
+	}
+	room := r.memory.room(r.version.size - r.offset)
+	n, err := r.receive(room)
+	r.rest = room[:n]
+	return err
+}
+
+// taken says that so many bytes of rest were read.
+func (r *reader) taken(n int) {
+	r.rest = r.rest[n:]
+	r.offset += int64(n)
+}
+
+// receive reads from the stream. It reads something, or returns an error.
+func (r *reader) receive(p []byte) (int, error) {
+	if r.stream.offset != r.offset {
+		r.stream.close()
+		r.stream = r.streamFrom(r.offset)
+	}
+	if r.window != nil {
+		p = p[:min(int64(len(p)), r.window.start-r.offset)]
+	}
+	for {
+		begin := time.Now()
+		n, err := r.stream.Read(p)
+		r.measure(begin)
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// inWindow tells whether the next byte comes by the window.
+func (r *reader) inWindow() bool { return r.window != nil && r.offset >= r.window.start }
+
+// measure notes that the reader has waited for S3, and lets the pace decide how many streams there shall be.
+func (r *reader) measure(begin time.Time) {
+	now := time.Now()
+	r.waited += now.Sub(begin)
+	switch {
+	case r.version.etag == "": // pieces could be of different versions
+	case r.window == nil:
+		r.pace.look(r.reading(now))
+		if r.pace.width > 1 {
+			r.openWindow(now)
+		}
+	case r.window.next == r.version.size: // there is nothing left to decide
+		r.pace.stop()
+	default:
+		r.refill()
+		r.pace.look(r.reading(now))
+		r.refill()
+	}
+}
+
+// openWindow lets pieces come besides the stream, which goes on to where they begin.
+func (r *reader) openWindow(now time.Time) {
+	at := r.stream.offset
+	size := min(max((r.version.size-at)/int64(r.pace.width), minPiece), maxPiece, r.f.memory.limit/leastPieces)
+	if at+size < r.version.size {
+		r.window = newWindow(r.ctx, r.f.bucket, r.f.memory, r.version, at+size, size, r.count)
+		r.refill()
+		if r.window.pieceCount() > 0 {
+			return
+		}
+		r.window.close()
+		r.window = nil
+	}
+	r.pace.rest(r.reading(now), 1)
+}
+
+// refill asks for pieces where there are fewer than the pace wants.
+func (r *reader) refill() {
+	switch {
+	case r.pace.width == 1: // the window ends with the pieces that it has
+	case r.inWindow():
+		r.window.open(r.pace.width)
+	default:
+		r.window.open(r.pace.width - 1)
+	}
+}
+
+func (r *reader) reading(now time.Time) reading {
+	v := reading{at: now, waited: r.waited, own: r.arrived.Load(), all: r.f.route.arrived.Load()}
+	if r.window != nil {
+		v.streams = r.window.pieceCount()
+	}
+	if !r.inWindow() {
+		v.streams++
+	}
+	return v
+}
+
+// closeWindow goes on with one stream, for a while at least.
+func (r *reader) closeWindow() {
+	if r.window == nil {
+		return
+	}
+	r.window.close()
+	r.window = nil
+	r.pace.rest(r.reading(time.Now()), 1)
 }
 
 // ReadAt reads from an offset, by a request of its own. It neither moves the offset of Read nor minds other calls at the same
@@ -98,8 +251,8 @@ func (r *reader) ReadAt(p []byte, offset int64) (int, error) {
 	if offset < 0 {
 		return 0, pathError("read", r.name, errInvalid)
 	}
-	v := r.bytes.version
-	part := span{ctx: r.bytes.ctx, bucket: r.bytes.bucket, version: v, offset: offset, end: min(offset+int64(len(p)), v.size)}
+	v := r.version
+	part := span{ctx: r.ctx, bucket: r.f.bucket, version: v, offset: offset, end: min(offset+int64(len(p)), v.size)}
 	defer part.close()
 	n := 0
 	for n < len(p) {
@@ -122,16 +275,16 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 	}
 	switch whence {
 	case io.SeekCurrent:
-		offset += r.bytes.offset
+		offset += r.offset
 	case io.SeekEnd:
-		offset += r.bytes.end
+		offset += r.version.size
 	}
 	if offset < 0 || whence < io.SeekStart || whence > io.SeekEnd {
 		return 0, pathError("seek", r.name, errInvalid)
 	}
-	if offset != r.bytes.offset {
-		r.bytes.close()
-		r.bytes.offset = offset
+	if offset != r.offset {
+		r.closeWindow()
+		r.rest, r.offset = nil, offset
 	}
 	return offset, nil
 }
@@ -148,151 +301,11 @@ func (r *reader) Close() error {
 		return r.refuse("close")
 	}
 	r.closed = true
-	err := context.Cause(r.bytes.ctx)
-	r.bytes.close()
+	err := context.Cause(r.ctx)
+	r.stream.close()
 	r.cancel(nil)
+	r.closeWindow()
+	r.pace.stop()
+	r.memory.release()
 	return pathError("close", r.name, err)
-}
-
-// A span reads the bytes [offset, end) of one version of an object, over as many connections as that takes.
-type span struct {
-	ctx         context.Context
-	bucket      *bucket
-	version     version
-	offset, end int64
-	body        io.ReadCloser // nil when the next byte must be asked for
-	broken      int           // how often in a row body ended early
-}
-
-// Read returns io.EOF at end only.
-func (s *span) Read(p []byte) (int, error) {
-	for {
-		if err := context.Cause(s.ctx); err != nil {
-			return 0, err // bytes may have come all the same
-		}
-		if s.body == nil {
-			if s.offset >= s.end {
-				return 0, io.EOF
-			}
-			var err error
-			if s.body, err = s.bucket.getRange(s.ctx, s.version, s.offset, s.end); err != nil {
-				return 0, s.cause(err)
-			}
-		}
-		n, err := s.body.Read(p)
-		s.offset += int64(n)
-		if n > 0 {
-			s.broken = 0
-			return n, nil // an error comes again
-		}
-		if err == nil {
-			return 0, nil
-		}
-		s.close()
-		if s.offset < s.end {
-			if err = s.pause(fromS3(err)); err == nil {
-				continue
-			}
-			return 0, err
-		}
-		if !errors.Is(err, io.EOF) {
-			err = s.cause(fromS3(err)) // the checksum of all bytes, which the SDK compares last
-		}
-		return 0, err
-	}
-}
-
-// pause waits before the bytes are asked for again, or returns why they shall not be.
-func (s *span) pause(err error) error {
-	s.broken++
-	if s.broken > maxBreaks {
-		return s.cause(err)
-	}
-	var delay time.Duration
-	if s.broken > 1 {
-		delay = breakDelay << (s.broken - 2)
-	}
-	if sleep(s.ctx, delay) != nil {
-		return s.cause(err)
-	}
-	return nil
-}
-
-// cause prefers the reason why the span was ended to the error that shows it.
-func (s *span) cause(err error) error {
-	if cause := context.Cause(s.ctx); cause != nil {
-		return cause
-	}
-	return err
-}
-
-func (s *span) close() {
-	if s.body != nil {
-		_ = s.body.Close() // nothing was written, so nothing is lost
-		s.body = nil
-	}
-}
-
-// sleep waits, or returns the reason why ctx ended.
-func sleep(ctx context.Context, delay time.Duration) error {
-	timer := time.NewTimer(delay)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-// get opens the present version of an object from an offset on.
-func (b *bucket) get(ctx context.Context, key string, offset int64) (version, attributes, io.ReadCloser, error) {
-	in := &s3.GetObjectInput{Bucket: &b.name, Key: &key}
-	if offset > 0 { // an empty object has no byte 0 to start from
-		in.Range = aws.String(fmt.Sprintf("bytes=%d-", offset))
-	}
-	out, err := b.client.GetObject(ctx, in)
-	if err != nil {
-		return version{}, attributes{}, nil, fromS3(err)
-	}
-	size := out.ContentLength
-	if offset > 0 {
-		size = rangeSize(out, offset)
-	}
-	if size == nil {
-		_ = out.Body.Close()
-		return version{}, attributes{}, nil, fault(syscall.EIO, "GetObject answered with other bytes than asked for")
-	}
-	v := version{
-		key: key, size: *size, modTime: aws.ToTime(out.LastModified), etag: aws.ToString(out.ETag), class: out.StorageClass,
-	}
-	return v, attributes{contentType: out.ContentType, metadata: out.Metadata}, out.Body, nil
-}
-
-// getRange opens the bytes [from, to) of a version.
-func (b *bucket) getRange(ctx context.Context, v version, from, to int64) (io.ReadCloser, error) {
-	out, err := b.client.GetObject(ctx, &s3.GetObjectInput{
-		Bucket: &b.name, Key: &v.key,
-		IfMatch: condition{etag: v.etag}.ifMatch(),
-		Range:   aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
-	})
-	if err != nil {
-		return nil, fromS3(err)
-	}
-	if rangeSize(out, from) == nil {
-		_ = out.Body.Close()
-		return nil, fault(syscall.EIO, "GetObject answered with other bytes than asked for")
-	}
-	return out.Body, nil
-}
-
-// rangeSize returns the size of the whole object from the answer to a request for a range that begins at from, or nil when the
-// answer is another range: a proxy may drop the header and send all.
-func rangeSize(out *s3.GetObjectOutput, from int64) *int64 {
-	var first, last, size int64
-	_, err := fmt.Sscanf(aws.ToString(out.ContentRange), "bytes %d-%d/%d", &first, &last, &size)
-	if err != nil || first != from {
-		return nil
-	}
-	return &size
 }

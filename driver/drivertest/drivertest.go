@@ -75,6 +75,7 @@ func Run(t *testing.T, h Harness) {
 		{"stat", testStat},
 		{"list", testList},
 		{"read", testRead},
+		{"download", testDownload},
 		{"write", testWrite},
 		{"append", testAppend},
 		{"no-overwrite", testNoOverwrite},

@@ -35,9 +35,10 @@ type Config struct {
 	DrainTimeout    time.Duration `yaml:"drain_timeout"`     // how long running transfers may go on after SIGTERM
 	MaxFailedLogins int           `yaml:"max_failed_logins"` // in a session
 
-	Memory            Size `yaml:"memory"`             // what all uploads together may hold in memory
-	PartSize          Size `yaml:"part_size"`          // of a multipart upload
-	UploadConcurrency int  `yaml:"upload_concurrency"` // parts of one upload under way at once
+	Memory              Size `yaml:"memory"`               // what all transfers together may hold in memory
+	PartSize            Size `yaml:"part_size"`            // of a multipart upload
+	UploadConcurrency   int  `yaml:"upload_concurrency"`   // parts of one upload under way at once
+	DownloadConcurrency int  `yaml:"download_concurrency"` // ranges of one download under way at once, where one is too slow
 
 	Tenants map[string]*Tenant `yaml:"tenants"`
 
@@ -139,28 +140,30 @@ const (
 	// times that allows for a network between.
 	defaultCommitDelay = 5 * time.Millisecond
 	// Kubernetes kills a pod 30 seconds after SIGTERM unless told otherwise; the rest is for cutting what still runs.
-	defaultDrainTimeout      = 25 * time.Second
-	defaultMaxFailedLogins   = 5
-	defaultMemory            = 256 * MiB
-	defaultPartSize          = 8 * MiB
-	defaultUploadConcurrency = 4
+	defaultDrainTimeout        = 25 * time.Second
+	defaultMaxFailedLogins     = 5
+	defaultMemory              = 256 * MiB
+	defaultPartSize            = 8 * MiB
+	defaultUploadConcurrency   = 4
+	defaultDownloadConcurrency = 16 // where each carries 25 MiB/s, as from a distant S3, they are as fast as a server's disk
 )
 
 // Default is a configuration without tenants.
 func Default() *Config {
 	return &Config{
-		Listen:            defaultListen,
-		DefaultLanguage:   language.English,
-		Log:               Log{Level: slog.LevelInfo, Format: LogText},
-		IdleTimeout:       defaultIdleTimeout,
-		DataTimeout:       defaultDataTimeout,
-		StallTimeout:      defaultStallTimeout,
-		CommitDelay:       defaultCommitDelay,
-		DrainTimeout:      defaultDrainTimeout,
-		MaxFailedLogins:   defaultMaxFailedLogins,
-		Memory:            defaultMemory,
-		PartSize:          defaultPartSize,
-		UploadConcurrency: defaultUploadConcurrency,
+		Listen:              defaultListen,
+		DefaultLanguage:     language.English,
+		Log:                 Log{Level: slog.LevelInfo, Format: LogText},
+		IdleTimeout:         defaultIdleTimeout,
+		DataTimeout:         defaultDataTimeout,
+		StallTimeout:        defaultStallTimeout,
+		CommitDelay:         defaultCommitDelay,
+		DrainTimeout:        defaultDrainTimeout,
+		MaxFailedLogins:     defaultMaxFailedLogins,
+		Memory:              defaultMemory,
+		PartSize:            defaultPartSize,
+		UploadConcurrency:   defaultUploadConcurrency,
+		DownloadConcurrency: defaultDownloadConcurrency,
 	}
 }
 

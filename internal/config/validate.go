@@ -24,6 +24,8 @@ const (
 const (
 	// maxUploadConcurrency is where more parts at once gain nothing on any network that was seen, but each costs PartSize.
 	maxUploadConcurrency = 64
+	// maxDownloadConcurrency is where one download would keep the connections that all share to itself.
+	maxDownloadConcurrency = 64
 	// maxCommitDelay is where users would feel every upload wait.
 	maxCommitDelay = time.Second
 )
@@ -244,5 +246,8 @@ func (v *validator) memory() {
 	}
 	if c.UploadConcurrency < 1 || c.UploadConcurrency > maxUploadConcurrency {
 		v.report(keyPath{"upload_concurrency"}, "must be between 1 and %d", maxUploadConcurrency)
+	}
+	if c.DownloadConcurrency < 1 || c.DownloadConcurrency > maxDownloadConcurrency {
+		v.report(keyPath{"download_concurrency"}, "must be between 1 and %d", maxDownloadConcurrency)
 	}
 }

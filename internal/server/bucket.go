@@ -40,6 +40,7 @@ type bucket struct {
 	account   s3Account
 	at        sections
 	client    *s3.Client
+	route     *driver.Route
 	presigner driver.Presigner // nil where the tenant hands out no links
 
 	overwrite []config.Overwrite // what those ask for who may write, each once

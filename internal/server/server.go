@@ -82,6 +82,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	d.uploads = driver.Options{
 		PartSize:    int64(cfg.PartSize),
 		Concurrency: cfg.UploadConcurrency,
+		Streams:     cfg.DownloadConcurrency,
 		Memory:      driver.NewBudget(int64(cfg.Memory)),
 	}
 	if d.verifier, err = newVerifier(); err != nil {
@@ -175,6 +176,7 @@ func sectionsOf(levels []level) sections {
 
 // connect gives a bucket its client, and its presigner where the tenant hands out links.
 func (b *bucket) connect(factory *s3Factory, links bool, publicEndpoint string) (err error) {
+	b.route = factory.route(b.account)
 	if b.client, err = factory.client(b.account); err == nil && links {
 		public := b.account
 		public.endpoint = cmp.Or(publicEndpoint, public.endpoint)

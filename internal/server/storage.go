@@ -17,6 +17,7 @@ import (
 	"github.com/aws/smithy-go/logging"
 	"github.com/aws/smithy-go/middleware"
 
+	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
 )
 
@@ -80,6 +81,18 @@ type s3Factory struct {
 	base    *aws.Config
 	observe func(*middleware.Stack) error
 	clients map[s3Account]*s3.Client
+	routes  map[string]*driver.Route // by endpoint; nil until there is one
+}
+
+// route is what is known of the way to an account's server.
+func (f *s3Factory) route(account s3Account) *driver.Route {
+	if f.routes == nil {
+		f.routes = map[string]*driver.Route{}
+	}
+	if f.routes[account.endpoint] == nil {
+		f.routes[account.endpoint] = driver.NewRoute()
+	}
+	return f.routes[account.endpoint]
 }
 
 // client returns the account's client. The error is errNoRegion.

@@ -286,7 +286,7 @@ func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequ
 	return newFolders(u.mounts, func(b *bucket, prefix string) *driver.Fs {
 		opts := opts
 		opts.Prefix = prefix
-		opts.Presigner = b.presigner
+		opts.Presigner, opts.Route = b.presigner, b.route
 		return driver.New(ctx, b.client, b.name, &opts)
 	})
 }
