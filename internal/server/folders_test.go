@@ -256,6 +256,8 @@ func TestFoldersStay(t *testing.T) {
 			"rename":      storage.Rename(dir, "/elsewhere"),
 			"rename-to":   storage.Rename("/dir", dir),
 			"rename-file": storage.Rename("/file", dir),
+			"copy":        storage.Copy(t.Context(), dir, "/elsewhere"),
+			"copy-to":     storage.Copy(t.Context(), "/file", dir),
 		} {
 			if !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("%s %s: %v", label, dir, err)
@@ -290,12 +292,15 @@ func TestRenameBetweenFolders(t *testing.T) {
 			"/dir":          "/deep/down/here/dir",
 			"/archive/dir":  "/archive/old/dir",
 		} {
+			if err := storage.Copy(t.Context(), from, to+"-copy"); err != nil {
+				t.Errorf("copy %s to %s: %v", from, to, err)
+			}
 			if err := storage.Rename(from, to); err != nil {
 				t.Errorf("%s to %s: %v", from, to, err)
 			}
 		}
 		for key, b := range map[string]*bucket{
-			"2024/renamed": second, "here/moved": first, "here/dir/a/b": first, "2023/dir/c": second,
+			"2024/renamed": second, "2024/renamed-copy": second, "here/moved": first, "here/moved-copy": first, "2023/dir-copy/c": second, "here/dir/a/b": first, "2023/dir/c": second,
 		} {
 			if !b.has(t, key) {
 				t.Errorf("%s is missing", key)

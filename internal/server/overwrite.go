@@ -54,8 +54,9 @@ func (b *bucket) checkVersioning(ctx context.Context) error {
 	return b.explain(err)
 }
 
-// probePrefix begins the name of the object by which a server shows that it knows If-None-Match.
-const probePrefix = ".babelftp-"
+// probePrefix begins the key of the object by which a server shows that it knows If-None-Match. The segment is the driver's own: no
+// pathname has it.
+const probePrefix = ".babelftp/overwrite-"
 
 // checkCondition stores an object and tries to replace it, whole and by parts, on the condition that there is none. What it has
 // stored it deletes, as far as it may.
