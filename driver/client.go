@@ -46,6 +46,7 @@ type bucket struct {
 
 // A version is what S3 says of an object at one time.
 type version struct {
+	bucket  *bucket
 	key     string
 	size    int64 // bytes
 	modTime time.Time

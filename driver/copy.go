@@ -20,10 +20,15 @@ const minCopyPart = 128 << 20
 // Copy copies a file or, where there is none of the name, a directory, with all that Rename would take along and by the same rules; what is
 // copied stays. A directory that was copied in part, by an attempt that was interrupted, is completed. The end of ctx ends the copying.
 func (f *Fs) Copy(ctx context.Context, oldname, newname string) error {
-	return relocate("copy", oldname, newname, relocation{f: f.within(ctx), keepsSource: true})
+	return f.CopyTo(ctx, f, oldname, newname)
 }
 
-// copy copies a version to another key, with its attributes, its tags and its encryption, and without reading it.
+// CopyTo is [Fs.Copy] to a name in another file system, which must be of the same account of the same S3 server.
+func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) error {
+	return relocate("copy", oldname, newname, relocation{f: f.within(ctx), target: target.within(ctx), keepsSource: true})
+}
+
+// copy copies a version, also of another bucket, to a key, with its attributes, its tags and its encryption, and without reading it.
 func (f *Fs) copy(ctx context.Context, v version, a *attributes, to string) error {
 	switch {
 	case f.opts.NoOverwrite:
@@ -52,7 +57,7 @@ func (f *Fs) rewrite(ctx context.Context, v version, a *attributes) error {
 
 // copyByParts copies a version that is too large for one request, or on a condition.
 func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to string, c condition) error {
-	if err := f.bucket.readTags(ctx, v.key, a); err != nil {
+	if err := v.bucket.readTags(ctx, v.key, a); err != nil {
 		return err
 	}
 	m, err := f.startMultipart(ctx, to, a)
@@ -77,7 +82,7 @@ func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to strin
 
 // copy copies a version by one request.
 func (b *bucket) copy(ctx context.Context, v version, in *s3.CopyObjectInput) error {
-	in.Bucket, in.CopySource, in.CopySourceIfMatch = &b.name, b.copySource(v.key), condition{etag: v.etag}.ifMatch()
+	in.Bucket, in.CopySource, in.CopySourceIfMatch = &b.name, v.copySource(), condition{etag: v.etag}.ifMatch()
 	out, err := b.client.CopyObject(ctx, in)
 	if err != nil {
 		return fromS3(err)
@@ -89,8 +94,8 @@ func (b *bucket) copy(ctx context.Context, v version, in *s3.CopyObjectInput) er
 }
 
 // copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1).
-func (b *bucket) copySource(key string) *string {
-	source := b.name + "/" + percentEncode(key)
+func (v version) copySource() *string {
+	source := v.bucket.name + "/" + percentEncode(v.key)
 	return &source
 }
 

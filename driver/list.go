@@ -144,7 +144,7 @@ func (b *bucket) list(ctx context.Context, l listing) (*page, error) {
 	for _, o := range out.Contents {
 		if key, ok := decode(o.Key); ok {
 			p.versions = append(p.versions, version{
-				key: key, size: aws.ToInt64(o.Size), modTime: aws.ToTime(o.LastModified),
+				bucket: b, key: key, size: aws.ToInt64(o.Size), modTime: aws.ToTime(o.LastModified),
 				etag: aws.ToString(o.ETag), class: types.StorageClass(o.StorageClass),
 			})
 		} else {

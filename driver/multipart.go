@@ -122,7 +122,7 @@ func (m *multipart) copy(v version, length, size int64) error {
 		err := m.add(func(number int32) (*string, error) {
 			out, err := m.bucket.client.UploadPartCopy(context.WithoutCancel(m.ctx), &s3.UploadPartCopyInput{
 				Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: &number,
-				CopySource:        m.bucket.copySource(v.key),
+				CopySource:        v.copySource(),
 				CopySourceIfMatch: condition{etag: v.etag}.ifMatch(),
 				CopySourceRange:   aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
 			})

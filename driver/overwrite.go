@@ -20,7 +20,7 @@ func (f *Fs) copyToNew(ctx context.Context, v version, a *attributes, to string)
 	if v.size > 0 {
 		return c.failed(f.copyByParts(ctx, v, a, to, c))
 	}
-	if err := f.bucket.readTags(ctx, v.key, a); err != nil {
+	if err := v.bucket.readTags(ctx, v.key, a); err != nil {
 		return err
 	}
 	in := &s3.PutObjectInput{IfNoneMatch: c.ifNoneMatch()}

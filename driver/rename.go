@@ -24,8 +24,11 @@ import (
 //
 // A directory in the place of the new file is EISDIR, a file in the place of the new directory ENOTDIR; a directory moved into
 // itself is an fs.ErrInvalid. Nothing happens where both names are the same.
-func (f *Fs) Rename(oldname, newname string) error {
-	return relocate("rename", oldname, newname, relocation{f: f})
+func (f *Fs) Rename(oldname, newname string) error { return f.RenameTo(f, oldname, newname) }
+
+// RenameTo is [Fs.Rename] to a name in another file system, which must be of the same account of the same S3 server.
+func (f *Fs) RenameTo(target *Fs, oldname, newname string) error {
+	return relocate("rename", oldname, newname, relocation{f: f, target: target})
 }
 
 // relocate does what r says, from one name to another.
@@ -33,7 +36,7 @@ func relocate(op, oldname, newname string, r relocation) error {
 	oldKey, err := r.f.keys.key(oldname)
 	if err == nil {
 		var newKey string
-		if newKey, err = r.f.keys.key(newname); err == nil {
+		if newKey, err = r.target.keys.key(newname); err == nil {
 			err = r.run(oldKey, newKey)
 		}
 	}
@@ -42,36 +45,38 @@ func relocate(op, oldname, newname string, r relocation) error {
 
 // A relocation is a rename or, where it keeps the source, a copy.
 type relocation struct {
-	f           *Fs
+	f           *Fs // where it begins
+	target      *Fs // where it ends, perhaps the same
 	keepsSource bool
 	from, to    string // the prefixes of a directory
 }
 
 func (r *relocation) run(oldKey, newKey string) error {
-	f := r.f
-	if f.keys.isRoot(oldKey) || f.keys.isRoot(newKey) {
+	f, target := r.f, r.target
+	if f.keys.isRoot(oldKey) || target.keys.isRoot(newKey) {
 		return errInvalid
 	}
+	oneBucket := f.bucket.name == target.bucket.name
 	v, a, err := f.bucket.head(r.f.ctx, oldKey)
 	switch {
-	case err == nil && oldKey == newKey:
+	case err == nil && oneBucket && oldKey == newKey:
 		return nil
 	case err == nil:
 		return r.file(v, &a, newKey)
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if _, err := f.statDir(oldKey); err != nil || oldKey == newKey {
+	if _, err := f.statDir(oldKey); err != nil || oneBucket && oldKey == newKey {
 		return err
 	}
-	r.from, r.to = f.keys.directory(oldKey), f.keys.directory(newKey)
+	r.from, r.to = f.keys.directory(oldKey), target.keys.directory(newKey)
 	switch {
-	case strings.HasPrefix(r.to, r.from):
+	case oneBucket && strings.HasPrefix(r.to, r.from):
 		return errInvalid
-	case strings.HasPrefix(r.from, r.to):
+	case oneBucket && strings.HasPrefix(r.from, r.to):
 		return syscall.ENOTEMPTY
 	}
-	if _, err := f.statFile(newKey); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := target.statFile(newKey); !errors.Is(err, fs.ErrNotExist) {
 		if err == nil {
 			err = syscall.ENOTDIR
 		}
@@ -81,18 +86,18 @@ func (r *relocation) run(oldKey, newKey string) error {
 }
 
 func (r *relocation) file(v version, a *attributes, newKey string) error {
-	switch _, err := r.f.statDir(newKey); {
+	switch _, err := r.target.statDir(newKey); {
 	case err == nil:
 		return syscall.EISDIR
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if r.f.opts.NoOverwrite {
-		if _, err := r.f.statFile(newKey); !errors.Is(err, fs.ErrNotExist) {
+	if r.target.opts.NoOverwrite {
+		if _, err := r.target.statFile(newKey); !errors.Is(err, fs.ErrNotExist) {
 			return cmp.Or(err, fs.ErrExist)
 		}
 	}
-	if err := r.f.copy(r.f.ctx, v, a, newKey); err != nil || r.keepsSource {
+	if err := r.target.copy(r.f.ctx, v, a, newKey); err != nil || r.keepsSource {
 		return err
 	}
 	return r.f.bucket.delete(r.f.ctx, v.key)
@@ -147,7 +152,7 @@ func (r *relocation) check() error {
 // encrypted otherwise than with S3's own key. Where it is not, what is older than the source is no copy of it.
 func (r *relocation) checkETag(ctx context.Context, p pair) error {
 	if md5OfETag(p.source.etag) != nil && md5OfETag(p.copy.etag) != nil {
-		_, a, err := r.f.bucket.head(ctx, p.copy.key)
+		_, a, err := r.target.bucket.head(ctx, p.copy.key)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			return nil
@@ -172,7 +177,7 @@ func (r *relocation) copy() error {
 				return err
 			case p.source == nil:
 			case p.copy != nil && p.source.etag == p.copy.etag && p.copy.modTime.After(p.source.modTime): // it is as it shall be
-			case p.copy != nil && r.f.opts.NoOverwrite:
+			case p.copy != nil && r.target.opts.NoOverwrite:
 				if !p.isCopy() {
 					return fs.ErrExist
 				}
@@ -195,14 +200,14 @@ func (r *relocation) copyEntry(ctx context.Context, key string) error {
 	}
 	to := r.to + key[len(r.from):]
 	if v.size > 0 || !strings.HasSuffix(key, separator) {
-		return r.f.copy(ctx, v, &a, to)
+		return r.target.copy(ctx, v, &a, to)
 	}
 	if err := r.f.bucket.readTags(ctx, key, &a); err != nil {
 		return err
 	}
 	in := &s3.PutObjectInput{}
 	a.put(in)
-	return r.f.bucket.put(ctx, to, in, bytes.NewReader(nil))
+	return r.target.bucket.put(ctx, to, in, bytes.NewReader(nil))
 }
 
 // delete deletes what has its copy. A file that was added or replaced since stays; the error is then EAGAIN, because to move it
@@ -234,7 +239,7 @@ func (r *relocation) pairs(ctx context.Context) iter.Seq2[pair, error] {
 	return func(yield func(pair, error) bool) {
 		sources, stop := iter.Pull2(r.f.bucket.walk(ctx, r.from))
 		defer stop()
-		copies, stop := iter.Pull2(r.f.bucket.walk(ctx, r.to))
+		copies, stop := iter.Pull2(r.target.bucket.walk(ctx, r.to))
 		defer stop()
 		advance := func(next func() (version, error, bool)) (*version, error) {
 			v, err, more := next()

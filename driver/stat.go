@@ -159,7 +159,7 @@ func (b *bucket) head(ctx context.Context, key string) (version, attributes, err
 		return version{}, attributes{}, err
 	}
 	return version{
-		key: key, size: aws.ToInt64(out.ContentLength), modTime: aws.ToTime(out.LastModified),
+		bucket: b, key: key, size: aws.ToInt64(out.ContentLength), modTime: aws.ToTime(out.LastModified),
 		etag: aws.ToString(out.ETag), class: out.StorageClass,
 	}, attributesOf(out), nil
 }

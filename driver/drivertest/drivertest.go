@@ -79,6 +79,7 @@ func Run(t *testing.T, h Harness) {
 		{"write", testWrite},
 		{"append", testAppend},
 		{"no-overwrite", testNoOverwrite},
+		{"elsewhere", testElsewhere},
 		{"unpublished", testUnpublished},
 		{"memory", testMemory},
 		{"mkdir", testMkdir},

@@ -1,0 +1,110 @@
+package drivertest
+
+import (
+	"errors"
+	"io/fs"
+	"syscall"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// testElsewhere moves and copies from one bucket to another.
+func testElsewhere(t *testing.T, h Harness) {
+	const byParts = 5 << 20 // the least that a limit of copies can be
+	x := h.open(t, &driver.Options{Prefix: "from/", CopyLimit: byParts})
+	client, name := h.Bucket(t)
+	other := func(opts driver.Options) *fixture {
+		opts.CopyLimit = byParts
+		if opts.Prefix == "" {
+			opts.Prefix = "to/"
+		}
+		y := *x
+		y.client, y.bucket = client, name
+		y.Fs = y.session(t.Context(), &opts)
+		return &y
+	}
+	y := other(driver.Options{})
+	putTagged := func(key string, content []byte) {
+		t.Helper()
+		x.put(key, content)
+		_, err := x.client.CopyObject(t.Context(), &s3.CopyObjectInput{
+			Bucket: &x.bucket, Key: &key, CopySource: aws.String(x.bucket + "/" + key), MetadataDirective: "REPLACE", TaggingDirective: "REPLACE",
+			ContentType: aws.String("text/x-test"), Metadata: map[string]string{"kept": "yes"}, Tagging: aws.String("color=red"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for label, size := range map[string]int{"empty": 0, "small": 100, "by-parts": byParts + 1} {
+		for variant, target := range map[string]*fixture{"replacing": y, "keeping": other(driver.Options{NoOverwrite: true})} {
+			x.run(label+"-"+variant, func(x *fixture) {
+				name := label + "-" + variant
+				putTagged("from/"+name, random(size))
+				if err := x.CopyTo(x.Context(), target.Fs, name, name+"-copy"); err != nil {
+					x.Fatal(err)
+				}
+				if err := x.RenameTo(target.Fs, name, name); err != nil { // of the same name
+					x.Fatal(err)
+				}
+				if x.exists("from/" + name) {
+					x.Error("it is still there")
+				}
+				for _, key := range []string{"to/" + name, "to/" + name + "-copy"} {
+					y.wantContent(key, random(size))
+					head := y.head(key)
+					if aws.ToString(head.ContentType) != "text/x-test" || head.Metadata["kept"] != "yes" || aws.ToInt32(head.TagCount) != 1 {
+						x.Errorf("%s is %s with %v and %d tags", key, aws.ToString(head.ContentType), head.Metadata, aws.ToInt32(head.TagCount))
+					}
+				}
+			})
+		}
+	}
+	x.run("directory", func(x *fixture) {
+		x.put("from/dir/a", random(10))
+		x.put("from/dir/sub/b", random(11))
+		y.put("to/dir/a", random(10)) // as after an attempt that was interrupted
+		if err := x.CopyTo(x.Context(), y.Fs, "dir", "dir-copy"); err != nil {
+			x.Error(err)
+		}
+		if err := x.RenameTo(y.Fs, "dir", "dir"); err != nil {
+			x.Error(err)
+		}
+		for _, dir := range []string{"dir", "dir-copy"} {
+			y.wantList(dir, "a", "sub/")
+			y.wantContent("to/"+dir+"/sub/b", random(11))
+		}
+		if x.exists("from/dir/a") || x.exists("from/dir/sub/b") {
+			x.Error("it is still there")
+		}
+	})
+	x.run("in-the-way", func(x *fixture) {
+		x.put("from/file", random(10))
+		x.put("from/tree/a", random(10))
+		y.put("to/occupied/b", random(12))
+		y.put("to/there", random(13))
+		wantError(x, x.RenameTo(y.Fs, "file", "occupied"), syscall.EISDIR)
+		wantError(x, x.RenameTo(y.Fs, "tree", "occupied"), syscall.ENOTEMPTY)
+		wantError(x, x.RenameTo(y.Fs, "tree", "there"), syscall.ENOTDIR)
+		wantError(x, x.RenameTo(y.Fs, "nothing", "new"), fs.ErrNotExist)
+		wantError(x, x.RenameTo(other(driver.Options{NoOverwrite: true}).Fs, "file", "there"), fs.ErrExist)
+		if !x.exists("from/file") || !x.exists("from/tree/a") {
+			x.Error("what could not be moved is gone")
+		}
+		y.wantContent("to/there", random(13))
+	})
+	x.run("one-bucket", func(x *fixture) {
+		x.put("from/inner/file", random(10))
+		inner := x.session(x.Context(), &driver.Options{Prefix: "from/inner/"})
+		if err := x.RenameTo(inner, "inner/file", "file"); err != nil { // its own key
+			x.Error(err)
+		}
+		if err := x.RenameTo(inner, "inner", "deeper"); !errors.Is(err, fs.ErrInvalid) {
+			x.Errorf("a directory into itself: %v", err)
+		}
+		x.wantContent("from/inner/file", random(10))
+	})
+}
