@@ -106,7 +106,6 @@ type objects interface {
 type folders struct {
 	mounts []mount
 	parts  []part // the deepest first
-	whole  func(*bucket) *driver.Fs
 }
 
 // A part is what is mounted in one place.
@@ -125,7 +124,7 @@ func newFolders(mounts []mount, open func(b *bucket, prefix string) *driver.Fs) 
 	if len(mounts) == 1 {
 		return open(mounts[0].bucket, mounts[0].prefix)
 	}
-	f := &folders{mounts: mounts, whole: func(b *bucket) *driver.Fs { return open(b, "") }}
+	f := &folders{mounts: mounts}
 	for _, m := range mounts {
 		f.parts = append(f.parts, part{m, open(m.bucket, m.prefix)})
 	}
@@ -296,36 +295,32 @@ func (f *folders) RemoveFile(name string) error {
 	return p.storage.RemoveFile(inner)
 }
 
-// errOtherBucket is an errors.ErrUnsupported.
-var errOtherBucket = fmt.Errorf("the folders are in two buckets, and no way leads from one to the other but to download and upload: %w (%w)",
+// errOtherAccount is an errors.ErrUnsupported.
+var errOtherAccount = fmt.Errorf("no account of S3 has both folders, so that nothing leads from one to the other but to download and upload: %w (%w)",
 	errors.ErrUnsupported, syscall.EXDEV)
 
-// Rename moves what leads to no mount, between folders where they are in one bucket.
+// Rename moves what leads to no mount, between folders where S3 can copy.
 func (f *folders) Rename(oldname, newname string) error {
-	return f.between("rename", oldname, newname, (*driver.Fs).Rename)
+	return f.between("rename", oldname, newname, (*driver.Fs).RenameTo)
 }
 
-// Copy copies what leads to no mount, between folders where they are in one bucket.
+// Copy copies what leads to no mount, between folders where S3 can.
 func (f *folders) Copy(ctx context.Context, oldname, newname string) error {
-	return f.between("copy", oldname, newname, func(s *driver.Fs, oldname, newname string) error {
-		return s.Copy(ctx, oldname, newname)
+	return f.between("copy", oldname, newname, func(from, to *driver.Fs, oldname, newname string) error {
+		return from.CopyTo(ctx, to, oldname, newname)
 	})
 }
 
-// between does something with two names in the storage that has both.
-func (f *folders) between(op, oldname, newname string, do func(s *driver.Fs, oldname, newname string) error) error {
+// between does something with two names where they are.
+func (f *folders) between(op, oldname, newname string, do func(from, to *driver.Fs, oldname, newname string) error) error {
 	from, old := f.find(oldname)
 	to, renamed := f.find(newname)
-	var err error
+	err := errOtherAccount
 	switch {
 	case f.leads(oldname) || f.leads(newname):
 		err = fs.ErrPermission
-	case from.at == to.at:
-		return do(from.storage, old, renamed)
-	case from.bucket.client == to.bucket.client && from.bucket.name == to.bucket.name:
-		return do(f.whole(from.bucket), "/"+from.prefix+old[1:], "/"+to.prefix+renamed[1:])
-	default:
-		err = errOtherBucket
+	case from.bucket.client == to.bucket.client:
+		return do(from.storage, to.storage, old, renamed)
 	}
 	return &os.LinkError{Op: op, Old: oldname, New: newname, Err: err}
 }
