@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
@@ -190,11 +191,43 @@ func (d *directory) Host(name string) (*control.Tenant, bool) {
 	return &t.Tenant, true
 }
 
-// find returns the user who logs in with name at a virtual host, or without one (""), and nil if there is none.
+// find returns the user who logs in with name at a virtual host, or without one (""), and nil if there is none. A client from
+// before UTF-8 writes the name in its tenant's charset.
+func (d *directory) find(host, name string) *user {
+	if utf8.ValidString(name) {
+		return d.lookUp(host, name)
+	}
+	var found *user
+	for _, t := range d.tenants {
+		u := d.lookUp(host, t.inUTF8(name))
+		if u == nil || u.tenant != t {
+			continue
+		}
+		if found != nil {
+			return nil // one text in one charset, another in another
+		}
+		found = u
+	}
+	return found
+}
+
+// inUTF8 is a user's name or password, which the client may have written in the tenant's charset.
+func (t *tenant) inUTF8(text string) string {
+	if t.Encoding.Raw() {
+		return text
+	}
+	decoded, err := t.Encoding.Decode(text)
+	if err != nil {
+		return text
+	}
+	return decoded
+}
+
+// lookUp finds a name in UTF-8.
 //
 // A host chooses the tenant, and user@tenant may name no other. Without one it is user@tenant, or a name that only one tenant has.
 // A valid configuration has no name that means two users.
-func (d *directory) find(host, name string) *user {
+func (d *directory) lookUp(host, name string) *user {
 	name = config.NormalizeUser(name)
 	at := strings.LastIndexByte(name, '@')
 	if host != "" {
@@ -225,10 +258,11 @@ func (d *directory) find(host, name string) *user {
 func (d *directory) Login(ctx context.Context, req *control.LoginRequest) (*control.Login, error) {
 	u := d.find(req.Host, req.User)
 	var c *credential
+	password := req.Password
 	if u != nil {
-		c = &u.credential
+		c, password = &u.credential, u.tenant.inUTF8(password)
 	}
-	right, err := d.verifier.check(ctx, c, req.Password)
+	right, err := d.verifier.check(ctx, c, password)
 	if err != nil {
 		return nil, err
 	}

@@ -63,6 +63,9 @@ func TestFindUser(t *testing.T) {
 		"acme":     {Bucket: "acme-data", Hosts: []string{"ftp.acme.example"}, Users: users("alice", "carol", "Jos\u00e9")},
 		"umbrella": {Bucket: "umbrella", Hosts: []string{"xn--mnchen-3ya.example"}, Users: users("alice", "dave@home")},
 		"zebra":    {Bucket: "zebra", Users: users("erin")},
+		"tokyo":    {Bucket: "tokyo", Users: users("花子"), PathnameEncoding: encoding(t, "shift_jis")},
+		"moscow":   {Bucket: "moscow", Users: users("Женя"), PathnameEncoding: encoding(t, "windows-1251"), Hosts: []string{"moscow.example"}},
+		"mirror":   {Bucket: "mirror", Users: users("‛C6enia"), PathnameEncoding: encoding(t, "raw")},
 	}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
@@ -92,6 +95,13 @@ func TestFindUser(t *testing.T) {
 		{"empty", "", "", ""},
 		{"at-alone", "", "@", ""},
 		{"tenant-alone", "", "@acme", ""},
+		{"charset", "", "\x89\xd4\x8eq", "tokyo"},
+		{"charset-and-qualified", "", "\xc6\xe5\xed\xff@moscow", "moscow"},
+		{"charset-of-another-tenant", "", "\xc6\xe5\xed\xff@tokyo", ""},
+		{"charset-of-the-host", "moscow.example", "\xc6\xe5\xed\xff", "moscow"},
+		{"charset-of-another-host", "ftp.acme.example", "\xc6\xe5\xed\xff", ""},
+		{"no-charset", "", "\xc6enia", ""},
+		{"utf-8-in-a-tenant-with-a-charset", "", "花子", "tokyo"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := ""
@@ -273,6 +283,13 @@ func TestLogin(t *testing.T) {
 		Bucket: s.Bucket(t), Users: map[string]*config.User{"peter": {PasswordHash: hash}}, Presign: time.Hour,
 		S3: config.S3{PublicEndpoint: "https://files.example"},
 	}
+	umlaut, err := HashPassword("wörd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg.Tenants["berlin"] = &config.Tenant{
+		Bucket: s.Bucket(t), Users: map[string]*config.User{"hans": {PasswordHash: config.NewSecret(umlaut)}}, PathnameEncoding: encoding(t, "iso-8859-1"),
+	}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
@@ -304,6 +321,14 @@ func TestLogin(t *testing.T) {
 		second := login(t, "alice").LastLogin
 		if third := login(t, "alice").LastLogin; second.IsZero() || !second.Before(before) || third.Before(before) {
 			t.Errorf("logins were at %v and %v, the second began at %v", second, third, before)
+		}
+	})
+	t.Run("password-in-the-charset", func(t *testing.T) {
+		for password, right := range map[string]bool{"w\xf6rd": true, "wörd": true, "w\xf6rt": false, "w\xc3\xb6\xf6rd": false} {
+			_, err := d.Login(t.Context(), &control.LoginRequest{User: "hans", Password: password})
+			if (err == nil) != right {
+				t.Errorf("%q: %v", password, err)
+			}
 		}
 	})
 	t.Run("rights", func(t *testing.T) {
