@@ -16,8 +16,8 @@ type talker struct {
 	host string
 }
 
-// newTalker logs acme's alice in.
-func newTalker(s *site) (*talker, error) {
+// newTalker logs a tenant's alice in.
+func newTalker(s *site, tenant string) (*talker, error) {
 	conn, err := net.Dial("tcp", s.address)
 	if err != nil {
 		return nil, err
@@ -34,7 +34,7 @@ func newTalker(s *site) (*talker, error) {
 	for _, step := range []struct {
 		line string
 		code int
-	}{{"USER alice@acme", 331}, {"PASS " + password, 230}, {"TYPE I", 200}} {
+	}{{"USER alice@" + tenant, 331}, {"PASS " + password, 230}, {"TYPE I", 200}} {
 		if r := k.say("%s", step.line); r.code != step.code {
 			return nil, fmt.Errorf("%s: %v", step.line, r)
 		}

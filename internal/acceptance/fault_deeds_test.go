@@ -12,6 +12,7 @@ import (
 // A deed is what a client does in a directory, and what it makes of the objects there.
 type deed struct {
 	name   string
+	tenant string // acme when empty
 	before objects
 	do     func(k *talker, dir string) response
 	// after is what the directory holds when the deed was done, the same as before when nil.
@@ -68,14 +69,16 @@ func deeds() []deed {
 			return r
 		}
 	}
-	rename := func(from, to string) func(*talker, string) response {
+	pair := func(first, from, second, to string) func(*talker, string) response {
 		return func(k *talker, dir string) response {
-			if r := k.say("RNFR %s/%s", dir, from); r.code != 350 {
+			if r := k.say("%s %s/%s", first, dir, from); r.code != 350 {
 				return r
 			}
-			return k.say("RNTO %s/%s", dir, to)
+			return k.say("%s %s/%s", second, dir, to)
 		}
 	}
+	rename := func(from, to string) func(*talker, string) response { return pair("RNFR", from, "RNTO", to) }
+	copies := func(from, to string) func(*talker, string) response { return pair("SITE CPFR", from, "SITE CPTO", to) }
 	is := func(want string) func(string) bool { return func(got string) bool { return got == want } }
 	lists := func(got string) bool {
 		return strings.Contains(got, "a\r\n") && strings.HasSuffix(got, "sub\r\n")
@@ -124,6 +127,23 @@ func deeds() []deed {
 		{name: "rename-file", before: file, do: rename("file", "new"), after: objects{"new": "content"}, byParts: true},
 		{name: "rename-onto-file", before: file.with("old", "old"), do: rename("file", "old"), after: objects{"old": "content"}, byParts: true},
 		{name: "rename-directory", before: tree, do: rename("from", "to"), after: moved, byParts: true},
+		{name: "copy-file", before: file, do: copies("file", "new"), after: file.with("new", "content")},
+		{
+			name: "copy-directory", before: tree, do: copies("from", "to"), byParts: true,
+			after: objects{"from/": "", "from/a": "a", "from/sub/b": "b", "to/": "", "to/a": "a", "to/sub/b": "b", "beside": "beside"},
+		},
+		{
+			name: "HASH", before: objects{"file": small},
+			do: func(k *talker, dir string) response {
+				r := k.say("HASH %s/file", dir)
+				if r.done() && !strings.Contains(r.text, fmt.Sprintf("%x", sha256.Sum256([]byte(small)))) {
+					r.err = fmt.Errorf("%v: the wrong hash", r)
+				}
+				return r
+			},
+		},
+		{name: "deny-STOR-new", tenant: denying, before: file, do: upload("STOR {dir}/new", small), after: file.with("new", small)},
+		{name: "deny-STOR-large", tenant: denying, before: file, do: upload("STOR {dir}/new", large), after: file.with("new", large)},
 	}
 }
 
