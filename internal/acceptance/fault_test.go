@@ -98,7 +98,7 @@ func TestFaults(t *testing.T) {
 			}
 			t.Cleanup(func() { _ = proxy.Close() })
 			strict := storage.Bucket(t)
-			b := &brokenSite{site: newSite(t, proxy.Server(), fmt.Sprintf(denyingTenant, strict, passwordHash(t))), proxy: proxy}
+			b := &brokenSite{site: newSite(t, proxy.Server(), fmt.Sprintf(denyingTenant, strict, passwordHash(t, password))), proxy: proxy}
 			b.client, b.buckets[denying] = storage.Client(), strict
 			b.misdeeds(t, tt.modes)
 		})
