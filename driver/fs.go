@@ -48,6 +48,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"sync"
 	"syscall"
 	"time"
 
@@ -99,8 +100,17 @@ type Options struct {
 	NoOverwrite bool
 
 	// BeforeCommit is asked when all of an upload has come and it would now become visible. An error keeps it from that, and
-	// Close returns the error.
+	// Close returns the error. An fs.ErrInvalid says that what has come is wrong, so that no owner can go on from there.
 	BeforeCommit func(context.Context) error
+
+	// Ledger is where uploads of more than one part are recorded while they are open, so that those which nobody ends are found by a
+	// sweep; without one nothing is.
+	Ledger *Ledger
+
+	// Owner is the user on whose behalf a broken upload is kept: what S3 holds of it, with what is too little for a part, stays in
+	// the ledger, and opening the file with os.O_APPEND or an offset goes on from there, in any file system of the same owner.
+	// Without an owner, or a ledger, a broken upload leaves nothing.
+	Owner string
 
 	// Presigner signs the links of [Fs.Presign]; without one there are none.
 	Presigner Presigner
@@ -118,6 +128,9 @@ type Fs struct {
 	route  *Route
 	log    *slog.Logger
 	opts   Options
+
+	mu   sync.Mutex
+	told told // by KeptUpload
 }
 
 var _ afero.Fs = (*Fs)(nil)
@@ -150,6 +163,9 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	}
 	if o.CopyLimit <= 0 || o.CopyLimit > defaultCopyLimit {
 		o.CopyLimit = defaultCopyLimit
+	}
+	if o.Ledger == nil {
+		o.Owner = ""
 	}
 	if o.BeforeCommit == nil {
 		o.BeforeCommit = func(context.Context) error { return nil }

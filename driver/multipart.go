@@ -31,26 +31,37 @@ const (
 	abortDelay    = 200 * time.Millisecond
 )
 
-// partSize returns the size in bytes of the part that begins at offset.
-func (f *Fs) partSize(offset int64) int64 {
-	return min(max(f.opts.PartSize, offset/partGrowth), maxPartSize)
+// partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else cuts an upload, so
+// that a part of a number always has the same place.
+func (b *Budget) partSizeAt(size, offset int64) int64 {
+	return min(max(size, offset/partGrowth), maxPartSize, b.limit)
 }
 
-// A multipart is an upload by parts, several at a time, that ends with complete or with abort. Its methods are for one
+// A multipart is an upload by parts, several at a time, that ends with complete, abort or drain. Its methods are for one
 // goroutine.
 type multipart struct {
 	bucket *bucket
 	log    *slog.Logger
 	key    string
 	id     string
+	entry  *entry          // in the ledger
+	until  context.Context // ends when nobody waits for parts any more
 	ctx    context.Context // of the parts; it ends with the first that fails
 	cancel context.CancelFunc
 	group  *errgroup.Group
+	slots  chan struct{}          // one for each part on its way
 	parts  []*types.CompletedPart // ETags are there when the group has ended
+	number int32                  // of the last part
 }
 
+// startMultipart begins an upload, which ends with ctx.
 func (f *Fs) startMultipart(ctx context.Context, key string, a *attributes) (*multipart, error) {
-	if err := context.Cause(ctx); err != nil {
+	return f.createMultipart(ctx, ctx, key, a)
+}
+
+// createMultipart begins an upload for which somebody waits until the first context ends, and whose parts go on until the second does.
+func (f *Fs) createMultipart(until, ctx context.Context, key string, a *attributes) (*multipart, error) {
+	if err := context.Cause(until); err != nil {
 		return nil, err
 	}
 	// Not cancelled once begun: an upload whose ID got lost could not be aborted.
@@ -62,35 +73,67 @@ func (f *Fs) startMultipart(ctx context.Context, key string, a *attributes) (*mu
 	if err != nil {
 		return nil, fromS3(err)
 	}
-	m := &multipart{bucket: f.bucket, log: f.log, key: key, id: aws.ToString(out.UploadId)}
+	m := f.multipart(until, ctx, key, aws.ToString(out.UploadId))
+	if f.opts.Ledger != nil {
+		r := f.opts.Ledger.newRecord(f.opts.Owner, key, f.opts.PartSize)
+		r.upload = m.id
+		m.entry = f.opts.Ledger.enter(ctx, r)
+	}
+	return m, nil
+}
+
+// multipart is an upload that has begun.
+func (f *Fs) multipart(until, ctx context.Context, key, id string) *multipart {
+	m := &multipart{
+		bucket: f.bucket, log: f.log, key: key, id: id, until: until, slots: make(chan struct{}, f.opts.Concurrency),
+	}
 	ctx, m.cancel = context.WithCancel(ctx)
 	m.group, m.ctx = errgroup.WithContext(ctx)
-	m.group.SetLimit(f.opts.Concurrency)
-	return m, nil
+	return m
 }
 
 // add lets transfer bring the next part. It waits for a part before where enough are on their way.
 func (m *multipart) add(transfer func(number int32) (etag *string, err error)) error {
-	if err := context.Cause(m.ctx); err != nil {
-		return err
-	}
-	if len(m.parts) == maxParts {
+	if m.number >= maxParts {
 		return syscall.EFBIG
 	}
-	part := &types.CompletedPart{PartNumber: aws.Int32(int32(len(m.parts) + 1))}
+	if err := m.ended(); err != nil {
+		return err
+	}
+	select {
+	case m.slots <- struct{}{}:
+	case <-m.ctx.Done():
+		return m.ended()
+	case <-m.until.Done():
+		return m.ended()
+	}
+	m.number++
+	part := &types.CompletedPart{PartNumber: aws.Int32(m.number)}
 	m.parts = append(m.parts, part)
 	m.group.Go(func() (err error) {
+		defer func() { <-m.slots }()
 		part.ETag, err = transfer(*part.PartNumber)
 		return err
 	})
 	return nil
 }
 
-// send adds the bytes of a buffer and releases it. The error may be that of a part before.
-func (m *multipart) send(b *buffer) error {
+// ended is why no part is sent any more, nil while some are.
+func (m *multipart) ended() error {
+	if err := context.Cause(m.ctx); err != nil {
+		return err
+	}
+	return context.Cause(m.until)
+}
+
+// skip leaves out the number of a part.
+func (m *multipart) skip() { m.number++ }
+
+// send adds the bytes of a buffer, and calls done when S3 has them or they are not sent. The error may be that of a part before.
+func (m *multipart) send(b *buffer, done func()) error {
 	b.settle()
 	err := m.add(func(number int32) (*string, error) {
-		defer b.release()
+		defer done()
 		out, err := m.bucket.client.UploadPart(m.ctx, &s3.UploadPartInput{
 			Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: &number, Body: b.body(),
 		}, withoutChecksum)
@@ -100,7 +143,7 @@ func (m *multipart) send(b *buffer) error {
 		return out.ETag, nil
 	})
 	if err != nil {
-		b.release()
+		done()
 	}
 	return err
 }
@@ -120,7 +163,9 @@ func (m *multipart) copy(v version, length, size int64) error {
 	for i := range count {
 		from, to := length*i/count, length*(i+1)/count
 		err := m.add(func(number int32) (*string, error) {
-			out, err := m.bucket.client.UploadPartCopy(context.WithoutCancel(m.ctx), &s3.UploadPartCopyInput{
+			ctx, done := outlive(m.ctx, abortTimeout)
+			defer done()
+			out, err := m.bucket.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
 				Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: &number,
 				CopySource:        v.copySource(),
 				CopySourceIfMatch: condition{etag: v.etag}.ifMatch(),
@@ -141,8 +186,31 @@ func (m *multipart) copy(v version, length, size int64) error {
 	return nil
 }
 
+// outlive returns a context that ends some time after another. A copy that nobody waits for goes on in S3, and what it makes would
+// stay if the upload was aborted before.
+func outlive(ctx context.Context, delay time.Duration) (context.Context, context.CancelFunc) {
+	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(ctx, func() {
+		_ = sleep(longer, delay)
+		cancel()
+	})
+	return longer, func() {
+		stop()
+		cancel()
+	}
+}
+
 // wait waits for all parts.
-func (m *multipart) wait() error { return m.group.Wait() }
+func (m *multipart) wait() error {
+	arrived := make(chan error, 1)
+	go func() { arrived <- m.group.Wait() }()
+	select {
+	case err := <-arrived:
+		return err
+	case <-m.until.Done():
+		return context.Cause(m.until)
+	}
+}
 
 // complete makes the object visible; wait has returned nil.
 func (m *multipart) complete(ctx context.Context, c condition) error {
@@ -156,28 +224,32 @@ func (m *multipart) complete(ctx context.Context, c condition) error {
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
 	})
 	m.cancel()
-	return fromS3(err)
+	if err != nil {
+		return fromS3(err)
+	}
+	m.entry.remove(ctx)
+	return nil
 }
 
 // abort removes the upload and its parts. It waits for those on their way, because a part that arrives after the upload was
-// aborted may stay.
+// aborted may stay. What cannot be removed now stays in the ledger.
 func (m *multipart) abort() {
 	m.cancel()
 	_ = m.group.Wait() // why it failed is known to whoever aborts
 	ctx, done := context.WithTimeout(context.WithoutCancel(m.ctx), abortTimeout)
 	defer done()
-	delay := abortDelay
-	for attempt := 1; ; attempt++ {
-		_, err := m.bucket.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
-			Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id,
-		})
-		if err == nil || isNoSuchUpload(err) {
-			return
-		}
-		if attempt == abortAttempts || sleep(ctx, delay) != nil {
-			m.log.Warn("multipart upload could not be aborted", "bucket", m.bucket.name, "key", m.key, "upload", m.id, "error", err)
-			return
-		}
-		delay *= 2
+	if err := m.bucket.abort(ctx, m.key, m.id); err != nil {
+		m.log.Warn("multipart upload could not be aborted", "bucket", m.bucket.name, "key", m.key, "upload", m.id, "error", err)
+		m.entry.leave()
+		return
 	}
+	m.entry.remove(ctx)
+}
+
+// drain waits for the parts on their way, no longer than ctx, and lets the upload be.
+func (m *multipart) drain(ctx context.Context) error {
+	stop := context.AfterFunc(ctx, m.cancel)
+	defer stop()
+	defer m.cancel()
+	return m.group.Wait()
 }

@@ -57,8 +57,15 @@ func (f *Fs) remove(name string, remove func(key string) error) error {
 }
 
 func (f *Fs) removeFile(key string) error {
-	_, err := f.statFile(key)
+	kept, err := f.removeUploads(key)
+	if err != nil {
+		return err
+	}
+	_, err = f.statFile(key)
 	if errors.Is(err, fs.ErrNotExist) {
+		if kept {
+			return nil
+		}
 		if _, err = f.statDir(key); err == nil {
 			err = syscall.EISDIR
 		}

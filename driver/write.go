@@ -33,12 +33,17 @@ type writer struct {
 	condition  condition // of what is replaced
 	kept       version   // the object of which the first bytes are kept; no key when there is none
 	keep       int64     // how many bytes
+	resumed    *kept     // the upload that this one goes on with, nil when there is none
+	opened     time.Time
+	older      chan []version // the records that end with this upload, once they are found; nil without an owner
 
-	begun  bool       // what is kept is in its place
-	offset int64      // bytes that the object will have so far
-	upload *multipart // nil until a buffer was full
-	part   *buffer    // nil until there is something for it
-	err    error      // the first; nothing is published then
+	begun    bool       // what is kept is in its place
+	offset   int64      // bytes that the object will have so far
+	partSize int64      // bytes of the first part
+	upload   *multipart // nil until a buffer was full and more came
+	part     *buffer    // nil until there is something for it
+	next     [1]byte    // what follows a full buffer
+	err      error      // the first; nothing is published then
 }
 
 func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, error) {
@@ -52,6 +57,18 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 		handle: handle{name: name, kind: syscall.EBADF}, f: f, key: key,
 		attributes: attributes{contentType: aws.String(contentType(name))},
 		condition:  condition{absent: exclusive},
+		opened:     time.Now(),
+		partSize:   f.opts.PartSize,
+	}
+	if keeps && f.opts.Owner != "" {
+		k, n, err := f.goOn(key, offset, whole)
+		if err != nil {
+			return nil, err
+		}
+		if k != nil {
+			w.resumed, w.offset, w.partSize = k, n, k.partSize
+			keeps, create, exclusive = false, true, false
+		}
 	}
 	if keeps || exclusive || !create {
 		v, a, err := f.bucket.head(f.ctx, key)
@@ -75,6 +92,7 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 		}
 	}
 	w.ctx, w.cancel = context.WithCancelCause(f.ctx)
+	w.findOlder()
 	return w, nil
 }
 
@@ -125,18 +143,43 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // fill reads r to its end, straight into the buffers.
+//
+// A full buffer becomes a part when a byte has come that follows it. So a file that fits into one is one request, and of a broken
+// upload S3 never holds all that its client has sent: a client that asks how much there is, and finds all of it, sends no more, and
+// nobody would complete the file.
 func (w *writer) fill(r io.Reader) (int64, error) {
+	if err := w.begin(); err != nil {
+		return 0, err
+	}
 	var total int64
 	for {
-		room, err := w.room()
-		if err != nil {
-			return total, err
+		var n int
+		var err error
+		if w.part != nil && w.part.full() {
+			n, err = r.Read(w.next[:])
+			if n > 0 {
+				if sendErr := w.flush(); sendErr != nil {
+					return total, sendErr
+				}
+				room, roomErr := w.room()
+				if roomErr != nil {
+					return total, roomErr
+				}
+				copy(room, w.next[:])
+			}
+		} else {
+			room, roomErr := w.room()
+			if roomErr != nil {
+				return total, roomErr
+			}
+			n, err = r.Read(room)
 		}
-		n, err := r.Read(room)
-		w.part.filled(n)
-		w.offset += int64(n)
-		total += int64(n)
-		if err == io.EOF { //nolint:errorlint // an io.Reader ends with io.EOF itself
+		if n > 0 {
+			w.part.filled(n)
+			w.offset += int64(n)
+			total += int64(n)
+		}
+		if err == io.EOF {
 			return total, nil
 		}
 		if err != nil {
@@ -145,36 +188,39 @@ func (w *writer) fill(r io.Reader) (int64, error) {
 	}
 }
 
-// room returns memory for the bytes at offset, never empty.
+// room returns memory for the bytes at offset. It is empty only if the buffer is full.
 func (w *writer) room() ([]byte, error) {
-	if err := w.begin(); err != nil {
-		return nil, err
-	}
-	if w.part != nil && w.part.full() {
-		if err := w.flush(); err != nil {
-			return nil, err
-		}
-	}
 	if w.part == nil {
-		w.part = w.f.memory.buffer(w.f.partSize(w.offset))
+		w.part = w.f.memory.buffer(w.f.memory.partSizeAt(w.partSize, w.offset))
 	}
 	return w.part.room(w.ctx)
 }
 
-// begin puts what is kept in its place: S3 copies what is long enough for a part, the rest is read into the first.
+// begin puts what is kept in its place: what S3 holds of a broken upload stays where it is, S3 copies what is long enough for a
+// part, the rest is read into the first.
 func (w *writer) begin() error {
-	if w.begun || w.keep == 0 {
+	if w.begun {
 		return nil
 	}
 	w.begun = true
-	if w.keep >= minPartSize {
+	switch {
+	case w.resumed != nil:
+		return w.resume()
+	case w.keep == 0:
+		return nil
+	case w.keep >= minPartSize:
 		if err := w.start(); err != nil {
 			return err
 		}
 		return w.upload.copy(w.kept, w.keep, copyPartSize)
 	}
 	w.offset = 0
-	head := span{ctx: w.ctx, bucket: w.f.bucket, version: w.kept, end: w.keep}
+	return w.read(w.kept, w.keep)
+}
+
+// read fills in the first length bytes of an object.
+func (w *writer) read(v version, length int64) error {
+	head := span{ctx: w.ctx, bucket: w.f.bucket, version: v, end: length}
 	defer head.close()
 	_, err := w.fill(&head)
 	return err
@@ -189,12 +235,20 @@ func (w *writer) flush() error {
 	}
 	part := w.part
 	w.part = nil
-	return w.upload.send(part)
+	return w.upload.send(part, part.release)
 }
 
 func (w *writer) start() (err error) {
-	w.upload, err = w.f.startMultipart(w.ctx, w.key, &w.attributes)
+	w.upload, err = w.f.createMultipart(w.ctx, w.partsContext(), w.key, &w.attributes)
 	return err
+}
+
+// partsContext is that of the parts on their way. Where the upload can be kept they go on when the client has gone.
+func (w *writer) partsContext() context.Context {
+	if w.keepable() {
+		return context.WithoutCancel(w.ctx)
+	}
+	return w.ctx
 }
 
 // Seek finds the end of what was written, whichever way that is asked for, and fails with errors.ErrUnsupported for any other
@@ -234,8 +288,8 @@ func (w *writer) Stat() (fs.FileInfo, error) {
 func (w *writer) Abort(cause error) { w.cancel(cause) }
 
 // Close publishes what was written, unless writing failed or was aborted. When it returns nil S3 has confirmed the object. When it
-// does not there is no trace of the file, with one exception: S3 was asked to publish and its answer did not arrive, so that the
-// object, complete, may be there.
+// does not there is no trace of the file but what is kept for its owner, with one exception: S3 was asked to publish and its answer
+// did not arrive, so that the object, complete, may be there.
 func (w *writer) Close() error {
 	if w.closed {
 		return w.refuse("close")
@@ -246,17 +300,22 @@ func (w *writer) Close() error {
 		err = w.finish()
 	}
 	err = w.cause(err)
+	switch {
+	case err == nil:
+		w.removeOlder()
+	case w.keepable() && canGoOnAfter(err):
+		w.leave()
+	default:
+		w.drop()
+	}
 	if w.part != nil {
 		w.part.release()
-	}
-	if w.upload != nil {
-		w.upload.abort()
 	}
 	w.cancel(nil)
 	return pathError("close", w.name, err)
 }
 
-// finish publishes the file. It leaves upload nil when there is nothing to abort.
+// finish publishes the file.
 func (w *writer) finish() error {
 	if err := context.Cause(w.ctx); err != nil {
 		return err
@@ -271,18 +330,17 @@ func (w *writer) finish() error {
 		return w.commit(w.put)
 	}
 	if w.part != nil && w.part.length > 0 {
-		if err := w.flush(); err != nil {
+		if w.part.full() && w.keepable() {
+			w.upload.skip() // nobody shall take the last part for one that others follow
+		}
+		if err := w.upload.send(w.part, func() {}); err != nil { // what is in it may yet have to be kept
 			return err
 		}
 	}
 	if err := w.upload.wait(); err != nil {
 		return err
 	}
-	err := w.commit(func(ctx context.Context) error { return w.upload.complete(ctx, w.condition) })
-	if err == nil {
-		w.upload = nil
-	}
-	return err
+	return w.commit(func(ctx context.Context) error { return w.upload.complete(ctx, w.condition) })
 }
 
 // commit lets publish make the object visible, if the session still wants it.

@@ -82,6 +82,8 @@ func Run(t *testing.T, h Harness) {
 		{"elsewhere", testElsewhere},
 		{"unpublished", testUnpublished},
 		{"memory", testMemory},
+		{"ledger", testLedger},
+		{"kept", testKept},
 		{"mkdir", testMkdir},
 		{"remove", testRemove},
 		{"rename", testRename},

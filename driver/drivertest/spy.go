@@ -152,6 +152,11 @@ func (s *Spy) UploadPart(ctx context.Context, in *s3.UploadPartInput, opts ...fu
 	return request(ctx, s, in, s.client.UploadPart, opts)
 }
 
+// ListParts implements driver.Client.
+func (s *Spy) ListParts(ctx context.Context, in *s3.ListPartsInput, opts ...func(*s3.Options)) (*s3.ListPartsOutput, error) {
+	return request(ctx, s, in, s.client.ListParts, opts)
+}
+
 // UploadPartCopy implements driver.Client.
 func (s *Spy) UploadPartCopy(ctx context.Context, in *s3.UploadPartCopyInput, opts ...func(*s3.Options)) (*s3.UploadPartCopyOutput, error) {
 	return request(ctx, s, in, s.client.UploadPartCopy, opts)

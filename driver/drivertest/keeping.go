@@ -1,0 +1,739 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/iotest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// A process is what one server has of a bucket: a ledger, and file systems that share it.
+type process struct {
+	*fixture
+	ledger *driver.Ledger
+}
+
+func (x *fixture) process() *process {
+	return &process{fixture: x, ledger: driver.NewLedger(x.spy, x.bucket, "", nil)}
+}
+
+// as opens a file system of a user. The first of opts, if any, says the rest.
+func (p *process) as(owner string, opts ...driver.Options) *driver.Fs {
+	o := append(opts, driver.Options{})[0]
+	o.Ledger, o.Owner = p.ledger, owner
+	return p.session(p.Context(), &o)
+}
+
+const (
+	reserved = ".babelftp/"
+	create   = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	goOn     = os.O_WRONLY | os.O_CREATE
+)
+
+// begin opens a file and writes to it.
+func (x *fixture) begin(session *driver.Fs, name string, flag int, offset int64, content []byte) afero.File {
+	x.Helper()
+	f, err := session.OpenAt(name, flag, offset)
+	if err != nil {
+		x.Fatalf("open %q at %d: %v", name, offset, err)
+	}
+	if _, err := io.Copy(f, readerOnly{bytes.NewReader(content)}); err != nil {
+		x.Fatalf("write %q: %v", name, err)
+	}
+	return f
+}
+
+var errBroken = errors.New("broken by the test")
+
+// breakOff uploads the beginning of a file, and loses its client.
+func (x *fixture) breakOff(session *driver.Fs, name string, flag int, offset int64, content []byte) {
+	x.Helper()
+	f := x.begin(session, name, flag, offset, content)
+	f.(aborter).Abort(errBroken)
+	wantError(x, f.Close(), errBroken)
+}
+
+// kept is how many bytes a user is told to go on from, 0 for none.
+func (x *fixture) kept(session *driver.Fs, name string) int64 {
+	x.Helper()
+	info, err := session.KeptUpload(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0
+	}
+	if err != nil {
+		x.Fatalf("kept upload of %q: %v", name, err)
+	}
+	if info.IsDir() || info.ModTime().IsZero() {
+		x.Errorf("kept upload of %q is %v", name, info)
+	}
+	return info.Size()
+}
+
+// records are the keys that the driver has for itself.
+func (x *fixture) records() []string {
+	return slices.DeleteFunc(x.keys(), func(key string) bool { return !strings.HasPrefix(key, reserved) })
+}
+
+// wantNothingKept wants no record, no upload to key, and no other keys than these.
+func (x *fixture) wantNothingKept(key string, keys ...string) {
+	x.Helper()
+	x.wantNoUploads(key)
+	x.wantKeys(keys...)
+}
+
+func testLedger(t *testing.T, h Harness) {
+	for _, test := range []struct {
+		label string
+		run   func(x *fixture)
+	}{
+		{"while-open", (*fixture).testLedgerWhileOpen},
+		{"abandoned", (*fixture).testSweep},
+		{"own", (*fixture).testSweepOwn},
+		{"abort-fails", (*fixture).testSweepLeftBehind},
+		{"no-record", (*fixture).testUnrecorded},
+		{"no-record-of-ours", (*fixture).testForeignRecord},
+	} {
+		t.Run(test.label, func(t *testing.T) { test.run(h.open(t, nil)) })
+	}
+}
+
+// testLedgerWhileOpen checks that there is a record as long as there is an upload, and that nobody sees it.
+func (x *fixture) testLedgerWhileOpen() {
+	p := x.process()
+	session := p.as("")
+	for label, end := range map[string]func(f afero.File) error{
+		"closed": func(f afero.File) error { return f.Close() },
+		"broken": func(f afero.File) error {
+			f.(aborter).Abort(errBroken)
+			if err := f.Close(); !errors.Is(err, errBroken) {
+				return fmt.Errorf("close: %w", err)
+			}
+			return nil
+		},
+	} {
+		x.run(label, func(x *fixture) {
+			f := x.begin(session, "dir/"+label, create, 0, random(partSize+1))
+			x.awaitRecords(1)
+			x.Fs = session
+			if slices.Contains(x.list("/"), reserved) {
+				x.Error("the ledger is listed")
+			}
+			if err := end(f); err != nil {
+				x.Error(err)
+			}
+			x.wantNoUploads("dir/" + label)
+			if records := x.records(); len(records) > 0 {
+				x.Errorf("left behind: %q", records)
+			}
+		})
+	}
+	x.run("small", func(x *fixture) {
+		x.spy.Reset()
+		f := x.begin(session, "small", create, 0, random(partSize))
+		x.close(f)
+		if n := x.spy.Total(); n != 1 {
+			x.Errorf("it took %v", x.spy.Counts())
+		}
+	})
+	x.wantKeys("dir/closed", "small")
+}
+
+// awaitRecords waits until there are so many records: nothing waits for them to be written.
+func (x *fixture) awaitRecords(n int) {
+	x.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for len(x.records()) != n {
+		if time.Now().After(deadline) {
+			x.Fatalf("the records are %q, want %d", x.records(), n)
+		}
+	}
+}
+
+// awaitParts waits until the only upload to a key has so many parts.
+func (x *fixture) awaitParts(key string, n int) {
+	x.Helper()
+	uploads, err := x.client.ListMultipartUploads(x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: &key})
+	if err != nil || len(uploads.Uploads) != 1 {
+		x.Fatalf("uploads to %q: %v, %v", key, uploads, err)
+	}
+	deadline := time.Now().Add(time.Minute)
+	for {
+		parts, err := x.client.ListParts(x.Context(), &s3.ListPartsInput{Bucket: &x.bucket, Key: &key, UploadId: uploads.Uploads[0].UploadId})
+		if err != nil {
+			x.Fatal(err)
+		}
+		if len(parts.Parts) == n {
+			return
+		}
+		if time.Now().After(deadline) {
+			x.Fatalf("the upload to %q has %d parts, want %d", key, len(parts.Parts), n)
+		}
+	}
+}
+
+// testSweep loses a server, and lets another sweep.
+func (x *fixture) testSweep() {
+	died := x.process()
+	for _, name := range []string{"file", "dir/été +%"} {
+		x.begin(died.as(""), name, create, 0, random(2*partSize+1))
+		x.awaitParts(name, 2) // one that arrives after the upload was aborted stays on some servers
+	}
+	x.breakOff(died.as("alice"), "small", create, 0, random(1000))
+	x.awaitRecords(3)
+	foreign, err := x.client.CreateMultipartUpload(x.Context(), &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: aws.String("file")})
+	if err != nil {
+		x.Fatal(err)
+	}
+	p := x.process()
+	for _, sweep := range []struct {
+		age     time.Duration
+		ended   int
+		uploads int // to file
+		records int
+	}{{time.Hour, 0, 2, 3}, {0, 3, 1, 0}, {0, 0, 1, 0}} {
+		n, err := p.ledger.Sweep(x.Context(), sweep.age)
+		if err != nil || n != sweep.ended {
+			x.Errorf("older than %v: %d uploads, %v; want %d", sweep.age, n, err, sweep.ended)
+		}
+		if n := x.uploads("file"); n != sweep.uploads {
+			x.Errorf("older than %v: %d uploads are left, want %d", sweep.age, n, sweep.uploads)
+		}
+		if records := x.records(); len(records) != sweep.records {
+			x.Errorf("older than %v: the records %q are left, want %d", sweep.age, records, sweep.records)
+		}
+	}
+	x.wantNoUploads("dir/été +%")
+	x.wantKeys()
+	_, err = x.client.AbortMultipartUpload(x.Context(), &s3.AbortMultipartUploadInput{
+		Bucket: &x.bucket, Key: aws.String("file"), UploadId: foreign.UploadId,
+	})
+	if err != nil {
+		x.Errorf("the upload that others have begun: %v", err)
+	}
+}
+
+// testSweepOwn sweeps while an upload goes on: the one who works on it says so, and nobody else takes it for abandoned.
+func (x *fixture) testSweepOwn() {
+	p := x.process()
+	f := x.begin(p.as(""), "file", create, 0, random(partSize+1))
+	x.awaitRecords(1)
+	x.spy.Reset()
+	for range 2 {
+		if n, err := p.ledger.Sweep(x.Context(), 0); n != 0 || err != nil {
+			x.Errorf("%d uploads, %v", n, err)
+		}
+	}
+	if n := x.spy.Counts()["CopyObject"]; n != 2 {
+		x.Errorf("the record was made younger %d times, want 2", n)
+	}
+	if len(x.records()) != 1 {
+		x.Errorf("records are %q", x.records())
+	}
+	x.close(f)
+	x.wantContent("file", random(partSize+1))
+	x.wantNothingKept("file", "file")
+}
+
+// testSweepLeftBehind leaves an upload that could not be aborted to the sweep.
+func (x *fixture) testSweepLeftBehind() {
+	p := x.process()
+	f := x.begin(p.as(""), "file", create, 0, random(partSize+1))
+	x.awaitRecords(1)
+	x.fail(always, "AbortMultipartUpload")
+	f.(aborter).Abort(errBroken)
+	wantError(x, f.Close(), errBroken)
+	if n := x.uploads("file"); n != 1 {
+		x.Fatalf("%d uploads are left, so the test proves nothing", n)
+	}
+	if _, err := p.ledger.Sweep(x.Context(), 0); err == nil {
+		x.Error("what cannot be aborted is no error")
+	}
+	x.spy.Before(nil)
+	if n, err := p.ledger.Sweep(x.Context(), 0); n != 1 || err != nil {
+		x.Errorf("%d uploads, %v", n, err)
+	}
+	x.wantNothingKept("file")
+}
+
+// testUnrecorded checks that an upload does not need its record.
+func (x *fixture) testUnrecorded() {
+	x.spy.Before(func(_ context.Context, _ string, in any) error {
+		if put, ok := in.(*s3.PutObjectInput); ok && strings.HasPrefix(*put.Key, reserved) {
+			return responseError(403, "AccessDenied")
+		}
+		return nil
+	})
+	p := x.process()
+	x.close(x.begin(p.as(""), "file", create, 0, random(partSize+1)))
+	x.wantContent("file", random(partSize+1))
+	x.breakOff(p.as("alice"), "other", create, 0, random(partSize+1))
+	x.breakOff(p.as("alice"), "small", create, 0, random(10))
+	x.spy.Before(nil)
+	x.wantKeys("file")
+}
+
+// testForeignRecord puts something else where the records are.
+func (x *fixture) testForeignRecord() {
+	x.put(reserved+"uploads/else", []byte("else"))
+	if n, err := x.process().ledger.Sweep(x.Context(), 0); n != 0 || err == nil {
+		x.Errorf("%d uploads, %v", n, err)
+	}
+	x.wantKeys(reserved + "uploads/else")
+}
+
+func testKept(t *testing.T, h Harness) {
+	t.Run("sizes", func(t *testing.T) { testKeptSizes(t, h) })
+	t.Run("breaks", func(t *testing.T) { testKeptBreaks(t, h) })
+	for _, test := range []struct {
+		label string
+		run   func(x *fixture)
+	}{
+		{"invisible", (*fixture).testKeptInvisible},
+		{"again-and-again", (*fixture).testKeptAgain},
+		{"offsets", (*fixture).testKeptOffsets},
+		{"append-where-told", (*fixture).testKeptTold},
+		{"started-over", (*fixture).testKeptStartedOver},
+		{"stored-meanwhile", (*fixture).testKeptStoredMeanwhile},
+		{"wrong", (*fixture).testKeptWrong},
+		{"not-completed", (*fixture).testKeptNotCompleted},
+		{"removed", (*fixture).testKeptRemoved},
+		{"appended", (*fixture).testKeptAppended},
+		{"server-died", (*fixture).testKeptServerDied},
+		{"stale-record", (*fixture).testKeptStale},
+		{"hung-part", (*fixture).testKeptHungPart},
+		{"requests", (*fixture).testKeptRequests},
+	} {
+		t.Run(test.label, func(t *testing.T) { test.run(h.open(t, nil)) })
+	}
+}
+
+// testKeptSizes breaks uploads off after some bytes, and goes on in another process with each of the ways that clients have.
+func testKeptSizes(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	const size = 3*partSize + 1000
+	content := random(size)
+	for label, sent := range map[string]int{
+		"nothing": 0, "one-byte": 1, "two-bytes": 2, "small": 1000, "part-less-one": partSize - 1, "part": partSize,
+		"part-and-one": partSize + 1, "parts": 2*partSize + 77, "two-parts": 2 * partSize, "all": size,
+	} {
+		for way, flag := range map[string]int{"restart": goOn, "append": goOn | os.O_APPEND} {
+			x.run(label+"-"+way, func(x *fixture) {
+				name := label + "-" + way
+				x.breakOff(x.process().as("alice"), name, create, 0, content[:sent])
+				alice := x.process().as("alice")
+				from := x.kept(alice, name)
+				if want := int64(max(sent-1, 0)); from != want {
+					x.Errorf("%d bytes are kept, want %d", from, want)
+				}
+				offset := from
+				if flag&os.O_APPEND != 0 {
+					offset = 0
+				}
+				if from == 0 {
+					flag |= os.O_TRUNC
+				}
+				f := x.begin(alice, name, flag, offset, content[from:])
+				if at, err := f.Seek(0, io.SeekEnd); at != size || err != nil {
+					x.Errorf("the file ends at %d, %v", at, err)
+				}
+				x.close(f)
+				x.wantContent(name, content)
+				x.wantNoUploads(name)
+				if n := x.kept(alice, name); n != 0 {
+					x.Errorf("%d bytes are kept of what is stored", n)
+				}
+			})
+		}
+	}
+	if records := x.records(); len(records) > 0 {
+		x.Errorf("left behind: %q", records)
+	}
+}
+
+// testKeptBreaks breaks uploads off in each way.
+func testKeptBreaks(t *testing.T, h Harness) {
+	const sent = 2*partSize + 1000
+	content := random(3 * partSize)
+	for _, test := range []struct {
+		label string
+		kept  int64
+		kind  error
+		run   func(x *fixture, f afero.File, end context.CancelFunc)
+	}{
+		{"aborted", sent - 1, errBroken, func(_ *fixture, f afero.File, _ context.CancelFunc) { f.(aborter).Abort(errBroken) }},
+		{"session-ended", sent - 1, context.Canceled, func(_ *fixture, _ afero.File, end context.CancelFunc) { end() }},
+		{"source-failed", sent - 1, errBroken, func(_ *fixture, f afero.File, _ context.CancelFunc) {
+			_, _ = io.Copy(f, iotest.ErrReader(errBroken))
+		}},
+		{"refused-before-commit", sent - 1, errBroken, func(*fixture, afero.File, context.CancelFunc) {}},
+		{"commit-failed", sent - 1, fs.ErrPermission, func(x *fixture, _ afero.File, _ context.CancelFunc) {
+			x.spy.Before(func(_ context.Context, operation string, _ any) error {
+				if operation == "CompleteMultipartUpload" {
+					return responseError(403, "AccessDenied")
+				}
+				return nil
+			})
+		}},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			x := h.open(t, nil)
+			ctx, end := context.WithCancel(t.Context())
+			defer end()
+			p := x.process()
+			session := x.session(ctx, &driver.Options{Ledger: p.ledger, Owner: "alice", BeforeCommit: func(context.Context) error {
+				if test.label == "commit-failed" {
+					return nil
+				}
+				return errBroken
+			}})
+			f := x.begin(session, "file", create, 0, content[:sent])
+			test.run(x, f, end)
+			wantError(x, f.Close(), test.kind)
+			x.spy.Before(nil)
+			if x.exists("file") {
+				x.Error("the object is there")
+			}
+			alice := p.as("alice")
+			from := x.kept(alice, "file")
+			if from != test.kept {
+				x.Fatalf("%d bytes are kept, want %d", from, test.kept)
+			}
+			x.close(x.begin(alice, "file", goOn, from, content[from:]))
+			x.wantContent("file", content)
+			x.wantNothingKept("file", "file")
+		})
+	}
+}
+
+// testKeptInvisible checks that nobody else sees what is kept.
+func (x *fixture) testKeptInvisible() {
+	p := x.process()
+	x.breakOff(p.as("alice"), "dir/file", create, 0, random(partSize+1000))
+	bob := p.as("bob")
+	for label, session := range map[string]*driver.Fs{"another-user": bob, "nobody": p.as(""), "herself": p.as("alice")} {
+		x.run(label, func(x *fixture) {
+			if label != "herself" && x.kept(session, "dir/file") != 0 {
+				x.Error("shown")
+			}
+			_, err := session.Stat("dir/file")
+			wantError(x, err, fs.ErrNotExist)
+			_, err = session.Open("dir/file")
+			wantError(x, err, fs.ErrNotExist)
+			_, err = session.StatDir("dir")
+			wantError(x, err, fs.ErrNotExist)
+			x.Fs = session
+			x.wantList("/")
+			_, err = session.Stat(reserved)
+			wantError(x, err, syscall.EILSEQ)
+			if label != "herself" {
+				_, err = session.OpenAt("dir/file", goOn, partSize)
+				wantError(x, err, fs.ErrNotExist)
+			}
+		})
+	}
+	x.close(x.begin(bob, "dir/file", create, 0, random(10)))
+	x.wantContent("dir/file", random(10))
+	if n := x.kept(p.as("alice"), "other"); n != 0 {
+		x.Errorf("another file has %d", n)
+	}
+}
+
+// testKeptAgain breaks an upload off again and again.
+func (x *fixture) testKeptAgain() {
+	content := random(4*partSize + 12345)
+	sent := 0
+	for round := 0; ; round++ {
+		session := x.process().as("alice")
+		from := int(x.kept(session, "file"))
+		if from > sent {
+			x.Fatalf("%d bytes are kept of %d", from, sent)
+		}
+		if round == 12 {
+			x.close(x.begin(session, "file", goOn, int64(from), content[from:]))
+			break
+		}
+		flag := goOn
+		if from == 0 {
+			flag = create
+		}
+		sent = min(from+[]int{300, partSize / 3, 0, 1, partSize + 5, 7}[round%6], len(content))
+		x.breakOff(session, "file", flag, int64(from), content[from:sent])
+		if again := int(x.kept(session, "file")); again < from || again < sent-1 {
+			x.Errorf("round %d: %d bytes are kept of %d, and were %d before", round, again, sent, from)
+		}
+	}
+	x.wantContent("file", content)
+	x.wantNothingKept("file", "file")
+}
+
+// testKeptOffsets goes on from other offsets than the one that was told.
+func (x *fixture) testKeptOffsets() {
+	content := random(3 * partSize)
+	for offset, kind := range map[int64]error{
+		1: fs.ErrInvalid, partSize - 1: fs.ErrInvalid, partSize: nil, partSize + 1: fs.ErrInvalid, 2 * partSize: nil, 2*partSize + 10: nil,
+		2*partSize + 99: nil, 2*partSize + 100: fs.ErrInvalid, 1 << 40: fs.ErrInvalid,
+	} {
+		x.run(fmt.Sprint(offset), func(x *fixture) {
+			session := x.process().as("alice")
+			x.breakOff(session, "file", create, 0, content[:2*partSize+100])
+			f, err := session.OpenAt("file", goOn, offset)
+			wantError(x, err, kind)
+			if kind == nil {
+				if _, err := f.Write(content[offset:]); err != nil {
+					x.Error(err)
+				}
+				x.close(f)
+				x.wantContent("file", content)
+				x.wantNothingKept("file", "file")
+				x.delete("file")
+			} else {
+				x.close(x.begin(session, "file", create, 0, nil))
+				x.wantNothingKept("file", "file")
+				x.delete("file")
+			}
+		})
+	}
+	x.run("of-the-object", func(x *fixture) {
+		x.put("file", content[:partSize+50])
+		session := x.process().as("alice")
+		x.breakOff(session, "file", create, 0, content[:10])
+		x.close(x.begin(session, "file", goOn, partSize+50, content[partSize+50:]))
+		x.wantContent("file", content)
+	})
+}
+
+// testKeptTold appends in a session that was told less than there is by now: what the client sends belongs where it was told.
+func (x *fixture) testKeptTold() {
+	content := random(3 * partSize)
+	p := x.process()
+	late := x.begin(p.as("alice"), "file", create, 0, content[:partSize+1000])
+	alice := p.as("alice")
+	x.awaitRecords(1)
+	x.awaitParts("file", 1)
+	if n := x.kept(alice, "file"); n != partSize {
+		x.Errorf("%d bytes are kept", n)
+	}
+	late.(aborter).Abort(errBroken)
+	wantError(x, late.Close(), errBroken)
+	x.close(x.begin(alice, "file", goOn|os.O_APPEND, 0, content[partSize:]))
+	x.wantContent("file", content)
+	x.wantNothingKept("file", "file")
+}
+
+// testKeptStartedOver sends the file anew: nothing of the old upload is left, whatever becomes of the new one.
+func (x *fixture) testKeptStartedOver() {
+	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1000} {
+		x.run(label, func(x *fixture) {
+			session := x.process().as("alice")
+			x.breakOff(session, label, create, 0, random(2*partSize+9))
+			x.close(x.begin(session, label, create, 0, random(size)))
+			x.wantContent(label, random(size))
+			x.wantNoUploads(label)
+			if records := x.records(); len(records) > 0 {
+				x.Errorf("left behind: %q", records)
+			}
+		})
+	}
+}
+
+// testKeptStoredMeanwhile lets a client come back before its old session knows that it had gone.
+func (x *fixture) testKeptStoredMeanwhile() {
+	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1000} {
+		x.run(label, func(x *fixture) {
+			p := x.process()
+			old := x.begin(p.as("alice"), label, create, 0, random(size))
+			time.Sleep(2100 * time.Millisecond) // S3 tells seconds
+			x.close(x.begin(p.as("alice"), label, create, 0, random(size+5)))
+			old.(aborter).Abort(errBroken)
+			wantError(x, old.Close(), errBroken)
+			if n := x.kept(p.as("alice"), label); n != 0 {
+				x.Errorf("%d bytes are kept", n)
+			}
+			x.wantContent(label, random(size+5))
+			x.wantNoUploads(label)
+			if records := x.records(); len(records) > 0 {
+				x.Errorf("left behind: %q", records)
+			}
+		})
+	}
+}
+
+// testKeptWrong checks that bytes which are none of the file are not kept.
+func (x *fixture) testKeptWrong() {
+	p := x.process()
+	wrong := fmt.Errorf("too many: %w", fs.ErrInvalid)
+	refuse := driver.Options{BeforeCommit: func(context.Context) error { return wrong }}
+	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1000} {
+		x.run(label, func(x *fixture) {
+			wantError(x, x.begin(p.as("alice", refuse), label, create, 0, random(size)).Close(), wrong)
+			x.wantNothingKept(label)
+			x.breakOff(p.as("alice"), label, create, 0, random(size))
+			wantError(x, x.begin(p.as("alice", refuse), label, goOn, int64(size-1), random(size)).Close(), wrong)
+			x.wantNothingKept(label)
+		})
+	}
+}
+
+// testKeptNotCompleted loses an upload after its last part: a client that asks must not find all of its bytes, and go.
+func (x *fixture) testKeptNotCompleted() {
+	for label, size := range map[string]int{"part": partSize, "parts": 2 * partSize, "more": 2*partSize + 1} {
+		x.run(label, func(x *fixture) {
+			x.spy.Before(func(_ context.Context, operation string, in any) error {
+				put, ok := in.(*s3.PutObjectInput)
+				if operation == "CompleteMultipartUpload" || ok && !strings.HasPrefix(*put.Key, reserved) {
+					return responseError(503, "SlowDown")
+				}
+				return nil
+			})
+			session := x.process().as("alice")
+			f := x.begin(session, label, create, 0, random(size))
+			if err := f.Close(); err == nil {
+				x.Error("closed")
+			}
+			x.spy.Before(nil)
+			from := x.kept(session, label)
+			if from != int64(size-1) {
+				x.Errorf("%d bytes are kept of %d", from, size)
+			}
+			x.close(x.begin(session, label, goOn, from, random(size)[from:]))
+			x.wantContent(label, random(size))
+			x.wantNoUploads(label)
+		})
+	}
+}
+
+// testKeptRemoved removes a file that is kept only.
+func (x *fixture) testKeptRemoved() {
+	session := x.process().as("alice")
+	x.breakOff(session, "file", create, 0, random(partSize+1000))
+	if err := session.RemoveFile("file"); err != nil {
+		x.Error(err)
+	}
+	x.wantNothingKept("file")
+	wantError(x, session.RemoveFile("file"), fs.ErrNotExist)
+	x.put("file", nil)
+	x.breakOff(session, "file", create, 0, random(10))
+	if err := session.RemoveFile("file"); err != nil {
+		x.Error(err)
+	}
+	x.wantNothingKept("file")
+}
+
+// testKeptAppended breaks off what would have been added to an object: the object is there to go on from.
+func (x *fixture) testKeptAppended() {
+	for label, size := range map[string]int{"small": 1000, "parts": partSize} {
+		x.run(label, func(x *fixture) {
+			x.put(label, random(size))
+			session := x.process().as("alice")
+			x.breakOff(session, label, goOn|os.O_APPEND, 0, random(partSize+1000))
+			if n := x.kept(session, label); n != 0 {
+				x.Errorf("%d bytes are kept", n)
+			}
+			x.wantContent(label, random(size))
+			x.wantNoUploads(label)
+		})
+	}
+}
+
+// testKeptServerDied goes on with an upload whose server is no more.
+func (x *fixture) testKeptServerDied() {
+	content := random(3 * partSize)
+	died := x.begin(x.process().as("alice"), "file", create, 0, content[:2*partSize+10])
+	x.awaitRecords(1)
+	x.awaitParts("file", 2)
+	alice := x.process().as("alice")
+	if n := x.kept(alice, "file"); n != 2*partSize {
+		x.Errorf("%d bytes are kept", n)
+	}
+	x.close(x.begin(alice, "file", goOn, 2*partSize, content[2*partSize:]))
+	x.wantContent("file", content)
+	x.wantNothingKept("file", "file")
+	_ = died // the other never closes it
+}
+
+// testKeptStale leaves the record of an upload that is no more.
+func (x *fixture) testKeptStale() {
+	p := x.process()
+	x.breakOff(p.as("alice"), "file", create, 0, random(partSize+1000))
+	out, err := x.client.ListMultipartUploads(x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: aws.String("file")})
+	if err != nil || len(out.Uploads) != 1 {
+		x.Fatal(err, len(out.Uploads))
+	}
+	_, err = x.client.AbortMultipartUpload(x.Context(), &s3.AbortMultipartUploadInput{
+		Bucket: &x.bucket, Key: aws.String("file"), UploadId: out.Uploads[0].UploadId,
+	})
+	if err != nil {
+		x.Fatal(err)
+	}
+	if n := x.kept(p.as("alice"), "file"); n != 0 {
+		x.Errorf("%d bytes are kept", n)
+	}
+	x.wantNothingKept("file")
+}
+
+// testKeptHungPart aborts an upload, one part of which does not get through: the others are kept.
+func (x *fixture) testKeptHungPart() {
+	content := random(4 * partSize)
+	session := x.process().as("alice")
+	f, err := session.OpenAt("file", create, 0)
+	if err != nil {
+		x.Fatal(err)
+	}
+	var once sync.Once
+	x.spy.Before(func(_ context.Context, _ string, in any) error {
+		if part, ok := in.(*s3.UploadPartInput); ok && *part.PartNumber == 2 {
+			once.Do(func() { go f.(aborter).Abort(errBroken) })
+			return responseError(503, "SlowDown")
+		}
+		return nil
+	})
+	_, _ = io.Copy(f, readerOnly{bytes.NewReader(content)})
+	if err := f.Close(); err == nil {
+		x.Error("closed")
+	}
+	x.spy.Before(nil)
+	if from := x.kept(session, "file"); from != 0 && from != partSize {
+		x.Errorf("%d bytes are kept", from)
+	}
+	if x.exists("file") {
+		x.Error("the object is there")
+	}
+}
+
+// testKeptRequests counts what it costs to keep uploads.
+func (x *fixture) testKeptRequests() {
+	alice := x.process().as("alice", driver.Options{PartSize: 8 << 20})
+	for _, test := range []struct {
+		label string
+		most  int
+		run   func()
+	}{
+		{"write", 2, func() { x.close(x.begin(alice, "small", create, 0, random(1000))) }},
+		{"ask", 1, func() { x.kept(alice, "file") }},
+		{"break-off", 3, func() { x.breakOff(alice, "file", create, 0, random(1000)) }},
+		{"ask-of-kept", 3, func() { x.kept(alice, "file") }},
+		{"go-on", 8, func() { x.close(x.begin(alice, "file", goOn, 999, random(1000))) }},
+	} {
+		x.spy.Reset()
+		test.run()
+		if n := x.spy.Total(); n > test.most {
+			x.Errorf("%s took %d requests, %v; want %d at most", test.label, n, x.spy.Counts(), test.most)
+		}
+	}
+}
