@@ -33,7 +33,7 @@ const (
 	prefix = "inbox/"
 )
 
-// configuration is that of a site; what a test adds stands behind it.
+// configuration is that of a site; what a test adds stands behind it: first what is acme's, indented by four.
 const configuration = `
 listen: "127.0.0.1:0"
 metrics_listen: "127.0.0.1:0"
@@ -46,19 +46,19 @@ s3:
   secret_access_key_file: secret
 part_size: 5MiB
 tenants:
+  umbrella:
+    hosts: [ftp.umbrella.example]
+    bucket: %[5]q
+    default_language: de
+    greeting: {de: "Willkommen bei Umbrella"}
+    users:
+      alice: {password_hash: %[6]q}
   acme:
     hosts: [ftp.acme.example]
     bucket: %[4]q
     prefix: inbox/
     default_language: fr
     greeting: {en: "Welcome to Acme", fr: "Bienvenue chez Acme", ja: "Acmeへようこそ"}
-    users:
-      alice: {password_hash: %[6]q}
-  umbrella:
-    hosts: [ftp.umbrella.example]
-    bucket: %[5]q
-    default_language: de
-    greeting: {de: "Willkommen bei Umbrella"}
     users:
       alice: {password_hash: %[6]q}
 %[7]s
@@ -85,11 +85,26 @@ func newSite(t *testing.T, storage *s3test.Server, lines ...string) *site {
 	s.buckets = map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}
 	file := s.configure(t, lines...)
 	s.ca = filepath.Join(filepath.Dir(file), "tls.crt")
+	s.start(t, file)
+	return s
+}
+
+// start starts babelftp with a configuration.
+func (s *site) start(t *testing.T, file string) {
+	t.Helper()
 	s.server = launch(t, binary(t), "serve", "--config", file)
 	t.Cleanup(func() { s.stop(t) })
 	s.server.expect(s.server.stderr, `msg=serving`)
 	s.address, s.implicit, s.metrics = s.listens("listen"), s.listens("tls.implicit_listen"), s.listens("metrics_listen")
-	return s
+}
+
+// killed kills the server, and starts another on the same buckets.
+func (s *site) killed(t *testing.T, lines ...string) {
+	t.Helper()
+	s.server.kill()
+	file := s.configure(t, lines...)
+	s.ca = filepath.Join(filepath.Dir(file), "tls.crt")
+	s.start(t, file)
 }
 
 // listens returns the address of a listener, by its key in the configuration.

@@ -40,6 +40,8 @@ type Config struct {
 	UploadConcurrency   int  `yaml:"upload_concurrency"`   // parts of one upload under way at once
 	DownloadConcurrency int  `yaml:"download_concurrency"` // ranges of one download under way at once, where one is too slow
 
+	AbandonedUploads time.Duration `yaml:"abandoned_uploads"` // how long nobody works on an upload before it is removed; 0: for ever
+
 	Tenants map[string]*Tenant `yaml:"tenants"`
 
 	places map[string]place // where each value was given
@@ -94,6 +96,7 @@ type Tenant struct {
 	DirectoryEncodings map[string]Encoding `yaml:"directory_encodings"` // of names in and below directories of the tenant
 	Normalization      Normalization       `yaml:"normalization"`       // empty: see [Tenant.NormalizationOf]
 
+	Resume  Resume        `yaml:"resume"`  // what becomes of uploads that break
 	Presign time.Duration `yaml:"presign"` // the longest life of a link to a file; 0: no links
 
 	Permissions     []Permission            `yaml:"permissions"`      // the most that any user has; nil: all
@@ -146,6 +149,7 @@ const (
 	defaultPartSize            = 8 * MiB
 	defaultUploadConcurrency   = 4
 	defaultDownloadConcurrency = 16 // where each carries 25 MiB/s, as from a distant S3, they are as fast as a server's disk
+	defaultAbandonedUploads    = 24 * time.Hour // who goes home in the evening can go on in the morning
 )
 
 // Default is a configuration without tenants.
@@ -164,6 +168,7 @@ func Default() *Config {
 		PartSize:            defaultPartSize,
 		UploadConcurrency:   defaultUploadConcurrency,
 		DownloadConcurrency: defaultDownloadConcurrency,
+		AbandonedUploads:    defaultAbandonedUploads,
 	}
 }
 

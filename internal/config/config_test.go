@@ -34,6 +34,7 @@ tenants:
 func TestLoadProblems(t *testing.T) {
 	for _, name := range []string{
 		"addresses", "aliases", "ambiguous", "duplicate-keys", "empty", "names", "policies", "syntax", "tenants", "texts", "two-documents", "unknown-keys",
+		"uploads", "uploads-for-ever",
 		"wrong-types",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -98,6 +99,8 @@ func TestLoad(t *testing.T) {
 		{"normalization-by-default", umbrella.NormalizationOf(), NFC},
 		{"normalization-of-raw-names", cfg.Tenants["zebra"].NormalizationOf(), None},
 		{"presign", acme.Presign, 24 * time.Hour},
+		{"abandoned-uploads", cfg.AbandonedUploads, 48 * time.Hour},
+		{"resume", acme.Resume, KeepBroken},
 		{"home", acme.Users["alice"].Home, "/alice"},
 		{"permissions", len(acme.Users["alice"].Permissions), 2},
 		{"permissions-by-path", fmt.Sprint(acme.Users["alice"].PathPermissions), "map[/inbox:[write] /private:[]]"},

@@ -28,6 +28,8 @@ const (
 	maxDownloadConcurrency = 64
 	// maxCommitDelay is where users would feel every upload wait.
 	maxCommitDelay = time.Second
+	// minAbandonedUploads is where the clocks of S3 and of several servers could take an upload that goes on for an abandoned one.
+	minAbandonedUploads = 10 * time.Second
 )
 
 // Validate checks a configuration that was not loaded. What is wrong is returned as [Problems].
@@ -75,7 +77,7 @@ func (v *validator) server() {
 	v.serverCertificate()
 	v.storage(keyPath{"s3"}, v.cfg.S3)
 	v.durations()
-	v.memory()
+	v.uploads()
 	if addr := v.cfg.Passive.PublicAddress; addr.IsValid() && !addr.Unmap().Is4() {
 		v.report(keyPath{"passive", "public_address"}, "%s is no IPv4 address: PASV can show no other, and EPSV needs none", addr)
 	}
@@ -236,7 +238,7 @@ func (v *validator) durations() {
 	}
 }
 
-func (v *validator) memory() {
+func (v *validator) uploads() {
 	c := v.cfg
 	if c.PartSize < minPartSize || c.PartSize > maxPartSize {
 		v.report(keyPath{"part_size"}, "%s is not between %s and %s, which S3 allows", c.PartSize, minPartSize, maxPartSize)
@@ -249,5 +251,8 @@ func (v *validator) memory() {
 	}
 	if c.DownloadConcurrency < 1 || c.DownloadConcurrency > maxDownloadConcurrency {
 		v.report(keyPath{"download_concurrency"}, "must be between 1 and %d", maxDownloadConcurrency)
+	}
+	if c.AbandonedUploads != 0 && c.AbandonedUploads < minAbandonedUploads {
+		v.report(keyPath{"abandoned_uploads"}, "must be at least %s, or 0 to remove none", minAbandonedUploads)
 	}
 }

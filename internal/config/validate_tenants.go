@@ -57,6 +57,9 @@ func (v *validator) tenant(p keyPath, t *Tenant) {
 	}
 	v.permissions(p, t.Permissions, t.PathPermissions)
 	v.folders(p.child("folders"), t)
+	if t.Resume == KeepBroken && v.cfg.AbandonedUploads == 0 {
+		v.report(p.child("resume"), "needs abandoned_uploads: what nobody goes on with would be kept for ever")
+	}
 	v.storage(p.child("s3"), t.S3)
 	if len(t.Users) == 0 {
 		v.report(p.child("users"), "there are none: write one at least, so that somebody can log in")
@@ -116,6 +119,8 @@ func brokenPrefixRule(prefix string) string {
 		return "it contains control characters"
 	case slices.ContainsFunc(strings.Split(prefix, "/"), func(s string) bool { return s == "." || s == ".." }):
 		return "write no . and no .. in it"
+	case slices.Contains(strings.Split(prefix, "/"), ".babelftp"):
+		return ".babelftp is where babelftp keeps its own objects"
 	}
 	return ""
 }

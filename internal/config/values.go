@@ -197,6 +197,25 @@ func (u *UnknownHosts) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is neither refuse nor ignore", text)
 }
 
+// Resume is what becomes of an upload that breaks.
+type Resume string
+
+// What becomes of it. The zero value is DiscardBroken.
+const (
+	DiscardBroken Resume = "discard"
+	KeepBroken    Resume = "keep" // for the user who began it, to go on with
+)
+
+// UnmarshalText reads discard or keep.
+func (r *Resume) UnmarshalText(text []byte) error {
+	switch v := Resume(text); v {
+	case DiscardBroken, KeepBroken:
+		*r = v
+		return nil
+	}
+	return fmt.Errorf("%q is neither keep nor discard", text)
+}
+
 // An Encoding is how clients write pathnames. The zero value is UTF-8.
 type Encoding struct{ *i18n.Encoding }
 

@@ -273,6 +273,17 @@ func (s *session) stor(arg string) {
 	s.runFileTransfer(t, verb+" "+escapePathname(name))
 }
 
+// uploadOr describes the upload of a file that the user can go on with, or else
+// what stat finds: SIZE and MLST are how clients learn where to go on.
+func (s *session) uploadOr(name string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
+	if s.login.KeptUpload != nil {
+		if info, err := s.login.KeptUpload(name); !errors.Is(err, fs.ErrNotExist) {
+			return info, err
+		}
+	}
+	return stat(name)
+}
+
 // resolveFile resolves the pathname of a file to be made: "name/" names a
 // directory.
 func (s *session) resolveFile(arg string) (string, error) {

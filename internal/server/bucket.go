@@ -42,6 +42,7 @@ type bucket struct {
 	client    *s3.Client
 	route     *driver.Route
 	presigner driver.Presigner // nil where the tenant hands out no links
+	ledger    *driver.Ledger   // of the uploads that are open; nil where none are swept
 
 	overwrite []config.Overwrite // what those ask for who may write, each once
 	folders   []*bucket          // of the tenant, in the order of their names

@@ -97,6 +97,7 @@ type objects interface {
 	control.Storage
 	URI(name string) string
 	Presign(ctx context.Context, name string, valid time.Duration) (string, error)
+	KeptUpload(name string) (fs.FileInfo, error)
 }
 
 // folders is a storage that is made of several: each pathname is in the one that is mounted the deepest above it. What another one
@@ -245,6 +246,11 @@ func (f *folders) orMount(name, inner string, stat func(string) (fs.FileInfo, er
 func (f *folders) StatFile(name string) (fs.FileInfo, error) {
 	p, inner := f.find(name)
 	return p.storage.StatFile(inner)
+}
+
+func (f *folders) KeptUpload(name string) (fs.FileInfo, error) {
+	p, inner := f.find(name)
+	return p.storage.KeptUpload(inner)
 }
 
 func (f *folders) Mkdir(name string, mode fs.FileMode) error {

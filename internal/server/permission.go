@@ -146,6 +146,20 @@ func (g *guarded) OpenAt(name string, flag int, offset int64) (afero.File, error
 	return g.noting(file, name), nil
 }
 
+// keptUpload describes a user's own uploads that broke. Who sees no names knows of these too, and may go on with them.
+func (g *guarded) keptUpload(storage objects) func(name string) (fs.FileInfo, error) {
+	return func(name string) (fs.FileInfo, error) {
+		if !g.may.at(name).Write {
+			return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+		}
+		info, err := storage.KeptUpload(name)
+		if err == nil {
+			g.store(name)
+		}
+		return info, err
+	}
+}
+
 // noting notes a file that was opened for writing as stored when it is, if the user could not see it otherwise.
 func (g *guarded) noting(file afero.File, name string) afero.File {
 	if g.sees(name) {

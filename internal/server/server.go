@@ -112,6 +112,11 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {
 		s.buckets = append(append(s.buckets, buckets[name]), buckets[name].folders...)
 	}
+	for _, b := range s.buckets {
+		if cfg.AbandonedUploads > 0 {
+			b.ledger = driver.NewLedger(b.client, b.name, b.prefix, log.With("tenant", b.tenant))
+		}
+	}
 	s.health = newHealth(s.buckets, log)
 	s.web = &http.Server{
 		Handler:           s.health.handler(m.handler()),
@@ -295,6 +300,9 @@ func address(l net.Listener) net.Addr {
 // to Shutdown.
 func (s *Server) Serve(ctx context.Context) error {
 	s.health.enter(serving)
+	sweeping, stop := context.WithCancel(ctx)
+	defer stop()
+	go s.sweepUploads(sweeping)
 	ended := make(chan error, 2)
 	listeners := 1
 	go func() { ended <- s.control.Serve(ctx, s.explicit) }()

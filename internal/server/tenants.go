@@ -36,6 +36,7 @@ type tenant struct {
 	control.Tenant
 	bucket *bucket
 	links  time.Duration // their longest life; 0: there are none
+	keeps  bool          // uploads that break, for the user who began them
 	users  map[string]*user
 }
 
@@ -96,6 +97,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 			Normalization:   normalization(tc.NormalizationOf()),
 		},
 		links: tc.Presign,
+		keeps: tc.Resume == config.KeepBroken,
 		users: map[string]*user{},
 	}, nil
 }
@@ -270,10 +272,11 @@ func (d *directory) Login(ctx context.Context, req *control.LoginRequest) (*cont
 		return nil, control.ErrLoginRefused
 	}
 	storage := d.storage(ctx, u, req)
+	guarded := guard(&homed{Storage: storage, home: u.home}, u.may, u.tenant.Normalization)
 	login := &control.Login{
 		User:               u.name,
 		Tenant:             &u.tenant.Tenant,
-		Storage:            guard(&homed{Storage: storage, home: u.home}, u.may, u.tenant.Normalization),
+		Storage:            guarded,
 		Home:               u.home,
 		Rights:             u.rights,
 		NoOverwrite:        u.overwrite == config.DenyOverwrite,
@@ -289,6 +292,9 @@ func (d *directory) Login(ctx context.Context, req *control.LoginRequest) (*cont
 			}
 			return storage.Presign(ctx, name, valid)
 		}
+	}
+	if u.tenant.keeps {
+		login.KeptUpload = guarded.keptUpload(storage)
 	}
 	return login, nil
 }
@@ -316,11 +322,14 @@ func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequ
 	opts := d.uploads
 	opts.BeforeCommit = req.BeforeCommit
 	opts.NoOverwrite = u.overwrite == config.DenyOverwrite
+	if u.tenant.keeps {
+		opts.Owner = u.name
+	}
 	opts.Logger = d.log.With("tenant", u.tenant.Name, "user", u.name)
 	return newFolders(u.mounts, func(b *bucket, prefix string) *driver.Fs {
 		opts := opts
 		opts.Prefix = prefix
-		opts.Presigner, opts.Route = b.presigner, b.route
+		opts.Presigner, opts.Route, opts.Ledger = b.presigner, b.route, b.ledger
 		return driver.New(ctx, b.client, b.name, &opts)
 	})
 }

@@ -1,0 +1,206 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// keeping are the lines of a configuration that keeps uploads of clients which are killed.
+var keeping = []string{"    resume: keep", "commit_delay: 50ms"}
+
+// A resumer begins an upload, or goes on with one, at a rate in bytes a second; 0 is as fast as it can.
+type resumer func(t *testing.T, s *site, file, remote string, rate int) *process
+
+func resumingCurl(t *testing.T, s *site, file, remote string, rate int) *process {
+	t.Helper()
+	c := newCurl(t, s, usual)
+	return c.start("--ftp-create-dirs", "--limit-rate", strconv.Itoa(rate), "--continue-at", "-", "--upload-file", file, c.url(remote))
+}
+
+func resumingLftp(w way) resumer {
+	return func(t *testing.T, s *site, file, remote string, rate int) *process {
+		t.Helper()
+		l := newLftp(t, s, w)
+		return l.start("set net:limit-rate "+strconv.Itoa(rate), "put -c "+lftpQuote(file)+" -o "+lftpQuote(remote))
+	}
+}
+
+// mirroringLftp mirrors the folder of the file.
+func mirroringLftp(t *testing.T, s *site, file, remote string, rate int) *process {
+	t.Helper()
+	l := newLftp(t, s, usual)
+	return l.start("set net:limit-rate "+strconv.Itoa(rate),
+		"mirror --reverse --continue "+lftpQuote(filepath.Dir(file))+" "+lftpQuote("/"+strings.Split(remote, "/")[1]))
+}
+
+// TestResumedUploads kills clients at several points of an upload, and lets them go on. Of what S3 had nothing is sent again, the object
+// appears when all is there, and nothing is left behind.
+func TestResumedUploads(t *testing.T) {
+	t.Parallel()
+	const (
+		kills    = 3
+		duration = 3 * time.Second
+	)
+	for _, tt := range []struct {
+		name, storage string
+		resume        resumer
+		size          int
+		wait          bool // until the server knows that the client has gone
+		asks          bool // whether the client asks how much there is
+	}{
+		{"curl", "minio", resumingCurl, 4 * largeSize, true, true},
+		{"curl-small", "minio", resumingCurl, 4 << 20, true, true},
+		{"curl-at-once", "minio", resumingCurl, 4 * largeSize, false, true},
+		{"lftp", "minio", resumingLftp(usual), 4 * largeSize, true, true},
+		{"lftp-at-once", "minio", resumingLftp(usual), 4 * largeSize, false, true},
+		{"lftp-explicit", "minio", resumingLftp(way{"passive", "explicit"}), 4 * largeSize, true, true},
+		{"lftp-whole-parts", "minio", resumingLftp(usual), 40 << 20, true, true},
+		{"lftp-mirror", "minio", mirroringLftp, 4 * largeSize, true, false}, // it goes by the listing, where there is nothing
+		{"curl-versitygw", "versitygw", resumingCurl, 4 * largeSize, true, true},
+		{"lftp-versitygw", "versitygw", resumingLftp(usual), 4 * largeSize, true, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, s3test.Start(t, tt.storage), keeping...)
+			all := content(tt.size)
+			file := newFolder(t).write("file", all)
+			remote := "/dir é/file"
+			rate := tt.size * int(time.Second) / int(duration)
+			var had int64
+			for range kills {
+				p := tt.resume(t, s, file, remote, rate)
+				select {
+				case <-time.After(duration/10 + rand.N(duration*2/3)): // what the test varies
+				case <-p.done:
+				}
+				p.kill()
+				if tt.wait {
+					s.awaitMetric(t, "babelftp_sessions", 0)
+				}
+				has := s.size(t, remote)
+				if has < had && tt.asks && tt.wait {
+					t.Errorf("there are %d bytes, and were %d before", has, had)
+				}
+				had = has
+				if objects := s.files(t); len(objects) > 0 {
+					break // it was too fast for us
+				}
+			}
+			if had == 0 && tt.wait {
+				t.Error("nothing was kept")
+			}
+			tt.resume(t, s, file, remote, 0).succeed()
+			s.mustStore(t, remote[1:], all)
+			s.awaitMetric(t, "babelftp_sessions", 0)
+			if uploads := s.uploads(t, ""); len(uploads) > 0 {
+				t.Errorf("open multipart uploads of %q", uploads)
+			}
+			if objects := s.files(t); !slices.Equal(objects, []string{remote[1:]}) {
+				t.Errorf("the bucket has %q", objects)
+			}
+			if tt.asks && tt.wait {
+				want := fmt.Sprintf(` bytes=%d code=226`, int64(tt.size)-had)
+				if log := s.server.stderr.String(); !strings.Contains(log, want) {
+					t.Errorf("the log has nothing like %q, so it was not %d bytes that were kept", want, had)
+				}
+			}
+		})
+	}
+}
+
+// files are the names of acme's objects but for directories.
+func (s *site) files(t *testing.T) []string {
+	t.Helper()
+	return slices.DeleteFunc(s.objects(t, ""), func(name string) bool { return strings.HasSuffix(name, "/") })
+}
+
+// size is what SIZE tells alice, 0 where there is nothing.
+func (s *site) size(t *testing.T, name string) int64 {
+	t.Helper()
+	f := newFtplib(t, s, usual)
+	defer f.process.kill()
+	f.must("command", "TYPE I")
+	a := f.try("command", "SIZE "+name)
+	if strings.HasPrefix(a.Error, "550 ") {
+		return 0
+	}
+	var n int64
+	if _, err := fmt.Sscanf(string(a.Value), `"213 %d"`, &n); err != nil {
+		t.Fatalf("size of %q: %v", name, a)
+	}
+	return n
+}
+
+// TestKilledServerResumed goes on with another server.
+func TestKilledServerResumed(t *testing.T) {
+	t.Parallel()
+	for _, storage := range []string{"minio", "versitygw"} {
+		t.Run(storage, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, s3test.Start(t, storage), keeping...)
+			all := content(4 * largeSize)
+			file := newFolder(t).write("file", all)
+			p := resumingCurl(t, s, file, "/file", 20<<20)
+			eventually(t, func() bool { return s.size(t, "/file") >= 2*(5<<20) }, func() { t.Fatal("no parts arrive") })
+			s.killed(t, keeping...)
+			p.kill()
+			had := s.size(t, "/file")
+			if had < 2*(5<<20) || had >= int64(len(all)) {
+				t.Errorf("%d bytes are there", had)
+			}
+			f := newFtplib(t, s, usual)
+			if a := f.try("command", "MLST /file"); !strings.Contains(string(a.Value), fmt.Sprintf("size=%d;", had)) {
+				t.Errorf("MLST shows %s %s, want %d bytes", a.Value, a.Error, had)
+			}
+			resumingCurl(t, s, file, "/file", 0).succeed()
+			s.mustStore(t, "file", all)
+			if !strings.Contains(s.server.stderr.String(), fmt.Sprintf(" bytes=%d code=226", int64(len(all))-had)) {
+				t.Errorf("%d bytes were there, and more than the rest was sent", had)
+			}
+			if objects := s.objects(t, ""); !slices.Equal(objects, []string{"file"}) {
+				t.Errorf("the bucket has %q", objects)
+			}
+		})
+	}
+}
+
+// TestAbandonedUploads lets another server remove what a server has left behind that was killed, and nothing else.
+func TestAbandonedUploads(t *testing.T) {
+	t.Parallel()
+	for _, storage := range []string{"minio", "versitygw"} {
+		t.Run(storage, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, s3test.Start(t, storage))
+			bucket := s.buckets[acme]
+			for _, name := range []string{"file", "other"} {
+				_, err := s.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: aws.String(prefix + name)})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			f := newFtplib(t, s, usual)
+			f.must("begin", "STOR /file")
+			f.must("write", largeSize)
+			eventually(t, func() bool { return len(s.objects(t, ".babelftp/")) > 0 }, func() { t.Fatal("no upload is recorded") })
+			s.killed(t, "abandoned_uploads: 10s")
+			if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "file", "other"}) {
+				t.Errorf("open uploads are %q", uploads)
+			}
+			eventually(t, func() bool { return len(s.objects(t, "")) == 0 }, func() { t.Fatalf("the bucket has %q", s.objects(t, "")) })
+			if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "other"}) {
+				t.Errorf("open uploads are %q", uploads)
+			}
+		})
+	}
+}
