@@ -129,7 +129,7 @@ func (s *site) files(t *testing.T) []string {
 func (s *site) size(t *testing.T, name string) int64 {
 	t.Helper()
 	f := newFtplib(t, s, usual)
-	defer f.process.kill()
+	defer f.kill()
 	f.must("command", "TYPE I")
 	a := f.try("command", "SIZE "+name)
 	if strings.HasPrefix(a.Error, "550 ") {
