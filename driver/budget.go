@@ -3,10 +3,14 @@ package driver
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
+	"encoding/binary"
+	"hash/crc32"
 	"io"
 	"maps"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // blockSize is what a buffer takes at a time: as little as makes a thousand uploads begin within 64 MiB, and as much as a read
@@ -147,8 +151,9 @@ func fills(r *request, others []*buffer, free int64) bool {
 // release. It is an io.ReaderAt over the bytes collected.
 type buffer struct {
 	budget *Budget
-	size   int64 // bytes it is for
-	length int64 // bytes it has
+	size   int64  // bytes it is for
+	length int64  // bytes it has
+	sum    uint32 // their CRC-32C
 	blocks []*[blockSize]byte
 
 	// Guarded by the budget's mutex:
@@ -183,11 +188,47 @@ func (b *buffer) grow(ctx context.Context) error {
 	return nil
 }
 
-// filled says how many bytes were put into the room.
-func (b *buffer) filled(n int) { b.length += int64(n) }
+// filled says how many bytes were put into the room. They are summed up now, while they are in the processor's cache.
+func (b *buffer) filled(n int) {
+	if n > 0 {
+		from := b.length % blockSize
+		b.sum = crc32.Update(b.sum, crc32.MakeTable(crc32.Castagnoli), b.blocks[b.length/blockSize][from:from+int64(n)])
+		b.length += int64(n)
+	}
+}
+
+// checksum is the sum as S3 writes it.
+func (b *buffer) checksum() *string {
+	text := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, b.sum))
+	return &text
+}
 
 // body is what a request sends; it can be sent again.
-func (b *buffer) body() io.ReadSeeker { return io.NewSectionReader(b, 0, b.length) }
+func (b *buffer) body() *body { return &body{reader: io.NewSectionReader(b, 0, b.length)} }
+
+// A body reads a buffer, and knows whether all of it has been read.
+type body struct {
+	reader *io.SectionReader
+	read   atomic.Int64
+}
+
+// Read implements io.Reader.
+func (b *body) Read(p []byte) (int, error) {
+	n, err := b.reader.Read(p)
+	b.read.Add(int64(n))
+	return n, err
+}
+
+// Seek implements io.Seeker.
+func (b *body) Seek(offset int64, whence int) (int64, error) {
+	at, err := b.reader.Seek(offset, whence)
+	if err == nil {
+		b.read.Store(at)
+	}
+	return at, err
+}
+
+func (b *body) sent() bool { return b.read.Load() == b.reader.Size() }
 
 // ReadAt implements io.ReaderAt.
 func (b *buffer) ReadAt(p []byte, offset int64) (int, error) {
@@ -212,6 +253,6 @@ func (b *buffer) release() {
 	for _, block := range b.blocks {
 		b.budget.pool.Put(block)
 	}
-	b.blocks, b.length = nil, 0
+	b.blocks, b.length, b.sum = nil, 0, 0
 	b.budget.release(b)
 }

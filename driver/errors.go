@@ -83,7 +83,8 @@ func kindOfCode(code string) error {
 		return syscall.ENOSPC
 	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
 		return fs.ErrPermission
-	case "NoSuchUpload", "OperationAborted", "RequestTimeout", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch":
+	case "NoSuchUpload", "OperationAborted", "RequestTimeout", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch",
+		"XAmzContentChecksumMismatch":
 		// An upload that someone aborted, a conflict with another request, or bytes hurt on the way: all pass when done anew.
 		return syscall.EAGAIN
 	case "ConditionalRequestConflict":

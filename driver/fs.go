@@ -48,7 +48,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
-	"sync"
 	"syscall"
 	"time"
 
@@ -129,8 +128,7 @@ type Fs struct {
 	log    *slog.Logger
 	opts   Options
 
-	mu   sync.Mutex
-	told told // by KeptUpload
+	told *told
 }
 
 var _ afero.Fs = (*Fs)(nil)
@@ -176,7 +174,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	return &Fs{
 		ctx:    ctx,
 		bucket: &bucket{client: client, name: bucketName, route: o.Route, patience: o.Patience},
-		keys:   keyspace(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o,
+		keys:   keyspace(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o, told: &told{},
 	}
 }
 

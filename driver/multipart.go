@@ -52,28 +52,35 @@ type multipart struct {
 	slots  chan struct{}          // one for each part on its way
 	parts  []*types.CompletedPart // ETags are there when the group has ended
 	number int32                  // of the last part
+	sums   bool                   // whether parts come with a CRC-32C
 }
 
 // startMultipart begins an upload, which ends with ctx.
 func (f *Fs) startMultipart(ctx context.Context, key string, a *attributes) (*multipart, error) {
-	return f.createMultipart(ctx, ctx, key, a)
+	in := &s3.CreateMultipartUploadInput{}
+	a.create(in)
+	return f.createMultipart(ctx, ctx, key, in)
 }
 
 // createMultipart begins an upload for which somebody waits until the first context ends, and whose parts go on until the second does.
-func (f *Fs) createMultipart(until, ctx context.Context, key string, a *attributes) (*multipart, error) {
+func (f *Fs) createMultipart(until, ctx context.Context, key string, in *s3.CreateMultipartUploadInput) (*multipart, error) {
 	if err := context.Cause(until); err != nil {
 		return nil, err
 	}
 	// Not cancelled once begun: an upload whose ID got lost could not be aborted.
 	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer done()
-	in := &s3.CreateMultipartUploadInput{Bucket: &f.bucket.name, Key: &key}
-	a.create(in)
-	out, err := f.bucket.client.CreateMultipartUpload(createCtx, in)
+	in.Bucket, in.Key = &f.bucket.name, &key
+	out, err := f.bucket.client.CreateMultipartUpload(createCtx, in, func(o *s3.Options) {
+		if !sendsChecksums(o) {
+			in.ChecksumAlgorithm = ""
+		}
+	})
 	if err != nil {
 		return nil, fromS3(err)
 	}
 	m := f.multipart(until, ctx, key, aws.ToString(out.UploadId))
+	m.sums = in.ChecksumAlgorithm == checksumAlgorithm
 	if f.opts.Ledger != nil {
 		r := f.opts.Ledger.newRecord(f.opts.Owner, key, f.opts.PartSize)
 		r.upload = m.id
@@ -92,8 +99,8 @@ func (f *Fs) multipart(until, ctx context.Context, key, id string) *multipart {
 	return m
 }
 
-// add lets transfer bring the next part. It waits for a part before where enough are on their way.
-func (m *multipart) add(transfer func(number int32) (etag *string, err error)) error {
+// add lets transfer bring the next part, and say what S3 has answered. It waits for a part before where enough are on their way.
+func (m *multipart) add(transfer func(part *types.CompletedPart) error) error {
 	if m.number >= maxParts {
 		return syscall.EFBIG
 	}
@@ -110,10 +117,9 @@ func (m *multipart) add(transfer func(number int32) (etag *string, err error)) e
 	m.number++
 	part := &types.CompletedPart{PartNumber: aws.Int32(m.number)}
 	m.parts = append(m.parts, part)
-	m.group.Go(func() (err error) {
+	m.group.Go(func() error {
 		defer func() { <-m.slots }()
-		part.ETag, err = transfer(*part.PartNumber)
-		return err
+		return transfer(part)
 	})
 	return nil
 }
@@ -132,15 +138,25 @@ func (m *multipart) skip() { m.number++ }
 // send adds the bytes of a buffer, and calls done when S3 has them or they are not sent. The error may be that of a part before.
 func (m *multipart) send(b *buffer, done func()) error {
 	b.settle()
-	err := m.add(func(number int32) (*string, error) {
+	err := m.add(func(part *types.CompletedPart) error {
 		defer done()
-		out, err := m.bucket.client.UploadPart(m.ctx, &s3.UploadPartInput{
-			Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: &number, Body: b.body(),
-		}, withoutChecksum)
-		if err != nil {
-			return nil, fromS3(err)
+		body := b.body()
+		ctx, stop := outlive(m.ctx, abortTimeout, body.sent)
+		defer stop()
+		in := &s3.UploadPartInput{
+			Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: part.PartNumber, Body: body,
 		}
-		return out.ETag, nil
+		opts := []func(*s3.Options){withoutChecksum, withoutQuestion}
+		if m.sums {
+			in.ChecksumCRC32C = b.checksum()
+			opts = []func(*s3.Options){unsigned, withoutQuestion}
+		}
+		out, err := m.bucket.client.UploadPart(ctx, in, opts...)
+		if err != nil {
+			return fromS3(err)
+		}
+		part.ETag, part.ChecksumCRC32C = out.ETag, in.ChecksumCRC32C
+		return nil
 	})
 	if err != nil {
 		done()
@@ -148,12 +164,9 @@ func (m *multipart) send(b *buffer, done func()) error {
 	return err
 }
 
-// withoutChecksum keeps the SDK from sending a checksum with a part. S3 takes one only in an upload that was created for its
-// algorithm, and in such an upload MinIO refuses parts that are copied. TLS, or the signature where there is none, protects the
-// bytes on their way.
-func withoutChecksum(o *s3.Options) {
-	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
-}
+// withoutQuestion keeps the SDK from asking S3 before each part whether it would take it, which costs the time of a request. S3 has
+// just taken the upload.
+func withoutQuestion(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 }
 
 // copy adds the first length bytes of a version, in parts of about size bytes, without reading them. They must be as many as
 // the smallest part has. A part that S3 has begun to copy is waited for whatever happens: S3 would not hear that nobody wants it any
@@ -162,22 +175,23 @@ func (m *multipart) copy(v version, length, size int64) error {
 	count := (length + size - 1) / size
 	for i := range count {
 		from, to := length*i/count, length*(i+1)/count
-		err := m.add(func(number int32) (*string, error) {
-			ctx, done := outlive(m.ctx, abortTimeout)
+		err := m.add(func(part *types.CompletedPart) error {
+			ctx, done := outlive(m.ctx, abortTimeout, func() bool { return true })
 			defer done()
 			out, err := m.bucket.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
-				Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: &number,
+				Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: part.PartNumber,
 				CopySource:        v.copySource(),
 				CopySourceIfMatch: condition{etag: v.etag}.ifMatch(),
 				CopySourceRange:   aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
 			})
 			if err != nil {
-				return nil, fromS3(err)
+				return fromS3(err)
 			}
 			if out.CopyPartResult == nil {
-				return nil, fault(syscall.EIO, "UploadPartCopy answered without a result")
+				return fault(syscall.EIO, "UploadPartCopy answered without a result")
 			}
-			return out.CopyPartResult.ETag, nil
+			part.ETag = out.CopyPartResult.ETag
+			return nil
 		})
 		if err != nil {
 			return err
@@ -186,12 +200,15 @@ func (m *multipart) copy(v version, length, size int64) error {
 	return nil
 }
 
-// outlive returns a context that ends some time after another. A copy that nobody waits for goes on in S3, and what it makes would
-// stay if the upload was aborted before.
-func outlive(ctx context.Context, delay time.Duration) (context.Context, context.CancelFunc) {
+// outlive returns a context for a request that ends with another one, and some time later when all of the request has been sent: S3 does
+// then what it was asked to, whether or not anybody waits for the answer, and a part that is made after its upload was aborted may
+// stay.
+func outlive(ctx context.Context, delay time.Duration, sent func() bool) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
-		_ = sleep(longer, delay)
+		if sent() {
+			_ = sleep(longer, delay)
+		}
 		cancel()
 	})
 	return longer, func() {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -32,6 +33,7 @@ type kept struct {
 	record
 	parts []*types.CompletedPart
 	ends  []int64 // offset behind each part
+	sums  bool    // whether parts come with a checksum
 }
 
 // end is the offset behind the last part.
@@ -57,10 +59,23 @@ func (k *kept) reaches(offset int64) bool {
 	return slices.Contains(k.ends, offset) || offset >= k.end() && offset <= k.size()
 }
 
-// told is what was last told of a kept upload: whoever appends to it has seen that.
+// told is what KeptUpload has told last: who appends to an upload has seen that much of it.
 type told struct {
+	mu   sync.Mutex
 	key  string
 	size int64
+}
+
+func (t *told) set(key string, size int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.key, t.size = key, size
+}
+
+func (t *told) of(key string) (int64, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.size, t.key == key
 }
 
 // KeptUpload describes the upload of a file that this owner can go on with: the bytes that S3 holds of it. There is none, which is
@@ -74,9 +89,7 @@ func (f *Fs) KeptUpload(name string) (fs.FileInfo, error) {
 		if err != nil {
 			return nil, err
 		}
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.told = told{key, k.size()}
+		f.told.set(key, k.size())
 		return file(f.keys.base(key), &version{key: key, size: k.size(), modTime: k.modTime}, &attributes{}), nil
 	})
 }
@@ -90,11 +103,9 @@ func (f *Fs) goOn(key string, offset int64, whole bool) (*kept, int64, error) {
 	}
 	if whole {
 		offset = k.size()
-		f.mu.Lock()
-		if f.told.key == key && k.reaches(f.told.size) {
-			offset = f.told.size
+		if size, ok := f.told.of(key); ok && k.reaches(size) {
+			offset = size
 		}
-		f.mu.Unlock()
 	}
 	if k.reaches(offset) {
 		return k, offset, nil
@@ -160,12 +171,15 @@ func (f *Fs) readParts(k *kept) error {
 		if err != nil {
 			return fromS3(err)
 		}
+		k.sums = out.ChecksumAlgorithm == checksumAlgorithm
 		for _, part := range out.Parts {
 			size := f.memory.partSizeAt(k.partSize, k.end())
 			if aws.ToInt32(part.PartNumber) != int32(len(k.parts)+1) || aws.ToInt64(part.Size) != size {
 				return nil
 			}
-			k.parts = append(k.parts, &types.CompletedPart{PartNumber: part.PartNumber, ETag: part.ETag})
+			k.parts = append(k.parts, &types.CompletedPart{
+				PartNumber: part.PartNumber, ETag: part.ETag, ChecksumCRC32C: part.ChecksumCRC32C,
+			})
 			k.ends = append(k.ends, k.end()+size)
 		}
 		if !aws.ToBool(out.IsTruncated) || len(out.Parts) == 0 {
@@ -182,7 +196,7 @@ func (w *writer) resume() error {
 	w.offset = 0
 	if k.upload != "" {
 		w.upload = w.f.multipart(w.ctx, w.partsContext(), w.key, k.upload)
-		w.upload.parts, w.upload.number = k.parts[:count], int32(count)
+		w.upload.parts, w.upload.number, w.upload.sums = k.parts[:count], int32(count), k.sums
 		w.upload.entry = w.f.opts.Ledger.resume(w.ctx, k.record)
 	}
 	if count > 0 {

@@ -239,7 +239,12 @@ func (w *writer) flush() error {
 }
 
 func (w *writer) start() (err error) {
-	w.upload, err = w.f.createMultipart(w.ctx, w.partsContext(), w.key, &w.attributes)
+	in := &s3.CreateMultipartUploadInput{}
+	w.attributes.create(in)
+	if w.kept.key == "" { // else parts will be copied
+		in.ChecksumAlgorithm = checksumAlgorithm
+	}
+	w.upload, err = w.f.createMultipart(w.ctx, w.partsContext(), w.key, in)
 	return err
 }
 
@@ -367,6 +372,7 @@ func (w *writer) put(ctx context.Context) error {
 		return w.f.bucket.put(ctx, w.key, in, bytes.NewReader(nil))
 	}
 	w.part.settle()
+	in.ChecksumCRC32C = w.part.checksum()
 	return w.f.bucket.put(ctx, w.key, in, w.part.body())
 }
 
@@ -383,6 +389,14 @@ func (w *writer) cause(err error) error {
 
 func (b *bucket) put(ctx context.Context, key string, in *s3.PutObjectInput, body io.ReadSeeker) error {
 	in.Bucket, in.Key, in.Body = &b.name, &key, body
-	_, err := b.client.PutObject(ctx, in)
+	_, err := b.client.PutObject(ctx, in, func(o *s3.Options) {
+		switch {
+		case in.ChecksumCRC32C == nil:
+		case sendsChecksums(o):
+			unsigned(o)
+		default:
+			in.ChecksumCRC32C = nil
+		}
+	})
 	return fromS3(err)
 }

@@ -148,7 +148,7 @@ const (
 	defaultMemory              = 256 * MiB
 	defaultPartSize            = 8 * MiB
 	defaultUploadConcurrency   = 4
-	defaultDownloadConcurrency = 16 // where each carries 25 MiB/s, as from a distant S3, they are as fast as a server's disk
+	defaultDownloadConcurrency = 16             // where each carries 25 MiB/s, as from a distant S3, they are as fast as a server's disk
 	defaultAbandonedUploads    = 24 * time.Hour // who goes home in the evening can go on in the morning
 )
 
