@@ -7,12 +7,6 @@ import (
 )
 
 const (
-	// routeMemory is how long the shortest answer counts: a server that moved, or was out of breath, is measured anew.
-	routeMemory = time.Minute
-
-	// farAway is the shortest answer of a server that is not near: within one site an answer takes a few milliseconds.
-	farAway = 15 * time.Millisecond
-
 	// firstRest is how long nobody tries again whether more requests at once are worth it, after they were not; each further time
 	// restGrowth times as long, up to lastRest. The first is short, because a measurement may go wrong.
 	firstRest  = 500 * time.Millisecond
@@ -23,54 +17,15 @@ const (
 	experimentTime = 2 * time.Second
 )
 
-// A Route is what file systems have learned of the way to an S3 server: how long its answers take, and how many requests at a time
-// it rewards. Share one among all file systems of a server, so that each need not learn it again.
+// A Route is what file systems have learned of the way to an S3 server: how many requests at a time it rewards. Share one among all file systems of a server, so that each need not learn it again.
 type Route struct {
 	downloads lesson
-	listings  lesson
 
 	arrived atomic.Int64 // bytes of all downloads
-
-	mu       sync.Mutex
-	shortest [2]time.Duration // of the answers in the present routeMemory and in the one before, 0 where there were none
-	since    time.Time
 }
 
 // NewRoute returns the route to a server of which nothing is known yet.
 func NewRoute() *Route { return &Route{} }
-
-// answered notes how long an answer took to begin.
-func (r *Route) answered(took time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	now := time.Now()
-	if age := now.Sub(r.since); age > routeMemory {
-		if age > 2*routeMemory {
-			r.shortest[0] = 0
-		}
-		r.shortest = [2]time.Duration{0, r.shortest[0]}
-		r.since = now
-	}
-	r.shortest[0] = shorter(r.shortest[0], took)
-}
-
-// distance is the shortest answer of late, 0 where there was none.
-func (r *Route) distance() time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if time.Since(r.since) > 2*routeMemory {
-		return 0
-	}
-	return shorter(r.shortest[0], r.shortest[1])
-}
-
-// shorter is the shorter of two times, of which 0 is none.
-func shorter(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
-}
 
 // A lesson is how many requests at a time were worth it. Those who use the same route learn it from each other: one at a time tries
 // more, and after a failure nobody does for a while.
