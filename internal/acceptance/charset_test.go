@@ -112,17 +112,22 @@ func TestOldClients(t *testing.T) {
 				}
 				return encoded
 			}
+			var down, up []move
+			local := newFolder(t)
 			for i, name := range old.names {
-				local := newFolder(t)
-				back := local.file("back")
-				f.must("download", path.Join("/now", old.dir, name), back)
-				local.mustHave("back", tree[path.Join(old.dir, name)])
-				f.must("upload", back, "/ftplib "+name)
-				s.mustStore(t, old.tenant+"/ftplib "+name, tree[path.Join(old.dir, name)])
-				c.download(move{inCharset("/ftplib " + name), back})
-				local.mustHave("back", tree[path.Join(old.dir, name)])
-				c.upload(move{local.write("new", content(i)), inCharset(path.Join("/now", old.dir, "curl "+name))})
+				data := tree[path.Join(old.dir, name)]
+				f.must("download", path.Join("/now", old.dir, name), local.file("back"))
+				local.mustHave("back", data)
+				f.must("upload", local.file("back"), "/ftplib "+name)
+				s.mustStore(t, old.tenant+"/ftplib "+name, data)
+				down = append(down, move{inCharset("/ftplib " + name), local.file(name)})
+				up = append(up, move{local.write("new", content(i)), inCharset(path.Join("/now", old.dir, "curl "+name))})
 			}
+			c.download(down...)
+			for _, name := range old.names {
+				local.mustHave(name, tree[path.Join(old.dir, name)])
+			}
+			c.upload(up...)
 			if got := c.run("--list-only", c.url(inCharset("/now/"+old.dir)+"/")); !strings.Contains(got, inCharset("curl "+old.names[0])+"\n") {
 				t.Errorf("curl: %q", got)
 			}

@@ -79,11 +79,12 @@ func writeTree(t *testing.T, root string, tree map[string][]byte) {
 func readTree(t *testing.T, root string) map[string][]byte {
 	t.Helper()
 	tree := map[string][]byte{}
-	err := fs.WalkDir(os.DirFS(root), ".", func(name string, entry fs.DirEntry, err error) error {
+	// Not by os.DirFS, which refuses names that are not UTF-8.
+	err := filepath.WalkDir(root, func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		tree[name], err = os.ReadFile(filepath.Join(root, name))
+		tree[strings.TrimPrefix(file, root+"/")], err = os.ReadFile(file)
 		return err
 	})
 	if err != nil {
