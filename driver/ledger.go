@@ -49,7 +49,7 @@ func NewLedger(client Client, bucketName, prefix string, log *slog.Logger) *Ledg
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Ledger{
-		bucket: &bucket{client: client, name: bucketName},
+		bucket: &bucket{client: client, name: bucketName, route: NewRoute(), patience: defaultPatience},
 		prefix: prefix + reserved + "/uploads/",
 		log:    log.With("bucket", bucketName),
 		open:   map[string]*entry{},
@@ -195,7 +195,8 @@ func (e *entry) refresh(ctx context.Context) error {
 	if e.ended {
 		return nil
 	}
-	return e.ledger.bucket.copy(ctx, version{key: e.record.name}, &s3.CopyObjectInput{
+	own := version{bucket: e.ledger.bucket, key: e.record.name}
+	return e.ledger.bucket.copy(ctx, own, &s3.CopyObjectInput{
 		Key: &e.record.name, MetadataDirective: types.MetadataDirectiveReplace, Metadata: e.record.metadata(),
 	})
 }
