@@ -49,7 +49,7 @@ func NewLedger(client Client, bucketName, prefix string, log *slog.Logger) *Ledg
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Ledger{
-		bucket: &bucket{client: client, name: bucketName, route: NewRoute(), patience: defaultPatience},
+		bucket: &bucket{client: client, name: bucketName, patience: defaultPatience},
 		prefix: prefix + reserved + "/uploads/",
 		log:    log.With("bucket", bucketName),
 		open:   map[string]*entry{},

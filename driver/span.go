@@ -100,7 +100,7 @@ func (b *bucket) get(ctx context.Context, key string, offset int64) (version, at
 		return version{}, attributes{}, nil, errOtherBytes
 	}
 	v := version{
-		key: key, size: *size, modTime: aws.ToTime(out.LastModified), etag: aws.ToString(out.ETag), class: out.StorageClass,
+		bucket: b, key: key, size: *size, modTime: aws.ToTime(out.LastModified), etag: aws.ToString(out.ETag), class: out.StorageClass,
 	}
 	return v, attributes{contentType: out.ContentType, metadata: out.Metadata}, out.Body, nil
 }
