@@ -225,6 +225,9 @@ func TestCharsetWithIAC(t *testing.T) {
 	c := s.login()
 	c.do("MKD \xff\xff", "257 \"/\xff\xff\" ")
 	s.wantObjects("\u044f/")
+	c.do("LANG ru", "200 ")
+	c.do("OPTS UTF8 OFF", "200 ")
+	c.do("STAT .", "212-\xd1\xee\xf1\xf2\xee\xff\xff\xed\xe8\xe5:\n drwxr-xr-x ")
 	if got := c.download("NLST"); got != "\xff\r\n" { // no Telnet on data connections
 		t.Errorf("NLST: %q", got)
 	}

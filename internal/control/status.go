@@ -71,7 +71,7 @@ func (s *session) pathStatus(arg string) {
 	if t.listing.file {
 		code = 213
 	}
-	s.write([]byte(strconv.Itoa(code) + "-" + s.text(i18n.PathStatusIntro) + "\r\n"))
+	s.write(append(appendNVT([]byte(strconv.Itoa(code)+"-"), s.text(i18n.PathStatusIntro)), '\r', '\n'))
 	if err := t.listing.writeTo(controlWriter{s}); err != nil {
 		s.log.Warn("status cut short", "path", name, "err", err)
 	}
