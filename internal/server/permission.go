@@ -33,7 +33,8 @@ type guarded struct {
 	form    func(name string) string // the Unicode form in which names are created
 
 	mu     sync.Mutex
-	stored []string // what the session has stored unseen, canonical, the last keepStored of them
+	stored []string         // what the session has stored unseen, canonical, the last keepStored of them
+	kept   map[string]int64 // where it can go on with unseen uploads that broke, in bytes, as it was told
 }
 
 var _ control.Storage = (*guarded)(nil)
@@ -89,10 +90,17 @@ func (g *guarded) allowOpen(name string, flag int, offset int64) error {
 	if access != os.O_WRONLY && !may.Read {
 		return denied("open", name)
 	}
-	if writes(flag) && (!may.Write || offset > 0 && !g.sees(name)) {
+	if writes(flag) && (!may.Write || offset > 0 && !g.sees(name) && !g.goesOn(name, offset)) {
 		return denied("open", name)
 	}
 	return nil
+}
+
+// goesOn reports whether the session was told that a user's own upload goes on from there. It says nothing of a file of the name.
+func (g *guarded) goesOn(name string, offset int64) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return offset == g.kept[canonical(name)]
 }
 
 // writes reports whether to open a file so may change it.
@@ -153,8 +161,13 @@ func (g *guarded) keptUpload(storage objects) func(name string) (fs.FileInfo, er
 			return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 		}
 		info, err := storage.KeptUpload(name)
-		if err == nil {
-			g.store(name)
+		if err == nil && !g.sees(name) {
+			g.mu.Lock()
+			defer g.mu.Unlock()
+			if len(g.kept) >= keepStored || g.kept == nil {
+				g.kept = map[string]int64{}
+			}
+			g.kept[canonical(name)] = info.Size()
 		}
 		return info, err
 	}

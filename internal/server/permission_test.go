@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"log/slog"
 	"os"
 	"strings"
 	"testing"
@@ -237,6 +238,56 @@ func TestDropBox(t *testing.T) {
 	_, older := s.StatFile("/dir/mine")
 	if first != nil || !errors.Is(older, fs.ErrPermission) || len(s.stored) != keepStored {
 		t.Errorf("after %d files more: %v, %v, %d known", keepStored, first, older, len(s.stored))
+	}
+}
+
+// The user of a drop box goes on with an upload that broke, and does not learn by that whether there is a file of its name.
+func TestDropBoxGoesOn(t *testing.T) {
+	s3 := s3test.Start(t, "embedded")
+	client, bucket := s3.Client(), s3.Bucket(t)
+	storage := driver.New(t.Context(), client, bucket, &driver.Options{
+		PartSize: 5 << 20, Owner: "scanner", Ledger: driver.NewLedger(client, bucket, "", slog.New(slog.NewTextHandler(t.Output(), nil))),
+	})
+	broken, err := guardedBy(storage, "-w").OpenAt("/scan", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := broken.Write(make([]byte, 6<<20)); err != nil {
+		t.Fatal(err)
+	}
+	broken.(interface{ Abort(error) }).Abort(io.ErrUnexpectedEOF)
+	_ = broken.Close()
+
+	s := guardedBy(storage, "-w") // of another session
+	const flag = os.O_WRONLY | os.O_CREATE
+	if _, err := s.OpenAt("/scan", flag, 3); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("going on with a file: %v", err)
+	}
+	info, err := s.keptUpload(storage)("/scan")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.StatFile("/scan"); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("asking for a file: %v", err)
+	}
+	if _, err := s.OpenAt("/scan", flag, 3); !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("going on elsewhere: %v", err)
+	}
+	f, err := s.OpenAt("/scan", flag, info.Size())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write([]byte("end")); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := s.StatFile("/scan"); err != nil || got.Size() != info.Size()+3 {
+		t.Errorf("what was stored: %v, %v", got, err)
+	}
+	if _, err := guardedBy(storage, "lr").keptUpload(storage)("/scan"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("an upload of who may not write: %v", err)
 	}
 }
 
