@@ -74,19 +74,6 @@ func testDownload(t *testing.T, h Harness) {
 			t.Errorf("it took %d requests, want 1", n)
 		}
 	})
-	t.Run("slow-client", func(t *testing.T) {
-		x, link := open(t, nil)
-		link.Stretch(0, 0)
-		f := x.openAt("file", os.O_RDONLY, 0)
-		defer x.close(f)
-		client := &narrow{ReadCloser: f, bandwidth: 3 << 20, due: time.Now()}
-		if _, err := io.ReadFull(client, make([]byte, 3<<20)); err != nil {
-			t.Error(err)
-		}
-		if n := gets(x); n != 1 {
-			t.Errorf("it took %d requests, want 1", n)
-		}
-	})
 	t.Run("only-the-beginning", func(t *testing.T) {
 		x, _ := open(t, nil)
 		f := x.openAt("file", os.O_RDONLY, 0)
