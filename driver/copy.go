@@ -30,6 +30,7 @@ func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) er
 
 // copy copies a version, also of another bucket, to a key, with its attributes, its tags and its encryption, and without reading it.
 func (f *Fs) copy(ctx context.Context, v version, a *attributes, to string) error {
+	f.carry(a)
 	switch {
 	case f.opts.NoOverwrite:
 		return f.copyToNew(ctx, v, a, to)
@@ -47,6 +48,7 @@ func (f *Fs) copy(ctx context.Context, v version, a *attributes, to string) erro
 
 // rewrite copies a version onto itself with other attributes.
 func (f *Fs) rewrite(ctx context.Context, v version, a *attributes) error {
+	f.carry(a)
 	if v.size > f.opts.CopyLimit {
 		return f.copyByParts(ctx, v, a, v.key, condition{})
 	}
@@ -64,7 +66,7 @@ func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to strin
 	if err != nil {
 		return err
 	}
-	m.group.SetLimit(copyConcurrency)
+	m.slots = make(chan struct{}, copyConcurrency)
 	// Twice the smallest part, so that equal parts are none too small however an object divides, and half as many as there may be.
 	size := min(max(f.opts.CopyLimit, 2*minPartSize), max(minCopyPart, 2*v.size/maxParts))
 	err = m.copy(v, v.size, size)

@@ -98,6 +98,9 @@ type Options struct {
 	// at once (If-None-Match), and is an fs.ErrExist otherwise. It takes a request more to open a file for writing.
 	NoOverwrite bool
 
+	// Objects is what objects are stored with beside their bytes.
+	Objects Objects
+
 	// BeforeCommit is asked when all of an upload has come and it would now become visible. An error keeps it from that, and
 	// Close returns the error. An fs.ErrInvalid says that what has come is wrong, so that no owner can go on from there.
 	BeforeCommit func(context.Context) error
@@ -180,9 +183,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 
 // within is the file system for the time of one command, which may end before the session.
 func (f *Fs) within(ctx context.Context) *Fs {
-	g := *f
-	g.ctx = ctx
-	return &g
+	return &Fs{ctx: ctx, bucket: f.bucket, keys: f.keys, memory: f.memory, log: f.log, opts: f.opts}
 }
 
 // Name says where the file system is, as a URL: "s3://bucket/prefix".

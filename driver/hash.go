@@ -111,7 +111,7 @@ func (b *bucket) storedHash(ctx context.Context, key, algorithm string) (sum []b
 	if err != nil {
 		return nil, 0, err
 	}
-	if algorithm == "MD5" && out.SSECustomerAlgorithm == nil && attributesOf(out).encryption.keepsMD5() {
+	if algorithm == "MD5" && attributesOf(out).encryption.keepsMD5() {
 		sum = md5OfETag(aws.ToString(out.ETag))
 	}
 	if sum == nil {
@@ -150,5 +150,5 @@ func md5OfETag(etag string) []byte {
 // keepsMD5 tells whether the ETags of objects that are encrypted so are the MD5 of their bytes:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html
 func (e encryption) keepsMD5() bool {
-	return e.algorithm == "" || e.algorithm == types.ServerSideEncryptionAes256
+	return !e.customer && (e.algorithm == "" || e.algorithm == types.ServerSideEncryptionAes256)
 }

@@ -18,7 +18,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
 // recordTimeout bounds the requests for a record, which outlive the session.
@@ -36,21 +35,24 @@ const recordTimeout = 30 * time.Second
 // a rule; it is for the bucket's lifecycle rules.
 type Ledger struct {
 	bucket *bucket
-	prefix string // of the records
+	prefix string     // of the records
+	common attributes // of the records
 	log    *slog.Logger
 
 	mu   sync.Mutex
 	open map[string]*entry // by the name of the record; those that this process works on
 }
 
-// NewLedger returns the ledger of the uploads to keys that start with prefix, without a request. The logger may be nil.
-func NewLedger(client Client, bucketName, prefix string, log *slog.Logger) *Ledger {
+// NewLedger returns the ledger of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
+// may be nil.
+func NewLedger(client Client, bucketName, prefix string, objects Objects, log *slog.Logger) *Ledger {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Ledger{
 		bucket: &bucket{client: client, name: bucketName, patience: defaultPatience},
 		prefix: prefix + reserved + "/uploads/",
+		common: objects.common(),
 		log:    log.With("bucket", bucketName),
 		open:   map[string]*entry{},
 	}
@@ -94,7 +96,11 @@ func (l *Ledger) newRecord(owner, key string, partSize int64) record {
 
 // put writes a record.
 func (l *Ledger) put(ctx context.Context, r *record, body io.ReadSeeker) error {
-	return l.bucket.put(ctx, r.name, &s3.PutObjectInput{Metadata: r.metadata()}, body)
+	a := l.common
+	a.metadata = r.metadata()
+	in := &s3.PutObjectInput{}
+	a.put(in)
+	return l.bucket.put(ctx, r.name, in, body)
 }
 
 func (r *record) metadata() map[string]string {
@@ -196,9 +202,11 @@ func (e *entry) refresh(ctx context.Context) error {
 		return nil
 	}
 	own := version{bucket: e.ledger.bucket, key: e.record.name}
-	return e.ledger.bucket.copy(ctx, own, &s3.CopyObjectInput{
-		Key: &e.record.name, MetadataDirective: types.MetadataDirectiveReplace, Metadata: e.record.metadata(),
-	})
+	a := e.ledger.common
+	a.metadata = e.record.metadata()
+	in := &s3.CopyObjectInput{Key: &e.record.name}
+	a.replace(in)
+	return e.ledger.bucket.copy(ctx, own, in)
 }
 
 // keep writes the record anew with the bytes that follow the parts.

@@ -35,7 +35,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	if err != nil {
 		return nil, pathError("readdir", name, err)
 	}
-	return func(yield func(fs.FileInfo, error) bool) {
+	entries := func(yield func(fs.FileInfo, error) bool) {
 		for {
 			for info := range f.entries(in.prefix, page) {
 				if !yield(info, nil) {
@@ -51,7 +51,11 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 				return
 			}
 		}
-	}, nil
+	}
+	if f.opts.Objects.ListSetTimes {
+		return f.withSetTimes(entries), nil
+	}
+	return entries, nil
 }
 
 // entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the directory's

@@ -2,6 +2,8 @@ package driver
 
 import (
 	"context"
+	"iter"
+	"maps"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +13,39 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
+
+// Objects says what a file system stores objects with beside their bytes. The zero value leaves everything to the bucket.
+//
+// Copies and renamed files keep what they had, as do files that are appended to. They have the ACL, of which S3 copies none, and the
+// encryption where the source had none.
+type Objects struct {
+	// ContentTypes are media types by the ends of names in lower case, such as ".dwg". They go before those that the driver knows.
+	ContentTypes map[string]string
+
+	CacheControl string
+	StorageClass types.StorageClass
+	ACL          types.ObjectCannedACL
+	Tags         map[string]string
+
+	// Encryption is with S3's own key or one of KMS, of which KMSKeyID chooses one; it may be empty.
+	Encryption types.ServerSideEncryption
+	KMSKeyID   string
+
+	// Checksum is the algorithm of the checksum that S3 keeps. Files that are uploaded by parts have one only where it is a CRC: of
+	// others S3 would keep the checksum of those of the parts.
+	Checksum types.ChecksumAlgorithm
+
+	// ListSetTimes makes listings ask for each file, some at a time, to show the modification times that were set.
+	ListSetTimes bool
+}
+
+func (o *Objects) encryption() encryption {
+	e := encryption{algorithm: o.Encryption}
+	if o.KMSKeyID != "" {
+		e.kmsKeyID = &o.KMSKeyID
+	}
+	return e
+}
 
 // Attributes are what S3 keeps beside the bytes of an object.
 type attributes struct {
@@ -23,7 +58,9 @@ type attributes struct {
 	expires            *time.Time
 	metadata           map[string]string
 	class              types.StorageClass
+	acl                types.ObjectCannedACL
 	encryption         encryption
+	checksum           types.ChecksumAlgorithm
 	tagged             bool    // the object has tags, which only another request tells
 	tags               *string // as a header has them: a query (RFC 3986 section 3.4)
 }
@@ -33,6 +70,35 @@ type encryption struct {
 	algorithm types.ServerSideEncryption
 	kmsKeyID  *string
 	bucketKey *bool // whether the key of the object comes from one of the bucket, which saves requests to KMS
+	customer  bool  // whether it is with a key that S3 does not hold (SSE-C)
+}
+
+// newAttributes are those of a new file.
+func (f *Fs) newAttributes(name string) attributes {
+	o := &f.opts.Objects
+	a := o.common()
+	a.contentType, a.class, a.checksum = aws.String(o.contentType(name)), o.StorageClass, o.Checksum
+	if o.CacheControl != "" {
+		a.cacheControl = &o.CacheControl
+	}
+	return a
+}
+
+// common are the attributes that policies may ask of every object, a marker or a record too.
+func (o *Objects) common() attributes {
+	a := attributes{acl: o.ACL, encryption: o.encryption()}
+	if len(o.Tags) > 0 {
+		a.tags = tagQuery(maps.All(o.Tags))
+	}
+	return a
+}
+
+// carry makes the attributes of an object those of its copy.
+func (f *Fs) carry(a *attributes) {
+	a.acl = f.opts.Objects.ACL
+	if a.encryption.algorithm == "" {
+		a.encryption = f.opts.Objects.encryption()
+	}
 }
 
 func attributesOf(out *s3.HeadObjectOutput) attributes {
@@ -45,7 +111,7 @@ func attributesOf(out *s3.HeadObjectOutput) attributes {
 		redirect:           out.WebsiteRedirectLocation,
 		metadata:           out.Metadata,
 		class:              out.StorageClass,
-		encryption:         encryption{out.ServerSideEncryption, out.SSEKMSKeyId, out.BucketKeyEnabled},
+		encryption:         encryption{out.ServerSideEncryption, out.SSEKMSKeyId, out.BucketKeyEnabled, out.SSECustomerAlgorithm != nil},
 		tagged:             aws.ToInt32(out.TagCount) > 0,
 	}
 	if expires, err := http.ParseTime(aws.ToString(out.ExpiresString)); err == nil {
@@ -55,24 +121,29 @@ func attributesOf(out *s3.HeadObjectOutput) attributes {
 }
 
 func (a *attributes) put(in *s3.PutObjectInput) {
+	in.ChecksumAlgorithm = a.checksum
 	in.ContentType, in.ContentEncoding = a.contentType, a.contentEncoding
 	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
 	in.CacheControl, in.WebsiteRedirectLocation, in.Expires = a.cacheControl, a.redirect, a.expires
-	in.Metadata, in.StorageClass, in.Tagging = a.metadata, a.class, a.tags
+	in.Metadata, in.StorageClass, in.Tagging, in.ACL = a.metadata, a.class, a.tags, a.acl
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.encryption.algorithm, a.encryption.kmsKeyID, a.encryption.bucketKey
 }
 
 func (a *attributes) create(in *s3.CreateMultipartUploadInput) {
+	switch a.checksum {
+	case types.ChecksumAlgorithmCrc32, types.ChecksumAlgorithmCrc32c, types.ChecksumAlgorithmCrc64nvme:
+		in.ChecksumAlgorithm, in.ChecksumType = a.checksum, types.ChecksumTypeFullObject
+	}
 	in.ContentType, in.ContentEncoding = a.contentType, a.contentEncoding
 	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
 	in.CacheControl, in.WebsiteRedirectLocation, in.Expires = a.cacheControl, a.redirect, a.expires
-	in.Metadata, in.StorageClass, in.Tagging = a.metadata, a.class, a.tags
+	in.Metadata, in.StorageClass, in.Tagging, in.ACL = a.metadata, a.class, a.tags, a.acl
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.encryption.algorithm, a.encryption.kmsKeyID, a.encryption.bucketKey
 }
 
 // copy asks for what S3 does not copy by itself: everything else of these attributes goes along, and so do the tags.
 func (a *attributes) copy(in *s3.CopyObjectInput) {
-	in.StorageClass, in.WebsiteRedirectLocation = a.class, a.redirect
+	in.StorageClass, in.WebsiteRedirectLocation, in.ACL = a.class, a.redirect, a.acl
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.encryption.algorithm, a.encryption.kmsKeyID, a.encryption.bucketKey
 }
 
@@ -95,10 +166,20 @@ func (b *bucket) readTags(ctx context.Context, key string, a *attributes) error 
 	if err != nil {
 		return fromS3(err)
 	}
-	query := url.Values{}
-	for _, tag := range out.TagSet {
-		query.Set(aws.ToString(tag.Key), aws.ToString(tag.Value))
-	}
-	a.tags = aws.String(strings.ReplaceAll(query.Encode(), "+", "%20"))
+	a.tags = tagQuery(func(yield func(string, string) bool) {
+		for _, tag := range out.TagSet {
+			if !yield(aws.ToString(tag.Key), aws.ToString(tag.Value)) {
+				return
+			}
+		}
+	})
 	return nil
+}
+
+func tagQuery(tags iter.Seq2[string, string]) *string {
+	query := url.Values{}
+	for key, value := range tags {
+		query.Set(key, value)
+	}
+	return aws.String(strings.ReplaceAll(query.Encode(), "+", "%20"))
 }

@@ -100,6 +100,9 @@ func (f *Fs) mark(ctx context.Context, marker string) error {
 	if len(marker) > maxKeyBytes {
 		return syscall.ENAMETOOLONG
 	}
-	in := &s3.PutObjectInput{ContentType: aws.String(directoryType)}
+	a := f.opts.Objects.common()
+	a.contentType = aws.String(directoryType)
+	in := &s3.PutObjectInput{}
+	a.put(in)
 	return f.bucket.put(ctx, marker, in, bytes.NewReader(nil))
 }

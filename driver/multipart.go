@@ -52,7 +52,8 @@ type multipart struct {
 	slots  chan struct{}          // one for each part on its way
 	parts  []*types.CompletedPart // ETags are there when the group has ended
 	number int32                  // of the last part
-	sums   bool                   // whether parts come with a CRC-32C
+	// checksum is the algorithm of the sum that each part comes with, empty for none.
+	checksum types.ChecksumAlgorithm
 }
 
 // startMultipart begins an upload, which ends with ctx.
@@ -72,7 +73,7 @@ func (f *Fs) createMultipart(until, ctx context.Context, key string, in *s3.Crea
 	defer done()
 	in.Bucket, in.Key = &f.bucket.name, &key
 	out, err := f.bucket.client.CreateMultipartUpload(createCtx, in, func(o *s3.Options) {
-		if !sendsChecksums(o) {
+		if !sendsChecksums(o) && f.opts.Objects.Checksum == "" {
 			in.ChecksumAlgorithm = ""
 		}
 	})
@@ -80,7 +81,7 @@ func (f *Fs) createMultipart(until, ctx context.Context, key string, in *s3.Crea
 		return nil, fromS3(err)
 	}
 	m := f.multipart(until, ctx, key, aws.ToString(out.UploadId))
-	m.sums = in.ChecksumAlgorithm == checksumAlgorithm
+	m.checksum = in.ChecksumAlgorithm
 	if f.opts.Ledger != nil {
 		r := f.opts.Ledger.newRecord(f.opts.Owner, key, f.opts.PartSize)
 		r.upload = m.id
@@ -147,15 +148,20 @@ func (m *multipart) send(b *buffer, done func()) error {
 			Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: part.PartNumber, Body: body,
 		}
 		opts := []func(*s3.Options){withoutChecksum, withoutQuestion}
-		if m.sums {
+		switch m.checksum {
+		case "":
+		case checksumAlgorithm:
 			in.ChecksumCRC32C = b.checksum()
 			opts = []func(*s3.Options){unsigned, withoutQuestion}
+		default:
+			in.ChecksumAlgorithm = m.checksum // the SDK computes it
 		}
 		out, err := m.bucket.client.UploadPart(ctx, in, opts...)
 		if err != nil {
 			return fromS3(err)
 		}
 		part.ETag, part.ChecksumCRC32C = out.ETag, in.ChecksumCRC32C
+		part.ChecksumCRC32, part.ChecksumCRC64NVME = out.ChecksumCRC32, out.ChecksumCRC64NVME
 		return nil
 	})
 	if err != nil {

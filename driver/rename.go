@@ -202,6 +202,7 @@ func (r *relocation) copyEntry(ctx context.Context, key string) error {
 	if v.size > 0 || !strings.HasSuffix(key, separator) {
 		return r.target.copy(ctx, v, &a, to)
 	}
+	r.target.carry(&a)
 	if err := r.f.bucket.readTags(ctx, key, &a); err != nil {
 		return err
 	}

@@ -31,9 +31,9 @@ const keepTimeout = 20 * time.Second
 // whoever completes it has seen.
 type kept struct {
 	record
-	parts []*types.CompletedPart
-	ends  []int64 // offset behind each part
-	sums  bool    // whether parts come with a checksum
+	parts    []*types.CompletedPart
+	ends     []int64                 // offset behind each part
+	checksum types.ChecksumAlgorithm // that parts come with, empty for none
 }
 
 // end is the offset behind the last part.
@@ -171,14 +171,17 @@ func (f *Fs) readParts(k *kept) error {
 		if err != nil {
 			return fromS3(err)
 		}
-		k.sums = out.ChecksumAlgorithm == checksumAlgorithm
+		if a := out.ChecksumAlgorithm; a == checksumAlgorithm || a == f.opts.Objects.Checksum {
+			k.checksum = a
+		}
 		for _, part := range out.Parts {
 			size := f.memory.partSizeAt(k.partSize, k.end())
 			if aws.ToInt32(part.PartNumber) != int32(len(k.parts)+1) || aws.ToInt64(part.Size) != size {
 				return nil
 			}
 			k.parts = append(k.parts, &types.CompletedPart{
-				PartNumber: part.PartNumber, ETag: part.ETag, ChecksumCRC32C: part.ChecksumCRC32C,
+				PartNumber: part.PartNumber, ETag: part.ETag,
+				ChecksumCRC32: part.ChecksumCRC32, ChecksumCRC32C: part.ChecksumCRC32C, ChecksumCRC64NVME: part.ChecksumCRC64NVME,
 			})
 			k.ends = append(k.ends, k.end()+size)
 		}
@@ -196,7 +199,7 @@ func (w *writer) resume() error {
 	w.offset = 0
 	if k.upload != "" {
 		w.upload = w.f.multipart(w.ctx, w.partsContext(), w.key, k.upload)
-		w.upload.parts, w.upload.number, w.upload.sums = k.parts[:count], int32(count), k.sums
+		w.upload.parts, w.upload.number, w.upload.checksum = k.parts[:count], int32(count), k.checksum
 		w.upload.entry = w.f.opts.Ledger.resume(w.ctx, k.record)
 	}
 	if count > 0 {

@@ -7,13 +7,10 @@ import (
 	"io"
 	"io/fs"
 	"maps"
-	"mime"
 	"os"
-	"path"
 	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
@@ -55,7 +52,7 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 	)
 	w := &writer{
 		handle: handle{name: name, kind: syscall.EBADF}, f: f, key: key,
-		attributes: attributes{contentType: aws.String(contentType(name))},
+		attributes: f.newAttributes(name),
 		condition:  condition{absent: exclusive},
 		opened:     time.Now(),
 		partSize:   f.opts.PartSize,
@@ -89,20 +86,15 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 			w.attributes, w.condition = a, condition{etag: v.etag}
 			w.attributes.metadata = maps.Clone(a.metadata)
 			delete(w.attributes.metadata, mtimeKey) // it was of other bytes
+			f.carry(&w.attributes)
+			if err := f.bucket.readTags(f.ctx, key, &w.attributes); err != nil {
+				return nil, err
+			}
 		}
 	}
 	w.ctx, w.cancel = context.WithCancelCause(f.ctx)
 	w.findOlder()
 	return w, nil
-}
-
-// contentType tells the media type from the end of a name. It says nothing of a charset, which the name does not tell.
-func contentType(name string) string {
-	mediaType, _, err := mime.ParseMediaType(mime.TypeByExtension(path.Ext(name)))
-	if err != nil {
-		return "application/octet-stream"
-	}
-	return mediaType
 }
 
 // Write appends to what was written.
@@ -241,7 +233,7 @@ func (w *writer) flush() error {
 func (w *writer) start() (err error) {
 	in := &s3.CreateMultipartUploadInput{}
 	w.attributes.create(in)
-	if w.kept.key == "" { // else parts will be copied
+	if w.kept.key == "" && in.ChecksumAlgorithm == "" { // parts will be copied otherwise
 		in.ChecksumAlgorithm = checksumAlgorithm
 	}
 	w.upload, err = w.f.createMultipart(w.ctx, w.partsContext(), w.key, in)
@@ -372,7 +364,9 @@ func (w *writer) put(ctx context.Context) error {
 		return w.f.bucket.put(ctx, w.key, in, bytes.NewReader(nil))
 	}
 	w.part.settle()
-	in.ChecksumCRC32C = w.part.checksum()
+	if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == checksumAlgorithm {
+		in.ChecksumCRC32C = w.part.checksum()
+	}
 	return w.f.bucket.put(ctx, w.key, in, w.part.body())
 }
 

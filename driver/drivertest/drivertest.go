@@ -89,6 +89,8 @@ func Run(t *testing.T, h Harness) {
 		{"rename", testRename},
 		{"copy", testCopy},
 		{"hash", testHash},
+		{"objects", testObjects},
+		{"list-times", testListTimes},
 		{"times", testTimes},
 		{"requests", testRequests},
 		{"afero", testAfero},

@@ -30,7 +30,7 @@ type process struct {
 }
 
 func (x *fixture) process() *process {
-	return &process{fixture: x, ledger: driver.NewLedger(x.spy, x.bucket, "", nil)}
+	return &process{fixture: x, ledger: driver.NewLedger(x.spy, x.bucket, "", driver.Objects{}, nil)}
 }
 
 // as opens a file system of a user. The first of opts, if any, says the rest.

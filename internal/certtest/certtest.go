@@ -17,9 +17,18 @@ import (
 // a serial number may be given too.
 func New(tb testing.TB, template *x509.Certificate) (cert, key string) {
 	tb.Helper()
-	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	cert, key, err := Make(template)
 	if err != nil {
 		tb.Fatal(err)
+	}
+	return cert, key
+}
+
+// Make is New where there is no test to fail.
+func Make(template *x509.Certificate) (cert, key string, err error) {
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return "", "", err
 	}
 	filled := *template
 	filled.Subject = pkix.Name{CommonName: "babelftp tests"} // GnuTLS and OpenSSL want a name
@@ -29,13 +38,13 @@ func New(tb testing.TB, template *x509.Certificate) (cert, key string) {
 	}
 	der, err := x509.CreateCertificate(rand.Reader, &filled, &filled, private.Public(), private)
 	if err != nil {
-		tb.Fatal(err)
+		return "", "", err
 	}
 	keyDER, err := x509.MarshalPKCS8PrivateKey(private)
 	if err != nil {
-		tb.Fatal(err)
+		return "", "", err
 	}
-	return encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER)
+	return encode("CERTIFICATE", der), encode("PRIVATE KEY", keyDER), nil
 }
 
 func encode(kind string, der []byte) string {

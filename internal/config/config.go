@@ -64,12 +64,13 @@ type Passive struct {
 
 // S3 is how a bucket is reached. In a tenant the zero value of a field means the server's.
 type S3 struct {
-	Endpoint        string `yaml:"endpoint"`        // URL; empty: that of AWS
-	PublicEndpoint  string `yaml:"public_endpoint"` // URL by which those reach it who download by links; empty: Endpoint
-	Region          string `yaml:"region"`
-	PathStyle       *bool  `yaml:"path_style"` // put the bucket into the path rather than the host name
-	AccessKeyID     string `yaml:"access_key_id"`
-	SecretAccessKey Secret `yaml:"secret_access_key"` // without the pair: what the AWS SDK finds (environment, profile, IRSA, instance role)
+	Endpoint        string      `yaml:"endpoint"`        // URL; empty: that of AWS
+	PublicEndpoint  string      `yaml:"public_endpoint"` // URL by which those reach it who download by links; empty: Endpoint
+	Region          string      `yaml:"region"`
+	PathStyle       *bool       `yaml:"path_style"` // put the bucket into the path rather than the host name
+	Checksums       ChecksumUse `yaml:"checksums"`
+	AccessKeyID     string      `yaml:"access_key_id"`
+	SecretAccessKey Secret      `yaml:"secret_access_key"` // without the pair: what the AWS SDK finds (environment, profile, IRSA, instance role)
 }
 
 // Log is what is written to standard error.
@@ -104,6 +105,8 @@ type Tenant struct {
 	Overwrite       Overwrite               `yaml:"overwrite"`        // empty: AllowOverwrite
 
 	Folders map[string]*Folder `yaml:"folders"` // by directories of the tenant, absolute
+
+	Objects Objects `yaml:"objects"`
 
 	S3    S3               `yaml:"s3"`
 	Users map[string]*User `yaml:"users"`
@@ -219,6 +222,7 @@ func (s S3) over(other S3) S3 {
 	s.Endpoint = cmp.Or(s.Endpoint, other.Endpoint)
 	s.PublicEndpoint = cmp.Or(s.PublicEndpoint, other.PublicEndpoint)
 	s.Region = cmp.Or(s.Region, other.Region)
+	s.Checksums = cmp.Or(s.Checksums, other.Checksums)
 	if s.PathStyle == nil {
 		s.PathStyle = other.PathStyle
 	}

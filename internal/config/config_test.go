@@ -33,7 +33,7 @@ tenants:
 // Every problem of a file is reported at once, each where it stands.
 func TestLoadProblems(t *testing.T) {
 	for _, name := range []string{
-		"addresses", "aliases", "ambiguous", "duplicate-keys", "empty", "names", "policies", "syntax", "tenants", "texts", "two-documents", "unknown-keys",
+		"addresses", "aliases", "ambiguous", "duplicate-keys", "empty", "names", "objects", "policies", "syntax", "tenants", "texts", "two-documents", "unknown-keys",
 		"uploads", "uploads-for-ever",
 		"wrong-types",
 	} {
@@ -101,6 +101,18 @@ func TestLoad(t *testing.T) {
 		{"presign", acme.Presign, 24 * time.Hour},
 		{"abandoned-uploads", cfg.AbandonedUploads, 48 * time.Hour},
 		{"resume", acme.Resume, KeepBroken},
+		{"content-type", acme.Objects.ContentTypes[".dwg"], "image/vnd.dwg"},
+		{"storage-class", acme.Objects.StorageClass, "STANDARD_IA"},
+		{"acl", acme.Objects.ACL, ACL("bucket-owner-full-control")},
+		{"tags", fmt.Sprint(acme.Objects.Tags), "map[source:ftp]"},
+		{"encryption", acme.Objects.Encryption, EncryptionKMS},
+		{"kms-key", acme.Objects.KMSKeyID, "alias/acme"},
+		{"checksum", acme.Objects.Checksum, ChecksumAlgorithm("sha256")},
+		{"listing-times", acme.Objects.ListingTimes, SetTimes},
+		{"customer-key", string(umbrella.Objects.Key()), strings.Repeat("\a", 32)},
+		{"customer-key-hidden", fmt.Sprint(umbrella.Objects.CustomerKey), "[redacted]"},
+		{"checksums-of-the-server", cfg.StorageOf(acme).Checksums, ChecksumsRequired},
+		{"checksums-of-the-tenant", cfg.StorageOf(umbrella).Checksums, ChecksumsSupported},
 		{"home", acme.Users["alice"].Home, "/alice"},
 		{"permissions", len(acme.Users["alice"].Permissions), 2},
 		{"permissions-by-path", fmt.Sprint(acme.Users["alice"].PathPermissions), "map[/inbox:[write] /private:[]]"},

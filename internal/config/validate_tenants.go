@@ -60,6 +60,7 @@ func (v *validator) tenant(p keyPath, t *Tenant) {
 	if t.Resume == KeepBroken && v.cfg.AbandonedUploads == 0 {
 		v.report(p.child("resume"), "needs abandoned_uploads: what nobody goes on with would be kept for ever")
 	}
+	v.objects(p.child("objects"), t)
 	v.storage(p.child("s3"), t.S3)
 	if len(t.Users) == 0 {
 		v.report(p.child("users"), "there are none: write one at least, so that somebody can log in")

@@ -5,6 +5,8 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,9 +16,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/certtest"
 )
 
 const (
@@ -88,6 +93,11 @@ func tryProcess(ctx context.Context, d descriptor, p place) (*Server, *process, 
 		HTTPClient:      &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
 		Limits:          d.limits,
 	}
+	if d.tls {
+		if err := s.encrypt(filepath.Join(p.data, ".certs")); err != nil {
+			return nil, nil, err
+		}
+	}
 	output, err := os.Create(filepath.Join(p.data, "output.log"))
 	if err != nil {
 		return nil, nil, err
@@ -109,6 +119,27 @@ func tryProcess(ctx context.Context, d descriptor, p place) (*Server, *process, 
 		return nil, nil, fmt.Errorf("%w; its output:\n%s", err, tail(output.Name()))
 	}
 	return s, proc, nil
+}
+
+// encrypt makes a certificate in the folder from which MinIO takes it, and the client one that trusts it.
+func (s *Server) encrypt(dir string) error {
+	cert, key, err := certtest.Make(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	for name, content := range map[string]string{"public.crt": cert, "private.key": key} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			return err
+		}
+	}
+	trusted := x509.NewCertPool()
+	trusted.AppendCertsFromPEM([]byte(cert))
+	s.Endpoint = strings.Replace(s.Endpoint, "http:", "https:", 1)
+	s.HTTPClient.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: trusted}
+	return nil
 }
 
 // run starts cmd on a thread that lives as long as the process: the kernel sends the signal of dieWithParent when the thread

@@ -27,6 +27,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -40,12 +41,12 @@ func Main(m interface{ Run() int }) {
 // Run runs f as a subtest on every server, named after it.
 func Run(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
-	for _, d := range descriptors() {
+	for _, d := range plainDescriptors() {
 		t.Run(d.name, func(t *testing.T) { f(t, Start(t, d.name)) })
 	}
 }
 
-// Start returns the server called name ("embedded", "minio" or "versitygw"), which it starts when no test has yet.
+// Start returns the server called name ("embedded", "minio", "versitygw", or "minio-tls", which is MinIO over https), which it starts when no test has yet.
 func Start(tb testing.TB, name string) *Server {
 	tb.Helper()
 	for _, d := range descriptors() {
@@ -144,7 +145,7 @@ func (r *registry) server(ctx context.Context, d descriptor) (*Server, error) {
 
 	l.once.Do(func() {
 		place := place{
-			binary: filepath.Join(r.root, ".tools", "bin", d.name),
+			binary: filepath.Join(r.root, ".tools", "bin", strings.TrimSuffix(d.name, "-tls")),
 			data:   filepath.Join(r.data, d.name),
 		}
 		if l.err = os.Mkdir(place.data, 0o700); l.err != nil {

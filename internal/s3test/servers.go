@@ -21,6 +21,9 @@ type descriptor struct {
 	// start starts it at a place and returns how to stop it.
 	start func(ctx context.Context, d descriptor, p place) (*Server, func() error, error)
 
+	// tls says that the server is reached over https. It is not among those of Run.
+	tls bool
+
 	// command is the arguments and the environment that make the binary serve address from the data folder with the given
 	// credentials; for processes only. Credentials are passed in the environment, where other users do not see them.
 	command func(data, address string, c login) (args, env []string)
@@ -36,8 +39,15 @@ type place struct {
 // login is the credentials of a server's account.
 type login struct{ accessKeyID, secretAccessKey string }
 
-// descriptors lists the servers, the fastest first.
+// descriptors lists the servers, the fastest first, and then MinIO over https, without which S3 takes no keys of its customers.
 func descriptors() []descriptor {
+	all := plainDescriptors()
+	withTLS := all[1]
+	withTLS.name, withTLS.tls = "minio-tls", true
+	return append(all, withTLS)
+}
+
+func plainDescriptors() []descriptor {
 	return []descriptor{
 		{
 			name:   "embedded",

@@ -33,16 +33,18 @@ var errNoRegion = errors.New("no region is known")
 
 // A bucket is where a tenant's objects are, or those in a folder of the tenant.
 type bucket struct {
-	tenant    string
-	folder    string // a directory of the tenant; empty for all that is in no folder
-	name      string
-	prefix    string // of the keys
-	account   s3Account
-	at        sections
-	client    *s3.Client
-	route     *driver.Route
-	presigner driver.Presigner // nil where the tenant hands out no links
-	ledger    *driver.Ledger   // of the uploads that are open; nil where none are swept
+	tenant      string
+	folder      string // a directory of the tenant; empty for all that is in no folder
+	name        string
+	prefix      string // of the keys
+	account     s3Account
+	at          sections
+	client      *s3.Client
+	route       *driver.Route
+	presigner   driver.Presigner // nil where the tenant hands out no links
+	objects     driver.Objects   // what objects are stored with
+	customerKey []byte           // that they are encrypted with; nil for none that S3 does not hold
+	ledger      *driver.Ledger   // of the uploads that are open; nil where none are swept
 
 	overwrite []config.Overwrite // what those ask for who may write, each once
 	folders   []*bucket          // of the tenant, in the order of their names

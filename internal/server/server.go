@@ -114,7 +114,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}
 	for _, b := range s.buckets {
 		if cfg.AbandonedUploads > 0 {
-			b.ledger = driver.NewLedger(b.client, b.name, b.prefix, log.With("tenant", b.tenant))
+			b.ledger = driver.NewLedger(b.objectClient(), b.name, b.prefix, b.objects, log.With("tenant", b.tenant))
 		}
 	}
 	s.health = newHealth(s.buckets, log)
@@ -131,6 +131,7 @@ func newBuckets(cfg *config.Config, factory *s3Factory) (map[string]*bucket, err
 	buckets := map[string]*bucket{}
 	for name, t := range cfg.Tenants {
 		b := &bucket{tenant: name, name: t.Bucket, prefix: t.Prefix, account: accountOf(cfg.StorageOf(t))}
+		b.objects, b.customerKey = objectsOf(&t.Objects), t.Objects.Key()
 		levels := []level{{"tenants." + name + ".s3", t.S3}, {"s3", cfg.S3}}
 		b.at = sectionsOf(levels)
 		b.at.bucket = "tenants." + name + ".bucket"
@@ -143,6 +144,7 @@ func newBuckets(cfg *config.Config, factory *s3Factory) (map[string]*bucket, err
 			f := &bucket{tenant: name, folder: folder, name: fc.Bucket, prefix: fc.Prefix, account: accountOf(storage)}
 			f.at = sectionsOf(append([]level{{key + ".s3", fc.S3}}, levels...))
 			f.at.bucket = key + ".bucket"
+			f.objects, f.customerKey = b.objects, b.customerKey
 			if f.name == "" {
 				f.name, f.at.bucket = b.name, b.at.bucket
 			}

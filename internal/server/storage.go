@@ -62,6 +62,7 @@ type s3Account struct {
 	accessKeyID        string
 	secretAccessKey    string
 	pathStyle          bool
+	checksums          config.ChecksumUse
 	credentialsFromSDK bool
 }
 
@@ -72,6 +73,7 @@ func accountOf(s config.S3) s3Account {
 		accessKeyID:        s.AccessKeyID,
 		secretAccessKey:    s.SecretAccessKey.Reveal(),
 		pathStyle:          aws.ToBool(s.PathStyle),
+		checksums:          s.Checksums,
 		credentialsFromSDK: s.AccessKeyID == "",
 	}
 }
@@ -114,8 +116,22 @@ func (f *s3Factory) client(account s3Account) (*s3.Client, error) {
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = account.pathStyle
+		useChecksums(o, account.checksums)
 		o.APIOptions = append(o.APIOptions, f.observe)
 	})
 	f.clients[account] = client
 	return client, nil
+}
+
+// useChecksums has the SDK compute checksums that S3 does not ask for, or not. It does unless told otherwise, and some servers other
+// than AWS refuse them, or take those at the end of a body for a part of it.
+func useChecksums(o *s3.Options, use config.ChecksumUse) {
+	switch use {
+	case config.ChecksumsRequired:
+		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+	case config.ChecksumsSupported:
+		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
+		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenSupported
+	}
 }

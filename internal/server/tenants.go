@@ -329,7 +329,7 @@ func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequ
 	return newFolders(u.mounts, func(b *bucket, prefix string) *driver.Fs {
 		opts := opts
 		opts.Prefix = prefix
-		opts.Presigner, opts.Route, opts.Ledger = b.presigner, b.route, b.ledger
-		return driver.New(ctx, b.client, b.name, &opts)
+		opts.Presigner, opts.Route, opts.Ledger, opts.Objects = b.presigner, b.route, b.ledger, b.objects
+		return driver.New(ctx, b.objectClient(), b.name, &opts)
 	})
 }

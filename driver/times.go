@@ -1,0 +1,69 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"path"
+)
+
+// headsAhead is how many files of a listing are asked for at a time: as many answers wait at most, in the order of the listing.
+const headsAhead = 32
+
+// withSetTimes asks for each file of a listing, to show the modification time that was set, which S3's listings do not tell. It takes one
+// request more for each. A file that is gone since, or that may not be looked at, is shown as it was listed.
+func (f *Fs) withSetTimes(entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.FileInfo, error] {
+	type answer struct {
+		info fs.FileInfo
+		err  error
+	}
+	return func(yield func(fs.FileInfo, error) bool) {
+		ctx, cancel := context.WithCancel(f.ctx)
+		waiting := make(chan chan answer, headsAhead)
+		defer func() {
+			cancel()
+			for range waiting { // until nobody lists any longer
+			}
+		}()
+		go func() {
+			defer close(waiting)
+			for info, err := range entries {
+				a := make(chan answer, 1)
+				select {
+				case waiting <- a:
+				case <-ctx.Done():
+					return
+				}
+				if err != nil || info.IsDir() {
+					a <- answer{info, err}
+					continue
+				}
+				go func() {
+					info, err := f.withSetTime(ctx, info)
+					a <- answer{info, err}
+				}()
+			}
+		}()
+		for a := range waiting {
+			if answer := <-a; !yield(answer.info, answer.err) {
+				return
+			}
+		}
+	}
+}
+
+func (f *Fs) withSetTime(ctx context.Context, listed fs.FileInfo) (fs.FileInfo, error) {
+	object, ok := listed.Sys().(*Object)
+	if !ok {
+		return listed, nil
+	}
+	v, a, err := f.bucket.head(ctx, object.Key)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return listed, nil
+	}
+	if err != nil {
+		return nil, pathError("stat", path.Base(object.Key), err)
+	}
+	return file(listed.Name(), &v, &a), nil
+}

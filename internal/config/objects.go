@@ -1,0 +1,199 @@
+package config
+
+import (
+	"encoding/base64"
+	"fmt"
+	"mime"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Objects is what a tenant's objects are stored with beside their bytes. The zero value leaves it to the bucket.
+type Objects struct {
+	ContentTypes map[string]string `yaml:"content_types"` // by the ends of names, ".dwg", in lower case
+	CacheControl string            `yaml:"cache_control"`
+	StorageClass string            `yaml:"storage_class"`
+	ACL          ACL               `yaml:"acl"`
+	Tags         map[string]string `yaml:"tags"`
+	Encryption   Encryption        `yaml:"encryption"`
+	KMSKeyID     string            `yaml:"kms_key_id"`   // ID, ARN or alias; empty: AWS's own
+	CustomerKey  Secret            `yaml:"customer_key"` // Base64 of 32 bytes
+	Checksum     ChecksumAlgorithm `yaml:"checksum"`
+	ListingTimes ListingTimes      `yaml:"listing_times"`
+}
+
+// A word is one of few. It is written as it is named.
+type word interface{ ~string }
+
+// setWord reads one of the words into v. what says what it should be.
+func setWord[W word](v *W, text []byte, what string, words ...W) error {
+	if !slices.Contains(words, W(text)) {
+		names := make([]string, len(words))
+		for i, w := range words {
+			names[i] = string(w)
+		}
+		return fmt.Errorf("%q is no %s: write %s or %s", text, what, strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
+	}
+	*v = W(text)
+	return nil
+}
+
+// A ChecksumUse is for which requests the AWS SDK computes checksums that S3 does not ask for. The zero value is the SDK's choice.
+type ChecksumUse string
+
+// The choices.
+const (
+	ChecksumsRequired  ChecksumUse = "required"  // for none
+	ChecksumsSupported ChecksumUse = "supported" // for all that know them
+)
+
+// UnmarshalText reads required or supported.
+func (c *ChecksumUse) UnmarshalText(text []byte) error {
+	return setWord(c, text, "use of checksums", ChecksumsRequired, ChecksumsSupported)
+}
+
+// An ACL is one of S3's canned access control lists: https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html
+type ACL string
+
+// UnmarshalText reads the name of a list.
+func (a *ACL) UnmarshalText(text []byte) error {
+	return setWord(a, text, "canned ACL", "private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read",
+		"bucket-owner-read", "bucket-owner-full-control")
+}
+
+// An Encryption is who has the key that S3 encrypts objects with. The zero value leaves it to the bucket.
+type Encryption string
+
+// The encryptions.
+const (
+	EncryptionS3       Encryption = "s3"       // S3 (SSE-S3)
+	EncryptionKMS      Encryption = "kms"      // AWS's key management (SSE-KMS)
+	EncryptionCustomer Encryption = "customer" // this server alone (SSE-C)
+)
+
+// UnmarshalText reads s3, kms or customer.
+func (e *Encryption) UnmarshalText(text []byte) error {
+	return setWord(e, text, "encryption", EncryptionS3, EncryptionKMS, EncryptionCustomer)
+}
+
+// A ChecksumAlgorithm is one of the checksums that S3 keeps, as S3 names it in lower case. The zero value is the SDK's choice.
+type ChecksumAlgorithm string
+
+// UnmarshalText reads the name of an algorithm.
+func (c *ChecksumAlgorithm) UnmarshalText(text []byte) error {
+	return setWord(c, text, "checksum", "crc32", "crc32c", "crc64nvme", "sha1", "sha256")
+}
+
+// ListingTimes is which modification times listings show. The zero value is StoredTimes.
+type ListingTimes string
+
+// The choices.
+const (
+	StoredTimes ListingTimes = "stored" // when objects were stored
+	SetTimes    ListingTimes = "set"    // those that were set, at the price of a request for each file
+)
+
+// UnmarshalText reads stored or set.
+func (l *ListingTimes) UnmarshalText(text []byte) error {
+	return setWord(l, text, "choice of times", StoredTimes, SetTimes)
+}
+
+// Key is the customer's, nil without.
+func (o *Objects) Key() []byte {
+	key, err := base64.StdEncoding.DecodeString(o.CustomerKey.Reveal())
+	if err != nil || len(key) == 0 {
+		return nil
+	}
+	return key
+}
+
+// Limits of S3 for tags: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html
+const (
+	maxTags     = 10
+	maxTagKey   = 128 // characters
+	maxTagValue = 256
+)
+
+const customerKeySize = 32 // bytes, for AES-256
+
+func (v *validator) objects(p keyPath, t *Tenant) {
+	o := &t.Objects
+	v.contentTypes(p.child("content_types"), o.ContentTypes)
+	if strings.ContainsFunc(o.CacheControl, func(r rune) bool { return r < ' ' || r > '~' }) {
+		v.report(p.child("cache_control"), "%q is no value of Cache-Control: write ASCII only", o.CacheControl)
+	}
+	if !regexp.MustCompile(`^[A-Z0-9_]*$`).MatchString(o.StorageClass) {
+		v.report(p.child("storage_class"), "%q is no storage class: write it like STANDARD_IA", o.StorageClass)
+	}
+	v.tags(p.child("tags"), o.Tags)
+	v.encryption(p, t)
+}
+
+func (v *validator) contentTypes(p keyPath, contentTypes map[string]string) {
+	for ending, contentType := range contentTypes {
+		if len(ending) < 2 || ending[0] != '.' || strings.ContainsAny(ending[1:], "./") || ending != strings.ToLower(ending) {
+			v.report(p.child(ending), "%q is no end of a name: write it like .dwg, in lower case", ending)
+		}
+		if mediaType, _, err := mime.ParseMediaType(contentType); err != nil || !strings.Contains(mediaType, "/") {
+			v.report(p.child(ending), "%q is no media type: write it like image/vnd.dwg", contentType)
+		}
+	}
+}
+
+func (v *validator) tags(p keyPath, tags map[string]string) {
+	if len(tags) > maxTags {
+		v.report(p, "there are %d: S3 has room for %d", len(tags), maxTags)
+	}
+	for key, value := range tags {
+		switch {
+		case key == "" || utf8.RuneCountInString(key) > maxTagKey || utf8.RuneCountInString(value) > maxTagValue:
+			v.report(p.child(key), "write up to %d characters for the key of a tag and %d for its value", maxTagKey, maxTagValue)
+		case strings.HasPrefix(strings.ToLower(key), "aws:"):
+			v.report(p.child(key), "tags that begin with aws: are those of AWS itself: choose another name")
+		case strings.ContainsFunc(key+value, notInTags):
+			v.report(p.child(key), "write letters, digits, spaces and + - = . _ : / @ only")
+		}
+	}
+}
+
+func notInTags(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune("+-=._:/@", r)
+}
+
+func (v *validator) encryption(p keyPath, t *Tenant) {
+	o, key := &t.Objects, p.child("customer_key")
+	if v.cfg.places[p.child("encryption").key()].broken {
+		return // and what belongs to it is not known
+	}
+	if o.KMSKeyID != "" && o.Encryption != EncryptionKMS {
+		v.report(p.child("kms_key_id"), "is of use with encryption: kms only")
+	}
+	switch {
+	case o.Encryption != EncryptionCustomer && !o.CustomerKey.Empty():
+		v.report(key, "is of use with encryption: customer only")
+	case o.Encryption != EncryptionCustomer:
+	case o.CustomerKey.Empty():
+		v.report(key, "is missing: write the Base64 of %d random bytes (openssl rand -base64 %[1]d) into a file, and customer_key_file", customerKeySize)
+	case len(o.Key()) != customerKeySize:
+		v.report(key, "is not the Base64 of %d bytes", customerKeySize)
+	case t.Presign != 0:
+		v.report(p.child("encryption"), "whoever has a link cannot read what is encrypted with a key that only this server has: "+
+			"remove presign, or choose another encryption")
+	default:
+		endpoints := []string{v.cfg.StorageOf(t).Endpoint}
+		for _, folder := range t.Folders {
+			endpoints = append(endpoints, v.cfg.StorageOfFolder(t, folder).Endpoint)
+		}
+		isPlain := func(endpoint string) bool {
+			u, err := url.Parse(endpoint)
+			return err == nil && u.Scheme == "http"
+		}
+		if slices.ContainsFunc(endpoints, isPlain) {
+			v.report(p.child("encryption"), "S3 takes the key over https only: correct s3.endpoint, or choose another encryption")
+		}
+	}
+}

@@ -1,0 +1,39 @@
+package server
+
+import (
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/config"
+)
+
+// objectClient is the bucket's client for objects.
+func (b *bucket) objectClient() driver.Client {
+	if b.customerKey == nil {
+		return b.client
+	}
+	return driver.WithCustomerKey(b.client, b.customerKey)
+}
+
+// objectsOf is in the driver's words what a tenant's objects are stored with.
+func objectsOf(o *config.Objects) driver.Objects {
+	objects := driver.Objects{
+		ContentTypes: o.ContentTypes,
+		CacheControl: o.CacheControl,
+		StorageClass: types.StorageClass(o.StorageClass),
+		ACL:          types.ObjectCannedACL(o.ACL),
+		Tags:         o.Tags,
+		KMSKeyID:     o.KMSKeyID,
+		Checksum:     types.ChecksumAlgorithm(strings.ToUpper(string(o.Checksum))),
+		ListSetTimes: o.ListingTimes == config.SetTimes,
+	}
+	switch o.Encryption {
+	case config.EncryptionS3:
+		objects.Encryption = types.ServerSideEncryptionAes256
+	case config.EncryptionKMS:
+		objects.Encryption = types.ServerSideEncryptionAwsKms
+	}
+	return objects
+}

@@ -1,0 +1,127 @@
+package server
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/middleware"
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// loginTo is what alice of acme sees.
+func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) control.Storage {
+	t.Helper()
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	factory := &s3Factory{base: awsOf(s), observe: func(*middleware.Stack) error { return nil }, clients: map[s3Account]*s3.Client{}}
+	buckets, err := newBuckets(cfg, factory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := directoryOf(t, cfg, buckets).Login(t.Context(), &control.LoginRequest{
+		User: "alice", Password: password, BeforeCommit: func(context.Context) error { return nil },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l.Storage
+}
+
+// What a tenant says of its objects is what they are stored with.
+func TestObjects(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	for name, tc := range map[string]struct {
+		encryption config.Encryption
+		keyID      string
+		want       types.ServerSideEncryption
+	}{
+		"none":    {"", "", ""},
+		"s3":      {config.EncryptionS3, "", types.ServerSideEncryptionAes256},
+		"kms":     {config.EncryptionKMS, "", types.ServerSideEncryptionAwsKms},
+		"kms-key": {config.EncryptionKMS, s3test.KMSKey, types.ServerSideEncryptionAwsKms},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := newConfig(t, s)
+			acme := cfg.Tenants["acme"]
+			acme.Objects = config.Objects{
+				ContentTypes: map[string]string{".dwg": "application/x-own"}, CacheControl: "no-cache", StorageClass: "REDUCED_REDUNDANCY",
+				ACL: "bucket-owner-full-control", Tags: map[string]string{"source": "ftp"}, Checksum: "sha256", Encryption: tc.encryption,
+				KMSKeyID: tc.keyID,
+			}
+			if err := afero.WriteFile(loginTo(t, s, cfg), "/a.DWG", []byte("content"), 0); err != nil {
+				t.Fatal(err)
+			}
+			out, err := s.Client().HeadObject(t.Context(), &s3.HeadObjectInput{
+				Bucket: &acme.Bucket, Key: aws.String("inbox/a.DWG"), ChecksumMode: types.ChecksumModeEnabled,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if aws.ToString(out.ContentType) != "application/x-own" || aws.ToString(out.CacheControl) != "no-cache" ||
+				out.StorageClass != types.StorageClassReducedRedundancy || aws.ToInt32(out.TagCount) != 1 || out.ChecksumSHA256 == nil ||
+				out.ServerSideEncryption != tc.want {
+				t.Errorf("stored as %+v", out)
+			}
+		})
+	}
+}
+
+// A key of the tenant's own comes from a file, and nobody reads the objects without it.
+func TestObjectsWithCustomerKey(t *testing.T) {
+	s := s3test.Start(t, "minio-tls")
+	cfg := newConfig(t, s)
+	acme := cfg.Tenants["acme"]
+	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
+	acme.Objects = config.Objects{Encryption: config.EncryptionCustomer, CustomerKey: config.NewSecret(key)}
+	storage := loginTo(t, s, cfg)
+	if err := afero.WriteFile(storage, "/secret", []byte("content"), 0); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := afero.ReadFile(storage, "/secret"); err != nil || string(content) != "content" {
+		t.Errorf("read %q, %v", content, err)
+	}
+	if _, err := s.Client().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &acme.Bucket, Key: aws.String("inbox/secret")}); err == nil {
+		t.Error("the object can be read without the key")
+	}
+}
+
+// The SDK's checksums are the tenant's choice, else the server's, else the SDK's.
+func TestChecksums(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	for name, tc := range map[string]struct {
+		server, tenant config.ChecksumUse
+		request        aws.RequestChecksumCalculation
+		response       aws.ResponseChecksumValidation
+	}{
+		"by-the-sdk":    {"", "", aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported},
+		"by-the-server": {config.ChecksumsRequired, "", aws.RequestChecksumCalculationWhenRequired, aws.ResponseChecksumValidationWhenRequired},
+		"by-the-tenant": {
+			config.ChecksumsRequired, config.ChecksumsSupported,
+			aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := newConfig(t, s)
+			cfg.S3.Checksums, cfg.Tenants["acme"].S3.Checksums = tc.server, tc.tenant
+			srv, err := New(t.Context(), cfg, Options{AWS: awsOf(s)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts := srv.buckets[0].client.Options()
+			if opts.RequestChecksumCalculation != tc.request || opts.ResponseChecksumValidation != tc.response {
+				t.Errorf("checksums are %v and %v, want %v and %v", opts.RequestChecksumCalculation, opts.ResponseChecksumValidation,
+					tc.request, tc.response)
+			}
+		})
+	}
+}
