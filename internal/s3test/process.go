@@ -26,7 +26,10 @@ import (
 
 const (
 	// startTimeout is how long a server may take to answer, on a machine that builds at the same time.
-	startTimeout = 60 * time.Second
+	startTimeout = 2 * time.Minute
+
+	// answerTimeout is how long one question whether it does may take: a server that is about to start may never answer it.
+	answerTimeout = 10 * time.Second
 
 	// pollInterval is the time between two questions whether it does.
 	pollInterval = 25 * time.Millisecond
@@ -167,7 +170,9 @@ func (p *process) waitReady(ctx context.Context, s *Server) error {
 	ticker := time.NewTicker(pollInterval)
 	defer ticker.Stop()
 	for {
-		_, err := client.ListBuckets(ctx, &s3.ListBucketsInput{})
+		asking, done := context.WithTimeout(ctx, answerTimeout)
+		_, err := client.ListBuckets(asking, &s3.ListBucketsInput{})
+		done()
 		if err == nil {
 			return nil
 		}
