@@ -183,7 +183,9 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 
 // within is the file system for the time of one command, which may end before the session.
 func (f *Fs) within(ctx context.Context) *Fs {
-	return &Fs{ctx: ctx, bucket: f.bucket, keys: f.keys, memory: f.memory, log: f.log, opts: f.opts}
+	g := *f
+	g.ctx = ctx
+	return &g
 }
 
 // Name says where the file system is, as a URL: "s3://bucket/prefix".
