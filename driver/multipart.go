@@ -136,10 +136,11 @@ func (m *multipart) ended() error {
 // skip leaves out the number of a part.
 func (m *multipart) skip() { m.number++ }
 
-// send adds the bytes of a buffer, and calls done when S3 has them or they are not sent. The error may be that of a part before.
+// send adds the bytes of a buffer, and calls done when S3 has them or does not take them. After an error, which may be that of a part before,
+// they are still the caller's.
 func (m *multipart) send(b *buffer, done func()) error {
 	b.settle()
-	err := m.add(func(part *types.CompletedPart) error {
+	return m.add(func(part *types.CompletedPart) error {
 		defer done()
 		body := b.body()
 		ctx, stop := outlive(m.ctx, abortTimeout, body.sent)
@@ -164,10 +165,6 @@ func (m *multipart) send(b *buffer, done func()) error {
 		part.ChecksumCRC32, part.ChecksumCRC64NVME = out.ChecksumCRC32, out.ChecksumCRC64NVME
 		return nil
 	})
-	if err != nil {
-		done()
-	}
-	return err
 }
 
 // withoutQuestion keeps the SDK from asking S3 before each part whether it would take it, which costs the time of a request. S3 has

@@ -225,9 +225,11 @@ func (w *writer) flush() error {
 			return err
 		}
 	}
-	part := w.part
+	if err := w.upload.send(w.part, w.part.release); err != nil {
+		return err
+	}
 	w.part = nil
-	return w.upload.send(part, part.release)
+	return nil
 }
 
 func (w *writer) start() (err error) {

@@ -317,6 +317,7 @@ func testKept(t *testing.T, h Harness) {
 		{"server-died", (*fixture).testKeptServerDied},
 		{"stale-record", (*fixture).testKeptStale},
 		{"hung-part", (*fixture).testKeptHungPart},
+		{"part-not-sent", (*fixture).testKeptPartNotSent},
 		{"requests", (*fixture).testKeptRequests},
 	} {
 		t.Run(test.label, func(t *testing.T) { test.run(h.open(t, nil)) })
@@ -588,6 +589,28 @@ func (x *fixture) testKeptWrong() {
 			x.wantNothingKept(label)
 		})
 	}
+}
+
+// testKeptPartNotSent loses the client when a part is full, and is not on its way yet.
+func (x *fixture) testKeptPartNotSent() {
+	session := x.process().as("alice")
+	f := x.begin(session, "file", create, 0, random(partSize))
+	x.spy.Before(func(_ context.Context, operation string, _ any) error {
+		if operation == "CreateMultipartUpload" {
+			f.(aborter).Abort(errBroken)
+		}
+		return nil
+	})
+	_, err := f.Write([]byte{0})
+	wantError(x, err, errBroken)
+	wantError(x, f.Close(), errBroken)
+	from := x.kept(session, "file")
+	if from != partSize-1 {
+		x.Errorf("%d bytes are kept of %d", from, partSize)
+	}
+	x.close(x.begin(session, "file", goOn, from, random(partSize)[from:]))
+	x.wantContent("file", random(partSize))
+	x.wantNoUploads("file")
 }
 
 // testKeptNotCompleted loses an upload after its last part: a client that asks must not find all of its bytes, and go.
