@@ -63,8 +63,8 @@ func TestKilledClients(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			// The victim's kernel too may need more than the usual 5 ms when two cores run all tests.
-			s := newSite(t, s3test.Start(t, tt.storage), "commit_delay: 50ms")
+			// The victim's kernel may need more than usual when two cores run all tests.
+			s := newSite(t, s3test.Start(t, tt.storage), "commit_delay: 1s")
 			for round := range rounds {
 				p := tt.victim(t, s, "/upload "+strconv.Itoa(round), tt.size)
 				p.kill()

@@ -31,7 +31,7 @@ type Config struct {
 	IdleTimeout     time.Duration `yaml:"idle_timeout"`      // between commands
 	DataTimeout     time.Duration `yaml:"data_timeout"`      // to open a data connection
 	StallTimeout    time.Duration `yaml:"stall_timeout"`     // of a transfer that moves no byte
-	CommitDelay     time.Duration `yaml:"commit_delay"`      // how long a complete upload waits for news that its client died
+	CommitDelay     time.Duration `yaml:"commit_delay"`      // how long at most a complete upload waits for news that its client died
 	DrainTimeout    time.Duration `yaml:"drain_timeout"`     // how long running transfers may go on after SIGTERM
 	MaxFailedLogins int           `yaml:"max_failed_logins"` // in a session
 
@@ -144,7 +144,7 @@ const (
 	defaultStallTimeout = 5 * time.Minute
 	// A killed client's kernel closes the data connection first and the control connection some 50 microseconds later; a hundred
 	// times that allows for a network between.
-	defaultCommitDelay = 5 * time.Millisecond
+	defaultCommitDelay = 50 * time.Millisecond
 	// Kubernetes kills a pod 30 seconds after SIGTERM unless told otherwise; the rest is for cutting what still runs.
 	defaultDrainTimeout        = 25 * time.Second
 	defaultMaxFailedLogins     = 5

@@ -234,7 +234,7 @@ func (v *validator) durations() {
 		}
 	}
 	if v.cfg.CommitDelay > maxCommitDelay {
-		v.report(keyPath{"commit_delay"}, "must be at most %s: every upload waits so long", maxCommitDelay)
+		v.report(keyPath{"commit_delay"}, "must be at most %s: uploads wait so long", maxCommitDelay)
 	}
 }
 

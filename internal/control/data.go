@@ -58,10 +58,12 @@ type dataConn struct {
 	raw      net.Conn // TCP
 	ctx      context.Context
 	transfer *transfer
+	opened   time.Time
+	ended    time.Time // when the client's last byte had come
 }
 
 func newDataConn(ctx context.Context, t *transfer, raw net.Conn) *dataConn {
-	c := &dataConn{Conn: raw, raw: raw, ctx: withHost(ctx, t.host), transfer: t}
+	c := &dataConn{Conn: raw, raw: raw, ctx: withHost(ctx, t.host), transfer: t, opened: time.Now()}
 	if t.tls != nil {
 		c.Conn = tls.Server(cutConn{raw}, t.tls)
 	}
@@ -105,6 +107,9 @@ func (c *dataConn) Read(b []byte) (int, error) {
 	c.transfer.bytes.Add(int64(n))
 	if err != nil && !errors.Is(err, io.EOF) {
 		return n, c.failed(err)
+	}
+	if err != nil {
+		c.ended = time.Now()
 	}
 	return n, err
 }

@@ -43,9 +43,10 @@ type Config struct {
 	// StallTimeout ends a transfer whose data connection moves no byte for so
 	// long, DefaultStallTimeout when 0.
 	StallTimeout time.Duration
-	// CommitDelay is how long an upload that looks complete waits for news
-	// that its client died, DefaultCommitDelay when 0: a killed client's kernel
-	// closes the data connection first and the control connection just after.
+	// CommitDelay is how long at most an upload that looks complete waits for
+	// news that its client died, DefaultCommitDelay when 0: a killed client's
+	// kernel closes the data connection first and the control connection just
+	// after. An upload that took less than eight times as long waits less.
 	CommitDelay time.Duration
 	MaxLogins   int // failed logins a session, DefaultMaxLogins when 0
 
@@ -58,7 +59,7 @@ const (
 	DefaultIdleTimeout  = 5 * time.Minute // RFC 1123 4.1.3.2 asks for five minutes at least
 	DefaultDataTimeout  = 30 * time.Second
 	DefaultStallTimeout = 5 * time.Minute
-	DefaultCommitDelay  = 5 * time.Millisecond
+	DefaultCommitDelay  = 50 * time.Millisecond // the kernel of a busy machine may need as much
 	DefaultMaxLogins    = 5
 )
 

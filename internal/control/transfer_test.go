@@ -347,9 +347,9 @@ func TestVanishedClient(t *testing.T) {
 		}},
 		{"only-control", func(c *client, data net.Conn) { c.conn.Close(); _, _ = io.Copy(io.Discard, data) }},
 	} {
-		for size, content := range map[string]string{"small": "some", "large": big} {
+		for size, content := range map[string]string{"empty": "", "small": "some", "large": big} {
 			t.Run(tt.name+"/"+size, func(t *testing.T) {
-				s := newSite(t, func(cfg *control.Config) { cfg.CommitDelay = 250 * time.Millisecond })
+				s := newSite(t, func(cfg *control.Config) { cfg.CommitDelay = time.Second })
 				other := s.login()
 				c := s.login()
 				data := c.epsv()

@@ -1,0 +1,34 @@
+package control
+
+import (
+	"crypto/tls"
+	"testing"
+	"time"
+)
+
+func TestCommitWait(t *testing.T) {
+	const most = 40 * time.Millisecond
+	for _, tt := range []struct {
+		name  string
+		took  time.Duration
+		bytes int64
+		tls   *tls.Config
+		want  time.Duration
+	}{
+		{"short", time.Millisecond, 1, nil, most / 50},
+		{"longer", 80 * time.Millisecond, 1, nil, 10 * time.Millisecond},
+		{"long", time.Hour, 1, nil, most},
+		{"empty", time.Millisecond, 0, nil, most},
+		{"close-notify", time.Hour, 1, &tls.Config{}, 0},
+		{"empty-with-close-notify", time.Hour, 0, &tls.Config{}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := &dataConn{transfer: &transfer{tls: tt.tls}, opened: time.Now()}
+			c.ended = c.opened.Add(tt.took)
+			c.transfer.bytes.Store(tt.bytes)
+			if got := c.commitWait(most); got != tt.want {
+				t.Errorf("waits %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
