@@ -1,3 +1,8 @@
+// FTP opens a port for each transfer. One that takes Multipath TCP too, as Go's do unless told otherwise, costs more, and no FTP client
+// asks for it.
+//
+//go:debug multipathtcp=0
+
 // Command babelftp exposes S3 buckets over FTP and FTPS, in the language of the person at the other end.
 //
 // The exit code is 0 when all went well, 1 for a wrong configuration or a failure at run time, and 2 for wrong usage.

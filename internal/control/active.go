@@ -23,7 +23,10 @@ func (a *activeSource) open(ctx context.Context) (net.Conn, error) {
 	defer a.cancel()
 	stop := context.AfterFunc(ctx, a.cancel)
 	defer stop()
-	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.local, 0))}
+	dialer := net.Dialer{
+		LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.local, 0)),
+		KeepAlive: -1, // stalls are watched for
+	}
 	if deadline, ok := ctx.Deadline(); ok {
 		dialer.Timeout = time.Until(deadline)
 	}

@@ -123,7 +123,7 @@ func (s *session) listenPassive() (port uint16, ok bool) {
 func (r PortRange) listen(ctx context.Context, local netip.Addr) (*net.TCPListener, error) {
 	size := int(r.Last) - int(r.First) + 1
 	start := rand.IntN(size)
-	var config net.ListenConfig
+	config := net.ListenConfig{KeepAlive: -1} // stalls are watched for
 	var err error
 	for i := range size {
 		port := r.First + uint16((start+i)%size)

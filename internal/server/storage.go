@@ -30,6 +30,8 @@ const (
 	// idleConnections is how many connections stay open between requests to one server: enough for some dozens of uploads of four
 	// parts at once, where the SDK's 10 would dial anew for the others.
 	idleConnections = 256
+	// readBuffer takes a small object with its headers in one read.
+	readBuffer = 16 << 10
 	// customRegion is what S3 servers other than AWS sign for unless told otherwise.
 	customRegion = "us-east-1"
 )
@@ -43,6 +45,7 @@ func loadAWS(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
 			t.MaxIdleConns = 0 // bounded for each server only
 			t.MaxIdleConnsPerHost = idleConnections
 			t.ResponseHeaderTimeout = headerTimeout
+			t.ReadBufferSize = readBuffer
 			t.DisableCompression = true // objects are stored and fetched byte for byte
 		})
 	// What the SDK logs is of use in the search for an error only.
