@@ -28,4 +28,4 @@ tools: $(TOOLS:%=.tools/bin/%)
 
 # The race detector needs a C compiler.
 packages:
-	@tools/debian-packages.sh curl=curl lftp=lftp python3=python3 cc=gcc,libc6-dev
+	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 cc=gcc,libc6-dev
