@@ -141,6 +141,9 @@ func (c *dataConn) commitWait(most time.Duration) time.Duration {
 // like a finished one until its kernel has closed the control connection too.
 func (s *session) beforeCommit(ctx context.Context) error {
 	conn := s.transfer.conn
+	if conn == nil {
+		return errDataLost // there was never any
+	}
 	timer := time.NewTimer(time.Until(conn.ended.Add(conn.commitWait(s.server.cfg.CommitDelay))))
 	defer timer.Stop()
 	select {
