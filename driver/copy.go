@@ -85,7 +85,7 @@ func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to strin
 // copy copies a version by one request.
 func (b *bucket) copy(ctx context.Context, v version, in *s3.CopyObjectInput) error {
 	in.Bucket, in.CopySource, in.CopySourceIfMatch = &b.name, v.copySource(), condition{etag: v.etag}.ifMatch()
-	out, err := b.client.CopyObject(ctx, in)
+	out, err := b.client.CopyObject(ctx, in, repeatable)
 	if err != nil {
 		return fromS3(err)
 	}

@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -49,14 +50,14 @@ func kindOf(err error) error {
 			return kind
 		}
 	}
-	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() != 0 { // 0 where no answer came
-		return kindOfStatus(response.HTTPStatusCode())
-	}
 	if _, ok := errors.AsType[*v4.SigningError](err); ok {
 		return fs.ErrPermission // there are no credentials to sign with
 	}
-	if unreachable(err) {
+	if unreachable(err) || unreadable(err) {
 		return syscall.EAGAIN
+	}
+	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() != 0 { // 0 where no answer came
+		return kindOfStatus(response.HTTPStatusCode())
 	}
 	return syscall.EIO
 }
@@ -122,13 +123,23 @@ func kindOfStatus(status int) error {
 
 // unreachable tells whether an error came from the network rather than from S3.
 func unreachable(err error) bool {
-	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded) {
+	if errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
 	if _, ok := errors.AsType[*smithyhttp.RequestSendError](err); ok {
 		return true
 	}
 	_, ok := errors.AsType[net.Error](err)
+	return ok
+}
+
+// unreadable tells whether an answer is none that S3 has written to its end: it breaks off, or something else answered. What its status
+// says does not count then, a 200 for one, which S3 sends before it is done.
+func unreadable(err error) bool {
+	if _, ok := errors.AsType[*smithy.DeserializationError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
+		return true
+	}
+	_, ok := errors.AsType[*xml.SyntaxError](err)
 	return ok
 }
 

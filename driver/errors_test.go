@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"encoding/xml"
 	"errors"
 	"fmt"
 	"io"
@@ -28,6 +29,15 @@ func refusal(status int, code string) error {
 			Err:      &smithy.GenericAPIError{Code: code, Message: "in words"},
 		},
 		RequestID: "request-7",
+	}}
+}
+
+// unfinished is what the SDK makes of an answer that it cannot make sense of.
+func unfinished(status int, err error) error {
+	return &smithy.OperationError{ServiceID: "S3", OperationName: "ListObjectsV2", Err: &awshttp.ResponseError{
+		ResponseError: &smithyhttp.ResponseError{
+			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: err,
+		},
 	}}
 }
 
@@ -101,6 +111,12 @@ func TestKindOf(t *testing.T) {
 		{"timeout", fmt.Errorf("wrapped: %w", context.DeadlineExceeded), syscall.EAGAIN},
 		{"body-cut", io.ErrUnexpectedEOF, syscall.EAGAIN},
 		{"body-reset", &net.OpError{Op: "read", Err: syscall.ECONNRESET}, syscall.EAGAIN},
+		{"answer-cut", unfinished(200, &smithy.DeserializationError{Err: fmt.Errorf("decode: %w", io.ErrUnexpectedEOF)}), syscall.EAGAIN},
+		{"answer-reset", unfinished(200, &net.OpError{Op: "read", Err: syscall.ECONNRESET}), syscall.EAGAIN},
+		{"answer-ended", unfinished(200, &smithy.DeserializationError{Err: &xml.SyntaxError{Msg: "unexpected EOF"}}), syscall.EAGAIN},
+		{"answer-of-another", unfinished(200, &xml.SyntaxError{Msg: "element <br> closed by </body>"}), syscall.EAGAIN},
+		{"refusal-cut", unfinished(404, &smithy.DeserializationError{Err: io.ErrUnexpectedEOF}), syscall.EAGAIN},
+		{"cancelled-while-answered", unfinished(200, &smithy.DeserializationError{Err: context.Canceled}), context.Canceled},
 		{"cancelled", &smithy.CanceledError{Err: context.Canceled}, context.Canceled},
 		{"cancelled-on-the-way", sendError(context.Canceled), context.Canceled},
 		{"invalid-request", refusal(400, "InvalidRequest"), syscall.EIO},

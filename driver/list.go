@@ -125,7 +125,7 @@ func (b *bucket) list(ctx context.Context, l listing) (*page, error) {
 	if l.token != "" {
 		in.ContinuationToken = &l.token
 	}
-	out, err := b.client.ListObjectsV2(ctx, in)
+	out, err := b.client.ListObjectsV2(ctx, in, repeatable)
 	if err != nil {
 		return nil, fromS3(err)
 	}

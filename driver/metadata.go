@@ -162,7 +162,7 @@ func (b *bucket) readTags(ctx context.Context, key string, a *attributes) error 
 	if !a.tagged || a.tags != nil {
 		return nil
 	}
-	out, err := b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{Bucket: &b.name, Key: &key})
+	out, err := b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{Bucket: &b.name, Key: &key}, repeatable)
 	if err != nil {
 		return fromS3(err)
 	}

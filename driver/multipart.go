@@ -72,7 +72,7 @@ func (f *Fs) createMultipart(until, ctx context.Context, key string, in *s3.Crea
 	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer done()
 	in.Bucket, in.Key = &f.bucket.name, &key
-	out, err := f.bucket.client.CreateMultipartUpload(createCtx, in, func(o *s3.Options) {
+	out, err := f.bucket.client.CreateMultipartUpload(createCtx, in, repeatable, func(o *s3.Options) {
 		if !sendsChecksums(o) && f.opts.Objects.Checksum == "" {
 			in.ChecksumAlgorithm = ""
 		}
@@ -186,7 +186,7 @@ func (m *multipart) copy(v version, length, size int64) error {
 				CopySource:        v.copySource(),
 				CopySourceIfMatch: condition{etag: v.etag}.ifMatch(),
 				CopySourceRange:   aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
-			})
+			}, repeatable)
 			if err != nil {
 				return fromS3(err)
 			}
@@ -242,7 +242,7 @@ func (m *multipart) complete(ctx context.Context, c condition) error {
 		Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id,
 		IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
-	})
+	}, repeatable)
 	m.cancel()
 	if err != nil {
 		return fromS3(err)

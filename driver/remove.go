@@ -177,7 +177,7 @@ func (b *bucket) deleteAll(ctx context.Context, keys []string) error {
 	for i := range keys {
 		in.Objects[i].Key = &keys[i]
 	}
-	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.name, Delete: in})
+	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.name, Delete: in}, repeatable)
 	switch err = fromS3(err); {
 	case err == nil:
 		keys = nil

@@ -167,7 +167,7 @@ func (f *Fs) readParts(k *kept) error {
 	}
 	in := &s3.ListPartsInput{Bucket: &f.bucket.name, Key: &k.key, UploadId: &k.upload}
 	for {
-		out, err := f.bucket.client.ListParts(f.ctx, in)
+		out, err := f.bucket.client.ListParts(f.ctx, in, repeatable)
 		if err != nil {
 			return fromS3(err)
 		}

@@ -6,6 +6,9 @@ import (
 	"math/rand/v2"
 	"syscall"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
 const (
@@ -52,6 +55,34 @@ func (r *retries) pause(ctx context.Context, err error) error {
 		return err
 	}
 	return nil
+}
+
+// attempts are those that the SDK makes of one request, by itself where there is no answer or one of an S3 out of order. It makes them also
+// where an answer breaks off or cannot be read: so they are for requests that may be made twice.
+type attempts struct {
+	aws.RetryerV2
+	count int
+}
+
+// counted is an option of the request.
+func (a *attempts) counted(o *s3.Options) {
+	if retryer, ok := o.Retryer.(aws.RetryerV2); ok {
+		a.RetryerV2, o.Retryer = retryer, a
+	}
+}
+
+// repeatable is the option of a request whose attempts nobody counts.
+func repeatable(o *s3.Options) { new(attempts).counted(o) }
+
+// GetAttemptToken implements aws.RetryerV2. It is asked for before each attempt.
+func (a *attempts) GetAttemptToken(ctx context.Context) (func(error) error, error) {
+	a.count++
+	return a.RetryerV2.GetAttemptToken(ctx)
+}
+
+// IsErrorRetryable implements aws.Retryer.
+func (a *attempts) IsErrorRetryable(err error) bool {
+	return a.RetryerV2.IsErrorRetryable(err) || unreadable(err) && kindOf(err) == syscall.EAGAIN
 }
 
 // broken is the error of bytes that end too early. Whatever ended them, they may come whole the next time.
