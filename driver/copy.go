@@ -74,7 +74,7 @@ func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to strin
 		err = waitErr
 	}
 	if err == nil {
-		err = m.complete(ctx, c)
+		err = m.complete(ctx, v.size, c)
 	}
 	if err != nil {
 		m.abort()

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -20,7 +21,8 @@ import (
 func TestCustomerKey(t *testing.T) {
 	s := s3test.Start(t, "minio-tls")
 	client, bucket := s.Client(), s.Bucket(t)
-	f := driver.New(t.Context(), driver.WithCustomerKey(client, bytes.Repeat([]byte{7}, 32)), bucket, &driver.Options{
+	spy := drivertest.NewSpy(client)
+	f := driver.New(t.Context(), driver.WithCustomerKey(spy, bytes.Repeat([]byte{7}, 32)), bucket, &driver.Options{
 		PartSize: 5 << 20, CopyLimit: 10 << 20,
 	})
 	large := bytes.Repeat([]byte("0123456789"), 1<<20+1)
@@ -47,6 +49,18 @@ func TestCustomerKey(t *testing.T) {
 			t.Errorf("append to %s: %v", name, err)
 		}
 	}
+	spy.After(func(operation string, _ any) error {
+		if operation == "PutObject" || operation == "CompleteMultipartUpload" {
+			return io.ErrUnexpectedEOF // S3 has done it, and its answer is lost
+		}
+		return nil
+	})
+	for _, size := range []int{10, len(large)} {
+		if err := afero.WriteFile(f, "lost", large[:size], 0); err != nil {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+	}
+	spy.After(nil)
 	mtime := time.Unix(1_000_000_000, 0)
 	if err := f.Chtimes("dir/large", mtime, mtime); err != nil {
 		t.Error(err)

@@ -8,7 +8,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
-	"io"
 	"io/fs"
 	"log/slog"
 	"strconv"
@@ -95,7 +94,7 @@ func (l *Ledger) newRecord(owner, key string, partSize int64) record {
 }
 
 // put writes a record.
-func (l *Ledger) put(ctx context.Context, r *record, body io.ReadSeeker) error {
+func (l *Ledger) put(ctx context.Context, r *record, body content) error {
 	a := l.common
 	a.metadata = r.metadata()
 	in := &s3.PutObjectInput{}
@@ -210,7 +209,7 @@ func (e *entry) refresh(ctx context.Context) error {
 }
 
 // keep writes the record anew with the bytes that follow the parts.
-func (e *entry) keep(ctx context.Context, offset int64, body io.ReadSeeker) error {
+func (e *entry) keep(ctx context.Context, offset int64, body content) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.record.offset, e.ended = offset, true

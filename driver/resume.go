@@ -279,7 +279,7 @@ func (w *writer) keepTail(ctx context.Context, e *entry) (*entry, error) {
 }
 
 // tail is the first length bytes of the buffer.
-func (w *writer) tail(length int64) io.ReadSeeker {
+func (w *writer) tail(length int64) content {
 	if w.part == nil {
 		return bytes.NewReader(nil)
 	}

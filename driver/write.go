@@ -287,8 +287,8 @@ func (w *writer) Stat() (fs.FileInfo, error) {
 func (w *writer) Abort(cause error) { w.cancel(cause) }
 
 // Close publishes what was written, unless writing failed or was aborted. When it returns nil S3 has confirmed the object. When it
-// does not there is no trace of the file but what is kept for its owner, with one exception: S3 was asked to publish and its answer
-// did not arrive, so that the object, complete, may be there.
+// does not there is no trace of the file but what is kept for its owner, with one exception: S3 was asked to publish, its answer did
+// not arrive, and a look at the object got none either or came too early, so that the object, complete, may be there.
 func (w *writer) Close() error {
 	if w.closed {
 		return w.refuse("close")
@@ -339,7 +339,7 @@ func (w *writer) finish() error {
 	if err := w.upload.wait(); err != nil {
 		return err
 	}
-	return w.commit(func(ctx context.Context) error { return w.upload.complete(ctx, w.condition) })
+	return w.commit(func(ctx context.Context) error { return w.upload.complete(ctx, w.offset, w.condition) })
 }
 
 // commit lets publish make the object visible, if the session still wants it.
@@ -369,7 +369,7 @@ func (w *writer) put(ctx context.Context) error {
 	if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == checksumAlgorithm {
 		in.ChecksumCRC32C = w.part.checksum()
 	}
-	return w.f.bucket.put(ctx, w.key, in, w.part.body())
+	return w.f.bucket.put(ctx, w.key, in, io.NewSectionReader(w.part, 0, w.part.length))
 }
 
 // cause prefers the reason for which writing was ended to the error that shows it.
@@ -383,9 +383,10 @@ func (w *writer) cause(err error) error {
 	return err
 }
 
-func (b *bucket) put(ctx context.Context, key string, in *s3.PutObjectInput, body io.ReadSeeker) error {
+func (b *bucket) put(ctx context.Context, key string, in *s3.PutObjectInput, body content) error {
 	in.Bucket, in.Key, in.Body = &b.name, &key, body
-	_, err := b.client.PutObject(ctx, in, func(o *s3.Options) {
+	var tries attempts
+	_, err := b.client.PutObject(ctx, in, tries.counted, func(o *s3.Options) {
 		switch {
 		case in.ChecksumCRC32C == nil:
 		case sendsChecksums(o):
@@ -394,5 +395,5 @@ func (b *bucket) put(ctx context.Context, key string, in *s3.PutObjectInput, bod
 			in.ChecksumCRC32C = nil
 		}
 	})
-	return fromS3(err)
+	return b.settle(ctx, key, &tries, err, stored(body, in.Metadata))
 }

@@ -81,6 +81,7 @@ func Run(t *testing.T, h Harness) {
 		{"no-overwrite", testNoOverwrite},
 		{"elsewhere", testElsewhere},
 		{"unpublished", testUnpublished},
+		{"settled", testSettled},
 		{"memory", testMemory},
 		{"ledger", testLedger},
 		{"kept", testKept},

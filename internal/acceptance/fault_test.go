@@ -41,12 +41,13 @@ func faults() []fault {
 	writes := []string{
 		"PutObject", "CreateMultipartUpload", "UploadPart", "UploadPartCopy", "CopyObject", "CompleteMultipartUpload",
 	}
-	answered := []string{"ListObjectsV2", "UploadPartCopy"}
+	answered := []string{"ListObjectsV2", "UploadPartCopy", "PutObject", "CompleteMultipartUpload"}
 	return []fault{
 		{name: "delay", harm: s3test.Delay(50 * time.Millisecond), once: done},
 		{name: "internal-error", harm: s3test.Refuse(http.StatusInternalServerError, "InternalError"), once: done, often: temporary},
 		{name: "slow-down", harm: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown"), once: done, often: temporary},
 		{name: "reset-request", harm: s3test.ResetRequest(), once: done, often: temporary},
+		{name: "lose-answer", harm: s3test.LoseAnswer(), on: answered, once: done, often: temporary},
 		{name: "reset-response", harm: s3test.ResetResponse(), on: answered, once: done, often: temporary},
 		{name: "short-response", harm: s3test.ShortResponse(), on: answered, once: done, often: temporary},
 		{name: "half-close", harm: s3test.HalfClose(), once: done, often: temporary},

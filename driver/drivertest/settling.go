@@ -1,0 +1,119 @@
+package drivertest
+
+import (
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// testSettled loses the answers of S3: what the driver says is what the bucket holds.
+func testSettled(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	for _, test := range []struct {
+		label, operation string
+		objects          driver.Objects
+		noOverwrite      bool
+		before           []byte // the file, none when nil
+		run              func(x *fixture, name string) error
+		after            []byte
+	}{
+		{label: "write", operation: "PutObject", run: writes(1000), after: random(1000)},
+		{label: "write-nothing", operation: "PutObject", run: writes(0)},
+		{label: "replace", operation: "PutObject", before: random(10), run: writes(1000), after: random(1000)},
+		{label: "write-new", operation: "PutObject", noOverwrite: true, run: writes(1000), after: random(1000)},
+		{label: "write-parts", operation: "CompleteMultipartUpload", run: writes(partSize + 1), after: random(partSize + 1)},
+		{
+			label: "write-new-parts", operation: "CompleteMultipartUpload", noOverwrite: true,
+			run: writes(partSize + 1), after: random(partSize + 1),
+		},
+		{
+			label: "write-summed-parts", operation: "CompleteMultipartUpload",
+			objects: driver.Objects{Checksum: types.ChecksumAlgorithmCrc32}, run: writes(partSize + 1), after: random(partSize + 1),
+		},
+		{
+			label: "write-encrypted", operation: "PutObject",
+			objects: driver.Objects{Encryption: types.ServerSideEncryptionAwsKms}, run: writes(1000), after: random(1000),
+		},
+		{
+			label: "write-encrypted-parts", operation: "CompleteMultipartUpload",
+			objects: driver.Objects{Encryption: types.ServerSideEncryptionAwsKms}, run: writes(partSize + 1), after: random(partSize + 1),
+		},
+		{
+			label: "append", operation: "PutObject", before: random(10), run: appends(1000),
+			after: slices.Concat(random(10), random(1000)),
+		},
+		{
+			label: "append-parts", operation: "CompleteMultipartUpload", before: random(partSize), run: appends(1000),
+			after: slices.Concat(random(partSize), random(1000)),
+		},
+	} {
+		x.run(test.label, func(x *fixture) {
+			x.Fs = x.session(x.Context(), &driver.Options{NoOverwrite: test.noOverwrite, Objects: test.objects})
+			name := test.label
+			if test.before != nil {
+				x.put(name, test.before)
+			}
+			x.loseAnswers(test.operation)
+			err := test.run(x, name)
+			x.spy.After(nil)
+			if err != nil {
+				x.Fatal(err)
+			}
+			x.wantContent(name, test.after)
+			x.wantNoUploads(name)
+		})
+	}
+	x.run("not-done", func(x *fixture) { x.testNotDone() })
+}
+
+func writes(size int) func(*fixture, string) error {
+	return func(x *fixture, name string) error { return x.tryWrite(name, random(size)) }
+}
+
+func appends(size int) func(*fixture, string) error {
+	return func(x *fixture, name string) error { return x.tryAppend(name, random(size)) }
+}
+
+// loseAnswers lets S3 do what some operations ask for, without answers.
+func (x *fixture) loseAnswers(operations ...string) {
+	x.spy.After(func(operation string, _ any) error {
+		if slices.Contains(operations, operation) {
+			return io.ErrUnexpectedEOF
+		}
+		return nil
+	})
+}
+
+// testNotDone wants an error where S3 has not done what was asked for, or where nobody knows.
+func (x *fixture) testNotDone() {
+	defer x.spy.Before(nil)
+	for label, size := range map[string]int{"write": 1000, "parts": partSize + 1} {
+		name := "not-done-" + label
+		x.put(name, random(size + 1)[1:]) // of the same size
+		x.fail(always, "PutObject", "CompleteMultipartUpload")
+		wantError(x, x.tryWrite(name, random(size)), syscall.EAGAIN)
+		x.wantContent(name, random(size + 1)[1:])
+		x.wantNoUploads(name)
+	}
+	x.fail(always, "HeadObject")
+	x.loseAnswers("PutObject")
+	wantError(x, x.tryWrite("unknown", random(1000)), syscall.EAGAIN)
+	x.spy.After(nil)
+	x.spy.Before(nil)
+	f := x.openAt("exclusive-unknown", os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0)
+	if _, err := f.Write(random(10)); err != nil {
+		x.Fatal(err)
+	}
+	x.put("exclusive-unknown", random(11))
+	x.spy.After(func(string, any) error { return errors.New("no answer is looked for") })
+	wantError(x, f.Close(), os.ErrExist)
+	x.spy.After(nil)
+	x.wantContent("exclusive-unknown", random(11))
+}

@@ -1,0 +1,124 @@
+package driver
+
+import (
+	"context"
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"maps"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+)
+
+// settleTimeout bounds the look at an object that may outlive the session.
+const settleTimeout = 30 * time.Second
+
+// settle finds out what has become of a request to change an object that ended with an error. It returns nil where a look at the object
+// shows that it was done, and why it failed otherwise.
+//
+// S3 may do what it is asked to although its answer gets lost. The SDK then asks again, and S3 refuses what is done already: the
+// object is not the one any more that is to be replaced, or the upload no longer there. So no error counts that came after another
+// attempt, and none that may pass. Where nobody can look it stays open, which is an EAGAIN.
+//
+// What a look cannot find is a request that S3 goes on with later.
+func (b *bucket) settle(ctx context.Context, key string, a *attempts, err error, done shown) error {
+	failed := fromS3(err)
+	if err == nil || errors.Is(failed, context.Canceled) || a.count < 2 && !errors.Is(failed, syscall.EAGAIN) {
+		return failed
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	defer cancel()
+	out, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key, ChecksumMode: types.ChecksumModeEnabled})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		out = nil
+	case err != nil:
+		return &s3Error{kind: syscall.EAGAIN, cause: failed}
+	}
+	if done(ctx, out) {
+		return nil
+	}
+	return failed
+}
+
+// shown tells whether an object shows that a request was done. It gets nil where there is none.
+type shown func(ctx context.Context, object *s3.HeadObjectOutput) bool
+
+// A content is the bytes of an object and can be read more than once, also while somebody else does.
+type content interface {
+	io.ReadSeeker
+	io.ReaderAt
+	Size() int64
+}
+
+// stored is shown by an object with the bytes and the user metadata. Its ETag is the MD5 of the bytes, unless it is encrypted with another
+// key than S3's own; then there is the checksum that was sent, on servers that keep it.
+func stored(c content, metadata map[string]string) shown {
+	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
+		if object == nil || aws.ToInt64(object.ContentLength) != c.Size() || !maps.Equal(object.Metadata, metadata) {
+			return false
+		}
+		whole, crc := md5.New(), crc32.New(crc32.MakeTable(crc32.Castagnoli))
+		if _, err := io.Copy(io.MultiWriter(whole, crc), io.NewSectionReader(c, 0, c.Size())); err != nil {
+			return false
+		}
+		return hasETag(object, hex.EncodeToString(whole.Sum(nil))) ||
+			aws.ToString(object.ChecksumCRC32C) == base64.StdEncoding.EncodeToString(crc.Sum(nil))
+	}
+}
+
+// completed is shown by an object of the size that was put together of these parts. Its ETag is the MD5 of theirs with their number behind it,
+// and its checksum is made of theirs alike, where it has one that is not of the whole object. Where both are made otherwise their
+// number must do, if the upload was there for the first attempt and is gone.
+func completed(parts []types.CompletedPart, size int64, gone bool) shown {
+	number := "-" + strconv.Itoa(len(parts))
+	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
+		switch {
+		case object == nil || aws.ToInt64(object.ContentLength) != size:
+			return false
+		case hasETag(object, hex.EncodeToString(md5OfParts(parts))+number):
+			return true
+		case strings.TrimSuffix(aws.ToString(object.ChecksumCRC32C), number) == checksumOfParts(parts):
+			return true
+		}
+		return gone && strings.HasSuffix(trimETag(object), number)
+	}
+}
+
+func md5OfParts(parts []types.CompletedPart) []byte {
+	h := md5.New()
+	for _, part := range parts {
+		h.Write(md5OfETag(aws.ToString(part.ETag)))
+	}
+	return h.Sum(nil)
+}
+
+// checksumOfParts is the CRC-32C of those of the parts, and nothing that an object has where one is missing.
+func checksumOfParts(parts []types.CompletedPart) string {
+	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	for _, part := range parts {
+		sum, err := base64.StdEncoding.DecodeString(aws.ToString(part.ChecksumCRC32C))
+		if err != nil || len(sum) != h.Size() {
+			return "none"
+		}
+		h.Write(sum)
+	}
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, h.Sum32()))
+}
+
+func hasETag(object *s3.HeadObjectOutput, etag string) bool { return trimETag(object) == etag }
+
+func trimETag(object *s3.HeadObjectOutput) string {
+	return strings.Trim(aws.ToString(object.ETag), `"`)
+}
