@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
-	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -43,7 +42,7 @@ func (f *Fs) copy(ctx context.Context, v version, a *attributes, to string) erro
 	} else {
 		a.replace(in) // MinIO forgets it otherwise
 	}
-	return f.bucket.copy(ctx, v, in)
+	return f.bucket.copy(ctx, v, in, v.copied(a.metadata))
 }
 
 // rewrite copies a version onto itself with other attributes.
@@ -54,7 +53,7 @@ func (f *Fs) rewrite(ctx context.Context, v version, a *attributes) error {
 	}
 	in := &s3.CopyObjectInput{Key: &v.key}
 	a.replace(in)
-	return f.bucket.copy(ctx, v, in)
+	return f.bucket.copy(ctx, v, in, v.rewritten(a.metadata))
 }
 
 // copyByParts copies a version that is too large for one request, or on a condition.
@@ -82,17 +81,15 @@ func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to strin
 	return err
 }
 
-// copy copies a version by one request.
-func (b *bucket) copy(ctx context.Context, v version, in *s3.CopyObjectInput) error {
+// copy copies a version by one request, which done shows to be done.
+func (b *bucket) copy(ctx context.Context, v version, in *s3.CopyObjectInput, done shown) error {
 	in.Bucket, in.CopySource, in.CopySourceIfMatch = &b.name, v.copySource(), condition{etag: v.etag}.ifMatch()
-	out, err := b.client.CopyObject(ctx, in, repeatable)
-	if err != nil {
-		return fromS3(err)
+	var tries attempts
+	out, err := b.client.CopyObject(ctx, in, tries.counted)
+	if err == nil && (out.CopyObjectResult == nil || out.CopyObjectResult.ETag == nil) {
+		err = errNoResult
 	}
-	if out.CopyObjectResult == nil || out.CopyObjectResult.ETag == nil {
-		return fault(syscall.EIO, "CopyObject answered without a result")
-	}
-	return nil
+	return b.settle(ctx, *in.Key, &tries, err, done)
 }
 
 // copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1).

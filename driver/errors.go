@@ -143,6 +143,9 @@ func unreadable(err error) bool {
 	return ok
 }
 
+// errNoResult is an answer without a body where there must be one. The SDK takes it for whole.
+var errNoResult = fmt.Errorf("S3 answered without a result: %w", io.ErrUnexpectedEOF)
+
 // pathError and linkError say what was attempted on which name. Their err is of a kind already, or comes from outside.
 func pathError(op, name string, err error) error {
 	if err == nil {

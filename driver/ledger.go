@@ -205,7 +205,7 @@ func (e *entry) refresh(ctx context.Context) error {
 	a.metadata = e.record.metadata()
 	in := &s3.CopyObjectInput{Key: &e.record.name}
 	a.replace(in)
-	return e.ledger.bucket.copy(ctx, own, in)
+	return e.ledger.bucket.copy(ctx, own, in, nil)
 }
 
 // keep writes the record anew with the bytes that follow the parts.

@@ -80,7 +80,10 @@ func (f *Fs) createMultipart(until, ctx context.Context, key string, in *s3.Crea
 	if err != nil {
 		return nil, fromS3(err)
 	}
-	m := f.multipart(until, ctx, key, aws.ToString(out.UploadId))
+	if out.UploadId == nil {
+		return nil, fromS3(errNoResult)
+	}
+	m := f.multipart(until, ctx, key, *out.UploadId)
 	m.checksum = in.ChecksumAlgorithm
 	if f.opts.Ledger != nil {
 		r := f.opts.Ledger.newRecord(f.opts.Owner, key, f.opts.PartSize)
@@ -191,7 +194,7 @@ func (m *multipart) copy(v version, length, size int64) error {
 				return fromS3(err)
 			}
 			if out.CopyPartResult == nil {
-				return fault(syscall.EIO, "UploadPartCopy answered without a result")
+				return fromS3(errNoResult)
 			}
 			part.ETag = out.CopyPartResult.ETag
 			return nil

@@ -197,8 +197,9 @@ func (b *bucket) deleteAll(ctx context.Context, keys []string) error {
 
 // delete deletes an object. Nothing is deleted twice, so that nothing is there is no error.
 func (b *bucket) delete(ctx context.Context, key string) error {
-	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &key})
-	if err = fromS3(err); errors.Is(err, fs.ErrNotExist) {
+	var tries attempts
+	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &key}, tries.counted)
+	if err = b.settle(ctx, key, &tries, err, deleted); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err

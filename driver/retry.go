@@ -82,7 +82,7 @@ func (a *attempts) GetAttemptToken(ctx context.Context) (func(error) error, erro
 
 // IsErrorRetryable implements aws.Retryer.
 func (a *attempts) IsErrorRetryable(err error) bool {
-	return a.RetryerV2.IsErrorRetryable(err) || unreadable(err) && kindOf(err) == syscall.EAGAIN
+	return a.RetryerV2.IsErrorRetryable(err) || unreadable(err) && errors.Is(fromS3(err), syscall.EAGAIN)
 }
 
 // broken is the error of bytes that end too early. Whatever ended them, they may come whole the next time.

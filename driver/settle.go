@@ -34,7 +34,7 @@ const settleTimeout = 30 * time.Second
 // What a look cannot find is a request that S3 goes on with later.
 func (b *bucket) settle(ctx context.Context, key string, a *attempts, err error, done shown) error {
 	failed := fromS3(err)
-	if err == nil || errors.Is(failed, context.Canceled) || a.count < 2 && !errors.Is(failed, syscall.EAGAIN) {
+	if done == nil || err == nil || errors.Is(failed, context.Canceled) || a.count < 2 && !errors.Is(failed, syscall.EAGAIN) {
 		return failed
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
@@ -52,8 +52,11 @@ func (b *bucket) settle(ctx context.Context, key string, a *attempts, err error,
 	return failed
 }
 
-// shown tells whether an object shows that a request was done. It gets nil where there is none.
+// shown tells whether an object shows that a request was done. It gets nil where there is none. A nil shown is of what cannot be seen.
 type shown func(ctx context.Context, object *s3.HeadObjectOutput) bool
+
+// deleted is shown by there being no object.
+func deleted(_ context.Context, object *s3.HeadObjectOutput) bool { return object == nil }
 
 // A content is the bytes of an object and can be read more than once, also while somebody else does.
 type content interface {
@@ -115,6 +118,45 @@ func checksumOfParts(parts []types.CompletedPart) string {
 		h.Write(sum)
 	}
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, h.Sum32()))
+}
+
+// copied is shown by an object with the bytes of a version and the user metadata.
+func (v version) copied(metadata map[string]string) shown {
+	return func(ctx context.Context, object *s3.HeadObjectOutput) bool {
+		return object != nil && maps.Equal(object.Metadata, metadata) && v.isIn(ctx, object)
+	}
+}
+
+// rewritten is shown by the object itself, when it has the user metadata.
+func (v version) rewritten(metadata map[string]string) shown {
+	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
+		return object != nil && aws.ToInt64(object.ContentLength) == v.size && maps.Equal(object.Metadata, metadata)
+	}
+}
+
+// isIn tells whether an object has the bytes of this version: its ETag shows it, or a checksum that S3 has of both.
+func (v version) isIn(ctx context.Context, object *s3.HeadObjectOutput) bool {
+	p := pair{source: &v, copy: &version{size: aws.ToInt64(object.ContentLength), etag: aws.ToString(object.ETag)}}
+	if p.source.size != p.copy.size {
+		return false
+	}
+	if p.isCopy() {
+		return true
+	}
+	source, err := v.bucket.headObject(ctx, &s3.HeadObjectInput{Key: &v.key, ChecksumMode: types.ChecksumModeEnabled})
+	return err == nil && aws.ToString(source.ETag) == v.etag && haveSameChecksum(source, object)
+}
+
+func haveSameChecksum(a, b *s3.HeadObjectOutput) bool {
+	for _, sums := range [][2]*string{
+		{a.ChecksumCRC64NVME, b.ChecksumCRC64NVME}, {a.ChecksumCRC32C, b.ChecksumCRC32C}, {a.ChecksumCRC32, b.ChecksumCRC32},
+		{a.ChecksumSHA256, b.ChecksumSHA256}, {a.ChecksumSHA1, b.ChecksumSHA1},
+	} {
+		if sums[0] != nil && sums[1] != nil {
+			return *sums[0] == *sums[1]
+		}
+	}
+	return false
 }
 
 func hasETag(object *s3.HeadObjectOutput, etag string) bool { return trimETag(object) == etag }

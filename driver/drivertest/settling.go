@@ -7,6 +7,7 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
@@ -70,6 +71,34 @@ func testSettled(t *testing.T, h Harness) {
 			x.wantNoUploads(name)
 		})
 	}
+	for _, test := range []struct {
+		label, operation string
+		run              func(x *fixture) error
+		want             []string // of the keys
+	}{
+		{"mkdir", "PutObject", func(x *fixture) error { return x.Mkdir("new", 0o755) }, []string{"empty/", "file", "new/", "large"}},
+		{"remove", "DeleteObject", func(x *fixture) error { return x.RemoveFile("file") }, []string{"empty/", "large"}},
+		{"remove-directory", "DeleteObject", func(x *fixture) error { return x.RemoveDir("empty") }, []string{"file", "large"}},
+		{"time", "CopyObject", func(x *fixture) error { return x.setTime("file") }, []string{"empty/", "file", "large"}},
+		{"time-of-parts", "CopyObject", func(x *fixture) error { return x.setTime("large") }, []string{"empty/", "file", "large"}},
+		{"copy", "CopyObject", func(x *fixture) error { return x.Copy(x.Context(), "file", "copy") }, []string{"copy", "empty/", "file", "large"}},
+		{"rename-copied", "CopyObject", func(x *fixture) error { return x.Rename("file", "moved") }, []string{"empty/", "large", "moved"}},
+		{"rename-deleted", "DeleteObject", func(x *fixture) error { return x.Rename("file", "moved") }, []string{"empty/", "large", "moved"}},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			x := h.open(t, nil)
+			x.put("file", random(1000))
+			x.put("empty/", nil)
+			x.write("large", random(partSize+1))
+			x.loseAnswers(test.operation)
+			err := test.run(x)
+			x.spy.After(nil)
+			if err != nil {
+				x.Fatal(err)
+			}
+			x.wantKeys(test.want...)
+		})
+	}
 	x.run("not-done", func(x *fixture) { x.testNotDone() })
 }
 
@@ -79,6 +108,17 @@ func writes(size int) func(*fixture, string) error {
 
 func appends(size int) func(*fixture, string) error {
 	return func(x *fixture, name string) error { return x.tryAppend(name, random(size)) }
+}
+
+// setTime sets the modification time of a file and wants it set.
+func (x *fixture) setTime(name string) error {
+	want := time.Unix(1_000_000_000, 123)
+	err := x.Chtimes(name, want, want)
+	x.spy.After(nil)
+	if info, statErr := x.StatFile(name); statErr != nil || !info.ModTime().Equal(want) {
+		x.Errorf("%s is described as %v, %v", name, info, statErr)
+	}
+	return err
 }
 
 // loseAnswers lets S3 do what some operations ask for, without answers.

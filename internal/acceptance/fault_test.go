@@ -41,7 +41,9 @@ func faults() []fault {
 	writes := []string{
 		"PutObject", "CreateMultipartUpload", "UploadPart", "UploadPartCopy", "CopyObject", "CompleteMultipartUpload",
 	}
-	answered := []string{"ListObjectsV2", "UploadPartCopy", "PutObject", "CompleteMultipartUpload"}
+	answered := []string{
+		"ListObjectsV2", "UploadPartCopy", "PutObject", "CompleteMultipartUpload", "CopyObject", "DeleteObject", "DeleteObjects",
+	}
 	return []fault{
 		{name: "delay", harm: s3test.Delay(50 * time.Millisecond), once: done},
 		{name: "internal-error", harm: s3test.Refuse(http.StatusInternalServerError, "InternalError"), once: done, often: temporary},
