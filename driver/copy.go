@@ -27,8 +27,9 @@ func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) er
 	return relocate("copy", oldname, newname, relocation{f: f.within(ctx), target: target.within(ctx), keepsSource: true})
 }
 
-// copy copies a version, also of another bucket, to a key, with its attributes, its tags and its encryption, and without reading it.
-func (f *Fs) copy(ctx context.Context, v version, a *attributes, to string) error {
+// copy copies a version, also of another bucket, to a key, with its attributes, its tags and its encryption, and without reading it. It
+// returns the ETag of the copy.
+func (f *Fs) copy(ctx context.Context, v version, a *attributes, to string) (etag string, err error) {
 	f.carry(a)
 	switch {
 	case f.opts.NoOverwrite:
@@ -49,21 +50,23 @@ func (f *Fs) copy(ctx context.Context, v version, a *attributes, to string) erro
 func (f *Fs) rewrite(ctx context.Context, v version, a *attributes) error {
 	f.carry(a)
 	if v.size > f.opts.CopyLimit {
-		return f.copyByParts(ctx, v, a, v.key, condition{})
+		_, err := f.copyByParts(ctx, v, a, v.key, condition{})
+		return err
 	}
 	in := &s3.CopyObjectInput{Key: &v.key}
 	a.replace(in)
-	return f.bucket.copy(ctx, v, in, v.rewritten(a.metadata))
+	_, err := f.bucket.copy(ctx, v, in, v.rewritten(a.metadata))
+	return err
 }
 
-// copyByParts copies a version that is too large for one request, or on a condition.
-func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to string, c condition) error {
+// copyByParts copies a version that is too large for one request, or on a condition. It returns the ETag of the copy.
+func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to string, c condition) (etag string, err error) {
 	if err := v.bucket.readTags(ctx, v.key, a); err != nil {
-		return err
+		return "", err
 	}
 	m, err := f.startMultipart(ctx, to, a)
 	if err != nil {
-		return err
+		return "", err
 	}
 	m.slots = make(chan struct{}, copyConcurrency)
 	// Twice the smallest part, so that equal parts are none too small however an object divides, and half as many as there may be.
@@ -73,21 +76,25 @@ func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to strin
 		err = waitErr
 	}
 	if err == nil {
-		err = m.complete(ctx, v.size, c)
+		etag, err = m.complete(ctx, v.size, c)
 	}
 	if err != nil {
 		m.abort()
 	}
-	return err
+	return etag, err
 }
 
-// copy copies a version by one request, which done shows to be done.
-func (b *bucket) copy(ctx context.Context, v version, in *s3.CopyObjectInput, done shown) error {
+// copy copies a version by one request, which done shows to be done. It returns the ETag of the copy.
+func (b *bucket) copy(ctx context.Context, v version, in *s3.CopyObjectInput, done shown) (etag string, err error) {
 	in.Bucket, in.CopySource, in.CopySourceIfMatch = &b.name, v.copySource(), condition{etag: v.etag}.ifMatch()
 	var tries attempts
 	out, err := b.client.CopyObject(ctx, in, tries.counted)
-	if err == nil && (out.CopyObjectResult == nil || out.CopyObjectResult.ETag == nil) {
+	switch {
+	case err != nil:
+	case out.CopyObjectResult == nil || out.CopyObjectResult.ETag == nil:
 		err = errNoResult
+	default:
+		return *out.CopyObjectResult.ETag, nil
 	}
 	return b.settle(ctx, *in.Key, &tries, err, done)
 }

@@ -131,7 +131,8 @@ type Fs struct {
 	log    *slog.Logger
 	opts   Options
 
-	told *told
+	told    *told
+	halfway *halfway
 }
 
 var _ afero.Fs = (*Fs)(nil)
@@ -177,7 +178,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	return &Fs{
 		ctx:    ctx,
 		bucket: &bucket{client: client, name: bucketName, patience: o.Patience},
-		keys:   keyspace(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o, told: &told{},
+		keys:   keyspace(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o, told: &told{}, halfway: &halfway{},
 	}
 }
 

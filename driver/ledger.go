@@ -99,7 +99,8 @@ func (l *Ledger) put(ctx context.Context, r *record, body content) error {
 	a.metadata = r.metadata()
 	in := &s3.PutObjectInput{}
 	a.put(in)
-	return l.bucket.put(ctx, r.name, in, body)
+	_, err := l.bucket.put(ctx, r.name, in, body)
+	return err
 }
 
 func (r *record) metadata() map[string]string {
@@ -205,7 +206,8 @@ func (e *entry) refresh(ctx context.Context) error {
 	a.metadata = e.record.metadata()
 	in := &s3.CopyObjectInput{Key: &e.record.name}
 	a.replace(in)
-	return e.ledger.bucket.copy(ctx, own, in, nil)
+	_, err := e.ledger.bucket.copy(ctx, own, in, nil)
+	return err
 }
 
 // keep writes the record anew with the bytes that follow the parts.

@@ -104,5 +104,6 @@ func (f *Fs) mark(ctx context.Context, marker string) error {
 	a.contentType = aws.String(directoryType)
 	in := &s3.PutObjectInput{}
 	a.put(in)
-	return f.bucket.put(ctx, marker, in, bytes.NewReader(nil))
+	_, err := f.bucket.put(ctx, marker, in, bytes.NewReader(nil))
+	return err
 }

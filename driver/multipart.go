@@ -235,14 +235,14 @@ func (m *multipart) wait() error {
 	}
 }
 
-// complete makes the object visible, of so many bytes; wait has returned nil.
-func (m *multipart) complete(ctx context.Context, size int64, c condition) error {
+// complete makes the object visible, of so many bytes, and returns its ETag; wait has returned nil.
+func (m *multipart) complete(ctx context.Context, size int64, c condition) (etag string, err error) {
 	parts := make([]types.CompletedPart, len(m.parts))
 	for i, part := range m.parts {
 		parts[i] = *part
 	}
 	var tries attempts
-	_, err := m.bucket.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+	out, err := m.bucket.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
 		Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id,
 		IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
@@ -250,13 +250,13 @@ func (m *multipart) complete(ctx context.Context, size int64, c condition) error
 	m.cancel()
 	if err == nil {
 		m.entry.remove(ctx)
-		return nil
+		return aws.ToString(out.ETag), nil
 	}
 	gone := tries.count > 1 && isNoSuchUpload(err)
-	if err = m.bucket.settle(ctx, m.key, &tries, err, completed(parts, size, gone)); err == nil {
+	if etag, err = m.bucket.settle(ctx, m.key, &tries, err, completed(parts, size, gone)); err == nil {
 		m.abort() // for there may have been an object like it before
 	}
-	return err
+	return etag, err
 }
 
 // abort removes the upload and its parts. It waits for those on their way, because a part that arrives after the upload was

@@ -15,17 +15,19 @@ import (
 
 // copyToNew copies a version to a key that nothing has, or fails with fs.ErrExist. Servers put no condition to CopyObject, and do not say
 // so (MinIO and versitygw were tried), so that an object of any size is completed from copied parts.
-func (f *Fs) copyToNew(ctx context.Context, v version, a *attributes, to string) error {
+func (f *Fs) copyToNew(ctx context.Context, v version, a *attributes, to string) (etag string, err error) {
 	c := condition{absent: true}
 	if v.size > 0 {
-		return c.failed(f.copyByParts(ctx, v, a, to, c))
+		etag, err = f.copyByParts(ctx, v, a, to, c)
+		return etag, c.failed(err)
 	}
 	if err := v.bucket.readTags(ctx, v.key, a); err != nil {
-		return err
+		return "", err
 	}
 	in := &s3.PutObjectInput{IfNoneMatch: c.ifNoneMatch()}
 	a.put(in)
-	return c.failed(f.bucket.put(ctx, to, in, bytes.NewReader(nil)))
+	etag, err = f.bucket.put(ctx, to, in, bytes.NewReader(nil))
+	return etag, c.failed(err)
 }
 
 // failed is the error of a request that was made on the condition.

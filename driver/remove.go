@@ -197,9 +197,16 @@ func (b *bucket) deleteAll(ctx context.Context, keys []string) error {
 
 // delete deletes an object. Nothing is deleted twice, so that nothing is there is no error.
 func (b *bucket) delete(ctx context.Context, key string) error {
-	var tries attempts
+	return b.deleteBy(ctx, key, &attempts{})
+}
+
+// deleteBy is delete by attempts that are counted.
+func (b *bucket) deleteBy(ctx context.Context, key string, tries *attempts) error {
 	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &key}, tries.counted)
-	if err = b.settle(ctx, key, &tries, err, deleted); errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
+		_, err = b.settle(ctx, key, tries, err, deleted)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err

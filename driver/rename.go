@@ -2,7 +2,6 @@ package driver
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -15,7 +14,8 @@ import (
 
 // Rename moves a file or, where there is none of the name, a directory. S3 copies what is moved, with its metadata, its tags, its storage
 // class and its encryption, and an object is deleted only after all copies were confirmed. The time of a file that none was set for is
-// that of the copy.
+// that of the copy. Where S3 refuses to delete a file its copy is removed again, if nothing had the new name before. Where S3 does not
+// answer the file may have both names; none is lost, and the same Rename completes it.
 //
 // A file replaces a file of the new name. A directory moves to a name that nothing has, or an empty directory: ENOTEMPTY keeps it
 // from being mixed with another. When its move was interrupted some files have both names, none is lost, and the same Rename
@@ -86,21 +86,41 @@ func (r *relocation) run(oldKey, newKey string) error {
 }
 
 func (r *relocation) file(v version, a *attributes, newKey string) error {
-	switch _, err := r.target.statDir(newKey); {
-	case err == nil:
+	there, directory, err := r.target.lookup(newKey)
+	switch {
+	case err != nil:
+		return err
+	case directory:
 		return syscall.EISDIR
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	if r.target.opts.NoOverwrite {
-		if _, err := r.target.statFile(newKey); !errors.Is(err, fs.ErrNotExist) {
-			return cmp.Or(err, fs.ErrExist)
+	case there && r.target.opts.NoOverwrite:
+		if r.keepsSource || !r.target.halfway.has(r.f.ctx, v, newKey, r.target.bucket) {
+			return fs.ErrExist
 		}
+		return r.f.bucket.delete(r.f.ctx, v.key)
 	}
-	if err := r.target.copy(r.f.ctx, v, a, newKey); err != nil || r.keepsSource {
+	etag, err := r.target.copy(r.f.ctx, v, a, newKey)
+	if err != nil || r.keepsSource {
 		return err
 	}
-	return r.f.bucket.delete(r.f.ctx, v.key)
+	var tries attempts
+	if err = r.f.bucket.deleteBy(r.f.ctx, v.key, &tries); err == nil || errors.Is(err, context.Canceled) {
+		return err
+	}
+	made, _, headErr := r.target.bucket.head(r.f.ctx, newKey)
+	switch refused := tries.count < 2 && !errors.Is(err, syscall.EAGAIN); {
+	case headErr != nil || strings.Trim(made.etag, `"`) != strings.Trim(etag, `"`): // it is not the copy any more
+	case refused && !there && r.undo(v, made):
+	case r.target.opts.NoOverwrite:
+		r.target.halfway.add(v, made)
+	}
+	return err
+}
+
+// undo removes the copy of a file that S3 has refused to delete, so that it is not there twice, and tells whether it could. The file
+// must be as it was, so that the copy is not the last one. Where S3 may yet delete the file, because no answer came, nothing is undone.
+func (r *relocation) undo(v, made version) bool {
+	source, _, err := r.f.bucket.head(r.f.ctx, v.key)
+	return err == nil && source.is(v) && r.target.bucket.delete(r.f.ctx, made.key) == nil
 }
 
 // directory takes a directory from one prefix to another. Its steps hold no list of keys, of which there may be millions: each walks
@@ -200,7 +220,8 @@ func (r *relocation) copyEntry(ctx context.Context, key string) error {
 	}
 	to := r.to + key[len(r.from):]
 	if v.size > 0 || !strings.HasSuffix(key, separator) {
-		return r.target.copy(ctx, v, &a, to)
+		_, err := r.target.copy(ctx, v, &a, to)
+		return err
 	}
 	r.target.carry(&a)
 	if err := r.f.bucket.readTags(ctx, key, &a); err != nil {
@@ -208,7 +229,8 @@ func (r *relocation) copyEntry(ctx context.Context, key string) error {
 	}
 	in := &s3.PutObjectInput{}
 	a.put(in)
-	return r.target.bucket.put(ctx, to, in, bytes.NewReader(nil))
+	_, err = r.target.bucket.put(ctx, to, in, bytes.NewReader(nil))
+	return err
 }
 
 // delete deletes what has its copy. A file that was added or replaced since stays; the error is then EAGAIN, because to move it

@@ -24,32 +24,40 @@ import (
 // settleTimeout bounds the look at an object that may outlive the session.
 const settleTimeout = 30 * time.Second
 
-// settle finds out what has become of a request to change an object that ended with an error. It returns nil where a look at the object
-// shows that it was done, and why it failed otherwise.
+// settle finds out what has become of a request to change an object that ended with an error. It returns the ETag of the object where a
+// look at it shows that it was done, and why it failed otherwise.
 //
 // S3 may do what it is asked to although its answer gets lost. The SDK then asks again, and S3 refuses what is done already: the
 // object is not the one any more that is to be replaced, or the upload no longer there. So no error counts that came after another
 // attempt, and none that may pass. Where nobody can look it stays open, which is an EAGAIN.
 //
 // What a look cannot find is a request that S3 goes on with later.
-func (b *bucket) settle(ctx context.Context, key string, a *attempts, err error, done shown) error {
+func (b *bucket) settle(ctx context.Context, key string, a *attempts, err error, done shown) (etag string, _ error) {
 	failed := fromS3(err)
-	if done == nil || err == nil || errors.Is(failed, context.Canceled) || a.count < 2 && !errors.Is(failed, syscall.EAGAIN) {
-		return failed
+	if done == nil || errors.Is(failed, context.Canceled) || a.count < 2 && !errors.Is(failed, syscall.EAGAIN) {
+		return "", failed
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
 	defer cancel()
-	out, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key, ChecksumMode: types.ChecksumModeEnabled})
+	out, err := b.look(ctx, key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		out = nil
 	case err != nil:
-		return &s3Error{kind: syscall.EAGAIN, cause: failed}
+		return "", &s3Error{kind: syscall.EAGAIN, cause: failed}
 	}
-	if done(ctx, out) {
-		return nil
+	switch {
+	case !done(ctx, out):
+		return "", failed
+	case out == nil:
+		return "", nil
 	}
-	return failed
+	return aws.ToString(out.ETag), nil
+}
+
+// look asks for what shows the content of an object.
+func (b *bucket) look(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
+	return b.headObject(ctx, &s3.HeadObjectInput{Key: &key, ChecksumMode: types.ChecksumModeEnabled})
 }
 
 // shown tells whether an object shows that a request was done. It gets nil where there is none. A nil shown is of what cannot be seen.
@@ -143,7 +151,7 @@ func (v version) isIn(ctx context.Context, object *s3.HeadObjectOutput) bool {
 	if p.isCopy() {
 		return true
 	}
-	source, err := v.bucket.headObject(ctx, &s3.HeadObjectInput{Key: &v.key, ChecksumMode: types.ChecksumModeEnabled})
+	source, err := v.bucket.look(ctx, v.key)
 	return err == nil && aws.ToString(source.ETag) == v.etag && haveSameChecksum(source, object)
 }
 

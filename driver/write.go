@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
@@ -339,14 +340,14 @@ func (w *writer) finish() error {
 	if err := w.upload.wait(); err != nil {
 		return err
 	}
-	return w.commit(func(ctx context.Context) error { return w.upload.complete(ctx, w.offset, w.condition) })
+	return w.commit(func(ctx context.Context) (string, error) { return w.upload.complete(ctx, w.offset, w.condition) })
 }
 
 // commit lets publish make the object visible, if the session still wants it.
 //
 // That request is not cancelled with the session: once it is sent S3 may do it whatever happens here, and only the answer tells.
 // It carries the whole file, so that there is nothing wrong with an object that appears after its client has gone.
-func (w *writer) commit(publish func(context.Context) error) error {
+func (w *writer) commit(publish func(context.Context) (etag string, err error)) error {
 	if err := w.f.opts.BeforeCommit(w.ctx); err != nil {
 		return err
 	}
@@ -355,11 +356,12 @@ func (w *writer) commit(publish func(context.Context) error) error {
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), commitTimeout)
 	defer done()
-	return w.condition.failed(publish(ctx))
+	_, err := publish(ctx)
+	return w.condition.failed(err)
 }
 
 // put makes an object of what is in the buffer.
-func (w *writer) put(ctx context.Context) error {
+func (w *writer) put(ctx context.Context) (etag string, err error) {
 	in := &s3.PutObjectInput{IfMatch: w.condition.ifMatch(), IfNoneMatch: w.condition.ifNoneMatch()}
 	w.attributes.put(in)
 	if w.part == nil {
@@ -383,10 +385,11 @@ func (w *writer) cause(err error) error {
 	return err
 }
 
-func (b *bucket) put(ctx context.Context, key string, in *s3.PutObjectInput, body content) error {
+// put makes an object and returns its ETag.
+func (b *bucket) put(ctx context.Context, key string, in *s3.PutObjectInput, body content) (etag string, err error) {
 	in.Bucket, in.Key, in.Body = &b.name, &key, body
 	var tries attempts
-	_, err := b.client.PutObject(ctx, in, tries.counted, func(o *s3.Options) {
+	out, err := b.client.PutObject(ctx, in, tries.counted, func(o *s3.Options) {
 		switch {
 		case in.ChecksumCRC32C == nil:
 		case sendsChecksums(o):
@@ -395,5 +398,8 @@ func (b *bucket) put(ctx context.Context, key string, in *s3.PutObjectInput, bod
 			in.ChecksumCRC32C = nil
 		}
 	})
+	if err == nil {
+		return aws.ToString(out.ETag), nil
+	}
 	return b.settle(ctx, key, &tries, err, stored(body, in.Metadata))
 }

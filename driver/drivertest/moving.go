@@ -186,6 +186,7 @@ func testRename(t *testing.T, h Harness) {
 	t.Run("changed-meanwhile", func(t *testing.T) { testRenameChanged(t, h) })
 	t.Run("continued", func(t *testing.T) { testRenameContinued(t, h) })
 	t.Run("failed", func(t *testing.T) { testRenameFailed(t, h) })
+	t.Run("refused", func(t *testing.T) { testRenameRefused(t, h) })
 	t.Run("deleted-one-by-one", func(t *testing.T) { testDeletedOneByOne(t, h) })
 }
 

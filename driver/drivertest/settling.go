@@ -1,14 +1,18 @@
 package drivertest
 
 import (
+	"context"
 	"errors"
 	"io"
+	"io/fs"
+	"net/http"
 	"os"
 	"slices"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
@@ -156,4 +160,56 @@ func (x *fixture) testNotDone() {
 	wantError(x, f.Close(), os.ErrExist)
 	x.spy.After(nil)
 	x.wantContent("exclusive-unknown", random(11))
+}
+
+// testRenameRefused renames files that S3 does not delete.
+func testRenameRefused(t *testing.T, h Harness) {
+	for label, opts := range map[string]driver.Options{"replacing": {}, "keeping": {NoOverwrite: true}} {
+		for size, sizeLabel := range map[int]string{0: "-nothing", 1000: "-small", partSize + 1: "-parts"} {
+			t.Run(label+sizeLabel, func(t *testing.T) {
+				x := h.open(t, &opts)
+				x.write("old", random(size))
+				x.refuseDelete("old", responseError(http.StatusForbidden, "AccessDenied"))
+				wantError(x, x.Rename("old", "new"), fs.ErrPermission)
+				x.wantKeys("old")
+				x.refuseDelete("old", responseError(http.StatusServiceUnavailable, "SlowDown"))
+				wantError(x, x.Rename("old", "new"), syscall.EAGAIN) // S3 may yet do it
+				x.wantKeys("new", "old")
+				x.refuseDelete("old", responseError(http.StatusForbidden, "AccessDenied"))
+				wantError(x, x.Rename("old", "new"), fs.ErrPermission)
+				x.wantKeys("new", "old")
+				x.spy.Before(nil)
+				if err := x.Rename("old", "new"); err != nil {
+					x.Fatal(err)
+				}
+				x.wantKeys("new")
+				x.wantContent("new", random(size))
+			})
+		}
+	}
+	t.Run("taken-by-another", func(t *testing.T) {
+		x := h.open(t, &driver.Options{NoOverwrite: true})
+		x.put("old", []byte("old"))
+		x.refuseDelete("old", responseError(http.StatusServiceUnavailable, "SlowDown"))
+		wantError(x, x.Rename("old", "new"), syscall.EAGAIN)
+		x.spy.Before(nil)
+		x.put("old", []byte("OLD"))
+		wantError(x, x.Rename("old", "new"), fs.ErrExist)
+		x.wantContent("old", []byte("OLD"))
+		x.put("new", []byte("NEW"))
+		x.put("old", []byte("old"))
+		wantError(x, x.Rename("old", "new"), fs.ErrExist)
+		x.wantContent("new", []byte("NEW"))
+		x.wantContent("old", []byte("old"))
+	})
+}
+
+// refuseDelete lets S3 refuse to delete an object.
+func (x *fixture) refuseDelete(key string, err error) {
+	x.spy.Before(func(_ context.Context, _ string, in any) error {
+		if in, ok := in.(*s3.DeleteObjectInput); ok && *in.Key == key {
+			return err
+		}
+		return nil
+	})
 }

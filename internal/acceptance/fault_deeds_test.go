@@ -144,6 +144,7 @@ func deeds() []deed {
 		},
 		{name: "deny-STOR-new", tenant: denying, before: file, do: upload("STOR {dir}/new", small), after: file.with("new", small)},
 		{name: "deny-STOR-large", tenant: denying, before: file, do: upload("STOR {dir}/new", large), after: file.with("new", large)},
+		{name: "deny-rename-file", tenant: denying, before: file, do: rename("file", "new"), after: objects{"new": "content"}, byParts: true},
 	}
 }
 

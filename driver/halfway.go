@@ -1,0 +1,46 @@
+package driver
+
+import (
+	"context"
+	"sync"
+)
+
+// maxHalfway is how many renames a session remembers that came halfway only.
+const maxHalfway = 1000
+
+// A halfway remembers the renames of a session whose files have both names, because S3 has not deleted the old one. Where no file is
+// replaced, the same rename would find its own copy in its way. Nothing in S3 tells it from a file that somebody else has put there, the same
+// bytes perhaps, which a client may take for a lock.
+type halfway struct {
+	mu    sync.Mutex
+	files map[string]pair // by the new key
+}
+
+// add remembers a rename.
+func (h *halfway) add(source, made version) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.files == nil {
+		h.files = map[string]pair{}
+	}
+	if len(h.files) < maxHalfway {
+		h.files[made.key] = pair{source: &source, copy: &made}
+	}
+}
+
+// has tells whether a rename came halfway, and both files are as it left them.
+func (h *halfway) has(ctx context.Context, source version, newKey string, target *bucket) bool {
+	h.mu.Lock()
+	p, found := h.files[newKey]
+	h.mu.Unlock()
+	if !found || !p.source.is(source) {
+		return false
+	}
+	made, _, err := target.head(ctx, newKey)
+	return err == nil && p.copy.is(made)
+}
+
+// is tells whether two versions are the same one.
+func (v *version) is(other version) bool {
+	return v.bucket.name == other.bucket.name && v.key == other.key && v.etag == other.etag && v.modTime.Equal(other.modTime)
+}
