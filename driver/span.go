@@ -56,7 +56,7 @@ func (s *span) Read(p []byte) (int, error) {
 		s.close()
 		if s.offset >= s.end {
 			if !errors.Is(err, io.EOF) {
-				err = s.cause(fromS3(err)) // the checksum of all bytes, which the SDK compares last
+				err = s.cause(broken(err)) // the checksum of all bytes, which the SDK compares last
 			}
 			return 0, err
 		}

@@ -229,7 +229,7 @@ func (x *fixture) testBroken(name string, content []byte) {
 		f := x.openAt(name, os.O_RDONLY, 0)
 		defer x.close(f)
 		_, err := io.ReadAll(f)
-		wantError(x, err, syscall.EIO)
+		wantError(x, err, syscall.EAGAIN)
 	})
 	x.run("other-range", func(x *fixture) {
 		x.spy.Before(func(_ context.Context, _ string, in any) error {
