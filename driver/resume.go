@@ -208,7 +208,7 @@ func (w *writer) resume() error {
 	if w.offset == offset {
 		return nil
 	}
-	return w.read(version{bucket: w.f.bucket, key: k.name}, offset-w.offset)
+	return w.read(version{bucket: w.f.bucket, key: k.name, size: k.record.size}, offset-w.offset)
 }
 
 // keepable tells whether the upload is one that can be kept when it breaks. One that goes on from an object is not: the object is

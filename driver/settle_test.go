@@ -2,7 +2,9 @@ package driver_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
+	"syscall"
 	"testing"
 	"time"
 
@@ -90,5 +92,35 @@ func onEachServer(t *testing.T, label string, f func(*testing.T, *s3test.Server)
 	t.Run(label, func(t *testing.T) {
 		t.Parallel()
 		s3test.Run(t, f)
+	})
+}
+
+// TestHurtOnTheWay changes bytes of an object that an upload keeps the beginning of: they are not stored as they came.
+func TestHurtOnTheWay(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		proxy, err := s3test.NewProxy(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer proxy.Close()
+		bucket := s.Bucket(t)
+		direct, hurt := driver.New(t.Context(), s.Client(), bucket, nil), driver.New(t.Context(), proxy.Server().Client(), bucket, nil)
+		proxy.Inject(s3test.Fault{Operation: "GetObject", Harm: s3test.SpoilResponse()})
+		for label, keep := range map[string]int64{"all": 7, "some": 4} {
+			if err := afero.WriteFile(direct, "file", []byte("content"), 0); err != nil {
+				t.Fatal(err)
+			}
+			f, err := hurt.OpenAt("file", os.O_WRONLY, keep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, err = f.Write([]byte("added"))
+			if !errors.Is(err, syscall.EAGAIN) || !errors.Is(f.Close(), syscall.EAGAIN) {
+				t.Errorf("%s: %v", label, err)
+			}
+			if got, err := afero.ReadFile(direct, "file"); string(got) != "content" {
+				t.Errorf("%s: the file is %q, %v", label, got, err)
+			}
+		}
 	})
 }

@@ -105,17 +105,18 @@ func (b *bucket) get(ctx context.Context, key string, offset int64) (version, at
 	return v, attributes{contentType: out.ContentType, metadata: out.Metadata}, out.Body, nil
 }
 
-// getRange opens the bytes [from, to) of a version.
+// getRange opens the bytes [from, to) of a version. All of them are no range, so that they come with their checksum.
 func (b *bucket) getRange(ctx context.Context, v version, from, to int64) (io.ReadCloser, error) {
-	out, err := b.object(ctx, &s3.GetObjectInput{
-		Bucket: &b.name, Key: &v.key,
-		IfMatch: condition{etag: v.etag}.ifMatch(),
-		Range:   aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
-	})
+	in := &s3.GetObjectInput{Bucket: &b.name, Key: &v.key, IfMatch: condition{etag: v.etag}.ifMatch()}
+	whole := from == 0 && to == v.size
+	if !whole {
+		in.Range = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
+	}
+	out, err := b.object(ctx, in)
 	if err != nil {
 		return nil, err
 	}
-	if rangeSize(out, from) == nil {
+	if whole && aws.ToInt64(out.ContentLength) != v.size || !whole && rangeSize(out, from) == nil {
 		_ = out.Body.Close()
 		return nil, errOtherBytes
 	}

@@ -211,11 +211,18 @@ func (w *writer) begin() error {
 	return w.read(w.kept, w.keep)
 }
 
-// read fills in the first length bytes of an object.
+// read fills in the first length bytes of an object. Where not much more follows it reads that too: only of a whole object does S3 tell a
+// checksum, which the SDK compares.
 func (w *writer) read(v version, length int64) error {
 	head := span{ctx: w.ctx, bucket: w.f.bucket, version: v, end: length}
+	if v.size-length < minPartSize {
+		head.end = max(v.size, length)
+	}
 	defer head.close()
-	_, err := w.fill(&head)
+	_, err := w.fill(io.LimitReader(&head, length))
+	if err == nil {
+		_, err = io.Copy(io.Discard, &head)
+	}
 	return err
 }
 

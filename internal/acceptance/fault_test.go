@@ -58,6 +58,7 @@ func faults() []fault {
 			on: []string{"CompleteMultipartUpload", "CopyObject", "UploadPartCopy"}, once: done, often: temporary,
 		},
 		{name: "spoil-request", harm: s3test.SpoilRequest(), on: []string{"PutObject", "UploadPart"}, often: temporary},
+		{name: "spoil-response", harm: s3test.SpoilResponse(), on: []string{"GetObject"}, often: temporary},
 		{
 			name: "disk-full", harm: s3test.Refuse(http.StatusInsufficientStorage, "XMinioStorageFull"), on: writes,
 			often: temporary,
