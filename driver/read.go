@@ -179,7 +179,6 @@ func (r *reader) measure(begin time.Time) {
 	now := time.Now()
 	r.waited += now.Sub(begin)
 	switch {
-	case r.version.etag == "": // pieces could be of different versions
 	case r.window == nil:
 		r.pace.look(r.reading(now))
 		if r.pace.width > 1 {

@@ -134,6 +134,11 @@ func (b *bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObje
 		cancel(nil)
 		return nil, fromS3(err)
 	}
+	if out.ETag == nil {
+		_ = out.Body.Close()
+		cancel(nil)
+		return nil, errNoETag
+	}
 	out.Body = &watchedBody{ReadCloser: out.Body, ctx: ctx, cancel: cancel, watch: watch, patience: b.patience}
 	return out, nil
 }

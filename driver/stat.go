@@ -170,8 +170,15 @@ func (b *bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 	if err != nil {
 		return nil, fromS3(b.reason(ctx, *in.Key, err))
 	}
+	if out.ETag == nil {
+		return nil, errNoETag
+	}
 	return out, nil
 }
+
+// errNoETag is an answer about an object that does not say which version of it. S3 always does; it is of something else on the way, and
+// the size that it tells, or none, is not the object's.
+var errNoETag = fault(syscall.EIO, "answer about an object has no ETag")
 
 // reason finds out why a HEAD was refused as a bad request. The answer has no body and so no code: the key may be one that the
 // server cannot have, or the credentials may have expired. A GET of the first byte is refused alike, with the code.

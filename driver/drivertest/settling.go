@@ -213,3 +213,24 @@ func (x *fixture) refuseDelete(key string, err error) {
 		return nil
 	})
 }
+
+// testNoETag lets something answer for S3 that knows nothing of objects: it is believed neither size nor content.
+func testNoETag(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	x.put("file", []byte("content"))
+	x.spy.After(func(_ string, out any) error {
+		switch out := out.(type) {
+		case *s3.HeadObjectOutput:
+			*out = s3.HeadObjectOutput{}
+		case *s3.GetObjectOutput:
+			out.ETag = nil
+		}
+		return nil
+	})
+	_, err := x.StatFile("file")
+	wantError(x, err, syscall.EIO)
+	_, err = x.Open("file")
+	wantError(x, err, syscall.EIO)
+	wantError(x, x.tryAppend("file", []byte("added")), syscall.EIO)
+	x.wantContent("file", []byte("content"))
+}
