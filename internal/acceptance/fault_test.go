@@ -3,6 +3,7 @@ package acceptance_test
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,6 +14,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -24,7 +26,10 @@ type fault struct {
 	harm        s3test.Harm
 	on          []string // operations, all when nil
 	once, often outcome
+	unseen      []string // deeds in which nobody can notice it
 }
+
+func (f fault) shows(d deed) bool { return !slices.Contains(f.unseen, d.name) }
 
 // An outcome is what a deed may come to.
 type outcome int
@@ -41,24 +46,22 @@ func faults() []fault {
 	writes := []string{
 		"PutObject", "CreateMultipartUpload", "UploadPart", "UploadPartCopy", "CopyObject", "CompleteMultipartUpload",
 	}
-	answered := []string{
-		"ListObjectsV2", "UploadPartCopy", "PutObject", "CompleteMultipartUpload", "CopyObject", "DeleteObject", "DeleteObjects",
-	}
+	inRanges := []string{"REST-RETR", "RETR-large"} // which have no checksum
 	return []fault{
 		{name: "delay", harm: s3test.Delay(50 * time.Millisecond), once: done},
 		{name: "internal-error", harm: s3test.Refuse(http.StatusInternalServerError, "InternalError"), once: done, often: temporary},
 		{name: "slow-down", harm: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown"), once: done, often: temporary},
 		{name: "reset-request", harm: s3test.ResetRequest(), once: done, often: temporary},
-		{name: "lose-answer", harm: s3test.LoseAnswer(), on: answered, once: done, often: temporary},
-		{name: "reset-response", harm: s3test.ResetResponse(), on: answered, once: done, often: temporary},
-		{name: "short-response", harm: s3test.ShortResponse(), on: answered, once: done, often: temporary},
+		{name: "lose-answer", harm: s3test.LoseAnswer(), once: done, often: temporary},
+		{name: "reset-response", harm: s3test.ResetResponse(), once: done, often: temporary},
+		{name: "short-response", harm: s3test.ShortResponse(), once: done, often: temporary},
 		{name: "half-close", harm: s3test.HalfClose(), once: done, often: temporary},
 		{
 			name: "error-behind-ok", harm: s3test.RefuseWithOK("InternalError"),
 			on: []string{"CompleteMultipartUpload", "CopyObject", "UploadPartCopy"}, once: done, often: temporary,
 		},
 		{name: "spoil-request", harm: s3test.SpoilRequest(), on: []string{"PutObject", "UploadPart"}, often: temporary},
-		{name: "spoil-response", harm: s3test.SpoilResponse(), on: []string{"GetObject"}, often: temporary},
+		{name: "spoil-response", harm: s3test.SpoilResponse(), on: []string{"GetObject"}, often: temporary, unseen: inRanges},
 		{
 			name: "disk-full", harm: s3test.Refuse(http.StatusInsufficientStorage, "XMinioStorageFull"), on: writes,
 			often: temporary,
@@ -85,7 +88,7 @@ func (m mode) outcome(f fault) outcome {
 
 // TestFaults does each deed under each fault of each operation that it asks S3 for. A client that was told that something is done finds
 // it done; one that was told otherwise finds everything as before, and does the same again in the same session, which then works.
-// Nothing is left unfinished.
+// Nothing is left unfinished but a multipart upload whose ID got lost, before it had parts.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -138,7 +141,7 @@ func (b *brokenSite) misdeeds(t *testing.T, modes []mode) {
 		for operation, requests := range b.operations(t, d) {
 			for _, f := range faults() {
 				for _, m := range modes {
-					if requests > m.after && m.outcome(f) != untried && (f.on == nil || slices.Contains(f.on, operation)) {
+					if requests > m.after && m.outcome(f) != untried && (f.on == nil || slices.Contains(f.on, operation)) && f.shows(d) {
 						dir := fmt.Sprintf("d%04d", len(all))
 						all = append(all, misdeed{brokenSite: b, deed: d, fault: f, operation: operation, mode: m, dir: dir})
 					}
@@ -205,7 +208,7 @@ func (m misdeed) run(ctx context.Context) error {
 	})
 	r := m.deed.do(k, "/"+m.dir)
 	injection.End()
-	if injection.Harmed() == 0 {
+	if injection.Harmed() == 0 && m.mode.after == 0 { // there need not be a second request each time
 		return fmt.Errorf("%v, and the fault did not happen", r)
 	}
 	if err := m.judge(r); err != nil {
@@ -286,8 +289,15 @@ func (m misdeed) mustHaveNoUploads(ctx context.Context, r response) error {
 			return err
 		}
 		for _, upload := range page.Uploads {
-			if strings.HasPrefix(*upload.Key, prefix+m.dir+"/") {
-				return fmt.Errorf("%v, and a multipart upload of %s is open", r, *upload.Key)
+			if !strings.HasPrefix(*upload.Key, prefix+m.dir+"/") {
+				continue
+			}
+			parts, err := m.client.ListParts(ctx, &s3.ListPartsInput{Bucket: &bucket, Key: upload.Key, UploadId: upload.UploadId})
+			if err != nil {
+				return err
+			}
+			if m.operation != "CreateMultipartUpload" || len(parts.Parts) > 0 { // else nobody has its ID
+				return fmt.Errorf("%v, and a multipart upload of %s is open, %d parts", r, *upload.Key, len(parts.Parts))
 			}
 		}
 	}
@@ -309,8 +319,18 @@ func (m misdeed) prepare(ctx context.Context) error {
 	return nil
 }
 
-// holds returns what the bucket has below the directory.
+// holds returns what the bucket has below the directory. It looks again where an object is gone that was listed: S3 may still be at a
+// request that was cancelled, because another of the deed's had failed.
 func (m misdeed) holds(ctx context.Context) (objects, error) {
+	for {
+		got, err := m.look(ctx)
+		if _, gone := errors.AsType[*types.NoSuchKey](err); !gone {
+			return got, err
+		}
+	}
+}
+
+func (m misdeed) look(ctx context.Context) (objects, error) {
 	bucket, dir := m.bucket(), prefix+m.dir+"/"
 	got := objects{}
 	pages := s3.NewListObjectsV2Paginator(m.client, &s3.ListObjectsV2Input{Bucket: &bucket, Prefix: &dir})
