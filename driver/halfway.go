@@ -28,6 +28,13 @@ func (h *halfway) add(source, made version) {
 	}
 }
 
+// remove forgets a rename that has come to its end.
+func (h *halfway) remove(newKey string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.files, newKey)
+}
+
 // has tells whether a rename came halfway, and both files are as it left them.
 func (h *halfway) has(ctx context.Context, source version, newKey string, target *bucket) bool {
 	h.mu.Lock()

@@ -129,6 +129,9 @@ func (b *bucket) list(ctx context.Context, l listing) (*page, error) {
 	if err != nil {
 		return nil, fromS3(err)
 	}
+	if out.Name == nil && out.IsTruncated == nil && len(out.Contents)+len(out.CommonPrefixes) == 0 {
+		return nil, fromS3(errNoResult) // and not an empty directory
+	}
 	p := &page{versions: make([]version, 0, len(out.Contents)), prefixes: make([]string, 0, len(out.CommonPrefixes))}
 	if aws.ToBool(out.IsTruncated) {
 		p.next = aws.ToString(out.NextContinuationToken)

@@ -96,7 +96,11 @@ func (r *relocation) file(v version, a *attributes, newKey string) error {
 		if r.keepsSource || !r.target.halfway.has(r.f.ctx, v, newKey, r.target.bucket) {
 			return fs.ErrExist
 		}
-		return r.f.bucket.delete(r.f.ctx, v.key)
+		err := r.f.bucket.delete(r.f.ctx, v.key)
+		if err == nil {
+			r.target.halfway.remove(newKey)
+		}
+		return err
 	}
 	etag, err := r.target.copy(r.f.ctx, v, a, newKey)
 	if err != nil || r.keepsSource {

@@ -82,7 +82,7 @@ func Run(t *testing.T, h Harness) {
 		{"elsewhere", testElsewhere},
 		{"unpublished", testUnpublished},
 		{"settled", testSettled},
-		{"no-etag", testNoETag},
+		{"no-answer", testNoAnswer},
 		{"memory", testMemory},
 		{"ledger", testLedger},
 		{"kept", testKept},

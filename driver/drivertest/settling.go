@@ -214,16 +214,21 @@ func (x *fixture) refuseDelete(key string, err error) {
 	})
 }
 
-// testNoETag lets something answer for S3 that knows nothing of objects: it is believed neither size nor content.
-func testNoETag(t *testing.T, h Harness) {
+// testNoAnswer lets something answer for S3 that knows nothing of objects: what is not there is not taken for empty.
+func testNoAnswer(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	x.put("file", []byte("content"))
+	x.put("dir/file", nil)
 	x.spy.After(func(_ string, out any) error {
 		switch out := out.(type) {
 		case *s3.HeadObjectOutput:
 			*out = s3.HeadObjectOutput{}
 		case *s3.GetObjectOutput:
 			out.ETag = nil
+		case *s3.ListObjectsV2Output:
+			*out = s3.ListObjectsV2Output{}
+		case *s3.CreateMultipartUploadOutput:
+			*out = s3.CreateMultipartUploadOutput{}
 		}
 		return nil
 	})
@@ -233,4 +238,9 @@ func testNoETag(t *testing.T, h Harness) {
 	wantError(x, err, syscall.EIO)
 	wantError(x, x.tryAppend("file", []byte("added")), syscall.EIO)
 	x.wantContent("file", []byte("content"))
+	_, err = x.StatDir("dir")
+	wantError(x, err, syscall.EAGAIN)
+	wantError(x, x.RemoveAll("dir"), syscall.EAGAIN)
+	wantError(x, x.tryWrite("large", random(partSize+1)), syscall.EAGAIN)
+	x.wantKeys("dir/file", "file")
 }
