@@ -31,7 +31,7 @@ const recordTimeout = 30 * time.Second
 //
 // A record costs two requests. They are made for uploads of more than one part only, the first while the parts are on their way. A
 // server that dies between the beginning of an upload and its record, which takes S3 milliseconds, leaves an upload of no parts, as
-// a rule; it is for the bucket's lifecycle rules.
+// a rule, and so does an S3 whose answer with the ID is lost; both are for the bucket's lifecycle rules.
 type Ledger struct {
 	bucket *bucket
 	prefix string     // of the records
