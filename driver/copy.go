@@ -87,7 +87,7 @@ func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to strin
 // copy copies a version by one request, which done shows to be done. It returns the ETag of the copy.
 func (b *bucket) copy(ctx context.Context, v version, in *s3.CopyObjectInput, done shown) (etag string, err error) {
 	in.Bucket, in.CopySource, in.CopySourceIfMatch = &b.name, v.copySource(), condition{etag: v.etag}.ifMatch()
-	var tries attempts
+	tries := attempts{begun: time.Now()}
 	out, err := b.client.CopyObject(ctx, in, tries.counted)
 	switch {
 	case err != nil:

@@ -241,7 +241,7 @@ func (m *multipart) complete(ctx context.Context, size int64, c condition) (etag
 	for i, part := range m.parts {
 		parts[i] = *part
 	}
-	var tries attempts
+	var tries attempts // S3 dates the object from when the upload began
 	out, err := m.bucket.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
 		Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id,
 		IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),

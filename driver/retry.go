@@ -61,6 +61,7 @@ func (r *retries) pause(ctx context.Context, err error) error {
 // where an answer breaks off or cannot be read: so they are for requests that may be made twice.
 type attempts struct {
 	aws.RetryerV2
+	begun time.Time // where an object that is older cannot be what they have made; zero where it can
 	count int
 }
 

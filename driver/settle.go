@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
@@ -47,7 +48,7 @@ func (b *bucket) settle(ctx context.Context, key string, a *attempts, err error,
 		return "", &s3Error{kind: syscall.EAGAIN, cause: failed}
 	}
 	switch {
-	case !done(ctx, out):
+	case out != nil && a.follow(out), !done(ctx, out):
 		return "", failed
 	case out == nil:
 		return "", nil
@@ -58,6 +59,12 @@ func (b *bucket) settle(ctx context.Context, key string, a *attempts, err error,
 // look asks for what shows the content of an object.
 func (b *bucket) look(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
 	return b.headObject(ctx, &s3.HeadObjectInput{Key: &key, ChecksumMode: types.ChecksumModeEnabled})
+}
+
+// follow tells whether an object was there before the attempts. Both times are by the clock of S3, which tells seconds.
+func (a *attempts) follow(object *s3.HeadObjectOutput) bool {
+	now, ok := awsmiddleware.GetServerTime(object.ResultMetadata)
+	return ok && !a.begun.IsZero() && now.Sub(aws.ToTime(object.LastModified)) > time.Since(a.begun)+time.Second
 }
 
 // shown tells whether an object shows that a request was done. It gets nil where there is none. A nil shown is of what cannot be seen.

@@ -395,7 +395,7 @@ func (w *writer) cause(err error) error {
 // put makes an object and returns its ETag.
 func (b *bucket) put(ctx context.Context, key string, in *s3.PutObjectInput, body content) (etag string, err error) {
 	in.Bucket, in.Key, in.Body = &b.name, &key, body
-	var tries attempts
+	tries := attempts{begun: time.Now()}
 	out, err := b.client.PutObject(ctx, in, tries.counted, func(o *s3.Options) {
 		switch {
 		case in.ChecksumCRC32C == nil:
