@@ -11,9 +11,25 @@ const maxHalfway = 1000
 // A halfway remembers the renames of a session whose files have both names, because S3 has not deleted the old one. Where no file is
 // replaced, the same rename would find its own copy in its way. Nothing in S3 tells it from a file that somebody else has put there, the same
 // bytes perhaps, which a client may take for a lock.
+//
+// It also remembers that S3 has refused to delete a file. From then on a rename looks whether there is a file of the new name before it makes one,
+// so that it can be undone.
 type halfway struct {
-	mu    sync.Mutex
-	files map[string]pair // by the new key
+	mu      sync.Mutex
+	files   map[string]pair // by the new key
+	refused bool
+}
+
+func (h *halfway) refuse() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.refused = true
+}
+
+func (h *halfway) wasRefused() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.refused
 }
 
 // add remembers a rename.

@@ -14,8 +14,9 @@ import (
 
 // Rename moves a file or, where there is none of the name, a directory. S3 copies what is moved, with its metadata, its tags, its storage
 // class and its encryption, and an object is deleted only after all copies were confirmed. The time of a file that none was set for is
-// that of the copy. Where S3 refuses to delete a file its copy is removed again, if nothing had the new name before. Where S3 does not
-// answer the file may have both names; none is lost, and the same Rename completes it.
+// that of the copy. Where S3 refuses to delete a file its copy is removed again, if it is known that nothing had the new name before: under
+// [Options.NoOverwrite], and from the second such Rename on. Otherwise, and where S3 does not answer, the file may have both names; none is
+// lost, and the same Rename completes it.
 //
 // A file replaces a file of the new name. A directory moves to a name that nothing has, or an empty directory: ENOTEMPTY keeps it
 // from being mixed with another. When its move was interrupted some files have both names, none is lost, and the same Rename
@@ -86,13 +87,22 @@ func (r *relocation) run(oldKey, newKey string) error {
 }
 
 func (r *relocation) file(v version, a *attributes, newKey string) error {
-	there, directory, err := r.target.lookup(newKey)
-	switch {
-	case err != nil:
-		return err
-	case directory:
+	switch _, err := r.target.statDir(newKey); {
+	case err == nil:
 		return syscall.EISDIR
-	case there && r.target.opts.NoOverwrite:
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	there := true // for all that is known
+	if r.target.opts.NoOverwrite || r.f.halfway.wasRefused() {
+		switch _, err := r.target.statFile(newKey); {
+		case errors.Is(err, fs.ErrNotExist):
+			there = false
+		case err != nil:
+			return err
+		}
+	}
+	if there && r.target.opts.NoOverwrite {
 		if r.keepsSource || !r.target.halfway.has(r.f.ctx, v, newKey, r.target.bucket) {
 			return fs.ErrExist
 		}
@@ -106,12 +116,23 @@ func (r *relocation) file(v version, a *attributes, newKey string) error {
 	if err != nil || r.keepsSource {
 		return err
 	}
+	return r.deleteSource(v, newKey, etag, there)
+}
+
+// deleteSource deletes a file that has a copy, and where that fails sees to what becomes of the copy. It may be removed where there was
+// nothing of its name.
+func (r *relocation) deleteSource(v version, newKey, etag string, there bool) error {
 	var tries attempts
-	if err = r.f.bucket.deleteBy(r.f.ctx, v.key, &tries); err == nil || errors.Is(err, context.Canceled) {
+	err := r.f.bucket.deleteBy(r.f.ctx, v.key, &tries)
+	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
 	made, _, headErr := r.target.bucket.head(r.f.ctx, newKey)
-	switch refused := tries.count < 2 && !errors.Is(err, syscall.EAGAIN); {
+	refused := tries.count < 2 && !errors.Is(err, syscall.EAGAIN)
+	if refused {
+		r.f.halfway.refuse()
+	}
+	switch {
 	case headErr != nil || strings.Trim(made.etag, `"`) != strings.Trim(etag, `"`): // it is not the copy any more
 	case refused && !there && r.undo(v, made):
 	case r.target.opts.NoOverwrite:

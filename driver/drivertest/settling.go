@@ -176,6 +176,11 @@ func testRenameRefused(t *testing.T, h Harness) {
 				x := h.open(t, &opts)
 				x.write("old", random(size))
 				x.refuseDelete(responseError(http.StatusForbidden, "AccessDenied"))
+				if !opts.NoOverwrite {
+					wantError(x, x.Rename("old", "first"), fs.ErrPermission)
+					x.wantKeys("first", "old")
+					x.delete("first")
+				}
 				wantError(x, x.Rename("old", "new"), fs.ErrPermission)
 				x.wantKeys("old")
 				x.refuseDelete(responseError(http.StatusServiceUnavailable, "SlowDown"))
