@@ -1,25 +1,19 @@
 package driver
 
 import (
-	"context"
 	"errors"
 	"io"
 	"io/fs"
 	"iter"
-	"net/url"
 	"strings"
 	"syscall"
 	"time"
-	"unicode/utf8"
-
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
 // ReadDirSeq lists a directory in the order of its keys, which is by bytes and counts a directory's final slash. It takes one
 // request for each 1,000 entries. The first is made before it returns, so that a missing directory is an error here; each other
-// when the loop over the sequence gets there, so that one page is held at a time. The sequence is for one loop.
+// while the loop over the sequence reads the entries of the page before, so that two pages are held at a time. The sequence is for
+// one loop.
 //
 // A file and a directory of one name are both listed. A directory's modification time is zero.
 func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
@@ -28,27 +22,23 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 		return nil, pathError("readdir", name, err)
 	}
 	in := listing{prefix: f.keys.directory(key), delimiter: separator}
-	page, err := f.bucket.list(f.ctx, in)
-	if err == nil && page.empty() && !f.keys.isRoot(key) {
+	first, err := f.bucket.list(f.ctx, in)
+	if err == nil && first.empty() && !f.keys.isRoot(key) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
 		return nil, pathError("readdir", name, err)
 	}
 	entries := func(yield func(fs.FileInfo, error) bool) {
-		for {
+		for page, err := range f.bucket.pages(f.ctx, in, first) {
+			if err != nil {
+				yield(nil, pathError("readdir", name, err))
+				return
+			}
 			for info := range f.entries(in.prefix, page) {
 				if !yield(info, nil) {
 					return
 				}
-			}
-			if page.next == "" {
-				return
-			}
-			in.token = page.next
-			if page, err = f.bucket.list(f.ctx, in); err != nil {
-				yield(nil, pathError("readdir", name, err))
-				return
 			}
 		}
 	}
@@ -84,112 +74,6 @@ func (f *Fs) entries(prefix string, p *page) iter.Seq[*fileInfo] {
 			case !yield(info):
 				return
 			}
-		}
-	}
-}
-
-// A listing is what to ask ListObjectsV2 for.
-type listing struct {
-	prefix    string
-	delimiter string
-	limit     int32  // keys and prefixes in a page, S3's own 1,000 when 0
-	token     string // of the page before, empty for the first
-}
-
-// A page is an answer to a listing, with keys and prefixes in order.
-type page struct {
-	versions   []version
-	prefixes   []string
-	unreadable int    // keys that the server could not write
-	next       string // token of the page that follows, empty when there is none
-}
-
-// empty tells whether nothing at all has the prefix that was asked for.
-func (p *page) empty() bool {
-	return len(p.versions) == 0 && len(p.prefixes) == 0 && p.unreadable == 0 && p.next == ""
-}
-
-// list asks for one page.
-//
-// Answers are XML, which cannot hold most control characters, so keys are asked for in percent-encoding. A server that does not
-// know of it, versitygw, writes U+FFFD in place of such a character. The key is then unknown, and is not shown under a name
-// that belongs to another.
-func (b *bucket) list(ctx context.Context, l listing) (*page, error) {
-	in := &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: &l.prefix, EncodingType: types.EncodingTypeUrl}
-	if l.delimiter != "" {
-		in.Delimiter = &l.delimiter
-	}
-	if l.limit > 0 {
-		in.MaxKeys = &l.limit
-	}
-	if l.token != "" {
-		in.ContinuationToken = &l.token
-	}
-	out, err := b.client.ListObjectsV2(ctx, in, repeatable)
-	if err != nil {
-		return nil, fromS3(err)
-	}
-	if out.Name == nil && out.IsTruncated == nil && len(out.Contents)+len(out.CommonPrefixes) == 0 {
-		return nil, fromS3(errNoResult) // and not an empty directory
-	}
-	p := &page{versions: make([]version, 0, len(out.Contents)), prefixes: make([]string, 0, len(out.CommonPrefixes))}
-	if aws.ToBool(out.IsTruncated) {
-		p.next = aws.ToString(out.NextContinuationToken)
-		if p.next == "" || p.next == l.token {
-			return nil, fault(syscall.EIO, "listing goes on without a new continuation token")
-		}
-	}
-	decode := func(encoded *string) (key string, ok bool) {
-		key, ok = aws.ToString(encoded), true
-		if out.EncodingType != types.EncodingTypeUrl {
-			ok = !strings.ContainsRune(key, utf8.RuneError)
-		} else if key, err = url.QueryUnescape(key); err != nil {
-			ok = false
-		}
-		return key, ok && strings.HasPrefix(key, l.prefix)
-	}
-	for _, o := range out.Contents {
-		if key, ok := decode(o.Key); ok {
-			p.versions = append(p.versions, version{
-				bucket: b, key: key, size: aws.ToInt64(o.Size), modTime: aws.ToTime(o.LastModified),
-				etag: aws.ToString(o.ETag), class: types.StorageClass(o.StorageClass),
-			})
-		} else {
-			p.unreadable++
-		}
-	}
-	for _, o := range out.CommonPrefixes {
-		if prefix, ok := decode(o.Prefix); ok {
-			p.prefixes = append(p.prefixes, prefix)
-		} else {
-			p.unreadable++
-		}
-	}
-	return p, nil
-}
-
-// walk lists every object whose key starts with prefix, in the order of the keys. Where one cannot be read, because the server
-// cannot write its key, it ends with EILSEQ: whoever walks means to take all.
-func (b *bucket) walk(ctx context.Context, prefix string) iter.Seq2[version, error] {
-	return func(yield func(version, error) bool) {
-		for in := (listing{prefix: prefix}); ; {
-			page, err := b.list(ctx, in)
-			if err == nil && page.unreadable > 0 {
-				err = fault(syscall.EILSEQ, "listing holds keys that the server cannot write")
-			}
-			if err != nil {
-				yield(version{}, err)
-				return
-			}
-			for _, v := range page.versions {
-				if !yield(v, nil) {
-					return
-				}
-			}
-			if page.next == "" {
-				return
-			}
-			in.token = page.next
 		}
 	}
 }

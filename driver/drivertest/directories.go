@@ -1,6 +1,7 @@
 package drivertest
 
 import (
+	"context"
 	"errors"
 	"io"
 	"io/fs"
@@ -228,21 +229,77 @@ func testPages(t *testing.T, h Harness) {
 		t.Errorf("%d entries took %d requests, want 3", len(want), n)
 	}
 
+	x.run("ahead", func(x *fixture) { x.testAhead() })
+	x.run("while-keys-come-and-go", func(x *fixture) { x.testWhileKeysComeAndGo() })
+	x.run("second-page-fails", func(x *fixture) {
+		x.spy.Before(func(_ context.Context, _ string, in any) error {
+			if in, ok := in.(*s3.ListObjectsV2Input); ok && in.ContinuationToken != nil {
+				return errors.New("refused")
+			}
+			return nil
+		})
+		defer x.spy.Before(nil)
+		entries, err := x.ReadDirSeq("many")
+		if err != nil {
+			x.Fatal(err)
+		}
+		seen := 0
+		for _, entryErr := range entries {
+			if err = entryErr; err == nil {
+				seen++
+			}
+		}
+		if seen != 1000 || !errors.Is(err, syscall.EIO) {
+			x.Errorf("%d entries, then %v", seen, err)
+		}
+	})
+}
+
+// testAhead counts the pages that are asked for while one is read, and whether any is when nobody reads.
+func (x *fixture) testAhead() {
 	x.spy.Reset()
 	entries, err := x.ReadDirSeq("many")
 	if err != nil {
-		t.Fatal(err)
+		x.Fatal(err)
+	}
+	if n := x.spy.Total(); n != 1 {
+		x.Errorf("a listing that nobody reads took %d requests, want 1", n)
 	}
 	seen := 0
 	for _, err := range entries {
 		if err != nil {
-			t.Fatal(err)
+			x.Fatal(err)
 		}
 		if seen++; seen == 1000 {
 			break
 		}
 	}
-	if n := x.spy.Total(); n != 1 {
-		t.Errorf("the first 1,000 entries took %d requests, want 1", n)
+	if n := x.spy.Total(); n != 2 {
+		x.Errorf("the first 1,000 entries took %d requests, want 1 and one ahead", n)
+	}
+}
+
+// testWhileKeysComeAndGo adds and deletes keys in a directory that is listed: those that stay are listed, in order, each once.
+func (x *fixture) testWhileKeysComeAndGo() {
+	entries, err := x.ReadDirSeq("many")
+	if err != nil {
+		x.Fatal(err)
+	}
+	var names []string
+	for info, err := range entries {
+		if err != nil {
+			x.Fatal(err)
+		}
+		if names = append(names, info.Name()); len(names) == 10 {
+			x.delete("many/f01500")
+			x.delete("many/f00005")
+			x.putAll("many/f01500a", "many/f00000a", "many/g", "many/f01700.d/x")
+		}
+	}
+	staying := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+		return strings.HasSuffix(name, "a") || name == "g" || name == "f01700.d" || name == "f01500" || name == "f00005"
+	})
+	if !slices.IsSorted(names) || len(slices.Compact(names)) != len(names) || len(staying) != 2100 {
+		x.Errorf("%d entries, %d of which stayed; want 2100 of those, in order", len(names), len(staying))
 	}
 }

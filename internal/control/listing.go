@@ -12,8 +12,9 @@ import (
 	"time"
 )
 
-// listBuffer is how many bytes of a listing are gathered before they are sent.
-const listBuffer = 16 << 10
+// listBuffer is how many bytes of a listing are gathered before they are sent:
+// those of some hundred entries.
+const listBuffer = 32 << 10
 
 // A listing is what a listing command writes on its data connection.
 type listing struct {
