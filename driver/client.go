@@ -41,6 +41,7 @@ var _ Client = (*s3.Client)(nil)
 type bucket struct {
 	client   Client
 	name     string
+	route    *Route
 	patience time.Duration // with S3 that sends nothing
 }
 

@@ -177,7 +177,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	}
 	return &Fs{
 		ctx:    ctx,
-		bucket: &bucket{client: client, name: bucketName, patience: o.Patience},
+		bucket: &bucket{client: client, name: bucketName, route: o.Route, patience: o.Patience},
 		keys:   keyspace(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o, told: &told{}, halfway: &halfway{},
 	}
 }

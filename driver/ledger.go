@@ -49,7 +49,7 @@ func NewLedger(client Client, bucketName, prefix string, objects Objects, log *s
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Ledger{
-		bucket: &bucket{client: client, name: bucketName, patience: defaultPatience},
+		bucket: &bucket{client: client, name: bucketName, route: NewRoute(), patience: defaultPatience},
 		prefix: prefix + reserved + "/uploads/",
 		common: objects.common(),
 		log:    log.With("bucket", bucketName),

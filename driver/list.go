@@ -30,7 +30,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 		return nil, pathError("readdir", name, err)
 	}
 	entries := func(yield func(fs.FileInfo, error) bool) {
-		for page, err := range f.bucket.pages(f.ctx, in, first) {
+		for page, err := range f.pages(in, first) {
 			if err != nil {
 				yield(nil, pathError("readdir", name, err))
 				return

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -30,6 +31,7 @@ type page struct {
 	unreadable int    // keys that the server could not write
 	next       string // token of the page that follows, empty when there is none
 	encoded    bool   // the server writes every key, in percent-encoding
+	took       time.Duration
 }
 
 // empty tells whether nothing at all has the prefix that was asked for.
@@ -49,11 +51,14 @@ func (p *page) last() string {
 	return last
 }
 
-// names are all keys and prefixes in order, the prefixes without the slash at their end.
-func (p *page) names() []string {
+// names are all keys and prefixes in order, the prefixes without the slash at their end, and without the marker of the directory
+// itself.
+func (p *page) names(dir string) []string {
 	names := make([]string, 0, len(p.versions)+len(p.prefixes))
 	for _, v := range p.versions {
-		names = append(names, v.key)
+		if v.key != dir {
+			names = append(names, v.key)
+		}
 	}
 	for _, prefix := range p.prefixes {
 		names = append(names, strings.TrimSuffix(prefix, separator))
@@ -67,6 +72,22 @@ func (p *page) names() []string {
 func (p *page) inOrder() bool {
 	return p.encoded && p.unreadable == 0 && slices.IsSorted(p.prefixes) &&
 		slices.IsSortedFunc(p.versions, func(a, b version) int { return strings.Compare(a.key, b.key) })
+}
+
+// upTo counts the entries up to a key, and tells whether the page reaches so far.
+func (p *page) upTo(end string) (entries int, whole bool) {
+	files, _ := slices.BinarySearchFunc(p.versions, end, func(v version, end string) int { return strings.Compare(v.key, end) })
+	directories, _ := slices.BinarySearch(p.prefixes, end)
+	return files + directories, p.last() >= end
+}
+
+// join adds the page that follows.
+func (p *page) join(following *page) *page {
+	return &page{
+		versions: append(p.versions, following.versions...), prefixes: append(p.prefixes, following.prefixes...),
+		unreadable: p.unreadable + following.unreadable, next: following.next, encoded: p.encoded && following.encoded,
+		took: p.took + following.took,
+	}
 }
 
 // cut leaves what comes after one key, up to another. An empty string is no bound.
@@ -94,6 +115,7 @@ func (b *bucket) list(ctx context.Context, l listing) (*page, error) {
 	} else if l.after != "" {
 		in.StartAfter = &l.after
 	}
+	begin := time.Now()
 	out, err := b.client.ListObjectsV2(ctx, in, repeatable)
 	if err != nil {
 		return nil, fromS3(err)
@@ -103,7 +125,7 @@ func (b *bucket) list(ctx context.Context, l listing) (*page, error) {
 	}
 	p := &page{
 		versions: make([]version, 0, len(out.Contents)), prefixes: make([]string, 0, len(out.CommonPrefixes)),
-		encoded: out.EncodingType == types.EncodingTypeUrl,
+		encoded: out.EncodingType == types.EncodingTypeUrl, took: time.Since(begin),
 	}
 	if aws.ToBool(out.IsTruncated) {
 		p.next = aws.ToString(out.NextContinuationToken)

@@ -2,44 +2,75 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
-// pages are the pages of a listing, of which the first is there. While one is read the next is on its way: two are held at most.
-func (b *bucket) pages(ctx context.Context, l listing, first *page) iter.Seq2[*page, error] {
+const (
+	// maxStretches is how many stretches of a listing may be on their way or wait.
+	maxStretches = 10
+
+	// pageEntries is how many entries S3 puts into a page, and pageMemory about what they take, in bytes.
+	pageEntries = 1000
+	pageMemory  = 512 << 10
+)
+
+// pages are the pages of a listing, of which the first is there. While one is read the next is on its way.
+//
+// S3 tells only with one page how to ask for the next. Where that takes long, the listing is split into stretches which are asked
+// for at the same time: each begins after some key, that need not exist, and ends with the one after which the next begins. These
+// keys are guesses, on which nothing depends but time: a stretch that has more than a page is fetched page by page, and together they
+// are all that is listed, in order, each entry once, whatever comes and goes meanwhile.
+func (f *Fs) pages(l listing, first *page) iter.Seq2[*page, error] {
 	return func(yield func(*page, error) bool) {
-		if first.next == "" {
-			yield(first, nil)
-			return
-		}
-		a := newAhead(ctx, b, l)
+		a := newAhead(f, l)
 		defer a.close()
-		for next := first; ; {
-			var coming <-chan arrival
-			if next.next != "" {
-				coming = a.ask(next.next)
-			}
-			if !yield(next, nil) || coming == nil {
+		a.measure(first)
+		a.follow(a.stretches[0], first)
+		for page := first; page != nil; {
+			if !yield(page, nil) {
 				return
 			}
-			got := <-coming
-			if got.err != nil {
-				yield(nil, got.err)
+			var err error
+			if page, err = a.next(); err != nil {
+				yield(nil, err)
 				return
 			}
-			next = got.page
 		}
 	}
 }
 
-// ahead asks for the pages of a listing ahead of whoever reads them.
+// ahead asks for the pages of a listing ahead of whoever reads them. Its methods are for one goroutine, but for drop.
 type ahead struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	bucket   *bucket
+	memory   *Budget
 	listing  listing
 	requests sync.WaitGroup
+
+	splitter     *splitter // nil while the listing is not split
+	front        string    // where the next stretch begins
+	unsplittable bool      // it was split, and that was not worth it
+	wave         wave
+	ended        atomic.Bool // nothing comes after what was asked for
+	borrower     *borrower   // of the memory for pages that wait; nil until the listing is split
+
+	mu        sync.Mutex
+	stretches []*stretch // in order; the first is read. At the end there are none
+}
+
+// A stretch is a part of a listing: what comes after one key, up to another. One that is guessed was not asked for by a token, and has
+// been read nothing of.
+type stretch struct {
+	after, end string // empty for no bound
+	guessed    bool
+	cancel     context.CancelFunc // of the request for the first page of one that is guessed
+	borrowed   bool               // the memory for that page
+	coming     <-chan arrival     // the page that is read next
 }
 
 // An arrival is a page or the error in its place.
@@ -48,26 +79,158 @@ type arrival struct {
 	err  error
 }
 
-func newAhead(ctx context.Context, b *bucket, l listing) *ahead {
-	a := &ahead{bucket: b, listing: l}
-	a.ctx, a.cancel = context.WithCancel(ctx)
+// errRecalled takes the place of a page whose memory was needed.
+var errRecalled = errors.New("memory called back")
+
+func newAhead(f *Fs, l listing) *ahead {
+	a := &ahead{bucket: f.bucket, memory: f.memory, listing: l, stretches: []*stretch{{}}}
+	a.ctx, a.cancel = context.WithCancel(f.ctx)
 	return a
 }
 
 // close ends the requests that nobody waits for any more.
 func (a *ahead) close() {
 	a.cancel()
+	a.drop()
 	a.requests.Wait()
+	if a.borrower != nil {
+		a.borrower.leave()
+	}
 }
 
-// ask asks for the page of a token. Its answer always comes.
+// ask asks for the page that follows another in a stretch, by its token.
 func (a *ahead) ask(token string) <-chan arrival {
 	l := a.listing
 	l.token = token
+	return a.request(func() (*page, error) { return a.bucket.list(a.ctx, l) })
+}
+
+// begin asks for the first page of a stretch. Where that turns out to have a little more, the second comes along with it.
+func (a *ahead) begin(ctx context.Context, after, end string) <-chan arrival {
+	l := a.listing
+	l.after = after
+	return a.request(func() (*page, error) {
+		p, err := a.bucket.list(ctx, l)
+		if err != nil || p.next == "" || end == "" || p.last() >= end {
+			return p, err
+		}
+		l.token = p.next
+		second, err := a.bucket.list(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		return p.join(second), nil
+	})
+}
+
+// request makes requests for a page, and notes when nothing comes after it.
+func (a *ahead) request(list func() (*page, error)) <-chan arrival {
 	coming := make(chan arrival, 1)
 	a.requests.Go(func() {
-		page, err := a.bucket.list(a.ctx, l)
+		page, err := list()
+		if err == nil && page.next == "" {
+			a.ended.Store(true)
+		}
 		coming <- arrival{page, err}
 	})
 	return coming
+}
+
+// next waits for the page that follows, and asks for others after it. It returns nil when there is none.
+func (a *ahead) next() (*page, error) {
+	for {
+		s, coming := a.current()
+		if s == nil {
+			return nil, nil
+		}
+		got := <-coming
+		guessed := a.arrived(s)
+		switch {
+		case guessed && (got.err != nil || !got.page.inOrder()):
+			a.unsplittable = true
+			a.restart(s.after)
+			continue
+		case got.err != nil:
+			return nil, got.err
+		case guessed:
+			a.judge(s, got.page)
+		case a.splitter == nil:
+			a.bucket.route.listings.paged(time.Now(), got.page.took)
+		}
+		a.follow(s, got.page)
+		got.page.cut(s.after, s.end)
+		return got.page, nil
+	}
+}
+
+// current returns the stretch that is read, nil at the end, and where its next page will be.
+func (a *ahead) current() (*stretch, <-chan arrival) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.stretches) == 0 {
+		return nil, nil
+	}
+	return a.stretches[0], a.stretches[0].coming
+}
+
+// arrived takes a page out of borrowed memory, and tells whether it is the first of a stretch that was guessed.
+func (a *ahead) arrived(s *stretch) (guessed bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	guessed = s.guessed
+	if s.guessed = false; s.borrowed {
+		s.borrowed = false
+		s.cancel()
+		a.borrower.giveBack(pageMemory)
+	}
+	return guessed
+}
+
+// follow asks for what comes after a page of the stretch that is read.
+func (a *ahead) follow(s *stretch, p *page) {
+	switch {
+	case p.next == "":
+		s.end = "" // there is nothing but what the page has
+		a.drop()
+		a.setStretches(nil)
+		return
+	case s.end == "" && a.split(s, p):
+	case s.end != "" && p.last() >= s.end:
+		if a.setStretches(a.stretches[1:]); len(a.stretches) == 0 {
+			a.restart(s.end)
+		}
+		a.extend()
+		return
+	}
+	s.coming = a.ask(p.next)
+	a.extend()
+}
+
+func (a *ahead) setStretches(s []*stretch) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.stretches = s
+}
+
+// restart goes on after a key with a single stretch.
+func (a *ahead) restart(after string) {
+	a.drop()
+	a.splitter = nil
+	a.setStretches([]*stretch{{after: after, coming: a.begin(a.ctx, after, "")}})
+}
+
+// drop gives up the pages in borrowed memory that were not read yet. It may be called while another method runs.
+func (a *ahead) drop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.stretches {
+		if !s.borrowed {
+			continue
+		}
+		s.cancel()
+		nothing := make(chan arrival, 1)
+		nothing <- arrival{err: errRecalled}
+		s.coming, s.borrowed = nothing, false
+		a.borrower.giveBack(pageMemory)
+	}
 }

@@ -15,17 +15,77 @@ const (
 
 	// experimentTime is how long an experiment keeps others from beginning one: its client may have stopped to read.
 	experimentTime = 2 * time.Second
+
+	// slowPage is how long a page of a listing takes where it may be worth it to split listings, and farAway the shortest answer of
+	// a server that is not near. A near one that is slow has its hands full, and several pages at once do not come sooner.
+	slowPage = 40 * time.Millisecond
+	farAway  = 20 * time.Millisecond
+
+	// splitReward is how many times as fast a listing must become by being split.
+	splitReward = 1.5
+
+	// splitRest is how long nobody splits a listing after it was not worth it, the first time.
+	splitRest = 30 * time.Second
+
+	// routeMemory is how long it counts what an answer took: a server may move, or have been out of breath.
+	routeMemory = time.Minute
+
+	// pagingInertia is one part of how many by which a longer time for a page counts.
+	pagingInertia = 8
 )
 
-// A Route is what file systems have learned of the way to an S3 server: how many requests at a time it rewards. Share one among all file systems of a server, so that each need not learn it again.
+// A Route is what file systems have learned of the way to an S3 server: how many requests at a time it rewards, how far away it
+// is, and how long a page of a listing takes. Share one among all file systems of a server, so that each need not learn it again.
 type Route struct {
 	downloads lesson
+	listings  paging
 
 	arrived atomic.Int64 // bytes of all downloads
+
+	mu       sync.Mutex
+	shortest [2]time.Duration // of the answers in the present routeMemory and in the one before, 0 where there were none
+	since    time.Time
 }
 
 // NewRoute returns the route to a server of which nothing is known yet.
 func NewRoute() *Route { return &Route{} }
+
+// answered notes how long an answer took to begin that needs little work.
+func (r *Route) answered(now time.Time, took time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if age := now.Sub(r.since); age > routeMemory {
+		if age > 2*routeMemory {
+			r.shortest[0] = 0
+		}
+		r.shortest = [2]time.Duration{0, r.shortest[0]}
+		r.since = now
+	}
+	r.shortest[0] = shorter(r.shortest[0], took)
+}
+
+// distance is the shortest answer of late, 0 where there was none.
+func (r *Route) distance(now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if now.Sub(r.since) > 2*routeMemory {
+		return 0
+	}
+	return shorter(r.shortest[0], r.shortest[1])
+}
+
+// shorter is the shorter of two times, of which 0 is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b != 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// splits tells whether it may be worth it to split a listing.
+func (r *Route) splits(now time.Time) bool {
+	return r.distance(now) >= farAway && r.listings.slow(now)
+}
 
 // A lesson is how many requests at a time were worth it. Those who use the same route learn it from each other: one at a time tries
 // more, and after a failure nobody does for a while.
@@ -33,8 +93,7 @@ type lesson struct {
 	mu      sync.Mutex
 	width   int       // known to be worth it; 0 stands for 1
 	trying  time.Time // until then somebody tries more
-	resting time.Time // until then nobody does
-	rest    time.Duration
+	resting rest      // in which nobody does
 }
 
 // try returns to how many requests at a time somebody may go on who has so many, and whether that is an experiment. It is the same
@@ -47,7 +106,7 @@ func (l *lesson) try(now time.Time, width, most int) (wider int, experiment bool
 		return width, false
 	case width < l.width:
 		return min(l.width, most), false
-	case now.Before(l.trying) || now.Before(l.resting):
+	case now.Before(l.trying) || l.resting.lasts(now):
 		return width, false
 	}
 	l.trying = now.Add(experimentTime)
@@ -59,7 +118,7 @@ func (l *lesson) rewarded(width int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.width = max(l.width, width)
-	l.rest = 0
+	l.resting.length = 0
 }
 
 // failed says that more than so many were not.
@@ -67,8 +126,7 @@ func (l *lesson) failed(now time.Time, width int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.width = width
-	l.rest = min(max(restGrowth*l.rest, firstRest), lastRest)
-	l.resting = now.Add(l.rest)
+	l.resting.begin(now, firstRest)
 }
 
 // tried ends an experiment, whatever came of it.
@@ -76,4 +134,59 @@ func (l *lesson) tried() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.trying = time.Time{}
+}
+
+// A rest is a time in which nobody tries again what was not worth it.
+type rest struct {
+	until  time.Time
+	length time.Duration // of the last one, 0 where something was worth it since
+}
+
+// begin begins a rest that is longer than the last one was, and takes so long if it is the first.
+func (r *rest) begin(now time.Time, first time.Duration) {
+	r.length = min(max(restGrowth*r.length, first), lastRest)
+	r.until = now.Add(r.length)
+}
+
+func (r *rest) lasts(now time.Time) bool { return now.Before(r.until) }
+
+// paging is what is known of listings: how long a page takes that a token asks for while nothing else is asked for, and whether those
+// that take long are worth splitting.
+type paging struct {
+	mu      sync.Mutex
+	took    time.Duration
+	known   time.Time // when it was seen last
+	resting rest
+}
+
+// paged notes how long a page took. A shorter time counts at once and a longer one little by little: the server may have had other
+// work to do.
+func (p *paging) paged(now time.Time, took time.Duration) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now.After(p.known.Add(routeMemory)) || took < p.took {
+		p.took = took
+	} else {
+		p.took += (took - p.took) / pagingInertia
+	}
+	p.known = now
+}
+
+// slow tells whether pages take so long that to split a listing may be worth it.
+func (p *paging) slow(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.took >= slowPage && now.Before(p.known.Add(routeMemory)) && !p.resting.lasts(now)
+}
+
+// rewards tells whether it was worth it to split a listing, by the time for each page that came. If not, nobody does for a while.
+func (p *paging) rewards(now time.Time, each time.Duration) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if float64(p.took) < splitReward*float64(each) {
+		p.resting.begin(now, splitRest)
+		return false
+	}
+	p.resting.length = 0
+	return true
 }

@@ -127,6 +127,7 @@ func (b *bucket) getRange(ctx context.Context, v version, from, to int64) (io.Re
 func (b *bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	watch := time.AfterFunc(b.patience, func() { cancel(errSilent) })
+	begin := time.Now()
 	out, err := b.client.GetObject(ctx, in)
 	watch.Stop()
 	if err != nil {
@@ -139,6 +140,7 @@ func (b *bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObje
 		cancel(nil)
 		return nil, errNoETag
 	}
+	b.route.answered(time.Now(), time.Since(begin))
 	out.Body = &watchedBody{ReadCloser: out.Body, ctx: ctx, cancel: cancel, watch: watch, patience: b.patience}
 	return out, nil
 }

@@ -166,7 +166,11 @@ func (b *bucket) head(ctx context.Context, key string) (version, attributes, err
 
 func (b *bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
 	in.Bucket = &b.name
+	begin := time.Now()
 	out, err := b.client.HeadObject(ctx, in)
+	if _, answered := errors.AsType[*smithyhttp.ResponseError](err); err == nil || answered {
+		b.route.answered(time.Now(), time.Since(begin))
+	}
 	if err != nil {
 		return nil, fromS3(b.reason(ctx, *in.Key, err))
 	}

@@ -1,0 +1,337 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+)
+
+// A shelf is a bucket with empty objects on a server that takes a while. In a synctest bubble it takes no real time, which makes
+// it the only server whose times can be compared on a machine that has other work.
+type shelf struct {
+	Client
+	way  time.Duration // there and back
+	work time.Duration // for a page, one at a time
+	cold time.Duration // more for a page that no token asks for
+
+	mu       sync.Mutex
+	keys     []string // in order
+	requests int
+	busy     time.Time
+	before   func(s *shelf, in *s3.ListObjectsV2Input) error
+}
+
+func (s *shelf) HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
+	time.Sleep(s.way)
+	return &s3.HeadObjectOutput{}, nil
+}
+
+// ListObjectsV2 lists as S3 does. A token is the last key or prefix.
+func (s *shelf) ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, _ ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+	out, ready, err := s.answer(in)
+	select {
+	case <-time.After(time.Until(ready) + s.way):
+		return out, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+func (s *shelf) answer(in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Output, time.Time, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.requests++
+	if now := time.Now(); s.busy.Before(now) {
+		s.busy = now
+	}
+	s.busy = s.busy.Add(s.work)
+	if in.ContinuationToken == nil {
+		s.busy = s.busy.Add(s.cold)
+	}
+	if s.before != nil {
+		if err := s.before(s, in); err != nil {
+			return nil, s.busy, err
+		}
+	}
+	after := aws.ToString(in.StartAfter)
+	if in.ContinuationToken != nil {
+		after = *in.ContinuationToken
+	}
+	prefix, delimiter := aws.ToString(in.Prefix), aws.ToString(in.Delimiter)
+	out := &s3.ListObjectsV2Output{EncodingType: types.EncodingTypeUrl, IsTruncated: aws.Bool(false)}
+	last, count := "", 0
+	at, _ := slices.BinarySearch(s.keys, max(prefix, after))
+	for _, key := range s.keys[at:] {
+		if !strings.HasPrefix(key, prefix) {
+			break
+		}
+		entry := key
+		if delimiter != "" {
+			if end := strings.Index(key[len(prefix):], delimiter); end >= 0 {
+				entry = key[:len(prefix)+end+len(delimiter)]
+			}
+		}
+		if key <= after || entry <= after || entry == last {
+			continue
+		}
+		if count == 1000 {
+			out.IsTruncated, out.NextContinuationToken = aws.Bool(true), aws.String(last)
+			break
+		}
+		if count++; entry == key {
+			out.Contents = append(out.Contents, types.Object{Key: aws.String(key)})
+		} else {
+			out.CommonPrefixes = append(out.CommonPrefixes, types.CommonPrefix{Prefix: aws.String(entry)})
+		}
+		last = entry
+	}
+	return out, s.busy, nil
+}
+
+// list lists a directory to the end.
+func (s *shelf) list(ctx context.Context, name string, opts *Options) (names []string, took time.Duration, err error) {
+	begin := time.Now()
+	entries, err := New(ctx, s, "bucket", opts).ReadDirSeq(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	for info, err := range entries {
+		if err != nil {
+			return names, time.Since(begin), err
+		}
+		name := info.Name()
+		if info.IsDir() {
+			name += separator
+		}
+		names = append(names, name)
+	}
+	return names, time.Since(begin), nil
+}
+
+func distantShelf(keys ...string) *shelf {
+	slices.Sort(keys)
+	return &shelf{way: 40 * time.Millisecond, work: 5 * time.Millisecond, keys: slices.Compact(keys)}
+}
+
+func numberedKeys(count int) []string {
+	keys := make([]string, count)
+	for i := range keys {
+		keys[i] = fmt.Sprintf("dir/%06d", i)
+	}
+	return keys
+}
+
+// TestPagesAhead measures listings of directories of any size and kind of names against one page after another.
+func TestPagesAhead(t *testing.T) {
+	for name, key := range keySets() {
+		for _, count := range []int{0, 1, 999, 1000, 1001, 2500, 10_000, 60_000} {
+			t.Run(fmt.Sprintf("%s-%d", name, count), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					keys := []string{"before", "dir/", "dirt"}
+					want := []string{}
+					for i := range count {
+						name := key(i)
+						if i%7 == 3 {
+							keys = append(keys, "dir/"+name+"/inside", "dir/"+name+"/there")
+							name += "/"
+						} else {
+							keys = append(keys, "dir/"+name)
+						}
+						want = append(want, name)
+					}
+					s := distantShelf(keys...)
+					slices.Sort(want)
+					want = slices.Compact(want)
+					got, took, err := s.list(t.Context(), "dir", farOptions(s))
+					if err != nil || !slices.Equal(got, want) {
+						t.Fatalf("%d entries, %v; want %d", len(got), err, len(want))
+					}
+					pages := len(want)/1000 + 1
+					sequential := time.Duration(pages) * (s.way + s.work)
+					t.Logf("%d requests, %d pages, %.1f times as fast", s.requests, pages, float64(sequential)/float64(took))
+					if most := pages + pages/2 + 2*maxStretches; s.requests > most {
+						t.Errorf("%d requests for %d pages", s.requests, pages)
+					}
+					if took > sequential*3/2+2*s.way {
+						t.Errorf("it took %v, one page after another take %v", took, sequential)
+					}
+					if (name == "numbers" || name == "random-hex") && pages > 9 && took*5/2 > sequential {
+						t.Errorf("it took %v, one page after another take %v", took, sequential)
+					}
+				})
+			})
+		}
+	}
+}
+
+// farOptions are those of a file system which has seen that the shelf is far away.
+func farOptions(s *shelf) *Options {
+	opts := &Options{Route: NewRoute(), Memory: NewBudget(defaultMemory)}
+	opts.Route.answered(time.Now(), s.way)
+	opts.Route.listings.paged(time.Now(), s.way+s.work)
+	return opts
+}
+
+// guessed tells whether a page is asked for that no other has told of.
+func guessed(in *s3.ListObjectsV2Input) bool {
+	return in.StartAfter != nil && in.ContinuationToken == nil
+}
+
+// TestSplitListing interferes with listings that are split.
+func TestSplitListing(t *testing.T) {
+	const count = 30_000
+	names := func() []string {
+		names := make([]string, count)
+		for i := range names {
+			names[i] = fmt.Sprintf("%06d", i)
+		}
+		return names
+	}()
+	errRefused := errors.New("refused")
+	for _, test := range []struct {
+		label  string
+		before func(s *shelf, in *s3.ListObjectsV2Input) error
+		want   error
+	}{
+		{"undisturbed", nil, nil},
+		{"guesses-refused", func(_ *shelf, in *s3.ListObjectsV2Input) error {
+			if guessed(in) {
+				return errRefused
+			}
+			return nil
+		}, syscall.EIO},
+		{"one-guess-refused", func(s *shelf, in *s3.ListObjectsV2Input) error {
+			if guessed(in) && s.requests == 7 {
+				return errRefused
+			}
+			return nil
+		}, nil},
+		{"guesses-not-understood", func(_ *shelf, in *s3.ListObjectsV2Input) error {
+			in.StartAfter = nil
+			return nil
+		}, nil},
+		{"keys-come-and-go", func(s *shelf, _ *s3.ListObjectsV2Input) error {
+			at := fmt.Sprintf("dir/%06d", (s.requests*7919)%count)
+			i, found := slices.BinarySearch(s.keys, at+"x")
+			if !found {
+				s.keys = slices.Insert(s.keys, i, at+"x")
+			}
+			gone := fmt.Sprintf("dir/%06dx", ((s.requests-5)*7919)%count)
+			if i, found := slices.BinarySearch(s.keys, gone); found {
+				s.keys = slices.Delete(s.keys, i, i+1)
+			}
+			return nil
+		}, nil},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := distantShelf(numberedKeys(count)...)
+				s.before = test.before
+				opts := farOptions(s)
+				got, _, err := s.list(t.Context(), "dir", opts)
+				if !errors.Is(err, test.want) {
+					t.Fatal(err)
+				}
+				if !slices.IsSorted(got) || len(slices.Compact(slices.Clone(got))) != len(got) {
+					t.Error("entries out of order, or more than once")
+				}
+				got = slices.DeleteFunc(got, func(name string) bool { return strings.HasSuffix(name, "x") })
+				if !slices.Equal(got, names[:len(got)]) || err == nil && len(got) != count {
+					t.Errorf("%d entries, want %d", len(got), count)
+				}
+				if opts.Memory.free != opts.Memory.limit || len(opts.Memory.borrowers) != 0 {
+					t.Errorf("%d bytes of memory were not given back", opts.Memory.limit-opts.Memory.free)
+				}
+			})
+		})
+	}
+}
+
+// TestListingHoldsFewPages counts the pages that have come and were not read yet, of a directory with a million files; of a listing that
+// ends in the middle no request is left, or the bubble would not end.
+func TestListingHoldsFewPages(t *testing.T) {
+	const count, limit = 1_000_000, 1000
+	keys := numberedKeys(count)
+	for _, test := range []struct {
+		label string
+		way   time.Duration
+		most  int // pages
+		until int // entries
+	}{
+		{"near", time.Millisecond, 2, 50_000},
+		{"far", 40 * time.Millisecond, maxStretches + 2, count},
+		{"far-and-ended", 40 * time.Millisecond, maxStretches + 2, 5500},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &shelf{way: test.way, work: 5 * time.Millisecond, keys: keys}
+				entries, err := New(t.Context(), s, "bucket", farOptions(s)).ReadDirSeq("dir")
+				if err != nil {
+					t.Fatal(err)
+				}
+				read, most := 0, 0
+				for _, err := range entries {
+					if err != nil {
+						t.Fatal(err)
+					}
+					if read%limit == 0 {
+						time.Sleep(time.Second) // the client is slow, and what is asked for comes meanwhile
+						s.mu.Lock()
+						most = max(most, s.requests-read/limit)
+						s.mu.Unlock()
+					}
+					if read++; read == test.until {
+						break
+					}
+				}
+				if read != test.until || most > test.most+read/limit/20 { // those that guesses had for nothing are no longer held
+					t.Errorf("%d entries, and %d pages held; want %d and %d", read, most, test.until, test.most)
+				}
+			})
+		})
+	}
+}
+
+// TestSplitListingGivesWay lets an upload ask for the memory of a listing whose client has stopped to read.
+func TestSplitListingGivesWay(t *testing.T) {
+	const count = 30_000
+	synctest.Test(t, func(t *testing.T) {
+		s := distantShelf(numberedKeys(count)...)
+		opts := farOptions(s)
+		opts.Memory = NewBudget(16 << 20)
+		entries, err := New(t.Context(), s, "bucket", opts).ReadDirSeq("dir")
+		if err != nil {
+			t.Fatal(err)
+		}
+		read := 0
+		for _, err := range entries {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if read++; read == 1500 {
+				if opts.Memory.free == opts.Memory.limit {
+					t.Error("the listing has not borrowed anything")
+				}
+				part := opts.Memory.buffer(16 << 20)
+				if err := fillBuffer(t.Context(), part, make([]byte, 16<<20)); err != nil {
+					t.Fatal(err)
+				}
+				part.release()
+			}
+		}
+		if read != count || opts.Memory.free != opts.Memory.limit {
+			t.Errorf("%d entries, want %d; %d bytes of memory were not given back", read, count, opts.Memory.limit-opts.Memory.free)
+		}
+	})
+}

@@ -1,0 +1,97 @@
+package driver
+
+import (
+	"context"
+	"time"
+)
+
+// measure asks for something that takes no time but that of the way, where nobody has of late: whether there is some object. It asks a
+// few times, because the shortest answer counts.
+func (a *ahead) measure(p *page) {
+	const times = 3
+	key := p.last()
+	if p.next == "" || key == "" || p.took < slowPage || a.bucket.route.distance(time.Now()) > 0 {
+		return
+	}
+	a.requests.Go(func() {
+		for range times {
+			_, _, _ = a.bucket.head(a.ctx, key)
+		}
+	})
+}
+
+// split ends the stretch that is read, which has had no end, where others can begin, or returns false where that is not worth it.
+//
+// No key of them has a slash behind the prefix, because servers differ in whether they list the directory in which a listing begins.
+func (a *ahead) split(s *stretch, p *page) bool {
+	if a.unsplittable || a.listing.delimiter != separator || !a.bucket.route.splits(time.Now()) || !p.inOrder() {
+		return false
+	}
+	a.splitter = newSplitter(a.listing, p)
+	if a.splitter == nil {
+		return false
+	}
+	end, ok := a.splitter.after(p.last())
+	if !ok {
+		a.splitter = nil
+		return false
+	}
+	if a.borrower == nil {
+		a.borrower = a.memory.borrower(a.drop)
+	}
+	a.front = end
+	if a.extend(); len(a.stretches) > 1 {
+		s.end = end
+	}
+	return true
+}
+
+// extend asks for the first pages of as many stretches as there may be.
+func (a *ahead) extend() {
+	for a.splitter != nil && len(a.stretches) < maxStretches && !a.ended.Load() {
+		end, ok := a.splitter.after(a.front)
+		if !ok || !a.borrower.take(pageMemory) {
+			a.splitter = nil // what is after the last is fetched page by page
+			return
+		}
+		s := &stretch{after: a.front, end: end, guessed: true, borrowed: true}
+		var ctx context.Context
+		ctx, s.cancel = context.WithCancel(a.ctx)
+		s.coming = a.begin(ctx, s.after, s.end)
+		a.setStretches(append(a.stretches, s))
+		a.front = end
+	}
+}
+
+// A wave is some stretches in a row.
+type wave struct {
+	stretches int
+	entries   int           // on their first pages
+	took      time.Duration // for these, one after another
+}
+
+// judge looks at the first page of a stretch. Where the guess was no good, it learns to guess from there on: the keys may be others than
+// where the listing began.
+//
+// It ends splitting when less than half of a wave was of use, and when that was not faster: the server has its hands full, or finds it
+// harder to begin somewhere than to go on with a page. The latter is for the route to know.
+func (a *ahead) judge(s *stretch, p *page) {
+	entries, whole := p.upTo(s.end)
+	if a.splitter != nil && p.next != "" && (entries < pageEntries/2 || !whole) {
+		if better := newSplitter(a.listing, p); better != nil {
+			a.splitter = better
+		}
+	}
+	w := &a.wave
+	w.stretches++
+	w.entries += entries
+	w.took += p.took
+	if w.stretches < maxStretches {
+		return
+	}
+	each := w.took / maxStretches * pageEntries / time.Duration(max(w.entries, 1)) // so many come at the same time
+	if w.entries < maxStretches*pageEntries/2 || !a.bucket.route.listings.rewards(time.Now(), each) {
+		a.splitter, a.unsplittable = nil, true
+	}
+	a.wave = wave{}
+}
