@@ -114,6 +114,10 @@ type Options struct {
 	// Without an owner, or a ledger, a broken upload leaves nothing.
 	Owner string
 
+	// Seen is what the session has seen. Share one among all file systems of a session, whose directories may be the same; the
+	// default is one that nobody shares and that remembers no files.
+	Seen *Seen
+
 	// Presigner signs the links of [Fs.Presign]; without one there are none.
 	Presigner Presigner
 
@@ -160,6 +164,9 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	if o.Route == nil {
 		o.Route = NewRoute()
 	}
+	if o.Seen == nil {
+		o.Seen = NewSeen(0)
+	}
 	if o.Patience <= 0 {
 		o.Patience = defaultPatience
 	}
@@ -177,7 +184,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	}
 	return &Fs{
 		ctx:    ctx,
-		bucket: &bucket{client: client, name: bucketName, route: o.Route, patience: o.Patience},
+		bucket: &bucket{client: forgetter{client, o.Seen}, name: bucketName, route: o.Route, patience: o.Patience},
 		keys:   keyspace(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o, told: &told{}, halfway: &halfway{},
 	}
 }

@@ -12,8 +12,11 @@ import (
 
 // ReadDirSeq lists a directory in the order of its keys, which is by bytes and counts a directory's final slash. It takes one
 // request for each 1,000 entries. The first is made before it returns, so that a missing directory is an error here; each other
-// while the loop over the sequence reads the entries of the page before, so that two pages are held at a time. The sequence is for
-// one loop.
+// while the loop over the sequence reads the entries of the page before; where S3 is far away more at once, and some for nothing. A few
+// pages are held at a time. The sequence is for one loop.
+//
+// The first page is kept for some seconds, or until the session writes something, for whoever loops over the directory first: to see
+// whether there is one, and then to list it, are one request.
 //
 // A file and a directory of one name are both listed. A directory's modification time is zero.
 func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
@@ -22,14 +25,20 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 		return nil, pathError("readdir", name, err)
 	}
 	in := listing{prefix: f.keys.directory(key), delimiter: separator}
-	first, err := f.bucket.list(f.ctx, in)
-	if err == nil && first.empty() && !f.keys.isRoot(key) {
-		err = fs.ErrNotExist
+	writes := f.opts.Seen.now()
+	first := f.opts.Seen.firstPage(f.bucket, in.prefix)
+	if first == nil {
+		first, err = f.bucket.list(f.ctx, in)
+		if err == nil && first.empty() && !f.keys.isRoot(key) {
+			err = fs.ErrNotExist
+		}
+		if err != nil {
+			return nil, pathError("readdir", name, err)
+		}
+		f.opts.Seen.keep(f.bucket, in.prefix, first, writes)
 	}
-	if err != nil {
-		return nil, pathError("readdir", name, err)
-	}
-	entries := func(yield func(fs.FileInfo, error) bool) {
+	var entries iter.Seq2[fs.FileInfo, error] = func(yield func(fs.FileInfo, error) bool) {
+		f.opts.Seen.drop(first)
 		for page, err := range f.pages(in, first) {
 			if err != nil {
 				yield(nil, pathError("readdir", name, err))
@@ -43,9 +52,9 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 		}
 	}
 	if f.opts.Objects.ListSetTimes {
-		return f.withSetTimes(entries), nil
+		entries = f.withSetTimes(entries)
 	}
-	return entries, nil
+	return f.opts.Seen.listed(f.bucket, entries, writes), nil
 }
 
 // entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the directory's

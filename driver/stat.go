@@ -102,8 +102,15 @@ func (f *Fs) Stat(name string) (fs.FileInfo, error) {
 	})
 }
 
-// StatFile describes a file, in one request.
-func (f *Fs) StatFile(name string) (fs.FileInfo, error) { return f.stat(name, f.statFile) }
+// StatFile describes a file, in one request, or in none if [Options.Seen] remembers it.
+func (f *Fs) StatFile(name string) (fs.FileInfo, error) {
+	return f.stat(name, func(key string) (*fileInfo, error) {
+		if info := f.opts.Seen.file(f.bucket, key); info != nil {
+			return info, nil
+		}
+		return f.statFile(key)
+	})
+}
 
 // StatDir describes a directory, in one request. The root always exists, which takes none.
 func (f *Fs) StatDir(name string) (fs.FileInfo, error) { return f.stat(name, f.statDir) }

@@ -93,6 +93,7 @@ func Run(t *testing.T, h Harness) {
 		{"hash", testHash},
 		{"objects", testObjects},
 		{"list-times", testListTimes},
+		{"seen", testSeen},
 		{"times", testTimes},
 		{"requests", testRequests},
 		{"afero", testAfero},

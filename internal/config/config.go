@@ -100,6 +100,8 @@ type Tenant struct {
 	Resume  Resume        `yaml:"resume"`  // what becomes of uploads that break
 	Presign time.Duration `yaml:"presign"` // the longest life of a link to a file; 0: no links
 
+	ListingCache time.Duration `yaml:"listing_cache"` // how long a session remembers the files that it has listed; 0: not at all
+
 	Permissions     []Permission            `yaml:"permissions"`      // the most that any user has; nil: all
 	PathPermissions map[string][]Permission `yaml:"path_permissions"` // by patterns of the tenant's pathnames, the most that any user has there
 	Overwrite       Overwrite               `yaml:"overwrite"`        // empty: AllowOverwrite

@@ -99,6 +99,8 @@ func TestLoad(t *testing.T) {
 		{"normalization-by-default", umbrella.NormalizationOf(), NFC},
 		{"normalization-of-raw-names", cfg.Tenants["zebra"].NormalizationOf(), None},
 		{"presign", acme.Presign, 24 * time.Hour},
+		{"listing-cache", acme.ListingCache, 5 * time.Second},
+		{"listing-cache-by-default", umbrella.ListingCache, time.Duration(0)},
 		{"abandoned-uploads", cfg.AbandonedUploads, 48 * time.Hour},
 		{"resume", acme.Resume, KeepBroken},
 		{"content-type", acme.Objects.ContentTypes[".dwg"], "image/vnd.dwg"},

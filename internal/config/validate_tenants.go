@@ -55,6 +55,10 @@ func (v *validator) tenant(p keyPath, t *Tenant) {
 		v.report(p.child("presign"), "%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links",
 			t.Presign, maxPresign.Hours())
 	}
+	if t.ListingCache < 0 || t.ListingCache > maxListingCache {
+		v.report(p.child("listing_cache"), "%s is not between 0s and %s: clients would be told of files that are no longer so",
+			t.ListingCache, maxListingCache)
+	}
 	v.permissions(p, t.Permissions, t.PathPermissions)
 	v.folders(p.child("folders"), t)
 	if t.Resume == KeepBroken && v.cfg.AbandonedUploads == 0 {
@@ -168,6 +172,9 @@ func hashProblem(hash string) string {
 // maxPresign is how long S3 lets a link be good:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
 const maxPresign = 7 * 24 * time.Hour
+
+// maxListingCache is how long a session may go by what it has listed, without having written since.
+const maxListingCache = time.Minute
 
 // tenantCertificate checks the certificate that a tenant shows instead of the server's.
 func (v *validator) tenantCertificate(p keyPath, t *Tenant) {

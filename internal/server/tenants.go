@@ -37,6 +37,7 @@ type tenant struct {
 	bucket *bucket
 	links  time.Duration // their longest life; 0: there are none
 	keeps  bool          // uploads that break, for the user who began them
+	seen   time.Duration // how long a session remembers the files that it has listed
 	users  map[string]*user
 }
 
@@ -98,6 +99,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 		},
 		links: tc.Presign,
 		keeps: tc.Resume == config.KeepBroken,
+		seen:  tc.ListingCache,
 		users: map[string]*user{},
 	}, nil
 }
@@ -325,6 +327,7 @@ func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequ
 	if u.tenant.keeps {
 		opts.Owner = u.name
 	}
+	opts.Seen = driver.NewSeen(u.tenant.seen)
 	opts.Logger = d.log.With("tenant", u.tenant.Name, "user", u.name)
 	return newFolders(u.mounts, func(b *bucket, prefix string) *driver.Fs {
 		opts := opts
