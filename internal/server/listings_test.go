@@ -1,0 +1,95 @@
+package server
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// sessionBehind is a session of a user whose server reaches S3 through a proxy that counts its requests.
+func sessionBehind(t *testing.T, change func(*config.Tenant), user string, keys ...string) (*ftptest.Client, *s3test.Proxy) {
+	t.Helper()
+	s := s3test.Start(t, "minio")
+	proxy, err := s3test.NewProxy(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	cfg := newConfig(t, s)
+	cfg.S3.Endpoint = proxy.Server().Endpoint
+	change(cfg.Tenants["acme"])
+	put(t, s, cfg, keys...)
+	return session(t, start(t, cfg, Options{AWS: awsOf(s)}), user), proxy
+}
+
+// What clients do around a listing, and how many requests to S3 that takes.
+func TestRequestsAroundListings(t *testing.T) {
+	type step struct {
+		run  func(c *ftptest.Client)
+		want int
+	}
+	command := func(code int, line string) func(*ftptest.Client) {
+		return func(c *ftptest.Client) { t.Helper(); c.Command(code, line) }
+	}
+	list := func(line string, names ...string) func(*ftptest.Client) {
+		return func(c *ftptest.Client) {
+			t.Helper()
+			text := c.Transfer(line)
+			if got := strings.Fields(text); len(got) != len(names) {
+				t.Errorf("%s: %q, want %q", line, got, names)
+			}
+			for _, name := range names {
+				if !strings.Contains(text, name+"\r\n") {
+					t.Errorf("%s: %q, want %q", line, text, names)
+				}
+			}
+		}
+	}
+	store := func(name string) func(*ftptest.Client) { return func(c *ftptest.Client) { c.Store(name, "new") } }
+	for _, test := range []struct {
+		label  string
+		change func(*config.Tenant)
+		steps  []step
+	}{
+		{"cwd-and-list", func(*config.Tenant) {}, []step{
+			{command(250, "CWD /dir"), 1}, {command(257, "PWD"), 0}, {list("NLST", "a", "b"), 0}, {list("NLST", "a", "b"), 1},
+			{command(250, "CWD /"), 0}, {list("NLST", "dir", "other"), 1},
+			{command(250, "CWD dir"), 1}, {command(250, "CWD /other"), 1}, {list("NLST /dir", "/dir/a", "/dir/b"), 1},
+			{command(213, "SIZE /dir/a"), 1},
+		}},
+		{"written-between", func(*config.Tenant) {}, []step{
+			{command(250, "CWD /dir"), 1}, {store("c"), 1}, {list("NLST", "a", "b", "c"), 1},
+			{command(250, "CWD /dir"), 1}, {command(250, "DELE /dir/a"), 2}, {list("NLST", "b", "c"), 1},
+		}},
+		{"not-allowed-to-list", func(tenant *config.Tenant) {
+			tenant.Users["alice"] = permitted(t, "rw", nil)
+		}, []step{{command(250, "CWD /dir"), 1}, {command(550, "CWD /nothing"), 2}}},
+		{"listing-cache", func(tenant *config.Tenant) { tenant.ListingCache = time.Minute }, []step{
+			{list("NLST /dir", "/dir/a", "/dir/b"), 1},
+			{command(213, "SIZE /dir/a"), 0}, {command(213, "MDTM /dir/b"), 0}, {command(550, "SIZE /dir/c"), 1},
+			{func(c *ftptest.Client) { c.Transfer("RETR /dir/a") }, 1},
+			{store("/dir/c"), 1}, {command(213, "SIZE /dir/a"), 1}, {command(213, "SIZE /dir/c"), 1},
+		}},
+		{"listing-cache-and-folders", func(tenant *config.Tenant) {
+			tenant.ListingCache = time.Minute
+			tenant.Folders = map[string]*config.Folder{"/same": {Bucket: tenant.Bucket, Prefix: tenant.Prefix + "dir/"}}
+		}, []step{
+			{list("NLST /dir", "/dir/a", "/dir/b"), 1}, {command(213, "SIZE /dir/a"), 0},
+			{store("/same/a"), 1}, {command(213, "SIZE /dir/a"), 1},
+		}},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			c, proxy := sessionBehind(t, test.change, "alice", "dir/a", "dir/b", "other/x")
+			for i, step := range test.steps {
+				proxy.Reset()
+				if step.run(c); len(proxy.Seen()) != step.want {
+					t.Errorf("step %d took %d requests, %v; want %d", i, len(proxy.Seen()), proxy.Counts(), step.want)
+				}
+			}
+		})
+	}
+}
