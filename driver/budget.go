@@ -24,8 +24,8 @@ const blockSize = 64 << 10
 // each other; so memory is given only where an order remains in which all parts can fill, one after another. This is Dijkstra's
 // banker's algorithm, the size of a part being its claim.
 type Budget struct {
-	limit int64
-	pool  sync.Pool // of *[blockSize]byte
+	limit  int64
+	blocks *blocks
 
 	mu      sync.Mutex
 	free    int64
@@ -53,7 +53,7 @@ func NewBudget(bytes int64) *Budget {
 		limit:       limit,
 		free:        limit,
 		parts:       map[*buffer]struct{}{},
-		pool:        sync.Pool{New: func() any { return new([blockSize]byte) }},
+		blocks:      newBlocks(),
 		borrowers:   map[*borrower]struct{}{},
 		transitPool: sync.Pool{New: func() any { return new([transitSize]byte) }},
 	}
@@ -184,7 +184,7 @@ func (b *buffer) grow(ctx context.Context) error {
 			return err
 		}
 	}
-	b.blocks = append(b.blocks, b.budget.pool.Get().(*[blockSize]byte))
+	b.blocks = append(b.blocks, b.budget.block())
 	return nil
 }
 
@@ -251,7 +251,7 @@ func (b *buffer) settle() { b.budget.settle(b) }
 // release gives the memory back; the buffer is of no use any more.
 func (b *buffer) release() {
 	for _, block := range b.blocks {
-		b.budget.pool.Put(block)
+		b.budget.recycle(block)
 	}
 	b.blocks, b.length, b.sum = nil, 0, 0
 	b.budget.release(b)

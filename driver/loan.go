@@ -82,7 +82,7 @@ func (b *Budget) recall() {
 }
 
 // block returns memory of the size of a block. It counts when somebody holds it by a buffer or a borrower.
-func (b *Budget) block() *[blockSize]byte { return b.pool.Get().(*[blockSize]byte) }
+func (b *Budget) block() *[blockSize]byte { return b.blocks.get() }
 
 // recycle keeps the memory of a block for another.
-func (b *Budget) recycle(block *[blockSize]byte) { b.pool.Put(block) }
+func (b *Budget) recycle(block *[blockSize]byte) { b.blocks.put(block) }

@@ -1,0 +1,89 @@
+package driver
+
+import (
+	"runtime"
+	"sync"
+)
+
+const (
+	// chunkBlocks is how many blocks the system is asked for at a time.
+	chunkBlocks = 16
+
+	// warmBlocks is how many blocks that nobody uses keep their memory in any case: those of a part.
+	warmBlocks = minPartSize / blockSize
+)
+
+// blocks are where memory comes from. They lie outside the heap, so that they can be given back to the system as soon as nobody needs
+// them; in it they would also let as much garbage pile up before the collector begins.
+type blocks struct {
+	mu     sync.Mutex
+	warm   []*[blockSize]byte // that nobody uses
+	cold   []*[blockSize]byte // that nobody uses, and for which the system has no memory
+	used   int
+	chunks *chunks
+}
+
+// chunks are what the system has given.
+type chunks struct{ mapped [][]byte }
+
+func newBlocks() *blocks {
+	b := &blocks{chunks: &chunks{}}
+	runtime.AddCleanup(b, (*chunks).unmap, b.chunks)
+	return b
+}
+
+func (c *chunks) unmap() {
+	for _, chunk := range c.mapped {
+		unmapMemory(chunk)
+	}
+}
+
+// get returns a block with whatever bytes.
+func (b *blocks) get() *[blockSize]byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used++
+	if block := pop(&b.warm); block != nil {
+		return block
+	}
+	if len(b.cold) == 0 {
+		b.extend()
+	}
+	return pop(&b.cold)
+}
+
+func pop(unused *[]*[blockSize]byte) *[blockSize]byte {
+	last := len(*unused) - 1
+	if last < 0 {
+		return nil
+	}
+	block := (*unused)[last]
+	*unused = (*unused)[:last]
+	return block
+}
+
+// extend asks the system for more blocks. If it has none, the heap may.
+func (b *blocks) extend() {
+	chunk, err := mapMemory(chunkBlocks * blockSize)
+	if err != nil {
+		b.cold = append(b.cold, new([blockSize]byte))
+		return
+	}
+	b.chunks.mapped = append(b.chunks.mapped, chunk)
+	for ; len(chunk) > 0; chunk = chunk[blockSize:] {
+		b.cold = append(b.cold, (*[blockSize]byte)(chunk))
+	}
+}
+
+// put takes a block back. As many stay warm as are in use, so that parts which come and go do not cost the system's time.
+func (b *blocks) put(block *[blockSize]byte) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.used--
+	b.warm = append(b.warm, block)
+	for len(b.warm) > max(b.used, warmBlocks) {
+		block := pop(&b.warm)
+		forgetMemory(block[:])
+		b.cold = append(b.cold, block)
+	}
+}

@@ -1,0 +1,12 @@
+//go:build !unix
+
+package driver
+
+// mapMemory takes memory from the heap.
+func mapMemory(bytes int) ([]byte, error) { return make([]byte, bytes), nil }
+
+// unmapMemory leaves it to the garbage collector.
+func unmapMemory([]byte) {}
+
+// forgetMemory keeps it.
+func forgetMemory([]byte) {}
