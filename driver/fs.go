@@ -56,8 +56,8 @@ import (
 
 // Defaults of Options.
 const (
-	defaultPartSize    = 8 << 20
-	defaultConcurrency = 4
+	defaultPartSize    = 5 << 20
+	defaultConcurrency = 16
 	defaultMemory      = 64 << 20
 	defaultStreams     = 16
 	defaultPatience    = 30 * time.Second
@@ -69,11 +69,12 @@ type Options struct {
 	// Prefix is what the keys start with, "inbox/" for example. Other keys of the bucket are not seen.
 	Prefix string
 
-	// PartSize is how many bytes are sent at a time: smaller files in one request, others in parts. The default is 8 MiB, the
-	// least 5 MiB, S3's own rule. The parts of a file beyond 1,280 of them grow with it, so that 10,000 reach 5 TiB.
+	// PartSize is how many bytes are sent at a time: smaller files in one request, others in parts. The default, and the least, is
+	// 5 MiB, S3's own rule. The parts of a file beyond 1,280 of them grow with it, so that 10,000 reach 5 TiB.
 	PartSize int64
 
-	// Concurrency is how many parts of an upload are on their way at a time; the default is 4.
+	// Concurrency is how many parts an upload may have on their way at a time where fewer are slower than its client; the default
+	// is 16. One is all that it takes where that is enough.
 	Concurrency int
 
 	// Streams is how many requests a download may have under way at a time where one is slower than its client; the default is

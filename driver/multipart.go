@@ -49,7 +49,7 @@ type multipart struct {
 	ctx    context.Context // of the parts; it ends with the first that fails
 	cancel context.CancelFunc
 	group  *errgroup.Group
-	slots  chan struct{}          // one for each part on its way
+	sender *sender
 	parts  []*types.CompletedPart // ETags are there when the group has ended
 	number int32                  // of the last part
 	// checksum is the algorithm of the sum that each part comes with, empty for none.
@@ -96,35 +96,53 @@ func (f *Fs) createMultipart(until, ctx context.Context, key string, in *s3.Crea
 // multipart is an upload that has begun.
 func (f *Fs) multipart(until, ctx context.Context, key, id string) *multipart {
 	m := &multipart{
-		bucket: f.bucket, log: f.log, key: key, id: id, until: until, slots: make(chan struct{}, f.opts.Concurrency),
+		bucket: f.bucket, log: f.log, key: key, id: id, until: until, sender: f.route.uploads.sender(f.opts.Concurrency),
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
 	m.group, m.ctx = errgroup.WithContext(ctx)
 	return m
 }
 
-// add lets transfer bring the next part, and say what S3 has answered. It waits for a part before where enough are on their way.
-func (m *multipart) add(transfer func(part *types.CompletedPart) error) error {
+// A place is where a part is while it is under way.
+type place interface {
+	// take waits until the place is free, no longer than both contexts last, and tells whether it is.
+	take(ctx, until context.Context) bool
+
+	// leave frees it for another part. S3 has taken so many bytes of this one, since begin.
+	leave(begin time.Time, bytes int64)
+}
+
+// add lets transfer bring the next part, of so many bytes, to S3, and say what it has answered. It waits until there is a place.
+func (m *multipart) add(p place, bytes int64, transfer func(part *types.CompletedPart) error) error {
 	if m.number >= maxParts {
 		return syscall.EFBIG
 	}
 	if err := m.ended(); err != nil {
 		return err
 	}
-	select {
-	case m.slots <- struct{}{}:
-	case <-m.ctx.Done():
-		return m.ended()
-	case <-m.until.Done():
+	if !p.take(m.ctx, m.until) {
 		return m.ended()
 	}
 	m.number++
 	part := &types.CompletedPart{PartNumber: aws.Int32(m.number)}
 	m.parts = append(m.parts, part)
+	begin := time.Now()
 	m.group.Go(func() error {
-		defer func() { <-m.slots }()
-		return transfer(part)
+		err := transfer(part)
+		if err != nil {
+			bytes = 0
+		}
+		p.leave(begin, bytes)
+		return err
 	})
+	return nil
+}
+
+// await waits until another part is worth filling.
+func (m *multipart) await() error {
+	if !m.sender.mayFill(m.ctx, m.until) {
+		return m.ended()
+	}
 	return nil
 }
 
@@ -143,7 +161,7 @@ func (m *multipart) skip() { m.number++ }
 // they are still the caller's.
 func (m *multipart) send(b *buffer, done func()) error {
 	b.settle()
-	return m.add(func(part *types.CompletedPart) error {
+	return m.add(m.sender, b.length, func(part *types.CompletedPart) error {
 		defer done()
 		body := b.body()
 		ctx, stop := outlive(m.ctx, abortTimeout, body.sent)
@@ -178,10 +196,11 @@ func withoutQuestion(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 }
 // the smallest part has. A part that S3 has begun to copy is waited for whatever happens: S3 would not hear that nobody wants it any
 // longer, and leave it behind when the upload was aborted before.
 func (m *multipart) copy(v version, length, size int64) error {
+	lanes := make(lanes, copyConcurrency)
 	count := (length + size - 1) / size
 	for i := range count {
 		from, to := length*i/count, length*(i+1)/count
-		err := m.add(func(part *types.CompletedPart) error {
+		err := m.add(lanes, to-from, func(part *types.CompletedPart) error {
 			ctx, done := outlive(m.ctx, abortTimeout, func() bool { return true })
 			defer done()
 			out, err := m.bucket.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
@@ -206,6 +225,21 @@ func (m *multipart) copy(v version, length, size int64) error {
 	return nil
 }
 
+// lanes are places for copies, which are none of the queue's: their bytes do not go the way to S3. They hold one for each that is taken.
+type lanes chan struct{}
+
+func (l lanes) take(ctx, until context.Context) bool {
+	select {
+	case l <- struct{}{}:
+		return true
+	case <-ctx.Done():
+	case <-until.Done():
+	}
+	return false
+}
+
+func (l lanes) leave(time.Time, int64) { <-l }
+
 // outlive returns a context for a request that ends with another one, and some time later when all of the request has been sent: S3 does
 // then what it was asked to, whether or not anybody waits for the answer, and a part that is made after its upload was aborted may
 // stay.
@@ -229,6 +263,7 @@ func (m *multipart) wait() error {
 	go func() { arrived <- m.group.Wait() }()
 	select {
 	case err := <-arrived:
+		m.sender.close()
 		return err
 	case <-m.until.Done():
 		return context.Cause(m.until)
@@ -264,6 +299,7 @@ func (m *multipart) complete(ctx context.Context, size int64, c condition) (etag
 func (m *multipart) abort() {
 	m.cancel()
 	_ = m.group.Wait() // why it failed is known to whoever aborts
+	m.sender.close()
 	ctx, done := context.WithTimeout(context.WithoutCancel(m.ctx), abortTimeout)
 	defer done()
 	if err := m.bucket.abort(ctx, m.key, m.id); err != nil {
@@ -279,5 +315,6 @@ func (m *multipart) drain(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, m.cancel)
 	defer stop()
 	defer m.cancel()
+	defer m.sender.close()
 	return m.group.Wait()
 }

@@ -7,15 +7,18 @@ const (
 	// object on a distant server is here in the meantime.
 	growth = 4
 
-	// reward is how many times as fast the download must then be.
+	// reward is how many times as fast the transfer must then be.
 	reward = 1.3
 
-	// starving is the share of its time from which on a download waits for S3 rather than for its client, and fed the share up to
+	// starving is the share of its time from which on a transfer waits for S3 rather than for its client, and fed the share up to
 	// which it has more streams than its client needs.
 	starving = 0.5
 	fed      = 0.05
 
-	// firstMeasure is how long a download is watched before it opens a second stream, and firstBytes what must have come by then:
+	// held is the share for an upload. Parts are no more than its client fills, so that it can have what a reward takes at least.
+	held = 1 - 1/reward
+
+	// firstMeasure is how long a transfer is watched before it opens a second stream, and firstBytes what must have come by then:
 	// whoever reads no more than the beginning of a file costs one request.
 	firstMeasure = 30 * time.Millisecond
 	firstBytes   = 1 << 20
@@ -25,29 +28,48 @@ const (
 	measure  = 50 * time.Millisecond
 	settling = 5 * time.Millisecond
 
-	// memoryRest is how long a download for which there was no memory does not ask for it again.
+	// memoryRest is how long a transfer for which there was no memory does not ask for it again.
 	memoryRest = 500 * time.Millisecond
 )
 
-// A reading is what is known of a download at a time.
+// A reading is what is known of a transfer at a time.
 type reading struct {
 	at      time.Time
 	waited  time.Duration // for S3
-	own     int64         // bytes that have come to the download
-	all     int64         // bytes that have come to all downloads of the route
+	own     int64         // bytes that were moved by the transfer
+	all     int64         // bytes that were moved by all transfers of the route, in its direction
 	streams int           // that are open
+
+	wider int   // streams to be tried next
+	least int64 // bytes that must be moved between two readings to compare them
+}
+
+// since is how fast bytes were moved since an earlier reading.
+func (r reading) since(from reading) speeds {
+	elapsed := r.at.Sub(from.at).Seconds()
+	return speeds{own: float64(r.own-from.own) / elapsed, all: float64(r.all-from.all) / elapsed}
 }
 
 // speeds are in bytes a second.
 type speeds struct{ own, all float64 }
 
-// A pace decides how many streams a download is worth. It goes by what it sees: a download that waits for S3 most of the time tries
-// more, and keeps them if more bytes come by it. These must be more for all downloads of the route together, because one can also
-// become faster by making others slower.
+// reward tells whether more streams have made the speeds these. They must be more for all transfers of the route together, because one
+// can also become faster by making others slower.
+func (s speeds) reward(now speeds) bool {
+	return now.own >= reward*s.own && now.all-s.all >= (now.own-s.own)/2
+}
+
+// A pace decides how many streams a transfer is worth. It goes by what it sees: a transfer that waits for S3 most of the time tries
+// more, and keeps them if more bytes are moved by it.
+//
+// The streams of a download bring bytes one by one. Those of uploads are parts, which count when they are answered, as a whole: so they
+// must be watched until all have been. Those that a pace allows and nobody fills cost nothing.
 type pace struct {
-	route   *Route
+	lesson  *lesson
 	most    int
-	latency time.Duration // of the first answer
+	latency time.Duration // of the first answer, or of a part
+	grain   int64         // bytes of a part, 0 for a download
+	single  bool          // it is that of one upload
 	width   int           // streams that it wants
 
 	from  reading   // what it compares with; the zero value until a change has settled
@@ -57,9 +79,11 @@ type pace struct {
 
 // A trial is a change to more streams.
 type trial struct {
-	width      int    // before
-	speeds     speeds // before
-	experiment bool   // nobody knows yet whether the route rewards it
+	begin      reading
+	due        time.Time // when the first part could have come of what the trial brings
+	width      int       // before
+	speeds     speeds    // before
+	experiment bool      // nobody knows yet whether the route rewards it
 }
 
 // start begins with one stream, whose first bytes have come.
@@ -70,28 +94,34 @@ func (p *pace) start(r reading) {
 // look changes width when it is time to.
 func (p *pace) look(r reading) {
 	switch {
+	case p.shown(r):
+		p.succeed()
+		p.watch(r)
+		return
 	case r.at.Before(p.next) || r.own < firstBytes:
 		return
 	case p.from.at.IsZero():
 		p.watch(r)
 		return
+	case r.own-p.from.own < r.least:
+		return
 	}
-	elapsed := r.at.Sub(p.from.at).Seconds()
-	now := speeds{own: float64(r.own-p.from.own) / elapsed, all: float64(r.all-p.from.all) / elapsed}
-	waiting := (r.waited - p.from.waited).Seconds() / elapsed
+	now := r.since(p.from)
+	waiting := (r.waited - p.from.waited).Seconds() / r.at.Sub(p.from.at).Seconds()
 	switch {
-	case r.streams < p.width: // there was no memory for more, which says nothing of the route
+	case r.streams < p.width && p.grain > 0 && p.trial == nil: // what nobody uses costs nothing
+	case r.streams < p.width: // there was no memory for more, or clients have not sent it, which says nothing of the route
 		p.rest(r, max(r.streams, 1))
 		return
 	case p.trial != nil:
 		p.judge(r, now)
-	case waiting <= fed && p.width > 1:
+	case waiting <= fed && p.width > 1 && p.grain == 0:
 		p.change(r, p.width-max(p.width/growth, 1))
 		return
 	}
-	if waiting >= starving {
-		if wider, experiment := p.route.downloads.try(r.at, p.width, p.most); wider > p.width {
-			p.trial = &trial{width: p.width, speeds: now, experiment: experiment}
+	if waiting >= p.patience() {
+		if wider, experiment := p.lesson.try(r.at, p.width, r.wider, p.most); wider > p.width {
+			p.trial = &trial{begin: r, due: r.at.Add(p.latency), width: p.width, speeds: now, experiment: experiment}
 			p.change(r, wider)
 			return
 		}
@@ -99,16 +129,51 @@ func (p *pace) look(r reading) {
 	p.watch(r)
 }
 
+// patience is the share of time up to which waiting for S3 is no reason to try more.
+func (p *pace) patience() float64 {
+	if p.grain > 0 {
+		return held
+	}
+	return starving
+}
+
+// shown tells whether the trial of a single upload has shown its worth, although it may not have settled. The last part that was answered
+// may have come together with the one after it.
+func (p *pace) shown(r reading) bool {
+	if !p.single || p.trial == nil || r.at.Before(p.trial.due) {
+		return false
+	}
+	r.own -= p.grain
+	r.all -= p.grain
+	return p.trial.speeds.reward(r.since(p.trial.begin))
+}
+
 // judge ends a trial.
 func (p *pace) judge(r reading, now speeds) {
-	before := p.trial.speeds
-	if now.own >= reward*before.own && now.all-before.all >= (now.own-before.own)/2 {
-		p.route.downloads.rewarded(p.width)
-	} else {
-		p.width = p.trial.width
-		p.route.downloads.failed(r.at, p.width)
+	if p.trial.speeds.reward(now) {
+		p.succeed()
+		return
 	}
+	p.width = p.trial.width
+	p.lesson.failed(r.at, p.width)
 	p.stop()
+}
+
+// succeed ends a trial that was worth it.
+func (p *pace) succeed() {
+	p.lesson.rewarded(p.width)
+	p.stop()
+}
+
+// end ends a transfer. That a trial was worth it may have shown by now; that it was not has not.
+func (p *pace) end(r reading) {
+	switch {
+	case p.shown(r):
+		p.succeed()
+	case p.trial != nil:
+		p.width = p.trial.width
+		p.stop()
+	}
 }
 
 // change sets the width and lets that settle.
@@ -131,7 +196,7 @@ func (p *pace) rest(r reading, width int) {
 // stop ends a trial without a judgement.
 func (p *pace) stop() {
 	if p.trial != nil && p.trial.experiment {
-		p.route.downloads.tried()
+		p.lesson.tried()
 	}
 	p.trial = nil
 }

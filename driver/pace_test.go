@@ -16,7 +16,7 @@ type simulation struct {
 // run returns the width at the end of a time, without what is being tried then, and how long it took to get there.
 func (s simulation) run(route *Route, now time.Time, total time.Duration) (width int, reached time.Duration) {
 	const step = time.Millisecond
-	p := pace{route: route, most: 16, latency: s.latency}
+	p := pace{lesson: &route.downloads, most: 16, latency: s.latency}
 	r := reading{at: now, streams: 1}
 	p.start(r)
 	changed := time.Duration(0) // when the width was changed
@@ -31,7 +31,7 @@ func (s simulation) run(route *Route, now time.Time, total time.Duration) (width
 		r.own += int64(rate * step.Seconds())
 		r.all += int64(rate * step.Seconds())
 		r.waited += time.Duration(float64(step) * max(0, 1-supply/s.client))
-		r.streams = min(p.width, s.memory)
+		r.streams, r.wider = min(p.width, s.memory), growth*p.width
 		before := p.width
 		if p.look(r); p.width != before {
 			changed, reached = elapsed, elapsed
@@ -85,8 +85,8 @@ func TestPaceLearns(t *testing.T) {
 	near := simulation{500 * mib, 500 * mib, 2000 * mib, time.Millisecond, 16}
 	route = NewRoute()
 	near.run(route, now, 400*time.Millisecond)
-	p := pace{route: route, most: 16}
-	r := reading{at: now.Add(400 * time.Millisecond), streams: 1}
+	p := pace{lesson: &route.downloads, most: 16}
+	r := reading{at: now.Add(400 * time.Millisecond), streams: 1, wider: growth}
 	p.start(r)
 	starve := func(d time.Duration) {
 		r.at, r.own, r.waited = r.at.Add(d), r.own+100*mib, r.waited+d

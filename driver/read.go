@@ -51,7 +51,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 		f:      f, ctx: ctx, cancel: cancel, version: v, offset: offset,
 		info:   file(f.keys.base(key), &v, &a),
 		memory: transit{budget: f.memory},
-		pace:   pace{route: f.route, most: f.opts.Streams, latency: time.Since(begin)},
+		pace:   pace{lesson: &f.route.downloads, most: f.opts.Streams, latency: time.Since(begin)},
 	}
 	r.stream = r.streamFrom(offset)
 	r.stream.body = body
@@ -221,7 +221,7 @@ func (r *reader) refill() {
 }
 
 func (r *reader) reading(now time.Time) reading {
-	v := reading{at: now, waited: r.waited, own: r.arrived.Load(), all: r.f.route.arrived.Load()}
+	v := reading{at: now, waited: r.waited, own: r.arrived.Load(), all: r.f.route.arrived.Load(), wider: growth * r.pace.width}
 	if r.window != nil {
 		v.streams = r.window.pieceCount()
 	}

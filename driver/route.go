@@ -38,6 +38,7 @@ const (
 // is, and how long a page of a listing takes. Share one among all file systems of a server, so that each need not learn it again.
 type Route struct {
 	downloads lesson
+	uploads   queue
 	listings  paging
 
 	arrived atomic.Int64 // bytes of all downloads
@@ -97,8 +98,8 @@ type lesson struct {
 }
 
 // try returns to how many requests at a time somebody may go on who has so many, and whether that is an experiment. It is the same
-// number when it is not the time for more.
-func (l *lesson) try(now time.Time, width, most int) (wider int, experiment bool) {
+// number when it is not the time for more. An experiment is so much wider, and nobody may have more than most.
+func (l *lesson) try(now time.Time, width, wider, most int) (_ int, experiment bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
@@ -110,7 +111,7 @@ func (l *lesson) try(now time.Time, width, most int) (wider int, experiment bool
 		return width, false
 	}
 	l.trying = now.Add(experimentTime)
-	return min(width*growth, most), true
+	return min(wider, most), true
 }
 
 // rewarded says that so many requests at a time were worth it.

@@ -184,6 +184,11 @@ func (w *writer) fill(r io.Reader) (int64, error) {
 // room returns memory for the bytes at offset. It is empty only if the buffer is full.
 func (w *writer) room() ([]byte, error) {
 	if w.part == nil {
+		if w.upload != nil {
+			if err := w.upload.await(); err != nil {
+				return nil, err
+			}
+		}
 		w.part = w.f.memory.buffer(w.f.memory.partSizeAt(w.partSize, w.offset))
 	}
 	return w.part.room(w.ctx)
