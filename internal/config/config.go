@@ -151,8 +151,8 @@ const (
 	defaultDrainTimeout        = 25 * time.Second
 	defaultMaxFailedLogins     = 5
 	defaultMemory              = 256 * MiB
-	defaultPartSize            = 8 * MiB
-	defaultUploadConcurrency   = 4
+	defaultPartSize            = 5 * MiB
+	defaultUploadConcurrency   = 16
 	defaultDownloadConcurrency = 16             // where each carries 25 MiB/s, as from a distant S3, they are as fast as a server's disk
 	defaultAbandonedUploads    = 24 * time.Hour // who goes home in the evening can go on in the morning
 )
