@@ -56,8 +56,9 @@ func TestSettledBehindProxy(t *testing.T) {
 							t.Fatal(err)
 						}
 					}
-					test.opts.PartSize = 5 << 20
-					f, err := driver.New(t.Context(), proxy.Server().Client(impatient), bucket, &test.opts).OpenAt(name, os.O_WRONLY|os.O_CREATE|test.flag, 0)
+					opts := test.opts
+					opts.PartSize = 5 << 20
+					f, err := driver.New(t.Context(), proxy.Server().Client(impatient), bucket, &opts).OpenAt(name, os.O_WRONLY|os.O_CREATE|test.flag, 0)
 					if err != nil {
 						t.Fatal(err)
 					}
