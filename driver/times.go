@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"iter"
 	"path"
+	"sync"
 )
 
 // headsAhead is how many files of a listing are asked for at a time: as many answers wait at most, in the order of the listing.
@@ -21,10 +22,12 @@ func (f *Fs) withSetTimes(entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.Fi
 	return func(yield func(fs.FileInfo, error) bool) {
 		ctx, cancel := context.WithCancel(f.ctx)
 		waiting := make(chan chan answer, headsAhead)
+		var heads sync.WaitGroup
 		defer func() {
 			cancel()
 			for range waiting { // until nobody lists any longer
 			}
+			heads.Wait()
 		}()
 		go func() {
 			defer close(waiting)
@@ -39,10 +42,10 @@ func (f *Fs) withSetTimes(entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.Fi
 					a <- answer{info, err}
 					continue
 				}
-				go func() {
+				heads.Go(func() {
 					info, err := f.withSetTime(ctx, info)
 					a <- answer{info, err}
-				}()
+				})
 			}
 		}()
 		for a := range waiting {
