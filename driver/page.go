@@ -116,7 +116,7 @@ func (b *bucket) list(ctx context.Context, l listing) (*page, error) {
 		in.StartAfter = &l.after
 	}
 	begin := time.Now()
-	out, err := b.client.ListObjectsV2(ctx, in, repeatable)
+	out, err := b.client.ListObjectsV2(ctx, in, repeatable, new(contents).cut)
 	if err != nil {
 		return nil, fromS3(err)
 	}
