@@ -8,6 +8,7 @@ import (
 	"crypto/subtle"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -44,12 +45,17 @@ func preparePassword(password string) string {
 // many times a minute.
 const trustPassword = 5 * time.Minute
 
+// tidyDelay is how long after a check its memory, many times that of a session, is given back. The garbage collector would let as
+// much pile up once more before it looks.
+const tidyDelay = 500 * time.Millisecond
+
 // A verifier checks passwords. However many clients try at once, it holds the memory of a few checks only.
 type verifier struct {
 	slots chan struct{} // one for each check under way
 	key   []byte        // of the MACs of passwords that were right; new in each process
 	dummy string        // a hash that nobody has
 	now   func() time.Time
+	tidy  *time.Timer // gives back the memory of checks, tidyDelay after the last
 }
 
 // A credential is a user's password hash, and the memory of the last password that was right.
@@ -75,6 +81,7 @@ func newVerifier() (*verifier, error) {
 		key:   key,
 		dummy: dummy,
 		now:   time.Now,
+		tidy:  time.AfterFunc(tidyDelay, debug.FreeOSMemory),
 	}, nil
 }
 
@@ -100,6 +107,7 @@ func (v *verifier) check(ctx context.Context, c *credential, password string) (b
 	}
 	match, err := argon2id.ComparePasswordAndHash(password, hash)
 	<-v.slots
+	v.tidy.Reset(tidyDelay)
 	if err != nil {
 		return false, fmt.Errorf("compare a password: %w", err)
 	}
