@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"maps"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -138,7 +139,9 @@ func TestHarms(t *testing.T) {
 		}
 	}
 	broken := func(err error) bool { return err != nil && !status("")(err) }
-	isReset := func(err error) bool { return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) }
+	isReset := func(err error) bool { // or the client has closed the connection because of it, while it still wrote
+		return errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) || errors.Is(err, net.ErrClosed)
+	}
 	short := func(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) }
 	none := func(err error) bool { return err == nil }
 	for _, tt := range []struct {
