@@ -60,11 +60,12 @@ type multipart struct {
 func (f *Fs) startMultipart(ctx context.Context, key string, a *attributes) (*multipart, error) {
 	in := &s3.CreateMultipartUploadInput{}
 	a.create(in)
-	return f.createMultipart(ctx, ctx, key, in)
+	return f.createMultipart(ctx, ctx, key, f.opts.PartSize, in)
 }
 
-// createMultipart begins an upload for which somebody waits until the first context ends, and whose parts go on until the second does.
-func (f *Fs) createMultipart(until, ctx context.Context, key string, in *s3.CreateMultipartUploadInput) (*multipart, error) {
+// createMultipart begins an upload for which somebody waits until the first context ends, and whose parts go on until the second does. The
+// record tells whoever goes on with it by what size the parts are cut.
+func (f *Fs) createMultipart(until, ctx context.Context, key string, partSize int64, in *s3.CreateMultipartUploadInput) (*multipart, error) {
 	if err := context.Cause(until); err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (f *Fs) createMultipart(until, ctx context.Context, key string, in *s3.Crea
 	m := f.multipart(until, ctx, key, *out.UploadId)
 	m.checksum = in.ChecksumAlgorithm
 	if f.opts.Ledger != nil {
-		r := f.opts.Ledger.newRecord(f.opts.Owner, key, f.opts.PartSize)
+		r := f.opts.Ledger.newRecord(f.opts.Owner, key, partSize)
 		r.upload = m.id
 		m.entry = f.opts.Ledger.enter(ctx, r)
 	}

@@ -251,7 +251,7 @@ func (w *writer) start() (err error) {
 	if w.kept.key == "" && in.ChecksumAlgorithm == "" { // parts will be copied otherwise
 		in.ChecksumAlgorithm = checksumAlgorithm
 	}
-	w.upload, err = w.f.createMultipart(w.ctx, w.partsContext(), w.key, in)
+	w.upload, err = w.f.createMultipart(w.ctx, w.partsContext(), w.key, w.partSize, in)
 	return err
 }
 

@@ -318,6 +318,7 @@ func testKept(t *testing.T, h Harness) {
 		{"stale-record", (*fixture).testKeptStale},
 		{"hung-part", (*fixture).testKeptHungPart},
 		{"part-not-sent", (*fixture).testKeptPartNotSent},
+		{"other-part-size", (*fixture).testKeptOtherPartSize},
 		{"requests", (*fixture).testKeptRequests},
 	} {
 		t.Run(test.label, func(t *testing.T) { test.run(h.open(t, nil)) })
@@ -611,6 +612,22 @@ func (x *fixture) testKeptPartNotSent() {
 	x.close(x.begin(session, "file", goOn, from, random(partSize)[from:]))
 	x.wantContent("file", random(partSize))
 	x.wantNoUploads("file")
+}
+
+// testKeptOtherPartSize breaks an upload before its first part, goes on with it where parts are of another size, and breaks it again.
+func (x *fixture) testKeptOtherPartSize() {
+	const size = 3 * partSize
+	content := random(size)
+	x.breakOff(x.process().as("alice", driver.Options{PartSize: partSize + 1<<20}), "file", create, 0, content[:1000])
+	alice := x.process().as("alice")
+	from := x.kept(alice, "file")
+	x.breakOff(alice, "file", goOn, from, content[from:])
+	if from = x.kept(alice, "file"); from != size-1 {
+		x.Errorf("%d bytes are kept of %d", from, size)
+	}
+	x.close(x.begin(alice, "file", goOn, from, content[from:]))
+	x.wantContent("file", content)
+	x.wantNothingKept("file", "file")
 }
 
 // testKeptNotCompleted loses an upload after its last part: a client that asks must not find all of its bytes, and go.
