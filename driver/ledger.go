@@ -95,21 +95,22 @@ func (l *Ledger) newRecord(owner, key string, partSize int64) record {
 
 // put writes a record.
 func (l *Ledger) put(ctx context.Context, r *record, body content) error {
-	a := l.common
-	a.metadata = r.metadata()
+	a := l.attributes(r)
 	in := &s3.PutObjectInput{}
 	a.put(in)
 	_, err := l.bucket.put(ctx, r.name, in, body)
 	return err
 }
 
-func (r *record) metadata() map[string]string {
-	return map[string]string{
+func (l *Ledger) attributes(r *record) attributes {
+	a := l.common
+	a.metadata = map[string]string{
 		recordKey:      base64.RawURLEncoding.EncodeToString([]byte(r.key)),
 		recordUpload:   r.upload,
 		recordPartSize: strconv.FormatInt(r.partSize, 10),
 		recordOffset:   strconv.FormatInt(r.offset, 10),
 	}
+	return a
 }
 
 // read reads a record but its body. The error is EIO for an object that is none.
@@ -202,8 +203,7 @@ func (e *entry) refresh(ctx context.Context) error {
 		return nil
 	}
 	own := version{bucket: e.ledger.bucket, key: e.record.name}
-	a := e.ledger.common
-	a.metadata = e.record.metadata()
+	a := e.ledger.attributes(&e.record)
 	in := &s3.CopyObjectInput{Key: &e.record.name}
 	a.replace(in)
 	_, err := e.ledger.bucket.copy(ctx, own, in, nil)
