@@ -88,8 +88,8 @@ func TestKilledClients(t *testing.T) {
 	}
 }
 
-// A server that is killed in the middle of an upload leaves no file. Of its multipart upload nobody is left to abort it: that is for
-// the bucket's lifecycle rules.
+// A server that is killed in the middle of an upload leaves no file. Its multipart upload has a record, by which another server finds it
+// (TestAbandonedUploads).
 func TestKilledServer(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {

@@ -48,10 +48,7 @@ func (l *lftp) run(commands ...string) string {
 
 func (l *lftp) start(commands ...string) *process {
 	l.t.Helper()
-	p := launch(l.t, command(l.t, "lftp"), "--norc")
-	p.send(l.setup + script(commands...))
-	_ = p.stdin.Close()
-	return p
+	return launchWith(l.t, l.setup+script(commands...), command(l.t, "lftp"), "--norc")
 }
 
 // each makes a command for each name.

@@ -112,6 +112,15 @@ func launch(t *testing.T, name string, args ...string) *process {
 	return p
 }
 
+// launchWith starts a process whose standard input is a text.
+func launchWith(t *testing.T, input, name string, args ...string) *process {
+	t.Helper()
+	p := launch(t, name, args...)
+	p.send(input)
+	_ = p.stdin.Close()
+	return p
+}
+
 // String is the command line, without what is too long to read.
 func (p *process) String() string {
 	const enough = 300

@@ -32,15 +32,6 @@ func newRclone(t *testing.T, s *site) *rclone {
 	return r
 }
 
-// launchWith starts a process and lets it read all of its standard input.
-func launchWith(t *testing.T, input, name string, args ...string) *process {
-	t.Helper()
-	p := launch(t, name, args...)
-	p.send(input)
-	_ = p.stdin.Close()
-	return p
-}
-
 // run runs a command, and returns what it logged.
 func (r *rclone) run(args ...string) string {
 	r.t.Helper()

@@ -163,10 +163,7 @@ func (p *process) mustBeClean() {
 // passwordHash is what `babelftp hash-password` makes of a password.
 func passwordHash(t *testing.T, password string) string {
 	t.Helper()
-	p := launch(t, binary(t), "hash-password")
-	p.send(password + "\n")
-	_ = p.stdin.Close()
-	return strings.TrimSpace(p.succeed())
+	return strings.TrimSpace(launchWith(t, password+"\n", binary(t), "hash-password").succeed())
 }
 
 // objects are the names of acme's objects below a directory, or of all for "", as the bucket has them.
