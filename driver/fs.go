@@ -99,6 +99,9 @@ type Options struct {
 	// at once (If-None-Match), and is an fs.ErrExist otherwise. It takes a request more to open a file for writing.
 	NoOverwrite bool
 
+	// Quotas bound what is stored. They take a request more to replace or to copy a file, which is made while it is written.
+	Quotas Quotas
+
 	// Objects is what objects are stored with beside their bytes.
 	Objects Objects
 

@@ -61,7 +61,7 @@ func (f *Fs) removeFile(key string) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.statFile(key)
+	info, err := f.statFile(key)
 	if errors.Is(err, fs.ErrNotExist) {
 		if kept {
 			return nil
@@ -73,7 +73,16 @@ func (f *Fs) removeFile(key string) error {
 	if err != nil {
 		return err
 	}
-	return f.bucket.delete(f.ctx, key)
+	return f.delete(f.ctx, key, info.size)
+}
+
+// delete deletes an object of so many bytes.
+func (f *Fs) delete(ctx context.Context, key string, size int64) error {
+	err := f.bucket.delete(ctx, key)
+	if err == nil {
+		f.opts.Quotas.add(-size)
+	}
+	return err
 }
 
 func (f *Fs) removeDir(key string) error {
@@ -99,15 +108,15 @@ func (f *Fs) removeDir(key string) error {
 
 func (f *Fs) removeAll(key string) error {
 	if !f.keys.isRoot(key) {
-		if err := f.bucket.delete(f.ctx, key); err != nil {
+		if err := f.delete(f.ctx, key, f.sizeOf(f.ctx, key)()); err != nil {
 			return err
 		}
 	}
 	return inParallel(f.ctx, func(ctx context.Context, submit func(func() error)) error {
-		removed := batch{bucket: f.bucket, submit: submit}
+		removed := batch{f: f, submit: submit}
 		for v, err := range f.bucket.walk(ctx, f.keys.directory(key)) {
 			if err == nil {
-				err = removed.add(ctx, v.key)
+				err = removed.add(ctx, v)
 			}
 			if err != nil {
 				return err
@@ -131,23 +140,25 @@ func inParallel(ctx context.Context, walk func(ctx context.Context, submit func(
 
 // A batch collects the objects of a directory that is walked through, to delete as many by one request as S3 takes.
 type batch struct {
-	bucket *bucket
+	f      *Fs
 	submit func(func() error) // runs a request beside the walk
 	keys   []string
+	bytes  int64 // of what has these keys
 }
 
 // add deletes an object, soon or by send at the latest.
 //
 // A marker is deleted before it returns: versitygw leaves an empty directory behind when the marker goes together with the last file.
 // Keys that XML cannot hold go one by one: the SDK would write other characters in their place.
-func (b *batch) add(ctx context.Context, key string) error {
+func (b *batch) add(ctx context.Context, v version) error {
 	switch {
-	case strings.HasSuffix(key, separator):
-		return b.bucket.delete(ctx, key)
-	case !isXMLText(key):
-		b.submit(func() error { return b.bucket.delete(ctx, key) })
+	case strings.HasSuffix(v.key, separator):
+		return b.f.delete(ctx, v.key, v.size)
+	case !isXMLText(v.key):
+		b.submit(func() error { return b.f.delete(ctx, v.key, v.size) })
 	default:
-		if b.keys = append(b.keys, key); len(b.keys) == maxBatch {
+		b.bytes += v.size
+		if b.keys = append(b.keys, v.key); len(b.keys) == maxBatch {
 			b.send(ctx)
 		}
 	}
@@ -156,11 +167,18 @@ func (b *batch) add(ctx context.Context, key string) error {
 
 // send deletes what is left.
 func (b *batch) send(ctx context.Context) {
-	keys := b.keys
-	b.keys = nil
-	if len(keys) > 0 {
-		b.submit(func() error { return b.bucket.deleteAll(ctx, keys) })
+	keys, bytes := b.keys, b.bytes
+	b.keys, b.bytes = nil, 0
+	if len(keys) == 0 {
+		return
 	}
+	b.submit(func() error {
+		err := b.f.bucket.deleteAll(ctx, keys)
+		if err == nil {
+			b.f.opts.Quotas.add(-bytes)
+		}
+		return err
+	})
 }
 
 // isXMLText tells whether a key comes through XML unchanged. Control characters might, but servers differ in that.

@@ -106,17 +106,33 @@ func (r *relocation) file(v version, a *attributes, newKey string) error {
 		if r.keepsSource || !r.target.halfway.has(r.f.ctx, v, newKey, r.target.bucket) {
 			return fs.ErrExist
 		}
-		err := r.f.bucket.delete(r.f.ctx, v.key)
+		err := r.f.delete(r.f.ctx, v.key, v.size)
 		if err == nil {
 			r.target.halfway.remove(newKey)
 		}
 		return err
 	}
-	etag, err := r.target.copy(r.f.ctx, v, a, newKey)
+	etag, err := r.copyVersion(r.f.ctx, v, a, newKey, r.target.sizeOf(r.f.ctx, newKey))
 	if err != nil || r.keepsSource {
 		return err
 	}
 	return r.deleteSource(v, newKey, etag, there)
+}
+
+// copyVersion copies a version to a key, where it replaces so many bytes. It returns the ETag of the copy.
+//
+// What is renamed takes no more room than it did, but in the quotas that it comes to.
+func (r *relocation) copyVersion(ctx context.Context, v version, a *attributes, to string, replaced func() int64) (etag string, err error) {
+	added := addition{quotas: r.target.opts.Quotas, replaced: replaced}
+	if !r.keepsSource {
+		added.exempt = r.f.opts.Quotas
+	}
+	if err := added.claim(ctx, v.size); err != nil {
+		return "", err
+	}
+	etag, err = r.target.copy(ctx, v, a, to)
+	added.end(v.size, err == nil)
+	return etag, err
 }
 
 // deleteSource deletes a file that has a copy, and where that fails sees to what becomes of the copy. It may be removed where there was
@@ -124,6 +140,9 @@ func (r *relocation) file(v version, a *attributes, newKey string) error {
 func (r *relocation) deleteSource(v version, newKey, etag string, there bool) error {
 	var tries attempts
 	err := r.f.bucket.deleteBy(r.f.ctx, v.key, &tries)
+	if err == nil {
+		r.f.opts.Quotas.add(-v.size)
+	}
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -145,7 +164,7 @@ func (r *relocation) deleteSource(v version, newKey, etag string, there bool) er
 // must be as it was, so that the copy is not the last one. Where S3 may yet delete the file, because no answer came, nothing is undone.
 func (r *relocation) undo(v, made version) bool {
 	source, _, err := r.f.bucket.head(r.f.ctx, v.key)
-	return err == nil && source.is(v) && r.target.bucket.delete(r.f.ctx, made.key) == nil
+	return err == nil && source.is(v) && r.target.delete(r.f.ctx, made.key, made.size) == nil
 }
 
 // directory takes a directory from one prefix to another. Its steps hold no list of keys, of which there may be millions: each walks
@@ -162,6 +181,14 @@ func (r *relocation) directory() error {
 
 // A pair is what both directories have under the same name. One of them may have nothing.
 type pair struct{ source, copy *version }
+
+// replaced is how many bytes a copy replaces.
+func (p pair) replaced() int64 {
+	if p.copy == nil {
+		return 0
+	}
+	return p.copy.size
+}
 
 // check makes sure that nothing stands in the way. What the new directory holds must come from an attempt that was interrupted: each file
 // in it can be a copy of the one of its name, and one directory holds all that the other does, the new one while files were being
@@ -227,7 +254,7 @@ func (r *relocation) copy() error {
 					return fs.ErrExist
 				}
 			default:
-				submit(func() error { return r.copyEntry(ctx, p.source.key) })
+				submit(func() error { return r.copyEntry(ctx, p) })
 			}
 		}
 		return nil
@@ -235,7 +262,8 @@ func (r *relocation) copy() error {
 }
 
 // copyEntry copies a file, or makes a marker anew: versitygw does not copy them. What is no longer there needs no copy.
-func (r *relocation) copyEntry(ctx context.Context, key string) error {
+func (r *relocation) copyEntry(ctx context.Context, p pair) error {
+	key := p.source.key
 	v, a, err := r.f.bucket.head(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -245,7 +273,7 @@ func (r *relocation) copyEntry(ctx context.Context, key string) error {
 	}
 	to := r.to + key[len(r.from):]
 	if v.size > 0 || !strings.HasSuffix(key, separator) {
-		_, err := r.target.copy(ctx, v, &a, to)
+		_, err := r.copyVersion(ctx, v, &a, to, p.replaced)
 		return err
 	}
 	r.target.carry(&a)
@@ -262,7 +290,7 @@ func (r *relocation) copyEntry(ctx context.Context, key string) error {
 // takes another attempt.
 func (r *relocation) delete() error {
 	return inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
-		deleted := batch{bucket: r.f.bucket, submit: submit}
+		deleted := batch{f: r.f, submit: submit}
 		var changed error
 		for p, err := range r.pairs(ctx) {
 			switch {
@@ -272,7 +300,7 @@ func (r *relocation) delete() error {
 			case p.copy == nil, p.copy.size != p.source.size, p.copy.modTime.Before(p.source.modTime):
 				changed = fault(syscall.EAGAIN, "directory changed while it was renamed")
 			default:
-				if err := deleted.add(ctx, p.source.key); err != nil {
+				if err := deleted.add(ctx, *p.source); err != nil {
 					return err
 				}
 			}

@@ -218,7 +218,7 @@ func (w *writer) keepable() bool { return w.f.opts.Owner != "" && w.kept.key == 
 // canGoOnAfter tells whether an upload that ended with an error may be gone on with. It may not where the bytes are wrong, or where
 // there must be no such object.
 func canGoOnAfter(err error) bool {
-	return !slices.ContainsFunc([]error{fs.ErrInvalid, fs.ErrExist, syscall.ESTALE, syscall.EFBIG, syscall.EILSEQ},
+	return !slices.ContainsFunc([]error{fs.ErrInvalid, fs.ErrExist, syscall.ESTALE, syscall.EFBIG, syscall.EDQUOT, syscall.EILSEQ},
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 

@@ -32,6 +32,7 @@ type writer struct {
 	kept       version   // the object of which the first bytes are kept; no key when there is none
 	keep       int64     // how many bytes
 	resumed    *kept     // the upload that this one goes on with, nil when there is none
+	addition   addition
 	opened     time.Time
 	older      chan []version // the records that end with this upload, once they are found; nil without an owner
 
@@ -94,6 +95,15 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 		}
 	}
 	w.ctx, w.cancel = context.WithCancelCause(f.ctx)
+	w.addition = addition{quotas: f.opts.Quotas}
+	switch {
+	case w.kept.key != "":
+		w.addition.replaced = exactly(w.kept.size)
+	case exclusive:
+		w.addition.replaced = exactly(0)
+	default:
+		w.addition.replaced = f.sizeOf(w.ctx, key)
+	}
 	w.findOlder()
 	return w, nil
 }
@@ -233,6 +243,9 @@ func (w *writer) read(v version, length int64) error {
 
 // flush sends the buffer as a part.
 func (w *writer) flush() error {
+	if err := w.addition.claim(w.ctx, w.offset); err != nil {
+		return err
+	}
 	if w.upload == nil {
 		if err := w.start(); err != nil {
 			return err
@@ -312,6 +325,7 @@ func (w *writer) Close() error {
 		err = w.finish()
 	}
 	err = w.cause(err)
+	w.addition.end(w.offset, err == nil)
 	switch {
 	case err == nil:
 		w.removeOlder()
@@ -336,6 +350,9 @@ func (w *writer) finish() error {
 		return nil // the object is as it shall be
 	}
 	if err := w.begin(); err != nil {
+		return err
+	}
+	if err := w.addition.claim(w.ctx, w.offset); err != nil {
 		return err
 	}
 	if w.upload == nil {

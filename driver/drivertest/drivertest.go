@@ -84,6 +84,7 @@ func Run(t *testing.T, h Harness) {
 		{"settled", testSettled},
 		{"no-answer", testNoAnswer},
 		{"memory", testMemory},
+		{"quota", testQuota},
 		{"ledger", testLedger},
 		{"kept", testKept},
 		{"mkdir", testMkdir},

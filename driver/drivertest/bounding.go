@@ -1,0 +1,240 @@
+package drivertest
+
+import (
+	"io/fs"
+	"os"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// bounded opens a file system below a prefix, with a quota that has counted what is there.
+func (x *fixture) bounded(prefix string, limit int64) (*fixture, *driver.Quota) {
+	x.Helper()
+	quota := driver.NewQuota(x.spy, x.bucket, prefix, limit)
+	if err := quota.Count(x.Context()); err != nil {
+		x.Fatal(err)
+	}
+	y := *x
+	y.Fs = x.session(x.Context(), &driver.Options{Prefix: prefix, Quotas: driver.Quotas{quota}})
+	return &y, quota
+}
+
+func (x *fixture) wantUsed(quota *driver.Quota, want int64) {
+	x.Helper()
+	if used, known := quota.Used(); used != want || !known {
+		x.Errorf("%d bytes are used (known: %v), want %d", used, known, want)
+	}
+}
+
+// testQuota fills quotas.
+func testQuota(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	x.run("sums", testQuotaSums)
+	x.run("limit", testQuotaLimit)
+	x.run("moving", testQuotaOfWhatMoves)
+
+	// What others delete makes room, as soon as it may be counted again.
+	x.run("others", func(x *fixture) {
+		y, _ := x.bounded("others/", 100)
+		y.write("full", random(100))
+		wantError(x, y.tryWrite("more", random(1)), syscall.EDQUOT)
+		x.delete("others/full")
+		for begun := time.Now(); ; {
+			err := y.tryWrite("more", random(1))
+			if err == nil {
+				break
+			}
+			wantError(x, err, syscall.EDQUOT)
+			if time.Since(begun) > time.Minute {
+				x.Fatal("there is no room")
+			}
+		}
+	})
+	// Nobody knows how much there is before the first count.
+	x.run("uncounted", func(x *fixture) {
+		x.put("uncounted/file", random(100))
+		quota := driver.NewQuota(x.spy, x.bucket, "uncounted/", 50)
+		x.Fs = x.session(x.Context(), &driver.Options{Prefix: "uncounted/", Quotas: driver.Quotas{quota}})
+		x.write("more", random(10))
+		if _, known := quota.Used(); known {
+			x.Error("it is known how much there is")
+		}
+		if err := quota.Count(x.Context()); err != nil {
+			x.Fatal(err)
+		}
+		x.wantUsed(quota, 110)
+		wantError(x, x.tryWrite("more", random(11)), syscall.EDQUOT)
+		x.write("more", random(10)) // takes no more than before
+	})
+	// The file must fit into each quota, and takes nothing from one if it does not fit into another.
+	x.run("two", func(x *fixture) {
+		wide, narrow := driver.NewQuota(x.spy, x.bucket, "two/", 100), driver.NewQuota(x.spy, x.bucket, "two/narrow/", 10)
+		for _, quota := range []*driver.Quota{wide, narrow} {
+			if err := quota.Count(x.Context()); err != nil {
+				x.Fatal(err)
+			}
+		}
+		all := x.session(x.Context(), &driver.Options{Prefix: "two/", Quotas: driver.Quotas{wide}})
+		x.Fs = x.session(x.Context(), &driver.Options{Prefix: "two/narrow/", Quotas: driver.Quotas{wide, narrow}})
+		wantError(x, x.tryWrite("file", random(11)), syscall.EDQUOT)
+		x.write("file", random(10))
+		x.Fs = all
+		x.write("file", random(90))
+		wantError(x, x.tryWrite("more", random(1)), syscall.EDQUOT)
+		x.wantUsed(wide, 100)
+		x.wantUsed(narrow, 10)
+	})
+	x.run("requests", func(x *fixture) {
+		y, _ := x.bounded("requests/", 100)
+		x.spy.Reset()
+		y.write("file", random(100))
+		if n := x.spy.Total(); n > 2 {
+			x.Errorf("to write takes %d requests, %v; want 2 at most", n, x.spy.Counts())
+		}
+	})
+	x.run("fails", func(x *fixture) {
+		quota := driver.NewQuota(x.spy, x.bucket+"-that-is-not-there", "", 1)
+		wantError(x, quota.Count(x.Context()), syscall.ENXIO)
+		if _, known := quota.Used(); known {
+			x.Error("it is known how much there is")
+		}
+	})
+}
+
+// testQuotaSums checks after each operation that what is known to be there without counting is what is there.
+func testQuotaSums(x *fixture) {
+	prefix := "sums/"
+	x.put(prefix+"before", random(1000))
+	x.put("sums-and-more", random(1000))
+	y, quota := x.bounded(prefix, 100<<20)
+	x.wantUsed(quota, 1000)
+	for _, test := range []struct {
+		label string
+		run   func() error
+	}{
+		{"write", func() error { return y.tryWrite("file", random(10)) }},
+		{"replace", func() error { return y.tryWrite("file", random(300)) }},
+		{"replace-by-less", func() error { return y.tryWrite("file", random(7)) }},
+		{"append", func() error { return y.tryAppend("file", random(13)) }},
+		{"append-nothing", func() error { return y.tryAppend("file", nil) }},
+		{"write-parts", func() error { return y.tryWrite("parts", random(2*partSize+1)) }},
+		{"append-parts", func() error { return y.tryAppend("parts", random(partSize+1)) }},
+		{"restart", func() error {
+			f, err := y.OpenAt("parts", os.O_WRONLY|os.O_CREATE, partSize+1)
+			if err != nil {
+				return err
+			}
+			if _, err := f.Write(random(100)); err != nil {
+				return err
+			}
+			return f.Close()
+		}},
+		{"mkdir", func() error { return y.Mkdir("dir", 0o755) }},
+		{"write-below", func() error { return y.tryWrite("dir/a", random(20)) }},
+		{"copy", func() error { return y.Copy(y.Context(), "file", "dir/b") }},
+		{"copy-over", func() error { return y.Copy(y.Context(), "dir/a", "file") }},
+		{"copy-directory", func() error { return y.Copy(y.Context(), "dir", "copied") }},
+		{"copy-directory-again", func() error { return y.Copy(y.Context(), "dir", "copied") }},
+		{"rename", func() error { return y.Rename("file", "renamed") }},
+		{"rename-over", func() error { return y.Rename("renamed", "before") }},
+		{"rename-directory", func() error { return y.Rename("dir", "moved") }},
+		{"times", func() error { return y.Chtimes("before", time.Unix(1, 0), time.Unix(1, 0)) }},
+		{"remove", func() error { return y.Remove("before") }},
+		{"remove-nothing", func() error {
+			wantError(y, y.Remove("before"), fs.ErrNotExist)
+			return nil
+		}},
+		{"remove-file-with-all", func() error { return y.RemoveAll("parts") }},
+		{"remove-all", func() error { return y.RemoveAll("copied") }},
+		{"remove-the-rest", func() error { return y.RemoveAll("/") }},
+	} {
+		if err := test.run(); err != nil {
+			x.Fatalf("%s: %v", test.label, err)
+		}
+		known, _ := quota.Used()
+		if err := quota.Count(x.Context()); err != nil {
+			x.Fatal(err)
+		}
+		if used, _ := quota.Used(); used != known {
+			x.Errorf("%s: %d bytes are known of, and there are %d", test.label, known, used)
+		}
+	}
+	x.wantUsed(quota, 0)
+}
+
+// testQuotaLimit stores as much as there may be, and not a byte more.
+func testQuotaLimit(x *fixture) {
+	const limit = 2*partSize + 10
+	y, quota := x.bounded("limit/", limit)
+	y.write("file", random(partSize))
+
+	wantError(x, y.tryWrite("small", random(partSize-1+12)), syscall.EDQUOT)
+	wantError(x, y.tryAppend("file", random(partSize+11)), syscall.EDQUOT)
+	y.wantContent("limit/file", random(partSize))
+	wantError(x, y.tryWrite("parts", random(3*partSize)), syscall.EDQUOT)
+	y.wantNoUploads("limit/parts")
+	y.wantKeys("limit/file", "sums-and-more")
+	x.wantUsed(quota, partSize)
+
+	// An upload that has begun has its room; one that breaks gives it back.
+	begun := y.begin(y.Fs, "begun", create, 0, random(partSize+1))
+	wantError(x, y.tryWrite("other", random(11)), syscall.EDQUOT)
+	begun.(aborter).Abort(errBroken)
+	wantError(x, begun.Close(), errBroken)
+	y.write("other", random(11))
+
+	y.write("exactly", random(limit-partSize-11))
+	x.wantUsed(quota, limit)
+	wantError(x, y.tryWrite("one-more", random(1)), syscall.EDQUOT)
+	wantError(x, y.Copy(x.Context(), "other", "copied"), syscall.EDQUOT)
+	y.write("empty", nil)
+	y.write("file", random(partSize)) // what is replaced makes room
+	y.write("other", random(10))
+	y.write("one-more", random(1))
+	if err := y.Rename("file", "renamed"); err != nil { // takes no room
+		x.Error(err)
+	}
+
+	// Nothing is kept of what is too much.
+	p := y.process()
+	owner := p.as("alice", driver.Options{Prefix: "limit/", Quotas: driver.Quotas{quota}})
+	f, err := owner.OpenAt("kept", create, 0)
+	if err != nil {
+		x.Fatal(err)
+	}
+	_, err = f.Write(random(2 * partSize))
+	wantError(x, err, syscall.EDQUOT)
+	wantError(x, f.Close(), syscall.EDQUOT)
+	if n := x.kept(owner, "kept"); n != 0 {
+		x.Errorf("%d bytes are kept", n)
+	}
+}
+
+// testQuotaOfWhatMoves moves and copies to where there is a quota, and away.
+func testQuotaOfWhatMoves(x *fixture) {
+	y, quota := x.bounded("bounded/", 100)
+	free := *x
+	free.Fs = x.session(x.Context(), &driver.Options{Prefix: "free/"})
+	free.write("large", random(101))
+	free.write("dir/large", random(101))
+	free.write("small", random(60))
+
+	wantError(x, free.RenameTo(y.Fs, "large", "large"), syscall.EDQUOT)
+	wantError(x, free.RenameTo(y.Fs, "dir", "dir"), syscall.EDQUOT)
+	wantError(x, free.CopyTo(x.Context(), y.Fs, "large", "large"), syscall.EDQUOT)
+	x.wantUsed(quota, 0)
+	if err := free.RenameTo(y.Fs, "small", "small"); err != nil {
+		x.Fatal(err)
+	}
+	x.wantUsed(quota, 60)
+	if err := y.RenameTo(free.Fs, "small", "back"); err != nil {
+		x.Fatal(err)
+	}
+	x.wantUsed(quota, 0)
+	x.wantContent("free/large", random(101))
+	x.wantContent("free/dir/large", random(101))
+	x.wantContent("free/back", random(60))
+}

@@ -1,0 +1,229 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// recountRest is how many times as long as a count took the next one is put off, where an upload that would be refused asks for it:
+	// a client that tries again and again shall not have S3 list the bucket all the time.
+	recountRest = 10
+
+	// recountTimeout is how long an upload waits for such a count, in which S3 lists some hundred thousand objects.
+	recountTimeout = 10 * time.Second
+)
+
+// A Quota bounds how many bytes the objects whose keys start with a prefix have together. Share one among all file systems in which
+// such keys are stored.
+//
+// S3 keeps no such sum, so that it is counted by listing the objects ([Quota.Count]), which takes a request for each 1,000. In between
+// a quota adds what its file systems store and takes off what they delete; what others do shows with the next count. Until the first
+// one has ended there is no bound. Nor is there one for what is no object yet: an upload claims its room part by part, so that several
+// at once do not take the same, but the parts of those that broke and are kept for their owner do not count.
+//
+// Before something is refused the objects are counted anew, unless that was done a short while ago: what others have deleted makes room
+// at once.
+type Quota struct {
+	bucket *bucket
+	prefix string
+	limit  int64
+
+	counting chan struct{} // holds what only one may have: the right to count
+
+	mu      sync.Mutex
+	counted int64     // bytes, by the last count
+	since   int64     // bytes that have come since it began, less those that have gone
+	claimed int64     // bytes of what is being stored
+	ended   time.Time // when it was; zero before the first
+	took    time.Duration
+}
+
+// NewQuota returns a quota of limit bytes, without a request.
+func NewQuota(client Client, bucketName, prefix string, limit int64) *Quota {
+	return &Quota{
+		bucket: &bucket{client: client, name: bucketName, route: NewRoute(), patience: defaultPatience},
+		prefix: prefix, limit: limit, counting: make(chan struct{}, 1),
+	}
+}
+
+// Limit is how many bytes there may be.
+func (q *Quota) Limit() int64 { return q.limit }
+
+// Used is how many bytes there are, and false as long as they were not counted.
+func (q *Quota) Used() (bytes int64, known bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return max(0, q.counted+q.since), !q.ended.IsZero()
+}
+
+// Count counts the bytes of all objects. After an error the quota goes by what it knew before.
+func (q *Quota) Count(ctx context.Context) error {
+	if err := q.beginCount(ctx); err != nil {
+		return err
+	}
+	defer q.endCount()
+	return q.count(ctx)
+}
+
+func (q *Quota) beginCount(ctx context.Context) error {
+	select {
+	case q.counting <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("wait for a count: %w", ctx.Err())
+	}
+}
+
+func (q *Quota) endCount() { <-q.counting }
+
+func (q *Quota) count(ctx context.Context) error {
+	begun, before := time.Now(), q.sinceCount()
+	var sum int64
+	for in := (listing{prefix: q.prefix}); ; {
+		page, err := q.bucket.list(ctx, in)
+		if err != nil {
+			return err
+		}
+		for _, v := range page.versions {
+			sum += v.size
+		}
+		if page.next == "" {
+			break
+		}
+		in.token = page.next
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.counted, q.since = sum, q.since-before // what came meanwhile may be in both: too much rather than too little
+	q.ended, q.took = time.Now(), time.Since(begun)
+	return nil
+}
+
+func (q *Quota) sinceCount() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.since
+}
+
+// claim takes room for bytes that shall be stored. EDQUOT says that there is not so much.
+func (q *Quota) claim(ctx context.Context, bytes int64) error {
+	if q.fits(bytes) || q.recount(ctx) && q.fits(bytes) {
+		return nil
+	}
+	return fault(syscall.EDQUOT, fmt.Sprintf("quota of %d bytes", q.limit))
+}
+
+func (q *Quota) fits(bytes int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if !q.ended.IsZero() && q.counted+q.since+q.claimed+bytes > q.limit {
+		return false
+	}
+	q.claimed += bytes
+	return true
+}
+
+// recount counts anew, and returns false where that brings nothing new.
+func (q *Quota) recount(ctx context.Context) bool {
+	ctx, done := context.WithTimeout(ctx, recountTimeout)
+	defer done()
+	if q.beginCount(ctx) != nil {
+		return false
+	}
+	defer q.endCount()
+	return q.rested() && q.count(ctx) == nil
+}
+
+func (q *Quota) rested() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return time.Since(q.ended) > recountRest*q.took
+}
+
+// Quotas are those that hold for what a file system stores.
+type Quotas []*Quota
+
+// claim takes room for bytes that shall be stored in all of them, or none.
+func (qs Quotas) claim(ctx context.Context, bytes int64) error {
+	for i, q := range qs {
+		if err := q.claim(ctx, bytes); err != nil {
+			qs[:i].release(bytes)
+			return err
+		}
+	}
+	return nil
+}
+
+// release gives back what was claimed, when it is stored or never will be.
+func (qs Quotas) release(bytes int64) {
+	for _, q := range qs {
+		q.mu.Lock()
+		q.claimed -= bytes
+		q.mu.Unlock()
+	}
+}
+
+// add notes that objects have grown by so many bytes, or have shrunk.
+func (qs Quotas) add(bytes int64) {
+	for _, q := range qs {
+		q.mu.Lock()
+		q.since += bytes
+		q.mu.Unlock()
+	}
+}
+
+// An addition is what a file adds to quotas: its bytes, less those of the object that it replaces.
+type addition struct {
+	quotas   Quotas
+	exempt   Quotas       // those of the quotas in which all that is stored has its room already
+	replaced func() int64 // the size of that object in bytes, 0 where there is none
+	claimed  int64
+}
+
+// claim takes the room that a file of so many bytes needs, before any of them is stored. EDQUOT says that there is too little.
+func (a *addition) claim(ctx context.Context, size int64) error {
+	more := size - a.replaced() - a.claimed
+	if more <= 0 {
+		return nil
+	}
+	err := a.bounds().claim(ctx, more)
+	if err == nil {
+		a.claimed += more
+	}
+	return err
+}
+
+func (a *addition) bounds() Quotas {
+	return slices.DeleteFunc(slices.Clone(a.quotas), func(q *Quota) bool { return slices.Contains(a.exempt, q) })
+}
+
+// end notes that the file is stored, with so many bytes, or will not be.
+func (a *addition) end(size int64, stored bool) {
+	if stored {
+		a.quotas.add(size - a.replaced())
+	}
+	a.bounds().release(a.claimed)
+	a.claimed = 0
+}
+
+// sizeOf finds out for the quotas, if there are any, what size the object has that is there now. That goes on while something else is
+// done, until what it returns is called, which must be before the object is replaced. Where S3 does not tell it is 0: the next count
+// knows.
+func (f *Fs) sizeOf(ctx context.Context, key string) func() int64 {
+	if len(f.opts.Quotas) == 0 {
+		return exactly(0)
+	}
+	found := make(chan int64, 1)
+	go func() {
+		v, _, _ := f.bucket.head(ctx, key)
+		found <- v.size
+	}()
+	return sync.OnceValue(func() int64 { return <-found })
+}
+
+func exactly(size int64) func() int64 { return func() int64 { return size } }
