@@ -128,6 +128,12 @@ func (q *Quota) fits(bytes int64) bool {
 	return true
 }
 
+func (q *Quota) full() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.ended.IsZero() && q.counted+q.since+q.claimed >= q.limit
+}
+
 // recount counts anew, and returns false where that brings nothing new.
 func (q *Quota) recount(ctx context.Context) bool {
 	ctx, done := context.WithTimeout(ctx, recountTimeout)
@@ -195,6 +201,17 @@ func (a *addition) claim(ctx context.Context, size int64) error {
 	if err == nil {
 		a.claimed += more
 	}
+	return err
+}
+
+// open returns EDQUOT where there is room for nothing. A client that is told before it sends a byte understands it best.
+func (a *addition) open(ctx context.Context) error {
+	if !slices.ContainsFunc(a.quotas, (*Quota).full) {
+		return nil
+	}
+	err := a.claim(ctx, 1)
+	a.quotas.release(a.claimed)
+	a.claimed = 0
 	return err
 }
 

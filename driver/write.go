@@ -104,6 +104,10 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 	default:
 		w.addition.replaced = f.sizeOf(w.ctx, key)
 	}
+	if err := w.addition.open(w.ctx); err != nil {
+		w.cancel(err)
+		return nil, err
+	}
 	w.findOlder()
 	return w, nil
 }

@@ -73,6 +73,8 @@ const (
 	LinkIntro        ID = "link-intro" // time
 	LinkEnd          ID = "link-end"
 	LinksDisabled    ID = "links-disabled"
+	QuotaState       ID = "quota-state" // usage
+	QuotaNone        ID = "quota-none"
 
 	// Errors of the storage.
 

@@ -224,7 +224,7 @@ func TestTailoredErrors(t *testing.T) {
 		{"relatives", "pt-BR pt", nil, []string{"the language pt is offered as pt-BR, which is there already"}},
 
 		{"unknown-message", "", one("goodby", "fr", "Salut."), []string{`message "goodby": no such message; is it "goodbye"?`}},
-		{"word-of-a-message", "", one("quota", "fr", "Plein."), []string{`message "quota": no such message; is it "quota-exceeded"?`}},
+		{"word-of-a-message", "", one("disabled", "fr", "Non."), []string{`message "disabled": no such message; is it "links-disabled"?`}},
 		{"like-several", "", one("type-asci", "fr", "Texte."), []string{`is it "type-ascii"?`}},
 		{"like-none", "", one("bananas", "fr", "Bananes."), []string{`message "bananas": no such message; take the identifiers from the English catalogue`}},
 		{"empty-message", "", one("", "fr", "Rien."), []string{`message "": no such message; take the identifiers`}},

@@ -190,11 +190,18 @@ func testQuotaLimit(x *fixture) {
 	x.wantUsed(quota, limit)
 	wantError(x, y.tryWrite("one-more", random(1)), syscall.EDQUOT)
 	wantError(x, y.Copy(x.Context(), "other", "copied"), syscall.EDQUOT)
-	y.write("empty", nil)
+	_, err := y.Create("nothing") // refused before it begins
+	wantError(x, err, syscall.EDQUOT)
+	y.write("other", nil)
+	y.write("other", random(11))
 	y.write("file", random(partSize)) // what is replaced makes room
 	y.write("other", random(10))
 	y.write("one-more", random(1))
 	if err := y.Rename("file", "renamed"); err != nil { // takes no room
+		x.Error(err)
+	}
+
+	if err := y.Remove("renamed"); err != nil {
 		x.Error(err)
 	}
 
@@ -205,7 +212,7 @@ func testQuotaLimit(x *fixture) {
 	if err != nil {
 		x.Fatal(err)
 	}
-	_, err = f.Write(random(2 * partSize))
+	_, err = f.Write(random(3 * partSize))
 	wantError(x, err, syscall.EDQUOT)
 	wantError(x, f.Close(), syscall.EDQUOT)
 	if n := x.kept(owner, "kept"); n != 0 {

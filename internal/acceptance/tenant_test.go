@@ -170,3 +170,38 @@ func TestTenantCertificate(t *testing.T) {
 			"ftps://ftp.atelier.example:"+implicit+"/").wait() == 0
 	}, func() { t.Error("the new certificate is not shown") })
 }
+
+// TestQuota fills what a tenant may store, with a large file and a small one, and makes room again.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"), `
+  atelier:
+    bucket: BUCKET
+    default_language: fr
+    quota: 12MiB
+    welcome: {fr: "Espace : {Quota}"}
+    users:
+      claire: {password_hash: HASH}
+`)
+	claire := s.connect(t, "", true)
+	claire.must("login", "claire@atelier", password)
+	local := newFolder(t)
+	small, large := local.write("small", content(1<<20)), local.write("large", content(11<<20))
+	tooMuch := local.write("too-much", content(1<<20+1))
+	claire.must("upload", large, "large")
+	claire.refused("552 Votre quota est épuisé.", "upload", tooMuch, "small")
+	claire.must("upload", small, "small")
+	for _, file := range []string{small, large} { // now there is room for nothing
+		claire.refused("552 Votre quota est épuisé.", "upload", file, "more")
+	}
+	if usage := claire.must("command", "SITE QUOTA"); !strings.Contains(usage, "12 MiB / 12 MiB") {
+		t.Errorf("SITE QUOTA: %s", usage)
+	}
+	claire.must("upload", large, "large") // what it replaces makes room
+	claire.must("remove", "large")
+	claire.must("upload", small, "more")
+	again := s.connect(t, "", true)
+	if welcome := again.must("login", "claire@atelier", password); !strings.Contains(welcome, "Espace : 2 MiB / 12 MiB\n") {
+		t.Errorf("the welcome is %s", welcome)
+	}
+}

@@ -88,7 +88,7 @@ type Tenant struct {
 
 	Languages       []language.Tag                      `yaml:"languages"`        // those that LANG and FEAT offer; nil: all
 	DefaultLanguage language.Tag                        `yaml:"default_language"` // the zero value: the server's if it is offered, else the first
-	Greeting        map[language.Tag]string             `yaml:"greeting"`         // with variables, like Welcome: {User}, {Tenant}, {LastLogin}
+	Greeting        map[language.Tag]string             `yaml:"greeting"`         // with variables, like Welcome: {User}, {Tenant}, {LastLogin}, {Quota}
 	Welcome         map[language.Tag]string             `yaml:"welcome"`          // after login; nil: Greeting
 	GreetAfterLang  bool                                `yaml:"greet_after_lang"` // after LANG too
 	Messages        map[i18n.ID]map[language.Tag]string `yaml:"messages"`         // in the place of those of the catalogues
@@ -97,6 +97,7 @@ type Tenant struct {
 	DirectoryEncodings map[string]Encoding `yaml:"directory_encodings"` // of names in and below directories of the tenant
 	Normalization      Normalization       `yaml:"normalization"`       // empty: see [Tenant.NormalizationOf]
 
+	Quota   Size          `yaml:"quota"`   // what may be stored below Prefix; 0: no bound
 	Resume  Resume        `yaml:"resume"`  // what becomes of uploads that break
 	Presign time.Duration `yaml:"presign"` // the longest life of a link to a file; 0: no links
 
@@ -136,6 +137,7 @@ type User struct {
 	Permissions     []Permission            `yaml:"permissions"`      // nil: all
 	PathPermissions map[string][]Permission `yaml:"path_permissions"` // by patterns of pathnames as the user sees them, instead of Permissions
 	Overwrite       Overwrite               `yaml:"overwrite"`        // empty: the tenant's
+	Quota           Size                    `yaml:"quota"`            // what may be stored below Root, beside the tenant's; 0: no bound
 }
 
 // What Default sets.

@@ -39,7 +39,7 @@ func (v *validator) languages(p keyPath, t *Tenant) {
 }
 
 // textVariables are what a greeting or a welcome may hold in braces.
-func textVariables() []string { return []string{"{User}", "{Tenant}", "{LastLogin}"} }
+func textVariables() []string { return []string{"{User}", "{Tenant}", "{LastLogin}", "{Quota}"} }
 
 // texts checks a greeting or a welcome.
 func (v *validator) texts(p keyPath, texts map[language.Tag]string) {

@@ -92,6 +92,9 @@ type Login struct {
 	NoOverwrite bool
 	// LastLogin is when the user logged in before, zero where that is not known.
 	LastLogin time.Time
+	// Quota is how many bytes are stored of those that may be, and false as long
+	// as the first is not known; nil where there is no bound.
+	Quota func() (used, limit int64, known bool)
 	// DirectoryEncodings are the directories, absolute, whose names have another
 	// encoding than the tenant's, and those below them.
 	DirectoryEncodings map[string]*i18n.Encoding

@@ -69,7 +69,7 @@ func commands() map[string]command {
 		"STAT": {run: (*session).stat, argument: optionalArgument, syntax: "STAT" + listSyntax},
 		"SYST": {run: (*session).toEngine, syntax: "SYST"},
 		"NOOP": {run: (*session).toEngine, syntax: "NOOP"},
-		"SITE": {run: (*session).site, argument: neededArgument, login: true, syntax: "SITE <SP> COPY | CPFR | CPTO | HELP | MKDIR | PRESIGN | RMDIR | URL"},
+		"SITE": {run: (*session).site, argument: neededArgument, login: true, syntax: "SITE <SP> COPY | CPFR | CPTO | HELP | MKDIR | PRESIGN | QUOTA | RMDIR | URL"},
 
 		// Transfer parameters.
 		"TYPE": {run: (*session).upperToEngine, argument: neededArgument, login: true, syntax: "TYPE <SP> A | I | L <SP> 8"},

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"strconv"
 	"strings"
 	"time"
 
@@ -25,12 +26,13 @@ func (s *session) greeting() []string {
 		return nil
 	}
 	texts := s.tenant.Greeting
-	values := map[string]string{"{Tenant}": s.tenant.Name, "{User}": "", "{LastLogin}": ""}
+	values := map[string]string{"{Tenant}": s.tenant.Name, "{User}": "", "{LastLogin}": "", "{Quota}": ""}
 	if s.login != nil {
 		values["{User}"] = s.login.User
 		if !s.login.LastLogin.IsZero() {
 			values["{LastLogin}"] = clock(s.login.LastLogin)
 		}
+		values["{Quota}"] = s.quotaUsage()
 		if len(s.tenant.Welcome) > 0 {
 			texts = s.tenant.Welcome
 		}
@@ -58,6 +60,21 @@ func fillIn(line string, values map[string]string) (string, bool) {
 		pairs = append(pairs, variable, strings.Map(printable, value))
 	}
 	return strings.NewReplacer(pairs...).Replace(line), true
+}
+
+// sizeText is a number of bytes as people read it, rounded, the same in every
+// language.
+func sizeText(bytes int64) string {
+	const units = "KMGTPE"
+	if bytes < 1<<10 {
+		return strconv.FormatInt(bytes, 10) + " B"
+	}
+	size, unit := float64(bytes), -1
+	for size >= 1<<10 {
+		size /= 1 << 10
+		unit++
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(size, 'f', 1, 64), ".0") + " " + units[unit:unit+1] + "iB"
 }
 
 // clock is a time as people read it, the same in every language.

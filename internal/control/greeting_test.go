@@ -66,6 +66,35 @@ func TestGreetingOfTheFirstLogin(t *testing.T) {
 	c.do("LANG en", "200 Replies are now in English.") // not greeted again unless the tenant wants it
 }
 
+// Of a quota people read how much of it they have used, in a greeting, in STAT and when they ask.
+func TestQuotaShown(t *testing.T) {
+	const used, limit = 5 << 28, 10 << 30
+	for _, test := range []struct {
+		label               string
+		quota               func() (used, limit int64, known bool)
+		welcome, quotaReply string
+		status              string // a line, empty for none
+	}{
+		{"used", func() (int64, int64, bool) { return used, limit, true }, "230-1.2 GiB / 10 GiB\n230 ", "200 Space used: 1.2 GiB / 10 GiB", " Space used: 1.2 GiB / 10 GiB"},
+		{"empty", func() (int64, int64, bool) { return 0, 1023, true }, "230-0 B / 1023 B\n230 ", "200 Space used: 0 B / 1023 B", " Space used: 0 B / 1023 B"},
+		{"uncounted", func() (int64, int64, bool) { return 0, limit, false }, "230 ", "451 The storage cannot be reached", ""},
+		{"none", nil, "230 ", "200 No quota is set.", ""},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "acme", Welcome: map[string]string{"en": "{Quota}"}}, Quota: test.quota})
+			c := s.connect()
+			c.do("SITE QUOTA", "530 ")
+			c.do("USER demo", "331 ")
+			c.do("PASS demo", test.welcome)
+			c.do("site quota", test.quotaReply)
+			status := c.do("STAT", "211-")
+			if got := strings.Contains(status, "Space used"); got != (test.status != "") || !strings.Contains(status, test.status) {
+				t.Errorf("STAT: %q, want %q in it", status, test.status)
+			}
+		})
+	}
+}
+
 // Without a text of its own for the login, the greeting is shown again.
 func TestGreetingAfterLogin(t *testing.T) {
 	c := newSite(t, nil).connect()

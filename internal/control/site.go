@@ -25,6 +25,7 @@ func siteCommands() []siteCommand {
 		{"HELP", "", func(s *session, _ string) { s.siteHelp() }},
 		{"MKDIR", pathnameSyntax, func(s *session, arg string) { s.siteDirectory("MKDIR", arg) }},
 		{"PRESIGN", pathnameSyntax + " [<SP> duration]", (*session).sitePresign},
+		{"QUOTA", "", func(s *session, _ string) { s.siteQuota() }},
 		{"RMDIR", pathnameSyntax, func(s *session, arg string) { s.siteDirectory("RMDIR", arg) }},
 		{"URL", " [<SP> --8bit]" + pathnameSyntax, (*session).siteURL},
 	}
@@ -68,6 +69,32 @@ func (s *session) siteDirectory(sub, arg string) {
 		return
 	}
 	s.send(s.forward("SITE " + sub + " " + escapePathname(name)))
+}
+
+// siteQuota is SITE QUOTA: how much is stored of what the user may store.
+func (s *session) siteQuota() {
+	usage := s.quotaUsage()
+	switch {
+	case s.login.Quota == nil:
+		s.say(200, i18n.QuotaNone)
+	case usage == "":
+		s.say(451, i18n.StorageUnavailable)
+	default:
+		s.say(200, i18n.QuotaState, usage)
+	}
+}
+
+// quotaUsage shows what is stored and what may be, "" where there is no bound or
+// what is stored is not known.
+func (s *session) quotaUsage() string {
+	if s.login == nil || s.login.Quota == nil {
+		return ""
+	}
+	used, limit, known := s.login.Quota()
+	if !known {
+		return ""
+	}
+	return sizeText(used) + " / " + sizeText(limit)
 }
 
 // siteURL is SITE URL: the addresses of a file or directory as URIs, or with

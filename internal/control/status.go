@@ -33,7 +33,7 @@ func (s *session) status() {
 	if s.transfer != nil {
 		transfer = s.text(i18n.StatusTransfer, strconv.FormatInt(s.transfer.bytes.Load(), 10))
 	}
-	s.send(reply{211, []string{
+	lines := []string{
 		s.text(i18n.StatusIntro),
 		" " + s.text(i18n.StatusAddress, addrOf(s.tcp.RemoteAddr()).String()),
 		" " + user,
@@ -41,8 +41,11 @@ func (s *session) status() {
 		" " + s.text(i18n.StatusCharset, charsetName(s.charset())),
 		" " + encryption,
 		" " + transfer,
-		s.text(i18n.StatusEnd),
-	}})
+	}
+	if usage := s.quotaUsage(); usage != "" {
+		lines = append(lines, " "+s.text(i18n.QuotaState, usage))
+	}
+	s.send(reply{211, append(lines, s.text(i18n.StatusEnd))})
 }
 
 // pathStatus lists on the control connection what LIST would: 212 for a

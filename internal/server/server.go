@@ -44,6 +44,7 @@ type Server struct {
 	control *control.Server
 	health  *health
 	buckets []*bucket
+	quotas  []*quota
 	web     *http.Server // metrics and probes
 
 	explicit, implicit, metrics net.Listener // nil where the configuration asks for none
@@ -117,6 +118,8 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 			b.ledger = driver.NewLedger(b.objectClient(), b.name, b.prefix, b.objects, log.With("tenant", b.tenant))
 		}
 	}
+	s.quotas = d.quotas()
+	m.registry.MustRegister(newQuotaMetrics(s.quotas))
 	s.health = newHealth(s.buckets, log)
 	s.web = &http.Server{
 		Handler:           s.health.handler(m.handler()),
@@ -302,9 +305,10 @@ func address(l net.Listener) net.Addr {
 // to Shutdown.
 func (s *Server) Serve(ctx context.Context) error {
 	s.health.enter(serving)
-	sweeping, stop := context.WithCancel(ctx)
+	working, stop := context.WithCancel(ctx)
 	defer stop()
-	go s.sweepUploads(sweeping)
+	go s.sweepUploads(working)
+	go s.countQuotas(working)
 	ended := make(chan error, 2)
 	listeners := 1
 	go func() { ended <- s.control.Serve(ctx, s.explicit) }()

@@ -35,6 +35,7 @@ var _ control.Backend = (*directory)(nil)
 type tenant struct {
 	control.Tenant
 	bucket *bucket
+	quota  *quota        // nil without
 	links  time.Duration // their longest life; 0: there are none
 	keeps  bool          // uploads that break, for the user who began them
 	seen   time.Duration // how long a session remembers the files that it has listed
@@ -50,6 +51,7 @@ type user struct {
 	encodings  map[string]*i18n.Encoding // of directories as the user sees them
 	may        policy
 	overwrite  config.Overwrite
+	quota      *quota                    // nil without
 	lastLogin  atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
 }
 
@@ -63,6 +65,7 @@ func newDirectory(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*b
 			return nil, err
 		}
 		t.bucket = buckets[name]
+		t.quota = newQuota(t.bucket, t.bucket.prefix, "", int64(tc.Quota))
 		d.tenants[name] = t
 		for _, host := range tc.Hosts {
 			d.hosts[host] = t
@@ -123,6 +126,8 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 			m.bucket.asks(u.overwrite)
 		}
 	}
+	whole := u.mounts[len(u.mounts)-1]
+	u.quota = newQuota(whole.bucket, whole.prefix, u.name, int64(uc.Quota))
 	u.credential.hash = uc.PasswordHash.Reveal()
 	return u
 }
@@ -287,6 +292,9 @@ func (d *directory) Login(ctx context.Context, req *control.LoginRequest) (*cont
 		ObjectURI:          storage.URI,
 		LinkLifetime:       u.tenant.links,
 	}
+	if len(u.quotas()) > 0 {
+		login.Quota = u.usage
+	}
 	if _, most := u.may.span("/"); most.Read && u.tenant.links > 0 {
 		login.Presign = func(ctx context.Context, name string, valid time.Duration) (string, error) {
 			if err := allow(u.may.at(name).Read, "presign", name); err != nil {
@@ -331,7 +339,7 @@ func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequ
 	opts.Logger = d.log.With("tenant", u.tenant.Name, "user", u.name)
 	return newFolders(u.mounts, func(b *bucket, prefix string) *driver.Fs {
 		opts := opts
-		opts.Prefix = prefix
+		opts.Prefix, opts.Quotas = prefix, u.quotasAt(b, prefix)
 		opts.Presigner, opts.Route, opts.Ledger, opts.Objects = b.presigner, b.route, b.ledger, b.objects
 		return driver.New(ctx, b.objectClient(), b.name, &opts)
 	})

@@ -1,0 +1,125 @@
+package server
+
+import (
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// A tenant and a user store as much as they may together. What is in folders of other buckets does not count.
+func TestQuotas(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		cfg := newConfig(t, s)
+		acme := cfg.Tenants["acme"]
+		acme.Quota = 100
+		acme.Welcome = map[language.Tag]string{language.English: "{Quota}"}
+		acme.Folders = map[string]*config.Folder{
+			"/elsewhere":       {Bucket: s.Bucket(t)},
+			"/alice/same":      {Prefix: acme.Prefix + "same/"},
+			"/alice/elsewhere": {Bucket: s.Bucket(t)},
+		}
+		acme.Users["alice"].Root, acme.Users["alice"].Home, acme.Users["alice"].Quota = "/alice", "/", 40
+		acme.Users["bob"] = &config.User{PasswordHash: passwordHash(t)}
+		put(t, s, cfg, "alice/before", "outside") // 7 bytes each
+		srv := start(t, cfg, Options{AWS: awsOf(s)})
+		count(t, srv)
+
+		alice, bob := session(t, srv, "alice"), session(t, srv, "bob")
+		refused := func(c *ftptest.Client, name string, size int) {
+			t.Helper()
+			conn := c.Data()
+			defer conn.Close()
+			c.Command(150, "STOR "+name)
+			if _, err := conn.Write(make([]byte, size)); err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.Close()
+			c.Reply(552)
+			c.Command(550, "SIZE "+name)
+		}
+		usage := func(c *ftptest.Client, want string) {
+			t.Helper()
+			if got := c.Command(200, "SITE QUOTA"); got != "Space used: "+want {
+				t.Errorf("SITE QUOTA: %q, want %q", got, want)
+			}
+		}
+		usage(alice, "7 B / 40 B")
+		usage(bob, "14 B / 100 B")
+		refused(alice, "large", 34)
+		alice.Store("large", strings.Repeat("x", 33))
+		alice.Store("elsewhere/large", strings.Repeat("x", 200))
+		alice.Store("same/large", strings.Repeat("x", 50)) // of the tenant's quota alone
+		usage(bob, "97 B / 100 B")
+		refused(alice, "same/more", 4)
+		refused(bob, "more", 4)
+		bob.Store("elsewhere/more", "more")
+		bob.Command(250, "DELE alice/large") // the user's own count does not know
+		usage(bob, "64 B / 100 B")
+		bob.Store("more", "more")
+
+		_, metrics := get(t, srv, "/metrics")
+		for _, line := range []string{
+			`babelftp_quota_limit_bytes{tenant="acme",user=""} 100`, `babelftp_quota_used_bytes{tenant="acme",user=""} 68`,
+			`babelftp_quota_limit_bytes{tenant="acme",user="alice"} 40`,
+		} {
+			if !strings.Contains(metrics, line+"\n") {
+				t.Errorf("metrics have no line %s", line)
+			}
+		}
+		c := ftptest.Dial(t, srv.Addr().String())
+		c.Command(331, "USER bob@acme")
+		if welcome := c.Command(230, "PASS "+password); !strings.HasPrefix(welcome, "68 B / 100 B\n") {
+			t.Errorf("the welcome is %q", welcome)
+		}
+	})
+}
+
+// count counts what the server counts in the background.
+func count(t *testing.T, srv *Server) {
+	t.Helper()
+	for _, q := range srv.quotas {
+		if err := q.Count(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// Where S3 does not let the objects be counted the log says so, nothing is refused, and nobody is told a number.
+func TestQuotaUncounted(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	proxy, err := s3test.NewProxy(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	cfg := newConfig(t, s)
+	cfg.S3.Endpoint = proxy.Server().Endpoint
+	cfg.Tenants["acme"].Quota = 1
+	proxy.Inject(s3test.Fault{Operation: "ListObjectsV2", Under: "inbox/", Harm: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
+	log := make(logged, 100)
+	srv := start(t, cfg, Options{AWS: awsOf(s), Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	if line := <-log; !strings.Contains(line, "quota") || !strings.Contains(line, "tenant=acme") {
+		t.Errorf("the log says %s", line)
+	}
+	c := session(t, srv, "alice")
+	c.Store("file", "content")
+	c.Command(451, "SITE QUOTA")
+	if _, metrics := get(t, srv, "/metrics"); strings.Contains(metrics, "babelftp_quota_used_bytes{") {
+		t.Error("the metrics have a number")
+	}
+}
+
+// logged is the lines of a log.
+type logged chan string
+
+func (l logged) Write(line []byte) (int, error) {
+	l <- string(line)
+	return len(line), nil
+}
