@@ -56,7 +56,7 @@ func TestTenantsOwnTexts(t *testing.T) {
 	for _, again := range []bool{false, true} {
 		visit := ""
 		if again {
-			visit = `Dernière visite : ` + lastLogin + `\.\n`
+			visit = ` Dernière visite : ` + lastLogin + `\.\n`
 		}
 		c := ftptest.Dial(t, s.address)
 		for _, step := range []struct {

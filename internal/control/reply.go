@@ -17,7 +17,7 @@ import (
 const replyTimeout = time.Minute
 
 // A reply is one reply of RFC 959 4.2. Lines in the middle of a longer reply
-// that begin with SP are sent as they are, the others after the code.
+// begin with SP, so that none of them begins with a number.
 type reply struct {
 	code  int
 	lines []string
@@ -34,8 +34,10 @@ func (r reply) appendTo(b []byte) []byte {
 		switch {
 		case i == last:
 			b = append(append(b, code...), ' ')
-		case i == 0 || !strings.HasPrefix(line, " "):
+		case i == 0:
 			b = append(append(b, code...), '-')
+		case !strings.HasPrefix(line, " "):
+			b = append(b, ' ')
 		}
 		b = append(appendNVT(b, line), '\r', '\n')
 	}

@@ -228,7 +228,7 @@ func TestLANG(t *testing.T) {
 	c.do("PWD", `257 "/home" `)
 	c.do("REIN", "220 ")
 	c.do("USER marie", "331 ")
-	c.do("PASS demo", "230-Willkommen!\n230-Bitte eintreten.\n230 ")
+	c.do("PASS demo", "230-Willkommen!\n Bitte eintreten.\n230 ")
 }
 
 func TestTLS(t *testing.T) {

@@ -182,7 +182,7 @@ func TestTenantsOwnWays(t *testing.T) {
 		t.Errorf("the first welcome is %q", welcome)
 	}
 	c, welcome := login()
-	if !strings.Contains(welcome, "\nVu le 2") {
+	if !strings.Contains(welcome, "\n Vu le 2") {
 		t.Errorf("the second welcome is %q", welcome)
 	}
 	if features := c.Command(211, "FEAT"); !strings.Contains(features, "LANG FR*;EN\n") {
