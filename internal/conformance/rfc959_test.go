@@ -34,6 +34,7 @@ func TestErrorCodes(t *testing.T) {
 		{"no-pbsz-before", true, "PROT P", "503 "},
 		{"host-too-late", true, "HOST ftp.acme.example", "503 "},
 		{"type-unknown", true, "TYPE E", "504 "},
+		{"type-of-other-bytes", true, "TYPE L 7", "504 "},
 		{"mode-unknown", true, "MODE B", "504 "},
 		{"structure-unknown", true, "STRU R", "504 "},
 		{"language-unknown", true, "LANG tlh", "504 "},

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
+	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 )
@@ -20,14 +22,14 @@ var (
 // told from one that has ended. 200, because some cameras ask again and again
 // after 202. No size is known of a client that says 0, or that has records.
 func (s *session) allo(arg string) {
-	var size, record int64
-	n, err := fmt.Sscanf(arg, "%d R %d", &size, &record)
-	if n == 0 || size < 0 || n == 1 && err != nil && !isNumber(arg) {
+	number, record, records := strings.Cut(strings.ToUpper(arg), " R ")
+	size, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || !isNumber(number) || records && !isNumber(record) {
 		s.syntaxError()
 		return
 	}
 	s.announced = nil
-	if n == 1 && size > 0 {
+	if size > 0 && !records {
 		s.announced = &size
 	}
 	s.say(200, i18n.AllocationNotNeeded)

@@ -72,7 +72,7 @@ func commands() map[string]command {
 		"SITE": {run: (*session).site, argument: neededArgument, login: true, syntax: "SITE <SP> COPY | CPFR | CPTO | HELP | MKDIR | PRESIGN | QUOTA | RMDIR | URL"},
 
 		// Transfer parameters.
-		"TYPE": {run: (*session).upperToEngine, argument: neededArgument, login: true, syntax: "TYPE <SP> A | I | L <SP> 8"},
+		"TYPE": {run: (*session).representation, argument: neededArgument, login: true, syntax: "TYPE <SP> A | I | L <SP> 8"},
 		"MODE": {run: (*session).upperToEngine, argument: neededArgument, login: true, syntax: "MODE <SP> S"},
 		"STRU": {run: (*session).stru, argument: neededArgument, login: true, syntax: "STRU <SP> F"},
 		"REST": {run: (*session).rest, argument: neededArgument, login: true, syntax: "REST <SP> offset"},

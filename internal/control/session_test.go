@@ -95,6 +95,14 @@ func TestMalformedCommands(t *testing.T) {
 		"SMNT x":                            "502 ",
 		"ALLO x":                            "501 ",
 		"ALLO -5":                           "501 ",
+		"ALLO +5":                           "501 ",
+		"ALLO 5 x":                          "501 ",
+		"ALLO 5 R":                          "501 ",
+		"ALLO 5 R x":                        "501 ",
+		"allo 5 r 2":                        "200 ",
+		"TYPE L 7":                          "504 ",
+		"TYPE A T":                          "504 ",
+		"type l 8":                          "200 ",
 		"PORT 1,2,3":                        "501 ",
 		"PORT 127,0,0,1,999,1":              "501 ",
 		"PORT 127,0,0,1,+9,1":               "501 ",
@@ -242,6 +250,8 @@ func TestTLS(t *testing.T) {
 	c.do("EPSV", "229 ")
 	c.do("LIST", "521 ")
 	c.do("PROT P", "503 ")
+	c.do("PBSZ 4294967295", "200 PBSZ=0")
+	c.do("PBSZ 4294967296", "501 ") // RFC 2228 3: it has to fit in 32 bits
 	c.do("PBSZ 0", "200 PBSZ=0")
 	c.do("PROT C", "534 ")
 	c.do("PROT S", "536 ")

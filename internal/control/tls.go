@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
@@ -158,12 +159,14 @@ func (c *recordConn) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// pbsz is PBSZ (RFC 4217 8): over TLS there is no buffer to agree on.
+// pbsz is PBSZ (RFC 4217 8): over TLS there is no buffer to agree on, but what
+// does not fit in 32 bits is no size (RFC 2228 3).
 func (s *session) pbsz(size string) {
+	_, err := strconv.ParseUint(size, 10, 32)
 	switch {
 	case !s.encrypted():
 		s.say(503, i18n.TLSFirst)
-	case !isNumber(size):
+	case err != nil:
 		s.syntaxError()
 	default:
 		s.data.sized = true

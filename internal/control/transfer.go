@@ -363,6 +363,19 @@ func (s *session) rest(offset string) {
 
 func isZero(number string) bool { return strings.Trim(number, "0") == "" }
 
+// representation is TYPE (RFC 959 3.1.1): text and bytes. The engine would take
+// bytes of 7 bits for text.
+func (s *session) representation(arg string) {
+	switch strings.ToUpper(arg) {
+	case "A", "A N", "AN":
+		s.toEngine("A")
+	case "I", "L 8", "L8":
+		s.toEngine("I")
+	default:
+		s.say(504, i18n.ParameterNotImplemented, "TYPE")
+	}
+}
+
 // stru is STRU: files only (RFC 959 3.1.2).
 func (s *session) stru(structure string) {
 	if structure != "F" && structure != "f" {

@@ -438,6 +438,7 @@ func TestAnnouncedSize(t *testing.T) {
 		{"the-last-counts", "ALLO 2|ALLO 3", "STOR f", "abc", "226 ", "abc"},
 		{"zero-is-unknown", "ALLO 9|ALLO 0", "STOR f", "abc", "226 ", "abc"},
 		{"records", "ALLO 9|ALLO 9 R 3", "STOR f", "abc", "226 ", "abc"},
+		{"records-in-lower-case", "ALLO 9|allo 9 r 3", "STOR f", "abc", "226 ", "abc"},
 		{"other-commands-between", "ALLO 4|TYPE I|NOOP|SIZE f", "STOR f", "abc", "426 ", ""},
 		{"used-up-by-a-refused-one", "ALLO 4|TYPE I|STOR f/", "STOR f", "abc", "226 ", "abc"},
 		{"ascii-is-converted", "TYPE A|ALLO 8", "STOR f", "abc\r\ndef\r\n", "226 ", "abc\ndef\n"},
