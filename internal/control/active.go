@@ -76,7 +76,8 @@ func (s *session) eprt(arg string) {
 }
 
 // firstUserPort is the first port that needs no privileges: connections to
-// lower ones could be meant for another service (RFC 2577 3).
+// lower ones could be meant for another service, and are answered with 504
+// (RFC 2577 3).
 const firstUserPort = 1024
 
 // prepareActive accepts the address of a data connection when it is the
@@ -85,9 +86,12 @@ func (s *session) prepareActive(address netip.AddrPort) {
 	switch {
 	case s.data.epsvAll:
 		s.say(503, i18n.ExtendedPassiveOnly)
-	case address.Addr() != addrOf(s.tcp.RemoteAddr()) || address.Port() < firstUserPort:
+	case address.Addr() != addrOf(s.tcp.RemoteAddr()):
 		s.log.Warn("data connection to a foreign address refused", "address", address)
 		s.say(501, i18n.DataAddressRefused)
+	case address.Port() < firstUserPort:
+		s.log.Warn("data connection to a low port refused", "address", address)
+		s.say(504, i18n.ParameterNotImplemented, s.verb)
 	default:
 		ctx, cancel := context.WithCancel(s.ctx)
 		s.data.prepare(&activeSource{address: address, local: addrOf(s.tcp.LocalAddr()), ctx: ctx, cancel: cancel})

@@ -147,7 +147,7 @@ func (s *session) sitePresign(arg string) {
 	if i := strings.LastIndexByte(arg, ' '); err != nil && i > 0 {
 		if asked, ok := parseDuration(arg[i+1:]); ok {
 			if asked < time.Second || asked > s.login.LinkLifetime {
-				s.say(501, i18n.Syntax, fmt.Sprintf("SITE PRESIGN%s <SP> 1s-%v", pathnameSyntax, s.login.LinkLifetime))
+				s.say(501, i18n.Syntax, fmt.Sprintf("SITE PRESIGN%s <SP> 1s-%s", pathnameSyntax, shortDuration(s.login.LinkLifetime)))
 				return
 			}
 			life = asked
@@ -171,6 +171,17 @@ func (s *session) presign(arg string, life time.Duration) (link string, err erro
 		return err
 	})
 	return link, err
+}
+
+// shortDuration writes a duration without the zeros at its end: 24h.
+func shortDuration(d time.Duration) string {
+	text := d.String()
+	for _, unit := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, unit) {
+			text = text[:len(text)-len("0s")]
+		}
+	}
+	return text
 }
 
 // parseDuration reads a number of seconds or a duration such as 90m or 1h30m.

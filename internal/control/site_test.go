@@ -97,7 +97,7 @@ func TestSitePresign(t *testing.T) {
 	for argument, want := range map[string]string{
 		"":                 "501 ",
 		"nothing":          "550 ",
-		composed + " 25h":  "501 Syntax: SITE PRESIGN <SP> pathname <SP> 1s-24h0m0s",
+		composed + " 25h":  "501 Syntax: SITE PRESIGN <SP> pathname <SP> 1s-24h",
 		composed + " -1h":  "501 ",
 		composed + " 0":    "501 ",
 		composed + " 1ms":  "501 ",

@@ -273,7 +273,7 @@ func TestActive(t *testing.T) {
 	t.Run("foreign-address", func(t *testing.T) {
 		c := newSite(t, nil).login()
 		c.do("PORT 127,0,0,2,200,1", "501 ")
-		c.do("PORT 127,0,0,1,0,25", "501 ")
+		c.do("PORT 127,0,0,1,0,25", "504 ") // RFC 2577 3
 		c.do("EPRT |1|127.0.0.2|2000|", "501 ")
 	})
 }
