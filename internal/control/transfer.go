@@ -311,11 +311,15 @@ func (s *session) uploadOr(name string, stat func(string) (fs.FileInfo, error)) 
 	return stat(name)
 }
 
-// resolveFile resolves the pathname of a file to be made: "name/" names a
-// directory.
+// resolveFile resolves the pathname of a file to be made: "name/", "." and ".."
+// name directories.
 func (s *session) resolveFile(arg string) (string, error) {
 	name, err := s.resolve(arg)
-	if err == nil && (name == "/" || arg[len(arg)-1] == '/') {
+	if err != nil {
+		return name, err
+	}
+	switch arg[strings.LastIndexByte(arg, '/')+1:] {
+	case "", ".", "..":
 		err = &fs.PathError{Op: "create", Path: name, Err: syscall.EISDIR}
 	}
 	return name, err
