@@ -73,7 +73,7 @@ func TestSiteCopyAborted(t *testing.T) {
 	c.expect("426 Transfer aborted.")
 	c.expect("226 ")
 	c.expect("200 ")
-	c.do("ABOR", "225 ")
+	c.do("ABOR", "226 ")
 	s.wantObjects("dir/x")
 }
 

@@ -194,7 +194,7 @@ func TestPipelining(t *testing.T) {
 func TestUrgentAbort(t *testing.T) {
 	c := newSite(t, nil).login()
 	c.write("\xff\xf4\xff\xf2ABOR\r\n")
-	c.expect("225 ")
+	c.expect("226 ")
 }
 
 func TestREIN(t *testing.T) {

@@ -343,14 +343,16 @@ func (s *session) stou(string) {
 }
 
 // abor is ABOR when its turn has come: a transfer that was running has been
-// stopped and answered with 426 before (RFC 959 4.1.3).
+// stopped and answered with 426 before. Without one a data connection that waits
+// for a transfer is closed. Both are 226 (RFC 959 4.1.3).
 func (s *session) abor(string) {
+	id := i18n.AbortNothing
 	if s.aborted {
-		s.aborted = false
-		s.say(226, i18n.AbortDone)
-	} else {
-		s.say(225, i18n.AbortNothing)
+		id = i18n.AbortDone
 	}
+	s.aborted = false
+	s.data.close()
+	s.say(226, id)
 }
 
 // rest is REST (RFC 3659 5.3).

@@ -318,7 +318,11 @@ func TestABOR(t *testing.T) {
 		c.expect("200 ")
 		s.wantEmpty()
 	})
-	t.Run("nothing", func(t *testing.T) { c.do("ABOR", "225 ") })
+	t.Run("nothing", func(t *testing.T) {
+		c.do("EPSV", "229 ")
+		c.do("ABOR", "226 There is no transfer to abort.")
+		c.do("NLST", "425 ") // RFC 959 4.1.3: the data connection must be closed
+	})
 	t.Run("status-while-running", func(t *testing.T) {
 		conn := c.epsv()
 		c.do("STOR f", "150 ")
