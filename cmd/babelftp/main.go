@@ -85,6 +85,7 @@ func newRootCommand() *cobra.Command {
 		Short: "S3 buckets over FTP and FTPS, in the reader's language",
 		Long: "babelftp exposes S3 buckets over FTP and FTPS, in the language of the person at the other end.\n\n" +
 			"To look at it, run babelftp demo: it needs nothing else.",
+		Version: versionText(),
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return newUsageError(cmd, "a command is missing")
@@ -102,6 +103,7 @@ func newRootCommand() *cobra.Command {
 		CompletionOptions:          cobra.CompletionOptions{HiddenDefaultCmd: true},
 	}
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error { return newUsageError(cmd, "%w", err) })
+	root.SetVersionTemplate("{{.Version}}")
 	root.SetHelpCommand(newHelpCommand(root))
 	root.AddCommand(
 		newDemoCommand(), newServeCommand(), newCheckCommand(), newHashPasswordCommand(), newLanguagesCommand(), newVersionCommand(),
@@ -119,6 +121,8 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 			if err != nil || len(rest) > 0 {
 				return newUsageError(root, "unknown command %q", args[0])
 			}
+			explained.InitDefaultHelpFlag() // as --help shows it
+			explained.InitDefaultVersionFlag()
 			return explained.Help()
 		},
 	}

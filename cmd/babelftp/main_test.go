@@ -106,9 +106,21 @@ func TestHelp(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	code, stdout, _ := output(t, "", "version")
-	if code != 0 || !strings.HasPrefix(stdout, "babelftp "+testVersion+"\ncommit ") || !strings.Contains(stdout, "\ngo1.") {
-		t.Errorf("exit code %d: %s", code, stdout)
+	for _, argument := range []string{"version", "--version"} {
+		code, stdout, _ := output(t, "", argument)
+		if code != 0 || !strings.HasPrefix(stdout, "babelftp "+testVersion+"\ncommit ") || !strings.Contains(stdout, "\ngo1.") {
+			t.Errorf("%s: exit code %d: %s", argument, code, stdout)
+		}
+	}
+}
+
+func TestHelpCommand(t *testing.T) {
+	for _, command := range []string{"", "serve"} {
+		arguments := strings.Fields(command)
+		_, byFlag, _ := output(t, "", append(arguments, "--help")...)
+		if _, byCommand, _ := output(t, "", append([]string{"help"}, arguments...)...); byCommand != byFlag {
+			t.Errorf("help %s shows %s, and --help %s", command, byCommand, byFlag)
+		}
 	}
 }
 

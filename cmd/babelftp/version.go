@@ -20,11 +20,16 @@ func newVersionCommand() *cobra.Command {
 		Example: "  babelftp version",
 		Args:    noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			_, err := fmt.Fprintf(cmd.OutOrStdout(), "babelftp %s\ncommit %s\n%s %s/%s\n",
-				buildVersion(), buildCommit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+			_, err := fmt.Fprint(cmd.OutOrStdout(), versionText())
 			return err
 		},
 	}
+}
+
+// versionText is what version and --version show.
+func versionText() string {
+	return fmt.Sprintf("babelftp %s\ncommit %s\n%s %s/%s\n",
+		buildVersion(), buildCommit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
 // buildVersion is what the linker set, or what the go command knows of the module.
