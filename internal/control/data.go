@@ -7,6 +7,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"syscall"
 	"time"
 )
 
@@ -78,10 +79,14 @@ func (c *dataConn) handshake() error {
 		return nil
 	}
 	_ = c.raw.SetDeadline(time.Now().Add(c.transfer.stall))
-	if err := conn.HandshakeContext(c.ctx); err != nil {
-		return c.failed(err)
+	err := conn.HandshakeContext(c.ctx)
+	switch _, broken := errors.AsType[syscall.Errno](err); {
+	case err == nil:
+		return nil
+	case !broken && !errors.Is(err, errDataLost) && !errors.Is(err, net.ErrClosed) && !isTimeout(err):
+		c.transfer.fail(errTLSFailed)
 	}
-	return nil
+	return c.failed(err)
 }
 
 // cutConn lies below TLS: there the end of the bytes is no end of the data,

@@ -75,6 +75,7 @@ var situations = []struct {
 	{name: "stalled", noted: fs.ErrNotExist, cause: errStalled},
 	{name: "upload-lost", noted: fs.ErrNotExist, cause: errDataLost, upload: true},
 	{name: "download-lost", noted: fs.ErrNotExist, cause: errDataLost},
+	{name: "no-tls", noted: fs.ErrNotExist, cause: errTLSFailed},
 	{name: "unique-name", noted: fs.ErrNotExist, upload: true, fileName: "FTP-20260101"},
 }
 

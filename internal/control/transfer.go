@@ -25,6 +25,7 @@ var (
 	errStalled    = errors.New("the data connection stalled")
 	errClientGone = errors.New("the control connection has ended")
 	errDataLost   = errors.New("the data connection was lost")
+	errTLSFailed  = errors.New("no TLS on the data connection")
 )
 
 // A transfer is one use of a data connection, for a file or a listing.
@@ -240,6 +241,8 @@ func (s *session) transferFailed() reply {
 	switch {
 	case errors.Is(cause, errTooLong):
 		return reply{552, []string{s.text(i18n.StorageFull)}}
+	case errors.Is(cause, errTLSFailed): // RFC 4217 10.2
+		return reply{522, []string{s.text(i18n.DataConnectionFailed)}}
 	case errors.Is(cause, errAborted):
 		s.aborted = true
 		id = i18n.TransferAborted

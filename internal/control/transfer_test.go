@@ -387,6 +387,31 @@ func TestTruncatedTLSUpload(t *testing.T) {
 	s.wantEmpty()
 }
 
+// TestNoTLSOnDataConnection: RFC 4217 10.2, the client's own mistake is no lost
+// connection.
+func TestNoTLSOnDataConnection(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.connect()
+	c.startTLS()
+	c.protectData()
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230 ")
+	c.store("f", "x")
+	c.tls = nil
+	for _, command := range []string{"STOR g", "RETR f", "NLST"} {
+		conn := c.dialData(c.epsvAddress())
+		_, _ = io.WriteString(conn, "this is no handshake\r\n")
+		c.do(command, "150 ")
+		c.expect("522 ")
+		conn.Close()
+	}
+	conn := c.dialData(c.epsvAddress())
+	c.do("STOR g", "150 ")
+	conn.Close()
+	c.expect("426 ")
+	c.do("SIZE g", "550 ")
+}
+
 func TestListingOfManyEntries(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
