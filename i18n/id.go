@@ -125,6 +125,7 @@ const (
 	TLSActive             ID = "tls-active"
 	TLSUnavailable        ID = "tls-unavailable"
 	TLSFirst              ID = "tls-first"
+	TLSFailed             ID = "tls-failed"
 	ProtectionSizeFirst   ID = "protection-size-first"
 	ProtectionPrivate     ID = "protection-private"
 	ProtectionClear       ID = "protection-clear"

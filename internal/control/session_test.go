@@ -291,6 +291,15 @@ func TestCommandsBehindAUTH(t *testing.T) {
 	c.do("PASS demo", "503 ")
 }
 
+// TestNoTLSBehindAUTH: RFC 4217 10.1, a client that stays in the clear is told so there.
+func TestNoTLSBehindAUTH(t *testing.T) {
+	c := newSite(t, nil).connect()
+	c.do("LANG fr", "200 ")
+	c.do("AUTH TLS", "234 ")
+	c.write("USER demo\r\n")
+	c.expect("421 La négociation de TLS a échoué.")
+}
+
 // TestREINEndsTLS: RFC 4217 13, the session goes on in the clear.
 func TestREINEndsTLS(t *testing.T) {
 	s := newSite(t, nil)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -54,6 +55,9 @@ func (s *session) startTLS(below net.Conn) bool {
 	_ = s.tcp.SetDeadline(time.Now().Add(tlsTimeout))
 	if err := conn.HandshakeContext(withHost(s.ctx, s.hostname)); err != nil {
 		s.log.Info("TLS handshake failed", "err", err)
+		if header, ok := errors.AsType[tls.RecordHeaderError](err); ok && header.Conn != nil {
+			s.say(421, i18n.TLSFailed) // the client is in the clear still (RFC 4217 10.1)
+		}
 		return false
 	}
 	_ = s.tcp.SetDeadline(time.Time{})

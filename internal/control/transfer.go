@@ -242,7 +242,7 @@ func (s *session) transferFailed() reply {
 	case errors.Is(cause, errTooLong):
 		return reply{552, []string{s.text(i18n.StorageFull)}}
 	case errors.Is(cause, errTLSFailed): // RFC 4217 10.2
-		return reply{522, []string{s.text(i18n.DataConnectionFailed)}}
+		return reply{522, []string{s.text(i18n.TLSFailed)}}
 	case errors.Is(cause, errAborted):
 		s.aborted = true
 		id = i18n.TransferAborted
