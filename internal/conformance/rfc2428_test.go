@@ -1,0 +1,109 @@
+package conformance_test
+
+import (
+	"io"
+	"net"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// RFC 2428 2: what EPRT is given and how it is refused. The last text tells the protocols, in every language.
+func TestSyntaxOfEPRT(t *testing.T) {
+	s := newSite(t, settings{})
+	for _, tt := range []struct {
+		name string
+		line string
+		want string
+	}{
+		{"ipv4", "EPRT |1|127.0.0.1|2000|", "200 "},
+		{"another-delimiter", "EPRT !1!127.0.0.1!2000!", "200 "},
+		{"delimiter-7e", "eprt ~1~127.0.0.1~2000~", "200 "},
+		{"unknown-protocol", "EPRT |3|x|2000|", "522 "},
+		{"ipv6-address-as-ipv4", "EPRT |1|::1|2000|", "501 "},
+		{"ipv4-address-as-ipv6", "EPRT |2|127.0.0.1|2000|", "501 "},
+		{"port-too-large", "EPRT |1|127.0.0.1|65536|", "501 "},
+		{"no-number", "EPRT |1|127.0.0.1|ftp|", "501 "},
+		{"without-the-last-delimiter", "EPRT |1|127.0.0.1|2000", "501 "},
+		{"without-the-first-delimiter", "EPRT 1|127.0.0.1|2000|", "501 "},
+		{"missing", "EPRT", "501 "},
+		{"somebody-else", "EPRT |1|192.0.2.1|2000|", "501 "},
+		{"ipv6-in-a-session-over-ipv4", "EPRT |2|::1|2000|", "501 "},
+		{"port-of-a-service", "EPRT |1|127.0.0.1|25|", "504 "},
+	} {
+		t.Run(tt.name, func(t *testing.T) { s.login(t).want(tt.want, tt.line) })
+	}
+	form := regexp.MustCompile(`^522 [^()]+ \(1,2\)$`)
+	for _, tag := range languages(s.connect(t)) {
+		c := s.login(t)
+		c.must("200", "LANG "+tag)
+		if r := c.send("EPRT |3|x|2000|"); !form.MatchString(r) {
+			t.Errorf("in %s: %q", tag, r)
+		}
+	}
+}
+
+// RFC 2428 2: the data connection is made to the address that EPRT has told.
+func TestEPRTLeadsToTheClient(t *testing.T) {
+	c := newSite(t, settings{}).login(t)
+	c.store("f", "x")
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	c.must("200", "EPRT |1|127.0.0.1|"+strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)+"|")
+	c.must("150", "RETR f")
+	conn, err := listener.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if content, err := io.ReadAll(conn); string(content) != "x" || err != nil {
+		t.Errorf("RETR: %q, %v", content, err)
+	}
+	c.wantReply("226 ")
+}
+
+// RFC 2428 3: the form of 229 and the arguments of EPSV.
+func TestSyntaxOfEPSV(t *testing.T) {
+	s := newSite(t, settings{})
+	form := regexp.MustCompile(`^229 [^()]+ \(\|\|\|\d+\|\)$`)
+	for _, tag := range languages(s.connect(t)) {
+		c := s.login(t)
+		c.must("200", "LANG "+tag)
+		for _, line := range []string{"EPSV", "EPSV 1", "epsv"} {
+			if r := c.send(line); !form.MatchString(r) {
+				t.Errorf("%s in %s: %q", line, tag, r)
+			}
+		}
+		if r := c.send("EPSV 2"); !strings.HasPrefix(r, "522 ") || !strings.HasSuffix(r, " (1)") { // the session is over IPv4
+			t.Errorf("EPSV 2 in %s: %q", tag, r)
+		}
+		c.want("501 ", "EPSV x")
+	}
+}
+
+// RFC 2428 3: ABOR lets the server close the listening connection.
+func TestABORClosesTheListener(t *testing.T) {
+	c := newSite(t, settings{}).login(t)
+	c.must("229", "EPSV")
+	c.want("226 ", "ABOR")
+	c.want("425 ", "NLST")
+}
+
+// RFC 2428 3: after EPSV ALL every other way to a data connection is refused, in this session.
+func TestEPSVALL(t *testing.T) {
+	c := newSite(t, settings{}).login(t)
+	c.must("200", "EPSV ALL")
+	for _, line := range []string{"PASV", "PORT 127,0,0,1,8,0", "EPRT |1|127.0.0.1|2048|"} {
+		c.want("503 ", line)
+	}
+	c.want("502 ", "LPRT 4,4,127,0,0,1,2,8,0")
+	c.fetch("NLST")
+	c.want("200 ", "EPSV ALL")
+	c.must("220", "REIN")
+	c.login()
+	c.want("227 ", "PASV")
+}

@@ -1,0 +1,146 @@
+package conformance_test
+
+import (
+	"crypto/tls"
+	"io"
+	"net"
+	"slices"
+	"testing"
+	"time"
+)
+
+// protect goes under TLS, logs in and asks for data connections under TLS.
+func (c *client) protect(s *site) {
+	c.t.Helper()
+	c.startTLS(s, "ftp.acme.example")
+	c.login()
+	c.must("200", "PBSZ 0")
+	c.must("200", "PROT P")
+}
+
+// secure puts TLS on a data connection.
+func (s *site) secure(conn net.Conn) *tls.Conn {
+	cfg := s.tls.Clone()
+	cfg.ServerName = "ftp.acme.example"
+	return tls.Client(conn, cfg)
+}
+
+// RFC 4217 4, 6 and 17: the parameters of AUTH, and what FEAT says of them.
+func TestAUTH(t *testing.T) {
+	s := newSite(t, settings{})
+	for _, line := range []string{"AUTH TLS", "auth tls", "AUTH TLS-C"} {
+		s.connect(t).want("234 ", line)
+	}
+	c := s.connect(t)
+	c.want("504 ", "AUTH GSSAPI")
+	c.want("501 ", "AUTH")
+	for _, feature := range []string{"AUTH TLS", "PBSZ", "PROT"} {
+		if !slices.Contains(c.features(), feature) {
+			t.Errorf("FEAT lacks %s", feature)
+		}
+	}
+	c.startTLS(s, "")
+	c.want("503 ", "AUTH TLS")
+}
+
+// RFC 4217 4: AUTH forgets the user and the transfer parameters.
+func TestAUTHBeginsAnew(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.login(t)
+	c.store("f", "a\nb")
+	c.must("257", "MKD d")
+	c.must("250", "CWD d")
+	c.must("200", "TYPE A")
+	c.must("229", "EPSV")
+	c.startTLS(s, "ftp.acme.example")
+	c.want("530 ", "PWD")
+	c.login()
+	c.want(`257 "/" `, "PWD")
+	c.want("213 3", "SIZE f") // not in ASCII any more
+	c.want("425 ", "NLST")
+}
+
+// RFC 4217 9 and RFC 2228 3: PBSZ follows the handshake, PROT follows PBSZ.
+func TestSecurityCommandsComeInOrder(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.connect(t)
+	c.want("503 ", "PBSZ 0")
+	c.want("503 ", "PROT P")
+	c.want("533 ", "CCC")
+	c.startTLS(s, "")
+	c.want("503 ", "PROT P")
+	c.want("501 ", "PBSZ x")
+	c.want("501 ", "PBSZ 4294967296")
+	c.want("200 PBSZ=0", "PBSZ 4096")
+	c.want("200 ", "PBSZ 0")
+	c.want("536 ", "PROT S")
+	c.want("536 ", "PROT E")
+	c.want("504 ", "PROT X")
+	c.want("200 ", "PROT C")
+	c.want("200 ", "PROT P")
+	c.want("534 ", "CCC")
+	c.want("200 ", "NOOP")
+}
+
+// RFC 4217 9: data connections are clear until PROT P, and again after PROT C and REIN.
+func TestPROT(t *testing.T) {
+	s := newSite(t, settings{})
+	c := s.connect(t)
+	tcp := c.conn
+	c.startTLS(s, "ftp.acme.example")
+	c.login()
+	c.store("f", "clear")
+	c.must("200", "PBSZ 0")
+	if got := c.fetch("RETR f"); got != "clear" {
+		t.Errorf("before PROT: %q", got)
+	}
+	c.must("200", "PROT P")
+	conn := s.secure(c.data())
+	c.must("150", "RETR f")
+	if got, err := io.ReadAll(conn); string(got) != "clear" || err != nil {
+		t.Errorf("under PROT P: %q, %v", got, err)
+	}
+	c.wantReply("226 ")
+	c.must("200", "PROT C")
+	if got := c.fetch("RETR f"); got != "clear" {
+		t.Errorf("under PROT C: %q", got)
+	}
+	c.must("200", "PROT P")
+	c.must("220", "REIN")
+	if err := c.conn.(*tls.Conn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.in.ReadByte(); err != io.EOF {
+		t.Fatalf("behind REIN: %v, want the end of TLS", err)
+	}
+	_ = tcp.SetDeadline(time.Time{}) // CloseWrite has left one
+	c.conn = tcp
+	c.in.Reset(tcp)
+	c.login()
+	if got := c.fetch("RETR f"); got != "clear" {
+		t.Errorf("after REIN: %q", got)
+	}
+	c.want("503 ", "PROT P")
+}
+
+// RFC 4217 10.1 and 10.2: a handshake that does not come about.
+func TestTLSThatFails(t *testing.T) {
+	s := newSite(t, settings{})
+	t.Run("control-connection", func(t *testing.T) {
+		c := s.connect(t)
+		c.must("234", "AUTH TLS")
+		c.write("USER alice\r\n")
+		c.wantReply("421 ")
+	})
+	t.Run("data-connection", func(t *testing.T) {
+		c := s.connect(t)
+		c.protect(s)
+		conn := c.data()
+		if _, err := io.WriteString(conn, "in the clear"); err != nil {
+			t.Fatal(err)
+		}
+		c.must("150", "STOR f")
+		c.wantReply("522 ")
+		c.want("550 ", "SIZE f")
+	})
+}
