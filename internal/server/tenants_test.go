@@ -260,7 +260,8 @@ func TestTenant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := newDirectory(cfg, bundle, map[string]*bucket{}); err == nil || !strings.HasPrefix(err.Error(), "tenant plain: languages and messages: ") {
+	buckets := map[string]*bucket{"acme": {}, "mirror": {}, "plain": {}}
+	if _, err := newDirectory(cfg, bundle, buckets); err == nil || !strings.HasPrefix(err.Error(), "tenant plain: languages and messages: ") {
 		t.Errorf("a message that does not exist: %v", err)
 	}
 }
