@@ -73,6 +73,7 @@ func (f *Fs) createMultipart(until, ctx context.Context, key string, partSize in
 	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer done()
 	in.Bucket, in.Key = &f.bucket.name, &key
+	begin := time.Now()
 	out, err := f.bucket.client.CreateMultipartUpload(createCtx, in, repeatable, func(o *s3.Options) {
 		if !sendsChecksums(o) && f.opts.Objects.Checksum == "" {
 			in.ChecksumAlgorithm = ""
@@ -84,6 +85,7 @@ func (f *Fs) createMultipart(until, ctx context.Context, key string, partSize in
 	if out.UploadId == nil {
 		return nil, fromS3(errNoResult)
 	}
+	f.route.Answered(time.Since(begin))
 	m := f.multipart(until, ctx, key, *out.UploadId)
 	m.checksum = in.ChecksumAlgorithm
 	if f.opts.Ledger != nil {
@@ -97,7 +99,7 @@ func (f *Fs) createMultipart(until, ctx context.Context, key string, partSize in
 // multipart is an upload that has begun.
 func (f *Fs) multipart(until, ctx context.Context, key, id string) *multipart {
 	m := &multipart{
-		bucket: f.bucket, log: f.log, key: key, id: id, until: until, sender: f.route.uploads.sender(f.opts.Concurrency),
+		bucket: f.bucket, log: f.log, key: key, id: id, until: until, sender: f.route.sender(f.opts.Concurrency),
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
 	m.group, m.ctx = errgroup.WithContext(ctx)

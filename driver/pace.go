@@ -18,6 +18,10 @@ const (
 	// held is the share for an upload. Parts are no more than its client fills, so that it can have what a reward takes at least.
 	held = 1 - 1/reward
 
+	// proofRounds is how often as many parts as are under way must be answered before a width that was guessed is narrowed, to see whether
+	// it is worth it: most uploads end before, and to the others it is a small part.
+	proofRounds = 16
+
 	// firstMeasure is how long a transfer is watched before it opens a second stream, and firstBytes what must have come by then:
 	// whoever reads no more than the beginning of a file costs one request.
 	firstMeasure = 30 * time.Millisecond
@@ -54,8 +58,11 @@ func (r reading) since(from reading) speeds {
 type speeds struct{ own, all float64 }
 
 // reward tells whether more streams have made the speeds these. They must be more for all transfers of the route together, because one
-// can also become faster by making others slower.
-func (s speeds) reward(now speeds) bool {
+// can also become faster by making others slower. In an experiment they must be as much more: from then on the others do the same.
+func (s speeds) reward(now speeds, experiment bool) bool {
+	if experiment && now.all < reward*s.all {
+		return false
+	}
 	return now.own >= reward*s.own && now.all-s.all >= (now.own-s.own)/2
 }
 
@@ -72,12 +79,13 @@ type pace struct {
 	single  bool          // it is that of one upload
 	width   int           // streams that it wants
 
+	begun reading   // when it started
 	from  reading   // what it compares with; the zero value until a change has settled
 	next  time.Time // when it looks again
 	trial *trial    // nil while no change is judged
 }
 
-// A trial is a change to more streams.
+// A trial is a change to more streams, or to fewer.
 type trial struct {
 	begin      reading
 	due        time.Time // when the first part could have come of what the trial brings
@@ -88,7 +96,8 @@ type trial struct {
 
 // start begins with one stream, whose first bytes have come.
 func (p *pace) start(r reading) {
-	p.width, p.from, p.next = 1, r, r.at.Add(firstMeasure)
+	p.stop()
+	p.width, p.begun, p.from, p.next = 1, r, r, r.at.Add(firstMeasure)
 }
 
 // look changes width when it is time to.
@@ -115,6 +124,10 @@ func (p *pace) look(r reading) {
 		return
 	case p.trial != nil:
 		p.judge(r, now)
+	case p.unproven(r):
+		p.trial = &trial{width: p.width, speeds: now}
+		p.change(r, max(p.width/growth, 1))
+		return
 	case waiting <= fed && p.width > 1 && p.grain == 0:
 		p.change(r, p.width-max(p.width/growth, 1))
 		return
@@ -137,24 +150,34 @@ func (p *pace) patience() float64 {
 	return starving
 }
 
+// unproven tells whether it is time to see whether the width of an upload is worth it, which nobody knows.
+func (p *pace) unproven(r reading) bool {
+	return p.grain > 0 && p.width > 1 && p.lesson.isGuess() && r.own-p.begun.own >= proofRounds*r.least
+}
+
 // shown tells whether the trial of a single upload has shown its worth, although it may not have settled. The last part that was answered
 // may have come together with the one after it.
 func (p *pace) shown(r reading) bool {
-	if !p.single || p.trial == nil || r.at.Before(p.trial.due) {
+	if !p.single || p.trial == nil || p.width < p.trial.width || r.at.Before(p.trial.due) {
 		return false
 	}
 	r.own -= p.grain
 	r.all -= p.grain
-	return p.trial.speeds.reward(r.since(p.trial.begin))
+	return p.trial.speeds.reward(r.since(p.trial.begin), p.trial.experiment)
 }
 
 // judge ends a trial.
 func (p *pace) judge(r reading, now speeds) {
-	if p.trial.speeds.reward(now) {
+	narrow, wide := p.trial.speeds, now
+	if p.width < p.trial.width {
+		narrow, wide = wide, narrow
+	}
+	if narrow.reward(wide, p.trial.experiment) {
+		p.width = max(p.width, p.trial.width)
 		p.succeed()
 		return
 	}
-	p.width = p.trial.width
+	p.width = min(p.width, p.trial.width)
 	p.lesson.failed(r.at, p.width)
 	p.stop()
 }
@@ -194,9 +217,4 @@ func (p *pace) rest(r reading, width int) {
 }
 
 // stop ends a trial without a judgement.
-func (p *pace) stop() {
-	if p.trial != nil && p.trial.experiment {
-		p.lesson.tried()
-	}
-	p.trial = nil
-}
+func (p *pace) stop() { p.trial = nil }

@@ -60,13 +60,15 @@ type turn struct {
 	ready  chan struct{} // closed when it is its turn
 }
 
-// sender enters an upload that may have so many parts under way, until close.
-func (q *queue) sender(most int) *sender {
+// sender enters an upload that may have so many parts under way, until close. The guess is how many to begin with.
+func (q *queue) sender(most, guess int) *sender {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	now := time.Now()
 	if q.uploads++; q.uploads == 1 {
-		q.begin(time.Now())
+		q.begin(now, guess)
 	}
+	q.correct(now, guess)
 	return &sender{queue: q, most: most}
 }
 
@@ -101,6 +103,9 @@ func (s *sender) leave(begin time.Time, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if bytes > 0 {
+		if now.Sub(begin) < farAway {
+			q.correct(now, 1)
+		}
 		q.answered += bytes
 		q.pace.grain, q.pace.latency = bytes, now.Sub(begin)
 		q.look(now)
@@ -208,15 +213,29 @@ func (q *queue) send(s *sender) {
 }
 
 // begin begins to watch. What was learned long ago is learned again.
-func (q *queue) begin(now time.Time) {
+func (q *queue) begin(now time.Time, guess int) {
 	q.pace.lesson, q.pace.most = &q.lesson, math.MaxInt
 	if q.pace.width == 0 || now.Sub(q.learned) > lastRest {
-		q.pace.start(q.reading(now))
+		q.lesson = lesson{}
+		q.start(now, guess)
 	} else {
 		q.pace.watch(q.reading(now))
 	}
 	q.most, q.warm = use{}, false
 	q.use()
+}
+
+// start begins to learn, with the width of a guess.
+func (q *queue) start(now time.Time, guess int) {
+	q.pace.start(q.reading(now))
+	q.pace.width, q.learned = q.lesson.guess(guess), now
+}
+
+// correct begins anew with less than was guessed, where a server that seemed far away was only busy.
+func (q *queue) correct(now time.Time, guess int) {
+	if q.lesson.isGuess() && guess < q.lesson.width {
+		q.start(now, guess)
+	}
 }
 
 // look lets the pace decide how many parts there shall be.

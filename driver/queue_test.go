@@ -48,7 +48,9 @@ func (s *partServer) upload(t *testing.T, q *queue, client float64, parts int) {
 		time.Sleep(time.Duration(size / client * float64(time.Second)))
 	}
 	fill()
-	sender := q.sender(16)
+	route := NewRoute()
+	route.Answered(s.latency)
+	sender := q.sender(16, route.guess(time.Now(), 16))
 	defer sender.close()
 	var underWay sync.WaitGroup
 	defer underWay.Wait()
@@ -83,7 +85,7 @@ func (s *partServer) memory(n int) {
 
 func TestQueue(t *testing.T) {
 	const mib = 1 << 20
-	const latency = 40 * time.Millisecond
+	const latency, near = 40 * time.Millisecond, 15 * time.Millisecond
 	for _, test := range []struct {
 		label                      string
 		connection, server, client float64
@@ -93,15 +95,19 @@ func TestQueue(t *testing.T) {
 		held                       int // parts in memory at the most
 		within                     time.Duration
 	}{
-		{"distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 1, 52, 16, 16, 20, 1600 * time.Millisecond},
-		{"slow-client", 25 * mib, 10_000 * mib, 10 * mib, latency, 1, 50, 1, 1, 3, 26 * time.Second},
-		{"client-a-little-faster", 25 * mib, 10_000 * mib, 30 * mib, latency, 1, 50, 2, 4, 6, 9 * time.Second},
-		{"client-of-four-parts", 25 * mib, 10_000 * mib, 80 * mib, latency, 1, 100, 4, 5, 8, 7 * time.Second},
+		{"distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 1, 52, 16, 16, 20, time.Second},
+		{"slow-client", 25 * mib, 10_000 * mib, 10 * mib, latency, 1, 50, 16, 16, 3, 26 * time.Second},
+		{"client-a-little-faster", 25 * mib, 10_000 * mib, 30 * mib, latency, 1, 50, 16, 16, 6, 9 * time.Second},
+		{"client-of-four-parts", 25 * mib, 10_000 * mib, 80 * mib, latency, 1, 100, 16, 16, 8, 7 * time.Second},
+		{"distant-server-that-has-no-more-than-four", 25 * mib, 100 * mib, 800 * mib, latency, 1, 400, 4, 4, 20, 22 * time.Second},
 		{"near-server", 400 * mib, 400 * mib, 800 * mib, time.Millisecond, 1, 200, 1, 1, 7, 3 * time.Second},
-		{"server-that-has-no-more-than-four", 25 * mib, 100 * mib, 800 * mib, latency, 1, 200, 4, 4, 20, 12 * time.Second},
+		{"near-server-of-slow-connections", 25 * mib, 10_000 * mib, 800 * mib, near, 1, 52, 16, 16, 20, 1600 * time.Millisecond},
+		{"near-server-and-slow-client", 25 * mib, 10_000 * mib, 10 * mib, near, 1, 50, 1, 1, 3, 26 * time.Second},
+		{"near-server-and-client-of-four-parts", 25 * mib, 10_000 * mib, 80 * mib, near, 1, 100, 4, 5, 8, 7 * time.Second},
+		{"near-server-that-has-no-more-than-four", 25 * mib, 100 * mib, 800 * mib, near, 1, 200, 4, 4, 20, 12 * time.Second},
 		{"eight-before-a-near-server", 400 * mib, 400 * mib, 800 * mib, time.Millisecond, 8, 26, 1, 1, 18, 3 * time.Second},
-		{"eight-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 8, 100, 20, 200, 140, 10 * time.Second},
-		{"three-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 3, 100, 20, 200, 130, 10 * time.Second},
+		{"eight-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 8, 100, 20, 200, 140, 5 * time.Second},
+		{"three-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 3, 100, 20, 200, 130, 4 * time.Second},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -134,7 +140,7 @@ func TestQueue(t *testing.T) {
 func TestQueueRemembers(t *testing.T) {
 	const mib = 1 << 20
 	synctest.Test(t, func(t *testing.T) {
-		server := &partServer{connection: 25 * mib, server: 10_000 * mib, latency: 40 * time.Millisecond}
+		server := &partServer{connection: 25 * mib, server: 10_000 * mib, latency: 15 * time.Millisecond}
 		var q queue
 		upload := func() time.Duration {
 			begin := time.Now()
@@ -154,12 +160,40 @@ func TestQueueRemembers(t *testing.T) {
 	})
 }
 
+// TestQueueCorrects checks that no more is guessed of a server that seemed far away when one of its answers comes soon.
+func TestQueueCorrects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var q queue
+		s := q.sender(16, 16)
+		defer s.close()
+		if q.pace.width != 16 {
+			t.Fatalf("width is %d", q.pace.width)
+		}
+		begin := time.Now()
+		for range 3 {
+			if !s.take(t.Context(), t.Context()) {
+				t.Fatal("no part may be sent")
+			}
+		}
+		time.Sleep(farAway)
+		s.leave(begin, minPartSize)
+		if q.pace.width != 16 {
+			t.Errorf("width is %d after a slow answer", q.pace.width)
+		}
+		s.leave(time.Now(), minPartSize)
+		if q.pace.width != 1 {
+			t.Errorf("width is %d after a fast answer", q.pace.width)
+		}
+		s.leave(time.Now(), minPartSize)
+	})
+}
+
 // TestQueueTakesTurns checks that an upload with many parts under way keeps none waiting that begins, and has no more than its turn
 // from then on.
 func TestQueueTakesTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := queue{}
-		greedy, modest := q.sender(16), q.sender(16)
+		greedy, modest := q.sender(16, 1), q.sender(16, 1)
 		q.pace.width = 4
 		take := func(s *sender, n int, sent chan<- *sender) {
 			for range n {

@@ -53,6 +53,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 		memory: transit{budget: f.memory},
 		pace:   pace{lesson: &f.route.downloads, most: f.opts.Streams, latency: time.Since(begin)},
 	}
+	f.route.downloads.guess(f.route.guess(time.Now(), f.opts.Streams))
 	r.stream = r.streamFrom(offset)
 	r.stream.body = body
 	r.pace.start(r.reading(time.Now()))

@@ -30,6 +30,9 @@ const (
 	// routeMemory is how long it counts what an answer took: a server may move, or have been out of breath.
 	routeMemory = time.Minute
 
+	// guessMemory is how long a soon answer counts against the guess that a server is far away: one that is near may be busy for long.
+	guessMemory = time.Hour
+
 	// pagingInertia is one part of how many by which a longer time for a page counts.
 	pagingInertia = 8
 )
@@ -43,36 +46,70 @@ type Route struct {
 
 	arrived atomic.Int64 // bytes of all downloads
 
-	mu       sync.Mutex
-	shortest [2]time.Duration // of the answers in the present routeMemory and in the one before, 0 where there were none
-	since    time.Time
+	easy answers // to requests that need little work
+	all  answers // to whatever may be answered soon by a server that is near
 }
 
 // NewRoute returns the route to a server of which nothing is known yet.
-func NewRoute() *Route { return &Route{} }
+func NewRoute() *Route {
+	return &Route{easy: answers{memory: routeMemory}, all: answers{memory: guessMemory}}
+}
+
+// Answered notes how long an answer took to a request that was made for something else than files, such as to see whether a bucket is there.
+func (r *Route) Answered(took time.Duration) { r.all.note(time.Now(), took) }
 
 // answered notes how long an answer took to begin that needs little work.
 func (r *Route) answered(now time.Time, took time.Duration) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if age := now.Sub(r.since); age > routeMemory {
-		if age > 2*routeMemory {
-			r.shortest[0] = 0
-		}
-		r.shortest = [2]time.Duration{0, r.shortest[0]}
-		r.since = now
-	}
-	r.shortest[0] = shorter(r.shortest[0], took)
+	r.easy.note(now, took)
+	r.all.note(now, took)
 }
 
-// distance is the shortest answer of late, 0 where there was none.
-func (r *Route) distance(now time.Time) time.Duration {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if now.Sub(r.since) > 2*routeMemory {
+// distance is how long an answer takes that needs little work, 0 where there was none of late.
+func (r *Route) distance(now time.Time) time.Duration { return r.easy.shortest(now) }
+
+// guess is how many requests at a time to begin with, most or one, where nobody has tried: a connection to a server that is far away brings
+// less than there is for the transfer, and meanwhile a few trials would take as long as to move a hundred megabytes.
+func (r *Route) guess(now time.Time, most int) int {
+	if r.all.shortest(now) >= farAway {
+		return most
+	}
+	return 1
+}
+
+// sender enters an upload.
+func (r *Route) sender(most int) *sender { return r.uploads.sender(most, r.guess(time.Now(), most)) }
+
+// answers are how long a server takes to answer.
+type answers struct {
+	memory time.Duration // how long an answer counts, or up to twice as long
+
+	mu    sync.Mutex
+	least [2]time.Duration // in the present stretch of memory and in the one before, 0 where there were none
+	since time.Time
+}
+
+// note adds an answer.
+func (a *answers) note(now time.Time, took time.Duration) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if age := now.Sub(a.since); age > a.memory {
+		if age > 2*a.memory {
+			a.least[0] = 0
+		}
+		a.least = [2]time.Duration{0, a.least[0]}
+		a.since = now
+	}
+	a.least[0] = shorter(a.least[0], took)
+}
+
+// shortest is the shortest answer of late, 0 where there was none.
+func (a *answers) shortest(now time.Time) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if now.Sub(a.since) > 2*a.memory {
 		return 0
 	}
-	return shorter(r.shortest[0], r.shortest[1])
+	return shorter(a.least[0], a.least[1])
 }
 
 // shorter is the shorter of two times, of which 0 is none.
@@ -92,7 +129,8 @@ func (r *Route) splits(now time.Time) bool {
 // more, and after a failure nobody does for a while.
 type lesson struct {
 	mu      sync.Mutex
-	width   int       // known to be worth it; 0 stands for 1
+	width   int // known to be worth it, or guessed; 0 stands for 1
+	known   bool
 	trying  time.Time // until then somebody tries more
 	resting rest      // in which nobody does
 }
@@ -114,11 +152,28 @@ func (l *lesson) try(now time.Time, width, wider, most int) (_ int, experiment b
 	return min(wider, most), true
 }
 
+// guess says how many requests at a time to begin with, and returns with how many: so many, or what is known.
+func (l *lesson) guess(width int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.known {
+		l.width = width
+	}
+	return l.width
+}
+
+// isGuess tells whether nobody knows yet what is worth it.
+func (l *lesson) isGuess() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return !l.known
+}
+
 // rewarded says that so many requests at a time were worth it.
 func (l *lesson) rewarded(width int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.width = max(l.width, width)
+	l.width, l.known, l.trying = max(l.width, width), true, time.Time{}
 	l.resting.length = 0
 }
 
@@ -126,15 +181,8 @@ func (l *lesson) rewarded(width int) {
 func (l *lesson) failed(now time.Time, width int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.width = width
+	l.width, l.known, l.trying = width, true, time.Time{}
 	l.resting.begin(now, firstRest)
-}
-
-// tried ends an experiment, whatever came of it.
-func (l *lesson) tried() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.trying = time.Time{}
 }
 
 // A rest is a time in which nobody tries again what was not worth it.

@@ -80,7 +80,11 @@ func (b *bucket) check(ctx context.Context) error {
 		return b.failed(err, "no credentials for S3 were found", "write %s.access_key_id and its secret, or give the process "+
 			"credentials that the AWS SDK finds (environment, profile, IRSA, instance role)", b.at.credentials)
 	}
+	begin := time.Now()
 	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.name})
+	if err == nil {
+		b.route.Answered(time.Since(begin))
+	}
 	if statusOf(err) != 0 {
 		// The answer to HEAD has no body to say why. A policy may also allow no more than to list the tenant's prefix.
 		_, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: &b.prefix, MaxKeys: aws.Int32(1)})

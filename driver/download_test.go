@@ -1,0 +1,173 @@
+package driver
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// A store is a server with one object, which sends so much by a connection and so much in all, both in bytes a second. In a synctest bubble
+// it takes no real time.
+type store struct {
+	Client
+	size               int64
+	latency            time.Duration
+	connection, server float64
+
+	mu       sync.Mutex
+	sending  int // answers
+	most     int
+	requests int
+}
+
+// GetObject answers after the latency.
+func (s *store) GetObject(ctx context.Context, in *s3.GetObjectInput, _ ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	first, last := int64(0), s.size-1
+	out := &s3.GetObjectOutput{ETag: aws.String("e"), LastModified: aws.Time(time.Now())}
+	if in.Range != nil {
+		if _, err := fmt.Sscanf(*in.Range, "bytes=%d-%d", &first, &last); err != nil {
+			return nil, err
+		}
+		out.ContentRange = aws.String(fmt.Sprintf("bytes %d-%d/%d", first, last, s.size))
+	}
+	s.enter(0, 1)
+	if err := sleep(ctx, s.latency); err != nil {
+		return nil, err
+	}
+	out.ContentLength = aws.Int64(last - first + 1)
+	s.enter(1, 0)
+	out.Body = &stream{store: s, ctx: ctx, left: last - first + 1, due: time.Now()}
+	return out, nil
+}
+
+// enter counts answers and requests, and returns how many answers are on their way.
+func (s *store) enter(sending, requests int) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sending += sending
+	s.requests += requests
+	s.most = max(s.most, s.sending)
+	return s.sending
+}
+
+// A stream is an answer on its way. Bytes that have come wait in the kernel's memory, as many as come in kernelTime.
+type stream struct {
+	store *store
+	ctx   context.Context
+	left  int64
+	due   time.Time // of the bytes before
+	ended bool
+}
+
+const kernelTime = 100 * time.Millisecond
+
+// Read implements io.Reader.
+func (a *stream) Read(p []byte) (int, error) {
+	if a.left == 0 {
+		a.Close()
+		return 0, io.EOF
+	}
+	const most = 64 << 10
+	n := min(int64(len(p)), a.left, most)
+	rate := min(a.store.connection, a.store.server/float64(a.store.enter(0, 0)))
+	a.due = later(a.due, time.Now().Add(-kernelTime)).Add(time.Duration(float64(n) / rate * float64(time.Second)))
+	if err := sleep(a.ctx, time.Until(a.due)); err != nil {
+		return 0, err
+	}
+	a.left -= n
+	return int(n), nil
+}
+
+// Close implements io.Closer.
+func (a *stream) Close() error {
+	if !a.ended {
+		a.ended = true
+		a.store.enter(-1, 0)
+	}
+	return nil
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// download fetches the object.
+func (s *store) download(t *testing.T, f *Fs) {
+	file, err := f.Open("file")
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	defer file.Close()
+	if n, err := io.Copy(taker{}, file); err != nil || n != s.size {
+		t.Errorf("%d bytes of %d, %v", n, s.size, err)
+	}
+}
+
+// A taker is a client that takes 800 MiB a second.
+type taker struct{}
+
+func (taker) Write(p []byte) (int, error) {
+	time.Sleep(time.Duration(len(p)) * time.Second / (800 << 20))
+	return len(p), nil
+}
+
+// TestDownloads checks how long downloads from a server take of which nothing is known, and by how many requests.
+func TestDownloads(t *testing.T) {
+	const mib = 1 << 20
+	const far, near = 40 * time.Millisecond, 4 * time.Millisecond
+	for _, test := range []struct {
+		label              string
+		size               int64
+		connection, server float64
+		latency            time.Duration
+		downloads, files   int // files of each, one after another
+		within             time.Duration
+		requests           int
+	}{
+		{"distant-server", 256 * mib, 25 * mib, 10_000 * mib, far, 1, 1, 1150 * time.Millisecond, 65},
+		{"files-of-a-distant-server", 16 * mib, 25 * mib, 10_000 * mib, far, 1, 4, 750 * time.Millisecond, 64},
+		{"eight-from-a-distant-server", 16 * mib, 25 * mib, 10_000 * mib, far, 8, 4, 750 * time.Millisecond, 512},
+		{"distant-server-of-four-connections", 256 * mib, 25 * mib, 100 * mib, far, 1, 1, 2800 * time.Millisecond, 65},
+		{"near-server", 256 * mib, 800 * mib, 800 * mib, near, 1, 1, 350 * time.Millisecond, 2},
+		{"near-server-of-slow-connections", 256 * mib, 80 * mib, 10_000 * mib, near, 1, 1, 550 * time.Millisecond, 65},
+		{"eight-from-a-near-server", 16 * mib, 800 * mib, 800 * mib, near, 8, 8, 1350 * time.Millisecond, 72},
+		{"eight-from-a-near-server-of-slow-connections", 256 * mib, 80 * mib, 10_000 * mib, near, 8, 1, 1200 * time.Millisecond, 520},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &store{size: test.size, latency: test.latency, connection: test.connection, server: test.server}
+				opts := &Options{Route: NewRoute(), Memory: NewBudget(256 * mib)}
+				begin := time.Now()
+				var downloads sync.WaitGroup
+				for range test.downloads {
+					downloads.Go(func() {
+						f := New(t.Context(), s, "bucket", opts)
+						for range test.files {
+							s.download(t, f)
+						}
+					})
+				}
+				downloads.Wait()
+				took := time.Since(begin)
+				t.Logf("took %v, %d requests, %d at a time", took, s.requests, s.most)
+				if took > test.within {
+					t.Errorf("it took %v", took)
+				}
+				if s.requests > test.requests {
+					t.Errorf("there were %d requests", s.requests)
+				}
+			})
+		})
+	}
+}
