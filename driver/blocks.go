@@ -3,6 +3,7 @@ package driver
 import (
 	"runtime"
 	"sync"
+	"time"
 )
 
 const (
@@ -11,16 +12,22 @@ const (
 
 	// warmBlocks is how many blocks that nobody uses keep their memory in any case: those of a part.
 	warmBlocks = minPartSize / blockSize
+
+	// coolTime is how long the others keep theirs at least. The parts of an upload tend to end together and others to begin; to take
+	// memory from the system anew costs a fifth of what an upload takes of the processor.
+	coolTime = 10 * time.Second
 )
 
-// blocks are where memory comes from. They lie outside the heap, so that they can be given back to the system as soon as nobody needs
+// blocks are where memory comes from. They lie outside the heap, so that they can be given back to the system soon after nobody needs
 // them; in it they would also let as much garbage pile up before the collector begins.
 type blocks struct {
-	mu     sync.Mutex
-	warm   []*[blockSize]byte // that nobody uses
-	cold   []*[blockSize]byte // that nobody uses, and for which the system has no memory
-	used   int
-	chunks *chunks
+	mu      sync.Mutex
+	warm    []*[blockSize]byte // that nobody uses
+	cold    []*[blockSize]byte // that nobody uses, and for which the system has no memory
+	used    int
+	most    int  // used at once in the present coolTime
+	cooling bool // cool will be called when it ends
+	chunks  *chunks
 }
 
 // chunks are what the system has given.
@@ -43,6 +50,7 @@ func (b *blocks) get() *[blockSize]byte {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used++
+	b.most = max(b.most, b.used)
 	if block := pop(&b.warm); block != nil {
 		return block
 	}
@@ -75,15 +83,43 @@ func (b *blocks) extend() {
 	}
 }
 
-// put takes a block back. As many stay warm as are in use, so that parts which come and go do not cost the system's time.
+// put takes a block back.
 func (b *blocks) put(block *[blockSize]byte) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used--
 	b.warm = append(b.warm, block)
-	for len(b.warm) > max(b.used, warmBlocks) {
-		block := pop(&b.warm)
-		forgetMemory(block[:])
-		b.cold = append(b.cold, block)
+	b.coolLater()
+}
+
+func (b *blocks) coolLater() {
+	if !b.cooling && len(b.warm) > warmBlocks {
+		b.cooling = true
+		time.AfterFunc(coolTime, b.cool)
 	}
+}
+
+// cool gives back the memory of blocks that were not needed in the coolTime that ends.
+func (b *blocks) cool() {
+	for b.coolOne() {
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.most, b.cooling = b.used, false
+	b.coolLater()
+}
+
+func (b *blocks) coolOne() bool {
+	b.mu.Lock()
+	if len(b.warm) <= warmBlocks || b.used+len(b.warm) <= b.most {
+		b.mu.Unlock()
+		return false
+	}
+	block := pop(&b.warm)
+	b.mu.Unlock()
+	forgetMemory(block[:]) // which takes the system a while
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.cold = append(b.cold, block)
+	return true
 }
