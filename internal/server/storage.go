@@ -1,9 +1,11 @@
 package server
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -30,8 +32,10 @@ const (
 	// idleConnections is how many connections stay open between requests to one server: enough for some dozens of uploads of four
 	// parts at once, where the SDK's 10 would dial anew for the others.
 	idleConnections = 256
-	// readBuffer takes a small object with its headers in one read.
-	readBuffer = 16 << 10
+	// A small object comes and goes with its headers in one read or write.
+	readBuffer, writeBuffer = 16 << 10, 16 << 10
+	// maxHeaders is what the headers of a request to store a small object may take of writeBuffer.
+	maxHeaders = 4 << 10
 	// customRegion is what S3 servers other than AWS sign for unless told otherwise.
 	customRegion = "us-east-1"
 )
@@ -45,7 +49,7 @@ func loadAWS(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
 			t.MaxIdleConns = 0 // bounded for each server only
 			t.MaxIdleConnsPerHost = idleConnections
 			t.ResponseHeaderTimeout = headerTimeout
-			t.ReadBufferSize = readBuffer
+			t.ReadBufferSize, t.WriteBufferSize = readBuffer, writeBuffer
 			t.DisableCompression = true // objects are stored and fetched byte for byte
 		})
 	// What the SDK logs is of use in the search for an error only.
@@ -106,6 +110,7 @@ func (f *s3Factory) client(account s3Account) (*s3.Client, error) {
 		return client, nil
 	}
 	cfg := f.base.Copy()
+	cfg.HTTPClient = atOnce{cfg.HTTPClient}
 	cfg.Region = cmp.Or(account.region, cfg.Region)
 	if account.endpoint != "" {
 		cfg.BaseEndpoint = &account.endpoint
@@ -124,6 +129,27 @@ func (f *s3Factory) client(account s3Account) (*s3.Client, error) {
 	})
 	f.clients[account] = client
 	return client, nil
+}
+
+// atOnce sends a small body together with the headers. net/http flushes these before any body but of a type that it knows to be in
+// memory, which those of the SDK are not, and allocates 32 KiB to copy it.
+type atOnce struct{ s3.HTTPClient }
+
+// Do implements s3.HTTPClient.
+func (c atOnce) Do(request *http.Request) (*http.Response, error) {
+	if request.Body == nil || request.ContentLength <= 0 || request.ContentLength > writeBuffer-maxHeaders {
+		return c.HTTPClient.Do(request)
+	}
+	body := make([]byte, request.ContentLength)
+	_, err := io.ReadFull(request.Body, body)
+	if closeErr := request.Body.Close(); err == nil {
+		err = closeErr
+	}
+	if err != nil {
+		return nil, err
+	}
+	request.Body = io.NopCloser(bytes.NewReader(body))
+	return c.HTTPClient.Do(request)
 }
 
 // useChecksums has the SDK compute checksums that S3 does not ask for, or not. It does unless told otherwise, and some servers other
