@@ -1,41 +1,58 @@
 package control
 
 import (
-	"bufio"
+	"bytes"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
 	"math"
 	"net"
+	"strings"
+	"time"
 
 	ftpserver "github.com/fclairamb/ftpserverlib"
 )
 
-// engineBuffer is the read buffer for the engine's replies, which are short.
-const engineBuffer = 256
-
-// An engine is one ftpserverlib server that serves one session. It speaks FTP
-// to the session over a pipe, so that each of its callbacks knows whom it is for.
+// An engine is one ftpserverlib server that serves one session, so that each of
+// its callbacks knows whom it is for. It speaks FTP to the session over a
+// connection in memory, whose other end is an [engineConn].
+//
+// It is also the engine's way to the session: its main driver, and the listener
+// that yields the one connection that the engine serves.
 type engine struct {
-	pipe    net.Conn // the session's end
-	replies chan reply
-	stopped chan struct{} // closed by stopEngine
-	client  ftpserver.ClientContext
+	session  *session
+	client   ftpserver.ClientContext
+	accepted bool // the connection
+
+	commands chan string // without line ends
+	replies  chan reply
+	ctx      context.Context // of the connection
+	hangUp   context.CancelCauseFunc
 }
+
+var (
+	_ ftpserver.MainDriver                        = (*engine)(nil)
+	_ ftpserver.MainDriverExtensionPassiveWrapper = (*engine)(nil)
+	_ net.Listener                                = (*engine)(nil)
+)
+
+// Why the connection to an engine ends.
+var (
+	errEngineGone  = errors.New("the engine hung up")
+	errEngineEnded = errors.New("the session has ended the engine")
+)
 
 // startEngine starts an engine and takes its greeting, which no client sees.
 func (s *session) startEngine() error {
-	near, far := net.Pipe()
-	e := &engine{pipe: near, replies: make(chan reply), stopped: make(chan struct{})}
-	server := ftpserver.NewFtpServer(&engineDriver{session: s, engine: e, conn: far})
-	if err := server.ListenAndServe(); err != nil {
-		_ = near.Close()
+	e := &engine{session: s, commands: make(chan string, 1), replies: make(chan reply)}
+	e.ctx, e.hangUp = context.WithCancelCause(context.WithoutCancel(s.ctx)) // a session that is cut lets a command end
+	if err := ftpserver.NewFtpServer(e).ListenAndServe(); err != nil {
 		return fmt.Errorf("start the engine: %w", err)
 	}
-	go e.readReplies()
-	if _, ok := <-e.replies; !ok {
-		return errEngineGone
+	if _, err := e.next(); err != nil {
+		return err
 	}
 	s.engine = e
 	return nil
@@ -44,47 +61,35 @@ func (s *session) startEngine() error {
 // stopEngine ends the engine with its transfer and its login.
 func (s *session) stopEngine() {
 	if s.engine != nil {
-		close(s.engine.stopped)
-		_ = s.engine.pipe.Close()
+		s.engine.hangUp(errEngineEnded)
 		s.engine = nil
 	}
 }
 
-// readReplies hands on the engine's replies until it hangs up or is stopped.
-func (e *engine) readReplies() {
-	defer close(e.replies)
-	in := bufio.NewReaderSize(e.pipe, engineBuffer)
-	for {
-		r, err := readReply(in)
-		if err != nil {
-			return
-		}
-		select {
-		case e.replies <- r:
-		case <-e.stopped:
-			return
-		}
+// command sends the engine a command line. The one before has been answered.
+func (e *engine) command(line string) error {
+	select {
+	case e.commands <- line:
+		return nil
+	case <-e.ctx.Done():
+		return context.Cause(e.ctx)
 	}
 }
 
-// engineDriver is the engine's way to the session: its main driver, and the
-// listener that yields the one connection that the engine serves.
-type engineDriver struct {
-	session *session
-	engine  *engine
-	conn    net.Conn // the engine's end of the pipe, nil once accepted
+// next waits for a reply of the engine.
+func (e *engine) next() (reply, error) {
+	select {
+	case r := <-e.replies:
+		return r, nil
+	case <-e.ctx.Done():
+		return reply{}, context.Cause(e.ctx)
+	}
 }
 
-var (
-	_ ftpserver.MainDriver                        = (*engineDriver)(nil)
-	_ ftpserver.MainDriverExtensionPassiveWrapper = (*engineDriver)(nil)
-	_ net.Listener                                = (*engineDriver)(nil)
-)
-
 // GetSettings turns off in the engine what the session does itself.
-func (d *engineDriver) GetSettings() (*ftpserver.Settings, error) {
+func (e *engine) GetSettings() (*ftpserver.Settings, error) {
 	return &ftpserver.Settings{
-		Listener:             d,
+		Listener:             e,
 		IdleTimeout:          math.MaxInt32, // seconds; the session watches
 		ConnectionTimeout:    math.MaxInt32,
 		DisableLISTArgs:      true,
@@ -95,71 +100,131 @@ func (d *engineDriver) GetSettings() (*ftpserver.Settings, error) {
 }
 
 // ClientConnected is called before the engine greets.
-func (d *engineDriver) ClientConnected(client ftpserver.ClientContext) (string, error) {
-	d.engine.client = client
+func (e *engine) ClientConnected(client ftpserver.ClientContext) (string, error) {
+	e.client = client
 	return "ready", nil
 }
 
 // ClientDisconnected has nothing to do: the session ends the engine.
-func (d *engineDriver) ClientDisconnected(ftpserver.ClientContext) {}
+func (e *engine) ClientDisconnected(ftpserver.ClientContext) {}
 
-// AuthUser is called by PASS. The password does not cross the pipe, because it
+// AuthUser is called by PASS. The password does not go to the engine, because it
 // need not be a line of text; the session has it.
-func (d *engineDriver) AuthUser(client ftpserver.ClientContext, _, _ string) (ftpserver.ClientDriver, error) {
-	storage, home, err := d.session.authenticate()
+func (e *engine) AuthUser(client ftpserver.ClientContext, _, _ string) (ftpserver.ClientDriver, error) {
+	storage, home, err := e.session.authenticate()
 	if err != nil {
 		return nil, err
 	}
 	client.SetPath(escapePathname(home))
-	return &engineFs{Storage: storage, session: d.session}, nil
+	return &engineFs{Storage: storage, session: e.session}, nil
 }
 
 // GetTLSConfig refuses: TLS is the session's.
-func (d *engineDriver) GetTLSConfig() (*tls.Config, error) {
+func (e *engine) GetTLSConfig() (*tls.Config, error) {
 	return nil, errors.ErrUnsupported
 }
 
 // WrapPassiveListener gives the engine the data connection of the transfer
 // that is about to begin. The engine sets deadlines on its own listener, so
 // that one stays open until the transfer ends.
-func (d *engineDriver) WrapPassiveListener(own net.Listener) (net.Listener, error) {
-	return &transferListener{Listener: own, ctx: d.session.ctx, transfer: d.session.transfer}, nil
+func (e *engine) WrapPassiveListener(own net.Listener) (net.Listener, error) {
+	return &transferListener{Listener: own, ctx: e.session.ctx, transfer: e.session.transfer}, nil
 }
 
-// Accept yields the pipe, then says that the listener is closed, in the words
-// that the engine takes for a regular end.
-func (d *engineDriver) Accept() (net.Conn, error) {
-	if d.conn == nil {
-		return nil, &net.OpError{Op: "accept", Net: "pipe", Err: errListenerClosed}
+// Accept yields the connection, then says that the listener is closed, in the
+// words that the engine takes for a regular end.
+func (e *engine) Accept() (net.Conn, error) {
+	if e.accepted {
+		return nil, &net.OpError{Op: "accept", Net: "memory", Err: errListenerClosed}
 	}
-	conn := &engineConn{Conn: d.conn, local: d.session.conn.LocalAddr(), remote: d.session.conn.RemoteAddr()}
-	d.conn = nil
-	return conn, nil
+	e.accepted = true
+	return &engineConn{engine: e, local: e.session.conn.LocalAddr(), remote: e.session.conn.RemoteAddr()}, nil
 }
 
 // errListenerClosed has the text that the engine compares.
 var errListenerClosed = errors.New("use of closed network connection")
 
-var errEngineGone = errors.New("the engine hung up")
-
-// Close does nothing: the pipe is closed by the session.
-func (d *engineDriver) Close() error { return nil }
+// Close does nothing: the session ends the connection.
+func (e *engine) Close() error { return nil }
 
 // Addr is the address that the client reached.
-func (d *engineDriver) Addr() net.Addr { return d.session.conn.LocalAddr() }
+func (e *engine) Addr() net.Addr { return e.session.conn.LocalAddr() }
 
-// engineConn is the engine's end of the pipe with the addresses of the control
-// connection.
+// An engineConn is the engine's end of the connection, with the addresses of the
+// control connection. One goroutine of the engine reads, and one at a time writes.
 type engineConn struct {
-	net.Conn
+	engine        *engine
 	local, remote net.Addr
+
+	unread string // of the command that the engine is reading
+	line   []byte // the beginning of one that the engine has not ended
+	reply  reply  // the lines of one that the engine has not ended
 }
 
-func (c *engineConn) LocalAddr() net.Addr  { return c.local }
+var _ net.Conn = (*engineConn)(nil)
+
+// Read gives the engine a command, or the rest of one.
+func (c *engineConn) Read(b []byte) (int, error) {
+	if c.unread == "" {
+		select {
+		case line := <-c.engine.commands:
+			c.unread = line + "\r\n"
+		case <-c.engine.ctx.Done():
+			return 0, io.EOF
+		}
+	}
+	n := copy(b, c.unread)
+	c.unread = c.unread[n:]
+	return n, nil
+}
+
+// Write takes what the engine writes, and hands each reply over when it is
+// complete.
+func (c *engineConn) Write(b []byte) (int, error) {
+	for rest := b; len(rest) > 0; {
+		line, after, ended := bytes.Cut(rest, []byte("\n"))
+		c.line = append(c.line, line...)
+		if !ended {
+			break
+		}
+		rest = after
+		complete, err := c.reply.add(strings.TrimSuffix(string(c.line), "\r"))
+		c.line = c.line[:0]
+		if err == nil && complete {
+			err = c.handOver()
+		}
+		if err != nil {
+			c.engine.hangUp(err)
+			return 0, err
+		}
+	}
+	return len(b), nil
+}
+
+func (c *engineConn) handOver() error {
+	r := c.reply
+	c.reply = reply{}
+	select {
+	case c.engine.replies <- r:
+		return nil
+	case <-c.engine.ctx.Done():
+		return context.Cause(c.engine.ctx)
+	}
+}
+
+// Close is the engine hanging up.
+func (c *engineConn) Close() error {
+	c.engine.hangUp(errEngineGone)
+	return nil
+}
+
+// LocalAddr is the address that the client reached.
+func (c *engineConn) LocalAddr() net.Addr { return c.local }
+
+// RemoteAddr is the client's address.
 func (c *engineConn) RemoteAddr() net.Addr { return c.remote }
 
-// command sends the engine a command line.
-func (e *engine) command(line string) error {
-	_, err := io.WriteString(e.pipe, line+"\r\n")
-	return err
-}
+// SetDeadline does nothing, nor do the others: the session watches.
+func (c *engineConn) SetDeadline(time.Time) error      { return nil }
+func (c *engineConn) SetReadDeadline(time.Time) error  { return nil }
+func (c *engineConn) SetWriteDeadline(time.Time) error { return nil }

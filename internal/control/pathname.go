@@ -137,9 +137,8 @@ func (s *session) workingDirectory() string {
 	return unescapePathname(s.engine.client.Path())
 }
 
-// A pathname crosses the pipe to the engine on one line. CR and LF in it are
-// escaped by DLE, the control character made for that; clients and keys never
-// see it so.
+// A pathname goes to the engine on one line. CR and LF in it are escaped by
+// DLE, the control character made for that; clients and keys never see it so.
 var (
 	pathnameEscaper   = strings.NewReplacer("\x10", "\x10\x10", "\r", "\x10r", "\n", "\x10n")
 	pathnameUnescaper = strings.NewReplacer("\x10\x10", "\x10", "\x10r", "\r", "\x10n", "\n")

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"bufio"
 	"fmt"
 	"io"
 	"strconv"
@@ -57,33 +56,22 @@ func appendNVT(b []byte, s string) []byte {
 	return b
 }
 
-// readReply reads one reply of the engine.
-func readReply(in *bufio.Reader) (reply, error) {
-	var r reply
-	for {
-		line, err := in.ReadString('\n')
-		if err != nil {
-			return reply{}, err
+// add adds a line that the engine has written, and tells whether it is the last.
+func (r *reply) add(line string) (complete bool, err error) {
+	if len(r.lines) == 0 {
+		if len(line) < 4 || line[3] != ' ' && line[3] != '-' {
+			return false, fmt.Errorf("engine's reply without a code: %q", line)
 		}
-		line = strings.TrimSuffix(strings.TrimSuffix(line, "\n"), "\r")
-		if len(r.lines) == 0 {
-			if len(line) < 4 || line[3] != ' ' && line[3] != '-' {
-				return reply{}, fmt.Errorf("engine's reply without a code: %q", line)
-			}
-			if r.code, err = strconv.Atoi(line[:3]); err != nil {
-				return reply{}, fmt.Errorf("engine's reply without a code: %q", line)
-			}
-		}
-		coded := len(line) >= 4 && line[:3] == strconv.Itoa(r.code)
-		if !coded {
-			r.lines = append(r.lines, line)
-			continue
-		}
-		r.lines = append(r.lines, line[4:])
-		if line[3] == ' ' {
-			return r, nil
+		if r.code, err = strconv.Atoi(line[:3]); err != nil {
+			return false, fmt.Errorf("engine's reply without a code: %q", line)
 		}
 	}
+	if len(line) < 4 || line[:3] != strconv.Itoa(r.code) {
+		r.lines = append(r.lines, line)
+		return false, nil
+	}
+	r.lines = append(r.lines, line[4:])
+	return line[3] == ' ', nil
 }
 
 // text renders a message in the session's language. What a client has sent is

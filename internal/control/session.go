@@ -226,15 +226,14 @@ func (s *session) forward(commandLine string) reply {
 			lines = nil
 		}
 		select {
-		case r, ok := <-s.engine.replies:
-			if !ok {
-				return s.engineFailed(errEngineGone)
-			}
+		case r := <-s.engine.replies:
 			r = s.rewrite(r)
 			if !r.preliminary() {
 				return r
 			}
 			s.send(r)
+		case <-s.engine.ctx.Done():
+			return s.engineFailed(context.Cause(s.engine.ctx))
 		case l, ok := <-lines:
 			if !ok {
 				incoming = nil

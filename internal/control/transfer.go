@@ -209,9 +209,9 @@ func (s *session) silently(commandLine string, code int) error {
 	if err := s.engine.command(commandLine); err != nil {
 		return err
 	}
-	r, ok := <-s.engine.replies
-	if !ok {
-		return errEngineGone
+	r, err := s.engine.next()
+	if err != nil {
+		return err
 	}
 	if r.code != code {
 		return fmt.Errorf("engine's reply to %s: %d %q", commandLine, r.code, r.lines)

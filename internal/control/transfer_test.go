@@ -73,6 +73,25 @@ func TestTransfers(t *testing.T) {
 	})
 }
 
+// TestTransfersThatDoNotBegin leave nothing in the engine that would be in the
+// way of others, of the same session or of another.
+func TestTransfersThatDoNotBegin(t *testing.T) {
+	s := newSite(t, nil)
+	one, other := s.login(), s.login()
+	one.store("file", "content")
+	for range 3 {
+		for _, c := range []*client{one, other} {
+			c.do("EPSV", "229 ")
+			c.do("RETR nowhere", "550 ")
+		}
+	}
+	for _, c := range []*client{one, other} {
+		if got := c.download("RETR file"); got != "content" {
+			t.Errorf("RETR: %q", got)
+		}
+	}
+}
+
 // TestNamesWithLineEnds: CR is padded on the control connection in both
 // directions (RFC 2640 3.1), and no name can forge a line of a listing.
 func TestNamesWithLineEnds(t *testing.T) {
