@@ -118,16 +118,27 @@ func (s *session) say(code int, id i18n.ID, args ...string) {
 // send writes a reply to the client. An error is left to the reading side,
 // which will meet it too.
 func (s *session) send(r reply) {
+	s.hold(r)
+	s.flush()
+}
+
+// hold keeps a reply, to be written together with the next.
+func (s *session) hold(r reply) {
 	if !r.preliminary() {
 		s.observer.Replied(s.verb, r.code)
 	}
-	s.write(r.appendTo(s.outBuf[:0]))
+	s.out = r.appendTo(s.out)
 }
 
 func (s *session) write(b []byte) {
-	s.outBuf = b[:0]
-	if cap(s.outBuf) > maxCommandLine {
-		s.outBuf = nil // a long help or status text is no reason to keep its memory
+	s.out = append(s.out, b...)
+	s.flush()
+}
+
+func (s *session) flush() {
+	b := s.out
+	if s.out = b[:0]; cap(b) > maxCommandLine {
+		s.out = nil // a long help or status text is no reason to keep its memory
 	}
 	_ = s.conn.SetWriteDeadline(time.Now().Add(replyTimeout))
 	if _, err := s.conn.Write(b); err != nil {
@@ -150,6 +161,6 @@ type controlWriter struct{ s *session }
 var _ io.Writer = controlWriter{}
 
 func (w controlWriter) Write(b []byte) (int, error) {
-	w.s.write(append(w.s.outBuf[:0], b...))
+	w.s.write(b)
 	return len(b), w.s.ctx.Err()
 }

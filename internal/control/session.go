@@ -28,7 +28,7 @@ type session struct {
 	conn     net.Conn // what replies are written to: TCP or TLS
 	implicit bool     // whether TLS came with the connection and stays
 	tcp      net.Conn // what is below TLS
-	outBuf   []byte
+	out      []byte   // replies that are not written yet
 
 	lines   chan line      // from the reading goroutine, closed at its end
 	waiting []line         // received while a command was running
@@ -227,11 +227,16 @@ func (s *session) forward(commandLine string) reply {
 		}
 		select {
 		case r := <-s.engine.replies:
-			r = s.rewrite(r)
-			if !r.preliminary() {
+			if r = s.rewrite(r); !r.preliminary() {
 				return r
 			}
-			s.send(r)
+			s.hold(r)
+			select {
+			case r := <-s.engine.replies: // a small file is sent by now; after one preliminary reply comes the last
+				return s.rewrite(r)
+			default:
+				s.flush()
+			}
 		case <-s.engine.ctx.Done():
 			return s.engineFailed(context.Cause(s.engine.ctx))
 		case l, ok := <-lines:

@@ -223,14 +223,14 @@ func (s *session) silently(commandLine string, code int) error {
 // what was noted of its data connection and what the storage said are shown,
 // because the one often follows from the other.
 func (s *session) observeTransfer(t *transfer, commandLine string, r reply) {
-	log := s.log.With("command", commandLine, "bytes", t.bytes.Load(), "code", r.code)
+	about := []any{"command", commandLine, "bytes", t.bytes.Load(), "code", r.code}
 	var err error
 	if r.code >= 400 {
 		err = fmt.Errorf("reply %d", r.code)
-		log = log.With("connection", t.failed(), "storage", s.noted)
+		about = append(about, "connection", t.failed(), "storage", s.noted)
 	}
 	s.observer.Transferred(s.login.Tenant.Name, t.upload, t.bytes.Load(), err)
-	log.Info("transfer")
+	s.log.Info("transfer", about...)
 }
 
 // transferFailed is the reply to a transfer that did not complete: what was
