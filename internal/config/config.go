@@ -58,7 +58,7 @@ type TLS struct {
 
 // Passive is where the data connections of PASV and EPSV arrive.
 type Passive struct {
-	Ports         PortRange  `yaml:"ports"`          // the zero value: any free port
+	Ports         PortRange  `yaml:"ports"`          // the zero value: those that anybody may use (RFC 6335 6)
 	PublicAddress netip.Addr `yaml:"public_address"` // what PASV shows; the zero value: the address that the client reached
 }
 

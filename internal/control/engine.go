@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/rand/v2"
 	"net"
 	"strings"
 	"time"
@@ -89,15 +90,29 @@ func (e *engine) next() (reply, error) {
 // GetSettings turns off in the engine what the session does itself.
 func (e *engine) GetSettings() (*ftpserver.Settings, error) {
 	return &ftpserver.Settings{
-		Listener:             e,
-		IdleTimeout:          math.MaxInt32, // seconds; the session watches
-		ConnectionTimeout:    math.MaxInt32,
-		DisableLISTArgs:      true,
-		DisableActiveMode:    true,
-		DefaultTransferType:  ftpserver.TransferTypeBinary, // what careless clients mean
-		PasvConnectionsCheck: ftpserver.IPMatchDisabled,    // the session has checked
+		Listener:                 e,
+		PassiveTransferPortRange: unusedPorts{},
+		IdleTimeout:              math.MaxInt32, // seconds; the session watches
+		ConnectionTimeout:        math.MaxInt32,
+		DisableLISTArgs:          true,
+		DisableActiveMode:        true,
+		DefaultTransferType:      ftpserver.TransferTypeBinary, // what careless clients mean
+		PasvConnectionsCheck:     ftpserver.IPMatchDisabled,    // the session has checked
 	}, nil
 }
+
+// unusedPorts are where the engine listens, and nobody connects.
+type unusedPorts struct{}
+
+// FetchNext returns a port.
+func (unusedPorts) FetchNext() (shown, listened int, ok bool) {
+	ports := dynamicPorts()
+	port := int(ports.First) + rand.IntN(ports.size())
+	return port, port, true
+}
+
+// NumberAttempts leaves it to the engine how many ports it tries.
+func (unusedPorts) NumberAttempts() int { return 0 }
 
 // ClientConnected is called before the engine greets.
 func (e *engine) ClientConnected(client ftpserver.ClientContext) (string, error) {

@@ -118,10 +118,20 @@ func (s *session) listenPassive() (port uint16, ok bool) {
 	return listener.Addr().(*net.TCPAddr).AddrPort().Port(), true
 }
 
+// dynamicPorts are those for whoever needs one for a while (RFC 6335 6). The
+// kernel, asked for any, looks for one that was not used for a minute: once some
+// hundred transfers a second have used them all up that takes it milliseconds.
+func dynamicPorts() PortRange { return PortRange{49152, 65535} }
+
+func (r PortRange) size() int { return int(r.Last) - int(r.First) + 1 }
+
 // listen opens a free port of the range, beginning anywhere in it so that the
 // next one cannot be guessed.
 func (r PortRange) listen(ctx context.Context, local netip.Addr) (*net.TCPListener, error) {
-	size := int(r.Last) - int(r.First) + 1
+	if r == (PortRange{}) {
+		r = dynamicPorts()
+	}
+	size := r.size()
 	start := rand.IntN(size)
 	config := net.ListenConfig{KeepAlive: -1} // stalls are watched for
 	var err error

@@ -32,7 +32,7 @@ type Config struct {
 	AcceptUnknownHosts bool
 
 	// PassivePorts is the range that PASV and EPSV listen on; the zero value
-	// means any free port.
+	// means the ports that anybody may use (RFC 6335 6).
 	PassivePorts PortRange
 	// PublicAddress is what PASV shows; invalid means the address that the
 	// client reached.
