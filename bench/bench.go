@@ -206,6 +206,19 @@ func (j *job) cpu(link string) (time.Duration, error) {
 	return p.cpu()
 }
 
+// cpuOf is the processor time that the contender's server takes for a work, 0 where there is none.
+func (j *job) cpuOf(link string, work func() error) (time.Duration, error) {
+	before, err := j.cpu(link)
+	if err != nil {
+		return 0, err
+	}
+	if err := work(); err != nil {
+		return 0, err
+	}
+	after, err := j.cpu(link)
+	return after - before, err
+}
+
 // newName is one that nothing has.
 func (b *bench) newName() string {
 	b.names++

@@ -80,21 +80,19 @@ func big(link string, size int64) work {
 			name string
 			move func(context.Context, string, int64) error
 		}{{"up", s.store}, {"down", s.fetch}} {
-			before, err := j.cpu(link)
+			cpu, err := j.cpuOf(link, func() error {
+				begin := time.Now()
+				if err := way.move(ctx, file, size); err != nil {
+					return err
+				}
+				j.report(speed(name+" "+way.name, "MiB/s"), perSecond(float64(size)/(1<<20), begin))
+				return nil
+			})
 			if err != nil {
 				return err
 			}
-			begin := time.Now()
-			if err := way.move(ctx, file, size); err != nil {
-				return err
-			}
-			j.report(speed(name+" "+way.name, "MiB/s"), perSecond(float64(size)/(1<<20), begin))
-			after, err := j.cpu(link)
-			if err != nil {
-				return err
-			}
-			if link == direct && after > before {
-				j.report(amount("server CPU seconds a GiB, "+way.name, "s"), (after-before).Seconds()*(1<<30)/float64(size))
+			if link == direct && cpu > 0 {
+				j.report(amount("server CPU seconds a GiB, "+way.name, "s"), cpu.Seconds()*(1<<30)/float64(size))
 			}
 		}
 		return nil
@@ -124,19 +122,28 @@ func many(link string, sessions, files int, size int64) work {
 			{"up", func(s session, name string) error { return s.store(ctx, name, size) }},
 			{"down", func(s session, name string) error { return s.fetch(ctx, name, size) }},
 		} {
-			begin := time.Now()
-			err := atOnce(len(all), func(i int) error {
-				for k := range files {
-					if err := way.move(all[i], file(i, k)); err != nil {
-						return err
+			cpu, err := j.cpuOf(link, func() error {
+				begin := time.Now()
+				err := atOnce(len(all), func(i int) error {
+					for k := range files {
+						if err := way.move(all[i], file(i, k)); err != nil {
+							return err
+						}
 					}
+					return nil
+				})
+				if err == nil {
+					j.report(speed(name+" "+way.name, unit), perSecond(float64(sessions*files)*scale, begin))
 				}
-				return nil
+				return err
 			})
 			if err != nil {
 				return err
 			}
-			j.report(speed(name+" "+way.name, unit), perSecond(float64(sessions*files)*scale, begin))
+			if link == direct && unit == "files/s" && cpu > 0 {
+				j.report(amount(fmt.Sprintf("server CPU milliseconds a file of %s, %s", bytesText(size), way.name), "ms"),
+					cpu.Seconds()*1000/float64(sessions*files))
+			}
 		}
 		return nil
 	}}
