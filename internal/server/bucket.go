@@ -176,14 +176,14 @@ func checkAll(ctx context.Context, buckets []*bucket) []error {
 	return ofAll(buckets, func(b *bucket) error { return b.check(ctx) })
 }
 
-// ofAll checks every bucket, some at once, and returns what is wrong in the order of the buckets.
-func ofAll(buckets []*bucket, check func(*bucket) error) []error {
-	errs := make([]error, len(buckets))
+// ofAll does something with all, some at once, and returns the errors in their order.
+func ofAll[T any](all []T, do func(T) error) []error {
+	errs := make([]error, len(all))
 	var group errgroup.Group
 	group.SetLimit(checksAtOnce)
-	for i, b := range buckets {
+	for i, one := range all {
 		group.Go(func() error {
-			errs[i] = check(b)
+			errs[i] = do(one)
 			return nil
 		})
 	}

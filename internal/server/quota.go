@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver"
 )
@@ -80,31 +79,17 @@ func (u *user) usage() (used, limit int64, known bool) {
 	return used, least.Limit(), known
 }
 
-// countQuotas counts what is stored, at once, and again and again until ctx ends.
+// countQuotas counts what is stored, again and again until ctx ends.
 func (s *Server) countQuotas(ctx context.Context) {
-	if len(s.quotas) == 0 {
-		return
-	}
-	ticker := time.NewTicker(recountEvery)
-	defer ticker.Stop()
-	for {
-		var group errgroup.Group
-		group.SetLimit(checksAtOnce)
-		for _, q := range s.quotas {
-			group.Go(func() error {
-				if err := q.Count(ctx); err != nil && ctx.Err() == nil {
-					s.log.Warn("what a quota counts could not be counted", "tenant", q.bucket.tenant, "user", q.user, "err", err)
-				}
-				return nil
-			})
-		}
-		_ = group.Wait() // errors are in the log
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	again(ctx, recountEvery, func() {
+		ofAll(s.quotas, func(q *quota) error {
+			err := q.Count(ctx)
+			if err != nil && ctx.Err() == nil {
+				s.log.Warn("what a quota counts could not be counted", "tenant", q.bucket.tenant, "user", q.user, "err", err)
+			}
+			return err
+		})
+	})
 }
 
 // quotaMetrics shows the quotas to Prometheus, and what is used as soon as it is known.
