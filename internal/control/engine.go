@@ -26,6 +26,8 @@ type engine struct {
 	session  *session
 	client   ftpserver.ClientContext
 	accepted bool // the connection
+	ports    PortRange
+	anyPort  bool // rather than one of ports
 
 	commands chan string // without line ends
 	replies  chan reply
@@ -36,6 +38,7 @@ type engine struct {
 var (
 	_ ftpserver.MainDriver                        = (*engine)(nil)
 	_ ftpserver.MainDriverExtensionPassiveWrapper = (*engine)(nil)
+	_ ftpserver.PasvPortGetter                    = (*engine)(nil)
 	_ net.Listener                                = (*engine)(nil)
 )
 
@@ -47,7 +50,7 @@ var (
 
 // startEngine starts an engine and takes its greeting, which no client sees.
 func (s *session) startEngine() error {
-	e := &engine{session: s, commands: make(chan string, 1), replies: make(chan reply)}
+	e := &engine{session: s, ports: dynamicPorts(), commands: make(chan string, 1), replies: make(chan reply)}
 	e.ctx, e.hangUp = context.WithCancelCause(context.WithoutCancel(s.ctx)) // a session that is cut lets a command end
 	if err := ftpserver.NewFtpServer(e).ListenAndServe(); err != nil {
 		return fmt.Errorf("start the engine: %w", err)
@@ -91,7 +94,7 @@ func (e *engine) next() (reply, error) {
 func (e *engine) GetSettings() (*ftpserver.Settings, error) {
 	return &ftpserver.Settings{
 		Listener:                 e,
-		PassiveTransferPortRange: unusedPorts{},
+		PassiveTransferPortRange: e,
 		IdleTimeout:              math.MaxInt32, // seconds; the session watches
 		ConnectionTimeout:        math.MaxInt32,
 		DisableLISTArgs:          true,
@@ -101,18 +104,30 @@ func (e *engine) GetSettings() (*ftpserver.Settings, error) {
 	}, nil
 }
 
-// unusedPorts are where the engine listens, and nobody connects.
-type unusedPorts struct{}
+// listen has the engine listen for a data connection. It takes that of the
+// session instead, but tries no more than a few ports: when all are in use it is
+// left to the kernel to find one.
+func (s *session) listen() error {
+	err := s.silently("EPSV", 229)
+	if err != nil {
+		s.engine.anyPort = true
+		err = s.silently("EPSV", 229)
+		s.engine.anyPort = false
+	}
+	return err
+}
 
-// FetchNext returns a port.
-func (unusedPorts) FetchNext() (shown, listened int, ok bool) {
-	ports := dynamicPorts()
-	port := int(ports.First) + rand.IntN(ports.size())
+// FetchNext returns a port for the engine to listen on, where nobody connects.
+func (e *engine) FetchNext() (shown, listened int, ok bool) {
+	if e.anyPort {
+		return 0, 0, true
+	}
+	port := int(e.ports.First) + rand.IntN(e.ports.size())
 	return port, port, true
 }
 
 // NumberAttempts leaves it to the engine how many ports it tries.
-func (unusedPorts) NumberAttempts() int { return 0 }
+func (e *engine) NumberAttempts() int { return 0 }
 
 // ClientConnected is called before the engine greets.
 func (e *engine) ClientConnected(client ftpserver.ClientContext) (string, error) {

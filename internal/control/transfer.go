@@ -195,7 +195,7 @@ func (s *session) runTransfer(t *transfer, commandLine string) {
 	}
 	s.transfer = t
 	defer func() { s.transfer = nil }()
-	if err := s.silently("EPSV", 229); err != nil {
+	if err := s.listen(); err != nil {
 		s.send(s.engineFailed(err))
 		return
 	}
