@@ -99,7 +99,8 @@ type Options struct {
 	// at once (If-None-Match), and is an fs.ErrExist otherwise. It takes a request more to open a file for writing.
 	NoOverwrite bool
 
-	// Quotas bound what is stored. They take a request more to replace or to copy a file, which is made while it is written.
+	// Quotas bound what is stored. They take a request more to write or to copy a file, for the size of what it replaces; while a file
+	// is written nobody waits for that.
 	Quotas Quotas
 
 	// Objects is what objects are stored with beside their bytes.

@@ -27,7 +27,7 @@ const (
 // at once do not take the same, but the parts of those that broke and are kept for their owner do not count.
 //
 // Before something is refused the objects are counted anew, unless that was done a short while ago: what others have deleted makes room
-// at once.
+// then.
 type Quota struct {
 	bucket *bucket
 	prefix string
@@ -209,10 +209,8 @@ func (a *addition) open(ctx context.Context) error {
 	if !slices.ContainsFunc(a.quotas, (*Quota).full) {
 		return nil
 	}
-	err := a.claim(ctx, 1)
-	a.quotas.release(a.claimed)
-	a.claimed = 0
-	return err
+	defer a.end(0, false)
+	return a.claim(ctx, 1)
 }
 
 func (a *addition) bounds() Quotas {

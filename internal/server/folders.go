@@ -28,7 +28,7 @@ type mount struct {
 	prefix string // of the keys
 }
 
-// mountsOf is what a user sees who has root, of the tenant whose bucket it is, as "/": what is there, and the folders below.
+// mountsOf is what a user sees who has root, of the tenant whose bucket it is, as "/": the folders below, and at last what is there.
 func mountsOf(b *bucket, root string, form func(name string) string) []mount {
 	root = path.Clean("/" + root)
 	whole := mount{at: "/", bucket: b, prefix: b.prefix + keyPrefix(root)}

@@ -126,7 +126,7 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 			m.bucket.asks(u.overwrite)
 		}
 	}
-	whole := u.mounts[len(u.mounts)-1]
+	whole := u.mounts[len(u.mounts)-1] // that of "/"
 	u.quota = newQuota(whole.bucket, whole.prefix, u.name, int64(uc.Quota))
 	u.credential.hash = uc.PasswordHash.Reveal()
 	return u
