@@ -185,6 +185,17 @@ func (s *site) connect() *client {
 	return c
 }
 
+// loginTLS logs demo in under TLS, with data connections under TLS too.
+func (s *site) loginTLS() *client {
+	s.t.Helper()
+	c := s.connect()
+	c.startTLS()
+	c.protectData()
+	c.do("USER demo", "331 ")
+	c.do("PASS demo", "230 ")
+	return c
+}
+
 // login logs demo in.
 func (s *site) login() *client {
 	s.t.Helper()

@@ -386,11 +386,7 @@ func TestVanishedClient(t *testing.T) {
 // been cut.
 func TestTruncatedTLSUpload(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.connect()
-	c.startTLS()
-	c.protectData()
-	c.do("USER demo", "331 ")
-	c.do("PASS demo", "230 ")
+	c := s.loginTLS()
 	c.tls = nil
 	raw := c.dialData(c.epsvAddress())
 	conn := c.secure(raw)
@@ -405,11 +401,7 @@ func TestTruncatedTLSUpload(t *testing.T) {
 // connection.
 func TestNoTLSOnDataConnection(t *testing.T) {
 	s := newSite(t, nil)
-	c := s.connect()
-	c.startTLS()
-	c.protectData()
-	c.do("USER demo", "331 ")
-	c.do("PASS demo", "230 ")
+	c := s.loginTLS()
 	c.store("f", "x")
 	c.tls = nil
 	for _, command := range []string{"STOR g", "RETR f", "NLST"} {
