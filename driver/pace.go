@@ -44,8 +44,9 @@ type reading struct {
 	all     int64         // bytes that were moved by all transfers of the route, in its direction
 	streams int           // that are open
 
-	wider int   // streams to be tried next
-	least int64 // bytes that must be moved between two readings to compare them
+	wider int           // streams to be tried next
+	least int64         // bytes that must be moved between two readings to compare them
+	apart time.Duration // that two readings must be
 }
 
 // since is how fast bytes were moved since an earlier reading.
@@ -112,7 +113,7 @@ func (p *pace) look(r reading) {
 	case p.from.at.IsZero():
 		p.watch(r)
 		return
-	case r.own-p.from.own < r.least:
+	case r.own-p.from.own < r.least || r.at.Sub(p.from.at) < r.apart:
 		return
 	}
 	now := r.since(p.from)

@@ -12,8 +12,12 @@ import (
 // wait in memory: those that are ready go first whenever S3 has answered for a part.
 const aheadShare = 4
 
-// crowdRounds is how often the parts of several uploads must be answered before that can be compared: they tend to come together.
-const crowdRounds = 2
+// crowdRounds is how often the parts of several uploads must be answered before that can be compared, because they tend to come together,
+// and crowdTime how long it takes at least: a near server that is busy answers by fits and starts.
+const (
+	crowdRounds = 2
+	crowdTime   = 700 * time.Millisecond
+)
 
 // A queue is where the parts of all uploads of a route wait for their turn. One part of each upload may always be under way. How many
 // more may be, is decided by a pace that looks at all uploads together, because they share what S3 has to give; they go to whichever
@@ -273,7 +277,7 @@ func (q *queue) reading(now time.Time) reading {
 	}
 	parts, rounds := min(q.most.parts, q.most.senders-1+q.pace.width), 1
 	if q.most.senders > 1 {
-		rounds = crowdRounds
+		rounds, r.apart = crowdRounds, crowdTime
 	}
 	r.least = int64(rounds*parts) * q.pace.grain
 	r.wider = q.pace.width + max((growth-1)*parts/max(q.most.senders, 1), (parts+1)/2)
