@@ -12,11 +12,8 @@ import (
 
 // ReadDirSeq lists a directory in the order of its keys, which is by bytes and counts a directory's final slash. It takes one
 // request for each 1,000 entries. The first is made before it returns, so that a missing directory is an error here; each other
-// while the loop over the sequence reads the entries of the page before; where S3 is far away more at once, and some for nothing. A few
-// pages are held at a time. The sequence is for one loop.
-//
-// The first page is kept for some seconds, or until the session writes something, for whoever loops over the directory first: to see
-// whether there is one, and then to list it, are one request.
+// while the loop over the sequence reads the entries of the page before; where S3 is far away more at once, and some for nothing: also
+// along with the first, for a directory that was listed before. A few pages are held at a time. The sequence is for one loop.
 //
 // A file and a directory of one name are both listed. A directory's modification time is zero.
 func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
@@ -24,22 +21,23 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	if err != nil {
 		return nil, pathError("readdir", name, err)
 	}
-	in := listing{prefix: f.keys.directory(key), delimiter: separator}
+	in := f.listing(key)
 	writes := f.opts.Seen.now()
-	first := f.opts.Seen.firstPage(f.bucket, in.prefix)
-	if first == nil {
-		first, err = f.bucket.list(f.ctx, in)
-		if err == nil && first.empty() && !f.keys.isRoot(key) {
-			err = fs.ErrNotExist
+	recalled := f.recall(in)
+	first, err := f.firstPage(key, in)
+	if err != nil {
+		if recalled != nil {
+			recalled.close()
 		}
-		if err != nil {
-			return nil, pathError("readdir", name, err)
-		}
-		f.opts.Seen.keep(f.bucket, in.prefix, first, writes)
+		return nil, pathError("readdir", name, err)
 	}
 	var entries iter.Seq2[fs.FileInfo, error] = func(yield func(fs.FileInfo, error) bool) {
 		f.opts.Seen.drop(first)
-		for page, err := range f.pages(in, first) {
+		a := recalled
+		if a == nil || !a.unwanted.Stop() {
+			a = newAhead(f, in)
+		}
+		for page, err := range a.pages(first) {
 			if err != nil {
 				yield(nil, pathError("readdir", name, err))
 				return
@@ -55,6 +53,38 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 		entries = f.withSetTimes(entries)
 	}
 	return f.opts.Seen.listed(f.bucket, entries, writes), nil
+}
+
+// EnterDir looks whether there is a directory, for somebody who may list it next: it reads the first page of the listing, and keeps that
+// for some seconds, or until the session writes something, for whoever lists the directory first.
+func (f *Fs) EnterDir(name string) error {
+	key, err := f.keys.key(name)
+	if err == nil {
+		_, err = f.firstPage(key, f.listing(key))
+	}
+	return pathError("stat", name, err)
+}
+
+// listing is how a directory is listed.
+func (f *Fs) listing(key string) listing {
+	return listing{prefix: f.keys.directory(key), delimiter: separator}
+}
+
+// firstPage returns the first page of a directory's listing, which is kept for a while. No directory but the root may be empty.
+func (f *Fs) firstPage(key string, in listing) (*page, error) {
+	if kept := f.opts.Seen.firstPage(f.bucket, in.prefix); kept != nil {
+		return kept, nil
+	}
+	writes := f.opts.Seen.now()
+	first, err := f.bucket.list(f.ctx, in)
+	if err == nil && first.empty() && !f.keys.isRoot(key) {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	f.opts.Seen.keep(f.bucket, in.prefix, first, writes)
+	return first, nil
 }
 
 // entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the directory's

@@ -81,6 +81,17 @@ func (p *page) upTo(end string) (entries int, whole bool) {
 	return files + directories, p.last() >= end
 }
 
+// until is what of the page lies before the end of a stretch, or in it. An empty string is no bound.
+func (p *page) until(end string) *page {
+	if end == "" || p.last() <= end {
+		return p
+	}
+	q := *p
+	q.versions, q.prefixes = slices.Clone(p.versions), slices.Clone(p.prefixes)
+	q.cut("", end)
+	return &q
+}
+
 // join adds the page that follows.
 func (p *page) join(following *page) *page {
 	return &page{

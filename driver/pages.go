@@ -11,7 +11,7 @@ import (
 
 const (
 	// maxStretches is how many stretches of a listing may be on their way or wait.
-	maxStretches = 10
+	maxStretches = 12
 
 	// pageEntries is how many entries S3 puts into a page, and pageMemory about what they take, in bytes.
 	pageEntries = 1000
@@ -22,15 +22,15 @@ const (
 //
 // S3 tells only with one page how to ask for the next. Where that takes long, the listing is split into stretches which are asked
 // for at the same time: each begins after some key, that need not exist, and ends with the one after which the next begins. These
-// keys are guesses, on which nothing depends but time: a stretch that has more than a page is fetched page by page, and together they
-// are all that is listed, in order, each entry once, whatever comes and goes meanwhile.
-func (f *Fs) pages(l listing, first *page) iter.Seq2[*page, error] {
+// keys are guesses, or remembered from the time before, and nothing depends on them but time: a stretch that has more than a page is
+// fetched page by page, and together they are all that is listed, in order, each entry once, whatever comes and goes meanwhile.
+func (a *ahead) pages(first *page) iter.Seq2[*page, error] {
 	return func(yield func(*page, error) bool) {
-		a := newAhead(f, l)
 		defer a.close()
 		a.measure(first)
-		a.follow(a.stretches[0], first)
-		for page := first; page != nil; {
+		var marker marker
+		for page := a.begun(first); page != nil; {
+			marker.add(a.listing.prefix, page)
 			if !yield(page, nil) {
 				return
 			}
@@ -40,7 +40,39 @@ func (f *Fs) pages(l listing, first *page) iter.Seq2[*page, error] {
 				return
 			}
 		}
+		if now := time.Now(); a.recalled || a.bucket.route.splits(now) {
+			a.bucket.route.marks.put(a.place(), marker.end(a.listing.prefix))
+		}
 	}
+}
+
+// recall asks for all but the first page of a directory at once, where it is remembered how they lie, or returns nil. Nobody may want
+// them in the end: then they are given up.
+func (f *Fs) recall(l listing) *ahead {
+	a := newAhead(f, l)
+	m := f.route.marksOf(a.place(), time.Now())
+	if len(m) == 0 || !a.divide(a.stretches[0], m, m[0]) {
+		a.close()
+		return nil
+	}
+	a.recalled = true
+	a.unwanted = time.AfterFunc(keepPage, a.close)
+	return a
+}
+
+// place is the directory that is listed.
+func (a *ahead) place() markedPlace { return markedPlace{a.bucket.name, a.listing.prefix} }
+
+// begun asks for what comes after the first page, and returns what of it lies in the first stretch.
+func (a *ahead) begun(first *page) *page {
+	if a.recalled && !first.inOrder() {
+		a.drop()
+		a.splitter, a.unsplittable = nil, true
+		a.setStretches([]*stretch{{}})
+	}
+	s := a.stretches[0]
+	a.follow(s, first)
+	return first.until(s.end)
 }
 
 // ahead asks for the pages of a listing ahead of whoever reads them. Its methods are for one goroutine, but for drop.
@@ -52,15 +84,23 @@ type ahead struct {
 	listing  listing
 	requests sync.WaitGroup
 
-	splitter     *splitter // nil while the listing is not split
-	front        string    // where the next stretch begins
-	unsplittable bool      // it was split, and that was not worth it
+	splitter     divider // nil while the listing is not split
+	front        string  // where the next stretch begins
+	unsplittable bool    // it was split, and that was not worth it
 	wave         wave
+	recalled     bool        // it was split from the beginning, by marks
+	unwanted     *time.Timer // ends it where it was recalled and nobody wants it
 	ended        atomic.Bool // nothing comes after what was asked for
 	borrower     *borrower   // of the memory for pages that wait; nil until the listing is split
 
 	mu        sync.Mutex
 	stretches []*stretch // in order; the first is read. At the end there are none
+}
+
+// A divider says where the stretches of a listing end.
+type divider interface {
+	// after returns a key that comes about a page after another, or false when it knows of none.
+	after(key string) (string, bool)
 }
 
 // A stretch is a part of a listing: what comes after one key, up to another. One that is guessed was not asked for by a token, and has
@@ -154,7 +194,7 @@ func (a *ahead) next() (*page, error) {
 			return nil, got.err
 		case guessed:
 			a.judge(s, got.page)
-		case a.splitter == nil:
+		case a.splitter == nil && len(a.stretches) == 1:
 			a.bucket.route.listings.paged(time.Now(), got.page.took)
 		}
 		a.follow(s, got.page)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -30,6 +31,7 @@ type shelf struct {
 	requests int
 	busy     time.Time
 	before   func(s *shelf, in *s3.ListObjectsV2Input) error
+	after    func(out *s3.ListObjectsV2Output)
 }
 
 func (s *shelf) HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
@@ -96,13 +98,16 @@ func (s *shelf) answer(in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Output, time
 		}
 		last = entry
 	}
+	if s.after != nil {
+		s.after(out)
+	}
 	return out, s.busy, nil
 }
 
-// list lists a directory to the end.
-func (s *shelf) list(ctx context.Context, name string, opts *Options) (names []string, took time.Duration, err error) {
+// list lists the directory "dir" to the end.
+func (s *shelf) list(ctx context.Context, opts *Options) (names []string, took time.Duration, err error) {
 	begin := time.Now()
-	entries, err := New(ctx, s, "bucket", opts).ReadDirSeq(name)
+	entries, err := New(ctx, s, "bucket", opts).ReadDirSeq("dir")
 	if err != nil {
 		return nil, 0, err
 	}
@@ -153,7 +158,8 @@ func TestPagesAhead(t *testing.T) {
 					s := distantShelf(keys...)
 					slices.Sort(want)
 					want = slices.Compact(want)
-					got, took, err := s.list(t.Context(), "dir", farOptions(s))
+					opts := farOptions(s)
+					got, took, err := s.list(t.Context(), opts)
 					if err != nil || !slices.Equal(got, want) {
 						t.Fatalf("%d entries, %v; want %d", len(got), err, len(want))
 					}
@@ -168,6 +174,19 @@ func TestPagesAhead(t *testing.T) {
 					}
 					if (name == "numbers" || name == "random-hex") && pages > 9 && took*5/2 > sequential {
 						t.Errorf("it took %v, one page after another take %v", took, sequential)
+					}
+
+					s.requests = 0
+					got, took, err = s.list(t.Context(), opts)
+					if err != nil || !slices.Equal(got, want) {
+						t.Fatalf("%d entries the second time, %v; want %d", len(got), err, len(want))
+					}
+					t.Logf("the second time %d requests, %.1f times as fast", s.requests, float64(sequential)/float64(took))
+					if most := pages + pages/10 + 1; pages > 1 && opts.Route.marks.bytes > 0 && s.requests > most {
+						t.Errorf("%d requests for %d pages that are remembered", s.requests, pages)
+					}
+					if pages > 9 && opts.Route.marks.bytes > 0 && took*3 > sequential {
+						t.Errorf("it took %v the second time, one page after another take %v", took, sequential)
 					}
 				})
 			})
@@ -239,7 +258,7 @@ func TestSplitListing(t *testing.T) {
 				s := distantShelf(numberedKeys(count)...)
 				s.before = test.before
 				opts := farOptions(s)
-				got, _, err := s.list(t.Context(), "dir", opts)
+				got, _, err := s.list(t.Context(), opts)
 				if !errors.Is(err, test.want) {
 					t.Fatal(err)
 				}
@@ -249,6 +268,150 @@ func TestSplitListing(t *testing.T) {
 				got = slices.DeleteFunc(got, func(name string) bool { return strings.HasSuffix(name, "x") })
 				if !slices.Equal(got, names[:len(got)]) || err == nil && len(got) != count {
 					t.Errorf("%d entries, want %d", len(got), count)
+				}
+				if opts.Memory.free != opts.Memory.limit || len(opts.Memory.borrowers) != 0 {
+					t.Errorf("%d bytes of memory were not given back", opts.Memory.limit-opts.Memory.free)
+				}
+			})
+		})
+	}
+}
+
+// TestRecalledListing changes a directory between two listings of it, of which the second goes by what the first has seen.
+func TestRecalledListing(t *testing.T) {
+	const count = 12_000
+	all := numberedKeys(count)
+	key := func(i int, more string) string { return fmt.Sprintf("dir/%06d%s", i, more) }
+	for _, test := range []struct {
+		label  string
+		change func(s *shelf)
+		times  float64 // as fast as one page after another, at least
+	}{
+		{"unchanged", func(*shelf) {}, 3.5},
+		{"some-more", func(s *shelf) {
+			for i := 0; i < count; i += 30 {
+				s.keys = append(s.keys, key(i, "x"))
+			}
+		}, 3.5},
+		{"many-more", func(s *shelf) {
+			for i := range count {
+				s.keys = append(s.keys, key(i, "x"))
+			}
+		}, 3},
+		{"more-at-the-end", func(s *shelf) {
+			for i := range 2500 {
+				s.keys = append(s.keys, key(count+i, ""))
+			}
+		}, 2},
+		{"directories", func(s *shelf) {
+			for i := range s.keys {
+				s.keys[i] += "/inside"
+			}
+		}, 3.5},
+		{"half-gone", func(s *shelf) {
+			s.keys = slices.DeleteFunc(s.keys, func(key string) bool { return key[len(key)-1]%2 == 0 })
+		}, 1.5},
+		{"all-but-the-last-gone", func(s *shelf) { s.keys = s.keys[count-1:] }, 0.4},
+		{"others", func(s *shelf) {
+			for i := range s.keys {
+				s.keys[i] = fmt.Sprintf("dir/%c%06d", "az"[i%2], i)
+			}
+		}, 0.5},
+		{"no-order", func(s *shelf) {
+			s.after = func(out *s3.ListObjectsV2Output) { slices.Reverse(out.Contents) }
+		}, 0.5},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := distantShelf(slices.Clone(all)...)
+				opts := farOptions(s)
+				if _, _, err := s.list(t.Context(), opts); err != nil {
+					t.Fatal(err)
+				}
+				test.change(s)
+				slices.Sort(s.keys)
+				var want []string
+				for _, key := range s.keys {
+					name := strings.TrimPrefix(key, "dir/")
+					if i := strings.IndexByte(name, '/'); i >= 0 {
+						name = name[:i+1]
+					}
+					want = append(want, name)
+				}
+				s.requests = 0
+				got, took, err := s.list(t.Context(), opts)
+				slices.Sort(got) // it is up to the server
+				if err != nil || !slices.Equal(got, want) {
+					t.Errorf("%d entries, %v; want %d", len(got), err, len(want))
+				}
+				pages := (len(want) + 999) / 1000
+				times := float64(time.Duration(pages)*(s.way+s.work)) / float64(took)
+				t.Logf("%d requests for %d pages, %.1f times as fast", s.requests, pages, times)
+				if times < test.times {
+					t.Errorf("%.1f times as fast as one page after another, want %.1f", times, test.times)
+				}
+				if opts.Memory.free != opts.Memory.limit || len(opts.Memory.borrowers) != 0 {
+					t.Errorf("%d bytes of memory were not given back", opts.Memory.limit-opts.Memory.free)
+				}
+			})
+		})
+	}
+}
+
+// TestRecalledInVain asks for listings of a directory that was listed before which nobody reads, or not at once.
+func TestRecalledInVain(t *testing.T) {
+	const count = 5000
+	for _, test := range []struct {
+		label    string
+		look     func(t *testing.T, s *shelf, f *Fs)
+		requests int
+	}{
+		{"entered", func(t *testing.T, _ *shelf, f *Fs) {
+			if err := f.EnterDir("dir"); err != nil {
+				t.Error(err)
+			}
+		}, 1},
+		{"not-read", func(t *testing.T, _ *shelf, f *Fs) {
+			if _, err := f.ReadDirSeq("dir"); err != nil {
+				t.Error(err)
+			}
+		}, 6},
+		{"read-late", func(t *testing.T, _ *shelf, f *Fs) {
+			entries, err := f.ReadDirSeq("dir")
+			if err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(2 * keepPage)
+			read := 0
+			for _, err := range entries {
+				if err != nil {
+					t.Fatal(err)
+				}
+				read++
+			}
+			if read != count {
+				t.Errorf("%d entries, want %d", read, count)
+			}
+		}, 25},
+		{"not-there-any-more", func(t *testing.T, s *shelf, f *Fs) {
+			s.keys = nil
+			if _, err := f.ReadDirSeq("dir"); !errors.Is(err, fs.ErrNotExist) {
+				t.Error(err)
+			}
+		}, 6},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := distantShelf(numberedKeys(count)...)
+				opts := farOptions(s)
+				if _, _, err := s.list(t.Context(), opts); err != nil {
+					t.Fatal(err)
+				}
+				s.requests = 0
+				test.look(t, s, New(t.Context(), s, "bucket", opts))
+				time.Sleep(2 * keepPage)
+				if s.requests > test.requests {
+					t.Errorf("%d requests, want %d", s.requests, test.requests)
 				}
 				if opts.Memory.free != opts.Memory.limit || len(opts.Memory.borrowers) != 0 {
 					t.Errorf("%d bytes of memory were not given back", opts.Memory.limit-opts.Memory.free)

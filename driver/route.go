@@ -43,6 +43,7 @@ type Route struct {
 	downloads lesson
 	uploads   queue
 	listings  paging
+	marks     bookmarks
 
 	arrived atomic.Int64 // bytes of all downloads
 
@@ -123,6 +124,14 @@ func shorter(a, b time.Duration) time.Duration {
 // splits tells whether it may be worth it to split a listing.
 func (r *Route) splits(now time.Time) bool {
 	return r.distance(now) >= farAway && r.listings.slow(now)
+}
+
+// marksOf are those of a directory whose listing may be worth splitting.
+func (r *Route) marksOf(place markedPlace, now time.Time) marks {
+	if r.listings.rests(now) {
+		return nil
+	}
+	return r.marks.at(place)
 }
 
 // A lesson is how many requests at a time were worth it. Those who use the same route learn it from each other: one at a time tries
@@ -226,6 +235,13 @@ func (p *paging) slow(now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.took >= slowPage && now.Before(p.known.Add(routeMemory)) && !p.resting.lasts(now)
+}
+
+// rests tells whether nobody shall split a listing for a while.
+func (p *paging) rests(now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.resting.lasts(now)
 }
 
 // rewards tells whether it was worth it to split a listing, by the time for each page that came. If not, nobody does for a while.

@@ -66,7 +66,7 @@ func TestSeenIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := distantShelf(numberedKeys(2 * maxSeenFiles)...)
 		seen := NewSeen(time.Hour)
-		if names, _, err := s.list(t.Context(), "dir", &Options{Seen: seen}); err != nil || len(names) != 2*maxSeenFiles {
+		if names, _, err := s.list(t.Context(), &Options{Seen: seen}); err != nil || len(names) != 2*maxSeenFiles {
 			t.Fatalf("%d entries, %v", len(names), err)
 		}
 		if n := len(seen.files.infos); n != maxSeenFiles {

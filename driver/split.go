@@ -27,22 +27,29 @@ func (a *ahead) split(s *stretch, p *page) bool {
 	if a.unsplittable || a.listing.delimiter != separator || !a.bucket.route.splits(time.Now()) || !p.inOrder() {
 		return false
 	}
-	a.splitter = newSplitter(a.listing, p)
-	if a.splitter == nil {
+	guesses := newSplitter(a.listing, p)
+	if guesses == nil {
 		return false
 	}
-	end, ok := a.splitter.after(p.last())
+	end, ok := guesses.after(p.last())
 	if !ok {
-		a.splitter = nil
 		return false
 	}
+	a.divide(s, guesses, end)
+	return true
+}
+
+// divide ends a stretch, which has had no end, and begins those after it, or returns false where there is no memory for any.
+func (a *ahead) divide(s *stretch, d divider, end string) bool {
 	if a.borrower == nil {
 		a.borrower = a.memory.borrower(a.drop)
 	}
-	a.front = end
-	if a.extend(); len(a.stretches) > 1 {
-		s.end = end
+	a.splitter, a.front = d, end
+	a.extend()
+	if len(a.stretches) == 1 {
+		return false
 	}
+	s.end = end
 	return true
 }
 

@@ -7,10 +7,13 @@ import (
 	"io/fs"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
 )
@@ -235,6 +238,7 @@ func testPages(t *testing.T, h Harness) {
 
 	x.run("ahead", func(x *fixture) { x.testAhead() })
 	x.run("while-keys-come-and-go", func(x *fixture) { x.testWhileKeysComeAndGo() })
+	x.run("distant-and-listed-before", func(x *fixture) { x.testListedBefore() })
 	x.run("second-page-fails", func(x *fixture) {
 		x.spy.Before(func(_ context.Context, _ string, in any) error {
 			if in, ok := in.(*s3.ListObjectsV2Input); ok && in.ContinuationToken != nil {
@@ -257,6 +261,44 @@ func testPages(t *testing.T, h Harness) {
 			x.Errorf("%d entries, then %v", seen, err)
 		}
 	})
+}
+
+// testListedBefore lists a directory over a long way again and again, also after it has changed: all but the first time, pages are asked for
+// that no other page has told of, if the server can write every key.
+func (x *fixture) testListedBefore() {
+	const way = 50 * time.Millisecond
+	client, link := Over(x.client)
+	link.Stretch(way, 0)
+	far := *x
+	far.spy = NewSpy(client)
+	far.Fs = far.session(x.Context(), nil)
+	var encoded atomic.Bool
+	var guesses atomic.Int64
+	far.spy.Before(func(_ context.Context, _ string, in any) error {
+		if in, ok := in.(*s3.ListObjectsV2Input); ok && in.StartAfter != nil {
+			guesses.Add(1)
+		}
+		return nil
+	})
+	far.spy.After(func(_ string, out any) error {
+		if out, ok := out.(*s3.ListObjectsV2Output); ok {
+			encoded.Store(out.EncodingType == types.EncodingTypeUrl)
+		}
+		return nil
+	})
+	for _, change := range []func(){
+		func() {},
+		func() {},
+		func() { x.putAll("many/f00000.x/y", "many/f01500.x", "many/f01899.x/y", "many/f02100") },
+		func() { x.delete("many/f01500.x"); x.delete("many/f00000.x/y") },
+		func() { x.delete("many/f01899.x/y"); x.delete("many/f02100") },
+	} {
+		change()
+		x.wantList("many", far.list("many")...)
+	}
+	if n := guesses.Load(); encoded.Load() != (n > 0) {
+		x.Errorf("%d requests began within the directory, and keys are encoded: %v", n, encoded.Load())
+	}
 }
 
 // testAhead counts the pages that are asked for while one is read, and whether any is when nobody reads.

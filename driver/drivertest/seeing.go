@@ -16,7 +16,7 @@ func testSeen(t *testing.T, h Harness) {
 	x.putAll("dir/a", "dir/b", "dir/sub/", "other/a")
 	look := func(x *fixture, name string) {
 		x.Helper()
-		if _, err := x.ReadDirSeq(name); err != nil {
+		if err := x.EnterDir(name); err != nil {
 			x.Fatal(err)
 		}
 	}
@@ -51,6 +51,7 @@ func testSeen(t *testing.T, h Harness) {
 	})
 	x.run("not-there", func(x *fixture) {
 		for range 2 {
+			wantError(x, x.EnterDir("nothing"), fs.ErrNotExist)
 			_, err := x.ReadDirSeq("nothing")
 			wantError(x, err, fs.ErrNotExist)
 		}
@@ -105,7 +106,7 @@ func testSeenWrites(t *testing.T, h Harness) {
 			if n := x.spy.Total(); n != 0 {
 				t.Errorf("the size of a file that was listed took %d requests", n)
 			}
-			if _, err := reader.ReadDirSeq("/"); err != nil { // is kept
+			if err := reader.EnterDir("/"); err != nil { // keeps the page
 				t.Fatal(err)
 			}
 			if err := test.write(x); err != nil {

@@ -66,7 +66,7 @@ func (f *engineFs) Stat(name string) (info fs.FileInfo, err error) {
 func (f *engineFs) statDir(name string) (info fs.FileInfo, err error) {
 	if name != "/" && f.session.mayList(name) {
 		info = directory(path.Base(name))
-		_, err = f.ReadDirSeq(name)
+		err = f.EnterDir(name)
 	} else {
 		info, err = f.StatDir(name)
 	}

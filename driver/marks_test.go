@@ -1,0 +1,87 @@
+package driver
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestMarks sets marks in directories of some pages, and goes from each to the next.
+func TestMarks(t *testing.T) {
+	for _, test := range []struct {
+		label   string
+		entries []int // of each page
+		prefix  bool  // entries are directories
+		want    []string
+	}{
+		{"no-page", nil, false, nil},
+		{"one-page", []int{1000}, false, nil},
+		{"two-pages", []int{1000, 1}, false, []string{"d/000949", "d/\U0010FFFF"}},
+		{"directories", []int{1000, 1}, true, []string{"d/000949", "d/\U0010FFFF"}},
+		{"short-pages", []int{500, 500, 500}, false, []string{"d/000949", "d/\U0010FFFF"}},
+		{"long-page", []int{2000}, false, []string{"d/000949", "d/001899", "d/\U0010FFFF"}},
+		{"three-pages", []int{1000, 1000, 500}, false, []string{"d/000949", "d/001899", "d/\U0010FFFF"}},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			var m marker
+			n := 0
+			for _, entries := range test.entries {
+				p := &page{encoded: true}
+				for range entries {
+					if key := fmt.Sprintf("d/%06d", n); test.prefix {
+						p.prefixes = append(p.prefixes, key+separator)
+					} else {
+						p.versions = append(p.versions, version{key: key})
+					}
+					n++
+				}
+				m.add("d/", p)
+			}
+			got := m.end("d/")
+			if !slices.Equal(got, test.want) {
+				t.Fatalf("%q, want %q", got, test.want)
+			}
+			at := "d/"
+			for _, want := range test.want {
+				next, ok := got.after(at)
+				if !ok || next != want {
+					t.Errorf("%q, %v come after %q; want %q", next, ok, at, want)
+				}
+				at = next
+			}
+			if next, ok := got.after(at); ok {
+				t.Errorf("%q comes after the last", next)
+			}
+		})
+	}
+}
+
+// TestBookmarks remembers more directories than there is room for.
+func TestBookmarks(t *testing.T) {
+	var b bookmarks
+	place := func(i int) markedPlace { return markedPlace{"bucket", fmt.Sprintf("%d/", i)} }
+	large := marks{strings.Repeat("k", 100_000)}
+	for i := range 50 {
+		b.put(place(i), large)
+		if got := b.at(place(i)); !slices.Equal(got, large) {
+			t.Fatalf("%d marks are remembered of the last directory", len(got))
+		}
+		size := 0
+		for _, m := range b.places {
+			size += m.size()
+		}
+		if size != b.bytes || size > maxMarkBytes {
+			t.Fatalf("%d bytes are remembered, and %d counted", size, b.bytes)
+		}
+	}
+	b.put(place(49), nil)
+	if got := b.at(place(49)); got != nil {
+		t.Errorf("%d marks are remembered of a directory that has none any more", len(got))
+	}
+	kept := len(b.places)
+	b.put(place(50), slices.Repeat(large, 50))
+	if len(b.places) != kept || b.at(place(50)) != nil {
+		t.Error("a directory took the place of all others")
+	}
+}
