@@ -125,6 +125,7 @@ func (b *bucket) getRange(ctx context.Context, v version, from, to int64) (io.Re
 
 // object asks for an object. The request ends with an EAGAIN when S3 sends nothing for a while.
 func (b *bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
+	growStack()
 	ctx, cancel := context.WithCancelCause(ctx)
 	watch := time.AfterFunc(b.patience, func() { cancel(errSilent) })
 	begin := time.Now()

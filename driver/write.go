@@ -420,6 +420,7 @@ func (w *writer) cause(err error) error {
 
 // put makes an object and returns its ETag.
 func (b *bucket) put(ctx context.Context, key string, in *s3.PutObjectInput, body content) (etag string, err error) {
+	growStack()
 	in.Bucket, in.Key, in.Body = &b.name, &key, body
 	tries := attempts{begun: time.Now()}
 	out, err := b.client.PutObject(ctx, in, tries.counted, func(o *s3.Options) {
