@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"math/rand/v2"
 	"net"
@@ -52,7 +53,9 @@ var (
 func (s *session) startEngine() error {
 	e := &engine{session: s, ports: dynamicPorts(), commands: make(chan string, 1), replies: make(chan reply)}
 	e.ctx, e.hangUp = context.WithCancelCause(context.WithoutCancel(s.ctx)) // a session that is cut lets a command end
-	if err := ftpserver.NewFtpServer(e).ListenAndServe(); err != nil {
+	server := ftpserver.NewFtpServer(e)
+	server.Logger = slog.New(slog.DiscardHandler) // its own writes what it discards
+	if err := server.ListenAndServe(); err != nil {
 		return fmt.Errorf("start the engine: %w", err)
 	}
 	if _, err := e.next(); err != nil {
