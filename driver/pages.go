@@ -41,7 +41,7 @@ func (a *ahead) pages(first *page) iter.Seq2[*page, error] {
 			}
 		}
 		if now := time.Now(); a.recalled || a.bucket.route.splits(now) {
-			a.bucket.route.marks.put(a.place(), marker.end(a.listing.prefix))
+			a.bucket.route.marks.put(markedPlace{a.bucket.name, a.listing.prefix}, marker.end(a.listing.prefix))
 		}
 	}
 }
@@ -49,9 +49,12 @@ func (a *ahead) pages(first *page) iter.Seq2[*page, error] {
 // recall asks for all but the first page of a directory at once, where it is remembered how they lie, or returns nil. Nobody may want
 // them in the end: then they are given up.
 func (f *Fs) recall(l listing) *ahead {
+	m := f.route.marksOf(markedPlace{f.bucket.name, l.prefix}, time.Now())
+	if len(m) == 0 {
+		return nil
+	}
 	a := newAhead(f, l)
-	m := f.route.marksOf(a.place(), time.Now())
-	if len(m) == 0 || !a.divide(a.stretches[0], m, m[0]) {
+	if !a.divide(a.stretches[0], m, m[0]) {
 		a.close()
 		return nil
 	}
@@ -59,9 +62,6 @@ func (f *Fs) recall(l listing) *ahead {
 	a.unwanted = time.AfterFunc(keepPage, a.close)
 	return a
 }
-
-// place is the directory that is listed.
-func (a *ahead) place() markedPlace { return markedPlace{a.bucket.name, a.listing.prefix} }
 
 // begun asks for what comes after the first page, and returns what of it lies in the first stretch.
 func (a *ahead) begun(first *page) *page {

@@ -410,6 +410,7 @@ func TestRecalledInVain(t *testing.T) {
 				s.requests = 0
 				test.look(t, s, New(t.Context(), s, "bucket", opts))
 				time.Sleep(2 * keepPage)
+				synctest.Wait()
 				if s.requests > test.requests {
 					t.Errorf("%d requests, want %d", s.requests, test.requests)
 				}
