@@ -29,8 +29,11 @@ func (a *ahead) pages(first *page) iter.Seq2[*page, error] {
 		defer a.close()
 		a.measure(first)
 		var marker marker
+		marked := a.recalled || first.took >= slowPage // where pages come soon nobody needs marks
 		for page := a.begun(first); page != nil; {
-			marker.add(a.listing.prefix, page)
+			if marked {
+				marker.add(a.listing.prefix, page)
+			}
 			if !yield(page, nil) {
 				return
 			}
@@ -40,7 +43,7 @@ func (a *ahead) pages(first *page) iter.Seq2[*page, error] {
 				return
 			}
 		}
-		if now := time.Now(); a.recalled || a.bucket.route.splits(now) {
+		if a.recalled || marked && a.bucket.route.splits(time.Now()) {
 			a.bucket.route.marks.put(markedPlace{a.bucket.name, a.listing.prefix}, marker.end(a.listing.prefix))
 		}
 	}

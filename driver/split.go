@@ -35,8 +35,7 @@ func (a *ahead) split(s *stretch, p *page) bool {
 	if !ok {
 		return false
 	}
-	a.divide(s, guesses, end)
-	return true
+	return a.divide(s, guesses, end)
 }
 
 // divide ends a stretch, which has had no end, and begins those after it, or returns false where there is no memory for any.
