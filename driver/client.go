@@ -43,6 +43,7 @@ type bucket struct {
 	name     string
 	route    *Route
 	patience time.Duration // with S3 that sends nothing
+	profile  Profile
 }
 
 // A version is what S3 says of an object at one time.

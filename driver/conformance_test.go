@@ -5,6 +5,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -15,10 +16,24 @@ func TestConformance(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		t.Parallel()
 		drivertest.Run(t, drivertest.Harness{
-			Bucket: func(tb testing.TB) (*s3.Client, string) { return s.Client(), s.Bucket(tb) },
-			Limits: limits(s),
+			Bucket:  func(tb testing.TB) (*s3.Client, string) { return s.Client(), s.Bucket(tb) },
+			Limits:  limits(s),
+			Profile: profile(t, s),
 		})
 	})
+}
+
+// profile is that of a server. The embedded one is versitygw.
+func profile(tb testing.TB, s *s3test.Server) driver.Profile {
+	name := s.Name
+	if name == "embedded" {
+		name = "versitygw"
+	}
+	p, known := driver.ProfileNamed(name)
+	if !known {
+		tb.Fatalf("no profile is called %q", name)
+	}
+	return p
 }
 
 // limits says in the terms of the suite what a server does not do.

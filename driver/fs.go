@@ -126,6 +126,9 @@ type Options struct {
 	// Presigner signs the links of [Fs.Presign]; without one there are none.
 	Presigner Presigner
 
+	// Profile is what the S3 server can do, and its rules; the zero value is the strictest server.
+	Profile Profile
+
 	// Logger gets what no error tells: keys that cannot be shown, uploads that could not be aborted. The default discards it.
 	Logger *slog.Logger
 }
@@ -189,7 +192,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	}
 	return &Fs{
 		ctx:    ctx,
-		bucket: &bucket{client: forgetter{client, o.Seen}, name: bucketName, route: o.Route, patience: o.Patience},
+		bucket: &bucket{client: forgetter{client, o.Seen}, name: bucketName, route: o.Route, patience: o.Patience, profile: o.Profile},
 		keys:   keyspace(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o, told: &told{}, halfway: &halfway{},
 	}
 }

@@ -33,6 +33,9 @@ type Harness struct {
 
 	// Limits is what the server is known not to do.
 	Limits Limits
+
+	// Profile is the server's.
+	Profile driver.Profile
 }
 
 // Limits maps what S3 does and a server does not to the reason.
@@ -106,10 +109,11 @@ func Run(t *testing.T, h Harness) {
 // A fixture is a file system over an empty bucket, and the test it is for.
 type fixture struct {
 	*testing.T
-	client *s3.Client
-	bucket string
-	spy    *Spy
-	limits Limits
+	client  *s3.Client
+	bucket  string
+	spy     *Spy
+	limits  Limits
+	profile driver.Profile
 	*driver.Fs
 }
 
@@ -117,7 +121,7 @@ type fixture struct {
 func (h Harness) open(t *testing.T, opts *driver.Options) *fixture {
 	t.Helper()
 	client, bucket := h.Bucket(t)
-	x := &fixture{T: t, client: client, bucket: bucket, spy: NewSpy(client), limits: h.Limits}
+	x := &fixture{T: t, client: client, bucket: bucket, spy: NewSpy(client), limits: h.Limits, profile: h.Profile}
 	x.Fs = x.session(t.Context(), opts)
 	return x
 }
@@ -130,6 +134,9 @@ func (x *fixture) session(ctx context.Context, opts *driver.Options) *driver.Fs 
 	}
 	if o.PartSize == 0 {
 		o.PartSize = partSize
+	}
+	if o.Profile == (driver.Profile{}) {
+		o.Profile = x.profile
 	}
 	return driver.New(ctx, x.spy, x.bucket, &o)
 }
