@@ -79,9 +79,21 @@ func (b *Budget) acquire(ctx context.Context, buffer *buffer, bytes int64) error
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.waiting = slices.DeleteFunc(b.waiting, func(w *request) bool { return w == r })
+	if i := slices.Index(b.waiting, r); i >= 0 {
+		b.waiting = slices.Delete(b.waiting, i, i+1)
+	} else {
+		b.takeBack(r) // it was granted meanwhile
+	}
 	b.serve() // who stood back for it
 	return context.Cause(ctx)
+}
+
+// takeBack undoes a request that was granted.
+func (b *Budget) takeBack(r *request) {
+	b.free += r.bytes
+	if r.buffer.held -= r.bytes; r.buffer.held == 0 {
+		delete(b.parts, r.buffer)
+	}
 }
 
 // settle ends what a buffer may ask for: it keeps what it holds until release.

@@ -185,6 +185,22 @@ func TestBudgetNewcomersStandBack(t *testing.T) {
 	})
 }
 
+// TestBudgetGivenUpWhenGranted lets buffers give up in the moment in which they get memory: the budget gets all of it back.
+func TestBudgetGivenUpWhenGranted(t *testing.T) {
+	budget := NewBudget(minPartSize)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 { // select picks one of two that are ready
+		b := budget.buffer(minPartSize)
+		if err := budget.acquire(ended, b, blockSize); err == nil {
+			b.release()
+		}
+		if budget.used() != 0 || len(budget.parts) != 0 {
+			t.Fatalf("%d bytes are held by %d buffers, want none", budget.used(), len(budget.parts))
+		}
+	}
+}
+
 // used is what is held, for tests.
 func (b *Budget) used() int64 {
 	b.mu.Lock()

@@ -114,12 +114,7 @@ func (s *sender) leave(begin time.Time, bytes int64) {
 		q.pace.grain, q.pace.latency = bytes, now.Sub(begin)
 		q.look(now)
 	}
-	s.parts--
-	q.parts--
-	if s.parts == 0 {
-		q.senders--
-		s.setAhead(false)
-	}
+	q.remove(s)
 	q.serve(now)
 }
 
@@ -146,10 +141,21 @@ func (q *queue) wait(ctx, until context.Context, t *turn) bool {
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.waiting = slices.DeleteFunc(q.waiting, func(w *turn) bool { return w == t })
-	t.sender.setAhead(false)
+	q.giveUp(t)
 	q.serve(time.Now())
 	return false
+}
+
+// giveUp ends a turn that nobody waits for any longer. The queue may have granted it meanwhile: then it takes the slot back.
+func (q *queue) giveUp(t *turn) {
+	i := slices.Index(q.waiting, t)
+	switch {
+	case i >= 0:
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	case t.full:
+		q.remove(t.sender)
+	}
+	t.sender.setAhead(false)
 }
 
 // serve lets those go on whose turn it is. Parts that are filled go first.
@@ -214,6 +220,16 @@ func (q *queue) send(s *sender) {
 	q.parts++
 	s.setAhead(false)
 	q.use()
+}
+
+// remove takes a part of a sender out.
+func (q *queue) remove(s *sender) {
+	s.parts--
+	q.parts--
+	if s.parts == 0 {
+		q.senders--
+		s.setAhead(false)
+	}
 }
 
 // begin begins to watch. What was learned long ago is learned again.

@@ -234,3 +234,44 @@ func TestQueueTakesTurns(t *testing.T) {
 		}
 	})
 }
+
+// TestQueueGivenUpWhenGranted lets uploads give up in the moment in which their turn comes: the queue gets each slot back.
+func TestQueueGivenUpWhenGranted(t *testing.T) {
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, test := range []struct {
+		label      string
+		ctx, until context.Context
+	}{
+		{"failed-upload", ended, t.Context()},
+		{"closed-upload", t.Context(), ended},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			var q queue
+			s := q.sender(16, 16)
+			for range 100 { // select picks one of two that are ready
+				if s.take(test.ctx, test.until) {
+					s.leave(time.Now(), 0)
+				}
+				if q.parts != 0 || s.parts != 0 || q.senders != 0 {
+					t.Fatalf("%d parts of %d uploads are under way, want none", q.parts, q.senders)
+				}
+			}
+			if !s.take(t.Context(), t.Context()) {
+				t.Fatal("no part may be sent")
+			}
+			for range 100 { // a part of its own is under way, so the queue counts those that are filled ahead
+				if s.mayFill(test.ctx, test.until) {
+					s.setAhead(false)
+				}
+				if q.ahead != 0 {
+					t.Fatalf("%d uploads fill a part ahead, want none", q.ahead)
+				}
+			}
+			s.leave(time.Now(), 0)
+			if q.parts != 0 || q.senders != 0 {
+				t.Errorf("%d parts of %d uploads are under way at the end", q.parts, q.senders)
+			}
+		})
+	}
+}
