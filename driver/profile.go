@@ -31,39 +31,41 @@ type Profile struct {
 	BatchDelete bool
 }
 
-// profiles are those that are known. What is known of each server, with its source, is in docs/s3-servers.md.
-var profiles = []Profile{
-	{
-		Name: "aws", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
-		PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-	},
-	{
-		Name: "aws-directory", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
-		PartCopy: true, UnequalParts: true, ListUploads: true, BatchDelete: true,
-	},
-	{
-		Name: "minio", ConditionalPut: true, ConditionalComplete: true,
-		PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-	},
-	{
-		Name: "ceph", ConditionalPut: true, ConditionalComplete: true,
-		PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-	},
-	{
-		Name: "r2", ConditionalPut: true, ConditionalComplete: true,
-		PartCopy: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-	},
-	{Name: "gcs", UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true},
-	{
-		Name: "versitygw", ConditionalPut: true, ConditionalComplete: true,
-		PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-	},
-	{Name: "strict"},
+// profiles returns those that are known. What is known of each server, with its source, is in docs/s3-servers.md.
+func profiles() []Profile {
+	return []Profile{
+		{
+			Name: "aws", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
+			PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+		},
+		{
+			Name: "aws-directory", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
+			PartCopy: true, UnequalParts: true, ListUploads: true, BatchDelete: true,
+		},
+		{
+			Name: "minio", ConditionalPut: true, ConditionalComplete: true,
+			PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+		},
+		{
+			Name: "ceph", ConditionalPut: true, ConditionalComplete: true,
+			PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+		},
+		{
+			Name: "r2", ConditionalPut: true, ConditionalComplete: true,
+			PartCopy: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+		},
+		{Name: "gcs", UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true},
+		{
+			Name: "versitygw", ConditionalPut: true, ConditionalComplete: true,
+			PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+		},
+		{Name: "strict"},
+	}
 }
 
 // ProfileNamed returns the profile of a name, and false where there is none.
 func ProfileNamed(name string) (Profile, bool) {
-	for _, p := range profiles {
+	for _, p := range profiles() {
 		if p.Name == name {
 			return p, true
 		}
