@@ -28,19 +28,16 @@ func (s *session) allo(arg string) {
 		s.syntaxError()
 		return
 	}
-	s.announced = nil
+	s.parameters.announced = nil
 	if size > 0 && !records {
-		s.announced = &size
+		s.parameters.announced = &size
 	}
 	s.say(200, i18n.AllocationNotNeeded)
 }
 
-// newUpload is a transfer to the server. What ALLO has announced is for the next
-// one only, whatever becomes of that.
+// newUpload is a transfer to the server.
 func (s *session) newUpload() *transfer {
-	t := &transfer{upload: true, size: s.announced}
-	s.announced = nil
-	return t
+	return &transfer{upload: true, size: s.parameters.announced}
 }
 
 // checkSize compares an upload that would now become visible with what ALLO has

@@ -13,6 +13,7 @@ type command struct {
 	// pathname gets it resolved.
 	argument argument
 	login    bool   // refused with 530 before login
+	transfer bool   // ends the transfer parameters
 	syntax   string // as HELP and 501 show it, RFC 959 5.3
 }
 
@@ -85,13 +86,13 @@ func commands() map[string]command {
 		"EPRT": {run: (*session).eprt, argument: neededArgument, login: true, syntax: "EPRT <SP> |1|address|port|"},
 
 		// Transfers.
-		"RETR": {run: (*session).retr, argument: neededArgument, login: true, syntax: "RETR" + pathnameSyntax},
-		"STOR": {run: (*session).stor, argument: neededArgument, login: true, syntax: "STOR" + pathnameSyntax},
-		"APPE": {run: (*session).stor, argument: neededArgument, login: true, syntax: "APPE" + pathnameSyntax},
-		"STOU": {run: (*session).stou, argument: optionalArgument, login: true, syntax: "STOU"},
-		"LIST": {run: (*session).list, argument: optionalArgument, login: true, syntax: "LIST" + listSyntax},
-		"NLST": {run: (*session).list, argument: optionalArgument, login: true, syntax: "NLST" + listSyntax},
-		"MLSD": {run: (*session).list, argument: optionalArgument, login: true, syntax: "MLSD" + listSyntax},
+		"RETR": {run: (*session).retr, argument: neededArgument, login: true, transfer: true, syntax: "RETR" + pathnameSyntax},
+		"STOR": {run: (*session).stor, argument: neededArgument, login: true, transfer: true, syntax: "STOR" + pathnameSyntax},
+		"APPE": {run: (*session).stor, argument: neededArgument, login: true, transfer: true, syntax: "APPE" + pathnameSyntax},
+		"STOU": {run: (*session).stou, argument: optionalArgument, login: true, transfer: true, syntax: "STOU"},
+		"LIST": {run: (*session).list, argument: optionalArgument, login: true, transfer: true, syntax: "LIST" + listSyntax},
+		"NLST": {run: (*session).list, argument: optionalArgument, login: true, transfer: true, syntax: "NLST" + listSyntax},
+		"MLSD": {run: (*session).list, argument: optionalArgument, login: true, transfer: true, syntax: "MLSD" + listSyntax},
 		"ABOR": {run: (*session).abor, syntax: "ABOR"},
 
 		// Files and directories.
@@ -167,6 +168,9 @@ func (s *session) dispatch(line string) {
 		s.syntaxError()
 	default:
 		c.run(s, arg)
+	}
+	if c.transfer {
+		s.parameters = s.parameters.afterTransfer()
 	}
 	s.renaming = s.renaming && verb == "RNFR" // RNTO must follow at once (RFC 959 4.1.3)
 }

@@ -21,6 +21,10 @@ func (s *session) onPathname(arg string) {
 		s.fail(err)
 		return
 	}
+	if s.verb == "SIZE" && s.parameters.ascii { // the file would have to be read
+		s.say(550, i18n.SizeInASCII)
+		return
+	}
 	r := s.forward(s.verb + " " + escapePathname(name))
 	s.renaming = s.verb == "RNFR" && r.code == 350
 	s.send(r)

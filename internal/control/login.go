@@ -121,9 +121,8 @@ func (s *session) logOut() {
 	if s.hostname == "" {
 		s.setTenant(nil) // the user's
 	}
-	s.restarting, s.restartRefused = false, false
-	s.announced = nil
-	s.copying, s.ranged, s.algorithm = "", nil, defaultHash
+	s.parameters = transferParameters{}
+	s.copying, s.algorithm = "", defaultHash
 	s.log = s.server.cfg.Logger.With("remote", s.tcp.RemoteAddr().String())
 }
 

@@ -16,9 +16,9 @@ const endOfFile = -1
 
 // rang is RANG (draft-bryan-ftp-range 3), for the RETR or HASH that follows. The
 // last byte belongs to the range. "RANG 1 0", and anything wrong, chooses the
-// whole file again.
+// whole file again, and not what REST has chosen either.
 func (s *session) rang(arg string) {
-	s.ranged = nil
+	s.parameters.offset, s.parameters.ranged = 0, nil
 	first, last, _ := strings.Cut(arg, " ")
 	if !isNumber(first) || !isNumber(last) {
 		s.syntaxError()
@@ -32,35 +32,33 @@ func (s *session) rang(arg string) {
 	case err != nil || toErr != nil || from > to || to == math.MaxInt64:
 		s.syntaxError()
 	default:
-		s.ranged = &byteRange{from, to + 1}
+		s.parameters.ranged = &byteRange{from, to + 1}
 		s.say(350, i18n.RangeAccepted, first, last)
 	}
 }
 
-// takeRange returns what RANG has chosen, nil for nothing, and forgets it: it is
-// for one command.
+// takeRange returns what RANG has chosen for HASH, nil for nothing, and forgets it.
 func (s *session) takeRange() *byteRange {
-	r := s.ranged
-	s.ranged = nil
+	r := s.parameters.ranged
+	s.parameters.ranged = nil
 	return r
 }
 
 // beginRange makes a transfer one of the bytes that RANG has chosen, or refuses
-// it and returns false. The engine takes the beginning for an offset of REST. No
-// part of an object can be written anew.
+// it and returns false. The beginning is for the engine what an offset of REST is.
+// No part of an object can be written anew.
 func (s *session) beginRange(t *transfer) bool {
-	r := s.takeRange()
-	if r == nil {
+	r := s.parameters.ranged
+	switch {
+	case r == nil:
 		return true
-	}
-	if t.upload {
+	case t.upload:
 		s.say(504, i18n.ParameterNotImplemented, "RANG")
 		return false
-	}
-	if err := s.silently("REST "+strconv.FormatInt(r.from, 10), 350); err != nil {
+	case s.parameters.ascii:
 		s.say(551, i18n.RestartInASCII)
 		return false
 	}
-	t.count = r.to - r.from
+	t.offset, t.count = r.from, r.to-r.from
 	return true
 }

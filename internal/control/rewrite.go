@@ -82,17 +82,9 @@ func rules() []rule {
 		row(200, `OK`, says(200, i18n.OK)),
 		row(200, `Good to know`, says(200, i18n.OK)),
 		row(215, `UNIX Type: L8`, verbatim(215)),
-		row(200, `Type set to binary`, says(200, i18n.TypeBinary)),
-		row(200, `Type set to ASCII`, says(200, i18n.TypeASCII)),
-		row(504, `Unsupported transfer type`, parameterNotImplemented),
 		row(200, `Using stream mode`, says(200, i18n.ModeStream)),
 		row(504, `Unimplemented MODE type`, parameterNotImplemented),
 		row(504, `Unsupported mode`, parameterNotImplemented),
-		row(350, `OK`, restartAccepted),
-		row(501, `Resuming transfers not allowed in ASCII mode`, restartInASCII),
-		row(550, `Couldn't parse size: .*`, func(s *session, _ []string) reply {
-			return reply{501, []string{s.text(i18n.Syntax, s.server.commands["REST"].syntax)}}
-		}),
 
 		// Directories.
 		row(250, `CD worked on .*`, directoryChanged),
@@ -117,7 +109,6 @@ func rules() []rule {
 		row(250, `Done !`, says(250, i18n.Renamed)),
 		row(550, `Couldn't rename .* to .*: .*`, storageFailed),
 		row(503, `RNFR is expected before RNTO`, says(503, i18n.RenameFromFirst)),
-		row(550, `SIZE not allowed in ASCII mode`, says(550, i18n.SizeInASCII)),
 		row(550, `.* is a directory`, says(550, i18n.IsADirectory)),
 		row(213, `\d+`, verbatim(213)), // SIZE and MDTM
 		row(213, `Modify=.*; .*`, verbatim(213)),
@@ -137,17 +128,6 @@ func rules() []rule {
 		row(550, `Could not list: .*`, storageFailed),
 		row(451, `Could not list: .*`, storageFailed),
 	}
-}
-
-func restartAccepted(s *session, _ []string) reply {
-	return reply{350, []string{s.text(i18n.RestartAccepted, s.argument)}}
-}
-
-// restartInASCII leaves it to the transfer to refuse an offset into a file whose
-// lines are converted (RFC 3659 5.3).
-func restartInASCII(s *session, match []string) reply {
-	s.restartRefused = s.restarting || !isZero(s.argument)
-	return restartAccepted(s, match)
 }
 
 func parameterNotImplemented(s *session, _ []string) reply {

@@ -55,18 +55,14 @@ type session struct {
 	login        *Login
 	failedLogins int
 
-	renaming   bool       // whether RNFR was the command before
-	ranged     *byteRange // of RANG, nil for the whole file
-	algorithm  string     // of HASH
-	copying    string     // what SITE CPFR named, where the storage has it
-	restarting bool       // whether the engine has an offset from REST
-	// restartRefused says that REST gave an offset which no transfer can begin at.
-	restartRefused bool
-	announced      *int64 // size of the next upload, from ALLO; nil without
-	data           dataSettings
-	facts          []fact    // of MLST and MLSD
-	transfer       *transfer // the one that is running
-	aborted        bool      // whether ABOR has stopped one and waits for its own reply
+	renaming   bool   // whether RNFR was the command before
+	algorithm  string // of HASH
+	copying    string // what SITE CPFR named, where the storage has it
+	parameters transferParameters
+	data       dataSettings
+	facts      []fact    // of MLST and MLSD
+	transfer   *transfer // the one that is running
+	aborted    bool      // whether ABOR has stopped one and waits for its own reply
 }
 
 // A line is a command line, or the error that took its place.

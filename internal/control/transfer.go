@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"net"
 	"path"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -34,6 +35,8 @@ type transfer struct {
 	size     *int64   // what ALLO has announced, nil without
 	listing  *listing // nil for a file
 	fileName string   // what STOU chose
+	ascii    bool     // whether the lines of a file are converted
+	offset   int64    // where in a file it begins
 	count    int64    // how many bytes of a file RANG has chosen, 0 for all
 	source   dataSource
 	tls      *tls.Config // nil for a data connection in the clear
@@ -195,13 +198,32 @@ func (s *session) runTransfer(t *transfer, commandLine string) {
 	}
 	s.transfer = t
 	defer func() { s.transfer = nil }()
-	if err := s.listen(); err != nil {
+	if err := s.prepareEngine(t); err != nil {
 		s.send(s.engineFailed(err))
 		return
 	}
 	r := s.forward(commandLine)
 	s.observeTransfer(t, commandLine, r)
+	if t.ascii && !s.closing {
+		if err := s.silently("TYPE I", 200); err != nil {
+			r = s.engineFailed(err)
+		}
+	}
 	s.send(r)
+}
+
+// prepareEngine tells the engine what the next command transfers, and nothing else
+// ever does. So whatever a transfer before has left in the engine is replaced: it
+// keeps an offset when a transfer does not begin, and has none under TYPE A.
+func (s *session) prepareEngine(t *transfer) error {
+	err := s.silently("REST "+strconv.FormatInt(t.offset, 10), 350)
+	if err == nil && t.ascii {
+		err = s.silently("TYPE A", 200) // TYPE I again when the transfer has ended
+	}
+	if err == nil {
+		err = s.listen()
+	}
+	return err
 }
 
 // silently gives the engine a command whose reply is for nobody.
@@ -274,18 +296,16 @@ func (s *session) retr(arg string) {
 	s.runFileTransfer(&transfer{}, "RETR "+escapePathname(name))
 }
 
-// runFileTransfer is runTransfer for a transfer that REST may have gone before.
+// runFileTransfer is runTransfer for a file, which TYPE, REST and RANG are about.
 func (s *session) runFileTransfer(t *transfer, commandLine string) {
-	if s.restartRefused {
-		s.restartRefused = false
+	if s.parameters.restartsInText() {
 		s.say(554, i18n.RestartInASCII)
 		return
 	}
-	if !s.beginRange(t) {
-		return
+	t.ascii, t.offset = s.parameters.ascii, s.parameters.offset
+	if s.beginRange(t) {
+		s.runTransfer(t, commandLine)
 	}
-	s.runTransfer(t, commandLine)
-	s.restarting = false
 }
 
 // stor is STOR and APPE. After REST they are the same (RFC 3659 5.3).
@@ -297,7 +317,7 @@ func (s *session) stor(arg string) {
 		return
 	}
 	verb := s.verb
-	if s.restarting {
+	if s.parameters.offset > 0 {
 		verb = "STOR"
 	}
 	s.runFileTransfer(t, verb+" "+escapePathname(name))
@@ -342,7 +362,7 @@ func (s *session) stou(string) {
 		return
 	}
 	t.fileName = path.Base(name)
-	s.runTransfer(t, "STOR "+escapePathname(name))
+	s.runFileTransfer(t, "STOR "+escapePathname(name))
 }
 
 // abor is ABOR when its turn has come: a transfer that was running has been
@@ -356,40 +376,4 @@ func (s *session) abor(string) {
 	s.aborted = false
 	s.data.close()
 	s.say(226, id)
-}
-
-// rest is REST (RFC 3659 5.3).
-func (s *session) rest(offset string) {
-	if !isNumber(offset) {
-		s.syntaxError()
-		return
-	}
-	s.restartRefused, s.ranged = false, nil
-	r := s.forward("REST " + offset)
-	s.restarting = r.code == 350 && !s.restartRefused && !isZero(offset)
-	s.send(r)
-}
-
-func isZero(number string) bool { return strings.Trim(number, "0") == "" }
-
-// representation is TYPE (RFC 959 3.1.1): text and bytes. The engine would take
-// bytes of 7 bits for text.
-func (s *session) representation(arg string) {
-	switch strings.ToUpper(arg) {
-	case "A", "A N", "AN":
-		s.toEngine("A")
-	case "I", "L 8", "L8":
-		s.toEngine("I")
-	default:
-		s.say(504, i18n.ParameterNotImplemented, "TYPE")
-	}
-}
-
-// stru is STRU: files only (RFC 959 3.1.2).
-func (s *session) stru(structure string) {
-	if structure != "F" && structure != "f" {
-		s.say(504, i18n.ParameterNotImplemented, "STRU")
-		return
-	}
-	s.say(200, i18n.StructureFile)
 }

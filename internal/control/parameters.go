@@ -1,0 +1,72 @@
+package control
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// transferParameters is what a client has said about its next transfer. The
+// session answers TYPE, REST, RANG and ALLO itself and keeps them here alone; the
+// engine learns of them right before each transfer, from prepareEngine.
+//
+// The next transfer command ends all but the type, whatever becomes of it: a
+// client that tries again sends REST again (RFC 3659 5.3). Other commands may come
+// between, because most clients send REST before PASV.
+type transferParameters struct {
+	ascii     bool       // TYPE A
+	offset    int64      // of REST
+	textual   bool       // whether TYPE was A when REST gave the offset
+	ranged    *byteRange // of RANG, nil for the whole file
+	announced *int64     // size of an upload, from ALLO; nil without
+}
+
+// afterTransfer is what is left of them when a transfer command has been answered.
+func (p transferParameters) afterTransfer() transferParameters {
+	return transferParameters{ascii: p.ascii}
+}
+
+// restartsInText says whether an offset counts bytes of text: those of a file whose
+// lines are converted are not known without reading it (RFC 3659 5.3).
+func (p transferParameters) restartsInText() bool {
+	return p.offset > 0 && (p.ascii || p.textual)
+}
+
+// representation is TYPE (RFC 959 3.1.1): text and bytes. Bytes of 7 bits are
+// refused.
+func (s *session) representation(arg string) {
+	switch strings.ToUpper(arg) {
+	case "A", "A N", "AN":
+		s.parameters.ascii = true
+		s.say(200, i18n.TypeASCII)
+	case "I", "L 8", "L8":
+		s.parameters.ascii = false
+		s.say(200, i18n.TypeBinary)
+	default:
+		s.say(504, i18n.ParameterNotImplemented, "TYPE")
+	}
+}
+
+// stru is STRU: files only (RFC 959 3.1.2).
+func (s *session) stru(structure string) {
+	if structure != "F" && structure != "f" {
+		s.say(504, i18n.ParameterNotImplemented, "STRU")
+		return
+	}
+	s.say(200, i18n.StructureFile)
+}
+
+// rest is REST (RFC 3659 5.3): only what is no number gets an error, and the
+// transfer tells about an offset where it cannot begin. REST and RANG replace each
+// other.
+func (s *session) rest(arg string) {
+	offset, err := strconv.ParseInt(arg, 10, 64)
+	if err != nil || !isNumber(arg) {
+		s.syntaxError()
+		return
+	}
+	s.parameters.offset, s.parameters.textual = offset, s.parameters.ascii
+	s.parameters.ranged = nil
+	s.say(350, i18n.RestartAccepted, arg)
+}
