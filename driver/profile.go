@@ -2,6 +2,8 @@ package driver
 
 // A Profile says what an S3 server can do beyond what all of them can, and which rules it enforces. S3 servers differ in nothing else that
 // the driver knows of. The zero value is the strictest server: it offers nothing optional and enforces every rule.
+//
+// docs/s3-servers.md shows the profiles as a table, and where each fact comes from.
 type Profile struct {
 	// Name is how a configuration names the profile, "aws" for example.
 	Name string
@@ -14,11 +16,19 @@ type Profile struct {
 	// PartCopy is UploadPartCopy.
 	PartCopy bool
 
-	// UnequalParts says that parts of a multipart upload may be of different sizes. Otherwise all but the last must be of one size.
+	// UnequalParts says that parts of a multipart upload may be of different sizes. Otherwise all but the last must be of one size, and
+	// the last must not be larger.
 	UnequalParts bool
+
+	// PartGaps says that part numbers may have gaps. The driver never leaves one.
+	PartGaps bool
 
 	// ListUploads is ListMultipartUploads for a key.
 	ListUploads bool
+
+	// Checksums says that the server takes the checksums of requests (x-amz-checksum-crc32c and the others), compares them with what has
+	// arrived, and keeps them.
+	Checksums bool
 
 	// MD5ETags says that the ETag of an object which was stored by one request, and is not encrypted with a key of KMS or of the
 	// customer, is the MD5 of its bytes.
@@ -27,37 +37,54 @@ type Profile struct {
 	// SortedListings says that ListObjectsV2 lists keys in the order of their bytes.
 	SortedListings bool
 
+	// SlashPrefixes says that ListObjectsV2 and ListMultipartUploads take only prefixes that end in a slash.
+	SlashPrefixes bool
+
 	// BatchDelete is DeleteObjects.
 	BatchDelete bool
+
+	// PreciseTimes says that listings tell the milliseconds of a modification time. Other answers tell seconds everywhere.
+	PreciseTimes bool
+
+	// SignedAcceptEncoding says that the signature of a request may include Accept-Encoding, as that of the AWS SDK does.
+	SignedAcceptEncoding bool
 }
 
-// profiles returns those that are known. What is known of each server, with its source, is in docs/s3-servers.md.
+// profiles are those that are known. Where it depends on the version of a server, they say what the oldest that is in use can do.
 func profiles() []Profile {
 	return []Profile{
 		{
 			Name: "aws", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
-			PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			PartCopy: true, UnequalParts: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			SignedAcceptEncoding: true,
 		},
 		{
 			Name: "aws-directory", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
-			PartCopy: true, UnequalParts: true, ListUploads: true, BatchDelete: true,
+			PartCopy: true, UnequalParts: true, Checksums: true, SlashPrefixes: true, BatchDelete: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "minio", ConditionalPut: true, ConditionalComplete: true,
-			PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			PartCopy: true, UnequalParts: true, PartGaps: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true,
+			BatchDelete: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
-			Name: "ceph", ConditionalPut: true, ConditionalComplete: true,
+			Name: "ceph", ConditionalPut: true,
 			PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "r2", ConditionalPut: true, ConditionalComplete: true,
-			PartCopy: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			PartCopy: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			PreciseTimes: true, SignedAcceptEncoding: true,
 		},
-		{Name: "gcs", UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true},
+		{
+			Name:         "gcs",
+			UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true, PreciseTimes: true,
+		},
 		{
 			Name: "versitygw", ConditionalPut: true, ConditionalComplete: true,
-			PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			PartCopy: true, UnequalParts: true, PartGaps: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true,
+			BatchDelete: true, SignedAcceptEncoding: true,
 		},
 		{Name: "strict"},
 	}
@@ -72,3 +99,16 @@ func ProfileNamed(name string) (Profile, bool) {
 	}
 	return Profile{}, false
 }
+
+// ProfileNames are the names of all profiles.
+func ProfileNames() []string {
+	var names []string
+	for _, p := range profiles() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Resumes tells whether an interrupted upload can be found again, to go on with it: the name of its record begins with a prefix that does
+// not end in a slash.
+func (p *Profile) Resumes() bool { return !p.SlashPrefixes }

@@ -1,0 +1,453 @@
+package driver_test
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"flag"
+	"fmt"
+	"hash/crc32"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+var update = flag.Bool("update", false, "write the table of S3 servers anew")
+
+// serversPage is absolute because the embedded server moves the working directory.
+var serversPage, errServersPage = filepath.Abs("../docs/s3-servers.md")
+
+// The marks between which the table stands on the page.
+const beginTable, endTable = "<!-- begin: go test ./driver -run TestServersPage -update -->\n", "<!-- end -->\n"
+
+// The page shows what the code goes by.
+func TestServersPage(t *testing.T) {
+	if errServersPage != nil {
+		t.Fatal(errServersPage)
+	}
+	page, err := os.ReadFile(serversPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(page), beginTable)
+	shown, after, ended := strings.Cut(rest, endTable)
+	if !found || !ended {
+		t.Fatalf("%s has no place for the table", serversPage)
+	}
+	table := serversTable(t)
+	switch {
+	case shown == table:
+	case *update:
+		if err := os.WriteFile(serversPage, []byte(before+beginTable+table+endTable+after), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	default:
+		t.Errorf("%s shows another table than driver/profile.go has: run go test ./driver -run TestServersPage -update", serversPage)
+	}
+}
+
+// serversTable has a line for each fact and a column for each profile.
+func serversTable(t *testing.T) string {
+	var all []driver.Profile
+	for _, name := range driver.ProfileNames() {
+		p, ok := driver.ProfileNamed(name)
+		if !ok {
+			t.Fatalf("no profile is called %q", name)
+		}
+		all = append(all, p)
+	}
+	var b strings.Builder
+	b.WriteString("| |")
+	for _, p := range all {
+		fmt.Fprintf(&b, " `%s` |", p.Name)
+	}
+	b.WriteString("\n| --- |" + strings.Repeat(" --- |", len(all)) + "\n")
+	for _, fact := range facts() {
+		fmt.Fprintf(&b, "| %s |", fact.title)
+		for _, p := range all {
+			answer := "no"
+			if fact.of(p) {
+				answer = "yes"
+			}
+			fmt.Fprintf(&b, " %s |", answer)
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// A fact is one line of the table, and how a server shows it where it can.
+type fact struct {
+	title string
+	of    func(driver.Profile) bool
+	shown func(*shower) (bool, error) // nil for what a test cannot see
+}
+
+func facts() []fact {
+	return []fact{
+		{"`PutObject` on a condition", func(p driver.Profile) bool { return p.ConditionalPut }, (*shower).conditionalPut},
+		{"`CompleteMultipartUpload` on a condition", func(p driver.Profile) bool { return p.ConditionalComplete }, (*shower).conditionalComplete},
+		{"`CopyObject` on a condition", func(p driver.Profile) bool { return p.ConditionalCopy }, (*shower).conditionalCopy},
+		{"`DeleteObject` and `DeleteObjects` on a condition", func(p driver.Profile) bool { return p.ConditionalDelete }, (*shower).conditionalDelete},
+		{"`UploadPartCopy`", func(p driver.Profile) bool { return p.PartCopy }, (*shower).partCopy},
+		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }, (*shower).unequalParts},
+		{"gaps in part numbers", func(p driver.Profile) bool { return p.PartGaps }, (*shower).partGaps},
+		{"`ListMultipartUploads` of a key", func(p driver.Profile) bool { return p.ListUploads }, (*shower).listUploads},
+		{"interrupted uploads can be resumed", func(p driver.Profile) bool { return p.Resumes() }, nil},
+		{"checksums in requests", func(p driver.Profile) bool { return p.Checksums }, (*shower).checksums},
+		{"ETag is the MD5", func(p driver.Profile) bool { return p.MD5ETags }, (*shower).md5ETags},
+		{"listings are sorted", func(p driver.Profile) bool { return p.SortedListings }, (*shower).sortedListings},
+		{"listings of any prefix", func(p driver.Profile) bool { return !p.SlashPrefixes }, (*shower).anyPrefix},
+		{"`DeleteObjects`", func(p driver.Profile) bool { return p.BatchDelete }, (*shower).batchDelete},
+		{"milliseconds in listings", func(p driver.Profile) bool { return p.PreciseTimes }, (*shower).preciseTimes},
+		{"signed `Accept-Encoding`", func(p driver.Profile) bool { return p.SignedAcceptEncoding }, nil},
+	}
+}
+
+// The table says of MinIO and versitygw what they do.
+func TestProfilesOfServers(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		p := profile(t, s)
+		for _, fact := range facts() {
+			if fact.shown == nil {
+				continue
+			}
+			t.Run(strings.NewReplacer(" ", "-", "`", "").Replace(fact.title), func(t *testing.T) {
+				x := &shower{ctx: t.Context(), client: s.Client(), bucket: s.Bucket(t)}
+				got, err := fact.shown(x)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want := fact.of(p); got != want {
+					t.Errorf("%t; the table says %t", got, want)
+				}
+			})
+		}
+	})
+}
+
+// A shower asks an S3 server to do something, in an empty bucket of its own. Its methods tell whether the server did.
+type shower struct {
+	ctx    context.Context
+	client *s3.Client
+	bucket string
+}
+
+const shownPart = 5 << 20 // the least that S3 takes for a part that others follow
+
+func (x *shower) put(key, content string) (etag *string, err error) {
+	out, err := x.client.PutObject(x.ctx, &s3.PutObjectInput{Bucket: &x.bucket, Key: &key, Body: strings.NewReader(content)})
+	if err != nil {
+		return nil, err
+	}
+	return out.ETag, nil
+}
+
+// refused tells whether a request failed because of its condition, and so that the server looks at it.
+func refused(err error) (bool, error) {
+	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	switch {
+	case err == nil:
+		return false, nil
+	case ok && slices.Contains([]int{http.StatusPreconditionFailed, http.StatusConflict}, response.HTTPStatusCode()):
+		return true, nil
+	case ok && response.HTTPStatusCode() == http.StatusNotImplemented:
+		return false, nil
+	}
+	return false, err
+}
+
+// both tells whether the server refuses what the condition does not allow, and does what it allows.
+func both(wrong, right error) (bool, error) {
+	known, err := refused(wrong)
+	if err != nil || !known {
+		return false, err
+	}
+	failed, err := refused(right)
+	return !failed, err
+}
+
+func (x *shower) conditionalPut() (bool, error) {
+	etag, err := x.put("a", "first")
+	if err != nil {
+		return false, err
+	}
+	put := func(in s3.PutObjectInput) error {
+		in.Bucket, in.Key, in.Body = &x.bucket, aws.String("a"), strings.NewReader("second")
+		_, err := x.client.PutObject(x.ctx, &in)
+		return err
+	}
+	known, err := refused(put(s3.PutObjectInput{IfNoneMatch: aws.String("*")}))
+	if err != nil || !known {
+		return false, err
+	}
+	return both(put(s3.PutObjectInput{IfMatch: aws.String(otherETag)}), put(s3.PutObjectInput{IfMatch: etag}))
+}
+
+// otherETag is that of no object.
+const otherETag = `"0123456789abcdef0123456789abcdef"`
+
+func (x *shower) conditionalComplete() (bool, error) {
+	etag, err := x.put("a", "first")
+	if err != nil {
+		return false, err
+	}
+	complete := func(in s3.CompleteMultipartUploadInput) error {
+		upload, err := x.begin("a", "second")
+		if err != nil {
+			return err
+		}
+		in.Bucket, in.Key, in.UploadId, in.MultipartUpload = &x.bucket, &upload.key, &upload.id, upload.parts
+		_, err = x.client.CompleteMultipartUpload(x.ctx, &in)
+		return err
+	}
+	known, err := refused(complete(s3.CompleteMultipartUploadInput{IfNoneMatch: aws.String("*")}))
+	if err != nil || !known {
+		return false, err
+	}
+	return both(complete(s3.CompleteMultipartUploadInput{IfMatch: aws.String(otherETag)}), complete(s3.CompleteMultipartUploadInput{IfMatch: etag}))
+}
+
+func (x *shower) conditionalCopy() (bool, error) {
+	if _, err := x.put("source", "first"); err != nil {
+		return false, err
+	}
+	etag, err := x.put("a", "second")
+	if err != nil {
+		return false, err
+	}
+	copied := func(in s3.CopyObjectInput) error {
+		in.Bucket, in.Key, in.CopySource = &x.bucket, aws.String("a"), aws.String(x.bucket+"/source")
+		_, err := x.client.CopyObject(x.ctx, &in)
+		return err
+	}
+	known, err := refused(copied(s3.CopyObjectInput{IfNoneMatch: aws.String("*")}))
+	if err != nil || !known {
+		return false, err
+	}
+	return both(copied(s3.CopyObjectInput{IfMatch: aws.String(otherETag)}), copied(s3.CopyObjectInput{IfMatch: etag}))
+}
+
+// conditionalDelete is of both ways to delete.
+func (x *shower) conditionalDelete() (bool, error) {
+	etag, err := x.put("a", "first")
+	if err != nil {
+		return false, err
+	}
+	batch := func(etag *string) error {
+		out, err := x.client.DeleteObjects(x.ctx, &s3.DeleteObjectsInput{
+			Bucket: &x.bucket, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("a"), ETag: etag}}},
+		})
+		if err == nil && len(out.Errors) > 0 {
+			return &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusPreconditionFailed}}}
+		}
+		return err
+	}
+	known, err := refused(batch(aws.String(otherETag)))
+	if err != nil || !known {
+		return false, err
+	}
+	one := func(etag *string) error {
+		_, err := x.client.DeleteObject(x.ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: aws.String("a"), IfMatch: etag})
+		return err
+	}
+	return both(one(aws.String(otherETag)), one(etag))
+}
+
+// A begunUpload is a multipart upload whose parts S3 has.
+type begunUpload struct {
+	key, id string
+	parts   *types.CompletedMultipartUpload
+}
+
+// begin uploads parts, with numbers from 1 on.
+func (x *shower) begin(key string, contents ...string) (*begunUpload, error) {
+	in := &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: &key}
+	if len(contents) > 0 {
+		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32 // parts that are copied have none
+	}
+	created, err := x.client.CreateMultipartUpload(x.ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	u := &begunUpload{key: key, id: *created.UploadId, parts: &types.CompletedMultipartUpload{}}
+	for i, content := range contents {
+		if err := x.part(u, int32(i+1), content); err != nil {
+			return nil, err
+		}
+	}
+	return u, nil
+}
+
+func (x *shower) part(u *begunUpload, number int32, content string) error {
+	part, err := x.client.UploadPart(x.ctx, &s3.UploadPartInput{
+		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, PartNumber: &number, Body: strings.NewReader(content),
+	})
+	if err == nil {
+		u.parts.Parts = append(u.parts.Parts, types.CompletedPart{PartNumber: &number, ETag: part.ETag, ChecksumCRC32: part.ChecksumCRC32})
+	}
+	return err
+}
+
+func (x *shower) complete(u *begunUpload) error {
+	_, err := x.client.CompleteMultipartUpload(x.ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, MultipartUpload: u.parts,
+	})
+	return err
+}
+
+// done tells whether a request was done. An error of S3 says that it cannot be.
+func done(err error) (bool, error) {
+	if _, answered := errors.AsType[*smithyhttp.ResponseError](err); err != nil && !answered {
+		return false, err
+	}
+	return err == nil, nil
+}
+
+func (x *shower) partCopy() (bool, error) {
+	if _, err := x.put("source", strings.Repeat("s", shownPart)); err != nil {
+		return false, err
+	}
+	u, err := x.begin("a")
+	if err != nil {
+		return false, err
+	}
+	out, err := x.client.UploadPartCopy(x.ctx, &s3.UploadPartCopyInput{
+		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, PartNumber: aws.Int32(1), CopySource: aws.String(x.bucket + "/source"),
+	})
+	if err != nil {
+		return done(err)
+	}
+	u.parts.Parts = []types.CompletedPart{{PartNumber: aws.Int32(1), ETag: out.CopyPartResult.ETag}}
+	return done(x.complete(u))
+}
+
+func (x *shower) unequalParts() (bool, error) {
+	u, err := x.begin("a", strings.Repeat("1", shownPart), strings.Repeat("2", shownPart+1), "3")
+	if err != nil {
+		return false, err
+	}
+	return done(x.complete(u))
+}
+
+func (x *shower) partGaps() (bool, error) {
+	u, err := x.begin("a", strings.Repeat("1", shownPart))
+	if err == nil {
+		err = x.part(u, 3, "3")
+	}
+	if err != nil {
+		return false, err
+	}
+	return done(x.complete(u))
+}
+
+func (x *shower) listUploads() (bool, error) {
+	u, err := x.begin("dir/a", "1")
+	if err != nil {
+		return false, err
+	}
+	out, err := x.client.ListMultipartUploads(x.ctx, &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: &u.key})
+	if err != nil {
+		return done(err)
+	}
+	return len(out.Uploads) == 1 && aws.ToString(out.Uploads[0].UploadId) == u.id, nil
+}
+
+func (x *shower) checksums() (bool, error) {
+	crc := crc32.Checksum([]byte("first"), crc32.MakeTable(crc32.Castagnoli))
+	sum := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, crc))
+	put := func(sum string) error {
+		_, err := x.client.PutObject(x.ctx, &s3.PutObjectInput{
+			Bucket: &x.bucket, Key: aws.String("a"), Body: strings.NewReader("first"), ChecksumCRC32C: &sum,
+		})
+		return err
+	}
+	if wrong, err := done(put("AAAAAA==")); err != nil || wrong {
+		return false, err
+	}
+	if err := put(sum); err != nil {
+		return false, err
+	}
+	out, err := x.client.HeadObject(x.ctx, &s3.HeadObjectInput{
+		Bucket: &x.bucket, Key: aws.String("a"), ChecksumMode: types.ChecksumModeEnabled,
+	})
+	if err != nil {
+		return false, err
+	}
+	return aws.ToString(out.ChecksumCRC32C) == sum, nil
+}
+
+func (x *shower) md5ETags() (bool, error) {
+	etag, err := x.put("a", "first")
+	sum := md5.Sum([]byte("first"))
+	return strings.Trim(aws.ToString(etag), `"`) == hex.EncodeToString(sum[:]), err
+}
+
+func (x *shower) sortedListings() (bool, error) {
+	keys := []string{"z", "é", "a/b", "a.b", "a-", "a b", "b"}
+	for _, key := range keys {
+		if _, err := x.put(key, ""); err != nil {
+			return false, err
+		}
+	}
+	out, err := x.client.ListObjectsV2(x.ctx, &s3.ListObjectsV2Input{Bucket: &x.bucket})
+	if err != nil {
+		return false, err
+	}
+	return len(out.Contents) == len(keys) && slices.IsSortedFunc(out.Contents, func(a, b types.Object) int {
+		return bytes.Compare([]byte(*a.Key), []byte(*b.Key))
+	}), nil
+}
+
+func (x *shower) anyPrefix() (bool, error) {
+	if _, err := x.put("dir/name.one", ""); err != nil {
+		return false, err
+	}
+	out, err := x.client.ListObjectsV2(x.ctx, &s3.ListObjectsV2Input{Bucket: &x.bucket, Prefix: aws.String("dir/name.")})
+	if err != nil {
+		return done(err)
+	}
+	return len(out.Contents) == 1, nil
+}
+
+func (x *shower) batchDelete() (bool, error) {
+	if _, err := x.put("a", ""); err != nil {
+		return false, err
+	}
+	out, err := x.client.DeleteObjects(x.ctx, &s3.DeleteObjectsInput{
+		Bucket: &x.bucket, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("a")}}},
+	})
+	if err != nil {
+		return done(err)
+	}
+	return len(out.Errors) == 0, nil
+}
+
+func (x *shower) preciseTimes() (bool, error) {
+	for i := range 5 { // a time may be of a whole second
+		if _, err := x.put(fmt.Sprint(i), ""); err != nil {
+			return false, err
+		}
+	}
+	out, err := x.client.ListObjectsV2(x.ctx, &s3.ListObjectsV2Input{Bucket: &x.bucket})
+	if err != nil {
+		return false, err
+	}
+	return slices.ContainsFunc(out.Contents, func(o types.Object) bool { return o.LastModified.Truncate(time.Second) != *o.LastModified }), nil
+}
