@@ -195,11 +195,9 @@ type engineFile struct {
 const asciiRead = 32 << 10
 
 // ReadFrom uploads. What the engine has put before the data connection converts
-// ASCII: such a file has another size here than where it comes from.
+// ASCII.
 func (f *engineFile) ReadFrom(r io.Reader) (int64, error) {
-	if _, direct := r.(*dataConn); direct {
-		f.fs.session.transfer.file = f.File
-	} else {
+	if _, direct := r.(*dataConn); !direct {
 		r = struct{ io.Reader }{bufio.NewReaderSize(r, asciiRead)} // its WriteTo would hand on the reader below
 	}
 	n, err := io.Copy(f.File, r)

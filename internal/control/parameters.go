@@ -19,7 +19,7 @@ type transferParameters struct {
 	offset    int64      // of REST
 	textual   bool       // whether TYPE was A when REST gave the offset
 	ranged    *byteRange // of RANG, nil for the whole file
-	announced *int64     // size of an upload, from ALLO; nil without
+	announced int64      // size of an upload in bytes, from ALLO; 0 where it is not known
 }
 
 // afterTransfer is what is left of them when a transfer command has been answered.
@@ -69,4 +69,21 @@ func (s *session) rest(arg string) {
 	s.parameters.offset, s.parameters.textual = offset, s.parameters.ascii
 	s.parameters.ranged = nil
 	s.say(350, i18n.RestartAccepted, arg)
+}
+
+// allo is ALLO (RFC 959 4.1.3). Objects need no room made for them, so the size is a
+// hint for the log and refuses nothing: clients announce that of the local file, which
+// has other line ends, or that of a buffer. 200, because some cameras ask again and
+// again after 202. Of records and their size no number of bytes follows.
+func (s *session) allo(arg string) {
+	number, record, records := strings.Cut(strings.ToUpper(arg), " R ")
+	if !isNumber(number) || records && !isNumber(record) {
+		s.syntaxError()
+		return
+	}
+	s.parameters.announced = 0
+	if size, err := strconv.ParseInt(number, 10, 64); err == nil && !records {
+		s.parameters.announced = size
+	}
+	s.say(200, i18n.AllocationNotNeeded)
 }

@@ -1,8 +1,11 @@
 package control_test
 
 import (
+	"bytes"
 	"io"
+	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -131,4 +134,70 @@ func (s *site) contents() map[string]string {
 		contents[key] = string(data)
 	}
 	return contents
+}
+
+// TestALLOIsAHint: an upload may have another size than was announced. Perl's Net::FTP announces the size of the local file and
+// sends text with CR LF; some devices announce more than they send.
+func TestALLOIsAHint(t *testing.T) {
+	const old = "0123456789"
+	for _, tt := range []struct {
+		name   string
+		script string
+		want   string // the content of f
+	}{
+		{"exact", "200 ALLO 3|226 STOR f >new", "new"},
+		{"fewer-bytes", "200 ALLO 4|226 STOR f >new", "new"},
+		{"no-bytes", "200 ALLO 4|226 STOR f >", ""},
+		{"more-bytes", "200 ALLO 2|226 STOR f >new", "new"},
+		{"text-in-binary", "200 ALLO 8|226 STOR f >one\r\ntwo\r\n", "one\r\ntwo\r\n"},
+		{"text-in-ascii", "200 TYPE A|200 ALLO 8|226 STOR f >one\r\ntwo\r\n", "one\ntwo\n"},
+		{"zero", "200 ALLO 0|226 STOR f >new", "new"},
+		{"records", "200 ALLO 9 R 3|226 STOR f >new", "new"},
+		{"records-in-lower-case", "200 allo 9 r 3|226 STOR f >new", "new"},
+		{"more-than-any-file", "200 ALLO 99999999999999999999|226 STOR f >new", "new"},
+		{"restart", "200 ALLO 9|350 REST 4|226 STOR f >new", "0123new"},
+		{"append", "200 ALLO 9|226 APPE f >new", old + "new"},
+		{"no-upload", "200 ALLO 9|226 RETR f <" + old + "|226 STOR f >new", "new"},
+		{"after-a-refused-one", "200 ALLO 9|425 STOR f|226 STOR f >new", "new"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSite(t, nil)
+			s.put(&s3.PutObjectInput{Key: aws.String("f"), Body: strings.NewReader(old)})
+			c := s.login()
+			for step := range strings.SplitSeq(tt.script, "|") {
+				c.play(step)
+			}
+			if got := s.contents()["f"]; got != tt.want {
+				t.Errorf("the file has %q, want %q", got, tt.want)
+			}
+		})
+	}
+	t.Run("large", func(t *testing.T) {
+		c := newSite(t, nil).login()
+		for _, announced := range []string{"13000000", "12582912", "5242880"} {
+			c.do("ALLO "+announced, "200 ")
+			c.store("f", strings.Repeat("x", 12<<20))
+			c.do("SIZE f", "213 12582912")
+		}
+	})
+}
+
+// TestAnnouncedSizeIsLogged for the upload that follows, and for no other.
+func TestAnnouncedSizeIsLogged(t *testing.T) {
+	var log bytes.Buffer
+	s := newSite(t, func(cfg *control.Config) { cfg.Logger = slog.New(slog.NewTextHandler(&log, nil)) })
+	c := s.login()
+	c.do("ALLO 9", "200 ")
+	c.store("first", "new")
+	c.store("second", "new")
+	s.shutdown()
+	var announced []string
+	for line := range strings.Lines(log.String()) {
+		if _, size, ok := strings.Cut(line, " announced="); ok {
+			announced = append(announced, strings.TrimSpace(size))
+		}
+	}
+	if !slices.Equal(announced, []string{"9"}) {
+		t.Errorf("announced sizes in the log: %q", announced)
+	}
 }

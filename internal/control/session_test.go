@@ -93,6 +93,7 @@ func TestMalformedCommands(t *testing.T) {
 		"MODE B":                            "504 ",
 		"STRU R":                            "504 ",
 		"SMNT x":                            "502 ",
+		"ALLO 99999999999999999999":         "200 ",
 		"ALLO x":                            "501 ",
 		"ALLO -5":                           "501 ",
 		"ALLO +5":                           "501 ",

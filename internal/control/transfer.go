@@ -15,8 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/spf13/afero"
-
 	"github.com/babelftp/babelftp/i18n"
 )
 
@@ -32,7 +30,6 @@ var (
 // A transfer is one use of a data connection, for a file or a listing.
 type transfer struct {
 	upload   bool
-	size     *int64   // what ALLO has announced, nil without
 	listing  *listing // nil for a file
 	fileName string   // what STOU chose
 	ascii    bool     // whether the lines of a file are converted
@@ -49,8 +46,6 @@ type transfer struct {
 	cause error       // the first reason to fail that is not the storage's
 	abort func(error) // of the file, nil until it is open
 	conn  *dataConn   // nil until open
-
-	file afero.File // as far as it is written, nil unless size is to be checked
 }
 
 // opened remembers how to abort the file, so that a stop need not wait for S3.
@@ -160,10 +155,7 @@ func (s *session) beforeCommit(ctx context.Context) error {
 	if hungUp(s.tcp) {
 		return errClientGone
 	}
-	if err := s.transfer.failed(); err != nil {
-		return err
-	}
-	return s.transfer.checkSize()
+	return s.transfer.failed()
 }
 
 // transferListener is the listener from which the engine takes a transfer's
@@ -246,6 +238,9 @@ func (s *session) silently(commandLine string, code int) error {
 // because the one often follows from the other.
 func (s *session) observeTransfer(t *transfer, commandLine string, r reply) {
 	about := []any{"command", commandLine, "bytes", t.bytes.Load(), "code", r.code}
+	if announced := s.parameters.announced; t.upload && announced > 0 {
+		about = append(about, "announced", announced)
+	}
 	var err error
 	if r.code >= 400 {
 		err = fmt.Errorf("reply %d", r.code)
@@ -261,8 +256,6 @@ func (s *session) transferFailed() reply {
 	cause := s.transfer.failed()
 	id := i18n.TransferInterrupted
 	switch {
-	case errors.Is(cause, errTooLong):
-		return reply{552, []string{s.text(i18n.StorageFull)}}
 	case errors.Is(cause, errTLSFailed): // RFC 4217 10.2
 		return reply{522, []string{s.text(i18n.TLSFailed)}}
 	case errors.Is(cause, errAborted):
@@ -310,7 +303,6 @@ func (s *session) runFileTransfer(t *transfer, commandLine string) {
 
 // stor is STOR and APPE. After REST they are the same (RFC 3659 5.3).
 func (s *session) stor(arg string) {
-	t := s.newUpload()
 	name, err := s.resolveFile(arg)
 	if err != nil {
 		s.fail(err)
@@ -320,7 +312,7 @@ func (s *session) stor(arg string) {
 	if s.parameters.offset > 0 {
 		verb = "STOR"
 	}
-	s.runFileTransfer(t, verb+" "+escapePathname(name))
+	s.runFileTransfer(&transfer{upload: true}, verb+" "+escapePathname(name))
 }
 
 // uploadOr describes the upload of a file that the user can go on with, or else
@@ -351,7 +343,6 @@ func (s *session) resolveFile(arg string) (string, error) {
 // stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9). The
 // name is new because it holds the time in nanoseconds and the session looks.
 func (s *session) stou(string) {
-	t := s.newUpload()
 	name := path.Join(s.workingDirectory(), "ftp-"+time.Now().UTC().Format("20060102T150405.000000000"))
 	taken, err := exists(func(name string) error { _, err := s.login.Storage.StatFile(name); return err }, name)
 	if err == nil && taken {
@@ -361,8 +352,7 @@ func (s *session) stou(string) {
 		s.fail(err)
 		return
 	}
-	t.fileName = path.Base(name)
-	s.runFileTransfer(t, "STOR "+escapePathname(name))
+	s.runFileTransfer(&transfer{upload: true, fileName: path.Base(name)}, "STOR "+escapePathname(name))
 }
 
 // abor is ABOR when its turn has come: a transfer that was running has been
