@@ -13,6 +13,11 @@ const maxKeyBytes = 1024
 // reserved is the segment of the keys that are for the driver itself, the records of a [Ledger]. No pathname has it.
 const reserved = ".babelftp"
 
+// isReserved tells whether a key is one of those that are for the driver itself, in a file system of any prefix.
+func isReserved(key string) bool {
+	return strings.Contains(separator+key, separator+reserved+separator)
+}
+
 // separator stands between the segments of a pathname and of a key, and is the delimiter of listings.
 const separator = "/"
 
@@ -36,8 +41,7 @@ type keyspace string
 // would not store.
 func (k keyspace) key(name string) (string, error) {
 	name = path.Clean(separator + name)
-	if !utf8.ValidString(name) || strings.IndexByte(name, 0) >= 0 ||
-		strings.Contains(name+separator, separator+reserved+separator) {
+	if !utf8.ValidString(name) || strings.IndexByte(name, 0) >= 0 || isReserved(name+separator) {
 		return "", syscall.EILSEQ
 	}
 	key := string(k) + strings.TrimPrefix(name, separator)

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// recountRest is how many times as long as a count took the next one is put off, where an upload that would be refused asks for it:
-	// a client that tries again and again shall not have S3 list the bucket all the time.
+	// recountRest is how many times as long as a count took the next one is put off, where an upload that would be refused asks for it,
+	// whether or not the count came to its end. Otherwise a client that tries again and again has S3 list the bucket all the time.
 	recountRest = 10
 
 	// recountTimeout is how long an upload waits for such a count, in which S3 lists some hundred thousand objects.
@@ -24,9 +24,10 @@ const (
 // S3 keeps no such sum, so that it is counted by listing the objects ([Quota.Count]), which takes a request for each 1,000. In between
 // a quota adds what its file systems store and takes off what they delete; what others do shows with the next count. Until the first
 // one has ended there is no bound. Nor is there one for what is no object yet: an upload claims its room part by part, so that several
-// at once do not take the same, but the parts of those that broke and are kept for their owner do not count.
+// at once do not take the same, but the parts of those that broke and are kept for their owner do not count, and nor do their records in
+// a [Ledger].
 //
-// Before something is refused the objects are counted anew, unless that was done a short while ago: what others have deleted makes room
+// Before something is refused the objects are counted anew, unless that was tried a short while ago: what others have deleted makes room
 // then.
 type Quota struct {
 	bucket *bucket
@@ -39,7 +40,8 @@ type Quota struct {
 	counted int64     // bytes, by the last count
 	since   int64     // bytes that have come since it began, less those that have gone
 	claimed int64     // bytes of what is being stored
-	ended   time.Time // when it was; zero before the first
+	known   bool      // some count has come to its end
+	tried   time.Time // when the last count ended, or was cut off
 	took    time.Duration
 }
 
@@ -58,7 +60,7 @@ func (q *Quota) Limit() int64 { return q.limit }
 func (q *Quota) Used() (bytes int64, known bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return max(0, q.counted+q.since), !q.ended.IsZero()
+	return max(0, q.counted+q.since), q.known
 }
 
 // Count counts the bytes of all objects. After an error the quota goes by what it knew before.
@@ -83,25 +85,42 @@ func (q *Quota) endCount() { <-q.counting }
 
 func (q *Quota) count(ctx context.Context) error {
 	begun, before := time.Now(), q.sinceCount()
+	sum, err := q.sum(ctx)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.tried, q.took = time.Now(), time.Since(begun)
+	if err != nil {
+		return err
+	}
+	q.counted, q.since = sum, q.since-before // what came meanwhile may be in both: too much rather than too little
+	q.known = true
+	return nil
+}
+
+// sum lists all objects.
+func (q *Quota) sum(ctx context.Context) (int64, error) {
 	var sum int64
 	for in := (listing{prefix: q.prefix}); ; {
 		page, err := q.bucket.list(ctx, in)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		for _, v := range page.versions {
-			sum += v.size
+			sum += charged(v.key, v.size)
 		}
 		if page.next == "" {
-			break
+			return sum, nil
 		}
 		in.token = page.next
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.counted, q.since = sum, q.since-before // what came meanwhile may be in both: too much rather than too little
-	q.ended, q.took = time.Now(), time.Since(begun)
-	return nil
+}
+
+// charged is how many bytes of an object count. The driver's own objects are not content, and come and go without their owner.
+func charged(key string, size int64) int64 {
+	if isReserved(key) {
+		return 0
+	}
+	return size
 }
 
 func (q *Quota) sinceCount() int64 {
@@ -121,7 +140,7 @@ func (q *Quota) claim(ctx context.Context, bytes int64) error {
 func (q *Quota) fits(bytes int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if !q.ended.IsZero() && q.counted+q.since+q.claimed+bytes > q.limit {
+	if q.known && q.counted+q.since+q.claimed+bytes > q.limit {
 		return false
 	}
 	q.claimed += bytes
@@ -131,7 +150,7 @@ func (q *Quota) fits(bytes int64) bool {
 func (q *Quota) full() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return !q.ended.IsZero() && q.counted+q.since+q.claimed >= q.limit
+	return q.known && q.counted+q.since+q.claimed >= q.limit
 }
 
 // recount counts anew, and returns false where that brings nothing new.
@@ -145,10 +164,11 @@ func (q *Quota) recount(ctx context.Context) bool {
 	return q.rested() && q.count(ctx) == nil
 }
 
+// rested tells whether the last count was long enough ago.
 func (q *Quota) rested() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return time.Since(q.ended) > recountRest*q.took
+	return time.Since(q.tried) > recountRest*q.took
 }
 
 // Quotas are those that hold for what a file system stores.

@@ -80,7 +80,7 @@ func (f *Fs) removeFile(key string) error {
 func (f *Fs) delete(ctx context.Context, key string, size int64) error {
 	err := f.bucket.delete(ctx, key)
 	if err == nil {
-		f.opts.Quotas.add(-size)
+		f.opts.Quotas.add(-charged(key, size))
 	}
 	return err
 }
@@ -157,7 +157,7 @@ func (b *batch) add(ctx context.Context, v version) error {
 	case !isXMLText(v.key):
 		b.submit(func() error { return b.f.delete(ctx, v.key, v.size) })
 	default:
-		b.bytes += v.size
+		b.bytes += charged(v.key, v.size)
 		if b.keys = append(b.keys, v.key); len(b.keys) == maxBatch {
 			b.send(ctx)
 		}

@@ -1,0 +1,86 @@
+package driver
+
+import (
+	"errors"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// TestRecountRests lets uploads be refused one after another, by a quota whose count fails, is cut off, or comes to its end.
+func TestRecountRests(t *testing.T) {
+	const work = 100 * time.Millisecond
+	for _, test := range []struct {
+		label  string
+		keys   int
+		before func(*shelf, *s3.ListObjectsV2Input) error
+		count  time.Duration // of a count
+	}{
+		{"counted", 10_000, nil, 11 * work},
+		{"failed", 10_000, func(s *shelf, _ *s3.ListObjectsV2Input) error {
+			s.busy = s.busy.Add(5 * time.Second)
+			return errors.New("broken")
+		}, 5*time.Second + work},
+		{"cut-off", 200_000, nil, recountTimeout},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &shelf{work: work, keys: numberedKeys(test.keys)}
+				s.after = func(out *s3.ListObjectsV2Output) {
+					for i := range out.Contents {
+						out.Contents[i].Size = aws.Int64(1)
+					}
+				}
+				q := NewQuota(s, "bucket", "", int64(test.keys))
+				if err := q.Count(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(time.Hour)
+				s.before = test.before
+				refused := func() time.Duration {
+					t.Helper()
+					begin := time.Now()
+					if err := q.claim(t.Context(), 1); !errors.Is(err, syscall.EDQUOT) {
+						t.Fatalf("error is %v, want EDQUOT", err)
+					}
+					return time.Since(begin)
+				}
+				for range 2 {
+					if took := refused(); took < test.count-2*work {
+						t.Errorf("refused after %v, want a count, which takes %v", took, test.count)
+					}
+					for range 9 {
+						if took := refused(); took > 0 {
+							t.Errorf("refused after %v, want no count so soon after the last one", took)
+						}
+						time.Sleep((test.count - 2*work) * recountRest / 10)
+					}
+					time.Sleep(test.count * recountRest)
+				}
+			})
+		})
+	}
+}
+
+// TestQuotaCountsNoRecords counts a bucket with the records of uploads, of file systems with several prefixes.
+func TestQuotaCountsNoRecords(t *testing.T) {
+	s := &shelf{keys: []string{".babelftp/uploads/a", ".babelftp2", "dir/.babelftp", "dir/.babelftp/uploads/b", "dir/c.babelftp/d"}}
+	s.after = func(out *s3.ListObjectsV2Output) {
+		for i := range out.Contents {
+			out.Contents[i].Size = aws.Int64(1)
+		}
+	}
+	for prefix, want := range map[string]int64{"": 3, "dir/": 2} {
+		q := NewQuota(s, "bucket", prefix, 100)
+		if err := q.Count(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if used, _ := q.Used(); used != want {
+			t.Errorf("%d bytes below %q, want %d", used, prefix, want)
+		}
+	}
+}
