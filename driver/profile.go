@@ -9,9 +9,16 @@ type Profile struct {
 	Name string
 
 	// ConditionalPut is PutObject with If-None-Match and If-Match, ConditionalComplete the same of CompleteMultipartUpload,
-	// ConditionalCopy of CopyObject (for the object that is replaced, not for the source), and ConditionalDelete is DeleteObject and
-	// DeleteObjects with If-Match.
+	// ConditionalCopy of CopyObject (for the object that is replaced, not for the source), and ConditionalDelete is DeleteObject with
+	// If-Match.
 	ConditionalPut, ConditionalComplete, ConditionalCopy, ConditionalDelete bool
+
+	// ConditionalBatchDelete is DeleteObjects with ETags. Servers that do not know these pass over them and delete.
+	ConditionalBatchDelete bool
+
+	// InPlaceCopy says that CopyObject of an object onto itself changes its attributes and leaves its bytes alone, even if another client
+	// replaces the object meanwhile. Other servers may write the old bytes again.
+	InPlaceCopy bool
 
 	// PartCopy is UploadPartCopy.
 	PartCopy bool
@@ -40,8 +47,9 @@ type Profile struct {
 	// SlashPrefixes says that ListObjectsV2 and ListMultipartUploads take only prefixes that end in a slash.
 	SlashPrefixes bool
 
-	// BatchDelete is DeleteObjects.
-	BatchDelete bool
+	// BatchDelete is DeleteObjects. BatchDeletesMarkers says that one such request may hold the marker of a directory and its files:
+	// versitygw may leave an empty directory behind, which is in the way of a file of the name.
+	BatchDelete, BatchDeletesMarkers bool
 
 	// PreciseTimes says that listings tell the milliseconds of a modification time. Other answers tell seconds everywhere.
 	PreciseTimes bool
@@ -55,34 +63,37 @@ func profiles() []Profile {
 	return []Profile{
 		{
 			Name: "aws", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
+			ConditionalBatchDelete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			SignedAcceptEncoding: true,
 		},
 		{
 			Name: "aws-directory", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
+			ConditionalBatchDelete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, Checksums: true, SlashPrefixes: true, BatchDelete: true, SignedAcceptEncoding: true,
 		},
 		{
-			Name: "minio", ConditionalPut: true, ConditionalComplete: true,
+			Name: "minio", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, PartGaps: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true,
 			BatchDelete: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
-			Name: "ceph", ConditionalPut: true,
+			Name: "ceph", ConditionalPut: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
-			Name: "r2", ConditionalPut: true, ConditionalComplete: true,
+			Name: "r2", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
 			PartCopy: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name:         "gcs",
-			UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true, PreciseTimes: true,
+			UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			BatchDeletesMarkers: true, PreciseTimes: true,
 		},
 		{
-			Name: "versitygw", ConditionalPut: true, ConditionalComplete: true,
+			Name: "versitygw", ConditionalPut: true, ConditionalComplete: true, ConditionalDelete: true, InPlaceCopy: true,
 			PartCopy: true, UnequalParts: true, PartGaps: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true,
 			BatchDelete: true, SignedAcceptEncoding: true,
 		},

@@ -104,7 +104,9 @@ func facts() []fact {
 		{"`PutObject` on a condition", func(p driver.Profile) bool { return p.ConditionalPut }, (*shower).conditionalPut},
 		{"`CompleteMultipartUpload` on a condition", func(p driver.Profile) bool { return p.ConditionalComplete }, (*shower).conditionalComplete},
 		{"`CopyObject` on a condition", func(p driver.Profile) bool { return p.ConditionalCopy }, (*shower).conditionalCopy},
-		{"`DeleteObject` and `DeleteObjects` on a condition", func(p driver.Profile) bool { return p.ConditionalDelete }, (*shower).conditionalDelete},
+		{"`DeleteObject` on a condition", func(p driver.Profile) bool { return p.ConditionalDelete }, (*shower).conditionalDelete},
+		{"`DeleteObjects` on a condition", func(p driver.Profile) bool { return p.ConditionalBatchDelete }, (*shower).conditionalBatchDelete},
+		{"`CopyObject` onto itself leaves bytes alone", func(p driver.Profile) bool { return p.InPlaceCopy }, nil},
 		{"`UploadPartCopy`", func(p driver.Profile) bool { return p.PartCopy }, (*shower).partCopy},
 		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }, (*shower).unequalParts},
 		{"gaps in part numbers", func(p driver.Profile) bool { return p.PartGaps }, (*shower).partGaps},
@@ -115,6 +117,7 @@ func facts() []fact {
 		{"listings are sorted", func(p driver.Profile) bool { return p.SortedListings }, (*shower).sortedListings},
 		{"listings of any prefix", func(p driver.Profile) bool { return !p.SlashPrefixes }, (*shower).anyPrefix},
 		{"`DeleteObjects`", func(p driver.Profile) bool { return p.BatchDelete }, (*shower).batchDelete},
+		{"markers beside files in `DeleteObjects`", func(p driver.Profile) bool { return p.BatchDeletesMarkers }, nil},
 		{"milliseconds in listings", func(p driver.Profile) bool { return p.PreciseTimes }, (*shower).preciseTimes},
 		{"signed `Accept-Encoding`", func(p driver.Profile) bool { return p.SignedAcceptEncoding }, nil},
 	}
@@ -244,8 +247,23 @@ func (x *shower) conditionalCopy() (bool, error) {
 	return both(copied(s3.CopyObjectInput{IfMatch: aws.String(otherETag)}), copied(s3.CopyObjectInput{IfMatch: etag}))
 }
 
-// conditionalDelete is of both ways to delete.
 func (x *shower) conditionalDelete() (bool, error) {
+	etag, err := x.put("a", "first")
+	if err != nil {
+		return false, err
+	}
+	one := func(etag *string) error {
+		_, err := x.client.DeleteObject(x.ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: aws.String("a"), IfMatch: etag})
+		return err
+	}
+	known, err := refused(one(aws.String(otherETag)))
+	if err != nil || !known {
+		return false, err
+	}
+	return done(one(etag))
+}
+
+func (x *shower) conditionalBatchDelete() (bool, error) {
 	etag, err := x.put("a", "first")
 	if err != nil {
 		return false, err
@@ -263,11 +281,7 @@ func (x *shower) conditionalDelete() (bool, error) {
 	if err != nil || !known {
 		return false, err
 	}
-	one := func(etag *string) error {
-		_, err := x.client.DeleteObject(x.ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: aws.String("a"), IfMatch: etag})
-		return err
-	}
-	return both(one(aws.String(otherETag)), one(etag))
+	return done(batch(etag))
 }
 
 // A begunUpload is a multipart upload whose parts S3 has.
