@@ -1,0 +1,376 @@
+// Package s3sim is an S3 server in memory, for tests. It enforces the rules of a [driver.Profile], is strongly consistent, and
+// delays, loses or refuses requests where a test asks for that.
+//
+// It is an [http.Handler], to be served over TCP, and [Server.Client] reaches it without a connection, so that it works in a bubble of
+// testing/synctest:
+//
+//	server := s3sim.New(s3sim.Options{Profile: profile})
+//	client := server.Client(nil)
+//
+// What it decodes are path-style requests. It does not check signatures. Bytes are compared with their length, with Content-MD5, with
+// X-Amz-Content-Sha256 and with each checksum that comes as a header or a trailer.
+//
+// A conditional request that the profile lacks is done without its condition, as servers do that are older than conditional requests, or
+// refused ([Options.RefuseUnsupported]).
+package s3sim
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// Region is the region of every bucket.
+const Region = "us-east-1"
+
+// S3's limits: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
+const (
+	minPartSize      = 5 << 20
+	maxParts         = 10_000
+	maxPage          = 1000
+	maxKeyBytes      = 1024
+	maxMetadataBytes = 2 << 10
+)
+
+// Options says what a server is like. The zero value is the strictest server, with S3's own limits.
+type Options struct {
+	// Profile is what the server can do, and its rules.
+	Profile driver.Profile
+
+	// RefuseUnsupported makes the server answer 501 to a condition that the profile lacks.
+	RefuseUnsupported bool
+
+	// HideUploads makes the server answer 501 to ListMultipartUploads where the profile lacks it. Without it tests can look for uploads
+	// that are open.
+	HideUploads bool
+
+	// MinPartSize is how many bytes each part but the last has at least; 0 stands for S3's own 5 MiB.
+	MinPartSize int64
+
+	// Versioning makes every bucket a versioned one.
+	Versioning bool
+
+	// Fault decides what becomes of each request that arrives by [Server.ServeHTTP]. Nil is for no faults.
+	Fault func(Operation) Fault
+
+	// Observe is told of every request that was decided, in the order in which they took effect. It must not call the server.
+	Observe func(Event)
+}
+
+// An Operation is a request.
+type Operation struct {
+	Name                string // as the SDK calls it: "PutObject"
+	Bucket, Key, Prefix string
+	UploadID            string
+	Tag                 any // what [Caller.Tag] has returned when the request was made
+}
+
+// A Fault is what becomes of a request beside what it asks for. The zero value is nothing.
+type Fault struct {
+	Before, After time.Duration // delays before it takes effect, and before its answer
+
+	LoseRequest bool // the connection breaks before the request takes effect
+	LoseAnswer  bool // the connection breaks after it has
+	Forget      bool // it does not take effect when its client gives up during the delay before
+
+	Status int    // answered without an effect, with the code; 0 for none
+	Code   string // "SlowDown"
+
+	Cut int64 // the answer breaks off after so many bytes of a body that is longer; 0 for none
+}
+
+// An Event is a request that was decided.
+type Event struct {
+	Operation
+	Time     time.Time
+	Status   int
+	Old, New *Object // before and after; one of several keys has an event of its own
+	Source   *Object // of a copy
+}
+
+// An Object is a version of an object. It never changes.
+type Object struct {
+	Key, ETag, VersionID string
+	Content              Content
+	Modified             time.Time
+	header               http.Header // that is stored with it and returned
+	checksums            http.Header
+	tags                 string // a query
+	deleted              bool   // a delete marker
+}
+
+// Content is bytes in pieces, so that parts become an object without a copy.
+type Content [][]byte
+
+// Size is how many bytes there are.
+func (c Content) Size() (n int64) {
+	for _, piece := range c {
+		n += int64(len(piece))
+	}
+	return n
+}
+
+// Bytes joins the pieces.
+func (c Content) Bytes() []byte { return slices.Concat(c...) }
+
+// slice is the bytes from one offset to another.
+func (c Content) slice(from, to int64) Content {
+	var out Content
+	for _, piece := range c {
+		size := int64(len(piece))
+		if from < size && to > 0 {
+			out = append(out, piece[max(from, 0):min(to, size)])
+		}
+		from, to = from-size, to-size
+	}
+	return out
+}
+
+func (c Content) reader() io.Reader {
+	readers := make([]io.Reader, len(c))
+	for i, piece := range c {
+		readers[i] = bytes.NewReader(piece)
+	}
+	return io.MultiReader(readers...)
+}
+
+// A Server is an S3 server in memory. It is safe for concurrent use.
+type Server struct {
+	opts Options
+
+	mu      sync.Mutex
+	buckets map[string]*bucket
+	serial  int // of versions, ETags and uploads
+}
+
+type bucket struct {
+	objects map[string][]*Object // by key; the latest last, and no other without versioning
+	uploads map[string]*upload
+}
+
+// New returns a server without buckets.
+func New(opts Options) *Server {
+	if opts.MinPartSize == 0 {
+		opts.MinPartSize = minPartSize
+	}
+	return &Server{opts: opts, buckets: map[string]*bucket{}}
+}
+
+// CreateBucket makes a bucket.
+func (s *Server) CreateBucket(name string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.buckets[name] == nil {
+		s.buckets[name] = &bucket{objects: map[string][]*Object{}, uploads: map[string]*upload{}}
+	}
+}
+
+// Objects are the objects of a bucket in the order of their keys.
+func (s *Server) Objects(bucket string) []*Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var objects []*Object
+	for _, key := range slices.Sorted(maps.Keys(s.buckets[bucket].objects)) {
+		if o := s.buckets[bucket].current(key); o != nil {
+			objects = append(objects, o)
+		}
+	}
+	return objects
+}
+
+// Uploads are the keys of the multipart uploads of a bucket that are open, by their IDs.
+func (s *Server) Uploads(bucket string) map[string]string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	open := map[string]string{}
+	for id, u := range s.buckets[bucket].uploads {
+		open[id] = u.key
+	}
+	return open
+}
+
+// current is the object of a key, nil where there is none.
+func (b *bucket) current(key string) *Object {
+	versions := b.objects[key]
+	if n := len(versions); n > 0 && !versions[n-1].deleted {
+		return versions[n-1]
+	}
+	return nil
+}
+
+// next is a number that nothing had before.
+func (s *Server) next() string {
+	s.serial++
+	return fmt.Sprintf("%08d", s.serial)
+}
+
+// now is the time as S3 tells it, in whole seconds.
+func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+
+// A Caller is a client of a server that has faults and a tag of its own. Its fields may be nil.
+type Caller struct {
+	Fault func(Operation) Fault
+	Tag   func() any
+}
+
+// Client returns a client that reaches the server without a connection. The caller may be nil.
+func (s *Server) Client(c *Caller, optFns ...func(*s3.Options)) *s3.Client {
+	if c == nil {
+		c = &Caller{}
+	}
+	return s3.New(s3.Options{
+		BaseEndpoint: aws.String("http://s3sim.invalid"),
+		Region:       Region,
+		Credentials:  credentials.NewStaticCredentialsProvider("s3sim", "s3sim", ""),
+		HTTPClient:   direct{s, c},
+		UsePathStyle: true,
+	}, optFns...)
+}
+
+// direct is an [s3.HTTPClient].
+type direct struct {
+	server *Server
+	caller *Caller
+}
+
+// errLost is a connection that broke.
+type errLost string
+
+func (e errLost) Error() string { return "s3sim: connection lost " + string(e) }
+
+// Do implements [s3.HTTPClient].
+func (d direct) Do(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	q := decode(r)
+	if r.Body != nil {
+		_ = r.Body.Close()
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if d.caller.Tag != nil {
+		q.Tag = d.caller.Tag()
+	}
+	var f Fault
+	if d.caller.Fault != nil {
+		f = d.caller.Fault(q.Operation)
+	}
+	type answer struct {
+		reply *reply
+		err   error
+	}
+	answered := make(chan answer, 1)
+	work := func() {
+		reply, err := d.server.exchange(ctx, q, f)
+		answered <- answer{reply, err}
+	}
+	if f.Before+f.After > 0 {
+		go work()
+	} else {
+		work()
+	}
+	select {
+	case a := <-answered:
+		if a.err != nil {
+			return nil, a.err
+		}
+		return a.reply.response(r, f.Cut), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// exchange does what is asked, and what a fault says. A request goes on when its client has given up.
+func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, error) {
+	time.Sleep(f.Before)
+	switch {
+	case f.LoseRequest:
+		return nil, errLost("before the request took effect")
+	case f.Forget && ctx.Err() != nil:
+		return nil, ctx.Err()
+	}
+	var answer *reply
+	if f.Status != 0 {
+		answer = refuse(f.Status, f.Code)
+	} else {
+		answer = s.decide(q)
+	}
+	time.Sleep(f.After)
+	if f.LoseAnswer {
+		return nil, errLost("after the request took effect")
+	}
+	return answer, nil
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	q := decode(r)
+	var f Fault
+	if s.opts.Fault != nil {
+		f = s.opts.Fault(q.Operation)
+	}
+	answer, err := s.exchange(r.Context(), q, f)
+	if err != nil {
+		panic(http.ErrAbortHandler) // which breaks the connection
+	}
+	response := answer.response(r, f.Cut)
+	defer response.Body.Close()
+	maps.Copy(w.Header(), response.Header)
+	w.WriteHeader(response.StatusCode)
+	if _, err := io.Copy(w, response.Body); err != nil {
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// A reply is an answer.
+type reply struct {
+	status int
+	header http.Header
+	body   Content
+}
+
+// response is the answer as an HTTP client gets it, broken off after some bytes of its body unless cut is 0.
+func (a *reply) response(r *http.Request, cut int64) *http.Response {
+	size := a.body.Size()
+	header := a.header.Clone()
+	if header == nil {
+		header = http.Header{}
+	}
+	header.Set("Date", now().Format(http.TimeFormat))
+	header.Set("X-Amz-Request-Id", "s3sim")
+	if header.Get("Content-Length") == "" && a.status != http.StatusNoContent && a.status != http.StatusNotModified {
+		header.Set("Content-Length", strconv.FormatInt(size, 10))
+	}
+	body := a.body.reader()
+	length := size
+	switch {
+	case r.Method == http.MethodHead:
+		body = strings.NewReader("")
+		length, _ = strconv.ParseInt(header.Get("Content-Length"), 10, 64)
+	case cut > 0 && cut < size:
+		body = io.MultiReader(a.body.slice(0, cut).reader(), broken{})
+	}
+	return &http.Response{
+		Status: http.StatusText(a.status), StatusCode: a.status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+		Header: header, Body: io.NopCloser(body), ContentLength: length, Request: r,
+	}
+}
+
+// broken is the end of a body that breaks off.
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }
