@@ -164,7 +164,7 @@ func demoConfig(listen, locales string) (*config.Config, error) {
 	cfg := config.Default()
 	cfg.Listen = listen
 	cfg.LocalesDir = locales
-	cfg.S3.PathStyle = aws.Bool(true)
+	cfg.S3.PathStyle, cfg.S3.Profile = aws.Bool(true), "versitygw"
 	cfg.Tenants = map[string]*config.Tenant{
 		standard: {
 			Bucket: "demo",

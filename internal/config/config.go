@@ -69,6 +69,7 @@ type S3 struct {
 	Region          string      `yaml:"region"`
 	PathStyle       *bool       `yaml:"path_style"` // put the bucket into the path rather than the host name
 	Checksums       ChecksumUse `yaml:"checksums"`
+	Profile         Profile     `yaml:"profile"` // what the server can do; empty: AutoProfile
 	AccessKeyID     string      `yaml:"access_key_id"`
 	SecretAccessKey Secret      `yaml:"secret_access_key"` // without the pair: what the AWS SDK finds (environment, profile, IRSA, instance role)
 }
@@ -227,6 +228,7 @@ func (s S3) over(other S3) S3 {
 	s.PublicEndpoint = cmp.Or(s.PublicEndpoint, other.PublicEndpoint)
 	s.Region = cmp.Or(s.Region, other.Region)
 	s.Checksums = cmp.Or(s.Checksums, other.Checksums)
+	s.Profile = cmp.Or(s.Profile, other.Profile)
 	if s.PathStyle == nil {
 		s.PathStyle = other.PathStyle
 	}

@@ -118,6 +118,8 @@ func TestLoad(t *testing.T) {
 		{"customer-key-hidden", fmt.Sprint(umbrella.Objects.CustomerKey), "[redacted]"},
 		{"checksums-of-the-server", cfg.StorageOf(acme).Checksums, ChecksumsRequired},
 		{"checksums-of-the-tenant", cfg.StorageOf(umbrella).Checksums, ChecksumsSupported},
+		{"profile-of-the-server", cfg.StorageOf(acme).Profile, Profile("minio")},
+		{"profile-of-the-tenant", cfg.StorageOf(umbrella).Profile, AutoProfile},
 		{"home", acme.Users["alice"].Home, "/alice"},
 		{"permissions", len(acme.Users["alice"].Permissions), 2},
 		{"permissions-by-path", fmt.Sprint(acme.Users["alice"].PathPermissions), "map[/inbox:[write] /private:[]]"},

@@ -216,6 +216,22 @@ func (r *Resume) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is neither keep nor discard", text)
 }
 
+// A Profile names what an S3 server can do, see docs/s3-servers.md.
+type Profile string
+
+// AutoProfile has the server find out the profile.
+const AutoProfile Profile = "auto"
+
+// Profiles are the names that a configuration may have beside AutoProfile.
+func Profiles() []Profile {
+	return []Profile{"aws", "aws-directory", "minio", "ceph", "r2", "gcs", "versitygw", "strict"}
+}
+
+// UnmarshalText reads auto or the name of a profile.
+func (p *Profile) UnmarshalText(text []byte) error {
+	return setWord(p, text, "profile of an S3 server", append([]Profile{AutoProfile}, Profiles()...)...)
+}
+
 // An Encoding is how clients write pathnames. The zero value is UTF-8.
 type Encoding struct{ *i18n.Encoding }
 

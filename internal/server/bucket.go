@@ -45,6 +45,9 @@ type bucket struct {
 	objects     driver.Objects   // what objects are stored with
 	customerKey []byte           // that they are encrypted with; nil for none that S3 does not hold
 	ledger      *driver.Ledger   // of the uploads that are open; nil where none are swept
+	says        config.Profile   // of its S3 server, as configured
+	profile     driver.Profile   // as found out by CheckBuckets; the strictest before
+	keeps       bool             // uploads that break, for the user who began them
 
 	overwrite []config.Overwrite // what those ask for who may write, each once
 	folders   []*bucket          // of the tenant, in the order of their names
@@ -73,26 +76,37 @@ func (e *bucketError) Unwrap() error { return e.cause }
 
 // check asks S3 for the bucket.
 func (b *bucket) check(ctx context.Context) error {
+	_, err := b.reach(ctx)
+	return err
+}
+
+// reach asks S3 for the bucket, and returns the Server header of the answer.
+func (b *bucket) reach(ctx context.Context) (server string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	// Apart from the request, whose error does not tell missing credentials from a missing server.
 	if _, err := b.client.Options().Credentials.Retrieve(ctx); err != nil {
-		return b.failed(err, "no credentials for S3 were found", "write %s.access_key_id and its secret, or give the process "+
+		return "", b.failed(err, "no credentials for S3 were found", "write %s.access_key_id and its secret, or give the process "+
 			"credentials that the AWS SDK finds (environment, profile, IRSA, instance role)", b.at.credentials)
 	}
 	begin := time.Now()
-	_, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.name})
+	head, err := b.client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.name})
 	if err == nil {
 		b.route.Answered(time.Since(begin))
+		server = serverHeader(head.ResultMetadata)
 	}
 	if statusOf(err) != 0 {
 		// The answer to HEAD has no body to say why. A policy may also allow no more than to list the tenant's prefix.
-		_, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: &b.prefix, MaxKeys: aws.Int32(1)})
+		var list *s3.ListObjectsV2Output
+		list, err = b.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: &b.prefix, MaxKeys: aws.Int32(1)})
+		if err == nil {
+			server = serverHeader(list.ResultMetadata)
+		}
 	}
 	if err != nil {
-		return b.explain(err)
+		return "", b.explain(err)
 	}
-	return nil
+	return server, nil
 }
 
 // statusOf is the HTTP status of the answer that an error came with, 0 if no answer came.

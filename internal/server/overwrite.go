@@ -22,6 +22,9 @@ func (b *bucket) asks(o config.Overwrite) {
 	}
 }
 
+// denies tells whether files must not be replaced.
+func (b *bucket) denies() bool { return slices.Contains(b.overwrite, config.DenyOverwrite) }
+
 // checkOverwrite asks S3 whether the bucket can keep the files that must not be lost when others of their names are stored. A server
 // that does not know what it is asked for ignores it without a word, so it has to show it.
 func (b *bucket) checkOverwrite(ctx context.Context) error {
@@ -32,9 +35,13 @@ func (b *bucket) checkOverwrite(ctx context.Context) error {
 			return err
 		}
 	}
-	if slices.Contains(b.overwrite, config.DenyOverwrite) {
-		return b.checkCondition(ctx)
+	if !b.denies() {
+		return nil
 	}
+	if err := b.checkCondition(ctx); err != nil {
+		return err
+	}
+	b.profile.ConditionalPut, b.profile.ConditionalComplete = true, true // the server has shown it, whatever its profile says
 	return nil
 }
 

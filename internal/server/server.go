@@ -113,11 +113,6 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {
 		s.buckets = append(append(s.buckets, buckets[name]), buckets[name].folders...)
 	}
-	for _, b := range s.buckets {
-		if cfg.AbandonedUploads > 0 {
-			b.ledger = driver.NewLedger(b.objectClient(), b.name, b.prefix, b.objects, log.With("tenant", b.tenant))
-		}
-	}
 	s.quotas = d.quotas()
 	m.registry.MustRegister(newQuotaMetrics(s.quotas))
 	s.health = newHealth(s.buckets, log)
@@ -135,6 +130,7 @@ func newBuckets(cfg *config.Config, factory *s3Factory) (map[string]*bucket, err
 	for name, t := range cfg.Tenants {
 		b := &bucket{tenant: name, name: t.Bucket, prefix: t.Prefix, account: accountOf(cfg.StorageOf(t))}
 		b.objects, b.customerKey = objectsOf(&t.Objects), t.Objects.Key()
+		b.says, b.keeps = cfg.StorageOf(t).Profile, t.Resume == config.KeepBroken
 		levels := []level{{"tenants." + name + ".s3", t.S3}, {"s3", cfg.S3}}
 		b.at = sectionsOf(levels)
 		b.at.bucket = "tenants." + name + ".bucket"
@@ -148,6 +144,7 @@ func newBuckets(cfg *config.Config, factory *s3Factory) (map[string]*bucket, err
 			f.at = sectionsOf(append([]level{{key + ".s3", fc.S3}}, levels...))
 			f.at.bucket = key + ".bucket"
 			f.objects, f.customerKey = b.objects, b.customerKey
+			f.says, f.keeps = storage.Profile, b.keeps
 			if f.name == "" {
 				f.name, f.at.bucket = b.name, b.at.bucket
 			}
@@ -201,20 +198,37 @@ func (b *bucket) connect(factory *s3Factory, links bool, publicEndpoint string) 
 	return nil
 }
 
-// CheckBuckets asks S3 for all buckets of the tenants, and whether they can keep what the configuration promises of a file that is
-// stored anew. The error has one line for each that cannot be used.
+// CheckBuckets asks S3 for all buckets of the tenants, finds out what their servers can do, and whether that is what the configuration
+// promises. The error has one line for each that cannot be used.
 func (s *Server) CheckBuckets(ctx context.Context) error {
 	err := errors.Join(ofAll(s.buckets, func(b *bucket) error {
-		if err := b.check(ctx); err != nil {
-			return err
+		server, err := b.reach(ctx)
+		if err == nil {
+			err = b.findProfile(ctx, server, s.log)
 		}
-		return b.checkOverwrite(ctx)
+		if err == nil {
+			err = b.checkOverwrite(ctx)
+		}
+		if err == nil {
+			err = b.checkResume()
+		}
+		return err
 	})...)
 	if err != nil {
 		return err
 	}
 	s.health.reached()
 	return nil
+}
+
+// openLedgers gives the buckets their ledgers, once it is known what their S3 servers can do.
+func (s *Server) openLedgers() {
+	if s.cfg.AbandonedUploads == 0 {
+		return
+	}
+	for _, b := range s.buckets {
+		b.ledger = driver.NewLedger(b.objectClient(), b.name, b.prefix, b.objects, s.log.With("tenant", b.tenant))
+	}
 }
 
 // A ListenError says which address of the configuration could not be listened on.
@@ -252,6 +266,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	if err := s.CheckBuckets(ctx); err != nil {
 		return err
 	}
+	s.openLedgers()
 	if s.explicit, err = s.listen(ctx, "listen", s.cfg.Listen); err != nil {
 		return err
 	}

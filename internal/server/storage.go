@@ -71,6 +71,7 @@ type s3Account struct {
 	pathStyle          bool
 	checksums          config.ChecksumUse
 	credentialsFromSDK bool
+	profile            string // as far as it is known before the server is asked, and changes what the client sends
 }
 
 func accountOf(s config.S3) s3Account {
@@ -82,6 +83,7 @@ func accountOf(s config.S3) s3Account {
 		pathStyle:          aws.ToBool(s.PathStyle),
 		checksums:          s.Checksums,
 		credentialsFromSDK: s.AccessKeyID == "",
+		profile:            limitingProfile(s.Profile, s.Endpoint),
 	}
 }
 
@@ -124,6 +126,7 @@ func (f *s3Factory) client(account s3Account) (*s3.Client, error) {
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = account.pathStyle
+		limitClient(o, cmp.Or(account.profile, limitingProfile(config.AutoProfile, aws.ToString(cfg.BaseEndpoint))))
 		useChecksums(o, account.checksums)
 		o.APIOptions = append(o.APIOptions, f.observe)
 	})

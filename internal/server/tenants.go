@@ -340,7 +340,7 @@ func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequ
 	return newFolders(u.mounts, func(b *bucket, prefix string) *driver.Fs {
 		opts := opts
 		opts.Prefix, opts.Quotas = prefix, u.quotasAt(b, prefix)
-		opts.Presigner, opts.Route, opts.Ledger, opts.Objects = b.presigner, b.route, b.ledger, b.objects
+		opts.Presigner, opts.Route, opts.Ledger, opts.Objects, opts.Profile = b.presigner, b.route, b.ledger, b.objects, b.profile
 		return driver.New(ctx, b.objectClient(), b.name, &opts)
 	})
 }

@@ -1,0 +1,202 @@
+package server
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// showProfile has an S3 server of which nothing is known show what it can do, with an object that is removed in the end. It adds to a profile what
+// the server has shown. A refusal of any kind shows nothing; the error is one of the network.
+func (b *bucket) showProfile(ctx context.Context, p driver.Profile) (driver.Profile, error) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	x := &trial{client: b.client, bucket: b.name, key: b.prefix + probePrefix + strings.ToLower(rand.Text())}
+	defer x.clean(context.WithoutCancel(ctx))
+	put, err := x.put(ctx, &s3.PutObjectInput{})
+	switch {
+	case statusOf(err) != 0: // the credentials may write nothing here
+		return p, nil
+	case err != nil:
+		return p, err
+	}
+	sum := md5.Sum([]byte(probeContent))
+	p.MD5ETags = strings.Trim(x.etag, `"`) == hex.EncodeToString(sum[:]) && put.ServerSideEncryption != types.ServerSideEncryptionAwsKms
+	for _, feature := range []struct {
+		has *bool
+		try func(context.Context) (bool, error)
+	}{
+		{&p.ConditionalPut, x.conditionalPut},
+		{&p.ConditionalComplete, x.conditionalComplete},
+		{&p.PartCopy, x.partCopy},
+		{&p.ConditionalDelete, x.conditionalDelete}, // the object is gone after it
+	} {
+		if *feature.has, err = feature.try(ctx); statusOf(err) == 0 && err != nil {
+			return p, err
+		}
+	}
+	p.BatchDelete = x.deletesBatches
+	return p, nil
+}
+
+const (
+	probeContent = "x"
+	probeETag    = `"00000000000000000000000000000000"` // of no object
+)
+
+// A trial is what a server is asked to do with one object. Its methods tell whether the server has done as S3 does.
+type trial struct {
+	client      *s3.Client
+	bucket, key string
+	etag        string    // of the object
+	versions    []*string // of the object that were stored, and of its delete markers
+
+	deletesBatches bool // DeleteObjects has answered for the object
+}
+
+// clean deletes what was stored, as far as it may.
+func (x *trial) clean(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	for _, version := range x.versions {
+		_, _ = x.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: &x.key, VersionId: version})
+	}
+}
+
+func (x *trial) put(ctx context.Context, in *s3.PutObjectInput) (*s3.PutObjectOutput, error) {
+	in.Bucket, in.Key, in.Body = &x.bucket, &x.key, strings.NewReader(probeContent)
+	out, err := x.client.PutObject(ctx, in)
+	if err == nil {
+		x.etag = aws.ToString(out.ETag)
+		x.versions = append(x.versions, out.VersionId)
+	}
+	return out, err
+}
+
+// refusesWrong tries a request on a condition that does not hold, and then on one that does.
+func (x *trial) refusesWrong(wrong, right func() error) (bool, error) {
+	if err := refused(wrong()); errors.Is(err, errReplaced) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	err := right()
+	return err == nil, err
+}
+
+func (x *trial) conditionalPut(ctx context.Context) (bool, error) {
+	put := func(in *s3.PutObjectInput) func() error {
+		return func() error {
+			_, err := x.put(ctx, in)
+			return err
+		}
+	}
+	if err := refused(put(&s3.PutObjectInput{IfNoneMatch: aws.String("*")})()); err != nil {
+		return false, ignore(err, errReplaced)
+	}
+	return x.refusesWrong(put(&s3.PutObjectInput{IfMatch: aws.String(probeETag)}), put(&s3.PutObjectInput{IfMatch: &x.etag}))
+}
+
+// ignore returns nil for an error that is expected.
+func ignore(err, expected error) error {
+	if errors.Is(err, expected) {
+		return nil
+	}
+	return err
+}
+
+// upload begins a multipart upload, which is aborted when done is called, unless it was completed.
+func (x *trial) upload(ctx context.Context) (id *string, done func(), err error) {
+	created, err := x.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: &x.key})
+	if err != nil {
+		return nil, nil, err
+	}
+	return created.UploadId, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
+		defer cancel()
+		_, _ = x.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &x.bucket, Key: &x.key, UploadId: created.UploadId})
+	}, nil
+}
+
+// A precondition is that of a request to complete an upload.
+type precondition struct{ ifMatch, ifNoneMatch *string }
+
+// complete stores the object by an upload of one part.
+func (x *trial) complete(ctx context.Context, c precondition) error {
+	id, done, err := x.upload(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	part, err := x.client.UploadPart(ctx, &s3.UploadPartInput{
+		Bucket: &x.bucket, Key: &x.key, UploadId: id, PartNumber: aws.Int32(1), Body: strings.NewReader(probeContent),
+	}, func(o *s3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired })
+	if err != nil {
+		return err
+	}
+	out, err := x.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &x.bucket, Key: &x.key, UploadId: id, IfMatch: c.ifMatch, IfNoneMatch: c.ifNoneMatch,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: part.ETag, PartNumber: aws.Int32(1)}}},
+	})
+	if err == nil {
+		x.etag = aws.ToString(out.ETag)
+		x.versions = append(x.versions, out.VersionId)
+	}
+	return err
+}
+
+func (x *trial) conditionalComplete(ctx context.Context) (bool, error) {
+	complete := func(c precondition) func() error { return func() error { return x.complete(ctx, c) } }
+	if err := refused(complete(precondition{ifNoneMatch: aws.String("*")})()); err != nil {
+		return false, ignore(err, errReplaced)
+	}
+	return x.refusesWrong(complete(precondition{ifMatch: aws.String(probeETag)}), func() error {
+		return x.complete(ctx, precondition{ifMatch: &x.etag})
+	})
+}
+
+func (x *trial) partCopy(ctx context.Context) (bool, error) {
+	id, done, err := x.upload(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	out, err := x.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
+		Bucket: &x.bucket, Key: &x.key, UploadId: id, PartNumber: aws.Int32(1), CopySource: aws.String(x.bucket + "/" + x.key),
+	})
+	return err == nil && out.CopyPartResult != nil && out.CopyPartResult.ETag != nil, err
+}
+
+// conditionalDelete is of both ways to delete.
+func (x *trial) conditionalDelete(ctx context.Context) (bool, error) {
+	out, err := x.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &x.bucket, Delete: &types.Delete{
+		Objects: []types.ObjectIdentifier{{Key: &x.key, ETag: aws.String(probeETag)}},
+	}})
+	if err != nil {
+		return false, err
+	}
+	x.deletesBatches = len(out.Deleted)+len(out.Errors) == 1
+	for _, deleted := range out.Deleted {
+		x.versions = append(x.versions, deleted.DeleteMarkerVersionId)
+	}
+	if len(out.Errors) == 0 {
+		return false, nil
+	}
+	remove := func(etag *string) error {
+		out, err := x.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: &x.key, IfMatch: etag})
+		if err == nil {
+			x.versions = append(x.versions, out.VersionId)
+		}
+		return err
+	}
+	return x.refusesWrong(func() error { return remove(aws.String(probeETag)) }, func() error { return remove(&x.etag) })
+}

@@ -1,0 +1,255 @@
+package server
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// A configuration may name each profile.
+func TestProfileNames(t *testing.T) {
+	var names []string
+	for _, p := range config.Profiles() {
+		names = append(names, string(p))
+	}
+	if want := driver.ProfileNames(); !slices.Equal(names, want) {
+		t.Errorf("got  %v\nwant %v", names, want)
+	}
+}
+
+func TestProfileOfEndpoint(t *testing.T) {
+	for _, tc := range []struct{ endpoint, bucket, want string }{
+		{"", "data", "aws"},
+		{"", "data--use1-az4--x-s3", "aws-directory"},
+		{"https://s3.eu-central-1.amazonaws.com", "data", "aws"},
+		{"https://S3.eu-central-1.Amazonaws.com:443/", "data", "aws"},
+		{"https://s3.cn-north-1.amazonaws.com.cn", "data", "aws"},
+		{"https://s3express-use1-az4.us-east-1.amazonaws.com", "data--use1-az4--x-s3", "aws-directory"},
+		{"https://0123456789abcdef.r2.cloudflarestorage.com", "data", "r2"},
+		{"https://0123456789abcdef.eu.r2.cloudflarestorage.com", "data", "r2"},
+		{"https://storage.googleapis.com", "data", "gcs"},
+		{"https://storage.europe-west3.rep.googleapis.com", "data", "gcs"},
+		{"https://data.storage.googleapis.com", "data", "gcs"},
+		{"https://bigquery.googleapis.com", "data", ""},
+		{"https://amazonaws.com.example", "data", ""},
+		{"https://notamazonaws.com", "data", ""},
+		{"http://127.0.0.1:9000", "data--use1-az4--x-s3", ""},
+		{"://", "data", ""},
+	} {
+		if got := profileOfEndpoint(tc.endpoint, tc.bucket); got != tc.want {
+			t.Errorf("%s, bucket %s: %q; want %q", tc.endpoint, tc.bucket, got, tc.want)
+		}
+	}
+}
+
+func TestProfileOfServer(t *testing.T) {
+	for header, want := range map[string]string{
+		"MinIO": "minio", "Ceph Object Gateway (tentacle)": "ceph", "VERSITYGW": "versitygw",
+		"": "", "AmazonS3": "", "nginx": "",
+	} {
+		if got := profileOfServer(header); got != want {
+			t.Errorf("%q: %q; want %q", header, got, want)
+		}
+	}
+}
+
+// checked is the bucket of the tenant acme after CheckBuckets, and the error of that.
+func checked(t *testing.T, cfg *config.Config, reach *aws.Config) (*bucket, error) {
+	t.Helper()
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	srv, err := New(t.Context(), cfg, Options{AWS: reach})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = srv.CheckBuckets(t.Context())
+	return srv.buckets[0], err
+}
+
+// A server that says what it is is known, by one request.
+func TestFindProfile(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		want, ok := driver.ProfileNamed(strings.Replace(s.Name, "embedded", "versitygw", 1))
+		if !ok {
+			t.Fatal(s.Name)
+		}
+		for _, says := range []config.Profile{"", config.AutoProfile, config.Profile(want.Name)} {
+			cfg := newConfig(t, s)
+			cfg.S3.Profile, cfg.Tenants["acme"].Resume = says, config.KeepBroken
+			reach := awsOf(s)
+			seen := watch(reach)
+			b, err := checked(t, cfg, reach)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.profile != want {
+				t.Errorf("%q: %+v; want %+v", says, b.profile, want)
+			}
+			if len(seen.requests) != 1 {
+				t.Errorf("%q: %d requests", says, len(seen.requests))
+			}
+		}
+	})
+}
+
+// What a configuration says holds, at each level.
+func TestProfileByConfiguration(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := newConfig(t, s)
+	acme := cfg.Tenants["acme"]
+	cfg.S3.Profile, acme.S3.Profile = "ceph", "r2"
+	acme.Folders = map[string]*config.Folder{
+		"/a": {Prefix: "a/"},
+		"/b": {Prefix: "b/", S3: config.S3{Profile: "strict"}},
+	}
+	cfg.Tenants["other"] = &config.Tenant{Bucket: s.Bucket(t), Users: map[string]*config.User{"bob": {PasswordHash: passwordHash(t)}}}
+	srv, err := New(t.Context(), cfg, Options{AWS: awsOf(s)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.CheckBuckets(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, b := range srv.buckets {
+		got = append(got, b.tenant+b.folder+"="+b.profile.Name)
+	}
+	if want := []string{"acme=r2", "acme/a=r2", "acme/b=strict", "other=ceph"}; !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+}
+
+// A watched is the requests that went through a transport, and what it makes of them and of their answers.
+type watched struct {
+	s3.HTTPClient
+	requests []*http.Request
+	request  func(*http.Request)
+	answer   func(*http.Response)
+}
+
+// watch watches the requests of the clients that a configuration makes, one at a time.
+func watch(cfg *aws.Config) *watched {
+	w := &watched{HTTPClient: cfg.HTTPClient, request: func(*http.Request) {}, answer: func(*http.Response) {}}
+	if w.HTTPClient == nil {
+		w.HTTPClient = http.DefaultClient
+	}
+	cfg.HTTPClient = w
+	return w
+}
+
+func (w *watched) Do(request *http.Request) (*http.Response, error) {
+	w.requests = append(w.requests, request.Clone(request.Context()))
+	w.request(request)
+	response, err := w.HTTPClient.Do(request)
+	if err == nil {
+		w.answer(response)
+	}
+	return response, err
+}
+
+// A server that does not say what it is shows what it can do where that is needed, and is the strictest otherwise.
+func TestUnknownServer(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		known, _ := driver.ProfileNamed(strings.Replace(s.Name, "embedded", "versitygw", 1))
+		shown := driver.Profile{
+			Name: "strict", ConditionalPut: known.ConditionalPut, ConditionalComplete: known.ConditionalComplete,
+			ConditionalDelete: known.ConditionalDelete, PartCopy: known.PartCopy, MD5ETags: known.MD5ETags, BatchDelete: known.BatchDelete,
+		}
+		strict, _ := driver.ProfileNamed("strict")
+		for name, tc := range map[string]struct {
+			set  func(*config.Tenant)
+			want driver.Profile
+		}{
+			"nothing-needed": {func(*config.Tenant) {}, strict},
+			"resume":         {func(t *config.Tenant) { t.Resume = config.KeepBroken }, shown},
+			"deny":           {func(t *config.Tenant) { t.Overwrite = config.DenyOverwrite }, shown},
+		} {
+			t.Run(name, func(t *testing.T) {
+				cfg := newConfig(t, s)
+				acme := cfg.Tenants["acme"]
+				tc.set(acme)
+				reach := awsOf(s)
+				seen := watch(reach)
+				seen.answer = func(response *http.Response) { response.Header.Set("Server", "nginx") }
+				b, err := checked(t, cfg, reach)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if b.profile != tc.want {
+					t.Errorf("%+v; want %+v", b.profile, tc.want)
+				}
+				if name == "nothing-needed" && len(seen.requests) != 1 {
+					t.Errorf("%d requests", len(seen.requests))
+				}
+				left, err := s.Client().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &acme.Bucket})
+				if err != nil || len(left.Contents) != 0 {
+					t.Errorf("%d objects are left behind, %v", len(left.Contents), err)
+				}
+				uploads, err := s.Client().ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &acme.Bucket})
+				if err != nil || len(uploads.Uploads) != 0 {
+					t.Errorf("%d uploads are left behind, %v", len(uploads.Uploads), err)
+				}
+			})
+		}
+	})
+}
+
+// What a server cannot do is refused where the configuration counts on it.
+func TestResumeOnDirectoryBucket(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := newConfig(t, s)
+	cfg.S3.Profile, cfg.Tenants["acme"].Resume = "aws-directory", config.KeepBroken
+	_, err := checked(t, cfg, awsOf(s))
+	want := `tenant acme: bucket "` + cfg.Tenants["acme"].Bucket + `": its S3 server (aws-directory) lists no prefix that ends in the middle of ` +
+		`a name, so that interrupted uploads cannot be found, which resume: keep counts on: write resume: discard, or move to a general purpose bucket`
+	if err == nil || err.Error() != want {
+		t.Errorf("got  %v\nwant %s", err, want)
+	}
+}
+
+// Google's front end changes Accept-Encoding on the way. MinIO refuses the signature then, as Google does, unless the header is not in it.
+func TestAcceptEncodingIsNotSigned(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	for _, tc := range []struct {
+		profile config.Profile
+		works   bool
+	}{{"gcs", true}, {"strict", true}, {"minio", false}} {
+		t.Run(string(tc.profile), func(t *testing.T) {
+			cfg := newConfig(t, s)
+			cfg.S3.Profile = tc.profile
+			reach := awsOf(s)
+			seen := watch(reach)
+			seen.request = func(request *http.Request) { request.Header.Set("Accept-Encoding", "identity,gzip(gfe)") }
+			b, err := checked(t, cfg, reach)
+			if works := err == nil; works != tc.works {
+				t.Fatalf("works: %t, %v", works, err)
+			}
+			if !tc.works {
+				return
+			}
+			put := &s3.PutObjectInput{Bucket: &b.name, Key: aws.String("a"), Body: strings.NewReader("content")}
+			if _, err := b.client.PutObject(t.Context(), put); err != nil {
+				t.Error(err)
+			}
+			for _, request := range seen.requests {
+				_, signed, _ := strings.Cut(request.Header.Get("Authorization"), "SignedHeaders=")
+				signed, _, _ = strings.Cut(signed, ",")
+				if names := strings.Split(signed, ";"); slices.Contains(names, "accept-encoding") || !slices.Contains(names, "host") {
+					t.Errorf("%s: signed are %s", request.Method, signed)
+				}
+				if request.Header.Get("X-Amz-Checksum-Crc32") != "" || request.Header.Get("X-Amz-Trailer") != "" {
+					t.Errorf("%s: has a checksum", request.Method)
+				}
+			}
+		})
+	}
+}
