@@ -85,8 +85,8 @@ type Options struct {
 	// systems of a process; the default is one of 64 MiB that nobody shares.
 	Memory *Budget
 
-	// Route is what is known of the way to the S3 server. Share one among all file systems of a server; the default is one that
-	// nobody shares.
+	// Route is what is known of the way to the S3 server, and what was written there lately. Share one among all file systems of a server;
+	// the default is one that nobody shares.
 	Route *Route
 
 	// Patience is how long S3 may send nothing of an object before its connection counts as broken; the default is 30 seconds.
@@ -192,7 +192,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	}
 	return &Fs{
 		ctx:    ctx,
-		bucket: &bucket{client: forgetter{client, o.Seen}, name: bucketName, route: o.Route, patience: o.Patience, profile: o.Profile},
+		bucket: &bucket{client: noter{client, &o.Route.writes}, name: bucketName, route: o.Route, patience: o.Patience, profile: o.Profile},
 		keys:   keyspace(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o, told: &told{}, halfway: &halfway{},
 	}
 }

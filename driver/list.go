@@ -22,7 +22,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 		return nil, pathError("readdir", name, err)
 	}
 	in := f.listing(key)
-	writes := f.opts.Seen.now()
+	at := f.route.writes.now()
 	recalled := f.recall(in)
 	first, err := f.firstPage(key, in)
 	if err != nil {
@@ -32,7 +32,6 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 		return nil, pathError("readdir", name, err)
 	}
 	var entries iter.Seq2[fs.FileInfo, error] = func(yield func(fs.FileInfo, error) bool) {
-		f.opts.Seen.drop(first)
 		a := recalled
 		if a == nil || !a.unwanted.Stop() {
 			a = newAhead(f, in)
@@ -52,17 +51,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	if f.opts.Objects.ListSetTimes {
 		entries = f.withSetTimes(entries)
 	}
-	return f.opts.Seen.listed(f.bucket, entries, writes), nil
-}
-
-// EnterDir looks whether there is a directory, for somebody who may list it next: it reads the first page of the listing, and keeps that
-// for some seconds, or until the session writes something, for whoever lists the directory first.
-func (f *Fs) EnterDir(name string) error {
-	key, err := f.keys.key(name)
-	if err == nil {
-		_, err = f.firstPage(key, f.listing(key))
-	}
-	return pathError("stat", name, err)
+	return f.opts.Seen.listed(f.bucket, entries, at), nil
 }
 
 // listing is how a directory is listed.
@@ -70,21 +59,13 @@ func (f *Fs) listing(key string) listing {
 	return listing{prefix: f.keys.directory(key), delimiter: separator}
 }
 
-// firstPage returns the first page of a directory's listing, which is kept for a while. No directory but the root may be empty.
+// firstPage asks for the first page of a directory's listing. No directory but the root may be empty.
 func (f *Fs) firstPage(key string, in listing) (*page, error) {
-	if kept := f.opts.Seen.firstPage(f.bucket, in.prefix); kept != nil {
-		return kept, nil
-	}
-	writes := f.opts.Seen.now()
 	first, err := f.bucket.list(f.ctx, in)
 	if err == nil && first.empty() && !f.keys.isRoot(key) {
 		err = fs.ErrNotExist
 	}
-	if err != nil {
-		return nil, err
-	}
-	f.opts.Seen.keep(f.bucket, in.prefix, first, writes)
-	return first, nil
+	return first, err
 }
 
 // entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the directory's

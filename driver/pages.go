@@ -16,6 +16,10 @@ const (
 	// pageEntries is how many entries S3 puts into a page, and pageMemory about what they take, in bytes.
 	pageEntries = 1000
 	pageMemory  = 512 << 10
+
+	// recallTime is how long the pages are kept that were asked for along with the first of a listing, until somebody reads it: a client
+	// needs a few times to and fro for its data connection.
+	recallTime = 3 * time.Second
 )
 
 // pages are the pages of a listing, of which the first is there. While one is read the next is on its way.
@@ -62,7 +66,7 @@ func (f *Fs) recall(l listing) *ahead {
 		return nil
 	}
 	a.recalled = true
-	a.unwanted = time.AfterFunc(keepPage, a.close)
+	a.unwanted = time.AfterFunc(recallTime, a.close)
 	return a
 }
 

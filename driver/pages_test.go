@@ -366,8 +366,8 @@ func TestRecalledInVain(t *testing.T) {
 		look     func(t *testing.T, s *shelf, f *Fs)
 		requests int
 	}{
-		{"entered", func(t *testing.T, _ *shelf, f *Fs) {
-			if err := f.EnterDir("dir"); err != nil {
+		{"looked-at", func(t *testing.T, _ *shelf, f *Fs) {
+			if _, err := f.StatDir("dir"); err != nil {
 				t.Error(err)
 			}
 		}, 1},
@@ -381,7 +381,7 @@ func TestRecalledInVain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(2 * keepPage)
+			time.Sleep(2 * recallTime)
 			read := 0
 			for _, err := range entries {
 				if err != nil {
@@ -409,7 +409,7 @@ func TestRecalledInVain(t *testing.T) {
 				}
 				s.requests = 0
 				test.look(t, s, New(t.Context(), s, "bucket", opts))
-				time.Sleep(2 * keepPage)
+				time.Sleep(2 * recallTime)
 				synctest.Wait()
 				if s.requests > test.requests {
 					t.Errorf("%d requests, want %d", s.requests, test.requests)

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -38,7 +39,7 @@ const (
 )
 
 // A Route is what file systems have learned of the way to an S3 server: how many requests at a time it rewards, how far away it
-// is, and how long a page of a listing takes. Share one among all file systems of a server, so that each need not learn it again.
+// is, how long a page of a listing takes, and which keys they have written. Share one among all file systems of a server, so that each need not learn it again.
 type Route struct {
 	downloads lesson
 	uploads   queue
@@ -47,13 +48,15 @@ type Route struct {
 
 	arrived atomic.Int64 // bytes of all downloads
 
+	writes writeLog
+
 	easy answers // to requests that need little work
 	all  answers // to whatever may be answered soon by a server that is near
 }
 
 // NewRoute returns the route to a server of which nothing is known yet.
 func NewRoute() *Route {
-	return &Route{easy: answers{memory: routeMemory}, all: answers{memory: guessMemory}}
+	return &Route{easy: answers{memory: routeMemory}, all: answers{memory: guessMemory}, writes: writeLog{seed: maphash.MakeSeed()}}
 }
 
 // Answered notes how long an answer took to a request that was made for something else than files, such as to see whether a bucket is there.

@@ -2,98 +2,51 @@ package driver
 
 import (
 	"context"
+	"hash/maphash"
 	"io/fs"
 	"iter"
 	"sync"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
 const (
-	// keepPage is how long the first page of a directory is kept for whoever lists it: a client that goes into a directory mostly
-	// does that next, and needs a few times to and fro for its data connection before.
-	keepPage = 3 * time.Second
-
 	// maxSeenFiles is how many files of listings are remembered: as many take a megabyte or two.
 	maxSeenFiles = 5000
+
+	// writeSlots is how many groups of keys a writeLog tells apart. A write makes sessions ask again for the other files of its group too.
+	writeSlots = 4096
 )
 
-// Seen is what a session has lately seen of its buckets and need not ask for again: the first page of a directory, until it is listed,
-// and, if it is told to, the files that listings have shown. It may be out of date by what others write; the session's own writes make
-// it forget everything.
+// Seen is what a session has lately seen of its buckets and need not ask for again, if it is told to remember: the files that listings have
+// shown. What other software writes makes it out of date. What any file system writes that has the same [Route] does not: such files
+// are asked for again.
 type Seen struct {
 	remember time.Duration // for how long files are; 0: not at all
 
-	mu     sync.Mutex
-	writes int // that have begun or ended
-	page   *seenPage
-	files  *seenFiles // nil where there are none
-}
-
-// A seenPage is the first of a directory.
-type seenPage struct {
-	bucket *bucket
-	prefix string
-	page   *page
+	mu    sync.Mutex
+	files *seenFiles // nil where there are none
 }
 
 // seenFiles are remembered, and forgotten, together.
-type seenFiles struct{ infos map[seenKey]*fileInfo }
+type seenFiles struct{ entries map[seenKey]seenEntry }
 
 type seenKey struct {
 	bucket *bucket
 	key    string
 }
 
+type seenEntry struct {
+	info *fileInfo
+	at   uint64 // by the writeLog, before S3 was asked
+}
+
 // NewSeen returns what a session has seen that has just begun. Files that listings show are remembered for so long, and
 // [Fs.StatFile] tells of them what the listing has shown; 0 stands for not at all.
 func NewSeen(files time.Duration) *Seen { return &Seen{remember: files} }
-
-// now returns what keeps something that was asked for now from being taken for what is there after a write.
-func (s *Seen) now() (writes int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.writes
-}
-
-// forget is called when something is written, before and after.
-func (s *Seen) forget() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.writes++
-	s.page, s.files = nil, nil
-}
-
-// firstPage returns the first page of a directory, if it is kept.
-func (s *Seen) firstPage(b *bucket, prefix string) *page {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.page == nil || s.page.bucket != b || s.page.prefix != prefix {
-		return nil
-	}
-	return s.page.page
-}
-
-// keep keeps the first page of a directory for a while.
-func (s *Seen) keep(b *bucket, prefix string, p *page, writes int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.writes != writes {
-		return
-	}
-	s.page = &seenPage{b, prefix, p}
-	time.AfterFunc(keepPage, func() { s.drop(p) })
-}
-
-// drop ends that a page is kept.
-func (s *Seen) drop(p *page) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.page != nil && s.page.page == p {
-		s.page = nil
-	}
-}
 
 // file returns what a listing has shown of a file, or nil.
 func (s *Seen) file(b *bucket, key string) *fileInfo {
@@ -102,18 +55,22 @@ func (s *Seen) file(b *bucket, key string) *fileInfo {
 	if s.files == nil {
 		return nil
 	}
-	return s.files.infos[seenKey{b, key}]
+	entry, found := s.files.entries[seenKey{b, key}]
+	if !found || b.route.writes.since(b.name, key, entry.at) {
+		return nil
+	}
+	return entry.info
 }
 
-// listed remembers the files of a listing as they are shown.
-func (s *Seen) listed(b *bucket, entries iter.Seq2[fs.FileInfo, error], writes int) iter.Seq2[fs.FileInfo, error] {
+// listed remembers the files of a listing as they are shown, which was asked for at some time or later.
+func (s *Seen) listed(b *bucket, entries iter.Seq2[fs.FileInfo, error], at uint64) iter.Seq2[fs.FileInfo, error] {
 	if s.remember == 0 {
 		return entries
 	}
 	return func(yield func(fs.FileInfo, error) bool) {
 		for info, err := range entries {
 			if file, ok := info.(*fileInfo); ok && err == nil && !file.IsDir() {
-				s.add(seenKey{b, file.object.Key}, file, writes)
+				s.add(seenKey{b, file.object.Key}, seenEntry{file, at})
 			}
 			if !yield(info, err) {
 				return
@@ -123,19 +80,16 @@ func (s *Seen) listed(b *bucket, entries iter.Seq2[fs.FileInfo, error], writes i
 }
 
 // add remembers a file, for no longer than the first of those that are remembered already.
-func (s *Seen) add(key seenKey, file *fileInfo, writes int) {
+func (s *Seen) add(key seenKey, entry seenEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.writes != writes {
-		return
-	}
 	if s.files == nil {
-		files := &seenFiles{infos: map[seenKey]*fileInfo{}}
+		files := &seenFiles{entries: map[seenKey]seenEntry{}}
 		s.files = files
 		time.AfterFunc(s.remember, func() { s.dropFiles(files) })
 	}
-	if len(s.files.infos) < maxSeenFiles {
-		s.files.infos[key] = file
+	if len(s.files.entries) < maxSeenFiles {
+		s.files.entries[key] = entry
 	}
 }
 
@@ -147,44 +101,97 @@ func (s *Seen) dropFiles(files *seenFiles) {
 	}
 }
 
-// A forgetter is a client by which everything that is written makes a session forget what it has seen.
-type forgetter struct {
+// A writeLog knows when keys were written last by this process. It counts writes in place of time.
+type writeLog struct {
+	seed maphash.Seed
+
+	mu    sync.Mutex
+	count uint64
+	last  []uint64 // by a hash of bucket and key; nil before the first write
+}
+
+// now is the time of a look that begins.
+func (l *writeLog) now() uint64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.count
+}
+
+// note says that a key is about to be written, or was.
+func (l *writeLog) note(bucket, key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.last == nil {
+		l.last = make([]uint64, writeSlots)
+	}
+	l.count++
+	l.last[l.slot(bucket, key)] = l.count
+}
+
+// since tells whether a key may have been written since some time.
+func (l *writeLog) since(bucket, key string, at uint64) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.last != nil && l.last[l.slot(bucket, key)] > at
+}
+
+func (l *writeLog) slot(bucket, key string) uint64 {
+	return maphash.Comparable(l.seed, [...]string{bucket, key}) % writeSlots
+}
+
+// A noter is a client that notes everything that is written, before and after: what was seen meanwhile may be either version.
+type noter struct {
 	Client
-	seen *Seen
+	log *writeLog
 }
 
 // PutObject implements [Client].
-func (f forgetter) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
-	return forgetting(ctx, f.seen, in, f.Client.PutObject, opts)
+func (n noter) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	defer n.note(in.Bucket, in.Key)()
+	return n.Client.PutObject(ctx, in, opts...)
 }
 
 // DeleteObject implements [Client].
-func (f forgetter) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput, opts ...func(*s3.Options)) (*s3.DeleteObjectOutput, error) {
-	return forgetting(ctx, f.seen, in, f.Client.DeleteObject, opts)
+func (n noter) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput, opts ...func(*s3.Options)) (*s3.DeleteObjectOutput, error) {
+	defer n.note(in.Bucket, in.Key)()
+	return n.Client.DeleteObject(ctx, in, opts...)
 }
 
 // DeleteObjects implements [Client].
-func (f forgetter) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput, opts ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
-	return forgetting(ctx, f.seen, in, f.Client.DeleteObjects, opts)
+func (n noter) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput, opts ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
+	defer n.note(in.Bucket, keysOf(in.Delete)...)()
+	return n.Client.DeleteObjects(ctx, in, opts...)
 }
 
 // CopyObject implements [Client].
-func (f forgetter) CopyObject(ctx context.Context, in *s3.CopyObjectInput, opts ...func(*s3.Options)) (*s3.CopyObjectOutput, error) {
-	return forgetting(ctx, f.seen, in, f.Client.CopyObject, opts)
+func (n noter) CopyObject(ctx context.Context, in *s3.CopyObjectInput, opts ...func(*s3.Options)) (*s3.CopyObjectOutput, error) {
+	defer n.note(in.Bucket, in.Key)()
+	return n.Client.CopyObject(ctx, in, opts...)
 }
 
 // CompleteMultipartUpload implements [Client].
-func (f forgetter) CompleteMultipartUpload(
+func (n noter) CompleteMultipartUpload(
 	ctx context.Context, in *s3.CompleteMultipartUploadInput, opts ...func(*s3.Options),
 ) (*s3.CompleteMultipartUploadOutput, error) {
-	return forgetting(ctx, f.seen, in, f.Client.CompleteMultipartUpload, opts)
+	defer n.note(in.Bucket, in.Key)()
+	return n.Client.CompleteMultipartUpload(ctx, in, opts...)
 }
 
-// forgetting is what all that writes has in common.
-func forgetting[In, Out any](
-	ctx context.Context, seen *Seen, in *In, write func(context.Context, *In, ...func(*s3.Options)) (*Out, error), opts []func(*s3.Options),
-) (*Out, error) {
-	seen.forget()
-	defer seen.forget()
-	return write(ctx, in, opts...)
+// note notes that keys are about to be written, and returns what notes it again.
+func (n noter) note(bucket *string, keys ...*string) func() {
+	each := func() {
+		for _, key := range keys {
+			n.log.note(aws.ToString(bucket), aws.ToString(key))
+		}
+	}
+	each()
+	return each
+}
+
+func keysOf(d *types.Delete) []*string {
+	keys := make([]*string, len(d.Objects))
+	for i := range keys {
+		keys[i] = d.Objects[i].Key
+	}
+	return keys
 }

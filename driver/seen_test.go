@@ -9,7 +9,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
 // TestSeenExpires lets time pass over what a session has seen.
@@ -30,24 +32,6 @@ func TestSeenExpires(t *testing.T) {
 				}
 			}
 		}
-		for _, test := range []struct {
-			after time.Duration
-			want  int // requests in all
-		}{{keepPage - 1, 1}, {keepPage + 1, 3}} {
-			s.requests = 0
-			if _, err := f.ReadDirSeq("dir"); err != nil {
-				t.Fatal(err)
-			}
-			time.Sleep(test.after)
-			list()
-			if test.after > keepPage {
-				list()
-			}
-			if s.requests != test.want {
-				t.Errorf("%d requests after %v, want %d", s.requests, test.after, test.want)
-			}
-		}
-		time.Sleep(2 * remember)
 		list()
 		time.Sleep(remember - time.Second)
 		if f.opts.Seen.file(f.bucket, "dir/a") == nil {
@@ -55,7 +39,7 @@ func TestSeenExpires(t *testing.T) {
 		}
 		list()
 		time.Sleep(2 * time.Second)
-		if f.opts.Seen.file(f.bucket, "dir/a") != nil || f.opts.Seen.page != nil {
+		if f.opts.Seen.file(f.bucket, "dir/a") != nil {
 			t.Error("remembered for too long")
 		}
 	})
@@ -69,11 +53,10 @@ func TestSeenIsBounded(t *testing.T) {
 		if names, _, err := s.list(t.Context(), &Options{Seen: seen}); err != nil || len(names) != 2*maxSeenFiles {
 			t.Fatalf("%d entries, %v", len(names), err)
 		}
-		if n := len(seen.files.infos); n != maxSeenFiles {
+		if n := len(seen.files.entries); n != maxSeenFiles {
 			t.Errorf("%d files are remembered, want %d", n, maxSeenFiles)
 		}
-		seen.forget() // and the bubble ends when the timer does
-		time.Sleep(2 * time.Hour)
+		time.Sleep(2 * time.Hour) // and the bubble ends when the timer does
 	})
 }
 
@@ -100,21 +83,32 @@ func (silentClient) CompleteMultipartUpload(context.Context, *s3.CompleteMultipa
 	return nil, nil
 }
 
-// TestEveryWriteForgets goes through all requests of a client: what is not known to leave objects alone must make a session forget.
-func TestEveryWriteForgets(t *testing.T) {
+// TestEveryWriteIsNoted goes through all requests of a client: what is not known to leave objects alone must be noted.
+func TestEveryWriteIsNoted(t *testing.T) {
 	harmless := []string{"Head", "Get", "List", "Create", "Upload", "Abort"} // parts are seen when they are put together
-	seen := NewSeen(0)
-	client := reflect.ValueOf(Client(forgetter{silentClient{}, seen}))
+	log := NewRoute()
+	client := reflect.ValueOf(Client(noter{silentClient{}, &log.writes}))
 	of := reflect.TypeFor[Client]()
 	for i := range of.NumMethod() {
 		method := of.Method(i)
 		if slices.ContainsFunc(harmless, func(verb string) bool { return strings.HasPrefix(method.Name, verb) }) {
 			continue
 		}
-		before := seen.now()
-		client.MethodByName(method.Name).Call([]reflect.Value{reflect.ValueOf(t.Context()), reflect.New(method.Type.In(1).Elem())})
-		if got := seen.now() - before; got != 2 {
-			t.Errorf("%s forgets %d times, want 2: before and after", method.Name, got)
+		in := reflect.New(method.Type.In(1).Elem())
+		key := method.Name + "/key"
+		if field := in.Elem().FieldByName("Delete"); field.IsValid() {
+			field.Set(reflect.ValueOf(&types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("x")}, {Key: &key}}}))
+		} else {
+			in.Elem().FieldByName("Key").Set(reflect.ValueOf(&key))
+		}
+		in.Elem().FieldByName("Bucket").Set(reflect.ValueOf(aws.String("bucket")))
+		before := log.writes.now()
+		client.MethodByName(method.Name).Call([]reflect.Value{reflect.ValueOf(t.Context()), in})
+		if !log.writes.since("bucket", key, before+1) {
+			t.Errorf("%s is not noted before and after", method.Name)
+		}
+		if at := log.writes.now(); log.writes.since("bucket", key, at) {
+			t.Errorf("%s counts for what is seen later", method.Name)
 		}
 	}
 }

@@ -294,7 +294,6 @@ func testUnnameable(t *testing.T, h Harness) {
 			"stat":       func() error { _, err := x.Stat(n.Path); return err },
 			"stat-file":  func() error { _, err := x.StatFile(n.Path); return err },
 			"stat-dir":   func() error { _, err := x.StatDir(n.Path); return err },
-			"enter-dir":  func() error { return x.EnterDir(n.Path) },
 			"list":       func() error { _, err := x.ReadDirSeq(n.Path); return err },
 			"chtimes":    func() error { return x.Chtimes(n.Path, time.Now(), time.Now()) },
 		} {

@@ -10,16 +10,10 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// testSeen looks at what a session need not ask for twice, and at what it must ask for again: what it has written itself.
+// testSeen looks at what a session need not ask for twice, and at what it must ask for again: what this process has written.
 func testSeen(t *testing.T, h Harness) {
 	x := h.open(t, nil)
-	x.putAll("dir/a", "dir/b", "dir/sub/", "other/a")
-	look := func(x *fixture, name string) {
-		x.Helper()
-		if err := x.EnterDir(name); err != nil {
-			x.Fatal(err)
-		}
-	}
+	x.putAll("dir/a", "dir/b", "dir/sub/")
 	requests := func(x *fixture, want int, run func()) {
 		x.Helper()
 		x.spy.Reset()
@@ -27,37 +21,17 @@ func testSeen(t *testing.T, h Harness) {
 			x.Errorf("%d requests, %v; want %d", x.spy.Total(), x.spy.Counts(), want)
 		}
 	}
+	// Whoever has looked whether there is a directory sees what others have stored since.
 	x.run("looked-at-then-listed", func(x *fixture) {
-		requests(x, 1, func() {
-			look(x, "dir")
-			look(x, "dir")
+		requests(x, 2, func() {
+			if _, err := x.StatDir("dir"); err != nil {
+				x.Fatal(err)
+			}
 			x.wantList("dir", "a", "b", "sub/")
 		})
-		requests(x, 1, func() { x.wantList("dir", "a", "b", "sub/") })
-	})
-	x.run("another-looked-at", func(x *fixture) {
-		requests(x, 2, func() {
-			look(x, "dir")
-			x.wantList("other", "a")
-		})
-	})
-	x.run("another-file-system", func(x *fixture) {
-		requests(x, 2, func() {
-			look(x, "dir")
-			other := *x
-			other.Fs = x.session(x.Context(), &driver.Options{Prefix: "other/"})
-			other.wantList("/", "a")
-		})
-	})
-	x.run("not-there", func(x *fixture) {
-		for range 2 {
-			wantError(x, x.EnterDir("nothing"), fs.ErrNotExist)
-			_, err := x.ReadDirSeq("nothing")
-			wantError(x, err, fs.ErrNotExist)
-		}
-		x.putAll("nothing/x")
-		x.wantList("nothing", "x")
-		x.delete("nothing/x")
+		x.putAll("dir/other")
+		x.wantList("dir", "a", "b", "other", "sub/")
+		x.delete("dir/other")
 	})
 	x.run("files-not-remembered", func(x *fixture) {
 		x.wantList("dir", "a", "b", "sub/")
@@ -66,7 +40,7 @@ func testSeen(t *testing.T, h Harness) {
 	testSeenWrites(t, h)
 }
 
-// testSeenWrites writes in each way that there is, by one of two file systems of a session, and looks whether the other knows.
+// testSeenWrites writes in each way that there is, by one of two sessions, and looks whether the other knows.
 func testSeenWrites(t *testing.T, h Harness) {
 	const size = 6 << 20 // of more than a part
 	for _, test := range []struct {
@@ -92,10 +66,10 @@ func testSeenWrites(t *testing.T, h Harness) {
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			x := h.open(t, nil)
-			seen := driver.NewSeen(time.Hour)
-			x.Fs = x.session(t.Context(), &driver.Options{Seen: seen})
+			route := driver.NewRoute()
+			x.Fs = x.session(t.Context(), &driver.Options{Seen: driver.NewSeen(time.Hour), Route: route})
 			reader := *x
-			reader.Fs = x.session(t.Context(), &driver.Options{Prefix: "dir/", Seen: seen})
+			reader.Fs = x.session(t.Context(), &driver.Options{Prefix: "dir/", Seen: driver.NewSeen(time.Hour), Route: route})
 			x.put("dir/a", random(3))
 			x.put("dir/b", nil)
 			x.putAll("dir/empty/", "other/file")
@@ -105,9 +79,6 @@ func testSeenWrites(t *testing.T, h Harness) {
 			reader.wantSize("a", 3)
 			if n := x.spy.Total(); n != 0 {
 				t.Errorf("the size of a file that was listed took %d requests", n)
-			}
-			if err := reader.EnterDir("/"); err != nil { // keeps the page
-				t.Fatal(err)
 			}
 			if err := test.write(x); err != nil {
 				t.Fatal(err)

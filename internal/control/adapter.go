@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"syscall"
 
 	ftpserver "github.com/fclairamb/ftpserverlib"
@@ -61,26 +60,15 @@ func (f *engineFs) Stat(name string) (info fs.FileInfo, err error) {
 }
 
 // statDir looks for a directory to go into, and tells a file from nothing when
-// there is none. Mostly it is listed next: the storage keeps the page by which it
-// finds the directory for that.
-func (f *engineFs) statDir(name string) (info fs.FileInfo, err error) {
-	if name != "/" && f.session.mayList(name) {
-		info = directory(path.Base(name))
-		err = f.EnterDir(name)
-	} else {
-		info, err = f.StatDir(name)
-	}
+// there is none.
+func (f *engineFs) statDir(name string) (fs.FileInfo, error) {
+	info, err := f.StatDir(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, fileErr := f.StatFile(name); fileErr == nil {
 			err = &fs.PathError{Op: "stat", Path: name, Err: syscall.ENOTDIR}
 		}
 	}
 	return info, err
-}
-
-// mayList tells whether the user is known to be allowed to list a directory.
-func (s *session) mayList(name string) bool {
-	return s.login.Rights != nil && s.login.Rights(name).List
 }
 
 // ReadDir gives the engine an empty list: the entries are written by the data

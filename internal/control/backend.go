@@ -129,8 +129,6 @@ type Storage interface {
 	StatFile(name string) (fs.FileInfo, error)
 	// StatDir looks for a directory only.
 	StatDir(name string) (fs.FileInfo, error)
-	// EnterDir looks for a directory that is likely to be listed next.
-	EnterDir(name string) error
 	// ReadDirSeq has read the first page of a directory when it returns, and
 	// reads the others while the sequence, usable once, is ranged over.
 	ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error)

@@ -155,16 +155,6 @@ func leadsToMount(name string, mounts []mount) bool {
 	})
 }
 
-// EnterDir finds those that lead to mounts too.
-func (f *folders) EnterDir(name string) error {
-	p, inner := f.find(name)
-	err := p.storage.EnterDir(inner)
-	if own, _ := f.inside(name); len(own) > 0 && errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
 // ReadDirSeq puts the directories that lead to mounts among the entries, in the order of keys, and leaves out what they hide.
 func (f *folders) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	p, inner := f.find(name)

@@ -136,8 +136,8 @@ func TestListFolders(t *testing.T) {
 			if got := names(t, storage, dir); got != want {
 				t.Errorf("%s: %s, want %s", dir, got, want)
 			}
-			if err := storage.EnterDir(dir); (err == nil) == strings.Contains(want, "not exist") {
-				t.Errorf("EnterDir %s: %v", dir, err)
+			if _, err := storage.StatDir(dir); (err == nil) == strings.Contains(want, "not exist") {
+				t.Errorf("StatDir %s: %v", dir, err)
 			}
 		}
 		entries, err := storage.ReadDirSeq("/")

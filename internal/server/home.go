@@ -40,14 +40,6 @@ func (h *homed) orEmpty(name string, stat func(string) (fs.FileInfo, error)) (fs
 	return info, err
 }
 
-func (h *homed) EnterDir(name string) error {
-	err := h.Storage.EnterDir(name)
-	if errors.Is(err, fs.ErrNotExist) && h.leadsHome(name) {
-		return nil
-	}
-	return err
-}
-
 func (h *homed) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	entries, err := h.Storage.ReadDirSeq(name)
 	if errors.Is(err, fs.ErrNotExist) && h.leadsHome(name) {

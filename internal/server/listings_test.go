@@ -56,7 +56,7 @@ func TestRequestsAroundListings(t *testing.T) {
 		steps  []step
 	}{
 		{"cwd-and-list", func(*config.Tenant) {}, []step{
-			{command(250, "CWD /dir"), 1}, {command(257, "PWD"), 0}, {list("NLST", "a", "b"), 0}, {list("NLST", "a", "b"), 1},
+			{command(250, "CWD /dir"), 1}, {command(257, "PWD"), 0}, {list("NLST", "a", "b"), 1}, {list("NLST", "a", "b"), 1},
 			{command(250, "CWD /"), 0}, {list("NLST", "dir", "other"), 1},
 			{command(250, "CWD dir"), 1}, {command(250, "CWD /other"), 1}, {list("NLST /dir", "/dir/a", "/dir/b"), 1},
 			{command(213, "SIZE /dir/a"), 1},
@@ -72,7 +72,8 @@ func TestRequestsAroundListings(t *testing.T) {
 			{list("NLST /dir", "/dir/a", "/dir/b"), 1},
 			{command(213, "SIZE /dir/a"), 0}, {command(213, "MDTM /dir/b"), 0}, {command(550, "SIZE /dir/c"), 1},
 			{func(c *ftptest.Client) { c.Transfer("RETR /dir/a") }, 1},
-			{store("/dir/c"), 1}, {command(213, "SIZE /dir/a"), 1}, {command(213, "SIZE /dir/c"), 1},
+			{store("/dir/c"), 1}, {command(213, "SIZE /dir/a"), 0}, {command(213, "SIZE /dir/c"), 1},
+			{store("/dir/a"), 1}, {command(213, "SIZE /dir/a"), 1},
 		}},
 		{"listing-cache-and-folders", func(tenant *config.Tenant) {
 			tenant.ListingCache = time.Minute
@@ -90,6 +91,48 @@ func TestRequestsAroundListings(t *testing.T) {
 					t.Errorf("step %d took %d requests, %v; want %d", i, len(proxy.Seen()), proxy.Counts(), step.want)
 				}
 			}
+		})
+	}
+}
+
+// A listing shows what another session was told to be stored before the command came, and so do SIZE and RETR with a listing cache.
+func TestListingsShowWhatOthersStored(t *testing.T) {
+	for label, change := range map[string]func(*config.Tenant){
+		"no-cache": func(*config.Tenant) {},
+		"cache":    func(tenant *config.Tenant) { tenant.ListingCache = time.Minute },
+	} {
+		t.Run(label, func(t *testing.T) {
+			s := s3test.Start(t, "minio")
+			cfg := newConfig(t, s)
+			change(cfg.Tenants["acme"])
+			put(t, s, cfg, "dir/a", "dir/b")
+			server := start(t, cfg, Options{AWS: awsOf(s)})
+			reader, writer := session(t, server, "alice"), session(t, server, "alice")
+			names := func(want string) {
+				t.Helper()
+				if got := strings.Join(strings.Fields(reader.Transfer("NLST")), " "); got != want {
+					t.Errorf("listed are %q, want %q", got, want)
+				}
+			}
+			size := func(want string) {
+				t.Helper()
+				if got := reader.Command(213, "SIZE c"); got != want {
+					t.Errorf("%s bytes, want %s", got, want)
+				}
+			}
+			reader.Command(250, "CWD /dir")
+			writer.Store("/dir/c", "new")
+			names("a b c")
+			reader.Command(250, "CWD /dir")
+			writer.Command(250, "DELE /dir/a")
+			names("b c")
+			size("3")
+			writer.Store("/dir/c", "longer")
+			size("6")
+			writer.Command(350, "RNFR /dir/b")
+			writer.Command(250, "RNTO /dir/c")
+			reader.Command(550, "SIZE b")
+			size("7")
 		})
 	}
 }

@@ -203,30 +203,17 @@ func (f *unseenFile) Close() error {
 	return err
 }
 
-// EnterDir tells what is no directory from one that may not be listed, where the user may know.
-func (g *guarded) EnterDir(name string) error {
-	if g.may.at(name).List {
-		return g.storage.EnterDir(name)
-	}
-	return g.notListed("stat", name)
-}
-
-// ReadDirSeq does as EnterDir, because a file can be listed too.
+// ReadDirSeq tells what is no directory from one that may not be listed, where the user may know.
 func (g *guarded) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	if g.may.at(name).List {
 		return g.storage.ReadDirSeq(name)
 	}
-	return nil, g.notListed("readdir", name)
-}
-
-// notListed is why a directory that may not be listed is not.
-func (g *guarded) notListed(op, name string) error {
 	if g.sees(name) {
 		if _, err := g.storage.StatDir(name); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return denied(op, name)
+	return nil, denied("readdir", name)
 }
 
 // Mkdir succeeds where something is already that the user does not see: there each directory exists.
