@@ -2,6 +2,9 @@ package driver
 
 import (
 	"context"
+	"errors"
+	"io/fs"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -31,6 +34,7 @@ type Client interface {
 	ListParts(context.Context, *s3.ListPartsInput, ...func(*s3.Options)) (*s3.ListPartsOutput, error)
 	UploadPartCopy(context.Context, *s3.UploadPartCopyInput, ...func(*s3.Options)) (*s3.UploadPartCopyOutput, error)
 	CompleteMultipartUpload(context.Context, *s3.CompleteMultipartUploadInput, ...func(*s3.Options)) (*s3.CompleteMultipartUploadOutput, error)
+	ListMultipartUploads(context.Context, *s3.ListMultipartUploadsInput, ...func(*s3.Options)) (*s3.ListMultipartUploadsOutput, error)
 	AbortMultipartUpload(context.Context, *s3.AbortMultipartUploadInput, ...func(*s3.Options)) (*s3.AbortMultipartUploadOutput, error)
 }
 
@@ -74,4 +78,23 @@ func (c condition) ifNoneMatch() *string {
 		return nil
 	}
 	return aws.String("*")
+}
+
+// precondition returns what S3 is to check of a condition when it writes an object: all of it where the server can do that. Otherwise it
+// looks whether the condition holds now, and what others do between the look and the write stays unnoticed. ESTALE says that it does not hold.
+func (b *bucket) precondition(ctx context.Context, key string, c condition, supported bool) (condition, error) {
+	if supported || c == (condition{}) {
+		return c, nil
+	}
+	v, _, err := b.head(ctx, key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		v.etag = ""
+	case err != nil:
+		return condition{}, err
+	}
+	if v.etag != c.etag {
+		return condition{}, fault(syscall.ESTALE, "object was replaced")
+	}
+	return condition{}, nil
 }

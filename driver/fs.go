@@ -114,9 +114,9 @@ type Options struct {
 	// sweep; without one nothing is.
 	Ledger *Ledger
 
-	// Owner is the user on whose behalf a broken upload is kept: what S3 holds of it, with what is too little for a part, stays in
-	// the ledger, and opening the file with os.O_APPEND or an offset goes on from there, in any file system of the same owner.
-	// Without an owner, or a ledger, a broken upload leaves nothing.
+	// Owner is the user who may resume interrupted uploads ([Fs.PendingUpload]), in any file system of the same owner and bucket. Without
+	// an owner, or a ledger, an interrupted upload leaves nothing. An owner has 100 of them at most, and they take at most half as many
+	// bytes as the smallest of the quotas allows; the oldest give way.
 	Owner string
 
 	// Seen is what the session has seen. Share one among all file systems of a session, whose directories may be the same; the
@@ -143,8 +143,8 @@ type Fs struct {
 	log    *slog.Logger
 	opts   Options
 
-	told    *told
-	halfway *halfway
+	reported *reported
+	halfway  *halfway
 }
 
 var _ afero.Fs = (*Fs)(nil)
@@ -193,7 +193,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	return &Fs{
 		ctx:    ctx,
 		bucket: &bucket{client: noter{client, &o.Route.writes}, name: bucketName, route: o.Route, patience: o.Patience, profile: o.Profile},
-		keys:   keyspace(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o, told: &told{}, halfway: &halfway{},
+		keys:   keyspace(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o, reported: &reported{}, halfway: &halfway{},
 	}
 }
 
@@ -247,6 +247,10 @@ const accessMode = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 // reason os.O_RDWR needs os.O_TRUNC or os.O_EXCL, and is no more than os.O_WRONLY. One request asks for the object where something of it is
 // kept, where it must exist (without os.O_CREATE) and where it must not (os.O_EXCL). Otherwise S3 hears of the file when there is
 // a part to send, or at Close.
+//
+// Where an upload of the owner's is pending, an offset must be where it can be resumed, which then happens, or the error is a [ResumeError].
+// So is os.O_APPEND where the file does not exist: it resumes an upload of which this file system has told by [Fs.PendingUpload]. A
+// file that exists is appended to, whatever is pending. os.O_TRUNC begins anew.
 //
 // An offset beyond the end is an fs.ErrInvalid. OpenAt does not look for a directory of the name.
 func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {

@@ -8,67 +8,108 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"errors"
+	"io"
 	"io/fs"
 	"log/slog"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// recordTimeout bounds the requests for a record, which outlive the session.
-const recordTimeout = 30 * time.Second
+const (
+	// recordTimeout bounds the requests for a record, which outlive the session.
+	recordTimeout = 30 * time.Second
 
-// A Ledger keeps an account of the multipart uploads that are open, in the bucket itself: whichever server comes next finds those
-// that nobody has ended, and ends them ([Ledger.Sweep]). Share one among all file systems of a process in a bucket below a prefix.
+	// heartbeat is how often the record of an upload is written while a session works on it. After deadAfter without one the session
+	// counts as dead, by the clock of S3: several heartbeats may fail before.
+	heartbeat = 30 * time.Second
+	deadAfter = 2 * time.Minute
+
+	// stallAfter is how long a client may send nothing until another session of the same owner may take the upload over. It is
+	// looked for every stallCheck.
+	stallAfter = 10 * time.Second
+	stallCheck = 5 * time.Second
+)
+
+// A Ledger is the journal of the multipart uploads that are open, in the bucket itself. Any server finds there what an owner can resume,
+// and what nobody will end ([Ledger.Sweep]). Share one among all file systems of a process in a bucket below a prefix.
 //
-// S3 tells of an open upload its key, its ID and when it began, but nothing that whoever began it could have written there. So the
-// ledger has a record beside it, an object "prefix.babelftp/uploads/...", from the first part to the end of the upload. What is not
-// in the ledger was begun by others and is never touched.
+// S3 tells of an open upload its key, its ID and when it began, but nothing that its server could have written there. So the ledger has a
+// record for each, an object "prefix.babelftp/uploads/...", from before the upload is created to its end. What is not in the ledger
+// was begun by others and is never touched.
 //
-// A record costs two requests. They are made for uploads of more than one part only, the first while the parts are on their way. A
-// server that dies between the beginning of an upload and its record, which takes S3 milliseconds, leaves an upload of no parts, as
-// a rule, and so does an S3 whose answer with the ID is lost; both are for the bucket's lifecycle rules.
+// A record is in one of four states. The session that works on an upload keeps it live, by a heartbeat. When its client sends nothing for a
+// while it is stalled, and another session of the owner may take it over. When the session ends without completing it, it is
+// interrupted. Before somebody removes it, it is ending. Every change is a conditional write on the version of the record that was
+// read, so that of two who want an upload one gets it; the body of a record ends with random bytes that make each version's ETag
+// different. On a server without conditional writes a look right before takes their place.
+//
+// A record costs three requests, or two for an upload without an owner. They are made for uploads of more than one part only.
 type Ledger struct {
 	bucket *bucket
 	prefix string     // of the records
 	common attributes // of the records
 	log    *slog.Logger
 
-	mu   sync.Mutex
-	open map[string]*entry // by the name of the record; those that this process works on
+	mu       sync.Mutex
+	open     map[string]*entry // by the name of the record; those that this process works on
+	trimming map[string]bool   // owners whose interrupted uploads are being counted; true: count again
 }
 
 // NewLedger returns the ledger of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
 // may be nil.
-func NewLedger(client Client, bucketName, prefix string, objects Objects, log *slog.Logger) *Ledger {
+func NewLedger(client Client, bucketName, prefix string, profile Profile, objects Objects, log *slog.Logger) *Ledger {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Ledger{
-		bucket: &bucket{client: client, name: bucketName, route: NewRoute(), patience: defaultPatience},
-		prefix: prefix + reserved + "/uploads/",
-		common: objects.common(),
-		log:    log.With("bucket", bucketName),
-		open:   map[string]*entry{},
+		bucket:   &bucket{client: client, name: bucketName, route: NewRoute(), patience: defaultPatience, profile: profile},
+		prefix:   prefix + reserved + "/uploads/",
+		common:   objects.common(),
+		log:      log.With("bucket", bucketName),
+		open:     map[string]*entry{},
+		trimming: map[string]bool{},
 	}
 }
 
-// A record says what is known of an open upload. Its body is the bytes that came last and are too few for a part, where the
-// upload was left to be gone on with.
+// A state is what becomes of an upload, as its record tells.
+type state string
+
+const (
+	stateLive        state = "live"
+	stateStalled     state = "stalled"
+	stateInterrupted state = "interrupted"
+	stateEnding      state = "ending"
+)
+
+// A record says what is known of an open upload. Its body is the bytes that came last and are too few for a part, where the upload was
+// interrupted, and then the random bytes of this version.
 type record struct {
 	name     string // its own key
 	key      string // of the object that is being made
 	upload   string // the ID of the multipart upload, empty when there is none
 	partSize int64  // what its parts are cut by
-	offset   int64  // in the object, of the first byte of the body
+	state    state
+	holder   string // a random name of whoever wrote the record last
 
-	size    int64     // of the body; only as read
-	modTime time.Time // by the clock of S3; only as read
+	// tailOffset is where in the object the bytes of the body belong. Parts at or after it do not count. It is unknownOffset where nothing
+	// bounds the parts.
+	tailOffset int64
+
+	etag string // of the version that was read or written last; empty before
+
+	tailSize int64         // bytes of the body that belong to the object; only as read
+	modTime  time.Time     // by the clock of S3; only as read
+	age      time.Duration // the same
 }
+
+const unknownOffset = -1
 
 // The user metadata of a record. Its key is in base64, because metadata hold ASCII only.
 const (
@@ -76,30 +117,114 @@ const (
 	recordUpload   = "upload"
 	recordPartSize = "part-size"
 	recordOffset   = "offset"
+	recordState    = "state"
+	recordHolder   = "holder"
 )
 
-// nonceBytes make the names of records different from each other.
-const nonceBytes = 8
+const (
+	// nonceBytes make the names of records different from each other, and those of their holders.
+	nonceBytes = 8
+
+	// versionBytes make the bodies of a record different from each other.
+	versionBytes = 16
+
+	// ownerBytes and keyBytes are how much of a hash stands in the name of a record.
+	ownerBytes, keyBytes = 8, 16
+)
+
+func hashed(text string, bytes int) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:bytes])
+}
+
+// recordsOfOwner is what the names of the records of an owner's uploads start with.
+func (l *Ledger) recordsOfOwner(owner string) string {
+	return l.prefix + hashed(owner, ownerBytes) + separator
+}
 
 // recordsOf is what the names of the records of an owner's uploads to a key start with.
 func (l *Ledger) recordsOf(owner, key string) string {
-	sum := sha256.Sum256([]byte(owner + "\x00" + key))
-	return l.prefix + hex.EncodeToString(sum[:16]) + "."
+	return l.recordsOfOwner(owner) + hashed(key, keyBytes) + separator
 }
 
 func (l *Ledger) newRecord(owner, key string, partSize int64) record {
-	nonce := make([]byte, nonceBytes)
-	_, _ = rand.Read(nonce) // never fails
-	return record{name: l.recordsOf(owner, key) + hex.EncodeToString(nonce), key: key, partSize: partSize}
+	return record{
+		name: l.recordsOf(owner, key) + nonce(), key: key, partSize: partSize,
+		state: stateLive, holder: nonce(), tailOffset: unknownOffset,
+	}
 }
 
-// put writes a record.
-func (l *Ledger) put(ctx context.Context, r *record, body content) error {
-	a := l.attributes(r)
-	in := &s3.PutObjectInput{}
-	a.put(in)
-	_, err := l.bucket.put(ctx, r.name, in, body)
+func nonce() string {
+	b := make([]byte, nonceBytes)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// errTakenOver is why a session cannot go on with an upload: another one works on it, or has ended it.
+var errTakenOver = fault(syscall.EAGAIN, "another session has taken the upload over")
+
+// put writes a record, with the bytes that belong at its tailOffset. The error is errTakenOver where another holder has written it since.
+func (l *Ledger) put(ctx context.Context, r *record, tail content) error {
+	err := l.tryPut(ctx, r, tail)
+	if r.etag == "" || !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// A write of this holder's may have taken effect after it was given up.
+	now, readErr := l.read(ctx, r.name)
+	switch {
+	case errors.Is(readErr, fs.ErrNotExist):
+		return errTakenOver
+	case readErr != nil:
+		return readErr
+	case now.holder != r.holder:
+		return errTakenOver
+	}
+	r.etag = now.etag
+	if err = l.tryPut(ctx, r, tail); errors.Is(err, syscall.ESTALE) || errors.Is(err, fs.ErrNotExist) {
+		return errTakenOver
+	}
 	return err
+}
+
+func (l *Ledger) tryPut(ctx context.Context, r *record, tail content) error {
+	c, err := l.bucket.precondition(ctx, r.name, condition{etag: r.etag}, l.bucket.profile.ConditionalPut)
+	if err != nil {
+		return err
+	}
+	version := make([]byte, versionBytes)
+	_, _ = rand.Read(version) // never fails
+	a := l.attributes(r)
+	in := &s3.PutObjectInput{IfMatch: c.ifMatch()}
+	a.put(in)
+	etag, err := l.bucket.put(ctx, r.name, in, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes))
+	if err == nil {
+		r.etag = etag
+	}
+	return err
+}
+
+// An appended content has some bytes behind it.
+type appended struct {
+	content
+	rest []byte
+}
+
+// ReadAt implements io.ReaderAt.
+func (a appended) ReadAt(p []byte, offset int64) (int, error) {
+	n := 0
+	if offset < a.Size() {
+		var err error
+		if n, err = a.content.ReadAt(p[:min(int64(len(p)), a.Size()-offset)], offset); err != nil && !errors.Is(err, io.EOF) {
+			return n, err
+		}
+	}
+	if at := offset + int64(n) - a.Size(); n < len(p) && at >= 0 && at < int64(len(a.rest)) {
+		n += copy(p[n:], a.rest[at:])
+	}
+	if n < len(p) {
+		return n, io.EOF
+	}
+	return n, nil
 }
 
 func (l *Ledger) attributes(r *record) attributes {
@@ -108,31 +233,58 @@ func (l *Ledger) attributes(r *record) attributes {
 		recordKey:      base64.RawURLEncoding.EncodeToString([]byte(r.key)),
 		recordUpload:   r.upload,
 		recordPartSize: strconv.FormatInt(r.partSize, 10),
-		recordOffset:   strconv.FormatInt(r.offset, 10),
+		recordOffset:   strconv.FormatInt(r.tailOffset, 10),
+		recordState:    string(r.state),
+		recordHolder:   r.holder,
 	}
 	return a
 }
 
 // read reads a record but its body. The error is EIO for an object that is none.
 func (l *Ledger) read(ctx context.Context, name string) (*record, error) {
-	v, a, err := l.bucket.head(ctx, name)
+	out, err := l.bucket.headObject(ctx, &s3.HeadObjectInput{Key: &name})
 	if err != nil {
 		return nil, err
 	}
-	key, keyErr := base64.RawURLEncoding.DecodeString(a.metadata[recordKey])
-	partSize, partErr := strconv.ParseInt(a.metadata[recordPartSize], 10, 64)
-	offset, offsetErr := strconv.ParseInt(a.metadata[recordOffset], 10, 64)
-	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 {
+	key, keyErr := base64.RawURLEncoding.DecodeString(out.Metadata[recordKey])
+	partSize, partErr := strconv.ParseInt(out.Metadata[recordPartSize], 10, 64)
+	offset, offsetErr := strconv.ParseInt(out.Metadata[recordOffset], 10, 64)
+	r := &record{
+		name: name, key: string(key), upload: out.Metadata[recordUpload], partSize: partSize, tailOffset: offset,
+		state: state(out.Metadata[recordState]), holder: out.Metadata[recordHolder], etag: aws.ToString(out.ETag),
+		tailSize: aws.ToInt64(out.ContentLength) - versionBytes, modTime: aws.ToTime(out.LastModified),
+	}
+	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.state == "" || r.tailSize < 0 {
 		return nil, fault(syscall.EIO, "object among the records of uploads is none")
 	}
-	return &record{
-		name: name, key: string(key), upload: a.metadata[recordUpload], partSize: partSize, offset: offset,
-		size: v.size, modTime: v.modTime,
-	}, nil
+	now, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
+	if !ok {
+		now = time.Now()
+	}
+	r.age = max(0, now.Sub(r.modTime)) // both are whole seconds
+	return r, nil
 }
 
-// delete ends what a record is about: the multipart upload, then the record.
+// untouchable tells whether a session works on the upload, or removes it: nobody else may.
+func (r *record) untouchable() bool {
+	return r.age < deadAfter && (r.state == stateLive || r.state == stateEnding)
+}
+
+// claim makes the caller the holder of a record that it has read, in a state of its own. The error is errTakenOver where somebody else was
+// faster.
+func (l *Ledger) claim(ctx context.Context, r *record, s state) error {
+	r.state, r.holder = s, nonce()
+	return l.put(ctx, r, bytes.NewReader(nil))
+}
+
+// delete ends what a record is about: the multipart upload, then the record. The error is errTakenOver where somebody else has it.
 func (l *Ledger) delete(ctx context.Context, r *record) error {
+	if err := l.findUnnamed(ctx, r); err != nil {
+		return err
+	}
+	if err := l.claim(ctx, r, stateEnding); err != nil {
+		return err
+	}
 	if r.upload != "" {
 		if err := l.bucket.abort(ctx, r.key, r.upload); err != nil {
 			return err
@@ -141,81 +293,180 @@ func (l *Ledger) delete(ctx context.Context, r *record) error {
 	return l.bucket.delete(ctx, r.name)
 }
 
+// findUnnamed finds the upload of a record that does not name one: its server died before it knew the ID, or before it could write it
+// down. It is the upload to this key that began when the record was written.
+func (l *Ledger) findUnnamed(ctx context.Context, r *record) error {
+	if r.upload != "" || r.tailOffset != unknownOffset || !l.bucket.profile.ListUploads {
+		return nil
+	}
+	out, err := l.bucket.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &l.bucket.name, Prefix: &r.key}, repeatable)
+	if err != nil {
+		return fromS3(err)
+	}
+	for _, upload := range out.Uploads {
+		apart := aws.ToTime(upload.Initiated).Sub(r.modTime).Abs()
+		if aws.ToString(upload.Key) == r.key && apart <= createTimeout+time.Second {
+			r.upload = aws.ToString(upload.UploadId)
+			break
+		}
+	}
+	return nil
+}
+
 // An entry is the record of an upload that this process works on. Its methods do nothing for a nil one, which stands for an upload
 // outside of any ledger.
 type entry struct {
 	ledger *Ledger
-	record record
+	lost   context.CancelCauseFunc // ends the upload when another session has taken it over
+	stop   context.CancelFunc      // ends the heartbeat
+	client *clientWait             // nil where a stall does not matter
+
+	stalled atomic.Bool // another session may have the upload
 
 	mu      sync.Mutex // held while the record is written
-	written bool       // there is one
-	ended   bool
+	record  record
+	written bool // there is one
+	ended   bool // the heartbeat has nothing to write any more
 }
 
-// enter writes the record of an upload that has begun. It does not wait: whether it could be written is no matter to the upload.
-func (l *Ledger) enter(ctx context.Context, r record) *entry {
-	if l == nil {
-		return nil
+// A clientWait says since when an upload waits for bytes of its client, in nanoseconds since 1970, and 0 where it does not.
+type clientWait struct{ since atomic.Int64 }
+
+func (c *clientWait) begin() { c.since.Store(time.Now().UnixNano()) }
+func (c *clientWait) end()   { c.since.Store(0) }
+
+// tooLong tells whether the client has stalled.
+func (c *clientWait) tooLong() bool {
+	if c == nil {
+		return false
 	}
-	e := l.take(r)
-	e.mu.Lock()
-	go func() {
-		defer e.mu.Unlock()
-		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-		defer done()
-		err := l.put(ctx, &e.record, bytes.NewReader(nil))
-		if err != nil {
-			l.log.Warn("multipart upload could not be recorded", "key", r.key, "upload", r.upload, "error", err)
-		}
-		e.written = err == nil
-	}()
+	since := c.since.Load()
+	return since != 0 && time.Since(time.Unix(0, since)) >= stallAfter
+}
+
+// enter makes the entry of an upload that is about to be created, and writes its record: a server that dies leaves no upload without
+// one. A record that could not be written is no matter to the upload itself.
+func (l *Ledger) enter(ctx context.Context, r record, client *clientWait, lost context.CancelCauseFunc) *entry {
+	e := l.take(ctx, r, client, lost)
+	e.write(ctx, "recorded", func(*record) {})
 	return e
 }
 
-// take makes the entry of a record.
-func (l *Ledger) take(r record) *entry {
-	e := &entry{ledger: l, record: r}
+// take makes the entry of a record, and begins its heartbeat, which ends with ctx.
+func (l *Ledger) take(ctx context.Context, r record, client *clientWait, lost context.CancelCauseFunc) *entry {
+	e := &entry{ledger: l, record: r, client: client, lost: lost}
+	ctx, e.stop = context.WithCancel(ctx)
 	l.mu.Lock()
-	defer l.mu.Unlock()
+	before := l.open[r.name]
 	l.open[r.name] = e
+	l.mu.Unlock()
+	if before != nil {
+		before.lost(errTakenOver) // a stalled session of this process, which would learn of it later
+	}
+	go e.beat(ctx)
 	return e
 }
 
-// resume makes an entry of an upload that was kept, and its record as young as that.
-func (l *Ledger) resume(ctx context.Context, r record) *entry {
-	e := l.take(r)
-	e.written = true
-	go func() {
-		ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
-		defer done()
-		if err := e.refresh(ctx); err != nil {
-			l.log.Warn("record of an upload could not be refreshed", "key", r.key, "upload", r.upload, "error", err)
+// beat writes the record again and again while the upload lasts, and says in it when the client has stalled.
+func (e *entry) beat(ctx context.Context) {
+	written := time.Now()
+	for sleep(ctx, stallCheck) == nil {
+		stalls := e.client.tooLong() && !e.stalled.Load()
+		if !stalls && time.Since(written) < heartbeat {
+			continue
 		}
-	}()
-	return e
+		written = time.Now()
+		e.write(ctx, "refreshed", func(r *record) {
+			if !stalls {
+				return
+			}
+			e.stalled.Store(true) // before the look, so that either this or the client's next byte sees the other
+			if r.state = stateStalled; !e.client.tooLong() {
+				r.state = stateLive
+				e.stalled.Store(false)
+			}
+		})
+	}
 }
 
-// refresh makes the record as young as the work on it. Body and metadata stay.
-func (e *entry) refresh(ctx context.Context) error {
+// write changes the record unless the upload has ended. Only whoever has taken the upload over keeps it from that for ever: the upload then
+// ends.
+func (e *entry) write(ctx context.Context, what string, change func(*record)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
+		return
+	}
+	change(&e.record)
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer done()
+	err := e.ledger.put(ctx, &e.record, bytes.NewReader(nil))
+	switch {
+	case err == nil:
+		e.written = true
+	case errors.Is(err, errTakenOver):
+		e.ended = true
+		e.lost(errTakenOver)
+	default:
+		e.ledger.log.Warn("record of an upload could not be "+what, "key", e.record.key, "upload", e.record.upload, "error", err)
+	}
+}
+
+// named writes the ID of the upload into the record. It does not wait.
+func (e *entry) named(ctx context.Context, id string) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	e.record.upload = id
+	e.mu.Unlock()
+	if e.client != nil || !e.ledger.bucket.profile.ListUploads {
+		go e.write(ctx, "completed", func(*record) {})
+	} // else the heartbeat writes it, and until then a sweep finds the upload by its key
+}
+
+// hold makes sure that the upload is this session's, before it is completed, or when the client of a stalled one sends again.
+func (e *entry) hold(ctx context.Context) error {
+	if e == nil || !e.stalled.Load() {
 		return nil
 	}
-	own := version{bucket: e.ledger.bucket, key: e.record.name}
-	a := e.ledger.attributes(&e.record)
-	in := &s3.CopyObjectInput{Key: &e.record.name}
-	a.replace(in)
-	_, err := e.ledger.bucket.copy(ctx, own, in, nil)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended {
+		return errTakenOver
+	}
+	e.record.state = stateLive
+	err := e.ledger.put(ctx, &e.record, bytes.NewReader(nil))
+	if err == nil {
+		e.stalled.Store(false)
+	}
 	return err
 }
 
-// keep writes the record anew with the bytes that follow the parts.
-func (e *entry) keep(ctx context.Context, offset int64, body content) error {
+// bound says that parts at or after an offset do not count from now on, for whoever resumes the upload.
+func (e *entry) bound(ctx context.Context, offset int64) error {
+	if e == nil {
+		return nil
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.record.offset, e.ended = offset, true
-	err := e.ledger.put(ctx, &e.record, body)
+	if !e.written || e.ended {
+		return nil
+	}
+	e.record.tailOffset = offset
+	return e.ledger.put(ctx, &e.record, bytes.NewReader(nil))
+}
+
+// interrupt writes the record of an upload that its owner can resume, with the bytes that follow the parts.
+func (e *entry) interrupt(ctx context.Context, offset int64, tail content) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended {
+		return errTakenOver
+	}
+	e.ended = true
+	e.record.tailOffset, e.record.state = offset, stateInterrupted
+	err := e.ledger.put(ctx, &e.record, tail)
 	e.written = e.written || err == nil
 	return err
 }
@@ -230,11 +481,40 @@ func (e *entry) recorded() bool {
 	return e.written
 }
 
+// end says that the upload is about to be aborted. The error is errTakenOver where another session has it.
+func (e *entry) end(ctx context.Context) error {
+	if e == nil || e.client == nil {
+		return nil // nobody else wants it
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended || !e.written {
+		return nil
+	}
+	e.ended = true
+	e.record.state = stateEnding
+	return e.ledger.put(ctx, &e.record, bytes.NewReader(nil))
+}
+
+// abandon ends the work on an upload that was not created, as far as is known. Where the answer was lost there may be one: a sweep finds
+// it.
+func (e *entry) abandon(ctx context.Context, err error) {
+	if errors.Is(err, syscall.EAGAIN) {
+		e.leave()
+		return
+	}
+	e.remove(ctx)
+}
+
 // leave ends the work on the upload and lets the record be.
 func (e *entry) leave() {
 	if e == nil {
 		return
 	}
+	e.stop()
+	e.mu.Lock()
+	e.ended = true
+	e.mu.Unlock()
 	e.ledger.mu.Lock()
 	defer e.ledger.mu.Unlock()
 	if e.ledger.open[e.record.name] == e {
@@ -247,10 +527,7 @@ func (e *entry) remove(ctx context.Context) {
 	if e == nil {
 		return
 	}
-	defer e.leave()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.ended = true
+	e.leave()
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer done()
 	if err := e.ledger.bucket.delete(ctx, e.record.name); err != nil {
@@ -258,16 +535,14 @@ func (e *entry) remove(ctx context.Context) {
 	}
 }
 
-// refreshes is how often a record is written anew within the age at which another server would take its upload for abandoned.
-const refreshes = 3
+// sweepInterval is how often to sweep, where uploads may be older.
+const sweepInterval = time.Hour
 
-// SweepInterval is how often to sweep uploads of an age: every hour, or more often so that none of those which this process works
-// on gets as old.
-func SweepInterval(age time.Duration) time.Duration { return min(time.Hour, age/refreshes) }
+// SweepInterval is how often to sweep uploads of an age: every hour, or more often where they are abandoned sooner.
+func SweepInterval(age time.Duration) time.Duration { return min(sweepInterval, max(age, heartbeat)) }
 
-// Sweep aborts the multipart uploads, and removes what is kept of others, that nobody has worked on for as long as age says, and
-// returns how many. Whoever works on one says so by calling Sweep itself, every [SweepInterval]. It takes one request for each
-// 1,000 records and three for each upload that it ends.
+// Sweep removes the uploads that nobody has worked on for as long as age says, and returns how many. It takes one request for each
+// 1,000 records and four for each upload that it ends.
 func (l *Ledger) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	swept := 0
 	var failed error
@@ -276,17 +551,10 @@ func (l *Ledger) Sweep(ctx context.Context, age time.Duration) (int, error) {
 		if err != nil {
 			return swept, err
 		}
-		idle := now.Sub(v.modTime)
-		if e := l.entry(v.key); e != nil {
-			if idle >= age/refreshes {
-				failed = errors.Join(failed, e.refresh(ctx))
-			}
+		if now.Sub(v.modTime) < age-time.Minute || l.works(v.key) { // the clocks may differ a little; the record tells by that of S3
 			continue
 		}
-		if idle < age {
-			continue
-		}
-		ended, err := l.sweep(ctx, v.key, now.Add(-age))
+		ended, err := l.sweep(ctx, v.key, age)
 		failed = errors.Join(failed, err)
 		if ended {
 			swept++
@@ -296,27 +564,32 @@ func (l *Ledger) Sweep(ctx context.Context, age time.Duration) (int, error) {
 }
 
 // sweep ends an upload unless somebody has worked on it since.
-func (l *Ledger) sweep(ctx context.Context, name string, since time.Time) (bool, error) {
+func (l *Ledger) sweep(ctx context.Context, name string, age time.Duration) (bool, error) {
 	r, err := l.read(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // another server was faster
 		return false, nil
 	case err != nil:
 		return false, err
-	case r.modTime.After(since):
+	case r.age < age:
 		return false, nil
 	}
-	if err := l.delete(ctx, r); err != nil {
+	since := r.modTime
+	switch err := l.delete(ctx, r); {
+	case errors.Is(err, errTakenOver):
+		return false, nil
+	case err != nil:
 		return false, err
 	}
-	l.log.Info("abandoned upload removed", "key", r.key, "upload", r.upload, "since", r.modTime)
+	l.log.Info("abandoned upload removed", "key", r.key, "upload", r.upload, "since", since)
 	return true, nil
 }
 
-func (l *Ledger) entry(name string) *entry {
+// works tells whether this process works on the upload of a record.
+func (l *Ledger) works(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.open[name]
+	return l.open[name] != nil
 }
 
 // abort removes a multipart upload and its parts. That there is none any more is no error.

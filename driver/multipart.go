@@ -2,6 +2,7 @@ package driver
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"syscall"
@@ -56,23 +57,51 @@ type multipart struct {
 	checksum types.ChecksumAlgorithm
 }
 
+// A plan says what an upload is for.
+type plan struct {
+	key      string
+	owner    string                  // who may resume it, empty for nobody
+	partSize int64                   // what its parts are cut by, for whoever resumes it
+	client   *clientWait             // whose bytes it waits for, nil without an owner
+	lost     context.CancelCauseFunc // ends it when another session has taken it over
+}
+
 // startMultipart begins an upload, which ends with ctx.
 func (f *Fs) startMultipart(ctx context.Context, key string, a *attributes) (*multipart, error) {
 	in := &s3.CreateMultipartUploadInput{}
 	a.create(in)
-	return f.createMultipart(ctx, ctx, key, f.opts.PartSize, in)
+	ctx, lost := context.WithCancelCause(ctx)
+	m, err := f.createMultipart(ctx, ctx, plan{key: key, partSize: f.opts.PartSize, lost: lost}, in)
+	if err != nil {
+		lost(nil)
+		return nil, err
+	}
+	cancel := m.cancel
+	m.cancel = func() {
+		cancel()
+		lost(nil)
+	}
+	return m, nil
 }
 
-// createMultipart begins an upload for which somebody waits until the first context ends, and whose parts go on until the second does. The
-// record tells whoever goes on with it by what size the parts are cut.
-func (f *Fs) createMultipart(until, ctx context.Context, key string, partSize int64, in *s3.CreateMultipartUploadInput) (*multipart, error) {
+// createMultipart begins an upload for which somebody waits until the first context ends, and whose parts go on until the second does.
+func (f *Fs) createMultipart(until, ctx context.Context, p plan, in *s3.CreateMultipartUploadInput) (_ *multipart, err error) {
 	if err := context.Cause(until); err != nil {
 		return nil, err
+	}
+	var e *entry
+	if l := f.opts.Ledger; l != nil {
+		e = l.enter(until, l.newRecord(p.owner, p.key, p.partSize), p.client, p.lost)
+		defer func() {
+			if err != nil {
+				e.abandon(ctx, err)
+			}
+		}()
 	}
 	// Not cancelled once begun: an upload whose ID got lost could not be aborted.
 	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer done()
-	in.Bucket, in.Key = &f.bucket.name, &key
+	in.Bucket, in.Key = &f.bucket.name, &p.key
 	begin := time.Now()
 	out, err := f.bucket.client.CreateMultipartUpload(createCtx, in, repeatable, func(o *s3.Options) {
 		if !sendsChecksums(o) && f.opts.Objects.Checksum == "" {
@@ -86,13 +115,9 @@ func (f *Fs) createMultipart(until, ctx context.Context, key string, partSize in
 		return nil, fromS3(errNoResult)
 	}
 	f.route.Answered(time.Since(begin))
-	m := f.multipart(until, ctx, key, *out.UploadId)
-	m.checksum = in.ChecksumAlgorithm
-	if f.opts.Ledger != nil {
-		r := f.opts.Ledger.newRecord(f.opts.Owner, key, partSize)
-		r.upload = m.id
-		m.entry = f.opts.Ledger.enter(ctx, r)
-	}
+	m := f.multipart(until, ctx, p.key, *out.UploadId)
+	m.checksum, m.entry = in.ChecksumAlgorithm, e
+	e.named(until, m.id)
 	return m, nil
 }
 
@@ -156,9 +181,6 @@ func (m *multipart) ended() error {
 	}
 	return context.Cause(m.until)
 }
-
-// skip leaves out the number of a part.
-func (m *multipart) skip() { m.number++ }
 
 // send adds the bytes of a buffer, and calls done when S3 has them or does not take them. After an error, which may be that of a part before,
 // they are still the caller's.
@@ -305,7 +327,15 @@ func (m *multipart) abort() {
 	m.sender.close()
 	ctx, done := context.WithTimeout(context.WithoutCancel(m.ctx), abortTimeout)
 	defer done()
-	if err := m.bucket.abort(ctx, m.key, m.id); err != nil {
+	err := m.entry.end(ctx)
+	if errors.Is(err, errTakenOver) {
+		m.entry.leave()
+		return
+	}
+	if err == nil {
+		err = m.bucket.abort(ctx, m.key, m.id)
+	}
+	if err != nil {
 		m.log.Warn("multipart upload could not be aborted", "bucket", m.bucket.name, "key", m.key, "upload", m.id, "error", err)
 		m.entry.leave()
 		return

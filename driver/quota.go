@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -192,6 +193,14 @@ func (qs Quotas) release(bytes int64) {
 		q.claimed -= bytes
 		q.mu.Unlock()
 	}
+}
+
+// smallest is the least of the limits, 0 where there is none.
+func (qs Quotas) smallest() int64 {
+	if len(qs) == 0 {
+		return 0
+	}
+	return slices.MinFunc(qs, func(a, b *Quota) int { return cmp.Compare(a.limit, b.limit) }).limit
 }
 
 // add notes that objects have grown by so many bytes, or have shrunk.

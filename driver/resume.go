@@ -2,8 +2,10 @@ package driver
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"slices"
@@ -15,21 +17,35 @@ import (
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"golang.org/x/sync/errgroup"
 )
 
-// keepTimeout is how long a broken upload may take to store what is in memory. Its client has gone; its session waits.
-const keepTimeout = 20 * time.Second
+const (
+	// interruptTimeout is how long an interrupted upload may take to store what is in memory. Its client has gone; its session waits.
+	interruptTimeout = 20 * time.Second
 
-// A kept is an upload that broke, as far as it can be gone on with.
+	// maxPending is how many interrupted uploads an owner may have, and pendingShare which part of the owner's smallest quota their bytes
+	// may take: one of so many. The oldest give way.
+	maxPending   = 100
+	pendingShare = 2
+
+	// maxPendingOfFile is how many records of one file are looked at, the youngest.
+	maxPendingOfFile = 20
+
+	// maxReported is how many files a session remembers of which it was told that an upload is pending.
+	maxReported = 1000
+)
+
+// A pending upload was interrupted, and its owner can resume it.
 //
 // S3 holds the parts, but does not let anybody read them. So the parts stay as they are, up to the first that is missing, and what
 // came after the last whole one, which could not stand between parts where it is less than 5 MiB, is the body of the record. The
 // places of the parts are known from their numbers alone (partSizeAt): a part that is late, because its session did not know that
 // its client had gone, lands where it belongs.
 //
-// Two clients that go on with the same upload at once cannot mix their bytes unnoticed: S3 completes an upload by the checksums that
-// whoever completes it has seen.
-type kept struct {
+// A pending upload is always at least a byte shorter than what its client has sent. A client that asks how much there is, and finds all
+// of its file, would send no more, and nobody would complete it.
+type pending struct {
 	record
 	parts    []*types.CompletedPart
 	ends     []int64                 // offset behind each part
@@ -37,117 +53,164 @@ type kept struct {
 }
 
 // end is the offset behind the last part.
-func (k *kept) end() int64 {
-	if len(k.ends) == 0 {
+func (p *pending) end() int64 {
+	if len(p.ends) == 0 {
 		return 0
 	}
-	return k.ends[len(k.ends)-1]
+	return p.ends[len(p.ends)-1]
 }
 
 // tail is how many bytes follow the parts. A record that tells of another place is from before these parts.
-func (k *kept) tail() int64 {
-	if k.offset != k.end() {
+func (p *pending) tail() int64 {
+	if p.tailOffset != p.end() {
 		return 0
 	}
-	return k.record.size
+	return p.tailSize
 }
 
-func (k *kept) size() int64 { return k.end() + k.tail() }
+func (p *pending) size() int64 { return p.end() + p.tail() }
 
-// reaches tells whether an upload can go on from an offset: between parts, or among the bytes that can be read.
-func (k *kept) reaches(offset int64) bool {
-	return slices.Contains(k.ends, offset) || offset >= k.end() && offset <= k.size()
+// A ResumeError refuses to write to a file of which an upload of this owner is pending: it can be resumed at Size, or begun anew with
+// os.O_TRUNC, but the bytes of two uploads must not mix. It is an fs.ErrInvalid.
+type ResumeError struct {
+	Size int64 // bytes that S3 holds of the pending upload
 }
 
-// told is what KeptUpload has told last: who appends to an upload has seen that much of it.
-type told struct {
-	mu   sync.Mutex
-	key  string
-	size int64
+// Error implements error.
+func (e *ResumeError) Error() string {
+	return fmt.Sprintf("an interrupted upload of this file can be resumed at %d only", e.Size)
 }
 
-func (t *told) set(key string, size int64) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.key, t.size = key, size
+// Unwrap returns an fs.ErrInvalid.
+func (e *ResumeError) Unwrap() error { return errInvalid }
+
+// ResumeOffset is Size, for those who do not know this type.
+func (e *ResumeError) ResumeOffset() int64 { return e.Size }
+
+// reported is what a session was told of pending uploads: who appends to one has seen that much of it.
+type reported struct {
+	mu    sync.Mutex
+	sizes map[string]int64 // by key
 }
 
-func (t *told) of(key string) (int64, bool) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.size, t.key == key
+func (r *reported) set(key string, size int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.sizes == nil || len(r.sizes) >= maxReported {
+		r.sizes = map[string]int64{}
+	}
+	r.sizes[key] = size
 }
 
-// KeptUpload describes the upload of a file that this owner can go on with: the bytes that S3 holds of it. There is none, which is
-// an fs.ErrNotExist, once the file has been stored. It takes one request where nothing is kept.
-func (f *Fs) KeptUpload(name string) (fs.FileInfo, error) {
+func (r *reported) of(key string) (size int64, known bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	size, known = r.sizes[key]
+	return size, known
+}
+
+// PendingUpload describes the interrupted upload of a file that this owner can resume: the bytes that S3 holds of it. There is none, which
+// is an fs.ErrNotExist, where the file exists, and none that a session works on. It takes one request where nothing is pending.
+//
+// Whoever was told of an upload resumes it by opening the file with its size as the offset, or with os.O_APPEND.
+func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) {
 	return f.stat(name, func(key string) (*fileInfo, error) {
-		k, err := f.findKept(key)
-		if err == nil && k == nil {
+		p, err := f.latestPending(key)
+		if err == nil && p == nil {
 			err = fs.ErrNotExist
 		}
 		if err != nil {
 			return nil, err
 		}
-		f.told.set(key, k.size())
-		return file(f.keys.base(key), &version{key: key, size: k.size(), modTime: k.modTime}, &attributes{}), nil
+		if _, err := f.statFile(key); err == nil {
+			return nil, fs.ErrNotExist
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return nil, err
+		}
+		f.reported.set(key, p.size())
+		return file(f.keys.base(key), &version{key: key, size: p.size(), modTime: p.modTime}, &attributes{}), nil
 	})
 }
 
-// goOn finds the kept upload to go on with, and where: at the end for an append, which is the one that was told. It returns nil
-// where there is none, or none that could go on from there although there is an object.
-func (f *Fs) goOn(key string, offset int64, whole bool) (*kept, int64, error) {
-	k, err := f.findKept(key)
-	if k == nil || err != nil {
-		return nil, 0, err
+// latestPending is the latest of the uploads that can be resumed, nil where there is none.
+func (f *Fs) latestPending(key string) (*pending, error) {
+	all, err := f.pendingUploads(key)
+	if err != nil || len(all) == 0 {
+		return nil, err
 	}
-	if whole {
-		offset = k.size()
-		if size, ok := f.told.of(key); ok && k.reaches(size) {
-			offset = size
-		}
-	}
-	if k.reaches(offset) {
-		return k, offset, nil
-	}
-	if _, err := f.statFile(key); errors.Is(err, fs.ErrNotExist) {
-		return nil, 0, errInvalid
-	}
-	return nil, 0, nil
+	return all[0], nil
 }
 
-// findKept finds what is kept of an upload, or nil: the latest of this owner's, unless the file has been stored since.
-func (f *Fs) findKept(key string) (*kept, error) {
-	l := f.opts.Ledger
+// resumeAt returns the upload that can be resumed at an offset, nil where nothing is pending, and a ResumeError where that can be
+// resumed elsewhere only.
+func (f *Fs) resumeAt(key string, offset int64) (*pending, error) {
+	all, err := f.pendingUploads(key)
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	for _, p := range all {
+		if p.size() == offset {
+			return p, nil
+		}
+	}
+	return nil, &ResumeError{Size: all[0].size()}
+}
+
+// resumeAppending returns the upload that an append resumes: the one of which this session was told.
+func (f *Fs) resumeAppending(key string) (*pending, error) {
+	size, known := f.reported.of(key)
+	if !known {
+		size = -1 // no upload has it
+	}
+	return f.resumeAt(key, size)
+}
+
+// pendingUploads finds the uploads of this owner to a key that can be resumed, the latest first.
+func (f *Fs) pendingUploads(key string) ([]*pending, error) {
 	if f.opts.Owner == "" || f.keys.isRoot(key) {
 		return nil, nil
 	}
 	records, err := f.records(f.ctx, key)
-	if err != nil || len(records) == 0 {
-		return nil, err
-	}
-	latest := slices.MaxFunc(records, func(a, b version) int { return a.modTime.Compare(b.modTime) })
-	r, err := l.read(f.ctx, latest.key)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // it ended a moment ago
-	}
 	if err != nil {
 		return nil, err
 	}
-	k := &kept{record: *r}
-	switch err := f.readParts(k); {
-	case isNoSuchUpload(err): // it was completed or aborted, and its record came late
-		return nil, l.delete(f.ctx, r)
+	slices.SortFunc(records, func(a, b version) int { return b.modTime.Compare(a.modTime) })
+	var all []*pending
+	for _, v := range records[:min(len(records), maxPendingOfFile)] {
+		p, err := f.readPending(v.key)
+		if err != nil {
+			return nil, err
+		}
+		if p != nil && p.size() > 0 {
+			all = append(all, p)
+		}
+	}
+	return all, nil
+}
+
+// readPending reads a record and finds the parts of its upload. It returns nil for one that cannot be resumed.
+func (f *Fs) readPending(name string) (*pending, error) {
+	l := f.opts.Ledger
+	r, err := l.read(f.ctx, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // it ended a moment ago
+		return nil, nil
 	case err != nil:
 		return nil, err
-	case k.size() == 0:
+	case r.state == stateEnding, r.untouchable():
 		return nil, nil
 	}
-	v, _, err := f.bucket.head(f.ctx, key)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && !v.modTime.After(k.modTime) {
-		return k, nil
+	p := &pending{record: *r}
+	switch err := f.readParts(p); {
+	case isNoSuchUpload(err): // it was completed or aborted, and its record came late
+		if err := l.delete(f.ctx, r); err != nil && !errors.Is(err, errTakenOver) {
+			return nil, err
+		}
+		return nil, nil
+	case err != nil:
+		return nil, err
 	}
-	return nil, err
+	return p, nil
 }
 
 // records are those of this owner's uploads to a key.
@@ -160,30 +223,31 @@ func (f *Fs) records(ctx context.Context, key string) ([]version, error) {
 	return page.versions, nil
 }
 
-// readParts finds the parts that follow each other from the first on.
-func (f *Fs) readParts(k *kept) error {
-	if k.upload == "" {
+// readParts finds the parts that follow each other from the first on, up to where the record says that its own bytes belong.
+func (f *Fs) readParts(p *pending) error {
+	if p.upload == "" {
 		return nil
 	}
-	in := &s3.ListPartsInput{Bucket: &f.bucket.name, Key: &k.key, UploadId: &k.upload}
+	in := &s3.ListPartsInput{Bucket: &f.bucket.name, Key: &p.key, UploadId: &p.upload}
 	for {
 		out, err := f.bucket.client.ListParts(f.ctx, in, repeatable)
 		if err != nil {
 			return fromS3(err)
 		}
 		if a := out.ChecksumAlgorithm; a == checksumAlgorithm || a == f.opts.Objects.Checksum {
-			k.checksum = a
+			p.checksum = a
 		}
 		for _, part := range out.Parts {
-			size := f.memory.partSizeAt(k.partSize, k.end())
-			if aws.ToInt32(part.PartNumber) != int32(len(k.parts)+1) || aws.ToInt64(part.Size) != size {
+			size := f.memory.partSizeAt(p.partSize, p.end())
+			if aws.ToInt32(part.PartNumber) != int32(len(p.parts)+1) || aws.ToInt64(part.Size) != size ||
+				p.tailOffset != unknownOffset && p.end()+size > p.tailOffset {
 				return nil
 			}
-			k.parts = append(k.parts, &types.CompletedPart{
+			p.parts = append(p.parts, &types.CompletedPart{
 				PartNumber: part.PartNumber, ETag: part.ETag,
 				ChecksumCRC32: part.ChecksumCRC32, ChecksumCRC32C: part.ChecksumCRC32C, ChecksumCRC64NVME: part.ChecksumCRC64NVME,
 			})
-			k.ends = append(k.ends, k.end()+size)
+			p.ends = append(p.ends, p.end()+size)
 		}
 		if !aws.ToBool(out.IsTruncated) || len(out.Parts) == 0 {
 			return nil
@@ -192,40 +256,42 @@ func (f *Fs) readParts(k *kept) error {
 	}
 }
 
-// resume goes on with a kept upload at w.offset.
+// resume goes on with a pending upload. The bytes of its record are read before the record is written anew, without them.
 func (w *writer) resume() error {
-	k, offset := w.resumed, w.offset
-	count, _ := slices.BinarySearch(k.ends, offset+1) // parts that end at offset or before
-	w.offset = 0
-	if k.upload != "" {
-		w.upload = w.f.multipart(w.ctx, w.partsContext(), w.key, k.upload)
-		w.upload.parts, w.upload.number, w.upload.checksum = k.parts[:count], int32(count), k.checksum
-		w.upload.entry = w.f.opts.Ledger.resume(w.ctx, k.record)
+	p := w.resumed
+	w.offset = p.end()
+	if p.tail() > 0 {
+		body := version{bucket: w.f.opts.Ledger.bucket, key: p.name, size: p.tailSize + versionBytes, etag: p.etag}
+		if err := w.read(body, p.tail()); err != nil {
+			return err
+		}
 	}
-	if count > 0 {
-		w.offset = k.ends[count-1]
+	if p.upload == "" {
+		return nil // whoever resumes this one too makes an object of its own
 	}
-	if w.offset == offset {
-		return nil
+	r := p.record
+	r.tailOffset = unknownOffset
+	if err := w.f.opts.Ledger.claim(w.ctx, &r, stateLive); err != nil {
+		return err
 	}
-	return w.read(version{bucket: w.f.bucket, key: k.name, size: k.record.size}, offset-w.offset)
+	w.upload = w.f.multipart(w.ctx, w.partsContext(), w.key, p.upload)
+	w.upload.parts, w.upload.number, w.upload.checksum = p.parts, int32(len(p.parts)), p.checksum
+	w.upload.entry = w.f.opts.Ledger.take(w.ctx, r, &w.client, w.cancel)
+	w.upload.entry.written = true
+	return nil
 }
 
-// keepable tells whether the upload is one that can be kept when it breaks. One that goes on from an object is not: the object is
-// there, to go on from it once more.
-func (w *writer) keepable() bool { return w.f.opts.Owner != "" && w.kept.key == "" }
-
-// canGoOnAfter tells whether an upload that ended with an error may be gone on with. It may not where the bytes are wrong, or where
-// there must be no such object.
-func canGoOnAfter(err error) bool {
+// canResumeAfter tells whether an upload that ended with an error may be resumed. It may not where the bytes are wrong, or where there must
+// be no such object.
+func canResumeAfter(err error) bool {
 	return !slices.ContainsFunc([]error{fs.ErrInvalid, fs.ErrExist, syscall.ESTALE, syscall.EFBIG, syscall.EDQUOT, syscall.EILSEQ},
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// leave ends the upload so that its owner can go on with it: the parts on their way arrive, and what follows them goes into the
-// record, but for its last byte, which a client that has sent all shall find missing (see fill).
-func (w *writer) leave() {
-	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), keepTimeout)
+// interrupt ends the upload so that its owner can resume it: the parts on their way arrive, and what follows them goes into the record,
+// but for its last byte.
+func (w *writer) interrupt() {
+	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	defer done()
 	var e *entry
 	var err error
@@ -236,17 +302,26 @@ func (w *writer) leave() {
 	if err == nil {
 		e, err = w.keepTail(ctx, e)
 	}
+	if errors.Is(err, errTakenOver) {
+		e.leave()
+		return
+	}
 	if err != nil {
-		w.f.log.Warn("end of a broken upload could not be kept", "bucket", w.f.bucket.name, "key", w.key, "error", err)
+		w.f.log.Warn("end of an interrupted upload could not be kept", "bucket", w.f.bucket.name, "key", w.key, "error", err)
 	}
 	if w.upload != nil && !e.recorded() || errors.Is(err, errStored) {
 		w.drop() // nobody would find it, or should
 		return
 	}
 	e.leave()
+	if e == nil {
+		return
+	}
+	w.removeOlder(e.record.name)
+	w.f.boundPending(ctx)
 }
 
-// errStored is why a broken upload is not kept whose file was stored meanwhile.
+// errStored is why an interrupted upload is not kept whose file was stored meanwhile.
 var errStored = errors.New("the file has been stored by now")
 
 // keepTail writes what follows the parts into the record of the upload, or into a new one where there are no parts.
@@ -256,7 +331,7 @@ func (w *writer) keepTail(ctx context.Context, e *entry) (*entry, error) {
 		offset -= w.part.length
 		length = max(w.part.length-1, 0)
 	}
-	if w.resumed != nil && offset+length <= w.resumed.size() || w.upload == nil && length == 0 {
+	if w.upload == nil && (length == 0 || w.resumed != nil && length <= w.resumed.size()) {
 		return e, nil // nothing has come
 	}
 	stored, err := w.f.storedSince(ctx, w.key, w.opened)
@@ -267,9 +342,9 @@ func (w *writer) keepTail(ctx context.Context, e *entry) (*entry, error) {
 		return e, errStored
 	case e == nil:
 		l := w.f.opts.Ledger
-		e = l.take(l.newRecord(w.f.opts.Owner, w.key, w.partSize))
+		e = l.take(ctx, l.newRecord(w.f.opts.Owner, w.key, w.partSize), nil, w.cancel)
 	}
-	if err := e.keep(ctx, offset, w.tail(length)); err != nil {
+	if err := e.interrupt(ctx, offset, w.tail(length)); err != nil {
 		return e, err
 	}
 	if w.resumed != nil && w.resumed.upload == "" { // its bytes are in the new record
@@ -291,23 +366,26 @@ func (w *writer) drop() {
 	if w.upload != nil {
 		w.upload.abort()
 	}
-	if w.resumed == nil || w.resumed.upload != "" && w.upload != nil {
+	if w.resumed == nil || w.resumed.upload != "" {
 		return
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), abortTimeout)
 	defer done()
 	if err := w.f.opts.Ledger.delete(ctx, &w.resumed.record); err != nil {
-		w.f.log.Warn("kept upload could not be removed", "bucket", w.f.bucket.name, "key", w.key, "error", err)
+		w.f.log.Warn("interrupted upload could not be removed", "bucket", w.f.bucket.name, "key", w.key, "error", err)
 	}
 }
 
+// clockSlack is by how much two times may be wrong that S3 tells: both are whole seconds.
+const clockSlack = 2 * time.Second
+
 // storedSince tells whether an object was stored, by somebody who came after this upload had begun: then its client has come back
-// and was faster than the news that it had gone. Both times are by the clock of S3, which tells seconds.
+// and was faster than the news that it had gone. Both times are by the clock of S3.
 func (f *Fs) storedSince(ctx context.Context, key string, begun time.Time) (bool, error) {
 	took := time.Since(begun)
-	out, err := f.bucket.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &f.bucket.name, Key: &key})
+	out, err := f.bucket.headObject(ctx, &s3.HeadObjectInput{Key: &key})
 	if err != nil {
-		if err = fromS3(err); errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) {
 			err = nil
 		}
 		return false, err
@@ -316,11 +394,11 @@ func (f *Fs) storedSince(ctx context.Context, key string, begun time.Time) (bool
 	if !ok {
 		now = time.Now()
 	}
-	return now.Sub(aws.ToTime(out.LastModified)) < took-time.Second, nil
+	return now.Sub(aws.ToTime(out.LastModified)) < took-clockSlack, nil
 }
 
-// findOlder finds the kept uploads that end when this one is published. It does not wait: most files have none.
-func (w *writer) findOlder() {
+// findPending finds the interrupted uploads that end when this file is published. It does not wait: most files have none.
+func (w *writer) findPending() {
 	if w.f.opts.Owner == "" {
 		return
 	}
@@ -328,23 +406,26 @@ func (w *writer) findOlder() {
 	go func() {
 		records, err := w.f.records(w.ctx, w.key)
 		if err != nil {
-			w.f.log.Debug("kept uploads could not be listed", "bucket", w.f.bucket.name, "key", w.key, "error", err)
+			w.f.log.Debug("interrupted uploads could not be listed", "bucket", w.f.bucket.name, "key", w.key, "error", err)
 		}
 		w.older <- records
 	}()
 }
 
-// removeOlder removes them, but for those that another session works on.
-func (w *writer) removeOlder() {
+// removeOlder removes them, but for the one with a record of this name.
+func (w *writer) removeOlder(but string) {
 	if w.older == nil {
 		return
 	}
-	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), keepTimeout)
+	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	defer done()
-	w.f.removeKept(ctx, <-w.older)
+	older := slices.DeleteFunc(<-w.older, func(v version) bool { return v.key == but })
+	if _, err := w.f.removeRecords(ctx, older); err != nil {
+		w.f.log.Warn("interrupted upload could not be removed", "bucket", w.f.bucket.name, "key", w.key, "error", err)
+	}
 }
 
-// removeUploads removes what is kept of this owner's uploads to a key, and tells whether there was something.
+// removeUploads removes this owner's interrupted uploads to a key, and tells whether there was one.
 func (f *Fs) removeUploads(key string) (bool, error) {
 	if f.opts.Owner == "" {
 		return false, nil
@@ -353,25 +434,114 @@ func (f *Fs) removeUploads(key string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return f.removeKept(f.ctx, records), nil
+	return f.removeRecords(f.ctx, records)
 }
 
-func (f *Fs) removeKept(ctx context.Context, records []version) (removed bool) {
+// removeRecords removes uploads unless somebody works on them.
+func (f *Fs) removeRecords(ctx context.Context, records []version) (removed bool, failed error) {
 	l := f.opts.Ledger
 	for _, v := range records {
-		if l.entry(v.key) != nil {
+		r, err := l.read(ctx, v.key)
+		if err == nil && r.untouchable() {
 			continue
 		}
-		r, err := l.read(ctx, v.key)
 		if err == nil {
 			err = l.delete(ctx, r)
 		}
 		switch {
 		case err == nil:
 			removed = true
-		case !errors.Is(err, fs.ErrNotExist):
-			f.log.Warn("kept upload could not be removed", "bucket", f.bucket.name, "record", v.key, "error", err)
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errTakenOver):
+			failed = errors.Join(failed, err)
 		}
 	}
-	return removed
+	return removed, failed
+}
+
+// boundPending removes the oldest interrupted uploads of this owner where there are too many, or too many bytes of them. One call at a
+// time counts for each owner, and counts again where others came meanwhile.
+func (f *Fs) boundPending(ctx context.Context) {
+	l, owner := f.opts.Ledger, f.opts.Owner
+	if !l.beginTrim(owner) {
+		return
+	}
+	for {
+		if err := f.trimPending(ctx); err != nil {
+			f.log.Warn("interrupted uploads could not be counted", "bucket", f.bucket.name, "error", err)
+		}
+		if !l.trimAgain(owner) {
+			return
+		}
+	}
+}
+
+// beginTrim tells whether the caller is the one who counts. Otherwise whoever does counts again.
+func (l *Ledger) beginTrim(owner string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, running := l.trimming[owner]
+	l.trimming[owner] = running
+	return !running
+}
+
+// trimAgain tells whether to count again.
+func (l *Ledger) trimAgain(owner string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if again := l.trimming[owner]; again {
+		l.trimming[owner] = false
+		return true
+	}
+	delete(l.trimming, owner)
+	return false
+}
+
+func (f *Fs) trimPending(ctx context.Context) error {
+	l := f.opts.Ledger
+	var names []string
+	for v, err := range l.bucket.walk(ctx, l.recordsOfOwner(f.opts.Owner)) {
+		if err != nil {
+			return err
+		}
+		if !l.works(v.key) {
+			names = append(names, v.key)
+		}
+	}
+	most := f.opts.Quotas.smallest() / pendingShare
+	if len(names) <= maxPending && most == 0 {
+		return nil
+	}
+	records := make([]*record, len(names))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(treeConcurrency)
+	for i, name := range names {
+		group.Go(func() error {
+			r, err := l.read(groupCtx, name)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			records[i] = r
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	records = slices.DeleteFunc(records, func(r *record) bool { return r == nil || r.untouchable() })
+	slices.SortFunc(records, func(a, b *record) int {
+		return cmp.Or(b.modTime.Compare(a.modTime), cmp.Compare(b.name, a.name))
+	})
+	bytes := int64(0)
+	for i, r := range records {
+		size := max(r.tailOffset, 0) + r.tailSize
+		if i < maxPending && (most == 0 || bytes+size <= most) {
+			bytes += size
+			continue
+		}
+		if err := l.delete(ctx, r); err != nil && !errors.Is(err, errTakenOver) {
+			return err
+		}
+		f.log.Info("interrupted upload removed, because there are too many", "bucket", f.bucket.name, "key", r.key, "bytes", size)
+	}
+	return nil
 }

@@ -31,7 +31,9 @@ type writer struct {
 	condition  condition // of what is replaced
 	kept       version   // the object of which the first bytes are kept; no key when there is none
 	keep       int64     // how many bytes
-	resumed    *kept     // the upload that this one goes on with, nil when there is none
+	resumed    *pending  // the upload that this one goes on with, nil when there is none
+	resumable  bool      // whether the owner can resume the upload when it is interrupted
+	exclusive  bool      // whether there must be no object
 	addition   addition
 	opened     time.Time
 	older      chan []version // the records that end with this upload, once they are found; nil without an owner
@@ -42,6 +44,7 @@ type writer struct {
 	upload   *multipart // nil until a buffer was full and more came
 	part     *buffer    // nil until there is something for it
 	next     [1]byte    // what follows a full buffer
+	client   clientWait // since when the upload waits for bytes
 	err      error      // the first; nothing is published then
 }
 
@@ -56,23 +59,29 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 		handle: handle{name: name, kind: syscall.EBADF}, f: f, key: key,
 		attributes: f.newAttributes(name),
 		condition:  condition{absent: exclusive},
+		exclusive:  exclusive,
 		opened:     time.Now(),
 		partSize:   f.opts.PartSize,
 	}
-	if keeps && f.opts.Owner != "" {
-		k, n, err := f.goOn(key, offset, whole)
-		if err != nil {
+	w.resumable = f.opts.Owner != ""
+	if keeps && !whole {
+		var err error
+		if w.resumed, err = f.resumeAt(key, offset); err != nil {
 			return nil, err
 		}
-		if k != nil {
-			w.resumed, w.offset, w.partSize = k, n, k.partSize
-			keeps, create, exclusive = false, true, false
-		}
+	}
+	if w.resumed != nil {
+		keeps, create = false, true // what has come comes from the upload
+		w.partSize, w.offset = w.resumed.partSize, offset
 	}
 	if keeps || exclusive || !create {
 		v, a, err := f.bucket.head(f.ctx, key)
 		switch {
-		case errors.Is(err, fs.ErrNotExist) && create && (whole || !keeps): // the file begins empty
+		case errors.Is(err, fs.ErrNotExist) && create && whole:
+			if err := w.appendToNothing(); err != nil {
+				return nil, err
+			}
+		case errors.Is(err, fs.ErrNotExist) && create && !keeps: // the file begins empty
 		case err != nil:
 			return nil, err
 		case exclusive:
@@ -84,7 +93,7 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 			if offset > v.size {
 				return nil, errInvalid
 			}
-			w.kept, w.keep, w.offset = v, offset, offset
+			w.kept, w.keep, w.offset, w.resumable = v, offset, offset, false
 			w.attributes, w.condition = a, condition{etag: v.etag}
 			w.attributes.metadata = maps.Clone(a.metadata)
 			delete(w.attributes.metadata, mtimeKey) // it was of other bytes
@@ -99,7 +108,7 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 	switch {
 	case w.kept.key != "":
 		w.addition.replaced = exactly(w.kept.size)
-	case exclusive:
+	case w.condition.absent:
 		w.addition.replaced = exactly(0)
 	default:
 		w.addition.replaced = f.sizeOf(w.ctx, key)
@@ -108,8 +117,24 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 		w.cancel(err)
 		return nil, err
 	}
-	w.findOlder()
+	w.findPending()
 	return w, nil
+}
+
+// appendToNothing begins a file by appending to it, or resumes an upload of which the session was told. Whoever appends to a file that
+// is not there does not expect to resume it later, so that what breaks off is not kept. Nobody else may begin the file meanwhile.
+func (w *writer) appendToNothing() (err error) {
+	w.resumed, err = w.f.resumeAppending(w.key)
+	switch {
+	case err != nil:
+		return err
+	case w.resumed != nil:
+		w.partSize, w.offset = w.resumed.partSize, w.resumed.size()
+	default:
+		w.resumable = false
+		w.condition.absent = true
+	}
+	return nil
 }
 
 // Write appends to what was written.
@@ -155,15 +180,25 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 // upload S3 never holds all that its client has sent: a client that asks how much there is, and finds all of it, sends no more, and
 // nobody would complete the file.
 func (w *writer) fill(r io.Reader) (int64, error) {
-	if err := w.begin(); err != nil {
-		return 0, err
+	if !w.begun {
+		if w.keep > 0 || w.resumed != nil {
+			// Nothing is put in its place as long as nothing follows it.
+			first := make([]byte, 1)
+			if _, err := io.ReadFull(r, first); err != nil {
+				return 0, eofIsEnd(err)
+			}
+			r = io.MultiReader(bytes.NewReader(first), r)
+		}
+		if err := w.begin(); err != nil {
+			return 0, err
+		}
 	}
 	var total int64
 	for {
 		var n int
 		var err error
 		if w.part != nil && w.part.full() {
-			n, err = r.Read(w.next[:])
+			n, err = w.receive(r, w.next[:])
 			if n > 0 {
 				if sendErr := w.flush(); sendErr != nil {
 					return total, sendErr
@@ -179,20 +214,40 @@ func (w *writer) fill(r io.Reader) (int64, error) {
 			if roomErr != nil {
 				return total, roomErr
 			}
-			n, err = r.Read(room)
+			n, err = w.receive(r, room)
 		}
 		if n > 0 {
 			w.part.filled(n)
 			w.offset += int64(n)
 			total += int64(n)
 		}
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return total, nil
 		}
 		if err != nil {
 			return total, err
 		}
 	}
+}
+
+// receive reads from r. Another session of the owner may take the upload over while the client sends nothing.
+func (w *writer) receive(r io.Reader, p []byte) (int, error) {
+	w.client.begin()
+	n, err := r.Read(p)
+	w.client.end()
+	if n > 0 && w.upload != nil {
+		if err := w.upload.entry.hold(w.ctx); err != nil {
+			return 0, err
+		}
+	}
+	return n, err
+}
+
+func eofIsEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
 }
 
 // room returns memory for the bytes at offset. It is empty only if the buffer is full.
@@ -268,13 +323,17 @@ func (w *writer) start() (err error) {
 	if w.kept.key == "" && in.ChecksumAlgorithm == "" { // parts will be copied otherwise
 		in.ChecksumAlgorithm = checksumAlgorithm
 	}
-	w.upload, err = w.f.createMultipart(w.ctx, w.partsContext(), w.key, w.partSize, in)
+	p := plan{key: w.key, partSize: w.partSize, lost: w.cancel}
+	if w.resumable {
+		p.owner, p.client = w.f.opts.Owner, &w.client
+	}
+	w.upload, err = w.f.createMultipart(w.ctx, w.partsContext(), p, in)
 	return err
 }
 
-// partsContext is that of the parts on their way. Where the upload can be kept they go on when the client has gone.
+// partsContext is that of the parts on their way. Where the upload can be resumed they go on when the client has gone.
 func (w *writer) partsContext() context.Context {
-	if w.keepable() {
+	if w.resumable {
 		return context.WithoutCancel(w.ctx)
 	}
 	return w.ctx
@@ -317,7 +376,7 @@ func (w *writer) Stat() (fs.FileInfo, error) {
 func (w *writer) Abort(cause error) { w.cancel(cause) }
 
 // Close publishes what was written, unless writing failed or was aborted. When it returns nil S3 has confirmed the object. When it
-// does not there is no trace of the file but what is kept for its owner, with one exception: S3 was asked to publish, its answer did
+// does not there is no trace of the file but what its owner can resume, with one exception: S3 was asked to publish, its answer did
 // not arrive, and a look at the object got none either or came too early, so that the object, complete, may be there.
 func (w *writer) Close() error {
 	if w.closed {
@@ -332,9 +391,10 @@ func (w *writer) Close() error {
 	w.addition.end(w.offset, err == nil)
 	switch {
 	case err == nil:
-		w.removeOlder()
-	case w.keepable() && canGoOnAfter(err):
-		w.leave()
+		w.removeOlder("")
+	case w.resumed != nil && !w.begun: // nothing has come, and it can be resumed as before
+	case w.resumable && canResumeAfter(err):
+		w.interrupt()
 	default:
 		w.drop()
 	}
@@ -350,8 +410,12 @@ func (w *writer) finish() error {
 	if err := context.Cause(w.ctx); err != nil {
 		return err
 	}
-	if w.kept.key != "" && w.keep == w.kept.size && w.offset == w.keep {
+	switch {
+	case w.begun:
+	case w.kept.key != "" && w.keep == w.kept.size:
 		return nil // the object is as it shall be
+	case w.resumed != nil:
+		return &ResumeError{Size: w.offset} // it always lacks a byte at least
 	}
 	if err := w.begin(); err != nil {
 		return err
@@ -363,8 +427,10 @@ func (w *writer) finish() error {
 		return w.commit(w.put)
 	}
 	if w.part != nil && w.part.length > 0 {
-		if w.part.full() && w.keepable() {
-			w.upload.skip() // nobody shall take the last part for one that others follow
+		if w.part.full() && w.resumable { // nobody shall take the last part for one that others follow
+			if err := w.upload.entry.bound(w.ctx, w.offset-w.part.length); err != nil {
+				return err
+			}
 		}
 		if err := w.upload.send(w.part, func() {}); err != nil { // what is in it may yet have to be kept
 			return err
@@ -373,7 +439,16 @@ func (w *writer) finish() error {
 	if err := w.upload.wait(); err != nil {
 		return err
 	}
-	return w.commit(func(ctx context.Context) (string, error) { return w.upload.complete(ctx, w.offset, w.condition) })
+	return w.commit(func(ctx context.Context) (string, error) {
+		if err := w.upload.entry.hold(ctx); err != nil {
+			return "", err
+		}
+		c, err := w.f.bucket.precondition(ctx, w.key, w.condition, w.f.bucket.profile.ConditionalComplete)
+		if err != nil {
+			return "", err
+		}
+		return w.upload.complete(ctx, w.offset, c)
+	})
 }
 
 // commit lets publish make the object visible, if the session still wants it.
@@ -390,12 +465,19 @@ func (w *writer) commit(publish func(context.Context) (etag string, err error)) 
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), commitTimeout)
 	defer done()
 	_, err := publish(ctx)
-	return w.condition.failed(err)
+	if w.exclusive {
+		return w.condition.failed(err)
+	}
+	return err
 }
 
 // put makes an object of what is in the buffer.
 func (w *writer) put(ctx context.Context) (etag string, err error) {
-	in := &s3.PutObjectInput{IfMatch: w.condition.ifMatch(), IfNoneMatch: w.condition.ifNoneMatch()}
+	c, err := w.f.bucket.precondition(ctx, w.key, w.condition, w.f.bucket.profile.ConditionalPut)
+	if err != nil {
+		return "", err
+	}
+	in := &s3.PutObjectInput{IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch()}
 	w.attributes.put(in)
 	if w.part == nil {
 		return w.f.bucket.put(ctx, w.key, in, bytes.NewReader(nil))

@@ -96,6 +96,7 @@ const (
 	NotSupported       ID = "not-supported"
 	FileChanged        ID = "file-changed"
 	RestartBeyondEnd   ID = "restart-beyond-end"
+	ResumeElsewhere    ID = "resume-elsewhere" // offset
 	ArgumentInvalid    ID = "argument-invalid"
 
 	// The data connection.

@@ -30,7 +30,7 @@ type process struct {
 }
 
 func (x *fixture) process() *process {
-	return &process{fixture: x, ledger: driver.NewLedger(x.spy, x.bucket, "", driver.Objects{}, nil)}
+	return &process{fixture: x, ledger: driver.NewLedger(x.spy, x.bucket, "", x.profile, driver.Objects{}, nil)}
 }
 
 // as opens a file system of a user. The first of opts, if any, says the rest.
@@ -72,7 +72,7 @@ func (x *fixture) breakOff(session *driver.Fs, name string, flag int, offset int
 // kept is how many bytes a user is told to go on from, 0 for none.
 func (x *fixture) kept(session *driver.Fs, name string) int64 {
 	x.Helper()
-	info, err := session.KeptUpload(name)
+	info, err := session.PendingUpload(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0
 	}
@@ -228,19 +228,15 @@ func (x *fixture) testSweep() {
 	}
 }
 
-// testSweepOwn sweeps while an upload goes on: the one who works on it says so, and nobody else takes it for abandoned.
+// testSweepOwn sweeps while an upload goes on: whoever works on it does not take it for abandoned.
 func (x *fixture) testSweepOwn() {
 	p := x.process()
 	f := x.begin(p.as(""), "file", create, 0, random(partSize+1))
 	x.awaitRecords(1)
-	x.spy.Reset()
 	for range 2 {
 		if n, err := p.ledger.Sweep(x.Context(), 0); n != 0 || err != nil {
 			x.Errorf("%d uploads, %v", n, err)
 		}
-	}
-	if n := x.spy.Counts()["CopyObject"]; n != 2 {
-		x.Errorf("the record was made younger %d times, want 2", n)
 	}
 	if len(x.records()) != 1 {
 		x.Errorf("records are %q", x.records())
@@ -307,7 +303,9 @@ func testKept(t *testing.T, h Harness) {
 		{"invisible", (*fixture).testKeptInvisible},
 		{"again-and-again", (*fixture).testKeptAgain},
 		{"offsets", (*fixture).testKeptOffsets},
-		{"append-where-told", (*fixture).testKeptTold},
+		{"appended-to", (*fixture).testPendingAppended},
+		{"live", (*fixture).testLiveUntouched},
+		{"bounded", (*fixture).testPendingBounded},
 		{"started-over", (*fixture).testKeptStartedOver},
 		{"stored-meanwhile", (*fixture).testKeptStoredMeanwhile},
 		{"wrong", (*fixture).testKeptWrong},
@@ -484,58 +482,135 @@ func (x *fixture) testKeptAgain() {
 	x.wantNothingKept("file", "file")
 }
 
-// testKeptOffsets goes on from other offsets than the one that was told.
+// testKeptOffsets opens a file at other offsets than that of its pending upload.
 func (x *fixture) testKeptOffsets() {
+	const pending = 2*partSize + 99
 	content := random(3 * partSize)
-	for offset, kind := range map[int64]error{
-		1: fs.ErrInvalid, partSize - 1: fs.ErrInvalid, partSize: nil, partSize + 1: fs.ErrInvalid, 2 * partSize: nil, 2*partSize + 10: nil,
-		2*partSize + 99: nil, 2*partSize + 100: fs.ErrInvalid, 1 << 40: fs.ErrInvalid,
-	} {
-		x.run(fmt.Sprint(offset), func(x *fixture) {
+	for label, object := range map[string][]byte{"no-object": nil, "object": random(partSize + 50)} {
+		x.run(label, func(x *fixture) {
 			session := x.process().as("alice")
-			x.breakOff(session, "file", create, 0, content[:2*partSize+100])
-			f, err := session.OpenAt("file", goOn, offset)
-			wantError(x, err, kind)
-			if kind == nil {
-				if _, err := f.Write(content[offset:]); err != nil {
-					x.Error(err)
-				}
-				x.close(f)
-				x.wantContent("file", content)
-				x.wantNothingKept("file", "file")
-				x.delete("file")
-			} else {
-				x.close(x.begin(session, "file", create, 0, nil))
-				x.wantNothingKept("file", "file")
-				x.delete("file")
+			if object != nil {
+				x.put("file", object)
 			}
+			x.breakOff(session, "file", create, 0, content[:pending+1])
+			for _, offset := range []int64{1, partSize, partSize + 50, 2 * partSize, pending - 1, pending + 1, 1 << 40} {
+				_, err := session.OpenAt("file", goOn, offset)
+				x.wantResumeError(err, pending)
+			}
+			f := x.begin(session, "file", goOn, pending, nil)
+			x.wantResumeError(f.Close(), pending) // it is not whole without another byte
+			if object != nil {
+				x.wantContent("file", object)
+			}
+			x.close(x.begin(session, "file", goOn, pending, content[pending:]))
+			x.wantContent("file", content)
+			x.wantNothingKept("file", "file")
+			x.delete("file")
 		})
 	}
-	x.run("of-the-object", func(x *fixture) {
-		x.put("file", content[:partSize+50])
-		session := x.process().as("alice")
-		x.breakOff(session, "file", create, 0, content[:10])
-		x.close(x.begin(session, "file", goOn, partSize+50, content[partSize+50:]))
-		x.wantContent("file", content)
+}
+
+// wantResumeError wants a refusal that names where to resume an upload.
+func (x *fixture) wantResumeError(err error, size int64) {
+	x.Helper()
+	var refused *driver.ResumeError
+	if !errors.As(err, &refused) || refused.Size != size || !errors.Is(err, fs.ErrInvalid) {
+		x.Errorf("error is %v, want one that names %d", err, size)
+	}
+}
+
+// testPendingAppended appends to a file of which an upload is pending.
+func (x *fixture) testPendingAppended() {
+	content := random(partSize + 1000)
+	appendTo := func(session *driver.Fs, name string, content []byte) error {
+		f, err := session.OpenAt(name, goOn|os.O_APPEND, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.Write(content)
+		return errors.Join(err, f.Close())
+	}
+	for label, size := range map[string]int{"small": 999, "parts": partSize + 500} {
+		x.run(label, func(x *fixture) {
+			p := x.process()
+			x.breakOff(p.as("alice"), label, create, 0, content[:size+1])
+			for _, added := range [][]byte{nil, []byte("added")} {
+				x.wantResumeError(appendTo(p.as("alice"), label, added), int64(size)) // it has not asked
+			}
+			if err := appendTo(p.as("bob"), label, []byte("bob's")); err != nil {
+				x.Error(err)
+			}
+			x.wantContent(label, []byte("bob's"))
+			alice := p.as("alice")
+			if n := x.kept(alice, label); n != 0 {
+				x.Errorf("%d bytes are shown of a file that exists", n)
+			}
+			if err := appendTo(alice, label, []byte(" hers")); err != nil {
+				x.Error(err)
+			}
+			x.wantContent(label, []byte("bob's hers"))
+			x.delete(label)
+		})
+	}
+	x.run("asked-then-stored", func(x *fixture) {
+		p := x.process()
+		alice := p.as("alice")
+		x.breakOff(alice, "file", create, 0, content[:1000])
+		if n := x.kept(alice, "file"); n != 999 {
+			x.Errorf("%d bytes are shown", n)
+		}
+		x.put("file", []byte("finished"))
+		if err := appendTo(alice, "file", []byte(" more")); err != nil {
+			x.Error(err)
+		}
+		x.wantContent("file", []byte("finished more"))
+	})
+	x.run("broken-off", func(x *fixture) { // a log that is appended to is never in its own way
+		alice := x.process().as("alice")
+		x.breakOff(alice, "log", goOn|os.O_APPEND, 0, content[:1000])
+		if err := appendTo(alice, "log", []byte("line")); err != nil {
+			x.Error(err)
+		}
+		x.wantContent("log", []byte("line"))
 	})
 }
 
-// testKeptTold appends in a session that was told less than there is by now: what the client sends belongs where it was told.
-func (x *fixture) testKeptTold() {
-	content := random(3 * partSize)
-	p := x.process()
-	late := x.begin(p.as("alice"), "file", create, 0, content[:partSize+1000])
-	alice := p.as("alice")
-	x.awaitRecords(1)
-	x.awaitParts("file", 1)
-	if n := x.kept(alice, "file"); n != partSize {
-		x.Errorf("%d bytes are kept", n)
+// testLiveUntouched leaves an upload alone on which a session works, whatever others of its owner do with the name.
+func (x *fixture) testLiveUntouched() {
+	content := random(2*partSize + 77)
+	for label, process := range map[string]func() *process{"other-process": x.process, "same-process": nil} {
+		x.run(label, func(x *fixture) {
+			p := x.process()
+			live := x.begin(p.as("alice"), "file", create, 0, content[:partSize+1000])
+			x.awaitRecords(1)
+			x.awaitParts("file", 1)
+			other := p
+			if process != nil {
+				other = process()
+			}
+			alice := other.as("alice")
+			if n := x.kept(alice, "file"); n != 0 {
+				x.Errorf("%d bytes are shown", n)
+			}
+			_, err := alice.OpenAt("file", goOn, partSize)
+			wantError(x, err, fs.ErrNotExist)
+			wantError(x, alice.RemoveFile("file"), fs.ErrNotExist)
+			x.close(x.begin(alice, "file", goOn|os.O_APPEND, 0, []byte("appended")))
+			x.wantContent("file", []byte("appended"))
+			x.close(x.begin(alice, "file", create, 0, random(partSize+9)))
+			x.wantContent("file", random(partSize+9))
+			if err := alice.RemoveFile("file"); err != nil {
+				x.Error(err)
+			}
+			if _, err := live.Write(content[partSize+1000:]); err != nil {
+				x.Error(err)
+			}
+			x.close(live)
+			x.wantContent("file", content)
+			x.wantNothingKept("file", "file")
+			x.delete("file")
+		})
 	}
-	late.(aborter).Abort(errBroken)
-	wantError(x, late.Close(), errBroken)
-	x.close(x.begin(alice, "file", goOn|os.O_APPEND, 0, content[partSize:]))
-	x.wantContent("file", content)
-	x.wantNothingKept("file", "file")
 }
 
 // testKeptStartedOver sends the file anew: nothing of the old upload is left, whatever becomes of the new one.
@@ -560,7 +635,7 @@ func (x *fixture) testKeptStoredMeanwhile() {
 		x.run(label, func(x *fixture) {
 			p := x.process()
 			old := x.begin(p.as("alice"), label, create, 0, random(size))
-			time.Sleep(2100 * time.Millisecond) // S3 tells seconds
+			time.Sleep(3100 * time.Millisecond) // S3 tells seconds
 			x.close(x.begin(p.as("alice"), label, create, 0, random(size+5)))
 			old.(aborter).Abort(errBroken)
 			wantError(x, old.Close(), errBroken)
@@ -691,20 +766,71 @@ func (x *fixture) testKeptAppended() {
 	}
 }
 
-// testKeptServerDied goes on with an upload whose server is no more.
+// testKeptServerDied resumes an upload whose server is no more.
 func (x *fixture) testKeptServerDied() {
 	content := random(3 * partSize)
 	died := x.begin(x.process().as("alice"), "file", create, 0, content[:2*partSize+10])
 	x.awaitRecords(1)
 	x.awaitParts("file", 2)
 	alice := x.process().as("alice")
+	if n := x.kept(alice, "file"); n != 0 {
+		x.Errorf("%d bytes are shown while the server may live", n)
+	}
+	x.letPass(time.Hour)
 	if n := x.kept(alice, "file"); n != 2*partSize {
 		x.Errorf("%d bytes are kept", n)
 	}
 	x.close(x.begin(alice, "file", goOn, 2*partSize, content[2*partSize:]))
+	x.spy.After(nil)
 	x.wantContent("file", content)
 	x.wantNothingKept("file", "file")
 	_ = died // the other never closes it
+}
+
+// letPass makes everything older that S3 tells of from now on.
+func (x *fixture) letPass(time time.Duration) {
+	x.spy.After(func(_ string, out any) error {
+		if head, ok := out.(*s3.HeadObjectOutput); ok {
+			head.LastModified = aws.Time(head.LastModified.Add(-time))
+		}
+		return nil
+	})
+}
+
+// testPendingBounded interrupts more uploads than an owner may keep.
+func (x *fixture) testPendingBounded() {
+	p := x.process()
+	quota := driver.NewQuota(x.spy, x.bucket, "", 6*partSize)
+	if err := quota.Count(x.Context()); err != nil {
+		x.Fatal(err)
+	}
+	alice := p.as("alice", driver.Options{Quotas: driver.Quotas{quota}})
+	for i := range 5 {
+		x.breakOff(alice, fmt.Sprint("file", i), create, 0, random(partSize+1000))
+	}
+	var kept int64
+	for i := range 5 {
+		kept += x.kept(alice, fmt.Sprint("file", i))
+	}
+	if want := int64(2 * (partSize + 999)); kept != want {
+		x.Errorf("%d bytes are kept, want %d", kept, want)
+	}
+	if records := x.records(); len(records) != 2 {
+		x.Errorf("records are %q", records)
+	}
+	if err := quota.Count(x.Context()); err != nil {
+		x.Error(err)
+	}
+	if used, _ := quota.Used(); used != 0 {
+		x.Errorf("%d bytes are used of the quota", used)
+	}
+	x.breakOff(alice, "large", create, 0, random(4*partSize)) // more than all may have together
+	if n := x.kept(alice, "large"); n != 0 {
+		x.Errorf("%d bytes are kept of the large file", n)
+	}
+	if records := x.records(); len(records) != 2 {
+		x.Errorf("records are %q", records)
+	}
 }
 
 // testKeptStale leaves the record of an upload that is no more.
@@ -766,7 +892,7 @@ func (x *fixture) testKeptRequests() {
 	}{
 		{"write", 2, func() { x.close(x.begin(alice, "small", create, 0, random(1000))) }},
 		{"ask", 1, func() { x.kept(alice, "file") }},
-		{"break-off", 3, func() { x.breakOff(alice, "file", create, 0, random(1000)) }},
+		{"break-off", 4, func() { x.breakOff(alice, "file", create, 0, random(1000)) }},
 		{"ask-of-kept", 3, func() { x.kept(alice, "file") }},
 		{"go-on", 8, func() { x.close(x.begin(alice, "file", goOn, 999, random(1000))) }},
 	} {

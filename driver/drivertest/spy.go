@@ -172,6 +172,11 @@ func (s *Spy) AbortMultipartUpload(ctx context.Context, in *s3.AbortMultipartUpl
 	return request(ctx, s, in, s.client.AbortMultipartUpload, opts)
 }
 
+// ListMultipartUploads implements driver.Client.
+func (s *Spy) ListMultipartUploads(ctx context.Context, in *s3.ListMultipartUploadsInput, opts ...func(*s3.Options)) (*s3.ListMultipartUploadsOutput, error) {
+	return request(ctx, s, in, s.client.ListMultipartUploads, opts)
+}
+
 // A Broken body ends early, after some bytes, with an error.
 type Broken struct {
 	io.ReadCloser

@@ -48,7 +48,7 @@ func (f *engineFs) Stat(name string) (info fs.FileInfo, err error) {
 		case "CWD", "XCWD", "CDUP", "XCUP":
 			info, err = f.statDir(name)
 		case "SIZE":
-			info, err = f.session.uploadOr(name, f.StatFile)
+			info, err = f.session.orPendingUpload(name, f.StatFile)
 		case "LIST", "NLST", "MLSD":
 			info, err = f.session.transfer.openListing(f.Storage, name)
 		default:

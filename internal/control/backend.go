@@ -100,10 +100,12 @@ type Login struct {
 	DirectoryEncodings map[string]*i18n.Encoding
 	// ObjectURI is the s3 URI of a pathname.
 	ObjectURI func(name string) string
-	// KeptUpload describes the upload of a file that broke and that the user can
-	// go on with, by an offset or by appending; nil where the tenant keeps none.
-	// There being no such upload is an fs.ErrNotExist.
-	KeptUpload func(name string) (fs.FileInfo, error)
+	// PendingUpload describes the interrupted upload of a file that the user can
+	// resume, by its size as an offset or by appending; nil where the tenant keeps
+	// none. There is none where the file exists, which is an fs.ErrNotExist. A file
+	// opened at another offset, or to append without having asked, is an error with a
+	// method ResumeOffset() int64.
+	PendingUpload func(name string) (fs.FileInfo, error)
 	// Presign makes a link to a file for HTTPS clients that is good for so long;
 	// nil for who may not download it.
 	Presign func(ctx context.Context, name string, valid time.Duration) (string, error)

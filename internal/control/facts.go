@@ -319,7 +319,7 @@ func (s *session) stats(name string) (fs.FileInfo, error) {
 	if name == "/" {
 		return directory("/"), nil
 	}
-	return s.uploadOr(name, s.login.Storage.Stat)
+	return s.orPendingUpload(name, s.login.Storage.Stat)
 }
 
 // directory describes a directory of which no more is known than its name.

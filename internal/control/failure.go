@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strconv"
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -58,6 +59,12 @@ func (s *session) failure(err error) reply {
 			code, id = f.code, f.id
 			break
 		}
+	}
+	if pending, ok := errors.AsType[interface {
+		error
+		ResumeOffset() int64
+	}](err); ok {
+		code, id, args = 554, i18n.ResumeElsewhere, []string{strconv.FormatInt(pending.ResumeOffset(), 10)}
 	}
 	if s.transfer == nil { // else observeTransfer tells
 		s.log.Info("command failed", "command", s.verb, "code", code, "err", err)

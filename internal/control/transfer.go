@@ -315,15 +315,15 @@ func (s *session) stor(arg string) {
 	s.runFileTransfer(&transfer{upload: true}, verb+" "+escapePathname(name))
 }
 
-// uploadOr describes the upload of a file that the user can go on with, or else
-// what stat finds: SIZE and MLST are how clients learn where to go on.
-func (s *session) uploadOr(name string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
-	if s.login.KeptUpload != nil {
-		if info, err := s.login.KeptUpload(name); !errors.Is(err, fs.ErrNotExist) {
-			return info, err
-		}
+// orPendingUpload describes what stat finds, or where there is nothing the
+// upload of a file that the user can resume: SIZE and MLST are how clients learn
+// where.
+func (s *session) orPendingUpload(name string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
+	info, err := stat(name)
+	if s.login.PendingUpload == nil || !errors.Is(err, fs.ErrNotExist) {
+		return info, err
 	}
-	return stat(name)
+	return s.login.PendingUpload(name)
 }
 
 // resolveFile resolves the pathname of a file to be made: "name/", "." and ".."

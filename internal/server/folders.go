@@ -97,7 +97,7 @@ type objects interface {
 	control.Storage
 	URI(name string) string
 	Presign(ctx context.Context, name string, valid time.Duration) (string, error)
-	KeptUpload(name string) (fs.FileInfo, error)
+	PendingUpload(name string) (fs.FileInfo, error)
 }
 
 // folders is a storage that is made of several: each pathname is in the one that is mounted the deepest above it. What another one
@@ -248,9 +248,9 @@ func (f *folders) StatFile(name string) (fs.FileInfo, error) {
 	return p.storage.StatFile(inner)
 }
 
-func (f *folders) KeptUpload(name string) (fs.FileInfo, error) {
+func (f *folders) PendingUpload(name string) (fs.FileInfo, error) {
 	p, inner := f.find(name)
-	return p.storage.KeptUpload(inner)
+	return p.storage.PendingUpload(inner)
 }
 
 func (f *folders) Mkdir(name string, mode fs.FileMode) error {

@@ -154,13 +154,13 @@ func (g *guarded) OpenAt(name string, flag int, offset int64) (afero.File, error
 	return g.noting(file, name), nil
 }
 
-// keptUpload describes a user's own uploads that broke. Who sees no names knows of these too, and may go on with them.
-func (g *guarded) keptUpload(storage objects) func(name string) (fs.FileInfo, error) {
+// pendingUpload describes a user's own uploads that broke. Who sees no names knows of these too, and may go on with them.
+func (g *guarded) pendingUpload(storage objects) func(name string) (fs.FileInfo, error) {
 	return func(name string) (fs.FileInfo, error) {
 		if !g.may.at(name).Write {
 			return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 		}
-		info, err := storage.KeptUpload(name)
+		info, err := storage.PendingUpload(name)
 		if err == nil && !g.sees(name) {
 			g.mu.Lock()
 			defer g.mu.Unlock()

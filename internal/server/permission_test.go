@@ -246,7 +246,7 @@ func TestDropBoxGoesOn(t *testing.T) {
 	s3 := s3test.Start(t, "embedded")
 	client, bucket := s3.Client(), s3.Bucket(t)
 	storage := driver.New(t.Context(), client, bucket, &driver.Options{
-		PartSize: 5 << 20, Owner: "scanner", Ledger: driver.NewLedger(client, bucket, "", driver.Objects{}, slog.New(slog.NewTextHandler(t.Output(), nil))),
+		PartSize: 5 << 20, Owner: "scanner", Ledger: driver.NewLedger(client, bucket, "", driver.Profile{}, driver.Objects{}, slog.New(slog.NewTextHandler(t.Output(), nil))),
 	})
 	broken, err := guardedBy(storage, "-w").OpenAt("/scan", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
 	if err != nil {
@@ -263,7 +263,7 @@ func TestDropBoxGoesOn(t *testing.T) {
 	if _, err := s.OpenAt("/scan", flag, 3); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("going on with a file: %v", err)
 	}
-	info, err := s.keptUpload(storage)("/scan")
+	info, err := s.pendingUpload(storage)("/scan")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +286,7 @@ func TestDropBoxGoesOn(t *testing.T) {
 	if got, err := s.StatFile("/scan"); err != nil || got.Size() != info.Size()+3 {
 		t.Errorf("what was stored: %v, %v", got, err)
 	}
-	if _, err := guardedBy(storage, "lr").keptUpload(storage)("/scan"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := guardedBy(storage, "lr").pendingUpload(storage)("/scan"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an upload of who may not write: %v", err)
 	}
 }

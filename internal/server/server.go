@@ -227,7 +227,7 @@ func (s *Server) openLedgers() {
 		return
 	}
 	for _, b := range s.buckets {
-		b.ledger = driver.NewLedger(b.objectClient(), b.name, b.prefix, b.objects, s.log.With("tenant", b.tenant))
+		b.ledger = driver.NewLedger(b.objectClient(), b.name, b.prefix, b.profile, b.objects, s.log.With("tenant", b.tenant))
 	}
 }
 

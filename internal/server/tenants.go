@@ -304,7 +304,7 @@ func (d *directory) Login(ctx context.Context, req *control.LoginRequest) (*cont
 		}
 	}
 	if u.tenant.keeps {
-		login.KeptUpload = guarded.keptUpload(storage)
+		login.PendingUpload = guarded.pendingUpload(storage)
 	}
 	return login, nil
 }
