@@ -820,15 +820,68 @@ func TestLanguagesOfATenant(t *testing.T) {
 	c.must("200", "LANG fr")
 	c.must("220", "HOST ftp.acme.example")
 	wantLanguage(c, "PT-BR")
-	t.Run("chosen-before-login", func(t *testing.T) {
-		c := newSite(t, settings{acme: "languages: [pt-BR, ja]"}).connect(t)
-		c.must("200", "LANG fr")
-		c.login() // a tenant that has no French
-		if f := c.feature("LANG"); strings.Count(f, "*") != 1 {
-			t.Errorf("FEAT says %q", f)
-		}
+}
+
+// Section 4.1: what was negotiated is used until HOST, REIN or another LANG, whatever the tenant of the user offers.
+func TestLANGLastsBeyondLogin(t *testing.T) {
+	s := newSite(t, settings{acme: `languages: [fr, en]
+default_language: en
+greeting: {en: "Welcome to Acme", fr: "Bienvenue chez Acme"}`})
+	const japanese, french, english = "500 コマンドを認識できません。", "500 Commande inconnue.", "500 Command not understood."
+	for _, tt := range []struct {
+		name  string
+		lines []string // each answered by 2yz or 3yz; LOGIN and TLS stand for several
+		want  string   // reply to what is no command
+		marks string   // the language that FEAT marks, empty for none
+	}{
+		{"login", []string{"LANG ja", "LOGIN"}, japanese, ""},
+		{"nothing-chosen", []string{"LOGIN"}, english, "EN"},
+		{"nothing-chosen-any-more", []string{"LANG ja", "LANG", "LOGIN"}, english, "EN"},
+		{"offered", []string{"LANG fr", "LOGIN"}, french, "FR"},
+		{"lang-without-tag", []string{"LANG ja", "LOGIN", "LANG"}, english, "EN"},
+		{"another-lang", []string{"LANG ja", "LOGIN", "LANG fr"}, french, "FR"},
+		{"rein", []string{"LANG ja", "LOGIN", "REIN"}, english, "EN"},
+		{"rein-and-login", []string{"LANG ja", "LOGIN", "REIN", "LOGIN"}, english, "EN"},
+		{"host", []string{"LANG ja", "HOST ftp.acme.example"}, english, "EN"},
+		{"host-and-login", []string{"LANG ja", "HOST ftp.acme.example", "LOGIN"}, english, "EN"},
+		{"tls-before-login", []string{"LANG ja", "TLS", "LOGIN"}, japanese, ""},
+		{"tls-with-the-name-of-the-host", []string{"LANG ja", "TLS ftp.acme.example", "LOGIN"}, japanese, ""},
+		{"tls-after-login", []string{"LANG ja", "LOGIN", "TLS"}, japanese, "JA"},
+		{"tls-and-another-login", []string{"LANG ja", "LOGIN", "TLS", "LOGIN"}, japanese, ""},
+		{"tls-after-the-default", []string{"LANG ja", "LOGIN", "LANG", "TLS"}, english, "EN"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := s.connect(t)
+			for _, line := range tt.lines {
+				verb, argument, _ := strings.Cut(line, " ")
+				switch verb {
+				case "LOGIN":
+					c.login()
+				case "TLS":
+					c.startTLS(s, argument)
+				default:
+					c.want("2", line)
+				}
+			}
+			c.want(tt.want, "XYZZY")
+			if tt.marks != "" {
+				wantLanguage(c, tt.marks)
+			} else if f := c.feature("LANG"); f != "LANG FR;EN" {
+				t.Errorf("FEAT says %q", f)
+			}
+		})
+	}
+	t.Run("offer", func(t *testing.T) { // what is chosen is no reason to offer it again
+		c := s.connect(t)
+		c.must("200", "LANG ja")
+		c.must("331", "USER alice@acme")
+		c.want("230-Welcome to Acme\r\n230 ログインしました。", "PASS "+password)
+		c.want("504 ", "LANG ja")
+		c.want("504 ", "LANG de")
+		c.want(japanese, "XYZZY")
 		for _, tag := range languages(c) {
 			c.want("200 ", "LANG "+tag)
+			wantLanguage(c, tag)
 		}
 	})
 }

@@ -47,7 +47,9 @@ func (s *session) languageSet(id i18n.ID, args ...string) {
 }
 
 // languageTags lists the languages as FEAT does (RFC 2640 4.3), with mark
-// behind the current one.
+// behind the current one. None is marked where the client has chosen one that
+// the tenant does not offer: the list says what LANG accepts, and the mark is
+// optional.
 func (s *session) languageTags(mark string) string {
 	var tags []string
 	for _, tag := range s.bundle().Tags() {
@@ -73,6 +75,17 @@ func (s *session) setLanguage(tag language.Tag) {
 	s.lang = s.bundle().Localizer(tag)
 }
 
+// keepLanguage keeps the language that LANG has chosen, in the tenant's words.
+// A tenant that does not offer it has none for it, and the server's stay: only
+// HOST, REIN and another LANG end what was negotiated (RFC 2640 4.1).
+func (s *session) keepLanguage() {
+	tag := s.lang.Tag()
+	s.setLanguage(tag)
+	if s.lang.Tag() != tag {
+		s.lang = s.server.cfg.Bundle.Localizer(tag)
+	}
+}
+
 // defaultLanguage is the tenant's, or else the server's.
 func (s *session) defaultLanguage() language.Tag {
 	if s.tenant != nil && s.tenant.DefaultLanguage != language.Und {
@@ -86,7 +99,7 @@ func (s *session) defaultLanguage() language.Tag {
 func (s *session) setTenant(t *Tenant) {
 	s.tenant = t
 	if s.chosen {
-		s.setLanguage(s.lang.Tag()) // in the tenant's words
+		s.keepLanguage()
 	} else {
 		s.setLanguage(s.defaultLanguage())
 	}
