@@ -97,16 +97,58 @@ func TestLineEndsAreShownAsPictures(t *testing.T) {
 	}
 }
 
-// Section 2.2: the server negotiates no Telnet options, whatever the client does.
+// Section 2.2: the server attempts no negotiation of Telnet options, and refuses that of the client (RFC 1123 4.1.2.12).
 func TestNoTelnetNegotiation(t *testing.T) {
-	c := newSite(t, settings{}).dial(t)
-	c.write("\xff\xfd\x01\xff\xfd\x03\xff\xfb\x18\xff\xfe\x01\xff\xfc\x05\xff\xf6")
-	if r := c.wantReply("220"); strings.Contains(r, "\xff") {
-		t.Errorf("greeting %q", r)
-	}
-	if r := c.want("200 ", "NOOP"); strings.Contains(r, "\xff") {
-		t.Errorf("reply %q", r)
-	}
+	const doEcho, willType, dontEcho, wontStatus, nop = "\xff\xfd\x01", "\xff\xfb\x18", "\xff\xfe\x01", "\xff\xfc\x05", "\xff\xf1"
+	const wontEcho, dontType = "\xff\xfc\x01", "\xff\xfe\x18"
+	s := newSite(t, settings{})
+	t.Run("before-the-greeting", func(t *testing.T) {
+		c := s.dial(t)
+		c.write(doEcho + willType + dontEcho + wontStatus + nop)
+		if r := c.wantReply("220"); strings.Contains(r, "\xff") {
+			t.Errorf("greeting %q", r)
+		}
+		c.want(wontEcho+dontType+"200 ", "NOOP")
+		c.want("200 ", "NOOP")
+	})
+	t.Run("nothing-behind", func(t *testing.T) { // a client may wait for the answer before its next command
+		c := s.connect(t)
+		for range 3 {
+			c.write(doEcho)
+			c.wantBytes(wontEcho)
+		}
+		c.want("200 ", "NOOP")
+	})
+	t.Run("no-answer", func(t *testing.T) {
+		c := s.connect(t)
+		c.write(dontEcho + wontStatus + nop + "\xff\xf4\xff\xf2\xff\xf6\xff\xfa\x18\x01\xff\xf0")
+		c.want("200 ", "NOOP")
+	})
+	t.Run("in-a-command", func(t *testing.T) {
+		c := s.login(t)
+		c.store("ab", "x")
+		c.want(wontEcho+"200 ", "NO"+doEcho+"OP")
+		c.want(dontType+"213 1", "SIZE a"+willType+"b")
+	})
+	t.Run("answers-keep-the-order", func(t *testing.T) {
+		c := s.login(t)
+		data := c.data()
+		c.must("150", "STOR f")
+		c.write(doEcho + "NOOP\r\n" + willType + "NOOP\r\n")
+		if err := data.Close(); err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{"226 ", wontEcho + "200 ", dontType + "200 "} {
+			c.wantReply(want)
+		}
+	})
+	t.Run("letters-of-a-charset", func(t *testing.T) { // in windows-1251 FF FD is "яэ"
+		c := newSite(t, settings{acme: "pathname_encoding: windows-1251"}).login(t)
+		const name = "\xff\xfd\xf2\xee"
+		c.store(name, "x")
+		c.want("213 1", "SIZE "+name)
+		c.want(wontEcho+"213 1", doEcho+"SIZE "+name)
+	})
 }
 
 // Section 2.2.2: pathnames are literal for SIZE, MDTM, MLST and MLSD: no character is magic.

@@ -311,6 +311,16 @@ func (c *client) wantReply(prefix string) string {
 	return r
 }
 
+// wantBytes reads bytes that are no reply.
+func (c *client) wantBytes(want string) {
+	c.t.Helper()
+	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
+	got := make([]byte, len(want))
+	if _, err := io.ReadFull(c.in, got); err != nil || string(got) != want {
+		c.t.Fatalf("read %q, %v; want %q", got, err, want)
+	}
+}
+
 // wantClosed wants the server to have hung up.
 func (c *client) wantClosed() {
 	c.t.Helper()

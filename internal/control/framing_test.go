@@ -1,8 +1,10 @@
 package control
 
 import (
+	"bytes"
 	"errors"
 	"io"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +21,7 @@ func readAll(r io.Reader) []string {
 			lines = append(lines, "TOO LONG")
 		case next.err != nil:
 			return lines
+		case next.none:
 		default:
 			lines = append(lines, next.text)
 		}
@@ -82,6 +85,49 @@ func TestCommandReaderKeepsLetters(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A request for a Telnet option is answered with a refusal, and nothing else is (RFC 1123 4.1.2.12).
+func TestCommandReaderRefusesOptions(t *testing.T) {
+	many := strings.Repeat("\xff\xfd\x18", commandBuffer)
+	for _, tt := range []struct {
+		name, bytes string
+		want        line
+	}{
+		{"do", "\xff\xfd\x18", line{none: true, refusals: []byte("\xff\xfc\x18"), certain: 3}},
+		{"will", "\xff\xfb\x01", line{none: true, refusals: []byte("\xff\xfe\x01"), certain: 3}},
+		{"several-at-once", "\xff\xfd\x18\xff\xf1\xff\xfb\x01", line{none: true, refusals: []byte("\xff\xfc\x18\xff\xfe\x01"), certain: 6}},
+		{"option-255", "\xff\xfd\xff\xff\xf1", line{none: true, refusals: []byte("\xff\xfc\xff"), certain: 3}},
+		{"others-have-no-answer", "\xff\xfe\x18\xff\xfc\x18\xff\xf4\xff\xf2\xff\xfa\x18\xff\xf0NOOP\r\n", line{text: "NOOP"}},
+		{"none-without-an-option", "\xff\xfd\r\nNOOP\r\n", line{}},
+		{"in-a-verb", "NO\xff\xfb\x01OP\r\n", line{text: "NOOP", refusals: []byte("\xff\xfe\x01"), certain: 3}},
+		{
+			"in-an-argument", "SI\xff\xfb\x01ZE a\xff\xfd\x18\r\n",
+			line{text: "SIZE a", literal: "SIZE a\xff\xfd\x18", refusals: []byte("\xff\xfe\x01\xff\xfc\x18"), certain: 3},
+		},
+		{"doubled", "SIZE \xff\xff\xfd\x18\r\n", line{text: "SIZE \xff\xfd\x18"}},
+		{"line-too-long", strings.Repeat("x", maxCommandLine+1) + "\xff\xfb\x01\r\n", line{err: errLineTooLong, refusals: []byte("\xff\xfe\x01"), certain: 3}},
+		{
+			"no-more-than-so-many", "N" + many + "OOP\r\n",
+			line{text: "NOOP", refusals: []byte(strings.Repeat("\xff\xfc\x18", maxRefusals/3)), certain: maxRefusals / 3 * 3},
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := newCommandReader(strings.NewReader(tt.bytes)).next()
+			if got.text != tt.want.text || got.literal != tt.want.literal || got.none != tt.want.none || !errors.Is(got.err, tt.want.err) ||
+				!bytes.Equal(got.refusals, tt.want.refusals) || got.certain != tt.want.certain {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+		})
+	}
+	t.Run("before-the-rest-is-there", func(t *testing.T) {
+		in, out := net.Pipe()
+		defer in.Close()
+		go func() { _, _ = in.Write([]byte("\xff\xfd\x03")) }() // and nothing behind it
+		if got := newCommandReader(out).next(); string(got.refusals) != "\xff\xfc\x03" || !got.none {
+			t.Errorf("got %+v", got)
+		}
+	})
 }
 
 // FuzzCommandReader: what is read does not depend on how the bytes arrive, no

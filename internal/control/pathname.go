@@ -113,23 +113,24 @@ func (s *session) listedName(dir, name string) (string, bool) {
 	return s.shownEncoding(dir).Encode(toLine(name))
 }
 
-// meant is a command line as the client has meant it. Where the byte 255 is a
-// letter, such as the last of the alphabet in windows-1251, few clients know that
-// it is Telnet's IAC as well and has to be doubled (RFC 854). From them it would
-// go, and with it what follows if that is a command of Telnet.
-func (s *session) meant(l line) string {
+// meant is a command line as the client has meant it, and the answers to the
+// Telnet options that it asks for. Where the byte 255 is a letter, such as the
+// last of the alphabet in windows-1251, few clients know that it is Telnet's IAC as
+// well and has to be doubled (RFC 854). From them it would go, and with it what
+// follows if that is a command of Telnet.
+func (s *session) meant(l line) (text string, refusals []byte) {
 	if l.literal == "" || s.login == nil {
-		return l.text
+		return l.text, l.refusals
 	}
 	for _, encoding := range append(slices.Collect(maps.Values(s.login.DirectoryEncodings)), s.login.Tenant.Encoding) {
 		if s.utf8 && !encoding.Raw() {
 			continue
 		}
 		if _, err := encoding.Decode("\xff"); err == nil {
-			return l.literal
+			return l.literal, l.refusals[:l.certain]
 		}
 	}
-	return l.text
+	return l.text, l.refusals
 }
 
 // workingDirectory is the engine's, which keeps it.

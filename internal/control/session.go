@@ -69,7 +69,11 @@ type session struct {
 type line struct {
 	text    string
 	literal string // with what looks like Telnet commands in the argument, empty when nothing does
+	none    bool   // nothing but Telnet commands has come
 	err     error
+
+	refusals []byte // the answers to requests for Telnet options
+	certain  int    // how many of their bytes are for requests that cannot be part of literal
 }
 
 func newSession(ctx context.Context, server *Server, conn net.Conn, implicit bool) *session {
@@ -112,14 +116,19 @@ func (s *session) run() {
 	go s.read()
 	for !s.closing {
 		next, ok := s.next()
-		switch {
-		case !ok:
+		if !ok {
 			return
+		}
+		text, refusals := s.meant(next)
+		s.out = append(s.out, refusals...)
+		switch {
+		case next.none:
+			s.flush()
 		case next.err != nil:
 			s.verb = ""
 			s.say(500, i18n.LineTooLong)
 		default:
-			s.dispatch(s.meant(next))
+			s.dispatch(text)
 			if changesReader(next.text) {
 				select {
 				case s.resume <- struct{}{}:
