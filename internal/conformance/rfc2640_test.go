@@ -938,7 +938,7 @@ func TestTelnetInPathnames(t *testing.T) {
 		c.want("213 1", line)
 	}
 	c.want("\xff\xfe\x01213 1", "SIZE a\xff\xfb\x01b") // with a refusal before the reply
-	c.want("501 ", "SIZE a\xff\xffb") // the byte 255, which UTF-8 does not have
+	c.want("501 ", "SIZE a\xff\xffb")                  // the byte 255, which UTF-8 does not have
 	c.write("\xff\xf4\xff\xf2NOOP\r\n")
 	c.wantReply("200 ")
 }

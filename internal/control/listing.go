@@ -75,6 +75,7 @@ func (l *listing) writeTo(w io.Writer) error {
 	out := bufio.NewWriterSize(w, listBuffer)
 	for info, err := range l.all() {
 		if err != nil {
+			_ = out.Flush() // no line stays without its end
 			return err
 		}
 		name, ok := l.shown(l.dir, info.Name())

@@ -76,7 +76,16 @@ func (s *session) pathStatus(arg string) {
 	}
 	s.write(append(appendNVT([]byte(strconv.Itoa(code)+"-"), s.text(i18n.PathStatusIntro)), '\r', '\n'))
 	if err := t.listing.writeTo(controlWriter{s}); err != nil {
-		s.log.Warn("status cut short", "path", name, "err", err)
+		s.statusInterrupted(err)
+		return
 	}
 	s.send(reply{code, []string{s.text(i18n.PathStatusEnd)}})
+}
+
+// statusInterrupted ends the session in the middle of a listing whose next page
+// has failed. The last line of a reply has the code of its first one (RFC 959
+// 4.2), so a client would take any other end for that of the whole listing.
+func (s *session) statusInterrupted(err error) {
+	s.closing = true
+	s.send(reply{421, s.failure(err).lines})
 }

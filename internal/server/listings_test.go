@@ -1,6 +1,10 @@
 package server
 
 import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -134,5 +138,40 @@ func TestListingsShowWhatOthersStored(t *testing.T) {
 			reader.Command(550, "SIZE b")
 			size("7")
 		})
+	}
+}
+
+// A listing by STAT whose second page fails does not end as a whole one does: the session ends in the middle of the reply.
+func TestStatusWhosePageFails(t *testing.T) {
+	keys := make([]string, 1001) // more than a page has
+	for i := range keys {
+		keys[i] = fmt.Sprintf("dir/%04d", i)
+	}
+	c, proxy := sessionBehind(t, func(*config.Tenant) {}, "alice", keys...)
+	if text := c.Command(212, "STAT /dir"); strings.Count(text, "\n") != len(keys)+1 {
+		t.Errorf("%d lines, want those of %d files", strings.Count(text, "\n"), len(keys))
+	}
+	page := proxy.Inject(s3test.Fault{Operation: "ListObjectsV2", After: 1, Harm: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
+	if err := c.PrintfLine("STAT /dir"); err != nil {
+		t.Fatal(err)
+	}
+	last := ""
+	for {
+		line, err := c.ReadLine()
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				t.Error(err)
+			}
+			break
+		}
+		if last = line; strings.HasPrefix(line, "212 ") {
+			break
+		}
+	}
+	if !strings.HasPrefix(last, "421 ") {
+		t.Errorf("the last line is %q", last)
+	}
+	if page.Harmed() == 0 {
+		t.Error("no page has failed")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftptest"
@@ -26,14 +27,20 @@ func permitted(t *testing.T, everywhere string, byPath map[string]string) *confi
 // put stores objects under the prefix of the tenant acme.
 func put(t *testing.T, s *s3test.Server, cfg *config.Config, keys ...string) {
 	t.Helper()
-	acme := cfg.Tenants["acme"]
+	const atOnce = 16
+	acme, client := cfg.Tenants["acme"], s.Client()
+	group, ctx := errgroup.WithContext(t.Context())
+	group.SetLimit(atOnce)
 	for _, key := range keys {
-		_, err := s.Client().PutObject(t.Context(), &s3.PutObjectInput{
-			Bucket: &acme.Bucket, Key: aws.String(acme.Prefix + key), Body: strings.NewReader("content"),
+		group.Go(func() error {
+			_, err := client.PutObject(ctx, &s3.PutObjectInput{
+				Bucket: &acme.Bucket, Key: aws.String(acme.Prefix + key), Body: strings.NewReader("content"),
+			})
+			return err
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
 	}
 }
 
