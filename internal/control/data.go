@@ -65,9 +65,15 @@ type dataConn struct {
 
 func newDataConn(ctx context.Context, t *transfer, raw net.Conn) *dataConn {
 	c := &dataConn{Conn: raw, raw: raw, ctx: withHost(ctx, t.host), transfer: t, opened: time.Now()}
-	if t.tls != nil {
-		c.Conn = tls.Server(cutConn{raw}, t.tls)
+	if t.tls == nil {
+		return c
 	}
+	below := raw
+	if t.upload {
+		hold := &ticketHold{Conn: raw}
+		below, c.ctx = hold, withHold(c.ctx, hold)
+	}
+	c.Conn = tls.Server(cutConn{below}, t.tls)
 	return c
 }
 

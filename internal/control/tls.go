@@ -95,10 +95,12 @@ func withHosts(cfg *tls.Config) *tls.Config {
 		if named, ok := parseHost(hello.ServerName); ok && host != "" && named != host {
 			return nil, fmt.Errorf("the client named %s to HOST and %s to TLS", host, named)
 		}
-		if configFor == nil {
-			return nil, nil // cfg itself
+		if configFor != nil {
+			if chosen, err := configFor(hello); chosen != nil || err != nil {
+				return chosen, err
+			}
 		}
-		return configFor(hello)
+		return holdTickets(hello.Context(), cfg), nil // nil: cfg itself
 	}
 	if certificate != nil {
 		cfg.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
