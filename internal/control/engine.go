@@ -109,7 +109,8 @@ func (e *engine) GetSettings() (*ftpserver.Settings, error) {
 
 // listen has the engine listen for a data connection. It takes that of the
 // session instead, but tries no more than a few ports: when all are in use it is
-// left to the kernel to find one.
+// left to the kernel to find one. Where there is no descriptor for it, the engine
+// lives on and the error is errCannotListen.
 func (s *session) listen() error {
 	err := s.silently("EPSV", 229)
 	if err != nil {
@@ -117,8 +118,13 @@ func (s *session) listen() error {
 		err = s.silently("EPSV", 229)
 		s.engine.anyPort = false
 	}
+	if err != nil && s.engine.ctx.Err() == nil {
+		return errors.Join(errCannotListen, err)
+	}
 	return err
 }
+
+var errCannotListen = errors.New("the engine cannot listen")
 
 // FetchNext returns a port for the engine to listen on, where nobody connects.
 func (e *engine) FetchNext() (shown, listened int, ok bool) {
@@ -158,10 +164,19 @@ func (e *engine) GetTLSConfig() (*tls.Config, error) {
 }
 
 // WrapPassiveListener gives the engine the data connection of the transfer
-// that is about to begin. The engine sets deadlines on its own listener, so
-// that one stays open until the transfer ends.
+// that is about to begin. Nobody connects to the engine's own listener, so it is
+// closed at once and costs no descriptor. But before the engine accepts it sets a
+// deadline on that listener, which therefore becomes the server's placeholder.
 func (e *engine) WrapPassiveListener(own net.Listener) (net.Listener, error) {
-	return &transferListener{Listener: own, ctx: e.session.ctx, transfer: e.session.transfer}, nil
+	_ = own.Close()
+	if tcp, ok := own.(*net.TCPListener); ok {
+		placeholder, err := e.session.server.placeholder.get()
+		if err != nil {
+			return nil, err
+		}
+		*tcp = *placeholder
+	}
+	return &transferListener{engine: e, transfer: e.session.transfer}, nil
 }
 
 // Accept yields the connection, then says that the listener is closed, in the

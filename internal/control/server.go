@@ -82,6 +82,8 @@ type Server struct {
 	commands map[string]command
 	rules    []rule
 
+	placeholder placeholder
+
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
 	sessions  map[*session]struct{}
@@ -223,6 +225,7 @@ func (srv *Server) leave(s *session) {
 // languages, lets running transfers end and waits for all of that. When ctx
 // ends first it cuts what is left and returns ctx's error.
 func (srv *Server) Shutdown(ctx context.Context) error {
+	defer srv.placeholder.close()
 	srv.startDraining()
 	select {
 	case <-srv.idle:

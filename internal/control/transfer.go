@@ -161,12 +161,19 @@ func (s *session) beforeCommit(ctx context.Context) error {
 // transferListener is the listener from which the engine takes a transfer's
 // data connection.
 type transferListener struct {
-	net.Listener // the engine's own, to be closed with it
-	ctx          context.Context
-	transfer     *transfer
+	engine   *engine
+	transfer *transfer
 }
 
-func (l *transferListener) Accept() (net.Conn, error) { return l.transfer.open(l.ctx) }
+var _ net.Listener = (*transferListener)(nil)
+
+func (l *transferListener) Accept() (net.Conn, error) { return l.transfer.open(l.engine.session.ctx) }
+
+// Close does nothing: the session closes what the transfer uses.
+func (l *transferListener) Close() error { return nil }
+
+// Addr is the address that the client reached.
+func (l *transferListener) Addr() net.Addr { return l.engine.Addr() }
 
 // runTransfer lets the engine do a transfer on the data connection that the
 // client has prepared. The engine learns of that connection by an EPSV that no
@@ -190,7 +197,12 @@ func (s *session) runTransfer(t *transfer, commandLine string) {
 	}
 	s.transfer = t
 	defer func() { s.transfer = nil }()
-	if err := s.prepareEngine(t); err != nil {
+	switch err := s.prepareEngine(t); {
+	case errors.Is(err, errCannotListen):
+		s.log.Error("no data connection", "err", err)
+		s.say(425, i18n.DataConnectionFailed)
+		return
+	case err != nil:
 		s.send(s.engineFailed(err))
 		return
 	}
@@ -209,11 +221,11 @@ func (s *session) runTransfer(t *transfer, commandLine string) {
 // keeps an offset when a transfer does not begin, and has none under TYPE A.
 func (s *session) prepareEngine(t *transfer) error {
 	err := s.silently("REST "+strconv.FormatInt(t.offset, 10), 350)
-	if err == nil && t.ascii {
-		err = s.silently("TYPE A", 200) // TYPE I again when the transfer has ended
-	}
 	if err == nil {
 		err = s.listen()
+	}
+	if err == nil && t.ascii {
+		err = s.silently("TYPE A", 200) // TYPE I again when the transfer has ended
 	}
 	return err
 }

@@ -1,0 +1,187 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// TestOutOfDescriptors lowers the number of descriptors that the server may have while sessions last. Whatever no descriptor is left
+// for, the reply is a temporary one, the session lives on, and the same transfer works when there are descriptors again.
+func TestOutOfDescriptors(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	port := listener.Addr().(*net.TCPAddr).Port
+	for _, way := range []string{"active", "passive"} {
+		t.Run(way, func(t *testing.T) {
+			k, err := newTalker(s, "acme")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer k.Close()
+			data := "some data"
+			if r := k.transfer("STOR /warm", &data); r.code != 226 {
+				t.Fatal(r)
+			}
+			for spare := range 5 {
+				s.allowDescriptors(t, spare)
+				r := k.say("PORT 127,0,0,1,%d,%d", port>>8, port&0xff)
+				if way == "passive" {
+					r = k.say("EPSV")
+				}
+				if r.done() {
+					r = k.uploadTo(way, r.text, listener)
+				}
+				s.allowDescriptors(t, unlimited)
+				t.Logf("%d descriptors: %v", spare, r)
+				if spare == 0 && r.code != 425 || r.code/100 != 4 && r.code != 226 || r.code == 421 {
+					t.Errorf("%d descriptors: %v", spare, r)
+				}
+				if r := k.say("NOOP"); r.code != 200 {
+					t.Fatalf("NOOP after it: %v", r)
+				}
+				if r := k.transfer("STOR /after", &data); r.code != 226 {
+					t.Fatalf("STOR after it: %v", r)
+				}
+			}
+		})
+	}
+}
+
+// uploadTo stores something on a data connection that has been agreed on. The server may not be able to open it.
+func (k *talker) uploadTo(way, agreed string, listener net.Listener) response {
+	var conn net.Conn
+	var err error
+	if way == "passive" {
+		_, port, _ := strings.Cut(agreed, "(|||")
+		if conn, err = net.Dial("tcp", net.JoinHostPort(k.host, strings.TrimSuffix(port, "|)"))); err != nil {
+			return response{err: err}
+		}
+		defer conn.Close()
+	}
+	r := k.say("STOR /file")
+	if r.code != 150 {
+		return r
+	}
+	if way == "active" {
+		if conn, err = listener.Accept(); err != nil {
+			return response{err: err}
+		}
+	}
+	_, _ = io.WriteString(conn, "some data")
+	_ = conn.Close()
+	return k.reply()
+}
+
+// TestTransfersOpenNoListeners: while a file is transferred, the server listens where it did before and nowhere else.
+func TestTransfersOpenNoListeners(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"))
+	k, err := newTalker(s, "acme")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	before := s.listening(t)
+	_, port, _ := strings.Cut(k.say("EPSV").text, "(|||")
+	conn, err := net.Dial("tcp", net.JoinHostPort(k.host, strings.TrimSuffix(port, "|)")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if r := k.say("STOR /file"); r.code != 150 {
+		t.Fatal(r)
+	}
+	if during := s.listening(t); during != before {
+		t.Errorf("%d listeners during a transfer, %d before", during, before)
+	}
+	conn.Close()
+	if r := k.reply(); r.code != 226 {
+		t.Fatal(r)
+	}
+}
+
+// unlimited is as many descriptors as the server had at first.
+const unlimited = -1
+
+// allowDescriptors lets the server open so many descriptors more. The limit is on their numbers, of which the lowest free one is taken.
+func (s *site) allowDescriptors(t *testing.T, spare int) {
+	t.Helper()
+	pid := s.server.cmd.Process.Pid
+	var limit unix.Rlimit
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, nil, &limit); err != nil {
+		t.Fatal(err)
+	}
+	limit.Cur = limit.Max
+	if spare != unlimited {
+		used := s.descriptors(t)
+		for limit.Cur = 0; used[limit.Cur] != "" || spare > 0; limit.Cur++ {
+			if used[limit.Cur] == "" {
+				spare--
+			}
+		}
+	}
+	if err := unix.Prlimit(pid, unix.RLIMIT_NOFILE, &limit, nil); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// descriptors are those that the server has open, and what they are.
+func (s *site) descriptors(t *testing.T) map[uint64]string {
+	t.Helper()
+	dir := fmt.Sprintf("/proc/%d/fd", s.server.cmd.Process.Pid)
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := make(map[uint64]string)
+	for _, entry := range entries {
+		number, err := strconv.ParseUint(entry.Name(), 10, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if open[number], err = os.Readlink(filepath.Join(dir, entry.Name())); err != nil {
+			delete(open, number) // closed meanwhile
+		}
+	}
+	return open
+}
+
+// listening counts the TCP sockets on which the server listens.
+func (s *site) listening(t *testing.T) int {
+	t.Helper()
+	const state, inode, listen = 3, 9, "0A" // fields of /proc/net/tcp
+	sockets := make(map[string]bool)
+	for _, file := range []string{"tcp", "tcp6"} {
+		table, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/%s", s.server.cmd.Process.Pid, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(table)) {
+			if fields := strings.Fields(line); len(fields) > inode && fields[state] == listen {
+				sockets["socket:["+fields[inode]+"]"] = true
+			}
+		}
+	}
+	count := 0
+	for _, what := range s.descriptors(t) {
+		if sockets[what] {
+			count++
+		}
+	}
+	return count
+}
