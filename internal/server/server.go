@@ -324,6 +324,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	defer stop()
 	go s.sweepUploads(working)
 	go s.countQuotas(working)
+	go s.returnMemory(working)
 	ended := make(chan error, 2)
 	listeners := 1
 	go func() { ended <- s.control.Serve(ctx, s.explicit) }()
