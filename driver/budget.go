@@ -34,6 +34,8 @@ type Budget struct {
 
 	borrowers map[*borrower]struct{}
 	transits  int64 // that are large
+	listings  int64 // that have large pages
+	seen      int64 // files that sessions remember
 
 	transitPool sync.Pool // of *[transitSize]byte
 }

@@ -13,7 +13,9 @@ import (
 // ReadDirSeq lists a directory in the order of its keys, which is by bytes and counts a directory's final slash. It takes one
 // request for each 1,000 entries. The first is made before it returns, so that a missing directory is an error here; each other
 // while the loop over the sequence reads the entries of the page before; where S3 is far away more at once, and some for nothing: also
-// along with the first, for a directory that was listed before. A few pages are held at a time. The sequence is for one loop.
+// along with the first, for a directory that was listed before. A few pages are held at a time, and where many directories are listed at
+// once, small ones, which takes more requests. The first page is asked for again if nobody reads it for some seconds. The sequence is for
+// one loop.
 //
 // A file and a directory of one name are both listed. A directory's modification time is zero.
 func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
@@ -23,20 +25,36 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	}
 	in := f.listing(key)
 	at := f.route.writes.now()
-	recalled := f.recall(in)
-	first, err := f.firstPage(key, in)
-	if err != nil {
+	room := &pageRoom{budget: f.memory}
+	var recalled *ahead
+	if in.limit = room.take(); in.limit == 0 {
+		recalled = f.recall(in, room)
+	}
+	giveUp := func() {
 		if recalled != nil {
 			recalled.close()
 		}
+		room.release()
+	}
+	first, err := f.firstPage(key, in)
+	if err != nil {
+		giveUp()
 		return nil, pathError("readdir", name, err)
 	}
+	unwanted := time.AfterFunc(unreadTime, func() {
+		first = nil // for the garbage collector, which else would leave it to the session
+		giveUp()
+	})
 	var entries iter.Seq2[fs.FileInfo, error] = func(yield func(fs.FileInfo, error) bool) {
-		a := recalled
-		if a == nil || !a.unwanted.Stop() {
-			a = newAhead(f, in)
+		pages := f.pages(in)
+		if unwanted.Stop() {
+			a := recalled
+			if a == nil {
+				a = newAhead(f, in, room)
+			}
+			pages, first = a.pages(first), nil // which else would be held as long as the others are read
 		}
-		for page, err := range a.pages(first) {
+		for page, err := range pages {
 			if err != nil {
 				yield(nil, pathError("readdir", name, err))
 				return
@@ -51,7 +69,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	if f.opts.Objects.ListSetTimes {
 		entries = f.withSetTimes(entries)
 	}
-	return f.opts.Seen.listed(f.bucket, entries, at), nil
+	return f.opts.Seen.listed(f, entries, at), nil
 }
 
 // listing is how a directory is listed.
@@ -66,6 +84,21 @@ func (f *Fs) firstPage(key string, in listing) (*page, error) {
 		err = fs.ErrNotExist
 	}
 	return first, err
+}
+
+// pages asks for all pages of a listing, the first of which nobody has read in time.
+func (f *Fs) pages(in listing) iter.Seq2[*page, error] {
+	return func(yield func(*page, error) bool) {
+		room := &pageRoom{budget: f.memory}
+		in.limit = room.take()
+		first, err := f.bucket.list(f.ctx, in)
+		if err != nil {
+			room.release()
+			yield(nil, err)
+			return
+		}
+		newAhead(f, in, room).pages(first)(yield)
+	}
 }
 
 // entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the directory's

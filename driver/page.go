@@ -30,6 +30,7 @@ type page struct {
 	prefixes   []string
 	unreadable int    // keys that the server could not write
 	next       string // token of the page that follows, empty when there is none
+	limit      int32  // that was asked for, 0 for S3's own
 	encoded    bool   // the server writes every key, in percent-encoding
 	took       time.Duration
 }
@@ -136,7 +137,7 @@ func (b *bucket) list(ctx context.Context, l listing) (*page, error) {
 	}
 	p := &page{
 		versions: make([]version, 0, len(out.Contents)), prefixes: make([]string, 0, len(out.CommonPrefixes)),
-		encoded: out.EncodingType == types.EncodingTypeUrl, took: time.Since(begin),
+		encoded: out.EncodingType == types.EncodingTypeUrl, limit: l.limit, took: time.Since(begin),
 	}
 	if aws.ToBool(out.IsTruncated) {
 		p.next = aws.ToString(out.NextContinuationToken)

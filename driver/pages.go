@@ -17,9 +17,9 @@ const (
 	pageEntries = 1000
 	pageMemory  = 512 << 10
 
-	// recallTime is how long the pages are kept that were asked for along with the first of a listing, until somebody reads it: a client
-	// needs a few times to and fro for its data connection.
-	recallTime = 3 * time.Second
+	// unreadTime is how long the pages are kept that were asked for when a listing was opened, until somebody reads it: a client needs a few
+	// times to and fro for its data connection.
+	unreadTime = 3 * time.Second
 )
 
 // pages are the pages of a listing, of which the first is there. While one is read the next is on its way.
@@ -30,11 +30,15 @@ const (
 // fetched page by page, and together they are all that is listed, in order, each entry once, whatever comes and goes meanwhile.
 func (a *ahead) pages(first *page) iter.Seq2[*page, error] {
 	return func(yield func(*page, error) bool) {
+		defer a.room.release()
 		defer a.close()
-		a.measure(first)
+		if first.limit == 0 {
+			a.measure(first)
+		}
 		var marker marker
 		marked := a.recalled || first.took >= slowPage // where pages come soon nobody needs marks
-		for page := a.begun(first); page != nil; {
+		page := a.begun(first)
+		for first = nil; page != nil; {
 			if marked {
 				marker.add(a.listing.prefix, page)
 			}
@@ -55,18 +59,17 @@ func (a *ahead) pages(first *page) iter.Seq2[*page, error] {
 
 // recall asks for all but the first page of a directory at once, where it is remembered how they lie, or returns nil. Nobody may want
 // them in the end: then they are given up.
-func (f *Fs) recall(l listing) *ahead {
+func (f *Fs) recall(l listing, room *pageRoom) *ahead {
 	m := f.route.marksOf(markedPlace{f.bucket.name, l.prefix}, time.Now())
 	if len(m) == 0 {
 		return nil
 	}
-	a := newAhead(f, l)
+	a := newAhead(f, l, room)
 	if !a.divide(a.stretches[0], m, m[0]) {
 		a.close()
 		return nil
 	}
 	a.recalled = true
-	a.unwanted = time.AfterFunc(recallTime, a.close)
 	return a
 }
 
@@ -96,9 +99,9 @@ type ahead struct {
 	unsplittable bool    // it was split, and that was not worth it
 	wave         wave
 	recalled     bool        // it was split from the beginning, by marks
-	unwanted     *time.Timer // ends it where it was recalled and nobody wants it
 	ended        atomic.Bool // nothing comes after what was asked for
-	borrower     *borrower   // of the memory for pages that wait; nil until the listing is split
+	room         *pageRoom   // of the page that is read and the one that follows
+	borrower     *borrower   // of the memory for others that wait; nil until the listing is split
 
 	mu        sync.Mutex
 	stretches []*stretch // in order; the first is read. At the end there are none
@@ -117,7 +120,8 @@ type stretch struct {
 	guessed    bool
 	cancel     context.CancelFunc // of the request for the first page of one that is guessed
 	borrowed   bool               // the memory for that page
-	coming     <-chan arrival     // the page that is read next
+	coming     <-chan arrival     // the page that is read next; nil where it is asked for when the one before was read
+	token      string             // of that page then
 }
 
 // An arrival is a page or the error in its place.
@@ -129,8 +133,9 @@ type arrival struct {
 // errRecalled takes the place of a page whose memory was needed.
 var errRecalled = errors.New("memory called back")
 
-func newAhead(f *Fs, l listing) *ahead {
-	a := &ahead{bucket: f.bucket, memory: f.memory, listing: l, stretches: []*stretch{{}}}
+func newAhead(f *Fs, l listing, room *pageRoom) *ahead {
+	l.limit = 0
+	a := &ahead{bucket: f.bucket, memory: f.memory, listing: l, room: room, stretches: []*stretch{{}}}
 	a.ctx, a.cancel = context.WithCancel(f.ctx)
 	return a
 }
@@ -145,10 +150,10 @@ func (a *ahead) close() {
 	}
 }
 
-// ask asks for the page that follows another in a stretch, by its token.
+// ask asks for the page that follows another in a stretch, by its token. It is as large as there is room.
 func (a *ahead) ask(token string) <-chan arrival {
 	l := a.listing
-	l.token = token
+	l.token, l.limit = token, a.room.take()
 	return a.request(func() (*page, error) { return a.bucket.list(a.ctx, l) })
 }
 
@@ -190,6 +195,9 @@ func (a *ahead) next() (*page, error) {
 		if s == nil {
 			return nil, nil
 		}
+		if coming == nil {
+			coming = a.ask(s.token)
+		}
 		got := <-coming
 		guessed := a.arrived(s)
 		switch {
@@ -201,7 +209,7 @@ func (a *ahead) next() (*page, error) {
 			return nil, got.err
 		case guessed:
 			a.judge(s, got.page)
-		case a.splitter == nil && len(a.stretches) == 1:
+		case a.splitter == nil && len(a.stretches) == 1 && got.page.limit == 0:
 			a.bucket.route.listings.paged(time.Now(), got.page.took)
 		}
 		a.follow(s, got.page)
@@ -233,7 +241,7 @@ func (a *ahead) arrived(s *stretch) (guessed bool) {
 	return guessed
 }
 
-// follow asks for what comes after a page of the stretch that is read.
+// follow asks for what comes after a page of the stretch that is read. Where there is no room it leaves that for later.
 func (a *ahead) follow(s *stretch, p *page) {
 	switch {
 	case p.next == "":
@@ -241,7 +249,10 @@ func (a *ahead) follow(s *stretch, p *page) {
 		a.drop()
 		a.setStretches(nil)
 		return
-	case s.end == "" && a.split(s, p):
+	case !a.room.held:
+		s.coming, s.token = nil, p.next
+		return
+	case s.end == "" && p.limit == 0 && a.split(s, p):
 	case s.end != "" && p.last() >= s.end:
 		if a.setStretches(a.stretches[1:]); len(a.stretches) == 0 {
 			a.restart(s.end)

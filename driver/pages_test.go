@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -87,7 +88,7 @@ func (s *shelf) answer(in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Output, time
 		if key <= after || entry <= after || entry == last {
 			continue
 		}
-		if count == 1000 {
+		if count == int(cmp.Or(aws.ToInt32(in.MaxKeys), pageEntries)) {
 			out.IsTruncated, out.NextContinuationToken = aws.Bool(true), aws.String(last)
 			break
 		}
@@ -350,8 +351,8 @@ func TestRecalledListing(t *testing.T) {
 				if times < test.times {
 					t.Errorf("%.1f times as fast as one page after another, want %.1f", times, test.times)
 				}
-				if opts.Memory.free != opts.Memory.limit || len(opts.Memory.borrowers) != 0 {
-					t.Errorf("%d bytes of memory were not given back", opts.Memory.limit-opts.Memory.free)
+				if opts.Memory.free != opts.Memory.limit || len(opts.Memory.borrowers) != 0 || opts.Memory.listings != 0 {
+					t.Errorf("%d bytes of memory, and that of %d listings, were not given back", opts.Memory.limit-opts.Memory.free, opts.Memory.listings)
 				}
 			})
 		})
@@ -381,7 +382,7 @@ func TestRecalledInVain(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			time.Sleep(2 * recallTime)
+			time.Sleep(2 * unreadTime)
 			read := 0
 			for _, err := range entries {
 				if err != nil {
@@ -409,13 +410,13 @@ func TestRecalledInVain(t *testing.T) {
 				}
 				s.requests = 0
 				test.look(t, s, New(t.Context(), s, "bucket", opts))
-				time.Sleep(2 * recallTime)
+				time.Sleep(2 * unreadTime)
 				synctest.Wait()
 				if s.requests > test.requests {
 					t.Errorf("%d requests, want %d", s.requests, test.requests)
 				}
-				if opts.Memory.free != opts.Memory.limit || len(opts.Memory.borrowers) != 0 {
-					t.Errorf("%d bytes of memory were not given back", opts.Memory.limit-opts.Memory.free)
+				if opts.Memory.free != opts.Memory.limit || len(opts.Memory.borrowers) != 0 || opts.Memory.listings != 0 {
+					t.Errorf("%d bytes of memory, and that of %d listings, were not given back", opts.Memory.limit-opts.Memory.free, opts.Memory.listings)
 				}
 			})
 		})

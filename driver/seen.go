@@ -32,7 +32,10 @@ type Seen struct {
 }
 
 // seenFiles are remembered, and forgotten, together.
-type seenFiles struct{ entries map[seenKey]seenEntry }
+type seenFiles struct {
+	memory  *Budget
+	entries map[seenKey]seenEntry
+}
 
 type seenKey struct {
 	bucket *bucket
@@ -63,14 +66,14 @@ func (s *Seen) file(b *bucket, key string) *fileInfo {
 }
 
 // listed remembers the files of a listing as they are shown, which was asked for at some time or later.
-func (s *Seen) listed(b *bucket, entries iter.Seq2[fs.FileInfo, error], at uint64) iter.Seq2[fs.FileInfo, error] {
+func (s *Seen) listed(f *Fs, entries iter.Seq2[fs.FileInfo, error], at uint64) iter.Seq2[fs.FileInfo, error] {
 	if s.remember == 0 {
 		return entries
 	}
 	return func(yield func(fs.FileInfo, error) bool) {
 		for info, err := range entries {
 			if file, ok := info.(*fileInfo); ok && err == nil && !file.IsDir() {
-				s.add(seenKey{b, file.object.Key}, seenEntry{file, at})
+				s.add(f.memory, seenKey{f.bucket, file.object.Key}, seenEntry{file, at})
 			}
 			if !yield(info, err) {
 				return
@@ -79,16 +82,16 @@ func (s *Seen) listed(b *bucket, entries iter.Seq2[fs.FileInfo, error], at uint6
 	}
 }
 
-// add remembers a file, for no longer than the first of those that are remembered already.
-func (s *Seen) add(key seenKey, entry seenEntry) {
+// add remembers a file, for no longer than the first of those that are remembered already, if there is memory.
+func (s *Seen) add(memory *Budget, key seenKey, entry seenEntry) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.files == nil {
-		files := &seenFiles{entries: map[seenKey]seenEntry{}}
+		files := &seenFiles{memory: memory, entries: map[seenKey]seenEntry{}}
 		s.files = files
 		time.AfterFunc(s.remember, func() { s.dropFiles(files) })
 	}
-	if len(s.files.entries) < maxSeenFiles {
+	if _, known := s.files.entries[key]; known || len(s.files.entries) < maxSeenFiles && s.files.memory.addSeen() {
 		s.files.entries[key] = entry
 	}
 }
@@ -96,9 +99,8 @@ func (s *Seen) add(key seenKey, entry seenEntry) {
 func (s *Seen) dropFiles(files *seenFiles) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.files == files {
-		s.files = nil
-	}
+	s.files = nil
+	files.memory.removeSeen(len(files.entries))
 }
 
 // A writeLog knows when keys were written last by this process. It counts writes in place of time.
