@@ -13,10 +13,17 @@ import (
 
 // dataSettings is what a client has said about its data connections.
 type dataSettings struct {
-	sized   bool // PBSZ was sent
+	sized   bool // PBSZ was sent, or need not be
 	private bool // PROT P
 	epsvAll bool // after EPSV ALL nothing else is accepted (RFC 2428 4)
 	source  dataSource
+}
+
+// newDataSettings is what counts before a client has said anything. Where TLS
+// comes with the control connection, data connections are under TLS too: there
+// clients send neither PBSZ nor PROT.
+func (s *session) newDataSettings() dataSettings {
+	return dataSettings{sized: s.implicit, private: s.implicit}
 }
 
 // close gives up a data connection that was prepared and not used.
@@ -66,6 +73,9 @@ type dataConn struct {
 func newDataConn(ctx context.Context, t *transfer, raw net.Conn) *dataConn {
 	c := &dataConn{Conn: raw, raw: raw, ctx: withHost(ctx, t.host), transfer: t, opened: time.Now()}
 	if t.tls == nil {
+		if t.upload && t.underTLS {
+			c.Conn = &clearUpload{Conn: raw}
+		}
 		return c
 	}
 	below := raw
@@ -159,9 +169,12 @@ func (c *dataConn) writeListing() error {
 
 // failed notes why the connection was of no more use.
 func (c *dataConn) failed(err error) error {
-	if isTimeout(err) {
+	switch {
+	case isTimeout(err):
 		c.transfer.fail(errStalled)
-	} else {
+	case errors.Is(err, errTLSFailed):
+		c.transfer.fail(err)
+	default:
 		c.transfer.fail(errDataLost)
 	}
 	return errors.Join(c.transfer.failed(), err)

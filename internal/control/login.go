@@ -115,7 +115,7 @@ func (s *session) rein(string) {
 func (s *session) logOut() {
 	s.stopEngine()
 	s.data.close()
-	s.data = dataSettings{}
+	s.data = s.newDataSettings()
 	s.facts = defaultFacts()
 	s.name, s.login = "", nil
 	if s.hostname == "" {

@@ -93,6 +93,7 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.done = s.ctx.Done()
+	s.data = s.newDataSettings()
 	s.setLanguage(s.defaultLanguage())
 	return s
 }

@@ -337,12 +337,23 @@ func TestImplicitTLS(t *testing.T) {
 	defer conn.Close()
 	c := &client{t: t, site: s, conn: conn, in: bufio.NewReader(conn)}
 	c.expect("220 ")
-	c.protectData()
-	c.do("USER demo", "331 ")
-	c.do("PASS demo", "230 ")
-	c.store("f", "x")
-	c.do("REIN", "220 ")
-	c.do("NOOP", "200 ") // TLS came with the connection and stays
+	for range 2 {
+		c.tls = s.tls // data connections are under TLS without PBSZ and PROT
+		c.do("USER demo", "331 ")
+		c.do("PASS demo", "230 ")
+		c.store("f", "x")
+		if got := c.download("RETR f"); got != "x" {
+			t.Errorf("RETR: %q", got)
+		}
+		c.tls = nil
+		c.do("PROT C", "200 ")
+		c.store("f", "in the clear")
+		c.tls = s.tls
+		c.do("PROT P", "200 ")
+		c.store("f", "x")
+		c.do("PROT C", "200 ")
+		c.do("REIN", "220 ") // TLS came with the connection and stays, for data connections too
+	}
 
 	plain, err := net.Dial("tcp", listener.Addr().String())
 	if err != nil {

@@ -38,6 +38,7 @@ type transfer struct {
 	source   dataSource
 	tls      *tls.Config // nil for a data connection in the clear
 	host     string      // from HOST, for the certificate
+	underTLS bool        // whether the control connection is
 	timeout  time.Duration
 	stall    time.Duration
 	bytes    atomic.Int64
@@ -192,6 +193,7 @@ func (s *session) runTransfer(t *transfer, commandLine string) {
 	}
 	defer t.source.close()
 	t.timeout, t.stall = cfg.DataTimeout, cfg.StallTimeout
+	t.underTLS = s.encrypted()
 	if s.data.private {
 		t.tls, t.host = cfg.TLS, s.hostname
 	}

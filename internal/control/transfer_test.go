@@ -397,6 +397,72 @@ func TestTruncatedTLSUpload(t *testing.T) {
 	s.wantEmpty()
 }
 
+// TestClientHelloUnderPROTC: a client under TLS that begins TLS on a data connection in the clear does not have its handshake
+// stored. What only resembles one is a file, and so is everything that a client in the clear sends.
+func TestClientHelloUnderPROTC(t *testing.T) {
+	s := newSite(t, nil)
+	clear, under := s.login(), s.connect()
+	under.startTLS()
+	under.do("USER demo", "331 ")
+	under.do("PASS demo", "230 ")
+	const hello = "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03"
+	for _, tt := range []struct {
+		name   string
+		client *client
+		data   string
+		want   string // reply
+	}{
+		{"client-hello", under, hello, "522 "},
+		{"of-tls-1.2", under, strings.Replace(hello, "\x01", "\x03", 1), "522 "},
+		{"client-in-the-clear", clear, hello, "226 "},
+		{"beginning-only", under, hello[:5], "226 "},
+		{"another-message", under, "\x16\x03\x01\x02\x00\x02", "226 "},
+		{"another-record", under, "\x17\x03\x03\x02\x00\x01", "226 "},
+		{"no-version", under, "\x16\x03\x04\x02\x00\x01", "226 "},
+		{"text", under, "text", "226 "},
+		{"nothing", under, "", "226 "},
+		{"long", under, strings.Repeat("\x16\x03", 1<<20), "226 "},
+	} {
+		for _, command := range []string{"STOR f", "APPE f"} {
+			t.Run(tt.name+"-"+command[:4], func(t *testing.T) {
+				tt.client.t = t
+				if r := tt.client.upload(command, tt.data); !strings.HasPrefix(r, tt.want) {
+					t.Errorf("%s: %q, want %s", command, r, tt.want)
+				}
+				if tt.want == "226 " {
+					if got := tt.client.download("RETR f"); got != tt.data {
+						t.Errorf("%d bytes %.20q are stored", len(got), got)
+					}
+					tt.client.do("DELE f", "250 ")
+				}
+				s.wantEmpty()
+			})
+		}
+	}
+	t.Run("byte-by-byte", func(t *testing.T) {
+		under.t = t
+		for _, data := range []string{hello, hello[:4] + "\x00no hello"} {
+			conn := under.epsv()
+			under.do("STOR f", "150 ")
+			for i := range len(data) {
+				if _, err := conn.Write([]byte{data[i]}); err != nil {
+					break // it was refused before its end
+				}
+			}
+			conn.Close()
+			if data == hello {
+				under.expect("522 ")
+				under.do("SIZE f", "550 ")
+				continue
+			}
+			under.expect("226 ")
+			if got := under.download("RETR f"); got != data {
+				t.Errorf("%q is stored", got)
+			}
+		}
+	})
+}
+
 // TestNoTLSOnDataConnection: RFC 4217 10.2, the client's own mistake is no lost
 // connection.
 func TestNoTLSOnDataConnection(t *testing.T) {
