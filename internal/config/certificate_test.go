@@ -67,6 +67,7 @@ func TestCertificateOfATenant(t *testing.T) {
 		want                 string // what the problem is, after the place
 	}{
 		{"pair", server, "    hosts: [ftp.acme.example]\n" + pair, ""},
+		{"none-of-its-own", "", "    tls: {strict_data_eof: false}\n", ""},
 		{"without-hosts", server, pair, "tls: needs hosts: write the names"},
 		{"with-an-address", server, "    hosts: [203.0.113.7]\n" + pair, "tls: needs hosts: write the names"},
 		{"without-a-certificate-of-the-server", "", "    hosts: [ftp.acme.example]\n" + pair, "tls: needs a certificate of the server beside it"},
@@ -81,7 +82,9 @@ func TestCertificateOfATenant(t *testing.T) {
 			switch {
 			case tc.want == "" && err != nil:
 				t.Fatal(err)
-			case tc.want == "" && !filepath.IsAbs(cfg.Tenants["acme"].TLS.CertFile):
+			case tc.name == "none-of-its-own" && *cfg.Tenants["acme"].TLS.StrictDataEOF:
+				t.Error("strict_data_eof is true")
+			case tc.want == "" && strings.Contains(tc.tenant, "cert_file") && !filepath.IsAbs(cfg.Tenants["acme"].TLS.CertFile):
 				t.Errorf("%s is not relative to the folder of the configuration", cfg.Tenants["acme"].TLS.CertFile)
 			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), ": tenants.acme."+tc.want)):
 				t.Errorf("got  %v\nwant %s", err, tc.want)

@@ -82,10 +82,10 @@ type Log struct {
 
 // A Tenant owns a bucket, or a part of one, and the users who see it.
 type Tenant struct {
-	Hosts  []string    `yaml:"hosts"` // virtual hosts, in lower case and ASCII
-	TLS    Certificate `yaml:"tls"`   // shown to clients that name one of the hosts to TLS; the zero value: the server's
-	Bucket string      `yaml:"bucket"`
-	Prefix string      `yaml:"prefix"` // of all keys; empty or ending with a slash
+	Hosts  []string  `yaml:"hosts"` // virtual hosts, in lower case and ASCII
+	TLS    TenantTLS `yaml:"tls"`
+	Bucket string    `yaml:"bucket"`
+	Prefix string    `yaml:"prefix"` // of all keys; empty or ending with a slash
 
 	Languages       []language.Tag                      `yaml:"languages"`        // those that LANG and FEAT offer; nil: all
 	DefaultLanguage language.Tag                        `yaml:"default_language"` // the zero value: the server's if it is offered, else the first
@@ -128,6 +128,14 @@ type Folder struct {
 type Certificate struct {
 	CertFile string `yaml:"cert_file"` // the server's certificate first
 	KeyFile  string `yaml:"key_file"`
+}
+
+// TenantTLS is how the connections of a tenant are encrypted where that is not as the server does it.
+type TenantTLS struct {
+	CertFile string `yaml:"cert_file"` // PEM, shown to clients that name one of the hosts to TLS; empty: the server's
+	KeyFile  string `yaml:"key_file"`  // PEM
+	// StrictDataEOF refuses an upload whose data connection ends without close_notify; nil: it does.
+	StrictDataEOF *bool `yaml:"strict_data_eof"`
 }
 
 // A User of a tenant.

@@ -178,7 +178,7 @@ const maxListingCache = time.Minute
 
 // tenantCertificate checks the certificate that a tenant shows instead of the server's.
 func (v *validator) tenantCertificate(p keyPath, t *Tenant) {
-	if t.TLS == (Certificate{}) {
+	if t.TLS.CertFile == "" && t.TLS.KeyFile == "" {
 		return
 	}
 	isName := func(host string) bool { _, err := netip.ParseAddr(host); return err != nil }
@@ -188,7 +188,7 @@ func (v *validator) tenantCertificate(p keyPath, t *Tenant) {
 	if v.cfg.TLS.CertFile == "" && v.cfg.TLS.KeyFile == "" {
 		v.report(p, "needs a certificate of the server beside it, for clients that name no host to TLS: write tls.cert_file and tls.key_file")
 	}
-	v.certificate(p, t.TLS)
+	v.certificate(p, Certificate{CertFile: t.TLS.CertFile, KeyFile: t.TLS.KeyFile})
 }
 
 // encodings checks how the names of a tenant are written.

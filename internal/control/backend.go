@@ -50,6 +50,10 @@ type Tenant struct {
 	Encoding *i18n.Encoding
 	// Normalization is the Unicode form in which names are created.
 	Normalization Normalization
+	// LenientDataEOF takes an upload under TLS for complete when the data
+	// connection ends without close_notify, between two records. Then nobody can
+	// tell the end of the file from that of a connection which was cut.
+	LenientDataEOF bool
 }
 
 // A Normalization is what is done about the forms in which Unicode can write

@@ -64,6 +64,7 @@ const maxDataWrite = 256 << 10
 type dataConn struct {
 	net.Conn          // TCP or TLS
 	raw      net.Conn // TCP
+	below    *cutConn // what TLS reads from, nil in the clear
 	ctx      context.Context
 	transfer *transfer
 	opened   time.Time
@@ -78,12 +79,12 @@ func newDataConn(ctx context.Context, t *transfer, raw net.Conn) *dataConn {
 		}
 		return c
 	}
-	below := raw
+	c.below = &cutConn{Conn: raw}
 	if t.upload {
 		hold := &ticketHold{Conn: raw}
-		below, c.ctx = hold, withHold(c.ctx, hold)
+		c.below.Conn, c.ctx = hold, withHold(c.ctx, hold)
 	}
-	c.Conn = tls.Server(cutConn{below}, t.tls)
+	c.Conn = tls.Server(c.below, t.tls)
 	return c
 }
 
@@ -98,6 +99,7 @@ func (c *dataConn) handshake() error {
 	err := conn.HandshakeContext(c.ctx)
 	switch _, broken := errors.AsType[syscall.Errno](err); {
 	case err == nil:
+		c.below.lenient = c.transfer.lenientEOF
 		return nil
 	case !broken && !errors.Is(err, errDataLost) && !errors.Is(err, net.ErrClosed) && !isTimeout(err):
 		c.transfer.fail(errTLSFailed)
@@ -108,15 +110,26 @@ func (c *dataConn) handshake() error {
 // cutConn lies below TLS: there the end of the bytes is no end of the data,
 // which is the client's close_notify, but says that somebody has cut the
 // connection (RFC 8446 6.1). crypto/tls would let it pass between two records.
-type cutConn struct{ net.Conn }
+type cutConn struct {
+	net.Conn
+	lenient bool // let it pass
+	ended   bool // the bytes have ended before the data
+}
 
-func (c cutConn) Read(b []byte) (int, error) {
+func (c *cutConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	if errors.Is(err, io.EOF) {
-		err = errDataLost // crypto/tls turns io.ErrUnexpectedEOF back into io.EOF
+		c.ended = true
+		if !c.lenient {
+			err = errDataLost // crypto/tls turns io.ErrUnexpectedEOF back into io.EOF
+		}
 	}
 	return n, err
 }
+
+// closedUnderTLS says whether the client has ended the data by close_notify,
+// which nobody else can send.
+func (c *dataConn) closedUnderTLS() bool { return c.below != nil && !c.below.ended }
 
 // Read reads an upload.
 func (c *dataConn) Read(b []byte) (int, error) {

@@ -39,9 +39,11 @@ type transfer struct {
 	tls      *tls.Config // nil for a data connection in the clear
 	host     string      // from HOST, for the certificate
 	underTLS bool        // whether the control connection is
-	timeout  time.Duration
-	stall    time.Duration
-	bytes    atomic.Int64
+	// lenientEOF accepts an upload under TLS that ends without close_notify.
+	lenientEOF bool
+	timeout    time.Duration
+	stall      time.Duration
+	bytes      atomic.Int64
 
 	mu    sync.Mutex
 	cause error       // the first reason to fail that is not the storage's
@@ -128,7 +130,7 @@ const (
 // nothing at all may have been killed before it could.
 func (c *dataConn) commitWait(most time.Duration) time.Duration {
 	switch took := c.ended.Sub(c.opened); {
-	case c.transfer.tls != nil:
+	case c.closedUnderTLS():
 		return 0
 	case c.transfer.bytes.Load() == 0:
 		return most
@@ -193,7 +195,7 @@ func (s *session) runTransfer(t *transfer, commandLine string) {
 	}
 	defer t.source.close()
 	t.timeout, t.stall = cfg.DataTimeout, cfg.StallTimeout
-	t.underTLS = s.encrypted()
+	t.underTLS, t.lenientEOF = s.encrypted(), s.login.Tenant.LenientDataEOF
 	if s.data.private {
 		t.tls, t.host = cfg.TLS, s.hostname
 	}

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"slices"
@@ -395,6 +396,58 @@ func TestTruncatedTLSUpload(t *testing.T) {
 	raw.Close()
 	c.expect("426 ")
 	s.wantEmpty()
+}
+
+// TestLenientDataEOF: where the tenant says so, a data connection that ends without close_notify between two records ends the file,
+// and one that ends within a record or before TLS has begun has still been cut.
+func TestLenientDataEOF(t *testing.T) {
+	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo", LenientDataEOF: true}, Rights: allRights})
+	for _, tt := range []struct {
+		name string
+		send func(t *testing.T, raw net.Conn, conn *tls.Conn)
+		want string // reply
+	}{
+		{"between-records", func(t *testing.T, _ net.Conn, conn *tls.Conn) { send(t, conn, "all of it") }, "226 "},
+		{"nothing", func(t *testing.T, _ net.Conn, conn *tls.Conn) { send(t, conn, "") }, "226 "},
+		{"close-notify", func(t *testing.T, _ net.Conn, conn *tls.Conn) {
+			send(t, conn, "all of it")
+			if err := conn.CloseWrite(); err != nil {
+				t.Error(err)
+			}
+		}, "226 "},
+		{"within-a-record", func(t *testing.T, raw net.Conn, conn *tls.Conn) {
+			send(t, conn, "half")
+			send(t, raw, "\x17\x03\x03\x40\x00 of a record")
+		}, "426 "},
+		{"before-the-handshake", func(*testing.T, net.Conn, *tls.Conn) {}, "426 "},
+		{"within-the-handshake", func(t *testing.T, raw net.Conn, _ *tls.Conn) { send(t, raw, "\x16\x03\x01\x02\x00\x01") }, "426 "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			c := s.loginTLS()
+			raw := c.dialClear()
+			c.do("STOR f", "150 ")
+			tt.send(t, raw, c.secure(raw).(*tls.Conn))
+			raw.Close()
+			c.expect(tt.want)
+			if tt.want == "226 " {
+				c.do("DELE f", "250 ")
+			}
+			s.wantEmpty()
+		})
+	}
+}
+
+// send writes to a connection, under TLS behind a handshake.
+func send(t *testing.T, conn net.Conn, text string) {
+	t.Helper()
+	if under, ok := conn.(*tls.Conn); ok {
+		if err := under.Handshake(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := io.WriteString(conn, text); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestClientHelloUnderPROTC: a client under TLS that begins TLS on a data connection in the clear does not have its handshake

@@ -84,7 +84,7 @@ func TestCertificateOfATenant(t *testing.T) {
 	cfg := &config.Config{TLS: pair("server"), Tenants: map[string]*config.Tenant{
 		"acme": {
 			Hosts: []string{"ftp.acme.example", "xn--mnchen-3ya.example"},
-			TLS:   config.Certificate{CertFile: acme.CertFile, KeyFile: acme.KeyFile},
+			TLS:   config.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile},
 		},
 		"umbrella": {Hosts: []string{"ftp.umbrella.example"}},
 	}}

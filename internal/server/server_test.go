@@ -212,7 +212,7 @@ func TestHostNamedToTLS(t *testing.T) {
 	writeCertificate(t, cfg.TLS, 1)
 	acme := config.TLS{CertFile: dir + "/acme.crt", KeyFile: dir + "/acme.key"}
 	writeCertificate(t, acme, 2)
-	cfg.Tenants["acme"].TLS = config.Certificate{CertFile: acme.CertFile, KeyFile: acme.KeyFile}
+	cfg.Tenants["acme"].TLS = config.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile}
 	srv := start(t, cfg, Options{AWS: awsOf(s)})
 	for serverName, want := range map[string]struct {
 		serial   int64

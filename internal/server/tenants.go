@@ -99,6 +99,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 			GreetAfterLang:  tc.GreetAfterLang,
 			Encoding:        tc.PathnameEncoding.Encoding,
 			Normalization:   normalization(tc.NormalizationOf()),
+			LenientDataEOF:  tc.TLS.StrictDataEOF != nil && !*tc.TLS.StrictDataEOF,
 		},
 		links: tc.Presign,
 		keeps: tc.Resume == config.KeepBroken,
