@@ -26,6 +26,6 @@ tools: $(TOOLS:%=.tools/bin/%)
 .tools/bin/%: tools/%.mod tools/%.sum
 	go build -modfile=$< -ldflags '-s -w' -o $@ tool
 
-# The race detector needs a C compiler.
+# The race detector needs a C compiler. Perl's Net::FTP needs a module for TLS, which no command shows.
 packages:
-	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 cc=gcc,libc6-dev
+	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev

@@ -1,12 +1,19 @@
 #!/bin/sh
-# Installs the Debian packages of commands that are missing.
-# usage: debian-packages.sh COMMAND=PACKAGE[,PACKAGE...]...
+# Installs the Debian packages of commands, and of modules of Perl, that are missing.
+# usage: debian-packages.sh COMMAND=PACKAGE[,PACKAGE...]... perl:MODULE=PACKAGE[,PACKAGE...]...
 set -eu
+
+has() {
+	case $1 in
+	perl:*) perl "-M${1#perl:}" -e 1 ;;
+	*) command -v "$1" ;;
+	esac >/dev/null 2>&1
+}
 
 commands='' packages=''
 for pair in "$@"; do
 	command=${pair%%=*}
-	if ! command -v "$command" >/dev/null 2>&1; then
+	if ! has "$command"; then
 		commands="$commands $command"
 		packages="$packages $(echo "${pair#*=}" | tr , ' ')"
 	fi

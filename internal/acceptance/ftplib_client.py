@@ -23,6 +23,11 @@ class Client:
         self.ftp.set_pasv(passive)
         return self.ftp.connect(host, port, timeout=60)
 
+    def version(self, version):
+        """Allows one version of TLS, "1.2" or "1.3"."""
+        context = self.ftp.context
+        context.minimum_version = context.maximum_version = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}[version]
+
     def login(self, user, password):
         reply = self.ftp.login(user, password)
         if isinstance(self.ftp, ftplib.FTP_TLS):

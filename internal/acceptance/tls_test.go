@@ -1,0 +1,117 @@
+package acceptance_test
+
+import (
+	_ "embed"
+	"fmt"
+	"net"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+var (
+	//go:embed netftp_client.rb
+	rubyClient string
+	//go:embed netftp_client.pl
+	perlClient string
+)
+
+// A tlsClient uploads files under TLS of one version. Some clients download them again, to files with ".back" behind their names.
+type tlsClient struct {
+	name   string
+	back   bool
+	upload func(t *testing.T, s *site, version string, files ...move)
+}
+
+// tlsClients differ in how they end a data connection: whether they read what the server sends, say close_notify and wait for the
+// server's, and resume the session of the control connection.
+func tlsClients() []tlsClient {
+	return []tlsClient{
+		{"ruby", true, func(t *testing.T, s *site, version string, files ...move) {
+			run(t, "ruby", append([]string{"-e", rubyClient, port(t, s.address), s.ca, version, "alice@acme", password}, pairs(files)...))
+		}},
+		{"perl", true, func(t *testing.T, s *site, version string, files ...move) {
+			runPerl(t, s, "explicit", version, files)
+		}},
+		{"perl-implicit", true, func(t *testing.T, s *site, version string, files ...move) { // SSL => 1, which sends no PROT
+			runPerl(t, s, "implicit", version, files)
+		}},
+		{"curl", false, func(t *testing.T, s *site, version string, files ...move) {
+			c := newCurl(t, s, way{"passive", "explicit"})
+			c.args = append(c.args, "--tlsv"+version, "--tls-max", version)
+			c.upload(files...)
+		}},
+		{"lftp", false, func(t *testing.T, s *site, version string, files ...move) {
+			l := newLftp(t, s, way{"passive", "explicit"})
+			priority := map[string]string{"1.2": "+VERS-TLS1.2", "1.3": "+VERS-TLS1.3"}[version]
+			l.setup = script("set ssl:priority NORMAL:-VERS-ALL:"+priority) + l.setup
+			l.upload(files...)
+		}},
+		{"ftplib", false, func(t *testing.T, s *site, version string, files ...move) {
+			f := s.connect(t, s.ca, true)
+			f.must("version", version)
+			f.must("login", "alice@acme", password)
+			f.upload(files...)
+		}},
+	}
+}
+
+// run runs a client and wants it to succeed.
+func run(t *testing.T, name string, args []string) {
+	t.Helper()
+	launchWith(t, "", command(t, name), args...).succeed()
+}
+
+func runPerl(t *testing.T, s *site, mode, version string, files []move) {
+	t.Helper()
+	address := map[string]string{"explicit": s.address, "implicit": s.implicit}[mode]
+	run(t, "perl", append([]string{"-e", perlClient, "--", mode, port(t, address), s.ca, version, "alice@acme", password}, pairs(files)...))
+}
+
+// pairs are moves as a command line has them.
+func pairs(files []move) []string {
+	var args []string
+	for _, f := range files {
+		args = append(args, f.from, f.to)
+	}
+	return args
+}
+
+func port(t *testing.T, address string) string {
+	t.Helper()
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
+// TestUploadsUnderTLS lets each client upload small and large files in each version of TLS: none may be taken for interrupted, and
+// each is stored as it is.
+func TestUploadsUnderTLS(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"))
+	for _, c := range tlsClients() {
+		for _, version := range []string{"1.2", "1.3"} {
+			name := c.name + "-" + version
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				local := newFolder(t)
+				var files []move
+				contents := map[string][]byte{}
+				for i, size := range []int{0, 1 << 10, 10 << 20, 1 << 10} {
+					remote := fmt.Sprintf("%s-%d", name, i)
+					contents[remote] = content(size)
+					files = append(files, move{local.write(remote, contents[remote]), "/" + remote})
+				}
+				c.upload(t, s, version, files...)
+				for remote, content := range contents {
+					s.mustStore(t, remote, content)
+					if c.back {
+						local.mustHave(remote+".back", content)
+					}
+				}
+			})
+		}
+	}
+}
