@@ -22,13 +22,14 @@ const (
 // An idleHeap gives memory back to the system after a load. The Go runtime does that by itself, but takes minutes: without new work it
 // collects every two minutes, and until then counts garbage as in use.
 type idleHeap struct {
+	free      func() // debug.FreeOSMemory
 	allocated uint64 // bytes in all, at the last look
 	needed    uint64 // bytes held after the last collection, or less where less was held since
 }
 
 // returnMemory looks again and again until ctx ends.
 func (s *Server) returnMemory(ctx context.Context) {
-	var h idleHeap
+	h := idleHeap{free: debug.FreeOSMemory}
 	again(ctx, heapInterval, h.look)
 }
 
@@ -40,7 +41,7 @@ func (h *idleHeap) look() {
 	if fresh > held/busyShare || held < h.needed+max(h.needed/2, minSpare) {
 		return
 	}
-	debug.FreeOSMemory()
+	h.free()
 	h.needed, _ = heapUse()
 }
 
