@@ -82,6 +82,8 @@ func kindOfCode(code string) error {
 		return syscall.EDQUOT
 	case "InsufficientStorage", "XMinioStorageFull":
 		return syscall.ENOSPC
+	case "InvalidObjectState": // of a storage class such as Glacier, and not restored
+		return syscall.ENODATA
 	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
 		return fs.ErrPermission
 	case "NoSuchUpload", "OperationAborted", "RequestTimeout", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch",

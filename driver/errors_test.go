@@ -73,6 +73,7 @@ func TestKindOf(t *testing.T) {
 		{"unauthorized", refusal(401, "Unauthorized"), fs.ErrPermission},
 		{"expired-token", refusal(400, "ExpiredToken"), fs.ErrPermission},
 		{"no-credentials", &v4.SigningError{Err: errors.New("no EC2 IMDS role found")}, fs.ErrPermission},
+		{"archived", refusal(403, "InvalidObjectState"), syscall.ENODATA},
 		{"key-too-long", refusal(400, "KeyTooLongError"), syscall.ENAMETOOLONG},
 		{"invalid-uri", refusal(400, "InvalidURI"), syscall.EILSEQ},
 		{"minio-object-name", refusal(400, "XMinioInvalidObjectName"), syscall.EILSEQ},

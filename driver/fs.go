@@ -25,6 +25,7 @@
 //	EILSEQ                 the name is no UTF-8, holds a NUL, or is one that the S3 server cannot store
 //	ENAMETOOLONG           the key is longer than S3, or the S3 server, stores
 //	EFBIG                  larger than an object can be
+//	ENODATA                the object is archived: S3 must restore it before its bytes can be read
 //	ENOSPC, EDQUOT         the S3 server is full, or a quota of it is used up
 //	EAGAIN                 it may work later: S3 is overloaded, out of order or out of reach, or something changed meanwhile
 //	ESTALE                 the object was replaced while it was read or appended to

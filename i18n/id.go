@@ -80,6 +80,7 @@ const (
 
 	NotFound           ID = "not-found"
 	PermissionDenied   ID = "permission-denied"
+	FileArchived       ID = "file-archived"
 	NotADirectory      ID = "not-a-directory"
 	IsADirectory       ID = "is-a-directory"
 	DirectoryNotEmpty  ID = "directory-not-empty"

@@ -29,6 +29,7 @@ var failures = []struct {
 	{syscall.EISDIR, 550, i18n.IsADirectory},
 	{fs.ErrExist, 550, i18n.AlreadyExists},
 	{fs.ErrPermission, 550, i18n.PermissionDenied},
+	{syscall.ENODATA, 550, i18n.FileArchived},
 	{syscall.ENOSPC, 452, i18n.StorageFull},
 	{syscall.EDQUOT, 552, i18n.QuotaExceeded},
 	{syscall.EFBIG, 552, i18n.StorageFull},

@@ -1,0 +1,42 @@
+package server
+
+import (
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// A client learns that a file lies in an archive, and does not look for missing rights.
+func TestArchivedFile(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := newConfig(t, s)
+	put(t, s, cfg, "alice/archived")
+	reach := awsOf(s)
+	watch(reach).answer = func(response *http.Response) {
+		request := response.Request
+		reads := request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, "/archived")
+		if reads || request.Header.Get("X-Amz-Copy-Source") != "" { // as S3 does with objects in Glacier
+			response.StatusCode = http.StatusForbidden
+			response.Body = io.NopCloser(strings.NewReader("<Error><Code>InvalidObjectState</Code></Error>"))
+			response.Header, response.ContentLength = http.Header{}, -1
+		}
+	}
+	c := session(t, start(t, cfg, Options{AWS: reach}), "alice")
+	const text = "The file is archived and must be restored before it can be read."
+	archived := func(reply string) {
+		t.Helper()
+		if reply != text {
+			t.Errorf("%q", reply)
+		}
+	}
+	c.Command(200, "TYPE I")
+	conn := c.Data()
+	defer conn.Close()
+	archived(c.Command(550, "RETR archived"))
+	c.Command(350, "RNFR archived")
+	archived(c.Command(550, "RNTO moved"))
+	c.Command(213, "SIZE archived")
+}
