@@ -38,13 +38,14 @@ func (b *bucket) showProfile(ctx context.Context, p driver.Profile) (driver.Prof
 		{&p.ConditionalPut, x.conditionalPut},
 		{&p.ConditionalComplete, x.conditionalComplete},
 		{&p.PartCopy, x.partCopy},
-		{&p.ConditionalDelete, x.conditionalDelete}, // the object is gone after it
+		{&p.ConditionalDelete, x.conditionalDelete},
+		{&p.ConditionalBatchDelete, x.conditionalBatchDelete},
+		{&p.BatchDelete, x.batchDelete},
 	} {
 		if *feature.has, err = feature.try(ctx); statusOf(err) == 0 && err != nil {
 			return p, err
 		}
 	}
-	p.BatchDelete = x.deletesBatches
 	return p, nil
 }
 
@@ -59,8 +60,6 @@ type trial struct {
 	bucket, key string
 	etag        string    // of the object
 	versions    []*string // of the object that were stored, and of its delete markers
-
-	deletesBatches bool // DeleteObjects has answered for the object
 }
 
 // clean deletes what was stored, as far as it may.
@@ -176,27 +175,52 @@ func (x *trial) partCopy(ctx context.Context) (bool, error) {
 	return err == nil && out.CopyPartResult != nil && out.CopyPartResult.ETag != nil, err
 }
 
-// conditionalDelete is of both ways to delete.
+// again stores the object again where it was deleted.
+func (x *trial) again(ctx context.Context) error {
+	_, err := x.put(ctx, &s3.PutObjectInput{})
+	return err
+}
+
 func (x *trial) conditionalDelete(ctx context.Context) (bool, error) {
+	remove := func(etag *string) func() error {
+		return func() error {
+			out, err := x.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: &x.key, IfMatch: etag})
+			if err == nil {
+				x.versions = append(x.versions, out.VersionId)
+			}
+			return err
+		}
+	}
+	return x.refusesWrong(remove(aws.String(probeETag)), remove(&x.etag))
+}
+
+// deleteAll deletes the object by DeleteObjects, on the condition that it has an ETag, and tells whether it was deleted.
+func (x *trial) deleteAll(ctx context.Context, etag *string) (bool, error) {
 	out, err := x.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &x.bucket, Delete: &types.Delete{
-		Objects: []types.ObjectIdentifier{{Key: &x.key, ETag: aws.String(probeETag)}},
+		Objects: []types.ObjectIdentifier{{Key: &x.key, ETag: etag}},
 	}})
 	if err != nil {
 		return false, err
 	}
-	x.deletesBatches = len(out.Deleted)+len(out.Errors) == 1
 	for _, deleted := range out.Deleted {
 		x.versions = append(x.versions, deleted.DeleteMarkerVersionId)
 	}
-	if len(out.Errors) == 0 {
-		return false, nil
+	return len(out.Deleted) == 1 && len(out.Errors) == 0, nil
+}
+
+func (x *trial) conditionalBatchDelete(ctx context.Context) (bool, error) {
+	if err := x.again(ctx); err != nil {
+		return false, err
 	}
-	remove := func(etag *string) error {
-		out, err := x.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: &x.key, IfMatch: etag})
-		if err == nil {
-			x.versions = append(x.versions, out.VersionId)
-		}
-		return err
+	if deleted, err := x.deleteAll(ctx, aws.String(probeETag)); err != nil || deleted {
+		return false, err
 	}
-	return x.refusesWrong(func() error { return remove(aws.String(probeETag)) }, func() error { return remove(&x.etag) })
+	return x.deleteAll(ctx, &x.etag)
+}
+
+func (x *trial) batchDelete(ctx context.Context) (bool, error) {
+	if err := x.again(ctx); err != nil {
+		return false, err
+	}
+	return x.deleteAll(ctx, nil)
 }

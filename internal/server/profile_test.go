@@ -162,7 +162,7 @@ func TestUnknownServer(t *testing.T) {
 		known, _ := driver.ProfileNamed(strings.Replace(s.Name, "embedded", "versitygw", 1))
 		shown := driver.Profile{
 			Name: "strict", ConditionalPut: known.ConditionalPut, ConditionalComplete: known.ConditionalComplete,
-			ConditionalDelete: known.ConditionalDelete, PartCopy: known.PartCopy, MD5ETags: known.MD5ETags, BatchDelete: known.BatchDelete,
+			ConditionalDelete: known.ConditionalDelete, ConditionalBatchDelete: known.ConditionalBatchDelete, PartCopy: known.PartCopy, MD5ETags: known.MD5ETags, BatchDelete: known.BatchDelete,
 		}
 		strict, _ := driver.ProfileNamed("strict")
 		for name, tc := range map[string]struct {
