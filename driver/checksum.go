@@ -1,6 +1,10 @@
 package driver
 
 import (
+	"encoding/base64"
+	"hash/crc32"
+	"io"
+
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -19,6 +23,18 @@ const checksumAlgorithm = types.ChecksumAlgorithmCrc32c
 // says otherwise, for a server that does not take them.
 func sendsChecksums(o *s3.Options) bool {
 	return o.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired
+}
+
+// sendsChecksums tells whether a client is configured to send checksums, and the server takes them.
+func (b *bucket) sendsChecksums(o *s3.Options) bool { return b.profile.Checksums && sendsChecksums(o) }
+
+// checksumOfContent is the sum of a small body. Without it the SDK would send one in a trailer over TLS.
+func checksumOfContent(c content) (*string, error) {
+	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	if _, err := io.Copy(h, io.NewSectionReader(c, 0, c.Size())); err != nil {
+		return nil, err
+	}
+	return aws.String(base64.StdEncoding.EncodeToString(h.Sum(nil))), nil
 }
 
 // unsigned leaves the bytes of a request that has their checksum out of its signature.

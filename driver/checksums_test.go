@@ -29,7 +29,7 @@ func TestChecksumUse(t *testing.T) {
 						o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
 					}
 				})
-				opts := &driver.Options{PartSize: 5 << 20, CopyLimit: 10 << 20}
+				opts := &driver.Options{PartSize: 5 << 20, CopyLimit: 10 << 20, Profile: profile(t, s)}
 				checkTransfers(t, driver.New(t.Context(), client, s.Bucket(t), opts))
 			})
 		}

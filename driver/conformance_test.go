@@ -1,6 +1,7 @@
 package driver_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -25,7 +26,7 @@ func TestConformance(t *testing.T) {
 
 // profile is that of a server. The embedded one is versitygw.
 func profile(tb testing.TB, s *s3test.Server) driver.Profile {
-	name := s.Name
+	name := strings.TrimSuffix(s.Name, "-tls")
 	if name == "embedded" {
 		name = "versitygw"
 	}

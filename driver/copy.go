@@ -68,9 +68,7 @@ func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to strin
 	if err != nil {
 		return "", err
 	}
-	// Twice the smallest part, so that equal parts are none too small however an object divides, and half as many as there may be.
-	size := min(max(f.opts.CopyLimit, 2*minPartSize), max(minCopyPart, 2*v.size/maxParts))
-	err = m.copy(v, v.size, size)
+	err = f.addAll(ctx, m, v)
 	if waitErr := m.wait(); err == nil {
 		err = waitErr
 	}

@@ -23,7 +23,7 @@ func TestCustomerKey(t *testing.T) {
 	client, bucket := s.Client(), s.Bucket(t)
 	spy := drivertest.NewSpy(client)
 	f := driver.New(t.Context(), driver.WithCustomerKey(spy, bytes.Repeat([]byte{7}, 32)), bucket, &driver.Options{
-		PartSize: 5 << 20, CopyLimit: 10 << 20,
+		PartSize: 5 << 20, CopyLimit: 10 << 20, Profile: profile(t, s),
 	})
 	large := bytes.Repeat([]byte("0123456789"), 1<<20+1)
 	for name, content := range map[string][]byte{"dir/small": []byte("content"), "dir/large": large} {

@@ -111,7 +111,7 @@ func (b *bucket) storedHash(ctx context.Context, key, algorithm string) (sum []b
 	if err != nil {
 		return nil, 0, err
 	}
-	if algorithm == "MD5" && attributesOf(out).encryption.keepsMD5() {
+	if algorithm == "MD5" && b.profile.MD5ETags && attributesOf(out).encryption.keepsMD5() {
 		sum = md5OfETag(aws.ToString(out.ETag))
 	}
 	if sum == nil {

@@ -3,6 +3,7 @@ package driver
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -71,9 +72,12 @@ func (f *Fs) mkdirAll(key string) error {
 	return nil
 }
 
-// lookup tells whether there are a file and a directory of a key. It takes one request, unless more than a thousand keys stand
-// between the two, such as "foo", "foo 1", "foo 2" ... "foo/".
+// lookup tells whether there are a file and a directory of a key. It takes one request where listings are sorted, unless more than a
+// thousand keys stand between the two, such as "foo", "foo 1", "foo 2" ... "foo/".
 func (f *Fs) lookup(key string) (file, directory bool, err error) {
+	if p := &f.bucket.profile; !p.SortedListings || p.SlashPrefixes {
+		return f.lookupBoth(key)
+	}
 	prefix := f.keys.directory(key)
 	page, err := f.bucket.list(f.ctx, listing{prefix: key, delimiter: separator})
 	if err != nil {
@@ -93,6 +97,20 @@ func (f *Fs) lookup(key string) (file, directory bool, err error) {
 		return false, false, err
 	}
 	return file, !page.empty(), nil
+}
+
+// lookupBoth is lookup by one request for each, for servers that do not list the file first, or do not list what begins with its name.
+func (f *Fs) lookupBoth(key string) (file, directory bool, err error) {
+	found := func(_ *fileInfo, err error) (bool, error) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return false, nil
+		}
+		return err == nil, err
+	}
+	if file, err = found(f.statFile(key)); err == nil {
+		directory, err = found(f.statDir(key))
+	}
+	return file, directory, err
 }
 
 // mark writes the marker of a directory.

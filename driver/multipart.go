@@ -104,8 +104,9 @@ func (f *Fs) createMultipart(until, ctx context.Context, p plan, in *s3.CreateMu
 	in.Bucket, in.Key = &f.bucket.name, &p.key
 	begin := time.Now()
 	out, err := f.bucket.client.CreateMultipartUpload(createCtx, in, repeatable, func(o *s3.Options) {
-		if !sendsChecksums(o) && f.opts.Objects.Checksum == "" {
+		if !f.bucket.sendsChecksums(o) && f.opts.Objects.Checksum == "" {
 			in.ChecksumAlgorithm = ""
+			withoutChecksum(o)
 		}
 	})
 	if err != nil {
@@ -143,6 +144,8 @@ type place interface {
 // add lets transfer bring the next part, of so many bytes, to S3, and say what it has answered. It waits until there is a place.
 func (m *multipart) add(p place, bytes int64, transfer func(part *types.CompletedPart) error) error {
 	if m.number >= maxParts {
+		m.log.Warn("upload needs more parts than S3 takes; where all must be of one size a larger part_size helps",
+			"bucket", m.bucket.name, "key", m.key, "parts", maxParts, "equal", !m.bucket.profile.UnequalParts)
 		return syscall.EFBIG
 	}
 	if err := m.ended(); err != nil {
@@ -222,9 +225,9 @@ func withoutQuestion(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 }
 // longer, and leave it behind when the upload was aborted before.
 func (m *multipart) copy(v version, length, size int64) error {
 	lanes := make(lanes, copyConcurrency)
-	count := (length + size - 1) / size
+	count, begin := m.bucket.profile.cut(length, size)
 	for i := range count {
-		from, to := length*i/count, length*(i+1)/count
+		from, to := begin(i), begin(i+1)
 		err := m.add(lanes, to-from, func(part *types.CompletedPart) error {
 			ctx, done := outlive(m.ctx, abortTimeout, func() bool { return true })
 			defer done()

@@ -29,7 +29,7 @@ func TestListingsShareMemory(t *testing.T) {
 		goOn := make(chan struct{})
 		var listings sync.WaitGroup
 		read := func(pause <-chan struct{}) {
-			entries, err := New(t.Context(), s, "bucket", opts).ReadDirSeq("dir")
+			entries, err := New(t.Context(), s, "bucket", onAWS(opts)).ReadDirSeq("dir")
 			if err != nil {
 				t.Error(err)
 				return
@@ -80,7 +80,7 @@ func TestListingGrowsWithRoom(t *testing.T) {
 		var others int
 		for ; budget.addListing(); others++ {
 		}
-		entries, err := New(t.Context(), s, "bucket", &Options{Memory: budget}).ReadDirSeq("dir")
+		entries, err := New(t.Context(), s, "bucket", onAWS(&Options{Memory: budget})).ReadDirSeq("dir")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -60,6 +60,9 @@ func (a *ahead) pages(first *page) iter.Seq2[*page, error] {
 // recall asks for all but the first page of a directory at once, where it is remembered how they lie, or returns nil. Nobody may want
 // them in the end: then they are given up.
 func (f *Fs) recall(l listing, room *pageRoom) *ahead {
+	if !f.bucket.profile.SortedListings {
+		return nil
+	}
 	m := f.route.marksOf(markedPlace{f.bucket.name, l.prefix}, time.Now())
 	if len(m) == 0 {
 		return nil

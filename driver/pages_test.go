@@ -108,7 +108,7 @@ func (s *shelf) answer(in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Output, time
 // list lists the directory "dir" to the end.
 func (s *shelf) list(ctx context.Context, opts *Options) (names []string, took time.Duration, err error) {
 	begin := time.Now()
-	entries, err := New(ctx, s, "bucket", opts).ReadDirSeq("dir")
+	entries, err := New(ctx, s, "bucket", onAWS(opts)).ReadDirSeq("dir")
 	if err != nil {
 		return nil, 0, err
 	}
@@ -409,7 +409,7 @@ func TestRecalledInVain(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.requests = 0
-				test.look(t, s, New(t.Context(), s, "bucket", opts))
+				test.look(t, s, New(t.Context(), s, "bucket", onAWS(opts)))
 				time.Sleep(2 * unreadTime)
 				synctest.Wait()
 				if s.requests > test.requests {
@@ -441,7 +441,7 @@ func TestListingHoldsFewPages(t *testing.T) {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &shelf{way: test.way, work: 5 * time.Millisecond, keys: keys}
-				entries, err := New(t.Context(), s, "bucket", farOptions(s)).ReadDirSeq("dir")
+				entries, err := New(t.Context(), s, "bucket", onAWS(farOptions(s))).ReadDirSeq("dir")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -475,7 +475,7 @@ func TestSplitListingGivesWay(t *testing.T) {
 		s := distantShelf(numberedKeys(count)...)
 		opts := farOptions(s)
 		opts.Memory = NewBudget(16 << 20)
-		entries, err := New(t.Context(), s, "bucket", opts).ReadDirSeq("dir")
+		entries, err := New(t.Context(), s, "bucket", onAWS(opts)).ReadDirSeq("dir")
 		if err != nil {
 			t.Fatal(err)
 		}

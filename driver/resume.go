@@ -238,7 +238,7 @@ func (f *Fs) readParts(p *pending) error {
 			p.checksum = a
 		}
 		for _, part := range out.Parts {
-			size := f.memory.partSizeAt(p.partSize, p.end())
+			size := f.partSizeAt(p.partSize, p.end())
 			if aws.ToInt32(part.PartNumber) != int32(len(p.parts)+1) || aws.ToInt64(part.Size) != size ||
 				p.tailOffset != unknownOffset && p.end()+size > p.tailOffset {
 				return nil

@@ -19,7 +19,7 @@ func TestSeenExpires(t *testing.T) {
 	const remember = 5 * time.Second
 	synctest.Test(t, func(t *testing.T) {
 		s := distantShelf("dir/a", "dir/b")
-		f := New(t.Context(), s, "bucket", &Options{Seen: NewSeen(remember)})
+		f := New(t.Context(), s, "bucket", onAWS(&Options{Seen: NewSeen(remember)}))
 		list := func() {
 			t.Helper()
 			entries, err := f.ReadDirSeq("dir")

@@ -57,7 +57,7 @@ func TestSettledBehindProxy(t *testing.T) {
 						}
 					}
 					opts := test.opts
-					opts.PartSize = 5 << 20
+					opts.PartSize, opts.Profile = 5<<20, profile(t, s)
 					f, err := driver.New(t.Context(), proxy.Server().Client(impatient), bucket, &opts).OpenAt(name, os.O_WRONLY|os.O_CREATE|test.flag, 0)
 					if err != nil {
 						t.Fatal(err)
@@ -105,7 +105,8 @@ func TestHurtOnTheWay(t *testing.T) {
 		}
 		defer proxy.Close()
 		bucket := s.Bucket(t)
-		direct, hurt := driver.New(t.Context(), s.Client(), bucket, nil), driver.New(t.Context(), proxy.Server().Client(), bucket, nil)
+		opts := &driver.Options{Profile: profile(t, s)}
+		direct, hurt := driver.New(t.Context(), s.Client(), bucket, opts), driver.New(t.Context(), proxy.Server().Client(), bucket, opts)
 		proxy.Inject(s3test.Fault{Operation: "GetObject", Harm: s3test.SpoilResponse()})
 		for label, keep := range map[string]int64{"all": 7, "some": 4} {
 			if err := afero.WriteFile(direct, "file", []byte("content"), 0); err != nil {

@@ -20,11 +20,12 @@ func (a *ahead) measure(p *page) {
 	})
 }
 
-// split ends the stretch that is read, which has had no end, where others can begin, or returns false where that is not worth it.
+// split ends the stretch that is read, which has had no end, where others can begin, or returns false where that is not worth it, or where a
+// listing that begins after a key is not all that comes after it.
 //
 // No key of them has a slash behind the prefix, because servers differ in whether they list the directory in which a listing begins.
 func (a *ahead) split(s *stretch, p *page) bool {
-	if a.unsplittable || a.listing.delimiter != separator || !a.bucket.route.splits(time.Now()) || !p.inOrder() {
+	if a.unsplittable || !a.bucket.profile.SortedListings || a.listing.delimiter != separator || !a.bucket.route.splits(time.Now()) || !p.inOrder() {
 		return false
 	}
 	guesses := newSplitter(a.listing, p)

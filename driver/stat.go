@@ -96,7 +96,7 @@ func (f *Fs) Stat(name string) (fs.FileInfo, error) {
 	return f.stat(name, func(key string) (*fileInfo, error) {
 		info, err := f.statFile(key)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
-			return f.statDir(key)
+			return f.statDirAndMarker(key)
 		}
 		return info, err
 	})
@@ -112,8 +112,8 @@ func (f *Fs) StatFile(name string) (fs.FileInfo, error) {
 	})
 }
 
-// StatDir describes a directory, in one request. The root always exists, which takes none.
-func (f *Fs) StatDir(name string) (fs.FileInfo, error) { return f.stat(name, f.statDir) }
+// StatDir describes a directory, in one request, or two where listings are not sorted. The root always exists, which takes none.
+func (f *Fs) StatDir(name string) (fs.FileInfo, error) { return f.stat(name, f.statDirAndMarker) }
 
 func (f *Fs) stat(name string, find func(key string) (*fileInfo, error)) (fs.FileInfo, error) {
 	key, err := f.keys.key(name)
@@ -157,6 +157,22 @@ func (f *Fs) statDir(key string) (*fileInfo, error) {
 		}
 	}
 	return directory(f.keys.base(key), prefix, modTime), nil
+}
+
+// statDirAndMarker is statDir with the time of the marker, which servers whose listings are not sorted may list later.
+func (f *Fs) statDirAndMarker(key string) (*fileInfo, error) {
+	info, err := f.statDir(key)
+	if err != nil || f.keys.isRoot(key) || f.bucket.profile.SortedListings || !info.modTime.IsZero() {
+		return info, err
+	}
+	marker, _, err := f.bucket.head(f.ctx, info.object.Key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return info, nil
+	case err != nil:
+		return nil, err
+	}
+	return directory(info.name, info.object.Key, marker.modTime), nil
 }
 
 // head asks for all that S3 says of an object but its bytes.

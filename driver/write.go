@@ -94,6 +94,7 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 				return nil, errInvalid
 			}
 			w.kept, w.keep, w.offset, w.resumable = v, offset, offset, false
+			w.partSize = f.partSizeFor(offset)
 			w.attributes, w.condition = a, condition{etag: v.etag}
 			w.attributes.metadata = maps.Clone(a.metadata)
 			delete(w.attributes.metadata, mtimeKey) // it was of other bytes
@@ -258,7 +259,7 @@ func (w *writer) room() ([]byte, error) {
 				return nil, err
 			}
 		}
-		w.part = w.f.memory.buffer(w.f.memory.partSizeAt(w.partSize, w.offset))
+		w.part = w.f.memory.buffer(w.f.partSizeAt(w.partSize, w.offset))
 	}
 	return w.part.room(w.ctx)
 }
@@ -275,14 +276,8 @@ func (w *writer) begin() error {
 		return w.resume()
 	case w.keep == 0:
 		return nil
-	case w.keep >= minPartSize:
-		if err := w.start(); err != nil {
-			return err
-		}
-		return w.upload.copy(w.kept, w.keep, copyPartSize)
 	}
-	w.offset = 0
-	return w.read(w.kept, w.keep)
+	return w.keepHead()
 }
 
 // read fills in the first length bytes of an object. Where not much more follows it reads that too: only of a whole object does S3 tell a
@@ -505,13 +500,19 @@ func (b *bucket) put(ctx context.Context, key string, in *s3.PutObjectInput, bod
 	growStack()
 	in.Bucket, in.Key, in.Body = &b.name, &key, body
 	tries := attempts{begun: time.Now()}
+	if in.ChecksumCRC32C == nil && in.ChecksumAlgorithm == "" {
+		if in.ChecksumCRC32C, err = checksumOfContent(body); err != nil {
+			return "", err
+		}
+	}
 	out, err := b.client.PutObject(ctx, in, tries.counted, func(o *s3.Options) {
 		switch {
 		case in.ChecksumCRC32C == nil:
-		case sendsChecksums(o):
+		case b.sendsChecksums(o):
 			unsigned(o)
 		default:
 			in.ChecksumCRC32C = nil
+			withoutChecksum(o)
 		}
 	})
 	if err == nil {

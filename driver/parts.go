@@ -1,0 +1,123 @@
+package driver
+
+import (
+	"context"
+	"io"
+)
+
+// partSizeStep is what a part size is rounded up to that a known size asks for, in bytes.
+const partSizeStep = 1 << 20
+
+// partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else cuts what is uploaded, so
+// that a part of a number always has the same place. Parts grow where the S3 server takes parts of different sizes.
+func (f *Fs) partSizeAt(size, offset int64) int64 {
+	if f.bucket.profile.UnequalParts {
+		return f.memory.partSizeAt(size, offset)
+	}
+	return f.memory.partSizeAt(size, 0)
+}
+
+// partSizeFor returns the size in bytes of the first part of an upload that is known to have so many bytes, and may have as many again. Where
+// all parts must be of one size that decides how long the upload can be: 10,000 parts of it. No part is larger than the memory for parts.
+func (f *Fs) partSizeFor(known int64) int64 {
+	size := f.opts.PartSize
+	if !f.bucket.profile.UnequalParts {
+		steps := (2*known/maxParts + partSizeStep - 1) / partSizeStep
+		size = max(size, steps*partSizeStep)
+	}
+	return f.memory.partSizeAt(size, 0)
+}
+
+// cut returns how many parts of about size bytes hold length bytes, and where each begins. Where parts may differ they are made nearly
+// equal, so that the last is none too small to be followed by others. Otherwise all are of size but the last.
+func (p *Profile) cut(length, size int64) (count int64, begin func(part int64) int64) {
+	count = (length + size - 1) / size
+	if p.UnequalParts {
+		return count, func(part int64) int64 { return length * part / count }
+	}
+	return count, func(part int64) int64 { return min(part*size, length) }
+}
+
+// Announce says how many bytes the file is expected to have, before the first are written. It is a hint: where all parts of an upload must be
+// of one size, they are made large enough.
+func (w *writer) Announce(size int64) {
+	if w.offset == 0 && w.upload == nil && w.part == nil && w.resumed == nil {
+		w.partSize = max(w.partSize, w.f.partSizeFor(size))
+	}
+}
+
+// keepHead puts the bytes of the object that are kept before those that follow. S3 copies as many whole parts as they make, where it can. What is
+// left is read.
+func (w *writer) keepHead() error {
+	p := &w.f.bucket.profile
+	copied, size := w.keep, int64(copyPartSize)
+	if !p.UnequalParts {
+		size = w.f.partSizeAt(w.partSize, 0)
+		copied = copied / size * size
+	}
+	if copied < minPartSize || !p.PartCopy {
+		w.offset = 0
+		return w.read(w.kept, w.keep)
+	}
+	if err := w.start(); err != nil {
+		return err
+	}
+	if err := w.upload.copy(w.kept, copied, size); err != nil {
+		return err
+	}
+	w.offset = copied
+	rest := span{ctx: w.ctx, bucket: w.f.bucket, version: w.kept, offset: copied, end: w.keep}
+	defer rest.close()
+	_, err := w.fill(&rest)
+	return err
+}
+
+// addAll adds all bytes of a version to an upload.
+func (f *Fs) addAll(ctx context.Context, m *multipart, v version) error {
+	if !f.bucket.profile.PartCopy {
+		return f.stream(ctx, m, v)
+	}
+	// Twice the smallest part, so that parts are none too small however an object divides, and half as many as there may be.
+	size := min(max(f.opts.CopyLimit, 2*minPartSize), max(minCopyPart, 2*v.size/maxParts))
+	return m.copy(v, v.size, size)
+}
+
+// stream adds all bytes of a version to an upload, through the memory of this process, for an S3 server that does not copy parts.
+func (f *Fs) stream(ctx context.Context, m *multipart, v version) error {
+	source := span{ctx: ctx, bucket: v.bucket, version: v, end: v.size}
+	defer source.close()
+	first := f.partSizeFor(v.size)
+	for offset := int64(0); offset < v.size; {
+		if err := m.await(); err != nil {
+			return err
+		}
+		part := f.memory.buffer(min(f.partSizeAt(first, offset), v.size-offset))
+		err := part.fillFrom(ctx, &source)
+		if err == nil {
+			offset += part.length
+			err = m.send(part, part.release)
+		}
+		if err != nil {
+			part.release()
+			return err
+		}
+	}
+	_, err := io.Copy(io.Discard, &source) // the checksum, which the SDK compares behind the last byte
+	return err
+}
+
+// fillFrom fills a buffer.
+func (b *buffer) fillFrom(ctx context.Context, r io.Reader) error {
+	for !b.full() {
+		room, err := b.room(ctx)
+		if err != nil {
+			return err
+		}
+		n, err := r.Read(room)
+		b.filled(n)
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package driver_test
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"testing"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/s3sim"
+)
+
+// Where listings are in no order a file is found wherever it stands in them, and so is the marker of a directory. Each entry is listed once.
+func TestUnsortedListings(t *testing.T) {
+	for _, name := range []string{"strict", "aws-directory"} {
+		t.Run(name, func(t *testing.T) {
+			p, known := driver.ProfileNamed(name)
+			if !known {
+				t.Fatal(name)
+			}
+			server := s3sim.New(s3sim.Options{Profile: p})
+			server.CreateBucket("bucket")
+			x := &simFixture{T: t, client: server.Client(nil)}
+			x.Fs = driver.New(t.Context(), x.client, "bucket", &driver.Options{Profile: p})
+			var want []string
+			for i := range 2500 { // some pages
+				want = append(want, fmt.Sprintf("foo %04d", i))
+			}
+			for i, name := range append(want, "foo", "foo.", "bar") {
+				x.write(name, os.O_TRUNC, 0, nil)
+				if i%100 == 0 {
+					x.write("dir/"+name, os.O_TRUNC, 0, nil)
+				}
+			}
+			for _, name := range []string{"foo", "foo.", "bar"} {
+				if err := x.Mkdir(name, 0); !errors.Is(err, fs.ErrExist) {
+					t.Errorf("directory in the place of the file %s: %v", name, err)
+				}
+			}
+			if err := x.MkdirAll("dir", 0); err != nil {
+				t.Error(err)
+			}
+			for i := range 20 {
+				dir := fmt.Sprintf("marked-%d", i)
+				if err := x.Mkdir(dir, 0); err != nil {
+					t.Fatal(err)
+				}
+				x.write(dir+"/file", os.O_TRUNC, 0, nil)
+				info, err := x.StatDir(dir)
+				if err != nil || info.ModTime().IsZero() {
+					t.Errorf("%s: %v, %v", dir, info, err)
+				}
+				want = append(want, dir)
+			}
+			want = append(want, "foo", "foo.", "bar", "dir")
+			entries, err := x.ReadDirSeq("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for info, err := range entries {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, info.Name())
+			}
+			slices.Sort(got)
+			slices.Sort(want)
+			if !slices.Equal(got, want) {
+				t.Errorf("%d entries, want %d", len(got), len(want))
+			}
+		})
+	}
+}
