@@ -159,13 +159,17 @@ func (w *writer) WriteAt(p []byte, offset int64) (int, error) {
 }
 
 // ReadFrom writes all that r has. An error of r other than io.EOF, io.ErrUnexpectedEOF for one, means that bytes are missing:
-// nothing will be published.
+// nothing will be published. What ends the upload, Abort for one, also ends a Read of r that waits, if r is a connection.
 func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	if w.closed {
 		return 0, w.refuse("write")
 	}
 	if w.err != nil {
 		return 0, pathError("write", w.name, w.err)
+	}
+	if conn, ok := r.(interface{ SetReadDeadline(t time.Time) error }); ok {
+		stop := context.AfterFunc(w.ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
+		defer stop()
 	}
 	n, err := w.fill(r)
 	if err != nil {

@@ -1,0 +1,379 @@
+package driver_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/s3sim"
+)
+
+const (
+	journalBucket = "bucket"
+	journalPart   = 5 << 20
+	resume        = os.O_WRONLY | os.O_CREATE
+	anew          = resume | os.O_TRUNC
+)
+
+// A journalTest is a bucket in virtual time, of a server with or without conditional writes.
+type journalTest struct {
+	*testing.T
+	s3      *s3sim.Server
+	profile driver.Profile
+}
+
+// inVirtualTime runs a test on a server that has conditional writes, and on one that has not.
+func inVirtualTime(t *testing.T, run func(x *journalTest)) {
+	for _, name := range []string{"aws", "strict"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				profile, _ := driver.ProfileNamed(name)
+				server := s3sim.New(s3sim.Options{Profile: profile, HideUploads: !profile.ListUploads})
+				server.CreateBucket(journalBucket)
+				run(&journalTest{t, server, profile})
+			})
+		})
+	}
+}
+
+// replica opens the file system of alice on a server of its own, whose requests go through the spy.
+func (x *journalTest) replica(ctx context.Context, owner string) (*driver.Fs, *driver.Ledger, *drivertest.Spy) {
+	spy := drivertest.NewSpy(x.s3.Client(nil))
+	ledger := driver.NewLedger(spy, journalBucket, "", x.profile, driver.Objects{}, nil)
+	return driver.New(ctx, spy, journalBucket, &driver.Options{Profile: x.profile, Ledger: ledger, Owner: owner}), ledger, spy
+}
+
+// pending is the size of the pending upload that a file system tells of, 0 for none.
+func (x *journalTest) pending(f *driver.Fs) int64 {
+	x.Helper()
+	info, err := f.PendingUpload("file")
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0
+	}
+	if err != nil {
+		x.Fatal(err)
+	}
+	return info.Size()
+}
+
+// open opens the file, and what the client sends comes by the writer; done tells how receiving ended.
+func (x *journalTest) open(f *driver.Fs, flag int, offset int64) (file afero.File, client net.Conn, done chan error) {
+	x.Helper()
+	file, err := f.OpenAt("file", flag, offset)
+	if err != nil {
+		x.Fatal(err)
+	}
+	server, client := net.Pipe()
+	done = make(chan error, 1)
+	go func() {
+		_, err := io.Copy(file, server)
+		_ = server.Close()
+		done <- err
+	}()
+	return file, client, done
+}
+
+func (x *journalTest) send(client io.Writer, content []byte) {
+	x.Helper()
+	if _, err := client.Write(content); err != nil {
+		x.Fatal(err)
+	}
+}
+
+// wantFile wants the object to hold this, and nothing to be left beside it.
+func (x *journalTest) wantFile(content []byte) {
+	x.Helper()
+	synctest.Wait()
+	for _, object := range x.s3.Objects(journalBucket) {
+		switch {
+		case object.Key != "file":
+			x.Errorf("%q is left", object.Key)
+		case !bytes.Equal(object.Content.Bytes(), content):
+			x.Errorf("the file has %d bytes, want %d others", object.Content.Size(), len(content))
+		}
+	}
+	if open := x.s3.Uploads(journalBucket); len(open) > 0 {
+		x.Errorf("open: %v", open)
+	}
+}
+
+func patterned(size int) []byte {
+	content := make([]byte, size)
+	for i := range content {
+		content[i] = byte(i>>16 + i*7)
+	}
+	return content
+}
+
+// An upload on which a session works stays its own for hours.
+func TestHeartbeat(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		content := patterned(journalPart + 5000)
+		alice, _, _ := x.replica(x.Context(), "alice")
+		file, client, done := x.open(alice, anew, 0)
+		x.send(client, content[:journalPart+2000])
+		other, ledger, _ := x.replica(x.Context(), "alice")
+		for i := range 3000 {
+			time.Sleep(5 * time.Second)
+			x.send(client, content[journalPart+2000+i:][:1])
+			if i%500 != 0 {
+				continue
+			}
+			if n := x.pending(other); n != 0 {
+				x.Fatalf("%d bytes are shown", n)
+			}
+			if n, err := ledger.Sweep(x.Context(), time.Hour); n != 0 || err != nil {
+				x.Fatalf("%d swept, %v", n, err)
+			}
+		}
+		_ = client.Close()
+		if err := errors.Join(<-done, file.Close()); err != nil {
+			x.Fatal(err)
+		}
+		x.wantFile(content)
+	})
+}
+
+// Another session takes an upload over whose client has stalled, and the first one ends.
+func TestTakeOver(t *testing.T) {
+	content := patterned(2*journalPart + 5000)
+	for name, sends := range map[string]bool{"stalls-on": false, "sends-again": true} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, func(x *journalTest) {
+				alice, _, _ := x.replica(x.Context(), "alice")
+				file, client, done := x.open(alice, anew, 0)
+				x.send(client, content[:journalPart+2000])
+				other, _, _ := x.replica(x.Context(), "alice")
+				time.Sleep(9 * time.Second)
+				if n := x.pending(other); n != 0 {
+					x.Errorf("%d bytes are shown after nine seconds", n)
+				}
+				time.Sleep(7 * time.Second)
+				if n := x.pending(other); n != journalPart {
+					x.Fatalf("%d bytes are shown of a stalled upload", n)
+				}
+				second, rest, secondDone := x.open(other, resume, journalPart)
+				x.send(rest, content[journalPart:journalPart+10])
+				if sends {
+					_, _ = client.Write([]byte("late"))
+				}
+				if err := <-done; err == nil && !sends {
+					x.Error("the first session goes on")
+				}
+				_ = client.Close()
+				if err := file.Close(); !errors.Is(err, syscall.EAGAIN) {
+					x.Errorf("the first session ends with %v", err)
+				}
+				x.send(rest, content[journalPart+10:])
+				_ = rest.Close()
+				if err := errors.Join(<-secondDone, second.Close()); err != nil {
+					x.Fatal(err)
+				}
+				x.wantFile(content)
+			})
+		})
+	}
+}
+
+// A client that has stalled and sends again goes on, if nobody has taken its upload over.
+func TestStalledGoesOn(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		content := patterned(2*journalPart + 5000)
+		alice, _, _ := x.replica(x.Context(), "alice")
+		other, _, _ := x.replica(x.Context(), "alice")
+		file, client, done := x.open(alice, anew, 0)
+		x.send(client, content[:journalPart+1])
+		time.Sleep(20 * time.Second)
+		if n := x.pending(other); n != journalPart {
+			x.Errorf("%d bytes are shown of a stalled upload", n)
+		}
+		x.send(client, content[journalPart+1:journalPart+1000])
+		synctest.Wait()
+		if n := x.pending(other); n != 0 {
+			x.Errorf("%d bytes are shown of one that goes on", n)
+		}
+		time.Sleep(20 * time.Second)
+		x.send(client, content[journalPart+1000:])
+		_ = client.Close()
+		if err := errors.Join(<-done, file.Close()); err != nil {
+			x.Fatal(err)
+		}
+		x.wantFile(content)
+	})
+}
+
+// A server dies at each request of an upload. Its owner resumes what there is two minutes later, and a sweep leaves nothing.
+func TestServerDies(t *testing.T) {
+	content := patterned(2*journalPart + 5000)
+	for _, owner := range []string{"alice", ""} {
+		for _, operation := range []string{"PutObject", "CreateMultipartUpload", "UploadPart", "CompleteMultipartUpload"} {
+			for when, dies := range map[string]func(s *drivertest.Spy, die func() error){
+				"before": func(s *drivertest.Spy, die func() error) {
+					s.Before(func(_ context.Context, o string, _ any) error {
+						if o == operation {
+							return die()
+						}
+						return nil
+					})
+				},
+				"after": func(s *drivertest.Spy, die func() error) {
+					s.After(func(o string, _ any) error {
+						if o == operation {
+							return die()
+						}
+						return nil
+					})
+				},
+			} {
+				t.Run(owner+"-"+operation+"-"+when, func(t *testing.T) {
+					inVirtualTime(t, func(x *journalTest) {
+						ctx, end := context.WithCancel(x.Context())
+						died, _, spy := x.replica(ctx, owner)
+						dies(spy, func() error {
+							dead := errors.New("the server is dead")
+							spy.Before(func(context.Context, string, any) error { return dead })
+							end()
+							return dead
+						})
+						file, err := died.OpenAt("file", anew, 0)
+						if err == nil {
+							_, _ = io.Copy(file, struct{ io.Reader }{bytes.NewReader(content)})
+							_ = file.Close() // nothing of it reaches S3
+						}
+						end()
+						time.Sleep(3 * time.Minute)
+						other, ledger, _ := x.replica(x.Context(), owner)
+						if _, err := other.StatFile("file"); err == nil {
+							x.wantObject(content) // it had been completed
+						} else if n := x.pending(other); n > 0 {
+							x.write(other, resume, n, content[n:])
+							x.wantObject(content)
+						}
+						time.Sleep(24 * time.Hour)
+						if _, err := ledger.Sweep(x.Context(), 24*time.Hour); err != nil {
+							x.Error(err)
+						}
+						if x.profile.ListUploads {
+							x.wantFile(content)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+func (x *journalTest) write(f *driver.Fs, flag int, offset int64, content []byte) {
+	x.Helper()
+	file, err := f.OpenAt("file", flag, offset)
+	if err == nil {
+		_, err = file.Write(content)
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		x.Fatal(err)
+	}
+}
+
+func (x *journalTest) wantObject(content []byte) {
+	x.Helper()
+	for _, object := range x.s3.Objects(journalBucket) {
+		if object.Key == "file" && !bytes.Equal(object.Content.Bytes(), content) {
+			x.Errorf("the file has %d bytes, want %d others", object.Content.Size(), len(content))
+		}
+	}
+}
+
+// Of several that append to a file which is not there one begins it, and the others are told.
+func TestConcurrentAppends(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		var files []afero.File
+		for range 8 {
+			f, _, _ := x.replica(x.Context(), "")
+			file, err := f.OpenAt("file", resume|os.O_APPEND, 0)
+			if err != nil {
+				x.Fatal(err)
+			}
+			if _, err := file.Write([]byte("line\n")); err != nil {
+				x.Fatal(err)
+			}
+			files = append(files, file)
+		}
+		acknowledged := 0
+		for _, file := range files {
+			switch err := file.Close(); {
+			case err == nil:
+				acknowledged++
+			case !errors.Is(err, syscall.ESTALE):
+				x.Error(err)
+			}
+		}
+		if acknowledged != 1 {
+			x.Errorf("%d were acknowledged", acknowledged)
+		}
+		x.wantFile([]byte(strings.Repeat("line\n", acknowledged)))
+	})
+}
+
+// An append of nothing makes no request that changes anything.
+func TestAppendNothing(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		content := patterned(journalPart + 5000)
+		f, _, spy := x.replica(x.Context(), "alice")
+		x.write(f, anew, 0, content)
+		spy.Reset()
+		x.write(f, resume|os.O_APPEND, 0, nil)
+		x.write(f, resume, int64(len(content)), nil)
+		for operation, n := range spy.Counts() {
+			if operation != "HeadObject" && operation != "ListObjectsV2" {
+				x.Errorf("%d %s", n, operation)
+			}
+		}
+		x.wantFile(content)
+	})
+}
+
+// A heartbeat whose answer is lost, and that takes effect late, does not look like another session.
+func TestLateHeartbeat(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		content := patterned(journalPart + 5000)
+		alice, _, spy := x.replica(x.Context(), "alice")
+		file, client, done := x.open(alice, anew, 0)
+		x.send(client, content[:journalPart+2000])
+		synctest.Wait()
+		spy.After(func(operation string, _ any) error {
+			if operation == "PutObject" || operation == "HeadObject" {
+				return io.ErrUnexpectedEOF
+			}
+			return nil
+		})
+		for i := range 5 {
+			time.Sleep(9 * time.Second)
+			x.send(client, content[journalPart+2000+i:][:1])
+		}
+		spy.After(nil)
+		for i := range 20 {
+			time.Sleep(9 * time.Second)
+			x.send(client, content[journalPart+2005+i:][:1])
+		}
+		x.send(client, content[journalPart+2025:])
+		_ = client.Close()
+		if err := errors.Join(<-done, file.Close()); err != nil {
+			x.Fatal(err)
+		}
+		x.wantFile(content)
+	})
+}
