@@ -539,9 +539,10 @@ func (e *entry) remove(ctx context.Context) {
 const sweepInterval = time.Hour
 
 // SweepInterval is how often to sweep uploads of an age: every hour, or more often where they are abandoned sooner.
-func SweepInterval(age time.Duration) time.Duration { return min(sweepInterval, max(age, heartbeat)) }
+func SweepInterval(age time.Duration) time.Duration { return min(sweepInterval, age) }
 
-// Sweep removes the uploads that nobody has worked on for as long as age says, and returns how many. It takes one request for each
+// Sweep removes the uploads that nobody has worked on for as long as age says, and for two minutes at least where their server may still
+// live, and returns how many. It takes one request for each
 // 1,000 records and four for each upload that it ends.
 func (l *Ledger) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	swept := 0
@@ -571,7 +572,7 @@ func (l *Ledger) sweep(ctx context.Context, name string, age time.Duration) (boo
 		return false, nil
 	case err != nil:
 		return false, err
-	case r.age < age:
+	case r.age < age, r.untouchable():
 		return false, nil
 	}
 	since := r.modTime

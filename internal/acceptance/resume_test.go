@@ -152,11 +152,16 @@ func TestKilledServerResumed(t *testing.T) {
 			s := newSite(t, s3test.Start(t, storage), keeping...)
 			all := content(4 * largeSize)
 			file := newFolder(t).write("file", all)
-			p := resumingCurl(t, s, file, "/file", 20<<20)
-			eventually(t, func() bool { return s.size(t, "/file") >= 2*(5<<20) }, func() { t.Fatal("no parts arrive") })
+			p := resumingCurl(t, s, file, "/file", 4<<20)
+			eventually(t, func() bool { return s.parts(t, "file") >= 2 }, func() { t.Fatal("no parts arrive") })
+			if n := s.size(t, "/file"); n != 0 {
+				t.Errorf("SIZE tells %d of an upload that goes on", n)
+			}
 			s.killed(t, keeping...)
 			p.kill()
-			had := s.size(t, "/file")
+			var had int64 // once the server counts as dead, two minutes after its last heartbeat
+			within(t, 4*time.Minute, 5*time.Second, func() bool { had = s.size(t, "/file"); return had > 0 },
+				func() { t.Error("nothing is shown of the dead server's upload") })
 			if had < 2*(5<<20) || had >= int64(len(all)) {
 				t.Errorf("%d bytes are there", had)
 			}
@@ -174,6 +179,24 @@ func TestKilledServerResumed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// parts is how many parts S3 has of the only upload to a file of acme's, 0 where there is none.
+func (s *site) parts(t *testing.T, name string) int {
+	t.Helper()
+	bucket, key := s.buckets[acme], prefix+name
+	uploads, err := s.client.ListMultipartUploads(t.Context(), &s3.ListMultipartUploadsInput{Bucket: &bucket, Prefix: &key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(uploads.Uploads) == 0 {
+		return 0
+	}
+	parts, err := s.client.ListParts(t.Context(), &s3.ListPartsInput{Bucket: &bucket, Key: &key, UploadId: uploads.Uploads[0].UploadId})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(parts.Parts)
 }
 
 // TestAbandonedUploads lets another server remove what a server has left behind that was killed, and nothing else.
@@ -198,7 +221,8 @@ func TestAbandonedUploads(t *testing.T) {
 			if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "file", "other"}) {
 				t.Errorf("open uploads are %q", uploads)
 			}
-			eventually(t, func() bool { return len(s.objects(t, "")) == 0 }, func() { t.Fatalf("the bucket has %q", s.objects(t, "")) })
+			within(t, 5*time.Minute, time.Second, func() bool { return len(s.objects(t, "")) == 0 }, // once the server counts as dead
+				func() { t.Fatalf("the bucket has %q", s.objects(t, "")) })
 			if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "other"}) {
 				t.Errorf("open uploads are %q", uploads)
 			}
