@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
 	"github.com/spf13/afero"
@@ -393,4 +394,27 @@ func TestLogin(t *testing.T) {
 			t.Error("a tenant without presign has links")
 		}
 	})
+}
+
+// The end of an upload under TLS is close_notify unless the tenant says otherwise.
+func TestStrictDataEOF(t *testing.T) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		strict  *bool
+		lenient bool
+	}{"absent": {nil, false}, "strict": {aws.Bool(true), false}, "lenient": {aws.Bool(false), true}} {
+		t.Run(name, func(t *testing.T) {
+			tc := &config.Tenant{TLS: config.TenantTLS{StrictDataEOF: test.strict}}
+			tenant, err := newTenant(config.Default(), "acme", tc, bundle)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tenant.LenientDataEOF != test.lenient {
+				t.Errorf("lenient: %t, want %t", tenant.LenientDataEOF, test.lenient)
+			}
+		})
+	}
 }
