@@ -28,6 +28,7 @@ type Client interface {
 	DeleteObject(context.Context, *s3.DeleteObjectInput, ...func(*s3.Options)) (*s3.DeleteObjectOutput, error)
 	DeleteObjects(context.Context, *s3.DeleteObjectsInput, ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error)
 	CopyObject(context.Context, *s3.CopyObjectInput, ...func(*s3.Options)) (*s3.CopyObjectOutput, error)
+	ListObjectVersions(context.Context, *s3.ListObjectVersionsInput, ...func(*s3.Options)) (*s3.ListObjectVersionsOutput, error)
 	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
 	CreateMultipartUpload(context.Context, *s3.CreateMultipartUploadInput, ...func(*s3.Options)) (*s3.CreateMultipartUploadOutput, error)
 	UploadPart(context.Context, *s3.UploadPartInput, ...func(*s3.Options)) (*s3.UploadPartOutput, error)
@@ -58,6 +59,7 @@ type version struct {
 	modTime time.Time
 	etag    string
 	class   types.StorageClass
+	id      string // where the bucket keeps versions, empty elsewhere and in listings
 }
 
 // A condition must hold of what a key names at the time it is written, or S3 refuses. The zero value always holds.
@@ -97,4 +99,12 @@ func (b *bucket) precondition(ctx context.Context, key string, c condition, supp
 		return condition{}, fault(syscall.ESTALE, "object was replaced")
 	}
 	return condition{}, nil
+}
+
+// failed is the error of a request that was made on the condition, of the kind that says what did not hold.
+func (c condition) failed(err error) error {
+	if c.absent && errors.Is(err, syscall.ESTALE) {
+		return &s3Error{kind: fs.ErrExist, cause: err}
+	}
+	return err
 }

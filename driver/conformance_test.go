@@ -51,11 +51,14 @@ func limits(s *s3test.Server) drivertest.Limits {
 		}
 	}
 	switch s.Name {
+	case "embedded":
+		l[drivertest.Versions] = "the gateway has no place for them"
 	case "minio":
 		delete(l, drivertest.FileBesideDirectory)
 		l[drivertest.ListFileBesideDirectory] = "everything under a/ is hidden while a exists"
 		l[drivertest.LongDirectories] = "the folder of a marker has a name 11 bytes longer"
 	case "versitygw":
+		l[drivertest.Versions] = "the gateway was given no place for them"
 		l[drivertest.ReasonOfRefusal] = "500 InternalError for a marker and for a multipart upload"
 	}
 	return l

@@ -146,6 +146,7 @@ type Fs struct {
 
 	reported *reported
 	halfway  *halfway
+	lanes    lanes // of all parts that are copied at a time, nil where each object has its own
 }
 
 var _ afero.Fs = (*Fs)(nil)

@@ -57,6 +57,7 @@ type attributes struct {
 	redirect           *string // of a website that is served from the bucket
 	expires            *time.Time
 	metadata           map[string]string
+	edited             bool // metadata are not those that the object has
 	class              types.StorageClass
 	acl                types.ObjectCannedACL
 	encryption         encryption
@@ -116,6 +117,10 @@ func attributesOf(out *s3.HeadObjectOutput) attributes {
 	}
 	if expires, err := http.ParseTime(aws.ToString(out.ExpiresString)); err == nil {
 		a.expires = &expires
+	}
+	if _, stamped := a.metadata[stampKey]; stamped { // what is made of the object is another copy, or none
+		a.metadata, a.edited = maps.Clone(a.metadata), true
+		delete(a.metadata, stampKey)
 	}
 	return a
 }

@@ -53,6 +53,7 @@ type multipart struct {
 	sender *sender
 	parts  []*types.CompletedPart // ETags are there when the group has ended
 	number int32                  // of the last part
+	lanes  lanes                  // of parts that are copied, nil for its own
 	// checksum is the algorithm of the sum that each part comes with, empty for none.
 	checksum types.ChecksumAlgorithm
 }
@@ -125,7 +126,7 @@ func (f *Fs) createMultipart(until, ctx context.Context, p plan, in *s3.CreateMu
 // multipart is an upload that has begun.
 func (f *Fs) multipart(until, ctx context.Context, key, id string) *multipart {
 	m := &multipart{
-		bucket: f.bucket, log: f.log, key: key, id: id, until: until, sender: f.route.sender(f.opts.Concurrency),
+		bucket: f.bucket, log: f.log, key: key, id: id, until: until, sender: f.route.sender(f.opts.Concurrency), lanes: f.lanes,
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
 	m.group, m.ctx = errgroup.WithContext(ctx)
@@ -224,19 +225,25 @@ func withoutQuestion(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 }
 // the smallest part has. A part that S3 has begun to copy is waited for whatever happens: S3 would not hear that nobody wants it any
 // longer, and leave it behind when the upload was aborted before.
 func (m *multipart) copy(v version, length, size int64) error {
-	lanes := make(lanes, copyConcurrency)
+	lanes := m.lanes
+	if lanes == nil {
+		lanes = make(chan struct{}, copyConcurrency)
+	}
 	count, begin := m.bucket.profile.cut(length, size)
 	for i := range count {
 		from, to := begin(i), begin(i+1)
 		err := m.add(lanes, to-from, func(part *types.CompletedPart) error {
 			ctx, done := outlive(m.ctx, abortTimeout, func() bool { return true })
 			defer done()
-			out, err := m.bucket.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
+			in := &s3.UploadPartCopyInput{
 				Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: part.PartNumber,
 				CopySource:        v.copySource(),
 				CopySourceIfMatch: condition{etag: v.etag}.ifMatch(),
-				CopySourceRange:   aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1)),
-			}, repeatable)
+			}
+			if to-from < v.size { // S3 copies no range of an object below 5 MiB
+				in.CopySourceRange = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
+			}
+			out, err := m.bucket.client.UploadPartCopy(ctx, in, repeatable)
 			if err != nil {
 				return fromS3(err)
 			}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"unicode"
 	"unicode/utf8"
@@ -41,7 +42,8 @@ func (f *Fs) Remove(name string) error {
 func (f *Fs) RemoveFile(name string) error { return f.remove(name, f.removeFile) }
 
 // RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others. A directory without a marker is never
-// empty, so it takes two requests.
+// empty, so it takes two requests. A marker that other software has stored bytes in is content. Where S3 has no conditional delete
+// ([Profile]), bytes that are stored in the marker between both requests are lost.
 func (f *Fs) RemoveDir(name string) error { return f.remove(name, f.removeDir) }
 
 // RemoveAll removes a file and a directory of the name with all that it holds. Where there is neither it does nothing. When it
@@ -100,10 +102,14 @@ func (f *Fs) removeDir(key string) error {
 		}
 		return err
 	}
-	if len(page.versions) != 1 || page.versions[0].key != marker || page.unreadable > 0 || page.next != "" {
+	if len(page.versions) != 1 || page.versions[0].key != marker || page.unreadable > 0 || page.next != "" || page.versions[0].size > 0 {
 		return syscall.ENOTEMPTY
 	}
-	return f.bucket.delete(f.ctx, marker)
+	err = f.bucket.deleteSeen(f.ctx, page.versions[0], &attempts{})
+	if errors.Is(err, syscall.ESTALE) {
+		return syscall.ENOTEMPTY // the marker has content now
+	}
+	return err
 }
 
 func (f *Fs) removeAll(key string) error {
@@ -142,42 +148,89 @@ func inParallel(ctx context.Context, walk func(ctx context.Context, submit func(
 type batch struct {
 	f      *Fs
 	submit func(func() error) // runs a request beside the walk
-	keys   []string
-	bytes  int64 // of what has these keys
+	keys   []version          // to delete by the next request
+	walked string             // the last key that was added, by whichever request it is deleted
+
+	// exact says that the versions which are added are meant, and not whatever has their keys when S3 deletes them. Then replaced tells
+	// whether something has replaced one of them, which stays.
+	exact    bool
+	prefix   string // of all keys, where it is exact
+	after    string // the key before the first that waits
+	replaced atomic.Bool
 }
 
 // add deletes an object, soon or by send at the latest.
 //
-// A marker is deleted before it returns: versitygw leaves an empty directory behind when the marker goes together with the last file.
-// Keys that XML cannot hold go one by one: the SDK would write other characters in their place.
+// Where a request may not hold markers and files, a marker is deleted before it returns. Keys that XML cannot hold go one by one: the SDK
+// would write other characters in their place.
 func (b *batch) add(ctx context.Context, v version) error {
+	before := b.walked
+	b.walked = v.key
+	profile := &b.f.bucket.profile
 	switch {
-	case strings.HasSuffix(v.key, separator):
-		return b.f.delete(ctx, v.key, v.size)
-	case !isXMLText(v.key):
-		b.submit(func() error { return b.f.delete(ctx, v.key, v.size) })
+	case !profile.BatchDeletesMarkers && strings.HasSuffix(v.key, separator):
+		return b.one(ctx, v)
+	case !b.takesMany() || !isXMLText(v.key):
+		b.submit(func() error { return b.one(ctx, v) })
 	default:
-		b.bytes += charged(v.key, v.size)
-		if b.keys = append(b.keys, v.key); len(b.keys) == maxBatch {
+		if len(b.keys) == 0 {
+			b.after = before
+		}
+		if b.keys = append(b.keys, v); len(b.keys) == maxBatch {
 			b.send(ctx)
 		}
 	}
 	return nil
 }
 
+// takesMany tells whether S3 deletes many objects by one request. Where exact versions are meant and it compares their ETags by requests for
+// one object only, it does not. Without conditions a sorted listing shows right before what is there.
+func (b *batch) takesMany() bool {
+	p := &b.f.bucket.profile
+	if !b.exact {
+		return p.BatchDelete
+	}
+	return p.BatchDelete && (p.ConditionalBatchDelete || !p.ConditionalDelete && p.SortedListings)
+}
+
+// one deletes an object by a request of its own.
+func (b *batch) one(ctx context.Context, v version) error {
+	if !b.exact {
+		return b.f.delete(ctx, v.key, v.size)
+	}
+	err := b.f.bucket.deleteVersion(ctx, v)
+	if err == nil {
+		b.f.opts.Quotas.add(-v.size)
+	}
+	return b.note(err)
+}
+
+// note keeps in mind that a version was replaced, and returns other errors.
+func (b *batch) note(err error) error {
+	if errors.Is(err, syscall.ESTALE) {
+		b.replaced.Store(true)
+		return nil
+	}
+	return err
+}
+
 // send deletes what is left.
 func (b *batch) send(ctx context.Context) {
-	keys, bytes := b.keys, b.bytes
-	b.keys, b.bytes = nil, 0
-	if len(keys) == 0 {
+	versions, after := b.keys, b.after
+	b.keys = nil
+	if len(versions) == 0 {
 		return
 	}
 	b.submit(func() error {
-		err := b.f.bucket.deleteAll(ctx, keys)
-		if err == nil {
-			b.f.opts.Quotas.add(-bytes)
+		var bytes int64
+		var err error
+		if b.exact {
+			bytes, err = b.f.bucket.deleteVersions(ctx, b.prefix, after, versions)
+		} else if err = b.f.bucket.deleteAll(ctx, versions); err == nil {
+			bytes = sizeOfAll(versions)
 		}
-		return err
+		b.f.opts.Quotas.add(-bytes)
+		return b.note(err)
 	})
 }
 
@@ -188,24 +241,30 @@ func isXMLText(key string) bool {
 	})
 }
 
-// deleteAll deletes objects by one request, and what that leaves one by one, whose errors tell more. Some servers do not know
-// DeleteObjects, and some want a checksum with it that the SDK no longer sends.
-func (b *bucket) deleteAll(ctx context.Context, keys []string) error {
-	in := &types.Delete{Quiet: aws.Bool(true), Objects: make([]types.ObjectIdentifier, len(keys))}
-	for i := range keys {
+// deleteAll deletes whatever has the keys of some versions by one request, and what that leaves one by one, whose errors tell more. Some
+// servers want a checksum with it that the SDK no longer sends.
+func (b *bucket) deleteAll(ctx context.Context, versions []version) error {
+	if len(versions) == 0 {
+		return nil
+	}
+	in := &types.Delete{Quiet: aws.Bool(true), Objects: make([]types.ObjectIdentifier, len(versions))}
+	keys := make([]string, len(versions))
+	for i := range versions {
+		keys[i] = versions[i].key
 		in.Objects[i].Key = &keys[i]
 	}
 	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.name, Delete: in}, repeatable)
+	left := keys
 	switch err = fromS3(err); {
 	case err == nil:
-		keys = nil
+		left = nil
 		for _, refused := range out.Errors {
-			keys = append(keys, aws.ToString(refused.Key))
+			left = append(left, aws.ToString(refused.Key))
 		}
 	case errors.Is(err, syscall.EAGAIN) || ctx.Err() != nil:
 		return err
 	}
-	for _, key := range keys {
+	for _, key := range left {
 		if err := b.delete(ctx, key); err != nil {
 			return err
 		}
@@ -213,16 +272,12 @@ func (b *bucket) deleteAll(ctx context.Context, keys []string) error {
 	return nil
 }
 
-// delete deletes an object. Nothing is deleted twice, so that nothing is there is no error.
+// delete deletes whatever has a key. Nothing is deleted twice, so that nothing is there is no error.
 func (b *bucket) delete(ctx context.Context, key string) error {
-	return b.deleteBy(ctx, key, &attempts{})
-}
-
-// deleteBy is delete by attempts that are counted.
-func (b *bucket) deleteBy(ctx context.Context, key string, tries *attempts) error {
+	var tries attempts
 	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &key}, tries.counted)
 	if err != nil {
-		_, err = b.settle(ctx, key, tries, err, deleted)
+		_, err = b.settle(ctx, key, &tries, err, deleted)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -135,10 +135,14 @@ func checksumOfParts(parts []types.CompletedPart) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, h.Sum32()))
 }
 
-// copied is shown by an object with the bytes of a version and the user metadata.
-func (v version) copied(metadata map[string]string) shown {
+// copied is shown by an object in a bucket with the bytes of a version and the user metadata.
+func (v version) copied(b *bucket, to string, metadata map[string]string) shown {
 	return func(ctx context.Context, object *s3.HeadObjectOutput) bool {
-		return object != nil && maps.Equal(object.Metadata, metadata) && v.isIn(ctx, object)
+		if object == nil || !maps.Equal(object.Metadata, metadata) {
+			return false
+		}
+		is, err := v.isIn(ctx, b, to, object)
+		return err == nil && is
 	}
 }
 
@@ -147,31 +151,6 @@ func (v version) rewritten(metadata map[string]string) shown {
 	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
 		return object != nil && aws.ToInt64(object.ContentLength) == v.size && maps.Equal(object.Metadata, metadata)
 	}
-}
-
-// isIn tells whether an object has the bytes of this version: its ETag shows it, or a checksum that S3 has of both.
-func (v version) isIn(ctx context.Context, object *s3.HeadObjectOutput) bool {
-	p := pair{source: &v, copy: &version{size: aws.ToInt64(object.ContentLength), etag: aws.ToString(object.ETag)}}
-	if p.source.size != p.copy.size {
-		return false
-	}
-	if p.isCopy() {
-		return true
-	}
-	source, err := v.bucket.look(ctx, v.key)
-	return err == nil && aws.ToString(source.ETag) == v.etag && haveSameChecksum(source, object)
-}
-
-func haveSameChecksum(a, b *s3.HeadObjectOutput) bool {
-	for _, sums := range [][2]*string{
-		{a.ChecksumCRC64NVME, b.ChecksumCRC64NVME}, {a.ChecksumCRC32C, b.ChecksumCRC32C}, {a.ChecksumCRC32, b.ChecksumCRC32},
-		{a.ChecksumSHA256, b.ChecksumSHA256}, {a.ChecksumSHA1, b.ChecksumSHA1},
-	} {
-		if sums[0] != nil && sums[1] != nil {
-			return *sums[0] == *sums[1]
-		}
-	}
-	return false
 }
 
 func hasETag(object *s3.HeadObjectOutput, etag string) bool { return trimETag(object) == etag }

@@ -181,11 +181,23 @@ func (b *bucket) head(ctx context.Context, key string) (version, attributes, err
 	if err != nil {
 		return version{}, attributes{}, err
 	}
-	return version{
+	return b.version(key, out), attributesOf(out), nil
+}
+
+// version is the one that S3 tells of.
+func (b *bucket) version(key string, out *s3.HeadObjectOutput) version {
+	v := version{
 		bucket: b, key: key, size: aws.ToInt64(out.ContentLength), modTime: aws.ToTime(out.LastModified),
 		etag: aws.ToString(out.ETag), class: out.StorageClass,
-	}, attributesOf(out), nil
+	}
+	if id := aws.ToString(out.VersionId); id != noVersion {
+		v.id = id
+	}
+	return v
 }
+
+// noVersion is the ID of what was stored while the bucket kept no versions.
+const noVersion = "null"
 
 func (b *bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
 	in.Bucket = &b.name

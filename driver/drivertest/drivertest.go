@@ -64,6 +64,9 @@ const (
 	// stores them and lists other characters in their place.
 	ListControlCharacters Limit = "list-control-characters"
 
+	// Versions is to keep versions of objects in buckets that ask for it. A server with this limit refuses to.
+	Versions Limit = "versions"
+
 	// Encryption is to encrypt objects with keys that the server has. A server with this limit stores them as they are.
 	Encryption Limit = "encryption"
 )
@@ -94,6 +97,7 @@ func Run(t *testing.T, h Harness) {
 		{"remove", testRemove},
 		{"rename", testRename},
 		{"copy", testCopy},
+		{"races", testRaces},
 		{"hash", testHash},
 		{"objects", testObjects},
 		{"list-times", testListTimes},

@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"testing"
+	"time"
 
 	"github.com/babelftp/babelftp/driver"
 )
@@ -13,6 +14,14 @@ func testRequests(t *testing.T, h Harness) {
 	x := h.open(t, &driver.Options{PartSize: 8 << 20})
 	x.put("file", random(1000))
 	x.putAll("dir/a", "dir/b", "empty/")
+	looks := 1 // before a file is deleted that may have been replaced
+	if x.profile.ConditionalDelete {
+		looks = 0
+	}
+	puts := 1 // in place of a copy that has no condition
+	if x.profile.ConditionalCopy || x.profile.InPlaceCopy {
+		puts = 0
+	}
 	create := func(size int) func() error {
 		return func() error { return x.tryWrite("new", random(size)) }
 	}
@@ -54,7 +63,8 @@ func testRequests(t *testing.T, h Harness) {
 		{"list", 1, func() error { x.list("dir"); return nil }},
 		{"mkdir", 2, func() error { return x.Mkdir("made", 0o755) }},
 		{"remove-dir", 2, func() error { return x.RemoveDir("empty") }},
-		{"rename", 4, func() error { return x.Rename("file", "renamed") }},
+		{"rename", 4 + looks, func() error { return x.Rename("file", "renamed") }},
+		{"set-time", 2 + puts, func() error { return x.Chtimes("renamed", time.Time{}, time.Unix(1_000_000_000, 0)) }},
 		{"remove", 2, func() error { return x.Remove("renamed") }},
 	} {
 		x.run(test.label, func(x *fixture) {

@@ -137,6 +137,11 @@ func (s *Spy) CopyObject(ctx context.Context, in *s3.CopyObjectInput, opts ...fu
 	return request(ctx, s, in, s.client.CopyObject, opts)
 }
 
+// ListObjectVersions implements driver.Client.
+func (s *Spy) ListObjectVersions(ctx context.Context, in *s3.ListObjectVersionsInput, opts ...func(*s3.Options)) (*s3.ListObjectVersionsOutput, error) {
+	return request(ctx, s, in, s.client.ListObjectVersions, opts)
+}
+
 // ListObjectsV2 implements driver.Client.
 func (s *Spy) ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, opts ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
 	return request(ctx, s, in, s.client.ListObjectsV2, opts)

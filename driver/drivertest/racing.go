@@ -1,0 +1,449 @@
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// A race is an operation while another client writes to an object that the operation is about.
+type race struct {
+	label  string
+	opts   driver.Options
+	before map[string]int // the sizes of the objects that there are, by their keys
+	run    func(f *driver.Fs, dir string) error
+
+	// victim is the key that the other client writes to, and size how many bytes.
+	victim string
+	size   int
+
+	// moves says that the operation may take what was written along, to this key.
+	moves string
+
+	// open returns the requests that cannot spare what the other client writes right before them, because a server of this profile has no
+	// condition for them. It was looked at the victim before that.
+	open func(p *driver.Profile) []string
+}
+
+const raceSize = 1000
+
+// afterLook stands for all requests between the look at a name that nothing has and the copy that gets it.
+const afterLook = "a copy whose name was free"
+
+func races() []race {
+	rename := func(f *driver.Fs, dir string) error { return f.Rename(dir+"/old", dir+"/new") }
+	copying := func(f *driver.Fs, dir string) error { return f.Copy(context.Background(), dir+"/old", dir+"/new") }
+	chtimes := func(f *driver.Fs, dir string) error {
+		return f.Chtimes(dir+"/old", time.Time{}, time.Unix(1_000_000_000, 0))
+	}
+	tree := map[string]int{"old/": 0, "old/a": raceSize, "old/b": raceSize, "old/sub/": 0, "old/sub/c": raceSize}
+	deletes := func(p *driver.Profile) []string {
+		if p.ConditionalDelete {
+			return nil
+		}
+		return []string{"DeleteObject", "DeleteObjects"}
+	}
+	copies := func(p *driver.Profile) []string {
+		if p.ConditionalCopy {
+			return nil
+		}
+		return []string{afterLook}
+	}
+	puts := func(p *driver.Profile) []string {
+		if p.ConditionalPut {
+			return nil
+		}
+		return []string{afterLook}
+	}
+	none := func(*driver.Profile) []string { return nil }
+	return []race{
+		{
+			label: "rename-file", before: map[string]int{"old": raceSize}, run: rename,
+			victim: "old", size: raceSize, moves: "new", open: deletes,
+		},
+		{
+			label: "rename-file-by-parts", opts: driver.Options{CopyLimit: 1}, before: map[string]int{"old": partSize}, run: rename,
+			victim: "old", size: partSize, moves: "new", open: deletes,
+		},
+		{
+			label: "rename-file-to-new-name", opts: driver.Options{NoOverwrite: true}, before: map[string]int{"old": raceSize}, run: rename,
+			victim: "old", size: raceSize, moves: "new", open: deletes,
+		},
+		{
+			label: "rename-file-to-taken-name", opts: driver.Options{NoOverwrite: true}, before: map[string]int{"old": raceSize}, run: rename,
+			victim: "new", size: raceSize, open: puts,
+		},
+		{
+			label: "rename-directory", before: tree, run: rename,
+			victim: "old/b", size: raceSize, moves: "new/b", open: deletes,
+		},
+		{
+			label: "rename-directory-deeper", before: tree, run: rename,
+			victim: "old/sub/c", size: raceSize, moves: "new/sub/c", open: deletes,
+		},
+		{
+			label: "rename-directory-to-taken-name", before: tree, run: rename,
+			victim: "new/b", size: raceSize, open: copies,
+		},
+		{
+			label: "rename-directory-marker", before: tree, run: rename,
+			victim: "old/sub/", size: raceSize, moves: "new/sub/", open: deletes,
+		},
+		{
+			label: "copy-directory", before: tree, run: copying,
+			victim: "new/b", size: raceSize, open: copies,
+		},
+		{
+			label: "copy-directory-marker", before: tree, run: copying,
+			victim: "new/sub/", size: raceSize, open: puts,
+		},
+		{
+			label: "set-time", before: map[string]int{"old": raceSize}, run: chtimes,
+			victim: "old", size: raceSize, open: none,
+		},
+		{
+			label: "set-time-by-parts", opts: driver.Options{CopyLimit: 1}, before: map[string]int{"old": partSize}, run: chtimes,
+			victim: "old", size: partSize, open: none,
+		},
+		{
+			label: "remove-directory", before: map[string]int{"old/": 0}, run: func(f *driver.Fs, dir string) error { return f.RemoveDir(dir + "/old") },
+			victim: "old/", size: raceSize, open: deletes,
+		},
+	}
+}
+
+// testRaces lets another client write right before each request of an operation. What it has written must be there in the end.
+func testRaces(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	for _, r := range races() {
+		x.run(r.label, func(x *fixture) {
+			hits := 0
+			for at := 1; x.race(r, fmt.Sprintf("%s-%d", r.label, at), at); at++ {
+				hits++
+			}
+			if hits == 0 {
+				x.Error("it took no request")
+			}
+		})
+	}
+}
+
+// race runs an operation and writes right before one of its requests. It returns false where there were fewer.
+func (x *fixture) race(r race, dir string, at int) bool {
+	for key, size := range r.before {
+		x.put(dir+"/"+key, random(size))
+	}
+	victim, written := dir+"/"+r.victim, bytes.Repeat([]byte("w"), r.size)
+	var mu sync.Mutex
+	var requests int
+	var before string // the request before which it was written
+	looked := false   // at the victim, for a copy that is not there yet
+	x.spy.Before(func(_ context.Context, operation string, in any) error {
+		mu.Lock()
+		defer mu.Unlock()
+		requests++
+		if requests == at {
+			looked = looked && !x.exists(victim)
+			_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{Bucket: &x.bucket, Key: &victim, Body: bytes.NewReader(written)})
+			if err == nil {
+				before = operation
+			}
+			if looked {
+				before = afterLook // several files are copied at the same time
+			}
+		}
+		if in, ok := in.(*s3.HeadObjectInput); ok && *in.Key == victim && r.moves == "" {
+			looked = true
+		}
+		return nil
+	})
+	x.spy.After(inWholeSeconds)
+	opErr := r.run(x.session(x.Context(), &r.opts), dir)
+	x.spy.Before(nil)
+	x.spy.After(nil)
+	switch {
+	case requests < at:
+		if opErr != nil {
+			x.Errorf("undisturbed: %v", opErr)
+		}
+		return false
+	case before == "": // the server refuses what was to be written: a marker with content
+	case x.holds(victim, written), r.moves != "" && x.holds(dir+"/"+r.moves, written):
+	case slices.Contains(r.open(&x.profile), before):
+	default:
+		x.Errorf("written before request %d, %s, it is lost; the operation ended with %v", at, before, opErr)
+	}
+	return true
+}
+
+// holds tells whether an object is there and has these bytes.
+func (x *fixture) holds(key string, want []byte) bool {
+	return x.exists(key) && bytes.Equal(x.object(key), want)
+}
+
+// inWholeSeconds makes the times of listings those of a server that tells no more than seconds.
+func inWholeSeconds(_ string, out any) error {
+	if page, ok := out.(*s3.ListObjectsV2Output); ok {
+		for i := range page.Contents {
+			page.Contents[i].LastModified = aws.Time(page.Contents[i].LastModified.Truncate(time.Second))
+		}
+	}
+	return nil
+}
+
+// testOntoUnprovenFiles renames and copies a directory onto another whose files have the same names and sizes, and are younger. Their
+// ETags do not tell whether they are copies.
+func testOntoUnprovenFiles(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	mine, theirs := random(partSize+1), bytes.Repeat([]byte("theirs"), (partSize+1)/6+1)[:partSize+1]
+	x.write("d/file", mine)
+	x.write("e/file", theirs)
+	if !strings.Contains(aws.ToString(x.head("e/file").ETag), "-") {
+		t.Error("the file has an ETag that tells what it is")
+	}
+	x.spy.After(func(_ string, out any) error {
+		if page, ok := out.(*s3.ListObjectsV2Output); ok {
+			for i, object := range page.Contents {
+				if strings.HasPrefix(*object.Key, "e") {
+					page.Contents[i].LastModified = aws.Time(object.LastModified.Add(time.Minute))
+				}
+			}
+		}
+		return nil
+	})
+	wantError(t, x.Rename("d", "e"), syscall.ENOTEMPTY)
+	wantError(t, x.Copy(t.Context(), "d", "e"), syscall.ENOTEMPTY)
+	x.wantContent("d/file", mine)
+	x.wantContent("e/file", theirs)
+}
+
+// testSourceReplaced replaces a file when its copy is made: it stays, the client is told, and the copy goes where nothing had the name.
+func testSourceReplaced(t *testing.T, h Harness) {
+	for label, test := range map[string]struct {
+		opts driver.Options
+		left []string
+	}{
+		"replacing": {driver.Options{}, []string{"new", "old"}},
+		"keeping":   {driver.Options{NoOverwrite: true}, []string{"old"}},
+	} {
+		t.Run(label, func(t *testing.T) {
+			x := h.open(t, &test.opts)
+			x.put("old", []byte("first"))
+			x.spy.After(func(operation string, _ any) error {
+				if operation == "CopyObject" || operation == "PutObject" || operation == "CompleteMultipartUpload" {
+					x.put("old", []byte("later"))
+				}
+				return nil
+			})
+			wantError(t, x.Rename("old", "new"), syscall.ESTALE)
+			x.spy.After(nil)
+			x.wantKeys(test.left...)
+			x.wantContent("old", []byte("later"))
+			x.rename("old", "new")
+			x.wantKeys("new")
+			x.wantContent("new", []byte("later"))
+		})
+	}
+}
+
+// testSourceReplacedBeforeCopy replaces a file that is to get a name which nothing has, before it is copied: that is no file in the way.
+func testSourceReplacedBeforeCopy(t *testing.T, h Harness) {
+	for label, size := range map[string]int{"small": 10, "parts": partSize + 1} {
+		t.Run(label, func(t *testing.T) {
+			x := h.open(t, &driver.Options{NoOverwrite: true})
+			x.put("old", random(size))
+			x.spy.After(func(operation string, _ any) error {
+				if operation == "ListObjectsV2" {
+					x.put("old", bytes.Repeat([]byte("w"), size))
+				}
+				return nil
+			})
+			wantError(t, x.Rename("old", "new"), syscall.ESTALE)
+			x.spy.After(nil)
+			x.wantKeys("old")
+			x.wantNoUploads("new")
+		})
+	}
+}
+
+// testVersioned renames a file in a bucket that keeps versions. A version that is stored while the file is deleted is not covered, and none
+// is removed from the history.
+func testVersioned(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	_, err := x.client.PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
+		Bucket: &x.bucket, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+	})
+	if _, limited := h.Limits[Versions]; limited {
+		if err == nil {
+			t.Error("the server keeps versions")
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	x.put("old", []byte("before"))
+	x.put("old", []byte("first"))
+	x.rename("old", "new")
+	x.wantKeys("new") // and not the version before
+	x.wantContent("new", []byte("first"))
+	x.put("old", []byte("second"))
+	x.spy.Before(func(_ context.Context, operation string, _ any) error {
+		if operation == "DeleteObject" {
+			x.spy.Before(nil)
+			x.put("old", []byte("third"))
+		}
+		return nil
+	})
+	wantError(t, x.Rename("old", "new"), syscall.ESTALE)
+	x.wantKeys("new", "old")
+	x.wantContent("old", []byte("third"))
+	out, err := x.client.ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &x.bucket, Prefix: aws.String("old")})
+	if err != nil || len(out.Versions) != 4 {
+		t.Errorf("%d versions are left, %v; want all of 4", len(out.Versions), err)
+	}
+}
+
+// testStamps renames and copies directories whose files have ETags that prove nothing. An attempt that was interrupted is completed by another
+// session, and what is made of the copies is none.
+func testStamps(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	content := random(partSize + 1)
+	x.write("d/a", content)
+	x.write("d/b", content[1:])
+	copied := make(chan struct{})
+	x.spy.Before(func(_ context.Context, _ string, in any) error {
+		if in, ok := in.(*s3.CopyObjectInput); ok && *in.Key == "e/b" {
+			<-copied
+			return responseError(http.StatusForbidden, "AccessDenied")
+		}
+		return nil
+	})
+	x.spy.After(func(operation string, _ any) error {
+		if operation == "CopyObject" {
+			close(copied)
+		}
+		return nil
+	})
+	wantError(t, x.Copy(t.Context(), "d", "e"), fs.ErrPermission)
+	x.spy.Before(nil)
+	x.spy.After(nil)
+	if x.head("e/a").Metadata[stamp] == "" {
+		t.Error("the copy has no stamp")
+	}
+	x.Fs = x.session(t.Context(), nil)
+	x.spy.Reset()
+	x.rename("d", "e")
+	if n := x.spy.Counts()["CopyObject"]; n != 1 {
+		t.Errorf("%d files were copied, want 1", n)
+	}
+	x.wantKeys("e/a", "e/b")
+	x.wantContent("e/a", content)
+	x.wantContent("e/b", content[1:])
+	if err := x.Copy(t.Context(), "e/a", "file"); err != nil {
+		t.Error(err)
+	}
+	if err := x.tryAppend("e/b", []byte("added")); err != nil {
+		t.Error(err)
+	}
+	for _, key := range []string{"file", "e/b"} {
+		if value, stamped := x.head(key).Metadata[stamp]; stamped {
+			t.Errorf("%s is no copy of a file in a directory and has the stamp %s", key, value)
+		}
+	}
+	// The stamp of a copy that somebody has carried to another object is of no worth.
+	x.rename("e", "d")
+	x.write("e/a", bytes.Repeat([]byte("o"), len(content)))
+	metadata := map[string]string{stamp: x.head("d/a").Metadata[stamp]}
+	_, err := x.client.CopyObject(t.Context(), &s3.CopyObjectInput{
+		Bucket: &x.bucket, Key: aws.String("e/a"), CopySource: aws.String(x.bucket + "/e/a"), MetadataDirective: types.MetadataDirectiveReplace,
+		Metadata: metadata,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantError(t, x.Rename("d", "e"), syscall.ENOTEMPTY)
+}
+
+// testRequestsAtOnce copies a directory of large files and counts the requests that are under way at a time.
+func testRequestsAtOnce(t *testing.T, h Harness) {
+	const most, files = 32, 20
+	x := h.open(t, &driver.Options{CopyLimit: 1})
+	keys := numbered("d/", files)
+	x.put(keys[0], random(11<<20))
+	for _, key := range keys[1:] {
+		in := &s3.CopyObjectInput{Bucket: &x.bucket, Key: &key, CopySource: aws.String(x.bucket + "/" + keys[0])}
+		if _, err := x.client.CopyObject(t.Context(), in); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var now, peak atomic.Int64
+	x.spy.Before(func(_ context.Context, operation string, _ any) error {
+		if operation != "HeadObject" { // some find nothing
+			n := now.Add(1)
+			for p := peak.Load(); n > p && !peak.CompareAndSwap(p, n); p = peak.Load() {
+			}
+		}
+		return nil
+	})
+	x.spy.After(func(operation string, _ any) error {
+		if operation != "HeadObject" {
+			now.Add(-1)
+		}
+		return nil
+	})
+	x.spy.Reset()
+	if err := x.Copy(t.Context(), "d", "e"); err != nil {
+		t.Fatal(err)
+	}
+	if n := x.spy.Counts()["UploadPartCopy"]; (n == 2*files) != x.profile.PartCopy {
+		t.Errorf("the files were copied by %d parts", n)
+	}
+	if peak.Load() > most || peak.Load() < most/4 {
+		t.Errorf("up to %d requests were under way at a time, want %d at most", peak.Load(), most)
+	}
+}
+
+// testManyMarkers renames and removes many empty directories, by few requests where the server takes them so.
+func testManyMarkers(t *testing.T, h Harness) {
+	const directories = 100
+	x := h.open(t, nil)
+	var keys, renamed []string
+	for _, key := range numbered("", directories) {
+		keys, renamed = append(keys, "d/"+key+"/"), append(renamed, "e/"+key+"/")
+	}
+	x.putAll(keys...)
+	x.putAll("d/file", "d/00001/file")
+	x.spy.Reset()
+	x.rename("d", "e")
+	x.wantKeys(append(renamed, "e/file", "e/00001/file")...)
+	requests := func(exact bool) int {
+		if x.profile.BatchDeletesMarkers {
+			return x.deletes(directories+2, exact)
+		}
+		return directories + x.deletes(2, exact)
+	}
+	x.wantDeletes(requests(true))
+	if err := x.RemoveAll("e"); err != nil {
+		t.Error(err)
+	}
+	x.wantKeys()
+	x.wantDeletes(requests(false) + 1) // and the file "e", which there might be too
+	x.put("d", []byte("a file of the name"))
+	x.put("e", []byte("a file of the name"))
+}

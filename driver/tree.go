@@ -1,0 +1,269 @@
+package driver
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"hash/maphash"
+	"io/fs"
+	"iter"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// errChanged is about a directory in which another client has changed something meanwhile.
+var errChanged = fault(syscall.EAGAIN, "directory changed meanwhile")
+
+// directory takes a directory from one prefix to another. Its steps hold no list of keys, of which there may be millions: each walks
+// through the directories anew.
+func (r *relocation) directory() error {
+	requests := make(slots, treeConcurrency)
+	r.f, r.target = r.f.limited(requests), r.target.limited(requests)
+	r.copied = &fingerprints{seed: maphash.MakeSeed()}
+	if err := r.check(); err != nil {
+		return err
+	}
+	if err := r.copy(); err != nil || r.keepsSource {
+		return err
+	}
+	return r.delete()
+}
+
+// check makes sure that nothing stands in the way. What the new directory holds must come from an attempt that was interrupted: each file
+// in it is a copy of the one of its name, and one directory holds all that the other does, the new one while files were being deleted,
+// the old one before.
+func (r *relocation) check() error {
+	return inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
+		var onlySource, onlyCopy bool
+		for p, err := range r.pairs(ctx) {
+			switch {
+			case err != nil:
+				return err
+			case p.source != nil && len(r.to)+len(p.source.key)-len(r.from) > maxKeyBytes:
+				return syscall.ENAMETOOLONG
+			case p.copy == nil:
+				onlySource = true
+			case p.copy.key == r.to && p.copy.size == 0: // a marker is of no weight
+			case p.source == nil:
+				onlyCopy = true
+			case !p.showsCopy():
+				submit(func() error { return p.mustBeCopy(ctx) })
+			}
+			if onlySource && onlyCopy {
+				return syscall.ENOTEMPTY
+			}
+		}
+		return nil
+	})
+}
+
+func (p pair) mustBeCopy(ctx context.Context) error {
+	is, err := p.isCopy(ctx)
+	if err == nil && !is {
+		err = syscall.ENOTEMPTY
+	}
+	return err
+}
+
+// copy copies all files and markers that an attempt before has not.
+func (r *relocation) copy() error {
+	return inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
+		for p, err := range r.pairs(ctx) {
+			switch {
+			case err != nil:
+				return err
+			case p.source == nil:
+			case p.copy == nil:
+				submit(func() error { return r.copyEntry(ctx, p, condition{absent: true}) })
+			default:
+				submit(func() error { return r.complete(ctx, p) })
+			}
+		}
+		return nil
+	})
+}
+
+// complete sees to a file that has its copy. One whose attributes may have changed since, because the file is younger, is copied anew.
+func (r *relocation) complete(ctx context.Context, p pair) error {
+	if err := p.mustBeCopy(ctx); err != nil {
+		return err
+	}
+	if isMarker(*p.source) || r.target.opts.NoOverwrite || !p.copy.modTime.Before(p.source.modTime) {
+		r.copied.add(*p.source)
+		return nil
+	}
+	return r.copyEntry(ctx, p, condition{etag: p.copy.etag})
+}
+
+// isMarker tells whether an object is nothing but the marker of a directory.
+func isMarker(v version) bool { return v.size == 0 && strings.HasSuffix(v.key, separator) }
+
+// copyEntry copies a file or a marker, if what has the new name is still what was seen there. What is no longer there needs no copy.
+func (r *relocation) copyEntry(ctx context.Context, p pair, c condition) error {
+	key := p.source.key
+	v, a, err := r.f.bucket.head(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	to := r.to + key[len(r.from):]
+	if isMarker(v) {
+		err = r.copyMarker(ctx, v, &a, to)
+	} else {
+		err = r.copyFile(ctx, v, &a, to, c, p.replaced)
+	}
+	switch {
+	case err == nil:
+		r.copied.add(v)
+	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ESTALE) && !c.absent:
+		return syscall.ENOTEMPTY // another client has stored something there
+	case errors.Is(err, syscall.ESTALE):
+		return errChanged
+	}
+	return err
+}
+
+// copyFile copies a file. A condition that would take several requests more, because CopyObject does not know it, is looked at right before:
+// directories hold many files.
+func (r *relocation) copyFile(ctx context.Context, v version, a *attributes, to string, c condition, replaced func() int64) error {
+	if r.target.copiesAtOnce(v) && !r.target.bucket.profile.ConditionalCopy && !r.target.opts.NoOverwrite {
+		if err := r.target.bucket.check(ctx, to, c); err != nil {
+			return err
+		}
+		c = condition{}
+	}
+	r.target.stampCopy(&v, a, to)
+	_, err := r.copyVersion(ctx, v, a, to, c, replaced)
+	return err
+}
+
+// copyMarker makes a marker anew: versitygw does not copy them. One that is there already is as good.
+func (r *relocation) copyMarker(ctx context.Context, v version, a *attributes, to string) error {
+	r.target.carry(a)
+	if err := r.f.bucket.readTags(ctx, v.key, a); err != nil {
+		return err
+	}
+	in := &s3.PutObjectInput{}
+	a.put(in)
+	c := condition{absent: true}
+	err := error(nil)
+	if r.target.bucket.profile.ConditionalPut {
+		in.IfNoneMatch = c.ifNoneMatch()
+	} else {
+		err = r.target.bucket.check(ctx, to, c)
+	}
+	if err == nil {
+		_, err = r.target.bucket.put(ctx, to, in, bytes.NewReader(nil))
+		err = c.failed(err)
+	}
+	if !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	made, _, headErr := r.target.bucket.head(ctx, to)
+	if headErr == nil && made.size == 0 {
+		return nil
+	}
+	return err
+}
+
+// delete deletes the versions that were copied. A file that was added or replaced since stays, and so does one whose copy is gone; the error
+// is then EAGAIN, because to move it takes another attempt.
+func (r *relocation) delete() error {
+	deleted := batch{f: r.f, exact: true, prefix: r.from}
+	err := inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
+		deleted.submit = submit
+		for p, err := range r.pairs(ctx) {
+			switch {
+			case err != nil:
+				return err
+			case p.source == nil:
+			case p.copy == nil, !r.copied.has(*p.source):
+				deleted.replaced.Store(true)
+			default:
+				if err := deleted.add(ctx, *p.source); err != nil {
+					return err
+				}
+			}
+		}
+		deleted.send(ctx)
+		return nil
+	})
+	if err == nil && deleted.replaced.Load() {
+		err = errChanged
+	}
+	return err
+}
+
+// pairs walks through both directories at once, in the order of the keys.
+func (r *relocation) pairs(ctx context.Context) iter.Seq2[pair, error] {
+	return func(yield func(pair, error) bool) {
+		sources, stop := iter.Pull2(r.f.bucket.walkInOrder(ctx, r.from))
+		defer stop()
+		copies, stop := iter.Pull2(r.target.bucket.walkInOrder(ctx, r.to))
+		defer stop()
+		advance := func(next func() (version, error, bool)) (*version, error) {
+			v, err, more := next()
+			if !more {
+				return nil, nil
+			}
+			return &v, err
+		}
+		source, err := advance(sources)
+		if err != nil {
+			yield(pair{}, err)
+			return
+		}
+		copied, err := advance(copies)
+		for err == nil && (source != nil || copied != nil) {
+			p := pair{source: source, copy: copied}
+			if source != nil && copied != nil {
+				switch strings.Compare(source.key[len(r.from):], copied.key[len(r.to):]) {
+				case -1:
+					p.copy = nil
+				case +1:
+					p.source = nil
+				}
+			}
+			if !yield(p, nil) {
+				return
+			}
+			if p.source != nil {
+				source, err = advance(sources)
+			}
+			if p.copy != nil && err == nil {
+				copied, err = advance(copies)
+			}
+		}
+		if err != nil {
+			yield(pair{}, err)
+		}
+	}
+}
+
+// walkInOrder is walk in the order of the keys. Where the server does not list in that order, it holds all versions of the directory.
+func (b *bucket) walkInOrder(ctx context.Context, prefix string) iter.Seq2[version, error] {
+	if b.profile.SortedListings {
+		return b.walk(ctx, prefix)
+	}
+	return func(yield func(version, error) bool) {
+		var versions []version
+		for v, err := range b.walk(ctx, prefix) {
+			if err != nil {
+				yield(version{}, err)
+				return
+			}
+			versions = append(versions, v)
+		}
+		slices.SortFunc(versions, func(a, b version) int { return strings.Compare(a.key, b.key) })
+		for _, v := range versions {
+			if !yield(v, nil) {
+				return
+			}
+		}
+	}
+}
