@@ -154,6 +154,7 @@ func parseCommand(line string) (verb, arg string, hasArg bool) {
 // dispatch checks a command line against the table and runs it.
 func (s *session) dispatch(line string) {
 	verb, arg, hasArg := parseCommand(line)
+	s.renaming = s.renaming && verb == "RNTO" // which must follow RNFR at once (RFC 959 4.1.3)
 	c, known := s.server.commands[verb]
 	if !known {
 		s.verb = ""
@@ -172,7 +173,7 @@ func (s *session) dispatch(line string) {
 	if c.transfer {
 		s.parameters = s.parameters.afterTransfer()
 	}
-	s.renaming = s.renaming && verb == "RNFR" // RNTO must follow at once (RFC 959 4.1.3)
+	s.renaming = s.renaming && verb == "RNFR"
 }
 
 // syntaxError shows the syntax of the command that is being handled.

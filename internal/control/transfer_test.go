@@ -571,3 +571,18 @@ func TestListingOfManyEntries(t *testing.T) {
 	c.do("SITE RMDIR d", "250 ")
 	s.wantEmpty()
 }
+
+// TestRNTOMustFollowRNFR: a new name is for what RNFR has named in the command before, and for nothing else (RFC 959 4.1.3).
+func TestRNTOMustFollowRNFR(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	c.store("f", "content")
+	for _, between := range []string{"200 NOOP", "550 RNFR nothing", "501 RNFR", "501 RNFR \xfe", "553 RNFR " + strings.Repeat("x", 1025), "500 FOO"} {
+		c.do("RNFR f", "350 ")
+		c.play(between)
+		c.do("RNTO g", "503 ")
+	}
+	if keys := s.objects(); !slices.Equal(keys, []string{"f"}) {
+		t.Errorf("objects %q", keys)
+	}
+}
