@@ -87,6 +87,9 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 	if file, ok := file.(aborter); ok {
 		f.session.transfer.opened(file.Abort)
 	}
+	if file, ok := file.(announcer); ok && f.session.parameters.announced > 0 {
+		file.Announce(f.session.parameters.announced)
+	}
 	return &engineFile{File: file, fs: f, count: f.session.transfer.count}, nil
 }
 
@@ -163,6 +166,9 @@ func (f *engineFs) Rename(from, to string) error {
 		return f.Storage.Rename(from, to)
 	}))
 }
+
+// An announcer is a file that can make use of the size which ALLO has announced.
+type announcer interface{ Announce(size int64) }
 
 // An aborter is a file that can be aborted while another goroutine reads or
 // writes it.
