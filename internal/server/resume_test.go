@@ -1,0 +1,201 @@
+package server
+
+import (
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// An uploadsTest is one bucket behind two servers which keep interrupted uploads.
+type uploadsTest struct {
+	*testing.T
+	servers [2]*Server
+}
+
+func newUploadsTest(t *testing.T, s *s3test.Server) *uploadsTest {
+	t.Helper()
+	cfg := newConfig(t, s)
+	cfg.Tenants["acme"].Resume = config.KeepBroken
+	cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: passwordHash(t), Home: "/alice"}
+	return &uploadsTest{t, [2]*Server{start(t, cfg, Options{AWS: awsOf(s)}), start(t, cfg, Options{AWS: awsOf(s)})}}
+}
+
+// as logs a user in at a server.
+func (x *uploadsTest) as(user string, server int) *ftptest.Client {
+	x.Helper()
+	c := session(x.T, x.servers[server], user)
+	c.Command(200, "TYPE I")
+	return c
+}
+
+// begin sends the beginning of a file, and leaves the transfer open.
+func begin(t *testing.T, c *ftptest.Client, command, content string) io.WriteCloser {
+	t.Helper()
+	data := c.Data()
+	c.Command(150, command)
+	if _, err := io.WriteString(data, content); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// send sends the end of a file.
+func send(t *testing.T, c *ftptest.Client, data io.WriteCloser, content string) {
+	t.Helper()
+	if _, err := io.WriteString(data, content); err != nil {
+		t.Fatal(err)
+	}
+	_ = data.Close()
+	c.Reply(226)
+}
+
+// interrupt sends the beginning of a file, and lets the transfer be aborted.
+func (x *uploadsTest) interrupt(user, name, content string) {
+	x.Helper()
+	c := x.as(user, 0)
+	data := begin(x.T, c, "STOR "+name, content)
+	for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(len(content))) { // until all of it has come
+	}
+	c.Command(426, "ABOR")
+	c.Reply(226)
+	_ = data.Close()
+	c.Command(221, "QUIT")
+}
+
+func (x *uploadsTest) wantFile(name, content string) {
+	x.Helper()
+	if got := x.as("bob", 0).Transfer("RETR " + name); got != content {
+		x.Errorf("%s has %d bytes, want %d others", name, len(got), len(content))
+	}
+}
+
+// What an interrupted upload is for its user and for others, and where it is resumed.
+func TestInterruptedUploads(t *testing.T) {
+	content := strings.Repeat("0123456789", 700_000) // more than a part
+	for _, tt := range []struct {
+		label string
+		run   func(x *uploadsTest)
+	}{
+		{"append-to-the-finished-file", func(x *uploadsTest) {
+			x.as("alice", 1).Store("f", "the finished object..")
+			x.interrupt("alice", "f", content[:1000])
+			c := x.as("alice", 1)
+			if size := c.Command(213, "SIZE f"); size != "21" {
+				x.Errorf("SIZE is %s", size)
+			}
+			if facts := c.Command(250, "MLST f"); !strings.Contains(facts, "size=21;") {
+				x.Errorf("MLST: %s", facts)
+			}
+			send(x.T, c, begin(x.T, c, "APPE f", ""), "")
+			x.wantFile("f", "the finished object..")
+			send(x.T, c, begin(x.T, c, "APPE f", ""), " and 7.")
+			x.wantFile("f", "the finished object.. and 7.")
+		}},
+		{"append-unasked", func(x *uploadsTest) {
+			x.interrupt("alice", "f", content[:6_291_456])
+			c := x.as("alice", 1)
+			for range 2 {
+				_ = c.Data()
+				c.Command(554, "APPE f") // as curl --continue-at 6291456 does
+			}
+			c.Command(213, "SIZE f")
+			send(x.T, c, begin(x.T, c, "APPE f", ""), content[6_291_455:])
+			x.wantFile("f", content)
+		}},
+		{"restart", func(x *uploadsTest) {
+			x.as("bob", 0).Store("f", "bob's")
+			x.interrupt("alice", "f", content[:6_000_001])
+			c := x.as("alice", 1)
+			for _, offset := range []string{"3", "5", "5242880", "5999999", "6000001"} {
+				c.Command(350, "REST "+offset)
+				_ = c.Data()
+				if text := c.Command(554, "STOR f"); !strings.Contains(text, "REST 6000000") {
+					x.Errorf("after REST %s: %s", offset, text)
+				}
+			}
+			x.wantFile("f", "bob's")
+			c.Command(350, "REST 6000000")
+			send(x.T, c, begin(x.T, c, "STOR f", ""), content[6_000_000:])
+			x.wantFile("f", content)
+		}},
+		{"anew", func(x *uploadsTest) {
+			x.interrupt("alice", "f", content[:6_000_001])
+			c := x.as("alice", 1)
+			c.Store("f", "anew")
+			x.wantFile("f", "anew")
+			c.Command(350, "REST 4")
+			send(x.T, c, begin(x.T, c, "STOR f", ""), " and more") // nothing is pending any more
+			x.wantFile("f", "anew and more")
+		}},
+		{"whole-parts", func(x *uploadsTest) {
+			whole := content[:5<<20]
+			x.interrupt("alice", "f", whole)
+			c := x.as("alice", 1)
+			if size := c.Command(213, "SIZE f"); size != strconv.Itoa(len(whole)-1) {
+				x.Errorf("SIZE is %s", size)
+			}
+			c.Command(350, "REST "+strconv.Itoa(len(whole)-1))
+			send(x.T, c, begin(x.T, c, "STOR f", ""), whole[len(whole)-1:])
+			x.wantFile("f", whole)
+		}},
+		{"live", func(x *uploadsTest) {
+			c := x.as("alice", 0)
+			data := begin(x.T, c, "STOR f", content[:6_000_000])
+			for server := range x.servers {
+				d := x.as("alice", server)
+				d.Command(550, "SIZE f")
+				d.Command(550, "DELE f")
+				d.Command(350, "REST 5242880")
+				_ = d.Data()
+				d.Command(550, "STOR f")
+				send(x.T, d, begin(x.T, d, "APPE f", ""), "appended")
+				x.wantFile("f", "appended")
+				d.Store("f", "stored")
+				d.Command(250, "DELE f")
+			}
+			send(x.T, c, data, content[6_000_000:])
+			x.wantFile("f", content)
+		}},
+		{"append-beside-append", func(x *uploadsTest) {
+			var wait sync.WaitGroup
+			acknowledged := make(chan string, 16)
+			for i := range cap(acknowledged) {
+				c, line := x.as("alice", i%2), strconv.Itoa(i)+"\n"
+				data := c.Data()
+				c.Command(150, "APPE f")
+				wait.Go(func() {
+					_, _ = io.WriteString(data, line)
+					_ = data.Close()
+					if code, _, _ := c.ReadResponse(226); code == 226 {
+						acknowledged <- line
+					}
+				})
+			}
+			wait.Wait()
+			close(acknowledged)
+			file := x.as("bob", 0).Transfer("RETR f")
+			size := 0
+			for line := range acknowledged {
+				size += len(line)
+				if !strings.Contains("\n"+file, "\n"+line) {
+					x.Errorf("%q was acknowledged, and is not in %q", line, file)
+				}
+			}
+			if size == 0 || size != len(file) {
+				x.Errorf("%d bytes were acknowledged, and the file is %q", size, file)
+			}
+		}},
+	} {
+		t.Run(tt.label, func(t *testing.T) {
+			for _, storage := range []string{"embedded", "minio"} {
+				t.Run(storage, func(t *testing.T) { tt.run(newUploadsTest(t, s3test.Start(t, storage))) })
+			}
+		})
+	}
+}
