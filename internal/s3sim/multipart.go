@@ -31,7 +31,7 @@ type part struct {
 	modified       time.Time
 }
 
-func (s *Server) createUpload(b *bucket, q *request) *reply {
+func (s *Server) createUpload(b *bucket, q *request, e *Event) *reply {
 	if tooMuch(q.header) {
 		return refuse(http.StatusBadRequest, "MetadataTooLarge")
 	}
@@ -46,6 +46,7 @@ func (s *Server) createUpload(b *bucket, q *request) *reply {
 		}
 	}
 	b.uploads[u.id] = u
+	e.UploadID = u.id
 	answer := answerXML(http.StatusOK, &struct {
 		XMLName               xml.Name `xml:"InitiateMultipartUploadResult"`
 		Bucket, Key, UploadId string
@@ -81,7 +82,7 @@ func (s *Server) uploadPart(b *bucket, q *request) *reply {
 		return invalidArg()
 	}
 	p := &part{Content: Content{q.body}, modified: now(), checksum: q.checksums.Get(checksumHeader + u.algorithm)}
-	if s.sumsParts(u) && p.checksum == "" || u.algorithm == "" && len(q.checksums) > 0 && s.strict() {
+	if s.sumsParts(u) && p.checksum == "" {
 		return refuse(http.StatusBadRequest, "InvalidRequest") // the checksum is not of the type that the upload has
 	}
 	p.etag = s.etag(u.header, p.Content)

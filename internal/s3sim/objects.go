@@ -65,7 +65,7 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 	case "DeleteObjects":
 		return s.deleteAll(b, q)
 	case "CreateMultipartUpload":
-		return s.createUpload(b, q)
+		return s.createUpload(b, q, e)
 	case "UploadPart":
 		return s.uploadPart(b, q)
 	case "UploadPartCopy":

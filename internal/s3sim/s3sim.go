@@ -75,8 +75,8 @@ type Options struct {
 type Operation struct {
 	Name                string // as the SDK calls it: "PutObject"
 	Bucket, Key, Prefix string
-	UploadID            string
-	Tag                 any // what [Caller.Tag] has returned when the request was made
+	UploadID            string // of a multipart upload; of one that begins, in an [Event] only
+	Tag                 any    // what [Caller.Tag] has returned when the request was made
 }
 
 // A Fault is what becomes of a request beside what it asks for. The zero value is nothing.
