@@ -1,6 +1,7 @@
 # make          builds ./babelftp
 # make test     installs and builds what the tests need, and runs them all
 # make tools    builds the tools of tests and checks into .tools/bin
+# make torture  runs random histories of sessions and replicas before a simulated S3 for an hour; make torture TORTURE=8h for longer
 # make bench    measures babelftp beside the S3 it stands before: docs/benchmarks.md; make bench BENCH='-short -only slow' for a part
 
 # A tool is built from a module of its own, tools/NAME.mod with its exact versions, which keeps go.mod the program's own.
@@ -10,13 +11,19 @@ TEST_TOOLS := minio versitygw helm
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-.PHONY: build test tools packages bench
+TORTURE = 1h
+
+.PHONY: build test tools packages bench torture
 
 build:
 	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o babelftp ./cmd/babelftp
 
 test: packages $(TEST_TOOLS:%=.tools/bin/%)
 	go test -race -timeout 20m ./...
+	go test -run TestHistories ./driver
+
+torture:
+	go test -v -timeout 0 -run TestHistories ./driver -histories.time $(TORTURE) -histories.seed $$(date +%s) -histories.all
 
 bench: .tools/bin/minio
 	go run ./bench $(BENCH)

@@ -132,6 +132,9 @@ type Options struct {
 
 	// Logger gets what no error tells: keys that cannot be shown, uploads that could not be aborted. The default discards it.
 	Logger *slog.Logger
+
+	// smallestPart is how many bytes each part but the last has at least: minPartSize, unless a test says less.
+	smallestPart int64
 }
 
 // An Fs is a file system in a bucket. It is safe for concurrent use; the files that it opens are not, but for their Abort.
@@ -161,7 +164,10 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	if o.PartSize == 0 {
 		o.PartSize = defaultPartSize
 	}
-	o.PartSize = min(max(o.PartSize, minPartSize), maxPartSize)
+	if o.smallestPart == 0 {
+		o.smallestPart = minPartSize
+	}
+	o.PartSize = min(max(o.PartSize, o.smallestPart), maxPartSize)
 	if o.Concurrency <= 0 {
 		o.Concurrency = defaultConcurrency
 	}

@@ -323,11 +323,21 @@ type entry struct {
 
 	stalled atomic.Bool // another session may have the upload
 
-	mu      sync.Mutex // held while the record is written
+	mu      lock // held while the record is written
 	record  record
 	written bool // there is one
 	ended   bool // the heartbeat has nothing to write any more
 }
+
+// A lock is a mutex that may be held while S3 is asked. A goroutine that waits for it counts as blocked in a bubble of testing/synctest,
+// which one that waits for a sync.Mutex does not.
+type lock chan struct{}
+
+// Lock waits until nobody else has the lock.
+func (l lock) Lock() { l <- struct{}{} }
+
+// Unlock lets somebody else have it.
+func (l lock) Unlock() { <-l }
 
 // A clientWait says since when an upload waits for bytes of its client, in nanoseconds since 1970, and 0 where it does not.
 type clientWait struct{ since atomic.Int64 }
@@ -354,7 +364,7 @@ func (l *Ledger) enter(ctx context.Context, r record, client *clientWait, lost c
 
 // take makes the entry of a record, and begins its heartbeat, which ends with ctx.
 func (l *Ledger) take(ctx context.Context, r record, client *clientWait, lost context.CancelCauseFunc) *entry {
-	e := &entry{ledger: l, record: r, client: client, lost: lost}
+	e := &entry{ledger: l, record: r, client: client, lost: lost, mu: make(lock, 1)}
 	ctx, e.stop = context.WithCancel(ctx)
 	l.mu.Lock()
 	before := l.open[r.name]

@@ -55,7 +55,7 @@ func (w *writer) keepHead() error {
 		size = w.f.partSizeAt(w.partSize, 0)
 		copied = copied / size * size
 	}
-	if copied < minPartSize || !p.PartCopy {
+	if copied < w.f.opts.smallestPart || !p.PartCopy {
 		w.offset = 0
 		return w.read(w.kept, w.keep)
 	}

@@ -1,0 +1,675 @@
+package driver_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/s3sim"
+)
+
+// A model follows what becomes of each object, in the order in which requests took effect, and judges every change by the operation that
+// made it. It need not guess which of several operations at once came first: the simulator tells.
+type model struct {
+	world   *world
+	profile driver.Profile
+
+	begun time.Time
+
+	mu         sync.Mutex
+	seq        int // of the last request that took effect
+	versions   map[string][]state
+	uploads    map[string]*operation // that began them, by ID
+	operations []*operation
+	violation  *violation
+}
+
+// A violation is a promise that was broken.
+type violation struct{ kind, text string }
+
+func (v *violation) String() string { return v.kind + ": " + v.text }
+
+// A state is what a key had from one request on.
+type state struct {
+	from    int
+	exists  bool
+	content []byte
+}
+
+// An operation is a step that runs or has ended.
+type operation struct {
+	step
+	session  *session
+	requests requests
+	faulty   atomic.Bool // the history has a fault for one of its requests
+
+	// Guarded by the model's mutex:
+	start, end int // of the requests that may have come before, and after
+	ended      bool
+	err        error
+	published  [][]byte            // what it has written, in order
+	copied     map[string][][]byte // what it has written, by the key that it was copied from
+	looked     map[string]int      // when it looked at a key last
+	listed     map[string]int      // when it listed a prefix last
+
+	// Of uploads:
+	content  []byte // that its client has
+	wholly   bool   // its client sends all of that
+	sent     int
+	openedAt int
+	waiting  time.Time // since when it waits for its client; zero while it does not
+	told     int64     // the size of the pending upload that its session was shown
+	wasTold  bool
+
+	// What it has found:
+	size  int64
+	got   []byte
+	names []string
+}
+
+func (m *model) init(w *world) {
+	m.world, m.begun = w, time.Now()
+	m.versions, m.uploads = map[string][]state{}, map[string]*operation{}
+}
+
+// trace prints what happens, where that is asked for.
+func (m *model) trace(format string, args ...any) {
+	if *historyTrace {
+		m.world.t.Logf("%v "+format, append([]any{time.Since(m.begun)}, args...)...)
+	}
+}
+
+func (m *model) begin(s *session, step step) *operation {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.trace("%d step %d (%s %q %q) begins", m.seq, step.ID, step.Do, step.Name, step.To)
+	op := &operation{
+		step: step, session: s, start: m.seq, copied: map[string][][]byte{}, looked: map[string]int{}, listed: map[string]int{},
+	}
+	op.told, op.wasTold = s.told[step.Name]
+	m.operations = append(m.operations, op)
+	s.current = op
+	return op
+}
+
+// opened notes that a file is open for the content that a client has.
+func (m *model) opened(op *operation, content []byte, wholly bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op.content, op.wholly, op.openedAt = content, wholly, m.seq
+}
+
+func (m *model) sent(op *operation, n int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op.sent += n
+}
+
+func (m *model) waitsForClient(op *operation, waits bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op.waiting = time.Time{}
+	if waits {
+		op.waiting = time.Now()
+	}
+}
+
+// wasTold notes that a session was shown a pending upload. Nobody may be shown one that is live, or of somebody else.
+func (m *model) wasTold(op *operation, n int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op.session.told[op.Name] = n
+	op.told, op.wasTold = n, true
+	if m.profile.Name == "" {
+		return
+	}
+	fits := false
+	for _, other := range m.interrupted(op) {
+		fits = fits || int64(len(other)) >= n
+	}
+	if !fits {
+		m.violate("live-upload-shown", "step %d was shown a pending upload of %q of %d bytes, and none was interrupted that has so many", op.ID, op.Name, n)
+	}
+}
+
+func (m *model) violate(kind, format string, args ...any) {
+	if m.violation == nil {
+		m.violation = &violation{kind, fmt.Sprintf(format, args...)}
+	}
+}
+
+// alive are the states that a key had between two requests.
+func (m *model) alive(key string, from, to int) []state {
+	states := []state{{}}
+	for _, s := range m.versions[key] {
+		switch {
+		case s.from <= from:
+			states[0] = s
+		case s.from <= to:
+			states = append(states, s)
+		}
+	}
+	return states
+}
+
+func bytesOf(o *s3sim.Object) []byte {
+	if o == nil {
+		return nil
+	}
+	return o.Content.Bytes()
+}
+
+// observe judges a request that took effect.
+func (m *model) observe(e s3sim.Event) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.seq++
+	op, _ := e.Tag.(*operation)
+	m.trace("%d %s %q %s: %d", m.seq, e.Name, e.Key+e.Prefix, e.UploadID, e.Status)
+	switch e.Name {
+	case "HeadObject", "GetObject":
+		if op != nil {
+			op.looked[e.Key] = m.seq
+		}
+		return
+	case "ListObjectsV2":
+		if op != nil {
+			op.listed[e.Prefix] = m.seq
+		}
+		return
+	case "CreateMultipartUpload":
+		m.uploads[e.UploadID] = op
+		return
+	case "UploadPart", "UploadPartCopy", "AbortMultipartUpload":
+		m.touched(e, op)
+		return
+	case "CompleteMultipartUpload":
+		m.touched(e, op)
+	case "PutObject", "CopyObject", "DeleteObject", "DeleteObjects":
+	default:
+		return
+	}
+	if e.Status >= 300 || e.Old == e.New || strings.HasPrefix(e.Key, journal) {
+		return
+	}
+	m.judge(e, op)
+	m.versions[e.Key] = append(m.versions[e.Key], state{from: m.seq, exists: e.New != nil, content: bytesOf(e.New)})
+}
+
+// touched judges a request for a multipart upload, which may be for one of somebody else.
+func (m *model) touched(e s3sim.Event, op *operation) {
+	owner := m.uploads[e.UploadID]
+	if e.Status >= 300 || owner == nil || owner == op || !m.live(owner) {
+		return
+	}
+	by := "the server"
+	if op != nil {
+		by = fmt.Sprintf("step %d (%s %q)", op.ID, op.Do, op.Name)
+	}
+	m.violate("live-upload", "%s of %q by %s is for the upload of step %d, which is live", e.Name, e.Key, by, owner.ID)
+}
+
+// stalled is how long an upload may wait for its client before another session may take it over.
+const stalled = 10 * time.Second
+
+// live tells whether an upload goes on.
+func (m *model) live(op *operation) bool {
+	return !op.ended && op.session.replica.ctx.Err() == nil && (op.waiting.IsZero() || time.Since(op.waiting) < stalled)
+}
+
+// judge judges a change of an object.
+func (m *model) judge(e s3sim.Event, op *operation) {
+	if op == nil {
+		m.violate("unnamed", "the server made a %s of %q", e.Name, e.Key)
+		return
+	}
+	if e.New == nil {
+		m.judgeDelete(e, op)
+		return
+	}
+	content := bytesOf(e.New)
+	op.published = append(op.published, content)
+	switch op.Do {
+	case "stor", "appe", "rest", "resume", "resume-append":
+		m.judgeUpload(e, op, content)
+	case "rename", "copy":
+		m.judgeCopy(e, op, content)
+	case "mkdir":
+		if e.Key != op.Name+"/" || len(content) > 0 || e.Old != nil && e.Old.Content.Size() > 0 {
+			m.violate("unnamed", "step %d (mkdir %q) has written %q", op.ID, op.Name, e.Key)
+		}
+	case "chtimes":
+		if e.Key != op.Name || !bytes.Equal(content, bytesOf(e.Old)) && !m.inWindow(e, op) {
+			m.violate("overwritten", "step %d (chtimes %q) has replaced %s by %s", op.ID, op.Name, m.describe(bytesOf(e.Old)), m.describe(content))
+		}
+	default:
+		m.violate("unnamed", "step %d (%s %q) has written %q", op.ID, op.Do, op.Name, e.Key)
+	}
+}
+
+// inWindow tells whether an operation could not know better: the server lacks a condition for its request, and the object was replaced
+// after the operation has looked at it.
+func (m *model) inWindow(e s3sim.Event, op *operation) bool {
+	p := m.profile
+	has := map[string]bool{
+		"PutObject": p.ConditionalPut, "CompleteMultipartUpload": p.ConditionalComplete, "CopyObject": p.ConditionalCopy,
+		"DeleteObject": p.ConditionalDelete, "DeleteObjects": p.ConditionalDelete,
+	}[e.Name]
+	last := op.looked[e.Key]
+	for prefix, at := range op.listed {
+		if strings.HasPrefix(e.Key, prefix) {
+			last = max(last, at)
+		}
+	}
+	changed := 0
+	if states := m.versions[e.Key]; len(states) > 0 {
+		changed = states[len(states)-1].from
+	}
+	return !has && last > 0 && changed > last
+}
+
+// judgeUpload judges what an upload has made of an object: it must be what was there before, as far as the client wants to keep it,
+// or what there is of an interrupted upload that it goes on with, and then all that the client has sent.
+func (m *model) judgeUpload(e s3sim.Event, op *operation, content []byte) {
+	old := bytesOf(e.Old)
+	switch {
+	case e.Key != op.Name:
+		m.violate("unnamed", "step %d (%s %q) has written %q", op.ID, op.Do, op.Name, e.Key)
+	case op.session.plan.NoOverwrite && e.Old != nil && !m.inWindow(e, op):
+		m.violate("overwritten", "step %d (%s %q) has replaced %s, which it must not", op.ID, op.Do, op.Name, m.describe(old))
+	case !op.wholly || op.sent < len(op.content):
+		m.violate("fragment", "step %d (%s %q) has stored %s, but its client was lost", op.ID, op.Do, op.Name, m.describe(content))
+	case e.Old != nil && bytes.Equal(old, content) && len(op.published) > 1: // a second attempt, because no answer came to the first
+	default:
+		for _, base := range m.bases(e, op) {
+			if bytes.Equal(content, slices.Concat(base, op.content)) {
+				return
+			}
+		}
+		m.violate("mixture", "step %d (%s %q, offset %d) has stored %s; its client has sent %s, and there was %s", op.ID, op.Do, op.Name, op.Offset,
+			m.describe(content), m.describe(op.content), m.describe(old))
+	}
+}
+
+// bases are what the bytes of an upload may follow.
+func (m *model) bases(e s3sim.Event, op *operation) [][]byte {
+	var objects [][]byte
+	absent := e.Old == nil
+	if e.Old != nil {
+		objects = append(objects, bytesOf(e.Old))
+	}
+	if m.inWindow(e, op) {
+		for _, s := range m.alive(e.Key, op.start, m.seq) {
+			absent = absent || !s.exists
+			if s.exists {
+				objects = append(objects, s.content)
+			}
+		}
+	}
+	var bases [][]byte
+	switch op.Do {
+	case "stor":
+		bases = append(bases, nil)
+	case "appe":
+		if bases = objects; absent {
+			bases = append(bases, nil)
+		}
+		if absent && op.wasTold {
+			bases = append(bases, heads(m.interrupted(op), op.told)...)
+		}
+	case "rest":
+		bases = append(heads(objects, int64(op.Offset)), heads(m.interrupted(op), int64(op.Offset))...)
+	case "resume", "resume-append":
+		if !op.wasTold {
+			return [][]byte{nil}
+		}
+		bases = append(heads(objects, op.told), heads(m.interrupted(op), op.told)...)
+		if op.Do == "resume-append" {
+			bases = append(bases, objects...)
+		}
+	}
+	return bases
+}
+
+// heads are the first n bytes of each that has so many.
+func heads(contents [][]byte, n int64) [][]byte {
+	var heads [][]byte
+	for _, c := range contents {
+		if int64(len(c)) >= n {
+			heads = append(heads, c[:n])
+		}
+	}
+	return heads
+}
+
+// interrupted are the files, as far as their clients have sent them, of the uploads to the same name by the same owner that are not live
+// and were not stored. Where it is unknown what their bytes follow, each possibility is among them.
+func (m *model) interrupted(op *operation) [][]byte {
+	var files [][]byte
+	for _, other := range m.operations {
+		if other == op || other.openedAt == 0 && other.content == nil || other.Name != op.Name || m.live(other) || other.start > op.start && op.ended {
+			continue
+		}
+		if other.session.plan.Owner != op.session.plan.Owner || other.ended && other.err == nil {
+			continue
+		}
+		sent := other.content[:min(other.sent, len(other.content))]
+		for _, base := range m.startsOf(other) {
+			files = append(files, slices.Concat(base, sent))
+		}
+	}
+	return files
+}
+
+// startsOf is what the bytes of an interrupted upload may follow.
+func (m *model) startsOf(op *operation) [][]byte {
+	if op.Do == "stor" || op.Do == "appe" && !op.wasTold || !op.wasTold && op.Do != "rest" {
+		return [][]byte{nil}
+	}
+	n := op.told
+	if op.Do == "rest" {
+		n = int64(op.Offset)
+	}
+	var starts [][]byte
+	if op.Do == "appe" {
+		starts = append(starts, nil)
+	}
+	for _, other := range m.operations {
+		if other.ID != op.ID && other.start < op.start && other.Name == op.Name && other.content != nil {
+			sent := other.content[:min(other.sent, len(other.content))]
+			for _, base := range m.startsOf(other) {
+				starts = append(starts, heads([][]byte{slices.Concat(base, sent)}, n)...)
+			}
+		}
+	}
+	for _, s := range m.alive(op.Name, op.start, op.openedAt) {
+		starts = append(starts, heads([][]byte{s.content}, n)...)
+	}
+	return starts
+}
+
+// judgeCopy judges what a rename or a copy has written.
+func (m *model) judgeCopy(e s3sim.Event, op *operation, content []byte) {
+	source := op.Name
+	inside, below := strings.CutPrefix(e.Key, op.To+"/")
+	switch {
+	case below:
+		source = path.Join(op.Name, inside)
+		if strings.HasSuffix(e.Key, "/") {
+			source += "/"
+		}
+		if inside == "" {
+			source = op.Name + "/"
+		}
+	case e.Key != op.To:
+		m.violate("unnamed", "step %d (%s %q %q) has written %q", op.ID, op.Do, op.Name, op.To, e.Key)
+		return
+	}
+	op.copied[source] = append(op.copied[source], content)
+	was := slices.ContainsFunc(m.alive(source, op.start, m.seq), func(s state) bool { return s.exists && bytes.Equal(s.content, content) })
+	switch {
+	case !was:
+		m.violate("mixture", "step %d (%s %q %q) has written %s to %q, which %q never was", op.ID, op.Do, op.Name, op.To, m.describe(content), e.Key, source)
+	case e.Old == nil || bytes.Equal(bytesOf(e.Old), content) || m.inWindow(e, op):
+	case below:
+		m.violate("directory-overwritten", "step %d (%s %q %q) has replaced %q, which was %s, by %s", op.ID, op.Do, op.Name, op.To, e.Key,
+			m.describe(bytesOf(e.Old)), m.describe(content))
+	case op.session.plan.NoOverwrite:
+		m.violate("overwritten", "step %d (%s %q %q) has replaced %s, which it must not", op.ID, op.Do, op.Name, op.To, m.describe(bytesOf(e.Old)))
+	}
+}
+
+// judgeDelete judges what an operation has deleted.
+func (m *model) judgeDelete(e s3sim.Event, op *operation) {
+	old := bytesOf(e.Old)
+	moved := e.Key == op.Name || strings.HasPrefix(e.Key, op.Name+"/")
+	undone := e.Key == op.To || strings.HasPrefix(e.Key, op.To+"/")
+	switch {
+	case op.Do == "remove" && e.Key == op.Name, op.Do == "rmdir" && e.Key == op.Name+"/" && len(old) == 0:
+		return
+	case strings.HasSuffix(e.Key, "/") && len(old) == 0 && op.Do == "rename" && moved:
+		return
+	case op.Do == "rename" && moved && m.hasCopy(e.Key, old, op), op.Do == "rename" && moved && m.inWindow(e, op):
+		return
+	case (op.Do == "rename" || op.Do == "copy") && undone && slices.ContainsFunc(op.published, func(c []byte) bool { return bytes.Equal(c, old) }):
+		return
+	}
+	m.violate("deleted", "step %d (%s %q %q) has deleted %q, which was %s; it has copied %d versions of it", op.ID, op.Do, op.Name, op.To, e.Key,
+		m.describe(old), len(op.copied[e.Key]))
+}
+
+// hasCopy tells whether what a rename deletes has been at the new name, by this rename or one before it.
+func (m *model) hasCopy(key string, content []byte, op *operation) bool {
+	to := op.To + strings.TrimPrefix(key, op.Name)
+	same := func(c []byte) bool { return bytes.Equal(c, content) }
+	return slices.ContainsFunc(op.copied[key], same) ||
+		slices.ContainsFunc(m.alive(to, op.start, m.seq), func(s state) bool { return s.exists && same(s.content) })
+}
+
+// describe tells of which steps the bytes are.
+func (m *model) describe(content []byte) string {
+	if len(content) == 0 {
+		return "[0 bytes]"
+	}
+	var runs []string
+	for at := 0; at < len(content); {
+		id, from, n := m.longestRun(content[at:])
+		if n == 0 {
+			n, id = 1, -1
+		}
+		runs = append(runs, fmt.Sprintf("%d:%d-%d", id, from, from+n))
+		at += n
+	}
+	if len(runs) > 8 {
+		runs = append(runs[:8], "...")
+	}
+	return "[" + strings.Join(runs, " ") + "]"
+}
+
+// longestRun finds whose file the first bytes are of.
+func (m *model) longestRun(content []byte) (id, from, length int) {
+	const unit = 8
+	for shift := range min(unit, len(content)) {
+		field := content[shift:min(shift+unit, len(content))]
+		step, err := strconv.Atoi(string(field[:min(3, len(field))]))
+		index, indexErr := 0, error(nil)
+		if len(field) == unit {
+			index, indexErr = strconv.Atoi(string(field[3:7]))
+		}
+		start := index*unit - shift
+		if err != nil || indexErr != nil || start < 0 {
+			continue
+		}
+		file := fileOf(step, start+len(content))[start:]
+		n := 0
+		for n < len(content) && content[n] == file[n] {
+			n++
+		}
+		if n > length {
+			id, from, length = step, start, n
+		}
+	}
+	return id, from, length
+}
+
+// finish notes how an operation has ended, and judges what its client is told.
+func (m *model) finish(op *operation, err error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op.end, op.ended, op.err = m.seq, true, err
+	m.trace("%d step %d (%s %q %q) ends: %v", m.seq, op.ID, op.Do, op.Name, op.To, err)
+	if op.session.replica.ctx.Err() != nil {
+		return // nobody is told
+	}
+	switch op.Do {
+	case "stor", "appe", "rest", "resume", "resume-append":
+		m.judgeUploadReply(op)
+		delete(op.session.told, op.Name)
+	case "rename", "copy":
+		m.judgeCopyReply(op)
+	case "remove":
+		if err == nil && !m.wasAbsent(op.Name, op) {
+			m.violate("reply", "step %d (remove %q) has succeeded, and it was never gone", op.ID, op.Name)
+		}
+	case "read":
+		m.judgeRead(op)
+	case "list":
+		m.judgeList(op)
+	case "size":
+		if errors.Is(err, fs.ErrNotExist) && !m.wasAbsent(op.Name, op) {
+			m.violate("reply", "step %d (size %q) has found nothing, and it was there", op.ID, op.Name)
+		}
+	}
+}
+
+func (m *model) wasAbsent(key string, op *operation) bool {
+	return slices.ContainsFunc(m.alive(key, op.start, op.end), func(s state) bool { return !s.exists })
+}
+
+func (m *model) judgeUploadReply(op *operation) {
+	refused := false
+	for _, kind := range []error{fs.ErrExist, fs.ErrInvalid, fs.ErrNotExist, syscall.EDQUOT, syscall.ESTALE, errClientLost} {
+		refused = refused || errors.Is(op.err, kind)
+	}
+	nothing := op.Do != "stor" && len(op.content) == 0
+	switch {
+	case op.err == nil && len(op.published) == 0 && !nothing && !m.hadContent(op):
+		m.violate("reply", "step %d (%s %q) has succeeded, and nothing was stored", op.ID, op.Do, op.Name)
+	case refused && len(op.published) > 0:
+		m.violate("reply", "step %d (%s %q) was refused (%v), and %s was stored", op.ID, op.Do, op.Name, op.err, m.describe(op.published[0]))
+	}
+}
+
+// hadContent tells whether somebody else has stored what an upload was to store.
+func (m *model) hadContent(op *operation) bool {
+	return slices.ContainsFunc(m.alive(op.Name, op.start, op.end), func(s state) bool { return s.exists && bytes.HasSuffix(s.content, op.content) })
+}
+
+func (m *model) judgeCopyReply(op *operation) {
+	if op.err != nil || op.Name == op.To {
+		return
+	}
+	if len(op.published) == 0 && op.Do == "copy" && m.hadFiles(op) {
+		m.violate("reply", "step %d (%s %q %q) has succeeded, and nothing was copied", op.ID, op.Do, op.Name, op.To)
+	}
+}
+
+// hadFiles tells whether what an operation copies has bytes that the target has not.
+func (m *model) hadFiles(op *operation) bool {
+	for key := range m.versions {
+		if key != op.Name && !strings.HasPrefix(key, op.Name+"/") {
+			continue
+		}
+		from := m.alive(key, op.start, op.end)
+		to := m.alive(op.To+strings.TrimPrefix(key, op.Name), op.start, op.end)
+		if len(from) == 1 && from[0].exists && len(to) == 1 && (!to[0].exists || !bytes.Equal(from[0].content, to[0].content)) {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) judgeRead(op *operation) {
+	switch {
+	case errors.Is(op.err, fs.ErrNotExist) && !m.wasAbsent(op.Name, op):
+		m.violate("reply", "step %d (read %q) has found nothing, and it was there", op.ID, op.Name)
+	case op.err != nil:
+	case !slices.ContainsFunc(m.alive(op.Name, op.start, op.end), func(s state) bool { return s.exists && bytes.Equal(s.content, op.got) }):
+		m.violate("read", "step %d (read %q) has got %s, which it never was", op.ID, op.Name, m.describe(op.got))
+	}
+}
+
+// judgeList checks that a listing shows all that was there all the time, and nothing that never was.
+func (m *model) judgeList(op *operation) {
+	if op.err != nil && !errors.Is(op.err, fs.ErrNotExist) {
+		return
+	}
+	for key := range m.versions {
+		if path.Dir(key) != op.Name || strings.HasSuffix(key, "/") {
+			continue
+		}
+		states := m.alive(key, op.start, op.end)
+		_, listed := slices.BinarySearch(op.names, key)
+		always := !slices.ContainsFunc(states, func(s state) bool { return !s.exists })
+		never := !slices.ContainsFunc(states, func(s state) bool { return s.exists })
+		switch {
+		case always && !listed:
+			m.violate("list", "step %d (list %q) does not show %q, which was there", op.ID, op.Name, key)
+		case never && listed:
+			m.violate("list", "step %d (list %q) shows %q, which was not there", op.ID, op.Name, key)
+		}
+	}
+}
+
+// finalChecks looks at what is left when all sessions have ended.
+func (w *world) finalChecks() {
+	open := w.s3.Uploads(historyBucket)
+	w.mu.Lock()
+	for id := range open {
+		if op := w.uploads[id]; op != nil && op.ended && op.err == nil && !op.faulty.Load() {
+			w.violate("leak", "step %d (%s %q) has succeeded, and its upload is open", op.ID, op.Do, op.Name)
+		}
+	}
+	w.mu.Unlock()
+	ctx, done := context.WithTimeout(w.t.Context(), time.Hour)
+	defer done()
+	ledger := driver.NewLedger(w.s3.Client(nil), historyBucket, "", w.profile, driver.Objects{}, nil)
+	if _, err := ledger.Sweep(ctx, 0); err != nil {
+		w.fail("leak", "the sweep has failed: %v", err)
+	}
+	w.leftovers()
+	w.countQuotas(ctx)
+}
+
+func (w *world) fail(kind, format string, args ...any) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.violate(kind, format, args...)
+}
+
+// leftovers looks for what no sweep has ended. An upload may be open of which no answer came.
+func (w *world) leftovers() {
+	for id, key := range w.s3.Uploads(historyBucket) {
+		w.mu.Lock()
+		op := w.uploads[id]
+		w.mu.Unlock()
+		if op != nil && !op.faulty.Load() && op.session.replica.ctx.Err() == nil {
+			w.fail("leak", "the upload of step %d to %q is open after a sweep", op.ID, key)
+		}
+	}
+	for _, o := range w.s3.Objects(historyBucket) {
+		if strings.HasPrefix(o.Key, journal) {
+			w.fail("leak", "the record %q is there after a sweep", o.Key)
+		}
+	}
+}
+
+// countQuotas compares quotas with what the bucket holds.
+func (w *world) countQuotas(ctx context.Context) {
+	var sum int64
+	for _, o := range w.s3.Objects(historyBucket) {
+		sum += o.Content.Size()
+	}
+	for _, r := range w.replicas {
+		if r.quota == nil || r.ctx.Err() != nil {
+			continue
+		}
+		if err := r.quota.Count(ctx); err != nil {
+			w.fail("quota", "the count has failed: %v", err)
+		}
+		if used, _ := r.quota.Used(); used != sum {
+			w.fail("quota", "replica %d counts %d bytes, and there are %d", r.index, used, sum)
+		}
+	}
+}

@@ -1,0 +1,286 @@
+package driver_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A history is what several sessions do, on several replicas of the server, with one bucket. It is written as one JSON object a line: the
+// first is the history without its steps, each other a step.
+type history struct {
+	Seed     uint64        `json:"seed"` // of the time that each request takes
+	Profile  string        `json:"profile"`
+	Opaque   bool          `json:"opaque,omitempty"` // ETags are no MD5 sums, as with KMS
+	Calm     bool          `json:"calm,omitempty"`   // no request takes long
+	Quota    int64         `json:"quota,omitempty"`  // of each replica, in bytes; 0 for none
+	Copies   int64         `json:"copies,omitempty"` // driver.Options.CopyLimit
+	Sessions []sessionPlan `json:"sessions"`         // of which steps tell the index
+	Steps    []step        `json:"-"`
+}
+
+type sessionPlan struct {
+	Replica     int    `json:"replica"`
+	Owner       string `json:"owner,omitempty"`
+	NoOverwrite bool   `json:"no-overwrite,omitempty"`
+}
+
+// A step is an operation of a session. The steps of a session run one after another.
+type step struct {
+	ID      int           `json:"id"` // the same when other steps are left out; what a step uploads is made of it
+	Session int           `json:"session"`
+	First   bool          `json:"first,omitempty"` // runs before all that are not, while nothing else does
+	Do      string        `json:"do"`
+	Name    string        `json:"name,omitempty"`
+	To      string        `json:"to,omitempty"`
+	Wait    time.Duration `json:"wait,omitempty"`   // before
+	Size    int           `json:"size,omitempty"`   // bytes that the client has
+	Offset  int           `json:"offset,omitempty"` // REST
+	Breaks  bool          `json:"breaks,omitempty"` // the client is lost after Cut bytes
+	Cut     int           `json:"cut,omitempty"`
+	Pause   time.Duration `json:"pause,omitempty"` // of the client, in the middle
+	Of      int           `json:"of,omitempty"`    // the step whose file a resumption sends
+	Faults  []stepFault   `json:"faults,omitempty"`
+}
+
+// A stepFault is what becomes of one of the requests that a step makes.
+type stepFault struct {
+	Request int           `json:"request"` // the first is 1
+	Kind    string        `json:"kind"`
+	Delay   time.Duration `json:"delay,omitempty"`
+}
+
+func (h *history) String() string {
+	var b strings.Builder
+	write := func(v any) {
+		line, _ := json.Marshal(v)
+		b.Write(line)
+		b.WriteByte('\n')
+	}
+	write(h)
+	for _, s := range h.Steps {
+		write(s)
+	}
+	return b.String()
+}
+
+// parseHistory reads what String has written.
+func parseHistory(text []byte) (*history, error) {
+	h := &history{}
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for first := true; lines.Scan(); first = false {
+		line := bytes.TrimSpace(lines.Bytes())
+		if len(line) == 0 {
+			continue
+		}
+		if first {
+			if err := json.Unmarshal(line, h); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		var s step
+		if err := json.Unmarshal(line, &s); err != nil {
+			return nil, err
+		}
+		if s.Session >= len(h.Sessions) {
+			return nil, fmt.Errorf("step %d is of session %d, of which there is none", s.ID, s.Session)
+		}
+		h.Steps = append(h.Steps, s)
+	}
+	return h, lines.Err()
+}
+
+// historyPart is the smallest part, in bytes, and the size of the parts of uploads.
+const historyPart = 1024
+
+// What histories are made of. Names and sizes are few, so that sessions meet.
+var (
+	historyFiles = []string{"a", "b", "d/x", "d/y", "e/x", "e/y"}
+	historyDirs  = []string{"d", "e", "f"}
+	historySizes = []int{0, 1, 300, 999, historyPart, historyPart + 1, 2 * historyPart, 2500, 5000}
+)
+
+// randomHistory makes the history of a seed.
+func randomHistory(seed uint64) *history {
+	r := rand.New(rand.NewPCG(seed, 0))
+	h := &history{Seed: seed, Profile: pick(r, []string{"aws", "aws", "aws", "minio", "r2", "ceph"}), Opaque: chance(r, 50), Calm: chance(r, 50)}
+	if chance(r, 15) {
+		h.Quota = 12_000
+	}
+	if chance(r, 20) {
+		h.Copies = 2000
+	}
+	replicas := 1 + r.IntN(2)
+	for range 1 + r.IntN(4) {
+		h.Sessions = append(h.Sessions, sessionPlan{
+			Replica: r.IntN(replicas), Owner: pick(r, []string{"alice", "alice", "alice", "bob", ""}), NoOverwrite: chance(r, 8),
+		})
+	}
+	files, sizes := slices.Clone(historyFiles), slices.Clone(historySizes)
+	r.Shuffle(len(files), func(i, j int) { files[i], files[j] = files[j], files[i] })
+	r.Shuffle(len(sizes), func(i, j int) { sizes[i], sizes[j] = sizes[j], sizes[i] })
+	g := &generator{ // fewer names and sizes, and less time, so that sessions meet
+		Rand: r, history: h, theme: pick(r, historyThemes), files: files[:1+r.IntN(len(files))], sizes: sizes[:1+r.IntN(len(sizes))],
+		pace: pick(r, []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 300 * time.Millisecond}),
+		long: chance(r, 30),
+	}
+	if g.files = slices.Clone(g.files); len(g.theme) < 12 { // which are few operations, for few names
+		g.files, g.sizes = pick(r, [][]string{{"d/x"}, {"d/x", "e/x"}, {"d/x", "d/y", "e/x", "e/y"}}), sizes[:1+r.IntN(2)]
+	}
+	steps := 3 + r.IntN(14)
+	for _, name := range g.files[:r.IntN(len(g.files)+1)] {
+		h.Steps = append(h.Steps, step{
+			ID: len(h.Steps) + 1, Session: r.IntN(len(h.Sessions)), First: true, Do: "stor", Name: name, Size: pick(r, g.sizes),
+		})
+	}
+	for range steps {
+		h.Steps = append(h.Steps, g.step(len(h.Steps)+1))
+	}
+	return h
+}
+
+// A generator makes the steps of a history.
+type generator struct {
+	*rand.Rand
+	*history
+	theme, files []string
+	sizes        []int
+	pace         time.Duration // of sessions
+	long         bool          // some steps come minutes after the one before
+}
+
+// historyThemes are what the sessions of a history do, as often as it is there.
+var historyThemes = [][]string{
+	{ // everything
+		"stor", "stor", "stor", "stor", "stor", "appe", "appe", "appe", "rest", "resume", "resume", "size", "size", "read", "read",
+		"rename", "rename", "rename-dir", "rename-dir", "copy", "copy-dir", "remove", "remove", "mkdir", "rmdir", "chtimes", "list", "cwd",
+		"sweep", "quit", "die",
+	},
+	{ // one name, and uploads to it
+		"stor", "stor", "stor", "stor", "appe", "appe", "rest", "resume", "resume", "size", "size", "read", "remove", "list", "cwd", "quit",
+	},
+	{ // directories
+		"stor", "stor", "stor", "stor", "rename", "rename-dir", "rename-dir", "copy-dir", "remove", "chtimes", "list",
+	},
+	{ // what is replaced while it moves
+		"stor", "stor", "stor", "rename", "rename-dir", "chtimes",
+	},
+}
+
+func (h *generator) step(id int) step {
+	r := h.Rand
+	s := step{ID: id, Session: r.IntN(len(h.Sessions)), Wait: time.Duration(r.Int64N(int64(h.pace))), Name: pick(r, h.files)}
+	if h.long && chance(r, 15) {
+		s.Wait = time.Duration(r.IntN(200)) * time.Second
+	}
+	s.Do = pick(r, h.theme)
+	switch s.Do {
+	case "stor", "appe", "rest":
+		s.Size = pick(r, h.sizes)
+		if s.Do == "rest" {
+			s.Offset = pick(r, []int{1, 300, 998, 999, historyPart, 1500})
+		}
+		if s.Breaks = chance(r, 30); s.Breaks {
+			s.Cut = r.IntN(s.Size + 1)
+		}
+		if chance(r, 30) {
+			s.Pause = pick(r, []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 5 * time.Minute})
+		}
+	case "resume":
+		broken := slices.DeleteFunc(slices.Clone(h.Steps), func(s step) bool { return s.Do != "stor" || !s.Breaks })
+		if len(broken) == 0 {
+			s.Do = "size"
+			break
+		}
+		of := pick(r, broken)
+		s.Of, s.Name, s.Size = of.ID, of.Name, of.Size
+		s.Do = pick(r, []string{"resume", "resume-append"})
+	case "rename", "copy":
+		s.To = pick(r, append(h.files, "c"))
+	case "rename-dir", "copy-dir", "mkdir", "rmdir", "list", "cwd":
+		s.Name, s.To = pick(r, historyDirs), pick(r, historyDirs)
+		if s.Do = strings.TrimSuffix(s.Do, "-dir"); s.Do != "rename" && s.Do != "copy" {
+			s.To = ""
+		}
+	case "die", "quit", "sweep":
+		s.Name = ""
+		if s.Do == "die" && chance(r, 60) {
+			s.Do, s.Name = "size", pick(r, h.files)
+		}
+	}
+	for chance(r, 20) {
+		f := stepFault{Request: 1 + r.IntN(6), Kind: pick(r, []string{"delay", "delay", "delay", "lose-request", "lose-answer", "slow-down", "cut", "die"})}
+		if f.Kind == "delay" {
+			f.Delay = pick(r, []time.Duration{200 * time.Millisecond, time.Second, 4 * time.Second, 20 * time.Second})
+		}
+		s.Faults = append(s.Faults, f)
+	}
+	return s
+}
+
+func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
+
+// chance is true so many times of a hundred.
+func chance(r *rand.Rand, percent int) bool { return r.IntN(100) < percent }
+
+// shrink leaves out of a history what it fails without, in the same way.
+func (h *history) shrink(fails func(*history) bool) *history {
+	try := func(change func(*history)) bool {
+		next := *h
+		next.Steps = slices.Clone(h.Steps)
+		change(&next)
+		if !fails(&next) {
+			return false
+		}
+		h = &next
+		return true
+	}
+	for again := true; again; {
+		again = false
+		for size := max(1, len(h.Steps)/2); size >= 1; size /= 2 {
+			for at := 0; at+size <= len(h.Steps); {
+				if try(func(next *history) { next.Steps = slices.Delete(next.Steps, at, at+size) }) {
+					again = true
+				} else {
+					at += size
+				}
+			}
+		}
+		for i := range h.Steps {
+			again = h.simplify(i, try) || again
+		}
+	}
+	for _, change := range []func(*history){
+		func(next *history) { next.Calm = true }, func(next *history) { next.Quota = 0 }, func(next *history) { next.Copies = 0 },
+		func(next *history) { next.Opaque = false }, func(next *history) { next.Profile = "aws" },
+	} {
+		try(change)
+	}
+	return h
+}
+
+// simplify leaves out what a step has beside its operation.
+func (h *history) simplify(i int, try func(func(*history)) bool) bool {
+	simpler := false
+	for k := len(h.Steps[i].Faults) - 1; k >= 0; k-- {
+		simpler = try(func(next *history) {
+			next.Steps[i].Faults = slices.Delete(slices.Clone(next.Steps[i].Faults), k, k+1)
+			if len(next.Steps[i].Faults) == 0 {
+				next.Steps[i].Faults = nil
+			}
+		}) || simpler
+	}
+	if h.Steps[i].Pause > 0 {
+		simpler = try(func(next *history) { next.Steps[i].Pause = 0 }) || simpler
+	}
+	if h.Steps[i].Wait > 0 {
+		simpler = try(func(next *history) { next.Steps[i].Wait = 0 }) || simpler
+	}
+	return simpler
+}

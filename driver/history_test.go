@@ -1,0 +1,138 @@
+package driver_test
+
+import (
+	"embed"
+	"flag"
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+var (
+	historyCount  = flag.Int("histories", 0, "how many random histories to run; 0 stands for 2,000, or for 200 with the race detector")
+	historySeed   = flag.Uint64("histories.seed", 1, "the seed of the first history")
+	historyTime   = flag.Duration("histories.time", 0, "run random histories for so long, whatever their number")
+	historyReplay = flag.String("histories.replay", "", "replay the history in a file")
+	historyTrace  = flag.Bool("histories.trace", false, "print what each step came to, and each request that changed something")
+	historyKinds  = flag.Bool("histories.all", false, "go on after a failure, and show one history of each kind")
+)
+
+// TestHistories runs random histories of several sessions on several replicas before a simulated S3, and judges everything that happens
+// by a model. A history that fails is shrunk and printed.
+//
+//	go test ./driver -run TestHistories -histories 1 -histories.seed 42
+//	go test ./driver -run TestHistories -histories.replay failed.json
+func TestHistories(t *testing.T) {
+	if *historyReplay != "" {
+		text, err := os.ReadFile(*historyReplay)
+		if err != nil {
+			t.Fatal(err)
+		}
+		replayHistory(t, text)
+		return
+	}
+	count := uint64(*historyCount)
+	switch {
+	case count == 0 && raced:
+		count = 200
+	case count == 0:
+		count = 2000
+	}
+	var next atomic.Uint64
+	next.Store(*historySeed)
+	begin := time.Now()
+	more := func(seed uint64) bool {
+		if *historyTime > 0 {
+			return time.Since(begin) < *historyTime
+		}
+		return seed < *historySeed+count
+	}
+	for worker := range 2 {
+		t.Run(fmt.Sprint("worker-", worker+1), func(t *testing.T) {
+			t.Parallel()
+			shown := map[string]bool{}
+			for seed := next.Add(1) - 1; more(seed); seed = next.Add(1) - 1 {
+				h := randomHistory(seed)
+				v := runHistory(t, h)
+				if v == nil || shown[v.kind] {
+					continue
+				}
+				shown[v.kind] = true
+				reportHistory(t, h, v)
+				if !*historyKinds {
+					return
+				}
+			}
+		})
+	}
+}
+
+// historiesFound are histories that showed a defect once, each named after it.
+//
+//go:embed testdata/histories
+var historiesFound embed.FS
+
+func TestHistoriesFound(t *testing.T) {
+	const dir = "testdata/histories"
+	entries, err := historiesFound.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		t.Run(strings.TrimSuffix(entry.Name(), ".json"), func(t *testing.T) {
+			t.Parallel()
+			text, err := historiesFound.ReadFile(path.Join(dir, entry.Name()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			replayHistory(t, text)
+		})
+	}
+}
+
+// reportHistory shrinks a history that has failed, and prints it.
+func reportHistory(t *testing.T, h *history, v *violation) {
+	shrunk := h.shrink(func(next *history) bool {
+		again := runHistory(t, next)
+		return again != nil && again.kind == v.kind
+	})
+	last := runHistory(t, shrunk)
+	if last == nil {
+		shrunk, last = h, v
+	}
+	t.Errorf("history %d fails: %v\n%s", h.Seed, last, shrunk)
+}
+
+func replayHistory(t *testing.T, text []byte) {
+	t.Helper()
+	h, err := parseHistory(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v := runHistory(t, h); v != nil {
+		t.Errorf("%v\n%s", v, h)
+	}
+}
+
+// watchdogTime is how long a history may take in real time, on a machine that is busy. A goroutine that waits for a mutex keeps virtual time
+// from passing.
+const watchdogTime = 5 * time.Minute
+
+// runHistory runs a history in virtual time and returns the first violation, if any.
+func runHistory(t *testing.T, h *history) (v *violation) {
+	watchdog := time.AfterFunc(watchdogTime, func() { panic(fmt.Sprintf("history does not end:\n%s", h)) })
+	defer watchdog.Stop()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, h)
+		w.run()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		v = w.violation
+	})
+	return v
+}

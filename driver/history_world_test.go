@@ -1,0 +1,459 @@
+package driver_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/s3sim"
+)
+
+// historyBucket is the bucket of every history.
+const historyBucket = "bucket"
+
+var (
+	errClientLost = errors.New("the client was lost")
+	errSessionEnd = errors.New("the session ended")
+)
+
+// A world is a history that runs. It is in a bubble of testing/synctest, and its time is virtual.
+type world struct {
+	*history
+	t        *testing.T
+	s3       *s3sim.Server
+	replicas map[int]*replica
+	sessions []*session
+
+	model
+}
+
+// A replica is a process of the server: what its sessions share.
+type replica struct {
+	world  *world
+	index  int
+	ctx    context.Context
+	cancel context.CancelFunc
+	ledger *driver.Ledger
+	memory *driver.Budget
+	route  *driver.Route
+	quota  *driver.Quota
+	own    requests // those that no session makes
+}
+
+// requests counts those of one operation, so that each takes the time, and meets the fault, that its history says.
+type requests struct {
+	mu    sync.Mutex
+	total int
+	seen  map[string]int
+}
+
+// next returns which of all requests this is, and which of those of its name and key.
+func (q *requests) next(o s3sim.Operation) (number, same int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.seen == nil {
+		q.seen = map[string]int{}
+	}
+	name := o.Name + " " + steadyKey(o.Key)
+	q.total++
+	q.seen[name]++
+	return q.total, q.seen[name]
+}
+
+// steadyKey is a key without what is random in it.
+func steadyKey(key string) string {
+	if strings.HasPrefix(key, journal) {
+		return path.Dir(key)
+	}
+	return key
+}
+
+// journal is what the keys of records begin with.
+const journal = ".babelftp/"
+
+// A session is a user's, on a replica.
+type session struct {
+	world   *world
+	plan    sessionPlan
+	replica *replica
+	fs      *driver.Fs
+	cancel  context.CancelCauseFunc
+
+	// Guarded by the model's mutex:
+	current *operation
+	told    map[string]int64 // the size of the pending upload that was shown, by name
+	over    bool
+}
+
+func newWorld(t *testing.T, h *history) *world {
+	w := &world{history: h, t: t, replicas: map[int]*replica{}}
+	profile, known := driver.ProfileNamed(h.Profile)
+	if !known {
+		t.Fatalf("no profile is called %q", h.Profile)
+	}
+	if h.Opaque {
+		profile.MD5ETags = false
+	}
+	w.profile = profile
+	w.init(w)
+	w.s3 = s3sim.New(s3sim.Options{
+		Profile: profile, MinPartSize: historyPart, RefuseUnsupported: profile.Name == "strict", HideUploads: true, Observe: w.observe,
+	})
+	w.s3.CreateBucket(historyBucket)
+	for _, plan := range h.Sessions {
+		w.sessions = append(w.sessions, w.newSession(plan))
+	}
+	return w
+}
+
+func (w *world) replica(index int) *replica {
+	if r := w.replicas[index]; r != nil {
+		return r
+	}
+	r := &replica{world: w, index: index, memory: driver.NewBudget(8 << 20), route: driver.NewRoute()}
+	r.ctx, r.cancel = context.WithCancel(w.t.Context())
+	client := w.client(&s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault { return w.fault(r, nil, o) }})
+	r.ledger = driver.NewLedger(client, historyBucket, "", w.profile, driver.Objects{}, nil)
+	if w.Quota > 0 {
+		r.quota = driver.NewQuota(client, historyBucket, "", w.Quota)
+	}
+	w.replicas[index] = r
+	return r
+}
+
+// client is one whose attempts come at times that are not random.
+func (w *world) client(c *s3sim.Caller) *s3.Client {
+	return w.s3.Client(c, func(o *s3.Options) {
+		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
+			o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
+				return time.Duration(attempt) * 100 * time.Millisecond, nil
+			})
+		})
+		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
+	})
+}
+
+func (w *world) newSession(plan sessionPlan) *session {
+	r := w.replica(plan.Replica)
+	s := &session{world: w, plan: plan, replica: r, told: map[string]int64{}}
+	var ctx context.Context
+	ctx, s.cancel = context.WithCancelCause(r.ctx)
+	client := w.client(&s3sim.Caller{
+		Tag:   func() any { return s.operation() },
+		Fault: func(o s3sim.Operation) s3sim.Fault { return w.fault(r, o.Tag.(*operation), o) },
+	})
+	opts := driver.Options{
+		PartSize: historyPart, CopyLimit: w.Copies, Memory: r.memory, Route: r.route, NoOverwrite: plan.NoOverwrite, Ledger: r.ledger,
+		Owner: plan.Owner, Profile: w.profile, Concurrency: 4,
+	}
+	if r.quota != nil {
+		opts.Quotas = driver.Quotas{r.quota}
+	}
+	s.fs = driver.New(ctx, client, historyBucket, opts.WithSmallestPart(historyPart))
+	return s
+}
+
+func (s *session) operation() *operation {
+	s.world.mu.Lock()
+	defer s.world.mu.Unlock()
+	return s.current
+}
+
+// fault is how long a request takes, and what the history has for it.
+func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault {
+	if r.ctx.Err() != nil {
+		return s3sim.Fault{LoseRequest: true}
+	}
+	id, counter := -1-r.index, &r.own
+	if op != nil {
+		id, counter = op.ID, &op.requests
+	}
+	number, same := counter.next(o)
+	hash := fnv.New64a()
+	fmt.Fprint(hash, w.Seed, id, o.Name, steadyKey(o.Key), same)
+	h := hash.Sum64()
+	f := s3sim.Fault{
+		Before: time.Millisecond + time.Duration(h%8_000_000), After: time.Millisecond + time.Duration(h>>24%8_000_000), Forget: h>>50%2 == 0,
+	}
+	if !w.Calm && h>>52%16 == 0 {
+		f.Before += time.Duration(h >> 30 % 2_000_000_000)
+	}
+	if op == nil {
+		return f
+	}
+	for _, fault := range op.Faults {
+		if fault.Request != number {
+			continue
+		}
+		op.faulty.Store(true)
+		switch fault.Kind {
+		case "delay":
+			f.Before += fault.Delay
+		case "lose-request":
+			f.LoseRequest = true
+		case "lose-answer":
+			f.LoseAnswer = true
+		case "slow-down":
+			f.Status, f.Code = 503, "SlowDown"
+		case "cut":
+			f.Cut = 100
+		case "die":
+			w.die(r)
+			f.LoseAnswer = true
+		}
+	}
+	return f
+}
+
+// die ends a replica: it sends no more requests, and hears no more answers.
+func (w *world) die(r *replica) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	r.cancel()
+	for _, s := range w.sessions {
+		if s.replica == r && s.current != nil {
+			s.current.faulty.Store(true)
+		}
+	}
+}
+
+// run runs all sessions to their end, and looks at what they leave.
+func (w *world) run() {
+	if w.Quota > 0 {
+		for _, r := range w.replicas {
+			if err := r.quota.Count(r.ctx); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+	for _, step := range w.Steps {
+		if step.First {
+			w.sessions[step.Session].do(step)
+		}
+	}
+	var sessions sync.WaitGroup
+	for i, s := range w.sessions {
+		sessions.Go(func() {
+			for _, step := range w.Steps {
+				if step.Session == i && !step.First && s.replica.ctx.Err() == nil && !s.over {
+					time.Sleep(step.Wait)
+					s.do(step)
+				}
+			}
+			s.end()
+		})
+	}
+	sessions.Wait()
+	time.Sleep(settled)
+	w.finalChecks()
+	for _, r := range w.replicas {
+		r.cancel()
+	}
+	time.Sleep(settled) // until what goes on in the background has ended
+}
+
+// settled is how long after the last session its replica may still be at work.
+const settled = 3 * time.Minute
+
+func (s *session) end() {
+	s.world.mu.Lock()
+	s.over = true
+	s.world.mu.Unlock()
+	s.cancel(errSessionEnd)
+}
+
+// do runs a step.
+func (s *session) do(step step) {
+	op := s.world.begin(s, step)
+	err := s.perform(op)
+	s.world.finish(op, err)
+}
+
+const (
+	writeNew    = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	writeOn     = os.O_WRONLY | os.O_CREATE
+	writeAppend = os.O_WRONLY | os.O_CREATE | os.O_APPEND
+)
+
+func (s *session) perform(op *operation) error {
+	switch op.Do {
+	case "stor":
+		return s.write(op, writeNew, 0, fileOf(op.ID, op.Size))
+	case "appe":
+		return s.write(op, writeAppend, 0, fileOf(op.ID, op.Size))
+	case "rest":
+		return s.write(op, writeOn, int64(op.Offset), fileOf(op.ID, op.Size))
+	case "resume", "resume-append":
+		return s.resume(op)
+	case "size":
+		return s.size(op)
+	case "read":
+		return s.read(op)
+	case "rename":
+		return s.fs.Rename(op.Name, op.To)
+	case "copy":
+		return s.fs.Copy(s.replica.ctx, op.Name, op.To)
+	case "remove":
+		return s.fs.RemoveFile(op.Name)
+	case "mkdir":
+		return s.fs.Mkdir(op.Name, 0)
+	case "rmdir":
+		return s.fs.RemoveDir(op.Name)
+	case "chtimes":
+		return s.fs.Chtimes(op.Name, time.Time{}, time.Unix(1_000_000_000+int64(op.ID), 0))
+	case "list":
+		return s.list(op)
+	case "cwd":
+		_, err := s.fs.StatDir(op.Name)
+		return err
+	case "sweep":
+		_, err := s.replica.ledger.Sweep(s.replica.ctx, settled)
+		return err
+	case "quit":
+		s.end()
+		return nil
+	case "die":
+		s.world.die(s.replica)
+		return nil
+	}
+	return fmt.Errorf("no step is called %q", op.Do)
+}
+
+// fileOf is the content of the file that a step uploads. Every eight bytes of it say of which step they are, and where they belong.
+func fileOf(id, size int) []byte {
+	var b bytes.Buffer
+	for i := 0; b.Len() < size; i++ {
+		fmt.Fprintf(&b, "%03d%04d.", id, i)
+	}
+	return b.Bytes()[:size]
+}
+
+// write uploads content. The client is lost in the middle where the step says so.
+func (s *session) write(op *operation, flag int, offset int64, content []byte) error {
+	f, err := s.fs.OpenAt(op.Name, flag, offset)
+	if err != nil {
+		return err
+	}
+	s.world.opened(op, content, !op.Breaks)
+	if op.Breaks {
+		content = content[:min(op.Cut, len(content))]
+	}
+	_, err = io.Copy(f, &sender{op: op, world: s.world, content: content, half: len(content) / 2})
+	if op.Breaks {
+		f.(interface{ Abort(error) }).Abort(errClientLost)
+	}
+	closeErr := f.Close()
+	if closeErr == nil && err != nil {
+		return err
+	}
+	return closeErr
+}
+
+// A sender is a client's end of a data connection.
+type sender struct {
+	op      *operation
+	world   *world
+	content []byte
+	half    int
+	paused  bool
+}
+
+func (c *sender) Read(p []byte) (int, error) {
+	c.world.waitsForClient(c.op, true)
+	defer c.world.waitsForClient(c.op, false)
+	if c.op.Pause > 0 && !c.paused && len(c.content) <= c.half {
+		c.paused = true
+		select {
+		case <-time.After(c.op.Pause):
+		case <-c.op.session.replica.ctx.Done():
+			return 0, errClientLost
+		}
+	}
+	if len(c.content) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, c.content[:min(len(c.content), max(1, c.half))])
+	c.content = c.content[n:]
+	c.world.sent(c.op, n)
+	return n, nil
+}
+
+// resume goes on with an upload that broke, the way clients do: it asks how much there is.
+func (s *session) resume(op *operation) error {
+	content := fileOf(op.Of, op.Size)
+	info, err := s.fs.PendingUpload(op.Name)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() > int64(op.Size) {
+		return s.write(op, writeNew, 0, content)
+	}
+	if err != nil {
+		return err
+	}
+	n := info.Size()
+	s.world.wasTold(op, n)
+	if op.Do == "resume" && n > 0 {
+		return s.write(op, writeOn, n, content[n:])
+	}
+	return s.write(op, writeAppend, 0, content[n:])
+}
+
+func (s *session) size(op *operation) error {
+	info, err := s.fs.PendingUpload(op.Name)
+	if err == nil {
+		s.world.wasTold(op, info.Size())
+		return nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	info, err = s.fs.StatFile(op.Name)
+	if err == nil {
+		op.size = info.Size()
+	}
+	return err
+}
+
+func (s *session) read(op *operation) error {
+	f, err := s.fs.OpenAt(op.Name, os.O_RDONLY, int64(op.Offset))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	op.got, err = io.ReadAll(f)
+	return err
+}
+
+func (s *session) list(op *operation) error {
+	entries, err := s.fs.ReadDirSeq(op.Name)
+	if err != nil {
+		return err
+	}
+	for info, err := range entries {
+		if err != nil {
+			return err
+		}
+		if !info.IsDir() {
+			op.names = append(op.names, path.Join(op.Name, info.Name()))
+		}
+	}
+	slices.Sort(op.names)
+	return nil
+}
+
+var _ afero.File // the type of what OpenAt returns
