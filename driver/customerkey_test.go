@@ -71,6 +71,12 @@ func TestCustomerKey(t *testing.T) {
 	if err := f.Rename("dir", "renamed"); err != nil {
 		t.Error(err)
 	}
+	if err := f.Mkdir("empty", 0o755); err != nil {
+		t.Error(err)
+	}
+	if err := f.RemoveDir("empty"); err != nil {
+		t.Error(err)
+	}
 	for _, dir := range []string{"renamed", "copy"} {
 		for name, want := range map[string][]byte{"/small": []byte("content!"), "/large": append(slices.Clone(large), '!')} {
 			got, err := afero.ReadFile(f, dir+name)

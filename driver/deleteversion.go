@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
@@ -31,16 +32,22 @@ func (b *bucket) deleteVersionBy(ctx context.Context, v version, tries *attempts
 	if b.profile.ConditionalDelete {
 		return b.deleteSeen(ctx, v, tries)
 	}
-	now, _, err := b.head(ctx, v.key)
+	now, a, err := b.head(ctx, v.key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
 		return err
+	case a.encryption.customer && v.isAsOld(now): // MinIO lists another ETag, because listings do not have the key
 	case !v.isStill(now):
 		return errReplaced
 	}
 	return b.deleteSeen(ctx, now, tries)
+}
+
+// isAsOld tells whether S3 still has this version, by its size and the second in which it was stored.
+func (v *version) isAsOld(now version) bool {
+	return v.key == now.key && v.size == now.size && v.modTime.Truncate(time.Second).Equal(now.modTime.Truncate(time.Second))
 }
 
 // deleteSeen is deleteVersion for a version of which S3 has told a moment ago.

@@ -111,7 +111,7 @@ func (r *relocation) copyEntry(ctx context.Context, p pair, c condition) error {
 	if err != nil {
 		return err
 	}
-	to := r.to + key[len(r.from):]
+	to, customer := r.to+key[len(r.from):], a.encryption.customer
 	if isMarker(v) {
 		err = r.copyMarker(ctx, v, &a, to)
 	} else {
@@ -120,6 +120,9 @@ func (r *relocation) copyEntry(ctx context.Context, p pair, c condition) error {
 	switch {
 	case err == nil:
 		r.copied.add(v)
+		if customer { // MinIO lists another ETag, because listings do not have the key
+			r.copied.add(*p.source)
+		}
 	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ESTALE) && !c.absent:
 		return syscall.ENOTEMPTY // another client has stored something there
 	case errors.Is(err, syscall.ESTALE):
