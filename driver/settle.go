@@ -48,7 +48,12 @@ func (b *bucket) settle(ctx context.Context, key string, a *attempts, err error,
 		return "", &s3Error{kind: syscall.EAGAIN, cause: failed}
 	}
 	switch {
-	case out != nil && a.follow(out), !done(ctx, out):
+	case out != nil && a.follow(out):
+		return "", failed
+	case !done(ctx, out):
+		if errors.Is(failed, syscall.ESTALE) { // an attempt may have done it, and somebody has changed the object since
+			failed = &s3Error{kind: syscall.EAGAIN, cause: failed}
+		}
 		return "", failed
 	case out == nil:
 		return "", nil

@@ -87,6 +87,11 @@ func (c limitedClient) CreateMultipartUpload(ctx context.Context, in *s3.CreateM
 	return within(ctx, c.slots, in, c.Client.CreateMultipartUpload, opts)
 }
 
+// UploadPart implements [Client].
+func (c limitedClient) UploadPart(ctx context.Context, in *s3.UploadPartInput, opts ...func(*s3.Options)) (*s3.UploadPartOutput, error) {
+	return within(ctx, c.slots, in, c.Client.UploadPart, opts)
+}
+
 // UploadPartCopy implements [Client].
 func (c limitedClient) UploadPartCopy(ctx context.Context, in *s3.UploadPartCopyInput, opts ...func(*s3.Options)) (*s3.UploadPartCopyOutput, error) {
 	return within(ctx, c.slots, in, c.Client.UploadPartCopy, opts)
