@@ -1,7 +1,11 @@
 package acceptance_test
 
 import (
+	"fmt"
 	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,6 +89,63 @@ func TestKilledClients(t *testing.T) {
 				t.Errorf("the bucket has open multipart uploads of %q", uploads)
 			}
 		})
+	}
+}
+
+// kills is how many clients TestKilledClientsOnABusyMachine kills where this variable of the environment says it.
+const kills = "BABELFTP_KILLS"
+
+// TestKilledClientsOnABusyMachine keeps all processors busy and kills clients at a random byte. A client may then have to wait for a
+// processor between the two connections that its kernel closes. One object of 1,000 may be incomplete.
+func TestKilledClientsOnABusyMachine(t *testing.T) {
+	t.Parallel()
+	const (
+		clients     = 4 // at a time
+		usualKills  = 60
+		one         = 1000 // kills for each object that may be incomplete
+		least, most = 100_000, 1_200_000
+	)
+	count := usualKills
+	if text := os.Getenv(kills); text != "" {
+		var err error
+		if count, err = strconv.Atoi(text); err != nil {
+			t.Fatalf("%s: %v", kills, err)
+		}
+	}
+	s := newSite(t, s3test.Start(t, "minio"))
+	host, port, err := net.SplitHostPort(s.address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.Atoi(port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 * runtime.NumCPU() {
+		launch(t, "sh", "-c", "ulimit -t 3600; while :; do :; done")
+	}
+	uploaders := make([]*ftplib, clients)
+	for i := range uploaders {
+		uploaders[i] = newFtplib(t, s, usual)
+	}
+	const batch = 5 // kills for which a client answers in time
+	for first := 0; first < count; first += batch * clients {
+		for i, f := range uploaders {
+			names := make([]string, batch)
+			for k := range names {
+				names[k] = fmt.Sprintf("/killed %d", first+i*batch+k)
+			}
+			f.tell("kill_uploads", host, number, "alice@acme", password, names, least, most)
+		}
+		for _, f := range uploaders {
+			if a := f.hear(); a.Error != "" {
+				t.Fatal(a.Error)
+			}
+		}
+	}
+	s.awaitMetric(t, "babelftp_sessions", clients)
+	if objects := s.objects(t, ""); len(objects) > (count+one-1)/one {
+		t.Errorf("after %d kills the bucket has %q", count, objects)
 	}
 }
 

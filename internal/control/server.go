@@ -46,7 +46,8 @@ type Config struct {
 	// CommitDelay is how long at most an upload that looks complete waits for
 	// news that its client died, DefaultCommitDelay when 0: a killed client's
 	// kernel closes the data connection first and the control connection just
-	// after. An upload that took less than eight times as long waits less.
+	// after. An upload that took less than eight times as long waits less, and
+	// while tasks wait for the machine's processors it waits longer.
 	CommitDelay time.Duration
 	MaxLogins   int // failed logins a session, DefaultMaxLogins when 0
 
@@ -81,6 +82,7 @@ type Server struct {
 	cfg      Config
 	commands map[string]command
 	rules    []rule
+	runQueue func() (tasks, processors int) // of the machine
 
 	placeholder placeholder
 
@@ -111,6 +113,7 @@ func New(cfg Config) *Server {
 		cfg:       cfg,
 		commands:  commands(),
 		rules:     rules(),
+		runQueue:  runQueue,
 		listeners: make(map[net.Listener]struct{}),
 		sessions:  make(map[*session]struct{}),
 		idle:      make(chan struct{}),

@@ -116,51 +116,6 @@ func (t *transfer) failed() error {
 	return t.cause
 }
 
-// The wait before a commit is a share of the time that the upload took: the
-// longer that was, the likelier its client was killed in the middle of it, and
-// the less the wait is felt.
-const (
-	commitShare      = 8  // the wait is so small a part of the upload's time,
-	shortCommitShare = 50 // and no less than such a part of Config.CommitDelay
-)
-
-// commitWait is how long an upload waits, counted from its last byte, for news
-// that its client was killed. A killed client ends no TLS connection by
-// close_notify (RFC 8446 6.1), so there is nothing to wait for. One that has sent
-// nothing at all may have been killed before it could.
-func (c *dataConn) commitWait(most time.Duration) time.Duration {
-	switch took := c.ended.Sub(c.opened); {
-	case c.closedUnderTLS():
-		return 0
-	case c.transfer.bytes.Load() == 0:
-		return most
-	default:
-		return min(max(took/commitShare, most/shortCommitShare), most)
-	}
-}
-
-// beforeCommit is asked before an upload becomes visible. A killed client looks
-// like a finished one until its kernel has closed the control connection too.
-func (s *session) beforeCommit(ctx context.Context) error {
-	conn := s.transfer.conn
-	if conn == nil {
-		return errDataLost // there was never any
-	}
-	timer := time.NewTimer(time.Until(conn.ended.Add(conn.commitWait(s.server.cfg.CommitDelay))))
-	defer timer.Stop()
-	select {
-	case <-s.gone:
-		return errClientGone
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-	}
-	if hungUp(s.tcp) {
-		return errClientGone
-	}
-	return s.transfer.failed()
-}
-
 // transferListener is the listener from which the engine takes a transfer's
 // data connection.
 type transferListener struct {

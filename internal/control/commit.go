@@ -1,0 +1,91 @@
+package control
+
+import (
+	"context"
+	"time"
+)
+
+// The wait before a commit is a share of the time that the upload took: the
+// longer that was, the likelier its client was killed in the middle of it, and
+// the less the wait is felt.
+const (
+	commitShare      = 8  // the wait is so small a part of the upload's time,
+	shortCommitShare = 50 // and no less than such a part of Config.CommitDelay
+)
+
+// On a busy machine a killed client may have to wait for a processor between the
+// two connections that its kernel closes.
+const (
+	busyCommitShare = 2       // the wait is such a part of Config.CommitDelay for each task that waits,
+	busyCommitLimit = 10      // and at most so many times Config.CommitDelay
+	singleWrite     = 4 << 10 // bytes that clients send by one write, which no kill divides
+)
+
+// commitWait is how long an upload waits, counted from its last byte, for news
+// that its client was killed. A killed client ends no TLS connection by
+// close_notify (RFC 8446 6.1), so there is nothing to wait for. One that has sent
+// nothing at all may have been killed before it could.
+func (c *dataConn) commitWait(most time.Duration) time.Duration {
+	switch took := c.ended.Sub(c.opened); {
+	case c.closedUnderTLS():
+		return 0
+	case c.transfer.bytes.Load() == 0:
+		return most
+	default:
+		return min(max(took/commitShare, most/shortCommitShare), most)
+	}
+}
+
+// busyCommitWait is commitWait while tasks wait for processors, and 0 while none
+// does. The more of them wait for each processor, the longer it is.
+func (c *dataConn) busyCommitWait(delay time.Duration, runQueue func() (tasks, processors int)) time.Duration {
+	if c.closedUnderTLS() || c.transfer.bytes.Load() <= singleWrite {
+		return 0
+	}
+	tasks, processors := runQueue()
+	waiting := tasks - processors
+	if waiting <= 0 {
+		return 0
+	}
+	share := delay / busyCommitShare
+	return min(max(share*time.Duration(waiting)/time.Duration(processors), share), busyCommitLimit*delay)
+}
+
+// beforeCommit is asked before an upload becomes visible. A killed client looks
+// like a finished one until its kernel has closed the control connection too.
+func (s *session) beforeCommit(ctx context.Context) error {
+	conn, delay := s.transfer.conn, s.server.cfg.CommitDelay
+	if conn == nil {
+		return errDataLost // there was never any
+	}
+	wait := conn.commitWait(delay)
+	for {
+		if err := s.awaitEnd(ctx, conn.ended.Add(wait)); err != nil {
+			return err
+		}
+		most := conn.busyCommitWait(delay, s.server.runQueue)
+		if hungUp(s.tcp) { // asked last: a client that has just left the run queue has hung up
+			return errClientGone
+		}
+		waited := time.Since(conn.ended)
+		if waited >= most {
+			return s.transfer.failed()
+		}
+		wait = min(waited+waited/2, most) // soon again: most machines are busy for a moment only
+	}
+}
+
+// awaitEnd waits for the end of the control connection, and returns nil when it
+// has not come in time.
+func (s *session) awaitEnd(ctx context.Context, until time.Time) error {
+	timer := time.NewTimer(time.Until(until))
+	defer timer.Stop()
+	select {
+	case <-s.gone:
+		return errClientGone
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}
