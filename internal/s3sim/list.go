@@ -55,7 +55,15 @@ type contentElement struct {
 	StorageClass            string
 }
 
+// refusesPrefix tells whether the server takes only prefixes that end in a slash, and this is none.
+func (s *Server) refusesPrefix(q *request) bool {
+	return s.opts.Profile.SlashPrefixes && q.Prefix != "" && !strings.HasSuffix(q.Prefix, "/")
+}
+
 func (s *Server) list(b *bucket, q *request) *reply {
+	if s.refusesPrefix(q) {
+		return notThere()
+	}
 	encode := func(text string) string { return text }
 	if q.query.Get("encoding-type") == "url" {
 		encode = func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "%2F", "/") }
@@ -115,8 +123,40 @@ func (s *Server) list(b *bucket, q *request) *reply {
 	return answerXML(http.StatusOK, &out)
 }
 
+// listVersions lists all versions by one page, those of a key from the latest on.
+func (b *bucket) listVersions(q *request) *reply {
+	type element struct {
+		Key, VersionId string
+		IsLatest       bool
+		ETag           string `xml:",omitempty"`
+		LastModified   string
+		Size           int64
+	}
+	out := struct {
+		XMLName     xml.Name `xml:"ListVersionsResult"`
+		IsTruncated bool
+		Versions    []element `xml:"Version"`
+		Markers     []element `xml:"DeleteMarker"`
+	}{}
+	for _, key := range slices.Sorted(maps.Keys(b.objects)) {
+		if !strings.HasPrefix(key, q.Prefix) {
+			continue
+		}
+		latest := true
+		for _, o := range slices.Backward(b.objects[key]) {
+			e := element{o.Key, cmp.Or(o.VersionID, "null"), latest, o.ETag, stamp(o.Modified), o.Content.Size()}
+			if latest = false; o.deleted {
+				out.Markers = append(out.Markers, e)
+			} else {
+				out.Versions = append(out.Versions, e)
+			}
+		}
+	}
+	return answerXML(http.StatusOK, &out)
+}
+
 func (s *Server) listUploads(b *bucket, q *request) *reply {
-	if s.opts.HideUploads && !s.opts.Profile.ListUploads {
+	if s.opts.HideUploads && (!s.opts.Profile.ListUploads || s.refusesPrefix(q)) {
 		return notThere()
 	}
 	type element struct{ Key, UploadId, Initiated string }

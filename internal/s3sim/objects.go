@@ -47,9 +47,14 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 	case "HeadBucket":
 		return ok()
 	case "GetBucketVersioning":
-		return s.versioning()
+		return b.versioning()
+	case "PutBucketVersioning":
+		b.versioned = strings.Contains(string(q.body), "<Status>Enabled</Status>")
+		return ok()
 	case "ListObjectsV2":
 		return s.list(b, q)
+	case "ListObjectVersions":
+		return b.listVersions(q)
 	case "ListMultipartUploads":
 		return s.listUploads(b, q)
 	case "HeadObject", "GetObject":
@@ -61,7 +66,7 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 	case "CopyObject":
 		return s.copy(b, q, e)
 	case "DeleteObject":
-		return s.delete(b, q, e)
+		return s.delete(b, q, e, s.opts.Profile.ConditionalDelete)
 	case "DeleteObjects":
 		return s.deleteAll(b, q)
 	case "CreateMultipartUpload":
@@ -95,16 +100,16 @@ func (s *Server) createBucket(q *request) *reply {
 	if s.buckets[q.Bucket] != nil {
 		return refuse(http.StatusConflict, "BucketAlreadyOwnedByYou")
 	}
-	s.buckets[q.Bucket] = &bucket{objects: map[string][]*Object{}, uploads: map[string]*upload{}}
+	s.buckets[q.Bucket] = s.newBucket()
 	return ok()
 }
 
-func (s *Server) versioning() *reply {
+func (b *bucket) versioning() *reply {
 	out := struct {
 		XMLName xml.Name `xml:"VersioningConfiguration"`
 		Status  string   `xml:",omitempty"`
 	}{}
-	if s.opts.Versioning {
+	if b.versioned {
 		out.Status = "Enabled"
 	}
 	return answerXML(http.StatusOK, &out)
@@ -192,7 +197,7 @@ func (s *Server) md5ETags(h http.Header) bool {
 
 // store makes an object the current one of its key.
 func (s *Server) store(b *bucket, o *Object) {
-	if !s.opts.Versioning {
+	if !b.versioned {
 		b.objects[o.Key] = nil
 	} else {
 		o.VersionID = s.next()
@@ -418,13 +423,14 @@ type copyResult struct {
 // stamp writes a time as S3 does in XML.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-func (s *Server) delete(b *bucket, q *request, e *Event) *reply {
+// delete deletes an object. A condition counts where the server knows it: some know it in DeleteObject only.
+func (s *Server) delete(b *bucket, q *request, e *Event, conditional bool) *reply {
 	if id := q.query.Get("versionId"); id != "" {
 		b.objects[q.Key] = slices.DeleteFunc(b.objects[q.Key], func(o *Object) bool { return o.VersionID == id })
 		e.New = b.current(q.Key)
 		return noContent()
 	}
-	if refusal := s.precondition(q, e.Old, s.opts.Profile.ConditionalDelete); refusal != nil {
+	if refusal := s.precondition(q, e.Old, conditional); refusal != nil {
 		return refusal
 	}
 	s.remove(b, q.Key)
@@ -433,8 +439,8 @@ func (s *Server) delete(b *bucket, q *request, e *Event) *reply {
 
 // remove deletes the current object of a key.
 func (s *Server) remove(b *bucket, key string) {
-	if s.opts.Versioning {
-		s.store(b, &Object{Key: key, deleted: true})
+	if b.versioned {
+		s.store(b, &Object{Key: key, Modified: now(), deleted: true})
 		return
 	}
 	delete(b.objects, key)
@@ -478,7 +484,7 @@ func (s *Server) deleteAll(b *bucket, q *request) *reply {
 		if o.VersionID != "" {
 			single.query.Set("versionId", o.VersionID)
 		}
-		answer := s.delete(b, &single, &one)
+		answer := s.delete(b, &single, &one, s.opts.Profile.ConditionalBatchDelete)
 		one.Status = answer.status
 		if s.opts.Observe != nil {
 			s.opts.Observe(one)

@@ -38,7 +38,7 @@ var operations = map[string]struct{ object, bucket [][3]string }{
 		object: [][3]string{{"ListParts", "uploadId"}, {"GetObjectTagging", "tagging"}, {"GetObject"}},
 		bucket: [][3]string{
 			{"ListObjectsV2", "list-type"}, {"ListMultipartUploads", "uploads"}, {"GetBucketVersioning", "versioning"},
-			{"GetBucketLocation", "location"}, {"ListObjects"},
+			{"GetBucketLocation", "location"}, {"ListObjectVersions", "versions"}, {"ListObjects"},
 		},
 	},
 	http.MethodHead: {object: [][3]string{{"HeadObject"}}, bucket: [][3]string{{"HeadBucket"}}},

@@ -61,7 +61,7 @@ type Options struct {
 	// MinPartSize is how many bytes each part but the last has at least; 0 stands for S3's own 5 MiB.
 	MinPartSize int64
 
-	// Versioning makes every bucket a versioned one.
+	// Versioning makes every bucket a versioned one. PutBucketVersioning does the same to one.
 	Versioning bool
 
 	// Fault decides what becomes of each request that arrives by [Server.ServeHTTP]. Nil is for no faults.
@@ -158,8 +158,9 @@ type Server struct {
 }
 
 type bucket struct {
-	objects map[string][]*Object // by key; the latest last, and no other without versioning
-	uploads map[string]*upload
+	objects   map[string][]*Object // by key; the latest last, and no other without versioning
+	uploads   map[string]*upload
+	versioned bool
 }
 
 // New returns a server without buckets.
@@ -175,8 +176,12 @@ func (s *Server) CreateBucket(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.buckets[name] == nil {
-		s.buckets[name] = &bucket{objects: map[string][]*Object{}, uploads: map[string]*upload{}}
+		s.buckets[name] = s.newBucket()
 	}
+}
+
+func (s *Server) newBucket() *bucket {
+	return &bucket{objects: map[string][]*Object{}, uploads: map[string]*upload{}, versioned: s.opts.Versioning}
 }
 
 // Objects are the objects of a bucket in the order of their keys.

@@ -274,6 +274,26 @@ func TestWhatIsNotOffered(t *testing.T) {
 	x.want("file", "bytes")
 }
 
+func TestPrefixesOfDirectoryBuckets(t *testing.T) {
+	x := newFixture(t, s3sim.Options{Profile: profile(t, "aws-directory")})
+	x.mustPut("dir/file", "bytes")
+	for prefix, code := range map[string]string{"": "", "dir/": "", "dir": "NotImplemented"} {
+		_, err := x.client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String(bucket), Prefix: &prefix})
+		wantCode(t, err, code)
+	}
+}
+
+// TestETagsOfAServerThatKnowsNone deletes by ETags that the server does not look at.
+func TestETagsOfAServerThatKnowsNone(t *testing.T) {
+	x := newFixture(t, s3sim.Options{Profile: profile(t, "minio")})
+	x.mustPut("file", "bytes")
+	_, err := x.client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
+		Bucket: aws.String(bucket), Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("file"), ETag: aws.String("other")}}},
+	})
+	wantCode(t, err, "")
+	x.want()
+}
+
 func TestETags(t *testing.T) {
 	digest := md5.Sum([]byte("bytes"))
 	for server, isMD5 := range map[string]bool{"aws": true, "r2": true, "strict": false, "aws-directory": false} {
