@@ -67,6 +67,7 @@ type operation struct {
 	content  []byte // that its client has
 	wholly   bool   // its client sends all of that
 	sent     int
+	lost     bool // its client is
 	openedAt int
 	waiting  time.Time // since when it waits for its client; zero while it does not
 	told     int64     // the size of the pending upload that its session was shown
@@ -123,6 +124,20 @@ func (m *model) waitsForClient(op *operation, waits bool) {
 	if waits {
 		op.waiting = time.Now()
 	}
+}
+
+// lost notes that the client of an upload is lost.
+func (m *model) lost(op *operation) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op.lost = true
+}
+
+// beginsAnew notes that an upload is to resume none.
+func (m *model) beginsAnew(op *operation) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op.wasTold = false
 }
 
 // wasTold notes that a session was shown a pending upload. Nobody may be shown one that is live, or of somebody else.
@@ -225,7 +240,7 @@ const stalled = 10 * time.Second
 
 // live tells whether an upload goes on.
 func (m *model) live(op *operation) bool {
-	return !op.ended && op.session.replica.ctx.Err() == nil && (op.waiting.IsZero() || time.Since(op.waiting) < stalled)
+	return !op.ended && !op.lost && op.session.replica.ctx.Err() == nil && (op.waiting.IsZero() || time.Since(op.waiting) < stalled)
 }
 
 // judge judges a change of an object.
@@ -264,7 +279,7 @@ func (m *model) inWindow(e s3sim.Event, op *operation) bool {
 	p := m.profile
 	has := map[string]bool{
 		"PutObject": p.ConditionalPut, "CompleteMultipartUpload": p.ConditionalComplete, "CopyObject": p.ConditionalCopy,
-		"DeleteObject": p.ConditionalDelete, "DeleteObjects": p.ConditionalDelete,
+		"DeleteObject": p.ConditionalDelete, "DeleteObjects": p.ConditionalBatchDelete,
 	}[e.Name]
 	last := op.looked[e.Key]
 	for prefix, at := range op.listed {

@@ -106,10 +106,13 @@ var (
 	historySizes = []int{0, 1, 300, 999, historyPart, historyPart + 1, 2 * historyPart, 2500, 5000}
 )
 
+// historyProfiles are the servers of histories, as often as they are there.
+var historyProfiles = []string{"aws", "aws", "aws", "aws-directory", "minio", "ceph", "r2", "gcs", "strict", "strict"}
+
 // randomHistory makes the history of a seed.
 func randomHistory(seed uint64) *history {
 	r := rand.New(rand.NewPCG(seed, 0))
-	h := &history{Seed: seed, Profile: pick(r, []string{"aws", "aws", "aws", "minio", "r2", "ceph"}), Opaque: chance(r, 50), Calm: chance(r, 50)}
+	h := &history{Seed: seed, Profile: pick(r, historyProfiles), Opaque: chance(r, 50), Calm: chance(r, 50)}
 	if chance(r, 15) {
 		h.Quota = 12_000
 	}

@@ -357,6 +357,7 @@ func (s *session) write(op *operation, flag int, offset int64, content []byte) e
 	}
 	_, err = io.Copy(f, &sender{op: op, world: s.world, content: content, half: len(content) / 2})
 	if op.Breaks {
+		s.world.lost(op)
 		f.(interface{ Abort(error) }).Abort(errClientLost)
 	}
 	closeErr := f.Close()
@@ -400,6 +401,7 @@ func (s *session) resume(op *operation) error {
 	content := fileOf(op.Of, op.Size)
 	info, err := s.fs.PendingUpload(op.Name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() > int64(op.Size) {
+		s.world.beginsAnew(op)
 		return s.write(op, writeNew, 0, content)
 	}
 	if err != nil {
