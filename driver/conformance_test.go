@@ -14,19 +14,23 @@ import (
 func TestMain(m *testing.M) { s3test.Main(m) }
 
 func TestConformance(t *testing.T) {
-	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+	run := func(t *testing.T, s *s3test.Server) {
 		t.Parallel()
 		drivertest.Run(t, drivertest.Harness{
 			Bucket:  func(tb testing.TB) (*s3.Client, string) { return s.Client(), s.Bucket(tb) },
 			Limits:  limits(s),
 			Profile: profile(t, s),
 		})
-	})
+	}
+	s3test.Run(t, run)
+	for _, name := range []string{"sim-aws", "sim-r2"} { // before the strictest most that the suite wants cannot be had
+		t.Run(name, func(t *testing.T) { run(t, s3test.Start(t, name)) })
+	}
 }
 
-// profile is that of a server. The embedded one is versitygw.
+// profile is that of a server. The embedded one is versitygw, and the simulators are called after theirs.
 func profile(tb testing.TB, s *s3test.Server) driver.Profile {
-	name := strings.TrimSuffix(s.Name, "-tls")
+	name := strings.TrimPrefix(strings.TrimSuffix(s.Name, "-tls"), "sim-")
 	if name == "embedded" {
 		name = "versitygw"
 	}

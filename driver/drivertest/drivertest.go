@@ -225,7 +225,7 @@ func (x *fixture) delete(key string) {
 	}
 }
 
-// keys lists the keys of the bucket with the S3 client.
+// keys lists the keys of the bucket with the S3 client, and sorts them.
 func (x *fixture) keys() []string {
 	x.Helper()
 	keys := []string{}
@@ -245,6 +245,7 @@ func (x *fixture) keys() []string {
 			keys = append(keys, key)
 		}
 	}
+	slices.Sort(keys)
 	return keys
 }
 
@@ -347,11 +348,21 @@ func entryName(info fs.FileInfo) string {
 	return info.Name()
 }
 
-// wantList compares a directory, in its order.
+// wantList compares a directory, in its order where the server lists in order.
 func (x *fixture) wantList(name string, want ...string) {
 	x.Helper()
-	if got := x.list(name); !slices.Equal(got, want) {
+	x.sortUnlessListed(want)
+	got := x.list(name)
+	x.sortUnlessListed(got)
+	if !slices.Equal(got, want) {
 		x.Errorf("%q holds %q, want %q", name, got, want)
+	}
+}
+
+// sortUnlessListed sorts names where the server lists in no order.
+func (x *fixture) sortUnlessListed(names []string) {
+	if !x.profile.SortedListings {
+		slices.Sort(names)
 	}
 }
 

@@ -32,7 +32,7 @@ func newProxy(t *testing.T, s *s3test.Server) *s3test.Proxy {
 
 // TestProxyPassesAll does through a proxy what a server can do, and counts it.
 func TestProxyPassesAll(t *testing.T) {
-	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+	s3test.RunAll(t, func(t *testing.T, s *s3test.Server) {
 		p := newProxy(t, s)
 		b := newBucket(t, p.Server())
 		p.Reset()

@@ -1,5 +1,5 @@
-// Package s3test starts real S3 servers for tests: versitygw inside the process as the demonstration embeds it, and MinIO and
-// versitygw as processes of their own.
+// Package s3test starts S3 servers for tests: versitygw inside the process as the demonstration embeds it, MinIO and versitygw as
+// processes of their own, and the simulators of package s3sim, which enforce rules that these do not.
 //
 // A package that uses it hands its tests to [Main]:
 //
@@ -38,15 +38,27 @@ func Main(m interface{ Run() int }) {
 	os.Exit(shared.run(m))
 }
 
-// Run runs f as a subtest on every server, named after it.
+// Run runs f as a subtest on every real server, named after it.
 func Run(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
-	for _, d := range plainDescriptors() {
+	runOn(t, plainDescriptors(), f)
+}
+
+// RunAll is Run on the simulators too. They take whatever credentials they are sent, and do not say what they are.
+func RunAll(t *testing.T, f func(t *testing.T, s *Server)) {
+	t.Helper()
+	runOn(t, append(plainDescriptors(), simulators()...), f)
+}
+
+func runOn(t *testing.T, servers []descriptor, f func(t *testing.T, s *Server)) {
+	t.Helper()
+	for _, d := range servers {
 		t.Run(d.name, func(t *testing.T) { f(t, Start(t, d.name)) })
 	}
 }
 
-// Start returns the server called name ("embedded", "minio", "versitygw", or "minio-tls", which is MinIO over https), which it starts when no test has yet.
+// Start returns the server called name ("embedded", "minio", "versitygw", "sim-aws", "sim-r2", "sim-strict", or "minio-tls", which is
+// MinIO over https). It starts the server when no test has yet.
 func Start(tb testing.TB, name string) *Server {
 	tb.Helper()
 	for _, d := range descriptors() {

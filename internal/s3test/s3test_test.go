@@ -10,7 +10,7 @@ import (
 
 func TestRunOnEveryServer(t *testing.T) {
 	var names []string
-	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+	s3test.RunAll(t, func(t *testing.T, s *s3test.Server) {
 		names = append(names, s.Name)
 		if again := s3test.Start(t, s.Name); again != s {
 			t.Error("a second start made a second server")
@@ -19,14 +19,14 @@ func TestRunOnEveryServer(t *testing.T) {
 			t.Errorf("two buckets are called %s", first)
 		}
 	})
-	if want := []string{"embedded", "minio", "versitygw"}; !slices.Equal(names, want) {
+	if want := []string{"embedded", "minio", "versitygw", "sim-aws", "sim-r2", "sim-strict"}; !slices.Equal(names, want) {
 		t.Errorf("ran on %q, want %q", names, want)
 	}
 }
 
 // A program under test is configured with an endpoint and no HTTP client.
 func TestProcessesTakeAnyClient(t *testing.T) {
-	for _, name := range []string{"minio", "versitygw"} {
+	for _, name := range []string{"minio", "versitygw", "sim-aws"} {
 		t.Run(name, func(t *testing.T) {
 			s := *s3test.Start(t, name)
 			s.HTTPClient = http.DefaultClient

@@ -13,7 +13,7 @@ import (
 
 // Server is a running S3 server.
 type Server struct {
-	// Name is "embedded", "minio" or "versitygw".
+	// Name is what Start calls it, such as "minio".
 	Name string
 
 	// Endpoint, Region, AccessKeyID and SecretAccessKey are what a client is configured with, in path style. The account may do

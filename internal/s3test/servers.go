@@ -39,12 +39,13 @@ type place struct {
 // login is the credentials of a server's account.
 type login struct{ accessKeyID, secretAccessKey string }
 
-// descriptors lists the servers, the fastest first, and then MinIO over https, without which S3 takes no keys of its customers.
+// descriptors lists the servers, the real ones first, then the simulators, and then MinIO over https, without which S3 takes no keys of its
+// customers.
 func descriptors() []descriptor {
 	all := plainDescriptors()
 	withTLS := all[1]
 	withTLS.name, withTLS.tls = "minio-tls", true
-	return append(all, withTLS)
+	return append(append(all, simulators()...), withTLS)
 }
 
 func plainDescriptors() []descriptor {
