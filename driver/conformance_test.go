@@ -55,6 +55,8 @@ func limits(s *s3test.Server) drivertest.Limits {
 		}
 	}
 	switch s.Name {
+	case "sim-r2":
+		l[drivertest.Versions] = "R2 keeps no versions"
 	case "embedded":
 		l[drivertest.Versions] = "the gateway has no place for them"
 	case "minio":

@@ -49,6 +49,9 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 	case "GetBucketVersioning":
 		return b.versioning()
 	case "PutBucketVersioning":
+		if s.opts.Profile.Name == "r2" {
+			return notThere() // R2 keeps no versions
+		}
 		b.versioned = strings.Contains(string(q.body), "<Status>Enabled</Status>")
 		return ok()
 	case "ListObjectsV2":
