@@ -55,11 +55,11 @@ func send(t *testing.T, c *ftptest.Client, data io.WriteCloser, content string) 
 	c.Reply(226)
 }
 
-// interrupt sends the beginning of a file, and lets the transfer be aborted.
-func (x *uploadsTest) interrupt(user, name, content string) {
+// interrupt sends the beginning of alice's file, and lets the transfer be aborted.
+func (x *uploadsTest) interrupt(content string) {
 	x.Helper()
-	c := x.as(user, 0)
-	data := begin(x.T, c, "STOR "+name, content)
+	c := x.as("alice", 0)
+	data := begin(x.T, c, "STOR f", content)
 	for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(len(content))) { // until all of it has come
 	}
 	c.Command(426, "ABOR")
@@ -68,10 +68,10 @@ func (x *uploadsTest) interrupt(user, name, content string) {
 	c.Command(221, "QUIT")
 }
 
-func (x *uploadsTest) wantFile(name, content string) {
+func (x *uploadsTest) wantFile(content string) {
 	x.Helper()
-	if got := x.as("bob", 0).Transfer("RETR " + name); got != content {
-		x.Errorf("%s has %d bytes, want %d others", name, len(got), len(content))
+	if got := x.as("bob", 0).Transfer("RETR f"); got != content {
+		x.Errorf("the file has %d bytes, want %d others", len(got), len(content))
 	}
 }
 
@@ -84,7 +84,7 @@ func TestInterruptedUploads(t *testing.T) {
 	}{
 		{"append-to-the-finished-file", func(x *uploadsTest) {
 			x.as("alice", 1).Store("f", "the finished object..")
-			x.interrupt("alice", "f", content[:1000])
+			x.interrupt(content[:1000])
 			c := x.as("alice", 1)
 			if size := c.Command(213, "SIZE f"); size != "21" {
 				x.Errorf("SIZE is %s", size)
@@ -93,12 +93,12 @@ func TestInterruptedUploads(t *testing.T) {
 				x.Errorf("MLST: %s", facts)
 			}
 			send(x.T, c, begin(x.T, c, "APPE f", ""), "")
-			x.wantFile("f", "the finished object..")
+			x.wantFile("the finished object..")
 			send(x.T, c, begin(x.T, c, "APPE f", ""), " and 7.")
-			x.wantFile("f", "the finished object.. and 7.")
+			x.wantFile("the finished object.. and 7.")
 		}},
 		{"append-unasked", func(x *uploadsTest) {
-			x.interrupt("alice", "f", content[:6_291_456])
+			x.interrupt(content[:6_291_456])
 			c := x.as("alice", 1)
 			for range 2 {
 				_ = c.Data()
@@ -106,11 +106,11 @@ func TestInterruptedUploads(t *testing.T) {
 			}
 			c.Command(213, "SIZE f")
 			send(x.T, c, begin(x.T, c, "APPE f", ""), content[6_291_455:])
-			x.wantFile("f", content)
+			x.wantFile(content)
 		}},
 		{"restart", func(x *uploadsTest) {
 			x.as("bob", 0).Store("f", "bob's")
-			x.interrupt("alice", "f", content[:6_000_001])
+			x.interrupt(content[:6_000_001])
 			c := x.as("alice", 1)
 			for _, offset := range []string{"3", "5", "5242880", "5999999", "6000001"} {
 				c.Command(350, "REST "+offset)
@@ -119,30 +119,30 @@ func TestInterruptedUploads(t *testing.T) {
 					x.Errorf("after REST %s: %s", offset, text)
 				}
 			}
-			x.wantFile("f", "bob's")
+			x.wantFile("bob's")
 			c.Command(350, "REST 6000000")
 			send(x.T, c, begin(x.T, c, "STOR f", ""), content[6_000_000:])
-			x.wantFile("f", content)
+			x.wantFile(content)
 		}},
 		{"anew", func(x *uploadsTest) {
-			x.interrupt("alice", "f", content[:6_000_001])
+			x.interrupt(content[:6_000_001])
 			c := x.as("alice", 1)
 			c.Store("f", "anew")
-			x.wantFile("f", "anew")
+			x.wantFile("anew")
 			c.Command(350, "REST 4")
 			send(x.T, c, begin(x.T, c, "STOR f", ""), " and more") // nothing is pending any more
-			x.wantFile("f", "anew and more")
+			x.wantFile("anew and more")
 		}},
 		{"whole-parts", func(x *uploadsTest) {
 			whole := content[:5<<20]
-			x.interrupt("alice", "f", whole)
+			x.interrupt(whole)
 			c := x.as("alice", 1)
 			if size := c.Command(213, "SIZE f"); size != strconv.Itoa(len(whole)-1) {
 				x.Errorf("SIZE is %s", size)
 			}
 			c.Command(350, "REST "+strconv.Itoa(len(whole)-1))
 			send(x.T, c, begin(x.T, c, "STOR f", ""), whole[len(whole)-1:])
-			x.wantFile("f", whole)
+			x.wantFile(whole)
 		}},
 		{"live", func(x *uploadsTest) {
 			c := x.as("alice", 0)
@@ -155,12 +155,12 @@ func TestInterruptedUploads(t *testing.T) {
 				_ = d.Data()
 				d.Command(550, "STOR f")
 				send(x.T, d, begin(x.T, d, "APPE f", ""), "appended")
-				x.wantFile("f", "appended")
+				x.wantFile("appended")
 				d.Store("f", "stored")
 				d.Command(250, "DELE f")
 			}
 			send(x.T, c, data, content[6_000_000:])
-			x.wantFile("f", content)
+			x.wantFile(content)
 		}},
 		{"append-beside-append", func(x *uploadsTest) {
 			var wait sync.WaitGroup
