@@ -18,10 +18,10 @@ import (
 // because sizes and times are the same on both sides.
 func TestMirror(t *testing.T) {
 	t.Parallel()
-	for _, storage := range []string{"minio", "versitygw"} {
+	for _, storage := range []string{"minio", "versitygw", "sim-aws", "sim-r2", "sim-strict"} {
 		t.Run(storage, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, s3test.Start(t, storage))
+			s := newSite(t, s3test.Start(t, storage), profileOf(storage)...)
 			l := newLftp(t, s, way{"passive", "explicit"})
 			here, back := t.TempDir(), t.TempDir()
 			tree := map[string][]byte{"large": content(largeSize)}

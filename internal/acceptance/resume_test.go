@@ -69,10 +69,14 @@ func TestResumedUploads(t *testing.T) {
 		{"lftp-mirror", "minio", mirroringLftp, 4 * largeSize, true, false}, // it goes by the listing, where there is nothing
 		{"curl-versitygw", "versitygw", resumingCurl, 4 * largeSize, true, true},
 		{"lftp-versitygw", "versitygw", resumingLftp(usual), 4 * largeSize, true, true},
+		{"curl-aws", "sim-aws", resumingCurl, 4 * largeSize, true, true},
+		{"lftp-whole-parts-aws", "sim-aws", resumingLftp(usual), 40 << 20, true, true},
+		{"lftp-r2", "sim-r2", resumingLftp(usual), 4 * largeSize, true, true},
+		{"curl-strict", "sim-strict", resumingCurl, 4 * largeSize, true, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, s3test.Start(t, tt.storage), keeping...)
+			s := newSite(t, s3test.Start(t, tt.storage), slices.Concat(profileOf(tt.storage), keeping)...)
 			all := content(tt.size)
 			file := newFolder(t).write("file", all)
 			remote := "/dir é/file"

@@ -89,6 +89,15 @@ func newSite(t *testing.T, storage *s3test.Server, lines ...string) *site {
 	return s
 }
 
+// profileOf are the lines of a configuration by which acme's S3 server counts as what a simulator simulates.
+func profileOf(storage string) []string {
+	profile, simulated := strings.CutPrefix(storage, "sim-")
+	if !simulated {
+		return nil
+	}
+	return []string{"    s3: {profile: " + profile + "}"}
+}
+
 // start starts babelftp with a configuration.
 func (s *site) start(t *testing.T, file string) {
 	t.Helper()
