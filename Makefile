@@ -20,7 +20,7 @@ build:
 
 test: packages $(TEST_TOOLS:%=.tools/bin/%)
 	go test -race -timeout 20m ./...
-	go test -run TestHistories ./driver
+	go test -timeout 20m -run '^(TestConformanceSimulated|TestHistories)$$' ./driver
 
 torture:
 	go test -v -timeout 0 -run TestHistories ./driver -histories.time $(TORTURE) -histories.seed $$(date +%s) -histories.all

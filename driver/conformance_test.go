@@ -14,26 +14,18 @@ import (
 func TestMain(m *testing.M) { s3test.Main(m) }
 
 func TestConformance(t *testing.T) {
-	run := func(t *testing.T, s *s3test.Server, groups ...string) {
-		t.Parallel()
-		drivertest.Run(t, drivertest.Harness{
-			Bucket:  func(tb testing.TB) (*s3.Client, string) { return s.Client(), s.Bucket(tb) },
-			Limits:  limits(s),
-			Profile: profile(t, s),
-			Groups:  groups,
-		})
-	}
-	s3test.Run(t, func(t *testing.T, s *s3test.Server) { run(t, s) })
-	for name, groups := range map[string][]string{
-		"sim-aws": nil,
-		"sim-r2":  nil,
-		"sim-strict": {
-			"names", "stat", "read", "download", "write", "append", "unpublished", "no-answer", "memory", "quota", "ledger", "kept",
-			"mkdir", "remove", "copy", "objects", "times", "afero",
-		},
-	} {
-		t.Run(name, func(t *testing.T) { run(t, s3test.Start(t, name), groups...) })
-	}
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) { conform(t, s) })
+}
+
+// conform runs the suite on a server, or some of its groups.
+func conform(t *testing.T, s *s3test.Server, groups ...string) {
+	t.Parallel()
+	drivertest.Run(t, drivertest.Harness{
+		Bucket:  func(tb testing.TB) (*s3.Client, string) { return s.Client(), s.Bucket(tb) },
+		Limits:  limits(s),
+		Profile: profile(t, s),
+		Groups:  groups,
+	})
 }
 
 // profile is that of a server. The embedded one is versitygw, and the simulators are called after theirs.

@@ -118,17 +118,32 @@ func TestSeenSharesMemory(t *testing.T) {
 				if _, _, err := s.list(t.Context(), &Options{Seen: seen, Memory: budget}); err != nil {
 					t.Fatal(err)
 				}
-				if seen.files != nil {
-					remembered += len(seen.files.entries)
-				}
+				remembered += seen.count()
 			}
-			if remembered != int(most) || budget.seen != most {
-				t.Errorf("%d files are remembered, and %d counted; want %d", remembered, budget.seen, most)
+			if counted := budget.seenCount(); remembered != int(most) || counted != most {
+				t.Errorf("%d files are remembered, and %d counted; want %d", remembered, counted, most)
 			}
 			time.Sleep(2 * remember)
+			synctest.Wait()
 		}
-		if budget.seen != 0 {
-			t.Errorf("%d files count that nobody remembers", budget.seen)
+		if n := budget.seenCount(); n != 0 {
+			t.Errorf("%d files count that nobody remembers", n)
 		}
 	})
+}
+
+// count is how many files are remembered.
+func (s *Seen) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.files == nil {
+		return 0
+	}
+	return len(s.files.entries)
+}
+
+func (b *Budget) seenCount() int64 {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.seen
 }

@@ -53,7 +53,7 @@ func TestSeenIsBounded(t *testing.T) {
 		if names, _, err := s.list(t.Context(), &Options{Seen: seen}); err != nil || len(names) != 2*maxSeenFiles {
 			t.Fatalf("%d entries, %v", len(names), err)
 		}
-		if n := len(seen.files.entries); n != maxSeenFiles {
+		if n := seen.count(); n != maxSeenFiles {
 			t.Errorf("%d files are remembered, want %d", n, maxSeenFiles)
 		}
 		time.Sleep(2 * time.Hour) // and the bubble ends when the timer does
