@@ -399,8 +399,8 @@ func (e *entry) beat(ctx context.Context) {
 	}
 }
 
-// write changes the record unless the upload has ended. Only whoever has taken the upload over keeps it from that for ever: the upload then
-// ends.
+// write changes the record unless the upload has ended. If another session has taken the upload over, it ends the upload. Other errors go to
+// the log, because the next heartbeat tries again.
 func (e *entry) write(ctx context.Context, what string, change func(*record)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
