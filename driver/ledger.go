@@ -364,7 +364,7 @@ func (l *Ledger) enter(ctx context.Context, r record, client *clientWait, lost c
 
 // take makes the entry of a record, and begins its heartbeat, which ends with ctx.
 func (l *Ledger) take(ctx context.Context, r record, client *clientWait, lost context.CancelCauseFunc) *entry {
-	e := &entry{ledger: l, record: r, client: client, lost: lost, mu: make(lock, 1)}
+	e := &entry{ledger: l, record: r, written: r.etag != "", client: client, lost: lost, mu: make(lock, 1)}
 	ctx, e.stop = context.WithCancel(ctx)
 	l.mu.Lock()
 	before := l.open[r.name]
@@ -545,8 +545,13 @@ func (e *entry) remove(ctx context.Context) {
 	}
 }
 
-// sweepInterval is how often to sweep, where uploads may be older.
-const sweepInterval = time.Hour
+const (
+	// sweepInterval is how often to sweep, where uploads may be older.
+	sweepInterval = time.Hour
+
+	// clockSkew is by how much the clocks of this server and of S3 may differ before a sweep comes late.
+	clockSkew = time.Minute
+)
 
 // SweepInterval is how often to sweep uploads of an age: every hour, or more often where they are abandoned sooner.
 func SweepInterval(age time.Duration) time.Duration { return min(sweepInterval, age) }
@@ -562,7 +567,7 @@ func (l *Ledger) Sweep(ctx context.Context, age time.Duration) (int, error) {
 		if err != nil {
 			return swept, err
 		}
-		if now.Sub(v.modTime) < age-time.Minute || l.works(v.key) { // the clocks may differ a little; the record tells by that of S3
+		if now.Sub(v.modTime) < age-clockSkew || l.works(v.key) { // the record tells its age by the clock of S3
 			continue
 		}
 		ended, err := l.sweep(ctx, v.key, age)

@@ -277,7 +277,6 @@ func (w *writer) resume() error {
 	w.upload = w.f.multipart(w.ctx, w.partsContext(), w.key, p.upload)
 	w.upload.parts, w.upload.number, w.upload.checksum = p.parts, int32(len(p.parts)), p.checksum
 	w.upload.entry = w.f.opts.Ledger.take(w.ctx, r, &w.client, w.cancel)
-	w.upload.entry.written = true
 	return nil
 }
 
