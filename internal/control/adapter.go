@@ -10,6 +10,8 @@ import (
 
 	ftpserver "github.com/fclairamb/ftpserverlib"
 	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // engineFs is a login's storage as the engine sees it. It undoes the escaping
@@ -17,7 +19,7 @@ import (
 // error of a failed operation in the session, because the engine keeps only
 // its text.
 type engineFs struct {
-	Storage
+	vfs.Storage
 	session *session
 }
 

@@ -4,14 +4,13 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"iter"
 	"net"
 	"time"
 
-	"github.com/spf13/afero"
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // ErrLoginRefused is what a Backend's Login returns, perhaps wrapped, for a
@@ -84,13 +83,13 @@ type LoginRequest struct {
 type Login struct {
 	User    string
 	Tenant  *Tenant
-	Storage Storage
+	Storage vfs.Storage
 	Home    string // the working directory after login, absolute; empty means "/"
 	// Rights says what the user may do with what an absolute pathname names, for
 	// the fact "perm" (RFC 3659 7.5.5), which is left out where it is nil. The
 	// storage sees to it that nobody does more. It is asked for every entry of a
 	// listing, so it must be quick.
-	Rights func(name string) Rights
+	Rights func(name string) vfs.Rights
 	// NoOverwrite says that the storage lets no file be replaced or appended to,
 	// which "perm" tells too.
 	NoOverwrite bool
@@ -116,36 +115,4 @@ type Login struct {
 	// LinkLifetime is how long such a link is good at most; 0 where the tenant
 	// hands out none.
 	LinkLifetime time.Duration
-}
-
-// Rights are what a user may do with a file, or with a directory itself: what
-// may be done with a name in it is told of that name.
-type Rights struct{ List, Read, Write, Delete, Rename, Mkdir bool }
-
-// Storage is what a session asks of a tenant's bucket: an afero file system
-// and the operations that save S3 requests by saying what they want. Errors
-// are classified by errors.Is with the values of io/fs, syscall and context.
-type Storage interface {
-	afero.Fs
-	// OpenAt opens a file for one transfer that starts at offset bytes. A file
-	// with a method Abort(error) is aborted when the transfer is; it may be
-	// called while another method runs.
-	OpenAt(name string, flag int, offset int64) (afero.File, error)
-	// StatFile looks for a file only.
-	StatFile(name string) (fs.FileInfo, error)
-	// StatDir looks for a directory only.
-	StatDir(name string) (fs.FileInfo, error)
-	// ReadDirSeq has read the first page of a directory when it returns, and
-	// reads the others while the sequence, usable once, is ranged over.
-	ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error)
-	// RemoveFile removes a file only.
-	RemoveFile(name string) error
-	// RemoveDir removes an empty directory only.
-	RemoveDir(name string) error
-	// Copy copies a file or a directory, within the storage. A directory is not
-	// copied into one that holds anything else.
-	Copy(ctx context.Context, oldname, newname string) error
-	// Hash returns the hash of the bytes [from, to) of a file, and where they end:
-	// at the end of the file if to is beyond, or negative.
-	Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error)
 }

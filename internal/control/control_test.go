@@ -23,6 +23,7 @@ import (
 	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -110,11 +111,11 @@ func wantNoGoroutines(ctx context.Context, t *testing.T) {
 }
 
 // everywhere grants the same rights for every pathname.
-func everywhere(rights control.Rights) func(string) control.Rights {
-	return func(string) control.Rights { return rights }
+func everywhere(rights vfs.Rights) func(string) vfs.Rights {
+	return func(string) vfs.Rights { return rights }
 }
 
-var allRights = everywhere(control.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true})
+var allRights = everywhere(vfs.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true})
 
 // backend knows the users demo, whose tenant says nothing unless a test gives it
 // words, and marie, whose tenant greets and has the host ftp.example.com.

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // An entry is a file or directory as MLST and MLSD tell of it.
@@ -145,7 +146,7 @@ func appendPerm(b []byte, s *session, e entry) ([]byte, bool) {
 	}
 	name, directory := e.pathname(), e.IsDir()
 	fixed := directory && name == "/"
-	may, inside := s.login.Rights(name), Rights{}
+	may, inside := s.login.Rights(name), vfs.Rights{}
 	if directory {
 		inside = s.login.Rights(path.Join(name, anyName))
 	}
@@ -317,17 +318,7 @@ func (s *session) mlst(arg string) {
 // stats looks for a file or a directory; the root needs no look.
 func (s *session) stats(name string) (fs.FileInfo, error) {
 	if name == "/" {
-		return directory("/"), nil
+		return vfs.Directory("/"), nil
 	}
 	return s.orPendingUpload(name, s.login.Storage.Stat)
 }
-
-// directory describes a directory of which no more is known than its name.
-type directory string
-
-func (d directory) Name() string     { return string(d) }
-func (directory) Size() int64        { return 0 }
-func (directory) Mode() fs.FileMode  { return fs.ModeDir | 0o755 }
-func (directory) ModTime() time.Time { return time.Time{} }
-func (directory) IsDir() bool        { return true }
-func (directory) Sys() any           { return nil }

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // altered is a backend whose logins are changed.
@@ -109,18 +110,18 @@ func TestOptsMLST(t *testing.T) {
 
 // TestPerm wants the fact "perm" to be true to the user's rights.
 func TestPerm(t *testing.T) {
-	all := control.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
+	all := vfs.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
 	for label, test := range map[string]struct {
-		rights                control.Rights
+		rights                vfs.Rights
 		file, directory, root string
 	}{
 		"all":       {all, "adfrw", "cdeflmp", "celmp"},
-		"none":      {control.Rights{}, "", "e", "e"},
-		"read-only": {control.Rights{List: true, Read: true}, "r", "el", "el"},
-		"drop-box":  {control.Rights{Write: true}, "aw", "ce", "ce"},
-		"delete":    {control.Rights{Delete: true}, "d", "dep", "ep"},
-		"rename":    {control.Rights{Rename: true}, "f", "ef", "e"},
-		"mkdir":     {control.Rights{Mkdir: true}, "", "em", "em"},
+		"none":      {vfs.Rights{}, "", "e", "e"},
+		"read-only": {vfs.Rights{List: true, Read: true}, "r", "el", "el"},
+		"drop-box":  {vfs.Rights{Write: true}, "aw", "ce", "ce"},
+		"delete":    {vfs.Rights{Delete: true}, "d", "dep", "ep"},
+		"rename":    {vfs.Rights{Rename: true}, "f", "ef", "e"},
+		"mkdir":     {vfs.Rights{Mkdir: true}, "", "em", "em"},
 	} {
 		t.Run(label, func(t *testing.T) {
 			s := newSite(t, func(cfg *control.Config) {
@@ -170,14 +171,14 @@ func TestPerm(t *testing.T) {
 func TestPermByPathname(t *testing.T) {
 	s := newSite(t, func(cfg *control.Config) {
 		cfg.Backend = altered{cfg.Backend, func(l *control.Login) {
-			l.Rights = func(name string) control.Rights {
+			l.Rights = func(name string) vfs.Rights {
 				switch {
 				case strings.HasPrefix(name, "/in/"):
-					return control.Rights{Write: true, Mkdir: true}
+					return vfs.Rights{Write: true, Mkdir: true}
 				case name == "/out/open.txt":
-					return control.Rights{Read: true}
+					return vfs.Rights{Read: true}
 				}
-				return control.Rights{List: true, Delete: true}
+				return vfs.Rights{List: true, Delete: true}
 			}
 		}}
 	})
@@ -388,7 +389,7 @@ func TestModify(t *testing.T) {
 func TestRenameWithoutRight(t *testing.T) {
 	s := newTenantSite(t, control.Login{
 		Tenant: &control.Tenant{Name: "demo"},
-		Rights: func(name string) control.Rights { return control.Rights{Rename: name != "/fixed"} },
+		Rights: func(name string) vfs.Rights { return vfs.Rights{Rename: name != "/fixed"} },
 	})
 	s.putNames("fixed", "free")
 	c := s.login()

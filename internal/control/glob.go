@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // A globbing is what LIST, NLST and STAT do with a pathname that names nothing
@@ -38,7 +40,7 @@ func globbingOf(arg, name string) globbing {
 // reply 226, as vsftpd's is: the directory is read while the list is
 // sent, and a program that asks every minute whether there is a *.csv takes 550
 // for a failure. A directory that is not there gives 550.
-func (l *listing) openPattern(storage Storage, dir string) error {
+func (l *listing) openPattern(storage vfs.Storage, dir string) error {
 	if err := l.openDirectory(storage, dir); err != nil {
 		return err
 	}

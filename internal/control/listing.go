@@ -10,6 +10,8 @@ import (
 	"path"
 	"strings"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // listBuffer is how many bytes of a listing are gathered before they are sent:
@@ -23,7 +25,7 @@ type listing struct {
 	filesToo bool                                  // whether the pathname may be that of a file
 	file     bool                                  // whether it is
 	dir      string                                // that the entries are in, absolute, where the storage has it
-	heading  []directory                           // entries of a directory that the storage does not know
+	heading  []fs.FileInfo                         // entries of a directory that the storage does not know
 	shown    func(dir, name string) (string, bool) // a name as the client reads it, false to leave it out
 	line     func(b []byte, info fs.FileInfo, name string) []byte
 	entries  iter.Seq2[fs.FileInfo, error]
@@ -31,7 +33,7 @@ type listing struct {
 
 // openListing looks for what is to be listed. The engine asks before it opens
 // the data connection; the first page is there when it is answered.
-func (t *transfer) openListing(storage Storage, name string) (fs.FileInfo, error) {
+func (t *transfer) openListing(storage vfs.Storage, name string) (fs.FileInfo, error) {
 	l := t.listing
 	err := l.openDirectory(storage, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -43,11 +45,11 @@ func (t *transfer) openListing(storage Storage, name string) (fs.FileInfo, error
 	if err != nil {
 		return nil, err
 	}
-	return directory(path.Base(name)), nil // the engine lists nothing itself
+	return vfs.Directory(path.Base(name)), nil // the engine lists nothing itself
 }
 
 // openDirectory lists a directory.
-func (l *listing) openDirectory(storage Storage, name string) error {
+func (l *listing) openDirectory(storage vfs.Storage, name string) error {
 	entries, err := storage.ReadDirSeq(name)
 	if err != nil {
 		return err
@@ -57,7 +59,7 @@ func (l *listing) openDirectory(storage Storage, name string) error {
 }
 
 // openFile lists a file.
-func (l *listing) openFile(storage Storage, name string) error {
+func (l *listing) openFile(storage vfs.Storage, name string) error {
 	info, err := storage.StatFile(name)
 	switch {
 	case err != nil:
@@ -150,16 +152,16 @@ func (s *session) longListing(l *listing, name string) {
 // come to an end. ".." is relative to the directory that is listed, but "."
 // would have to lead there from the working directory (RFC 3659 7.3.1), so it is
 // shown of that one only.
-func (s *session) heading(name string) []directory {
-	var heading []directory
+func (s *session) heading(name string) []fs.FileInfo {
+	var heading []fs.FileInfo
 	if !s.shows("type") {
 		return nil
 	}
 	if name == s.workingDirectory() {
-		heading = append(heading, thisDirectory)
+		heading = append(heading, vfs.Directory(thisDirectory))
 	}
 	if name != "/" {
-		heading = append(heading, parentDirectory)
+		heading = append(heading, vfs.Directory(parentDirectory))
 	}
 	return heading
 }

@@ -4,6 +4,8 @@ import (
 	"io/fs"
 	"testing"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // TestListColumns holds LIST's columns against ls -l.
@@ -21,7 +23,7 @@ func TestListColumns(t *testing.T) {
 		{time.Date(2026, 2, 28, 23, 30, 0, 0, time.FixedZone("", -3600)), "Mar  1 00:30 "},
 		{time.Time{}, "Jan  1  1970 "},
 	} {
-		got := string(appendColumns(nil, modified{directory(""), test.modified}, now))
+		got := string(appendColumns(nil, modified{vfs.Directory(""), test.modified}, now))
 		if want := "drwxr-xr-x 1 ftp ftp             0 " + test.want; got != want {
 			t.Errorf("%v: %q, want %q", test.modified, got, want)
 		}
@@ -33,18 +35,18 @@ func TestListColumns(t *testing.T) {
 func TestUniqueOfTwins(t *testing.T) {
 	s := &session{login: &Login{ObjectURI: func(name string) string { return "s3://bucket" + name }}}
 	file, _ := appendUnique(nil, s, entry{file("a"), "/"})
-	dir, _ := appendUnique(nil, s, entry{directory("a"), "/"})
+	dir, _ := appendUnique(nil, s, entry{vfs.Directory("a"), "/"})
 	if string(file) == string(dir) {
 		t.Errorf("both are %s", dir)
 	}
-	if this, _ := appendUnique(nil, s, entry{directory(thisDirectory), "/a"}); string(this) != string(dir) {
+	if this, _ := appendUnique(nil, s, entry{vfs.Directory(thisDirectory), "/a"}); string(this) != string(dir) {
 		t.Errorf("%s in itself is %s", dir, this)
 	}
-	if root, _ := appendUnique(nil, s, entry{directory("/"), "/"}); len(root) == 0 {
+	if root, _ := appendUnique(nil, s, entry{vfs.Directory("/"), "/"}); len(root) == 0 {
 		t.Error("the root has none")
 	}
 	s.login.ObjectURI = func(string) string { return "" }
-	if b, ok := appendUnique(nil, s, entry{directory("a"), "/"}); ok {
+	if b, ok := appendUnique(nil, s, entry{vfs.Directory("a"), "/"}); ok {
 		t.Errorf("%s for what has no URI", b)
 	}
 }
@@ -61,7 +63,7 @@ func (file) Sys() any           { return nil }
 
 // modified is a directory with a time.
 type modified struct {
-	directory
+	fs.FileInfo
 	time time.Time
 }
 

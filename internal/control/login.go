@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // user is USER. The engine keeps a login until REIN, so a second one is refused.
@@ -49,7 +50,7 @@ func (s *session) pass(password string) {
 }
 
 // authenticate is called by the engine when it handles PASS.
-func (s *session) authenticate() (Storage, string, error) {
+func (s *session) authenticate() (vfs.Storage, string, error) {
 	login, err := s.server.cfg.Backend.Login(s.ctx, &LoginRequest{
 		Host:         s.hostname,
 		User:         s.name,

@@ -18,7 +18,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // A mount is a directory under which a user sees a bucket, or a part of one.
@@ -94,7 +94,7 @@ func folderRules(folders map[string]*config.Folder) rules {
 
 // objects is a storage whose files have addresses in S3.
 type objects interface {
-	control.Storage
+	vfs.Storage
 	URI(name string) string
 	Presign(ctx context.Context, name string, valid time.Duration) (string, error)
 	PendingUpload(name string) (fs.FileInfo, error)
@@ -181,7 +181,7 @@ func (f *folders) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error)
 				key += "/"
 			}
 			for len(left) > 0 && left[0] <= key {
-				if !yield(emptyDirectory(strings.TrimSuffix(left[0], "/")), nil) {
+				if !yield(vfs.Directory(strings.TrimSuffix(left[0], "/")), nil) {
 					return
 				}
 				left = left[1:]
@@ -194,7 +194,7 @@ func (f *folders) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error)
 			}
 		}
 		for _, key := range left {
-			if !yield(emptyDirectory(strings.TrimSuffix(key, "/")), nil) {
+			if !yield(vfs.Directory(strings.TrimSuffix(key, "/")), nil) {
 				return
 			}
 		}
@@ -234,11 +234,11 @@ func (f *folders) StatDir(name string) (fs.FileInfo, error) {
 func (f *folders) orMount(name, inner string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
 	leads := f.leads(name)
 	if leads && inner == "/" {
-		return emptyDirectory(path.Base(path.Clean("/" + name))), nil
+		return vfs.Directory(path.Base(path.Clean("/" + name))), nil
 	}
 	info, err := stat(inner)
 	if leads && errors.Is(err, fs.ErrNotExist) {
-		return emptyDirectory(path.Base(inner)), nil
+		return vfs.Directory(path.Base(inner)), nil
 	}
 	return info, err
 }

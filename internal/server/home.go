@@ -6,15 +6,14 @@ import (
 	"iter"
 	"path"
 	"strings"
-	"time"
 
-	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // homed is a storage where the user's home, and each directory above it, exists although no object is in it: a directory of S3
 // begins with its first file, and a user must log in somewhere to upload that.
 type homed struct {
-	control.Storage
+	vfs.Storage
 	home string // absolute; empty means "/"
 }
 
@@ -35,7 +34,7 @@ func (h *homed) StatDir(name string) (fs.FileInfo, error) {
 func (h *homed) orEmpty(name string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
 	info, err := stat(name)
 	if errors.Is(err, fs.ErrNotExist) && h.leadsHome(name) {
-		return emptyDirectory(path.Base(path.Clean("/" + name))), nil
+		return vfs.Directory(path.Base(path.Clean("/" + name))), nil
 	}
 	return info, err
 }
@@ -47,13 +46,3 @@ func (h *homed) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	}
 	return entries, err
 }
-
-// emptyDirectory is the name of a directory that no object is in.
-type emptyDirectory string
-
-func (d emptyDirectory) Name() string     { return string(d) }
-func (emptyDirectory) Size() int64        { return 0 }
-func (emptyDirectory) Mode() fs.FileMode  { return fs.ModeDir | 0o755 } // as the driver shows directories
-func (emptyDirectory) ModTime() time.Time { return time.Time{} }
-func (emptyDirectory) IsDir() bool        { return true }
-func (emptyDirectory) Sys() any           { return nil }

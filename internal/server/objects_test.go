@@ -15,10 +15,11 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // loginTo is what alice of acme sees.
-func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) control.Storage {
+func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) vfs.Storage {
 	t.Helper()
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)

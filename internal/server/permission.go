@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // guarded is a storage where a user does only what the policy allows; the rest fails with [fs.ErrPermission] before S3 is asked.
@@ -28,7 +29,7 @@ import (
 // To replace a file is to write it. The storage is no embedded field, so that a method which is added to it is refused by the
 // compiler here rather than let through.
 type guarded struct {
-	storage control.Storage
+	storage vfs.Storage
 	may     policy
 	form    func(name string) string // the Unicode form in which names are created
 
@@ -37,13 +38,13 @@ type guarded struct {
 	kept   map[string]int64 // where it can go on with unseen uploads that broke, in bytes, as it was told
 }
 
-var _ control.Storage = (*guarded)(nil)
+var _ vfs.Storage = (*guarded)(nil)
 
 // keepStored is how many files a session knows that its user cannot see. Clients ask about a file right after they have stored it.
 const keepStored = 100
 
 // guard puts a policy before a storage.
-func guard(storage control.Storage, may policy, n control.Normalization) *guarded {
+func guard(storage vfs.Storage, may policy, n control.Normalization) *guarded {
 	return &guarded{storage: storage, may: may, form: formOf(n)}
 }
 
@@ -291,7 +292,7 @@ func (g *guarded) Rename(oldname, newname string) error {
 }
 
 // allowPair needs the rights that may asks for, of everything below oldname and at every place below newname to which it goes.
-func (g *guarded) allowPair(op, oldname, newname string, may func(from, to, most control.Rights) bool) error {
+func (g *guarded) allowPair(op, oldname, newname string, may func(from, to, most vfs.Rights) bool) error {
 	if !g.sees(oldname) {
 		return denied(op, oldname)
 	}
@@ -317,7 +318,7 @@ func (g *guarded) allowPair(op, oldname, newname string, may func(from, to, most
 
 // moves reports whether a user may move what there are rights for to where there are at least and at most others. What may not be
 // read or deleted in one place does not become so by being moved to another.
-func moves(from, to, most control.Rights) bool {
+func moves(from, to, most vfs.Rights) bool {
 	return from.Rename && to.Write && (from.Read || !most.Read) && (from.Delete || !most.Delete)
 }
 
@@ -329,7 +330,7 @@ func (g *guarded) Copy(ctx context.Context, oldname, newname string) error {
 }
 
 // copies reports whether a user may copy what there are rights for to where there are others.
-func copies(from, to, _ control.Rights) bool { return from.Read && to.Write }
+func copies(from, to, _ vfs.Rights) bool { return from.Read && to.Write }
 
 func (g *guarded) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
 	if err := allow(g.may.at(name).Read, "hash", name); err != nil {
@@ -378,13 +379,13 @@ func (g *guarded) StatDir(name string) (fs.FileInfo, error) {
 	if g.sees(name) {
 		return g.storage.StatDir(name)
 	}
-	if _, most := g.may.span(name); most == (control.Rights{}) {
+	if _, most := g.may.span(name); most == (vfs.Rights{}) {
 		return nil, denied("stat", name)
 	}
 	if g.form(name) != name { // in that form it would be made
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 	}
-	return emptyDirectory(path.Base(canonical(name))), nil
+	return vfs.Directory(path.Base(canonical(name))), nil
 }
 
 func (g *guarded) Name() string { return g.storage.Name() }

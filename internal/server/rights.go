@@ -9,7 +9,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // A policy says what a user may do with each name: what all of its layers allow, that of the tenant and that of the user.
@@ -25,7 +25,7 @@ type rules []rule
 type rule struct {
 	pattern []segment
 	shape   string // of the pattern, the same for rules of which none is more specific
-	rights  control.Rights
+	rights  vfs.Rights
 }
 
 // A segment is one of a pattern, in NFC.
@@ -69,9 +69,9 @@ func newRule(pattern string, permissions []config.Permission) rule {
 	return r
 }
 
-func rightsOf(permissions []config.Permission) control.Rights {
+func rightsOf(permissions []config.Permission) vfs.Rights {
 	has := func(p config.Permission) bool { return slices.Contains(permissions, p) }
-	return control.Rights{
+	return vfs.Rights{
 		List: has(config.List), Read: has(config.Read), Write: has(config.Write),
 		Delete: has(config.Delete), Rename: has(config.Rename), Mkdir: has(config.Mkdir),
 	}
@@ -121,7 +121,7 @@ func (r *rule) covers(name string) bool {
 }
 
 // at is what is allowed with what a pathname, absolute, clean and in NFC, names.
-func (r rules) at(name string) control.Rights {
+func (r rules) at(name string) vfs.Rights {
 	if len(r) == 1 {
 		return r[0].rights
 	}
@@ -139,7 +139,7 @@ func (r rules) at(name string) control.Rights {
 }
 
 // span is the least and the most that is allowed with something at or below a pathname.
-func (r rules) span(name string) (least, most control.Rights) {
+func (r rules) span(name string) (least, most vfs.Rights) {
 	least = r.at(name)
 	most = least
 	for _, rule := range r {
@@ -166,7 +166,7 @@ func (r rules) below(root string) rules {
 // at is what the user may do with what a pathname names.
 //
 // A listing asks it of every entry, so the name is not looked at where all names are alike.
-func (p policy) at(name string) control.Rights {
+func (p policy) at(name string) vfs.Rights {
 	may := everything()
 	if slices.ContainsFunc(p, func(layer rules) bool { return len(layer) > 1 }) {
 		name = canonical(name)
@@ -178,7 +178,7 @@ func (p policy) at(name string) control.Rights {
 }
 
 // span is bounds of what the user may do with anything at or below a pathname.
-func (p policy) span(name string) (least, most control.Rights) {
+func (p policy) span(name string) (least, most vfs.Rights) {
 	name = canonical(name)
 	least, most = everything(), everything()
 	for _, layer := range p {
@@ -196,21 +196,21 @@ func canonical(name string) string {
 	return norm.NFC.String(path.Clean(name))
 }
 
-func everything() control.Rights {
-	return control.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
+func everything() vfs.Rights {
+	return vfs.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
 }
 
 // both is what two sets of rights have in common.
-func both(a, b control.Rights) control.Rights {
-	return control.Rights{
+func both(a, b vfs.Rights) vfs.Rights {
+	return vfs.Rights{
 		List: a.List && b.List, Read: a.Read && b.Read, Write: a.Write && b.Write,
 		Delete: a.Delete && b.Delete, Rename: a.Rename && b.Rename, Mkdir: a.Mkdir && b.Mkdir,
 	}
 }
 
 // either is what two sets of rights have together.
-func either(a, b control.Rights) control.Rights {
-	return control.Rights{
+func either(a, b vfs.Rights) vfs.Rights {
+	return vfs.Rights{
 		List: a.List || b.List, Read: a.Read || b.Read, Write: a.Write || b.Write,
 		Delete: a.Delete || b.Delete, Rename: a.Rename || b.Rename, Mkdir: a.Mkdir || b.Mkdir,
 	}

@@ -6,11 +6,11 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // letters writes rights as perm does, for short tables: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
-func letters(may control.Rights) string {
+func letters(may vfs.Rights) string {
 	text := ""
 	for i, right := range []bool{may.List, may.Read, may.Write, may.Delete, may.Rename, may.Mkdir} {
 		if right {

@@ -17,6 +17,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // directory is the tenants and their users. It is the control connection's backend.
@@ -320,7 +321,7 @@ func (u *user) loggedIn(now time.Time) time.Time {
 }
 
 // rights is what the user may do with what a pathname names. What leads to a folder stays where it is.
-func (u *user) rights(name string) control.Rights {
+func (u *user) rights(name string) vfs.Rights {
 	may := u.may.at(name)
 	if len(u.mounts) > 1 && leadsToMount(name, u.mounts) {
 		may.Delete, may.Rename = false, false

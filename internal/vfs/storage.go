@@ -1,0 +1,54 @@
+package vfs
+
+import (
+	"context"
+	"io/fs"
+	"iter"
+	"time"
+
+	"github.com/spf13/afero"
+)
+
+// Rights are what a user may do with a file, or with a directory itself: what
+// may be done with a name in it is told of that name.
+type Rights struct{ List, Read, Write, Delete, Rename, Mkdir bool }
+
+// Storage is what a session asks of a tenant's bucket: an afero file system
+// and the operations that save S3 requests by saying what they want. Errors
+// are classified by errors.Is with the values of io/fs, syscall and context.
+type Storage interface {
+	afero.Fs
+	// OpenAt opens a file for one transfer that starts at offset bytes. A file
+	// with a method Abort(error) is aborted when the transfer is; it may be
+	// called while another method runs.
+	OpenAt(name string, flag int, offset int64) (afero.File, error)
+	// StatFile looks for a file only.
+	StatFile(name string) (fs.FileInfo, error)
+	// StatDir looks for a directory only.
+	StatDir(name string) (fs.FileInfo, error)
+	// ReadDirSeq has read the first page of a directory when it returns, and
+	// reads the others while the sequence, usable once, is ranged over.
+	ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error)
+	// RemoveFile removes a file only.
+	RemoveFile(name string) error
+	// RemoveDir removes an empty directory only.
+	RemoveDir(name string) error
+	// Copy copies a file or a directory, within the storage. A directory is not
+	// copied into one that holds anything else.
+	Copy(ctx context.Context, oldname, newname string) error
+	// Hash returns the hash of the bytes [from, to) of a file, and where they end:
+	// at the end of the file if to is beyond, or negative.
+	Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error)
+}
+
+// Directory describes a directory of which no more is known than its name.
+func Directory(name string) fs.FileInfo { return directory(name) }
+
+type directory string
+
+func (d directory) Name() string     { return string(d) }
+func (directory) Size() int64        { return 0 }
+func (directory) Mode() fs.FileMode  { return fs.ModeDir | 0o755 } // the mode that the driver gives directories
+func (directory) ModTime() time.Time { return time.Time{} }
+func (directory) IsDir() bool        { return true }
+func (directory) Sys() any           { return nil }
