@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/charset"
 )
 
 // A Size is a number of bytes.
@@ -233,11 +233,11 @@ func (p *Profile) UnmarshalText(text []byte) error {
 }
 
 // An Encoding is how clients write pathnames. The zero value is UTF-8.
-type Encoding struct{ *i18n.Encoding }
+type Encoding struct{ *charset.Encoding }
 
 // UnmarshalText reads utf-8, raw or the label of a charset.
 func (e *Encoding) UnmarshalText(text []byte) error {
-	parsed, err := i18n.ParseEncoding(string(text))
+	parsed, err := charset.Parse(string(text))
 	if err != nil {
 		return err
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
@@ -46,7 +47,7 @@ type Tenant struct {
 	GreetAfterLang bool
 	// Encoding is that of the pathnames of clients which have not said that
 	// theirs are UTF-8; nil means UTF-8.
-	Encoding *i18n.Encoding
+	Encoding *charset.Encoding
 	// Normalization is the Unicode form in which names are created.
 	Normalization Normalization
 	// LenientDataEOF takes an upload under TLS for complete when the data
@@ -100,7 +101,7 @@ type Login struct {
 	Quota func() (used, limit int64, known bool)
 	// DirectoryEncodings are the directories, absolute, whose names have another
 	// encoding than the tenant's, and those below them.
-	DirectoryEncodings map[string]*i18n.Encoding
+	DirectoryEncodings map[string]*charset.Encoding
 	// ObjectURI is the s3 URI of a pathname.
 	ObjectURI func(name string) string
 	// PendingUpload describes the interrupted upload of a file that the user can

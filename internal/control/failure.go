@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/charset"
 )
 
 // failures says what a client is told about an error of the storage: the first
@@ -17,7 +18,7 @@ var failures = []struct {
 	code int
 	id   i18n.ID
 }{
-	{i18n.ErrEncoding, 501, i18n.NameNotUTF8},
+	{charset.ErrInvalid, 501, i18n.NameNotUTF8},
 	{errNotListable, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 	{errAborted, 426, i18n.TransferAborted},
 	{errPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3

@@ -6,10 +6,9 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/control"
 )
 
@@ -155,9 +154,9 @@ func TestNormalizationNone(t *testing.T) {
 }
 
 // encoding is what a configuration means by a label.
-func encoding(t *testing.T, label string) *i18n.Encoding {
+func encoding(t *testing.T, label string) *charset.Encoding {
 	t.Helper()
-	e, err := i18n.ParseEncoding(label)
+	e, err := charset.Parse(label)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -286,7 +285,7 @@ func TestRawNames(t *testing.T) {
 func TestEncodingsOfDirectories(t *testing.T) {
 	s := newTenantSite(t, control.Login{
 		Tenant: &control.Tenant{Name: "demo"},
-		DirectoryEncodings: map[string]*i18n.Encoding{
+		DirectoryEncodings: map[string]*charset.Encoding{
 			"/legacy": encoding(t, "shift_jis"), "/legacy/mirror": encoding(t, "raw"), "/caf\u00e9": encoding(t, "iso-8859-15"),
 		},
 	})

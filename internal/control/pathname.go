@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/charset"
 )
 
 // maxPathname is the length in bytes of the longest key of S3.
@@ -57,7 +57,7 @@ func (s *session) decode(arg string) (string, error) {
 
 // An encodingError reports a pathname that is not in its encoding.
 type encodingError struct {
-	encoding *i18n.Encoding
+	encoding *charset.Encoding
 	err      error
 }
 
@@ -65,7 +65,7 @@ func (e *encodingError) Error() string { return e.err.Error() }
 func (e *encodingError) Unwrap() error { return e.err }
 
 // encoding is that of the names in a directory.
-func (s *session) encoding(dir string) *i18n.Encoding {
+func (s *session) encoding(dir string) *charset.Encoding {
 	if len(s.login.DirectoryEncodings) > 0 {
 		for dir = norm.NFC.String(dir); ; dir = path.Dir(dir) {
 			if encoding, ok := s.login.DirectoryEncodings[dir]; ok {
@@ -81,7 +81,7 @@ func (s *session) encoding(dir string) *i18n.Encoding {
 
 // shownEncoding is how the names in a directory are shown: in UTF-8 to a client
 // that has asked for it, but those of a mirror, which are bytes, as they are.
-func (s *session) shownEncoding(dir string) *i18n.Encoding {
+func (s *session) shownEncoding(dir string) *charset.Encoding {
 	encoding := s.encoding(dir)
 	if s.utf8 && !encoding.Raw() {
 		return nil

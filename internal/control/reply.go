@@ -9,6 +9,7 @@ import (
 	"unicode"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/charset"
 )
 
 // replyTimeout is how long a client may leave a reply unread before its
@@ -94,7 +95,7 @@ func (s *session) inCharset(text string) string {
 
 // charset is the encoding of what the client reads, but for directories with
 // one of their own.
-func (s *session) charset() *i18n.Encoding {
+func (s *session) charset() *charset.Encoding {
 	if s.tenant == nil || s.utf8 && !s.tenant.Encoding.Raw() {
 		return nil
 	}
@@ -148,7 +149,7 @@ func (s *session) flush() {
 }
 
 // charsetName is a charset as IANA and people write it.
-func charsetName(encoding *i18n.Encoding) string {
+func charsetName(encoding *charset.Encoding) string {
 	if encoding.Raw() {
 		return "8-BIT"
 	}

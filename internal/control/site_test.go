@@ -10,14 +10,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/control"
 )
 
 func TestSiteURL(t *testing.T) {
 	s := newTenantSite(t, control.Login{
 		Tenant: &control.Tenant{Name: "demo"}, Home: "/home dir", Rights: allRights,
-		DirectoryEncodings: map[string]*i18n.Encoding{"/mirror": encoding(t, "raw")},
+		DirectoryEncodings: map[string]*charset.Encoding{"/mirror": encoding(t, "raw")},
 	})
 	_, port, err := net.SplitHostPort(s.address)
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/vfs"
@@ -49,7 +50,7 @@ type user struct {
 	credential credential
 	mounts     []mount // what the user sees
 	home       string
-	encodings  map[string]*i18n.Encoding // of directories as the user sees them
+	encodings  map[string]*charset.Encoding // of directories as the user sees them
 	may        policy
 	overwrite  config.Overwrite
 	quota      *quota                    // nil without
@@ -136,8 +137,8 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 
 // encodingsBelow is the encodings of a tenant's directories for a user who sees root as "/": without the directories outside of it,
 // and with that of the directory which root is, or is in, for "/". The control connection compares the names in NFC.
-func encodingsBelow(root string, dirs map[string]config.Encoding) map[string]*i18n.Encoding {
-	seen := map[string]*i18n.Encoding{}
+func encodingsBelow(root string, dirs map[string]config.Encoding) map[string]*charset.Encoding {
+	seen := map[string]*charset.Encoding{}
 	root = norm.NFC.String(strings.TrimSuffix(root, "/"))
 	around := ""
 	for dir, encoding := range dirs {

@@ -1,4 +1,4 @@
-package i18n_test
+package charset_test
 
 import (
 	"errors"
@@ -15,12 +15,12 @@ import (
 	"golang.org/x/text/encoding/simplifiedchinese"
 	"golang.org/x/text/encoding/traditionalchinese"
 
-	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/charset"
 )
 
-func parseEncoding(t testing.TB, label string) *i18n.Encoding {
+func parseEncoding(t testing.TB, label string) *charset.Encoding {
 	t.Helper()
-	e, err := i18n.ParseEncoding(label)
+	e, err := charset.Parse(label)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,21 +28,21 @@ func parseEncoding(t testing.TB, label string) *i18n.Encoding {
 }
 
 // charsets returns all charsets that pathnames can have.
-func charsets(t testing.TB) []*i18n.Encoding {
+func charsets(t testing.TB) []*charset.Encoding {
 	t.Helper()
-	var allowed []*i18n.Encoding
+	var allowed []*charset.Encoding
 	var refused []string
-	for _, charset := range slices.Concat(charmap.All, japanese.All, korean.All, simplifiedchinese.All, traditionalchinese.All) {
-		name, err := htmlindex.Name(charset)
+	for _, candidate := range slices.Concat(charmap.All, japanese.All, korean.All, simplifiedchinese.All, traditionalchinese.All) {
+		name, err := htmlindex.Name(candidate)
 		if err != nil {
-			if name, err = ianaindex.IANA.Name(charset); err != nil {
-				t.Fatalf("%v: %v", charset, err)
+			if name, err = ianaindex.IANA.Name(candidate); err != nil {
+				t.Fatalf("%v: %v", candidate, err)
 			}
 		}
-		e, err := i18n.ParseEncoding(name)
+		e, err := charset.Parse(name)
 		if err != nil {
 			refused = append(refused, name)
-		} else if !slices.ContainsFunc(allowed, func(a *i18n.Encoding) bool { return a.String() == e.String() }) {
+		} else if !slices.ContainsFunc(allowed, func(a *charset.Encoding) bool { return a.String() == e.String() }) {
 			allowed = append(allowed, e)
 		}
 	}
@@ -138,7 +138,7 @@ func TestParseEncodingRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run("label-"+tt.label, func(t *testing.T) {
-			_, err := i18n.ParseEncoding(tt.label)
+			_, err := charset.Parse(tt.label)
 			if err == nil || !strings.Contains(err.Error(), tt.says) || !strings.Contains(err.Error(), "write utf-8") {
 				t.Errorf("got %v", err)
 			}
@@ -147,14 +147,14 @@ func TestParseEncodingRefuses(t *testing.T) {
 }
 
 func TestNilEncodingIsUTF8(t *testing.T) {
-	for _, e := range []*i18n.Encoding{nil, {}} {
+	for _, e := range []*charset.Encoding{nil, {}} {
 		if e.String() != "utf-8" || !e.UTF8() || e.Raw() {
 			t.Errorf("%#v is %s", e, e)
 		}
 		if name, err := e.Decode("日本"); name != "日本" || err != nil {
 			t.Errorf("Decode: %q, %v", name, err)
 		}
-		if _, err := e.Decode("\xff"); !errors.Is(err, i18n.ErrEncoding) {
+		if _, err := e.Decode("\xff"); !errors.Is(err, charset.ErrInvalid) {
 			t.Errorf("Decode: %v", err)
 		}
 		if name, ok := e.Encode("日本"); name != "日本" || !ok {
@@ -280,7 +280,7 @@ func TestEncodingRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.label+"-"+strings.ReplaceAll(tt.why, " ", "-"), func(t *testing.T) {
 			name, err := parseEncoding(t, tt.label).Decode(tt.bytes)
-			if !errors.Is(err, i18n.ErrEncoding) || name != "" {
+			if !errors.Is(err, charset.ErrInvalid) || name != "" {
 				t.Errorf("Decode(%q) = %q, %v", tt.bytes, name, err)
 			}
 		})
@@ -341,11 +341,11 @@ func TestCharsetBytes(t *testing.T) {
 	}
 }
 
-func checkBytes(t *testing.T, e *i18n.Encoding, bytes string, seen map[string]string) {
+func checkBytes(t *testing.T, e *charset.Encoding, bytes string, seen map[string]string) {
 	t.Helper()
 	name, err := e.Decode(bytes)
 	if err != nil {
-		if !errors.Is(err, i18n.ErrEncoding) {
+		if !errors.Is(err, charset.ErrInvalid) {
 			t.Errorf("Decode(%q): %v", bytes, err)
 		}
 		return
@@ -443,11 +443,11 @@ func FuzzEncodings(f *testing.F) {
 }
 
 // checkDecode returns the name, or "" if there is none.
-func checkDecode(t *testing.T, e *i18n.Encoding, bytes string) string {
+func checkDecode(t *testing.T, e *charset.Encoding, bytes string) string {
 	t.Helper()
 	name, err := e.Decode(bytes)
 	if err != nil {
-		if e.Raw() || utf8.ValidString(bytes) || !errors.Is(err, i18n.ErrEncoding) {
+		if e.Raw() || utf8.ValidString(bytes) || !errors.Is(err, charset.ErrInvalid) {
 			t.Errorf("%s: Decode(%q): %v", e, bytes, err)
 		}
 		return ""

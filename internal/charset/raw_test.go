@@ -1,4 +1,4 @@
-package i18n_test
+package charset_test
 
 import (
 	"testing"

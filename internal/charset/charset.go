@@ -1,4 +1,4 @@
-package i18n
+package charset
 
 import (
 	"errors"
@@ -11,8 +11,8 @@ import (
 	"golang.org/x/text/encoding/ianaindex"
 )
 
-// ErrEncoding says that bytes are no name in an encoding.
-var ErrEncoding = errors.New("i18n: the name is not in the encoding")
+// ErrInvalid says that bytes are no name in an encoding.
+var ErrInvalid = errors.New("charset: the name is not in the encoding")
 
 // The encodings that are no charsets.
 const (
@@ -31,7 +31,7 @@ type Encoding struct {
 	preferred spellings
 }
 
-// ParseEncoding returns the encoding that a label stands for: "utf-8", "raw", or
+// Parse returns the encoding that a label stands for: "utf-8", "raw", or
 // a charset by a label of the WHATWG's Encoding Standard or of IANA's registry,
 // in upper or lower case.
 //
@@ -45,7 +45,7 @@ type Encoding struct {
 // Charsets with shift states or with other characters in the place of ASCII's
 // (iso-2022-jp, utf-16, EBCDIC) are refused: in them the bytes of "/" and "." may
 // be parts of something else.
-func ParseEncoding(label string) (*Encoding, error) {
+func Parse(label string) (*Encoding, error) {
 	label = strings.ToLower(strings.TrimSpace(label))
 	if label == rawName {
 		return &Encoding{name: rawName}, nil
@@ -108,7 +108,7 @@ func (e *Encoding) UTF8() bool { return e.String() == utf8Name }
 func (e *Encoding) Raw() bool { return e.String() == rawName }
 
 // Decode returns the name, in UTF-8, that a client means by the bytes of one
-// segment of a path. The error is ErrEncoding.
+// segment of a path. The error is ErrInvalid.
 //
 // Except in raw, a name that is valid UTF-8 is just that (RFC 2640, section 3.1).
 // Few names in a charset look so, and those are very short: the one character 与
@@ -121,15 +121,15 @@ func (e *Encoding) Decode(name string) (string, error) {
 	case utf8.ValidString(name):
 		return name, nil
 	case e.UTF8():
-		return "", fmt.Errorf("%w: %q is not UTF-8", ErrEncoding, name)
+		return "", fmt.Errorf("%w: %q is not UTF-8", ErrInvalid, name)
 	}
 	decoded, err := e.charset.NewDecoder().String(name)
 	// The decoder puts U+FFFD for what it does not know.
 	if err != nil || strings.ContainsRune(decoded, utf8.RuneError) {
-		return "", fmt.Errorf("%w: %q has bytes that stand for nothing in %s", ErrEncoding, name, e)
+		return "", fmt.Errorf("%w: %q has bytes that stand for nothing in %s", ErrInvalid, name, e)
 	}
 	if encoded, ok := e.inCharset(decoded); !ok || encoded != name {
-		return "", fmt.Errorf("%w: %q is not how %s writes %q", ErrEncoding, name, e, decoded)
+		return "", fmt.Errorf("%w: %q is not how %s writes %q", ErrInvalid, name, e, decoded)
 	}
 	return decoded, nil
 }

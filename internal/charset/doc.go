@@ -1,0 +1,18 @@
+// Package charset translates between the bytes of pathnames and UTF-8, for
+// clients that write in a charset from before UTF-8. [Parse] makes an [Encoding]
+// from the label in a configuration; Decode and Encode translate one segment of
+// a pathname, and no name gets lost on the way there and back.
+//
+// It follows
+//
+//   - RFC 3629, the successor of RFC 2279: which bytes are UTF-8; U+FEFF stays,
+//     because a pathname is not the start of a stream
+//   - RFC 2640, section 3.1 and annex B.3: names that are UTF-8 are taken as such,
+//     others as the charset that is configured, and a name that the charset lacks
+//     is sent in UTF-8
+//   - draft-ietf-ftpext-intl-ftp-00, sections 3.1 and 3.1.1: the strategies of a
+//     server that is told its charset, for directories that have one of their
+//     own, and of a mirror, which keeps the bytes
+//   - the WHATWG's Encoding Standard: the labels of charsets, and what they mean
+//     to the systems that use them
+package charset
