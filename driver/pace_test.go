@@ -3,6 +3,8 @@ package driver
 import (
 	"testing"
 	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
 )
 
 // A simulation is a download from a server that sends so much by a connection and so much in all, to a client that takes so much.
@@ -95,7 +97,7 @@ func TestPaceLearns(t *testing.T) {
 	if starve(50 * time.Millisecond); p.width != 1 {
 		t.Errorf("it tries %d streams, which were of no use a moment ago", p.width)
 	}
-	if starve(lastRest); p.width != growth {
+	if starve(endpoint.MaxBackoff); p.width != growth {
 		t.Errorf("much later it tries %d streams, want %d", p.width, growth)
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
 )
 
 const (
@@ -36,7 +38,7 @@ func (a *ahead) pages(first *page) iter.Seq2[*page, error] {
 			a.measure(first)
 		}
 		var marker marker
-		marked := a.recalled || first.took >= slowPage // where pages come soon nobody needs marks
+		marked := a.recalled || first.took >= endpoint.SlowPage // where pages come soon nobody needs marks
 		page := a.begun(first)
 		for first = nil; page != nil; {
 			if marked {
@@ -51,7 +53,7 @@ func (a *ahead) pages(first *page) iter.Seq2[*page, error] {
 				return
 			}
 		}
-		if a.recalled || marked && a.bucket.route.splits(time.Now()) {
+		if a.recalled || marked && a.bucket.route.stats.SplitsListings(time.Now()) {
 			a.bucket.route.marks.put(markedPlace{a.bucket.name, a.listing.prefix}, marker.end(a.listing.prefix))
 		}
 	}
@@ -213,7 +215,7 @@ func (a *ahead) next() (*page, error) {
 		case guessed:
 			a.judge(s, got.page)
 		case a.splitter == nil && len(a.stretches) == 1 && got.page.limit == 0:
-			a.bucket.route.listings.paged(time.Now(), got.page.took)
+			a.bucket.route.stats.Pages.Observe(time.Now(), got.page.took)
 		}
 		a.follow(s, got.page)
 		got.page.cut(s.after, s.end)

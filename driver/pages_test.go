@@ -198,8 +198,8 @@ func TestPagesAhead(t *testing.T) {
 // farOptions are those of a file system which has seen that the shelf is far away.
 func farOptions(s *shelf) *Options {
 	opts := &Options{Route: NewRoute(), Memory: NewBudget(defaultMemory)}
-	opts.Route.answered(time.Now(), s.way)
-	opts.Route.listings.paged(time.Now(), s.way+s.work)
+	opts.Route.stats.Observe(time.Now(), s.way)
+	opts.Route.stats.Pages.Observe(time.Now(), s.way+s.work)
 	return opts
 }
 

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
 )
 
 // aheadShare is how many parts may be filled ahead of their turn, as one for so many that are under way, and one at least. More would only
@@ -107,7 +109,7 @@ func (s *sender) leave(begin time.Time, bytes int64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if bytes > 0 {
-		if now.Sub(begin) < farAway {
+		if now.Sub(begin) < endpoint.FarAway {
 			q.correct(now, 1)
 		}
 		q.answered += bytes
@@ -235,7 +237,7 @@ func (q *queue) remove(s *sender) {
 // begin begins to watch. What was learned long ago is learned again.
 func (q *queue) begin(now time.Time, guess int) {
 	q.pace.lesson, q.pace.most = &q.lesson, math.MaxInt
-	if q.pace.width == 0 || now.Sub(q.learned) > lastRest {
+	if q.pace.width == 0 || now.Sub(q.learned) > endpoint.MaxBackoff {
 		q.lesson = lesson{}
 		q.start(now, guess)
 	} else {
@@ -269,7 +271,7 @@ func (q *queue) look(now time.Time) {
 			q.warm = true
 			q.pace.watch(r)
 		}
-	case width > 1 && q.pace.trial == nil && now.Sub(q.learned) > lastRest:
+	case width > 1 && q.pace.trial == nil && now.Sub(q.learned) > endpoint.MaxBackoff:
 		q.pace.start(r)
 	default:
 		q.pace.look(r)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
 )
 
 // A partServer takes parts: so much by a connection and so much in all. Both are bytes a second.
@@ -151,7 +153,7 @@ func TestQueueRemembers(t *testing.T) {
 		if second > first*3/4 {
 			t.Errorf("the first upload took %v, and the second %v", first, second)
 		}
-		time.Sleep(lastRest + time.Second)
+		time.Sleep(endpoint.MaxBackoff + time.Second)
 		server.connection, server.server, server.latency = 400*mib, 400*mib, time.Millisecond
 		upload()
 		if q.pace.width != 1 {
@@ -175,7 +177,7 @@ func TestQueueCorrects(t *testing.T) {
 				t.Fatal("no part may be sent")
 			}
 		}
-		time.Sleep(farAway)
+		time.Sleep(endpoint.FarAway)
 		s.leave(begin, minPartSize)
 		if q.pace.width != 16 {
 			t.Errorf("width is %d after a slow answer", q.pace.width)

@@ -141,7 +141,7 @@ func (b *bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObje
 		cancel(nil)
 		return nil, errNoETag
 	}
-	b.route.answered(time.Now(), time.Since(begin))
+	b.route.stats.Observe(time.Now(), time.Since(begin))
 	out.Body = &watchedBody{ReadCloser: out.Body, ctx: ctx, cancel: cancel, watch: watch, patience: b.patience}
 	return out, nil
 }

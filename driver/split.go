@@ -3,6 +3,8 @@ package driver
 import (
 	"context"
 	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
 )
 
 // measure asks for something that takes no time but that of the way, where nobody has of late: whether there is some object. It asks a
@@ -10,7 +12,7 @@ import (
 func (a *ahead) measure(p *page) {
 	const times = 3
 	key := p.last()
-	if p.next == "" || key == "" || p.took < slowPage || a.bucket.route.distance(time.Now()) > 0 {
+	if p.next == "" || key == "" || p.took < endpoint.SlowPage || a.bucket.route.stats.RTT(time.Now()) > 0 {
 		return
 	}
 	a.requests.Go(func() {
@@ -25,7 +27,7 @@ func (a *ahead) measure(p *page) {
 //
 // No key of them has a slash behind the prefix, because servers differ in whether they list the directory in which a listing begins.
 func (a *ahead) split(s *stretch, p *page) bool {
-	if a.unsplittable || !a.bucket.profile.SortedListings || a.listing.delimiter != separator || !a.bucket.route.splits(time.Now()) || !p.inOrder() {
+	if a.unsplittable || !a.bucket.profile.SortedListings || a.listing.delimiter != separator || !a.bucket.route.stats.SplitsListings(time.Now()) || !p.inOrder() {
 		return false
 	}
 	guesses := newSplitter(a.listing, p)
@@ -97,7 +99,7 @@ func (a *ahead) judge(s *stretch, p *page) {
 		return
 	}
 	each := w.took / maxStretches * pageEntries / time.Duration(max(w.entries, 1)) // so many come at the same time
-	if w.entries < maxStretches*pageEntries/2 || !a.bucket.route.listings.rewards(time.Now(), each) {
+	if w.entries < maxStretches*pageEntries/2 || !a.bucket.route.stats.Pages.Gains(time.Now(), each) {
 		a.splitter, a.unsplittable = nil, true
 	}
 	a.wave = wave{}

@@ -204,7 +204,7 @@ func (b *bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 	begin := time.Now()
 	out, err := b.client.HeadObject(ctx, in)
 	if _, answered := errors.AsType[*smithyhttp.ResponseError](err); err == nil || answered {
-		b.route.answered(time.Now(), time.Since(begin))
+		b.route.stats.Observe(time.Now(), time.Since(begin))
 	}
 	if err != nil {
 		return nil, fromS3(b.reason(ctx, *in.Key, err))

@@ -1,0 +1,33 @@
+package endpoint
+
+import (
+	"testing"
+	"time"
+)
+
+// TestFar checks that a server is taken for a distant one as long as it has answered nothing soon.
+func TestFar(t *testing.T) {
+	var s Stats
+	now := time.Unix(1e9, 0)
+	for _, step := range []struct {
+		label string
+		later time.Duration
+		took  time.Duration // of an answer, 0 for none
+		want  bool
+	}{
+		{"nothing-is-known", 0, 0, false},
+		{"slow-answer", 0, 2 * FarAway, true},
+		{"fast-answer", time.Second, FarAway / 2, false},
+		{"busy", nearMemory, 2 * FarAway, false},
+		{"distant-for-long", 2 * nearMemory, 2 * FarAway, true},
+		{"nothing-recently", 3 * nearMemory, 0, false},
+	} {
+		now = now.Add(step.later)
+		if step.took > 0 {
+			s.Observe(now, step.took)
+		}
+		if far := s.Far(now); far != step.want {
+			t.Errorf("%s: %t, want %t", step.label, far, step.want)
+		}
+	}
+}
