@@ -2,6 +2,8 @@ package control
 
 import (
 	"context"
+
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // await does what may take long and is not the engine's. Meanwhile ABOR ends
@@ -39,7 +41,7 @@ func (s *session) await(work func(ctx context.Context) error) error {
 				incoming = nil
 				continue
 			}
-			if verb, _, hasArg := parseCommand(l.text); verb == "ABOR" && !hasArg {
+			if verb, _, hasArg := wire.ParseCommand(l.Text); verb == "ABOR" && !hasArg {
 				cancel(errAborted)
 			}
 			s.waiting = append(s.waiting, l)

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // A command is one row of the command table.
@@ -131,29 +132,9 @@ func commands() map[string]command {
 	return table
 }
 
-// parseCommand splits a line at its first SP; further ones belong to the
-// argument (RFC 2640 3.1). Verbs are ASCII letters and digits in any case; what
-// is none gives an empty verb.
-func parseCommand(line string) (verb, arg string, hasArg bool) {
-	verb, arg, hasArg = strings.Cut(line, " ")
-	upper := make([]byte, len(verb))
-	for i := range len(verb) {
-		c := verb[i]
-		switch {
-		case c >= 'a' && c <= 'z':
-			c -= 'a' - 'A'
-		case c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
-		default:
-			return "", arg, hasArg
-		}
-		upper[i] = c
-	}
-	return string(upper), arg, hasArg
-}
-
 // dispatch checks a command line against the table and runs it.
 func (s *session) dispatch(line string) {
-	verb, arg, hasArg := parseCommand(line)
+	verb, arg, hasArg := wire.ParseCommand(line)
 	s.renaming = s.renaming && verb == "RNTO" // which must follow RNFR at once (RFC 959 4.1.3)
 	c, known := s.server.commands[verb]
 	if !known {

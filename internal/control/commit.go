@@ -3,6 +3,8 @@ package control
 import (
 	"context"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // The wait before a commit is a share of the time that the upload took: the
@@ -64,7 +66,7 @@ func (s *session) beforeCommit(ctx context.Context) error {
 			return err
 		}
 		most := conn.busyCommitWait(delay, s.server.runQueue)
-		if hungUp(s.tcp) { // asked last: a client that has just left the run queue has hung up
+		if wire.HungUp(s.tcp) { // asked last: a client that has just left the run queue has hung up
 			return errClientGone
 		}
 		waited := time.Since(conn.ended)

@@ -11,10 +11,13 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"strconv"
 	"strings"
 	"time"
 
 	ftpserver "github.com/fclairamb/ftpserverlib"
+
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // An engine is one ftpserverlib server that serves one session, so that each of
@@ -31,7 +34,7 @@ type engine struct {
 	anyPort  bool // rather than one of ports
 
 	commands chan string // without line ends
-	replies  chan reply
+	replies  chan wire.Reply
 	ctx      context.Context // of the connection
 	hangUp   context.CancelCauseFunc
 }
@@ -51,7 +54,7 @@ var (
 
 // startEngine starts an engine and takes its greeting, which no client sees.
 func (s *session) startEngine() error {
-	e := &engine{session: s, ports: dynamicPorts(), commands: make(chan string, 1), replies: make(chan reply)}
+	e := &engine{session: s, ports: dynamicPorts(), commands: make(chan string, 1), replies: make(chan wire.Reply)}
 	e.ctx, e.hangUp = context.WithCancelCause(context.WithoutCancel(s.ctx)) // a session that is cut lets a command end
 	server := ftpserver.NewFtpServer(e)
 	server.Logger = slog.New(slog.DiscardHandler) // its own writes what it discards
@@ -84,12 +87,12 @@ func (e *engine) command(line string) error {
 }
 
 // next waits for a reply of the engine.
-func (e *engine) next() (reply, error) {
+func (e *engine) next() (wire.Reply, error) {
 	select {
 	case r := <-e.replies:
 		return r, nil
 	case <-e.ctx.Done():
-		return reply{}, context.Cause(e.ctx)
+		return wire.Reply{}, context.Cause(e.ctx)
 	}
 }
 
@@ -204,9 +207,9 @@ type engineConn struct {
 	engine        *engine
 	local, remote net.Addr
 
-	unread string // of the command that the engine is reading
-	line   []byte // the beginning of one that the engine has not ended
-	reply  reply  // the lines of one that the engine has not ended
+	unread string     // of the command that the engine is reading
+	line   []byte     // the beginning of one that the engine has not ended
+	reply  wire.Reply // the lines of one that the engine has not ended
 }
 
 var _ net.Conn = (*engineConn)(nil)
@@ -236,7 +239,7 @@ func (c *engineConn) Write(b []byte) (int, error) {
 			break
 		}
 		rest = after
-		complete, err := c.reply.add(strings.TrimSuffix(string(c.line), "\r"))
+		complete, err := addLine(&c.reply, strings.TrimSuffix(string(c.line), "\r"))
 		c.line = c.line[:0]
 		if err == nil && complete {
 			err = c.handOver()
@@ -251,7 +254,7 @@ func (c *engineConn) Write(b []byte) (int, error) {
 
 func (c *engineConn) handOver() error {
 	r := c.reply
-	c.reply = reply{}
+	c.reply = wire.Reply{}
 	select {
 	case c.engine.replies <- r:
 		return nil
@@ -276,3 +279,21 @@ func (c *engineConn) RemoteAddr() net.Addr { return c.remote }
 func (c *engineConn) SetDeadline(time.Time) error      { return nil }
 func (c *engineConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *engineConn) SetWriteDeadline(time.Time) error { return nil }
+
+// addLine adds a line that the engine has written to its reply, and tells whether it is the last.
+func addLine(r *wire.Reply, line string) (complete bool, err error) {
+	if len(r.Lines) == 0 {
+		if len(line) < 4 || line[3] != ' ' && line[3] != '-' {
+			return false, fmt.Errorf("engine's reply without a code: %q", line)
+		}
+		if r.Code, err = strconv.Atoi(line[:3]); err != nil {
+			return false, fmt.Errorf("engine's reply without a code: %q", line)
+		}
+	}
+	if len(line) < 4 || line[:3] != strconv.Itoa(r.Code) {
+		r.Lines = append(r.Lines, line)
+		return false, nil
+	}
+	r.Lines = append(r.Lines, line[4:])
+	return line[3] == ' ', nil
+}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/vfs"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // An entry is a file or directory as MLST and MLSD tell of it.
@@ -284,7 +285,7 @@ func (s *session) optsMLST(options string, hasOptions bool) {
 		}
 		line += f.name + ";"
 	}
-	s.send(reply{200, []string{line}})
+	s.send(wire.NewReply(200, line))
 }
 
 func allTokens(texts []string) bool {
@@ -312,7 +313,7 @@ func (s *session) mlst(arg string) {
 		return
 	}
 	line := append(s.appendFacts([]byte(" "), entry{info, path.Dir(s.located)}), arg...)
-	s.send(reply{250, []string{s.text(i18n.FileDetails), string(line), s.text(i18n.DetailsEnd)}})
+	s.send(wire.NewReply(250, s.text(i18n.FileDetails), string(line), s.text(i18n.DetailsEnd)))
 }
 
 // stats looks for a file or a directory; the root needs no look.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/charset"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // failures says what a client is told about an error of the storage: the first
@@ -54,7 +55,7 @@ var (
 // fail tells the client about an error.
 func (s *session) fail(err error) { s.send(s.failure(err)) }
 
-func (s *session) failure(err error) reply {
+func (s *session) failure(err error) wire.Reply {
 	code, id, args := 550, i18n.StorageError, []string(nil)
 	for _, f := range failures {
 		if errors.Is(err, f.err) {
@@ -74,5 +75,5 @@ func (s *session) failure(err error) reply {
 	if name, ok := errors.AsType[*encodingError](err); ok && !name.encoding.UTF8() {
 		id, args = i18n.NameNotInCharset, []string{charsetName(name.encoding)}
 	}
-	return reply{code, []string{s.text(id, args...)}}
+	return wire.NewReply(code, s.text(id, args...))
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // feat is FEAT (RFC 2389 3). The lines between the first and the last are not
@@ -34,7 +35,7 @@ func (s *session) feat(string) {
 	for _, verb := range []string{"XCRC", "XMD5", "XSHA", "XSHA1", "XSHA256", "XSHA512"} {
 		lines = append(lines, " "+verb+` "filename" SP EP`) // as GlobalSCAPE's server and Gene6's, whose clients look for it
 	}
-	s.send(reply{211, append(lines, "End")})
+	s.send(wire.NewReply(211, append(lines, "End")...))
 }
 
 // opts is OPTS (RFC 2389 4).

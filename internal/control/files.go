@@ -26,7 +26,7 @@ func (s *session) onPathname(arg string) {
 		return
 	}
 	r := s.forward(s.verb + " " + escapePathname(name))
-	s.renaming = s.verb == "RNFR" && r.code == 350
+	s.renaming = s.verb == "RNFR" && r.Code == 350
 	s.send(r)
 }
 

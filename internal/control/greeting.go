@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // greet sends the first reply of a session (RFC 959 5.4): that of the tenant
@@ -15,7 +16,7 @@ func (s *session) greet() {
 	if lines == nil {
 		lines = []string{s.text(i18n.ServiceReady)}
 	}
-	s.send(reply{220, lines})
+	s.send(wire.NewReply(220, lines...))
 }
 
 // greeting is what the tenant says to those who have named its host and, after

@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // defaultHash is what HASH computes until OPTS HASH chooses another.
@@ -53,7 +54,7 @@ func (s *session) optsHash(name string) {
 		}
 		s.algorithm = hashAlgorithms()[i]
 	}
-	s.send(reply{200, []string{s.algorithm}})
+	s.send(wire.NewReply(200, s.algorithm))
 }
 
 // hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of what RANG
@@ -69,17 +70,17 @@ func (s *session) hash(pathname string) {
 		return
 	}
 	text := fmt.Sprintf("%s %d-%d %x %s", s.algorithm, r.from, max(0, end-1), sum, pathname)
-	s.send(reply{213, []string{text}})
+	s.send(wire.NewReply(213, text))
 }
 
 // hashFailure has the codes of draft-ietf-ftpext2-hash 3.5.
-func (s *session) hashFailure(err error) reply {
+func (s *session) hashFailure(err error) wire.Reply {
 	r := s.failure(err)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
-		r.code = 552
+		r.Code = 552
 	case errors.Is(err, syscall.EISDIR):
-		r.code = 553
+		r.Code = 553
 	}
 	return r
 }
@@ -95,7 +96,7 @@ func (s *session) xhash(arg string) {
 			err = errPastEnd
 		}
 		if err == nil {
-			s.send(reply{250, []string{fmt.Sprintf("%X", sum)}})
+			s.send(wire.NewReply(250, fmt.Sprintf("%X", sum)))
 			return
 		}
 		if failure == nil || errors.Is(failure, fs.ErrNotExist) {
@@ -107,7 +108,7 @@ func (s *session) xhash(arg string) {
 	}
 	r := s.failure(failure)
 	if errors.Is(failure, errPastEnd) {
-		r.code = 550
+		r.Code = 550
 	}
 	s.send(r)
 }

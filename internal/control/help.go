@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // helpColumns is how many commands stand on one line of HELP.
@@ -49,5 +50,5 @@ func (s *session) helpAll() {
 		}
 		lines = append(lines, strings.TrimRight(line.String(), " "))
 	}
-	s.send(reply{214, append(lines, s.text(i18n.HelpEnd))})
+	s.send(wire.NewReply(214, append(lines, s.text(i18n.HelpEnd))...))
 }

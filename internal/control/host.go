@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // host is HOST (RFC 7151 3): it chooses the tenant. Until somebody has logged in
@@ -36,7 +37,7 @@ func (s *session) host(arg string) {
 	if lines == nil {
 		lines = []string{s.text(i18n.HostAccepted, name)}
 	}
-	s.send(reply{220, lines})
+	s.send(wire.NewReply(220, lines...))
 }
 
 // acceptsUnknown says whether a host that no tenant has is accepted, without a

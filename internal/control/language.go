@@ -7,6 +7,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // language is LANG (RFC 2640 4.1 and 4.2). Without an argument the default
@@ -43,7 +44,7 @@ func (s *session) languageSet(id i18n.ID, args ...string) {
 	if s.tenant != nil && s.tenant.GreetAfterLang {
 		lines = s.greeting()
 	}
-	s.send(reply{200, append(lines, s.text(id, args...))})
+	s.send(wire.NewReply(200, append(lines, s.text(id, args...))...))
 }
 
 // languageTags lists the languages as FEAT does (RFC 2640 4.3), with mark

@@ -6,6 +6,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/vfs"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // user is USER. The engine keeps a login until REIN, so a second one is refused.
@@ -44,7 +45,7 @@ func (s *session) pass(password string) {
 	s.failedLogins++
 	if s.failedLogins >= s.server.cfg.MaxLogins {
 		s.closing = true
-		r = reply{421, []string{s.text(i18n.TooManyLogins)}}
+		r = wire.NewReply(421, s.text(i18n.TooManyLogins))
 	}
 	s.send(r)
 }
@@ -75,21 +76,21 @@ func (s *session) authenticate() (vfs.Storage, string, error) {
 
 // loggedIn is the reply to an accepted password: the tenant's greeting, in the
 // tenant's language unless the client has chosen one.
-func (s *session) loggedIn() reply {
+func (s *session) loggedIn() wire.Reply {
 	s.log = s.log.With("tenant", s.login.Tenant.Name, "user", s.login.User)
 	s.log.Info("logged in", "encrypted", s.encrypted())
 	s.setTenant(s.login.Tenant)
-	return reply{230, append(s.greeting(), s.text(i18n.LoggedIn))}
+	return wire.NewReply(230, append(s.greeting(), s.text(i18n.LoggedIn))...)
 }
 
 // loginFailed is the reply to a password that was not accepted.
-func (s *session) loginFailed() reply {
+func (s *session) loginFailed() wire.Reply {
 	if errors.Is(s.noted, ErrLoginRefused) {
 		s.log.Info("login refused", "name", s.name)
-		return reply{530, []string{s.text(i18n.LoginFailed)}}
+		return wire.NewReply(530, s.text(i18n.LoginFailed))
 	}
 	s.log.Error("login not decided", "name", s.name, "err", s.noted)
-	return reply{530, []string{s.text(i18n.LoginUnavailable)}}
+	return wire.NewReply(530, s.text(i18n.LoginUnavailable))
 }
 
 // acct is ACCT: there are no accounts beside users.

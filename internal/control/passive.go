@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // passiveSource waits for the client on a port of its own.
@@ -64,8 +65,8 @@ func (s *session) pasv(string) {
 		return
 	}
 	ip := shown.As4()
-	s.send(reply{227, []string{fmt.Sprintf("%s (%d,%d,%d,%d,%d,%d)", s.text(i18n.EnteringPassive),
-		ip[0], ip[1], ip[2], ip[3], port>>8, port&0xff)}})
+	s.send(wire.NewReply(227, fmt.Sprintf("%s (%d,%d,%d,%d,%d,%d)", s.text(i18n.EnteringPassive),
+		ip[0], ip[1], ip[2], ip[3], port>>8, port&0xff)))
 }
 
 // epsv is EPSV (RFC 2428 3).
@@ -87,7 +88,7 @@ func (s *session) epsv(arg string) {
 		}
 	}
 	if port, ok := s.listenPassive(); ok {
-		s.send(reply{229, []string{s.text(i18n.EnteringExtendedPassive) + " (|||" + strconv.Itoa(int(port)) + "|)"}})
+		s.send(wire.NewReply(229, s.text(i18n.EnteringExtendedPassive)+" (|||"+strconv.Itoa(int(port))+"|)"))
 	}
 }
 
@@ -101,7 +102,7 @@ func (s *session) protocol() string {
 }
 
 func (s *session) unsupportedProtocol(supported string) {
-	s.send(reply{522, []string{s.text(i18n.DataProtocolUnsupported) + " (" + supported + ")"}})
+	s.send(wire.NewReply(522, s.text(i18n.DataProtocolUnsupported)+" ("+supported+")"))
 }
 
 // listenPassive opens a port for the next transfer, on the address that the

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/internal/charset"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // maxPathname is the length in bytes of the longest key of S3.
@@ -118,19 +119,19 @@ func (s *session) listedName(dir, name string) (string, bool) {
 // last of the alphabet in windows-1251, few clients know that it is Telnet's IAC as
 // well and has to be doubled (RFC 854). From them it would go, and with it what
 // follows if that is a command of Telnet.
-func (s *session) meant(l line) (text string, refusals []byte) {
-	if l.literal == "" || s.login == nil {
-		return l.text, l.refusals
+func (s *session) meant(l wire.Line) (text string, refusals []byte) {
+	if l.Literal == "" || s.login == nil {
+		return l.Text, l.Refusals
 	}
 	for _, encoding := range append(slices.Collect(maps.Values(s.login.DirectoryEncodings)), s.login.Tenant.Encoding) {
 		if s.utf8 && !encoding.Raw() {
 			continue
 		}
 		if _, err := encoding.Decode("\xff"); err == nil {
-			return l.literal, l.refusals[:l.certain]
+			return l.Literal, l.Refusals[:l.Certain]
 		}
 	}
-	return l.text, l.refusals
+	return l.Text, l.Refusals
 }
 
 // workingDirectory is the engine's, which keeps it.

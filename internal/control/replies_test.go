@@ -21,6 +21,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 	"github.com/babelftp/babelftp/locales"
 )
 
@@ -95,11 +96,11 @@ func TestRulesInEveryLanguage(t *testing.T) {
 					t.Fatalf("%d %q is meant for the rule %s, but %s takes it", r.code, said, r.text, s.server.rules[first].text)
 				}
 				for _, situation := range situations {
-					var got [2]reply
+					var got [2]wire.Reply
 					for j, s := range []*session{english, s} {
 						s.noted = situation.noted
 						s.transfer = &transfer{cause: situation.cause, upload: situation.upload, fileName: situation.fileName}
-						got[j] = s.rewrite(reply{r.code, strings.Split(said, "\n")})
+						got[j] = s.rewrite(wire.NewReply(r.code, strings.Split(said, "\n")...))
 					}
 					checkReply(t, tag, fmt.Sprintf("%d %s (%s)", r.code, said, situation.name), got[0], got[1])
 				}
@@ -159,8 +160,8 @@ func TestFailuresInEveryLanguage(t *testing.T) {
 				err := &fs.PathError{Op: "open", Path: engineWords, Err: f.err}
 				got := s.failure(err)
 				checkReply(t, tag, err.Error(), english.failure(err), got)
-				if got.code != f.code {
-					t.Errorf("%v is told as %d, want %d", err, got.code, f.code)
+				if got.Code != f.code {
+					t.Errorf("%v is told as %d, want %d", err, got.Code, f.code)
 				}
 			}
 		})
@@ -228,14 +229,14 @@ var protocolFields = map[int]*regexp.Regexp{
 }
 
 // checkReply compares a reply with the English one.
-func checkReply(t *testing.T, tag language.Tag, what string, english, got reply) {
+func checkReply(t *testing.T, tag language.Tag, what string, english, got wire.Reply) {
 	t.Helper()
-	if got.code != english.code || len(got.lines) != len(english.lines) {
+	if got.Code != english.Code || len(got.Lines) != len(english.Lines) {
 		t.Errorf("%s: got %v, in English %v", what, got, english)
 		return
 	}
-	text, englishText := strings.Join(got.lines, "\n"), strings.Join(english.lines, "\n")
-	if field, ok := protocolFields[got.code]; ok {
+	text, englishText := strings.Join(got.Lines, "\n"), strings.Join(english.Lines, "\n")
+	if field, ok := protocolFields[got.Code]; ok {
 		if want := field.FindString(englishText); field.FindString(text) != want {
 			t.Errorf("%s: %q has not the field %q", what, text, want)
 		}
@@ -364,7 +365,7 @@ func checkExchange(t *testing.T, tag language.Tag, english, got exchange) {
 			t.Errorf("%s: %q begins otherwise than %q", got.command, line, want)
 		default:
 			number, _ := strconv.Atoi(strings.TrimRight(code, " -")) // 0 where there is no code
-			checkReply(t, tag, got.command, reply{number, []string{got.withoutSent(want)}}, reply{number, []string{got.withoutSent(line)}})
+			checkReply(t, tag, got.command, wire.NewReply(number, got.withoutSent(want)), wire.NewReply(number, got.withoutSent(line)))
 		}
 	}
 }

@@ -1,79 +1,19 @@
 package control
 
 import (
-	"fmt"
 	"io"
-	"strconv"
 	"strings"
 	"time"
 	"unicode"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/charset"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // replyTimeout is how long a client may leave a reply unread before its
 // session ends.
 const replyTimeout = time.Minute
-
-// A reply is one reply of RFC 959 4.2. Lines in the middle of a longer reply
-// begin with SP, so that none of them begins with a number.
-type reply struct {
-	code  int
-	lines []string
-}
-
-func (r reply) preliminary() bool { return r.code < 200 }
-
-// appendTo writes the reply as the bytes of the control connection: CR is
-// padded (RFC 2640 3.1), IAC doubled (RFC 3659 2.2).
-func (r reply) appendTo(b []byte) []byte {
-	code := strconv.Itoa(r.code)
-	last := len(r.lines) - 1
-	for i, line := range r.lines {
-		switch {
-		case i == last:
-			b = append(append(b, code...), ' ')
-		case i == 0:
-			b = append(append(b, code...), '-')
-		case !strings.HasPrefix(line, " "):
-			b = append(b, ' ')
-		}
-		b = append(appendNVT(b, line), '\r', '\n')
-	}
-	return b
-}
-
-func appendNVT(b []byte, s string) []byte {
-	for i := range len(s) {
-		b = append(b, s[i])
-		switch s[i] {
-		case '\r':
-			b = append(b, 0)
-		case telnetIAC:
-			b = append(b, telnetIAC)
-		}
-	}
-	return b
-}
-
-// add adds a line that the engine has written, and tells whether it is the last.
-func (r *reply) add(line string) (complete bool, err error) {
-	if len(r.lines) == 0 {
-		if len(line) < 4 || line[3] != ' ' && line[3] != '-' {
-			return false, fmt.Errorf("engine's reply without a code: %q", line)
-		}
-		if r.code, err = strconv.Atoi(line[:3]); err != nil {
-			return false, fmt.Errorf("engine's reply without a code: %q", line)
-		}
-	}
-	if len(line) < 4 || line[:3] != strconv.Itoa(r.code) {
-		r.lines = append(r.lines, line)
-		return false, nil
-	}
-	r.lines = append(r.lines, line[4:])
-	return line[3] == ' ', nil
-}
 
 // text renders a message in the session's language. What a client has sent is
 // shown as one line of UTF-8.
@@ -113,22 +53,22 @@ func printable(r rune) rune {
 
 // say sends a reply of one line in the session's language.
 func (s *session) say(code int, id i18n.ID, args ...string) {
-	s.send(reply{code, []string{s.text(id, args...)}})
+	s.send(wire.NewReply(code, s.text(id, args...)))
 }
 
 // send writes a reply to the client. An error is left to the reading side,
 // which will meet it too.
-func (s *session) send(r reply) {
+func (s *session) send(r wire.Reply) {
 	s.hold(r)
 	s.flush()
 }
 
 // hold keeps a reply, to be written together with the next.
-func (s *session) hold(r reply) {
-	if !r.preliminary() {
-		s.observer.Replied(s.verb, r.code)
+func (s *session) hold(r wire.Reply) {
+	if !r.Preliminary() {
+		s.observer.Replied(s.verb, r.Code)
 	}
-	s.out = r.appendTo(s.out)
+	s.out = r.AppendTo(s.out)
 }
 
 func (s *session) write(b []byte) {
@@ -138,7 +78,7 @@ func (s *session) write(b []byte) {
 
 func (s *session) flush() {
 	b := s.out
-	if s.out = b[:0]; cap(b) > maxCommandLine {
+	if s.out = b[:0]; cap(b) > wire.MaxLine {
 		s.out = nil // a long help or status text is no reason to keep its memory
 	}
 	_ = s.conn.SetWriteDeadline(time.Now().Add(replyTimeout))

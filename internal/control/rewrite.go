@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // A rule says what becomes of one reply of the engine: its code and the text
@@ -13,69 +14,69 @@ import (
 type rule struct {
 	code   int
 	text   *regexp.Regexp
-	answer func(s *session, match []string) reply
+	answer func(s *session, match []string) wire.Reply
 }
 
 // The answers that several rules give.
 
 // says is a message without arguments.
-func says(code int, id i18n.ID) func(*session, []string) reply {
-	return func(s *session, _ []string) reply { return reply{code, []string{s.text(id)}} }
+func says(code int, id i18n.ID) func(*session, []string) wire.Reply {
+	return func(s *session, _ []string) wire.Reply { return wire.NewReply(code, s.text(id)) }
 }
 
 // verbatim is protocol text, the same in every language.
-func verbatim(code int) func(*session, []string) reply {
-	return func(_ *session, match []string) reply { return reply{code, match[:1]} }
+func verbatim(code int) func(*session, []string) wire.Reply {
+	return func(_ *session, match []string) wire.Reply { return wire.NewReply(code, match[0]) }
 }
 
 // storageFailed is told by the storage's error, which the adapter has noted.
-func storageFailed(s *session, match []string) reply {
+func storageFailed(s *session, match []string) wire.Reply {
 	if s.noted == nil {
 		return unexpected(s, match)
 	}
 	return s.failure(s.noted)
 }
 
-func transferFailed(s *session, _ []string) reply       { return s.transferFailed() }
-func dataConnectionFailed(s *session, _ []string) reply { return s.dataConnectionFailed() }
+func transferFailed(s *session, _ []string) wire.Reply       { return s.transferFailed() }
+func dataConnectionFailed(s *session, _ []string) wire.Reply { return s.dataConnectionFailed() }
 
 // unexpected is for what the engine should not say, because the session has
 // checked before or answers itself. Nothing of it reaches the client.
-func unexpected(s *session, match []string) reply {
+func unexpected(s *session, match []string) wire.Reply {
 	s.log.Error("unexpected reply of the engine", "command", s.verb, "text", match[0])
-	return reply{451, []string{s.text(i18n.InternalError)}}
+	return wire.NewReply(451, s.text(i18n.InternalError))
 }
 
 // currentDirectory is 257 after PWD: the pathname comes first (RFC 959 4.2.2 and
 // appendix II).
-func currentDirectory(s *session, _ []string) reply {
-	return reply{257, []string{quote(s.shown(s.workingDirectory())) + " " + s.text(i18n.CurrentDirectory)}}
+func currentDirectory(s *session, _ []string) wire.Reply {
+	return wire.NewReply(257, quote(s.shown(s.workingDirectory()))+" "+s.text(i18n.CurrentDirectory))
 }
 
 // directoryCreated is 257 after MKD, with the pathname that the storage has.
-func directoryCreated(s *session, _ []string) reply {
-	return reply{257, []string{quote(s.shown(s.located)) + " " + s.text(i18n.DirectoryCreated)}}
+func directoryCreated(s *session, _ []string) wire.Reply {
+	return wire.NewReply(257, quote(s.shown(s.located))+" "+s.text(i18n.DirectoryCreated))
 }
 
 // directoryChanged makes the directory that was found the working directory of
 // the engine, which has taken it as the client wrote it.
-func directoryChanged(s *session, _ []string) reply {
+func directoryChanged(s *session, _ []string) wire.Reply {
 	s.engine.client.SetPath(escapePathname(s.located))
-	return reply{250, []string{s.text(i18n.DirectoryChanged)}}
+	return wire.NewReply(250, s.text(i18n.DirectoryChanged))
 }
 
 // rules is the table, in the order in which it is searched.
 func rules() []rule {
-	row := func(code int, text string, answer func(*session, []string) reply) rule {
+	row := func(code int, text string, answer func(*session, []string) wire.Reply) rule {
 		return rule{code, regexp.MustCompile(`^(?s:` + text + `)$`), answer}
 	}
 	return []rule{
 		// Login.
-		row(331, `OK`, func(s *session, _ []string) reply {
-			return reply{331, []string{s.text(i18n.PasswordRequired, s.name)}}
+		row(331, `OK`, func(s *session, _ []string) wire.Reply {
+			return wire.NewReply(331, s.text(i18n.PasswordRequired, s.name))
 		}),
-		row(230, `Password ok, continue`, func(s *session, _ []string) reply { return s.loggedIn() }),
-		row(530, `Authentication error: .*`, func(s *session, _ []string) reply { return s.loginFailed() }),
+		row(230, `Password ok, continue`, func(s *session, _ []string) wire.Reply { return s.loggedIn() }),
+		row(530, `Authentication error: .*`, func(s *session, _ []string) wire.Reply { return s.loginFailed() }),
 		row(530, `Please login with USER and PASS`, says(530, i18n.NotLoggedIn)),
 
 		// Parameters.
@@ -130,23 +131,23 @@ func rules() []rule {
 	}
 }
 
-func parameterNotImplemented(s *session, _ []string) reply {
-	return reply{504, []string{s.text(i18n.ParameterNotImplemented, s.verb)}}
+func parameterNotImplemented(s *session, _ []string) wire.Reply {
+	return wire.NewReply(504, s.text(i18n.ParameterNotImplemented, s.verb))
 }
 
 // transferStarting names the file that STOU chose (RFC 1123 4.1.2.9).
-func transferStarting(s *session, _ []string) reply {
+func transferStarting(s *session, _ []string) wire.Reply {
 	if name := s.transfer.fileName; name != "" {
-		return reply{150, []string{"FILE: " + s.shownName(s.workingDirectory(), name)}}
+		return wire.NewReply(150, "FILE: "+s.shownName(s.workingDirectory(), name))
 	}
-	return reply{150, []string{s.text(i18n.TransferStarting)}}
+	return wire.NewReply(150, s.text(i18n.TransferStarting))
 }
 
 // rewrite turns a reply of the engine into one for the client.
-func (s *session) rewrite(r reply) reply {
-	text := strings.Join(r.lines, "\n")
+func (s *session) rewrite(r wire.Reply) wire.Reply {
+	text := strings.Join(r.Lines, "\n")
 	for _, rule := range s.server.rules {
-		if rule.code != r.code {
+		if rule.code != r.Code {
 			continue
 		}
 		if match := rule.text.FindStringSubmatch(text); match != nil {

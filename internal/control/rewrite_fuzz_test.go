@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // FuzzRewrite: whatever the engine says, the client gets a well-formed reply
@@ -33,7 +34,7 @@ func FuzzRewrite(f *testing.F) {
 	const secret = "the error's own text"
 	f.Fuzz(func(t *testing.T, b []byte, noted bool) {
 		r, err := firstReply(b)
-		if err != nil || r.code < 100 || r.code > 999 {
+		if err != nil || r.Code < 100 || r.Code > 999 {
 			return
 		}
 		s := &session{
@@ -48,7 +49,7 @@ func FuzzRewrite(f *testing.F) {
 		if noted {
 			s.noted = errors.New(secret)
 		}
-		sent := s.rewrite(r).appendTo(nil)
+		sent := s.rewrite(r).AppendTo(nil)
 		if strings.Contains(string(sent), secret) {
 			t.Fatalf("%q tells %q", b, sent)
 		}
@@ -73,15 +74,15 @@ func FuzzRewrite(f *testing.F) {
 }
 
 // firstReply reads the first reply of what the engine has written.
-func firstReply(b []byte) (reply, error) {
-	var r reply
+func firstReply(b []byte) (wire.Reply, error) {
+	var r wire.Reply
 	for line := range strings.Lines(string(b)) {
-		last, err := r.add(strings.TrimRight(line, "\r\n"))
+		last, err := addLine(&r, strings.TrimRight(line, "\r\n"))
 		if err != nil || last {
 			return r, err
 		}
 	}
-	return reply{}, io.ErrUnexpectedEOF
+	return wire.Reply{}, io.ErrUnexpectedEOF
 }
 
 // engineClient is an engine's client as far as replies ask for it.

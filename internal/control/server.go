@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // Config is what a Server needs. Bundle and Backend are required; the zero
@@ -164,7 +165,7 @@ func (srv *Server) serve(ctx context.Context, listener net.Listener, implicit bo
 				return ctx.Err()
 			}
 		}
-		keepUrgentData(conn)
+		wire.KeepUrgentData(conn)
 		s := newSession(ctx, srv, conn, implicit)
 		if !srv.enter(s) {
 			_ = conn.Close()

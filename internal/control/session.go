@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // maxWaiting is how many commands may wait behind one that is running before
@@ -30,10 +31,10 @@ type session struct {
 	tcp      net.Conn // what is below TLS
 	out      []byte   // replies that are not written yet
 
-	lines   chan line      // from the reading goroutine, closed at its end
-	waiting []line         // received while a command was running
+	lines   chan wire.Line // from the reading goroutine, closed at its end
+	waiting []wire.Line    // received while a command was running
 	resume  chan struct{}  // lets the reading goroutine go on after AUTH and REIN
-	reader  *commandReader // what it reads from
+	reader  *wire.Reader   // what it reads from
 	gone    chan struct{}  // closed when the client's side of the control connection has ended
 	drain   chan struct{}  // closed when the server is shutting down
 	closing bool           // no further command is handled
@@ -65,17 +66,6 @@ type session struct {
 	aborted    bool      // whether ABOR has stopped one and waits for its own reply
 }
 
-// A line is a command line, or the error that took its place.
-type line struct {
-	text    string
-	literal string // with what looks like Telnet commands in the argument, empty when nothing does
-	none    bool   // nothing but Telnet commands has come
-	err     error
-
-	refusals []byte // the answers to requests for Telnet options
-	certain  int    // how many of their bytes are for requests that cannot be part of literal
-}
-
 func newSession(ctx context.Context, server *Server, conn net.Conn, implicit bool) *session {
 	s := &session{
 		server:    server,
@@ -84,7 +74,7 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 		conn:      conn,
 		tcp:       conn,
 		implicit:  implicit,
-		lines:     make(chan line),
+		lines:     make(chan wire.Line),
 		resume:    make(chan struct{}),
 		gone:      make(chan struct{}),
 		drain:     make(chan struct{}),
@@ -113,7 +103,7 @@ func (s *session) run() {
 		return
 	}
 	s.greet()
-	s.reader = newCommandReader(s.conn)
+	s.reader = wire.NewReader(s.conn)
 	go s.read()
 	for !s.closing {
 		next, ok := s.next()
@@ -123,14 +113,14 @@ func (s *session) run() {
 		text, refusals := s.meant(next)
 		s.out = append(s.out, refusals...)
 		switch {
-		case next.none:
+		case next.None:
 			s.flush()
-		case next.err != nil:
+		case next.Err != nil:
 			s.verb = ""
 			s.say(500, i18n.LineTooLong)
 		default:
 			s.dispatch(text)
-			if changesReader(next.text) {
+			if changesReader(next.Text) {
 				select {
 				case s.resume <- struct{}{}:
 				case <-s.done:
@@ -149,11 +139,11 @@ func (s *session) end() {
 }
 
 // next waits for the next command. It returns false when the session is over.
-func (s *session) next() (line, bool) {
+func (s *session) next() (wire.Line, bool) {
 	select {
 	case <-s.drain:
 		s.say(421, i18n.ShuttingDown)
-		return line{}, false
+		return wire.Line{}, false
 	default:
 	}
 	if len(s.waiting) > 0 {
@@ -176,7 +166,7 @@ func (s *session) next() (line, bool) {
 		s.say(421, i18n.ShuttingDown)
 	case <-s.done:
 	}
-	return line{}, false
+	return wire.Line{}, false
 }
 
 // read hands over command lines until the control connection ends. After AUTH
@@ -185,8 +175,8 @@ func (s *session) read() {
 	defer close(s.lines)
 	defer close(s.gone)
 	for {
-		next := s.reader.next()
-		if next.err != nil && !errors.Is(next.err, errLineTooLong) {
+		next := s.reader.Next()
+		if next.Err != nil && !errors.Is(next.Err, wire.ErrLineTooLong) {
 			return
 		}
 		select {
@@ -194,7 +184,7 @@ func (s *session) read() {
 		case <-s.done:
 			return
 		}
-		if !changesReader(next.text) {
+		if !changesReader(next.Text) {
 			continue
 		}
 		select {
@@ -207,14 +197,14 @@ func (s *session) read() {
 
 // changesReader says whether a command may begin or end TLS.
 func changesReader(commandLine string) bool {
-	verb, _, _ := parseCommand(commandLine)
+	verb, _, _ := wire.ParseCommand(commandLine)
 	return verb == "AUTH" || verb == "REIN"
 }
 
 // forward gives the engine a command line, passes its preliminary replies on
 // and returns its final reply, rewritten. Meanwhile ABOR stops the transfer,
 // STAT is answered, and other commands wait.
-func (s *session) forward(commandLine string) reply {
+func (s *session) forward(commandLine string) wire.Reply {
 	s.noted, s.located = nil, ""
 	if s.engine == nil {
 		if err := s.startEngine(); err != nil {
@@ -233,7 +223,7 @@ func (s *session) forward(commandLine string) reply {
 		}
 		select {
 		case r := <-s.engine.replies:
-			if r = s.rewrite(r); !r.preliminary() {
+			if r = s.rewrite(r); !r.Preliminary() {
 				return r
 			}
 			s.hold(r)
@@ -270,8 +260,8 @@ func (s *session) forward(commandLine string) reply {
 const endTimeout = 30 * time.Second
 
 // meanwhile looks at a command that arrives while another is running.
-func (s *session) meanwhile(l line) {
-	verb, arg, hasArg := parseCommand(l.text)
+func (s *session) meanwhile(l wire.Line) {
+	verb, arg, hasArg := wire.ParseCommand(l.Text)
 	switch {
 	case verb == "ABOR" && !hasArg:
 		s.transfer.stop(errAborted)
@@ -283,10 +273,10 @@ func (s *session) meanwhile(l line) {
 }
 
 // engineFailed ends the session: without its engine it can do nothing.
-func (s *session) engineFailed(err error) reply {
+func (s *session) engineFailed(err error) wire.Reply {
 	s.closing = true
 	s.log.Error("engine failed", "command", s.verb, "err", err)
-	return reply{421, []string{s.text(i18n.InternalError)}}
+	return wire.NewReply(421, s.text(i18n.InternalError))
 }
 
 // toEngine forwards a command as it came.

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // A siteCommand is one of the services that SITE offers (RFC 959 4.1.3).
@@ -54,7 +55,7 @@ func (s *session) siteHelp() {
 	for _, c := range siteCommands() {
 		lines = append(lines, " "+c.name+c.syntax)
 	}
-	s.send(reply{214, append(lines, s.text(i18n.SiteHelpEnd))})
+	s.send(wire.NewReply(214, append(lines, s.text(i18n.SiteHelpEnd))...))
 }
 
 // siteDirectory is SITE MKDIR and SITE RMDIR, which make a directory with its
@@ -124,7 +125,7 @@ func (s *session) siteURL(arg string) {
 		}
 		lines = append(lines, " "+uri)
 	}
-	s.send(reply{200, append(lines, s.text(i18n.AddressesEnd))})
+	s.send(wire.NewReply(200, append(lines, s.text(i18n.AddressesEnd))...))
 }
 
 // presignedLife is how long a link is good unless the client says.
@@ -158,7 +159,7 @@ func (s *session) sitePresign(arg string) {
 		s.fail(err)
 		return
 	}
-	s.send(reply{200, []string{s.text(i18n.LinkIntro, clock(time.Now().Add(life))), " " + link, s.text(i18n.LinkEnd)}})
+	s.send(wire.NewReply(200, s.text(i18n.LinkIntro, clock(time.Now().Add(life))), " "+link, s.text(i18n.LinkEnd)))
 }
 
 func (s *session) presign(arg string, life time.Duration) (link string, err error) {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // stat is STAT: of the connection without an argument, of a file or directory
@@ -45,7 +46,7 @@ func (s *session) status() {
 	if usage := s.quotaUsage(); usage != "" {
 		lines = append(lines, " "+s.text(i18n.QuotaState, usage))
 	}
-	s.send(reply{211, append(lines, s.text(i18n.StatusEnd))})
+	s.send(wire.NewReply(211, append(lines, s.text(i18n.StatusEnd))...))
 }
 
 // pathStatus lists on the control connection what LIST would: 212 for a
@@ -60,7 +61,7 @@ func (s *session) pathStatus(arg string) {
 	s.longListing(t.listing, name)
 	line := t.listing.line
 	t.listing.line = func(b []byte, info fs.FileInfo, name string) []byte {
-		return appendNVT(append(b, ' '), string(line(nil, info, name))) // never the end of the reply (RFC 959 4.2)
+		return wire.AppendNVT(append(b, ' '), string(line(nil, info, name))) // never the end of the reply (RFC 959 4.2)
 	}
 	err = s.lookup(name, func(name string) error {
 		_, err := t.openListing(s.login.Storage, name)
@@ -74,12 +75,12 @@ func (s *session) pathStatus(arg string) {
 	if t.listing.file {
 		code = 213
 	}
-	s.write(append(appendNVT([]byte(strconv.Itoa(code)+"-"), s.text(i18n.PathStatusIntro)), '\r', '\n'))
+	s.write(append(wire.AppendNVT([]byte(strconv.Itoa(code)+"-"), s.text(i18n.PathStatusIntro)), '\r', '\n'))
 	if err := t.listing.writeTo(controlWriter{s}); err != nil {
 		s.statusInterrupted(err)
 		return
 	}
-	s.send(reply{code, []string{s.text(i18n.PathStatusEnd)}})
+	s.send(wire.NewReply(code, s.text(i18n.PathStatusEnd)))
 }
 
 // statusInterrupted ends the session in the middle of a listing whose next page
@@ -87,5 +88,5 @@ func (s *session) pathStatus(arg string) {
 // 4.2), so a client would take any other end for that of the whole listing.
 func (s *session) statusInterrupted(err error) {
 	s.closing = true
-	s.send(reply{421, s.failure(err).lines})
+	s.send(wire.NewReply(421, s.failure(err).Lines...))
 }

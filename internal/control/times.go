@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // timeVal is the time-val of RFC 3659 2.3 without a fraction, in UTC.
@@ -86,7 +87,7 @@ func (s *session) mdtm(arg string) {
 		s.fail(&fs.PathError{Op: "mdtm", Path: name, Err: errors.ErrUnsupported})
 		return
 	}
-	s.send(reply{213, []string{string(value)}})
+	s.send(wire.NewReply(213, string(value)))
 }
 
 // mfmt is MFMT (draft-somers-ftp-mfxx 3): a time, one SP and a pathname.
@@ -128,7 +129,7 @@ func (s *session) mff(arg string) {
 		}
 	}
 	if refused != nil {
-		s.send(reply{504, []string{s.text(i18n.ParameterNotImplemented, "MFF") + " (" + strings.ToUpper(strings.Join(refused, ", ")) + ")"}})
+		s.send(wire.NewReply(504, s.text(i18n.ParameterNotImplemented, "MFF")+" ("+strings.ToUpper(strings.Join(refused, ", "))+")"))
 		return
 	}
 	t, ok := parseTimeVal(modify)
@@ -150,5 +151,5 @@ func (s *session) setModified(pathname string, t time.Time) {
 		return
 	}
 	value, _ := appendTimeVal(nil, t) // it was read from one
-	s.send(reply{213, []string{"Modify=" + string(value) + "; " + pathname}})
+	s.send(wire.NewReply(213, "Modify="+string(value)+"; "+pathname))
 }

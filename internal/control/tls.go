@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // tlsTimeout bounds a TLS handshake and its counterpart at the end.
@@ -45,7 +46,7 @@ func (s *session) auth(mechanism string) {
 			s.closing = true
 			return
 		}
-		s.reader = newCommandReader(s.conn)
+		s.reader = wire.NewReader(s.conn)
 	}
 }
 
@@ -131,7 +132,7 @@ func (s *session) stopTLS(conn *tls.Conn) {
 	}
 	_ = s.tcp.SetDeadline(time.Time{})
 	s.conn = s.tcp
-	s.reader = newCommandReader(s.conn)
+	s.reader = wire.NewReader(s.conn)
 }
 
 // recordConn never reads beyond the TLS record that it is in, so that nothing
@@ -176,7 +177,7 @@ func (s *session) pbsz(size string) {
 		s.syntaxError()
 	default:
 		s.data.sized = true
-		s.send(reply{200, []string{"PBSZ=0"}})
+		s.send(wire.NewReply(200, "PBSZ=0"))
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // Why a transfer was stopped.
@@ -198,8 +199,8 @@ func (s *session) silently(commandLine string, code int) error {
 	if err != nil {
 		return err
 	}
-	if r.code != code {
-		return fmt.Errorf("engine's reply to %s: %d %q", commandLine, r.code, r.lines)
+	if r.Code != code {
+		return fmt.Errorf("engine's reply to %s: %d %q", commandLine, r.Code, r.Lines)
 	}
 	return nil
 }
@@ -207,14 +208,14 @@ func (s *session) silently(commandLine string, code int) error {
 // observeTransfer tells the observer and the log how a transfer ended. Both
 // what was noted of its data connection and what the storage said are shown,
 // because the one often follows from the other.
-func (s *session) observeTransfer(t *transfer, commandLine string, r reply) {
-	about := []any{"command", commandLine, "bytes", t.bytes.Load(), "code", r.code}
+func (s *session) observeTransfer(t *transfer, commandLine string, r wire.Reply) {
+	about := []any{"command", commandLine, "bytes", t.bytes.Load(), "code", r.Code}
 	if announced := s.parameters.announced; t.upload && announced > 0 {
 		about = append(about, "announced", announced)
 	}
 	var err error
-	if r.code >= 400 {
-		err = fmt.Errorf("reply %d", r.code)
+	if r.Code >= 400 {
+		err = fmt.Errorf("reply %d", r.Code)
 		about = append(about, "connection", t.failed(), "storage", s.noted)
 	}
 	s.observer.Transferred(s.login.Tenant.Name, t.upload, t.bytes.Load(), err)
@@ -223,12 +224,12 @@ func (s *session) observeTransfer(t *transfer, commandLine string, r reply) {
 
 // transferFailed is the reply to a transfer that did not complete: what was
 // noted about its data connection first, then the storage's error.
-func (s *session) transferFailed() reply {
+func (s *session) transferFailed() wire.Reply {
 	cause := s.transfer.failed()
 	id := i18n.TransferInterrupted
 	switch {
 	case errors.Is(cause, errTLSFailed): // RFC 4217 10.2
-		return reply{522, []string{s.text(i18n.TLSFailed)}}
+		return wire.NewReply(522, s.text(i18n.TLSFailed))
 	case errors.Is(cause, errAborted):
 		s.aborted = true
 		id = i18n.TransferAborted
@@ -239,15 +240,15 @@ func (s *session) transferFailed() reply {
 	case cause == nil && s.noted != nil:
 		return s.failure(s.noted)
 	}
-	return reply{426, []string{s.text(id)}}
+	return wire.NewReply(426, s.text(id))
 }
 
 // dataConnectionFailed is the reply when no data connection came about.
-func (s *session) dataConnectionFailed() reply {
+func (s *session) dataConnectionFailed() wire.Reply {
 	if errors.Is(s.transfer.failed(), errAborted) {
 		return s.transferFailed()
 	}
-	return reply{425, []string{s.text(i18n.DataConnectionFailed)}}
+	return wire.NewReply(425, s.text(i18n.DataConnectionFailed))
 }
 
 // retr is RETR.

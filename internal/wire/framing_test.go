@@ -1,4 +1,4 @@
-package control
+package wire
 
 import (
 	"bytes"
@@ -13,23 +13,23 @@ import (
 
 // readAll reads every command line; a line that is too long is shown as such.
 func readAll(r io.Reader) []string {
-	commands := newCommandReader(r)
+	commands := NewReader(r)
 	var lines []string
 	for {
-		switch next := commands.next(); {
-		case errors.Is(next.err, errLineTooLong):
+		switch next := commands.Next(); {
+		case errors.Is(next.Err, ErrLineTooLong):
 			lines = append(lines, "TOO LONG")
-		case next.err != nil:
+		case next.Err != nil:
 			return lines
-		case next.none:
+		case next.None:
 		default:
-			lines = append(lines, next.text)
+			lines = append(lines, next.Text)
 		}
 	}
 }
 
 func TestCommandReader(t *testing.T) {
-	longest := strings.Repeat("a", maxCommandLine-len("STOR "))
+	longest := strings.Repeat("a", MaxLine-len("STOR "))
 	tests := []struct {
 		name  string
 		bytes string
@@ -80,8 +80,8 @@ func TestCommandReaderKeepsLetters(t *testing.T) {
 		{"subnegotiation", "SIZE a\xff\xfa\r\n\xff\xf0b\xff\xf1\r\n", "SIZE ab\xff\xf1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := newCommandReader(strings.NewReader(tt.bytes)).next(); got.literal != tt.want || got.err != nil {
-				t.Errorf("got %q, %v; want %q", got.literal, got.err, tt.want)
+			if got := NewReader(strings.NewReader(tt.bytes)).Next(); got.Literal != tt.want || got.Err != nil {
+				t.Errorf("got %q, %v; want %q", got.Literal, got.Err, tt.want)
 			}
 		})
 	}
@@ -92,30 +92,30 @@ func TestCommandReaderRefusesOptions(t *testing.T) {
 	many := strings.Repeat("\xff\xfd\x18", commandBuffer)
 	for _, tt := range []struct {
 		name, bytes string
-		want        line
+		want        Line
 	}{
-		{"do", "\xff\xfd\x18", line{none: true, refusals: []byte("\xff\xfc\x18"), certain: 3}},
-		{"will", "\xff\xfb\x01", line{none: true, refusals: []byte("\xff\xfe\x01"), certain: 3}},
-		{"several-at-once", "\xff\xfd\x18\xff\xf1\xff\xfb\x01", line{none: true, refusals: []byte("\xff\xfc\x18\xff\xfe\x01"), certain: 6}},
-		{"option-255", "\xff\xfd\xff\xff\xf1", line{none: true, refusals: []byte("\xff\xfc\xff"), certain: 3}},
-		{"others-have-no-answer", "\xff\xfe\x18\xff\xfc\x18\xff\xf4\xff\xf2\xff\xfa\x18\xff\xf0NOOP\r\n", line{text: "NOOP"}},
-		{"none-without-an-option", "\xff\xfd\r\nNOOP\r\n", line{}},
-		{"in-a-verb", "NO\xff\xfb\x01OP\r\n", line{text: "NOOP", refusals: []byte("\xff\xfe\x01"), certain: 3}},
+		{"do", "\xff\xfd\x18", Line{None: true, Refusals: []byte("\xff\xfc\x18"), Certain: 3}},
+		{"will", "\xff\xfb\x01", Line{None: true, Refusals: []byte("\xff\xfe\x01"), Certain: 3}},
+		{"several-at-once", "\xff\xfd\x18\xff\xf1\xff\xfb\x01", Line{None: true, Refusals: []byte("\xff\xfc\x18\xff\xfe\x01"), Certain: 6}},
+		{"option-255", "\xff\xfd\xff\xff\xf1", Line{None: true, Refusals: []byte("\xff\xfc\xff"), Certain: 3}},
+		{"others-have-no-answer", "\xff\xfe\x18\xff\xfc\x18\xff\xf4\xff\xf2\xff\xfa\x18\xff\xf0NOOP\r\n", Line{Text: "NOOP"}},
+		{"none-without-an-option", "\xff\xfd\r\nNOOP\r\n", Line{}},
+		{"in-a-verb", "NO\xff\xfb\x01OP\r\n", Line{Text: "NOOP", Refusals: []byte("\xff\xfe\x01"), Certain: 3}},
 		{
 			"in-an-argument", "SI\xff\xfb\x01ZE a\xff\xfd\x18\r\n",
-			line{text: "SIZE a", literal: "SIZE a\xff\xfd\x18", refusals: []byte("\xff\xfe\x01\xff\xfc\x18"), certain: 3},
+			Line{Text: "SIZE a", Literal: "SIZE a\xff\xfd\x18", Refusals: []byte("\xff\xfe\x01\xff\xfc\x18"), Certain: 3},
 		},
-		{"doubled", "SIZE \xff\xff\xfd\x18\r\n", line{text: "SIZE \xff\xfd\x18"}},
-		{"line-too-long", strings.Repeat("x", maxCommandLine+1) + "\xff\xfb\x01\r\n", line{err: errLineTooLong, refusals: []byte("\xff\xfe\x01"), certain: 3}},
+		{"doubled", "SIZE \xff\xff\xfd\x18\r\n", Line{Text: "SIZE \xff\xfd\x18"}},
+		{"line-too-long", strings.Repeat("x", MaxLine+1) + "\xff\xfb\x01\r\n", Line{Err: ErrLineTooLong, Refusals: []byte("\xff\xfe\x01"), Certain: 3}},
 		{
 			"no-more-than-so-many", "N" + many + "OOP\r\n",
-			line{text: "NOOP", refusals: []byte(strings.Repeat("\xff\xfc\x18", maxRefusals/3)), certain: maxRefusals / 3 * 3},
+			Line{Text: "NOOP", Refusals: []byte(strings.Repeat("\xff\xfc\x18", maxRefusals/3)), Certain: maxRefusals / 3 * 3},
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got := newCommandReader(strings.NewReader(tt.bytes)).next()
-			if got.text != tt.want.text || got.literal != tt.want.literal || got.none != tt.want.none || !errors.Is(got.err, tt.want.err) ||
-				!bytes.Equal(got.refusals, tt.want.refusals) || got.certain != tt.want.certain {
+			got := NewReader(strings.NewReader(tt.bytes)).Next()
+			if got.Text != tt.want.Text || got.Literal != tt.want.Literal || got.None != tt.want.None || !errors.Is(got.Err, tt.want.Err) ||
+				!bytes.Equal(got.Refusals, tt.want.Refusals) || got.Certain != tt.want.Certain {
 				t.Errorf("got %+v, want %+v", got, tt.want)
 			}
 		})
@@ -124,7 +124,7 @@ func TestCommandReaderRefusesOptions(t *testing.T) {
 		in, out := net.Pipe()
 		defer in.Close()
 		go func() { _, _ = in.Write([]byte("\xff\xfd\x03")) }() // and nothing behind it
-		if got := newCommandReader(out).next(); string(got.refusals) != "\xff\xfc\x03" || !got.none {
+		if got := NewReader(out).Next(); string(got.Refusals) != "\xff\xfc\x03" || !got.None {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -143,15 +143,15 @@ func FuzzCommandReader(f *testing.F) {
 			t.Fatalf("whole %q, byte by byte %q", whole, bytewise)
 		}
 		for _, line := range whole {
-			if len(line) > maxCommandLine {
+			if len(line) > MaxLine {
 				t.Fatalf("line of %d bytes", len(line))
 			}
 		}
 		arg := string(b)
-		if len(arg) > maxCommandLine-len("STOR ") {
+		if len(arg) > MaxLine-len("STOR ") {
 			return
 		}
-		sent := append(appendNVT([]byte("STOR "), arg), '\r', '\n')
+		sent := append(AppendNVT([]byte("STOR "), arg), '\r', '\n')
 		if got := readAll(strings.NewReader(string(sent))); len(got) != 1 || got[0] != "STOR "+arg {
 			t.Fatalf("sent %q, read %q", sent, got)
 		}
@@ -175,9 +175,9 @@ func TestParseCommand(t *testing.T) {
 		{"QU\x00IT", "", "", false},
 	}
 	for _, tt := range tests {
-		verb, arg, hasArg := parseCommand(tt.line)
+		verb, arg, hasArg := ParseCommand(tt.line)
 		if verb != tt.verb || arg != tt.arg || hasArg != tt.hasArg {
-			t.Errorf("parseCommand(%q) = %q, %q, %v", tt.line, verb, arg, hasArg)
+			t.Errorf("ParseCommand(%q) = %q, %q, %v", tt.line, verb, arg, hasArg)
 		}
 	}
 }
@@ -187,7 +187,7 @@ func FuzzParseCommand(f *testing.F) {
 	f.Add("STOR  x")
 	f.Add("ſize")
 	f.Fuzz(func(t *testing.T, line string) {
-		verb, arg, hasArg := parseCommand(line)
+		verb, arg, hasArg := ParseCommand(line)
 		if strings.Trim(verb, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789") != "" {
 			t.Fatalf("verb %q", verb)
 		}

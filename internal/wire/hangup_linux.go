@@ -1,4 +1,4 @@
-package control
+package wire
 
 import (
 	"net"
@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// hungUp asks the kernel whether the other side has closed or reset a
+// HungUp asks the kernel whether the other side has closed or reset a
 // connection, even behind bytes that nobody has read yet. On a busy machine the
 // goroutine that reads may learn of it much later.
-func hungUp(conn net.Conn) bool {
+func HungUp(conn net.Conn) bool {
 	tcp, ok := conn.(syscall.Conn)
 	if !ok {
 		return false

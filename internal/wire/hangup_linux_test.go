@@ -1,4 +1,4 @@
-package control
+package wire
 
 import (
 	"io"
@@ -44,9 +44,9 @@ func TestHungUp(t *testing.T) {
 			defer server.Close()
 			tt.end(t, client.(*net.TCPConn), server.(*net.TCPConn))
 			deadline := time.Now().Add(10 * time.Second)
-			for hungUp(server) != tt.want {
+			for HungUp(server) != tt.want {
 				if time.Now().After(deadline) {
-					t.Fatalf("hungUp is %v", !tt.want)
+					t.Fatalf("HungUp is %v", !tt.want)
 				}
 			}
 		})

@@ -1,23 +1,24 @@
-package control
+package wire
 
 import (
 	"bufio"
 	"bytes"
 	"errors"
 	"io"
+	"strings"
 )
 
-// maxCommandLine is the length in bytes, without its CRLF, that a command line
+// MaxLine is the length in bytes, without its CRLF, that a command line
 // may have: a pathname of 1,024 bytes with every CR padded takes half of it.
-const maxCommandLine = 4096
+const MaxLine = 4096
 
 // commandBuffer is the read buffer of a session; it stays small because most
 // sessions are idle.
 const commandBuffer = 512
 
-// errLineTooLong reports a command line over maxCommandLine bytes; it has been
+// ErrLineTooLong reports a command line over MaxLine bytes; it has been
 // read up to its end, so that the next command can follow.
-var errLineTooLong = errors.New("command line too long")
+var ErrLineTooLong = errors.New("command line too long")
 
 // Telnet's bytes (RFC 854).
 const (
@@ -34,40 +35,52 @@ const (
 // options. It is as much as the read buffer can ask for.
 const maxRefusals = commandBuffer
 
-// A commandReader takes command lines out of the bytes of a control connection.
-type commandReader struct {
+// A Line is a command line, or the error that took its place.
+type Line struct {
+	Text    string
+	Literal string // with what looks like Telnet commands in the argument, empty when nothing does
+	None    bool   // nothing but Telnet commands has come
+	Err     error
+
+	Refusals []byte // the answers to requests for Telnet options
+	Certain  int    // how many of their bytes are for requests that cannot be part of Literal
+}
+
+// A Reader takes command lines out of the bytes of a control connection.
+type Reader struct {
 	in      *bufio.Reader
 	line    []byte
-	literal []byte // see line
+	literal []byte // see Line
 
-	refusals []byte // see line
+	refusals []byte // see Line
 	certain  int    // how many of their bytes answer what stood before the argument
 }
 
-func newCommandReader(r io.Reader) *commandReader {
-	return &commandReader{in: bufio.NewReaderSize(r, commandBuffer)}
+// NewReader makes a Reader of the bytes that a client sends.
+func NewReader(r io.Reader) *Reader {
+	return &Reader{in: bufio.NewReaderSize(r, commandBuffer)}
 }
 
-// next returns the next command line without its end. CR NUL has become CR
+// Next returns the next command line without its end. CR NUL has become CR
 // (RFC 2640 3.1) and Telnet commands are gone (RFC 959 2.3). A request for a
 // Telnet option is answered without waiting for a command, because its client may
-// wait too: then next returns a line that is none. Only CRLF ends a command
+// wait too: then Next returns a line that is none. Only CRLF ends a command
 // line, because LF may be part of a pathname; where no SP has been seen there
 // is no pathname, and LF alone is let pass as the end. A line that the end of
-// the stream cuts short is no command: next returns the reader's error.
-func (r *commandReader) next() line {
+// the stream cuts short is no command: Next returns the reader's error.
+func (r *Reader) Next() Line {
 	r.line, r.literal, r.refusals, r.certain = r.line[:0], nil, nil, 0
 	argument, tooLong := false, false
 	for {
 		b, err := r.in.ReadByte()
 		if err != nil {
-			return line{err: err}
+			return Line{Err: err}
 		}
 		switch {
 		case b == telnetIAC:
 			command, err := r.telnet()
 			if err != nil {
-				return line{err: err}
+				return Line{Err: err}
 			}
 			if command == nil {
 				break
@@ -76,21 +89,21 @@ func (r *commandReader) next() line {
 			if !argument {
 				r.certain = len(r.refusals)
 				if len(r.line) == 0 && r.certain > 0 && !r.telnetFollows() {
-					return line{refusals: r.refusals, certain: r.certain, none: true}
+					return Line{Refusals: r.refusals, Certain: r.certain, None: true}
 				}
 				continue
 			}
 			if r.literal == nil {
 				r.literal = bytes.Clone(r.line)
 			}
-			if len(r.literal) < maxCommandLine {
+			if len(r.literal) < MaxLine {
 				r.literal = append(r.literal, command...)
 			}
 			continue
 		case b == '\r':
 			next, err := r.in.ReadByte()
 			if err != nil {
-				return line{err: err}
+				return Line{Err: err}
 			}
 			if next == '\n' {
 				return r.finish(tooLong)
@@ -103,7 +116,7 @@ func (r *commandReader) next() line {
 		case b == ' ':
 			argument = true
 		}
-		if len(r.line) == maxCommandLine {
+		if len(r.line) == MaxLine {
 			tooLong = true
 			continue
 		}
@@ -114,12 +127,12 @@ func (r *commandReader) next() line {
 	}
 }
 
-func (r *commandReader) finish(tooLong bool) line {
-	l := line{refusals: r.refusals, certain: r.certain}
+func (r *Reader) finish(tooLong bool) Line {
+	l := Line{Refusals: r.refusals, Certain: r.certain}
 	if tooLong {
-		l.err = errLineTooLong
+		l.Err = ErrLineTooLong
 	} else {
-		l.text, l.literal = string(r.line), string(r.literal)
+		l.Text, l.Literal = string(r.line), string(r.literal)
 	}
 	return l
 }
@@ -127,7 +140,7 @@ func (r *commandReader) finish(tooLong bool) line {
 // refuse notes the answer to a Telnet command. This server has no options, so it
 // answers DO with WON'T and WILL with DON'T, and the others not at all (RFC 1123
 // 4.1.2.12, RFC 854).
-func (r *commandReader) refuse(command []byte) {
+func (r *Reader) refuse(command []byte) {
 	const request = 3 // IAC, verb, option
 	if len(command) != request || len(r.refusals)+request > maxRefusals {
 		return
@@ -141,7 +154,7 @@ func (r *commandReader) refuse(command []byte) {
 }
 
 // telnetFollows says whether the next byte is there and begins a Telnet command.
-func (r *commandReader) telnetFollows() bool {
+func (r *Reader) telnetFollows() bool {
 	if r.in.Buffered() == 0 {
 		return false
 	}
@@ -152,7 +165,7 @@ func (r *commandReader) telnetFollows() bool {
 // telnet reads what follows an IAC, and returns the whole as it is if it is a
 // Telnet command. It is none, but the data byte 255, when it is doubled, and when
 // what follows is no command of RFC 854.
-func (r *commandReader) telnet() (command []byte, err error) {
+func (r *Reader) telnet() (command []byte, err error) {
 	b, err := r.in.ReadByte()
 	switch {
 	case err != nil || b == telnetIAC:
@@ -176,4 +189,24 @@ func (r *commandReader) telnet() (command []byte, err error) {
 		}
 	}
 	return []byte{telnetIAC, b}, nil
+}
+
+// ParseCommand splits a line at its first SP; further ones belong to the
+// argument (RFC 2640 3.1). Verbs are ASCII letters and digits in any case; what
+// is none gives an empty verb.
+func ParseCommand(line string) (verb, arg string, hasArg bool) {
+	verb, arg, hasArg = strings.Cut(line, " ")
+	upper := make([]byte, len(verb))
+	for i := range len(verb) {
+		c := verb[i]
+		switch {
+		case c >= 'a' && c <= 'z':
+			c -= 'a' - 'A'
+		case c >= 'A' && c <= 'Z', c >= '0' && c <= '9':
+		default:
+			return "", arg, hasArg
+		}
+		upper[i] = c
+	}
+	return string(upper), arg, hasArg
 }

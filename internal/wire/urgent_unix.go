@@ -1,16 +1,16 @@
 //go:build unix
 
-package control
+package wire
 
 import (
 	"net"
 	"syscall"
 )
 
-// keepUrgentData leaves urgent data where it is in the stream. Clients send the
+// KeepUrgentData leaves urgent data where it is in the stream. Clients send the
 // end of ABOR so (RFC 959 4.1.3 by way of RFC 854's Synch), and a byte taken
 // out of the stream would be missing from the command.
-func keepUrgentData(conn net.Conn) {
+func KeepUrgentData(conn net.Conn) {
 	tcp, ok := conn.(syscall.Conn)
 	if !ok {
 		return

@@ -1,0 +1,13 @@
+// Package wire is the control connection as bytes: it takes command lines out of
+// them and writes replies.
+//
+// A [Reader] returns command lines; [Reply.AppendTo] writes a reply. [HungUp] and
+// [KeepUrgentData] ask the kernel for what the stream does not show.
+//
+// Implemented here:
+//
+//   - RFC 959, sections 4.2 and 5.3: the form of replies and commands
+//   - RFC 854, page 11, and RFC 1123, section 4.1.2.12: CR NUL, Telnet commands
+//   - RFC 2640, section 3.1: CR NUL and IAC in pathnames, one SP before them
+//   - RFC 3659, section 2.2: IAC in replies
+package wire

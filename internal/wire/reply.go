@@ -1,0 +1,53 @@
+package wire
+
+import (
+	"strconv"
+	"strings"
+)
+
+// A Reply is one reply of RFC 959 4.2. Lines in the middle of a longer reply
+// begin with SP, so that none of them begins with a number.
+type Reply struct {
+	Code  int
+	Lines []string // without line ends
+}
+
+// NewReply makes a reply of its lines.
+func NewReply(code int, lines ...string) Reply { return Reply{code, lines} }
+
+// Preliminary says whether another reply follows.
+func (r Reply) Preliminary() bool { return r.Code < 200 }
+
+// AppendTo writes the reply as the bytes of the control connection: CR is
+// padded (RFC 2640 3.1), IAC doubled (RFC 3659 2.2).
+func (r Reply) AppendTo(b []byte) []byte {
+	code := strconv.Itoa(r.Code)
+	last := len(r.Lines) - 1
+	for i, line := range r.Lines {
+		switch {
+		case i == last:
+			b = append(append(b, code...), ' ')
+		case i == 0:
+			b = append(append(b, code...), '-')
+		case !strings.HasPrefix(line, " "):
+			b = append(b, ' ')
+		}
+		b = append(AppendNVT(b, line), '\r', '\n')
+	}
+	return b
+}
+
+// AppendNVT appends text as a control connection carries it: CR is followed by
+// NUL, and IAC is doubled.
+func AppendNVT(b []byte, s string) []byte {
+	for i := range len(s) {
+		b = append(b, s[i])
+		switch s[i] {
+		case '\r':
+			b = append(b, 0)
+		case telnetIAC:
+			b = append(b, telnetIAC)
+		}
+	}
+	return b
+}
