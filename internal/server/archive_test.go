@@ -6,8 +6,24 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
 	"github.com/babelftp/babelftp/internal/s3test"
 )
+
+// changedAnswers is a transport that changes the answers of S3.
+type changedAnswers struct {
+	s3.HTTPClient
+	change func(*http.Response)
+}
+
+func (c changedAnswers) Do(request *http.Request) (*http.Response, error) {
+	response, err := c.HTTPClient.Do(request)
+	if err == nil {
+		c.change(response)
+	}
+	return response, err
+}
 
 // A client learns that a file lies in an archive, and does not look for missing rights.
 func TestArchivedFile(t *testing.T) {
@@ -15,7 +31,7 @@ func TestArchivedFile(t *testing.T) {
 	cfg := newConfig(t, s)
 	put(t, s, cfg, "alice/archived")
 	reach := awsOf(s)
-	watch(reach).answer = func(response *http.Response) {
+	reach.HTTPClient = changedAnswers{reach.HTTPClient, func(response *http.Response) {
 		request := response.Request
 		reads := request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, "/archived")
 		if reads || request.Header.Get("X-Amz-Copy-Source") != "" { // as S3 does with objects in Glacier
@@ -23,7 +39,7 @@ func TestArchivedFile(t *testing.T) {
 			response.Body = io.NopCloser(strings.NewReader("<Error><Code>InvalidObjectState</Code></Error>"))
 			response.Header, response.ContentLength = http.Header{}, -1
 		}
-	}
+	}}
 	c := session(t, start(t, cfg, Options{AWS: reach}), "alice")
 	const text = "The file is archived and must be restored before it can be read."
 	archived := func(reply string) {

@@ -18,31 +18,32 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // A mount is a directory under which a user sees a bucket, or a part of one.
 type mount struct {
 	at     string // absolute, as the user sees it
-	bucket *bucket
+	bucket *s3client.Bucket
 	prefix string // of the keys
 }
 
 // mountsOf is what a user sees who has root, of the tenant whose bucket it is, as "/": the folders below, and at last what is there.
-func mountsOf(b *bucket, root string, form func(name string) string) []mount {
+func mountsOf(b *s3client.Bucket, root string, form func(name string) string) []mount {
 	root = path.Clean("/" + root)
-	whole := mount{at: "/", bucket: b, prefix: b.prefix + keyPrefix(root)}
+	whole := mount{at: "/", bucket: b, prefix: b.Prefix + keyPrefix(root)}
 	around := ""
 	var below []mount
-	for _, f := range b.folders {
-		folder := canonical(f.folder)
+	for _, f := range b.Folders {
+		folder := canonical(f.Folder)
 		if rest, ok := within(canonical(root), folder); ok {
 			if len(folder) > len(around) {
 				around = folder
-				whole = mount{at: "/", bucket: f, prefix: f.prefix + keyPrefix(sameEnd(root, rest))}
+				whole = mount{at: "/", bucket: f, prefix: f.Prefix + keyPrefix(sameEnd(root, rest))}
 			}
 		} else if rest, ok := within(folder, canonical(root)); ok {
-			below = append(below, mount{at: form(sameEnd(f.folder, rest)), bucket: f, prefix: f.prefix})
+			below = append(below, mount{at: form(sameEnd(f.Folder, rest)), bucket: f, prefix: f.Prefix})
 		}
 	}
 	return append(below, whole)
@@ -121,7 +122,7 @@ var (
 )
 
 // newFolders mounts storages, which open makes. A single one needs no more.
-func newFolders(mounts []mount, open func(b *bucket, prefix string) *driver.Fs) objects {
+func newFolders(mounts []mount, open func(b *s3client.Bucket, prefix string) *driver.Fs) objects {
 	if len(mounts) == 1 {
 		return open(mounts[0].bucket, mounts[0].prefix)
 	}
@@ -325,7 +326,7 @@ func (f *folders) between(op, oldname, newname string, do func(from, to *driver.
 	switch {
 	case f.leads(oldname) || f.leads(newname):
 		err = fs.ErrPermission
-	case from.bucket.client == to.bucket.client:
+	case from.bucket.Client == to.bucket.Client:
 		return do(from.storage, to.storage, old, renamed)
 	}
 	return &os.LinkError{Op: op, Old: oldname, New: newname, Err: err}

@@ -20,14 +20,15 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
 // A user's root may be above folders, in one, or one itself.
 func TestMountsOf(t *testing.T) {
-	b := &bucket{name: "acme", prefix: "inbox/"}
+	b := &s3client.Bucket{Name: "acme", Prefix: "inbox/"}
 	for _, folder := range []string{"/archive", "/archive/old", "/team/caf\u00e9", "/team/e\u0301t"} {
-		b.folders = append(b.folders, &bucket{name: "of" + strings.ReplaceAll(folder, "/", "-"), folder: folder, prefix: "p/"})
+		b.Folders = append(b.Folders, &s3client.Bucket{Name: "of" + strings.ReplaceAll(folder, "/", "-"), Folder: folder, Prefix: "p/"})
 	}
 	for root, want := range map[string]string{
 		"":                       "/ acme inbox/, /archive of-archive p/, /archive/old of-archive-old p/, /team/caf\u00e9 of-team-caf\u00e9 p/, /team/\u00e9t of-team-e\u0301t p/",
@@ -44,7 +45,7 @@ func TestMountsOf(t *testing.T) {
 		t.Run(root, func(t *testing.T) {
 			var got []string
 			for _, m := range mountsOf(b, root, norm.NFC.String) {
-				got = append(got, m.at+" "+m.bucket.name+" "+m.prefix)
+				got = append(got, m.at+" "+m.bucket.Name+" "+m.prefix)
 			}
 			slices.Sort(got)
 			if strings.Join(got, ", ") != want {
@@ -55,37 +56,37 @@ func TestMountsOf(t *testing.T) {
 }
 
 // mounted is a storage with folders in a second bucket, in the first one, and one on another client.
-func mounted(t *testing.T, s *s3test.Server) (storage *folders, first, second *bucket) {
+func mounted(t *testing.T, s *s3test.Server) (storage *folders, first, second *s3client.Bucket) {
 	t.Helper()
 	client := s.Client()
-	first = &bucket{name: s.Bucket(t), client: client}
-	second = &bucket{name: s.Bucket(t), client: client}
+	first = &s3client.Bucket{Name: s.Bucket(t), Client: client}
+	second = &s3client.Bucket{Name: s.Bucket(t), Client: client}
 	storage = newFolders([]mount{
 		{at: "/", bucket: first, prefix: "home/"},
 		{at: "/archive", bucket: second, prefix: "2024/"},
 		{at: "/archive/old", bucket: second, prefix: "2023/"},
 		{at: "/deep/down/here", bucket: first, prefix: "here/"},
-		{at: "/deep/down/there", bucket: &bucket{name: second.name, client: s.Client()}, prefix: "there/"},
-	}, func(b *bucket, prefix string) *driver.Fs {
-		return driver.New(t.Context(), b.client, b.name, &driver.Options{Prefix: prefix})
+		{at: "/deep/down/there", bucket: &s3client.Bucket{Name: second.Name, Client: s.Client()}, prefix: "there/"},
+	}, func(b *s3client.Bucket, prefix string) *driver.Fs {
+		return driver.New(t.Context(), b.Client, b.Name, &driver.Options{Prefix: prefix})
 	}).(*folders)
 	return storage, first, second
 }
 
 // fill stores objects whose content is their key.
-func (b *bucket) fill(t *testing.T, keys ...string) {
+func fill(t *testing.T, b *s3client.Bucket, keys ...string) {
 	t.Helper()
 	for _, key := range keys {
-		_, err := b.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.name, Key: &key, Body: strings.NewReader(key)})
+		_, err := b.Client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: strings.NewReader(key)})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-func (b *bucket) has(t *testing.T, key string) bool {
+func has(t *testing.T, b *s3client.Bucket, key string) bool {
 	t.Helper()
-	_, err := b.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &b.name, Key: &key})
+	_, err := b.Client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &b.Name, Key: &key})
 	return err == nil
 }
 
@@ -118,8 +119,8 @@ func TestListFolders(t *testing.T) {
 			t.Errorf("of empty buckets: %s", got)
 		}
 		// Around "archive/", which ends with the byte 2F, and the second in its own way.
-		first.fill(t, "home/a", "home/archive-1", "home/archive.txt", "home/archive/hidden", "home/archive0", "home/deep/x", "home/zzz/y")
-		second.fill(t, "2024/jan", "2024/old/hidden", "2024/sep", "2023/before", "elsewhere")
+		fill(t, first, "home/a", "home/archive-1", "home/archive.txt", "home/archive/hidden", "home/archive0", "home/deep/x", "home/zzz/y")
+		fill(t, second, "2024/jan", "2024/old/hidden", "2024/sep", "2023/before", "elsewhere")
 		for dir, want := range map[string]string{
 			"/":                "a archive-1 archive.txt archive/ archive0 deep/ zzz/",
 			"/archive":         "jan old/ sep",
@@ -156,8 +157,8 @@ func TestListFolders(t *testing.T) {
 // A file of the name of a folder is hidden by it, one of the name of a directory above a folder is beside it.
 func TestFoldersHideFiles(t *testing.T) {
 	storage, first, second := mounted(t, s3test.Start(t, "embedded"))
-	first.fill(t, "home/archive", "home/deep")
-	second.fill(t, "2024/old")
+	fill(t, first, "home/archive", "home/deep")
+	fill(t, second, "2024/old")
 	for dir, want := range map[string]string{"/": "archive/ deep deep/", "/archive": "old/"} {
 		if got := names(t, storage, dir); got != want {
 			t.Errorf("%s: %s, want %s", dir, got, want)
@@ -169,7 +170,7 @@ func TestFoldersHideFiles(t *testing.T) {
 	if info, err := storage.Stat("/archive"); err != nil || !info.IsDir() || info.Name() != "archive" {
 		t.Errorf("the folder is %v, %v", info, err)
 	}
-	if err := storage.RemoveFile("/archive"); !errors.Is(err, syscall.EISDIR) || !first.has(t, "home/archive") {
+	if err := storage.RemoveFile("/archive"); !errors.Is(err, syscall.EISDIR) || !has(t, first, "home/archive") {
 		t.Errorf("the hidden file is removed: %v", err)
 	}
 }
@@ -179,7 +180,7 @@ func TestListFoldersOfManyEntries(t *testing.T) {
 	storage, first, _ := mounted(t, s3test.Start(t, "minio"))
 	var want []string
 	for i := range 1100 {
-		first.fill(t, fmt.Sprintf("home/b%04d", i))
+		fill(t, first, fmt.Sprintf("home/b%04d", i))
 		want = append(want, fmt.Sprintf("b%04d", i))
 	}
 	want = append(append([]string{"archive/"}, want...), "deep/")
@@ -193,7 +194,7 @@ func TestFoldersRoute(t *testing.T) {
 		storage, first, second := mounted(t, s)
 		now := time.Unix(1700000000, 0)
 		for name, where := range map[string]struct {
-			bucket *bucket
+			bucket *s3client.Bucket
 			key    string
 		}{
 			"/f":                {first, "home/f"},
@@ -207,10 +208,10 @@ func TestFoldersRoute(t *testing.T) {
 			if err := afero.WriteFile(storage, name, []byte(name), 0); err != nil {
 				t.Fatal(err)
 			}
-			if !where.bucket.has(t, where.key) {
+			if !has(t, where.bucket, where.key) {
 				t.Errorf("%s is not %s", name, where.key)
 			}
-			if got, want := storage.URI(name), "s3://"+where.bucket.name+"/"+where.key; got != want {
+			if got, want := storage.URI(name), "s3://"+where.bucket.Name+"/"+where.key; got != want {
 				t.Errorf("%s: %s, want %s", name, got, want)
 			}
 			if content, err := afero.ReadFile(storage, name); err != nil || string(content) != name {
@@ -222,14 +223,14 @@ func TestFoldersRoute(t *testing.T) {
 			if info, err := storage.StatFile(name); err != nil || !info.ModTime().Equal(now) {
 				t.Errorf("%s: %v, %v", name, info, err)
 			}
-			if err := storage.RemoveFile(name); err != nil || where.bucket.has(t, where.key) {
+			if err := storage.RemoveFile(name); err != nil || has(t, where.bucket, where.key) {
 				t.Errorf("%s is still there: %v", name, err)
 			}
 		}
 		if err := errors.Join(storage.Mkdir("/archive/new", 0), storage.MkdirAll("/archive/old/a/b", 0), storage.MkdirAll("/deep/down", 0)); err != nil {
 			t.Error(err)
 		}
-		if !second.has(t, "2024/new/") || !second.has(t, "2023/a/b/") {
+		if !has(t, second, "2024/new/") || !has(t, second, "2023/a/b/") {
 			t.Error("directories are not made in the folders")
 		}
 		if err := errors.Join(storage.RemoveDir("/archive/new"), storage.RemoveAll("/archive/old/a")); err != nil {
@@ -241,8 +242,8 @@ func TestFoldersRoute(t *testing.T) {
 // What leads to a folder is there, and stays.
 func TestFoldersStay(t *testing.T) {
 	storage, first, second := mounted(t, s3test.Start(t, "embedded"))
-	first.fill(t, "home/file", "home/dir/file")
-	second.fill(t, "2024/file")
+	fill(t, first, "home/file", "home/dir/file")
+	fill(t, second, "2024/file")
 	for _, dir := range []string{"/", "/archive", "/archive/old", "/deep", "/deep/down/", "/deep/down/here"} {
 		for _, stat := range []func(string) (fs.FileInfo, error){storage.Stat, storage.StatDir} {
 			if info, err := stat(dir); err != nil || !info.IsDir() {
@@ -278,7 +279,7 @@ func TestFoldersStay(t *testing.T) {
 			t.Errorf("a file in the place of %s: %v", folder, err)
 		}
 	}
-	if !first.has(t, "home/file") || !first.has(t, "home/dir/file") || !second.has(t, "2024/file") {
+	if !has(t, first, "home/file") || !has(t, first, "home/dir/file") || !has(t, second, "2024/file") {
 		t.Error("something has gone")
 	}
 }
@@ -287,8 +288,8 @@ func TestFoldersStay(t *testing.T) {
 func TestRenameBetweenFolders(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		storage, first, second := mounted(t, s)
-		first.fill(t, "home/file", "home/dir/a/b", "home/other/c", "home/stays")
-		second.fill(t, "2024/file", "2024/dir/c")
+		fill(t, first, "home/file", "home/dir/a/b", "home/other/c", "home/stays")
+		fill(t, second, "2024/file", "2024/dir/c")
 		for from, to := range map[string]string{
 			"/archive/file": "/archive/renamed",
 			"/file":         "/deep/down/here/moved",
@@ -303,22 +304,22 @@ func TestRenameBetweenFolders(t *testing.T) {
 				t.Errorf("%s to %s: %v", from, to, err)
 			}
 		}
-		for key, b := range map[string]*bucket{
+		for key, b := range map[string]*s3client.Bucket{
 			"2024/renamed": second, "2024/renamed-copy": second, "here/moved": first, "here/moved-copy": first, "2023/dir-copy/c": second, "here/dir/a/b": first, "2023/dir/c": second,
 			"2024/other/c": second, "2024/other-copy/c": second,
 		} {
-			if !b.has(t, key) {
+			if !has(t, b, key) {
 				t.Errorf("%s is missing", key)
 			}
 		}
-		for key, b := range map[string]*bucket{"home/file": first, "home/dir/a/b": first, "2024/dir/c": second} {
-			if b.has(t, key) {
+		for key, b := range map[string]*s3client.Bucket{"home/file": first, "home/dir/a/b": first, "2024/dir/c": second} {
+			if has(t, b, key) {
 				t.Errorf("%s is still there", key)
 			}
 		}
 		err := storage.Rename("/stays", "/deep/down/there/stays")
 		var link *os.LinkError
-		if !errors.Is(err, errors.ErrUnsupported) || !errors.Is(err, syscall.EXDEV) || !errors.As(err, &link) || !first.has(t, "home/stays") {
+		if !errors.Is(err, errors.ErrUnsupported) || !errors.Is(err, syscall.EXDEV) || !errors.As(err, &link) || !has(t, first, "home/stays") {
 			t.Errorf("to another account: %v", err)
 		}
 	})

@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/s3client"
 )
 
 const (
@@ -30,8 +32,8 @@ const (
 // health answers the probes.
 type health struct {
 	phase   atomic.Int32
-	buckets []*bucket
-	check   func(context.Context, []*bucket) []error
+	buckets []*s3client.Bucket
+	check   func(context.Context, []*s3client.Bucket) []error
 	now     func() time.Time
 	log     *slog.Logger
 
@@ -41,7 +43,7 @@ type health struct {
 	running chan struct{} // closed when the check under way is done; nil without one
 }
 
-func newHealth(buckets []*bucket, log *slog.Logger) *health {
+func newHealth(buckets []*s3client.Bucket, log *slog.Logger) *health {
 	return &health{buckets: buckets, check: checkAll, now: time.Now, log: log}
 }
 
@@ -131,4 +133,9 @@ func (h *health) reached() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.errs, h.at = nil, h.now()
+}
+
+// checkAll asks S3 for every bucket, and returns what is wrong in the order of the buckets.
+func checkAll(ctx context.Context, buckets []*s3client.Bucket) []error {
+	return forEachLimit(buckets, func(b *s3client.Bucket) error { return b.Check(ctx) })
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -71,10 +72,10 @@ func probe(t *testing.T, h *health) (int, string) {
 
 // The server is ready while one bucket is reached, and S3 is not asked at each probe.
 func TestReady(t *testing.T) {
-	h := newHealth(make([]*bucket, 2), slog.New(slog.DiscardHandler))
+	h := newHealth(make([]*s3client.Bucket, 2), slog.New(slog.DiscardHandler))
 	checks := 0
 	found := []error{nil, nil}
-	h.check = func(context.Context, []*bucket) []error { checks++; return found }
+	h.check = func(context.Context, []*s3client.Bucket) []error { checks++; return found }
 	now := time.Now()
 	h.now = func() time.Time { return now }
 	broken := errors.New("tenant acme: out of reach")
@@ -110,10 +111,10 @@ func TestReady(t *testing.T) {
 
 // A probe that gives up does not stop the check that it began, whose answer is for the next one.
 func TestReadyOutlivesItsProbe(t *testing.T) {
-	h := newHealth(make([]*bucket, 1), slog.New(slog.DiscardHandler))
+	h := newHealth(make([]*s3client.Bucket, 1), slog.New(slog.DiscardHandler))
 	h.enter(serving)
 	release := make(chan struct{})
-	h.check = func(ctx context.Context, _ []*bucket) []error {
+	h.check = func(ctx context.Context, _ []*s3client.Bucket) []error {
 		<-release
 		return []error{ctx.Err()}
 	}

@@ -30,7 +30,7 @@ type idleHeap struct {
 // returnMemory looks again and again until ctx ends.
 func (s *Server) returnMemory(ctx context.Context) {
 	h := idleHeap{free: debug.FreeOSMemory}
-	again(ctx, heapInterval, h.look)
+	runEvery(ctx, heapInterval, h.look)
 }
 
 // look gives memory back if little was allocated since the last look, and much more is held than was needed.

@@ -9,11 +9,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go/middleware"
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
@@ -24,8 +24,7 @@ func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) vfs.Storage {
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	factory := &s3Factory{base: awsOf(s), observe: func(*middleware.Stack) error { return nil }, clients: map[s3Account]*s3.Client{}}
-	buckets, err := newBuckets(cfg, factory)
+	buckets, err := s3client.NewFactory(awsOf(s), nil).Buckets(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -93,36 +92,5 @@ func TestObjectsWithCustomerKey(t *testing.T) {
 	}
 	if _, err := s.Client().GetObject(t.Context(), &s3.GetObjectInput{Bucket: &acme.Bucket, Key: aws.String("inbox/secret")}); err == nil {
 		t.Error("the object can be read without the key")
-	}
-}
-
-// The SDK's checksums are the tenant's choice, else the server's, else the SDK's.
-func TestChecksums(t *testing.T) {
-	s := s3test.Start(t, "embedded")
-	for name, tc := range map[string]struct {
-		server, tenant config.ChecksumUse
-		request        aws.RequestChecksumCalculation
-		response       aws.ResponseChecksumValidation
-	}{
-		"by-the-sdk":    {"", "", aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported},
-		"by-the-server": {config.ChecksumsRequired, "", aws.RequestChecksumCalculationWhenRequired, aws.ResponseChecksumValidationWhenRequired},
-		"by-the-tenant": {
-			config.ChecksumsRequired, config.ChecksumsSupported,
-			aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported,
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			cfg := newConfig(t, s)
-			cfg.S3.Checksums, cfg.Tenants["acme"].S3.Checksums = tc.server, tc.tenant
-			srv, err := New(t.Context(), cfg, Options{AWS: awsOf(s)})
-			if err != nil {
-				t.Fatal(err)
-			}
-			opts := srv.buckets[0].client.Options()
-			if opts.RequestChecksumCalculation != tc.request || opts.ResponseChecksumValidation != tc.response {
-				t.Errorf("checksums are %v and %v, want %v and %v", opts.RequestChecksumCalculation, opts.ResponseChecksumValidation,
-					tc.request, tc.response)
-			}
-		})
 	}
 }

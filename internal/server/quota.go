@@ -10,6 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/s3client"
 )
 
 // recountEvery is how long the counts of quotas, which know what this process stores and deletes, may go without what others do. A count
@@ -19,17 +20,17 @@ const recountEvery = time.Hour
 // A quota bounds what is stored in a bucket below a prefix, of a tenant or of one of its users.
 type quota struct {
 	*driver.Quota
-	bucket *bucket
+	bucket *s3client.Bucket
 	prefix string
 	user   string // empty for the tenant's
 }
 
 // newQuota returns nil for a limit of 0, which is none.
-func newQuota(b *bucket, prefix, user string, limit int64) *quota {
+func newQuota(b *s3client.Bucket, prefix, user string, limit int64) *quota {
 	if limit == 0 {
 		return nil
 	}
-	return &quota{driver.NewQuota(b.client, b.name, prefix, limit), b, prefix, user}
+	return &quota{driver.NewQuota(b.Client, b.Name, prefix, limit), b, prefix, user}
 }
 
 // quotas are those of all tenants and users.
@@ -41,24 +42,24 @@ func (d *directory) quotas() []*quota {
 			all = append(all, u.quota)
 		}
 	}
-	return present(all...)
+	return nonNil(all...)
 }
 
 // quotas are those that hold for a user: the user's own and the tenant's.
-func (u *user) quotas() []*quota { return present(u.quota, u.tenant.quota) }
+func (u *user) quotas() []*quota { return nonNil(u.quota, u.tenant.quota) }
 
-// present leaves out the quotas that there are not.
-func present(quotas ...*quota) []*quota {
+// nonNil leaves out the quotas that there are not.
+func nonNil(quotas ...*quota) []*quota {
 	return slices.DeleteFunc(quotas, func(q *quota) bool { return q == nil })
 }
 
 // holds reports whether a quota counts what is stored in a bucket below a prefix.
-func (q *quota) holds(b *bucket, prefix string) bool {
-	return q.bucket.client == b.client && q.bucket.name == b.name && strings.HasPrefix(prefix, q.prefix)
+func (q *quota) holds(b *s3client.Bucket, prefix string) bool {
+	return q.bucket.Client == b.Client && q.bucket.Name == b.Name && strings.HasPrefix(prefix, q.prefix)
 }
 
 // quotasAt are those of a user's quotas that count what is stored in a bucket below a prefix.
-func (u *user) quotasAt(b *bucket, prefix string) driver.Quotas {
+func (u *user) quotasAt(b *s3client.Bucket, prefix string) driver.Quotas {
 	var held driver.Quotas
 	for _, q := range u.quotas() {
 		if q.holds(b, prefix) {
@@ -81,11 +82,11 @@ func (u *user) usage() (used, limit int64, known bool) {
 
 // countQuotas counts what is stored, again and again until ctx ends.
 func (s *Server) countQuotas(ctx context.Context) {
-	again(ctx, recountEvery, func() {
-		ofAll(s.quotas, func(q *quota) error {
+	runEvery(ctx, recountEvery, func() {
+		forEachLimit(s.quotas, func(q *quota) error {
 			err := q.Count(ctx)
 			if err != nil && ctx.Err() == nil {
-				s.log.Warn("what a quota counts could not be counted", "tenant", q.bucket.tenant, "user", q.user, "err", err)
+				s.log.Warn("what a quota counts could not be counted", "tenant", q.bucket.Tenant, "user", q.user, "err", err)
 			}
 			return err
 		})
@@ -118,7 +119,7 @@ func (m *quotaMetrics) Describe(descs chan<- *prometheus.Desc) {
 // Collect implements [prometheus.Collector].
 func (m *quotaMetrics) Collect(metrics chan<- prometheus.Metric) {
 	show := func(desc *prometheus.Desc, q *quota, bytes int64) {
-		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(bytes), q.bucket.tenant, q.user)
+		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(bytes), q.bucket.Tenant, q.user)
 	}
 	for _, q := range m.quotas {
 		show(m.limit, q, q.Limit())

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -14,11 +13,11 @@ import (
 	"slices"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/s3client"
 )
 
 // Options is what a configuration does not say. The zero value is the default.
@@ -43,7 +42,7 @@ type Server struct {
 	log     *slog.Logger
 	control *control.Server
 	health  *health
-	buckets []*bucket
+	buckets []*s3client.Bucket
 	quotas  []*quota
 	web     *http.Server // metrics and probes
 
@@ -66,12 +65,11 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}
 	m := newMetrics(opts.Version)
 	if opts.AWS == nil {
-		if opts.AWS, err = loadAWS(ctx, log); err != nil {
+		if opts.AWS, err = s3client.LoadAWS(ctx, log); err != nil {
 			return nil, err
 		}
 	}
-	factory := &s3Factory{base: opts.AWS, observe: m.observe, clients: map[s3Account]*s3.Client{}}
-	buckets, err := newBuckets(cfg, factory)
+	buckets, err := s3client.NewFactory(opts.AWS, m.observe).Buckets(cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -111,7 +109,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		}),
 	}
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {
-		s.buckets = append(append(s.buckets, buckets[name]), buckets[name].folders...)
+		s.buckets = append(append(s.buckets, buckets[name]), buckets[name].Folders...)
 	}
 	s.quotas = d.quotas()
 	m.registry.MustRegister(newQuotaMetrics(s.quotas))
@@ -124,96 +122,10 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	return s, nil
 }
 
-// newBuckets makes each tenant's bucket, by the tenant's name.
-func newBuckets(cfg *config.Config, factory *s3Factory) (map[string]*bucket, error) {
-	buckets := map[string]*bucket{}
-	for name, t := range cfg.Tenants {
-		b := &bucket{tenant: name, name: t.Bucket, prefix: t.Prefix, account: accountOf(cfg.StorageOf(t))}
-		b.objects, b.customerKey = objectsOf(&t.Objects), t.Objects.Key()
-		b.says, b.keeps = cfg.StorageOf(t).Profile, t.Resume == config.KeepBroken
-		levels := []level{{"tenants." + name + ".s3", t.S3}, {"s3", cfg.S3}}
-		b.at = sectionsOf(levels)
-		b.at.bucket = "tenants." + name + ".bucket"
-		if err := b.connect(factory, t.Presign > 0, cfg.StorageOf(t).PublicEndpoint); err != nil {
-			return nil, err
-		}
-		for _, folder := range slices.Sorted(maps.Keys(t.Folders)) {
-			fc, key := t.Folders[folder], "tenants."+name+".folders."+folder
-			storage := cfg.StorageOfFolder(t, fc)
-			f := &bucket{tenant: name, folder: folder, name: fc.Bucket, prefix: fc.Prefix, account: accountOf(storage)}
-			f.at = sectionsOf(append([]level{{key + ".s3", fc.S3}}, levels...))
-			f.at.bucket = key + ".bucket"
-			f.objects, f.customerKey = b.objects, b.customerKey
-			f.says, f.keeps = storage.Profile, b.keeps
-			if f.name == "" {
-				f.name, f.at.bucket = b.name, b.at.bucket
-			}
-			if err := f.connect(factory, t.Presign > 0, storage.PublicEndpoint); err != nil {
-				return nil, err
-			}
-			b.folders = append(b.folders, f)
-		}
-		buckets[name] = b
-	}
-	return buckets, nil
-}
-
-// A level is a section of the configuration that may say how an S3 server is reached.
-type level struct {
-	section string
-	says    config.S3
-}
-
-// sectionsOf finds out which of the levels, the last of which is the server's, says what.
-func sectionsOf(levels []level) sections {
-	first := func(says func(config.S3) bool) string {
-		for _, l := range levels[:len(levels)-1] {
-			if says(l.says) {
-				return l.section
-			}
-		}
-		return levels[len(levels)-1].section
-	}
-	return sections{
-		endpoint:    first(func(s config.S3) bool { return s.Endpoint != "" }),
-		region:      first(func(s config.S3) bool { return s.Region != "" }),
-		credentials: first(func(s config.S3) bool { return s.AccessKeyID != "" }),
-	}
-}
-
-// connect gives a bucket its client, and its presigner where the tenant hands out links.
-func (b *bucket) connect(factory *s3Factory, links bool, publicEndpoint string) (err error) {
-	b.route = factory.route(b.account)
-	if b.client, err = factory.client(b.account); err == nil && links {
-		public := b.account
-		public.endpoint = cmp.Or(publicEndpoint, public.endpoint)
-		var client *s3.Client
-		if client, err = factory.client(public); err == nil {
-			b.presigner = s3.NewPresignClient(client)
-		}
-	}
-	if err != nil {
-		return b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.at.region)
-	}
-	return nil
-}
-
 // CheckBuckets asks S3 for all buckets of the tenants, finds out what their servers can do, and whether that is what the configuration
 // promises. The error has one line for each that cannot be used.
 func (s *Server) CheckBuckets(ctx context.Context) error {
-	err := errors.Join(ofAll(s.buckets, func(b *bucket) error {
-		server, err := b.reach(ctx)
-		if err == nil {
-			err = b.findProfile(ctx, server, s.log)
-		}
-		if err == nil {
-			err = b.checkOverwrite(ctx)
-		}
-		if err == nil {
-			err = b.checkResume()
-		}
-		return err
-	})...)
+	err := errors.Join(forEachLimit(s.buckets, func(b *s3client.Bucket) error { return b.Verify(ctx, s.log) })...)
 	if err != nil {
 		return err
 	}
@@ -227,7 +139,7 @@ func (s *Server) openLedgers() {
 		return
 	}
 	for _, b := range s.buckets {
-		b.ledger = driver.NewLedger(b.objectClient(), b.name, b.prefix, b.profile, b.objects, s.log.With("tenant", b.tenant))
+		b.OpenLedger(s.log)
 	}
 }
 

@@ -4,7 +4,10 @@ import (
 	"context"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/s3client"
 )
 
 // sweepUploads removes the uploads that nobody works on any more, because a server died or a client did not come back, again and again
@@ -14,19 +17,19 @@ func (s *Server) sweepUploads(ctx context.Context) {
 	if age == 0 {
 		return
 	}
-	again(ctx, driver.SweepInterval(age), func() {
-		ofAll(s.buckets, func(b *bucket) error {
-			_, err := b.ledger.Sweep(ctx, age)
+	runEvery(ctx, driver.SweepInterval(age), func() {
+		forEachLimit(s.buckets, func(b *s3client.Bucket) error {
+			_, err := b.Ledger.Sweep(ctx, age)
 			if err != nil && ctx.Err() == nil {
-				s.log.Warn("abandoned uploads could not be removed", "tenant", b.tenant, "err", err)
+				s.log.Warn("abandoned uploads could not be removed", "tenant", b.Tenant, "err", err)
 			}
 			return err
 		})
 	})
 }
 
-// again does something at once, and after each interval until ctx ends.
-func again(ctx context.Context, interval time.Duration, do func()) {
+// runEvery does something at once, and after each interval until ctx ends.
+func runEvery(ctx context.Context, interval time.Duration, do func()) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
@@ -37,4 +40,22 @@ func again(ctx context.Context, interval time.Duration, do func()) {
 			return
 		}
 	}
+}
+
+// maxParallel is for how many buckets or quotas S3 is asked at once.
+const maxParallel = 16
+
+// forEachLimit does something with all, maxParallel at once, and returns the errors in their order.
+func forEachLimit[T any](all []T, do func(T) error) []error {
+	errs := make([]error, len(all))
+	var group errgroup.Group
+	group.SetLimit(maxParallel)
+	for i, one := range all {
+		group.Go(func() error {
+			errs[i] = do(one)
+			return nil
+		})
+	}
+	_ = group.Wait() // the errors are in errs
+	return errs
 }

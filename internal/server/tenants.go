@@ -18,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
@@ -36,7 +37,7 @@ var _ control.Backend = (*directory)(nil)
 
 type tenant struct {
 	control.Tenant
-	bucket *bucket
+	bucket *s3client.Bucket
 	quota  *quota        // nil without
 	links  time.Duration // their longest life; 0: there are none
 	keeps  bool          // uploads that break, for the user who began them
@@ -58,7 +59,7 @@ type user struct {
 }
 
 // newDirectory takes the tenants from a valid configuration; buckets has one for each.
-func newDirectory(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*bucket) (*directory, error) {
+func newDirectory(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket) (*directory, error) {
 	d := &directory{tenants: map[string]*tenant{}, hosts: map[string]*tenant{}, users: map[string]*user{}}
 	owners := map[string]int{} // of a name
 	for name, tc := range cfg.Tenants {
@@ -67,7 +68,7 @@ func newDirectory(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*b
 			return nil, err
 		}
 		t.bucket = buckets[name]
-		t.quota = newQuota(t.bucket, t.bucket.prefix, "", int64(tc.Quota))
+		t.quota = newQuota(t.bucket, t.bucket.Prefix, "", int64(tc.Quota))
 		d.tenants[name] = t
 		for _, host := range tc.Hosts {
 			d.hosts[host] = t
@@ -126,7 +127,7 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 	}
 	for _, m := range u.mounts {
 		if _, most := u.may.span(m.at); most.Write {
-			m.bucket.asks(u.overwrite)
+			m.bucket.AddOverwriteMode(u.overwrite)
 		}
 	}
 	whole := u.mounts[len(u.mounts)-1] // that of "/"
@@ -340,10 +341,10 @@ func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequ
 	}
 	opts.Seen = driver.NewSeen(u.tenant.seen)
 	opts.Logger = d.log.With("tenant", u.tenant.Name, "user", u.name)
-	return newFolders(u.mounts, func(b *bucket, prefix string) *driver.Fs {
+	return newFolders(u.mounts, func(b *s3client.Bucket, prefix string) *driver.Fs {
 		opts := opts
 		opts.Prefix, opts.Quotas = prefix, u.quotasAt(b, prefix)
-		opts.Presigner, opts.Route, opts.Ledger, opts.Objects, opts.Profile = b.presigner, b.route, b.ledger, b.objects, b.profile
-		return driver.New(ctx, b.objectClient(), b.name, &opts)
+		opts.Presigner, opts.Route, opts.Ledger, opts.Objects, opts.Profile = b.Presigner, b.Route, b.Ledger, b.Objects, b.Profile
+		return driver.New(ctx, b.ObjectClient(), b.Name, &opts)
 	})
 }

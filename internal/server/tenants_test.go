@@ -14,8 +14,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go/middleware"
 	"github.com/spf13/afero"
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
@@ -23,20 +21,21 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
 // directoryOf is the tenants of a configuration.
-func directoryOf(t *testing.T, cfg *config.Config, buckets map[string]*bucket) *directory {
+func directoryOf(t *testing.T, cfg *config.Config, buckets map[string]*s3client.Bucket) *directory {
 	t.Helper()
 	bundle, err := cfg.Bundle()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if buckets == nil {
-		buckets = map[string]*bucket{}
+		buckets = map[string]*s3client.Bucket{}
 		for name := range cfg.Tenants {
-			buckets[name] = &bucket{}
+			buckets[name] = &s3client.Bucket{}
 		}
 	}
 	d, err := newDirectory(cfg, bundle, buckets)
@@ -141,7 +140,7 @@ func TestRootOfAUser(t *testing.T) {
 		{"root-of-everything", "inbox/", "/", "inbox/"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			mounts := mountsOf(&bucket{prefix: tc.prefix}, tc.root, norm.NFC.String)
+			mounts := mountsOf(&s3client.Bucket{Prefix: tc.prefix}, tc.root, norm.NFC.String)
 			if len(mounts) != 1 || mounts[0].at != "/" || mounts[0].prefix != tc.want {
 				t.Errorf("the user sees %v, want keys with %q", mounts, tc.want)
 			}
@@ -261,7 +260,7 @@ func TestTenant(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	buckets := map[string]*bucket{"acme": {}, "mirror": {}, "plain": {}}
+	buckets := map[string]*s3client.Bucket{"acme": {}, "mirror": {}, "plain": {}}
 	if _, err := newDirectory(cfg, bundle, buckets); err == nil || !strings.HasPrefix(err.Error(), "tenant plain: languages and messages: ") {
 		t.Errorf("a message that does not exist: %v", err)
 	}
@@ -295,8 +294,7 @@ func TestLogin(t *testing.T) {
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	factory := &s3Factory{base: awsOf(s), observe: func(*middleware.Stack) error { return nil }, clients: map[s3Account]*s3.Client{}}
-	buckets, err := newBuckets(cfg, factory)
+	buckets, err := s3client.NewFactory(awsOf(s), nil).Buckets(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package server
+package s3client
 
 import (
 	"net/http"
@@ -61,18 +61,14 @@ func TestProfileOfServer(t *testing.T) {
 	}
 }
 
-// checked is the bucket of the tenant acme after CheckBuckets, and the error of that.
-func checked(t *testing.T, cfg *config.Config, reach *aws.Config) (*bucket, error) {
+// checked is the bucket of the tenant acme after Verify, and the error of that.
+func checked(t *testing.T, cfg *config.Config, reach *aws.Config) (*Bucket, error) {
 	t.Helper()
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	srv, err := New(t.Context(), cfg, Options{AWS: reach})
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = srv.CheckBuckets(t.Context())
-	return srv.buckets[0], err
+	all, err := verify(t.Context(), cfg, reach)
+	return all[0], err
 }
 
 // A server that says what it is is known, by one request.
@@ -91,8 +87,8 @@ func TestFindProfile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if b.profile != want {
-				t.Errorf("%q: %+v; want %+v", says, b.profile, want)
+			if b.Profile != want {
+				t.Errorf("%q: %+v; want %+v", says, b.Profile, want)
 			}
 			if len(seen.requests) != 1 {
 				t.Errorf("%q: %d requests", says, len(seen.requests))
@@ -111,17 +107,14 @@ func TestProfileByConfiguration(t *testing.T) {
 		"/a": {Prefix: "a/"},
 		"/b": {Prefix: "b/", S3: config.S3{Profile: "strict"}},
 	}
-	cfg.Tenants["other"] = &config.Tenant{Bucket: s.Bucket(t), Users: map[string]*config.User{"bob": {PasswordHash: passwordHash(t)}}}
-	srv, err := New(t.Context(), cfg, Options{AWS: awsOf(s)})
+	cfg.Tenants["other"] = &config.Tenant{Bucket: s.Bucket(t)}
+	all, err := verify(t.Context(), cfg, awsOf(s))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := srv.CheckBuckets(t.Context()); err != nil {
-		t.Fatal(err)
-	}
 	var got []string
-	for _, b := range srv.buckets {
-		got = append(got, b.tenant+b.folder+"="+b.profile.Name)
+	for _, b := range all {
+		got = append(got, b.Tenant+b.Folder+"="+b.Profile.Name)
 	}
 	if want := []string{"acme=r2", "acme/a=r2", "acme/b=strict", "other=ceph"}; !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
@@ -184,8 +177,8 @@ func TestUnknownServer(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if b.profile != tc.want {
-					t.Errorf("%+v; want %+v", b.profile, tc.want)
+				if b.Profile != tc.want {
+					t.Errorf("%+v; want %+v", b.Profile, tc.want)
 				}
 				if name == "nothing-needed" && len(seen.requests) != 1 {
 					t.Errorf("%d requests", len(seen.requests))
@@ -236,8 +229,8 @@ func TestAcceptEncodingIsNotSigned(t *testing.T) {
 			if !tc.works {
 				return
 			}
-			put := &s3.PutObjectInput{Bucket: &b.name, Key: aws.String("a"), Body: strings.NewReader("content")}
-			if _, err := b.client.PutObject(t.Context(), put); err != nil {
+			put := &s3.PutObjectInput{Bucket: &b.Name, Key: aws.String("a"), Body: strings.NewReader("content")}
+			if _, err := b.Client.PutObject(t.Context(), put); err != nil {
 				t.Error(err)
 			}
 			for _, request := range seen.requests {

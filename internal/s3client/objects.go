@@ -1,4 +1,4 @@
-package server
+package s3client
 
 import (
 	"strings"
@@ -9,12 +9,12 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// objectClient is the bucket's client for objects.
-func (b *bucket) objectClient() driver.Client {
+// ObjectClient is the bucket's client for objects.
+func (b *Bucket) ObjectClient() driver.Client {
 	if b.customerKey == nil {
-		return b.client
+		return b.Client
 	}
-	return driver.WithCustomerKey(b.client, b.customerKey)
+	return driver.WithCustomerKey(b.Client, b.customerKey)
 }
 
 // objectsOf is in the driver's words what a tenant's objects are stored with.

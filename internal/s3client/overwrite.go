@@ -1,4 +1,4 @@
-package server
+package s3client
 
 import (
 	"context"
@@ -15,19 +15,19 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// asks notes what a user who may write asks for.
-func (b *bucket) asks(o config.Overwrite) {
+// AddOverwriteMode notes the mode of a user who may write, for Verify to check. The driver gets it with the other options of the user.
+func (b *Bucket) AddOverwriteMode(o config.Overwrite) {
 	if !slices.Contains(b.overwrite, o) {
 		b.overwrite = append(b.overwrite, o)
 	}
 }
 
 // denies tells whether files must not be replaced.
-func (b *bucket) denies() bool { return slices.Contains(b.overwrite, config.DenyOverwrite) }
+func (b *Bucket) denies() bool { return slices.Contains(b.overwrite, config.DenyOverwrite) }
 
 // checkOverwrite asks S3 whether the bucket can keep the files that must not be lost when others of their names are stored. A server
 // that does not know what it is asked for ignores it without a word, so it has to show it.
-func (b *bucket) checkOverwrite(ctx context.Context) error {
+func (b *Bucket) checkOverwrite(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	if slices.Contains(b.overwrite, config.VersionOverwrite) {
@@ -41,14 +41,14 @@ func (b *bucket) checkOverwrite(ctx context.Context) error {
 	if err := b.checkCondition(ctx); err != nil {
 		return err
 	}
-	b.profile.ConditionalPut, b.profile.ConditionalComplete = true, true // the server has shown it, whatever its profile says
+	b.Profile.ConditionalPut, b.Profile.ConditionalComplete = true, true // the server has shown it, whatever its profile says
 	return nil
 }
 
 // checkVersioning asks whether the bucket keeps older versions.
-func (b *bucket) checkVersioning(ctx context.Context) error {
+func (b *Bucket) checkVersioning(ctx context.Context) error {
 	const advice = "switch its versioning on, or write overwrite: deny"
-	out, err := b.client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.name})
+	out, err := b.Client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.Name})
 	switch status := statusOf(err); {
 	case err == nil && out.Status == types.BucketVersioningStatusEnabled:
 		return nil
@@ -67,11 +67,11 @@ const probePrefix = ".babelftp/overwrite-"
 
 // checkCondition stores an object and tries to replace it, whole and by parts, on the condition that there is none. What it has
 // stored it deletes, as far as it may.
-func (b *bucket) checkCondition(ctx context.Context) error {
-	key := b.prefix + probePrefix + strings.ToLower(rand.Text())
+func (b *Bucket) checkCondition(ctx context.Context) error {
+	key := b.Prefix + probePrefix + strings.ToLower(rand.Text())
 	versions, err := b.probe(ctx, key)
 	for _, version := range versions {
-		_, _ = b.client.DeleteObject(context.WithoutCancel(ctx), &s3.DeleteObjectInput{Bucket: &b.name, Key: &key, VersionId: version})
+		_, _ = b.Client.DeleteObject(context.WithoutCancel(ctx), &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key, VersionId: version})
 	}
 	status := statusOf(err)
 	switch {
@@ -87,9 +87,9 @@ func (b *bucket) checkCondition(ctx context.Context) error {
 var errReplaced = errors.New("an object was replaced")
 
 // probe returns the versions that it has stored, and errReplaced where one has replaced another.
-func (b *bucket) probe(ctx context.Context, key string) (versions []*string, err error) {
+func (b *Bucket) probe(ctx context.Context, key string) (versions []*string, err error) {
 	put := func() error {
-		out, err := b.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.name, Key: &key, IfNoneMatch: aws.String("*")})
+		out, err := b.Client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.Name, Key: &key, IfNoneMatch: aws.String("*")})
 		if err == nil {
 			versions = append(versions, out.VersionId)
 		}
@@ -101,20 +101,20 @@ func (b *bucket) probe(ctx context.Context, key string) (versions []*string, err
 	if err := refused(put()); err != nil {
 		return versions, err
 	}
-	created, err := b.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.name, Key: &key})
+	created, err := b.Client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.Name, Key: &key})
 	if err != nil {
 		return versions, err
 	}
-	upload := &s3.AbortMultipartUploadInput{Bucket: &b.name, Key: &key, UploadId: created.UploadId}
-	defer b.client.AbortMultipartUpload(context.WithoutCancel(ctx), upload) //nolint:errcheck // it is gone if it was completed
-	part, err := b.client.UploadPart(ctx, &s3.UploadPartInput{
-		Bucket: &b.name, Key: &key, UploadId: created.UploadId, PartNumber: aws.Int32(1), Body: strings.NewReader("x"),
+	upload := &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &key, UploadId: created.UploadId}
+	defer b.Client.AbortMultipartUpload(context.WithoutCancel(ctx), upload) //nolint:errcheck // it is gone if it was completed
+	part, err := b.Client.UploadPart(ctx, &s3.UploadPartInput{
+		Bucket: &b.Name, Key: &key, UploadId: created.UploadId, PartNumber: aws.Int32(1), Body: strings.NewReader("x"),
 	})
 	if err != nil {
 		return versions, err
 	}
-	out, err := b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-		Bucket: &b.name, Key: &key, UploadId: created.UploadId, IfNoneMatch: aws.String("*"),
+	out, err := b.Client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &b.Name, Key: &key, UploadId: created.UploadId, IfNoneMatch: aws.String("*"),
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: part.ETag, PartNumber: aws.Int32(1)}}},
 	})
 	if err == nil {

@@ -1,4 +1,4 @@
-package server
+package s3client
 
 import (
 	"context"
@@ -17,10 +17,10 @@ import (
 
 // showProfile has an S3 server of which nothing is known show what it can do, with an object that is removed in the end. It adds to a profile what
 // the server has shown. A refusal of any kind shows nothing; the error is one of the network.
-func (b *bucket) showProfile(ctx context.Context, p driver.Profile) (driver.Profile, error) {
+func (b *Bucket) showProfile(ctx context.Context, p driver.Profile) (driver.Profile, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	x := &trial{client: b.client, bucket: b.name, key: b.prefix + probePrefix + strings.ToLower(rand.Text())}
+	x := &trial{client: b.Client, bucket: b.Name, key: b.Prefix + probePrefix + strings.ToLower(rand.Text())}
 	defer x.clean(context.WithoutCancel(ctx))
 	put, err := x.put(ctx, &s3.PutObjectInput{})
 	switch {

@@ -1,4 +1,4 @@
-package server
+package s3client
 
 import (
 	"cmp"
@@ -58,17 +58,17 @@ func serverHeader(metadata middleware.Metadata) string {
 }
 
 // profileBefore is the name of the profile as it is known before the server is asked, empty where it is not.
-func profileBefore(says config.Profile, endpoint, bucket string) string {
-	if says != "" && says != config.AutoProfile {
-		return string(says)
+func profileBefore(configured config.Profile, endpoint, bucket string) string {
+	if configured != "" && configured != config.AutoProfile {
+		return string(configured)
 	}
 	return profileOfEndpoint(endpoint, bucket)
 }
 
 // limitingProfile is the name of the profile if it is known before the server is asked and there is something that the server does not
 // take from any client, and empty otherwise. Accounts of one server differ by nothing else.
-func limitingProfile(says config.Profile, endpoint string) string {
-	name := profileBefore(says, endpoint, "")
+func limitingProfile(configured config.Profile, endpoint string) string {
+	name := profileBefore(configured, endpoint, "")
 	if p, known := driver.ProfileNamed(name); known && p.SignedAcceptEncoding && p.Checksums {
 		return ""
 	}
@@ -109,18 +109,18 @@ func withoutAcceptEncoding(stack *middleware.Stack) error {
 
 // findProfile finds out what the bucket's server can do, from its address and from the Server header of its answer. Of one that stays
 // unknown nothing is taken for granted: what the configuration needs, the server has to show.
-func (b *bucket) findProfile(ctx context.Context, header string, log *slog.Logger) error {
-	name := cmp.Or(profileBefore(b.says, aws.ToString(b.client.Options().BaseEndpoint), b.name), profileOfServer(header), "strict")
-	b.profile, _ = driver.ProfileNamed(name)
-	b.profile.Checksums = b.profile.Checksums || b.account.checksums == config.ChecksumsSupported
-	auto := b.says == "" || b.says == config.AutoProfile
-	if auto && name == "strict" && (b.keeps || b.denies()) {
+func (b *Bucket) findProfile(ctx context.Context, header string, log *slog.Logger) error {
+	name := cmp.Or(profileBefore(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name), profileOfServer(header), "strict")
+	b.Profile, _ = driver.ProfileNamed(name)
+	b.Profile.Checksums = b.Profile.Checksums || b.account.checksums == config.ChecksumsSupported
+	auto := b.configured == "" || b.configured == config.AutoProfile
+	if auto && name == "strict" && (b.resumable || b.denies()) {
 		var err error
-		if b.profile, err = b.showProfile(ctx, b.profile); err != nil {
+		if b.Profile, err = b.showProfile(ctx, b.Profile); err != nil {
 			return b.explain(err)
 		}
 	}
-	log = log.With("tenant", b.tenant, "bucket", b.name, "profile", name)
+	log = log.With("tenant", b.Tenant, "bucket", b.Name, "profile", name)
 	if auto && name == "strict" {
 		log.Warn("S3 server is not known, and taken for the strictest; name its profile (s3.profile) if it is one of docs/s3-servers.md",
 			"server", header)
@@ -131,9 +131,9 @@ func (b *bucket) findProfile(ctx context.Context, header string, log *slog.Logge
 }
 
 // checkResume returns an error where uploads that break shall be kept and cannot be resumed.
-func (b *bucket) checkResume() error {
-	if b.keeps && !b.profile.Resumes() {
-		return b.failed(nil, "its S3 server ("+b.profile.Name+") lists no prefix that ends in the middle of a name, so that "+
+func (b *Bucket) checkResume() error {
+	if b.resumable && !b.Profile.Resumes() {
+		return b.failed(nil, "its S3 server ("+b.Profile.Name+") lists no prefix that ends in the middle of a name, so that "+
 			"interrupted uploads cannot be found, which resume: keep counts on",
 			"write resume: discard, or move to a general purpose bucket")
 	}

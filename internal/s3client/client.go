@@ -1,4 +1,4 @@
-package server
+package s3client
 
 import (
 	"bytes"
@@ -40,8 +40,8 @@ const (
 	customRegion = "us-east-1"
 )
 
-// loadAWS is where the clients begin: what the SDK finds in its environment and files, with the pool of connections that all share.
-func loadAWS(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
+// LoadAWS reads what the SDK finds in its environment and files, and adds the pool of connections that all clients share.
+func LoadAWS(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
 	// Not frozen, so that the SDK can add the certificates of AWS_CA_BUNDLE.
 	client := awshttp.NewBuildableClient().
 		WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTimeout }).
@@ -63,8 +63,8 @@ func loadAWS(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
 	return &cfg, nil
 }
 
-// An s3Account is an S3 server as one account sees it. Tenants that say the same share one.
-type s3Account struct {
+// An account is an S3 server as one account sees it. Tenants that say the same share one.
+type account struct {
 	endpoint, region   string
 	accessKeyID        string
 	secretAccessKey    string
@@ -74,8 +74,8 @@ type s3Account struct {
 	profile            string // as far as it is known before the server is asked, and changes what the client sends
 }
 
-func accountOf(s config.S3) s3Account {
-	return s3Account{
+func accountOf(s config.S3) account {
+	return account{
 		endpoint:           s.Endpoint,
 		region:             s.Region,
 		accessKeyID:        s.AccessKeyID,
@@ -87,59 +87,63 @@ func accountOf(s config.S3) s3Account {
 	}
 }
 
-// An s3Factory makes clients, one for each account.
-type s3Factory struct {
+// A Factory makes clients, one for each account.
+type Factory struct {
 	base    *aws.Config
 	observe func(*middleware.Stack) error
-	clients map[s3Account]*s3.Client
-	routes  map[string]*driver.Route // by endpoint; nil until there is one
+	clients map[account]*s3.Client
+	routes  map[string]*driver.Route // by endpoint
+}
+
+// NewFactory makes clients from base, see [LoadAWS]. observe is added to the requests of each; nil adds nothing.
+func NewFactory(base *aws.Config, observe func(*middleware.Stack) error) *Factory {
+	return &Factory{base: base, observe: observe, clients: map[account]*s3.Client{}, routes: map[string]*driver.Route{}}
 }
 
 // route is what is known of the way to an account's server.
-func (f *s3Factory) route(account s3Account) *driver.Route {
-	if f.routes == nil {
-		f.routes = map[string]*driver.Route{}
+func (f *Factory) route(a account) *driver.Route {
+	if f.routes[a.endpoint] == nil {
+		f.routes[a.endpoint] = driver.NewRoute()
 	}
-	if f.routes[account.endpoint] == nil {
-		f.routes[account.endpoint] = driver.NewRoute()
-	}
-	return f.routes[account.endpoint]
+	return f.routes[a.endpoint]
 }
 
 // client returns the account's client. The error is errNoRegion.
-func (f *s3Factory) client(account s3Account) (*s3.Client, error) {
-	if client, made := f.clients[account]; made {
+func (f *Factory) client(a account) (*s3.Client, error) {
+	if client, made := f.clients[a]; made {
 		return client, nil
 	}
 	cfg := f.base.Copy()
-	cfg.HTTPClient = atOnce{cfg.HTTPClient}
-	cfg.Region = cmp.Or(account.region, cfg.Region)
-	if account.endpoint != "" {
-		cfg.BaseEndpoint = &account.endpoint
+	cfg.HTTPClient = coalescingClient{cfg.HTTPClient}
+	cfg.Region = cmp.Or(a.region, cfg.Region)
+	if a.endpoint != "" {
+		cfg.BaseEndpoint = &a.endpoint
 		cfg.Region = cmp.Or(cfg.Region, customRegion)
 	}
 	if cfg.Region == "" {
 		return nil, errNoRegion
 	}
-	if !account.credentialsFromSDK {
-		cfg.Credentials = credentials.NewStaticCredentialsProvider(account.accessKeyID, account.secretAccessKey, "")
+	if !a.credentialsFromSDK {
+		cfg.Credentials = credentials.NewStaticCredentialsProvider(a.accessKeyID, a.secretAccessKey, "")
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
-		o.UsePathStyle = account.pathStyle
-		limitClient(o, cmp.Or(account.profile, limitingProfile(config.AutoProfile, aws.ToString(cfg.BaseEndpoint))))
-		useChecksums(o, account.checksums)
-		o.APIOptions = append(o.APIOptions, f.observe)
+		o.UsePathStyle = a.pathStyle
+		limitClient(o, cmp.Or(a.profile, limitingProfile(config.AutoProfile, aws.ToString(cfg.BaseEndpoint))))
+		useChecksums(o, a.checksums)
+		if f.observe != nil {
+			o.APIOptions = append(o.APIOptions, f.observe)
+		}
 	})
-	f.clients[account] = client
+	f.clients[a] = client
 	return client, nil
 }
 
-// atOnce sends a small body together with the headers. net/http flushes these before any body but of a type that it knows to be in
+// A coalescingClient sends a small body together with the headers. net/http flushes these before any body but of a type that it knows to be in
 // memory, which those of the SDK are not, and allocates 32 KiB to copy it.
-type atOnce struct{ s3.HTTPClient }
+type coalescingClient struct{ s3.HTTPClient }
 
 // Do implements s3.HTTPClient.
-func (c atOnce) Do(request *http.Request) (*http.Response, error) {
+func (c coalescingClient) Do(request *http.Request) (*http.Response, error) {
 	if request.Body == nil || request.ContentLength <= 0 || request.ContentLength > writeBuffer-maxHeaders {
 		return c.HTTPClient.Do(request)
 	}

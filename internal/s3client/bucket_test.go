@@ -1,4 +1,4 @@
-package server
+package s3client
 
 import (
 	"fmt"
@@ -41,16 +41,12 @@ func TestCheckBuckets(t *testing.T) {
 			t.Run(tc.name, func(t *testing.T) {
 				cfg := newConfig(t, s)
 				tc.change(cfg)
-				srv, err := New(t.Context(), cfg, Options{AWS: awsOf(s)})
-				if err != nil {
-					t.Fatal(err)
-				}
 				want := ""
 				if tc.want != "" {
 					want = fmt.Sprintf("tenant acme: bucket %q: ", cfg.Tenants["acme"].Bucket) + strings.ReplaceAll(tc.want, "%s", s.Endpoint)
 				}
 				got := ""
-				if err := srv.CheckBuckets(t.Context()); err != nil {
+				if _, err := verify(t.Context(), cfg, awsOf(s)); err != nil {
 					got = err.Error()
 				}
 				if got != want {
@@ -71,16 +67,12 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 	cfg := newConfig(t, s3test.Start(t, "embedded"))
 	cfg.S3.Endpoint = "http://" + address
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella"}
-	srv, err := New(t.Context(), cfg, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	want := ""
 	for _, tenant := range []string{"acme", "umbrella"} {
 		want += fmt.Sprintf("tenant %s: bucket %q: cannot reach S3 at http://%s: dial tcp %[3]s: connect: connection refused: "+
 			"start that server, or correct s3.endpoint\n", tenant, cfg.Tenants[tenant].Bucket, address)
 	}
-	if err := srv.CheckBuckets(t.Context()); err == nil || err.Error()+"\n" != want {
+	if _, err := verify(t.Context(), cfg, nil); err == nil || err.Error()+"\n" != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
 }
@@ -89,12 +81,8 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 func TestCheckBucketsWithoutPathStyle(t *testing.T) {
 	cfg := newConfig(t, s3test.Start(t, "embedded"))
 	cfg.S3.Endpoint, cfg.S3.PathStyle = "http://s3.invalid", nil // RFC 2606 keeps the name for nobody
-	srv, err := New(t.Context(), cfg, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	const want = ": write s3.path_style: true if the server has no host name for each bucket"
-	if err := srv.CheckBuckets(t.Context()); err == nil || !strings.HasSuffix(err.Error(), want) {
+	if _, err := verify(t.Context(), cfg, nil); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }
@@ -114,10 +102,7 @@ func TestAccountFromTheSDK(t *testing.T) {
 	account := cfg.S3
 
 	check := func() string {
-		srv, err := New(t.Context(), cfg, Options{})
-		if err == nil {
-			err = srv.CheckBuckets(t.Context())
-		}
+		_, err := verify(t.Context(), cfg, nil)
 		if err == nil {
 			return ""
 		}
@@ -145,12 +130,12 @@ func TestClientsAreShared(t *testing.T) {
 	cfg := newConfig(t, s3test.Start(t, "embedded"))
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", S3: config.S3{Region: cfg.S3.Region}}
 	cfg.Tenants["zebra"] = &config.Tenant{Bucket: "zebra", S3: config.S3{Region: "eu-west-1"}}
-	srv, err := New(t.Context(), cfg, Options{})
+	all, err := open(t.Context(), cfg, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	acme, umbrella, zebra := srv.buckets[0], srv.buckets[1], srv.buckets[2]
-	if acme.client != umbrella.client || acme.client == zebra.client {
+	acme, umbrella, zebra := all[0], all[1], all[2]
+	if acme.Client != umbrella.Client || acme.Client == zebra.Client {
 		t.Error("clients are not shared by account")
 	}
 }

@@ -1,4 +1,4 @@
-package server
+package s3client
 
 import (
 	"bytes"
@@ -9,10 +9,15 @@ import (
 	"net/http/httptest"
 	"sync/atomic"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/s3test"
 )
 
 // A small body goes with the headers in one write, and any arrives whole.
-func TestAtOnce(t *testing.T) {
+func TestSmallBodiesGoWithTheHeaders(t *testing.T) {
 	var received []byte
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		received, _ = io.ReadAll(r.Body) // what was read shows
@@ -27,7 +32,7 @@ func TestAtOnce(t *testing.T) {
 		},
 	}
 	defer transport.CloseIdleConnections()
-	client := atOnce{&http.Client{Transport: transport}}
+	client := coalescingClient{&http.Client{Transport: transport}}
 	for _, tc := range []struct {
 		name   string
 		size   int
@@ -83,4 +88,35 @@ type closable struct {
 func (c *closable) Close() error {
 	c.closed = true
 	return nil
+}
+
+// The SDK's checksums are the tenant's choice, else the server's, else the SDK's.
+func TestChecksums(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	for name, tc := range map[string]struct {
+		server, tenant config.ChecksumUse
+		request        aws.RequestChecksumCalculation
+		response       aws.ResponseChecksumValidation
+	}{
+		"by-the-sdk":    {"", "", aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported},
+		"by-the-server": {config.ChecksumsRequired, "", aws.RequestChecksumCalculationWhenRequired, aws.ResponseChecksumValidationWhenRequired},
+		"by-the-tenant": {
+			config.ChecksumsRequired, config.ChecksumsSupported,
+			aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := newConfig(t, s)
+			cfg.S3.Checksums, cfg.Tenants["acme"].S3.Checksums = tc.server, tc.tenant
+			all, err := open(t.Context(), cfg, awsOf(s))
+			if err != nil {
+				t.Fatal(err)
+			}
+			opts := all[0].Client.Options()
+			if opts.RequestChecksumCalculation != tc.request || opts.ResponseChecksumValidation != tc.response {
+				t.Errorf("checksums are %v and %v, want %v and %v", opts.RequestChecksumCalculation, opts.ResponseChecksumValidation,
+					tc.request, tc.response)
+			}
+		})
+	}
 }

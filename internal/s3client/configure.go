@@ -1,0 +1,94 @@
+package s3client
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/config"
+)
+
+// Buckets makes each tenant's bucket, by the tenant's name, with those of its folders. It sends no request to S3. The error says for which
+// bucket no region is known.
+func (f *Factory) Buckets(cfg *config.Config) (map[string]*Bucket, error) {
+	buckets := map[string]*Bucket{}
+	for name, t := range cfg.Tenants {
+		section := "tenants." + name
+		layers := []layer{{section + ".s3", t.S3}, {"s3", cfg.S3}}
+		b := newBucket(t, cfg.StorageOf(t), layers)
+		b.Tenant, b.Name, b.Prefix, b.keys.bucket = name, t.Bucket, t.Prefix, section+".bucket"
+		if err := b.connect(f, t.Presign > 0, cfg.StorageOf(t).PublicEndpoint); err != nil {
+			return nil, err
+		}
+		for _, dir := range slices.Sorted(maps.Keys(t.Folders)) {
+			fc, section := t.Folders[dir], section+".folders."+dir
+			storage := cfg.StorageOfFolder(t, fc)
+			folder := newBucket(t, storage, append([]layer{{section + ".s3", fc.S3}}, layers...))
+			folder.Tenant, folder.Folder, folder.Prefix = name, dir, fc.Prefix
+			folder.Name, folder.keys.bucket = fc.Bucket, section+".bucket"
+			if fc.Bucket == "" {
+				folder.Name, folder.keys.bucket = b.Name, b.keys.bucket
+			}
+			if err := folder.connect(f, t.Presign > 0, storage.PublicEndpoint); err != nil {
+				return nil, err
+			}
+			b.Folders = append(b.Folders, folder)
+		}
+		buckets[name] = b
+	}
+	return buckets, nil
+}
+
+// newBucket is a bucket of the tenant t that is reached as storage says, which was put together from layers.
+func newBucket(t *config.Tenant, storage config.S3, layers []layer) *Bucket {
+	return &Bucket{
+		Objects:     objectsOf(&t.Objects),
+		account:     accountOf(storage),
+		keys:        configKeysOf(layers),
+		customerKey: t.Objects.Key(),
+		configured:  storage.Profile,
+		resumable:   t.Resume == config.KeepBroken,
+	}
+}
+
+// A layer is a section of the configuration that may say how an S3 server is reached.
+type layer struct {
+	section string
+	s3      config.S3
+}
+
+// configKeysOf finds out which of the layers, the last of which is the server's, gives each value.
+func configKeysOf(layers []layer) configKeys {
+	first := func(gives func(config.S3) bool) string {
+		for _, l := range layers[:len(layers)-1] {
+			if gives(l.s3) {
+				return l.section
+			}
+		}
+		return layers[len(layers)-1].section
+	}
+	return configKeys{
+		endpoint:    first(func(s config.S3) bool { return s.Endpoint != "" }),
+		region:      first(func(s config.S3) bool { return s.Region != "" }),
+		credentials: first(func(s config.S3) bool { return s.AccessKeyID != "" }),
+	}
+}
+
+// connect gives a bucket its client, and its presigner where the tenant hands out links.
+func (b *Bucket) connect(factory *Factory, presigns bool, publicEndpoint string) (err error) {
+	b.Route = factory.route(b.account)
+	if b.Client, err = factory.client(b.account); err == nil && presigns {
+		public := b.account
+		public.endpoint = cmp.Or(publicEndpoint, public.endpoint)
+		var client *s3.Client
+		if client, err = factory.client(public); err == nil {
+			b.Presigner = s3.NewPresignClient(client)
+		}
+	}
+	if err != nil {
+		return b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.keys.region)
+	}
+	return nil
+}
