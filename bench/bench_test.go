@@ -15,6 +15,9 @@ import (
 
 // TestSmoke measures a 1,024th of everything, once.
 func TestSmoke(t *testing.T) {
+	if testing.Short() {
+		t.Skip("-short runs no tools; this test needs MinIO")
+	}
 	root, err := repository()
 	if err != nil {
 		t.Fatal(err)

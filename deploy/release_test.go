@@ -22,6 +22,9 @@ const (
 // runHelm runs helm and returns what it printed to standard output and to standard error.
 func runHelm(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short runs no tools; this test needs helm")
+	}
 	cmd := exec.CommandContext(t.Context(), helm, args...)
 	cmd.Env = []string{"HOME=" + t.TempDir()} // no repositories and no clusters of the person at this machine
 	var out, errs strings.Builder

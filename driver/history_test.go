@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	historyCount  = flag.Int("histories", 0, "how many random histories to run; 0 stands for 2,000, or for 200 with the race detector")
+	historyCount  = flag.Int("histories", 0, "how many random histories to run; 0 stands for 2,000, for 200 with the race detector, for 100 with -short")
 	historySeed   = flag.Uint64("histories.seed", 1, "the seed of the first history")
 	historyTime   = flag.Duration("histories.time", 0, "run random histories for so long, whatever their number")
 	historyReplay = flag.String("histories.replay", "", "replay the history in a file")
@@ -38,6 +38,8 @@ func TestHistories(t *testing.T) {
 	}
 	count := uint64(*historyCount)
 	switch {
+	case count == 0 && testing.Short():
+		count = 100
 	case count == 0 && raced:
 		count = 200
 	case count == 0:

@@ -47,6 +47,9 @@ var built struct {
 // binary is the path of babelftp, built with the race detector.
 func binary(t *testing.T) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("-short builds no program; this test needs babelftp with the race detector")
+	}
 	const name = "babelftp"
 	built.once.Do(func() {
 		if _, built.err = os.ReadDir("../../cmd/babelftp"); built.err != nil { // the main package, for the same reason

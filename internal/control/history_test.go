@@ -26,7 +26,7 @@ import (
 )
 
 var (
-	histories   = flag.Int("histories", 200, "how many histories TestHistories plays")
+	histories   = flag.Int("histories", 0, "how many histories TestHistories plays; 0 stands for 200, or for 20 with -short")
 	historySeed = flag.Uint64("seed", 1, "the seed of the first one; each that follows has the next")
 )
 
@@ -39,8 +39,15 @@ const historySteps = 60
 //
 //	go test ./internal/control -run TestHistories -histories 10000 -seed 1
 func TestHistories(t *testing.T) {
+	count := *histories
+	switch {
+	case count == 0 && testing.Short():
+		count = 20
+	case count == 0:
+		count = 200
+	}
 	b := newHistoryBucket(t)
-	for i := range uint64(*histories) {
+	for i := range uint64(count) {
 		seed := *historySeed + i
 		script := randomScript(rand.New(rand.NewPCG(seed, 0)))
 		err := b.playHistory(script)

@@ -2,6 +2,7 @@ package s3test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,7 +56,7 @@ func TestProcessThatEnds(t *testing.T) {
 
 func TestMainLeavesNothing(t *testing.T) {
 	temporary := t.TempDir()
-	cmd := exec.CommandContext(t.Context(), executable(t), "-test.run=^TestRunOnEveryServer$")
+	cmd := exec.CommandContext(t.Context(), executable(t), "-test.run=^TestRunOnEveryServer$", fmt.Sprintf("-test.short=%t", testing.Short()))
 	cmd.Dir = shared.root
 	cmd.Env = append(os.Environ(), "TMPDIR="+temporary)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS") {

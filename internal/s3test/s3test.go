@@ -15,6 +15,8 @@
 // A server starts when the first test asks for it, on a free loopback port, and serves every test of the process: a test takes
 // a bucket of its own and counts on no other. Main ends the servers and removes their data.
 //
+// With -short there is only the embedded server: a test on any other is skipped.
+//
 // What a server cannot store is in its [Limits], each with the reason, so that a test can expect the refusal rather than skip.
 //
 // The embedded server moves the working directory of the test process (see package embeddeds3). A test that reads testdata
@@ -58,9 +60,12 @@ func runOn(t *testing.T, servers []descriptor, f func(t *testing.T, s *Server)) 
 }
 
 // Start returns the server called name ("embedded", "minio", "versitygw", "sim-aws", "sim-r2", "sim-strict", or "minio-tls", which is
-// MinIO over https). It starts the server when no test has yet.
+// MinIO over https). It starts the server when no test has yet. With -short it skips the test unless the server is the embedded one.
 func Start(tb testing.TB, name string) *Server {
 	tb.Helper()
+	if testing.Short() && name != embedded {
+		tb.Skipf("-short has no S3 server but the embedded one; this test needs %s", name)
+	}
 	for _, d := range descriptors() {
 		if d.name != name {
 			continue

@@ -7,6 +7,9 @@ import (
 	"github.com/babelftp/babelftp/internal/embeddeds3"
 )
 
+// embedded is the name of the server that runs inside the process of the test.
+const embedded = "embedded"
+
 // region is the region of every server, which their clients sign for.
 const region = embeddeds3.Region
 
@@ -51,7 +54,7 @@ func descriptors() []descriptor {
 func plainDescriptors() []descriptor {
 	return []descriptor{
 		{
-			name:   "embedded",
+			name:   embedded,
 			limits: embeddedLimits(),
 			start:  startEmbedded,
 		},
