@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -52,7 +53,7 @@ type user struct {
 	mounts     []mount // what the user sees
 	home       string
 	encodings  map[string]*charset.Encoding // of directories as the user sees them
-	may        policy
+	may        vfs.Policy
 	overwrite  config.Overwrite
 	quota      *quota                    // nil without
 	lastLogin  atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
@@ -118,15 +119,15 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 		mounts:    mountsOf(t.bucket, uc.Root, formOf(t.Normalization)),
 		home:      uc.Home,
 		encodings: encodingsBelow(uc.Root, tc.DirectoryEncodings),
-		may: policy{
-			newRules(tc.Permissions, tc.PathPermissions).below(uc.Root),
-			folderRules(tc.Folders).below(uc.Root),
-			newRules(uc.Permissions, uc.PathPermissions),
+		may: vfs.Policy{
+			layerOf(tc.Permissions, tc.PathPermissions).Below(uc.Root),
+			folderRules(tc.Folders).Below(uc.Root),
+			layerOf(uc.Permissions, uc.PathPermissions),
 		},
 		overwrite: tc.OverwriteOf(uc),
 	}
 	for _, m := range u.mounts {
-		if _, most := u.may.span(m.at); most.Write {
+		if _, most := u.may.Bounds(m.at); most.Write {
 			m.bucket.AddOverwriteMode(u.overwrite)
 		}
 	}
@@ -282,12 +283,11 @@ func (d *directory) Login(ctx context.Context, req *control.LoginRequest) (*cont
 	if !right {
 		return nil, control.ErrLoginRefused
 	}
-	storage := d.storage(ctx, u, req)
-	guarded := guard(&homed{Storage: storage, home: u.home}, u.may, u.tenant.Normalization)
+	storage := vfs.NewPolicyFS(vfs.NewHomeFS(d.storage(ctx, u, req), u.home), u.may, formOf(u.tenant.Normalization))
 	login := &control.Login{
 		User:               u.name,
 		Tenant:             &u.tenant.Tenant,
-		Storage:            guarded,
+		Storage:            storage,
 		Home:               u.home,
 		Rights:             u.rights,
 		NoOverwrite:        u.overwrite == config.DenyOverwrite,
@@ -299,16 +299,11 @@ func (d *directory) Login(ctx context.Context, req *control.LoginRequest) (*cont
 	if len(u.quotas()) > 0 {
 		login.Quota = u.usage
 	}
-	if _, most := u.may.span("/"); most.Read && u.tenant.links > 0 {
-		login.Presign = func(ctx context.Context, name string, valid time.Duration) (string, error) {
-			if err := allow(u.may.at(name).Read, "presign", name); err != nil {
-				return "", err
-			}
-			return storage.Presign(ctx, name, valid)
-		}
+	if _, most := u.may.Bounds("/"); most.Read && u.tenant.links > 0 {
+		login.Presign = storage.Presign
 	}
 	if u.tenant.keeps {
-		login.PendingUpload = guarded.pendingUpload(storage)
+		login.PendingUpload = storage.PendingUpload
 	}
 	return login, nil
 }
@@ -324,15 +319,15 @@ func (u *user) loggedIn(now time.Time) time.Time {
 
 // rights is what the user may do with what a pathname names. What leads to a folder stays where it is.
 func (u *user) rights(name string) vfs.Rights {
-	may := u.may.at(name)
-	if len(u.mounts) > 1 && leadsToMount(name, u.mounts) {
+	may := u.may.At(name)
+	if slices.ContainsFunc(u.mounts, func(m mount) bool { return m.at != "/" && vfs.LeadsTo(name, m.at) }) {
 		may.Delete, may.Rename = false, false
 	}
 	return may
 }
 
 // storage is what the user sees of the tenant's buckets for the time of ctx.
-func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequest) objects {
+func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequest) vfs.ObjectStorage {
 	opts := d.uploads
 	opts.BeforeCommit = req.BeforeCommit
 	opts.NoOverwrite = u.overwrite == config.DenyOverwrite
@@ -341,10 +336,12 @@ func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequ
 	}
 	opts.Seen = driver.NewSeen(u.tenant.seen)
 	opts.Logger = d.log.With("tenant", u.tenant.Name, "user", u.name)
-	return newFolders(u.mounts, func(b *s3client.Bucket, prefix string) *driver.Fs {
-		opts := opts
-		opts.Prefix, opts.Quotas = prefix, u.quotasAt(b, prefix)
+	var mounts []vfs.Mount[*driver.Fs]
+	for _, m := range u.mounts {
+		opts, b := opts, m.bucket
+		opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
 		opts.Presigner, opts.Route, opts.Ledger, opts.Objects, opts.Profile = b.Presigner, b.Route, b.Ledger, b.Objects, b.Profile
-		return driver.New(ctx, b.ObjectClient(), b.Name, &opts)
-	})
+		mounts = append(mounts, vfs.Mount[*driver.Fs]{Dir: m.at, Storage: driver.New(ctx, b.ObjectClient(), b.Name, &opts), Account: b.Client})
+	}
+	return vfs.NewMountFS(mounts)
 }

@@ -41,6 +41,14 @@ type Storage interface {
 	Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error)
 }
 
+// ObjectStorage is a storage whose files have addresses in S3.
+type ObjectStorage interface {
+	Storage
+	URI(name string) string
+	Presign(ctx context.Context, name string, valid time.Duration) (string, error)
+	PendingUpload(name string) (fs.FileInfo, error)
+}
+
 // Directory describes a directory of which no more is known than its name.
 func Directory(name string) fs.FileInfo { return directory(name) }
 

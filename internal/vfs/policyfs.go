@@ -1,4 +1,4 @@
-package server
+package vfs
 
 import (
 	"context"
@@ -14,12 +14,9 @@ import (
 	"time"
 
 	"github.com/spf13/afero"
-
-	"github.com/babelftp/babelftp/internal/control"
-	"github.com/babelftp/babelftp/internal/vfs"
 )
 
-// guarded is a storage where a user does only what the policy allows; the rest fails with [fs.ErrPermission] before S3 is asked.
+// PolicyFS is a storage where a user does only what the policy allows; the rest fails with [fs.ErrPermission] before S3 is asked.
 //
 // A user who may neither read a file nor list the directory that it is in does not learn whether it is there: not by its size or
 // time (Stat), nor by going on from its middle, setting its time, renaming it. Such a user, of a drop box, knows what the session
@@ -28,9 +25,9 @@ import (
 //
 // To replace a file is to write it. The storage is no embedded field, so that a method which is added to it is refused by the
 // compiler here rather than let through.
-type guarded struct {
-	storage vfs.Storage
-	may     policy
+type PolicyFS struct {
+	storage ObjectStorage
+	may     Policy
 	form    func(name string) string // the Unicode form in which names are created
 
 	mu     sync.Mutex
@@ -38,14 +35,14 @@ type guarded struct {
 	kept   map[string]int64 // where it can go on with unseen uploads that broke, in bytes, as it was told
 }
 
-var _ vfs.Storage = (*guarded)(nil)
+var _ ObjectStorage = (*PolicyFS)(nil)
 
 // keepStored is how many files a session knows that its user cannot see. Clients ask about a file right after they have stored it.
 const keepStored = 100
 
-// guard puts a policy before a storage.
-func guard(storage vfs.Storage, may policy, n control.Normalization) *guarded {
-	return &guarded{storage: storage, may: may, form: formOf(n)}
+// NewPolicyFS puts a policy before a storage. The function form gives a name the Unicode form in which it is created.
+func NewPolicyFS(storage ObjectStorage, may Policy, form func(name string) string) *PolicyFS {
+	return &PolicyFS{storage: storage, may: may, form: form}
 }
 
 // denied is the error for a user who may not do something with a name.
@@ -62,31 +59,31 @@ func allow(right bool, op, name string) error {
 }
 
 // sees reports whether the user may know what is there under a name.
-func (g *guarded) sees(name string) bool {
-	name = canonical(name)
-	may := g.may.at(name)
-	return may.Read || may.List || g.may.at(path.Dir(name)).List || g.hasStored(name)
+func (g *PolicyFS) sees(name string) bool {
+	name = Canonical(name)
+	may := g.may.At(name)
+	return may.Read || may.List || g.may.At(path.Dir(name)).List || g.hasStored(name)
 }
 
-func (g *guarded) hasStored(name string) bool {
+func (g *PolicyFS) hasStored(name string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return slices.Contains(g.stored, name)
 }
 
 // store notes that the session has stored a file, or has moved one that it stored.
-func (g *guarded) store(name string) {
+func (g *PolicyFS) store(name string) {
 	if g.sees(name) {
 		return
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.stored = append(g.stored[max(0, len(g.stored)-keepStored+1):], canonical(name))
+	g.stored = append(g.stored[max(0, len(g.stored)-keepStored+1):], Canonical(name))
 }
 
 // allowOpen returns the error for a user who may not open a file in the way that flag and offset say.
-func (g *guarded) allowOpen(name string, flag int, offset int64) error {
-	may := g.may.at(name)
+func (g *PolicyFS) allowOpen(name string, flag int, offset int64) error {
+	may := g.may.At(name)
 	access := flag & (os.O_RDONLY | os.O_WRONLY | os.O_RDWR)
 	if access != os.O_WRONLY && !may.Read {
 		return denied("open", name)
@@ -98,10 +95,10 @@ func (g *guarded) allowOpen(name string, flag int, offset int64) error {
 }
 
 // goesOn reports whether the session was told that a user's own upload goes on from there. It says nothing of a file of the name.
-func (g *guarded) goesOn(name string, offset int64) bool {
+func (g *PolicyFS) goesOn(name string, offset int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return offset == g.kept[canonical(name)]
+	return offset == g.kept[Canonical(name)]
 }
 
 // writes reports whether to open a file so may change it.
@@ -109,8 +106,8 @@ func writes(flag int) bool {
 	return flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND) != 0
 }
 
-func (g *guarded) Create(name string) (afero.File, error) {
-	if err := allow(g.may.at(name).Write, "create", name); err != nil {
+func (g *PolicyFS) Create(name string) (afero.File, error) {
+	if err := allow(g.may.At(name).Write, "create", name); err != nil {
 		return nil, err
 	}
 	file, err := g.storage.Create(name)
@@ -120,11 +117,11 @@ func (g *guarded) Create(name string) (afero.File, error) {
 	return g.noting(file, name), nil
 }
 
-func (g *guarded) Open(name string) (afero.File, error) {
+func (g *PolicyFS) Open(name string) (afero.File, error) {
 	return g.OpenFile(name, os.O_RDONLY, 0)
 }
 
-func (g *guarded) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
+func (g *PolicyFS) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
 	if err := g.allowOpen(name, flag, 0); err != nil {
 		return nil, err
 	}
@@ -134,7 +131,7 @@ func (g *guarded) OpenFile(name string, flag int, mode fs.FileMode) (afero.File,
 		return nil, err
 	case writes(flag):
 		return g.noting(file, name), nil
-	case g.may.at(name).List:
+	case g.may.At(name).List:
 		return file, nil
 	}
 	if info, err := file.Stat(); err == nil && info.IsDir() { // could be listed with Readdir
@@ -144,7 +141,7 @@ func (g *guarded) OpenFile(name string, flag int, mode fs.FileMode) (afero.File,
 	return file, nil
 }
 
-func (g *guarded) OpenAt(name string, flag int, offset int64) (afero.File, error) {
+func (g *PolicyFS) OpenAt(name string, flag int, offset int64) (afero.File, error) {
 	if err := g.allowOpen(name, flag, offset); err != nil {
 		return nil, err
 	}
@@ -155,27 +152,36 @@ func (g *guarded) OpenAt(name string, flag int, offset int64) (afero.File, error
 	return g.noting(file, name), nil
 }
 
-// pendingUpload describes a user's own uploads that broke. Who sees no names knows of these too, and may go on with them.
-func (g *guarded) pendingUpload(storage objects) func(name string) (fs.FileInfo, error) {
-	return func(name string) (fs.FileInfo, error) {
-		if !g.may.at(name).Write {
-			return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
-		}
-		info, err := storage.PendingUpload(name)
-		if err == nil && !g.sees(name) {
-			g.mu.Lock()
-			defer g.mu.Unlock()
-			if len(g.kept) >= keepStored || g.kept == nil {
-				g.kept = map[string]int64{}
-			}
-			g.kept[canonical(name)] = info.Size()
-		}
-		return info, err
+// PendingUpload describes a user's own uploads that broke. Who sees no names knows of these too, and may go on with them.
+func (g *PolicyFS) PendingUpload(name string) (fs.FileInfo, error) {
+	if !g.may.At(name).Write {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 	}
+	info, err := g.storage.PendingUpload(name)
+	if err == nil && !g.sees(name) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		if len(g.kept) >= keepStored || g.kept == nil {
+			g.kept = map[string]int64{}
+		}
+		g.kept[Canonical(name)] = info.Size()
+	}
+	return info, err
+}
+
+// URI needs no right: it is made of the name.
+func (g *PolicyFS) URI(name string) string { return g.storage.URI(name) }
+
+// Presign makes a link, which lets others read the file.
+func (g *PolicyFS) Presign(ctx context.Context, name string, valid time.Duration) (string, error) {
+	if err := allow(g.may.At(name).Read, "presign", name); err != nil {
+		return "", err
+	}
+	return g.storage.Presign(ctx, name, valid)
 }
 
 // noting notes a file that was opened for writing as stored when it is, if the user could not see it otherwise.
-func (g *guarded) noting(file afero.File, name string) afero.File {
+func (g *PolicyFS) noting(file afero.File, name string) afero.File {
 	if g.sees(name) {
 		return file
 	}
@@ -205,8 +211,8 @@ func (f *unseenFile) Close() error {
 }
 
 // ReadDirSeq tells what is no directory from one that may not be listed, where the user may know.
-func (g *guarded) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
-	if g.may.at(name).List {
+func (g *PolicyFS) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
+	if g.may.At(name).List {
 		return g.storage.ReadDirSeq(name)
 	}
 	if g.sees(name) {
@@ -218,8 +224,8 @@ func (g *guarded) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error)
 }
 
 // Mkdir succeeds where something is already that the user does not see: there each directory exists.
-func (g *guarded) Mkdir(name string, mode fs.FileMode) error {
-	if err := allow(g.may.at(name).Mkdir, "mkdir", name); err != nil {
+func (g *PolicyFS) Mkdir(name string, mode fs.FileMode) error {
+	if err := allow(g.may.At(name).Mkdir, "mkdir", name); err != nil {
 		return err
 	}
 	err := g.storage.Mkdir(name, mode)
@@ -230,12 +236,12 @@ func (g *guarded) Mkdir(name string, mode fs.FileMode) error {
 }
 
 // MkdirAll makes parents too, so each of them must be there or one that the user may make.
-func (g *guarded) MkdirAll(name string, mode fs.FileMode) error {
-	if err := allow(g.may.at(name).Mkdir, "mkdir", name); err != nil {
+func (g *PolicyFS) MkdirAll(name string, mode fs.FileMode) error {
+	if err := allow(g.may.At(name).Mkdir, "mkdir", name); err != nil {
 		return err
 	}
-	for dir := path.Dir(canonical(name)); dir != "/"; dir = path.Dir(dir) {
-		if g.may.at(dir).Mkdir {
+	for dir := path.Dir(Canonical(name)); dir != "/"; dir = path.Dir(dir) {
+		if g.may.At(dir).Mkdir {
 			continue
 		}
 		if _, err := g.StatDir(dir); err != nil {
@@ -249,41 +255,41 @@ func (g *guarded) MkdirAll(name string, mode fs.FileMode) error {
 	return err
 }
 
-func (g *guarded) Remove(name string) error {
-	if err := allow(g.may.at(name).Delete, "remove", name); err != nil {
+func (g *PolicyFS) Remove(name string) error {
+	if err := allow(g.may.At(name).Delete, "remove", name); err != nil {
 		return err
 	}
 	return g.storage.Remove(name)
 }
 
 // RemoveAll needs the right for everything that may be there.
-func (g *guarded) RemoveAll(name string) error {
-	least, _ := g.may.span(name)
+func (g *PolicyFS) RemoveAll(name string) error {
+	least, _ := g.may.Bounds(name)
 	if err := allow(least.Delete, "remove", name); err != nil {
 		return err
 	}
 	return g.storage.RemoveAll(name)
 }
 
-func (g *guarded) RemoveFile(name string) error {
-	if err := allow(g.may.at(name).Delete, "remove", name); err != nil {
+func (g *PolicyFS) RemoveFile(name string) error {
+	if err := allow(g.may.At(name).Delete, "remove", name); err != nil {
 		return err
 	}
 	return g.storage.RemoveFile(name)
 }
 
-func (g *guarded) RemoveDir(name string) error {
-	if err := allow(g.may.at(name).Delete, "remove", name); err != nil {
+func (g *PolicyFS) RemoveDir(name string) error {
+	if err := allow(g.may.At(name).Delete, "remove", name); err != nil {
 		return err
 	}
 	return g.storage.RemoveDir(name)
 }
 
-func (g *guarded) Rename(oldname, newname string) error {
+func (g *PolicyFS) Rename(oldname, newname string) error {
 	if err := g.allowPair("rename", oldname, newname, moves); err != nil {
 		return err
 	}
-	unseen := g.hasStored(canonical(oldname))
+	unseen := g.hasStored(Canonical(oldname))
 	err := g.storage.Rename(oldname, newname)
 	if err == nil && unseen {
 		g.store(newname)
@@ -292,16 +298,16 @@ func (g *guarded) Rename(oldname, newname string) error {
 }
 
 // allowPair needs the rights that may asks for, of everything below oldname and at every place below newname to which it goes.
-func (g *guarded) allowPair(op, oldname, newname string, may func(from, to, most vfs.Rights) bool) error {
+func (g *PolicyFS) allowPair(op, oldname, newname string, may func(from, to, most Rights) bool) error {
 	if !g.sees(oldname) {
 		return denied(op, oldname)
 	}
-	from, _ := g.may.span(oldname)
-	to, most := g.may.span(newname)
+	from, _ := g.may.Bounds(oldname)
+	to, most := g.may.Bounds(newname)
 	if may(from, to, most) {
 		return nil
 	}
-	from, to = g.may.at(oldname), g.may.at(newname)
+	from, to = g.may.At(oldname), g.may.At(newname)
 	if !may(from, to, to) {
 		return denied(op, oldname)
 	}
@@ -318,11 +324,11 @@ func (g *guarded) allowPair(op, oldname, newname string, may func(from, to, most
 
 // moves reports whether a user may move what there are rights for to where there are at least and at most others. What may not be
 // read or deleted in one place does not become so by being moved to another.
-func moves(from, to, most vfs.Rights) bool {
+func moves(from, to, most Rights) bool {
 	return from.Rename && to.Write && (from.Read || !most.Read) && (from.Delete || !most.Delete)
 }
 
-func (g *guarded) Copy(ctx context.Context, oldname, newname string) error {
+func (g *PolicyFS) Copy(ctx context.Context, oldname, newname string) error {
 	if err := g.allowPair("copy", oldname, newname, copies); err != nil {
 		return err
 	}
@@ -330,44 +336,44 @@ func (g *guarded) Copy(ctx context.Context, oldname, newname string) error {
 }
 
 // copies reports whether a user may copy what there are rights for to where there are others.
-func copies(from, to, _ vfs.Rights) bool { return from.Read && to.Write }
+func copies(from, to, _ Rights) bool { return from.Read && to.Write }
 
-func (g *guarded) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
-	if err := allow(g.may.at(name).Read, "hash", name); err != nil {
+func (g *PolicyFS) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
+	if err := allow(g.may.At(name).Read, "hash", name); err != nil {
 		return nil, 0, err
 	}
 	return g.storage.Hash(ctx, name, algorithm, from, to)
 }
 
-func (g *guarded) Chmod(name string, mode fs.FileMode) error {
-	if err := allow(g.may.at(name).Write && g.sees(name), "chmod", name); err != nil {
+func (g *PolicyFS) Chmod(name string, mode fs.FileMode) error {
+	if err := allow(g.may.At(name).Write && g.sees(name), "chmod", name); err != nil {
 		return err
 	}
 	return g.storage.Chmod(name, mode)
 }
 
-func (g *guarded) Chown(name string, uid, gid int) error {
-	if err := allow(g.may.at(name).Write && g.sees(name), "chown", name); err != nil {
+func (g *PolicyFS) Chown(name string, uid, gid int) error {
+	if err := allow(g.may.At(name).Write && g.sees(name), "chown", name); err != nil {
 		return err
 	}
 	return g.storage.Chown(name, uid, gid)
 }
 
-func (g *guarded) Chtimes(name string, atime, mtime time.Time) error {
-	if err := allow(g.may.at(name).Write && g.sees(name), "chtimes", name); err != nil {
+func (g *PolicyFS) Chtimes(name string, atime, mtime time.Time) error {
+	if err := allow(g.may.At(name).Write && g.sees(name), "chtimes", name); err != nil {
 		return err
 	}
 	return g.storage.Chtimes(name, atime, mtime)
 }
 
-func (g *guarded) Stat(name string) (fs.FileInfo, error) {
+func (g *PolicyFS) Stat(name string) (fs.FileInfo, error) {
 	if !g.sees(name) {
 		return nil, denied("stat", name)
 	}
 	return g.storage.Stat(name)
 }
 
-func (g *guarded) StatFile(name string) (fs.FileInfo, error) {
+func (g *PolicyFS) StatFile(name string) (fs.FileInfo, error) {
 	if !g.sees(name) {
 		return nil, denied("stat", name)
 	}
@@ -375,17 +381,17 @@ func (g *guarded) StatFile(name string) (fs.FileInfo, error) {
 }
 
 // StatDir is asked before a directory becomes the working directory.
-func (g *guarded) StatDir(name string) (fs.FileInfo, error) {
+func (g *PolicyFS) StatDir(name string) (fs.FileInfo, error) {
 	if g.sees(name) {
 		return g.storage.StatDir(name)
 	}
-	if _, most := g.may.span(name); most == (vfs.Rights{}) {
+	if _, most := g.may.Bounds(name); most == (Rights{}) {
 		return nil, denied("stat", name)
 	}
 	if g.form(name) != name { // in that form it would be made
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 	}
-	return vfs.Directory(path.Base(canonical(name))), nil
+	return Directory(path.Base(Canonical(name))), nil
 }
 
-func (g *guarded) Name() string { return g.storage.Name() }
+func (g *PolicyFS) Name() string { return g.storage.Name() }

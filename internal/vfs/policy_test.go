@@ -1,16 +1,13 @@
-package server
+package vfs
 
 import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // letters writes rights as perm does, for short tables: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
-func letters(may vfs.Rights) string {
+func letters(may Rights) string {
 	text := ""
 	for i, right := range []bool{may.List, may.Read, may.Write, may.Delete, may.Rename, may.Mkdir} {
 		if right {
@@ -21,28 +18,23 @@ func letters(may vfs.Rights) string {
 }
 
 // granted reads what letters writes.
-func granted(text string) []config.Permission {
-	permissions := []config.Permission{}
-	for i, p := range config.AllPermissions() {
-		if strings.Contains(text, "lrwdnm"[i:i+1]) {
-			permissions = append(permissions, p)
-		}
-	}
-	return permissions
+func granted(text string) Rights {
+	has := func(letter string) bool { return strings.Contains(text, letter) }
+	return Rights{List: has("l"), Read: has("r"), Write: has("w"), Delete: has("d"), Rename: has("n"), Mkdir: has("m")}
 }
 
 // layer makes rules of a text such as "lr /inbox=w /out/*.pdf=r".
-func layer(text string) rules {
+func layer(text string) Layer {
 	fields := strings.Fields(text)
-	byPath := map[string][]config.Permission{}
+	byPattern := map[string]Rights{}
 	for _, field := range fields[1:] {
-		pattern, permissions, _ := strings.Cut(field, "=")
-		byPath[pattern] = granted(permissions)
+		pattern, rights, _ := strings.Cut(field, "=")
+		byPattern[pattern] = granted(rights)
 	}
 	if fields[0] == "all" {
-		return newRules(nil, byPath)
+		return NewLayer(AllRights(), byPattern)
 	}
-	return newRules(granted(strings.Trim(fields[0], "-")), byPath)
+	return NewLayer(granted(strings.Trim(fields[0], "-")), byPattern)
 }
 
 // A rule counts for what its pattern means and below, and the most specific one counts.
@@ -73,9 +65,9 @@ func TestRules(t *testing.T) {
 		{"unclean", "l /a=r", map[string]string{"a": "r", "/b/../a": "r", "//a//": "r", "/a/..": "l"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			p := policy{layer(tc.rules)}
+			p := Policy{layer(tc.rules)}
 			for name, want := range tc.want {
-				if got := letters(p.at(name)); got != want {
+				if got := letters(p.At(name)); got != want {
 					t.Errorf("%q: %s, want %s", name, got, want)
 				}
 			}
@@ -85,9 +77,9 @@ func TestRules(t *testing.T) {
 
 // All layers must allow a thing.
 func TestLayers(t *testing.T) {
-	p := policy{layer("lrw /shared=lr"), layer("all /shared/mine=lrw /other=")}
+	p := Policy{layer("lrw /shared=lr"), layer("all /shared/mine=lrw /other=")}
 	for name, want := range map[string]string{"/": "lrw", "/shared": "lr", "/shared/mine": "lr", "/other/x": ""} {
-		if got := letters(p.at(name)); got != want {
+		if got := letters(p.At(name)); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
 	}
@@ -95,7 +87,7 @@ func TestLayers(t *testing.T) {
 
 // Bounds of what is allowed in a tree take in each rule that may be about something in it.
 func TestSpan(t *testing.T) {
-	p := policy{layer("lrd /a=lrwdn /a/b/keep=lr /*/drop=w /a/x*/y=m")}
+	p := Policy{layer("lrd /a=lrwdn /a/b/keep=lr /*/drop=w /a/x*/y=m")}
 	for name, want := range map[string]string{
 		"/":          " lrwdnm",
 		"/a":         " lrwdnm",
@@ -107,7 +99,7 @@ func TestSpan(t *testing.T) {
 		"/c":         " lrwd",
 		"/c/d":       "lrd lrd",
 	} {
-		least, most := p.span(name)
+		least, most := p.Bounds(name)
 		if got := letters(least) + " " + letters(most); got != want {
 			t.Errorf("%s: %s, want %s", name, got, want)
 		}
@@ -119,10 +111,10 @@ func TestRulesBelow(t *testing.T) {
 	whole := layer("l /a=r /a/b=w /a/*/c=d /*/b/x=n /a/b/x?=m")
 	for _, root := range []string{"", "/", "/a", "/a/b", "/a/b/", "/z/b"} {
 		t.Run(root, func(t *testing.T) {
-			seen := whole.below(root)
+			seen := whole.Below(root)
 			for _, name := range []string{"/", "/a", "/a/b", "/a/b/x", "/a/b/xy", "/a/b/c", "/a/c/c", "/b", "/b/x", "/x", "/c", "/x/y"} {
-				want := letters(whole.at(canonical(root + name)))
-				if got := letters(seen.at(name)); got != want {
+				want := letters(whole.At(Canonical(root + name)))
+				if got := letters(seen.At(name)); got != want {
 					t.Errorf("%s: %s, want %s", name, got, want)
 				}
 			}
@@ -136,11 +128,11 @@ func BenchmarkRights(b *testing.B) {
 	for i := range 10 {
 		text += fmt.Sprintf(" /customers/%d/in=w /customers/*/out%d/*.pdf=r", i, i)
 	}
-	for name, p := range map[string]policy{"plain": {layer("all"), layer("lrw")}, "patterns": {layer("all"), layer(text)}} {
+	for name, p := range map[string]Policy{"plain": {layer("all"), layer("lrw")}, "patterns": {layer("all"), layer(text)}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				p.at("/customers/4711/in/2024-05-06 invoice.xml")
+				p.At("/customers/4711/in/2024-05-06 invoice.xml")
 			}
 		})
 	}

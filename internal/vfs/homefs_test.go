@@ -1,4 +1,4 @@
-package server
+package vfs
 
 import (
 	"errors"
@@ -11,7 +11,7 @@ import (
 // The home and what leads there exist without an object; nothing else does, and what is there shows.
 func TestHome(t *testing.T) {
 	storage := newStorage(t)
-	h := &homed{Storage: storage, home: "/teams/alice"}
+	h := NewHomeFS(storage, "/teams/alice")
 	for _, tc := range []struct {
 		name  string
 		there bool

@@ -1,4 +1,4 @@
-package server
+package vfs
 
 import (
 	"errors"
@@ -12,11 +12,10 @@ import (
 	"time"
 
 	"github.com/spf13/afero"
+	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/s3test"
-	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // newStorage is a fresh bucket that holds the file /dir/file and the empty directory /empty.
@@ -41,8 +40,8 @@ func closed(f afero.File, err error) error {
 }
 
 // guardedBy is a storage behind a policy of one layer.
-func guardedBy(storage vfs.Storage, rules string) *guarded {
-	return guard(storage, policy{layer(rules)}, control.NormalizeNFC)
+func guardedBy(storage ObjectStorage, rules string) *PolicyFS {
+	return NewPolicyFS(storage, Policy{layer(rules)}, norm.NFC.String)
 }
 
 // Each operation works with the permissions it needs and no others, and fails without any one of them. Where it tells of what is
@@ -52,43 +51,43 @@ func TestPermissions(t *testing.T) {
 	for _, tc := range []struct {
 		name, needs string
 		sees        bool
-		do          func(vfs.Storage) error
+		do          func(Storage) error
 	}{
-		{"stat", "", true, func(s vfs.Storage) error { _, err := s.Stat("/dir/file"); return err }},
-		{"stat-file", "", true, func(s vfs.Storage) error { _, err := s.StatFile("/dir/file"); return err }},
-		{"stat-dir", "", true, func(s vfs.Storage) error { _, err := s.StatDir("/dir"); return err }},
-		{"list", "l", false, func(s vfs.Storage) error { _, err := s.ReadDirSeq("/dir"); return err }},
-		{"open", "r", false, func(s vfs.Storage) error { return closed(s.Open("/dir/file")) }},
-		{"open-directory", "rl", false, func(s vfs.Storage) error { return closed(s.Open("/dir")) }},
-		{"open-at", "r", false, func(s vfs.Storage) error { return closed(s.OpenAt("/dir/file", os.O_RDONLY, 3)) }},
-		{"create", "w", false, func(s vfs.Storage) error { return closed(s.Create("/new")) }},
-		{"overwrite", "w", false, func(s vfs.Storage) error {
+		{"stat", "", true, func(s Storage) error { _, err := s.Stat("/dir/file"); return err }},
+		{"stat-file", "", true, func(s Storage) error { _, err := s.StatFile("/dir/file"); return err }},
+		{"stat-dir", "", true, func(s Storage) error { _, err := s.StatDir("/dir"); return err }},
+		{"list", "l", false, func(s Storage) error { _, err := s.ReadDirSeq("/dir"); return err }},
+		{"open", "r", false, func(s Storage) error { return closed(s.Open("/dir/file")) }},
+		{"open-directory", "rl", false, func(s Storage) error { return closed(s.Open("/dir")) }},
+		{"open-at", "r", false, func(s Storage) error { return closed(s.OpenAt("/dir/file", os.O_RDONLY, 3)) }},
+		{"create", "w", false, func(s Storage) error { return closed(s.Create("/new")) }},
+		{"overwrite", "w", false, func(s Storage) error {
 			return closed(s.OpenAt("/dir/file", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0))
 		}},
-		{"append", "w", false, func(s vfs.Storage) error {
+		{"append", "w", false, func(s Storage) error {
 			return closed(s.OpenFile("/dir/file", os.O_WRONLY|os.O_APPEND, 0))
 		}},
-		{"go-on", "w", true, func(s vfs.Storage) error {
+		{"go-on", "w", true, func(s Storage) error {
 			return closed(s.OpenAt("/dir/file", os.O_WRONLY|os.O_CREATE, 3))
 		}},
-		{"read-and-write", "rw", false, func(s vfs.Storage) error {
+		{"read-and-write", "rw", false, func(s Storage) error {
 			return closed(s.OpenFile("/new", os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0))
 		}},
-		{"set-time", "w", true, func(s vfs.Storage) error { return s.Chtimes("/dir/file", now, now) }},
-		{"chmod", "w", true, func(s vfs.Storage) error { return supported(s.Chmod("/dir/file", 0)) }},
-		{"chown", "w", true, func(s vfs.Storage) error { return supported(s.Chown("/dir/file", 0, 0)) }},
-		{"remove", "d", false, func(s vfs.Storage) error { return s.Remove("/dir/file") }},
-		{"remove-file", "d", false, func(s vfs.Storage) error { return s.RemoveFile("/dir/file") }},
-		{"remove-dir", "d", false, func(s vfs.Storage) error { return s.RemoveDir("/empty") }},
-		{"remove-all", "d", false, func(s vfs.Storage) error { return s.RemoveAll("/dir") }},
-		{"rename", "nw", true, func(s vfs.Storage) error { return s.Rename("/dir/file", "/moved") }},
-		{"copy", "rw", false, func(s vfs.Storage) error { return s.Copy(t.Context(), "/dir/file", "/copy") }},
-		{"hash", "r", false, func(s vfs.Storage) error {
+		{"set-time", "w", true, func(s Storage) error { return s.Chtimes("/dir/file", now, now) }},
+		{"chmod", "w", true, func(s Storage) error { return supported(s.Chmod("/dir/file", 0)) }},
+		{"chown", "w", true, func(s Storage) error { return supported(s.Chown("/dir/file", 0, 0)) }},
+		{"remove", "d", false, func(s Storage) error { return s.Remove("/dir/file") }},
+		{"remove-file", "d", false, func(s Storage) error { return s.RemoveFile("/dir/file") }},
+		{"remove-dir", "d", false, func(s Storage) error { return s.RemoveDir("/empty") }},
+		{"remove-all", "d", false, func(s Storage) error { return s.RemoveAll("/dir") }},
+		{"rename", "nw", true, func(s Storage) error { return s.Rename("/dir/file", "/moved") }},
+		{"copy", "rw", false, func(s Storage) error { return s.Copy(t.Context(), "/dir/file", "/copy") }},
+		{"hash", "r", false, func(s Storage) error {
 			_, _, err := s.Hash(t.Context(), "/dir/file", "MD5", 0, -1)
 			return err
 		}},
-		{"mkdir", "m", false, func(s vfs.Storage) error { return s.Mkdir("/made", 0) }},
-		{"mkdir-all", "m", false, func(s vfs.Storage) error { return s.MkdirAll("/made/deep", 0) }},
+		{"mkdir", "m", false, func(s Storage) error { return s.Mkdir("/made", 0) }},
+		{"mkdir-all", "m", false, func(s Storage) error { return s.MkdirAll("/made/deep", 0) }},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			storage := newStorage(t)
@@ -122,19 +121,19 @@ func TestPermissions(t *testing.T) {
 
 // What is done with a name needs the rights for that name, and what is done with a tree those for all that may be in it.
 func TestPathPermissions(t *testing.T) {
-	rename := func(from, to string) func(vfs.Storage) error {
-		return func(s vfs.Storage) error { return s.Rename(from, to) }
+	rename := func(from, to string) func(Storage) error {
+		return func(s Storage) error { return s.Rename(from, to) }
 	}
 	for _, tc := range []struct {
 		name, rules string
-		do          func(vfs.Storage) error
+		do          func(Storage) error
 		allowed     bool
 	}{
-		{"other-directory", "- /dir=r", func(s vfs.Storage) error { return closed(s.Open("/dir/file")) }, true},
-		{"not-this-directory", "all /dir=lw", func(s vfs.Storage) error { return closed(s.Open("/dir/file")) }, false},
-		{"this-file", "all /dir/f*=lw", func(s vfs.Storage) error { return closed(s.Open("/dir/file")) }, false},
-		{"unclean-name", "all /dir=", func(s vfs.Storage) error { return closed(s.Open("empty/../dir/file")) }, false},
-		{"list-a-file-in-a-directory", "lr /dir/file=r", func(s vfs.Storage) error {
+		{"other-directory", "- /dir=r", func(s Storage) error { return closed(s.Open("/dir/file")) }, true},
+		{"not-this-directory", "all /dir=lw", func(s Storage) error { return closed(s.Open("/dir/file")) }, false},
+		{"this-file", "all /dir/f*=lw", func(s Storage) error { return closed(s.Open("/dir/file")) }, false},
+		{"unclean-name", "all /dir=", func(s Storage) error { return closed(s.Open("empty/../dir/file")) }, false},
+		{"list-a-file-in-a-directory", "lr /dir/file=r", func(s Storage) error {
 			_, err := s.ReadDirSeq("/dir/file")
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil // no directory, so it may be a file
@@ -142,12 +141,12 @@ func TestPathPermissions(t *testing.T) {
 			return err
 		}, true},
 
-		{"remove-all-with-an-exception-below", "all /dir/*.keep=lr", func(s vfs.Storage) error { return s.RemoveAll("/dir") }, false},
-		{"remove-all-beside-an-exception", "all /other/keep=lr", func(s vfs.Storage) error { return s.RemoveAll("/dir") }, true},
-		{"remove-all-where-it-is-allowed", "lr /dir=lrd", func(s vfs.Storage) error { return s.RemoveAll("/dir") }, true},
+		{"remove-all-with-an-exception-below", "all /dir/*.keep=lr", func(s Storage) error { return s.RemoveAll("/dir") }, false},
+		{"remove-all-beside-an-exception", "all /other/keep=lr", func(s Storage) error { return s.RemoveAll("/dir") }, true},
+		{"remove-all-where-it-is-allowed", "lr /dir=lrd", func(s Storage) error { return s.RemoveAll("/dir") }, true},
 
-		{"make-parents-that-are-there", "l /dir/*=m", func(s vfs.Storage) error { return s.MkdirAll("/dir/a/b", 0) }, true},
-		{"make-parents-that-are-not", "l /new/*=m", func(s vfs.Storage) error { return s.MkdirAll("/new/a/b", 0) }, false},
+		{"make-parents-that-are-there", "l /dir/*=m", func(s Storage) error { return s.MkdirAll("/dir/a/b", 0) }, true},
+		{"make-parents-that-are-not", "l /new/*=m", func(s Storage) error { return s.MkdirAll("/new/a/b", 0) }, false},
 
 		{"rename-into-what-may-not-be-written", "all /in=lrdnm", rename("/dir/file", "/in/file"), false},
 		{"rename-out-of-what-may-not-be-renamed", "all /dir=lrwdm", rename("/dir/file", "/file"), false},
@@ -264,7 +263,7 @@ func TestDropBoxGoesOn(t *testing.T) {
 	if _, err := s.OpenAt("/scan", flag, 3); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("going on with a file: %v", err)
 	}
-	info, err := s.pendingUpload(storage)("/scan")
+	info, err := s.PendingUpload("/scan")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -287,7 +286,7 @@ func TestDropBoxGoesOn(t *testing.T) {
 	if got, err := s.StatFile("/scan"); err != nil || got.Size() != info.Size()+3 {
 		t.Errorf("what was stored: %v, %v", got, err)
 	}
-	if _, err := guardedBy(storage, "lr").pendingUpload(storage)("/scan"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := guardedBy(storage, "lr").PendingUpload("/scan"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an upload of who may not write: %v", err)
 	}
 }

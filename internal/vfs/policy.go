@@ -1,4 +1,4 @@
-package server
+package vfs
 
 import (
 	"cmp"
@@ -7,25 +7,22 @@ import (
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
-
-	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/vfs"
 )
 
-// A policy says what a user may do with each name: what all of its layers allow, that of the tenant and that of the user.
-type policy []rules
+// A Policy says what a user may do with each name: what all of its layers allow, that of the tenant and that of the user.
+type Policy []Layer
 
-// rules are a layer of a policy: what is allowed where. A rule counts for the names that its pattern means and for all below them,
+// A Layer is one layer of a policy: what is allowed where. A rule counts for the names that its pattern means and for all below them,
 // and of several the most specific one: that with the most segments, and of two as long the one that has a plain segment where the
 // other, from the left, has the first wildcard. Where that does not decide, what all of them allow is allowed.
 //
 // They are in that order, the most specific first, and the last counts for everything.
-type rules []rule
+type Layer []rule
 
 type rule struct {
 	pattern []segment
 	shape   string // of the pattern, the same for rules of which none is more specific
-	rights  vfs.Rights
+	rights  Rights
 }
 
 // A segment is one of a pattern, in NFC.
@@ -40,14 +37,11 @@ const (
 	globShape  = "1"
 )
 
-// newRules makes a layer of what a configuration says: nil stands for all permissions.
-func newRules(everywhere []config.Permission, byPath map[string][]config.Permission) rules {
-	if everywhere == nil {
-		everywhere = config.AllPermissions()
-	}
-	r := rules{{rights: rightsOf(everywhere)}}
-	for pattern, permissions := range byPath {
-		r = append(r, newRule(pattern, permissions))
+// NewLayer makes a layer: what is allowed everywhere, and what instead where a pattern for [path.Match], absolute, says so.
+func NewLayer(everywhere Rights, byPattern map[string]Rights) Layer {
+	r := Layer{{rights: everywhere}}
+	for pattern, rights := range byPattern {
+		r = append(r, newRule(pattern, rights))
 	}
 	slices.SortFunc(r, func(a, b rule) int {
 		return cmp.Or(cmp.Compare(len(b.shape), len(a.shape)), cmp.Compare(a.shape, b.shape))
@@ -55,8 +49,8 @@ func newRules(everywhere []config.Permission, byPath map[string][]config.Permiss
 	return r
 }
 
-func newRule(pattern string, permissions []config.Permission) rule {
-	r := rule{rights: rightsOf(permissions)}
+func newRule(pattern string, rights Rights) rule {
+	r := rule{rights: rights}
 	for text := range segments(norm.NFC.String(pattern)) {
 		s := segment{text: text, glob: strings.ContainsAny(text, `*?[\`)}
 		shape := globShape
@@ -67,14 +61,6 @@ func newRule(pattern string, permissions []config.Permission) rule {
 		r.shape += shape
 	}
 	return r
-}
-
-func rightsOf(permissions []config.Permission) vfs.Rights {
-	has := func(p config.Permission) bool { return slices.Contains(permissions, p) }
-	return vfs.Rights{
-		List: has(config.List), Read: has(config.Read), Write: has(config.Write),
-		Delete: has(config.Delete), Rename: has(config.Rename), Mkdir: has(config.Mkdir),
-	}
 }
 
 // segments is what stands between the slashes of an absolute, clean pathname: nothing for the root.
@@ -120,8 +106,8 @@ func (r *rule) covers(name string) bool {
 	return ok && len(left) == 0
 }
 
-// at is what is allowed with what a pathname, absolute, clean and in NFC, names.
-func (r rules) at(name string) vfs.Rights {
+// At is what is allowed with what a pathname, absolute, clean and in NFC, names.
+func (r Layer) At(name string) Rights {
 	if len(r) == 1 {
 		return r[0].rights
 	}
@@ -138,9 +124,9 @@ func (r rules) at(name string) vfs.Rights {
 	return may
 }
 
-// span is the least and the most that is allowed with something at or below a pathname.
-func (r rules) span(name string) (least, most vfs.Rights) {
-	least = r.at(name)
+// Bounds is the least and the most that is allowed with something at or below a pathname.
+func (r Layer) Bounds(name string) (least, most Rights) {
+	least = r.At(name)
 	most = least
 	for _, rule := range r {
 		if left, ok := rule.follow(name); ok && len(left) > 0 {
@@ -150,67 +136,68 @@ func (r rules) span(name string) (least, most vfs.Rights) {
 	return least, most
 }
 
-// below is the rules for who sees a directory as "/".
-func (r rules) below(root string) rules {
-	root = canonical(root)
-	var seen rules
+// Below is the rules for who sees a directory as "/".
+func (r Layer) Below(root string) Layer {
+	root = Canonical(root)
+	var seen Layer
 	for _, rule := range r {
 		if left, ok := rule.follow(root); ok && len(left) > 0 {
 			rule.pattern = left // not its shape: what was more specific stays so
 			seen = append(seen, rule)
 		}
 	}
-	return append(seen, rule{rights: r.at(root)})
+	return append(seen, rule{rights: r.At(root)})
 }
 
-// at is what the user may do with what a pathname names.
+// At is what the user may do with what a pathname names.
 //
 // A listing asks it of every entry, so the name is not looked at where all names are alike.
-func (p policy) at(name string) vfs.Rights {
-	may := everything()
-	if slices.ContainsFunc(p, func(layer rules) bool { return len(layer) > 1 }) {
-		name = canonical(name)
+func (p Policy) At(name string) Rights {
+	may := AllRights()
+	if slices.ContainsFunc(p, func(layer Layer) bool { return len(layer) > 1 }) {
+		name = Canonical(name)
 	}
 	for _, layer := range p {
-		may = both(may, layer.at(name))
+		may = both(may, layer.At(name))
 	}
 	return may
 }
 
-// span is bounds of what the user may do with anything at or below a pathname.
-func (p policy) span(name string) (least, most vfs.Rights) {
-	name = canonical(name)
-	least, most = everything(), everything()
+// Bounds is bounds of what the user may do with anything at or below a pathname.
+func (p Policy) Bounds(name string) (least, most Rights) {
+	name = Canonical(name)
+	least, most = AllRights(), AllRights()
 	for _, layer := range p {
-		l, m := layer.span(name)
+		l, m := layer.Bounds(name)
 		least, most = both(least, l), both(most, m)
 	}
 	return least, most
 }
 
-// canonical is the form in which pathnames are compared: absolute, clean, and in NFC, so that no rule is evaded by another spelling.
-func canonical(name string) string {
+// Canonical is the form in which pathnames are compared: absolute, clean, and in NFC, so that no rule is evaded by another spelling.
+func Canonical(name string) string {
 	if !path.IsAbs(name) {
 		name = "/" + name
 	}
 	return norm.NFC.String(path.Clean(name))
 }
 
-func everything() vfs.Rights {
-	return vfs.Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
+// AllRights is all of them.
+func AllRights() Rights {
+	return Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
 }
 
 // both is what two sets of rights have in common.
-func both(a, b vfs.Rights) vfs.Rights {
-	return vfs.Rights{
+func both(a, b Rights) Rights {
+	return Rights{
 		List: a.List && b.List, Read: a.Read && b.Read, Write: a.Write && b.Write,
 		Delete: a.Delete && b.Delete, Rename: a.Rename && b.Rename, Mkdir: a.Mkdir && b.Mkdir,
 	}
 }
 
 // either is what two sets of rights have together.
-func either(a, b vfs.Rights) vfs.Rights {
-	return vfs.Rights{
+func either(a, b Rights) Rights {
+	return Rights{
 		List: a.List || b.List, Read: a.Read || b.Read, Write: a.Write || b.Write,
 		Delete: a.Delete || b.Delete, Rename: a.Rename || b.Rename, Mkdir: a.Mkdir || b.Mkdir,
 	}
