@@ -10,6 +10,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // S3's rules for multipart uploads: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
@@ -48,7 +51,7 @@ type bucket struct {
 	name     string
 	route    *Route
 	patience time.Duration // with S3 that sends nothing
-	profile  Profile
+	profile  profile.Profile
 }
 
 // A version is what S3 says of an object at one time.
@@ -96,7 +99,7 @@ func (b *bucket) precondition(ctx context.Context, key string, c condition, supp
 		return condition{}, err
 	}
 	if v.etag != c.etag {
-		return condition{}, fault(syscall.ESTALE, "object was replaced")
+		return condition{}, s3errors.New(syscall.ESTALE, "object was replaced")
 	}
 	return condition{}, nil
 }
@@ -104,7 +107,7 @@ func (b *bucket) precondition(ctx context.Context, key string, c condition, supp
 // failed is the error of a request that was made on the condition, of the kind that says what did not hold.
 func (c condition) failed(err error) error {
 	if c.absent && errors.Is(err, syscall.ESTALE) {
-		return &s3Error{kind: fs.ErrExist, cause: err}
+		return &s3errors.Error{Kind: fs.ErrExist, Cause: err}
 	}
 	return err
 }

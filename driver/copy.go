@@ -11,6 +11,9 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // copyConcurrency is how many parts of one object S3 copies at a time. They cost this process nothing.
@@ -152,7 +155,7 @@ func (b *bucket) copy(ctx context.Context, v version, in *s3.CopyObjectInput, do
 	switch {
 	case err != nil:
 	case out.CopyObjectResult == nil || out.CopyObjectResult.ETag == nil:
-		err = errNoResult
+		err = s3errors.ErrNoResult
 	default:
 		return *out.CopyObjectResult.ETag, nil
 	}
@@ -161,7 +164,7 @@ func (b *bucket) copy(ctx context.Context, v version, in *s3.CopyObjectInput, do
 
 // copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1).
 func (v version) copySource() *string {
-	source := v.bucket.name + "/" + percentEncode(v.key)
+	source := v.bucket.name + "/" + keys.PercentEncode(v.key)
 	return &source
 }
 
@@ -173,15 +176,15 @@ func (v version) copySource() *string {
 // parts otherwise. A server that has no conditions at all is asked right before whether the file is still the same; what is stored
 // between these two requests may be replaced by the old bytes.
 func (f *Fs) Chtimes(name string, _, mtime time.Time) error {
-	key, err := f.keys.key(name)
+	key, err := f.keys.Key(name)
 	if err == nil {
 		err = f.chtimes(key, mtime)
 	}
-	return pathError("chtimes", name, err)
+	return s3errors.PathError("chtimes", name, err)
 }
 
 func (f *Fs) chtimes(key string, mtime time.Time) error {
-	if f.keys.isRoot(key) {
+	if f.keys.IsRoot(key) {
 		return errors.ErrUnsupported
 	}
 	v, a, err := f.bucket.head(f.ctx, key)

@@ -11,10 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // errReplaced is about a version that is to be deleted and is not there any more, because something else has its key.
-var errReplaced = fault(syscall.ESTALE, "object was replaced before it could be deleted")
+var errReplaced = s3errors.New(syscall.ESTALE, "object was replaced before it could be deleted")
 
 // deleteVersion deletes an object if it is still this version, by its ETag and size. The error is ESTALE where another object has the key:
 // that one stays. It is no error that nothing has the key any more.
@@ -96,7 +98,7 @@ func (b *bucket) uncover(ctx context.Context, v version, marker string) error {
 	}
 	_, err = b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &v.key, VersionId: &marker}, repeatable)
 	if err != nil {
-		return fromS3(err)
+		return s3errors.FromSDK(err)
 	}
 	return errReplaced
 }
@@ -131,7 +133,7 @@ func (b *bucket) deleteMatching(ctx context.Context, versions []version) (bytes 
 	}
 	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.name, Delete: in}, repeatable)
 	var left []version
-	switch err = fromS3(err); {
+	switch err = s3errors.FromSDK(err); {
 	case err == nil:
 		for _, refused := range out.Errors {
 			if v, ok := byKey[aws.ToString(refused.Key)]; ok {

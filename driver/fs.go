@@ -53,6 +53,10 @@ import (
 	"time"
 
 	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // Defaults of Options.
@@ -128,7 +132,7 @@ type Options struct {
 	Presigner Presigner
 
 	// Profile is what the S3 server can do, and its rules; the zero value is the strictest server.
-	Profile Profile
+	Profile profile.Profile
 
 	// Logger gets what no error tells: keys that cannot be shown, uploads that could not be aborted. The default discards it.
 	Logger *slog.Logger
@@ -141,7 +145,7 @@ type Options struct {
 type Fs struct {
 	ctx    context.Context // of the session: afero has no other place for one
 	bucket *bucket
-	keys   keyspace
+	keys   keys.Space
 	memory *Budget
 	route  *Route
 	log    *slog.Logger
@@ -201,7 +205,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	return &Fs{
 		ctx:    ctx,
 		bucket: &bucket{client: noter{client, &o.Route.writes}, name: bucketName, route: o.Route, patience: o.Patience, profile: o.Profile},
-		keys:   keyspace(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o, reported: &reported{}, halfway: &halfway{},
+		keys:   keys.Space(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o, reported: &reported{}, halfway: &halfway{},
 	}
 }
 
@@ -213,7 +217,7 @@ func (f *Fs) within(ctx context.Context) *Fs {
 }
 
 // Name says where the file system is, as a URL: "s3://bucket/prefix".
-func (f *Fs) Name() string { return "s3://" + f.bucket.name + separator + string(f.keys) }
+func (f *Fs) Name() string { return "s3://" + f.bucket.name + keys.Separator + string(f.keys) }
 
 // Create opens a file for writing that replaces an object of the name when it is closed.
 func (f *Fs) Create(name string) (afero.File, error) {
@@ -229,13 +233,13 @@ func (f *Fs) OpenFile(name string, flag int, _ fs.FileMode) (afero.File, error) 
 	if flag&accessMode != os.O_RDONLY || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EISDIR) {
 		return file, err
 	}
-	key, err := f.keys.key(name)
+	key, err := f.keys.Key(name)
 	if err != nil {
-		return nil, pathError("open", name, err)
+		return nil, s3errors.PathError("open", name, err)
 	}
 	d, err := f.openDirectory(name, key)
 	if err != nil {
-		return nil, pathError("open", name, err)
+		return nil, s3errors.PathError("open", name, err)
 	}
 	return d, nil
 }
@@ -262,41 +266,41 @@ const accessMode = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 //
 // An offset beyond the end is an fs.ErrInvalid. OpenAt does not look for a directory of the name.
 func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {
-	key, err := f.keys.key(name)
+	key, err := f.keys.Key(name)
 	switch {
 	case err != nil:
-	case f.keys.isRoot(key):
+	case f.keys.IsRoot(key):
 		err = syscall.EISDIR
 	case offset < 0:
-		err = errInvalid
+		err = s3errors.ErrInvalid
 	case flag&os.O_RDWR != 0 && flag&(os.O_TRUNC|os.O_EXCL) == 0:
 		err = errors.ErrUnsupported
 	}
 	if err != nil {
-		return nil, pathError("open", name, err)
+		return nil, s3errors.PathError("open", name, err)
 	}
 	if flag&accessMode == os.O_RDONLY {
 		r, err := f.openReader(name, key, offset)
 		if err != nil {
-			return nil, pathError("open", name, err)
+			return nil, s3errors.PathError("open", name, err)
 		}
 		return r, nil
 	}
 	w, err := f.openWriter(name, key, flag, offset)
 	if err != nil {
-		return nil, pathError("open", name, err)
+		return nil, s3errors.PathError("open", name, err)
 	}
 	return w, nil
 }
 
 // Chmod fails with errors.ErrUnsupported: S3 keeps no permission bits.
 func (f *Fs) Chmod(name string, _ fs.FileMode) error {
-	return pathError("chmod", name, errors.ErrUnsupported)
+	return s3errors.PathError("chmod", name, errors.ErrUnsupported)
 }
 
 // Chown fails with errors.ErrUnsupported: the owner of an object is an account of S3.
 func (f *Fs) Chown(name string, _, _ int) error {
-	return pathError("chown", name, errors.ErrUnsupported)
+	return s3errors.PathError("chown", name, errors.ErrUnsupported)
 }
 
 // A handle is what every open file has: its name, and an error for each operation of an afero.File that it does not offer.
@@ -308,9 +312,9 @@ type handle struct {
 
 func (h *handle) refuse(op string) error {
 	if h.closed {
-		return pathError(op, h.name, fs.ErrClosed)
+		return s3errors.PathError(op, h.name, fs.ErrClosed)
 	}
-	return pathError(op, h.name, h.kind)
+	return s3errors.PathError(op, h.name, h.kind)
 }
 
 // Name returns the name that the file was opened with.

@@ -20,6 +20,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // newHash returns the function that IANA's registry of hash functions knows by a name, or CRC32 (that of ISO 3309), and nil for others:
@@ -49,21 +51,21 @@ func newHash(algorithm string) hash.Hash {
 // An offset beyond the end is an fs.ErrInvalid, a directory EISDIR.
 func (f *Fs) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
 	sum, end, err = f.within(ctx).hash(name, algorithm, from, to)
-	return sum, end, pathError("hash", name, err)
+	return sum, end, s3errors.PathError("hash", name, err)
 }
 
 func (f *Fs) hash(name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
-	key, err := f.keys.key(name)
+	key, err := f.keys.Key(name)
 	h := newHash(algorithm)
 	switch {
 	case err != nil:
 		return nil, 0, err
 	case h == nil:
 		return nil, 0, errors.ErrUnsupported
-	case f.keys.isRoot(key):
+	case f.keys.IsRoot(key):
 		return nil, 0, syscall.EISDIR
 	case from < 0:
-		return nil, 0, errInvalid
+		return nil, 0, s3errors.ErrInvalid
 	}
 	if from == 0 {
 		sum, end, err = f.bucket.storedHash(f.ctx, key, algorithm)

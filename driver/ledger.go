@@ -20,6 +20,10 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 const (
@@ -64,13 +68,13 @@ type Ledger struct {
 
 // NewLedger returns the ledger of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
 // may be nil.
-func NewLedger(client Client, bucketName, prefix string, profile Profile, objects Objects, log *slog.Logger) *Ledger {
+func NewLedger(client Client, bucketName, prefix string, profile profile.Profile, objects Objects, log *slog.Logger) *Ledger {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Ledger{
 		bucket:   &bucket{client: client, name: bucketName, route: NewRoute(), patience: defaultPatience, profile: profile},
-		prefix:   prefix + reserved + "/uploads/",
+		prefix:   prefix + keys.Reserved + "/uploads/",
 		common:   objects.common(),
 		log:      log.With("bucket", bucketName),
 		open:     map[string]*entry{},
@@ -139,12 +143,12 @@ func hashed(text string, bytes int) string {
 
 // recordsOfOwner is what the names of the records of an owner's uploads start with.
 func (l *Ledger) recordsOfOwner(owner string) string {
-	return l.prefix + hashed(owner, ownerBytes) + separator
+	return l.prefix + hashed(owner, ownerBytes) + keys.Separator
 }
 
 // recordsOf is what the names of the records of an owner's uploads to a key start with.
 func (l *Ledger) recordsOf(owner, key string) string {
-	return l.recordsOfOwner(owner) + hashed(key, keyBytes) + separator
+	return l.recordsOfOwner(owner) + hashed(key, keyBytes) + keys.Separator
 }
 
 func (l *Ledger) newRecord(owner, key string, partSize int64) record {
@@ -161,7 +165,7 @@ func nonce() string {
 }
 
 // errTakenOver is why a session cannot go on with an upload: another one works on it, or has ended it.
-var errTakenOver = fault(syscall.EAGAIN, "another session has taken the upload over")
+var errTakenOver = s3errors.New(syscall.EAGAIN, "another session has taken the upload over")
 
 // put writes a record, with the bytes that belong at its tailOffset. The error is errTakenOver where another holder has written it since.
 func (l *Ledger) put(ctx context.Context, r *record, tail content) error {
@@ -255,7 +259,7 @@ func (l *Ledger) read(ctx context.Context, name string) (*record, error) {
 		tailSize: aws.ToInt64(out.ContentLength) - versionBytes, modTime: aws.ToTime(out.LastModified),
 	}
 	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.state == "" || r.tailSize < 0 {
-		return nil, fault(syscall.EIO, "object among the records of uploads is none")
+		return nil, s3errors.New(syscall.EIO, "object among the records of uploads is none")
 	}
 	now, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
 	if !ok {
@@ -301,7 +305,7 @@ func (l *Ledger) findUnnamed(ctx context.Context, r *record) error {
 	}
 	out, err := l.bucket.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &l.bucket.name, Prefix: &r.key}, repeatable)
 	if err != nil {
-		return fromS3(err)
+		return s3errors.FromSDK(err)
 	}
 	for _, upload := range out.Uploads {
 		apart := aws.ToTime(upload.Initiated).Sub(r.modTime).Abs()
@@ -615,11 +619,11 @@ func (b *bucket) abort(ctx context.Context, key, upload string) error {
 		_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
 			Bucket: &b.name, Key: &key, UploadId: aws.String(upload),
 		})
-		if err == nil || isNoSuchUpload(err) {
+		if err == nil || s3errors.IsNoSuchUpload(err) {
 			return nil
 		}
 		if attempt == abortAttempts || sleep(ctx, delay) != nil {
-			return fromS3(err)
+			return s3errors.FromSDK(err)
 		}
 		delay *= 2
 	}

@@ -3,15 +3,16 @@ package driver
 import (
 	"context"
 	"errors"
-	"net/url"
 	"path"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // MaxLinkLifetime is the longest that S3 lets a link be good for:
@@ -28,11 +29,11 @@ var _ Presigner = (*s3.PresignClient)(nil)
 // URI names the object of a file as S3's own tools do, in percent-encoding: "s3://bucket/caf%C3%A9". Whether there is one it does not
 // ask. A name that no file can have gives "".
 func (f *Fs) URI(name string) string {
-	key, err := f.keys.key(name)
+	key, err := f.keys.Key(name)
 	if err != nil {
 		return ""
 	}
-	return "s3://" + f.bucket.name + separator + percentEncode(key)
+	return "s3://" + f.bucket.name + keys.Separator + keys.PercentEncode(key)
 }
 
 // Presign returns a link with which anybody downloads a file over HTTP, under the name that it has here, for as long as valid says
@@ -42,22 +43,22 @@ func (f *Fs) URI(name string) string {
 func (f *Fs) Presign(ctx context.Context, name string, valid time.Duration) (string, error) {
 	link, err := f.presign(ctx, name, valid)
 	if err != nil {
-		return "", pathError("presign", name, err)
+		return "", s3errors.PathError("presign", name, err)
 	}
 	return link, nil
 }
 
 func (f *Fs) presign(ctx context.Context, name string, valid time.Duration) (string, error) {
-	key, err := f.keys.key(name)
+	key, err := f.keys.Key(name)
 	switch {
 	case err != nil:
 		return "", err
 	case f.opts.Presigner == nil:
 		return "", errors.ErrUnsupported
-	case f.keys.isRoot(key):
+	case f.keys.IsRoot(key):
 		return "", syscall.EISDIR
 	case valid < time.Second || valid > MaxLinkLifetime: // a fraction of a second would become the SDK's default of 15 minutes
-		return "", errInvalid
+		return "", s3errors.ErrInvalid
 	}
 	if _, _, err := f.bucket.head(ctx, key); err != nil {
 		return "", err
@@ -67,17 +68,13 @@ func (f *Fs) presign(ctx context.Context, name string, valid time.Duration) (str
 	}
 	request, err := f.opts.Presigner.PresignGetObject(ctx, in, s3.WithPresignExpires(valid))
 	if err != nil {
-		return "", fromS3(err)
+		return "", s3errors.FromSDK(err)
 	}
 	return request.URL, nil
 }
 
 // attachment tells a browser to store what it downloads under a name, which may be in any script (RFC 6266 section 4.3, RFC 8187
 // section 3.2).
-func attachment(name string) string { return "attachment; filename*=UTF-8''" + percentEncode(name) }
-
-// percentEncode writes a key for a place where only the unreserved characters of RFC 3986 section 2.3 and "/" stand for themselves,
-// "+" neither, which some servers take for a space.
-func percentEncode(key string) string {
-	return strings.NewReplacer("+", "%20", "%2F", separator).Replace(url.QueryEscape(key))
+func attachment(name string) string {
+	return "attachment; filename*=UTF-8''" + keys.PercentEncode(name)
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // ReadDirSeq lists a directory in the order of its keys, which is by bytes and counts a directory's final slash. It takes one
@@ -19,9 +22,9 @@ import (
 //
 // A file and a directory of one name are both listed. A directory's modification time is zero.
 func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
-	key, err := f.keys.key(name)
+	key, err := f.keys.Key(name)
 	if err != nil {
-		return nil, pathError("readdir", name, err)
+		return nil, s3errors.PathError("readdir", name, err)
 	}
 	in := f.listing(key)
 	at := f.route.writes.now()
@@ -39,7 +42,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	first, err := f.firstPage(key, in)
 	if err != nil {
 		giveUp()
-		return nil, pathError("readdir", name, err)
+		return nil, s3errors.PathError("readdir", name, err)
 	}
 	unwanted := time.AfterFunc(unreadTime, func() {
 		first = nil // for the garbage collector, which else would leave it to the session
@@ -56,7 +59,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 		}
 		for page, err := range pages {
 			if err != nil {
-				yield(nil, pathError("readdir", name, err))
+				yield(nil, s3errors.PathError("readdir", name, err))
 				return
 			}
 			for info := range f.entries(in.prefix, page) {
@@ -74,13 +77,13 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 
 // listing is how a directory is listed.
 func (f *Fs) listing(key string) listing {
-	return listing{prefix: f.keys.directory(key), delimiter: separator}
+	return listing{prefix: f.keys.Directory(key), delimiter: keys.Separator}
 }
 
 // firstPage asks for the first page of a directory's listing. No directory but the root may be empty.
 func (f *Fs) firstPage(key string, in listing) (*page, error) {
 	first, err := f.bucket.list(f.ctx, in)
-	if err == nil && first.empty() && !f.keys.isRoot(key) {
+	if err == nil && first.empty() && !f.keys.IsRoot(key) {
 		err = fs.ErrNotExist
 	}
 	return first, err
@@ -116,13 +119,13 @@ func (f *Fs) entries(prefix string, p *page) iter.Seq[*fileInfo] {
 				files = files[1:]
 			} else {
 				key = directories[0]
-				name = strings.TrimSuffix(key[len(prefix):], separator)
+				name = strings.TrimSuffix(key[len(prefix):], keys.Separator)
 				info = directory(name, key, time.Time{})
 				directories = directories[1:]
 			}
 			switch {
 			case key == prefix: // the marker of the directory itself
-			case !nameable(name):
+			case !keys.Representable(name):
 				f.log.Debug("key without a pathname left out of a listing", "bucket", f.bucket.name, "key", key)
 			case !yield(info):
 				return
@@ -145,7 +148,7 @@ func (f *Fs) openDirectory(name, key string) (*lister, error) {
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
-	info := directory(f.keys.base(key), f.keys.directory(key), time.Time{})
+	info := directory(f.keys.Base(key), f.keys.Directory(key), time.Time{})
 	return &lister{handle: handle{name: name, kind: syscall.EISDIR}, info: info, entries: entries}, nil
 }
 
@@ -156,7 +159,7 @@ func (d *lister) Stat() (fs.FileInfo, error) { return d.info, nil }
 // an io.EOF. A listing is in the order of [Fs.ReadDirSeq].
 func (d *lister) Readdir(count int) ([]fs.FileInfo, error) {
 	if d.closed {
-		return nil, pathError("readdir", d.name, fs.ErrClosed)
+		return nil, s3errors.PathError("readdir", d.name, fs.ErrClosed)
 	}
 	if d.next == nil {
 		d.next, d.stop = iter.Pull2(d.entries)
@@ -191,7 +194,7 @@ func (d *lister) Readdirnames(count int) ([]string, error) {
 // Close ends the listing.
 func (d *lister) Close() error {
 	if d.closed {
-		return pathError("close", d.name, fs.ErrClosed)
+		return s3errors.PathError("close", d.name, fs.ErrClosed)
 	}
 	d.closed = true
 	if d.stop != nil {

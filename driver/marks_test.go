@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
 )
 
 // TestMarks sets marks in directories of some pages, and goes from each to the next.
@@ -30,7 +32,7 @@ func TestMarks(t *testing.T) {
 				p := &page{encoded: true}
 				for range entries {
 					if key := fmt.Sprintf("d/%06d", n); test.prefix {
-						p.prefixes = append(p.prefixes, key+separator)
+						p.prefixes = append(p.prefixes, key+keys.Separator)
 					} else {
 						p.versions = append(p.versions, version{key: key})
 					}

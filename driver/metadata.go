@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // Objects says what a file system stores objects with beside their bytes. The zero value leaves everything to the bucket.
@@ -169,7 +171,7 @@ func (b *bucket) readTags(ctx context.Context, key string, a *attributes) error 
 	}
 	out, err := b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{Bucket: &b.name, Key: &key}, repeatable)
 	if err != nil {
-		return fromS3(err)
+		return s3errors.FromSDK(err)
 	}
 	a.tags = tagQuery(func(yield func(string, string) bool) {
 		for _, tag := range out.TagSet {

@@ -10,6 +10,9 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // directoryType is the content type of a marker, by which some clients know one.
@@ -18,15 +21,15 @@ const directoryType = "application/x-directory"
 // Mkdir makes a directory by writing its marker, and fails with fs.ErrExist where there is a file or a directory of the name. It
 // takes two requests. The parents need not exist; the mode is not kept.
 func (f *Fs) Mkdir(name string, _ fs.FileMode) error {
-	key, err := f.keys.key(name)
+	key, err := f.keys.Key(name)
 	if err == nil {
 		err = f.mkdir(key)
 	}
-	return pathError("mkdir", name, err)
+	return s3errors.PathError("mkdir", name, err)
 }
 
 func (f *Fs) mkdir(key string) error {
-	if f.keys.isRoot(key) {
+	if f.keys.IsRoot(key) {
 		return fs.ErrExist
 	}
 	file, directory, err := f.lookup(key)
@@ -36,26 +39,26 @@ func (f *Fs) mkdir(key string) error {
 	if file || directory {
 		return fs.ErrExist
 	}
-	return f.mark(f.ctx, f.keys.directory(key))
+	return f.mark(f.ctx, f.keys.Directory(key))
 }
 
 // MkdirAll makes a directory, and its parents where they are missing. It fails with ENOTDIR where one of them is a file.
 func (f *Fs) MkdirAll(name string, _ fs.FileMode) error {
-	key, err := f.keys.key(name)
+	key, err := f.keys.Key(name)
 	if err == nil {
 		err = f.mkdirAll(key)
 	}
-	return pathError("mkdir", name, err)
+	return s3errors.PathError("mkdir", name, err)
 }
 
 func (f *Fs) mkdirAll(key string) error {
-	if f.keys.isRoot(key) {
+	if f.keys.IsRoot(key) {
 		return nil
 	}
 	path := string(f.keys)
-	for segment := range strings.SplitAfterSeq(key[len(path):], separator) {
+	for segment := range strings.SplitAfterSeq(key[len(path):], keys.Separator) {
 		path += segment
-		parent := strings.TrimSuffix(path, separator)
+		parent := strings.TrimSuffix(path, keys.Separator)
 		file, directory, err := f.lookup(parent)
 		switch {
 		case err != nil:
@@ -64,7 +67,7 @@ func (f *Fs) mkdirAll(key string) error {
 		case file:
 			return syscall.ENOTDIR
 		default:
-			if err := f.mark(f.ctx, f.keys.directory(parent)); err != nil {
+			if err := f.mark(f.ctx, f.keys.Directory(parent)); err != nil {
 				return err
 			}
 		}
@@ -78,8 +81,8 @@ func (f *Fs) lookup(key string) (file, directory bool, err error) {
 	if p := &f.bucket.profile; !p.SortedListings || p.SlashPrefixes {
 		return f.lookupBoth(key)
 	}
-	prefix := f.keys.directory(key)
-	page, err := f.bucket.list(f.ctx, listing{prefix: key, delimiter: separator})
+	prefix := f.keys.Directory(key)
+	page, err := f.bucket.list(f.ctx, listing{prefix: key, delimiter: keys.Separator})
 	if err != nil {
 		return false, false, err
 	}
@@ -115,7 +118,7 @@ func (f *Fs) lookupBoth(key string) (file, directory bool, err error) {
 
 // mark writes the marker of a directory.
 func (f *Fs) mark(ctx context.Context, marker string) error {
-	if len(marker) > maxKeyBytes {
+	if len(marker) > keys.MaxBytes {
 		return syscall.ENAMETOOLONG
 	}
 	a := f.opts.Objects.common()

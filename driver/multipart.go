@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 const (
@@ -111,10 +113,10 @@ func (f *Fs) createMultipart(until, ctx context.Context, p plan, in *s3.CreateMu
 		}
 	})
 	if err != nil {
-		return nil, fromS3(err)
+		return nil, s3errors.FromSDK(err)
 	}
 	if out.UploadId == nil {
-		return nil, fromS3(errNoResult)
+		return nil, s3errors.FromSDK(s3errors.ErrNoResult)
 	}
 	f.route.Answered(time.Since(begin))
 	m := f.multipart(until, ctx, p.key, *out.UploadId)
@@ -209,7 +211,7 @@ func (m *multipart) send(b *buffer, done func()) error {
 		}
 		out, err := m.bucket.client.UploadPart(ctx, in, opts...)
 		if err != nil {
-			return fromS3(err)
+			return s3errors.FromSDK(err)
 		}
 		part.ETag, part.ChecksumCRC32C = out.ETag, in.ChecksumCRC32C
 		part.ChecksumCRC32, part.ChecksumCRC64NVME = out.ChecksumCRC32, out.ChecksumCRC64NVME
@@ -229,7 +231,7 @@ func (m *multipart) copy(v version, length, size int64) error {
 	if lanes == nil {
 		lanes = make(chan struct{}, copyConcurrency)
 	}
-	count, begin := m.bucket.profile.cut(length, size)
+	count, begin := m.bucket.profile.Parts(length, size)
 	for i := range count {
 		from, to := begin(i), begin(i+1)
 		err := m.add(lanes, to-from, func(part *types.CompletedPart) error {
@@ -245,10 +247,10 @@ func (m *multipart) copy(v version, length, size int64) error {
 			}
 			out, err := m.bucket.client.UploadPartCopy(ctx, in, repeatable)
 			if err != nil {
-				return fromS3(err)
+				return s3errors.FromSDK(err)
 			}
 			if out.CopyPartResult == nil {
-				return fromS3(errNoResult)
+				return s3errors.FromSDK(s3errors.ErrNoResult)
 			}
 			part.ETag = out.CopyPartResult.ETag
 			return nil
@@ -322,7 +324,7 @@ func (m *multipart) complete(ctx context.Context, size int64, c condition) (etag
 		m.entry.remove(ctx)
 		return aws.ToString(out.ETag), nil
 	}
-	gone := tries.count > 1 && isNoSuchUpload(err)
+	gone := tries.count > 1 && s3errors.IsNoSuchUpload(err)
 	if etag, err = m.bucket.settle(ctx, m.key, &tries, err, completed(parts, size, gone)); err == nil {
 		m.abort() // for there may have been an object like it before
 	}

@@ -13,6 +13,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // A listing is what to ask ListObjectsV2 for.
@@ -62,7 +65,7 @@ func (p *page) names(dir string) []string {
 		}
 	}
 	for _, prefix := range p.prefixes {
-		names = append(names, strings.TrimSuffix(prefix, separator))
+		names = append(names, strings.TrimSuffix(prefix, keys.Separator))
 	}
 	slices.Sort(names)
 	return names
@@ -130,10 +133,10 @@ func (b *bucket) list(ctx context.Context, l listing) (*page, error) {
 	begin := time.Now()
 	out, err := b.client.ListObjectsV2(ctx, in, repeatable, new(contents).cut)
 	if err != nil {
-		return nil, fromS3(err)
+		return nil, s3errors.FromSDK(err)
 	}
 	if out.Name == nil && out.IsTruncated == nil && len(out.Contents)+len(out.CommonPrefixes) == 0 {
-		return nil, fromS3(errNoResult) // and not an empty directory
+		return nil, s3errors.FromSDK(s3errors.ErrNoResult) // and not an empty directory
 	}
 	p := &page{
 		versions: make([]version, 0, len(out.Contents)), prefixes: make([]string, 0, len(out.CommonPrefixes)),
@@ -142,7 +145,7 @@ func (b *bucket) list(ctx context.Context, l listing) (*page, error) {
 	if aws.ToBool(out.IsTruncated) {
 		p.next = aws.ToString(out.NextContinuationToken)
 		if p.next == "" || p.next == l.token {
-			return nil, fault(syscall.EIO, "listing goes on without a new continuation token")
+			return nil, s3errors.New(syscall.EIO, "listing goes on without a new continuation token")
 		}
 	}
 	for _, o := range out.Contents {
@@ -182,7 +185,7 @@ func (b *bucket) walk(ctx context.Context, prefix string) iter.Seq2[version, err
 		for in := (listing{prefix: prefix}); ; {
 			page, err := b.list(ctx, in)
 			if err == nil && page.unreadable > 0 {
-				err = fault(syscall.EILSEQ, "listing holds keys that the server cannot write")
+				err = s3errors.New(syscall.EILSEQ, "listing holds keys that the server cannot write")
 			}
 			if err != nil {
 				yield(version{}, err)

@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
 )
 
 // A shelf is a bucket with empty objects on a server that takes a while. In a synctest bubble it takes no real time, which makes
@@ -118,7 +120,7 @@ func (s *shelf) list(ctx context.Context, opts *Options) (names []string, took t
 		}
 		name := info.Name()
 		if info.IsDir() {
-			name += separator
+			name += keys.Separator
 		}
 		names = append(names, name)
 	}

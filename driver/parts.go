@@ -28,16 +28,6 @@ func (f *Fs) partSizeFor(known int64) int64 {
 	return f.memory.partSizeAt(size, 0)
 }
 
-// cut returns how many parts of about size bytes hold length bytes, and where each begins. Where parts may differ they are made nearly
-// equal, so that the last is none too small to be followed by others. Otherwise all are of size but the last.
-func (p *Profile) cut(length, size int64) (count int64, begin func(part int64) int64) {
-	count = (length + size - 1) / size
-	if p.UnequalParts {
-		return count, func(part int64) int64 { return length * part / count }
-	}
-	return count, func(part int64) int64 { return min(part*size, length) }
-}
-
 // Announce says how many bytes the file is expected to have, before the first are written. It is a hint: where all parts of an upload must be
 // of one size, they are made large enough.
 func (w *writer) Announce(size int64) {

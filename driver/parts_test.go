@@ -2,36 +2,9 @@ package driver
 
 import (
 	"testing"
-)
 
-// Where parts may differ they are nearly equal, and where they must not all but the last are of one size.
-func TestCut(t *testing.T) {
-	for _, tc := range []struct {
-		name         string
-		unequal      bool
-		length, size int64
-		want         []int64 // sizes
-	}{
-		{"equal-with-a-rest", false, 25, 10, []int64{10, 10, 5}},
-		{"equal-without-a-rest", false, 30, 10, []int64{10, 10, 10}},
-		{"equal-and-one", false, 3, 10, []int64{3}},
-		{"unequal-with-a-rest", true, 25, 10, []int64{8, 8, 9}},
-		{"unequal-and-one", true, 3, 10, []int64{3}},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			p := Profile{UnequalParts: tc.unequal}
-			count, begin := p.cut(tc.length, tc.size)
-			if begin(0) != 0 || begin(count) != tc.length || count != int64(len(tc.want)) {
-				t.Fatalf("%d parts from %d to %d", count, begin(0), begin(count))
-			}
-			for i, want := range tc.want {
-				if got := begin(int64(i)+1) - begin(int64(i)); got != want {
-					t.Errorf("part %d has %d bytes, want %d", i, got, want)
-				}
-			}
-		})
-	}
-}
+	"github.com/babelftp/babelftp/driver/internal/profile"
+)
 
 func TestPartSizeFor(t *testing.T) {
 	const mib, gib = 1 << 20, 1 << 30
@@ -50,7 +23,7 @@ func TestPartSizeFor(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			f := New(t.Context(), nil, "bucket", &Options{
-				PartSize: tc.partSize, Memory: NewBudget(tc.memory), Profile: Profile{UnequalParts: tc.unequal},
+				PartSize: tc.partSize, Memory: NewBudget(tc.memory), Profile: profile.Profile{UnequalParts: tc.unequal},
 			})
 			got := f.partSizeFor(tc.size)
 			if got != tc.want {
@@ -70,6 +43,6 @@ func onAWS(opts *Options) *Options {
 	if opts != nil {
 		o = *opts
 	}
-	o.Profile, _ = ProfileNamed("aws")
+	o.Profile, _ = profile.Named("aws")
 	return &o
 }

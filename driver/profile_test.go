@@ -58,7 +58,7 @@ func TestServersPage(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("%s shows another table than driver/profile.go has: run go test ./driver -run TestServersPage -update", serversPage)
+		t.Errorf("%s shows another table than driver/internal/profile/profile.go has: run go test ./driver -run TestServersPage -update", serversPage)
 	}
 }
 

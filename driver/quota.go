@@ -8,6 +8,9 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 const (
@@ -118,7 +121,7 @@ func (q *Quota) sum(ctx context.Context) (int64, error) {
 
 // charged is how many bytes of an object count. The driver's own objects are not content, and come and go without their owner.
 func charged(key string, size int64) int64 {
-	if isReserved(key) {
+	if keys.IsReserved(key) {
 		return 0
 	}
 	return size
@@ -135,7 +138,7 @@ func (q *Quota) claim(ctx context.Context, bytes int64) error {
 	if q.fits(bytes) || q.recount(ctx) && q.fits(bytes) {
 		return nil
 	}
-	return fault(syscall.EDQUOT, fmt.Sprintf("quota of %d bytes", q.limit))
+	return s3errors.New(syscall.EDQUOT, fmt.Sprintf("quota of %d bytes", q.limit))
 }
 
 func (q *Quota) fits(bytes int64) bool {

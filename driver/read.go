@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // A reader is a file open for reading. It begins with one stream, the answer to one request for all of the object. Where S3 turns
@@ -49,7 +51,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 	r := &reader{
 		handle: handle{name: name, kind: syscall.EBADF},
 		f:      f, ctx: ctx, cancel: cancel, version: v, offset: offset,
-		info:   file(f.keys.base(key), &v, &a),
+		info:   file(f.keys.Base(key), &v, &a),
 		memory: transit{budget: f.memory},
 		pace:   pace{lesson: &f.route.downloads, most: f.opts.Streams, latency: time.Since(begin)},
 	}
@@ -117,7 +119,7 @@ func (r *reader) readError(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	return pathError("read", r.name, err)
+	return s3errors.PathError("read", r.name, err)
 }
 
 // next sees to it that there are bytes in rest.
@@ -249,7 +251,7 @@ func (r *reader) ReadAt(p []byte, offset int64) (int, error) {
 		return 0, r.refuse("read")
 	}
 	if offset < 0 {
-		return 0, pathError("read", r.name, errInvalid)
+		return 0, s3errors.PathError("read", r.name, s3errors.ErrInvalid)
 	}
 	v := r.version
 	part := span{ctx: r.ctx, bucket: r.f.bucket, version: v, offset: offset, end: min(offset+int64(len(p)), v.size)}
@@ -262,7 +264,7 @@ func (r *reader) ReadAt(p []byte, offset int64) (int, error) {
 			return n, io.EOF
 		}
 		if err != nil {
-			return n, pathError("read", r.name, err)
+			return n, s3errors.PathError("read", r.name, err)
 		}
 	}
 	return n, nil
@@ -280,7 +282,7 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 		offset += r.version.size
 	}
 	if offset < 0 || whence < io.SeekStart || whence > io.SeekEnd {
-		return 0, pathError("seek", r.name, errInvalid)
+		return 0, s3errors.PathError("seek", r.name, s3errors.ErrInvalid)
 	}
 	if offset != r.offset {
 		r.closeWindow()
@@ -307,5 +309,5 @@ func (r *reader) Close() error {
 	r.closeWindow()
 	r.pace.stop()
 	r.memory.release()
-	return pathError("close", r.name, err)
+	return s3errors.PathError("close", r.name, err)
 }

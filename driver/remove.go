@@ -7,13 +7,14 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 const (
@@ -51,11 +52,11 @@ func (f *Fs) RemoveDir(name string) error { return f.remove(name, f.removeDir) }
 func (f *Fs) RemoveAll(name string) error { return f.remove(name, f.removeAll) }
 
 func (f *Fs) remove(name string, remove func(key string) error) error {
-	key, err := f.keys.key(name)
+	key, err := f.keys.Key(name)
 	if err == nil {
 		err = remove(key)
 	}
-	return pathError("remove", name, err)
+	return s3errors.PathError("remove", name, err)
 }
 
 func (f *Fs) removeFile(key string) error {
@@ -88,10 +89,10 @@ func (f *Fs) delete(ctx context.Context, key string, size int64) error {
 }
 
 func (f *Fs) removeDir(key string) error {
-	if f.keys.isRoot(key) {
-		return errInvalid
+	if f.keys.IsRoot(key) {
+		return s3errors.ErrInvalid
 	}
-	marker := f.keys.directory(key)
+	marker := f.keys.Directory(key)
 	page, err := f.bucket.list(f.ctx, listing{prefix: marker, limit: 2}) // the marker and one that would be too many
 	if err != nil {
 		return err
@@ -113,14 +114,14 @@ func (f *Fs) removeDir(key string) error {
 }
 
 func (f *Fs) removeAll(key string) error {
-	if !f.keys.isRoot(key) {
+	if !f.keys.IsRoot(key) {
 		if err := f.delete(f.ctx, key, f.sizeOf(f.ctx, key)()); err != nil {
 			return err
 		}
 	}
 	return inParallel(f.ctx, func(ctx context.Context, submit func(func() error)) error {
 		removed := batch{f: f, submit: submit}
-		for v, err := range f.bucket.walk(ctx, f.keys.directory(key)) {
+		for v, err := range f.bucket.walk(ctx, f.keys.Directory(key)) {
 			if err == nil {
 				err = removed.add(ctx, v)
 			}
@@ -168,9 +169,9 @@ func (b *batch) add(ctx context.Context, v version) error {
 	b.walked = v.key
 	profile := &b.f.bucket.profile
 	switch {
-	case !profile.BatchDeletesMarkers && strings.HasSuffix(v.key, separator):
+	case !profile.BatchDeletesMarkers && strings.HasSuffix(v.key, keys.Separator):
 		return b.one(ctx, v)
-	case !b.takesMany() || !isXMLText(v.key):
+	case !b.takesMany() || !keys.IsXMLText(v.key):
 		b.submit(func() error { return b.one(ctx, v) })
 	default:
 		if len(b.keys) == 0 {
@@ -234,13 +235,6 @@ func (b *batch) send(ctx context.Context) {
 	})
 }
 
-// isXMLText tells whether a key comes through XML unchanged. Control characters might, but servers differ in that.
-func isXMLText(key string) bool {
-	return !strings.ContainsFunc(key, func(r rune) bool {
-		return unicode.IsControl(r) || r == '\ufffe' || r == '\uffff' || r == utf8.RuneError
-	})
-}
-
 // deleteAll deletes whatever has the keys of some versions by one request, and what that leaves one by one, whose errors tell more. Some
 // servers want a checksum with it that the SDK no longer sends.
 func (b *bucket) deleteAll(ctx context.Context, versions []version) error {
@@ -255,7 +249,7 @@ func (b *bucket) deleteAll(ctx context.Context, versions []version) error {
 	}
 	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.name, Delete: in}, repeatable)
 	left := keys
-	switch err = fromS3(err); {
+	switch err = s3errors.FromSDK(err); {
 	case err == nil:
 		left = nil
 		for _, refused := range out.Errors {

@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // Rename moves a file or, where there is none of the name, a directory. S3 copies what is moved, with its metadata, its tags, its storage
@@ -36,14 +38,14 @@ func (f *Fs) RenameTo(target *Fs, oldname, newname string) error {
 
 // relocate does what r says, from one name to another.
 func relocate(op, oldname, newname string, r relocation) error {
-	oldKey, err := r.f.keys.key(oldname)
+	oldKey, err := r.f.keys.Key(oldname)
 	if err == nil {
 		var newKey string
-		if newKey, err = r.target.keys.key(newname); err == nil {
+		if newKey, err = r.target.keys.Key(newname); err == nil {
 			err = r.run(oldKey, newKey)
 		}
 	}
-	return linkError(op, oldname, newname, err)
+	return s3errors.LinkError(op, oldname, newname, err)
 }
 
 // A relocation is a rename or, where it keeps the source, a copy.
@@ -57,8 +59,8 @@ type relocation struct {
 
 func (r *relocation) run(oldKey, newKey string) error {
 	f, target := r.f, r.target
-	if f.keys.isRoot(oldKey) || target.keys.isRoot(newKey) {
-		return errInvalid
+	if f.keys.IsRoot(oldKey) || target.keys.IsRoot(newKey) {
+		return s3errors.ErrInvalid
 	}
 	oneBucket := f.bucket.name == target.bucket.name
 	v, a, err := f.bucket.head(r.f.ctx, oldKey)
@@ -73,10 +75,10 @@ func (r *relocation) run(oldKey, newKey string) error {
 	if _, err := f.statDir(oldKey); err != nil || oneBucket && oldKey == newKey {
 		return err
 	}
-	r.from, r.to = f.keys.directory(oldKey), target.keys.directory(newKey)
+	r.from, r.to = f.keys.Directory(oldKey), target.keys.Directory(newKey)
 	switch {
 	case oneBucket && strings.HasPrefix(r.to, r.from):
-		return errInvalid
+		return s3errors.ErrInvalid
 	case oneBucket && strings.HasPrefix(r.from, r.to):
 		return syscall.ENOTEMPTY
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 const (
@@ -82,7 +84,7 @@ func (e *ResumeError) Error() string {
 }
 
 // Unwrap returns an fs.ErrInvalid.
-func (e *ResumeError) Unwrap() error { return errInvalid }
+func (e *ResumeError) Unwrap() error { return s3errors.ErrInvalid }
 
 // ResumeOffset is Size, for those who do not know this type.
 func (e *ResumeError) ResumeOffset() int64 { return e.Size }
@@ -128,7 +130,7 @@ func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) {
 			return nil, err
 		}
 		f.reported.set(key, p.size())
-		return file(f.keys.base(key), &version{key: key, size: p.size(), modTime: p.modTime}, &attributes{}), nil
+		return file(f.keys.Base(key), &version{key: key, size: p.size(), modTime: p.modTime}, &attributes{}), nil
 	})
 }
 
@@ -167,7 +169,7 @@ func (f *Fs) resumeAppending(key string) (*pending, error) {
 
 // pendingUploads finds the uploads of this owner to a key that can be resumed, the latest first.
 func (f *Fs) pendingUploads(key string) ([]*pending, error) {
-	if f.opts.Owner == "" || f.keys.isRoot(key) {
+	if f.opts.Owner == "" || f.keys.IsRoot(key) {
 		return nil, nil
 	}
 	records, err := f.records(f.ctx, key)
@@ -202,7 +204,7 @@ func (f *Fs) readPending(name string) (*pending, error) {
 	}
 	p := &pending{record: *r}
 	switch err := f.readParts(p); {
-	case isNoSuchUpload(err): // it was completed or aborted, and its record came late
+	case s3errors.IsNoSuchUpload(err): // it was completed or aborted, and its record came late
 		if err := l.delete(f.ctx, r); err != nil && !errors.Is(err, errTakenOver) {
 			return nil, err
 		}
@@ -232,7 +234,7 @@ func (f *Fs) readParts(p *pending) error {
 	for {
 		out, err := f.bucket.client.ListParts(f.ctx, in, repeatable)
 		if err != nil {
-			return fromS3(err)
+			return s3errors.FromSDK(err)
 		}
 		if a := out.ChecksumAlgorithm; a == checksumAlgorithm || a == f.opts.Objects.Checksum {
 			p.checksum = a

@@ -9,6 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 const (
@@ -83,15 +85,7 @@ func (a *attempts) GetAttemptToken(ctx context.Context) (func(error) error, erro
 
 // IsErrorRetryable implements aws.Retryer.
 func (a *attempts) IsErrorRetryable(err error) bool {
-	return a.RetryerV2.IsErrorRetryable(err) || unreadable(err) && errors.Is(fromS3(err), syscall.EAGAIN)
-}
-
-// broken is the error of bytes that end too early. Whatever ended them, they may come whole the next time.
-func broken(err error) error {
-	if errors.Is(fromS3(err), context.Canceled) {
-		return fromS3(err)
-	}
-	return &s3Error{kind: syscall.EAGAIN, cause: err}
+	return a.RetryerV2.IsErrorRetryable(err) || s3errors.Unreadable(err) && errors.Is(s3errors.FromSDK(err), syscall.EAGAIN)
 }
 
 // sleep waits, or returns the reason why ctx ended.

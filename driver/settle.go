@@ -20,6 +20,8 @@ import (
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // settleTimeout bounds the look at an object that may outlive the session.
@@ -34,7 +36,7 @@ const settleTimeout = 30 * time.Second
 //
 // What a look cannot find is a request that S3 goes on with later.
 func (b *bucket) settle(ctx context.Context, key string, a *attempts, err error, done shown) (etag string, _ error) {
-	failed := fromS3(err)
+	failed := s3errors.FromSDK(err)
 	if done == nil || errors.Is(failed, context.Canceled) || a.count < 2 && !errors.Is(failed, syscall.EAGAIN) {
 		return "", failed
 	}
@@ -45,14 +47,14 @@ func (b *bucket) settle(ctx context.Context, key string, a *attempts, err error,
 	case errors.Is(err, fs.ErrNotExist):
 		out = nil
 	case err != nil:
-		return "", &s3Error{kind: syscall.EAGAIN, cause: failed}
+		return "", &s3errors.Error{Kind: syscall.EAGAIN, Cause: failed}
 	}
 	switch {
 	case out != nil && a.follow(out):
 		return "", failed
 	case !done(ctx, out):
 		if errors.Is(failed, syscall.ESTALE) { // an attempt may have done it, and somebody has changed the object since
-			failed = &s3Error{kind: syscall.EAGAIN, cause: failed}
+			failed = &s3errors.Error{Kind: syscall.EAGAIN, Cause: failed}
 		}
 		return "", failed
 	case out == nil:

@@ -10,6 +10,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // A span reads the bytes [offset, end) of one version of an object, over as many connections as that takes.
@@ -56,11 +58,11 @@ func (s *span) Read(p []byte) (int, error) {
 		s.close()
 		if s.offset >= s.end {
 			if !errors.Is(err, io.EOF) {
-				err = s.cause(broken(err)) // the checksum of all bytes, which the SDK compares last
+				err = s.cause(s3errors.Truncated(err)) // the checksum of all bytes, which the SDK compares last
 			}
 			return 0, err
 		}
-		if err = s.retries.pause(s.ctx, broken(err)); err != nil {
+		if err = s.retries.pause(s.ctx, s3errors.Truncated(err)); err != nil {
 			return 0, s.cause(err)
 		}
 	}
@@ -134,7 +136,7 @@ func (b *bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObje
 	if err != nil {
 		err = silent(ctx, err)
 		cancel(nil)
-		return nil, fromS3(err)
+		return nil, s3errors.FromSDK(err)
 	}
 	if out.ETag == nil {
 		_ = out.Body.Close()
@@ -184,7 +186,7 @@ func silent(ctx context.Context, err error) error {
 }
 
 // errOtherBytes is an answer that must not be taken for the one which was asked for.
-var errOtherBytes = fault(syscall.EIO, "GetObject answered with other bytes than asked for")
+var errOtherBytes = s3errors.New(syscall.EIO, "GetObject answered with other bytes than asked for")
 
 // rangeSize returns the size of the whole object from the answer to a request for a range that begins at from, or nil when the
 // answer is another range: a proxy may drop the header and send all.

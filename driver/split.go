@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/keys"
 )
 
 // measure asks for something that takes no time but that of the way, where nobody has of late: whether there is some object. It asks a
@@ -27,7 +28,7 @@ func (a *ahead) measure(p *page) {
 //
 // No key of them has a slash behind the prefix, because servers differ in whether they list the directory in which a listing begins.
 func (a *ahead) split(s *stretch, p *page) bool {
-	if a.unsplittable || !a.bucket.profile.SortedListings || a.listing.delimiter != separator || !a.bucket.route.stats.SplitsListings(time.Now()) || !p.inOrder() {
+	if a.unsplittable || !a.bucket.profile.SortedListings || a.listing.delimiter != keys.Separator || !a.bucket.route.stats.SplitsListings(time.Now()) || !p.inOrder() {
 		return false
 	}
 	guesses := newSplitter(a.listing, p)

@@ -14,6 +14,9 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // Permission bits shown for what S3 keeps none of: its owner reads and writes, everybody reads.
@@ -116,32 +119,32 @@ func (f *Fs) StatFile(name string) (fs.FileInfo, error) {
 func (f *Fs) StatDir(name string) (fs.FileInfo, error) { return f.stat(name, f.statDirAndMarker) }
 
 func (f *Fs) stat(name string, find func(key string) (*fileInfo, error)) (fs.FileInfo, error) {
-	key, err := f.keys.key(name)
+	key, err := f.keys.Key(name)
 	if err != nil {
-		return nil, pathError("stat", name, err)
+		return nil, s3errors.PathError("stat", name, err)
 	}
 	info, err := find(key)
 	if err != nil {
-		return nil, pathError("stat", name, err)
+		return nil, s3errors.PathError("stat", name, err)
 	}
 	return info, nil
 }
 
 func (f *Fs) statFile(key string) (*fileInfo, error) {
-	if f.keys.isRoot(key) {
+	if f.keys.IsRoot(key) {
 		return nil, syscall.EISDIR
 	}
 	v, a, err := f.bucket.head(f.ctx, key)
 	if err != nil {
 		return nil, err
 	}
-	return file(f.keys.base(key), &v, &a), nil
+	return file(f.keys.Base(key), &v, &a), nil
 }
 
 func (f *Fs) statDir(key string) (*fileInfo, error) {
-	prefix := f.keys.directory(key)
-	if f.keys.isRoot(key) {
-		return directory(separator, prefix, time.Time{}), nil
+	prefix := f.keys.Directory(key)
+	if f.keys.IsRoot(key) {
+		return directory(keys.Separator, prefix, time.Time{}), nil
 	}
 	page, err := f.bucket.list(f.ctx, listing{prefix: prefix, limit: 1})
 	if err != nil {
@@ -156,13 +159,13 @@ func (f *Fs) statDir(key string) (*fileInfo, error) {
 			modTime = v.modTime
 		}
 	}
-	return directory(f.keys.base(key), prefix, modTime), nil
+	return directory(f.keys.Base(key), prefix, modTime), nil
 }
 
 // statDirAndMarker is statDir with the time of the marker, which servers whose listings are not sorted may list later.
 func (f *Fs) statDirAndMarker(key string) (*fileInfo, error) {
 	info, err := f.statDir(key)
-	if err != nil || f.keys.isRoot(key) || f.bucket.profile.SortedListings || !info.modTime.IsZero() {
+	if err != nil || f.keys.IsRoot(key) || f.bucket.profile.SortedListings || !info.modTime.IsZero() {
 		return info, err
 	}
 	marker, _, err := f.bucket.head(f.ctx, info.object.Key)
@@ -207,7 +210,7 @@ func (b *bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 		b.route.stats.Observe(time.Now(), time.Since(begin))
 	}
 	if err != nil {
-		return nil, fromS3(b.reason(ctx, *in.Key, err))
+		return nil, s3errors.FromSDK(b.reason(ctx, *in.Key, err))
 	}
 	if out.ETag == nil {
 		return nil, errNoETag
@@ -217,7 +220,7 @@ func (b *bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 
 // errNoETag is an answer about an object that does not say which version of it. S3 always does; it is of something else on the way, and
 // the size that it tells, or none, is not the object's.
-var errNoETag = fault(syscall.EIO, "answer about an object has no ETag")
+var errNoETag = s3errors.New(syscall.EIO, "answer about an object has no ETag")
 
 // reason finds out why a HEAD was refused as a bad request. The answer has no body and so no code: the key may be one that the
 // server cannot have, or the credentials may have expired. A GET of the first byte is refused alike, with the code.

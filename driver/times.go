@@ -7,6 +7,8 @@ import (
 	"iter"
 	"path"
 	"sync"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // headsAhead is how many files of a listing are asked for at a time: as many answers wait at most, in the order of the listing.
@@ -66,7 +68,7 @@ func (f *Fs) withSetTime(ctx context.Context, listed fs.FileInfo) (fs.FileInfo, 
 		return listed, nil
 	}
 	if err != nil {
-		return nil, pathError("stat", path.Base(object.Key), err)
+		return nil, s3errors.PathError("stat", path.Base(object.Key), err)
 	}
 	return file(listed.Name(), &v, &a), nil
 }

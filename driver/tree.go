@@ -12,10 +12,13 @@ import (
 	"syscall"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // errChanged is about a directory in which another client has changed something meanwhile.
-var errChanged = fault(syscall.EAGAIN, "directory changed meanwhile")
+var errChanged = s3errors.New(syscall.EAGAIN, "directory changed meanwhile")
 
 // directory takes a directory from one prefix to another. Its steps hold no list of keys, of which there may be millions: each walks
 // through the directories anew.
@@ -42,7 +45,7 @@ func (r *relocation) check() error {
 			switch {
 			case err != nil:
 				return err
-			case p.source != nil && len(r.to)+len(p.source.key)-len(r.from) > maxKeyBytes:
+			case p.source != nil && len(r.to)+len(p.source.key)-len(r.from) > keys.MaxBytes:
 				return syscall.ENAMETOOLONG
 			case p.copy == nil:
 				onlySource = true
@@ -99,7 +102,7 @@ func (r *relocation) complete(ctx context.Context, p pair) error {
 }
 
 // isMarker tells whether an object is nothing but the marker of a directory.
-func isMarker(v version) bool { return v.size == 0 && strings.HasSuffix(v.key, separator) }
+func isMarker(v version) bool { return v.size == 0 && strings.HasSuffix(v.key, keys.Separator) }
 
 // copyEntry copies a file or a marker, if what has the new name is still what was seen there. What is no longer there needs no copy.
 func (r *relocation) copyEntry(ctx context.Context, p pair, c condition) error {

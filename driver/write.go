@@ -13,6 +13,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // commitTimeout bounds the request that makes an upload visible. S3 may take minutes to put many parts together.
@@ -91,7 +93,7 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 				offset = v.size
 			}
 			if offset > v.size {
-				return nil, errInvalid
+				return nil, s3errors.ErrInvalid
 			}
 			w.kept, w.keep, w.offset, w.resumable = v, offset, offset, false
 			w.partSize = f.partSizeFor(offset)
@@ -165,7 +167,7 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 		return 0, w.refuse("write")
 	}
 	if w.err != nil {
-		return 0, pathError("write", w.name, w.err)
+		return 0, s3errors.PathError("write", w.name, w.err)
 	}
 	if conn, ok := r.(interface{ SetReadDeadline(t time.Time) error }); ok {
 		stop := context.AfterFunc(w.ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
@@ -174,7 +176,7 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	n, err := w.fill(r)
 	if err != nil {
 		w.err = w.cause(err)
-		return n, pathError("write", w.name, w.err)
+		return n, s3errors.PathError("write", w.name, w.err)
 	}
 	return n, nil
 }
@@ -348,7 +350,7 @@ func (w *writer) Seek(offset int64, whence int) (int64, error) {
 		offset += w.offset
 	}
 	if offset != w.offset {
-		return 0, pathError("seek", w.name, errors.ErrUnsupported)
+		return 0, s3errors.PathError("seek", w.name, errors.ErrUnsupported)
 	}
 	return offset, nil
 }
@@ -359,7 +361,7 @@ func (w *writer) Truncate(size int64) error {
 		return w.refuse("truncate")
 	}
 	if size != w.offset {
-		return pathError("truncate", w.name, errors.ErrUnsupported)
+		return s3errors.PathError("truncate", w.name, errors.ErrUnsupported)
 	}
 	return nil
 }
@@ -367,7 +369,7 @@ func (w *writer) Truncate(size int64) error {
 // Stat describes the file as far as it is written.
 func (w *writer) Stat() (fs.FileInfo, error) {
 	v := version{key: w.key, size: w.offset}
-	return file(w.f.keys.base(w.key), &v, &w.attributes), nil
+	return file(w.f.keys.Base(w.key), &v, &w.attributes), nil
 }
 
 // Abort ends writing: nothing will be published, and what writes or will write, and Close, returns cause. When S3 has already
@@ -401,7 +403,7 @@ func (w *writer) Close() error {
 		w.part.release()
 	}
 	w.cancel(nil)
-	return pathError("close", w.name, err)
+	return s3errors.PathError("close", w.name, err)
 }
 
 // finish publishes the file.

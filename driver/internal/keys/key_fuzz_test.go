@@ -1,4 +1,4 @@
-package driver_test
+package keys_test
 
 import (
 	"path"
@@ -6,8 +6,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/driver/internal/keys"
 )
 
 // FuzzKeyRoundTrip: a name that has a key gets its cleaned self back from the key, and a key that has a name gets itself back from
@@ -22,28 +22,28 @@ func FuzzKeyRoundTrip(f *testing.F) {
 		f.Add("in-", odd)
 	}
 	f.Fuzz(func(t *testing.T, prefix, s string) {
-		keys := driver.Keyspace(prefix)
-		if key, err := keys.Key(s); err == nil {
-			name, ok := keys.Name(key)
+		space := keys.Space(prefix)
+		if key, err := space.Key(s); err == nil {
+			name, ok := space.Name(key)
 			if !ok || name != path.Clean("/"+s) {
 				t.Errorf("name %q has the key %q, which has the name %q, %v", s, key, name, ok)
 			}
-			if marker, ok := keys.Name(keys.Directory(key)); !ok || marker != name {
-				t.Errorf("name %q has the directory %q, which has the name %q, %v", s, keys.Directory(key), marker, ok)
+			if marker, ok := space.Name(space.Directory(key)); !ok || marker != name {
+				t.Errorf("name %q has the directory %q, which has the name %q, %v", s, space.Directory(key), marker, ok)
 			}
-			if len(key) > driver.MaxKeyBytes || !strings.HasPrefix(key, prefix) || !utf8.ValidString(key[len(prefix):]) {
+			if len(key) > keys.MaxBytes || !strings.HasPrefix(key, prefix) || !utf8.ValidString(key[len(prefix):]) {
 				t.Errorf("name %q has the key %q", s, key)
 			}
 		}
-		name, ok := keys.Name(s)
+		name, ok := space.Name(s)
 		if !ok {
 			return
 		}
-		key, err := keys.Key(name)
-		if err != nil && len(s) <= driver.MaxKeyBytes {
+		key, err := space.Key(name)
+		if err != nil && len(s) <= keys.MaxBytes {
 			t.Errorf("key %q has the name %q, which has none: %v", s, name, err)
 		}
-		if err == nil && key != s && keys.Directory(key) != s {
+		if err == nil && key != s && space.Directory(key) != s {
 			t.Errorf("key %q has the name %q, which has the key %q", s, name, key)
 		}
 	})

@@ -1,4 +1,4 @@
-package driver
+package s3errors
 
 import (
 	"context"
@@ -125,7 +125,7 @@ func TestKindOf(t *testing.T) {
 		{"anything-else", errors.New("anything else"), syscall.EIO},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			err := pathError("test", "name", fromS3(test.err))
+			err := PathError("test", "name", FromSDK(test.err))
 			if !errors.Is(err, test.kind) {
 				t.Errorf("%v is not %v", err, test.kind)
 			}
@@ -136,13 +136,13 @@ func TestKindOf(t *testing.T) {
 			}
 		})
 	}
-	if fromS3(nil) != nil || pathError("test", "name", nil) != nil || linkError("test", "old", "new", nil) != nil {
+	if FromSDK(nil) != nil || PathError("test", "name", nil) != nil || LinkError("test", "old", "new", nil) != nil {
 		t.Error("no error became one")
 	}
 }
 
 func TestErrorForTheLog(t *testing.T) {
-	err := pathError("open", "name", fromS3(refusal(403, "AccessDenied")))
+	err := PathError("open", "name", FromSDK(refusal(403, "AccessDenied")))
 	var pathErr *fs.PathError
 	if !errors.As(err, &pathErr) || pathErr.Op != "open" || pathErr.Path != "name" {
 		t.Errorf("%#v is no *fs.PathError", err)
@@ -161,7 +161,7 @@ func TestErrorForTheLog(t *testing.T) {
 		}
 	}
 	var errno syscall.Errno
-	if err := fromS3(sendError(os.NewSyscallError("connect", syscall.ENOENT))); !errors.As(err, &errno) || errno != syscall.EAGAIN {
+	if err := FromSDK(sendError(os.NewSyscallError("connect", syscall.ENOENT))); !errors.As(err, &errno) || errno != syscall.EAGAIN {
 		t.Errorf("%v is found as %v", err, errno)
 	}
 }

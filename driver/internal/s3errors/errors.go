@@ -1,4 +1,8 @@
-package driver
+// Package s3errors gives errors of S3, and of the way to it, a kind that the standard library knows.
+//
+// [FromSDK] is the only place that knows S3's error codes; [New] makes an error of a kind for an answer that is no good. Package driver lists
+// the kinds. [PathError] and [LinkError] wrap them for the caller.
+package s3errors
 
 import (
 	"context"
@@ -17,28 +21,28 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// errInvalid is an fs.ErrInvalid that is the errno of it as well: by itself neither matches the other.
-var errInvalid = fmt.Errorf("%w (%w)", fs.ErrInvalid, syscall.EINVAL)
+// ErrInvalid is an fs.ErrInvalid that is the errno of it as well: by itself neither matches the other.
+var ErrInvalid = fmt.Errorf("%w (%w)", fs.ErrInvalid, syscall.EINVAL)
 
-// An s3Error is an error of S3, or on the way to it, and the kind it counts as.
+// An Error is an error of S3, or on the way to it, and the kind it counts as.
 //
 // errors.Is sees the kind alone: the cause may hold values that would mislead, such as the ENOENT of a Unix socket that nobody
 // serves. errors.As reaches the cause as well, so that a log can show its S3 code and request ID.
-type s3Error struct{ kind, cause error }
+type Error struct{ Kind, Cause error }
 
-func (e *s3Error) Error() string { return e.kind.Error() + ": " + e.cause.Error() }
-func (e *s3Error) Unwrap() error { return e.kind }
-func (e *s3Error) As(p any) bool { return errors.As(e.kind, p) || errors.As(e.cause, p) }
+func (e *Error) Error() string { return e.Kind.Error() + ": " + e.Cause.Error() }
+func (e *Error) Unwrap() error { return e.Kind }
+func (e *Error) As(p any) bool { return errors.As(e.Kind, p) || errors.As(e.Cause, p) }
 
-// fault is an s3Error about an answer that is none of S3's errors and yet no good.
-func fault(kind error, text string) error { return &s3Error{kind: kind, cause: errors.New(text)} }
+// New is an s3Error about an answer that is none of S3's errors and yet no good.
+func New(kind error, text string) error { return &Error{Kind: kind, Cause: errors.New(text)} }
 
-// fromS3 gives an error of the SDK its kind. It is the only function that knows S3's error codes.
-func fromS3(err error) error {
+// FromSDK gives an error of the SDK its kind. It is the only function that knows S3's error codes.
+func FromSDK(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &s3Error{kind: kindOf(err), cause: err}
+	return &Error{Kind: kindOf(err), Cause: err}
 }
 
 func kindOf(err error) error {
@@ -53,7 +57,7 @@ func kindOf(err error) error {
 	if _, ok := errors.AsType[*v4.SigningError](err); ok {
 		return fs.ErrPermission // there are no credentials to sign with
 	}
-	if unreachable(err) || unreadable(err) {
+	if Unreachable(err) || Unreadable(err) {
 		return syscall.EAGAIN
 	}
 	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() != 0 { // 0 where no answer came
@@ -96,8 +100,8 @@ func kindOfCode(code string) error {
 	return nil
 }
 
-// isNoSuchUpload tells whether S3 does not know of a multipart upload, because it was completed or aborted.
-func isNoSuchUpload(err error) bool {
+// IsNoSuchUpload tells whether S3 does not know of a multipart upload, because it was completed or aborted.
+func IsNoSuchUpload(err error) bool {
 	api, ok := errors.AsType[smithy.APIError](err)
 	return ok && api.ErrorCode() == "NoSuchUpload"
 }
@@ -111,7 +115,7 @@ func kindOfStatus(status int) error {
 	case http.StatusPreconditionFailed:
 		return syscall.ESTALE
 	case http.StatusRequestedRangeNotSatisfiable:
-		return errInvalid
+		return ErrInvalid
 	case http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		return errors.ErrUnsupported
 	case http.StatusInsufficientStorage:
@@ -123,8 +127,8 @@ func kindOfStatus(status int) error {
 	return syscall.EIO
 }
 
-// unreachable tells whether an error came from the network rather than from S3.
-func unreachable(err error) bool {
+// Unreachable tells whether an error came from the network rather than from S3.
+func Unreachable(err error) bool {
 	if errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
@@ -135,9 +139,9 @@ func unreachable(err error) bool {
 	return ok
 }
 
-// unreadable tells whether an answer is none that S3 has written to its end: it breaks off, or something else answered. What its status
+// Unreadable tells whether an answer is none that S3 has written to its end: it breaks off, or something else answered. What its status
 // says does not count then, a 200 for one, which S3 sends before it is done.
-func unreadable(err error) bool {
+func Unreadable(err error) bool {
 	if _, ok := errors.AsType[*smithy.DeserializationError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
 		return true
 	}
@@ -145,20 +149,28 @@ func unreadable(err error) bool {
 	return ok
 }
 
-// errNoResult is an answer without a body where there must be one. The SDK takes it for whole.
-var errNoResult = fmt.Errorf("S3 answered without a result: %w", io.ErrUnexpectedEOF)
+// ErrNoResult is an answer without a body where there must be one. The SDK takes it for whole.
+var ErrNoResult = fmt.Errorf("S3 answered without a result: %w", io.ErrUnexpectedEOF)
 
-// pathError and linkError say what was attempted on which name. Their err is of a kind already, or comes from outside.
-func pathError(op, name string, err error) error {
+// PathError and linkError say what was attempted on which name. Their err is of a kind already, or comes from outside.
+func PathError(op, name string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
-func linkError(op, oldname, newname string, err error) error {
+func LinkError(op, oldname, newname string, err error) error {
 	if err == nil {
 		return nil
 	}
 	return &os.LinkError{Op: op, Old: oldname, New: newname, Err: err}
+}
+
+// Truncated is the error of bytes that end too early. Whatever ended them, they may come whole the next time.
+func Truncated(err error) error {
+	if errors.Is(FromSDK(err), context.Canceled) {
+		return FromSDK(err)
+	}
+	return &Error{Kind: syscall.EAGAIN, Cause: err}
 }

@@ -1,4 +1,4 @@
-package driver
+package keys
 
 import (
 	"errors"
@@ -35,7 +35,7 @@ func TestKey(t *testing.T) {
 		{"nearly-reserved", "", ".babelftp2/a.babelftp", ".babelftp2/a.babelftp", nil},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			key, err := keyspace(test.prefix).key(test.name)
+			key, err := Space(test.prefix).Key(test.name)
 			if key != test.key || !errors.Is(err, test.kind) {
 				t.Errorf("key %q, %v; want %q, %v", key, err, test.key, test.kind)
 			}
@@ -67,7 +67,7 @@ func TestName(t *testing.T) {
 		{"reserved", "in/", "in/.babelftp/a", "", false},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			if name, ok := keyspace(test.prefix).name(test.key); name != test.name || ok != test.ok {
+			if name, ok := Space(test.prefix).Name(test.key); name != test.name || ok != test.ok {
 				t.Errorf("name %q, %v; want %q, %v", name, ok, test.name, test.ok)
 			}
 		})

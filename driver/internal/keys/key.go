@@ -1,0 +1,116 @@
+// Package keys maps pathnames to the keys of S3 objects and back; no other place does.
+//
+// A [Space] is the part of a bucket whose keys start with one prefix. Its Key and Name translate, Directory gives the prefix of a
+// directory, which is the key of its marker too. [PercentEncode] writes a key for a URI or a header.
+//
+// RFC 3629 section 4: what is UTF-8. RFC 3986 section 2: the percent-encoding.
+package keys
+
+import (
+	"net/url"
+	"path"
+	"strings"
+	"syscall"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxBytes is the longest key that S3 stores, in bytes of UTF-8.
+const MaxBytes = 1024
+
+// Reserved is the segment of the keys that are for the driver itself, the records of a [Ledger]. No pathname has it.
+const Reserved = ".babelftp"
+
+// IsReserved tells whether a key is one of those that are for the driver itself, in a file system of any prefix.
+func IsReserved(key string) bool {
+	return strings.Contains(Separator+key, Separator+Reserved+Separator)
+}
+
+// Separator stands between the segments of a pathname and of a key, and is the delimiter of listings.
+const Separator = "/"
+
+// A Space maps pathnames to keys and back; no other place does.
+//
+// It is the prefix that all of its keys start with. What follows the prefix is the cleaned pathname without its leading slash,
+// byte for byte: nothing is escaped, folded or normalised, so that other S3 clients see the same names and two names are never
+// one key. The file "/a/b" is the key "a/b"; the directory "/a/b" is every key that starts with "a/b/", with or without an
+// empty object "a/b/" that marks it.
+//
+// A pathname must be UTF-8 as RFC 3629 section 4 defines it (no surrogates, nothing above U+10FFFF, shortest forms) and hold no
+// NUL and no segment ".babelftp". The other way round, some keys have no pathname: those with an empty segment ("a//b", "/a"), with
+// a segment "." or ".." or ".babelftp", with invalid UTF-8 or NUL. Listings leave them out; a directory that holds only such keys is not empty, and to rename it or
+// to remove it with all its content takes them along.
+type Space string
+
+// Key returns the key of the file called name. A name is taken from the root, whether or not it begins with a slash. The key of
+// the root is the prefix itself.
+//
+// The error is EILSEQ for a name that is no valid UTF-8, holds a NUL or has the reserved segment, ENAMETOOLONG for one whose key S3
+// would not store.
+func (k Space) Key(name string) (string, error) {
+	name = path.Clean(Separator + name)
+	if !utf8.ValidString(name) || strings.IndexByte(name, 0) >= 0 || IsReserved(name+Separator) {
+		return "", syscall.EILSEQ
+	}
+	key := string(k) + strings.TrimPrefix(name, Separator)
+	if len(key) > MaxBytes {
+		return "", syscall.ENAMETOOLONG
+	}
+	return key, nil
+}
+
+// Name is the reverse of key: the absolute pathname of a key, also of the key of a marker, or false when it has none.
+func (k Space) Name(key string) (string, bool) {
+	rest, ok := strings.CutPrefix(key, string(k))
+	if !ok {
+		return "", false
+	}
+	if k.IsRoot(key) {
+		return Separator, true
+	}
+	rest = strings.TrimSuffix(rest, Separator)
+	for segment := range strings.SplitSeq(rest, Separator) {
+		if !Representable(segment) {
+			return "", false
+		}
+	}
+	return Separator + rest, true
+}
+
+// Base is the last segment of the pathname of a key, and "/" for the root.
+func (k Space) Base(key string) string {
+	return path.Base(Separator + strings.TrimPrefix(key, string(k)))
+}
+
+// IsRoot tells whether a key is the one of the root.
+func (k Space) IsRoot(key string) bool { return key == string(k) }
+
+// Directory returns what the keys in the directory of a key start with. It is the key of the directory's marker as well.
+func (k Space) Directory(key string) string {
+	if k.IsRoot(key) {
+		return key
+	}
+	return key + Separator
+}
+
+// Representable tells whether a segment of a key can be a segment of a pathname.
+func Representable(segment string) bool {
+	switch segment {
+	case "", ".", "..", Reserved:
+		return false
+	}
+	return utf8.ValidString(segment) && strings.IndexByte(segment, 0) < 0
+}
+
+// PercentEncode writes a key for a place where only the unreserved characters of RFC 3986 section 2.3 and "/" stand for themselves,
+// "+" neither, which some servers take for a space.
+func PercentEncode(key string) string {
+	return strings.NewReplacer("+", "%20", "%2F", Separator).Replace(url.QueryEscape(key))
+}
+
+// IsXMLText tells whether a key comes through XML unchanged. Control characters might, but servers differ in that.
+func IsXMLText(key string) bool {
+	return !strings.ContainsFunc(key, func(r rune) bool {
+		return unicode.IsControl(r) || r == '\ufffe' || r == '\uffff' || r == utf8.RuneError
+	})
+}

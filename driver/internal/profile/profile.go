@@ -1,0 +1,138 @@
+// Package profile is a table of what S3 servers differ in: which optional operations each offers, and which rules it enforces.
+//
+// Code asks a [Profile] for the one fact that it depends on and never for the name of a server. docs/s3-servers.md shows the table.
+package profile
+
+// A Profile says what an S3 server can do beyond what all of them can, and which rules it enforces. S3 servers differ in nothing else that
+// the driver knows of. The zero value is the strictest server: it offers nothing optional and enforces every rule.
+//
+// docs/s3-servers.md shows the profiles as a table, and where each fact comes from.
+type Profile struct {
+	// Name is how a configuration names the profile, "aws" for example.
+	Name string
+
+	// ConditionalPut is PutObject with If-None-Match and If-Match, ConditionalComplete the same of CompleteMultipartUpload,
+	// ConditionalCopy of CopyObject (for the object that is replaced, not for the source), and ConditionalDelete is DeleteObject with
+	// If-Match.
+	ConditionalPut, ConditionalComplete, ConditionalCopy, ConditionalDelete bool
+
+	// ConditionalBatchDelete is DeleteObjects with ETags. Servers that do not know these pass over them and delete.
+	ConditionalBatchDelete bool
+
+	// InPlaceCopy says that CopyObject of an object onto itself changes its attributes and leaves its bytes alone, even if another client
+	// replaces the object meanwhile. Other servers may write the old bytes again.
+	InPlaceCopy bool
+
+	// PartCopy is UploadPartCopy.
+	PartCopy bool
+
+	// UnequalParts says that parts of a multipart upload may be of different sizes. Otherwise all but the last must be of one size, and
+	// the last must not be larger.
+	UnequalParts bool
+
+	// PartGaps says that part numbers may have gaps. The driver never leaves one.
+	PartGaps bool
+
+	// ListUploads is ListMultipartUploads for a key.
+	ListUploads bool
+
+	// Checksums says that the server takes the checksums of requests (x-amz-checksum-crc32c and the others), compares them with what has
+	// arrived, and keeps them.
+	Checksums bool
+
+	// MD5ETags says that the ETag of an object which was stored by one request, and is not encrypted with a key of KMS or of the
+	// customer, is the MD5 of its bytes.
+	MD5ETags bool
+
+	// SortedListings says that ListObjectsV2 lists keys in the order of their bytes.
+	SortedListings bool
+
+	// SlashPrefixes says that ListObjectsV2 and ListMultipartUploads take only prefixes that end in a slash.
+	SlashPrefixes bool
+
+	// BatchDelete is DeleteObjects. BatchDeletesMarkers says that one such request may hold the marker of a directory and its files:
+	// versitygw may leave an empty directory behind, which is in the way of a file of the name.
+	BatchDelete, BatchDeletesMarkers bool
+
+	// PreciseTimes says that listings tell the milliseconds of a modification time. Other answers tell seconds everywhere.
+	PreciseTimes bool
+
+	// SignedAcceptEncoding says that the signature of a request may include Accept-Encoding, as that of the AWS SDK does.
+	SignedAcceptEncoding bool
+}
+
+// profiles are those that are known. Where it depends on the version of a server, they say what the oldest that is in use can do.
+func profiles() []Profile {
+	return []Profile{
+		{
+			Name: "aws", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
+			ConditionalBatchDelete: true, BatchDeletesMarkers: true,
+			PartCopy: true, UnequalParts: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			SignedAcceptEncoding: true,
+		},
+		{
+			Name: "aws-directory", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
+			ConditionalBatchDelete: true, BatchDeletesMarkers: true,
+			PartCopy: true, UnequalParts: true, Checksums: true, SlashPrefixes: true, BatchDelete: true, SignedAcceptEncoding: true,
+		},
+		{
+			Name: "minio", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
+			PartCopy: true, UnequalParts: true, PartGaps: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true,
+			BatchDelete: true, PreciseTimes: true, SignedAcceptEncoding: true,
+		},
+		{
+			Name: "ceph", ConditionalPut: true, BatchDeletesMarkers: true,
+			PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			PreciseTimes: true, SignedAcceptEncoding: true,
+		},
+		{
+			Name: "r2", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
+			PartCopy: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			PreciseTimes: true, SignedAcceptEncoding: true,
+		},
+		{
+			Name:         "gcs",
+			UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			BatchDeletesMarkers: true, PreciseTimes: true,
+		},
+		{
+			Name: "versitygw", ConditionalPut: true, ConditionalComplete: true, ConditionalDelete: true, InPlaceCopy: true,
+			PartCopy: true, UnequalParts: true, PartGaps: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true,
+			BatchDelete: true, SignedAcceptEncoding: true,
+		},
+		{Name: "strict"},
+	}
+}
+
+// Named returns the profile of a name, and false where there is none.
+func Named(name string) (Profile, bool) {
+	for _, p := range profiles() {
+		if p.Name == name {
+			return p, true
+		}
+	}
+	return Profile{}, false
+}
+
+// Names are the names of all profiles.
+func Names() []string {
+	var names []string
+	for _, p := range profiles() {
+		names = append(names, p.Name)
+	}
+	return names
+}
+
+// Resumes tells whether an interrupted upload can be found again, to go on with it: the name of its record begins with a prefix that does
+// not end in a slash.
+func (p *Profile) Resumes() bool { return !p.SlashPrefixes }
+
+// Parts returns how many parts of about size bytes hold length bytes, and where each begins. Where parts may differ they are made nearly
+// equal, so that the last is none too small to be followed by others. Otherwise all are of size but the last.
+func (p *Profile) Parts(length, size int64) (count int64, begin func(part int64) int64) {
+	count = (length + size - 1) / size
+	if p.UnequalParts {
+		return count, func(part int64) int64 { return length * part / count }
+	}
+	return count, func(part int64) int64 { return min(part*size, length) }
+}
