@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // A Config is the configuration of a server. Make one with [Load], or with [Default] and Validate.
@@ -44,7 +45,7 @@ type Config struct {
 
 	Tenants map[string]*Tenant `yaml:"tenants"`
 
-	places map[string]place // where each value was given
+	positions yamlconf.Positions // where each value was given
 }
 
 // TLS is how connections are encrypted. Without a certificate AUTH TLS is refused.
@@ -168,6 +169,12 @@ const (
 	defaultAbandonedUploads    = 24 * time.Hour // who goes home in the evening can go on in the morning
 )
 
+// environmentPrefix begins the names of the variables that give values.
+const environmentPrefix = "BABELFTP_"
+
+// Problems is everything that is wrong with a configuration, one problem a line.
+type Problems = yamlconf.Problems
+
 // Default is a configuration without tenants.
 func Default() *Config {
 	return &Config{
@@ -193,7 +200,7 @@ func Default() *Config {
 func Load(file string, environ []string) (*Config, error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("cannot read the configuration %s: %w", file, reason(err))
+		return nil, fmt.Errorf("cannot read the configuration %s: %w", file, yamlconf.WithoutPath(err))
 	}
 	return parse(file, text, environ)
 }
@@ -201,16 +208,19 @@ func Load(file string, environ []string) (*Config, error) {
 // parse reads the configuration in text, the content of file.
 func parse(file string, text []byte, environ []string) (*Config, error) {
 	cfg := Default()
-	d := newDecoder(file, environ)
-	if !d.document(text, cfg) {
-		return nil, d.problems
+	loader := yamlconf.Loader{Environ: environ, Prefix: environmentPrefix, Advice: map[string]string{
+		"password": "passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints",
+	}}
+	positions, problems := loader.Decode(file, text, cfg)
+	if positions == nil {
+		return nil, problems
 	}
-	cfg.places = d.places
+	cfg.positions = positions
 	cfg.normalize(filepath.Dir(file))
 
-	problems := append(d.problems, cfg.validate()...)
+	problems = append(problems, cfg.validate()...)
 	if len(problems) > 0 {
-		problems.sort()
+		problems.Sort()
 		return nil, problems
 	}
 	return cfg, nil

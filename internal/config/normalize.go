@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/net/idna"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // normalize gives values that may be written in several ways their one form. dir is what the paths of files are relative to.
@@ -26,7 +28,7 @@ func (c *Config) normalize(dir string) {
 		}
 	}
 	for _, name := range files {
-		*name = resolvePath(dir, *name)
+		*name = yamlconf.ResolvePath(dir, *name)
 	}
 }
 

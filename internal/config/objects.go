@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // Objects is what a tenant's objects are stored with beside their bytes. The zero value leaves it to the bucket.
@@ -120,42 +122,42 @@ const (
 
 const customerKeySize = 32 // bytes, for AES-256
 
-func (v *validator) objects(p keyPath, t *Tenant) {
+func (v *validator) objects(p yamlconf.Path, t *Tenant) {
 	o := &t.Objects
-	v.contentTypes(p.child("content_types"), o.ContentTypes)
+	v.contentTypes(p.Child("content_types"), o.ContentTypes)
 	if strings.ContainsFunc(o.CacheControl, func(r rune) bool { return r < ' ' || r > '~' }) {
-		v.report(p.child("cache_control"), "%q is no value of Cache-Control: write ASCII only", o.CacheControl)
+		v.report(p.Child("cache_control"), "%q is no value of Cache-Control: write ASCII only", o.CacheControl)
 	}
 	if !regexp.MustCompile(`^[A-Z0-9_]*$`).MatchString(o.StorageClass) {
-		v.report(p.child("storage_class"), "%q is no storage class: write it like STANDARD_IA", o.StorageClass)
+		v.report(p.Child("storage_class"), "%q is no storage class: write it like STANDARD_IA", o.StorageClass)
 	}
-	v.tags(p.child("tags"), o.Tags)
+	v.tags(p.Child("tags"), o.Tags)
 	v.encryption(p, t)
 }
 
-func (v *validator) contentTypes(p keyPath, contentTypes map[string]string) {
+func (v *validator) contentTypes(p yamlconf.Path, contentTypes map[string]string) {
 	for ending, contentType := range contentTypes {
 		if len(ending) < 2 || ending[0] != '.' || strings.ContainsAny(ending[1:], "./") || ending != strings.ToLower(ending) {
-			v.report(p.child(ending), "%q is no end of a name: write it like .dwg, in lower case", ending)
+			v.report(p.Child(ending), "%q is no end of a name: write it like .dwg, in lower case", ending)
 		}
 		if mediaType, _, err := mime.ParseMediaType(contentType); err != nil || !strings.Contains(mediaType, "/") {
-			v.report(p.child(ending), "%q is no media type: write it like image/vnd.dwg", contentType)
+			v.report(p.Child(ending), "%q is no media type: write it like image/vnd.dwg", contentType)
 		}
 	}
 }
 
-func (v *validator) tags(p keyPath, tags map[string]string) {
+func (v *validator) tags(p yamlconf.Path, tags map[string]string) {
 	if len(tags) > maxTags {
 		v.report(p, "there are %d: S3 has room for %d", len(tags), maxTags)
 	}
 	for key, value := range tags {
 		switch {
 		case key == "" || utf8.RuneCountInString(key) > maxTagKey || utf8.RuneCountInString(value) > maxTagValue:
-			v.report(p.child(key), "write up to %d characters for the key of a tag and %d for its value", maxTagKey, maxTagValue)
+			v.report(p.Child(key), "write up to %d characters for the key of a tag and %d for its value", maxTagKey, maxTagValue)
 		case strings.HasPrefix(strings.ToLower(key), "aws:"):
-			v.report(p.child(key), "tags that begin with aws: are those of AWS itself: choose another name")
+			v.report(p.Child(key), "tags that begin with aws: are those of AWS itself: choose another name")
 		case strings.ContainsFunc(key+value, notInTags):
-			v.report(p.child(key), "write letters, digits, spaces and + - = . _ : / @ only")
+			v.report(p.Child(key), "write letters, digits, spaces and + - = . _ : / @ only")
 		}
 	}
 }
@@ -164,13 +166,13 @@ func notInTags(r rune) bool {
 	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune("+-=._:/@", r)
 }
 
-func (v *validator) encryption(p keyPath, t *Tenant) {
-	o, key := &t.Objects, p.child("customer_key")
-	if v.cfg.places[p.child("encryption").key()].broken {
+func (v *validator) encryption(p yamlconf.Path, t *Tenant) {
+	o, key := &t.Objects, p.Child("customer_key")
+	if v.cfg.positions.Broken(p.Child("encryption")) {
 		return // and what belongs to it is not known
 	}
 	if o.KMSKeyID != "" && o.Encryption != EncryptionKMS {
-		v.report(p.child("kms_key_id"), "is of use with encryption: kms only")
+		v.report(p.Child("kms_key_id"), "is of use with encryption: kms only")
 	}
 	switch {
 	case o.Encryption != EncryptionCustomer && !o.CustomerKey.Empty():
@@ -181,7 +183,7 @@ func (v *validator) encryption(p keyPath, t *Tenant) {
 	case len(o.Key()) != customerKeySize:
 		v.report(key, "is not the Base64 of %d bytes", customerKeySize)
 	case t.Presign != 0:
-		v.report(p.child("encryption"), "whoever has a link cannot read what is encrypted with a key that only this server has: "+
+		v.report(p.Child("encryption"), "whoever has a link cannot read what is encrypted with a key that only this server has: "+
 			"remove presign, or choose another encryption")
 	default:
 		endpoints := []string{v.cfg.StorageOf(t).Endpoint}
@@ -193,7 +195,7 @@ func (v *validator) encryption(p keyPath, t *Tenant) {
 			return err == nil && u.Scheme == "http"
 		}
 		if slices.ContainsFunc(endpoints, isPlain) {
-			v.report(p.child("encryption"), "S3 takes the key over https only: correct s3.endpoint, or choose another encryption")
+			v.report(p.Child("encryption"), "S3 takes the key over https only: correct s3.endpoint, or choose another encryption")
 		}
 	}
 }

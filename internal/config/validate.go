@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // Limits of S3, see https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html.
@@ -44,7 +45,7 @@ func (c *Config) validate() Problems {
 	v := &validator{cfg: c}
 	v.server()
 	v.tenants()
-	v.problems.sort()
+	v.problems.Sort()
 	return v.problems
 }
 
@@ -55,43 +56,35 @@ type validator struct {
 	problems Problems
 }
 
-// report adds a problem with the value that p leads to, unless one was found already with it or with what holds it. Where the value
-// is not given the problem is with what should hold it.
-func (v *validator) report(p keyPath, format string, args ...any) {
-	var at place
-	for i := range len(p) + 1 {
-		if known, ok := v.cfg.places[p[:i].key()]; ok {
-			at = known
-		}
-		if at.broken {
-			return
-		}
+// report adds a problem with the value that p leads to, unless one was found already with it or with what holds it.
+func (v *validator) report(p yamlconf.Path, format string, args ...any) {
+	if problem := v.cfg.positions.Problem(p, fmt.Sprintf(format, args...)); problem != nil {
+		v.problems = append(v.problems, problem)
 	}
-	v.problems = append(v.problems, at.problem(p, fmt.Sprintf(format, args...)))
 }
 
 func (v *validator) server() {
 	v.catalogues()
-	v.language(keyPath{"default_language"}, v.cfg.DefaultLanguage)
+	v.language(yamlconf.Path{"default_language"}, v.cfg.DefaultLanguage)
 	v.addresses()
 	v.serverCertificate()
-	v.storage(keyPath{"s3"}, v.cfg.S3)
+	v.storage(yamlconf.Path{"s3"}, v.cfg.S3)
 	v.durations()
 	v.uploads()
 	if addr := v.cfg.Passive.PublicAddress; addr.IsValid() && !addr.Unmap().Is4() {
-		v.report(keyPath{"passive", "public_address"}, "%s is no IPv4 address: PASV can show no other, and EPSV needs none", addr)
+		v.report(yamlconf.Path{"passive", "public_address"}, "%s is no IPv4 address: PASV can show no other, and EPSV needs none", addr)
 	}
 	if v.cfg.MaxFailedLogins < 1 {
-		v.report(keyPath{"max_failed_logins"}, "must be at least 1")
+		v.report(yamlconf.Path{"max_failed_logins"}, "must be at least 1")
 	}
 }
 
 // catalogues learns which languages there are.
 func (v *validator) catalogues() {
-	p := keyPath{"locales_dir"}
+	p := yamlconf.Path{"locales_dir"}
 	if dir := v.cfg.LocalesDir; dir != "" {
 		if info, err := os.Stat(dir); err != nil {
-			v.report(p, "cannot read the catalogues in %s: %v", dir, reason(err))
+			v.report(p, "cannot read the catalogues in %s: %v", dir, yamlconf.WithoutPath(err))
 			return
 		} else if !info.IsDir() {
 			v.report(p, "%s is no folder: name the one that holds a folder for each language", dir)
@@ -107,7 +100,7 @@ func (v *validator) catalogues() {
 }
 
 // language checks that there is a catalogue for tag, or for its nearest relative, and reports whether there is.
-func (v *validator) language(p keyPath, tag language.Tag) bool {
+func (v *validator) language(p yamlconf.Path, tag language.Tag) bool {
 	if v.bundle == nil {
 		return true // nobody knows
 	}
@@ -120,15 +113,15 @@ func (v *validator) language(p keyPath, tag language.Tag) bool {
 
 // addresses checks the addresses to listen on, and that no two of them share a port.
 func (v *validator) addresses() {
-	ports := map[int]keyPath{}
+	ports := map[int]yamlconf.Path{}
 	for _, a := range []struct {
-		path     keyPath
+		path     yamlconf.Path
 		address  string
 		required bool
 	}{
-		{keyPath{"listen"}, v.cfg.Listen, true},
-		{keyPath{"tls", "implicit_listen"}, v.cfg.TLS.ImplicitListen, false},
-		{keyPath{"metrics_listen"}, v.cfg.MetricsListen, false},
+		{yamlconf.Path{"listen"}, v.cfg.Listen, true},
+		{yamlconf.Path{"tls", "implicit_listen"}, v.cfg.TLS.ImplicitListen, false},
+		{yamlconf.Path{"metrics_listen"}, v.cfg.MetricsListen, false},
 	} {
 		if a.address == "" && !a.required {
 			continue
@@ -156,28 +149,28 @@ func (v *validator) serverCertificate() {
 	t := v.cfg.TLS
 	if t.CertFile == "" && t.KeyFile == "" {
 		if t.Required {
-			v.report(keyPath{"tls", "required"}, "needs a certificate: write tls.cert_file and tls.key_file")
+			v.report(yamlconf.Path{"tls", "required"}, "needs a certificate: write tls.cert_file and tls.key_file")
 		}
 		if t.ImplicitListen != "" {
-			v.report(keyPath{"tls", "implicit_listen"}, "needs a certificate: write tls.cert_file and tls.key_file")
+			v.report(yamlconf.Path{"tls", "implicit_listen"}, "needs a certificate: write tls.cert_file and tls.key_file")
 		}
 		return
 	}
-	v.certificate(keyPath{"tls"}, Certificate{CertFile: t.CertFile, KeyFile: t.KeyFile})
+	v.certificate(yamlconf.Path{"tls"}, Certificate{CertFile: t.CertFile, KeyFile: t.KeyFile})
 }
 
 // certificate checks the files of a certificate, at least one of which is given.
-func (v *validator) certificate(p keyPath, c Certificate) {
+func (v *validator) certificate(p yamlconf.Path, c Certificate) {
 	readable := true
 	for _, f := range []struct{ key, name, other string }{
 		{"cert_file", c.CertFile, "key_file"},
 		{"key_file", c.KeyFile, "cert_file"},
 	} {
 		if f.name == "" {
-			v.report(p.child(f.key), "is missing: it belongs to %s", p.child(f.other))
+			v.report(p.Child(f.key), "is missing: it belongs to %s", p.Child(f.other))
 			readable = false
 		} else if err := readableFile(f.name); err != nil {
-			v.report(p.child(f.key), "cannot read %s: %v", f.name, err)
+			v.report(p.Child(f.key), "cannot read %s: %v", f.name, err)
 			readable = false
 		}
 	}
@@ -185,7 +178,7 @@ func (v *validator) certificate(p keyPath, c Certificate) {
 		return
 	}
 	if _, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile); err != nil {
-		v.report(p.child("cert_file"), "the certificate in %s and the key in %s do not work together: %v", c.CertFile, c.KeyFile, err)
+		v.report(p.Child("cert_file"), "the certificate in %s and the key in %s do not work together: %v", c.CertFile, c.KeyFile, err)
 	}
 }
 
@@ -193,23 +186,23 @@ func (v *validator) certificate(p keyPath, c Certificate) {
 func readableFile(name string) error {
 	f, err := os.Open(name)
 	if err != nil {
-		return reason(err)
+		return yamlconf.WithoutPath(err)
 	}
 	return f.Close()
 }
 
 // storage checks one s3 section; in a tenant's what is missing comes from the server's.
-func (v *validator) storage(p keyPath, s S3) {
+func (v *validator) storage(p yamlconf.Path, s S3) {
 	for _, e := range []struct{ key, value string }{{"endpoint", s.Endpoint}, {"public_endpoint", s.PublicEndpoint}} {
 		if e.value == "" {
 			continue
 		}
 		u, err := url.Parse(e.value)
 		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" {
-			v.report(p.child(e.key), "%q is no address of an S3 server: write it like https://s3.example.com", e.value)
+			v.report(p.Child(e.key), "%q is no address of an S3 server: write it like https://s3.example.com", e.value)
 		}
 	}
-	id, secret := p.child("access_key_id"), p.child("secret_access_key")
+	id, secret := p.Child("access_key_id"), p.Child("secret_access_key")
 	switch {
 	case s.AccessKeyID == "" && !s.SecretAccessKey.Empty():
 		v.report(id, "is missing: it belongs to %s", secret)
@@ -230,29 +223,29 @@ func (v *validator) durations() {
 		{"drain_timeout", v.cfg.DrainTimeout},
 	} {
 		if d.value <= 0 {
-			v.report(keyPath{d.key}, "must be longer than 0")
+			v.report(yamlconf.Path{d.key}, "must be longer than 0")
 		}
 	}
 	if v.cfg.CommitDelay > maxCommitDelay {
-		v.report(keyPath{"commit_delay"}, "must be at most %s: uploads wait so long", maxCommitDelay)
+		v.report(yamlconf.Path{"commit_delay"}, "must be at most %s: uploads wait so long", maxCommitDelay)
 	}
 }
 
 func (v *validator) uploads() {
 	c := v.cfg
 	if c.PartSize < minPartSize || c.PartSize > maxPartSize {
-		v.report(keyPath{"part_size"}, "%s is not between %s and %s, which S3 allows", c.PartSize, minPartSize, maxPartSize)
+		v.report(yamlconf.Path{"part_size"}, "%s is not between %s and %s, which S3 allows", c.PartSize, minPartSize, maxPartSize)
 	}
 	if c.Memory < c.PartSize {
-		v.report(keyPath{"memory"}, "%s has no room for one part of an upload: write at least %s", c.Memory, c.PartSize)
+		v.report(yamlconf.Path{"memory"}, "%s has no room for one part of an upload: write at least %s", c.Memory, c.PartSize)
 	}
 	if c.UploadConcurrency < 1 || c.UploadConcurrency > maxUploadConcurrency {
-		v.report(keyPath{"upload_concurrency"}, "must be between 1 and %d", maxUploadConcurrency)
+		v.report(yamlconf.Path{"upload_concurrency"}, "must be between 1 and %d", maxUploadConcurrency)
 	}
 	if c.DownloadConcurrency < 1 || c.DownloadConcurrency > maxDownloadConcurrency {
-		v.report(keyPath{"download_concurrency"}, "must be between 1 and %d", maxDownloadConcurrency)
+		v.report(yamlconf.Path{"download_concurrency"}, "must be between 1 and %d", maxDownloadConcurrency)
 	}
 	if c.AbandonedUploads != 0 && c.AbandonedUploads < minAbandonedUploads {
-		v.report(keyPath{"abandoned_uploads"}, "must be at least %s, or 0 to remove none", minAbandonedUploads)
+		v.report(yamlconf.Path{"abandoned_uploads"}, "must be at least %s, or 0 to remove none", minAbandonedUploads)
 	}
 }

@@ -8,18 +8,20 @@ import (
 	"unicode"
 
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // permissions checks what p, a tenant or a user, says of permissions.
-func (v *validator) permissions(p keyPath, everywhere []Permission, byPath map[string][]Permission) {
-	all, paths := p.child("permissions"), p.child("path_permissions")
+func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath map[string][]Permission) {
+	all, paths := p.Child("permissions"), p.Child("path_permissions")
 	if everywhere != nil && len(everywhere) == 0 && len(byPath) == 0 {
 		v.report(all, "there are none: %v, or remove the key for all of them", errPermission)
 	}
 	v.twice(all, everywhere)
 	seen := map[string]bool{} // in the form in which names are compared
 	for _, pattern := range slices.Sorted(maps.Keys(byPath)) {
-		at := paths.child(pattern)
+		at := paths.Child(pattern)
 		composed := norm.NFC.String(pattern)
 		if seen[composed] {
 			v.report(at, "another one differs from it in its Unicode form only: remove one")
@@ -36,10 +38,10 @@ func (v *validator) permissions(p keyPath, everywhere []Permission, byPath map[s
 }
 
 // folders checks the folders of a tenant.
-func (v *validator) folders(p keyPath, t *Tenant) {
+func (v *validator) folders(p yamlconf.Path, t *Tenant) {
 	seen := map[string]bool{} // in the form in which names are compared
 	for _, name := range slices.Sorted(maps.Keys(t.Folders)) {
-		at, f := p.child(name), t.Folders[name]
+		at, f := p.Child(name), t.Folders[name]
 		composed := norm.NFC.String(name)
 		if seen[composed] {
 			v.report(at, "another one differs from it in its Unicode form only: remove one")
@@ -57,18 +59,18 @@ func (v *validator) folders(p keyPath, t *Tenant) {
 		}
 		switch {
 		case f.Bucket == "" && f.S3 != (S3{}):
-			v.report(at.child("bucket"), "is missing: name the bucket at the S3 server of the folder")
+			v.report(at.Child("bucket"), "is missing: name the bucket at the S3 server of the folder")
 		case f.Bucket == "" && f.Prefix == "":
 			v.report(at, "says nothing: name a bucket, or a prefix in the bucket of the tenant")
 		}
 		v.place(at, f.Bucket, f.Prefix)
-		v.storage(at.child("s3"), f.S3)
+		v.storage(at.Child("s3"), f.S3)
 		v.permissions(at, f.Permissions, nil)
 	}
 }
 
 // twice reports permissions of a list that are in it twice.
-func (v *validator) twice(p keyPath, permissions []Permission) {
+func (v *validator) twice(p yamlconf.Path, permissions []Permission) {
 	for i, permission := range permissions {
 		if permission != "" && slices.Contains(permissions[:i], permission) {
 			v.report(p, "%s is written twice: remove one", permission)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/alexedwards/argon2id"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // Bounds of the parameters of argon2id. Under the lower ones the algorithm is not defined or too weak (RFC 9106, section 3.1); over
@@ -25,64 +27,64 @@ const (
 )
 
 func (v *validator) tenants() {
-	p := keyPath{"tenants"}
+	p := yamlconf.Path{"tenants"}
 	if len(v.cfg.Tenants) == 0 {
 		v.report(p, "there are none: write one at least, with its bucket and users")
 	}
 	tenantName := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	for name, t := range v.cfg.Tenants {
 		if !tenantName.MatchString(name) {
-			v.report(p.child(name), "%q is no name for a tenant: write up to 63 ASCII letters, digits, -, _ and .", name)
+			v.report(p.Child(name), "%q is no name for a tenant: write up to 63 ASCII letters, digits, -, _ and .", name)
 		}
-		v.tenant(p.child(name), t)
+		v.tenant(p.Child(name), t)
 	}
 	v.sharedHosts()
 	v.ambiguousUsers()
 }
 
-func (v *validator) tenant(p keyPath, t *Tenant) {
+func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	if t.Bucket == "" {
-		v.report(p.child("bucket"), "is missing: name the tenant's S3 bucket")
+		v.report(p.Child("bucket"), "is missing: name the tenant's S3 bucket")
 	}
 	v.place(p, t.Bucket, t.Prefix)
-	v.tenantCertificate(p.child("tls"), t)
+	v.tenantCertificate(p.Child("tls"), t)
 	v.languages(p, t)
-	v.texts(p.child("greeting"), t.Greeting)
-	v.texts(p.child("welcome"), t.Welcome)
-	v.messages(p.child("messages"), t)
+	v.texts(p.Child("greeting"), t.Greeting)
+	v.texts(p.Child("welcome"), t.Welcome)
+	v.messages(p.Child("messages"), t)
 	v.encodings(p, t)
 	if t.Presign != 0 && (t.Presign < time.Second || t.Presign > maxPresign) {
-		v.report(p.child("presign"), "%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links",
+		v.report(p.Child("presign"), "%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links",
 			t.Presign, maxPresign.Hours())
 	}
 	if t.ListingCache < 0 || t.ListingCache > maxListingCache {
-		v.report(p.child("listing_cache"), "%s is not between 0s and %s: clients would be told of files that are no longer so",
+		v.report(p.Child("listing_cache"), "%s is not between 0s and %s: clients would be told of files that are no longer so",
 			t.ListingCache, maxListingCache)
 	}
 	v.permissions(p, t.Permissions, t.PathPermissions)
-	v.folders(p.child("folders"), t)
+	v.folders(p.Child("folders"), t)
 	if t.Resume == KeepBroken && v.cfg.AbandonedUploads == 0 {
-		v.report(p.child("resume"), "needs abandoned_uploads: what nobody goes on with would be kept for ever")
+		v.report(p.Child("resume"), "needs abandoned_uploads: what nobody goes on with would be kept for ever")
 	}
-	v.objects(p.child("objects"), t)
-	v.storage(p.child("s3"), t.S3)
+	v.objects(p.Child("objects"), t)
+	v.storage(p.Child("s3"), t.S3)
 	if len(t.Users) == 0 {
-		v.report(p.child("users"), "there are none: write one at least, so that somebody can log in")
+		v.report(p.Child("users"), "there are none: write one at least, so that somebody can log in")
 	}
 	for name, u := range t.Users {
-		v.user(p.child("users").child(name), name, u)
+		v.user(p.Child("users").Child(name), name, u)
 	}
 }
 
 // place checks the bucket, where there is one, and the prefix that p, a tenant or a folder, names.
-func (v *validator) place(p keyPath, bucket, prefix string) {
+func (v *validator) place(p yamlconf.Path, bucket, prefix string) {
 	if bucket != "" {
 		if rule := brokenBucketRule(bucket); rule != "" {
-			v.report(p.child("bucket"), "%q is no name for a bucket: %s", bucket, rule)
+			v.report(p.Child("bucket"), "%q is no name for a bucket: %s", bucket, rule)
 		}
 	}
 	if rule := brokenPrefixRule(prefix); rule != "" {
-		v.report(p.child("prefix"), "%q is no prefix of keys: %s", prefix, rule)
+		v.report(p.Child("prefix"), "%q is no prefix of keys: %s", prefix, rule)
 	}
 }
 
@@ -130,11 +132,11 @@ func brokenPrefixRule(prefix string) string {
 	return ""
 }
 
-func (v *validator) user(p keyPath, name string, u *User) {
+func (v *validator) user(p yamlconf.Path, name string, u *User) {
 	if name == "" || strings.ContainsFunc(name, unicode.IsControl) {
 		v.report(p, "%q is no name for a user: write one without control characters", name)
 	}
-	hash := p.child("password_hash")
+	hash := p.Child("password_hash")
 	if u.PasswordHash.Empty() {
 		v.report(hash, "is missing: write what `babelftp hash-password` prints")
 	} else if problem := hashProblem(u.PasswordHash.Reveal()); problem != "" {
@@ -144,9 +146,9 @@ func (v *validator) user(p keyPath, name string, u *User) {
 		switch {
 		case d.value == "":
 		case !path.IsAbs(d.value):
-			v.report(p.child(d.key), "%q is not absolute: begin it with /", d.value)
+			v.report(p.Child(d.key), "%q is not absolute: begin it with /", d.value)
 		case strings.ContainsFunc(d.value, unicode.IsControl):
-			v.report(p.child(d.key), "%q contains control characters", d.value)
+			v.report(p.Child(d.key), "%q contains control characters", d.value)
 		}
 	}
 	v.permissions(p, u.Permissions, u.PathPermissions)
@@ -177,7 +179,7 @@ const maxPresign = 7 * 24 * time.Hour
 const maxListingCache = time.Minute
 
 // tenantCertificate checks the certificate that a tenant shows instead of the server's.
-func (v *validator) tenantCertificate(p keyPath, t *Tenant) {
+func (v *validator) tenantCertificate(p yamlconf.Path, t *Tenant) {
 	if t.TLS.CertFile == "" && t.TLS.KeyFile == "" {
 		return
 	}
@@ -192,13 +194,13 @@ func (v *validator) tenantCertificate(p keyPath, t *Tenant) {
 }
 
 // encodings checks how the names of a tenant are written.
-func (v *validator) encodings(p keyPath, t *Tenant) {
+func (v *validator) encodings(p yamlconf.Path, t *Tenant) {
 	if t.PathnameEncoding.Raw() && t.Normalization != "" && t.Normalization != None {
-		v.report(p.child("normalization"), "raw names are kept as they are, byte for byte: write none, or remove the key")
+		v.report(p.Child("normalization"), "raw names are kept as they are, byte for byte: write none, or remove the key")
 	}
 	seen := map[string]bool{} // in the form in which names are compared
 	for _, name := range slices.Sorted(maps.Keys(t.DirectoryEncodings)) {
-		dir := p.child("directory_encodings").child(name)
+		dir := p.Child("directory_encodings").Child(name)
 		composed := norm.NFC.String(name)
 		if seen[composed] {
 			v.report(dir, "another one differs from it in its Unicode form only: remove one")
@@ -226,7 +228,7 @@ func (v *validator) sharedHosts() {
 	owners := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(v.cfg.Tenants)) {
 		for i, host := range v.cfg.Tenants[name].Hosts {
-			p := keyPath{"tenants", name, "hosts"}.child(strconv.Itoa(i))
+			p := yamlconf.Path{"tenants", name, "hosts"}.Child(strconv.Itoa(i))
 			_, notAddress := netip.ParseAddr(host) // RFC 7151, section 3.1 allows one
 			if notAddress != nil && (!hostName.MatchString(host) || len(host) > maxHost) {
 				v.report(p, "%q is no host name: write it like ftp.example.com", host)
@@ -258,7 +260,7 @@ func (v *validator) ambiguousUsers() {
 	for _, tenant := range names {
 		t := v.cfg.Tenants[tenant]
 		for _, user := range slices.Sorted(maps.Keys(t.Users)) {
-			p := keyPath{"tenants", tenant, "users", user}
+			p := yamlconf.Path{"tenants", tenant, "users", user}
 			name := NormalizeUser(user)
 			if other, taken := qualified[name]; taken {
 				v.report(p, "%s is also how the user %s of the tenant %s logs in without a host: rename one", user, other.user, other.tenant)

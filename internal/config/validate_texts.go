@@ -10,17 +10,18 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // languages checks which languages a tenant offers, and that its own is one of them.
-func (v *validator) languages(p keyPath, t *Tenant) {
-	list, own := p.child("languages"), p.child("default_language")
+func (v *validator) languages(p yamlconf.Path, t *Tenant) {
+	list, own := p.Child("languages"), p.Child("default_language")
 	if t.Languages != nil && len(t.Languages) == 0 {
 		v.report(list, "there are none: write one at least, or remove the key for all of them")
 	}
 	known := true
 	for i, tag := range t.Languages {
-		known = v.language(list.child(strconv.Itoa(i)), tag) && known
+		known = v.language(list.Child(strconv.Itoa(i)), tag) && known
 	}
 	if t.DefaultLanguage != language.Und {
 		known = v.language(own, t.DefaultLanguage) && known
@@ -42,10 +43,10 @@ func (v *validator) languages(p keyPath, t *Tenant) {
 func textVariables() []string { return []string{"{User}", "{Tenant}", "{LastLogin}", "{Quota}"} }
 
 // texts checks a greeting or a welcome.
-func (v *validator) texts(p keyPath, texts map[language.Tag]string) {
+func (v *validator) texts(p yamlconf.Path, texts map[language.Tag]string) {
 	variable := regexp.MustCompile(`\{[^{}\n]*\}`)
 	for tag, text := range texts {
-		at := p.child(tag.String())
+		at := p.Child(tag.String())
 		v.language(at, tag)
 		if strings.TrimSpace(text) == "" {
 			v.report(at, "is empty: write a text or remove the language")
@@ -79,7 +80,7 @@ func brokenCharacter(r rune) string {
 }
 
 // messages checks what a tenant says instead of the catalogues, text by text, so that each problem stands where its text does.
-func (v *validator) messages(p keyPath, t *Tenant) {
+func (v *validator) messages(p yamlconf.Path, t *Tenant) {
 	if v.bundle == nil {
 		return
 	}
@@ -87,7 +88,7 @@ func (v *validator) messages(p keyPath, t *Tenant) {
 	if err != nil {
 		offered = v.bundle // said before
 	}
-	check := func(at keyPath, id i18n.ID, texts map[language.Tag]string) bool {
+	check := func(at yamlconf.Path, id i18n.ID, texts map[language.Tag]string) bool {
 		_, err := offered.Tailored(nil, map[i18n.ID]map[language.Tag]string{id: texts})
 		if err != nil {
 			v.report(at, "%s", err)
@@ -95,7 +96,7 @@ func (v *validator) messages(p keyPath, t *Tenant) {
 		return err == nil
 	}
 	for id, texts := range t.Messages {
-		at := p.child(string(id))
+		at := p.Child(string(id))
 		if !check(at, id, nil) { // no such message
 			continue
 		}
@@ -104,7 +105,7 @@ func (v *validator) messages(p keyPath, t *Tenant) {
 		}
 		each := true
 		for tag, text := range texts {
-			each = check(at.child(tag.String()), id, map[language.Tag]string{tag: text}) && each
+			each = check(at.Child(tag.String()), id, map[language.Tag]string{tag: text}) && each
 		}
 		if each {
 			check(at, id, texts) // two of them may be for one language

@@ -1,4 +1,4 @@
-package config
+package yamlconf
 
 import (
 	"fmt"
@@ -7,22 +7,21 @@ import (
 	"strings"
 )
 
-const (
-	environmentPrefix = "BABELFTP_"
-	environmentFile   = "_FILE" // ends the name of a variable that names a file
-)
+// environmentFile ends the name of a variable that names a file.
+const environmentFile = "_FILE"
 
-// environment is the variables that begin with environmentPrefix.
+// environment is the variables that begin with prefix.
 type environment struct {
+	prefix string
 	values map[string]string
-	users  map[string]keyPath // which value each variable was looked up for
+	users  map[string]Path // which value each variable was looked up for
 }
 
-func newEnvironment(environ []string) environment {
-	env := environment{values: map[string]string{}, users: map[string]keyPath{}}
+func newEnvironment(environ []string, prefix string) environment {
+	env := environment{prefix: prefix, values: map[string]string{}, users: map[string]Path{}}
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
-		if strings.HasPrefix(name, environmentPrefix) && value != "" {
+		if prefix != "" && strings.HasPrefix(name, prefix) && value != "" {
 			env.values[name] = value
 		}
 	}
@@ -30,8 +29,8 @@ func newEnvironment(environ []string) environment {
 }
 
 // variable is the name of the variable for the value that p leads to.
-func variable(p keyPath) string {
-	return environmentPrefix + strings.Map(func(r rune) rune {
+func (env environment) variable(p Path) string {
+	return env.prefix + strings.Map(func(r rune) rune {
 		switch {
 		case 'a' <= r && r <= 'z':
 			return r - 'a' + 'A'
@@ -50,14 +49,14 @@ type variableValue struct {
 }
 
 // take looks up the value that p leads to, which may be in a file if withFile says so.
-func (env environment) take(p keyPath, withFile bool) variableValue {
-	name := variable(p)
-	conflict := env.claim(name, p)
+func (env environment) take(p Path, withFile bool) variableValue {
+	name := env.variable(p)
+	conflict := env.bind(name, p)
 	var fileName, inFile string
 	if withFile {
 		fileName = name + environmentFile
 		inFile = env.values[fileName]
-		if c := env.claim(fileName, p); c != "" {
+		if c := env.bind(fileName, p); c != "" {
 			conflict = c
 		}
 	}
@@ -73,8 +72,8 @@ func (env environment) take(p keyPath, withFile bool) variableValue {
 	return variableValue{name: name, value: value, conflict: conflict}
 }
 
-// claim notes that a variable is for the value that p leads to, and says so if it is for another one already.
-func (env environment) claim(name string, p keyPath) string {
+// bind notes that a variable is for the value that p leads to, and says so if it is for another one already.
+func (env environment) bind(name string, p Path) string {
 	if other, taken := env.users[name]; taken {
 		return fmt.Sprintf("the variable could mean %s as well: remove it and write the value into the file, or rename one", other)
 	}
@@ -84,7 +83,7 @@ func (env environment) claim(name string, p keyPath) string {
 
 // unknown is the names of the variables that no value was looked up in.
 func (env environment) unknown() []string {
-	// What Kubernetes sets in each container for a Service called babelftp or babelftp-something.
+	// What Kubernetes sets in each container for a Service of the prefix's name.
 	serviceLink := regexp.MustCompile(`_SERVICE_(HOST|PORT(_\w+)?)$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$`)
 	var names []string
 	for name := range env.values {

@@ -1,4 +1,4 @@
-package config
+package yamlconf
 
 import (
 	"encoding"
@@ -11,12 +11,10 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 	"golang.org/x/text/language"
-
-	"github.com/babelftp/babelftp/i18n"
 )
 
-// isScalar reports whether a value of type t is written as one word or text.
-func isScalar(t reflect.Type) bool {
+// IsScalar reports whether a value of type t is written as one word or text.
+func IsScalar(t reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
@@ -52,12 +50,6 @@ func setScalar(v reflect.Value, text string) error {
 		return nil
 	case encoding.TextUnmarshaler: // says itself what to write
 		return target.UnmarshalText([]byte(text))
-	case *string:
-		*target = text
-		return nil
-	case *i18n.ID:
-		*target = i18n.ID(text)
-		return nil
 	case *bool:
 		return setBool(target, text)
 	case *int:
@@ -68,7 +60,11 @@ func setScalar(v reflect.Value, text string) error {
 		*target = n
 		return nil
 	}
-	panic("config: no rule decodes a " + v.Type().String())
+	if v.Kind() == reflect.String {
+		v.SetString(text)
+		return nil
+	}
+	panic("yamlconf: no rule decodes a " + v.Type().String())
 }
 
 func setDuration(target *time.Duration, text string) error {

@@ -1,4 +1,4 @@
-package config
+package yamlconf
 
 import (
 	"bytes"
@@ -17,27 +17,44 @@ import (
 	"github.com/goccy/go-yaml/token"
 )
 
-// A decoder fills a Config from the syntax tree of a document and from the environment. go-yaml's own decoder would stop at the
+// A Loader decodes a document into a struct. The fields of the struct that belong to the document have a tag `yaml:"key"`.
+type Loader struct {
+	Environ []string // as os.Environ gives it
+	Prefix  string   // of the variables in Environ that give values, like BABELFTP_
+
+	// Advice says what to write in the place of some unknown keys, by the key.
+	Advice map[string]string
+}
+
+// Decode decodes text, the content of file, and the environment into target, a pointer to a struct. It returns where each value was given,
+// or nil when text is no YAML mapping, and every problem that it found.
+func (l Loader) Decode(file string, text []byte, target any) (Positions, Problems) {
+	d := &decoder{
+		file:      file,
+		advice:    l.Advice,
+		env:       newEnvironment(l.Environ, l.Prefix),
+		anchors:   map[string]ast.Node{},
+		positions: Positions{},
+	}
+	if !d.document(text, reflect.ValueOf(target).Elem()) {
+		return nil, d.problems
+	}
+	return d.positions, d.problems
+}
+
+// A decoder fills a struct from the syntax tree of a document and from the environment. go-yaml's own decoder would stop at the
 // first problem and forget where each value stood.
 type decoder struct {
-	file     string
-	env      environment
-	anchors  map[string]ast.Node
-	places   map[string]place
-	problems Problems
+	file      string
+	advice    map[string]string
+	env       environment
+	anchors   map[string]ast.Node
+	positions Positions
+	problems  Problems
 }
 
-func newDecoder(file string, environ []string) *decoder {
-	return &decoder{
-		file:    file,
-		env:     newEnvironment(environ),
-		anchors: map[string]ast.Node{},
-		places:  map[string]place{},
-	}
-}
-
-// document decodes text into cfg, and reports whether it is YAML at all.
-func (d *decoder) document(text []byte, cfg *Config) bool {
+// document decodes text into target, and reports whether it is YAML at all.
+func (d *decoder) document(text []byte, target reflect.Value) bool {
 	if !utf8.Valid(text) {
 		d.report(nil, d.invalidUTF8(text), "this is not UTF-8: save the file in that encoding")
 		return false
@@ -66,10 +83,10 @@ func (d *decoder) document(text []byte, cfg *Config) bool {
 			return false
 		}
 	}
-	d.places[keyPath(nil).key()] = place{source: d.file, line: 1, column: 1}
-	d.structure(nil, body, reflect.ValueOf(cfg).Elem())
+	d.positions[Path(nil).key()] = position{source: d.file, line: 1, column: 1}
+	d.structure(nil, body, target)
 	for _, name := range d.env.unknown() {
-		d.report(nil, place{source: environmentSource(name)}, "is no setting: correct its name or remove it")
+		d.report(nil, position{source: environmentSource(name)}, "is no setting: correct its name or remove it")
 	}
 	return true
 }
@@ -81,12 +98,12 @@ func (d *decoder) syntax(err error) {
 		d.report(nil, d.at(found.GetToken()), "this is not YAML: %s", found.GetMessage())
 		return
 	}
-	d.report(nil, place{source: d.file, line: 1, column: 1}, "this is not YAML: %v", err)
+	d.report(nil, position{source: d.file, line: 1, column: 1}, "this is not YAML: %v", err)
 }
 
-// invalidUTF8 is the place of the first byte that is not UTF-8.
-func (d *decoder) invalidUTF8(text []byte) place {
-	at := place{source: d.file, line: 1, column: 1}
+// invalidUTF8 is the position of the first byte that is not UTF-8.
+func (d *decoder) invalidUTF8(text []byte) position {
+	at := position{source: d.file, line: 1, column: 1}
 	for len(text) > 0 {
 		r, size := utf8.DecodeRune(text)
 		if r == utf8.RuneError && size <= 1 {
@@ -109,38 +126,34 @@ func (d *decoder) Visit(n ast.Node) ast.Visitor {
 	return d
 }
 
-// at is the place of a token.
-func (d *decoder) at(t *token.Token) place {
+// at is the position of a token.
+func (d *decoder) at(t *token.Token) position {
 	if t == nil || t.Position == nil {
-		return place{source: d.file, line: 1, column: 1}
+		return position{source: d.file, line: 1, column: 1}
 	}
-	return place{source: d.file, line: t.Position.Line, column: t.Position.Column}
+	return position{source: d.file, line: t.Position.Line, column: t.Position.Column}
 }
 
 // report adds a problem with what p leads to.
-func (d *decoder) report(p keyPath, at place, format string, args ...any) {
+func (d *decoder) report(p Path, at position, format string, args ...any) {
 	d.problems = append(d.problems, at.problem(p, fmt.Sprintf(format, args...)))
 	if len(p) > 0 {
 		at.broken = true
-		d.places[p.key()] = at
+		d.positions[p.key()] = at
 	}
-}
-
-func (at place) problem(p keyPath, message string) *Problem {
-	return &Problem{Source: at.source, Line: at.line, Column: at.column, Path: p.String(), Message: message}
 }
 
 // An entry is a key of a mapping with its value. The zero value is no entry.
 type entry struct {
 	key   string
-	at    place // of the key
+	at    position // of the key
 	value ast.Node
 }
 
 func (e entry) given() bool { return e.value != nil }
 
-// place is where the value stands, or where its key does when it is of many lines.
-func (d *decoder) place(e entry) place {
+// position is where the value stands, or where its key does when it is of many lines.
+func (d *decoder) position(e entry) position {
 	if _, isScalar := e.value.(ast.ScalarNode); isScalar {
 		return d.at(e.value.GetToken())
 	}
@@ -148,7 +161,7 @@ func (d *decoder) place(e entry) place {
 }
 
 // entries is what the mapping n holds; a key without a value counts as absent. n may be nil.
-func (d *decoder) entries(p keyPath, n ast.Node) []entry {
+func (d *decoder) entries(p Path, n ast.Node) []entry {
 	n = d.resolve(n)
 	if n == nil {
 		return nil
@@ -159,14 +172,14 @@ func (d *decoder) entries(p keyPath, n ast.Node) []entry {
 		return nil
 	}
 	var found []entry
-	seen := map[string]place{}
+	seen := map[string]position{}
 	for i := mapping.MapRange(); i.Next(); {
 		e := entry{key: i.Key().GetToken().Value, at: d.at(i.Key().GetToken()), value: d.resolve(i.Value())}
 		if text, isScalar := scalarText(keyNode(i.Key())); isScalar {
 			e.key = text
 		}
 		if first, twice := seen[e.key]; twice {
-			d.report(p.child(e.key), e.at, "the key is given twice: remove this one or that of line %d", first.line)
+			d.report(p.Child(e.key), e.at, "the key is given twice: remove this one or that of line %d", first.line)
 			continue
 		}
 		seen[e.key] = e.at
@@ -209,7 +222,7 @@ func (d *decoder) resolve(n ast.Node) ast.Node {
 const maxIndirections = 8
 
 // structure decodes the mapping n, which may be nil, into the struct v.
-func (d *decoder) structure(p keyPath, n ast.Node, v reflect.Value) {
+func (d *decoder) structure(p Path, n ast.Node, v reflect.Value) {
 	entries := d.entries(p, n)
 	take := func(key string) entry {
 		for i, e := range entries {
@@ -227,44 +240,45 @@ func (d *decoder) structure(p keyPath, n ast.Node, v reflect.Value) {
 			continue // not part of the file
 		}
 		keys = append(keys, key)
-		field, child, e := v.Field(i), p.child(key), take(key)
-		if !isScalar(field.Type()) {
+		field, child, e := v.Field(i), p.Child(key), take(key)
+		if !IsScalar(field.Type()) {
 			d.collection(child, e, field)
 			continue
 		}
 		var inFile entry
-		if hasFileForm(key) {
-			inFile = take(key + fileSuffix)
+		if HasFileForm(key) {
+			inFile = take(key + FileSuffix)
 		}
 		d.scalar(child, e, inFile, field)
 	}
 	for _, e := range entries {
-		d.report(p.child(e.key), e.at, "%s", unknownKey(e.key, keys))
+		d.report(p.Child(e.key), e.at, "%s", d.unknownKey(e.key, keys))
 	}
 }
 
-// fileSuffix makes the key of a value the key of a file that holds the value.
-const fileSuffix = "_file"
+// FileSuffix makes the key of a value the key of a file that holds the value.
+const FileSuffix = "_file"
 
-// hasFileForm reports whether the value of key can come from a file; the names of files and folders cannot.
-func hasFileForm(key string) bool {
-	return !strings.HasSuffix(key, fileSuffix) && !strings.HasSuffix(key, "_dir")
+// HasFileForm reports whether the value of key can come from a file, named under key_file. The names of files and folders cannot.
+func HasFileForm(key string) bool {
+	return !strings.HasSuffix(key, FileSuffix) && !strings.HasSuffix(key, "_dir")
 }
 
-func unknownKey(key string, known []string) string {
-	switch key {
-	case "password":
-		return "passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints"
-	case "<<":
+// unknownKey says what to do about a key that is none of known.
+func (d *decoder) unknownKey(key string, known []string) string {
+	if advice := d.advice[key]; advice != "" {
+		return advice
+	}
+	if key == "<<" {
 		return "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias"
 	}
 	return "unknown key: known are " + strings.Join(known, ", ")
 }
 
 // collection decodes a struct, a map or a list.
-func (d *decoder) collection(p keyPath, e entry, v reflect.Value) {
+func (d *decoder) collection(p Path, e entry, v reflect.Value) {
 	if e.given() {
-		d.places[p.key()] = e.at
+		d.positions[p.key()] = e.at
 	}
 	switch v.Kind() {
 	case reflect.Struct:
@@ -274,19 +288,19 @@ func (d *decoder) collection(p keyPath, e entry, v reflect.Value) {
 	case reflect.Slice:
 		d.list(p, e.value, v)
 	default:
-		panic("config: no rule decodes a " + v.Type().String())
+		panic("yamlconf: no rule decodes a " + v.Type().String())
 	}
 }
 
 // mapping decodes a map of single values, of lists or maps of them, or of pointers to structs.
-func (d *decoder) mapping(p keyPath, n ast.Node, v reflect.Value) {
+func (d *decoder) mapping(p Path, n ast.Node, v reflect.Value) {
 	for _, e := range d.entries(p, n) {
 		key := reflect.New(v.Type().Key()).Elem()
 		if err := setScalar(key, e.key); err != nil {
-			d.report(p.child(e.key), e.at, "%v", err)
+			d.report(p.Child(e.key), e.at, "%v", err)
 			continue
 		}
-		child := p.child(fmt.Sprint(key))
+		child := p.Child(fmt.Sprint(key))
 		if v.MapIndex(key).IsValid() {
 			d.report(child, e.at, "the key is given twice, in another spelling: remove one")
 			continue
@@ -297,14 +311,14 @@ func (d *decoder) mapping(p keyPath, n ast.Node, v reflect.Value) {
 		value := reflect.New(v.Type().Elem()).Elem()
 		switch value.Kind() {
 		case reflect.Pointer:
-			d.places[child.key()] = e.at
+			d.positions[child.key()] = e.at
 			value.Set(reflect.New(value.Type().Elem()))
 			d.structure(child, e.value, value.Elem())
 		case reflect.Map:
-			d.places[child.key()] = e.at
+			d.positions[child.key()] = e.at
 			d.mapping(child, e.value, value)
 		case reflect.Slice:
-			d.places[child.key()] = e.at
+			d.positions[child.key()] = e.at
 			d.list(child, e.value, value)
 		default:
 			d.scalar(child, e, entry{}, value)
@@ -314,7 +328,7 @@ func (d *decoder) mapping(p keyPath, n ast.Node, v reflect.Value) {
 }
 
 // list decodes a list of single values.
-func (d *decoder) list(p keyPath, n ast.Node, v reflect.Value) {
+func (d *decoder) list(p Path, n ast.Node, v reflect.Value) {
 	n = d.resolve(n)
 	if n == nil {
 		return
@@ -326,8 +340,8 @@ func (d *decoder) list(p keyPath, n ast.Node, v reflect.Value) {
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, len(sequence.Values)))
 	for i, item := range sequence.Values {
-		child := p.child(fmt.Sprint(i))
-		d.places[child.key()] = d.at(item.GetToken())
+		child := p.Child(fmt.Sprint(i))
+		d.positions[child.key()] = d.at(item.GetToken())
 		text, isScalar := scalarText(d.resolve(item))
 		value := reflect.New(v.Type().Elem()).Elem()
 		if !isScalar {
@@ -340,7 +354,7 @@ func (d *decoder) list(p keyPath, n ast.Node, v reflect.Value) {
 }
 
 // scalar decodes a single value from the environment, from the entry, or from the file that the entry inFile names.
-func (d *decoder) scalar(p keyPath, e, inFile entry, v reflect.Value) {
+func (d *decoder) scalar(p Path, e, inFile entry, v reflect.Value) {
 	if d.fromEnvironment(p, v) {
 		return
 	}
@@ -353,22 +367,22 @@ func (d *decoder) scalar(p keyPath, e, inFile entry, v reflect.Value) {
 			d.report(p, e.at, "must be a single value, not %s", describe(e.value))
 			return
 		}
-		d.set(p, d.place(e), v, text)
+		d.set(p, d.position(e), v, text)
 	case inFile.given():
 		name, isScalar := scalarText(inFile.value)
 		if !isScalar {
 			d.report(p, inFile.at, "%s must be the name of a file, not %s", inFile.key, describe(inFile.value))
 			return
 		}
-		d.setFromFile(p, d.place(inFile), v, name)
+		d.setFromFile(p, d.position(inFile), v, name)
 	}
 }
 
 // fromEnvironment decodes a single value from its variable, and reports whether there was one.
-func (d *decoder) fromEnvironment(p keyPath, v reflect.Value) bool {
-	withFile := hasFileForm(p[len(p)-1])
+func (d *decoder) fromEnvironment(p Path, v reflect.Value) bool {
+	withFile := HasFileForm(p[len(p)-1])
 	given := d.env.take(p, withFile)
-	at := place{source: environmentSource(given.name)}
+	at := position{source: environmentSource(given.name)}
 	switch {
 	case given.conflict != "":
 		d.report(p, at, "%s", given.conflict)
@@ -381,19 +395,19 @@ func (d *decoder) fromEnvironment(p keyPath, v reflect.Value) bool {
 }
 
 // set decodes text, which stands at a place, into v.
-func (d *decoder) set(p keyPath, at place, v reflect.Value, text string) {
-	d.places[p.key()] = at
+func (d *decoder) set(p Path, at position, v reflect.Value, text string) {
+	d.positions[p.key()] = at
 	if err := setScalar(v, text); err != nil {
 		d.report(p, at, "%v", err)
 	}
 }
 
 // setFromFile decodes the content of a file, which is named at a place, into v.
-func (d *decoder) setFromFile(p keyPath, at place, v reflect.Value, name string) {
-	name = resolvePath(filepath.Dir(d.file), name)
+func (d *decoder) setFromFile(p Path, at position, v reflect.Value, name string) {
+	name = ResolvePath(filepath.Dir(d.file), name)
 	text, err := readValue(name)
 	if err != nil {
-		d.report(p, at, "cannot read the value from %s: %v", name, reason(err))
+		d.report(p, at, "cannot read the value from %s: %v", name, WithoutPath(err))
 		return
 	}
 	d.set(p, at, v, text)
@@ -419,8 +433,8 @@ func readValue(name string) (string, error) {
 	return strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r"), nil
 }
 
-// resolvePath is where the file name is, which is relative to the folder dir.
-func resolvePath(dir, name string) string {
+// ResolvePath is where the file name is, which is relative to the folder dir. An empty name stays empty.
+func ResolvePath(dir, name string) string {
 	if name == "" || filepath.IsAbs(name) {
 		return name
 	}

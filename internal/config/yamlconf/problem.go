@@ -1,4 +1,4 @@
-package config
+package yamlconf
 
 import (
 	"cmp"
@@ -48,8 +48,8 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// sort puts the problems into the order of the file, and those outside of it last.
-func (ps Problems) sort() {
+// Sort puts the problems into the order of the file, and those outside of it last.
+func (ps Problems) Sort() {
 	slices.SortStableFunc(ps, func(a, b *Problem) int {
 		return cmp.Or(
 			-cmp.Compare(min(a.Line, 1), min(b.Line, 1)),
@@ -60,21 +60,46 @@ func (ps Problems) sort() {
 	})
 }
 
-// A place is where a value was given.
-type place struct {
+// Positions says where each value was given. The zero value is that of a configuration that was not loaded.
+type Positions map[string]position
+
+// A position is where a value was given.
+type position struct {
 	source       string
 	line, column int
 	broken       bool // a problem with it was found already
 }
 
-// A keyPath is the keys that lead to a value.
-type keyPath []string
+func (at position) problem(p Path, message string) *Problem {
+	return &Problem{Source: at.source, Line: at.line, Column: at.column, Path: p.String(), Message: message}
+}
 
-// child is the path of what is under key. It shares no memory with its siblings.
-func (p keyPath) child(key string) keyPath { return append(slices.Clip(p), key) }
+// Problem is a problem with the value that p leads to, or nil if one was found already with it or with what holds it. Where the value is not
+// given, the problem is with what should hold it.
+func (ps Positions) Problem(p Path, message string) *Problem {
+	var at position
+	for i := range len(p) + 1 {
+		if known, ok := ps[p[:i].key()]; ok {
+			at = known
+		}
+		if at.broken {
+			return nil
+		}
+	}
+	return at.problem(p, message)
+}
+
+// Broken reports whether a problem was found with the value that p leads to.
+func (ps Positions) Broken(p Path) bool { return ps[p.key()].broken }
+
+// A Path is the keys that lead to a value.
+type Path []string
+
+// Child is the path of what is under key. It shares no memory with its siblings.
+func (p Path) Child(key string) Path { return append(slices.Clip(p), key) }
 
 // String is the keys with dots between, on one line.
-func (p keyPath) String() string {
+func (p Path) String() string {
 	keys := make([]string, len(p))
 	for i, key := range p {
 		if keys[i] = key; strings.ContainsFunc(key, unicode.IsControl) {
@@ -85,10 +110,10 @@ func (p keyPath) String() string {
 }
 
 // key is the path as the key of a map; a NUL cannot be in a key of YAML.
-func (p keyPath) key() string { return strings.Join(p, "\x00") }
+func (p Path) key() string { return strings.Join(p, "\x00") }
 
-// reason is an error of the operating system without the name of the file, which the problem shows in its own way.
-func reason(err error) error {
+// WithoutPath is an error of the operating system without the name of the file, which a problem shows in its own way.
+func WithoutPath(err error) error {
 	var pathErr *fs.PathError
 	if errors.As(err, &pathErr) {
 		return pathErr.Err
