@@ -86,7 +86,7 @@ func (s *session) prepareActive(address netip.AddrPort) {
 	switch {
 	case s.data.epsvAll:
 		s.say(503, i18n.ExtendedPassiveOnly)
-	case address.Addr() != addrOf(s.tcp.RemoteAddr()):
+	case address.Addr() != s.conn.Remote():
 		s.log.Warn("data connection to a foreign address refused", "address", address)
 		s.say(501, i18n.DataAddressRefused)
 	case address.Port() < firstUserPort:
@@ -94,7 +94,7 @@ func (s *session) prepareActive(address netip.AddrPort) {
 		s.say(504, i18n.ParameterNotImplemented, s.verb)
 	default:
 		ctx, cancel := context.WithCancel(s.ctx)
-		s.data.prepare(&activeSource{address: address, local: addrOf(s.tcp.LocalAddr()), ctx: ctx, cancel: cancel})
+		s.data.prepare(&activeSource{address: address, local: s.conn.Local(), ctx: ctx, cancel: cancel})
 		s.say(200, i18n.DataAddressAccepted)
 	}
 }

@@ -20,7 +20,7 @@ func (s *session) await(work func(ctx context.Context) error) error {
 		}()
 		done <- work(ctx)
 	}()
-	gone, incoming := s.gone, s.lines
+	gone, incoming := s.conn.PeerClosed(), s.conn.Lines()
 	for {
 		lines := incoming
 		if len(s.waiting) >= maxWaiting {

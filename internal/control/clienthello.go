@@ -3,6 +3,8 @@ package control
 import (
 	"fmt"
 	"net"
+
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // errClientHello reports that a client has begun TLS under PROT C.
@@ -55,7 +57,7 @@ func (c *clearUpload) check() error {
 
 // clientHelloHead is how many bytes tell a ClientHello: the header of a record,
 // and the type of the message in it.
-const clientHelloHead = recordHeader + 1
+const clientHelloHead = wire.RecordHeader + 1
 
 // mayBeClientHello says whether data that begin so may be a ClientHello, by
 // RFC 8446 4 and 5.1. Clients write the version of TLS 1.0, 1.1 or 1.2 there.
@@ -70,7 +72,7 @@ func mayBeClientHello(head []byte) bool {
 			possible = b == major
 		case 2:
 			possible = 1 <= b && b <= 3
-		case recordHeader:
+		case wire.RecordHeader:
 			possible = b == clientHello
 		}
 		if !possible {

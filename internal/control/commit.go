@@ -3,8 +3,6 @@ package control
 import (
 	"context"
 	"time"
-
-	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // The wait before a commit is a share of the time that the upload took: the
@@ -66,7 +64,7 @@ func (s *session) beforeCommit(ctx context.Context) error {
 			return err
 		}
 		most := conn.busyCommitWait(delay, s.server.runQueue)
-		if wire.HungUp(s.tcp) { // asked last: a client that has just left the run queue has hung up
+		if s.conn.HungUp() { // asked last: a client that has just left the run queue has hung up
 			return errClientGone
 		}
 		waited := time.Since(conn.ended)
@@ -83,7 +81,7 @@ func (s *session) awaitEnd(ctx context.Context, until time.Time) error {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
-	case <-s.gone:
+	case <-s.conn.PeerClosed():
 		return errClientGone
 	case <-ctx.Done():
 		return ctx.Err()

@@ -2,9 +2,12 @@ package control
 
 import (
 	"errors"
+	"net"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 func TestCommitWait(t *testing.T) {
@@ -68,6 +71,8 @@ func TestCommitOnABusyMachine(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
+				below, client := net.Pipe()
+				defer client.Close()
 				s := &session{
 					server: &Server{cfg: Config{CommitDelay: delay}, runQueue: func() (tasks, processors int) {
 						if time.Since(begin) >= tt.busy {
@@ -76,11 +81,12 @@ func TestCommitOnABusyMachine(t *testing.T) {
 						return tt.tasks, tt.processors
 					}},
 					transfer: &transfer{},
-					gone:     make(chan struct{}),
+					conn:     wire.NewConn(below),
 				}
+				go s.conn.Read(nil)
 				s.transfer.conn = &dataConn{transfer: s.transfer, below: tt.below, opened: begin, ended: begin}
 				s.transfer.bytes.Store(tt.bytes)
-				timer := time.AfterFunc(tt.end, func() { close(s.gone) })
+				timer := time.AfterFunc(tt.end, func() { client.Close() })
 				defer timer.Stop()
 				if err := s.beforeCommit(t.Context()); !errors.Is(err, tt.want) {
 					t.Errorf("error %v, want %v", err, tt.want)

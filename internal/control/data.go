@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/netip"
 	"syscall"
 	"time"
 )
@@ -44,15 +43,6 @@ func (d *dataSettings) prepare(source dataSource) {
 type dataSource interface {
 	open(ctx context.Context) (net.Conn, error)
 	close() // ends an open that waits; may be called more than once
-}
-
-// addrOf is the IP address of a TCP address, IPv4 never mapped into IPv6.
-func addrOf(addr net.Addr) netip.Addr {
-	tcp, ok := addr.(*net.TCPAddr)
-	if !ok {
-		return netip.Addr{}
-	}
-	return tcp.AddrPort().Addr().Unmap().WithZone("")
 }
 
 // maxDataWrite bounds one write in bytes, so that a slow client that still

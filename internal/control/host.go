@@ -1,7 +1,6 @@
 package control
 
 import (
-	"crypto/tls"
 	"net/netip"
 	"strings"
 
@@ -45,7 +44,7 @@ func (s *session) host(arg string) {
 // and a name if the configuration says so (RFC 7151 3.2).
 func (s *session) acceptsUnknown(name string) bool {
 	if addr, err := netip.ParseAddr(name); err == nil {
-		return addr == addrOf(s.tcp.LocalAddr()) || addr == s.server.cfg.PublicAddress
+		return addr == s.conn.Local() || addr == s.server.cfg.PublicAddress
 	}
 	return s.server.cfg.AcceptUnknownHosts
 }
@@ -67,11 +66,7 @@ func (s *session) chooseHost(name string, tenant *Tenant) {
 // namedToTLS is the host that the client has named to TLS (SNI, RFC 6066 3),
 // empty when there is none.
 func (s *session) namedToTLS() string {
-	conn, ok := s.conn.(*tls.Conn)
-	if !ok {
-		return ""
-	}
-	name, _ := parseHost(conn.ConnectionState().ServerName)
+	name, _ := parseHost(s.conn.ServerName())
 	return name
 }
 

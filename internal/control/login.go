@@ -1,7 +1,6 @@
 package control
 
 import (
-	"crypto/tls"
 	"errors"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -14,7 +13,7 @@ func (s *session) user(name string) {
 	switch {
 	case s.login != nil:
 		s.say(530, i18n.AlreadyLoggedIn)
-	case s.server.cfg.TLSRequired && !s.encrypted():
+	case s.server.cfg.TLSRequired && !s.conn.Encrypted():
 		s.say(530, i18n.TLSRequired)
 	default:
 		s.name = name
@@ -56,8 +55,8 @@ func (s *session) authenticate() (vfs.Storage, string, error) {
 		Host:         s.hostname,
 		User:         s.name,
 		Password:     s.password,
-		RemoteAddr:   s.tcp.RemoteAddr(),
-		Encrypted:    s.encrypted(),
+		RemoteAddr:   s.conn.RemoteAddr(),
+		Encrypted:    s.conn.Encrypted(),
 		BeforeCommit: s.beforeCommit,
 	})
 	if err != nil {
@@ -78,7 +77,7 @@ func (s *session) authenticate() (vfs.Storage, string, error) {
 // tenant's language unless the client has chosen one.
 func (s *session) loggedIn() wire.Reply {
 	s.log = s.log.With("tenant", s.login.Tenant.Name, "user", s.login.User)
-	s.log.Info("logged in", "encrypted", s.encrypted())
+	s.log.Info("logged in", "encrypted", s.conn.Encrypted())
 	s.setTenant(s.login.Tenant)
 	return wire.NewReply(230, append(s.greeting(), s.text(i18n.LoggedIn))...)
 }
@@ -102,13 +101,13 @@ func (s *session) rein(string) {
 	s.logOut()
 	s.chosen, s.utf8 = false, false
 	s.chooseHost("", nil)
-	conn, encrypted := s.conn.(*tls.Conn)
+	encrypted := s.conn.Encrypted()
 	if encrypted && s.implicit {
 		s.takeServerName()
 	}
 	s.say(220, i18n.SessionReset)
 	if encrypted && !s.implicit {
-		s.stopTLS(conn)
+		s.closing = s.conn.StopTLS() != nil
 	}
 }
 
@@ -125,7 +124,7 @@ func (s *session) logOut() {
 	}
 	s.parameters = transferParameters{}
 	s.copying, s.algorithm = "", defaultHash
-	s.log = s.server.cfg.Logger.With("remote", s.tcp.RemoteAddr().String())
+	s.log = s.server.cfg.Logger.With("remote", s.conn.RemoteAddr().String())
 }
 
 // quit is QUIT. A transfer has ended before: commands are handled in order.

@@ -37,7 +37,7 @@ func (p *passiveSource) open(ctx context.Context) (net.Conn, error) {
 		if err != nil {
 			return nil, err
 		}
-		if addrOf(conn.RemoteAddr()) == p.client {
+		if wire.AddrOf(conn.RemoteAddr()) == p.client {
 			return conn, nil
 		}
 		_ = conn.Close()
@@ -53,7 +53,7 @@ func (s *session) pasv(string) {
 		return
 	}
 	shown := s.server.cfg.PublicAddress
-	if local := addrOf(s.tcp.LocalAddr()); !shown.IsValid() {
+	if local := s.conn.Local(); !shown.IsValid() {
 		shown = local
 	}
 	if !shown.Is4() {
@@ -95,7 +95,7 @@ func (s *session) epsv(arg string) {
 // protocol is the number that RFC 2428 2 gives to the control connection's
 // network protocol.
 func (s *session) protocol() string {
-	if addrOf(s.tcp.LocalAddr()).Is4() {
+	if s.conn.Local().Is4() {
 		return "1"
 	}
 	return "2"
@@ -109,13 +109,13 @@ func (s *session) unsupportedProtocol(supported string) {
 // client has reached. When there is none it tells the client.
 func (s *session) listenPassive() (port uint16, ok bool) {
 	s.data.close()
-	listener, err := s.server.cfg.PassivePorts.listen(s.ctx, addrOf(s.tcp.LocalAddr()))
+	listener, err := s.server.cfg.PassivePorts.listen(s.ctx, s.conn.Local())
 	if err != nil {
 		s.log.Error("no passive port", "err", err)
 		s.say(425, i18n.PassivePortUnavailable)
 		return 0, false
 	}
-	s.data.prepare(&passiveSource{listener: listener, client: addrOf(s.tcp.RemoteAddr())})
+	s.data.prepare(&passiveSource{listener: listener, client: s.conn.Remote()})
 	return listener.Addr().(*net.TCPAddr).AddrPort().Port(), true
 }
 

@@ -3,17 +3,12 @@ package control
 import (
 	"io"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/wire"
 )
-
-// replyTimeout is how long a client may leave a reply unread before its
-// session ends.
-const replyTimeout = time.Minute
 
 // text renders a message in the session's language. What a client has sent is
 // shown as one line of UTF-8.
@@ -68,21 +63,16 @@ func (s *session) hold(r wire.Reply) {
 	if !r.Preliminary() {
 		s.observer.Replied(s.verb, r.Code)
 	}
-	s.out = r.AppendTo(s.out)
+	s.conn.BufferReply(r)
 }
 
 func (s *session) write(b []byte) {
-	s.out = append(s.out, b...)
+	s.conn.Buffer(b...)
 	s.flush()
 }
 
 func (s *session) flush() {
-	b := s.out
-	if s.out = b[:0]; cap(b) > wire.MaxLine {
-		s.out = nil // a long help or status text is no reason to keep its memory
-	}
-	_ = s.conn.SetWriteDeadline(time.Now().Add(replyTimeout))
-	if _, err := s.conn.Write(b); err != nil {
+	if err := s.conn.Flush(); err != nil {
 		s.log.Debug("reply not sent", "err", err)
 		s.cancel()
 	}

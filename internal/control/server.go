@@ -15,7 +15,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // Config is what a Server needs. Bundle and Backend are required; the zero
@@ -165,7 +164,6 @@ func (srv *Server) serve(ctx context.Context, listener net.Listener, implicit bo
 				return ctx.Err()
 			}
 		}
-		wire.KeepUrgentData(conn)
 		s := newSession(ctx, srv, conn, implicit)
 		if !srv.enter(s) {
 			_ = conn.Close()
@@ -240,7 +238,7 @@ func (srv *Server) Shutdown(ctx context.Context) error {
 	left := len(srv.sessions)
 	for s := range srv.sessions {
 		s.cancel()
-		_ = s.tcp.Close()
+		s.conn.Cut()
 	}
 	srv.mu.Unlock()
 	if left > 0 {

@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"runtime/debug"
@@ -26,18 +25,12 @@ type session struct {
 	cancel   context.CancelFunc
 	done     <-chan struct{} // of ctx
 
-	conn     net.Conn // what replies are written to: TCP or TLS
-	implicit bool     // whether TLS came with the connection and stays
-	tcp      net.Conn // what is below TLS
-	out      []byte   // replies that are not written yet
+	conn     *wire.Conn
+	implicit bool // whether TLS came with the connection and stays
 
-	lines   chan wire.Line // from the reading goroutine, closed at its end
-	waiting []wire.Line    // received while a command was running
-	resume  chan struct{}  // lets the reading goroutine go on after AUTH and REIN
-	reader  *wire.Reader   // what it reads from
-	gone    chan struct{}  // closed when the client's side of the control connection has ended
-	drain   chan struct{}  // closed when the server is shutting down
-	closing bool           // no further command is handled
+	waiting []wire.Line   // received while a command was running
+	drain   chan struct{} // closed when the server is shutting down
+	closing bool          // no further command is handled
 
 	verb     string // of the command being handled
 	argument string // of it, as received
@@ -71,12 +64,8 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 		server:    server,
 		observer:  server.cfg.Observer,
 		log:       server.cfg.Logger.With("remote", conn.RemoteAddr().String()),
-		conn:      conn,
-		tcp:       conn,
+		conn:      wire.NewConn(conn),
 		implicit:  implicit,
-		lines:     make(chan wire.Line),
-		resume:    make(chan struct{}),
-		gone:      make(chan struct{}),
 		drain:     make(chan struct{}),
 		facts:     defaultFacts(),
 		algorithm: defaultHash,
@@ -98,20 +87,18 @@ func (s *session) run() {
 			s.say(421, i18n.InternalError)
 		}
 	}()
-	if s.implicit && !s.startTLS(s.tcp) {
-		close(s.gone)
+	if s.implicit && !s.startTLS(s.conn.StartImplicitTLS) {
 		return
 	}
 	s.greet()
-	s.reader = wire.NewReader(s.conn)
-	go s.read()
+	go s.conn.Read(s.done)
 	for !s.closing {
 		next, ok := s.next()
 		if !ok {
 			return
 		}
 		text, refusals := s.meant(next)
-		s.out = append(s.out, refusals...)
+		s.conn.Buffer(refusals...)
 		switch {
 		case next.None:
 			s.flush()
@@ -120,12 +107,7 @@ func (s *session) run() {
 			s.say(500, i18n.LineTooLong)
 		default:
 			s.dispatch(text)
-			if changesReader(next.Text) {
-				select {
-				case s.resume <- struct{}{}:
-				case <-s.done:
-				}
-			}
+			s.conn.Resume(next, s.done)
 		}
 	}
 }
@@ -134,8 +116,7 @@ func (s *session) end() {
 	s.data.close()
 	s.stopEngine()
 	s.cancel()
-	_ = s.conn.Close()
-	_ = s.tcp.Close()
+	s.conn.Close()
 }
 
 // next waits for the next command. It returns false when the session is over.
@@ -156,7 +137,7 @@ func (s *session) next() (wire.Line, bool) {
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
-	case l, ok := <-s.lines:
+	case l, ok := <-s.conn.Lines():
 		return l, ok
 	case <-timer.C:
 		s.verb = ""
@@ -167,38 +148,6 @@ func (s *session) next() (wire.Line, bool) {
 	case <-s.done:
 	}
 	return wire.Line{}, false
-}
-
-// read hands over command lines until the control connection ends. After AUTH
-// and REIN, which may change what is below, it waits until they are answered.
-func (s *session) read() {
-	defer close(s.lines)
-	defer close(s.gone)
-	for {
-		next := s.reader.Next()
-		if next.Err != nil && !errors.Is(next.Err, wire.ErrLineTooLong) {
-			return
-		}
-		select {
-		case s.lines <- next:
-		case <-s.done:
-			return
-		}
-		if !changesReader(next.Text) {
-			continue
-		}
-		select {
-		case <-s.resume:
-		case <-s.done:
-			return
-		}
-	}
-}
-
-// changesReader says whether a command may begin or end TLS.
-func changesReader(commandLine string) bool {
-	verb, _, _ := wire.ParseCommand(commandLine)
-	return verb == "AUTH" || verb == "REIN"
 }
 
 // forward gives the engine a command line, passes its preliminary replies on
@@ -214,7 +163,7 @@ func (s *session) forward(commandLine string) wire.Reply {
 	if err := s.engine.command(commandLine); err != nil {
 		return s.engineFailed(err)
 	}
-	gone, done, incoming := s.gone, s.done, s.lines
+	gone, done, incoming := s.conn.PeerClosed(), s.done, s.conn.Lines()
 	var tooLate <-chan time.Time
 	for {
 		lines := incoming

@@ -27,7 +27,7 @@ func (s *session) status() {
 	if s.login != nil {
 		user = s.text(i18n.StatusUser, s.login.User)
 	}
-	if s.encrypted() {
+	if s.conn.Encrypted() {
 		encryption = s.text(i18n.StatusEncrypted)
 	}
 	transfer := s.text(i18n.StatusNoTransfer)
@@ -36,7 +36,7 @@ func (s *session) status() {
 	}
 	lines := []string{
 		s.text(i18n.StatusIntro),
-		" " + s.text(i18n.StatusAddress, addrOf(s.tcp.RemoteAddr()).String()),
+		" " + s.text(i18n.StatusAddress, s.conn.Remote().String()),
 		" " + user,
 		" " + s.text(i18n.StatusLanguage, i18n.FeatTag(s.lang.Tag())),
 		" " + s.text(i18n.StatusCharset, charsetName(s.charset())),

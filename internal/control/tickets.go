@@ -6,6 +6,8 @@ import (
 	"encoding/binary"
 	"net"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // A ticketHold lies below TLS on the data connection of an upload. From the
@@ -65,7 +67,7 @@ func (h *ticketHold) release() error {
 // misses nothing.
 func (h *ticketHold) Close() error {
 	if len(h.held) > 0 {
-		_ = h.SetWriteDeadline(time.Now().Add(tlsTimeout)) // tls.Conn has left one that is over
+		_ = h.SetWriteDeadline(time.Now().Add(wire.TLSTimeout)) // tls.Conn has left one that is over
 		_ = h.release()
 	}
 	return h.Conn.Close()
@@ -74,9 +76,9 @@ func (h *ticketHold) Close() error {
 // lastRecords returns where the last n TLS records of b begin.
 func lastRecords(b []byte, n int) int {
 	var starts []int
-	for at := 0; at+recordHeader <= len(b); {
+	for at := 0; at+wire.RecordHeader <= len(b); {
 		starts = append(starts, at)
-		at += recordHeader + int(binary.BigEndian.Uint16(b[at+recordLength:]))
+		at += wire.RecordHeader + int(binary.BigEndian.Uint16(b[at+wire.RecordLength:]))
 	}
 	if n >= len(starts) {
 		return 0

@@ -4,29 +4,16 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// tlsTimeout bounds a TLS handshake and its counterpart at the end.
-const tlsTimeout = 30 * time.Second
-
-func (s *session) encrypted() bool {
-	_, ok := s.conn.(*tls.Conn)
-	return ok
-}
-
-// auth is AUTH (RFC 4217 4). What a client has sent in the clear behind it is
-// dropped with the old reader, never run under TLS.
+// auth is AUTH (RFC 4217 4).
 func (s *session) auth(mechanism string) {
 	switch strings.ToUpper(mechanism) {
 	case "TLS", "TLS-C", "SSL": // RFC 4217 17; SSL is what old devices call it
@@ -37,32 +24,24 @@ func (s *session) auth(mechanism string) {
 	switch {
 	case s.server.cfg.TLS == nil:
 		s.say(431, i18n.TLSUnavailable)
-	case s.encrypted():
+	case s.conn.Encrypted():
 		s.say(503, i18n.TLSActive)
 	default:
 		s.say(234, i18n.TLSStarting)
 		s.logOut()
-		if !s.startTLS(&recordConn{Conn: s.tcp}) {
-			s.closing = true
-			return
-		}
-		s.reader = wire.NewReader(s.conn)
+		s.closing = !s.startTLS(s.conn.StartTLS)
 	}
 }
 
 // startTLS makes the control connection one under TLS.
-func (s *session) startTLS(below net.Conn) bool {
-	conn := tls.Server(below, s.server.cfg.TLS)
-	_ = s.tcp.SetDeadline(time.Now().Add(tlsTimeout))
-	if err := conn.HandshakeContext(withHost(s.ctx, s.hostname)); err != nil {
+func (s *session) startTLS(start func(context.Context, *tls.Config) error) bool {
+	if err := start(withHost(s.ctx, s.hostname), s.server.cfg.TLS); err != nil {
 		s.log.Info("TLS handshake failed", "err", err)
-		if header, ok := errors.AsType[tls.RecordHeaderError](err); ok && header.Conn != nil {
-			s.say(421, i18n.TLSFailed) // the client is in the clear still (RFC 4217 10.1)
+		if errors.Is(err, wire.ErrNotTLS) {
+			s.say(421, i18n.TLSFailed)
 		}
 		return false
 	}
-	_ = s.tcp.SetDeadline(time.Time{})
-	s.conn = conn
 	s.takeServerName()
 	return true
 }
@@ -118,60 +97,12 @@ func hostOf(hello *tls.ClientHelloInfo) string {
 	return host
 }
 
-// stopTLS goes back to the clear (RFC 4217 13): both sides say close_notify,
-// then the bytes that follow are commands again.
-func (s *session) stopTLS(conn *tls.Conn) {
-	_ = s.tcp.SetDeadline(time.Now().Add(tlsTimeout))
-	if err := conn.CloseWrite(); err != nil {
-		s.closing = true
-		return
-	}
-	if _, err := io.Copy(io.Discard, conn); err != nil {
-		s.closing = true
-		return
-	}
-	_ = s.tcp.SetDeadline(time.Time{})
-	s.conn = s.tcp
-	s.reader = wire.NewReader(s.conn)
-}
-
-// recordConn never reads beyond the TLS record that it is in, so that nothing
-// which follows the last record is lost in a TLS buffer (RFC 8446 5.1).
-type recordConn struct {
-	net.Conn
-	header []byte // read and not yet handed out
-	left   int    // bytes of the record's body
-}
-
-const (
-	recordHeader = 5
-	recordLength = 3 // where the length is in the header
-)
-
-func (c *recordConn) Read(b []byte) (int, error) {
-	if len(c.header) == 0 && c.left == 0 {
-		header := make([]byte, recordHeader)
-		if _, err := io.ReadFull(c.Conn, header); err != nil {
-			return 0, err
-		}
-		c.header, c.left = header, int(binary.BigEndian.Uint16(header[recordLength:]))
-	}
-	if len(c.header) > 0 {
-		n := copy(b, c.header)
-		c.header = c.header[n:]
-		return n, nil
-	}
-	n, err := c.Conn.Read(b[:min(len(b), c.left)])
-	c.left -= n
-	return n, err
-}
-
 // pbsz is PBSZ (RFC 4217 8): over TLS there is no buffer to agree on, but what
 // does not fit in 32 bits is no size (RFC 2228 3).
 func (s *session) pbsz(size string) {
 	_, err := strconv.ParseUint(size, 10, 32)
 	switch {
-	case !s.encrypted():
+	case !s.conn.Encrypted():
 		s.say(503, i18n.TLSFirst)
 	case err != nil:
 		s.syntaxError()
@@ -184,7 +115,7 @@ func (s *session) pbsz(size string) {
 // prot is PROT (RFC 4217 9).
 func (s *session) prot(level string) {
 	switch level = strings.ToUpper(level); {
-	case !s.encrypted():
+	case !s.conn.Encrypted():
 		s.say(503, i18n.TLSFirst)
 	case !s.data.sized:
 		s.say(503, i18n.ProtectionSizeFirst)
@@ -206,7 +137,7 @@ func (s *session) prot(level string) {
 // ccc is CCC: the control connection never goes back to the clear while
 // somebody is logged in.
 func (s *session) ccc(string) {
-	if s.encrypted() {
+	if s.conn.Encrypted() {
 		s.say(534, i18n.EncryptionStays)
 	} else {
 		s.say(533, i18n.TLSFirst)

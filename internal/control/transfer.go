@@ -151,7 +151,7 @@ func (s *session) runTransfer(t *transfer, commandLine string) {
 	}
 	defer t.source.close()
 	t.timeout, t.stall = cfg.DataTimeout, cfg.StallTimeout
-	t.underTLS, t.lenientEOF = s.encrypted(), s.login.Tenant.LenientDataEOF
+	t.underTLS, t.lenientEOF = s.conn.Encrypted(), s.login.Tenant.LenientDataEOF
 	if s.data.private {
 		t.tls, t.host = cfg.TLS, s.hostname
 	}

@@ -26,9 +26,9 @@ func (s *session) ftpURI(name string, directory bool, form func(dir, name string
 	}
 	host := s.hostname
 	if host == "" {
-		host = addrOf(s.tcp.LocalAddr()).String()
+		host = s.conn.Local().String()
 	}
-	if local, ok := s.tcp.LocalAddr().(*net.TCPAddr); ok && local.Port != port {
+	if local, ok := s.conn.LocalAddr().(*net.TCPAddr); ok && local.Port != port {
 		host = net.JoinHostPort(host, strconv.Itoa(local.Port))
 	} else if strings.Contains(host, ":") {
 		host = "[" + host + "]"

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HungUp asks the kernel whether the other side has closed or reset a
+// hungUp asks the kernel whether the other side has closed or reset a
 // connection, even behind bytes that nobody has read yet. On a busy machine the
 // goroutine that reads may learn of it much later.
-func HungUp(conn net.Conn) bool {
+func hungUp(conn net.Conn) bool {
 	tcp, ok := conn.(syscall.Conn)
 	if !ok {
 		return false

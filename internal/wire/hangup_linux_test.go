@@ -44,9 +44,9 @@ func TestHungUp(t *testing.T) {
 			defer server.Close()
 			tt.end(t, client.(*net.TCPConn), server.(*net.TCPConn))
 			deadline := time.Now().Add(10 * time.Second)
-			for HungUp(server) != tt.want {
+			for hungUp(server) != tt.want {
 				if time.Now().After(deadline) {
-					t.Fatalf("HungUp is %v", !tt.want)
+					t.Fatalf("hungUp is %v", !tt.want)
 				}
 			}
 		})

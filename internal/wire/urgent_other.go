@@ -4,5 +4,5 @@ package wire
 
 import "net"
 
-// KeepUrgentData does nothing where the system offers no such option.
-func KeepUrgentData(net.Conn) {}
+// keepUrgentData does nothing where the system offers no such option.
+func keepUrgentData(net.Conn) {}

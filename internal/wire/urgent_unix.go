@@ -7,10 +7,10 @@ import (
 	"syscall"
 )
 
-// KeepUrgentData leaves urgent data where it is in the stream. Clients send the
+// keepUrgentData leaves urgent data where it is in the stream. Clients send the
 // end of ABOR so (RFC 959 4.1.3 by way of RFC 854's Synch), and a byte taken
 // out of the stream would be missing from the command.
-func KeepUrgentData(conn net.Conn) {
+func keepUrgentData(conn net.Conn) {
 	tcp, ok := conn.(syscall.Conn)
 	if !ok {
 		return
