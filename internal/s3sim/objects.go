@@ -436,17 +436,23 @@ func (s *Server) delete(b *bucket, q *request, e *Event, conditional bool) *repl
 	if refusal := s.precondition(q, e.Old, conditional); refusal != nil {
 		return refusal
 	}
-	s.remove(b, q.Key)
-	return noContent()
+	answer := noContent()
+	if marker := s.remove(b, q.Key); marker != nil {
+		answer.header.Set("X-Amz-Delete-Marker", "true")
+		answer.header.Set("X-Amz-Version-Id", marker.VersionID)
+	}
+	return answer
 }
 
-// remove deletes the current object of a key.
-func (s *Server) remove(b *bucket, key string) {
+// remove deletes the current object of a key, and returns the delete marker where the bucket keeps versions.
+func (s *Server) remove(b *bucket, key string) (marker *Object) {
 	if b.versioned {
-		s.store(b, &Object{Key: key, Modified: now(), deleted: true})
-		return
+		marker = &Object{Key: key, Modified: now(), deleted: true}
+		s.store(b, marker)
+		return marker
 	}
 	delete(b.objects, key)
+	return nil
 }
 
 func (s *Server) deleteAll(b *bucket, q *request) *reply {

@@ -452,8 +452,9 @@ func TestVersions(t *testing.T) {
 	})
 	wantCode(t, err, "")
 	x.want("file", "old")
-	if _, err := x.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")}); err != nil {
-		t.Error(err)
+	out, err := x.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+	if err != nil || !aws.ToBool(out.DeleteMarker) || aws.ToString(out.VersionId) == "" {
+		t.Errorf("%+v, %v", out, err)
 	}
 	x.want()
 	_, err = x.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: aws.String("file"), VersionId: &first})
