@@ -126,12 +126,29 @@ func (r *relocation) copyEntry(ctx context.Context, p pair, c condition) error {
 		if customer { // MinIO lists another ETag, because listings do not have the key
 			r.copied.add(*p.source)
 		}
+	case errors.Is(err, fs.ErrExist) && !isMarker(v):
+		return r.takeCopy(ctx, pair{source: &v}, *p.source, to)
 	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ESTALE) && !c.absent:
 		return syscall.ENOTEMPTY // another client has stored something there
 	case errors.Is(err, syscall.ESTALE):
 		return errChanged
 	}
 	return err
+}
+
+// takeCopy sees to a file whose new name something has got since the directories were listed. S3 may have completed a request of an attempt
+// that was interrupted: then it is the copy. Otherwise another client has stored it.
+func (r *relocation) takeCopy(ctx context.Context, p pair, listed version, to string) error {
+	made, _, err := r.target.bucket.head(ctx, to)
+	if err != nil {
+		return goneIsChanged(err)
+	}
+	p.copy = &made
+	if err := r.complete(ctx, p); err != nil {
+		return err
+	}
+	r.copied.add(listed)
+	return nil
 }
 
 // copyFile copies a file. A condition that would take several requests more, because CopyObject does not know it, is looked at right before:

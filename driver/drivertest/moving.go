@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -199,6 +200,7 @@ func testRename(t *testing.T, h Harness) {
 	t.Run("many-markers", func(t *testing.T) { testManyMarkers(t, h) })
 	t.Run("same-size-and-younger", func(t *testing.T) { testOntoUnprovenFiles(t, h) })
 	t.Run("interrupted", func(t *testing.T) { testRenameInterrupted(t, h) })
+	t.Run("interrupted-copy-completes-later", func(t *testing.T) { testRenameCompletedLater(t, h) })
 	t.Run("changed-meanwhile", func(t *testing.T) { testRenameChanged(t, h) })
 	t.Run("continued", func(t *testing.T) { testRenameContinued(t, h) })
 	t.Run("failed", func(t *testing.T) { testRenameFailed(t, h) })
@@ -304,6 +306,46 @@ func testRenameInterrupted(t *testing.T, h Harness) {
 			}
 		}
 	}
+}
+
+// testRenameCompletedLater interrupts the rename of a directory while S3 copies a file. S3 completes the copy when the next rename has listed
+// the directories.
+func testRenameCompletedLater(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	x.put("d/a", random(10))
+	var mu sync.Mutex
+	var interrupted *s3.CopyObjectInput
+	x.spy.Before(func(_ context.Context, _ string, in any) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if in, ok := in.(*s3.CopyObjectInput); ok {
+			interrupted = in
+			return context.Canceled
+		}
+		return nil
+	})
+	wantError(t, x.Rename("d", "n"), context.Canceled)
+	x.Fs = x.session(t.Context(), nil)
+	x.spy.Before(func(_ context.Context, _ string, in any) error {
+		mu.Lock()
+		defer mu.Unlock()
+		var key string
+		switch in := in.(type) {
+		case *s3.HeadObjectInput: // the look before a copy without a condition
+			key = *in.Key
+		case *s3.CopyObjectInput:
+			key = *in.Key
+		}
+		if key != "n/a" || interrupted == nil {
+			return nil
+		}
+		_, err := x.client.CopyObject(x.Context(), interrupted)
+		interrupted = nil
+		return err
+	})
+	x.rename("d", "n")
+	x.wantKeys("n/a")
+	x.wantContent("n/a", random(10))
 }
 
 // testRenameChanged changes a directory while it is renamed: what was not copied is not deleted.
