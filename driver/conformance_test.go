@@ -17,14 +17,13 @@ func TestConformance(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) { conform(t, s) })
 }
 
-// conform runs the suite on a server, or some of its groups.
-func conform(t *testing.T, s *s3test.Server, groups ...string) {
+// conform runs the suite on a server.
+func conform(t *testing.T, s *s3test.Server) {
 	t.Parallel()
 	drivertest.Run(t, drivertest.Harness{
 		Bucket:  func(tb testing.TB) (*s3.Client, string) { return s.Client(), s.Bucket(tb) },
 		Limits:  limits(s),
 		Profile: profile(t, s),
-		Groups:  groups,
 	})
 }
 

@@ -165,7 +165,8 @@ func testCopy(t *testing.T, h Harness) {
 	})
 }
 
-// testRenameContinued completes a rename that was interrupted, without copying anew what is there.
+// testRenameContinued completes a rename that was interrupted, without a second copy of what is there. Where the server does not show that two
+// files are equal, the rename fails and changes nothing.
 func testRenameContinued(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	for i, name := range []string{"a", "b", "c"} {
@@ -184,6 +185,11 @@ func testRenameContinued(t *testing.T, h Harness) {
 		return nil
 	})
 	x.spy.Reset()
+	if x.excepted(unprovenBytes) {
+		wantError(t, x.Rename("d", "e"), syscall.ENOTEMPTY)
+		x.wantKeys("d/a", "d/b", "d/c", "e/a", "e/b")
+		return
+	}
 	x.rename("d", "e")
 	if n := x.spy.Counts()["CopyObject"]; n != 1 {
 		t.Errorf("%d files were copied, want 1", n)
@@ -208,7 +214,7 @@ func testRenameFailed(t *testing.T, h Harness) {
 			}
 			var copies atomic.Int64
 			x.spy.Before(func(_ context.Context, operation string, _ any) error {
-				if strings.HasSuffix(operation, "Copy") || operation == "CopyObject" {
+				if strings.HasPrefix(operation, "UploadPart") || operation == "CopyObject" {
 					if copies.Add(1) == 2 {
 						return errors.New("refused")
 					}

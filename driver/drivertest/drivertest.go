@@ -3,7 +3,8 @@
 //	drivertest.Run(t, drivertest.Harness{Bucket: func(tb testing.TB) (*s3.Client, string) { ... }})
 //
 // It looks at the bucket with the S3 client itself, not through the driver, and interferes with requests by a [Spy]. Where a
-// server is known to be less than S3, its [Limits] say so and the suite expects the refusal: nothing is skipped.
+// server is known to be less than S3, its [Limits] say so and the suite expects the refusal. Where its profile lacks a feature, the
+// suite wants what the driver promises without it. No test is skipped.
 package drivertest
 
 import (
@@ -34,12 +35,8 @@ type Harness struct {
 	// Limits is what the server is known not to do.
 	Limits Limits
 
-	// Profile is the server's.
+	// Profile is the server's. Without a feature the suite wants what docs/guarantees.md promises without it: see exceptions.go.
 	Profile driver.Profile
-
-	// Groups are the groups of tests to run, all when empty. The others need what the strictest server does not have: conditions, ETags
-	// that are an MD5, or listings in order.
-	Groups []string
 }
 
 // Limits maps what S3 does and a server does not to the reason.
@@ -110,9 +107,7 @@ func Run(t *testing.T, h Harness) {
 		{"requests", testRequests},
 		{"afero", testAfero},
 	} {
-		if len(h.Groups) == 0 || slices.Contains(h.Groups, group.name) {
-			t.Run(group.name, func(t *testing.T) { group.run(t, h) })
-		}
+		t.Run(group.name, func(t *testing.T) { group.run(t, h) })
 	}
 }
 
@@ -367,7 +362,7 @@ func (x *fixture) wantList(name string, want ...string) {
 
 // sortUnlessListed sorts names where the server lists in no order.
 func (x *fixture) sortUnlessListed(names []string) {
-	if !x.profile.SortedListings {
+	if x.excepted(unorderedListings) {
 		slices.Sort(names)
 	}
 }

@@ -1,0 +1,112 @@
+package drivertest
+
+import "github.com/babelftp/babelftp/driver"
+
+// An exception is a promise of docs/guarantees.md that the driver cannot keep on a server without some feature. A test asks for it by name,
+// and then wants what the driver promises instead.
+type exception string
+
+const (
+	// unprovenBytes: a look at an object does not tell whether it has certain bytes. A request without an answer ends with EAGAIN, and a
+	// directory does not move onto files of the same names.
+	unprovenBytes exception = "unproven-bytes"
+
+	// unprovenEncrypted is the same for objects that are encrypted by a key of KMS, whose ETag is no MD5.
+	unprovenEncrypted exception = "unproven-encrypted"
+
+	// severalPuts: of several clients that store a small file under a new name at the same time, several may succeed. The last one wins.
+	severalPuts exception = "several-puts"
+
+	// severalCompletions is the same for files of several parts.
+	severalCompletions exception = "several-completions"
+
+	// severalCopies is the same for small files that are renamed.
+	severalCopies exception = "several-copies"
+
+	// severalCopiesByParts is the same for files that are renamed and have several parts.
+	severalCopiesByParts exception = "several-copies-by-parts"
+
+	// deletedUnseen: a rename deletes what another client stores under the old name right before the delete.
+	deletedUnseen exception = "deleted-unseen"
+
+	// replacedByPut: the driver replaces what another client stores under the name after the driver's last look.
+	replacedByPut exception = "replaced-by-put"
+
+	// replacedByCopy is the same for copies.
+	replacedByCopy exception = "replaced-by-copy"
+
+	// replacedByCompletion is the same for uploads and copies of several parts.
+	replacedByCompletion exception = "replaced-by-completion"
+
+	// markerLooks: a look at a directory takes a request for its marker beside the listing.
+	markerLooks exception = "marker-looks"
+
+	// unorderedListings: names come in the order of the server, so that tests compare them as sets.
+	unorderedListings exception = "unordered-listings"
+
+	// computedMD5: HASH reads the file for an MD5.
+	computedMD5 exception = "computed-md5"
+
+	// computedChecksum: HASH reads the file for the other algorithms.
+	computedChecksum exception = "computed-checksum"
+)
+
+// exceptions is the list of all exceptions. Each has the reason, and the profiles that it is for.
+func exceptions() map[exception]struct {
+	reason  string
+	applies func(p *driver.Profile) bool
+} {
+	return map[exception]struct {
+		reason  string
+		applies func(p *driver.Profile) bool
+	}{
+		unprovenBytes: {
+			"S3 shows neither the MD5 nor a checksum", func(p *driver.Profile) bool { return !p.MD5ETags && !p.Checksums },
+		},
+		unprovenEncrypted: {"S3 keeps no checksum", func(p *driver.Profile) bool { return !p.Checksums }},
+		severalPuts:       {"PutObject has no condition", func(p *driver.Profile) bool { return !p.ConditionalPut }},
+		severalCompletions: {
+			"CompleteMultipartUpload has no condition", func(p *driver.Profile) bool { return !p.ConditionalComplete },
+		},
+		severalCopies: {
+			"neither CopyObject nor a request that could replace it has a condition",
+			func(p *driver.Profile) bool { return !p.ConditionalCopy && !p.ConditionalComplete && !p.ConditionalPut },
+		},
+		severalCopiesByParts: {
+			"neither CopyObject nor CompleteMultipartUpload has a condition",
+			func(p *driver.Profile) bool { return !p.ConditionalCopy && !p.ConditionalComplete },
+		},
+		deletedUnseen:  {"DeleteObject has no condition", func(p *driver.Profile) bool { return !p.ConditionalDelete }},
+		replacedByPut:  {"PutObject has no condition", func(p *driver.Profile) bool { return !p.ConditionalPut }},
+		replacedByCopy: {"CopyObject has no condition", func(p *driver.Profile) bool { return !p.ConditionalCopy }},
+		replacedByCompletion: {
+			"CompleteMultipartUpload has no condition", func(p *driver.Profile) bool { return !p.ConditionalComplete },
+		},
+		markerLooks: {
+			"the marker of a directory need not come first in a listing", func(p *driver.Profile) bool { return !p.SortedListings },
+		},
+		unorderedListings: {"S3 does not sort listings", func(p *driver.Profile) bool { return !p.SortedListings }},
+		computedMD5:       {"the ETag is not the MD5", func(p *driver.Profile) bool { return !p.MD5ETags }},
+		computedChecksum:  {"S3 keeps no checksum", func(p *driver.Profile) bool { return !p.Checksums }},
+	}
+}
+
+// excepted tells whether an exception applies to the server, and logs the reason.
+func (x *fixture) excepted(e exception) bool {
+	x.Helper()
+	entry := exceptions()[e]
+	if !entry.applies(&x.profile) {
+		return false
+	}
+	x.Logf("%s: %s", e, entry.reason)
+	return true
+}
+
+// requestsFor is how many requests more an operation takes where an exception applies: one or none.
+func (x *fixture) requestsFor(e exception) int {
+	x.Helper()
+	if x.excepted(e) {
+		return 1
+	}
+	return 0
+}
