@@ -156,11 +156,11 @@ func TestEnvironmentProblems(t *testing.T) {
 	}{
 		{
 			"unknown-variable", minimal, []string{"BABELFTP_S3_SECRET_ACESS_KEY=x"},
-			"environment variable BABELFTP_S3_SECRET_ACESS_KEY: is no setting: correct its name or remove it",
+			"environment variable BABELFTP_S3_SECRET_ACESS_KEY: is no setting: did you mean BABELFTP_S3_SECRET_ACCESS_KEY?",
 		},
 		{
 			"unknown-tenant", minimal, []string{"BABELFTP_TENANTS_ACNE_BUCKET=x"},
-			"environment variable BABELFTP_TENANTS_ACNE_BUCKET: is no setting: correct its name or remove it",
+			"environment variable BABELFTP_TENANTS_ACNE_BUCKET: is no setting: did you mean BABELFTP_TENANTS_ACME_BUCKET?",
 		},
 		{
 			"broken-value", minimal, []string{"BABELFTP_MAX_FAILED_LOGINS=many"},

@@ -2,6 +2,7 @@ package yamlconf
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -94,6 +95,9 @@ func (env environment) unknown() []string {
 	slices.Sort(names)
 	return names
 }
+
+// known is the names of the variables that give a value.
+func (env environment) known() []string { return slices.Sorted(maps.Keys(env.users)) }
 
 // environmentSource is how a variable is named as the source of a problem.
 func environmentSource(name string) string { return "environment variable " + name }

@@ -1,0 +1,99 @@
+package yamlconf
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// settings is a struct with each kind of field.
+type settings struct {
+	Listen  string        `yaml:"listen"`
+	Timeout time.Duration `yaml:"idle_timeout"`
+	TLS     struct {
+		CertFile string `yaml:"cert_file"`
+	} `yaml:"tls"`
+	Named map[string]*struct {
+		Enabled *bool `yaml:"enabled"`
+		Ports   []int `yaml:"ports"`
+	} `yaml:"named"`
+	Internal int
+}
+
+func TestDecode(t *testing.T) {
+	var got settings
+	text := "listen: x\nidle_timeout: 90s\ntls: {cert_file: a.pem}\nnamed:\n  one: {enabled: false, ports: [1, 2]}\n"
+	positions, problems := Loader{Environ: []string{"TEST_LISTEN=y", "OTHER_LISTEN=z"}, Prefix: "TEST_"}.Decode("f.yaml", []byte(text), &got)
+	if len(problems) > 0 {
+		t.Fatal(problems)
+	}
+	one := got.Named["one"]
+	if got.Listen != "y" || got.Timeout != 90*time.Second || got.TLS.CertFile != "a.pem" || *one.Enabled || len(one.Ports) != 2 {
+		t.Errorf("%+v", got)
+	}
+	for _, tc := range []struct {
+		path Path
+		want string
+	}{
+		{Path{"listen"}, "environment variable TEST_LISTEN: listen: m"},
+		{Path{"named", "one", "ports", "1"}, "f.yaml:5:36: named.one.ports.1: m"},
+		{Path{"named", "one", "missing"}, "f.yaml:5:3: named.one.missing: m"},
+		{Path{"missing"}, "f.yaml:1:1: missing: m"},
+	} {
+		if got := positions.Problem(tc.path, "m").Error(); got != tc.want {
+			t.Errorf("got  %s\nwant %s", got, tc.want)
+		}
+	}
+}
+
+// A value with a problem has no second one, and nor has what it holds.
+func TestOneProblemForAValue(t *testing.T) {
+	var s settings
+	positions, problems := Loader{}.Decode("f.yaml", []byte("idle_timeout: soon\nnamed: {one: 1}\n"), &s)
+	if len(problems) != 2 {
+		t.Fatal(problems)
+	}
+	for _, path := range []Path{{"idle_timeout"}, {"named", "one"}, {"named", "one", "ports"}} {
+		if problem := positions.Problem(path, "m"); problem != nil {
+			t.Error(problem)
+		}
+	}
+	if !positions.Broken(Path{"idle_timeout"}) || positions.Broken(Path{"listen"}) {
+		t.Error("what is broken is not known")
+	}
+}
+
+func TestUnknownKeys(t *testing.T) {
+	for key, want := range map[string]string{
+		"lissten":  "unknown key: did you mean listen?",
+		"liste":    "unknown key: did you mean listen?",
+		"timeout":  "unknown key: correct its name or remove it",
+		"Named":    "unknown key: did you mean named?",
+		"internal": "unknown key: correct its name or remove it",
+		"port":     "write listen",
+		"<<":       "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias",
+	} {
+		_, problems := Loader{Advice: map[string]string{"port": "write listen"}}.Decode("f.yaml", []byte(key+": {}\n"), new(settings))
+		if want = "f.yaml:1:1: " + key + ": " + want; problems.Error() != want {
+			t.Errorf("got  %s\nwant %s", problems, want)
+		}
+	}
+	_, problems := Loader{Environ: []string{"TEST_LISTN=x", "TEST_TLS_CERT_FILES=x", "TEST_OTHER=x"}, Prefix: "TEST_"}.Decode("f.yaml", nil, new(settings))
+	want := `environment variable TEST_LISTN: is no setting: did you mean TEST_LISTEN?
+environment variable TEST_OTHER: is no setting: correct its name or remove it
+environment variable TEST_TLS_CERT_FILES: is no setting: did you mean TEST_TLS_CERT_FILE?`
+	if problems.Error() != want {
+		t.Errorf("got\n%s\nwant\n%s", problems, want)
+	}
+}
+
+func TestEditDistance(t *testing.T) {
+	for pair, want := range map[string]int{
+		"listen listen": 0, "lissten listen": 1, "listen lsiten": 2, "bucket buckét": 1, " abc": 3, "abc ": 3, "kitten sitting": 3,
+	} {
+		a, b, _ := strings.Cut(pair, " ")
+		if got := editDistance(a, b); got != want {
+			t.Errorf("%s: %d, want %d", pair, got, want)
+		}
+	}
+}
