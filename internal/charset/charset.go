@@ -101,6 +101,15 @@ func (e *Encoding) String() string {
 	return e.name
 }
 
+// DisplayName returns the name as clients and people are shown it: that of IANA in
+// upper case, and "8-BIT" for raw.
+func (e *Encoding) DisplayName() string {
+	if e.Raw() {
+		return "8-BIT"
+	}
+	return strings.ToUpper(e.String())
+}
+
 // UTF8 tells whether names are UTF-8 and nothing else.
 func (e *Encoding) UTF8() bool { return e.String() == utf8Name }
 

@@ -73,7 +73,7 @@ func (s *session) failure(err error) wire.Reply {
 		s.log.Info("command failed", "command", s.verb, "code", code, "err", err)
 	}
 	if name, ok := errors.AsType[*encodingError](err); ok && !name.encoding.UTF8() {
-		id, args = i18n.NameNotInCharset, []string{charsetName(name.encoding)}
+		id, args = i18n.NameNotInCharset, []string{name.encoding.DisplayName()}
 	}
 	return wire.NewReply(code, s.text(id, args...))
 }

@@ -24,7 +24,7 @@ func (s *session) feat(string) {
 		" MDTM",
 		" MFF Modify;",
 		" MFMT",
-		" MLST "+s.factList(),
+		" MLST "+s.facts.Feature(),
 		" RANG STREAM",
 		" REST STREAM",
 		" SITE COPY", // by which WinSCP knows SITE CPFR and SITE CPTO
@@ -69,7 +69,7 @@ func (s *session) optsUTF8(options string) {
 			return
 		}
 		s.utf8 = false
-		s.say(200, i18n.UTF8Off, charsetName(s.tenant.Encoding))
+		s.say(200, i18n.UTF8Off, s.tenant.Encoding.DisplayName())
 	default:
 		s.say(501, i18n.OptionUnknown, "OPTS UTF8")
 	}

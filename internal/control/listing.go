@@ -3,7 +3,6 @@ package control
 import (
 	"bufio"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"iter"
@@ -11,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
@@ -21,7 +21,7 @@ const listBuffer = 32 << 10
 // A listing is what a listing command writes on its data connection.
 type listing struct {
 	asked    string                                // the pathname as the client gave it
-	glob     globbing                              // what asked may mean when nothing is called so
+	pattern  ftplist.Pattern                       // what asked may mean when nothing is called so
 	filesToo bool                                  // whether the pathname may be that of a file
 	file     bool                                  // whether it is
 	dir      string                                // that the entries are in, absolute, where the storage has it
@@ -39,7 +39,7 @@ func (t *transfer) openListing(storage vfs.Storage, name string) (fs.FileInfo, e
 	if errors.Is(err, fs.ErrNotExist) {
 		err = l.openFile(storage, name)
 	}
-	if errors.Is(err, fs.ErrNotExist) && l.glob.pattern != "" {
+	if errors.Is(err, fs.ErrNotExist) && !l.pattern.IsZero() {
 		err = l.openPattern(storage, path.Dir(name))
 	}
 	if err != nil {
@@ -69,6 +69,32 @@ func (l *listing) openFile(storage vfs.Storage, name string) error {
 	}
 	l.file, l.dir = true, path.Dir(name)
 	l.entries = func(yield func(fs.FileInfo, error) bool) { yield(info, nil) }
+	return nil
+}
+
+// openPattern lists the names in a directory that match the pattern, files and
+// directories alike, as ls -d does.
+//
+// Where the directory is there and nothing matches, the list is empty and the
+// reply 226, as vsftpd's is: the directory is read while the list is
+// sent, and a program that asks every minute whether there is a *.csv takes 550
+// for a failure. A directory that is not there gives 550.
+func (l *listing) openPattern(storage vfs.Storage, dir string) error {
+	if err := l.openDirectory(storage, dir); err != nil {
+		return err
+	}
+	l.asked = l.pattern.Dir
+	all := l.entries
+	l.entries = func(yield func(fs.FileInfo, error) bool) {
+		for info, err := range all {
+			if err == nil && !l.pattern.Match(info.Name()) {
+				continue
+			}
+			if !yield(info, err) {
+				return
+			}
+		}
+	}
 	return nil
 }
 
@@ -119,12 +145,13 @@ func (s *session) list(arg string) {
 	case "LIST":
 		s.longListing(l, name)
 	case "NLST":
-		l.glob, l.filesToo = globbingOf(arg, name), true
+		l.pattern, l.filesToo = ftplist.ParsePattern(arg, name), true
 		l.line = func(b []byte, _ fs.FileInfo, name string) []byte { return l.appendPathname(b, name) }
 	case "MLSD":
+		view := s.factsView()
 		l.heading = s.heading(name)
 		l.line = func(b []byte, info fs.FileInfo, name string) []byte {
-			return append(s.appendFacts(b, entry{info, l.dir}), name...)
+			return append(s.facts.Append(b, view, ftplist.Entry{FileInfo: info, Dir: l.dir}), name...)
 		}
 	}
 	s.runTransfer(&transfer{listing: l}, s.verb+" "+escapePathname(name))
@@ -138,9 +165,9 @@ func (s *session) newListing(asked string) *listing {
 // longListing makes a listing that of LIST, and of STAT with a pathname.
 func (s *session) longListing(l *listing, name string) {
 	now := time.Now()
-	l.glob, l.filesToo = globbingOf(l.asked, name), true
+	l.pattern, l.filesToo = ftplist.ParsePattern(l.asked, name), true
 	l.line = func(b []byte, info fs.FileInfo, name string) []byte {
-		return append(appendColumns(b, info, now), name...)
+		return append(ftplist.AppendColumns(b, info, now), name...)
 	}
 }
 
@@ -154,14 +181,14 @@ func (s *session) longListing(l *listing, name string) {
 // shown of that one only.
 func (s *session) heading(name string) []fs.FileInfo {
 	var heading []fs.FileInfo
-	if !s.shows("type") {
+	if !s.facts.Has("type") {
 		return nil
 	}
 	if name == s.workingDirectory() {
-		heading = append(heading, vfs.Directory(thisDirectory))
+		heading = append(heading, vfs.Directory(ftplist.ThisDirectory))
 	}
 	if name != "/" {
-		heading = append(heading, vfs.Directory(parentDirectory))
+		heading = append(heading, vfs.Directory(ftplist.ParentDirectory))
 	}
 	return heading
 }
@@ -190,46 +217,4 @@ func (l *listing) appendPathname(b []byte, name string) []byte {
 		b = append(b, '/')
 	}
 	return append(b, name...)
-}
-
-// The columns of LIST that stand for what S3 does not have.
-const (
-	listMode    = "-rw-r--r--"
-	listDirMode = "drwxr-xr-x"
-	listOwner   = " 1 ftp ftp "
-)
-
-// listYearAfter is the age from which ls shows the year instead of the time.
-const listYearAfter = 180 * 24 * time.Hour
-
-// listAhead is how far ahead of its own clock a client takes a time of day for
-// that of this year: FileZilla a day, lftp six.
-const listAhead = 24 * time.Hour
-
-// appendColumns writes what stands before the name in a line of ls -l, in UTC.
-// Programs read these lines by rules of their own, which together are:
-//
-//   - ten letters of mode, a number of links that is not 0, one word each of owner
-//     and group, then the size; where it ends may differ, because all but the name
-//     is taken word by word
-//   - months in English, three letters; hh:mm stands for the last such time, so
-//     what is older than half a year, or in the future, has a year
-//   - one SP before the name, because further ones belong to it; but two between
-//     day and year, or lftp takes the first SP of a name away
-//   - " -> " is a part of any name, because no mode begins with "l"
-func appendColumns(b []byte, info fs.FileInfo, now time.Time) []byte {
-	mode, size := listMode, info.Size()
-	if info.IsDir() {
-		mode, size = listDirMode, 0
-	}
-	modified := info.ModTime().UTC()
-	if modified.IsZero() {
-		modified = time.Unix(0, 0).UTC() // S3 has no time for a directory
-	}
-	layout := "Jan _2 15:04 "
-	if age := now.Sub(modified); age > listYearAfter || age < -listAhead {
-		layout = "Jan _2  2006 "
-	}
-	b = fmt.Appendf(b, "%s%s%13d ", mode, listOwner, size)
-	return modified.AppendFormat(b, layout)
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/vfs"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -117,7 +118,7 @@ func (s *session) logOut() {
 	s.stopEngine()
 	s.data.close()
 	s.data = s.newDataSettings()
-	s.facts = defaultFacts()
+	s.facts = ftplist.DefaultFacts()
 	s.name, s.login = "", nil
 	if s.hostname == "" {
 		s.setTenant(nil) // the user's

@@ -78,14 +78,6 @@ func (s *session) flush() {
 	}
 }
 
-// charsetName is a charset as IANA and people write it.
-func charsetName(encoding *charset.Encoding) string {
-	if encoding.Raw() {
-		return "8-BIT"
-	}
-	return strings.ToUpper(encoding.String())
-}
-
 // controlWriter streams the middle lines of a long reply.
 type controlWriter struct{ s *session }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -54,9 +55,9 @@ type session struct {
 	copying    string // what SITE CPFR named, where the storage has it
 	parameters transferParameters
 	data       dataSettings
-	facts      []fact    // of MLST and MLSD
-	transfer   *transfer // the one that is running
-	aborted    bool      // whether ABOR has stopped one and waits for its own reply
+	facts      ftplist.Facts // of MLST and MLSD
+	transfer   *transfer     // the one that is running
+	aborted    bool          // whether ABOR has stopped one and waits for its own reply
 }
 
 func newSession(ctx context.Context, server *Server, conn net.Conn, implicit bool) *session {
@@ -67,7 +68,7 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 		conn:      wire.NewConn(conn),
 		implicit:  implicit,
 		drain:     make(chan struct{}),
-		facts:     defaultFacts(),
+		facts:     ftplist.DefaultFacts(),
 		algorithm: defaultHash,
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)

@@ -39,7 +39,7 @@ func (s *session) status() {
 		" " + s.text(i18n.StatusAddress, s.conn.Remote().String()),
 		" " + user,
 		" " + s.text(i18n.StatusLanguage, i18n.FeatTag(s.lang.Tag())),
-		" " + s.text(i18n.StatusCharset, charsetName(s.charset())),
+		" " + s.text(i18n.StatusCharset, s.charset().DisplayName()),
 		" " + encryption,
 		" " + transfer,
 	}

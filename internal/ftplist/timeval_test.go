@@ -1,4 +1,4 @@
-package control
+package ftplist
 
 import (
 	"testing"
@@ -42,7 +42,7 @@ func TestTimeVal(t *testing.T) {
 		"２００６０１０２０３０４０５": {},
 		"": {},
 	} {
-		got, ok := parseTimeVal(value)
+		got, ok := ParseTimeVal(value)
 		if ok == want.IsZero() || !got.Equal(want) {
 			t.Errorf("%q is read as %v, %v; want %v", value, got, ok, want)
 		}
@@ -61,7 +61,7 @@ func TestWriteTimeVal(t *testing.T) {
 		{time.Date(999, 12, 31, 23, 59, 59, 0, time.UTC), ""},
 		{time.Time{}, ""},
 	} {
-		got, ok := appendTimeVal(nil, test.time)
+		got, ok := AppendTimeVal(nil, test.time)
 		if string(got) != test.want || ok != (test.want != "") {
 			t.Errorf("%v is written as %q, %v; want %q", test.time, got, ok, test.want)
 		}

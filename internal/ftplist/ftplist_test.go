@@ -1,4 +1,4 @@
-package control
+package ftplist
 
 import (
 	"io/fs"
@@ -16,14 +16,14 @@ func TestListColumns(t *testing.T) {
 		want     string
 	}{
 		{now.Add(-time.Minute), "Mar  1 11:59 "},
-		{now.Add(-listYearAfter), "Sep  2 12:00 "},
-		{now.Add(-listYearAfter - time.Minute), "Sep  2  2025 "},
+		{now.Add(-yearAfter), "Sep  2 12:00 "},
+		{now.Add(-yearAfter - time.Minute), "Sep  2  2025 "},
 		{now.Add(time.Hour), "Mar  1 13:00 "},
 		{now.Add(25 * time.Hour), "Mar  2  2026 "},
 		{time.Date(2026, 2, 28, 23, 30, 0, 0, time.FixedZone("", -3600)), "Mar  1 00:30 "},
 		{time.Time{}, "Jan  1  1970 "},
 	} {
-		got := string(appendColumns(nil, modified{vfs.Directory(""), test.modified}, now))
+		got := string(AppendColumns(nil, modified{vfs.Directory(""), test.modified}, now))
 		if want := "drwxr-xr-x 1 ftp ftp             0 " + test.want; got != want {
 			t.Errorf("%v: %q, want %q", test.modified, got, want)
 		}
@@ -33,20 +33,20 @@ func TestListColumns(t *testing.T) {
 // TestUniqueOfTwins wants a file and a directory of one name to differ, which few
 // servers of S3 can store.
 func TestUniqueOfTwins(t *testing.T) {
-	s := &session{login: &Login{ObjectURI: func(name string) string { return "s3://bucket" + name }}}
-	file, _ := appendUnique(nil, s, entry{file("a"), "/"})
-	dir, _ := appendUnique(nil, s, entry{vfs.Directory("a"), "/"})
+	v := &View{ObjectURI: func(name string) string { return "s3://bucket" + name }}
+	file, _ := appendUnique(nil, v, Entry{file("a"), "/"})
+	dir, _ := appendUnique(nil, v, Entry{vfs.Directory("a"), "/"})
 	if string(file) == string(dir) {
 		t.Errorf("both are %s", dir)
 	}
-	if this, _ := appendUnique(nil, s, entry{vfs.Directory(thisDirectory), "/a"}); string(this) != string(dir) {
+	if this, _ := appendUnique(nil, v, Entry{vfs.Directory(ThisDirectory), "/a"}); string(this) != string(dir) {
 		t.Errorf("%s in itself is %s", dir, this)
 	}
-	if root, _ := appendUnique(nil, s, entry{vfs.Directory("/"), "/"}); len(root) == 0 {
+	if root, _ := appendUnique(nil, v, Entry{vfs.Directory("/"), "/"}); len(root) == 0 {
 		t.Error("the root has none")
 	}
-	s.login.ObjectURI = func(string) string { return "" }
-	if b, ok := appendUnique(nil, s, entry{vfs.Directory("a"), "/"}); ok {
+	v.ObjectURI = func(string) string { return "" }
+	if b, ok := appendUnique(nil, v, Entry{vfs.Directory("a"), "/"}); ok {
 		t.Errorf("%s for what has no URI", b)
 	}
 }

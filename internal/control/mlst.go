@@ -1,0 +1,73 @@
+package control
+
+import (
+	"io/fs"
+	"path"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftplist"
+	"github.com/babelftp/babelftp/internal/vfs"
+	"github.com/babelftp/babelftp/internal/wire"
+)
+
+// optsMLST is OPTS MLST: it chooses the facts of MLST and MLSD. Unknown ones are
+// ignored, and the reply names what is left; after a wrong list nothing changes
+// (RFC 3659 7.9).
+func (s *session) optsMLST(options string, hasOptions bool) {
+	var facts ftplist.Facts
+	if hasOptions {
+		var ok bool
+		if facts, ok = ftplist.ParseFacts(options); !ok {
+			s.say(501, i18n.OptionUnknown, "OPTS MLST")
+			return
+		}
+	}
+	s.facts = facts
+	line := "MLST OPTS"
+	if len(facts) > 0 {
+		line += " " + facts.String()
+	}
+	s.send(wire.NewReply(200, line))
+}
+
+// mlst is MLST (RFC 3659 7): one entry, on the control connection, with the
+// pathname that was asked for.
+func (s *session) mlst(arg string) {
+	name, err := s.resolve(arg)
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	if arg == "" {
+		arg = s.shown(name)
+	}
+	var info fs.FileInfo
+	err = s.lookup(name, func(name string) (err error) {
+		info, err = s.stats(name)
+		return err
+	})
+	if err != nil {
+		s.fail(err)
+		return
+	}
+	line := append(s.facts.Append([]byte(" "), s.factsView(), ftplist.Entry{FileInfo: info, Dir: path.Dir(s.located)}), arg...)
+	s.send(wire.NewReply(250, s.text(i18n.FileDetails), string(line), s.text(i18n.DetailsEnd)))
+}
+
+// stats looks for a file or a directory; the root needs no look.
+func (s *session) stats(name string) (fs.FileInfo, error) {
+	if name == "/" {
+		return vfs.Directory("/"), nil
+	}
+	return s.orPendingUpload(name, s.login.Storage.Stat)
+}
+
+// factsView is what the facts depend on that the client is shown.
+func (s *session) factsView() *ftplist.View {
+	return &ftplist.View{
+		Rights:      s.login.Rights,
+		NoOverwrite: s.login.NoOverwrite,
+		ObjectURI:   s.login.ObjectURI,
+		Charset:     s.shownEncoding,
+	}
+}
