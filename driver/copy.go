@@ -94,21 +94,21 @@ func (f *Fs) copyByPut(ctx context.Context, v version, a *attributes, to string,
 		etag, err = f.bucket.put(ctx, to, in, bytes.NewReader(nil))
 		return etag, c.failed(err)
 	}
-	part := f.memory.buffer(v.size)
-	defer part.release()
+	part := f.memory.Buffer(v.size)
+	defer part.Release()
 	source := span{ctx: ctx, bucket: v.bucket, version: v, end: v.size}
 	defer source.close()
-	if err := part.fillFrom(ctx, &source); err != nil {
+	if err := part.FillFrom(ctx, &source); err != nil {
 		return "", err
 	}
 	if _, err := io.Copy(io.Discard, &source); err != nil { // the checksum, which the SDK compares behind the last byte
 		return "", err
 	}
-	part.settle()
+	part.Seal()
 	if in.ChecksumAlgorithm == "" {
-		in.ChecksumCRC32C = part.checksum()
+		in.ChecksumCRC32C = part.Checksum()
 	}
-	etag, err = f.bucket.put(ctx, to, in, io.NewSectionReader(part, 0, part.length))
+	etag, err = f.bucket.put(ctx, to, in, io.NewSectionReader(part, 0, part.Len()))
 	return etag, c.failed(err)
 }
 

@@ -52,6 +52,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver/internal/keys"
@@ -140,6 +141,13 @@ type Options struct {
 	// smallestPart is how many bytes each part but the last has at least: minPartSize, unless a test says less.
 	smallestPart int64
 }
+
+// A Budget bounds the memory in which uploads collect their parts, downloads prefetch and listings hold pages.
+type Budget = membudget.Budget
+
+// NewBudget returns a budget of so many bytes, and of 5 MiB at least, S3's smallest part. No part is larger than the budget, and an
+// object has 10,000 parts at most: 256 MiB are enough for objects of 1 TiB, 4 GiB for S3's largest, 5 TiB.
+func NewBudget(bytes int64) *Budget { return membudget.New(bytes) }
 
 // An Fs is a file system in a bucket. It is safe for concurrent use; the files that it opens are not, but for their Abort.
 type Fs struct {

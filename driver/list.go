@@ -28,7 +28,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	}
 	in := f.listing(key)
 	at := f.route.writes.now()
-	room := &pageRoom{budget: f.memory}
+	room := &pageRoom{memory: &f.memory.Listings}
 	var recalled *ahead
 	if in.limit = room.take(); in.limit == 0 {
 		recalled = f.recall(in, room)
@@ -92,7 +92,7 @@ func (f *Fs) firstPage(key string, in listing) (*page, error) {
 // pages asks for all pages of a listing, the first of which nobody has read in time.
 func (f *Fs) pages(in listing) iter.Seq2[*page, error] {
 	return func(yield func(*page, error) bool) {
-		room := &pageRoom{budget: f.memory}
+		room := &pageRoom{memory: &f.memory.Listings}
 		in.limit = room.take()
 		first, err := f.bucket.list(f.ctx, in)
 		if err != nil {

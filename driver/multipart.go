@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
@@ -36,8 +37,8 @@ const (
 
 // partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else cuts an upload, so
 // that a part of a number always has the same place.
-func (b *Budget) partSizeAt(size, offset int64) int64 {
-	return min(max(size, offset/partGrowth), maxPartSize, b.limit)
+func partSizeAt(b *Budget, size, offset int64) int64 {
+	return min(max(size, offset/partGrowth), maxPartSize, b.Limit())
 }
 
 // A multipart is an upload by parts, several at a time, that ends with complete, abort or drain. Its methods are for one
@@ -190,12 +191,12 @@ func (m *multipart) ended() error {
 
 // send adds the bytes of a buffer, and calls done when S3 has them or does not take them. After an error, which may be that of a part before,
 // they are still the caller's.
-func (m *multipart) send(b *buffer, done func()) error {
-	b.settle()
-	return m.add(m.sender, b.length, func(part *types.CompletedPart) error {
+func (m *multipart) send(b *membudget.Buffer, done func()) error {
+	b.Seal()
+	return m.add(m.sender, b.Len(), func(part *types.CompletedPart) error {
 		defer done()
-		body := b.body()
-		ctx, stop := outlive(m.ctx, abortTimeout, body.sent)
+		body := b.Body()
+		ctx, stop := outlive(m.ctx, abortTimeout, body.Sent)
 		defer stop()
 		in := &s3.UploadPartInput{
 			Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: part.PartNumber, Body: body,
@@ -204,7 +205,7 @@ func (m *multipart) send(b *buffer, done func()) error {
 		switch m.checksum {
 		case "":
 		case checksumAlgorithm:
-			in.ChecksumCRC32C = b.checksum()
+			in.ChecksumCRC32C = b.Checksum()
 			opts = []func(*s3.Options){unsigned, withoutQuestion}
 		default:
 			in.ChecksumAlgorithm = m.checksum // the SDK computes it

@@ -22,7 +22,7 @@ func TestPartSizeReaches(t *testing.T) {
 			f := New(t.Context(), nil, "bucket", &Options{PartSize: test.partSize, Memory: NewBudget(test.memory)})
 			offset, parts := int64(0), 0
 			for ; offset < test.reaches; parts++ {
-				size := f.memory.buffer(f.memory.partSizeAt(f.opts.PartSize, offset)).size
+				size := f.memory.Buffer(partSizeAt(f.memory, f.opts.PartSize, offset)).Size()
 				if size < minPartSize || size > maxPartSize {
 					t.Fatalf("part %d has %d bytes", parts, size)
 				}

@@ -52,14 +52,14 @@ func TestListingsShareMemory(t *testing.T) {
 			listings.Go(func() { read(goOn) })
 		}
 		time.Sleep(time.Minute)
-		room := opts.Memory.limit / listingShare / pageMemory
+		room := opts.Memory.Listings.Limit() / pageMemory
 		if most := 2*pageEntries*room + clients*fewEntries; came.Load() > most {
 			t.Errorf("%d listings hold %d entries, want at most %d", clients, came.Load(), most)
 		}
 		close(goOn)
 		listings.Wait()
-		if opts.Memory.listings != 0 {
-			t.Errorf("%d listings hold memory at the end", opts.Memory.listings)
+		if opts.Memory.Listings.Used() != 0 {
+			t.Errorf("listings hold %d bytes at the end", opts.Memory.Listings.Used())
 		}
 
 		large.Store(0)
@@ -78,7 +78,7 @@ func TestListingGrowsWithRoom(t *testing.T) {
 		s := &shelf{way: time.Millisecond, keys: numberedKeys(count)}
 		budget := NewBudget(0)
 		var others int
-		for ; budget.addListing(); others++ {
+		for ; budget.Listings.TryTake(pageMemory); others++ {
 		}
 		entries, err := New(t.Context(), s, "bucket", onAWS(&Options{Memory: budget})).ReadDirSeq("dir")
 		if err != nil {
@@ -91,15 +91,15 @@ func TestListingGrowsWithRoom(t *testing.T) {
 			}
 			if n++; n == fewEntries/2 {
 				for range others {
-					budget.removeListing()
+					budget.Listings.Return(pageMemory)
 				}
 			}
 		}
 		if want := 1 + count/pageEntries; n != count || s.requests != want {
 			t.Errorf("%d entries by %d requests, want %d by %d", n, s.requests, count, want)
 		}
-		if budget.listings != 0 {
-			t.Errorf("%d listings hold memory at the end", budget.listings)
+		if budget.Listings.Used() != 0 {
+			t.Errorf("listings hold %d bytes at the end", budget.Listings.Used())
 		}
 	})
 }
@@ -110,7 +110,7 @@ func TestSeenSharesMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &shelf{way: time.Millisecond, keys: numberedKeys(2000)}
 		budget := NewBudget(8 << 20)
-		most := budget.limit / seenShare / seenMemory
+		most := budget.Metadata.Limit() / seenMemory
 		for range 2 {
 			remembered := 0
 			for range 10 {
@@ -120,13 +120,13 @@ func TestSeenSharesMemory(t *testing.T) {
 				}
 				remembered += seen.count()
 			}
-			if counted := budget.seenCount(); remembered != int(most) || counted != most {
+			if counted := budget.Metadata.Used() / seenMemory; remembered != int(most) || counted != most {
 				t.Errorf("%d files are remembered, and %d counted; want %d", remembered, counted, most)
 			}
 			time.Sleep(2 * remember)
 			synctest.Wait()
 		}
-		if n := budget.seenCount(); n != 0 {
+		if n := budget.Metadata.Used() / seenMemory; n != 0 {
 			t.Errorf("%d files count that nobody remembers", n)
 		}
 	})
@@ -140,10 +140,4 @@ func (s *Seen) count() int {
 		return 0
 	}
 	return len(s.files.entries)
-}
-
-func (b *Budget) seenCount() int64 {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.seen
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/membudget"
 )
 
 const (
@@ -103,10 +104,10 @@ type ahead struct {
 	front        string  // where the next stretch begins
 	unsplittable bool    // it was split, and that was not worth it
 	wave         wave
-	recalled     bool        // it was split from the beginning, by marks
-	ended        atomic.Bool // nothing comes after what was asked for
-	room         *pageRoom   // of the page that is read and the one that follows
-	borrower     *borrower   // of the memory for others that wait; nil until the listing is split
+	recalled     bool                 // it was split from the beginning, by marks
+	ended        atomic.Bool          // nothing comes after what was asked for
+	room         *pageRoom            // of the page that is read and the one that follows
+	borrower     *membudget.Revocable // of the memory for others that wait; nil until the listing is split
 
 	mu        sync.Mutex
 	stretches []*stretch // in order; the first is read. At the end there are none
@@ -151,7 +152,7 @@ func (a *ahead) close() {
 	a.drop()
 	a.requests.Wait()
 	if a.borrower != nil {
-		a.borrower.leave()
+		a.borrower.Close()
 	}
 }
 
@@ -241,7 +242,7 @@ func (a *ahead) arrived(s *stretch) (guessed bool) {
 	if s.guessed = false; s.borrowed {
 		s.borrowed = false
 		s.cancel()
-		a.borrower.giveBack(pageMemory)
+		a.borrower.Return(pageMemory)
 	}
 	return guessed
 }
@@ -294,6 +295,6 @@ func (a *ahead) drop() {
 		nothing := make(chan arrival, 1)
 		nothing <- arrival{err: errRecalled}
 		s.coming, s.borrowed = nothing, false
-		a.borrower.giveBack(pageMemory)
+		a.borrower.Return(pageMemory)
 	}
 }

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -272,8 +273,8 @@ func TestSplitListing(t *testing.T) {
 				if !slices.Equal(got, names[:len(got)]) || err == nil && len(got) != count {
 					t.Errorf("%d entries, want %d", len(got), count)
 				}
-				if opts.Memory.free != opts.Memory.limit || len(opts.Memory.borrowers) != 0 {
-					t.Errorf("%d bytes of memory were not given back", opts.Memory.limit-opts.Memory.free)
+				if opts.Memory.Used() != 0 || opts.Memory.Reservations() != 0 {
+					t.Errorf("%d bytes of memory were not given back", opts.Memory.Used())
 				}
 			})
 		})
@@ -353,8 +354,8 @@ func TestRecalledListing(t *testing.T) {
 				if times < test.times {
 					t.Errorf("%.1f times as fast as one page after another, want %.1f", times, test.times)
 				}
-				if opts.Memory.free != opts.Memory.limit || len(opts.Memory.borrowers) != 0 || opts.Memory.listings != 0 {
-					t.Errorf("%d bytes of memory, and that of %d listings, were not given back", opts.Memory.limit-opts.Memory.free, opts.Memory.listings)
+				if opts.Memory.Used() != 0 || opts.Memory.Reservations() != 0 || opts.Memory.Listings.Used() != 0 {
+					t.Errorf("%d bytes of memory, and %d of listings, were not given back", opts.Memory.Used(), opts.Memory.Listings.Used())
 				}
 			})
 		})
@@ -417,8 +418,8 @@ func TestRecalledInVain(t *testing.T) {
 				if s.requests > test.requests {
 					t.Errorf("%d requests, want %d", s.requests, test.requests)
 				}
-				if opts.Memory.free != opts.Memory.limit || len(opts.Memory.borrowers) != 0 || opts.Memory.listings != 0 {
-					t.Errorf("%d bytes of memory, and that of %d listings, were not given back", opts.Memory.limit-opts.Memory.free, opts.Memory.listings)
+				if opts.Memory.Used() != 0 || opts.Memory.Reservations() != 0 || opts.Memory.Listings.Used() != 0 {
+					t.Errorf("%d bytes of memory, and %d of listings, were not given back", opts.Memory.Used(), opts.Memory.Listings.Used())
 				}
 			})
 		})
@@ -487,18 +488,18 @@ func TestSplitListingGivesWay(t *testing.T) {
 				t.Fatal(err)
 			}
 			if read++; read == 1500 {
-				if opts.Memory.free == opts.Memory.limit {
-					t.Error("the listing has not borrowed anything")
+				if opts.Memory.Used() == 0 {
+					t.Error("the listing has not reserved anything")
 				}
-				part := opts.Memory.buffer(16 << 20)
-				if err := fillBuffer(t.Context(), part, make([]byte, 16<<20)); err != nil {
+				part := opts.Memory.Buffer(16 << 20)
+				if err := part.FillFrom(t.Context(), bytes.NewReader(make([]byte, 16<<20))); err != nil {
 					t.Fatal(err)
 				}
-				part.release()
+				part.Release()
 			}
 		}
-		if read != count || opts.Memory.free != opts.Memory.limit {
-			t.Errorf("%d entries, want %d; %d bytes of memory were not given back", read, count, opts.Memory.limit-opts.Memory.free)
+		if read != count || opts.Memory.Used() != 0 {
+			t.Errorf("%d entries, want %d; %d bytes of memory were not given back", read, count, opts.Memory.Used())
 		}
 	})
 }

@@ -12,9 +12,9 @@ const partSizeStep = 1 << 20
 // that a part of a number always has the same place. Parts grow where the S3 server takes parts of different sizes.
 func (f *Fs) partSizeAt(size, offset int64) int64 {
 	if f.bucket.profile.UnequalParts {
-		return f.memory.partSizeAt(size, offset)
+		return partSizeAt(f.memory, size, offset)
 	}
-	return f.memory.partSizeAt(size, 0)
+	return partSizeAt(f.memory, size, 0)
 }
 
 // partSizeFor returns the size in bytes of the first part of an upload that is known to have so many bytes, and may have as many again. Where
@@ -25,7 +25,7 @@ func (f *Fs) partSizeFor(known int64) int64 {
 		steps := (2*known/maxParts + partSizeStep - 1) / partSizeStep
 		size = max(size, steps*partSizeStep)
 	}
-	return f.memory.partSizeAt(size, 0)
+	return partSizeAt(f.memory, size, 0)
 }
 
 // Announce says how many bytes the file is expected to have, before the first are written. It is a hint: where all parts of an upload must be
@@ -81,33 +81,17 @@ func (f *Fs) stream(ctx context.Context, m *multipart, v version) error {
 		if err := m.await(); err != nil {
 			return err
 		}
-		part := f.memory.buffer(min(f.partSizeAt(first, offset), v.size-offset))
-		err := part.fillFrom(ctx, &source)
+		part := f.memory.Buffer(min(f.partSizeAt(first, offset), v.size-offset))
+		err := part.FillFrom(ctx, &source)
 		if err == nil {
-			offset += part.length
-			err = m.send(part, part.release)
+			offset += part.Len()
+			err = m.send(part, part.Release)
 		}
 		if err != nil {
-			part.release()
+			part.Release()
 			return err
 		}
 	}
 	_, err := io.Copy(io.Discard, &source) // the checksum, which the SDK compares behind the last byte
 	return err
-}
-
-// fillFrom fills a buffer.
-func (b *buffer) fillFrom(ctx context.Context, r io.Reader) error {
-	for !b.full() {
-		room, err := b.room(ctx)
-		if err != nil {
-			return err
-		}
-		n, err := r.Read(room)
-		b.filled(n)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -25,7 +26,7 @@ type reader struct {
 	offset int64   // of the byte that is read next
 	stream span    // goes on from offset, unless the window does
 	window *window // nil while one stream is enough
-	memory transit
+	memory membudget.TransferBuffer
 	rest   []byte // has come and was not read yet; in memory
 
 	pace    pace
@@ -52,7 +53,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 		handle: handle{name: name, kind: syscall.EBADF},
 		f:      f, ctx: ctx, cancel: cancel, version: v, offset: offset,
 		info:   file(f.keys.Base(key), &v, &a),
-		memory: transit{budget: f.memory},
+		memory: f.memory.TransferBuffer(),
 		pace:   pace{lesson: &f.route.downloads, most: f.opts.Streams, latency: time.Since(begin)},
 	}
 	f.route.downloads.guess(f.route.guess(time.Now(), f.opts.Streams))
@@ -136,14 +137,14 @@ func (r *reader) next() error {
 		r.measure(begin)
 		if err == nil {
 			r.stream.close()
-			r.memory.hold(b.memory)
+			r.memory.Hold(b.memory)
 			r.rest = b.bytes()
 			return nil
 		}
 		// One stream goes on, and finds out whether what ended the window, if it did not come to its end, ends the download.
 		r.closeWindow()
 	}
-	room := r.memory.room(r.version.size - r.offset)
+	room := r.memory.Room(r.version.size - r.offset)
 	n, err := r.receive(room)
 	r.rest = room[:n]
 	return err
@@ -199,7 +200,7 @@ func (r *reader) measure(begin time.Time) {
 // openWindow lets pieces come besides the stream, which goes on to where they begin.
 func (r *reader) openWindow(now time.Time) {
 	at := r.stream.offset
-	size := min(max((r.version.size-at)/int64(r.pace.width), minPiece), maxPiece, r.f.memory.limit/leastPieces)
+	size := min(max((r.version.size-at)/int64(r.pace.width), minPiece), maxPiece, r.f.memory.Limit()/leastPieces)
 	if at+size < r.version.size {
 		r.window = newWindow(r.ctx, r.f.bucket, r.f.memory, r.version, at+size, size, r.count)
 		r.refill()
@@ -308,6 +309,6 @@ func (r *reader) Close() error {
 	r.cancel(nil)
 	r.closeWindow()
 	r.pace.stop()
-	r.memory.release()
+	r.memory.Release()
 	return s3errors.PathError("close", r.name, err)
 }

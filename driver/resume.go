@@ -329,8 +329,8 @@ var errStored = errors.New("the file has been stored by now")
 func (w *writer) keepTail(ctx context.Context, e *entry) (*entry, error) {
 	offset, length := w.offset, int64(0)
 	if w.part != nil {
-		offset -= w.part.length
-		length = max(w.part.length-1, 0)
+		offset -= w.part.Len()
+		length = max(w.part.Len()-1, 0)
 	}
 	if w.upload == nil && (length == 0 || w.resumed != nil && length <= w.resumed.size()) {
 		return e, nil // nothing has come

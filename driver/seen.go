@@ -91,7 +91,7 @@ func (s *Seen) add(memory *Budget, key seenKey, entry seenEntry) {
 		s.files = files
 		time.AfterFunc(s.remember, func() { s.dropFiles(files) })
 	}
-	if _, known := s.files.entries[key]; known || len(s.files.entries) < maxSeenFiles && s.files.memory.addSeen() {
+	if _, known := s.files.entries[key]; known || len(s.files.entries) < maxSeenFiles && s.files.memory.Metadata.TryTake(seenMemory) {
 		s.files.entries[key] = entry
 	}
 }
@@ -100,7 +100,7 @@ func (s *Seen) dropFiles(files *seenFiles) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.files = nil
-	files.memory.removeSeen(len(files.entries))
+	files.memory.Metadata.Return(int64(len(files.entries)) * seenMemory)
 }
 
 // A writeLog knows when keys were written last by this process. It counts writes in place of time.

@@ -45,7 +45,7 @@ func (a *ahead) split(s *stretch, p *page) bool {
 // divide ends a stretch, which has had no end, and begins those after it, or returns false where there is no memory for any.
 func (a *ahead) divide(s *stretch, d divider, end string) bool {
 	if a.borrower == nil {
-		a.borrower = a.memory.borrower(a.drop)
+		a.borrower = a.memory.Reserve(a.drop)
 	}
 	a.splitter, a.front = d, end
 	a.extend()
@@ -60,7 +60,7 @@ func (a *ahead) divide(s *stretch, d divider, end string) bool {
 func (a *ahead) extend() {
 	for a.splitter != nil && len(a.stretches) < maxStretches && !a.ended.Load() {
 		end, ok := a.splitter.after(a.front)
-		if !ok || !a.borrower.take(pageMemory) {
+		if !ok || !a.borrower.TryTake(pageMemory) {
 			a.splitter = nil // what is after the last is fetched page by page
 			return
 		}

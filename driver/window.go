@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"sync"
+
+	"github.com/babelftp/babelftp/driver/internal/membudget"
 )
 
 const (
@@ -26,12 +28,13 @@ type window struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	bucket   *bucket
+	memory   *Budget
 	version  version
 	start    int64 // of the first piece
 	next     int64 // of the piece that is asked for next
 	size     int64 // of a piece
 	arrived  func(n int)
-	borrower *borrower
+	borrower *membudget.Revocable
 	fetchers sync.WaitGroup
 
 	news chan struct{} // holds one when there is something new in the first piece
@@ -50,7 +53,7 @@ type piece struct {
 
 // A block is bytes in memory of the budget.
 type block struct {
-	memory *[blockSize]byte
+	memory *membudget.Block
 	length int
 }
 
@@ -59,11 +62,11 @@ func (b block) bytes() []byte { return b.memory[:b.length] }
 // newWindow makes a window of pieces of a size, without a piece yet.
 func newWindow(ctx context.Context, b *bucket, memory *Budget, v version, start, size int64, arrived func(int)) *window {
 	w := &window{
-		bucket: b, version: v, start: start, next: start, size: size, arrived: arrived,
+		bucket: b, memory: memory, version: v, start: start, next: start, size: size, arrived: arrived,
 		news: make(chan struct{}, 1),
 	}
 	w.ctx, w.cancel = context.WithCancel(ctx)
-	w.borrower = memory.borrower(w.recall)
+	w.borrower = memory.Reserve(w.recall)
 	return w
 }
 
@@ -73,8 +76,8 @@ func (w *window) open(pieces int) {
 	defer w.mu.Unlock()
 	for !w.ended && len(w.pieces) < pieces && w.next < w.version.size {
 		end := min(w.next+w.size, w.version.size)
-		blocks := (end - w.next + blockSize - 1) / blockSize
-		if !w.borrower.take(blocks * blockSize) {
+		blocks := (end - w.next + membudget.BlockSize - 1) / membudget.BlockSize
+		if !w.borrower.TryTake(blocks * membudget.BlockSize) {
 			return
 		}
 		p := &piece{}
@@ -97,16 +100,16 @@ func (w *window) fetch(p *piece, from, to, blocks int64) {
 	s := span{ctx: w.ctx, bucket: w.bucket, version: w.version, offset: from, end: to, arrived: w.arrived}
 	defer s.close()
 	for ; blocks > 0; blocks-- {
-		b := block{memory: w.borrower.budget.block()}
+		b := block{memory: w.memory.Block()}
 		var err error
-		b.length, err = io.ReadFull(&s, b.memory[:min(blockSize, to-s.offset)])
+		b.length, err = io.ReadFull(&s, b.memory[:min(membudget.BlockSize, to-s.offset)])
 		if !w.put(p, b, err, blocks == 1) {
-			w.borrower.budget.recycle(b.memory)
+			w.memory.Recycle(b.memory)
 			break
 		}
 	}
 	if blocks > 0 {
-		w.borrower.giveBack(blocks * blockSize)
+		w.borrower.Return(blocks * membudget.BlockSize)
 	}
 }
 
@@ -138,7 +141,7 @@ func (w *window) take() (block, error) {
 	for {
 		b, err := w.tryTake()
 		if b.memory != nil {
-			w.borrower.giveBack(blockSize)
+			w.borrower.Return(membudget.BlockSize)
 		}
 		if b.memory != nil || err != nil {
 			return b, err
@@ -177,7 +180,7 @@ func (w *window) recall() {
 	var blocks int64
 	for _, p := range w.pieces {
 		for _, b := range p.blocks {
-			w.borrower.budget.recycle(b.memory)
+			w.memory.Recycle(b.memory)
 			blocks++
 		}
 	}
@@ -185,7 +188,7 @@ func (w *window) recall() {
 	w.mu.Unlock()
 	w.cancel()
 	if blocks > 0 {
-		w.borrower.giveBack(blocks * blockSize)
+		w.borrower.Return(blocks * membudget.BlockSize)
 	}
 }
 
@@ -193,5 +196,5 @@ func (w *window) recall() {
 func (w *window) close() {
 	w.recall()
 	w.fetchers.Wait()
-	w.borrower.leave()
+	w.borrower.Close()
 }

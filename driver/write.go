@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -40,14 +41,14 @@ type writer struct {
 	opened     time.Time
 	older      chan []version // the records that end with this upload, once they are found; nil without an owner
 
-	begun    bool       // what is kept is in its place
-	offset   int64      // bytes that the object will have so far
-	partSize int64      // bytes of the first part
-	upload   *multipart // nil until a buffer was full and more came
-	part     *buffer    // nil until there is something for it
-	next     [1]byte    // what follows a full buffer
-	client   clientWait // since when the upload waits for bytes
-	err      error      // the first; nothing is published then
+	begun    bool              // what is kept is in its place
+	offset   int64             // bytes that the object will have so far
+	partSize int64             // bytes of the first part
+	upload   *multipart        // nil until a buffer was full and more came
+	part     *membudget.Buffer // nil until there is something for it
+	next     [1]byte           // what follows a full buffer
+	client   clientWait        // since when the upload waits for bytes
+	err      error             // the first; nothing is published then
 }
 
 func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, error) {
@@ -204,7 +205,7 @@ func (w *writer) fill(r io.Reader) (int64, error) {
 	for {
 		var n int
 		var err error
-		if w.part != nil && w.part.full() {
+		if w.part != nil && w.part.Full() {
 			n, err = w.receive(r, w.next[:])
 			if n > 0 {
 				if sendErr := w.flush(); sendErr != nil {
@@ -224,7 +225,7 @@ func (w *writer) fill(r io.Reader) (int64, error) {
 			n, err = w.receive(r, room)
 		}
 		if n > 0 {
-			w.part.filled(n)
+			w.part.Filled(n)
 			w.offset += int64(n)
 			total += int64(n)
 		}
@@ -265,9 +266,9 @@ func (w *writer) room() ([]byte, error) {
 				return nil, err
 			}
 		}
-		w.part = w.f.memory.buffer(w.f.partSizeAt(w.partSize, w.offset))
+		w.part = w.f.memory.Buffer(w.f.partSizeAt(w.partSize, w.offset))
 	}
-	return w.part.room(w.ctx)
+	return w.part.Room(w.ctx)
 }
 
 // begin puts what is kept in its place: what S3 holds of a broken upload stays where it is, S3 copies what is long enough for a
@@ -311,7 +312,7 @@ func (w *writer) flush() error {
 			return err
 		}
 	}
-	if err := w.upload.send(w.part, w.part.release); err != nil {
+	if err := w.upload.send(w.part, w.part.Release); err != nil {
 		return err
 	}
 	w.part = nil
@@ -400,7 +401,7 @@ func (w *writer) Close() error {
 		w.drop()
 	}
 	if w.part != nil {
-		w.part.release()
+		w.part.Release()
 	}
 	w.cancel(nil)
 	return s3errors.PathError("close", w.name, err)
@@ -427,9 +428,9 @@ func (w *writer) finish() error {
 	if w.upload == nil {
 		return w.commit(w.put)
 	}
-	if w.part != nil && w.part.length > 0 {
-		if w.part.full() && w.resumable { // nobody shall take the last part for one that others follow
-			if err := w.upload.entry.bound(w.ctx, w.offset-w.part.length); err != nil {
+	if w.part != nil && w.part.Len() > 0 {
+		if w.part.Full() && w.resumable { // nobody shall take the last part for one that others follow
+			if err := w.upload.entry.bound(w.ctx, w.offset-w.part.Len()); err != nil {
 				return err
 			}
 		}
@@ -483,11 +484,11 @@ func (w *writer) put(ctx context.Context) (etag string, err error) {
 	if w.part == nil {
 		return w.f.bucket.put(ctx, w.key, in, bytes.NewReader(nil))
 	}
-	w.part.settle()
+	w.part.Seal()
 	if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == checksumAlgorithm {
-		in.ChecksumCRC32C = w.part.checksum()
+		in.ChecksumCRC32C = w.part.Checksum()
 	}
-	return w.f.bucket.put(ctx, w.key, in, io.NewSectionReader(w.part, 0, w.part.length))
+	return w.f.bucket.put(ctx, w.key, in, io.NewSectionReader(w.part, 0, w.part.Len()))
 }
 
 // cause prefers the reason for which writing was ended to the error that shows it.

@@ -1,4 +1,4 @@
-package driver
+package membudget
 
 import (
 	"runtime"
@@ -11,19 +11,19 @@ const (
 	chunkBlocks = 16
 
 	// warmBlocks is how many blocks that nobody uses keep their memory in any case: those of a part.
-	warmBlocks = minPartSize / blockSize
+	warmBlocks = minLimit / BlockSize
 
 	// coolTime is how long the others keep theirs at least. The parts of an upload tend to end together and others to begin; to take
 	// memory from the system anew costs a fifth of what an upload takes of the processor.
 	coolTime = 10 * time.Second
 )
 
-// blocks are where memory comes from. They lie outside the heap, so that they can be given back to the system soon after nobody needs
+// An arena is where blocks come from. They lie outside the heap, so that they can be given back to the system soon after nobody needs
 // them; in it they would also let as much garbage pile up before the collector begins.
-type blocks struct {
+type arena struct {
 	mu      sync.Mutex
-	warm    []*[blockSize]byte // that nobody uses
-	cold    []*[blockSize]byte // that nobody uses, and for which the system has no memory
+	warm    []*Block // that nobody uses
+	cold    []*Block // that nobody uses, and for which the system has no memory
 	used    int
 	most    int  // used at once in the present coolTime
 	cooling bool // cool will be called when it ends
@@ -33,8 +33,8 @@ type blocks struct {
 // chunks are what the system has given.
 type chunks struct{ mapped [][]byte }
 
-func newBlocks() *blocks {
-	b := &blocks{chunks: &chunks{}}
+func newArena() *arena {
+	b := &arena{chunks: &chunks{}}
 	runtime.AddCleanup(b, (*chunks).unmap, b.chunks)
 	return b
 }
@@ -46,7 +46,7 @@ func (c *chunks) unmap() {
 }
 
 // get returns a block with whatever bytes.
-func (b *blocks) get() *[blockSize]byte {
+func (b *arena) get() *Block {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used++
@@ -60,7 +60,7 @@ func (b *blocks) get() *[blockSize]byte {
 	return pop(&b.cold)
 }
 
-func pop(unused *[]*[blockSize]byte) *[blockSize]byte {
+func pop(unused *[]*Block) *Block {
 	last := len(*unused) - 1
 	if last < 0 {
 		return nil
@@ -71,20 +71,20 @@ func pop(unused *[]*[blockSize]byte) *[blockSize]byte {
 }
 
 // extend asks the system for more blocks. If it has none, the heap may.
-func (b *blocks) extend() {
-	chunk, err := mapMemory(chunkBlocks * blockSize)
+func (b *arena) extend() {
+	chunk, err := mapMemory(chunkBlocks * BlockSize)
 	if err != nil {
-		b.cold = append(b.cold, new([blockSize]byte))
+		b.cold = append(b.cold, new(Block))
 		return
 	}
 	b.chunks.mapped = append(b.chunks.mapped, chunk)
-	for ; len(chunk) > 0; chunk = chunk[blockSize:] {
-		b.cold = append(b.cold, (*[blockSize]byte)(chunk))
+	for ; len(chunk) > 0; chunk = chunk[BlockSize:] {
+		b.cold = append(b.cold, (*Block)(chunk))
 	}
 }
 
 // put takes a block back.
-func (b *blocks) put(block *[blockSize]byte) {
+func (b *arena) put(block *Block) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used--
@@ -92,7 +92,7 @@ func (b *blocks) put(block *[blockSize]byte) {
 	b.coolLater()
 }
 
-func (b *blocks) coolLater() {
+func (b *arena) coolLater() {
 	if !b.cooling && len(b.warm) > warmBlocks {
 		b.cooling = true
 		time.AfterFunc(coolTime, b.cool)
@@ -100,7 +100,7 @@ func (b *blocks) coolLater() {
 }
 
 // cool gives back the memory of blocks that were not needed in the coolTime that ends.
-func (b *blocks) cool() {
+func (b *arena) cool() {
 	for b.coolOne() {
 	}
 	b.mu.Lock()
@@ -109,7 +109,7 @@ func (b *blocks) cool() {
 	b.coolLater()
 }
 
-func (b *blocks) coolOne() bool {
+func (b *arena) coolOne() bool {
 	b.mu.Lock()
 	if len(b.warm) <= warmBlocks || b.used+len(b.warm) <= b.most {
 		b.mu.Unlock()

@@ -1,6 +1,6 @@
 //go:build !unix
 
-package driver
+package membudget
 
 // mapMemory takes memory from the heap.
 func mapMemory(bytes int) ([]byte, error) { return make([]byte, bytes), nil }

@@ -1,4 +1,4 @@
-package driver
+package membudget
 
 import (
 	"testing"
@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// TestBlocksGoCold checks that blocks which nobody has used for a while give their memory back, but for those of a part.
-func TestBlocksGoCold(t *testing.T) {
+// TestArenaReturnsMemory checks that blocks which nobody has used for a while give their memory back, but for those of a part.
+func TestArenaReturnsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := newBlocks()
+		b := newArena()
 		const parts = 4
-		var used []*[blockSize]byte
+		var used []*Block
 		for i := range parts * warmBlocks {
 			block := b.get()
-			block[0], block[blockSize-1] = byte(i), byte(i)
+			block[0], block[BlockSize-1] = byte(i), byte(i)
 			used = append(used, block)
 		}
 		for i, block := range used {
-			if block[0] != byte(i) || block[blockSize-1] != byte(i) {
+			if block[0] != byte(i) || block[BlockSize-1] != byte(i) {
 				t.Fatalf("block %d is another one too", i)
 			}
 		}

@@ -1,6 +1,6 @@
 //go:build unix
 
-package driver
+package membudget
 
 import "golang.org/x/sys/unix"
 

@@ -1,0 +1,70 @@
+package membudget
+
+import (
+	"testing"
+	"testing/synctest"
+)
+
+func TestReservations(t *testing.T) {
+	const mib = 1 << 20
+	budget := New(16 * mib)
+	never := func() { t.Error("revoked") }
+	first := budget.Reserve(never)
+	if !first.TryTake(12*mib) || first.TryTake(BlockSize) {
+		t.Error("the first borrower gets three quarters of the budget, and no more")
+	}
+	second := budget.Reserve(never)
+	if second.TryTake(BlockSize) {
+		t.Error("the second gets what is left for uploads")
+	}
+	first.Return(8 * mib)
+	if first.TryTake(3*mib) || !second.TryTake(6*mib) || second.TryTake(BlockSize) {
+		t.Error("two borrowers do not share")
+	}
+	first.Return(4 * mib)
+	second.Return(6 * mib)
+	first.Close()
+	second.Close()
+	if budget.free != budget.limit || len(budget.revocable) != 0 {
+		t.Errorf("%d of %d are free at the end", budget.free, budget.limit)
+	}
+}
+
+// TestRevocation lets an upload wait for memory that was lent.
+func TestRevocation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const mib = 1 << 20
+		budget := New(16 * mib)
+		var reservation *Revocable
+		revoked := make(chan struct{})
+		reservation = budget.Reserve(func() {
+			reservation.Return(12 * mib)
+			close(revoked)
+		})
+		if !reservation.TryTake(12 * mib) {
+			t.Fatal("nothing was lent")
+		}
+		small := budget.Buffer(2 * mib)
+		if err := fillBuffer(t.Context(), small, make([]byte, 2*mib)); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-revoked:
+			t.Error("revoked although there was enough")
+		default:
+		}
+		large := budget.Buffer(8 * mib)
+		if err := fillBuffer(t.Context(), large, make([]byte, 8*mib)); err != nil {
+			t.Fatal(err)
+		}
+		<-revoked
+		if reservation.TryTake(BlockSize) {
+			t.Error("lent again to who was revoked")
+		}
+		small.Release()
+		large.Release()
+		if budget.free != budget.limit {
+			t.Errorf("%d of %d are free at the end", budget.free, budget.limit)
+		}
+	})
+}

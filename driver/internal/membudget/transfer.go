@@ -1,0 +1,48 @@
+package membudget
+
+// TransferSize is what a fast download reads at a time: with four times the memory of a block it spends a fifth less time in the
+// kernel.
+const transferSize = 4 * BlockSize
+
+// A TransferBuffer is the memory through which a download passes from S3 to its client. It is beside the budget: there is one for each
+// download. Only some downloads at a time have a large one.
+type TransferBuffer struct {
+	budget *Budget
+	small  *Block
+	large  *[transferSize]byte
+}
+
+// TransferBuffer returns a transfer buffer without memory.
+func (b *Budget) TransferBuffer() TransferBuffer { return TransferBuffer{budget: b} }
+
+// Room returns the memory for the next bytes, of which left are to come.
+func (t *TransferBuffer) Room(left int64) []byte {
+	if t.large == nil && left > BlockSize && t.budget.transfers.TryTake(transferSize) {
+		t.large = t.budget.transferPool.Get().(*[transferSize]byte)
+	}
+	if t.large != nil {
+		return t.large[:]
+	}
+	if t.small == nil {
+		t.small = t.budget.Block()
+	}
+	return t.small[:]
+}
+
+// Hold takes over a block.
+func (t *TransferBuffer) Hold(b *Block) {
+	t.Release()
+	t.small = b
+}
+
+// Release gives the memory back.
+func (t *TransferBuffer) Release() {
+	if t.large != nil {
+		t.budget.transfers.Return(transferSize)
+		t.budget.transferPool.Put(t.large)
+	}
+	if t.small != nil {
+		t.budget.Recycle(t.small)
+	}
+	t.small, t.large = nil, nil
+}
