@@ -11,6 +11,7 @@ import (
 	ftpserver "github.com/fclairamb/ftpserverlib"
 	"github.com/spf13/afero"
 
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
@@ -87,7 +88,7 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 		return nil, f.note(err)
 	}
 	if file, ok := file.(aborter); ok {
-		f.session.transfer.opened(file.Abort)
+		f.session.transfer.Opened(file.Abort)
 	}
 	if file, ok := file.(announcer); ok && f.session.parameters.announced > 0 {
 		file.Announce(f.session.parameters.announced)
@@ -193,7 +194,7 @@ const asciiRead = 32 << 10
 // ReadFrom uploads. What the engine has put before the data connection converts
 // ASCII.
 func (f *engineFile) ReadFrom(r io.Reader) (int64, error) {
-	if _, direct := r.(*dataConn); !direct {
+	if _, direct := r.(*dataconn.Conn); !direct {
 		r = struct{ io.Reader }{bufio.NewReaderSize(r, asciiRead)} // its WriteTo would hand on the reader below
 	}
 	n, err := io.Copy(f.File, r)

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -32,7 +33,7 @@ func (s *session) await(work func(ctx context.Context) error) error {
 			if err == nil || cause == nil {
 				return err
 			}
-			s.aborted = cause == errAborted //nolint:errorlint // it is the cause itself
+			s.aborted = cause == dataconn.ErrAborted //nolint:errorlint // it is the cause itself
 			return cause
 		case r := <-panicked:
 			panic(r) // ends this session only
@@ -42,12 +43,12 @@ func (s *session) await(work func(ctx context.Context) error) error {
 				continue
 			}
 			if verb, _, hasArg := wire.ParseCommand(l.Text); verb == "ABOR" && !hasArg {
-				cancel(errAborted)
+				cancel(dataconn.ErrAborted)
 			}
 			s.waiting = append(s.waiting, l)
 		case <-gone:
 			gone = nil
-			cancel(errClientGone)
+			cancel(dataconn.ErrPeerClosed)
 		}
 	}
 }

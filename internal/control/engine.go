@@ -9,7 +9,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"math/rand/v2"
 	"net"
 	"strconv"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	ftpserver "github.com/fclairamb/ftpserverlib"
 
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -30,7 +30,7 @@ type engine struct {
 	session  *session
 	client   ftpserver.ClientContext
 	accepted bool // the connection
-	ports    PortRange
+	ports    dataconn.PortRange
 	anyPort  bool // rather than one of ports
 
 	commands chan string // without line ends
@@ -54,7 +54,7 @@ var (
 
 // startEngine starts an engine and takes its greeting, which no client sees.
 func (s *session) startEngine() error {
-	e := &engine{session: s, ports: dynamicPorts(), commands: make(chan string, 1), replies: make(chan wire.Reply)}
+	e := &engine{session: s, ports: dataconn.DynamicPorts(), commands: make(chan string, 1), replies: make(chan wire.Reply)}
 	e.ctx, e.hangUp = context.WithCancelCause(context.WithoutCancel(s.ctx)) // a session that is cut lets a command end
 	server := ftpserver.NewFtpServer(e)
 	server.Logger = slog.New(slog.DiscardHandler) // its own writes what it discards
@@ -134,7 +134,7 @@ func (e *engine) FetchNext() (shown, listened int, ok bool) {
 	if e.anyPort {
 		return 0, 0, true
 	}
-	port := int(e.ports.First) + rand.IntN(e.ports.size())
+	port := int(e.ports.Random())
 	return port, port, true
 }
 
@@ -297,3 +297,20 @@ func addLine(r *wire.Reply, line string) (complete bool, err error) {
 	r.Lines = append(r.Lines, line[4:])
 	return line[3] == ' ', nil
 }
+
+// transferListener is the listener from which the engine takes a transfer's
+// data connection.
+type transferListener struct {
+	engine   *engine
+	transfer *transfer
+}
+
+var _ net.Listener = (*transferListener)(nil)
+
+func (l *transferListener) Accept() (net.Conn, error) { return l.transfer.Open(l.engine.session.ctx) }
+
+// Close does nothing: the session closes what the transfer uses.
+func (l *transferListener) Close() error { return nil }
+
+// Addr is the address that the client reached.
+func (l *transferListener) Addr() net.Addr { return l.engine.Addr() }

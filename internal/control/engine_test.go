@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/dataconn"
 )
 
 // anyone is a backend that lets everybody in.
@@ -38,7 +40,7 @@ func TestEngineWithoutPorts(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s.engine.ports = PortRange{port, port}
+	s.engine.ports = dataconn.PortRange{First: port, Last: port} //, port}
 	if err := s.silently("EPSV", 229); err == nil {
 		t.Error("the engine listens on a port that is in use")
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/charset"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -21,7 +22,7 @@ var failures = []struct {
 }{
 	{charset.ErrInvalid, 501, i18n.NameNotUTF8},
 	{errNotListable, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
-	{errAborted, 426, i18n.TransferAborted},
+	{dataconn.ErrAborted, 426, i18n.TransferAborted},
 	{errPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
 	{fs.ErrNotExist, 550, i18n.NotFound},
 	{syscall.EILSEQ, 553, i18n.NameNotAllowed},

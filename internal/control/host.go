@@ -2,7 +2,6 @@ package control
 
 import (
 	"net/netip"
-	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/wire"
@@ -15,7 +14,7 @@ func (s *session) host(arg string) {
 		s.say(503, i18n.HostTooLate)
 		return
 	}
-	name, ok := parseHost(arg)
+	name, ok := wire.ParseHost(arg)
 	if !ok {
 		s.syntaxError()
 		return
@@ -66,47 +65,6 @@ func (s *session) chooseHost(name string, tenant *Tenant) {
 // namedToTLS is the host that the client has named to TLS (SNI, RFC 6066 3),
 // empty when there is none.
 func (s *session) namedToTLS() string {
-	name, _ := parseHost(s.conn.ServerName())
+	name, _ := wire.ParseHost(s.conn.ServerName())
 	return name
-}
-
-// parseHost checks the argument of HOST (RFC 7151 3.1): a domain name, an IPv4
-// address or an IPv6 address in brackets, never with a port. Domain names are
-// compared in lower case.
-func parseHost(arg string) (string, bool) {
-	if inner, ok := strings.CutPrefix(arg, "["); ok {
-		inner, ok = strings.CutSuffix(inner, "]")
-		addr, err := netip.ParseAddr(inner)
-		if !ok || err != nil || !addr.Is6() || addr.Zone() != "" {
-			return "", false
-		}
-		return addr.String(), true
-	}
-	name := strings.Map(lowerASCII, arg)
-	const maxDomainName = 253 // RFC 1035 2.3.4, as text
-	if name == "" || len(name) > maxDomainName {
-		return "", false
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		const maxLabel = 63
-		if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
-			return "", false
-		}
-		for i := range len(label) {
-			c := label[i]
-			if c != '-' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
-				return "", false
-			}
-		}
-	}
-	return name, true
-}
-
-// lowerASCII is for what is compared by the letters of ASCII: Unicode has others
-// that become one of these in lower case.
-func lowerASCII(r rune) rune {
-	if 'A' <= r && r <= 'Z' {
-		return r + 'a' - 'A'
-	}
-	return r
 }

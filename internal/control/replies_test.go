@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -21,6 +22,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/wire"
 	"github.com/babelftp/babelftp/locales"
 )
@@ -72,11 +74,11 @@ var situations = []struct {
 }{
 	{name: "storage-error", noted: fs.ErrNotExist},
 	{name: "login-refused", noted: ErrLoginRefused},
-	{name: "aborted", noted: fs.ErrNotExist, cause: errAborted},
-	{name: "stalled", noted: fs.ErrNotExist, cause: errStalled},
-	{name: "upload-lost", noted: fs.ErrNotExist, cause: errDataLost, upload: true},
-	{name: "download-lost", noted: fs.ErrNotExist, cause: errDataLost},
-	{name: "no-tls", noted: fs.ErrNotExist, cause: errTLSFailed},
+	{name: "aborted", noted: fs.ErrNotExist, cause: dataconn.ErrAborted},
+	{name: "stalled", noted: fs.ErrNotExist, cause: dataconn.ErrStalled},
+	{name: "upload-lost", noted: fs.ErrNotExist, cause: dataconn.ErrLost, upload: true},
+	{name: "download-lost", noted: fs.ErrNotExist, cause: dataconn.ErrLost},
+	{name: "no-tls", noted: fs.ErrNotExist, cause: dataconn.ErrTLS},
 	{name: "unique-name", noted: fs.ErrNotExist, upload: true, fileName: "FTP-20260101"},
 }
 
@@ -99,7 +101,8 @@ func TestRulesInEveryLanguage(t *testing.T) {
 					var got [2]wire.Reply
 					for j, s := range []*session{english, s} {
 						s.noted = situation.noted
-						s.transfer = &transfer{cause: situation.cause, upload: situation.upload, fileName: situation.fileName}
+						s.transfer = stoppedTransfer(t, situation.cause)
+						s.transfer.upload, s.transfer.fileName = situation.upload, situation.fileName
 						got[j] = s.rewrite(wire.NewReply(r.code, strings.Split(said, "\n")...))
 					}
 					checkReply(t, tag, fmt.Sprintf("%d %s (%s)", r.code, said, situation.name), got[0], got[1])
@@ -110,6 +113,16 @@ func TestRulesInEveryLanguage(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stoppedTransfer is a transfer without a connection, perhaps stopped for a cause.
+func stoppedTransfer(t *testing.T, cause error) *transfer {
+	source := dataconn.Dial(t.Context(), netip.AddrPort{}, netip.Addr{})
+	stopped := &transfer{Transfer: dataconn.NewTransfer(source, dataconn.Options{})}
+	if cause != nil {
+		stopped.stop(cause)
+	}
+	return stopped
 }
 
 // sampleOf returns a text that a rule's pattern matches.

@@ -39,11 +39,13 @@ func FuzzRewrite(f *testing.F) {
 		}
 		s := &session{
 			server:   server,
+			conn:     wire.NewConn(nil),
 			log:      slog.New(slog.DiscardHandler),
-			transfer: &transfer{upload: true},
+			transfer: stoppedTransfer(t, nil),
 			login:    &Login{User: "u", Tenant: &Tenant{Name: "t", Greeting: map[string]string{"en": "one\n\n220 two"}}},
 			name:     "n\r\n220 forged",
 		}
+		s.transfer.upload = true
 		s.engine, s.located = &engine{client: &engineClient{path: escapePathname("/" + string(b))}}, "/"+string(b)
 		s.setLanguage(language.Arabic)
 		if noted {

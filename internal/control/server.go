@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/dataconn"
 )
 
 // Config is what a Server needs. Bundle and Backend are required; the zero
@@ -33,7 +34,7 @@ type Config struct {
 
 	// PassivePorts is the range that PASV and EPSV listen on; the zero value
 	// means the ports that anybody may use (RFC 6335 6).
-	PassivePorts PortRange
+	PassivePorts dataconn.PortRange
 	// PublicAddress is what PASV shows; invalid means the address that the
 	// client reached.
 	PublicAddress netip.Addr
@@ -64,9 +65,6 @@ const (
 	DefaultMaxLogins    = 5
 )
 
-// A PortRange is an inclusive range of TCP ports.
-type PortRange struct{ First, Last uint16 }
-
 // An Observer is told what happens, for metrics. Its methods are called from
 // many sessions at once and must not wait.
 type Observer interface {
@@ -82,7 +80,6 @@ type Server struct {
 	cfg      Config
 	commands map[string]command
 	rules    []rule
-	runQueue func() (tasks, processors int) // of the machine
 
 	placeholder placeholder
 
@@ -107,13 +104,12 @@ func New(cfg Config) *Server {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
 	if cfg.TLS != nil {
-		cfg.TLS = withHosts(cfg.TLS)
+		cfg.TLS = dataconn.TLSConfig(cfg.TLS)
 	}
 	return &Server{
 		cfg:       cfg,
 		commands:  commands(),
 		rules:     rules(),
-		runQueue:  runQueue,
 		listeners: make(map[net.Listener]struct{}),
 		sessions:  make(map[*session]struct{}),
 		idle:      make(chan struct{}),

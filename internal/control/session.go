@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -193,7 +194,7 @@ func (s *session) forward(commandLine string) wire.Reply {
 			s.meanwhile(l)
 		case <-gone:
 			gone = nil
-			s.transfer.stop(errClientGone)
+			s.transfer.stop(dataconn.ErrPeerClosed)
 		case <-done:
 			// The storage has been cancelled too. It may have an upload to abort.
 			done = nil
@@ -214,7 +215,7 @@ func (s *session) meanwhile(l wire.Line) {
 	verb, arg, hasArg := wire.ParseCommand(l.Text)
 	switch {
 	case verb == "ABOR" && !hasArg:
-		s.transfer.stop(errAborted)
+		s.transfer.stop(dataconn.ErrAborted)
 	case verb == "STAT" && arg == "" && s.transfer != nil:
 		s.status()
 		return

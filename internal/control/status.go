@@ -32,7 +32,7 @@ func (s *session) status() {
 	}
 	transfer := s.text(i18n.StatusNoTransfer)
 	if s.transfer != nil {
-		transfer = s.text(i18n.StatusTransfer, strconv.FormatInt(s.transfer.bytes.Load(), 10))
+		transfer = s.text(i18n.StatusTransfer, strconv.FormatInt(s.transfer.Bytes(), 10))
 	}
 	lines := []string{
 		s.text(i18n.StatusIntro),

@@ -1,15 +1,14 @@
 package control
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -35,7 +34,7 @@ func (s *session) auth(mechanism string) {
 
 // startTLS makes the control connection one under TLS.
 func (s *session) startTLS(start func(context.Context, *tls.Config) error) bool {
-	if err := start(withHost(s.ctx, s.hostname), s.server.cfg.TLS); err != nil {
+	if err := start(dataconn.WithHost(s.ctx, s.hostname), s.server.cfg.TLS); err != nil {
 		s.log.Info("TLS handshake failed", "err", err)
 		if errors.Is(err, wire.ErrNotTLS) {
 			s.say(421, i18n.TLSFailed)
@@ -54,47 +53,6 @@ func (s *session) takeServerName() {
 		s.hostname = name
 		s.setTenant(tenant)
 	}
-}
-
-// hostOfHandshake is the key of a handshake's context under which the host is
-// that HOST has chosen.
-type hostOfHandshake struct{}
-
-func withHost(ctx context.Context, host string) context.Context {
-	return context.WithValue(ctx, hostOfHandshake{}, host)
-}
-
-// withHosts is a TLS configuration for sessions with HOST before the handshake
-// (RFC 7151 4): the certificate is the host's also for a client that does not
-// name it again, and to name another one ends the handshake.
-func withHosts(cfg *tls.Config) *tls.Config {
-	cfg = cfg.Clone()
-	configFor, certificate := cfg.GetConfigForClient, cfg.GetCertificate
-	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
-		host := hostOf(hello)
-		if named, ok := parseHost(hello.ServerName); ok && host != "" && named != host {
-			return nil, fmt.Errorf("the client named %s to HOST and %s to TLS", host, named)
-		}
-		if configFor != nil {
-			if chosen, err := configFor(hello); chosen != nil || err != nil {
-				return chosen, err
-			}
-		}
-		return holdTickets(hello.Context(), cfg), nil // nil: cfg itself
-	}
-	if certificate != nil {
-		cfg.GetCertificate = func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-			named := *hello
-			named.ServerName = cmp.Or(hello.ServerName, hostOf(hello))
-			return certificate(&named)
-		}
-	}
-	return cfg
-}
-
-func hostOf(hello *tls.ClientHelloInfo) string {
-	host, _ := hello.Context().Value(hostOfHandshake{}).(string)
-	return host
 }
 
 // pbsz is PBSZ (RFC 4217 8): over TLS there is no buffer to agree on, but what

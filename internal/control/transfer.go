@@ -2,159 +2,66 @@ package control
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"path"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// Why a transfer was stopped.
-var (
-	errAborted    = errors.New("aborted by the client")
-	errStalled    = errors.New("the data connection stalled")
-	errClientGone = errors.New("the control connection has ended")
-	errDataLost   = errors.New("the data connection was lost")
-	errTLSFailed  = errors.New("no TLS on the data connection")
-)
-
-// A transfer is one use of a data connection, for a file or a listing.
+// A transfer is a transfer command: what the engine is told of it, and its data
+// connection.
 type transfer struct {
+	*dataconn.Transfer
 	upload   bool
 	listing  *listing // nil for a file
 	fileName string   // what STOU chose
 	ascii    bool     // whether the lines of a file are converted
 	offset   int64    // where in a file it begins
 	count    int64    // how many bytes of a file RANG has chosen, 0 for all
-	source   dataSource
-	tls      *tls.Config // nil for a data connection in the clear
-	host     string      // from HOST, for the certificate
-	underTLS bool        // whether the control connection is
-	// lenientEOF accepts an upload under TLS that ends without close_notify.
-	lenientEOF bool
-	timeout    time.Duration
-	stall      time.Duration
-	bytes      atomic.Int64
-
-	mu    sync.Mutex
-	cause error       // the first reason to fail that is not the storage's
-	abort func(error) // of the file, nil until it is open
-	conn  *dataConn   // nil until open
 }
 
-// opened remembers how to abort the file, so that a stop need not wait for S3.
-func (t *transfer) opened(abort func(error)) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.abort = abort
-	if t.cause != nil {
-		abort(t.cause)
-	}
-}
-
-// open waits for the data connection. The engine calls it through its listener
-// when the file has been opened.
-func (t *transfer) open(ctx context.Context) (net.Conn, error) {
-	if err := t.failed(); err != nil {
-		return nil, err
-	}
-	waiting, cancel := context.WithTimeout(ctx, t.timeout)
-	defer cancel()
-	conn, err := t.source.open(waiting)
-	if err != nil {
-		return nil, fmt.Errorf("open the data connection: %w", err)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cause != nil {
-		_ = conn.Close()
-		return nil, t.cause
-	}
-	t.conn = newDataConn(ctx, t, conn)
-	return t.conn, nil
-}
-
-// stop ends a transfer for a reason. It may be called at any time, by any
-// goroutine, and for no transfer at all.
+// stop ends the data connection for a reason, where there is a transfer.
 func (t *transfer) stop(cause error) {
-	if t == nil {
-		return
-	}
-	t.fail(cause)
-	t.source.close()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.abort != nil {
-		t.abort(cause)
-	}
-	if t.conn != nil {
-		_ = t.conn.raw.Close()
+	if t != nil {
+		t.Stop(cause)
 	}
 }
-
-// fail notes a reason; the first one counts.
-func (t *transfer) fail(cause error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.cause == nil {
-		t.cause = cause
-	}
-}
-
-func (t *transfer) failed() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return t.cause
-}
-
-// transferListener is the listener from which the engine takes a transfer's
-// data connection.
-type transferListener struct {
-	engine   *engine
-	transfer *transfer
-}
-
-var _ net.Listener = (*transferListener)(nil)
-
-func (l *transferListener) Accept() (net.Conn, error) { return l.transfer.open(l.engine.session.ctx) }
-
-// Close does nothing: the session closes what the transfer uses.
-func (l *transferListener) Close() error { return nil }
-
-// Addr is the address that the client reached.
-func (l *transferListener) Addr() net.Addr { return l.engine.Addr() }
 
 // runTransfer lets the engine do a transfer on the data connection that the
 // client has prepared. The engine learns of that connection by an EPSV that no
 // client sees.
 func (s *session) runTransfer(t *transfer, commandLine string) {
 	cfg := &s.server.cfg
-	t.source, s.data.source = s.data.source, nil
-	switch {
-	case t.source == nil:
+	source := s.data.source
+	s.data.source = nil
+	if source == nil {
 		s.say(425, i18n.DataConnectionFirst)
 		return
-	case cfg.TLSRequired && !s.data.private:
-		t.source.close()
+	}
+	defer source.Close()
+	if cfg.TLSRequired && !s.data.private {
 		s.say(521, i18n.ProtectionRequired)
 		return
 	}
-	defer t.source.close()
-	t.timeout, t.stall = cfg.DataTimeout, cfg.StallTimeout
-	t.underTLS, t.lenientEOF = s.conn.Encrypted(), s.login.Tenant.LenientDataEOF
-	if s.data.private {
-		t.tls, t.host = cfg.TLS, s.hostname
+	options := dataconn.Options{
+		Upload: t.upload, ControlTLS: s.conn.Encrypted(), LenientEOF: s.login.Tenant.LenientDataEOF,
+		OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout,
 	}
+	if t.listing != nil {
+		options.Listing = t.listing.writeTo
+	}
+	if s.data.private {
+		options.TLS, options.Host = cfg.TLS, s.hostname
+	}
+	t.Transfer = dataconn.NewTransfer(source, options)
 	s.transfer = t
 	defer func() { s.transfer = nil }()
 	switch err := s.prepareEngine(t); {
@@ -209,31 +116,31 @@ func (s *session) silently(commandLine string, code int) error {
 // what was noted of its data connection and what the storage said are shown,
 // because the one often follows from the other.
 func (s *session) observeTransfer(t *transfer, commandLine string, r wire.Reply) {
-	about := []any{"command", commandLine, "bytes", t.bytes.Load(), "code", r.Code}
+	about := []any{"command", commandLine, "bytes", t.Bytes(), "code", r.Code}
 	if announced := s.parameters.announced; t.upload && announced > 0 {
 		about = append(about, "announced", announced)
 	}
 	var err error
 	if r.Code >= 400 {
 		err = fmt.Errorf("reply %d", r.Code)
-		about = append(about, "connection", t.failed(), "storage", s.noted)
+		about = append(about, "connection", t.Err(), "storage", s.noted)
 	}
-	s.observer.Transferred(s.login.Tenant.Name, t.upload, t.bytes.Load(), err)
+	s.observer.Transferred(s.login.Tenant.Name, t.upload, t.Bytes(), err)
 	s.log.Info("transfer", about...)
 }
 
 // transferFailed is the reply to a transfer that did not complete: what was
 // noted about its data connection first, then the storage's error.
 func (s *session) transferFailed() wire.Reply {
-	cause := s.transfer.failed()
+	cause := s.transfer.Err()
 	id := i18n.TransferInterrupted
 	switch {
-	case errors.Is(cause, errTLSFailed): // RFC 4217 10.2
+	case errors.Is(cause, dataconn.ErrTLS): // RFC 4217 10.2
 		return wire.NewReply(522, s.text(i18n.TLSFailed))
-	case errors.Is(cause, errAborted):
+	case errors.Is(cause, dataconn.ErrAborted):
 		s.aborted = true
 		id = i18n.TransferAborted
-	case errors.Is(cause, errStalled):
+	case errors.Is(cause, dataconn.ErrStalled):
 		id = i18n.TransferStalled
 	case cause != nil && s.transfer.upload:
 		id = i18n.TransferBroken
@@ -245,10 +152,15 @@ func (s *session) transferFailed() wire.Reply {
 
 // dataConnectionFailed is the reply when no data connection came about.
 func (s *session) dataConnectionFailed() wire.Reply {
-	if errors.Is(s.transfer.failed(), errAborted) {
+	if errors.Is(s.transfer.Err(), dataconn.ErrAborted) {
 		return s.transferFailed()
 	}
 	return wire.NewReply(425, s.text(i18n.DataConnectionFailed))
+}
+
+// beforeCommit is asked before an upload becomes visible.
+func (s *session) beforeCommit(ctx context.Context) error {
+	return s.transfer.AwaitCommit(ctx, s.conn, s.server.cfg.CommitDelay)
 }
 
 // retr is RETR.

@@ -17,6 +17,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/s3client"
 )
 
@@ -97,7 +98,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 			AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
 			TLS:                tlsCfg,
 			TLSRequired:        cfg.TLS.Required,
-			PassivePorts:       control.PortRange(cfg.Passive.Ports),
+			PassivePorts:       dataconn.PortRange(cfg.Passive.Ports),
 			PublicAddress:      cfg.Passive.PublicAddress.Unmap(),
 			IdleTimeout:        cfg.IdleTimeout,
 			DataTimeout:        cfg.DataTimeout,

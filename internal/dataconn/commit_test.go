@@ -1,13 +1,10 @@
-package control
+package dataconn
 
 import (
 	"errors"
-	"net"
 	"testing"
 	"testing/synctest"
 	"time"
-
-	"github.com/babelftp/babelftp/internal/wire"
 )
 
 func TestCommitWait(t *testing.T) {
@@ -29,7 +26,7 @@ func TestCommitWait(t *testing.T) {
 		{"empty-without-close-notify", time.Millisecond, 0, &cutConn{ended: true}, most},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c := &dataConn{transfer: &transfer{}, below: tt.below, opened: time.Now()}
+			c := &Conn{transfer: &Transfer{}, below: tt.below, opened: time.Now()}
 			c.ended = c.opened.Add(tt.took)
 			c.transfer.bytes.Store(tt.bytes)
 			if got := c.commitWait(most); got != tt.want {
@@ -62,8 +59,8 @@ func TestCommitOnABusyMachine(t *testing.T) {
 		{"two-wait-for-each-processor", 1 << 20, nil, 6, 2, never, never, delay, nil},
 		{"most-that-may-be", 1 << 20, nil, 200, 2, never, never, 10 * delay, nil},
 		{"busy-for-a-moment", 1 << 20, nil, 6, 2, time.Millisecond + 1, never, delay / 50 * 3 / 2, nil},
-		{"killed", 1 << 20, nil, 3, 2, never, 20 * time.Millisecond, 20 * time.Millisecond, errClientGone},
-		{"killed-under-more-load", 1 << 20, nil, 24, 2, never, 200 * time.Millisecond, 200 * time.Millisecond, errClientGone},
+		{"killed", 1 << 20, nil, 3, 2, never, 20 * time.Millisecond, 20 * time.Millisecond, ErrPeerClosed},
+		{"killed-under-more-load", 1 << 20, nil, 24, 2, never, 200 * time.Millisecond, 200 * time.Millisecond, ErrPeerClosed},
 		{"of-one-write", 4 << 10, nil, 24, 2, never, never, delay / 50, nil},
 		{"close-notify", 1 << 20, &cutConn{}, 24, 2, never, never, 0, nil},
 		{"tls-without-close-notify", 1 << 20, &cutConn{ended: true}, 6, 2, never, never, delay, nil},
@@ -71,24 +68,19 @@ func TestCommitOnABusyMachine(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
-				below, client := net.Pipe()
-				defer client.Close()
-				s := &session{
-					server: &Server{cfg: Config{CommitDelay: delay}, runQueue: func() (tasks, processors int) {
-						if time.Since(begin) >= tt.busy {
-							return 1, tt.processors
-						}
-						return tt.tasks, tt.processors
-					}},
-					transfer: &transfer{},
-					conn:     wire.NewConn(below),
-				}
-				go s.conn.Read(nil)
-				s.transfer.conn = &dataConn{transfer: s.transfer, below: tt.below, opened: begin, ended: begin}
-				s.transfer.bytes.Store(tt.bytes)
-				timer := time.AfterFunc(tt.end, func() { client.Close() })
+				control := &fakeControl{make(chan struct{})}
+				transfer := &Transfer{}
+				transfer.conn = &Conn{transfer: transfer, below: tt.below, opened: begin, ended: begin}
+				transfer.bytes.Store(tt.bytes)
+				timer := time.AfterFunc(tt.end, func() { close(control.closed) })
 				defer timer.Stop()
-				if err := s.beforeCommit(t.Context()); !errors.Is(err, tt.want) {
+				runQueue := func() (tasks, processors int) {
+					if time.Since(begin) >= tt.busy {
+						return 1, tt.processors
+					}
+					return tt.tasks, tt.processors
+				}
+				if err := transfer.awaitCommit(t.Context(), control, delay, runQueue); !errors.Is(err, tt.want) {
 					t.Errorf("error %v, want %v", err, tt.want)
 				}
 				if waited := time.Since(begin); waited != tt.waits {
@@ -98,3 +90,9 @@ func TestCommitOnABusyMachine(t *testing.T) {
 		})
 	}
 }
+
+// fakeControl is a control connection of which the kernel does not tell.
+type fakeControl struct{ closed chan struct{} }
+
+func (c *fakeControl) PeerClosed() <-chan struct{} { return c.closed }
+func (*fakeControl) HungUp() bool                  { return false }

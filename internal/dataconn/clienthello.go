@@ -1,4 +1,4 @@
-package control
+package dataconn
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 )
 
 // errClientHello reports that a client has begun TLS under PROT C.
-var errClientHello = fmt.Errorf("%w: a ClientHello under PROT C", errTLSFailed)
+var errClientHello = fmt.Errorf("%w: a ClientHello under PROT C", ErrTLS)
 
 // A clearUpload is the data connection of an upload under PROT C in a session
 // under TLS. A client that takes PROT P for the default begins a handshake

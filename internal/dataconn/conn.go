@@ -1,4 +1,4 @@
-package control
+package dataconn
 
 import (
 	"context"
@@ -10,89 +10,62 @@ import (
 	"time"
 )
 
-// dataSettings is what a client has said about its data connections.
-type dataSettings struct {
-	sized   bool // PBSZ was sent, or need not be
-	private bool // PROT P
-	epsvAll bool // after EPSV ALL nothing else is accepted (RFC 2428 4)
-	source  dataSource
-}
-
-// newDataSettings is what counts before a client has said anything. Where TLS
-// comes with the control connection, data connections are under TLS too: there
-// clients send neither PBSZ nor PROT.
-func (s *session) newDataSettings() dataSettings {
-	return dataSettings{sized: s.implicit, private: s.implicit}
-}
-
-// close gives up a data connection that was prepared and not used.
-func (d *dataSettings) close() {
-	if d.source != nil {
-		d.source.close()
-		d.source = nil
-	}
-}
-
-// prepare keeps a data connection's source for the next transfer.
-func (d *dataSettings) prepare(source dataSource) {
-	d.close()
-	d.source = source
-}
-
-// A dataSource makes the data connection of one transfer, passive or active.
-type dataSource interface {
-	open(ctx context.Context) (net.Conn, error)
-	close() // ends an open that waits; may be called more than once
+// A Source makes the data connection of one transfer, passive or active.
+type Source interface {
+	// Open waits for the connection until ctx ends.
+	Open(ctx context.Context) (net.Conn, error)
+	// Close ends an Open that waits. It may be called more than once.
+	Close()
 }
 
 // maxDataWrite bounds one write in bytes, so that a slow client that still
 // reads moves bytes within the stall timeout.
 const maxDataWrite = 256 << 10
 
-// A dataConn is the data connection of a transfer as the engine uses it. It
+// A Conn is the data connection of a transfer as the engine uses it. It
 // counts, watches for stalls, and writes the listing when there is one.
-type dataConn struct {
+type Conn struct {
 	net.Conn          // TCP or TLS
 	raw      net.Conn // TCP
 	below    *cutConn // what TLS reads from, nil in the clear
 	ctx      context.Context
-	transfer *transfer
+	transfer *Transfer
 	opened   time.Time
 	ended    time.Time // when the client's last byte had come
 }
 
-func newDataConn(ctx context.Context, t *transfer, raw net.Conn) *dataConn {
-	c := &dataConn{Conn: raw, raw: raw, ctx: withHost(ctx, t.host), transfer: t, opened: time.Now()}
-	if t.tls == nil {
-		if t.upload && t.underTLS {
+func newConn(ctx context.Context, t *Transfer, raw net.Conn) *Conn {
+	c := &Conn{Conn: raw, raw: raw, ctx: WithHost(ctx, t.Host), transfer: t, opened: time.Now()}
+	if t.TLS == nil {
+		if t.Upload && t.ControlTLS {
 			c.Conn = &clearUpload{Conn: raw}
 		}
 		return c
 	}
 	c.below = &cutConn{Conn: raw}
-	if t.upload {
+	if t.Upload {
 		hold := &ticketHold{Conn: raw}
 		c.below.Conn, c.ctx = hold, withHold(c.ctx, hold)
 	}
-	c.Conn = tls.Server(c.below, t.tls)
+	c.Conn = tls.Server(c.below, t.TLS)
 	return c
 }
 
 // handshake is TLS's, before the first bytes and not sooner: many clients begin
 // it only when they have seen the 150 reply.
-func (c *dataConn) handshake() error {
+func (c *Conn) handshake() error {
 	conn, ok := c.Conn.(*tls.Conn)
 	if !ok {
 		return nil
 	}
-	_ = c.raw.SetDeadline(time.Now().Add(c.transfer.stall))
+	_ = c.raw.SetDeadline(time.Now().Add(c.transfer.StallTimeout))
 	err := conn.HandshakeContext(c.ctx)
 	switch _, broken := errors.AsType[syscall.Errno](err); {
 	case err == nil:
-		c.below.lenient = c.transfer.lenientEOF
+		c.below.lenient = c.transfer.LenientEOF
 		return nil
-	case !broken && !errors.Is(err, errDataLost) && !errors.Is(err, net.ErrClosed) && !isTimeout(err):
-		c.transfer.fail(errTLSFailed)
+	case !broken && !errors.Is(err, ErrLost) && !errors.Is(err, net.ErrClosed) && !isTimeout(err):
+		c.transfer.fail(ErrTLS)
 	}
 	return c.failed(err)
 }
@@ -111,7 +84,7 @@ func (c *cutConn) Read(b []byte) (int, error) {
 	if errors.Is(err, io.EOF) {
 		c.ended = true
 		if !c.lenient {
-			err = errDataLost // crypto/tls turns io.ErrUnexpectedEOF back into io.EOF
+			err = ErrLost // crypto/tls turns io.ErrUnexpectedEOF back into io.EOF
 		}
 	}
 	return n, err
@@ -119,14 +92,14 @@ func (c *cutConn) Read(b []byte) (int, error) {
 
 // closedUnderTLS says whether the client has ended the data by close_notify,
 // which nobody else can send.
-func (c *dataConn) closedUnderTLS() bool { return c.below != nil && !c.below.ended }
+func (c *Conn) closedUnderTLS() bool { return c.below != nil && !c.below.ended }
 
 // Read reads an upload.
-func (c *dataConn) Read(b []byte) (int, error) {
+func (c *Conn) Read(b []byte) (int, error) {
 	if err := c.handshake(); err != nil {
 		return 0, err
 	}
-	_ = c.raw.SetReadDeadline(time.Now().Add(c.transfer.stall))
+	_ = c.raw.SetReadDeadline(time.Now().Add(c.transfer.StallTimeout))
 	n, err := c.Conn.Read(b)
 	c.transfer.bytes.Add(int64(n))
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -140,7 +113,7 @@ func (c *dataConn) Read(b []byte) (int, error) {
 
 // Write writes a download. The engine makes one empty write where there is
 // nothing to send: then a listing is written.
-func (c *dataConn) Write(b []byte) (int, error) {
+func (c *Conn) Write(b []byte) (int, error) {
 	if len(b) == 0 {
 		return 0, c.writeListing()
 	}
@@ -149,7 +122,7 @@ func (c *dataConn) Write(b []byte) (int, error) {
 	}
 	written := 0
 	for written < len(b) {
-		_ = c.raw.SetWriteDeadline(time.Now().Add(c.transfer.stall))
+		_ = c.raw.SetWriteDeadline(time.Now().Add(c.transfer.StallTimeout))
 		n, err := c.Conn.Write(b[written:min(len(b), written+maxDataWrite)])
 		written += n
 		c.transfer.bytes.Add(int64(n))
@@ -160,27 +133,27 @@ func (c *dataConn) Write(b []byte) (int, error) {
 	return written, nil
 }
 
-func (c *dataConn) writeListing() error {
+func (c *Conn) writeListing() error {
 	if err := c.handshake(); err != nil { // a client waits for it even when nothing follows
 		return err
 	}
-	if c.transfer.listing == nil {
+	if c.transfer.Listing == nil {
 		return nil
 	}
-	return c.transfer.listing.writeTo(c)
+	return c.transfer.Listing(c)
 }
 
 // failed notes why the connection was of no more use.
-func (c *dataConn) failed(err error) error {
+func (c *Conn) failed(err error) error {
 	switch {
 	case isTimeout(err):
-		c.transfer.fail(errStalled)
-	case errors.Is(err, errTLSFailed):
+		c.transfer.fail(ErrStalled)
+	case errors.Is(err, ErrTLS):
 		c.transfer.fail(err)
 	default:
-		c.transfer.fail(errDataLost)
+		c.transfer.fail(ErrLost)
 	}
-	return errors.Join(c.transfer.failed(), err)
+	return errors.Join(c.transfer.Err(), err)
 }
 
 func isTimeout(err error) bool {

@@ -1,4 +1,4 @@
-package control
+package dataconn
 
 import (
 	"context"
@@ -10,14 +10,14 @@ import (
 // the less the wait is felt.
 const (
 	commitShare      = 8  // the wait is so small a part of the upload's time,
-	shortCommitShare = 50 // and no less than such a part of Config.CommitDelay
+	shortCommitShare = 50 // and no less than such a part of the commit delay
 )
 
 // On a busy machine a killed client may have to wait for a processor between the
 // two connections that its kernel closes.
 const (
-	busyCommitShare = 2       // the wait is such a part of Config.CommitDelay for each task that waits,
-	busyCommitLimit = 10      // and at most so many times Config.CommitDelay
+	busyCommitShare = 2       // the wait is such a part of the commit delay for each task that waits,
+	busyCommitLimit = 10      // and at most so many times the commit delay
 	singleWrite     = 4 << 10 // bytes that clients send by one write, which no kill divides
 )
 
@@ -25,7 +25,7 @@ const (
 // that its client was killed. A killed client ends no TLS connection by
 // close_notify (RFC 8446 6.1), so there is nothing to wait for. One that has sent
 // nothing at all may have been killed before it could.
-func (c *dataConn) commitWait(most time.Duration) time.Duration {
+func (c *Conn) commitWait(most time.Duration) time.Duration {
 	switch took := c.ended.Sub(c.opened); {
 	case c.closedUnderTLS():
 		return 0
@@ -38,7 +38,7 @@ func (c *dataConn) commitWait(most time.Duration) time.Duration {
 
 // busyCommitWait is commitWait while tasks wait for processors, and 0 while none
 // does. The more of them wait for each processor, the longer it is.
-func (c *dataConn) busyCommitWait(delay time.Duration, runQueue func() (tasks, processors int)) time.Duration {
+func (c *Conn) busyCommitWait(delay time.Duration, runQueue func() (tasks, processors int)) time.Duration {
 	if c.closedUnderTLS() || c.transfer.bytes.Load() <= singleWrite {
 		return 0
 	}
@@ -51,25 +51,39 @@ func (c *dataConn) busyCommitWait(delay time.Duration, runQueue func() (tasks, p
 	return min(max(share*time.Duration(waiting)/time.Duration(processors), share), busyCommitLimit*delay)
 }
 
-// beforeCommit is asked before an upload becomes visible. A killed client looks
-// like a finished one until its kernel has closed the control connection too.
-func (s *session) beforeCommit(ctx context.Context) error {
-	conn, delay := s.transfer.conn, s.server.cfg.CommitDelay
+// A Control is the control connection of an upload's client.
+type Control interface {
+	// PeerClosed is closed when the client's side has ended.
+	PeerClosed() <-chan struct{}
+	// HungUp asks the kernel for the same.
+	HungUp() bool
+}
+
+// AwaitCommit waits before an upload becomes visible, and returns an error where
+// it must not. A killed client looks like a finished one until its kernel has
+// closed the control connection too. The wait is delay at most, but longer on a
+// busy machine.
+func (t *Transfer) AwaitCommit(ctx context.Context, control Control, delay time.Duration) error {
+	return t.awaitCommit(ctx, control, delay, runQueue)
+}
+
+func (t *Transfer) awaitCommit(ctx context.Context, control Control, delay time.Duration, runQueue func() (tasks, processors int)) error {
+	conn := t.conn
 	if conn == nil {
-		return errDataLost // there was never any
+		return ErrLost // there was never any
 	}
 	wait := conn.commitWait(delay)
 	for {
-		if err := s.awaitEnd(ctx, conn.ended.Add(wait)); err != nil {
+		if err := awaitEnd(ctx, control, conn.ended.Add(wait)); err != nil {
 			return err
 		}
-		most := conn.busyCommitWait(delay, s.server.runQueue)
-		if s.conn.HungUp() { // asked last: a client that has just left the run queue has hung up
-			return errClientGone
+		most := conn.busyCommitWait(delay, runQueue)
+		if control.HungUp() { // asked last: a client that has just left the run queue has hung up
+			return ErrPeerClosed
 		}
 		waited := time.Since(conn.ended)
 		if waited >= most {
-			return s.transfer.failed()
+			return t.Err()
 		}
 		wait = min(waited+waited/2, most) // soon again: most machines are busy for a moment only
 	}
@@ -77,12 +91,12 @@ func (s *session) beforeCommit(ctx context.Context) error {
 
 // awaitEnd waits for the end of the control connection, and returns nil when it
 // has not come in time.
-func (s *session) awaitEnd(ctx context.Context, until time.Time) error {
+func awaitEnd(ctx context.Context, control Control, until time.Time) error {
 	timer := time.NewTimer(time.Until(until))
 	defer timer.Stop()
 	select {
-	case <-s.conn.PeerClosed():
-		return errClientGone
+	case <-control.PeerClosed():
+		return ErrPeerClosed
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-timer.C:

@@ -1,0 +1,143 @@
+package control
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/wire"
+)
+
+// dataSettings is what a client has said about its data connections.
+type dataSettings struct {
+	sized   bool // PBSZ was sent, or need not be
+	private bool // PROT P
+	epsvAll bool // after EPSV ALL nothing else is accepted (RFC 2428 4)
+	source  dataconn.Source
+}
+
+// newDataSettings is what counts before a client has said anything. Where TLS
+// comes with the control connection, data connections are under TLS too: there
+// clients send neither PBSZ nor PROT.
+func (s *session) newDataSettings() dataSettings {
+	return dataSettings{sized: s.implicit, private: s.implicit}
+}
+
+// close gives up a data connection that was prepared and not used.
+func (d *dataSettings) close() {
+	if d.source != nil {
+		d.source.Close()
+		d.source = nil
+	}
+}
+
+// prepare keeps a data connection's source for the next transfer.
+func (d *dataSettings) prepare(source dataconn.Source) {
+	d.close()
+	d.source = source
+}
+
+// pasv is PASV (RFC 959 4.1.2). It can name IPv4 addresses only.
+func (s *session) pasv(string) {
+	if s.data.epsvAll {
+		s.say(503, i18n.ExtendedPassiveOnly)
+		return
+	}
+	shown := s.server.cfg.PublicAddress
+	if local := s.conn.Local(); !shown.IsValid() {
+		shown = local
+	}
+	if !shown.Is4() {
+		s.say(425, i18n.PassiveNeedsIPv4)
+		return
+	}
+	port, ok := s.listenPassive()
+	if !ok {
+		return
+	}
+	ip := shown.As4()
+	s.send(wire.NewReply(227, fmt.Sprintf("%s (%d,%d,%d,%d,%d,%d)", s.text(i18n.EnteringPassive),
+		ip[0], ip[1], ip[2], ip[3], port>>8, port&0xff)))
+}
+
+// epsv is EPSV (RFC 2428 3).
+func (s *session) epsv(arg string) {
+	switch strings.ToUpper(arg) {
+	case "":
+	case "ALL":
+		s.data.epsvAll = true
+		s.say(200, i18n.OK)
+		return
+	default:
+		if !isNumber(arg) {
+			s.syntaxError()
+			return
+		}
+		if own := s.protocol(); arg != own {
+			s.unsupportedProtocol(own)
+			return
+		}
+	}
+	if port, ok := s.listenPassive(); ok {
+		s.send(wire.NewReply(229, s.text(i18n.EnteringExtendedPassive)+" (|||"+strconv.Itoa(int(port))+"|)"))
+	}
+}
+
+// protocol is the number that RFC 2428 2 gives to the control connection's
+// network protocol.
+func (s *session) protocol() string {
+	if s.conn.Local().Is4() {
+		return "1"
+	}
+	return "2"
+}
+
+func (s *session) unsupportedProtocol(supported string) {
+	s.send(wire.NewReply(522, s.text(i18n.DataProtocolUnsupported)+" ("+supported+")"))
+}
+
+// listenPassive opens a port for the next transfer, on the address that the
+// client has reached. When there is none it tells the client.
+func (s *session) listenPassive() (port uint16, ok bool) {
+	s.data.close()
+	source, port, err := dataconn.Listen(s.ctx, s.server.cfg.PassivePorts, s.conn.Local(), s.conn.Remote())
+	if err != nil {
+		s.log.Error("no passive port", "err", err)
+		s.say(425, i18n.PassivePortUnavailable)
+		return 0, false
+	}
+	s.data.prepare(source)
+	return port, true
+}
+
+// port is PORT (RFC 959 4.1.2).
+func (s *session) port(arg string) { s.prepareActive(dataconn.ParsePort(arg)) }
+
+// eprt is EPRT (RFC 2428 2).
+func (s *session) eprt(arg string) { s.prepareActive(dataconn.ParseExtendedPort(arg)) }
+
+// prepareActive accepts the address of a data connection when it is the
+// client's own, so that nobody can be reached through this server (RFC 2577 3).
+func (s *session) prepareActive(address netip.AddrPort, err error) {
+	switch {
+	case errors.Is(err, dataconn.ErrProtocol):
+		s.unsupportedProtocol("1,2")
+	case err != nil:
+		s.syntaxError()
+	case s.data.epsvAll:
+		s.say(503, i18n.ExtendedPassiveOnly)
+	case address.Addr() != s.conn.Remote():
+		s.log.Warn("data connection to a foreign address refused", "address", address)
+		s.say(501, i18n.DataAddressRefused)
+	case address.Port() < dataconn.FirstUserPort:
+		s.log.Warn("data connection to a low port refused", "address", address)
+		s.say(504, i18n.ParameterNotImplemented, s.verb)
+	default:
+		s.data.prepare(dataconn.Dial(s.ctx, address, s.conn.Local()))
+		s.say(200, i18n.DataAddressAccepted)
+	}
+}

@@ -1,0 +1,47 @@
+package wire
+
+import (
+	"net/netip"
+	"strings"
+)
+
+// ParseHost checks the argument of HOST (RFC 7151 3.1): a domain name, an IPv4
+// address or an IPv6 address in brackets, never with a port. Domain names are
+// compared in lower case.
+func ParseHost(arg string) (string, bool) {
+	if inner, ok := strings.CutPrefix(arg, "["); ok {
+		inner, ok = strings.CutSuffix(inner, "]")
+		addr, err := netip.ParseAddr(inner)
+		if !ok || err != nil || !addr.Is6() || addr.Zone() != "" {
+			return "", false
+		}
+		return addr.String(), true
+	}
+	name := strings.Map(lowerASCII, arg)
+	const maxDomainName = 253 // RFC 1035 2.3.4, as text
+	if name == "" || len(name) > maxDomainName {
+		return "", false
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		const maxLabel = 63
+		if label == "" || len(label) > maxLabel || label[0] == '-' || label[len(label)-1] == '-' {
+			return "", false
+		}
+		for i := range len(label) {
+			c := label[i]
+			if c != '-' && (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+				return "", false
+			}
+		}
+	}
+	return name, true
+}
+
+// lowerASCII is for what is compared by the letters of ASCII: Unicode has others
+// that become one of these in lower case.
+func lowerASCII(r rune) rune {
+	if 'A' <= r && r <= 'Z' {
+		return r + 'a' - 'A'
+	}
+	return r
+}
