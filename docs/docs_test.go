@@ -1,0 +1,230 @@
+// Package docs_test checks the Markdown of the repository: its links, and the configurations that it shows.
+package docs_test
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode"
+
+	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/config"
+)
+
+// root is the folder of the repository.
+const root = ".."
+
+// pages returns all Markdown files, by their paths from root.
+func pages(t *testing.T) []string {
+	t.Helper()
+	var found []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != root && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "testdata"):
+			return fs.SkipDir
+		case filepath.Ext(path) == ".md":
+			relative, err := filepath.Rel(root, path)
+			found = append(found, relative)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// A line of Markdown and the fenced block that it is in.
+type line struct {
+	number int
+	text   string
+	fence  string // the language of the block, "text" for none; empty outside of blocks
+}
+
+func lines(t *testing.T, page string) []line {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(root, page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []line
+	fence := ""
+	for i, text := range strings.Split(string(content), "\n") {
+		if language, isFence := strings.CutPrefix(strings.TrimSpace(text), "```"); isFence {
+			switch {
+			case fence != "":
+				fence = ""
+			case language == "":
+				fence = "text"
+			default:
+				fence = language
+			}
+			continue
+		}
+		all = append(all, line{i + 1, text, fence})
+	}
+	if fence != "" {
+		t.Errorf("%s: a block is not closed", page)
+	}
+	return all
+}
+
+var (
+	link    = regexp.MustCompile(`\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^()\s]+)\)`)
+	mention = regexp.MustCompile("`([^`\\s]+\\.md)`")
+	heading = regexp.MustCompile(`^#{1,6} (.*)$`)
+)
+
+// anchors returns the headings of a page as GitHub links to them.
+func anchors(t *testing.T, page string) []string {
+	t.Helper()
+	var names []string
+	for _, l := range lines(t, page) {
+		if l.fence != "" {
+			continue
+		}
+		if m := heading.FindStringSubmatch(l.text); m != nil {
+			name := strings.Map(func(r rune) rune {
+				switch {
+				case unicode.IsLetter(r), unicode.IsDigit(r), r == '-', r == '_':
+					return unicode.ToLower(r)
+				case r == ' ':
+					return '-'
+				}
+				return -1
+			}, link.ReplaceAllString(m[1], "$1"))
+			for n, base := 1, name; slices.Contains(names, name); n++ {
+				name = fmt.Sprintf("%s-%d", base, n)
+			}
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// TestLinks follows the links from each page to files and headings of the repository, and wants each mention of a page to be a link.
+func TestLinks(t *testing.T) {
+	for _, page := range pages(t) {
+		t.Run(page, func(t *testing.T) {
+			for _, l := range lines(t, page) {
+				if l.fence != "" {
+					continue
+				}
+				for _, m := range link.FindAllStringSubmatch(l.text, -1) {
+					if err := follow(t, page, m[2]); err != nil {
+						t.Errorf("%s:%d: %v", page, l.number, err)
+					}
+				}
+				for _, m := range mention.FindAllStringSubmatch(link.ReplaceAllString(l.text, ""), -1) {
+					t.Errorf("%s:%d: %s is no link", page, l.number, m[1])
+				}
+			}
+		})
+	}
+}
+
+// follow returns an error where a link of a page leads nowhere. It does not ask other hosts.
+func follow(t *testing.T, page, target string) error {
+	t.Helper()
+	if strings.Contains(target, "://") {
+		return nil
+	}
+	file, anchor, hasAnchor := strings.Cut(target, "#")
+	to := page
+	if file != "" {
+		to = filepath.Join(filepath.Dir(page), file)
+	}
+	if _, err := os.Stat(filepath.Join(root, to)); err != nil {
+		return fmt.Errorf("link to %s: %w", target, err)
+	}
+	if hasAnchor && !slices.Contains(anchors(t, to), anchor) {
+		return fmt.Errorf("link to %s: %s has no heading %q", target, to, anchor)
+	}
+	return nil
+}
+
+// TestAnchors shows that a link to a heading which is not there is an error.
+func TestAnchors(t *testing.T) {
+	for _, target := range []string{"missing.md", "configuration.md#no-such-heading", "#no-such-heading"} {
+		if follow(t, filepath.Join("docs", "guarantees.md"), target) == nil {
+			t.Errorf("the link to %s is followed", target)
+		}
+	}
+}
+
+// firstLine is how a configuration begins that is complete.
+const firstLine = "# babelftp.yaml"
+
+// hash is the password hash that the pages write as "$argon2id$...".
+const hash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs"
+
+// TestConfigurations loads every complete configuration that a page shows.
+func TestConfigurations(t *testing.T) {
+	found := 0
+	for _, page := range pages(t) {
+		for number, text := range configurations(t, page) {
+			found++
+			t.Run(fmt.Sprintf("%s:%d", page, number), func(t *testing.T) {
+				if err := load(t, text); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	if found < 8 {
+		t.Errorf("the pages show %d configurations", found)
+	}
+}
+
+// configurations returns the complete configurations of a page, by the numbers of their first lines.
+func configurations(t *testing.T, page string) map[int]string {
+	t.Helper()
+	blocks := map[int]string{}
+	begin := 0
+	for _, l := range lines(t, page) {
+		switch {
+		case l.fence != "yaml":
+			begin = 0
+			continue
+		case l.text == firstLine:
+			begin = l.number
+		}
+		if begin > 0 {
+			blocks[begin] += l.text + "\n"
+		}
+	}
+	return blocks
+}
+
+// load loads a configuration, beside which are the files that it names.
+func load(t *testing.T, text string) error {
+	t.Helper()
+	dir := t.TempDir()
+	text = strings.ReplaceAll(text, "$argon2id$...", hash)
+	text = strings.ReplaceAll(text, "/run/secrets/", "")
+	cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
+	files := map[string]string{
+		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
+	}
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, err := config.Load(filepath.Join(dir, "babelftp.yaml"), nil)
+	var problems config.Problems
+	if errors.As(err, &problems) {
+		return problems
+	}
+	return err
+}
