@@ -20,6 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/embeddeds3"
 	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/tenant"
 )
 
 const (
@@ -156,7 +157,7 @@ const (
 
 // demoConfig is what the demo serves.
 func demoConfig(listen, locales string) (*config.Config, error) {
-	hash, err := server.HashPassword(demoPassword)
+	hash, err := tenant.HashPassword(demoPassword)
 	if err != nil {
 		return nil, err
 	}

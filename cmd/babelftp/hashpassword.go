@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/tenant"
 )
 
 // maxPassword is more bytes than an FTP client can send in one command.
@@ -30,7 +30,7 @@ func newHashPasswordCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			hash, err := server.HashPassword(password)
+			hash, err := tenant.HashPassword(password)
 			if err != nil {
 				return err
 			}

@@ -22,6 +22,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/server"
+	"github.com/babelftp/babelftp/internal/tenant"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -79,7 +80,7 @@ type site struct {
 }
 
 // hash is the password's, made once because that takes long.
-var hash = sync.OnceValues(func() (string, error) { return server.HashPassword(password) })
+var hash = sync.OnceValues(func() (string, error) { return tenant.HashPassword(password) })
 
 func newSite(t *testing.T, extra settings) *site {
 	t.Helper()

@@ -12,21 +12,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
-	"github.com/babelftp/babelftp/internal/vfs"
 )
 
-// letters writes rights for short tables: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
-func letters(may vfs.Rights) string {
-	text := ""
-	for i, right := range []bool{may.List, may.Read, may.Write, may.Delete, may.Rename, may.Mkdir} {
-		if right {
-			text += "lrwdnm"[i : i+1]
-		}
-	}
-	return text
-}
-
-// granted reads what letters writes.
+// granted reads the letters of permissions: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
 func granted(text string) []config.Permission {
 	permissions := []config.Permission{}
 	for i, p := range config.AllPermissions() {

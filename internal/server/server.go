@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/s3client"
+	"github.com/babelftp/babelftp/internal/tenant"
 )
 
 // Options is what a configuration does not say. The zero value is the default.
@@ -44,7 +45,7 @@ type Server struct {
 	control *control.Server
 	health  *health
 	buckets []*s3client.Bucket
-	quotas  []*quota
+	quotas  []*tenant.Quota
 	web     *http.Server // metrics and probes
 
 	explicit, implicit, metrics net.Listener // nil where the configuration asks for none
@@ -74,18 +75,16 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
-	d, err := newDirectory(cfg, bundle, buckets)
+	tenants, err := tenant.NewRegistry(cfg, bundle, buckets, tenant.Options{
+		Files: driver.Options{
+			PartSize:    int64(cfg.PartSize),
+			Concurrency: cfg.UploadConcurrency,
+			Streams:     cfg.DownloadConcurrency,
+			Memory:      driver.NewBudget(int64(cfg.Memory)),
+		},
+		Logger: log,
+	})
 	if err != nil {
-		return nil, err
-	}
-	d.log = log
-	d.uploads = driver.Options{
-		PartSize:    int64(cfg.PartSize),
-		Concurrency: cfg.UploadConcurrency,
-		Streams:     cfg.DownloadConcurrency,
-		Memory:      driver.NewBudget(int64(cfg.Memory)),
-	}
-	if d.verifier, err = newVerifier(); err != nil {
 		return nil, err
 	}
 	s := &Server{
@@ -93,8 +92,8 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		log: log,
 		control: control.New(control.Config{
 			Bundle:             bundle,
-			Backend:            d,
-			DefaultLanguage:    firstOffered(bundle, cfg.DefaultLanguage),
+			Backend:            tenants,
+			DefaultLanguage:    tenant.FirstOffered(bundle, cfg.DefaultLanguage),
 			AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
 			TLS:                tlsCfg,
 			TLSRequired:        cfg.TLS.Required,
@@ -112,7 +111,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {
 		s.buckets = append(append(s.buckets, buckets[name]), buckets[name].Folders...)
 	}
-	s.quotas = d.quotas()
+	s.quotas = tenants.Quotas()
 	m.registry.MustRegister(newQuotaMetrics(s.quotas))
 	s.health = newHealth(s.buckets, log)
 	s.web = &http.Server{

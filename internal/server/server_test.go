@@ -17,6 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/tenant"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -26,7 +27,7 @@ const password = "correct horse"
 
 func passwordHash(t *testing.T) config.Secret {
 	t.Helper()
-	hash, err := HashPassword(password)
+	hash, err := tenant.HashPassword(password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,4 +295,14 @@ func TestListenErrors(t *testing.T) {
 	if _, err := net.Dial("tcp", srv.MetricsAddr().String()); err == nil {
 		t.Error("the metrics listener is still open")
 	}
+}
+
+// encoding is a charset of pathnames by its label.
+func encoding(t *testing.T, label string) config.Encoding {
+	t.Helper()
+	var e config.Encoding
+	if err := e.UnmarshalText([]byte(label)); err != nil {
+		t.Fatal(err)
+	}
+	return e
 }

@@ -1,4 +1,4 @@
-package server
+package tenant
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
-	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
@@ -21,14 +20,7 @@ import (
 // loginTo is what alice of acme sees.
 func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) vfs.Storage {
 	t.Helper()
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	buckets, err := s3client.NewFactory(awsOf(s), nil).Buckets(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	l, err := directoryOf(t, cfg, buckets).Login(t.Context(), &control.LoginRequest{
+	l, err := registryBefore(t, cfg, s).Login(t.Context(), &control.LoginRequest{
 		User: "alice", Password: password, BeforeCommit: func(context.Context) error { return nil },
 	})
 	if err != nil {

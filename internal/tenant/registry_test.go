@@ -1,4 +1,4 @@
-package server
+package tenant
 
 import (
 	"context"
@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"log/slog"
 	"maps"
 	"net/http"
 	"strings"
@@ -24,30 +23,6 @@ import (
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
-
-// directoryOf is the tenants of a configuration.
-func directoryOf(t *testing.T, cfg *config.Config, buckets map[string]*s3client.Bucket) *directory {
-	t.Helper()
-	bundle, err := cfg.Bundle()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if buckets == nil {
-		buckets = map[string]*s3client.Bucket{}
-		for name := range cfg.Tenants {
-			buckets[name] = &s3client.Bucket{}
-		}
-	}
-	d, err := newDirectory(cfg, bundle, buckets)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d.log = slog.New(slog.DiscardHandler)
-	if d.verifier, err = newVerifier(); err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
 
 func TestFindUser(t *testing.T) {
 	cfg := config.Default()
@@ -70,7 +45,7 @@ func TestFindUser(t *testing.T) {
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	d := directoryOf(t, cfg, nil)
+	r := registryOf(t, cfg)
 	for _, tc := range []struct {
 		name, host, login string
 		want              string // the tenant, empty for nobody
@@ -105,7 +80,7 @@ func TestFindUser(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := ""
-			if u := d.find(tc.host, tc.login); u != nil {
+			if u := r.find(tc.host, tc.login); u != nil {
 				got = u.tenant.Name
 			}
 			if got != tc.want {
@@ -118,12 +93,12 @@ func TestFindUser(t *testing.T) {
 func TestHost(t *testing.T) {
 	cfg := config.Default()
 	cfg.Tenants = map[string]*config.Tenant{"acme": {Hosts: []string{"ftp.acme.example", "2001:db8::7"}}}
-	d := directoryOf(t, cfg, nil)
+	r := registryOf(t, cfg)
 	for host, want := range map[string]bool{
 		"ftp.acme.example": true, "FTP.Acme.Example": true, "2001:DB8:0::7": true, "acme.example": false, "": false, "*": false,
 	} {
 		t.Run(host, func(t *testing.T) {
-			tenant, ok := d.Host(host)
+			tenant, ok := r.Host(host)
 			if ok != want || ok && tenant.Name != "acme" {
 				t.Errorf("found %v, want %v", ok, want)
 			}
@@ -209,7 +184,7 @@ func TestLanguageOfATenant(t *testing.T) {
 			cfg := config.Default()
 			cfg.DefaultLanguage = language.German
 			cfg.Tenants = map[string]*config.Tenant{"acme": {Languages: tc.languages, DefaultLanguage: tc.own}}
-			acme := directoryOf(t, cfg, nil).tenants["acme"]
+			acme := registryOf(t, cfg).tenants["acme"]
 			if got := acme.DefaultLanguage.String(); got != tc.want {
 				t.Errorf("language %s, want %s", got, tc.want)
 			}
@@ -235,8 +210,8 @@ func TestTenant(t *testing.T) {
 		"mirror": {PathnameEncoding: encoding(t, "raw")},
 		"plain":  {},
 	}
-	d := directoryOf(t, cfg, nil)
-	acme := d.tenants["acme"].Tenant
+	r := registryOf(t, cfg)
+	acme := r.tenants["acme"].Tenant
 	if got := acme.Bundle.Localizer(language.English).Text(i18n.Goodbye); got != "Bye." {
 		t.Errorf("goodbye is %q", got)
 	}
@@ -251,7 +226,7 @@ func TestTenant(t *testing.T) {
 		"mirror": {"raw", control.NormalizeNone},
 		"plain":  {"utf-8", control.NormalizeNFC},
 	} {
-		if got := d.tenants[name]; got.Encoding.String() != want.encoding || got.Normalization != want.normalization {
+		if got := r.tenants[name]; got.Encoding.String() != want.encoding || got.Normalization != want.normalization {
 			t.Errorf("%s: names are %s and %d, want %s and %d", name, got.Encoding, got.Normalization, want.encoding, want.normalization)
 		}
 	}
@@ -261,7 +236,7 @@ func TestTenant(t *testing.T) {
 		t.Fatal(err)
 	}
 	buckets := map[string]*s3client.Bucket{"acme": {}, "mirror": {}, "plain": {}}
-	if _, err := newDirectory(cfg, bundle, buckets); err == nil || !strings.HasPrefix(err.Error(), "tenant plain: languages and messages: ") {
+	if _, err := NewRegistry(cfg, bundle, buckets, Options{}); err == nil || !strings.HasPrefix(err.Error(), "tenant plain: languages and messages: ") {
 		t.Errorf("a message that does not exist: %v", err)
 	}
 }
@@ -291,17 +266,10 @@ func TestLogin(t *testing.T) {
 	cfg.Tenants["berlin"] = &config.Tenant{
 		Bucket: s.Bucket(t), Users: map[string]*config.User{"hans": {PasswordHash: config.NewSecret(umlaut)}}, PathnameEncoding: encoding(t, "iso-8859-1"),
 	}
-	if err := cfg.Validate(); err != nil {
-		t.Fatal(err)
-	}
-	buckets, err := s3client.NewFactory(awsOf(s), nil).Buckets(cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d := directoryOf(t, cfg, buckets)
+	r := registryBefore(t, cfg, s)
 	login := func(t *testing.T, name string) *control.Login {
 		t.Helper()
-		l, err := d.Login(t.Context(), &control.LoginRequest{User: name, Password: password, BeforeCommit: func(context.Context) error { return nil }})
+		l, err := r.Login(t.Context(), &control.LoginRequest{User: name, Password: password, BeforeCommit: func(context.Context) error { return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -314,7 +282,7 @@ func TestLogin(t *testing.T) {
 		if other := login(t, "dave").LastLogin; !other.IsZero() {
 			t.Errorf("another user's login is %v", other)
 		}
-		if _, err := d.Login(t.Context(), &control.LoginRequest{User: "alice", Password: "wrong"}); !errors.Is(err, control.ErrLoginRefused) {
+		if _, err := r.Login(t.Context(), &control.LoginRequest{User: "alice", Password: "wrong"}); !errors.Is(err, control.ErrLoginRefused) {
 			t.Errorf("a wrong password: %v", err)
 		}
 		before := time.Now()
@@ -325,7 +293,7 @@ func TestLogin(t *testing.T) {
 	})
 	t.Run("password-in-the-charset", func(t *testing.T) {
 		for password, right := range map[string]bool{"w\xf6rd": true, "wörd": true, "w\xf6rt": false, "w\xc3\xb6\xf6rd": false} {
-			_, err := d.Login(t.Context(), &control.LoginRequest{User: "hans", Password: password})
+			_, err := r.Login(t.Context(), &control.LoginRequest{User: "hans", Password: password})
 			if (err == nil) != right {
 				t.Errorf("%q: %v", password, err)
 			}

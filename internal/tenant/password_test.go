@@ -1,4 +1,4 @@
-package server
+package tenant
 
 import (
 	"context"
@@ -75,7 +75,7 @@ func TestCheckPasswordIsLimited(t *testing.T) {
 	}{
 		{"unknown-user", nil, password, 0},
 		{"wrong-password", known, "wrong", 0},
-		{"forgotten", known, password, trustPassword},
+		{"forgotten", known, password, passwordCacheTime},
 		{"same-password-of-another", newCredential(t), password, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

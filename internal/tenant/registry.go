@@ -1,4 +1,4 @@
-package server
+package tenant
 
 import (
 	"context"
@@ -23,27 +23,36 @@ import (
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
-// directory is the tenants and their users. It is the control connection's backend.
-type directory struct {
+// A Registry is the tenants and their users. It is the control connection's backend.
+type Registry struct {
 	tenants map[string]*tenant
 	hosts   map[string]*tenant
 	users   map[string]*user // by the names that only one tenant has
 
 	verifier *verifier
-	uploads  driver.Options // what the uploads of all users have in common
+	files    driver.Options // what the file systems of all users have in common
 	log      *slog.Logger
 }
 
-var _ control.Backend = (*directory)(nil)
+var _ control.Backend = (*Registry)(nil)
+
+// Options is what the configuration of the tenants does not say.
+type Options struct {
+	// Files is what the file systems of all users have in common: sizes of parts, concurrency and memory.
+	Files driver.Options
+	// Logger gets what happens to the files of a user. The default discards it.
+	Logger *slog.Logger
+}
 
 type tenant struct {
 	control.Tenant
 	bucket *s3client.Bucket
-	quota  *quota        // nil without
-	links  time.Duration // their longest life; 0: there are none
-	keeps  bool          // uploads that break, for the user who began them
-	seen   time.Duration // how long a session remembers the files that it has listed
+	quota  *Quota // nil without
 	users  map[string]*user
+
+	maxPresign   time.Duration // the longest life of a link; 0: there are none
+	resumable    bool          // whether interrupted uploads are kept for the user who began them
+	listingCache time.Duration // how long a session remembers the files that it has listed
 }
 
 type user struct {
@@ -55,13 +64,28 @@ type user struct {
 	encodings  map[string]*charset.Encoding // of directories as the user sees them
 	may        vfs.Policy
 	overwrite  config.Overwrite
-	quota      *quota                    // nil without
+	quota      *Quota                    // nil without
 	lastLogin  atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
 }
 
-// newDirectory takes the tenants from a valid configuration; buckets has one for each.
-func newDirectory(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket) (*directory, error) {
-	d := &directory{tenants: map[string]*tenant{}, hosts: map[string]*tenant{}, users: map[string]*user{}}
+// NewRegistry takes the tenants from a valid configuration; buckets has one for each, by the tenant's name. It notes in the buckets which
+// modes of overwriting their users need. The error says which tenant has languages or messages that bundle cannot take.
+func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket, opts Options) (*Registry, error) {
+	verifier, err := newVerifier()
+	if err != nil {
+		return nil, err
+	}
+	r := &Registry{
+		tenants:  map[string]*tenant{},
+		hosts:    map[string]*tenant{},
+		users:    map[string]*user{},
+		verifier: verifier,
+		files:    opts.Files,
+		log:      opts.Logger,
+	}
+	if r.log == nil {
+		r.log = slog.New(slog.DiscardHandler)
+	}
 	owners := map[string]int{} // of a name
 	for name, tc := range cfg.Tenants {
 		t, err := newTenant(cfg, name, tc, bundle)
@@ -70,19 +94,19 @@ func newDirectory(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s
 		}
 		t.bucket = buckets[name]
 		t.quota = newQuota(t.bucket, t.bucket.Prefix, "", int64(tc.Quota))
-		d.tenants[name] = t
+		r.tenants[name] = t
 		for _, host := range tc.Hosts {
-			d.hosts[host] = t
+			r.hosts[host] = t
 		}
 		for name, uc := range tc.Users {
 			u := newUser(t, tc, name, uc)
 			t.users[u.name] = u
-			d.users[u.name] = u
+			r.users[u.name] = u
 			owners[u.name]++
 		}
 	}
-	maps.DeleteFunc(d.users, func(name string, _ *user) bool { return owners[name] > 1 })
-	return d, nil
+	maps.DeleteFunc(r.users, func(name string, _ *user) bool { return owners[name] > 1 })
+	return r, nil
 }
 
 // newTenant is a tenant without bucket and users.
@@ -96,7 +120,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 	return &tenant{
 		Tenant: control.Tenant{
 			Name:            name,
-			DefaultLanguage: firstOffered(bundle, tc.DefaultLanguage, cfg.DefaultLanguage),
+			DefaultLanguage: FirstOffered(bundle, tc.DefaultLanguage, cfg.DefaultLanguage),
 			Bundle:          bundle,
 			Greeting:        byTag(tc.Greeting),
 			Welcome:         byTag(tc.Welcome),
@@ -105,10 +129,10 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 			Normalization:   normalization(tc.NormalizationOf()),
 			LenientDataEOF:  tc.TLS.StrictDataEOF != nil && !*tc.TLS.StrictDataEOF,
 		},
-		links: tc.Presign,
-		keeps: tc.Resume == config.KeepBroken,
-		seen:  tc.ListingCache,
-		users: map[string]*user{},
+		users:        map[string]*user{},
+		maxPresign:   tc.Presign,
+		resumable:    tc.Resume == config.KeepBroken,
+		listingCache: tc.ListingCache,
 	}, nil
 }
 
@@ -156,8 +180,8 @@ func encodingsBelow(root string, dirs map[string]config.Encoding) map[string]*ch
 	return seen
 }
 
-// firstOffered is the first of the tags for which the bundle has a language, or else its first language.
-func firstOffered(bundle *i18n.Bundle, tags ...language.Tag) language.Tag {
+// FirstOffered is the first of the tags for which the bundle has a language, or else its first language.
+func FirstOffered(bundle *i18n.Bundle, tags ...language.Tag) language.Tag {
 	for _, tag := range tags {
 		if found, ok := bundle.Find(tag); ok {
 			return found
@@ -197,8 +221,8 @@ func byTag(texts map[language.Tag]string) map[string]string {
 }
 
 // Host implements [control.Backend].
-func (d *directory) Host(name string) (*control.Tenant, bool) {
-	t, ok := d.hosts[config.NormalizeHost(name)]
+func (r *Registry) Host(name string) (*control.Tenant, bool) {
+	t, ok := r.hosts[config.NormalizeHost(name)]
 	if !ok {
 		return nil, false
 	}
@@ -207,13 +231,13 @@ func (d *directory) Host(name string) (*control.Tenant, bool) {
 
 // find returns the user who logs in with name at a virtual host, or without one (""), and nil if there is none. A client from
 // before UTF-8 writes the name in its tenant's charset.
-func (d *directory) find(host, name string) *user {
+func (r *Registry) find(host, name string) *user {
 	if utf8.ValidString(name) {
-		return d.lookUp(host, name)
+		return r.lookUp(host, name)
 	}
 	var found *user
-	for _, t := range d.tenants {
-		u := d.lookUp(host, t.inUTF8(name))
+	for _, t := range r.tenants {
+		u := r.lookUp(host, t.inUTF8(name))
 		if u == nil || u.tenant != t {
 			continue
 		}
@@ -241,11 +265,11 @@ func (t *tenant) inUTF8(text string) string {
 //
 // A host chooses the tenant, and user@tenant may name no other. Without one it is user@tenant, or a name that only one tenant has.
 // A valid configuration has no name that means two users.
-func (d *directory) lookUp(host, name string) *user {
+func (r *Registry) lookUp(host, name string) *user {
 	name = config.NormalizeUser(name)
 	at := strings.LastIndexByte(name, '@')
 	if host != "" {
-		t, ok := d.hosts[config.NormalizeHost(host)]
+		t, ok := r.hosts[config.NormalizeHost(host)]
 		if !ok {
 			return nil
 		}
@@ -257,11 +281,11 @@ func (d *directory) lookUp(host, name string) *user {
 		}
 		return nil
 	}
-	if u := d.users[name]; u != nil {
+	if u := r.users[name]; u != nil {
 		return u
 	}
 	if at >= 0 {
-		if t := d.tenants[name[at+1:]]; t != nil {
+		if t := r.tenants[name[at+1:]]; t != nil {
 			return t.users[name[:at]]
 		}
 	}
@@ -269,21 +293,21 @@ func (d *directory) lookUp(host, name string) *user {
 }
 
 // Login implements [control.Backend].
-func (d *directory) Login(ctx context.Context, req *control.LoginRequest) (*control.Login, error) {
-	u := d.find(req.Host, req.User)
+func (r *Registry) Login(ctx context.Context, req *control.LoginRequest) (*control.Login, error) {
+	u := r.find(req.Host, req.User)
 	var c *credential
 	password := req.Password
 	if u != nil {
 		c, password = &u.credential, u.tenant.inUTF8(password)
 	}
-	right, err := d.verifier.check(ctx, c, password)
+	right, err := r.verifier.check(ctx, c, password)
 	if err != nil {
 		return nil, err
 	}
 	if !right {
 		return nil, control.ErrLoginRefused
 	}
-	storage := vfs.NewPolicyFS(vfs.NewHomeFS(d.storage(ctx, u, req), u.home), u.may, formOf(u.tenant.Normalization))
+	storage := vfs.NewPolicyFS(vfs.NewHomeFS(r.storage(ctx, u, req), u.home), u.may, formOf(u.tenant.Normalization))
 	login := &control.Login{
 		User:               u.name,
 		Tenant:             &u.tenant.Tenant,
@@ -294,15 +318,15 @@ func (d *directory) Login(ctx context.Context, req *control.LoginRequest) (*cont
 		LastLogin:          u.loggedIn(time.Now()),
 		DirectoryEncodings: u.encodings,
 		ObjectURI:          storage.URI,
-		LinkLifetime:       u.tenant.links,
+		LinkLifetime:       u.tenant.maxPresign,
 	}
 	if len(u.quotas()) > 0 {
 		login.Quota = u.usage
 	}
-	if _, most := u.may.Bounds("/"); most.Read && u.tenant.links > 0 {
+	if _, most := u.may.Bounds("/"); most.Read && u.tenant.maxPresign > 0 {
 		login.Presign = storage.Presign
 	}
-	if u.tenant.keeps {
+	if u.tenant.resumable {
 		login.PendingUpload = storage.PendingUpload
 	}
 	return login, nil
@@ -327,15 +351,15 @@ func (u *user) rights(name string) vfs.Rights {
 }
 
 // storage is what the user sees of the tenant's buckets for the time of ctx.
-func (d *directory) storage(ctx context.Context, u *user, req *control.LoginRequest) vfs.ObjectStorage {
-	opts := d.uploads
+func (r *Registry) storage(ctx context.Context, u *user, req *control.LoginRequest) vfs.ObjectStorage {
+	opts := r.files
 	opts.BeforeCommit = req.BeforeCommit
 	opts.NoOverwrite = u.overwrite == config.DenyOverwrite
-	if u.tenant.keeps {
+	if u.tenant.resumable {
 		opts.Owner = u.name
 	}
-	opts.Seen = driver.NewSeen(u.tenant.seen)
-	opts.Logger = d.log.With("tenant", u.tenant.Name, "user", u.name)
+	opts.Seen = driver.NewSeen(u.tenant.listingCache)
+	opts.Logger = r.log.With("tenant", u.tenant.Name, "user", u.name)
 	var mounts []vfs.Mount[*driver.Fs]
 	for _, m := range u.mounts {
 		opts, b := opts, m.bucket

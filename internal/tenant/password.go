@@ -1,4 +1,4 @@
-package server
+package tenant
 
 import (
 	"context"
@@ -41,30 +41,30 @@ func preparePassword(password string) string {
 	return prepared
 }
 
-// trustPassword is how long a password that was right needs no new argon2id: clients that open a connection for each file log in
+// passwordCacheTime is how long a password that was right needs no new argon2id: clients that open a connection for each file log in
 // many times a minute.
-const trustPassword = 5 * time.Minute
+const passwordCacheTime = 5 * time.Minute
 
-// tidyDelay is how long after a check its memory, many times that of a session, is given back. The garbage collector would let as
+// freeMemDelay is how long after a check its memory, many times that of a session, is given back. The garbage collector would let as
 // much pile up once more before it looks.
-const tidyDelay = 500 * time.Millisecond
+const freeMemDelay = 500 * time.Millisecond
 
 // A verifier checks passwords. However many clients try at once, it holds the memory of a few checks only.
 type verifier struct {
-	slots chan struct{} // one for each check under way
-	key   []byte        // of the MACs of passwords that were right; new in each process
-	dummy string        // a hash that nobody has
-	now   func() time.Time
-	tidy  *time.Timer // gives back the memory of checks, tidyDelay after the last
+	slots        chan struct{} // one for each check under way
+	key          []byte        // of the MACs of passwords that were right; new in each process
+	dummy        string        // a hash that nobody has
+	now          func() time.Time
+	freeMemTimer *time.Timer // gives back the memory of checks, freeMemDelay after the last
 }
 
-// A credential is a user's password hash, and the memory of the last password that was right.
+// A credential is a user's password hash, and the cached MAC of the last password that was right.
 type credential struct {
-	hash  string
-	right atomic.Pointer[rightPassword]
+	hash   string
+	cached atomic.Pointer[cachedPassword]
 }
 
-type rightPassword struct {
+type cachedPassword struct {
 	mac   []byte
 	until time.Time
 }
@@ -77,11 +77,11 @@ func newVerifier() (*verifier, error) {
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // it never fails
 	return &verifier{
-		slots: make(chan struct{}, runtime.GOMAXPROCS(0)), // more at once would only take more memory
-		key:   key,
-		dummy: dummy,
-		now:   time.Now,
-		tidy:  time.AfterFunc(tidyDelay, debug.FreeOSMemory),
+		slots:        make(chan struct{}, runtime.GOMAXPROCS(0)), // more at once would only take more memory
+		key:          key,
+		dummy:        dummy,
+		now:          time.Now,
+		freeMemTimer: time.AfterFunc(freeMemDelay, debug.FreeOSMemory),
 	}, nil
 }
 
@@ -107,18 +107,18 @@ func (v *verifier) check(ctx context.Context, c *credential, password string) (b
 	}
 	match, err := argon2id.ComparePasswordAndHash(password, hash)
 	<-v.slots
-	v.tidy.Reset(tidyDelay)
+	v.freeMemTimer.Reset(freeMemDelay)
 	if err != nil {
 		return false, fmt.Errorf("compare a password: %w", err)
 	}
 	if c == nil || !match {
 		return false, nil
 	}
-	c.right.Store(&rightPassword{mac: sum, until: v.now().Add(trustPassword)})
+	c.cached.Store(&cachedPassword{mac: sum, until: v.now().Add(passwordCacheTime)})
 	return true, nil
 }
 
 func (c *credential) isRight(mac []byte, now time.Time) bool {
-	last := c.right.Load()
+	last := c.cached.Load()
 	return last != nil && now.Before(last.until) && subtle.ConstantTimeCompare(last.mac, mac) == 1
 }

@@ -1,0 +1,63 @@
+package server
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/babelftp/babelftp/internal/tenant"
+)
+
+// recountEvery is how long the counts of quotas, which know what this process stores and deletes, may go without what others do. A count
+// takes a request for each 1,000 objects.
+const recountEvery = time.Hour
+
+// countQuotas counts what is stored, again and again until ctx ends.
+func (s *Server) countQuotas(ctx context.Context) {
+	runEvery(ctx, recountEvery, func() {
+		forEachLimit(s.quotas, func(q *tenant.Quota) error {
+			err := q.Count(ctx)
+			if err != nil && ctx.Err() == nil {
+				s.log.Warn("what a quota counts could not be counted", "tenant", q.Tenant, "user", q.User, "err", err)
+			}
+			return err
+		})
+	})
+}
+
+// quotaMetrics shows the quotas to Prometheus, and what is used as soon as it is known.
+type quotaMetrics struct {
+	quotas      []*tenant.Quota
+	limit, used *prometheus.Desc
+}
+
+func newQuotaMetrics(quotas []*tenant.Quota) *quotaMetrics {
+	gauge := func(name, help string) *prometheus.Desc {
+		return prometheus.NewDesc(prometheus.BuildFQName("babelftp", "quota", name), help, []string{"tenant", "user"}, nil)
+	}
+	return &quotaMetrics{
+		quotas: quotas,
+		limit:  gauge("limit_bytes", "What may be stored, by tenant and user (empty for the tenant's own quota)."),
+		used:   gauge("used_bytes", "What is stored of that."),
+	}
+}
+
+// Describe implements [prometheus.Collector].
+func (m *quotaMetrics) Describe(descs chan<- *prometheus.Desc) {
+	descs <- m.limit
+	descs <- m.used
+}
+
+// Collect implements [prometheus.Collector].
+func (m *quotaMetrics) Collect(metrics chan<- prometheus.Metric) {
+	show := func(desc *prometheus.Desc, q *tenant.Quota, bytes int64) {
+		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(bytes), q.Tenant, q.User)
+	}
+	for _, q := range m.quotas {
+		show(m.limit, q, q.Limit())
+		if used, known := q.Used(); known {
+			show(m.used, q, used)
+		}
+	}
+}
