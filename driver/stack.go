@@ -5,9 +5,9 @@ import "runtime"
 // requestStack is what a request takes of a goroutine's stack at most, in bytes.
 const requestStack = 40 << 10
 
-// growStack lets the stack of a goroutine grow which is about to make a request. It would grow all the same, but step by step in the
-// depths of the SDK's middleware, and each time a hundred frames would be moved: this is a tenth of what a small file takes of the
-// processor.
+// growStack grows the stack of a goroutine that is about to make a request. It would grow anyway, but step by step in the
+// depths of the SDK's middleware, and each step would move a hundred frames. A file of 4 KiB takes 1.5 ms of the processor up and 0.9 ms down
+// instead of 1.6 and 1.05 (go run ./bench -only "4 x 250 files").
 //
 //go:noinline
 func growStack() {

@@ -22,7 +22,7 @@ func TestArenaReturnsMemory(t *testing.T) {
 				t.Fatalf("block %d is another one too", i)
 			}
 		}
-		mapped := len(b.chunks.mapped)
+		mapped := len(b.slabs.mapped)
 		for _, want := range []struct {
 			after      time.Duration
 			used, warm int
@@ -40,20 +40,20 @@ func TestArenaReturnsMemory(t *testing.T) {
 			time.Sleep(want.after)
 			synctest.Wait()
 			b.mu.Lock()
-			warm := len(b.warm)
+			warm := len(b.free) - b.cold
 			b.mu.Unlock()
 			if warm != want.warm {
 				t.Errorf("with %d in use %d are warm, want %d", want.used, warm, want.warm)
 			}
 		}
-		if total := len(b.warm) + len(b.cold); total != mapped*chunkBlocks {
-			t.Errorf("%d blocks came back of %d", total, mapped*chunkBlocks)
+		if total := len(b.free); total != mapped*slabBlocks {
+			t.Errorf("%d blocks came back of %d", total, mapped*slabBlocks)
 		}
 		for range parts * warmBlocks {
 			b.get()[7]++
 		}
-		if len(b.chunks.mapped) != mapped {
-			t.Errorf("the system was asked for %d chunks, %d would do", len(b.chunks.mapped), mapped)
+		if len(b.slabs.mapped) != mapped {
+			t.Errorf("the system was asked for %d slabs, %d would do", len(b.slabs.mapped), mapped)
 		}
 	})
 }
