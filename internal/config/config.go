@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 // A Config is the configuration of a server. Make one with [Load], or with [Default] and Validate.
@@ -95,9 +96,9 @@ type Tenant struct {
 	GreetAfterLang  bool                                `yaml:"greet_after_lang"` // after LANG too
 	Messages        map[i18n.ID]map[language.Tag]string `yaml:"messages"`         // in the place of those of the catalogues
 
-	PathnameEncoding   Encoding            `yaml:"pathname_encoding"`
-	DirectoryEncodings map[string]Encoding `yaml:"directory_encodings"` // of names in and below directories of the tenant
-	Normalization      Normalization       `yaml:"normalization"`       // empty: see [Tenant.NormalizationOf]
+	PathnameEncoding   Encoding               `yaml:"pathname_encoding"`
+	DirectoryEncodings map[string]Encoding    `yaml:"directory_encodings"` // of names in and below directories of the tenant
+	Normalization      pathname.Normalization `yaml:"normalization"`       // empty: see [Tenant.NormalizationOf]
 
 	Quota   Size          `yaml:"quota"`   // what may be stored below Prefix; 0: no bound
 	Resume  Resume        `yaml:"resume"`  // what becomes of uploads that break
@@ -257,14 +258,14 @@ func (s S3) over(other S3) S3 {
 }
 
 // NormalizationOf is the Unicode form of the tenant's names: NFC unless the tenant says otherwise, or has names that are no text.
-func (t *Tenant) NormalizationOf() Normalization {
+func (t *Tenant) NormalizationOf() pathname.Normalization {
 	switch {
 	case t.Normalization != "":
 		return t.Normalization
 	case t.PathnameEncoding.Raw():
-		return None
+		return pathname.None
 	}
-	return NFC
+	return pathname.NFC
 }
 
 // OverwriteOf is what becomes of a file that a user of the tenant stores anew.

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -95,9 +96,9 @@ func TestLoad(t *testing.T) {
 		{"directory-encoding", acme.DirectoryEncodings["/legacy"].String(), "shift_jis"},
 		{"directory-encoding-utf-8", acme.DirectoryEncodings["/new"].UTF8(), true},
 		{"directory-encoding-raw", acme.DirectoryEncodings["/scans/été"].Raw(), true},
-		{"normalization", acme.NormalizationOf(), NFD},
-		{"normalization-by-default", umbrella.NormalizationOf(), NFC},
-		{"normalization-of-raw-names", cfg.Tenants["zebra"].NormalizationOf(), None},
+		{"normalization", acme.NormalizationOf(), pathname.NFD},
+		{"normalization-by-default", umbrella.NormalizationOf(), pathname.NFC},
+		{"normalization-of-raw-names", cfg.Tenants["zebra"].NormalizationOf(), pathname.None},
 		{"presign", acme.Presign, 24 * time.Hour},
 		{"quota", acme.Quota, 100 * GiB},
 		{"quota-of-a-user", acme.Users["bob@home"].Quota, 5 * GiB},

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 // load reads a configuration with the variables in environ from a fresh folder that holds files.
@@ -95,7 +96,7 @@ func TestEnvironment(t *testing.T) {
 		},
 		{
 			"normalization", tenants, []string{"BABELFTP_TENANTS_ACME_NORMALIZATION=none"},
-			func(c *Config) any { return c.Tenants["acme"].Normalization }, None,
+			func(c *Config) any { return c.Tenants["acme"].Normalization }, pathname.None,
 		},
 		{
 			"presign", tenants, []string{"BABELFTP_TENANTS_ACME_PRESIGN=90m"},

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 // Bounds of the parameters of argon2id. Under the lower ones the algorithm is not defined or too weak (RFC 9106, section 3.1); over
@@ -195,7 +196,7 @@ func (v *validator) tenantCertificate(p yamlconf.Path, t *Tenant) {
 
 // encodings checks how the names of a tenant are written.
 func (v *validator) encodings(p yamlconf.Path, t *Tenant) {
-	if t.PathnameEncoding.Raw() && t.Normalization != "" && t.Normalization != None {
+	if t.PathnameEncoding.Raw() && t.Normalization != "" && t.Normalization != pathname.None {
 		v.report(p.Child("normalization"), "raw names are kept as they are, byte for byte: write none, or remove the key")
 	}
 	seen := map[string]bool{} // in the form in which names are compared

@@ -244,23 +244,3 @@ func (e *Encoding) UnmarshalText(text []byte) error {
 	e.Encoding = parsed
 	return nil
 }
-
-// A Normalization is the Unicode form in which names are created.
-type Normalization string
-
-// The normalizations.
-const (
-	NFC  Normalization = "nfc"
-	NFD  Normalization = "nfd"
-	None Normalization = "none" // as they are given
-)
-
-// UnmarshalText reads nfc, nfd or none.
-func (n *Normalization) UnmarshalText(text []byte) error {
-	switch v := Normalization(text); v {
-	case NFC, NFD, None:
-		*n = v
-		return nil
-	}
-	return fmt.Errorf("%q is no Unicode normalization: write nfc, nfd or none", text)
-}

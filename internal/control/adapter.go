@@ -104,7 +104,7 @@ func (f *engineFs) open(name string, flags int, offset int64) (file afero.File, 
 		})
 		return file, err
 	}
-	if name, err = f.session.spellingForNew(name, f.hasFile); err != nil {
+	if name, err = f.session.resolveForCreate(name, f.hasFile); err != nil {
 		return nil, err
 	}
 	return f.OpenAt(name, flags, offset)
@@ -138,7 +138,7 @@ func (f *engineFs) RemoveAll(name string) error {
 
 // Mkdir is MKD.
 func (f *engineFs) Mkdir(name string, mode os.FileMode) error {
-	name, err := f.session.spellingForNew(unescapePathname(name), f.hasDir)
+	name, err := f.session.resolveForCreate(unescapePathname(name), f.hasDir)
 	if err == nil {
 		err = f.Storage.Mkdir(name, mode)
 	}
@@ -147,7 +147,7 @@ func (f *engineFs) Mkdir(name string, mode os.FileMode) error {
 
 // MkdirAll is SITE MKDIR.
 func (f *engineFs) MkdirAll(name string, mode os.FileMode) error {
-	name, err := f.session.spellingForNew(unescapePathname(name), f.hasDir)
+	name, err := f.session.resolveForCreate(unescapePathname(name), f.hasDir)
 	if err == nil {
 		err = f.Storage.MkdirAll(name, mode)
 	}
@@ -157,7 +157,7 @@ func (f *engineFs) MkdirAll(name string, mode os.FileMode) error {
 // Rename is RNTO. What is renamed is no obstacle to a new spelling of its name.
 func (f *engineFs) Rename(from, to string) error {
 	return f.note(f.session.lookup(unescapePathname(from), func(from string) error {
-		to, err := f.session.spellingForNew(unescapePathname(to), func(name string) error {
+		to, err := f.session.resolveForCreate(unescapePathname(to), func(name string) error {
 			if name == from {
 				return fs.ErrNotExist
 			}

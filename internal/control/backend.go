@@ -11,6 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/charset"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
@@ -49,24 +50,12 @@ type Tenant struct {
 	// theirs are UTF-8; nil means UTF-8.
 	Encoding *charset.Encoding
 	// Normalization is the Unicode form in which names are created.
-	Normalization Normalization
+	Normalization pathname.Normalization
 	// LenientDataEOF takes an upload under TLS for complete when the data
 	// connection ends without close_notify, between two records. Then nobody can
 	// tell the end of the file from that of a connection which was cut.
 	LenientDataEOF bool
 }
-
-// A Normalization is what is done about the forms in which Unicode can write
-// one name.
-type Normalization int
-
-// The normalizations. Under NFC and NFD a name that is not there as it was
-// given is looked for in the other form.
-const (
-	NormalizeNFC  Normalization = iota // names are created in Normalization Form C
-	NormalizeNFD                       // in Form D
-	NormalizeNone                      // as they are given, and found as they are given only
-)
 
 // A LoginRequest is what a client showed of itself.
 type LoginRequest struct {

@@ -65,7 +65,7 @@ func (s *session) copyTo(from, arg string) error {
 		return fs.ErrPermission
 	}
 	return s.await(func(ctx context.Context) error {
-		to, err := s.spellingForNew(name, s.has)
+		to, err := s.resolveForCreate(name, s.has)
 		if err != nil {
 			return err
 		}

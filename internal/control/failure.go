@@ -10,6 +10,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -73,8 +74,8 @@ func (s *session) failure(err error) wire.Reply {
 	if s.transfer == nil { // else observeTransfer tells
 		s.log.Info("command failed", "command", s.verb, "code", code, "err", err)
 	}
-	if name, ok := errors.AsType[*encodingError](err); ok && !name.encoding.UTF8() {
-		id, args = i18n.NameNotInCharset, []string{name.encoding.DisplayName()}
+	if name, ok := errors.AsType[*pathname.EncodingError](err); ok && !name.Encoding.UTF8() {
+		id, args = i18n.NameNotInCharset, []string{name.Encoding.DisplayName()}
 	}
 	return wire.NewReply(code, s.text(id, args...))
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/ftplist"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
@@ -159,7 +160,7 @@ func (s *session) list(arg string) {
 
 // newListing makes a listing of what a client has asked for.
 func (s *session) newListing(asked string) *listing {
-	return &listing{asked: asked, shown: s.listedName}
+	return &listing{asked: asked, shown: s.codec().EncodeListName}
 }
 
 // longListing makes a listing that of LIST, and of STAT with a pathname.
@@ -209,7 +210,7 @@ func withoutOptions(arg string) string {
 // appendPathname shows a name so that it can be given to RETR as it is, behind
 // the pathname that was asked for (RFC 1123 4.1.2.7).
 func (l *listing) appendPathname(b []byte, name string) []byte {
-	b = append(b, toLines(l.asked)...)
+	b = append(b, pathname.EscapePathLineBreaks(l.asked)...)
 	if l.file {
 		return b
 	}

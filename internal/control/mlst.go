@@ -39,7 +39,7 @@ func (s *session) mlst(arg string) {
 		return
 	}
 	if arg == "" {
-		arg = s.shown(name)
+		arg = s.codec().EncodePath(name)
 	}
 	var info fs.FileInfo
 	err = s.lookup(name, func(name string) (err error) {
@@ -68,6 +68,6 @@ func (s *session) factsView() *ftplist.View {
 		Rights:      s.login.Rights,
 		NoOverwrite: s.login.NoOverwrite,
 		ObjectURI:   s.login.ObjectURI,
-		Charset:     s.shownEncoding,
+		Charset:     s.codec().ShownEncoding,
 	}
 }

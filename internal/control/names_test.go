@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 // One name in the two forms of Unicode.
@@ -33,19 +34,19 @@ func (s *site) wantObjects(want ...string) {
 	}
 }
 
-func normalized(n control.Normalization) control.Login {
+func normalized(n pathname.Normalization) control.Login {
 	return control.Login{Tenant: &control.Tenant{Name: "demo", Normalization: n}}
 }
 
 func TestNormalizationOfNewNames(t *testing.T) {
 	for _, test := range []struct {
 		name          string
-		normalization control.Normalization
+		normalization pathname.Normalization
 		want          string // for the decomposed name
 	}{
-		{"nfc", control.NormalizeNFC, composed},
-		{"nfd", control.NormalizeNFD, decomposed},
-		{"none", control.NormalizeNone, decomposed},
+		{"nfc", pathname.NFC, composed},
+		{"nfd", pathname.NFD, decomposed},
+		{"none", pathname.None, decomposed},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := newTenantSite(t, normalized(test.normalization))
@@ -74,7 +75,7 @@ func TestNormalizationOfNamesThatAreThere(t *testing.T) {
 			asked = composed
 		}
 		t.Run(map[string]string{composed: "composed", decomposed: "decomposed"}[there], func(t *testing.T) {
-			s := newTenantSite(t, normalized(control.NormalizeNFC))
+			s := newTenantSite(t, normalized(pathname.NFC))
 			s.putNames(there, "in "+there+"/"+there)
 			c := s.login()
 			if got := c.download("RETR " + asked); got != there {
@@ -107,7 +108,7 @@ func TestNormalizationOfNamesThatAreThere(t *testing.T) {
 
 // A spelling that no key can have is not there.
 func TestNormalizationOfLongNames(t *testing.T) {
-	for _, n := range []control.Normalization{control.NormalizeNFC, control.NormalizeNFD} {
+	for _, n := range []pathname.Normalization{pathname.NFC, pathname.NFD} {
 		s := newTenantSite(t, normalized(n))
 		c := s.login()
 		segment := strings.Repeat("\u00e9", 100) // 200 bytes composed, 300 decomposed
@@ -115,7 +116,7 @@ func TestNormalizationOfLongNames(t *testing.T) {
 		s.putNames(name)
 		c.do("SIZE "+name, "213 ")
 		c.do("SIZE "+name+"x", "550 ")
-		if n == control.NormalizeNFC {
+		if n == pathname.NFC {
 			c.store(name+"y", "")
 		}
 		c.store(strings.Repeat(strings.Repeat("\r\x00", 200)+"/", 4)+"f", "")
@@ -125,7 +126,7 @@ func TestNormalizationOfLongNames(t *testing.T) {
 
 // Twins that are in the bucket stay apart.
 func TestNormalizationOfTwins(t *testing.T) {
-	s := newTenantSite(t, normalized(control.NormalizeNFC))
+	s := newTenantSite(t, normalized(pathname.NFC))
 	s.putNames(composed, decomposed)
 	c := s.login()
 	for _, name := range []string{composed, decomposed} {
@@ -145,7 +146,7 @@ func TestNormalizationOfTwins(t *testing.T) {
 }
 
 func TestNormalizationNone(t *testing.T) {
-	s := newTenantSite(t, normalized(control.NormalizeNone))
+	s := newTenantSite(t, normalized(pathname.None))
 	s.putNames(composed)
 	c := s.login()
 	c.do("SIZE "+decomposed, "550 ")

@@ -2,116 +2,53 @@ package control
 
 import (
 	"maps"
-	"path"
 	"slices"
 	"strings"
-	"syscall"
 
-	"golang.org/x/text/unicode/norm"
-
-	"github.com/babelftp/babelftp/internal/charset"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// maxPathname is the length in bytes of the longest key of S3.
-const maxPathname = 1024
+// nameRules are those of the user who has logged in.
+func (s *session) nameRules() pathname.Rules {
+	return pathname.Rules{
+		Encoding:           s.login.Tenant.Encoding,
+		DirectoryEncodings: s.login.DirectoryEncodings,
+		Normalization:      s.login.Tenant.Normalization,
+	}
+}
 
-// resolve makes a command's argument an absolute, clean pathname in UTF-8. Its
-// encoding is checked before any ".." in it is looked at; every SP in it,
-// leading and trailing ones too, belongs to it (RFC 2640 3.1). No argument means
-// the working directory.
+// codec translates the pathnames of this client.
+func (s *session) codec() pathname.Codec {
+	return pathname.Codec{Rules: s.nameRules(), UTF8: s.utf8}
+}
+
+// resolve is the pathname, absolute and in UTF-8, that a command's argument means.
 func (s *session) resolve(arg string) (string, error) {
-	if arg == "" {
-		return s.workingDirectory(), nil
-	}
-	if strings.IndexByte(arg, 0) >= 0 {
-		return "", syscall.EILSEQ
-	}
-	name, err := s.decode(arg)
-	if err != nil {
-		return "", err
-	}
-	if len(name)-len("/") > maxPathname {
-		return "", syscall.ENAMETOOLONG
-	}
-	return name, nil
+	return s.codec().Resolve(s.workingDirectory(), arg)
 }
 
-// decode takes a pathname to UTF-8 segment by segment, because directories may
-// have encodings of their own. In none of these does the byte of "/" occur
-// within a character.
-func (s *session) decode(arg string) (string, error) {
-	name := s.workingDirectory()
-	if path.IsAbs(arg) {
-		name = "/"
-	}
-	for segment := range strings.SplitSeq(arg, "/") {
-		encoding := s.encoding(name)
-		decoded, err := encoding.Decode(segment)
-		if err != nil {
-			return "", &encodingError{encoding, err}
-		}
-		name = path.Join(name, decoded)
-	}
-	return name, nil
+func (s *session) resolver() *pathname.Resolver {
+	return &pathname.Resolver{Rules: s.nameRules(), WorkingDirectory: s.workingDirectory(), StatDir: s.login.Storage.StatDir}
 }
 
-// An encodingError reports a pathname that is not in its encoding.
-type encodingError struct {
-	encoding *charset.Encoding
-	err      error
-}
-
-func (e *encodingError) Error() string { return e.err.Error() }
-func (e *encodingError) Unwrap() error { return e.err }
-
-// encoding is that of the names in a directory.
-func (s *session) encoding(dir string) *charset.Encoding {
-	if len(s.login.DirectoryEncodings) > 0 {
-		for dir = norm.NFC.String(dir); ; dir = path.Dir(dir) {
-			if encoding, ok := s.login.DirectoryEncodings[dir]; ok {
-				return encoding
-			}
-			if dir == "/" {
-				break
-			}
-		}
+// lookup tries name and its other spellings, and notes where the storage has it.
+func (s *session) lookup(name string, try func(name string) error) error {
+	located, err := s.resolver().Lookup(name, try)
+	if located != "" {
+		s.located = located
 	}
-	return s.login.Tenant.Encoding
+	return err
 }
 
-// shownEncoding is how the names in a directory are shown: in UTF-8 to a client
-// that has asked for it, but those of a mirror, which are bytes, as they are.
-func (s *session) shownEncoding(dir string) *charset.Encoding {
-	encoding := s.encoding(dir)
-	if s.utf8 && !encoding.Raw() {
-		return nil
+// resolveForCreate is the pathname under which a command makes a file or directory. It
+// notes that the storage has it there.
+func (s *session) resolveForCreate(name string, stat func(name string) error) (string, error) {
+	name, err := s.resolver().ForCreate(name, stat)
+	if err == nil {
+		s.located = name
 	}
-	return encoding
-}
-
-// shown is an absolute pathname as the client writes it.
-func (s *session) shown(name string) string {
-	shown, dir := "", "/"
-	for segment := range strings.SplitSeq(name[len("/"):], "/") {
-		shown += "/" + s.shownName(dir, segment)
-		dir = path.Join(dir, segment)
-	}
-	return shown
-}
-
-// shownName is the name of an entry of a directory as the client writes it.
-func (s *session) shownName(dir, name string) string {
-	if shown, ok := s.shownEncoding(dir).Encode(name); ok {
-		return shown
-	}
-	return name
-}
-
-// listedName is a name as a line of a listing has it, without CR and LF. It
-// returns false for a name that the client has no bytes for.
-func (s *session) listedName(dir, name string) (string, bool) {
-	return s.shownEncoding(dir).Encode(toLine(name))
+	return name, err
 }
 
 // meant is a command line as the client has meant it, and the answers to the

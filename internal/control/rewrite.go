@@ -50,12 +50,12 @@ func unexpected(s *session, match []string) wire.Reply {
 // currentDirectory is 257 after PWD: the pathname comes first (RFC 959 4.2.2 and
 // appendix II).
 func currentDirectory(s *session, _ []string) wire.Reply {
-	return wire.NewReply(257, quote(s.shown(s.workingDirectory()))+" "+s.text(i18n.CurrentDirectory))
+	return wire.NewReply(257, quote(s.codec().EncodePath(s.workingDirectory()))+" "+s.text(i18n.CurrentDirectory))
 }
 
 // directoryCreated is 257 after MKD, with the pathname that the storage has.
 func directoryCreated(s *session, _ []string) wire.Reply {
-	return wire.NewReply(257, quote(s.shown(s.located))+" "+s.text(i18n.DirectoryCreated))
+	return wire.NewReply(257, quote(s.codec().EncodePath(s.located))+" "+s.text(i18n.DirectoryCreated))
 }
 
 // directoryChanged makes the directory that was found the working directory of
@@ -138,7 +138,7 @@ func parameterNotImplemented(s *session, _ []string) wire.Reply {
 // transferStarting names the file that STOU chose (RFC 1123 4.1.2.9).
 func transferStarting(s *session, _ []string) wire.Reply {
 	if name := s.transfer.fileName; name != "" {
-		return wire.NewReply(150, "FILE: "+s.shownName(s.workingDirectory(), name))
+		return wire.NewReply(150, "FILE: "+s.codec().EncodeName(s.workingDirectory(), name))
 	}
 	return wire.NewReply(150, s.text(i18n.TransferStarting))
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -228,7 +229,7 @@ func (s *session) resolveFile(arg string) (string, error) {
 // name is new because it holds the time in nanoseconds and the session looks.
 func (s *session) stou(string) {
 	name := path.Join(s.workingDirectory(), "ftp-"+time.Now().UTC().Format("20060102T150405.000000000"))
-	taken, err := exists(func(name string) error { _, err := s.login.Storage.StatFile(name); return err }, name)
+	taken, err := pathname.Exists(func(name string) error { _, err := s.login.Storage.StatFile(name); return err }, name)
 	if err == nil && taken {
 		err = fs.ErrExist
 	}

@@ -63,16 +63,17 @@ func (s *session) uriPath(name string, form func(dir, name string) string) strin
 // the tenant's names have, NFC unless told otherwise (draft-masinter-url-i18n
 // 2.1), but not where that is the name of something else (section 5 there).
 func (s *session) uriForm(name string) func(dir, name string) string {
+	rules := s.nameRules()
 	form := func(dir, name string) string {
-		if encoding := s.encoding(dir); encoding.Raw() {
+		if encoding := rules.EncodingOf(dir); encoding.Raw() {
 			name, _ = encoding.Encode(name) // the bytes of a mirror
 			return name
 		}
-		return s.form(dir, name)
+		return rules.NormalForm(dir, name)
 	}
 	formed, dir := "/", "/"
 	for segment := range strings.SplitSeq(name[len("/"):], "/") {
-		formed = path.Join(formed, s.form(dir, segment))
+		formed = path.Join(formed, rules.NormalForm(dir, segment))
 		dir = path.Join(dir, segment)
 	}
 	if formed != name {

@@ -126,7 +126,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 			Welcome:         byTag(tc.Welcome),
 			GreetAfterLang:  tc.GreetAfterLang,
 			Encoding:        tc.PathnameEncoding.Encoding,
-			Normalization:   normalization(tc.NormalizationOf()),
+			Normalization:   tc.NormalizationOf(),
 			LenientDataEOF:  tc.TLS.StrictDataEOF != nil && !*tc.TLS.StrictDataEOF,
 		},
 		users:        map[string]*user{},
@@ -140,7 +140,7 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 	u := &user{
 		tenant:    t,
 		name:      config.NormalizeUser(name),
-		mounts:    mountsOf(t.bucket, uc.Root, formOf(t.Normalization)),
+		mounts:    mountsOf(t.bucket, uc.Root, t.Normalization.Normalize),
 		home:      uc.Home,
 		encodings: encodingsBelow(uc.Root, tc.DirectoryEncodings),
 		may: vfs.Policy{
@@ -188,27 +188,6 @@ func FirstOffered(bundle *i18n.Bundle, tags ...language.Tag) language.Tag {
 		}
 	}
 	return bundle.Tags()[0]
-}
-
-// formOf is the Unicode form in which names are created.
-func formOf(n control.Normalization) func(name string) string {
-	switch n {
-	case control.NormalizeNFC:
-		return norm.NFC.String
-	case control.NormalizeNFD:
-		return norm.NFD.String
-	}
-	return func(name string) string { return name }
-}
-
-func normalization(n config.Normalization) control.Normalization {
-	switch n {
-	case config.NFD:
-		return control.NormalizeNFD
-	case config.None:
-		return control.NormalizeNone
-	}
-	return control.NormalizeNFC
 }
 
 // byTag is texts by language as [i18n.Choose] takes them.
@@ -307,7 +286,7 @@ func (r *Registry) Login(ctx context.Context, req *control.LoginRequest) (*contr
 	if !right {
 		return nil, control.ErrLoginRefused
 	}
-	storage := vfs.NewPolicyFS(vfs.NewHomeFS(r.storage(ctx, u, req), u.home), u.may, formOf(u.tenant.Normalization))
+	storage := vfs.NewPolicyFS(vfs.NewHomeFS(r.storage(ctx, u, req), u.home), u.may, u.tenant.Normalization.Normalize)
 	login := &control.Login{
 		User:               u.name,
 		Tenant:             &u.tenant.Tenant,

@@ -20,6 +20,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -205,7 +206,7 @@ func TestTenant(t *testing.T) {
 			GreetAfterLang:   true,
 			Messages:         map[i18n.ID]map[language.Tag]string{i18n.Goodbye: {language.English: "Bye."}},
 			PathnameEncoding: encoding(t, "shift_jis"),
-			Normalization:    config.NFD,
+			Normalization:    pathname.NFD,
 		},
 		"mirror": {PathnameEncoding: encoding(t, "raw")},
 		"plain":  {},
@@ -220,14 +221,14 @@ func TestTenant(t *testing.T) {
 	}
 	for name, want := range map[string]struct {
 		encoding      string
-		normalization control.Normalization
+		normalization pathname.Normalization
 	}{
-		"acme":   {"shift_jis", control.NormalizeNFD},
-		"mirror": {"raw", control.NormalizeNone},
-		"plain":  {"utf-8", control.NormalizeNFC},
+		"acme":   {"shift_jis", pathname.NFD},
+		"mirror": {"raw", pathname.None},
+		"plain":  {"utf-8", pathname.NFC},
 	} {
 		if got := r.tenants[name]; got.Encoding.String() != want.encoding || got.Normalization != want.normalization {
-			t.Errorf("%s: names are %s and %d, want %s and %d", name, got.Encoding, got.Normalization, want.encoding, want.normalization)
+			t.Errorf("%s: names are %s and %s, want %s and %s", name, got.Encoding, got.Normalization, want.encoding, want.normalization)
 		}
 	}
 	cfg.Tenants["plain"].Messages = map[i18n.ID]map[language.Tag]string{"godbye": nil}
