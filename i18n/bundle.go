@@ -8,6 +8,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
@@ -33,6 +34,17 @@ type Bundle struct {
 // of one. A later overlay wins. The error joins all that is wrong, each with the
 // file, the message and what to do.
 func Load(overlays ...fs.FS) (*Bundle, error) {
+	if len(overlays) == 0 {
+		return loadBuiltIn()
+	}
+	return load(overlays)
+}
+
+// loadBuiltIn returns the Bundle of the embedded catalogues, which it reads once: they do not change, and every check and every start of
+// a server asks for them.
+var loadBuiltIn = sync.OnceValues(func() (*Bundle, error) { return load(nil) })
+
+func load(overlays []fs.FS) (*Bundle, error) {
 	l, err := newLoader()
 	if err != nil {
 		return nil, err
