@@ -206,7 +206,7 @@ func configurations(t *testing.T, page string) map[int]string {
 	return blocks
 }
 
-// load loads a configuration, beside which are the files that it names.
+// load loads a configuration, next to the files that it names.
 func load(t *testing.T, text string) error {
 	t.Helper()
 	dir := t.TempDir()

@@ -117,7 +117,7 @@ func facts() []fact {
 		{"listings are sorted", func(p driver.Profile) bool { return p.SortedListings }, (*shower).sortedListings},
 		{"listings of any prefix", func(p driver.Profile) bool { return !p.SlashPrefixes }, (*shower).anyPrefix},
 		{"`DeleteObjects`", func(p driver.Profile) bool { return p.BatchDelete }, (*shower).batchDelete},
-		{"markers beside files in `DeleteObjects`", func(p driver.Profile) bool { return p.BatchDeletesMarkers }, nil},
+		{"markers and files in one `DeleteObjects`", func(p driver.Profile) bool { return p.BatchDeletesMarkers }, nil},
 		{"milliseconds in listings", func(p driver.Profile) bool { return p.PreciseTimes }, (*shower).preciseTimes},
 		{"signed `Accept-Encoding`", func(p driver.Profile) bool { return p.SignedAcceptEncoding }, nil},
 	}
