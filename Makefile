@@ -1,6 +1,6 @@
 # A tool is built from a module of its own, tools/NAME.mod with its exact versions, which keeps go.mod the program's own.
 # To move one on: go get -modfile=tools/NAME.mod -tool PACKAGE@VERSION
-TOOLS      := minio versitygw golangci-lint helm
+TOOLS      := minio versitygw golangci-lint helm vale
 TEST_TOOLS := minio versitygw helm
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
