@@ -1,8 +1,14 @@
 // Package vfs describes the storage of a session: what the FTP commands ask of
 // a tenant's bucket, and what a user may do there.
 //
-// [Storage] is the interface between internal/control and whatever holds the
-// files. It is an afero.Fs with one operation for each FTP command, so that a
-// command costs as few S3 requests as possible. Names are absolute pathnames in
-// UTF-8; RFC 959 and RFC 3659 leave their form to the server.
+// [Storage] is the interface between internal/control and the driver. It is an
+// afero.Fs with one operation for each FTP command, so that a command costs as few
+// S3 requests as possible. The storage of a user is made of layers over the driver:
+//
+//	NewPolicyFS  refuses what the policy of the user does not allow
+//	NewHomeFS    lets the home directory exist before its first file
+//	NewMountFS   shows buckets and prefixes under directories
+//
+// Pathnames are absolute and in UTF-8. RFC 959 and RFC 3659 leave their form to
+// the server; RFC 3659, section 7.5.5 ("perm") tells clients the [Rights].
 package vfs

@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/afero"
 )
 
-// A Mount is a storage under a directory of a user.
+// A Mount is a storage under a directory that the user sees.
 type Mount[S Movable[S]] struct {
 	Dir     string // absolute, as the user sees it
 	Storage S
-	Account any // of S3; S3 copies only between mounts that have the same
+	Account any // the S3 account, comparable; S3 copies only between mounts of equal accounts
 }
 
 // Movable is a storage whose files S3 can move and copy to another one of the same account.
@@ -30,7 +30,7 @@ type Movable[S any] interface {
 	CopyTo(ctx context.Context, to S, oldname, newname string) error
 }
 
-// Within is the pathname that name has for who sees dir as "/", or false if it is not in there. Both are absolute and clean.
+// Within returns the pathname that name has below dir, and false if it is not below dir. Both are absolute and clean.
 func Within(name, dir string) (string, bool) {
 	switch {
 	case dir == "/":
@@ -43,51 +43,51 @@ func Within(name, dir string) (string, bool) {
 	return "", false
 }
 
-// LeadsTo reports whether a pathname is that of a directory, absolute and clean, or of one above.
+// LeadsTo reports whether name is dir, which is absolute and clean, or a directory above it.
 func LeadsTo(name, dir string) bool {
 	_, ok := Within(dir, path.Clean("/"+name))
 	return ok
 }
 
-// folders is a storage that is made of several: each pathname is in the one that is mounted the deepest above it. What another one
-// has there is hidden by it.
+// mountFS is a storage that is made of several. Each pathname belongs to the deepest mount above it, which hides what the others
+// have there.
 //
-// The directory of a mount, and each above it, exists although no object is in it, and can be neither removed nor renamed.
-type folders[S Movable[S]] struct {
+// The directory of a mount, and each directory above it, exists without an object. It can be neither removed nor renamed.
+type mountFS[S Movable[S]] struct {
 	mounts []Mount[S] // the deepest first
 }
 
-// NewMountFS mounts storages, one of them at "/". A single one needs no more.
+// NewMountFS mounts storages, one of them at "/". If that is the only one it is returned itself.
 func NewMountFS[S Movable[S]](mounts []Mount[S]) ObjectStorage {
 	if len(mounts) == 1 {
 		return mounts[0].Storage
 	}
-	f := &folders[S]{mounts: slices.Clone(mounts)}
+	f := &mountFS[S]{mounts: slices.Clone(mounts)}
 	slices.SortFunc(f.mounts, func(a, b Mount[S]) int { return len(b.Dir) - len(a.Dir) }) // of those above a name, the deepest is the longest
 	return f
 }
 
-// find returns where a pathname is, and what it is called there.
-func (f *folders[S]) find(name string) (p Mount[S], inner string) {
+// find returns the mount of a pathname, and the pathname within it.
+func (f *mountFS[S]) find(name string) (m Mount[S], inner string) {
 	name = path.Clean("/" + name)
-	for _, p := range f.mounts {
-		if inner, ok := Within(name, p.Dir); ok {
-			return p, inner
+	for _, m := range f.mounts {
+		if inner, ok := Within(name, m.Dir); ok {
+			return m, inner
 		}
 	}
 	panic("vfs: no storage is mounted at the root")
 }
 
-// leads reports whether a pathname is that of a directory where something is mounted, or of one above.
-func (f *folders[S]) leads(name string) bool {
+// leadsToMount reports whether a pathname is the directory of a mount, or a directory above one.
+func (f *mountFS[S]) leadsToMount(name string) bool {
 	return slices.ContainsFunc(f.mounts, func(m Mount[S]) bool { return m.Dir != "/" && LeadsTo(name, m.Dir) })
 }
 
-// ReadDirSeq puts the directories that lead to mounts among the entries, in the order of keys, and leaves out what they hide.
-func (f *folders[S]) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
-	p, inner := f.find(name)
-	entries, err := p.Storage.ReadDirSeq(inner)
-	own, hides := f.inside(name)
+// ReadDirSeq puts the directories that lead to mounts among the entries, in the order of keys. It leaves out what they hide.
+func (f *mountFS[S]) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
+	m, inner := f.find(name)
+	entries, err := m.Storage.ReadDirSeq(inner)
+	own, hides := f.mountsIn(name)
 	if len(own) == 0 {
 		return entries, err
 	}
@@ -129,9 +129,9 @@ func (f *folders[S]) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], err
 	}, nil
 }
 
-// inside is the directories in a directory that lead to mounts, sorted, as keys end: with a slash. Where one is mounted itself a file of
-// its name is hidden.
-func (f *folders[S]) inside(name string) (own, hides []string) {
+// mountsIn returns the directories in a directory that lead to mounts, sorted and with a final slash as in keys, and the names of
+// files that a mount hides.
+func (f *mountFS[S]) mountsIn(name string) (own, hides []string) {
 	name = path.Clean("/" + name)
 	for _, m := range f.mounts {
 		rest, ok := Within(m.Dir, name)
@@ -148,19 +148,19 @@ func (f *folders[S]) inside(name string) (own, hides []string) {
 	return slices.Compact(own), hides
 }
 
-func (f *folders[S]) Stat(name string) (fs.FileInfo, error) {
-	p, inner := f.find(name)
-	return f.orMount(name, inner, p.Storage.Stat)
+func (f *mountFS[S]) Stat(name string) (fs.FileInfo, error) {
+	m, inner := f.find(name)
+	return f.orMount(name, inner, m.Storage.Stat)
 }
 
-func (f *folders[S]) StatDir(name string) (fs.FileInfo, error) {
-	p, inner := f.find(name)
-	return f.orMount(name, inner, p.Storage.StatDir)
+func (f *mountFS[S]) StatDir(name string) (fs.FileInfo, error) {
+	m, inner := f.find(name)
+	return f.orMount(name, inner, m.Storage.StatDir)
 }
 
-// orMount describes a directory that leads to mounts where there is no other.
-func (f *folders[S]) orMount(name, inner string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
-	leads := f.leads(name)
+// orMount describes a directory that leads to mounts if the storage has none of that name.
+func (f *mountFS[S]) orMount(name, inner string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
+	leads := f.leadsToMount(name)
 	if leads && inner == "/" {
 		return Directory(path.Base(path.Clean("/" + name))), nil
 	}
@@ -171,87 +171,87 @@ func (f *folders[S]) orMount(name, inner string, stat func(string) (fs.FileInfo,
 	return info, err
 }
 
-func (f *folders[S]) StatFile(name string) (fs.FileInfo, error) {
-	p, inner := f.find(name)
-	return p.Storage.StatFile(inner)
+func (f *mountFS[S]) StatFile(name string) (fs.FileInfo, error) {
+	m, inner := f.find(name)
+	return m.Storage.StatFile(inner)
 }
 
-func (f *folders[S]) PendingUpload(name string) (fs.FileInfo, error) {
-	p, inner := f.find(name)
-	return p.Storage.PendingUpload(inner)
+func (f *mountFS[S]) PendingUpload(name string) (fs.FileInfo, error) {
+	m, inner := f.find(name)
+	return m.Storage.PendingUpload(inner)
 }
 
-func (f *folders[S]) Mkdir(name string, mode fs.FileMode) error {
-	if f.leads(name) {
+func (f *mountFS[S]) Mkdir(name string, mode fs.FileMode) error {
+	if f.leadsToMount(name) {
 		return &fs.PathError{Op: "mkdir", Path: name, Err: fs.ErrExist}
 	}
-	p, inner := f.find(name)
-	return p.Storage.Mkdir(inner, mode)
+	m, inner := f.find(name)
+	return m.Storage.Mkdir(inner, mode)
 }
 
-func (f *folders[S]) MkdirAll(name string, mode fs.FileMode) error {
-	if f.leads(name) {
+func (f *mountFS[S]) MkdirAll(name string, mode fs.FileMode) error {
+	if f.leadsToMount(name) {
 		return nil
 	}
-	p, inner := f.find(name)
-	return p.Storage.MkdirAll(inner, mode)
+	m, inner := f.find(name)
+	return m.Storage.MkdirAll(inner, mode)
 }
 
-// Remove does not remove what leads to a mount.
-func (f *folders[S]) Remove(name string) error {
-	if f.leads(name) {
+// Remove refuses a directory that leads to a mount.
+func (f *mountFS[S]) Remove(name string) error {
+	if f.leadsToMount(name) {
 		return denied("remove", name)
 	}
-	p, inner := f.find(name)
-	return p.Storage.Remove(inner)
+	m, inner := f.find(name)
+	return m.Storage.Remove(inner)
 }
 
-// RemoveAll does not remove what leads to a mount, because the mount would go too.
-func (f *folders[S]) RemoveAll(name string) error {
-	if f.leads(name) {
+// RemoveAll refuses a directory that leads to a mount, because it would remove the mount too.
+func (f *mountFS[S]) RemoveAll(name string) error {
+	if f.leadsToMount(name) {
 		return denied("remove", name)
 	}
-	p, inner := f.find(name)
-	return p.Storage.RemoveAll(inner)
+	m, inner := f.find(name)
+	return m.Storage.RemoveAll(inner)
 }
 
-// RemoveDir does not remove what leads to a mount.
-func (f *folders[S]) RemoveDir(name string) error {
-	if f.leads(name) {
+// RemoveDir refuses a directory that leads to a mount.
+func (f *mountFS[S]) RemoveDir(name string) error {
+	if f.leadsToMount(name) {
 		return denied("remove", name)
 	}
-	p, inner := f.find(name)
-	return p.Storage.RemoveDir(inner)
+	m, inner := f.find(name)
+	return m.Storage.RemoveDir(inner)
 }
 
-func (f *folders[S]) RemoveFile(name string) error {
-	p, inner := f.find(name)
-	return p.Storage.RemoveFile(inner)
+func (f *mountFS[S]) RemoveFile(name string) error {
+	m, inner := f.find(name)
+	return m.Storage.RemoveFile(inner)
 }
 
-// errOtherAccount is an errors.ErrUnsupported.
-var errOtherAccount = fmt.Errorf("no account of S3 has both folders, so that nothing leads from one to the other but to download and upload: %w (%w)",
+// errOtherAccount is an [errors.ErrUnsupported].
+var errOtherAccount = fmt.Errorf("no S3 account has both folders, so a client must download and upload: %w (%w)",
 	errors.ErrUnsupported, syscall.EXDEV)
 
-// Rename moves what leads to no mount, between folders where S3 can copy.
-func (f *folders[S]) Rename(oldname, newname string) error {
-	return f.between("rename", oldname, newname, S.RenameTo)
+// Rename moves a file or directory, also between mounts of one account.
+func (f *mountFS[S]) Rename(oldname, newname string) error {
+	return f.acrossMounts("rename", oldname, newname, S.RenameTo)
 }
 
-// Copy copies what leads to no mount, between folders where S3 can.
-func (f *folders[S]) Copy(ctx context.Context, oldname, newname string) error {
-	return f.between("copy", oldname, newname, func(from, to S, oldname, newname string) error {
+// Copy copies a file or directory, also between mounts of one account.
+func (f *mountFS[S]) Copy(ctx context.Context, oldname, newname string) error {
+	return f.acrossMounts("copy", oldname, newname, func(from, to S, oldname, newname string) error {
 		return from.CopyTo(ctx, to, oldname, newname)
 	})
 }
 
-// between does something with two names where they are.
-func (f *folders[S]) between(op, oldname, newname string, do func(from, to S, oldname, newname string) error) error {
+// acrossMounts calls do with the storages of two names. It refuses directories that lead to mounts, and mounts of two accounts.
+func (f *mountFS[S]) acrossMounts(op, oldname, newname string, do func(from, to S, oldname, newname string) error) error {
 	from, old := f.find(oldname)
 	to, renamed := f.find(newname)
 	err := errOtherAccount
 	switch {
-	case f.leads(oldname) || f.leads(newname):
+	case f.leadsToMount(oldname) || f.leadsToMount(newname):
 		err = fs.ErrPermission
 	case from.Account == to.Account:
 		return do(from.Storage, to.Storage, old, renamed)
@@ -259,57 +259,57 @@ func (f *folders[S]) between(op, oldname, newname string, do func(from, to S, ol
 	return &os.LinkError{Op: op, Old: oldname, New: newname, Err: err}
 }
 
-func (f *folders[S]) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
-	p, inner := f.find(name)
-	return p.Storage.Hash(ctx, inner, algorithm, from, to)
+func (f *mountFS[S]) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
+	m, inner := f.find(name)
+	return m.Storage.Hash(ctx, inner, algorithm, from, to)
 }
 
-func (f *folders[S]) Create(name string) (afero.File, error) {
-	p, inner := f.find(name)
-	return p.Storage.Create(inner)
+func (f *mountFS[S]) Create(name string) (afero.File, error) {
+	m, inner := f.find(name)
+	return m.Storage.Create(inner)
 }
 
-func (f *folders[S]) Open(name string) (afero.File, error) { return f.OpenFile(name, os.O_RDONLY, 0) }
+func (f *mountFS[S]) Open(name string) (afero.File, error) { return f.OpenFile(name, os.O_RDONLY, 0) }
 
-// OpenFile opens no directory that leads to mounts: its entries are those of ReadDirSeq.
-func (f *folders[S]) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
-	p, inner := f.find(name)
-	if f.leads(name) {
-		return p.Storage.OpenAt(inner, flag, 0)
+// OpenFile opens no directory that leads to mounts, because only ReadDirSeq knows its entries.
+func (f *mountFS[S]) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
+	m, inner := f.find(name)
+	if f.leadsToMount(name) {
+		return m.Storage.OpenAt(inner, flag, 0)
 	}
-	return p.Storage.OpenFile(inner, flag, mode)
+	return m.Storage.OpenFile(inner, flag, mode)
 }
 
-func (f *folders[S]) OpenAt(name string, flag int, offset int64) (afero.File, error) {
-	p, inner := f.find(name)
-	return p.Storage.OpenAt(inner, flag, offset)
+func (f *mountFS[S]) OpenAt(name string, flag int, offset int64) (afero.File, error) {
+	m, inner := f.find(name)
+	return m.Storage.OpenAt(inner, flag, offset)
 }
 
-func (f *folders[S]) Chmod(name string, mode fs.FileMode) error {
-	p, inner := f.find(name)
-	return p.Storage.Chmod(inner, mode)
+func (f *mountFS[S]) Chmod(name string, mode fs.FileMode) error {
+	m, inner := f.find(name)
+	return m.Storage.Chmod(inner, mode)
 }
 
-func (f *folders[S]) Chown(name string, uid, gid int) error {
-	p, inner := f.find(name)
-	return p.Storage.Chown(inner, uid, gid)
+func (f *mountFS[S]) Chown(name string, uid, gid int) error {
+	m, inner := f.find(name)
+	return m.Storage.Chown(inner, uid, gid)
 }
 
-func (f *folders[S]) Chtimes(name string, atime, mtime time.Time) error {
-	p, inner := f.find(name)
-	return p.Storage.Chtimes(inner, atime, mtime)
+func (f *mountFS[S]) Chtimes(name string, atime, mtime time.Time) error {
+	m, inner := f.find(name)
+	return m.Storage.Chtimes(inner, atime, mtime)
 }
 
 // URI is that of the object.
-func (f *folders[S]) URI(name string) string {
-	p, inner := f.find(name)
-	return p.Storage.URI(inner)
+func (f *mountFS[S]) URI(name string) string {
+	m, inner := f.find(name)
+	return m.Storage.URI(inner)
 }
 
 // Presign makes a link to the object.
-func (f *folders[S]) Presign(ctx context.Context, name string, valid time.Duration) (string, error) {
-	p, inner := f.find(name)
-	return p.Storage.Presign(ctx, inner, valid)
+func (f *mountFS[S]) Presign(ctx context.Context, name string, valid time.Duration) (string, error) {
+	m, inner := f.find(name)
+	return m.Storage.Presign(ctx, inner, valid)
 }
 
-func (f *folders[S]) Name() string { return f.mounts[len(f.mounts)-1].Storage.Name() } // that of "/"
+func (f *mountFS[S]) Name() string { return f.mounts[len(f.mounts)-1].Storage.Name() } // that of "/"

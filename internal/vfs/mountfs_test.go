@@ -81,7 +81,7 @@ func names(t *testing.T, storage ObjectStorage, dir string) string {
 }
 
 // A listing shows the folders among the other entries, each once, and nothing that they hide.
-func TestListFolders(t *testing.T) {
+func TestListMounts(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		storage, first, second := mounted(t, s)
 		if got := names(t, storage, "/"); got != "archive/ deep/" {
@@ -124,7 +124,7 @@ func TestListFolders(t *testing.T) {
 }
 
 // A file of the name of a folder is hidden by it, one of the name of a directory above a folder is beside it.
-func TestFoldersHideFiles(t *testing.T) {
+func TestMountsHideFiles(t *testing.T) {
 	storage, first, second := mounted(t, s3test.Start(t, "embedded"))
 	first.fill(t, "home/archive", "home/deep")
 	second.fill(t, "2024/old")
@@ -145,7 +145,7 @@ func TestFoldersHideFiles(t *testing.T) {
 }
 
 // A listing of more than one page goes through the pages once, with the folders in their places.
-func TestListFoldersOfManyEntries(t *testing.T) {
+func TestListMountsOfManyEntries(t *testing.T) {
 	storage, first, _ := mounted(t, s3test.Start(t, "minio"))
 	var want []string
 	for i := range 1100 {
@@ -158,7 +158,7 @@ func TestListFoldersOfManyEntries(t *testing.T) {
 	}
 }
 
-func TestFoldersRoute(t *testing.T) {
+func TestMountsRoute(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		storage, first, second := mounted(t, s)
 		now := time.Unix(1700000000, 0)
@@ -209,7 +209,7 @@ func TestFoldersRoute(t *testing.T) {
 }
 
 // What leads to a folder is there, and stays.
-func TestFoldersStay(t *testing.T) {
+func TestMountsStay(t *testing.T) {
 	storage, first, second := mounted(t, s3test.Start(t, "embedded"))
 	first.fill(t, "home/file", "home/dir/file")
 	second.fill(t, "2024/file")
@@ -254,7 +254,7 @@ func TestFoldersStay(t *testing.T) {
 }
 
 // A rename from one folder to another is S3's, and refused where the folders are of two accounts.
-func TestRenameBetweenFolders(t *testing.T) {
+func TestRenameAcrossMounts(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		storage, first, second := mounted(t, s)
 		first.fill(t, "home/file", "home/dir/a/b", "home/other/c", "home/stays")

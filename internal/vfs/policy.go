@@ -9,14 +9,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A Policy says what a user may do with each name: what all of its layers allow, that of the tenant and that of the user.
+// A Policy says what a user may do with each name: what all of its layers allow. The tenant has layers, and the user has one.
 type Policy []Layer
 
-// A Layer is one layer of a policy: what is allowed where. A rule counts for the names that its pattern means and for all below them,
-// and of several the most specific one: that with the most segments, and of two as long the one that has a plain segment where the
-// other, from the left, has the first wildcard. Where that does not decide, what all of them allow is allowed.
+// A Layer is one layer of a policy, a list of rules. A rule counts for the names that match its pattern and for all names below
+// them. If several rules match, the most specific one counts. That is the rule with the most segments. Of two rules with as many
+// segments it is the one with a plain segment where, from the left, the other one has the first wildcard. If that does not decide,
+// the user may do what all of these rules allow.
 //
-// They are in that order, the most specific first, and the last counts for everything.
+// The most specific rule stands first, and the last one counts for everything.
 type Layer []rule
 
 type rule struct {
@@ -31,7 +32,7 @@ type segment struct {
 	glob bool // text is for path.Match
 }
 
-// What shapes are made of. A plain segment sorts before one with wildcards.
+// A shape has one character for each segment. A plain segment sorts before one with wildcards.
 const (
 	plainShape = "0"
 	globShape  = "1"
@@ -63,7 +64,7 @@ func newRule(pattern string, rights Rights) rule {
 	return r
 }
 
-// segments is what stands between the slashes of an absolute, clean pathname: nothing for the root.
+// segments yields the segments of an absolute, clean pathname. The root has none.
 func segments(name string) func(yield func(string) bool) {
 	return func(yield func(string) bool) {
 		for rest := name[len("/"):]; rest != ""; {
@@ -76,8 +77,8 @@ func segments(name string) func(yield func(string) bool) {
 	}
 }
 
-// follow goes down the pattern with a pathname. It returns what is left of the pattern where the pathname ends, and false if they
-// part before.
+// follow matches a pathname against the beginning of the pattern. It returns the segments of the pattern that the pathname does not
+// reach, and false if they differ before.
 func (r *rule) follow(name string) (left []segment, ok bool) {
 	left = r.pattern
 	for text := range segments(name) {
@@ -100,13 +101,13 @@ func (s segment) matches(text string) bool {
 	return matched
 }
 
-// covers reports whether the rule is about a pathname.
+// covers reports whether the rule counts for a pathname.
 func (r *rule) covers(name string) bool {
 	left, ok := r.follow(name)
 	return ok && len(left) == 0
 }
 
-// At is what is allowed with what a pathname, absolute, clean and in NFC, names.
+// At returns the rights for a canonical pathname.
 func (r Layer) At(name string) Rights {
 	if len(r) == 1 {
 		return r[0].rights
@@ -118,63 +119,64 @@ func (r Layer) At(name string) Rights {
 			break
 		}
 		if other.covers(name) {
-			may = both(may, other.rights)
+			may = intersect(may, other.rights)
 		}
 	}
 	return may
 }
 
-// Bounds is the least and the most that is allowed with something at or below a pathname.
+// Bounds returns the least and the most rights at or below a canonical pathname.
 func (r Layer) Bounds(name string) (least, most Rights) {
 	least = r.At(name)
 	most = least
 	for _, rule := range r {
 		if left, ok := rule.follow(name); ok && len(left) > 0 {
-			least, most = both(least, rule.rights), either(most, rule.rights)
+			least, most = intersect(least, rule.rights), union(most, rule.rights)
 		}
 	}
 	return least, most
 }
 
-// Below is the rules for who sees a directory as "/".
+// Below returns the layer for a user who sees the directory root as "/".
 func (r Layer) Below(root string) Layer {
 	root = Canonical(root)
 	var seen Layer
 	for _, rule := range r {
 		if left, ok := rule.follow(root); ok && len(left) > 0 {
-			rule.pattern = left // not its shape: what was more specific stays so
+			rule.pattern = left // the shape stays, and with it the order of the rules
 			seen = append(seen, rule)
 		}
 	}
 	return append(seen, rule{rights: r.At(root)})
 }
 
-// At is what the user may do with what a pathname names.
+// At returns the rights of the user for a pathname.
 //
-// A listing asks it of every entry, so the name is not looked at where all names are alike.
+// A listing asks for every entry, so the name is made canonical only if the rights depend on it.
 func (p Policy) At(name string) Rights {
 	may := AllRights()
 	if slices.ContainsFunc(p, func(layer Layer) bool { return len(layer) > 1 }) {
 		name = Canonical(name)
 	}
 	for _, layer := range p {
-		may = both(may, layer.At(name))
+		may = intersect(may, layer.At(name))
 	}
 	return may
 }
 
-// Bounds is bounds of what the user may do with anything at or below a pathname.
+// Bounds returns the least and the most rights of the user at or below a pathname.
 func (p Policy) Bounds(name string) (least, most Rights) {
 	name = Canonical(name)
 	least, most = AllRights(), AllRights()
 	for _, layer := range p {
 		l, m := layer.Bounds(name)
-		least, most = both(least, l), both(most, m)
+		least, most = intersect(least, l), intersect(most, m)
 	}
 	return least, most
 }
 
-// Canonical is the form in which pathnames are compared: absolute, clean, and in NFC, so that no rule is evaded by another spelling.
+// Canonical returns the form in which pathnames are compared: absolute, clean, and in NFC, so that no other way to write a name
+// evades a rule.
 func Canonical(name string) string {
 	if !path.IsAbs(name) {
 		name = "/" + name
@@ -182,21 +184,21 @@ func Canonical(name string) string {
 	return norm.NFC.String(path.Clean(name))
 }
 
-// AllRights is all of them.
+// AllRights returns the rights to do everything.
 func AllRights() Rights {
 	return Rights{List: true, Read: true, Write: true, Delete: true, Rename: true, Mkdir: true}
 }
 
-// both is what two sets of rights have in common.
-func both(a, b Rights) Rights {
+// intersect returns the rights that both sets have.
+func intersect(a, b Rights) Rights {
 	return Rights{
 		List: a.List && b.List, Read: a.Read && b.Read, Write: a.Write && b.Write,
 		Delete: a.Delete && b.Delete, Rename: a.Rename && b.Rename, Mkdir: a.Mkdir && b.Mkdir,
 	}
 }
 
-// either is what two sets of rights have together.
-func either(a, b Rights) Rights {
+// union returns the rights that either set has.
+func union(a, b Rights) Rights {
 	return Rights{
 		List: a.List || b.List, Read: a.Read || b.Read, Write: a.Write || b.Write,
 		Delete: a.Delete || b.Delete, Rename: a.Rename || b.Rename, Mkdir: a.Mkdir || b.Mkdir,

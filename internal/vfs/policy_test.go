@@ -86,7 +86,7 @@ func TestLayers(t *testing.T) {
 }
 
 // Bounds of what is allowed in a tree take in each rule that may be about something in it.
-func TestSpan(t *testing.T) {
+func TestBounds(t *testing.T) {
 	p := Policy{layer("lrd /a=lrwdn /a/b/keep=lr /*/drop=w /a/x*/y=m")}
 	for name, want := range map[string]string{
 		"/":          " lrwdnm",

@@ -16,41 +16,42 @@ import (
 	"github.com/spf13/afero"
 )
 
-// PolicyFS is a storage where a user does only what the policy allows; the rest fails with [fs.ErrPermission] before S3 is asked.
+// policyFS lets a user do only what the policy allows. Everything else fails with [fs.ErrPermission] before S3 is asked.
 //
-// A user who may neither read a file nor list the directory that it is in does not learn whether it is there: not by its size or
-// time (Stat), nor by going on from its middle, setting its time, renaming it. Such a user, of a drop box, knows what the session
-// itself has stored, because clients ask for the size of what they have uploaded, and give it its time and its final name. And
-// each directory exists for such a user, where anything may be done in it or below: one of S3 begins with its first file anyway.
+// A user who may neither read a file nor list its directory must not learn whether the file exists. Size and time (Stat) would
+// tell it, and so would resuming an upload, setting the time, or a rename. The user of a drop box is such a user. Clients ask for
+// the size of a file that they have uploaded, and set its time and its final name. So the session remembers the files that it has
+// stored itself. For such a user each directory exists in which or below which the user may do anything, because a directory of S3
+// begins with its first file.
 //
-// To replace a file is to write it. The storage is no embedded field, so that a method which is added to it is refused by the
-// compiler here rather than let through.
-type PolicyFS struct {
+// To replace a file is to write it. The storage is not embedded, so that the compiler refuses a method that is added to the
+// interface and not here.
+type policyFS struct {
 	storage ObjectStorage
-	may     Policy
+	policy  Policy
 	form    func(name string) string // the Unicode form in which names are created
 
-	mu     sync.Mutex
-	stored []string         // what the session has stored unseen, canonical, the last keepStored of them
-	kept   map[string]int64 // where it can go on with unseen uploads that broke, in bytes, as it was told
+	mu       sync.Mutex
+	stored   []string         // files that the session has stored and the user cannot see, canonical, the last maxStored of them
+	reported map[string]int64 // by canonical name, the size in bytes that the session has reported of an interrupted upload
 }
 
-var _ ObjectStorage = (*PolicyFS)(nil)
+var _ ObjectStorage = (*policyFS)(nil)
 
-// keepStored is how many files a session knows that its user cannot see. Clients ask about a file right after they have stored it.
-const keepStored = 100
+// maxStored is how many unseen files a session remembers. Clients ask about a file right after they have stored it.
+const maxStored = 100
 
 // NewPolicyFS puts a policy before a storage. The function form gives a name the Unicode form in which it is created.
-func NewPolicyFS(storage ObjectStorage, may Policy, form func(name string) string) *PolicyFS {
-	return &PolicyFS{storage: storage, may: may, form: form}
+func NewPolicyFS(storage ObjectStorage, policy Policy, form func(name string) string) ObjectStorage {
+	return &policyFS{storage: storage, policy: policy, form: form}
 }
 
-// denied is the error for a user who may not do something with a name.
+// denied is the error for an operation that the policy refuses.
 func denied(op, name string) error {
 	return &fs.PathError{Op: op, Path: name, Err: fs.ErrPermission}
 }
 
-// allow returns the error for a user who lacks a right.
+// allow returns an error unless the user has the right.
 func allow(right bool, op, name string) error {
 	if !right {
 		return denied(op, name)
@@ -58,80 +59,81 @@ func allow(right bool, op, name string) error {
 	return nil
 }
 
-// sees reports whether the user may know what is there under a name.
-func (g *PolicyFS) sees(name string) bool {
+// canSee reports whether the user may know what exists under a name.
+func (p *policyFS) canSee(name string) bool {
 	name = Canonical(name)
-	may := g.may.At(name)
-	return may.Read || may.List || g.may.At(path.Dir(name)).List || g.hasStored(name)
+	rights := p.policy.At(name)
+	return rights.Read || rights.List || p.policy.At(path.Dir(name)).List || p.hasStored(name)
 }
 
-func (g *PolicyFS) hasStored(name string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Contains(g.stored, name)
+func (p *policyFS) hasStored(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Contains(p.stored, name)
 }
 
-// store notes that the session has stored a file, or has moved one that it stored.
-func (g *PolicyFS) store(name string) {
-	if g.sees(name) {
+// rememberStored remembers a file that the session has stored, or has moved after it stored it.
+func (p *policyFS) rememberStored(name string) {
+	if p.canSee(name) {
 		return
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.stored = append(g.stored[max(0, len(g.stored)-keepStored+1):], Canonical(name))
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stored = append(p.stored[max(0, len(p.stored)-maxStored+1):], Canonical(name))
 }
 
-// allowOpen returns the error for a user who may not open a file in the way that flag and offset say.
-func (g *PolicyFS) allowOpen(name string, flag int, offset int64) error {
-	may := g.may.At(name)
+// allowOpen returns an error unless the user may open a file with this flag and offset.
+func (p *policyFS) allowOpen(name string, flag int, offset int64) error {
+	rights := p.policy.At(name)
 	access := flag & (os.O_RDONLY | os.O_WRONLY | os.O_RDWR)
-	if access != os.O_WRONLY && !may.Read {
+	if access != os.O_WRONLY && !rights.Read {
 		return denied("open", name)
 	}
-	if writes(flag) && (!may.Write || offset > 0 && !g.sees(name) && !g.goesOn(name, offset)) {
+	if writes(flag) && (!rights.Write || offset > 0 && !p.canSee(name) && !p.resumesAt(name, offset)) {
 		return denied("open", name)
 	}
 	return nil
 }
 
-// goesOn reports whether the session was told that a user's own upload goes on from there. It says nothing of a file of the name.
-func (g *PolicyFS) goesOn(name string, offset int64) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return offset == g.kept[Canonical(name)]
+// resumesAt reports whether the session has told the user that an own interrupted upload resumes at this offset. It tells nothing
+// about a file of that name.
+func (p *policyFS) resumesAt(name string, offset int64) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return offset == p.reported[Canonical(name)]
 }
 
-// writes reports whether to open a file so may change it.
+// writes reports whether an open with this flag may change the file.
 func writes(flag int) bool {
 	return flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND) != 0
 }
 
-func (g *PolicyFS) Create(name string) (afero.File, error) {
-	if err := allow(g.may.At(name).Write, "create", name); err != nil {
+func (p *policyFS) Create(name string) (afero.File, error) {
+	if err := allow(p.policy.At(name).Write, "create", name); err != nil {
 		return nil, err
 	}
-	file, err := g.storage.Create(name)
+	file, err := p.storage.Create(name)
 	if err != nil {
 		return nil, err
 	}
-	return g.noting(file, name), nil
+	return p.trackUpload(file, name), nil
 }
 
-func (g *PolicyFS) Open(name string) (afero.File, error) {
-	return g.OpenFile(name, os.O_RDONLY, 0)
+func (p *policyFS) Open(name string) (afero.File, error) {
+	return p.OpenFile(name, os.O_RDONLY, 0)
 }
 
-func (g *PolicyFS) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
-	if err := g.allowOpen(name, flag, 0); err != nil {
+func (p *policyFS) OpenFile(name string, flag int, mode fs.FileMode) (afero.File, error) {
+	if err := p.allowOpen(name, flag, 0); err != nil {
 		return nil, err
 	}
-	file, err := g.storage.OpenFile(name, flag, mode)
+	file, err := p.storage.OpenFile(name, flag, mode)
 	switch {
 	case err != nil:
 		return nil, err
 	case writes(flag):
-		return g.noting(file, name), nil
-	case g.may.At(name).List:
+		return p.trackUpload(file, name), nil
+	case p.policy.At(name).List:
 		return file, nil
 	}
 	if info, err := file.Stat(); err == nil && info.IsDir() { // could be listed with Readdir
@@ -141,54 +143,54 @@ func (g *PolicyFS) OpenFile(name string, flag int, mode fs.FileMode) (afero.File
 	return file, nil
 }
 
-func (g *PolicyFS) OpenAt(name string, flag int, offset int64) (afero.File, error) {
-	if err := g.allowOpen(name, flag, offset); err != nil {
+func (p *policyFS) OpenAt(name string, flag int, offset int64) (afero.File, error) {
+	if err := p.allowOpen(name, flag, offset); err != nil {
 		return nil, err
 	}
-	file, err := g.storage.OpenAt(name, flag, offset)
+	file, err := p.storage.OpenAt(name, flag, offset)
 	if err != nil || !writes(flag) {
 		return file, err
 	}
-	return g.noting(file, name), nil
+	return p.trackUpload(file, name), nil
 }
 
-// PendingUpload describes a user's own uploads that broke. Who sees no names knows of these too, and may go on with them.
-func (g *PolicyFS) PendingUpload(name string) (fs.FileInfo, error) {
-	if !g.may.At(name).Write {
+// PendingUpload describes an own interrupted upload of the user. A user who sees no names may see and resume these.
+func (p *policyFS) PendingUpload(name string) (fs.FileInfo, error) {
+	if !p.policy.At(name).Write {
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 	}
-	info, err := g.storage.PendingUpload(name)
-	if err == nil && !g.sees(name) {
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		if len(g.kept) >= keepStored || g.kept == nil {
-			g.kept = map[string]int64{}
+	info, err := p.storage.PendingUpload(name)
+	if err == nil && !p.canSee(name) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if len(p.reported) >= maxStored || p.reported == nil {
+			p.reported = map[string]int64{}
 		}
-		g.kept[Canonical(name)] = info.Size()
+		p.reported[Canonical(name)] = info.Size()
 	}
 	return info, err
 }
 
-// URI needs no right: it is made of the name.
-func (g *PolicyFS) URI(name string) string { return g.storage.URI(name) }
+// URI needs no right, because it is made of the name alone.
+func (p *policyFS) URI(name string) string { return p.storage.URI(name) }
 
-// Presign makes a link, which lets others read the file.
-func (g *PolicyFS) Presign(ctx context.Context, name string, valid time.Duration) (string, error) {
-	if err := allow(g.may.At(name).Read, "presign", name); err != nil {
+// Presign needs the right to read, because the link lets others read the file.
+func (p *policyFS) Presign(ctx context.Context, name string, valid time.Duration) (string, error) {
+	if err := allow(p.policy.At(name).Read, "presign", name); err != nil {
 		return "", err
 	}
-	return g.storage.Presign(ctx, name, valid)
+	return p.storage.Presign(ctx, name, valid)
 }
 
-// noting notes a file that was opened for writing as stored when it is, if the user could not see it otherwise.
-func (g *PolicyFS) noting(file afero.File, name string) afero.File {
-	if g.sees(name) {
+// trackUpload remembers a file as stored when it is closed, if the user cannot see it otherwise.
+func (p *policyFS) trackUpload(file afero.File, name string) afero.File {
+	if p.canSee(name) {
 		return file
 	}
-	return &unseenFile{File: file, stored: func() { g.store(name) }}
+	return &unseenFile{File: file, stored: func() { p.rememberStored(name) }}
 }
 
-// An unseenFile is open for writing by a user who sees no names. It hands on what moves data fast and what aborts an upload.
+// An unseenFile is open for writing by a user who sees no names. It passes on ReadFrom, which is fast, and Abort.
 type unseenFile struct {
 	afero.File
 	stored func()
@@ -210,109 +212,109 @@ func (f *unseenFile) Close() error {
 	return err
 }
 
-// ReadDirSeq tells what is no directory from one that may not be listed, where the user may know.
-func (g *PolicyFS) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
-	if g.may.At(name).List {
-		return g.storage.ReadDirSeq(name)
+// ReadDirSeq reports a missing directory only to a user who may know of it.
+func (p *policyFS) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
+	if p.policy.At(name).List {
+		return p.storage.ReadDirSeq(name)
 	}
-	if g.sees(name) {
-		if _, err := g.storage.StatDir(name); err != nil {
+	if p.canSee(name) {
+		if _, err := p.storage.StatDir(name); err != nil {
 			return nil, err
 		}
 	}
 	return nil, denied("readdir", name)
 }
 
-// Mkdir succeeds where something is already that the user does not see: there each directory exists.
-func (g *PolicyFS) Mkdir(name string, mode fs.FileMode) error {
-	if err := allow(g.may.At(name).Mkdir, "mkdir", name); err != nil {
+// Mkdir succeeds where something exists that the user cannot see, because each directory exists for such a user.
+func (p *policyFS) Mkdir(name string, mode fs.FileMode) error {
+	if err := allow(p.policy.At(name).Mkdir, "mkdir", name); err != nil {
 		return err
 	}
-	err := g.storage.Mkdir(name, mode)
-	if errors.Is(err, fs.ErrExist) && !g.sees(name) {
+	err := p.storage.Mkdir(name, mode)
+	if errors.Is(err, fs.ErrExist) && !p.canSee(name) {
 		return nil
 	}
 	return err
 }
 
-// MkdirAll makes parents too, so each of them must be there or one that the user may make.
-func (g *PolicyFS) MkdirAll(name string, mode fs.FileMode) error {
-	if err := allow(g.may.At(name).Mkdir, "mkdir", name); err != nil {
+// MkdirAll makes parents too, so each of them must exist or the user must have the right to make it.
+func (p *policyFS) MkdirAll(name string, mode fs.FileMode) error {
+	if err := allow(p.policy.At(name).Mkdir, "mkdir", name); err != nil {
 		return err
 	}
 	for dir := path.Dir(Canonical(name)); dir != "/"; dir = path.Dir(dir) {
-		if g.may.At(dir).Mkdir {
+		if p.policy.At(dir).Mkdir {
 			continue
 		}
-		if _, err := g.StatDir(dir); err != nil {
+		if _, err := p.StatDir(dir); err != nil {
 			return denied("mkdir", name)
 		}
 	}
-	err := g.storage.MkdirAll(name, mode)
-	if errors.Is(err, syscall.ENOTDIR) && !g.sees(name) {
+	err := p.storage.MkdirAll(name, mode)
+	if errors.Is(err, syscall.ENOTDIR) && !p.canSee(name) {
 		return nil
 	}
 	return err
 }
 
-func (g *PolicyFS) Remove(name string) error {
-	if err := allow(g.may.At(name).Delete, "remove", name); err != nil {
+func (p *policyFS) Remove(name string) error {
+	if err := allow(p.policy.At(name).Delete, "remove", name); err != nil {
 		return err
 	}
-	return g.storage.Remove(name)
+	return p.storage.Remove(name)
 }
 
-// RemoveAll needs the right for everything that may be there.
-func (g *PolicyFS) RemoveAll(name string) error {
-	least, _ := g.may.Bounds(name)
+// RemoveAll needs the right for everything that may be below.
+func (p *policyFS) RemoveAll(name string) error {
+	least, _ := p.policy.Bounds(name)
 	if err := allow(least.Delete, "remove", name); err != nil {
 		return err
 	}
-	return g.storage.RemoveAll(name)
+	return p.storage.RemoveAll(name)
 }
 
-func (g *PolicyFS) RemoveFile(name string) error {
-	if err := allow(g.may.At(name).Delete, "remove", name); err != nil {
+func (p *policyFS) RemoveFile(name string) error {
+	if err := allow(p.policy.At(name).Delete, "remove", name); err != nil {
 		return err
 	}
-	return g.storage.RemoveFile(name)
+	return p.storage.RemoveFile(name)
 }
 
-func (g *PolicyFS) RemoveDir(name string) error {
-	if err := allow(g.may.At(name).Delete, "remove", name); err != nil {
+func (p *policyFS) RemoveDir(name string) error {
+	if err := allow(p.policy.At(name).Delete, "remove", name); err != nil {
 		return err
 	}
-	return g.storage.RemoveDir(name)
+	return p.storage.RemoveDir(name)
 }
 
-func (g *PolicyFS) Rename(oldname, newname string) error {
-	if err := g.allowPair("rename", oldname, newname, moves); err != nil {
+func (p *policyFS) Rename(oldname, newname string) error {
+	if err := p.allowMove("rename", oldname, newname, mayMove); err != nil {
 		return err
 	}
-	unseen := g.hasStored(Canonical(oldname))
-	err := g.storage.Rename(oldname, newname)
+	unseen := p.hasStored(Canonical(oldname))
+	err := p.storage.Rename(oldname, newname)
 	if err == nil && unseen {
-		g.store(newname)
+		p.rememberStored(newname)
 	}
 	return err
 }
 
-// allowPair needs the rights that may asks for, of everything below oldname and at every place below newname to which it goes.
-func (g *PolicyFS) allowPair(op, oldname, newname string, may func(from, to, most Rights) bool) error {
-	if !g.sees(oldname) {
+// allowMove asks permitted about the rights below oldname, and about the least and the most rights below newname.
+func (p *policyFS) allowMove(op, oldname, newname string, permitted func(from, to, most Rights) bool) error {
+	if !p.canSee(oldname) {
 		return denied(op, oldname)
 	}
-	from, _ := g.may.Bounds(oldname)
-	to, most := g.may.Bounds(newname)
-	if may(from, to, most) {
+	from, _ := p.policy.Bounds(oldname)
+	to, most := p.policy.Bounds(newname)
+	if permitted(from, to, most) {
 		return nil
 	}
-	from, to = g.may.At(oldname), g.may.At(newname)
-	if !may(from, to, to) {
+	from, to = p.policy.At(oldname), p.policy.At(newname)
+	if !permitted(from, to, to) {
 		return denied(op, oldname)
 	}
-	// What is in the way is about names below, and a file has none.
-	_, err := g.storage.StatDir(oldname)
+	// Only a name below makes it fail, and a file has none.
+	_, err := p.storage.StatDir(oldname)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
@@ -322,76 +324,76 @@ func (g *PolicyFS) allowPair(op, oldname, newname string, may func(from, to, mos
 	return err
 }
 
-// moves reports whether a user may move what there are rights for to where there are at least and at most others. What may not be
-// read or deleted in one place does not become so by being moved to another.
-func moves(from, to, most Rights) bool {
+// mayMove reports whether a user may move a file with the rights from to a place with the rights to. A move must not make a file
+// readable or deletable that was not, so most has the most rights at the new place.
+func mayMove(from, to, most Rights) bool {
 	return from.Rename && to.Write && (from.Read || !most.Read) && (from.Delete || !most.Delete)
 }
 
-func (g *PolicyFS) Copy(ctx context.Context, oldname, newname string) error {
-	if err := g.allowPair("copy", oldname, newname, copies); err != nil {
+func (p *policyFS) Copy(ctx context.Context, oldname, newname string) error {
+	if err := p.allowMove("copy", oldname, newname, mayCopy); err != nil {
 		return err
 	}
-	return g.storage.Copy(ctx, oldname, newname)
+	return p.storage.Copy(ctx, oldname, newname)
 }
 
-// copies reports whether a user may copy what there are rights for to where there are others.
-func copies(from, to, _ Rights) bool { return from.Read && to.Write }
+// mayCopy reports whether a user may copy a file with the rights from to a place with the rights to.
+func mayCopy(from, to, _ Rights) bool { return from.Read && to.Write }
 
-func (g *PolicyFS) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
-	if err := allow(g.may.At(name).Read, "hash", name); err != nil {
+func (p *policyFS) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
+	if err := allow(p.policy.At(name).Read, "hash", name); err != nil {
 		return nil, 0, err
 	}
-	return g.storage.Hash(ctx, name, algorithm, from, to)
+	return p.storage.Hash(ctx, name, algorithm, from, to)
 }
 
-func (g *PolicyFS) Chmod(name string, mode fs.FileMode) error {
-	if err := allow(g.may.At(name).Write && g.sees(name), "chmod", name); err != nil {
+func (p *policyFS) Chmod(name string, mode fs.FileMode) error {
+	if err := allow(p.policy.At(name).Write && p.canSee(name), "chmod", name); err != nil {
 		return err
 	}
-	return g.storage.Chmod(name, mode)
+	return p.storage.Chmod(name, mode)
 }
 
-func (g *PolicyFS) Chown(name string, uid, gid int) error {
-	if err := allow(g.may.At(name).Write && g.sees(name), "chown", name); err != nil {
+func (p *policyFS) Chown(name string, uid, gid int) error {
+	if err := allow(p.policy.At(name).Write && p.canSee(name), "chown", name); err != nil {
 		return err
 	}
-	return g.storage.Chown(name, uid, gid)
+	return p.storage.Chown(name, uid, gid)
 }
 
-func (g *PolicyFS) Chtimes(name string, atime, mtime time.Time) error {
-	if err := allow(g.may.At(name).Write && g.sees(name), "chtimes", name); err != nil {
+func (p *policyFS) Chtimes(name string, atime, mtime time.Time) error {
+	if err := allow(p.policy.At(name).Write && p.canSee(name), "chtimes", name); err != nil {
 		return err
 	}
-	return g.storage.Chtimes(name, atime, mtime)
+	return p.storage.Chtimes(name, atime, mtime)
 }
 
-func (g *PolicyFS) Stat(name string) (fs.FileInfo, error) {
-	if !g.sees(name) {
+func (p *policyFS) Stat(name string) (fs.FileInfo, error) {
+	if !p.canSee(name) {
 		return nil, denied("stat", name)
 	}
-	return g.storage.Stat(name)
+	return p.storage.Stat(name)
 }
 
-func (g *PolicyFS) StatFile(name string) (fs.FileInfo, error) {
-	if !g.sees(name) {
+func (p *policyFS) StatFile(name string) (fs.FileInfo, error) {
+	if !p.canSee(name) {
 		return nil, denied("stat", name)
 	}
-	return g.storage.StatFile(name)
+	return p.storage.StatFile(name)
 }
 
-// StatDir is asked before a directory becomes the working directory.
-func (g *PolicyFS) StatDir(name string) (fs.FileInfo, error) {
-	if g.sees(name) {
-		return g.storage.StatDir(name)
+// StatDir is what CWD asks.
+func (p *policyFS) StatDir(name string) (fs.FileInfo, error) {
+	if p.canSee(name) {
+		return p.storage.StatDir(name)
 	}
-	if _, most := g.may.Bounds(name); most == (Rights{}) {
+	if _, most := p.policy.Bounds(name); most == (Rights{}) {
 		return nil, denied("stat", name)
 	}
-	if g.form(name) != name { // in that form it would be made
+	if p.form(name) != name { // the form in which it would be created
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 	}
 	return Directory(path.Base(Canonical(name))), nil
 }
 
-func (g *PolicyFS) Name() string { return g.storage.Name() }
+func (p *policyFS) Name() string { return p.storage.Name() }

@@ -39,9 +39,9 @@ func closed(f afero.File, err error) error {
 	return f.Close()
 }
 
-// guardedBy is a storage behind a policy of one layer.
-func guardedBy(storage ObjectStorage, rules string) *PolicyFS {
-	return NewPolicyFS(storage, Policy{layer(rules)}, norm.NFC.String)
+// policyFSOf is a storage behind a policy of one layer.
+func policyFSOf(storage ObjectStorage, rules string) *policyFS {
+	return &policyFS{storage: storage, policy: Policy{layer(rules)}, form: norm.NFC.String}
 }
 
 // Each operation works with the permissions it needs and no others, and fails without any one of them. Where it tells of what is
@@ -67,7 +67,7 @@ func TestPermissions(t *testing.T) {
 		{"append", "w", false, func(s Storage) error {
 			return closed(s.OpenFile("/dir/file", os.O_WRONLY|os.O_APPEND, 0))
 		}},
-		{"go-on", "w", true, func(s Storage) error {
+		{"resume", "w", true, func(s Storage) error {
 			return closed(s.OpenAt("/dir/file", os.O_WRONLY|os.O_CREATE, 3))
 		}},
 		{"read-and-write", "rw", false, func(s Storage) error {
@@ -93,7 +93,7 @@ func TestPermissions(t *testing.T) {
 			storage := newStorage(t)
 			refused := func(rules string) {
 				t.Helper()
-				err := tc.do(guardedBy(storage, rules))
+				err := tc.do(policyFSOf(storage, rules))
 				var pathErr *fs.PathError
 				if !errors.Is(err, fs.ErrPermission) || !errors.As(err, &pathErr) {
 					t.Errorf("with %s: %v", rules, err)
@@ -111,7 +111,7 @@ func TestPermissions(t *testing.T) {
 				t.Fatalf("a refused operation did something: %v", err)
 			}
 			for _, rules := range enough {
-				if err := tc.do(guardedBy(newStorage(t), rules)); err != nil {
+				if err := tc.do(policyFSOf(newStorage(t), rules)); err != nil {
 					t.Errorf("with %s alone: %v", rules, err)
 				}
 			}
@@ -162,7 +162,7 @@ func TestPathPermissions(t *testing.T) {
 		{"rename-a-file-over-an-exception", "all /*/keep=lr", rename("/dir/file", "/moved"), true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			err := tc.do(guardedBy(newStorage(t), tc.rules))
+			err := tc.do(policyFSOf(newStorage(t), tc.rules))
 			if tc.allowed && err != nil || !tc.allowed && !errors.Is(err, fs.ErrPermission) {
 				t.Errorf("allowed should be %v: %v", tc.allowed, err)
 			}
@@ -173,7 +173,7 @@ func TestPathPermissions(t *testing.T) {
 // The user of a drop box learns nothing of what others have stored, and works with what the session has stored itself.
 func TestDropBox(t *testing.T) {
 	storage := newStorage(t)
-	s := guardedBy(storage, "wnm")
+	s := policyFSOf(storage, "wnm")
 	now := time.Now()
 	for name, ask := range map[string]func(name string) error{
 		"stat":      func(name string) error { _, err := s.Stat(name); return err },
@@ -184,7 +184,7 @@ func TestDropBox(t *testing.T) {
 		"mkdir-all": func(name string) error { return s.MkdirAll(name, 0) },
 		"set-time":  func(name string) error { return s.Chtimes(name, now, now) },
 		"rename":    func(name string) error { return s.Rename(name, "/x") },
-		"go-on":     func(name string) error { return closed(s.OpenAt(name, os.O_WRONLY|os.O_CREATE, 100)) },
+		"resume":    func(name string) error { return closed(s.OpenAt(name, os.O_WRONLY|os.O_CREATE, 100)) },
 		"read":      func(name string) error { return closed(s.Open(name)) },
 		"remove":    func(name string) error { return s.RemoveFile(name) },
 	} {
@@ -214,7 +214,7 @@ func TestDropBox(t *testing.T) {
 	if err := closed(s.Open("/dir/mine")); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("its content: %v", err)
 	}
-	if _, err := guardedBy(storage, "wnm").StatFile("/dir/mine"); !errors.Is(err, fs.ErrPermission) {
+	if _, err := policyFSOf(storage, "wnm").StatFile("/dir/mine"); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("its size in another session: %v", err)
 	}
 
@@ -229,26 +229,26 @@ func TestDropBox(t *testing.T) {
 	if _, err := s.StatFile("/dir/file"); !errors.Is(err, fs.ErrPermission) {
 		t.Errorf("an upload that was aborted shows what is there: %v", err)
 	}
-	for i := range keepStored {
+	for i := range maxStored {
 		if err := closed(s.Create(fmt.Sprintf("/many/%d", i))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	_, first := s.StatFile("/many/0")
 	_, older := s.StatFile("/dir/mine")
-	if first != nil || !errors.Is(older, fs.ErrPermission) || len(s.stored) != keepStored {
-		t.Errorf("after %d files more: %v, %v, %d known", keepStored, first, older, len(s.stored))
+	if first != nil || !errors.Is(older, fs.ErrPermission) || len(s.stored) != maxStored {
+		t.Errorf("after %d files more: %v, %v, %d known", maxStored, first, older, len(s.stored))
 	}
 }
 
-// The user of a drop box goes on with an upload that broke, and does not learn by that whether there is a file of its name.
-func TestDropBoxGoesOn(t *testing.T) {
+// The user of a drop box resumes an interrupted upload, and does not learn by that whether a file of its name exists.
+func TestDropBoxResumes(t *testing.T) {
 	s3 := s3test.Start(t, "embedded")
 	client, bucket := s3.Client(), s3.Bucket(t)
 	storage := driver.New(t.Context(), client, bucket, &driver.Options{
 		PartSize: 5 << 20, Owner: "scanner", Ledger: driver.NewLedger(client, bucket, "", driver.Profile{}, driver.Objects{}, slog.New(slog.NewTextHandler(t.Output(), nil))),
 	})
-	broken, err := guardedBy(storage, "-w").OpenAt("/scan", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
+	broken, err := policyFSOf(storage, "-w").OpenAt("/scan", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,10 +258,10 @@ func TestDropBoxGoesOn(t *testing.T) {
 	broken.(interface{ Abort(error) }).Abort(io.ErrUnexpectedEOF)
 	_ = broken.Close()
 
-	s := guardedBy(storage, "-w") // of another session
+	s := policyFSOf(storage, "-w") // of another session
 	const flag = os.O_WRONLY | os.O_CREATE
 	if _, err := s.OpenAt("/scan", flag, 3); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("going on with a file: %v", err)
+		t.Errorf("resuming at the offset of a file: %v", err)
 	}
 	info, err := s.PendingUpload("/scan")
 	if err != nil {
@@ -271,7 +271,7 @@ func TestDropBoxGoesOn(t *testing.T) {
 		t.Errorf("asking for a file: %v", err)
 	}
 	if _, err := s.OpenAt("/scan", flag, 3); !errors.Is(err, fs.ErrPermission) {
-		t.Errorf("going on elsewhere: %v", err)
+		t.Errorf("resuming elsewhere: %v", err)
 	}
 	f, err := s.OpenAt("/scan", flag, info.Size())
 	if err != nil {
@@ -286,14 +286,14 @@ func TestDropBoxGoesOn(t *testing.T) {
 	if got, err := s.StatFile("/scan"); err != nil || got.Size() != info.Size()+3 {
 		t.Errorf("what was stored: %v, %v", got, err)
 	}
-	if _, err := guardedBy(storage, "lr").PendingUpload("/scan"); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := policyFSOf(storage, "lr").PendingUpload("/scan"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("an upload of who may not write: %v", err)
 	}
 }
 
 // Directories exist for who does not see them in the form in which they would be made, so that nothing is made in another.
 func TestUnseenDirectories(t *testing.T) {
-	s := guardedBy(newStorage(t), "- /in/*=w")
+	s := policyFSOf(newStorage(t), "- /in/*=w")
 	for name, want := range map[string]error{
 		"/": nil, "/in": nil, "/in/any": nil, "/in/café": nil, "/in/café": fs.ErrNotExist, "/dir": fs.ErrPermission, "/other": fs.ErrPermission,
 	} {
@@ -312,8 +312,8 @@ func supported(err error) error {
 }
 
 // The files of a guarded storage are the driver's own, so that they keep the methods that move data fast and abort uploads.
-func TestGuardedFilesKeepTheirMethods(t *testing.T) {
-	s := guardedBy(newStorage(t), "all")
+func TestPolicyFilesKeepTheirMethods(t *testing.T) {
+	s := policyFSOf(newStorage(t), "all")
 	upload, err := s.OpenAt("/new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
 	if err != nil {
 		t.Fatal(err)

@@ -9,8 +9,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// Rights are what a user may do with a file, or with a directory itself: what
-// may be done with a name in it is told of that name.
+// Rights are what a user may do with a file, or with a directory itself. Names in
+// the directory have rights of their own.
 type Rights struct{ List, Read, Write, Delete, Rename, Mkdir bool }
 
 // Storage is what a session asks of a tenant's bucket: an afero file system
@@ -41,11 +41,15 @@ type Storage interface {
 	Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error)
 }
 
-// ObjectStorage is a storage whose files have addresses in S3.
+// ObjectStorage is a storage whose files are objects of S3.
 type ObjectStorage interface {
 	Storage
+	// URI is the s3 URI of the object, empty where the name is too long for one.
 	URI(name string) string
+	// Presign makes an HTTPS link to a file that is valid for this time.
 	Presign(ctx context.Context, name string, valid time.Duration) (string, error)
+	// PendingUpload describes the interrupted upload of a file that the user can
+	// resume. The error is [fs.ErrNotExist] where there is none, or a file exists.
 	PendingUpload(name string) (fs.FileInfo, error)
 }
 
