@@ -1,30 +1,54 @@
-# docker build --build-arg VERSION=$(git describe --tags --always) --tag babelftp .
+# Two images, of the same sources:
 #
-# The image holds the program and the certificates of the public authorities: no shell, no libc, no user but 65532. It writes
-# nothing, so it runs with --read-only and --cap-drop=ALL:
+#   docker build --build-arg VERSION=$(git describe --tags --always) --build-arg COMMIT=$(git rev-parse HEAD) --tag babelftp .
+#   docker build --target demo --tag babelftp-demo .
+#
+# The first is to be deployed. It holds the program and the certificates of the public authorities: no shell, no libc, no user but 65532,
+# and no S3 server. It writes nothing, so it runs with --read-only and --cap-drop=ALL:
 #
 #   docker run --read-only --cap-drop=ALL --volume "$PWD/babelftp.yaml:/etc/babelftp/babelftp.yaml:ro" \
 #     --publish 21:2121 --publish 30000-30019:30000-30019 --publish 127.0.0.1:9121:9121 babelftp
 #
 # with `listen: ":2121"`, `metrics_listen: ":9121"`, `passive: {ports: 30000-30019, public_address: ...}` in babelftp.yaml.
-# Its probes are HTTP on metrics_listen: /healthz answers 200 while the process works, /readyz while it can serve.
+# Docker asks `babelftp health`, which needs metrics_listen. Kubernetes asks by HTTP: /healthz answers 200 while the process works, /readyz
+# while it can serve.
+#
+# The second runs `babelftp demo`, which chooses its ports itself, so it takes the network of the host:
+#
+#   docker run --rm --network host babelftp-demo
 
 FROM --platform=$BUILDPLATFORM golang:1.26 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-ARG VERSION=unknown TARGETOS TARGETARCH
-RUN CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH \
-    go build -trimpath -ldflags "-s -w -X main.version=$VERSION" -o /babelftp ./cmd/babelftp
+ARG VERSION=unknown COMMIT=unknown TARGETOS TARGETARCH
+ENV CGO_ENABLED=0 GOOS=$TARGETOS GOARCH=$TARGETARCH
+RUN go build -trimpath -tags nodemo -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /babelftp ./cmd/babelftp
 
-FROM scratch
+FROM build AS build-demo
+ARG VERSION=unknown COMMIT=unknown
+RUN go build -trimpath -ldflags "-s -w -X main.version=$VERSION -X main.commit=$COMMIT" -o /babelftp ./cmd/babelftp
+RUN mkdir /data
+
+FROM scratch AS base
 LABEL org.opencontainers.image.title="babelftp" \
       org.opencontainers.image.description="S3 buckets over FTP and FTPS, in the reader's language" \
       org.opencontainers.image.source="https://github.com/babelftp/babelftp"
 COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
-COPY --from=build /babelftp /babelftp
 USER 65532:65532
-EXPOSE 2121 9121 30000-30019
 ENTRYPOINT ["/babelftp"]
+
+# The demo stores its files under /data, a volume, because they need a file system with extended attributes.
+FROM base AS demo
+COPY --from=build-demo /babelftp /babelftp
+COPY --from=build-demo --chown=65532:65532 /data /data
+VOLUME /data
+EXPOSE 2121
+CMD ["demo", "--data", "/data"]
+
+FROM base
+COPY --from=build /babelftp /babelftp
+EXPOSE 2121 9121 30000-30019
+HEALTHCHECK CMD ["/babelftp", "health", "--config", "/etc/babelftp/babelftp.yaml"]
 CMD ["serve", "--config", "/etc/babelftp/babelftp.yaml"]

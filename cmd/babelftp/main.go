@@ -106,7 +106,8 @@ func newRootCommand() *cobra.Command {
 	root.SetVersionTemplate("{{.Version}}")
 	root.SetHelpCommand(newHelpCommand(root))
 	root.AddCommand(
-		newDemoCommand(), newServeCommand(), newCheckCommand(), newHashPasswordCommand(), newLanguagesCommand(), newVersionCommand(),
+		newDemoCommand(), newServeCommand(), newCheckCommand(), newHashPasswordCommand(), newLanguagesCommand(),
+		newHealthCommand(), newVersionCommand(),
 	)
 	return root
 }

@@ -72,7 +72,6 @@ func TestExitCodes(t *testing.T) {
 		{"lint-no-folder", []string{"languages", "--lint", "nowhere"}, 2, "babelftp: --lint \"nowhere\" is no folder: name the one that holds a folder for each language (see babelftp languages --help)\n"},
 		{"lint-and-locales", []string{"languages", "--lint", ".", "--locales", "."}, 2, "babelftp: --lint and --locales do not go together (see babelftp languages --help)\n"},
 		{"unknown-help", []string{"help", "peanuts"}, 2, "babelftp: unknown command \"peanuts\" (see babelftp --help)\n"},
-		{"bad-address", []string{"demo", "--listen", "21"}, 2, "babelftp: --listen \"21\" is no address: write it like 127.0.0.1:2121 (see babelftp demo --help)\n"},
 		{"missing-file", []string{"serve", "--config", "nowhere.yaml"}, 1, "babelftp: cannot read the configuration nowhere.yaml: no such file or directory\n"},
 		{"help", []string{"--help"}, 0, ""},
 		{"help-of-a-command", []string{"help", "serve"}, 0, ""},

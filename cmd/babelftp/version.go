@@ -9,8 +9,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// version is set by the linker: go build -ldflags "-X main.version=v1.2.3".
-var version string
+// version and commit are set by the linker: go build -ldflags "-X main.version=v1.2.3 -X main.commit=1a2b3c4".
+var (
+	version string
+	commit  string //nolint:gochecknoglobals // only a variable can be set by the linker
+)
 
 func newVersionCommand() *cobra.Command {
 	return &cobra.Command{
@@ -40,19 +43,23 @@ func buildVersion() string {
 	return cmp.Or(version, "unknown")
 }
 
-// buildCommit is the commit that the go command built, "unknown" outside of a repository.
+// buildCommit is what the linker set, or the commit that the go command built; "unknown" outside of a repository.
 func buildCommit() string {
-	info, _ := debug.ReadBuildInfo()
-	commit, modified := "unknown", ""
-	if info != nil {
-		for _, setting := range info.Settings {
-			switch {
-			case setting.Key == "vcs.revision":
-				commit = setting.Value
-			case setting.Key == "vcs.modified" && setting.Value == "true":
-				modified = " with changes"
-			}
+	if commit != "" {
+		return commit
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return "unknown"
+	}
+	revision, modified := "unknown", ""
+	for _, setting := range info.Settings {
+		switch {
+		case setting.Key == "vcs.revision":
+			revision = setting.Value
+		case setting.Key == "vcs.modified" && setting.Value == "true":
+			modified = " with changes"
 		}
 	}
-	return commit + modified
+	return revision + modified
 }

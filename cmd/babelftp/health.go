@@ -1,0 +1,93 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+const (
+	// healthAddress is where the image serves /healthz, as the Dockerfile says.
+	healthAddress = "127.0.0.1:9121"
+	// healthTimeout is how long the server may take to answer.
+	healthTimeout = 5 * time.Second
+	// maxHealthText is how many bytes of an answer are shown.
+	maxHealthText = 1 << 10
+)
+
+var errNoMetricsListen = errors.New("metrics_listen is not set, so the server answers no probes: set it, like 127.0.0.1:9121")
+
+func newHealthCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "health [--address HOST:PORT | --config FILE]",
+		Short: "Ask a running server whether it is healthy",
+		Long: "Ask a running server for /healthz, and exit with 0 when it answers 200 and with 1 otherwise. It is meant for Docker's HEALTHCHECK,\n" +
+			"because the image has no curl. Kubernetes asks for /healthz and /readyz itself.\n\n" +
+			"The address is that of metrics_listen: from --address, or from the configuration that --config names, or " + healthAddress + ".",
+		Example: "  babelftp health --config /etc/babelftp/babelftp.yaml\n" +
+			"  babelftp health --address 127.0.0.1:9121",
+		Args: noArguments,
+	}
+	address := cmd.Flags().String("address", "", "the `HOST:PORT` of metrics_listen (default "+healthAddress+")")
+	file := cmd.Flags().StringP("config", "c", "", "the configuration `FILE` to read metrics_listen from")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		asked := cmp.Or(*address, healthAddress)
+		if *file != "" {
+			if *address != "" {
+				return newUsageError(cmd, "--address and --config do not go together")
+			}
+			cfg, err := loadConfig(cmd, *file)
+			if err != nil {
+				return err
+			}
+			if asked = cfg.MetricsListen; asked == "" {
+				return errNoMetricsListen
+			}
+		}
+		text, err := askHealth(cmd.Context(), asked)
+		if err == nil {
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
+		}
+		return err
+	}
+	return cmd
+}
+
+// askHealth asks the server whose metrics_listen is address, and returns what it says when it is healthy.
+func askHealth(ctx context.Context, address string) (string, error) {
+	host, port, err := net.SplitHostPort(address)
+	if err != nil {
+		return "", fmt.Errorf("%q is no address: write it like %s", address, healthAddress)
+	}
+	if host == "" || net.ParseIP(host).IsUnspecified() { // the server listens on all of them
+		host = "127.0.0.1"
+	}
+	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/healthz", nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return "", fmt.Errorf("not healthy: %w", err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxHealthText))
+	if err != nil {
+		return "", fmt.Errorf("not healthy: %w", err)
+	}
+	text := strings.TrimSpace(string(body))
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("not healthy: %s: %s", response.Status, text)
+	}
+	return text, nil
+}

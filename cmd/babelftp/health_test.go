@@ -1,0 +1,58 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestHealth(t *testing.T) {
+	status := http.StatusOK
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/healthz" {
+			t.Errorf("asked for %s", r.URL)
+		}
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte("ok\n"))
+	}))
+	defer server.Close()
+	address := server.Listener.Addr().String()
+	_, port, _ := strings.Cut(address, ":")
+	file := func(metricsListen string) string {
+		name := filepath.Join(t.TempDir(), "babelftp.yaml")
+		text := `tenants: {acme: {bucket: acme-data, users: {alice: {password_hash: "` + validHash + `"}}}}` + "\n" + metricsListen + "\n"
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	for _, args := range [][]string{
+		{"--address", address}, {"--address", ":" + port}, {"--config", file("metrics_listen: \":" + port + "\"")},
+		{"--config", file("metrics_listen: \"0.0.0.0:" + port + "\"")},
+	} {
+		if code, stdout, stderr := output(t, "", append([]string{"health"}, args...)...); code != 0 || stdout != "ok\n" || stderr != "" {
+			t.Errorf("%v: exit code %d: %s%s", args, code, stdout, stderr)
+		}
+	}
+	status = http.StatusServiceUnavailable
+	const unhealthy = "babelftp: not healthy: 503 Service Unavailable: ok\n"
+	if code, _, stderr := output(t, "", "health", "--address", address); code != 1 || stderr != unhealthy {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	server.Close()
+	if code, _, stderr := output(t, "", "health", "--address", address); code != 1 || !strings.HasPrefix(stderr, "babelftp: not healthy: ") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if code, _, stderr := output(t, "", "health", "--config", file("")); code != 1 || stderr != "babelftp: "+errNoMetricsListen.Error()+"\n" {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+	if code, _, stderr := output(t, "", "health", "--config", "x", "--address", address); code != 2 || !strings.Contains(stderr, "do not go together") {
+		t.Errorf("exit code %d: %s", code, stderr)
+	}
+}
+
+// validHash is the argon2id hash of nothing in particular.
+const validHash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs"
