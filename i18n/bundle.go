@@ -19,14 +19,14 @@ import (
 )
 
 // A Bundle is every language that the server, or a tenant of it, speaks. It does
-// not change after Load or Tailored and serves all sessions at once.
+// not change after Load or WithOverrides and serves all sessions at once.
 type Bundle struct {
 	tags       []language.Tag // the first is for readers of all others
 	matcher    language.Matcher
 	localizers map[language.Tag]*Localizer
 	sources    map[ID]source                  // every message there is
-	catalogued map[language.Tag]map[ID]bool   // which messages a catalogue has, not counting its parents
-	own        map[language.Tag]map[ID]string // a tenant's texts, as formats for package fmt
+	has        map[language.Tag]map[ID]bool   // which messages a catalogue has, not counting its parents
+	overrides  map[language.Tag]map[ID]string // a tenant's texts, as formats for package fmt
 }
 
 // Load reads the embedded catalogues, then each overlay: an operator's folder of
@@ -61,7 +61,7 @@ func load(overlays []fs.FS) (*Bundle, error) {
 }
 
 // Tags returns the languages: English, the others that are built in, and the
-// overlays' in alphabetical order; of a tailored bundle, those that it was given
+// overlays' in alphabetical order; of a bundle with overrides, those that it was given
 // in their order.
 func (b *Bundle) Tags() []language.Tag { return slices.Clone(b.tags) }
 
@@ -171,11 +171,11 @@ func (l *loader) add(fsys fs.FS, folder string) *catalogue {
 		source, known := l.sources[e.ID]
 		switch {
 		case e.ID == "":
-			c.wrong(e, `a message has no "id"; take it from the English catalogue`)
+			c.errorf(e, `a message has no "id"; take it from the English catalogue`)
 		case !known:
-			c.wrong(e, "no such message; %s", adviseID(l.sources, e.ID))
+			c.errorf(e, "no such message; %s", adviseID(l.sources, e.ID))
 		case seen[e.ID]:
-			c.wrong(e, "is there twice; remove one")
+			c.errorf(e, "is there twice; remove one")
 		default:
 			l.set(c, e, source)
 		}
@@ -197,7 +197,7 @@ func (l *loader) set(c *catalogue, e entry, source source) {
 		}
 	}
 	for _, problem := range problems {
-		c.wrong(e, "%s", problem)
+		c.errorf(e, "%s", problem)
 	}
 	l.texts[c.tag][e.ID] = true
 }
@@ -210,7 +210,7 @@ func (l *loader) bundle() (*Bundle, error) {
 		matcher:    language.NewMatcher(l.tags),
 		localizers: make(map[language.Tag]*Localizer, len(l.tags)),
 		sources:    l.sources,
-		catalogued: l.texts,
+		has:        l.texts,
 	}
 	english := message.NewPrinter(language.English, message.Catalog(l.builder))
 	for _, tag := range l.tags {

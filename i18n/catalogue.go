@@ -17,10 +17,10 @@ const fileName = "messages.gotext.json"
 // A catalogue is one file in gotext's JSON format, and what was found wrong
 // with it so far.
 type catalogue struct {
-	name     string // of the file
-	tag      language.Tag
-	entries  []entry
-	findings []Finding
+	name        string // of the file
+	tag         language.Tag
+	entries     []entry
+	diagnostics []Diagnostic
 }
 
 // An entry is one message of a catalogue. The fields that no code reads are
@@ -77,22 +77,22 @@ func (t *text) UnmarshalJSON(data []byte) error {
 func (t text) empty() bool { return t.Msg == "" && t.Select == nil }
 
 // readCatalogue reads and decodes <folder>/messages.gotext.json. What does not
-// decode is a finding and left out.
+// decode is reported and left out.
 func readCatalogue(fsys fs.FS, folder string) *catalogue {
 	c := &catalogue{name: path.Join(folder, fileName)}
 	tag, err := language.Parse(folder)
 	if err != nil || tag == language.Und || tag.String() != folder {
-		c.wrong(entry{}, "%q is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans", folder)
+		c.errorf(entry{}, "%q is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans", folder)
 		return c
 	}
 	if checkTag(folder) != nil {
-		c.wrong(entry{}, "LANG cannot ask for %q, because RFC 2640 allows letters only; use another tag", folder)
+		c.errorf(entry{}, "LANG cannot ask for %q, because RFC 2640 allows letters only; use another tag", folder)
 		return c
 	}
 	c.tag = tag
 	data, err := fs.ReadFile(fsys, c.name)
 	if err != nil {
-		c.wrong(entry{}, "cannot be read: %v", err)
+		c.errorf(entry{}, "cannot be read: %v", err)
 		return c
 	}
 	c.decode(data)
@@ -104,12 +104,12 @@ func (c *catalogue) decode(data []byte) {
 	data = bytes.TrimPrefix(data, []byte("\ufeff"))
 	if !utf8.Valid(data) {
 		// encoding/json would put U+FFFD into the texts.
-		c.wrong(entry{}, "is not UTF-8; save it in this encoding")
+		c.errorf(entry{}, "is not UTF-8; save it in this encoding")
 		return
 	}
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
-		c.wrong(entry{line: lineOf(data, int(syntax.Offset))}, "is not JSON: %v; correct it there or just before", err)
+		c.errorf(entry{line: lineOf(data, int(syntax.Offset))}, "is not JSON: %v; correct it there or just before", err)
 		return
 	}
 	var file struct {
@@ -117,11 +117,11 @@ func (c *catalogue) decode(data []byte) {
 		Messages []json.RawMessage `json:"messages"`
 	}
 	if err := unmarshalStrict(data, &file); err != nil {
-		c.wrong(entry{}, "%v; see the English catalogue for the form", err)
+		c.errorf(entry{}, "%v; see the English catalogue for the form", err)
 		return
 	}
 	if file.Language != c.tag.String() {
-		c.wrong(entry{}, `"language" is %q; write %q, the name of the folder`, file.Language, c.tag)
+		c.errorf(entry{}, `"language" is %q; write %q, the name of the folder`, file.Language, c.tag)
 	}
 	offset := 0
 	for i, raw := range file.Messages {
@@ -139,9 +139,9 @@ func (c *catalogue) decodeEntry(raw json.RawMessage, number, line int) {
 	case err == nil:
 		c.entries = append(c.entries, e)
 	case e.ID == "":
-		c.wrong(e, "message number %d: %v; see the English catalogue for the form", number, err)
+		c.errorf(e, "message number %d: %v; see the English catalogue for the form", number, err)
 	default:
-		c.wrong(e, "%v; see the English catalogue for the form", err)
+		c.errorf(e, "%v; see the English catalogue for the form", err)
 	}
 }
 

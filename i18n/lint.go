@@ -19,8 +19,8 @@ import (
 
 // A Report is what there is to say about a folder of catalogues.
 type Report struct {
-	Findings  []Finding  // by file, and within it in the order of the lines
-	Languages []Coverage // of the languages in the folder, in the order of their names
+	Diagnostics []Diagnostic // by file, and within it in the order of the lines
+	Languages   []Coverage   // of the languages in the folder, in the order of their names
 }
 
 // Lint reads an operator's folder of catalogues as Load does and tells
@@ -42,8 +42,8 @@ func Lint(dir fs.FS) (*Report, error) {
 			l.review(c)
 			r.Languages = append(r.Languages, newCoverage(c.tag, len(l.missing(c.tag)), len(l.ids)))
 		}
-		slices.SortStableFunc(c.findings, func(a, b Finding) int { return a.Line - b.Line })
-		r.Findings = append(r.Findings, c.findings...)
+		slices.SortStableFunc(c.diagnostics, func(a, b Diagnostic) int { return a.Line - b.Line })
+		r.Diagnostics = append(r.Diagnostics, c.diagnostics...)
 	}
 	return r, nil
 }
@@ -51,7 +51,7 @@ func Lint(dir fs.FS) (*Report, error) {
 // review adds what does not keep a catalogue from being loaded.
 func (l *loader) review(c *catalogue) {
 	if missing := l.missing(c.tag); len(missing) > 0 {
-		c.doubtful(entry{}, "lacks %d of %d texts, which are shown in English: %s", len(missing), len(l.ids), l.list(missing))
+		c.warnf(entry{}, "lacks %d of %d texts, which are shown in English: %s", len(missing), len(l.ids), l.list(missing))
 	}
 	forms := numbersByForm(c.tag)
 	for _, e := range c.entries {
@@ -74,15 +74,15 @@ func (l *loader) list(messages map[ID]bool) string {
 
 func (c *catalogue) reviewEntry(e entry, source source, forms map[string][]int) {
 	if e.Fuzzy {
-		c.doubtful(e, `is marked "fuzzy"; compare it with the English text and remove the mark`)
+		c.warnf(e, `is marked "fuzzy"; compare it with the English text and remove the mark`)
 	}
 	if !e.Message.empty() && !reflect.DeepEqual(e.Message, source.entry.Message) {
-		c.doubtful(e, `translates %q, but the English text is now %q; compare the translation with it and copy it to "message"`,
+		c.warnf(e, `translates %q, but the English text is now %q; compare the translation with it and copy it to "message"`,
 			e.Message.Msg, source.entry.Message.Msg)
 	}
 	if e.Translation.empty() {
 		if slices.Contains(locales.Tags(), c.tag.String()) {
-			c.doubtful(e, "has no translation, so the one that is built in stays; write one or remove the message")
+			c.warnf(e, "has no translation, so the one that is built in stays; write one or remove the message")
 		}
 		return
 	}
@@ -99,18 +99,18 @@ func (c *catalogue) reviewEntry(e entry, source source, forms map[string][]int) 
 // reviewText looks at one text, which is that of a plural form unless form is "".
 func (c *catalogue) reviewText(e entry, source source, form, text string) {
 	if !norm.NFC.IsNormalString(text) {
-		c.wrong(e, "%s", inForm(form, "the text is not in the Unicode form NFC; type its letters anew or let an editor convert it"))
+		c.errorf(e, "%s", inForm(form, "the text is not in the Unicode form NFC; type its letters anew or let an editor convert it"))
 	}
 	if strings.Contains(text, "  ") {
-		c.wrong(e, "%s", inForm(form, "there are two spaces in a row; leave one"))
+		c.errorf(e, "%s", inForm(form, "there are two spaces in a row; leave one"))
 	}
 	for _, name := range protocolWords(source.entry.Message.Msg) {
 		if !strings.Contains(text, name) {
-			c.wrong(e, "%s", inForm(form, fmt.Sprintf("%s is missing; it is a word of the protocol and stays in every language", name)))
+			c.errorf(e, "%s", inForm(form, fmt.Sprintf("%s is missing; it is a word of the protocol and stays in every language", name)))
 		}
 	}
 	if base(c.tag) != base(language.English) && source.entry.Translation.has(text) {
-		c.doubtful(e, "%s", inForm(form, "is the English text; translate it unless the words are the same"))
+		c.warnf(e, "%s", inForm(form, "is the English text; translate it unless the words are the same"))
 	}
 }
 
@@ -125,7 +125,7 @@ func protocolWords(english string) []string {
 func (c *catalogue) reviewPlural(e entry, arg string, numbers map[string][]int) {
 	if e.Translation.Select == nil {
 		if len(numbers) > 1 {
-			c.doubtful(e, "is one text for every number, but the language has the plural forms %s; give one text for each", formNames(numbers))
+			c.warnf(e, "is one text for every number, but the language has the plural forms %s; give one text for each", formNames(numbers))
 		}
 		return
 	}
@@ -136,9 +136,9 @@ func (c *catalogue) reviewPlural(e entry, arg string, numbers map[string][]int) 
 		text, ok := e.Translation.Select.Cases[form]
 		switch {
 		case !ok && form != "other": // which compile misses
-			c.wrong(e, "the plural form %q is missing, which the language has for %s; add it", form, examples(numbers[form]))
+			c.errorf(e, "the plural form %q is missing, which the language has for %s; add it", form, examples(numbers[form]))
 		case ok && len(numbers[form]) > 1 && form != "other" && !strings.Contains(text.Msg, "{"+arg+"}"):
-			c.wrong(e, "plural form %q: the placeholder {%s} is missing, and the form stands for %s; show the number", form, arg, examples(numbers[form]))
+			c.errorf(e, "plural form %q: the placeholder {%s} is missing, and the form stands for %s; show the number", form, arg, examples(numbers[form]))
 		}
 	}
 }

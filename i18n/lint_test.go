@@ -14,21 +14,21 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 )
 
-// lint returns the findings in one catalogue without the file's name.
-func lint(t *testing.T, tag string, file *fstest.MapFile) (findings []i18n.Finding, shown []string) {
+// lint returns the diagnostics in one catalogue without the file's name.
+func lint(t *testing.T, tag string, file *fstest.MapFile) (diagnostics []i18n.Diagnostic, shown []string) {
 	t.Helper()
 	name := tag + "/messages.gotext.json"
 	report, err := i18n.Lint(fstest.MapFS{name: file})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range report.Findings {
-		if f.File != name {
-			t.Errorf("the file is called %q, want %q", f.File, name)
+	for _, d := range report.Diagnostics {
+		if d.File != name {
+			t.Errorf("the file is called %q, want %q", d.File, name)
 		}
-		shown = append(shown, strings.TrimPrefix(f.Error(), name+":"))
+		shown = append(shown, strings.TrimPrefix(d.Error(), name+":"))
 	}
-	return report.Findings, shown
+	return report.Diagnostics, shown
 }
 
 func TestLintMessages(t *testing.T) {
@@ -139,8 +139,8 @@ func TestLintFiles(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			findings, shown := lint(t, test.folder, &fstest.MapFile{Data: []byte(test.file)})
-			if !slices.Contains(shown, test.want) || findings[slices.Index(shown, test.want)].Warning {
+			diagnostics, shown := lint(t, test.folder, &fstest.MapFile{Data: []byte(test.file)})
+			if !slices.Contains(shown, test.want) || diagnostics[slices.Index(shown, test.want)].Warning {
 				t.Errorf("got %q, want %q", shown, test.want)
 			}
 		})
@@ -186,12 +186,12 @@ func TestLintReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	var files []string
-	for _, f := range report.Findings {
-		files = append(files, fmt.Sprintf("%s:%d", f.File, f.Line))
+	for _, d := range report.Diagnostics {
+		files = append(files, fmt.Sprintf("%s:%d", d.File, d.Line))
 	}
 	want := []string{"Svenska/messages.gotext.json:0", "fr/messages.gotext.json:3", "fr/messages.gotext.json:4", "sv/messages.gotext.json:0"}
 	if !slices.Equal(files, want) {
-		t.Errorf("findings at %s, want %s", files, want)
+		t.Errorf("diagnostics at %s, want %s", files, want)
 	}
 	total := len(declaredIDs(t))
 	languages := []i18n.Coverage{{language.French, "français", total, total}, {language.Swedish, "svenska", 1, total}}

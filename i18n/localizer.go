@@ -12,26 +12,26 @@ import (
 // A Localizer renders messages in one language. There is one for each language,
 // which any number of sessions share.
 type Localizer struct {
-	tag     language.Tag
-	printer *message.Printer
-	english *message.Printer
-	missing map[ID]bool   // messages that only english has
-	own     map[ID]string // a tenant's texts as formats for package fmt
+	tag       language.Tag
+	printer   *message.Printer
+	english   *message.Printer
+	missing   map[ID]bool   // messages that only english has
+	overrides map[ID]string // a tenant's texts as formats for package fmt
 }
 
 // newLocalizer returns a localizer that has a message from the language, else
 // from a parent of it, else from English; and in each of them the tenant's text
 // before that of the catalogue.
 func (b *Bundle) newLocalizer(tag language.Tag, printer, english *message.Printer) *Localizer {
-	l := &Localizer{tag: tag, printer: printer, english: english, missing: make(map[ID]bool), own: make(map[ID]string)}
+	l := &Localizer{tag: tag, printer: printer, english: english, missing: make(map[ID]bool), overrides: make(map[ID]string)}
 	for id := range b.sources {
-		t := nearest(tag, func(t language.Tag) bool { return b.own[t][id] != "" || b.catalogued[t][id] })
+		t := nearest(tag, func(t language.Tag) bool { return b.overrides[t][id] != "" || b.has[t][id] })
 		if t == language.Und {
 			l.missing[id] = true
 			t = language.English
 		}
-		if format := b.own[t][id]; format != "" {
-			l.own[id] = format
+		if format := b.overrides[t][id]; format != "" {
+			l.overrides[id] = format
 		}
 	}
 	return l
@@ -40,7 +40,7 @@ func (b *Bundle) newLocalizer(tag language.Tag, printer, english *message.Printe
 // Localizer returns the localizer of the language that fits the tag best, and
 // that of the first language, English or a tenant's choice, when none does.
 func (b *Bundle) Localizer(tag language.Tag) *Localizer {
-	found, ok := b.Find(tag)
+	found, ok := b.Match(tag)
 	if !ok {
 		found = b.tags[0]
 	}
@@ -59,7 +59,7 @@ func (l *Localizer) Text(id ID, args ...string) string {
 	for i, arg := range args {
 		values[i] = argument(arg)
 	}
-	if format, ok := l.own[id]; ok {
+	if format, ok := l.overrides[id]; ok {
 		return fmt.Sprintf(format, values...)
 	}
 	printer := l.printer

@@ -43,16 +43,16 @@ func (b *Bundle) Negotiate(arg string) (Match, error) {
 	if err != nil && !errors.As(err, &unknown) {
 		return Match{}, fmt.Errorf("%w: %q: %w", ErrUnsupported, arg, err)
 	}
-	found, ok := b.Find(want)
+	found, ok := b.Match(want)
 	if !ok {
 		return Match{}, fmt.Errorf("%w: %q", ErrUnsupported, arg)
 	}
 	return Match{Tag: found, Exact: found == want && err == nil}, nil
 }
 
-// Find returns the language that a reader of the wanted one is given, by the
+// Match returns the language that a reader of the wanted one is given, by the
 // rules of Negotiate, and false if there is none.
-func (b *Bundle) Find(want language.Tag) (language.Tag, bool) {
+func (b *Bundle) Match(want language.Tag) (language.Tag, bool) {
 	if _, ok := b.localizers[want]; ok {
 		return want, true
 	}
@@ -97,10 +97,10 @@ func base(tag language.Tag) language.Base {
 // in upper case like the examples of RFC 2640, section 4.3.1: PT-BR.
 func FeatTag(tag language.Tag) string { return strings.ToUpper(tag.String()) }
 
-// Choose returns the text for a language from texts by language tag, such as a
+// SelectText returns the text for a language from texts by language tag, such as a
 // tenant's greetings: the best match, else the English one, else the first in
 // the alphabetical order of the tags; "" if there is none.
-func Choose(texts map[string]string, tag language.Tag) string {
+func SelectText(texts map[string]string, tag language.Tag) string {
 	if text, ok := texts[tag.String()]; ok {
 		return text
 	}

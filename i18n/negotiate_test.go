@@ -188,7 +188,7 @@ func TestChoose(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := i18n.Choose(test.texts, language.MustParse(test.tag)); got != test.want {
+			if got := i18n.SelectText(test.texts, language.MustParse(test.tag)); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})

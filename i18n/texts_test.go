@@ -87,10 +87,10 @@ func TestCataloguesPassLint(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range report.Findings {
-		same := strings.HasPrefix(f.Problem, "is the English text") && slices.Contains(sameAsEnglish[path.Dir(f.File)], f.Message)
+	for _, d := range report.Diagnostics {
+		same := strings.HasPrefix(d.Problem, "is the English text") && slices.Contains(sameAsEnglish[path.Dir(d.File)], d.Message)
 		if !same {
-			t.Error(f)
+			t.Error(d)
 		}
 	}
 	if len(report.Languages) != len(locales.Tags()) {

@@ -56,10 +56,10 @@ func lintCatalogues(cmd *cobra.Command, dir string) error {
 		return fmt.Errorf("%s: %w", dir, err)
 	}
 	failures := 0
-	for _, f := range report.Findings {
-		f.File = filepath.Join(dir, filepath.FromSlash(f.File))
-		fmt.Fprintln(cmd.ErrOrStderr(), f.Error())
-		if !f.Warning {
+	for _, d := range report.Diagnostics {
+		d.File = filepath.Join(dir, filepath.FromSlash(d.File))
+		fmt.Fprintln(cmd.ErrOrStderr(), d.Error())
+		if !d.Warning {
 			failures++
 		}
 	}

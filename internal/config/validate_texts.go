@@ -29,12 +29,12 @@ func (v *validator) languages(p yamlconf.Path, t *Tenant) {
 	if !known || v.bundle == nil {
 		return
 	}
-	offered, err := v.bundle.Tailored(t.Languages, nil)
+	offered, err := v.bundle.WithOverrides(t.Languages, nil)
 	if err != nil { // two of them are one
 		v.report(list, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
 		return
 	}
-	if _, ok := offered.Find(t.DefaultLanguage); !ok && t.DefaultLanguage != language.Und {
+	if _, ok := offered.Match(t.DefaultLanguage); !ok && t.DefaultLanguage != language.Und {
 		v.report(own, "%s is none of the tenant's languages: add it to them, or write one that is there", t.DefaultLanguage)
 	}
 }
@@ -84,12 +84,12 @@ func (v *validator) messages(p yamlconf.Path, t *Tenant) {
 	if v.bundle == nil {
 		return
 	}
-	offered, err := v.bundle.Tailored(t.Languages, nil)
+	offered, err := v.bundle.WithOverrides(t.Languages, nil)
 	if err != nil {
 		offered = v.bundle // said before
 	}
 	check := func(at yamlconf.Path, id i18n.ID, texts map[language.Tag]string) bool {
-		_, err := offered.Tailored(nil, map[i18n.ID]map[language.Tag]string{id: texts})
+		_, err := offered.WithOverrides(nil, map[i18n.ID]map[language.Tag]string{id: texts})
 		if err != nil {
 			v.report(at, "%s", err)
 		}

@@ -38,7 +38,7 @@ func (s *session) greeting() []string {
 			texts = s.tenant.Welcome
 		}
 	}
-	text := strings.TrimSpace(i18n.Choose(texts, s.lang.Tag()))
+	text := strings.TrimSpace(i18n.SelectText(texts, s.lang.Tag()))
 	if text == "" {
 		return nil
 	}

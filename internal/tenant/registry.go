@@ -113,7 +113,7 @@ func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3
 func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.Bundle) (*tenant, error) {
 	if len(tc.Languages) > 0 || len(tc.Messages) > 0 {
 		var err error
-		if bundle, err = bundle.Tailored(tc.Languages, tc.Messages); err != nil {
+		if bundle, err = bundle.WithOverrides(tc.Languages, tc.Messages); err != nil {
 			return nil, fmt.Errorf("tenant %s: languages and messages: %w", name, err)
 		}
 	}
@@ -183,14 +183,14 @@ func encodingsBelow(root string, dirs map[string]config.Encoding) map[string]*ch
 // FirstOffered is the first of the tags for which the bundle has a language, or else its first language.
 func FirstOffered(bundle *i18n.Bundle, tags ...language.Tag) language.Tag {
 	for _, tag := range tags {
-		if found, ok := bundle.Find(tag); ok {
+		if found, ok := bundle.Match(tag); ok {
 			return found
 		}
 	}
 	return bundle.Tags()[0]
 }
 
-// byTag is texts by language as [i18n.Choose] takes them.
+// byTag is texts by language as [i18n.SelectText] takes them.
 func byTag(texts map[language.Tag]string) map[string]string {
 	m := make(map[string]string, len(texts))
 	for tag, text := range texts {

@@ -11,24 +11,21 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Tailored returns a bundle for one tenant: it offers these languages only, in
-// this order, and all of b where there are none; and it has these texts instead
-// of the catalogues'. Its first language is for readers of all others. It shares
-// the catalogues with b.
+// WithOverrides returns a bundle for one tenant. It offers these languages only, in
+// this order, or all of b if there are none. Readers of any other language get the
+// first one. These texts replace those of the catalogues, which b shares.
 //
-// The texts count as an overlay that is loaded last would. So a text is for the
-// language it is given for, and for the variants of it that have no text of their
-// own; readers of other languages keep the catalogue's, because a notice in
-// their language serves them better than the tenant's in one that they may not
-// read. A message that a language lacks is answered in English, with the tenant's
-// text if it has one in English. A text has no plural forms, and is checked as a
-// catalogue is.
+// The texts count like an overlay that is loaded last. A text is for the language
+// that it is given for, and for the variants of it that have no text. Readers of
+// other languages keep the text of the catalogue, because they may not read the
+// language of the tenant's. A message that a language lacks is answered in English,
+// with the tenant's English text if there is one. A text has no plural forms, and is
+// checked as a catalogue is.
 //
-// A language may be given as a relative of one that is there: pt for pt-BR. The
-// error joins all that is wrong, each with the message, the language and what to
-// do.
-func (b *Bundle) Tailored(languages []language.Tag, texts map[ID]map[language.Tag]string) (*Bundle, error) {
-	tags, err := b.offer(languages)
+// A language may be given as a relative of one that b has: pt for pt-BR. The error
+// joins everything that is wrong, each with the message, the language and what to do.
+func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[language.Tag]string) (*Bundle, error) {
+	tags, err := b.restrict(languages)
 	if err != nil {
 		return nil, err
 	}
@@ -37,18 +34,18 @@ func (b *Bundle) Tailored(languages []language.Tag, texts map[ID]map[language.Ta
 		matcher:    language.NewMatcher(tags),
 		localizers: make(map[language.Tag]*Localizer, len(tags)),
 		sources:    b.sources,
-		catalogued: b.catalogued,
-		own:        make(map[language.Tag]map[ID]string),
+		has:        b.has,
+		overrides:  make(map[language.Tag]map[ID]string),
 	}
-	for tag, texts := range b.own {
-		t.own[tag] = maps.Clone(texts)
+	for tag, texts := range b.overrides {
+		t.overrides[tag] = maps.Clone(texts)
 	}
-	if err := t.setOwn(texts); err != nil {
+	if err := t.setOverrides(texts); err != nil {
 		return nil, err
 	}
 	for _, tag := range tags {
 		shared := b.localizers[tag]
-		if l := t.newLocalizer(tag, shared.printer, shared.english); len(l.own) > 0 {
+		if l := t.newLocalizer(tag, shared.printer, shared.english); len(l.overrides) > 0 {
 			t.localizers[tag] = l
 		} else {
 			t.localizers[tag] = shared
@@ -57,15 +54,15 @@ func (b *Bundle) Tailored(languages []language.Tag, texts map[ID]map[language.Ta
 	return t, nil
 }
 
-// offer returns the languages that b calls by these names.
-func (b *Bundle) offer(languages []language.Tag) ([]language.Tag, error) {
+// restrict returns the languages that b calls by these names.
+func (b *Bundle) restrict(languages []language.Tag) ([]language.Tag, error) {
 	if len(languages) == 0 {
 		return b.Tags(), nil
 	}
 	var tags []language.Tag
 	var errs []error
 	for _, want := range languages {
-		switch tag, ok := b.Find(want); {
+		switch tag, ok := b.Match(want); {
 		case !ok:
 			errs = append(errs, fmt.Errorf("there is no catalogue for the language %s; write one of %s, or remove it", want, listTags(b.tags)))
 		case slices.Contains(tags, tag):
@@ -77,8 +74,8 @@ func (b *Bundle) offer(languages []language.Tag) ([]language.Tag, error) {
 	return tags, errors.Join(errs...)
 }
 
-// setOwn checks a tenant's texts and adds them.
-func (b *Bundle) setOwn(texts map[ID]map[language.Tag]string) error {
+// setOverrides checks a tenant's texts and adds them.
+func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]string) error {
 	var errs []error
 	for _, id := range slices.Sorted(maps.Keys(texts)) {
 		source, ok := b.sources[id]
@@ -86,19 +83,19 @@ func (b *Bundle) setOwn(texts map[ID]map[language.Tag]string) error {
 			errs = append(errs, fmt.Errorf("message %q: no such message; %s", id, adviseID(b.sources, id)))
 			continue
 		}
-		for _, problem := range b.setOwnMessage(id, source, texts[id]) {
+		for _, problem := range b.setOverride(id, source, texts[id]) {
 			errs = append(errs, fmt.Errorf("message %q: %s", id, problem))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// setOwnMessage does so for one message.
-func (b *Bundle) setOwnMessage(id ID, source source, texts map[language.Tag]string) (problems []string) {
+// setOverride does so for one message.
+func (b *Bundle) setOverride(id ID, source source, texts map[language.Tag]string) (problems []string) {
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	given := make(map[language.Tag]language.Tag) // as what, by the language that it is for
 	for _, want := range slices.SortedFunc(maps.Keys(texts), compareTags) {
-		tag, ok := b.Find(want)
+		tag, ok := b.Match(want)
 		if !ok {
 			problem("the language %s is not offered; write one of %s, or remove the text", want, listTags(b.tags))
 			continue
@@ -112,10 +109,10 @@ func (b *Bundle) setOwnMessage(id ID, source source, texts map[language.Tag]stri
 		for _, w := range wrong {
 			problem("language %s: %s", want, w)
 		}
-		if b.own[tag] == nil {
-			b.own[tag] = make(map[ID]string)
+		if b.overrides[tag] == nil {
+			b.overrides[tag] = make(map[ID]string)
 		}
-		b.own[tag][id] = format
+		b.overrides[tag][id] = format
 	}
 	return problems
 }

@@ -12,16 +12,16 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 )
 
-// ownTexts are the texts of a tenant.
-type ownTexts = map[i18n.ID]map[language.Tag]string
+// overrides are the texts of a tenant.
+type overrides = map[i18n.ID]map[language.Tag]string
 
-func tailor(t testing.TB, b *i18n.Bundle, languages string, texts ownTexts) *i18n.Bundle {
+func override(t testing.TB, b *i18n.Bundle, languages string, texts overrides) *i18n.Bundle {
 	t.Helper()
-	tailored, err := b.Tailored(tags(languages), texts)
+	overridden, err := b.WithOverrides(tags(languages), texts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tailored
+	return overridden
 }
 
 func tags(names string) []language.Tag {
@@ -32,7 +32,7 @@ func tags(names string) []language.Tag {
 	return tags
 }
 
-func TestTailoredLanguages(t *testing.T) {
+func TestWithOverridesLanguages(t *testing.T) {
 	bundle := load(t)
 	tests := []struct{ name, languages, want string }{
 		{"all", "", fmt.Sprint(bundle.Tags())},
@@ -42,12 +42,12 @@ func TestTailoredLanguages(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			tailored := tailor(t, bundle, test.languages, nil)
-			if got := fmt.Sprint(tailored.Tags()); got != test.want {
+			overridden := override(t, bundle, test.languages, nil)
+			if got := fmt.Sprint(overridden.Tags()); got != test.want {
 				t.Errorf("Tags: %s, want %s", got, test.want)
 			}
 			var covered []language.Tag
-			for _, c := range tailored.Completeness() {
+			for _, c := range overridden.Completeness() {
 				covered = append(covered, c.Tag)
 				if c.Translated != c.Total || c.Total != len(declaredIDs(t)) {
 					t.Errorf("%v: %d of %d", c.Tag, c.Translated, c.Total)
@@ -60,8 +60,8 @@ func TestTailoredLanguages(t *testing.T) {
 	}
 }
 
-func TestTailoredNegotiate(t *testing.T) {
-	tailored := tailor(t, load(t), "ja pt en", nil)
+func TestWithOverridesNegotiate(t *testing.T) {
+	overridden := override(t, load(t), "ja pt en", nil)
 	tests := []struct {
 		arg   string
 		tag   string
@@ -78,7 +78,7 @@ func TestTailoredNegotiate(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.arg, func(t *testing.T) {
-			match, err := tailored.Negotiate(test.arg)
+			match, err := overridden.Negotiate(test.arg)
 			if !errors.Is(err, test.err) {
 				t.Fatalf("got %v, want %v", err, test.err)
 			}
@@ -89,19 +89,19 @@ func TestTailoredNegotiate(t *testing.T) {
 	}
 }
 
-func TestTailoredLocalizer(t *testing.T) {
+func TestWithOverridesLocalizer(t *testing.T) {
 	bundle := load(t)
-	tailored := tailor(t, bundle, "ja pt", ownTexts{i18n.Goodbye: {language.Japanese: "またどうぞ。"}})
+	overridden := override(t, bundle, "ja pt", overrides{i18n.Goodbye: {language.Japanese: "またどうぞ。"}})
 	for tag, want := range map[string]string{"ja": "ja", "ja-JP": "ja", "pt-PT": "pt-BR", "en": "ja", "fr": "ja", "und": "ja"} {
-		l := tailored.Localizer(language.MustParse(tag))
+		l := overridden.Localizer(language.MustParse(tag))
 		if l.Tag().String() != want {
 			t.Errorf("Localizer(%s) is %v, want %s", tag, l.Tag(), want)
 		}
-		if l != tailored.Localizer(l.Tag()) {
+		if l != overridden.Localizer(l.Tag()) {
 			t.Errorf("Localizer(%s) is not the one that sessions share", tag)
 		}
 	}
-	if pt := language.BrazilianPortuguese; tailored.Localizer(pt) != bundle.Localizer(pt) {
+	if pt := language.BrazilianPortuguese; overridden.Localizer(pt) != bundle.Localizer(pt) {
 		t.Error("a language without texts of the tenant's does not share its localizer")
 	}
 }
@@ -109,21 +109,21 @@ func TestTailoredLocalizer(t *testing.T) {
 func TestFind(t *testing.T) {
 	bundle := load(t)
 	for want, found := range map[string]string{"fr": "fr", "fr-CA": "fr", "pt": "pt-BR", "es-419": "es", "sv": "", "und": ""} {
-		tag, ok := bundle.Find(language.MustParse(want))
+		tag, ok := bundle.Match(language.MustParse(want))
 		if ok != (found != "") || ok && tag.String() != found {
-			t.Errorf("Find(%s) = %v, %t, want %q", want, tag, ok, found)
+			t.Errorf("Match(%s) = %v, %t, want %q", want, tag, ok, found)
 		}
 	}
 }
 
-// TestTailoredTexts has languages with and without a text of the tenant's. The
+// TestWithOverridesTexts has languages with and without a text of the tenant's. The
 // operator's overlay has one message in Swedish, and one in Canadian French.
-func TestTailoredTexts(t *testing.T) {
+func TestWithOverridesTexts(t *testing.T) {
 	bundle := load(t, fstest.MapFS{
 		"sv/messages.gotext.json":    catalogueFile("sv", text(i18n.OK, "Okej.")),
 		"fr-CA/messages.gotext.json": catalogueFile("fr-CA", text(i18n.Goodbye, "Bonjour.")),
 	})
-	tailored := tailor(t, bundle, "en fr fr-CA de pt-BR sv", ownTexts{
+	overridden := override(t, bundle, "en fr fr-CA de pt-BR sv", overrides{
 		i18n.Goodbye:          {language.English: "Bye from Acme.", language.French: "Acme vous salue."},
 		i18n.QuotaExceeded:    {language.French: "Acme n’a plus de place. 100%"},
 		i18n.PasswordRequired: {language.English: "Acme wants the password of {User}.", language.Portuguese: "Senha de {User}, 100% {User}?"},
@@ -169,25 +169,25 @@ func TestTailoredTexts(t *testing.T) {
 			} else if builtIn == test.want {
 				t.Fatal("the catalogue has this text itself")
 			}
-			if got := tailored.Localizer(tag).Text(test.id, test.args...); got != test.want {
+			if got := overridden.Localizer(tag).Text(test.id, test.args...); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}
-	for _, c := range tailored.Completeness() {
+	for _, c := range overridden.Completeness() {
 		if want := 2; c.Tag == language.Swedish && c.Translated != want {
 			t.Errorf("%d messages are in Swedish, want %d", c.Translated, want)
 		}
 	}
 }
 
-func TestTailoredTwice(t *testing.T) {
+func TestWithOverridesTwice(t *testing.T) {
 	bundle := load(t)
-	first := tailor(t, bundle, "en fr", ownTexts{
+	first := override(t, bundle, "en fr", overrides{
 		i18n.Goodbye:  {language.English: "First.", language.French: "Premier."},
 		i18n.LoggedIn: {language.French: "Entrez."},
 	})
-	second := tailor(t, first, "fr", ownTexts{i18n.Goodbye: {language.French: "Second."}})
+	second := override(t, first, "fr", overrides{i18n.Goodbye: {language.French: "Second."}})
 	for _, test := range []struct {
 		bundle *i18n.Bundle
 		id     i18n.ID
@@ -202,20 +202,20 @@ func TestTailoredTwice(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", test.id, got, test.want)
 		}
 	}
-	if _, err := first.Tailored(tags("de"), nil); err == nil {
+	if _, err := first.WithOverrides(tags("de"), nil); err == nil {
 		t.Error("German is offered, which the first bundle has not")
 	}
 }
 
-func TestTailoredErrors(t *testing.T) {
+func TestWithOverridesErrors(t *testing.T) {
 	bundle := load(t)
-	one := func(id i18n.ID, tag, text string) ownTexts {
-		return ownTexts{id: {language.MustParse(tag): text}}
+	one := func(id i18n.ID, tag, text string) overrides {
+		return overrides{id: {language.MustParse(tag): text}}
 	}
 	tests := []struct {
 		name      string
 		languages string
-		texts     ownTexts
+		texts     overrides
 		want      []string
 	}{
 		{"no-such-language", "fr sv", nil, []string{"there is no catalogue for the language sv; write one of en, fr, de"}},
@@ -230,7 +230,7 @@ func TestTailoredErrors(t *testing.T) {
 		{"empty-message", "", one("", "fr", "Rien."), []string{`message "": no such message; take the identifiers`}},
 
 		{"language-not-offered", "fr ja", one(i18n.Goodbye, "de", "Tschüs."), []string{`message "goodbye": the language de is not offered; write one of fr, ja, or remove the text`}},
-		{"two-texts", "", ownTexts{i18n.Goodbye: {language.Portuguese: "Tchau.", language.BrazilianPortuguese: "Até."}}, []string{`message "goodbye": the texts for pt and pt-BR are both for pt-BR; remove one`}},
+		{"two-texts", "", overrides{i18n.Goodbye: {language.Portuguese: "Tchau.", language.BrazilianPortuguese: "Até."}}, []string{`message "goodbye": the texts for pt and pt-BR are both for pt-BR; remove one`}},
 
 		{"unknown-placeholder", "", one(i18n.Goodbye, "fr", "Salut {User}."), []string{`message "goodbye": language fr: the placeholder {User} is unknown; this message has none`}},
 		{"missing-placeholder", "", one(i18n.PasswordRequired, "fr", "Mot de passe ?"), []string{`message "password-required": language fr: the placeholder {User} is missing; put it`}},
@@ -243,14 +243,14 @@ func TestTailoredErrors(t *testing.T) {
 		{"not-utf-8", "", one(i18n.Goodbye, "fr", "Salut\xff."), []string{"U+FFFD stands for no character"}},
 		{"english-not-ascii", "", one(i18n.Goodbye, "en-GB", "Café closed."), []string{"language en-GB:", "is not ASCII"}},
 		{"number-before-a-field", "", one(i18n.EnteringPassive, "fr", "Mode 2"), []string{"confuses clients"}},
-		{"all-joined", "", ownTexts{"goodby": {language.French: "Salut."}, i18n.OK: {language.French: "", language.German: "\t."}}, []string{
+		{"all-joined", "", overrides{"goodby": {language.French: "Salut."}, i18n.OK: {language.French: "", language.German: "\t."}}, []string{
 			`message "goodby"`, `message "ok": language de`, `message "ok": language fr`}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			tailored, err := bundle.Tailored(tags(test.languages), test.texts)
-			if err == nil || tailored != nil {
-				t.Fatalf("got %v, %v", tailored, err)
+			overridden, err := bundle.WithOverrides(tags(test.languages), test.texts)
+			if err == nil || overridden != nil {
+				t.Fatalf("got %v, %v", overridden, err)
 			}
 			rest := err.Error()
 			for _, want := range test.want {
@@ -264,12 +264,12 @@ func TestTailoredErrors(t *testing.T) {
 	}
 }
 
-func BenchmarkTailored(b *testing.B) {
+func BenchmarkWithOverrides(b *testing.B) {
 	bundle := load(b)
-	texts := ownTexts{i18n.Goodbye: {language.English: "Bye.", language.French: "Salut."}}
+	texts := overrides{i18n.Goodbye: {language.English: "Bye.", language.French: "Salut."}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := bundle.Tailored(nil, texts); err != nil {
+		if _, err := bundle.WithOverrides(nil, texts); err != nil {
 			b.Fatal(err)
 		}
 	}

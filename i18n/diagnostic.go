@@ -1,0 +1,57 @@
+package i18n
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// A Diagnostic says what is wrong with a catalogue, and what to do about it.
+type Diagnostic struct {
+	File    string // <tag>/messages.gotext.json
+	Line    int    // of the file, where the message begins; 0 when it is about the whole file
+	Message ID     // "" when it is about the whole file
+	Problem string // what is wrong and what to do, without a full stop
+	Warning bool   // it may be meant like that
+}
+
+// Error returns the diagnostic in one line, as editors and terminals find their
+// way by.
+func (d Diagnostic) Error() string {
+	var b strings.Builder
+	b.WriteString(d.File)
+	if d.Line > 0 {
+		fmt.Fprintf(&b, ":%d", d.Line)
+	}
+	b.WriteString(": ")
+	if d.Warning {
+		b.WriteString("warning: ")
+	}
+	if d.Message != "" {
+		fmt.Fprintf(&b, "message %q: ", d.Message)
+	}
+	b.WriteString(d.Problem)
+	return b.String()
+}
+
+// errorf adds an error about a message, or about the file when e has no identifier.
+func (c *catalogue) errorf(e entry, format string, args ...any) {
+	c.diagnostics = append(c.diagnostics, Diagnostic{File: c.name, Line: e.line, Message: e.ID, Problem: fmt.Sprintf(format, args...)})
+}
+
+// warnf adds a warning about something that may be intended.
+func (c *catalogue) warnf(e entry, format string, args ...any) {
+	c.errorf(e, format, args...)
+	c.diagnostics[len(c.diagnostics)-1].Warning = true
+}
+
+// loadError joins what keeps catalogues from being loaded.
+func loadError(catalogues ...*catalogue) error {
+	var errs []error
+	for _, c := range catalogues {
+		for _, d := range c.diagnostics {
+			errs = append(errs, d)
+		}
+	}
+	return errors.Join(errs...)
+}
