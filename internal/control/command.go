@@ -143,6 +143,8 @@ func (s *session) dispatch(line string) {
 		return
 	}
 	s.verb, s.argument = verb, arg
+	s.op = s.newOperation()
+	defer s.op.cancel(nil)
 	switch {
 	case c.login && s.login == nil:
 		s.say(530, i18n.NotLoggedIn)

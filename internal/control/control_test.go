@@ -94,7 +94,7 @@ func wantNoGoroutines(ctx context.Context, t *testing.T) {
 		n := runtime.Stack(stacks, true)
 		left := ""
 		for stack := range strings.SplitSeq(string(stacks[:n]), "\n\n") {
-			if strings.Contains(stack, "control.(*session)") || strings.Contains(stack, "wire.(*Conn)") || strings.Contains(stack, "control.(*engine)") ||
+			if strings.Contains(stack, "control.(*session)") || strings.Contains(stack, "wire.(*Conn)") || strings.Contains(stack, "engine.(*Engine)") ||
 				strings.Contains(stack, "ftpserverlib.(*clientHandler)") {
 				left = stack
 			}

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"context"
 	"io/fs"
 	"strings"
 
@@ -37,12 +36,12 @@ func (s *session) siteCopyFrom(arg string) {
 func (s *session) copySource(arg string) (string, error) {
 	name, err := s.resolve(arg)
 	if err == nil {
-		err = s.lookup(name, s.has)
+		err = s.perform(func() error { return s.op.Lookup(name, s.op.Has) })
 	}
 	if err != nil {
 		return "", err
 	}
-	return s.located, nil
+	return s.op.Path, nil
 }
 
 // siteCopyTo is SITE CPTO. S3 copies; nothing comes through this server.
@@ -64,12 +63,12 @@ func (s *session) copyTo(from, arg string) error {
 	if name == "/" {
 		return fs.ErrPermission
 	}
-	return s.await(func(ctx context.Context) error {
-		to, err := s.resolveForCreate(name, s.has)
+	return s.perform(func() error {
+		to, err := s.op.ResolveForCreate(name, s.op.Has)
 		if err != nil {
 			return err
 		}
-		return s.login.Storage.Copy(ctx, from, to)
+		return s.op.Storage.Copy(s.op.Context, from, to)
 	})
 }
 
@@ -80,10 +79,4 @@ func (s *session) copied(code int, err error) {
 		return
 	}
 	s.say(code, i18n.Copied)
-}
-
-// has tells whether there is a file or directory of a name, by an error.
-func (s *session) has(name string) error {
-	_, err := s.login.Storage.Stat(name)
-	return err
 }

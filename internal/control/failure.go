@@ -10,6 +10,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -24,7 +25,7 @@ var failures = []struct {
 	{charset.ErrInvalid, 501, i18n.NameNotUTF8},
 	{errNotListable, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 	{dataconn.ErrAborted, 426, i18n.TransferAborted},
-	{errPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
+	{engine.ErrPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
 	{fs.ErrNotExist, 550, i18n.NotFound},
 	{syscall.EILSEQ, 553, i18n.NameNotAllowed},
 	{syscall.ENAMETOOLONG, 553, i18n.NameTooLong},
@@ -48,11 +49,8 @@ var failures = []struct {
 	{syscall.EINVAL, 550, i18n.ArgumentInvalid},
 }
 
-// Errors of this package that are told to clients through failures.
-var (
-	errNotListable = errors.New("not a directory")
-	errPastEnd     = errors.New("restart offset beyond the end of the file")
-)
+// errNotListable reports a file where a listing needs a directory.
+var errNotListable = errors.New("not a directory")
 
 // fail tells the client about an error.
 func (s *session) fail(err error) { s.send(s.failure(err)) }

@@ -2,7 +2,6 @@ package control
 
 import (
 	"io/fs"
-	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 )
@@ -25,13 +24,22 @@ func (s *session) onPathname(arg string) {
 		s.say(550, i18n.SizeInASCII)
 		return
 	}
-	r := s.forward(s.verb + " " + escapePathname(name))
+	switch op := s.op; s.verb {
+	case "CWD", "XCWD":
+		op.Stat = op.StatDir
+	case "SIZE":
+		op.Stat = func(name string) (fs.FileInfo, error) { return s.orPendingUpload(name, op.Storage.StatFile) }
+	}
+	r := s.forward(s.verb, name)
 	s.renaming = s.verb == "RNFR" && r.Code == 350
 	s.send(r)
 }
 
 // cdup is CDUP, and XCUP, which the engine does not do.
-func (s *session) cdup(string) { s.send(s.forward("CDUP")) }
+func (s *session) cdup(string) {
+	s.op.Stat = s.op.StatDir
+	s.send(s.forward("CDUP", ""))
+}
 
 // mayRename says whether RNTO can succeed, so that nobody is asked for a new name
 // in vain. The storage has the last word.
@@ -47,6 +55,3 @@ func changesRoot(verb string) bool {
 	}
 	return true
 }
-
-// upperToEngine forwards a command whose argument is a keyword, in any case.
-func (s *session) upperToEngine(arg string) { s.toEngine(strings.ToUpper(arg)) }

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -93,7 +93,7 @@ func (s *session) xhash(arg string) {
 	for _, reading := range readHashArgument(arg) {
 		sum, end, err := s.hashOf(hashOfVerb(s.verb), reading.pathname, reading.byteRange)
 		if err == nil && reading.to > end {
-			err = errPastEnd
+			err = engine.ErrPastEnd
 		}
 		if err == nil {
 			s.send(wire.NewReply(250, fmt.Sprintf("%X", sum)))
@@ -102,32 +102,32 @@ func (s *session) xhash(arg string) {
 		if failure == nil || errors.Is(failure, fs.ErrNotExist) {
 			failure = err
 		}
-		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errPastEnd) {
+		if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, engine.ErrPastEnd) {
 			break
 		}
 	}
 	r := s.failure(failure)
-	if errors.Is(failure, errPastEnd) {
+	if errors.Is(failure, engine.ErrPastEnd) {
 		r.Code = 550
 	}
 	s.send(r)
 }
 
-// hashOf asks the storage, and meanwhile hears the client. An offset beyond the
-// end is errPastEnd.
+// hashOf asks the storage. An offset beyond the end is engine.ErrPastEnd.
 func (s *session) hashOf(algorithm, pathname string, r byteRange) (sum []byte, end int64, err error) {
 	name, err := s.resolve(pathname)
 	if err != nil {
 		return nil, 0, err
 	}
-	err = s.await(func(ctx context.Context) error {
-		return s.lookup(name, func(name string) (err error) {
-			sum, end, err = s.login.Storage.Hash(ctx, name, algorithm, r.from, r.to)
+	op := s.op
+	err = s.perform(func() error {
+		return op.Lookup(name, func(name string) (err error) {
+			sum, end, err = op.Storage.Hash(op.Context, name, algorithm, r.from, r.to)
 			return err
 		})
 	})
 	if r.from > 0 && (errors.Is(err, fs.ErrInvalid) || err == nil && end <= r.from && r.to > end) {
-		err = errors.Join(errPastEnd, err)
+		err = errors.Join(engine.ErrPastEnd, err)
 	}
 	return sum, end, err
 }

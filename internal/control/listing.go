@@ -32,10 +32,9 @@ type listing struct {
 	entries  iter.Seq2[fs.FileInfo, error]
 }
 
-// openListing looks for what is to be listed. The engine asks before it opens
+// open looks for what is to be listed. The engine asks before it opens
 // the data connection; the first page is there when it is answered.
-func (t *transfer) openListing(storage vfs.Storage, name string) (fs.FileInfo, error) {
-	l := t.listing
+func (l *listing) open(storage vfs.Storage, name string) error {
 	err := l.openDirectory(storage, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = l.openFile(storage, name)
@@ -43,10 +42,7 @@ func (t *transfer) openListing(storage vfs.Storage, name string) (fs.FileInfo, e
 	if errors.Is(err, fs.ErrNotExist) && !l.pattern.IsZero() {
 		err = l.openPattern(storage, path.Dir(name))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return vfs.Directory(path.Base(name)), nil // the engine lists nothing itself
+	return err
 }
 
 // openDirectory lists a directory.
@@ -155,7 +151,11 @@ func (s *session) list(arg string) {
 			return append(s.facts.Append(b, view, ftplist.Entry{FileInfo: info, Dir: l.dir}), name...)
 		}
 	}
-	s.runTransfer(&transfer{listing: l}, s.verb+" "+escapePathname(name))
+	op := s.op
+	op.Stat = func(name string) (fs.FileInfo, error) {
+		return vfs.Directory(path.Base(name)), l.open(op.Storage, name) // the engine lists nothing itself
+	}
+	s.runTransfer(&transfer{listing: l}, s.verb, name)
 }
 
 // newListing makes a listing of what a client has asked for.

@@ -1,11 +1,11 @@
 package control
 
 import (
+	"cmp"
 	"errors"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftplist"
-	"github.com/babelftp/babelftp/internal/vfs"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -34,7 +34,7 @@ func (s *session) pass(password string) {
 		return
 	}
 	s.password = password
-	r := s.forward("PASS")
+	r := s.forward("PASS", "")
 	s.password = ""
 	if s.login != nil {
 		s.send(r)
@@ -51,7 +51,7 @@ func (s *session) pass(password string) {
 }
 
 // authenticate is called by the engine when it handles PASS.
-func (s *session) authenticate() (vfs.Storage, string, error) {
+func (s *session) authenticate() (home string, err error) {
 	login, err := s.server.cfg.Backend.Login(s.ctx, &LoginRequest{
 		Host:         s.hostname,
 		User:         s.name,
@@ -61,17 +61,12 @@ func (s *session) authenticate() (vfs.Storage, string, error) {
 		BeforeCommit: s.beforeCommit,
 	})
 	if err != nil {
-		s.noted = err
 		s.observer.LoggedIn("", false)
-		return nil, "", err
+		return "", err
 	}
 	s.observer.LoggedIn(login.Tenant.Name, true)
 	s.login = login
-	home := login.Home
-	if home == "" {
-		home = "/"
-	}
-	return login.Storage, home, nil
+	return cmp.Or(login.Home, "/"), nil
 }
 
 // loggedIn is the reply to an accepted password: the tenant's greeting, in the
@@ -85,11 +80,12 @@ func (s *session) loggedIn() wire.Reply {
 
 // loginFailed is the reply to a password that was not accepted.
 func (s *session) loginFailed() wire.Reply {
-	if errors.Is(s.noted, ErrLoginRefused) {
+	err := s.op.Err
+	if errors.Is(err, ErrLoginRefused) {
 		s.log.Info("login refused", "name", s.name)
 		return wire.NewReply(530, s.text(i18n.LoginFailed))
 	}
-	s.log.Error("login not decided", "name", s.name, "err", s.noted)
+	s.log.Error("login not decided", "name", s.name, "err", err)
 	return wire.NewReply(530, s.text(i18n.LoginUnavailable))
 }
 

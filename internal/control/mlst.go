@@ -42,24 +42,29 @@ func (s *session) mlst(arg string) {
 		arg = s.codec().EncodePath(name)
 	}
 	var info fs.FileInfo
-	err = s.lookup(name, func(name string) (err error) {
-		info, err = s.stats(name)
+	err = s.perform(func() (err error) {
+		info, err = s.find(name)
 		return err
 	})
 	if err != nil {
 		s.fail(err)
 		return
 	}
-	line := append(s.facts.Append([]byte(" "), s.factsView(), ftplist.Entry{FileInfo: info, Dir: path.Dir(s.located)}), arg...)
+	line := append(s.facts.Append([]byte(" "), s.factsView(), ftplist.Entry{FileInfo: info, Dir: path.Dir(s.op.Path)}), arg...)
 	s.send(wire.NewReply(250, s.text(i18n.FileDetails), string(line), s.text(i18n.DetailsEnd)))
 }
 
-// stats looks for a file or a directory; the root needs no look.
-func (s *session) stats(name string) (fs.FileInfo, error) {
-	if name == "/" {
-		return vfs.Directory("/"), nil
+// find looks for a file, an upload that can be resumed or a directory; the root
+// needs no look.
+func (s *session) find(name string) (fs.FileInfo, error) {
+	op := s.op
+	op.Stat = func(name string) (fs.FileInfo, error) {
+		if name == "/" {
+			return vfs.Directory("/"), nil
+		}
+		return s.orPendingUpload(name, op.Storage.Stat)
 	}
-	return s.orPendingUpload(name, s.login.Storage.Stat)
+	return op.Find(name)
 }
 
 // factsView is what the facts depend on that the client is shown.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/vfs"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -28,27 +29,9 @@ func (s *session) resolve(arg string) (string, error) {
 	return s.codec().Resolve(s.workingDirectory(), arg)
 }
 
-func (s *session) resolver() *pathname.Resolver {
-	return &pathname.Resolver{Rules: s.nameRules(), WorkingDirectory: s.workingDirectory(), StatDir: s.login.Storage.StatDir}
-}
-
-// lookup tries name and its other spellings, and notes where the storage has it.
-func (s *session) lookup(name string, try func(name string) error) error {
-	located, err := s.resolver().Lookup(name, try)
-	if located != "" {
-		s.located = located
-	}
-	return err
-}
-
-// resolveForCreate is the pathname under which a command makes a file or directory. It
-// notes that the storage has it there.
-func (s *session) resolveForCreate(name string, stat func(name string) error) (string, error) {
-	name, err := s.resolver().ForCreate(name, stat)
-	if err == nil {
-		s.located = name
-	}
-	return name, err
+// resolver finds the pathnames of this client in a storage.
+func (s *session) resolver(storage vfs.Storage) *pathname.Resolver {
+	return &pathname.Resolver{Rules: s.nameRules(), WorkingDirectory: s.workingDirectory(), StatDir: storage.StatDir}
 }
 
 // meant is a command line as the client has meant it, and the answers to the
@@ -70,21 +53,6 @@ func (s *session) meant(l wire.Line) (text string, refusals []byte) {
 	}
 	return l.Text, l.Refusals
 }
-
-// workingDirectory is the engine's, which keeps it.
-func (s *session) workingDirectory() string {
-	return unescapePathname(s.engine.client.Path())
-}
-
-// A pathname goes to the engine on one line. CR and LF in it are escaped by
-// DLE, the control character made for that; clients and keys never see it so.
-var (
-	pathnameEscaper   = strings.NewReplacer("\x10", "\x10\x10", "\r", "\x10r", "\n", "\x10n")
-	pathnameUnescaper = strings.NewReplacer("\x10\x10", "\x10", "\x10r", "\r", "\x10n", "\n")
-)
-
-func escapePathname(name string) string   { return pathnameEscaper.Replace(name) }
-func unescapePathname(name string) string { return pathnameUnescaper.Replace(name) }
 
 // quote writes a pathname as 257 shows it (RFC 959 appendix II).
 func quote(name string) string {

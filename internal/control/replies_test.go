@@ -23,6 +23,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/wire"
 	"github.com/babelftp/babelftp/locales"
 )
@@ -59,8 +60,12 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) (*session
 	s.chosen = true // or a login changes it
 	s.verb, s.argument, s.name = "REST", "4071", "ALICE"
 	s.login = &Login{User: "ALICE", Tenant: &Tenant{Name: "ACME"}}
-	s.located = `/d"é`
-	s.engine = &engine{client: &engineClient{path: escapePathname(s.located)}}
+	if err := s.startEngine(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.stopEngine)
+	s.op = &operation{Operation: engine.Operation{Context: t.Context(), Path: `/d"é`}}
+	s.engine.SetWorkingDirectory(s.op.Path)
 	return s, log
 }
 
@@ -92,20 +97,20 @@ func TestRulesInEveryLanguage(t *testing.T) {
 			english, _ := quietSession(t, bundle, language.English)
 			s, log := quietSession(t, bundle, tag)
 			for i, r := range s.server.rules {
-				said := sampleOf(t, r.text)
-				takes := func(r2 rule) bool { return r2.code == r.code && r2.text.MatchString(said) }
+				said := sampleOf(t, r.Text)
+				takes := func(r2 engine.Rule) bool { return r2.Code == r.Code && r2.Text.MatchString(said) }
 				if first := slices.IndexFunc(s.server.rules, takes); first != i {
-					t.Fatalf("%d %q is meant for the rule %s, but %s takes it", r.code, said, r.text, s.server.rules[first].text)
+					t.Fatalf("%d %q is meant for the rule %s, but %s takes it", r.Code, said, r.Text, s.server.rules[first].Text)
 				}
 				for _, situation := range situations {
 					var got [2]wire.Reply
 					for j, s := range []*session{english, s} {
-						s.noted = situation.noted
+						s.op.Err = situation.noted
 						s.transfer = stoppedTransfer(t, situation.cause)
 						s.transfer.upload, s.transfer.fileName = situation.upload, situation.fileName
-						got[j] = s.rewrite(wire.NewReply(r.code, strings.Split(said, "\n")...))
+						got[j] = s.rewrite(wire.NewReply(r.Code, strings.Split(said, "\n")...))
 					}
-					checkReply(t, tag, fmt.Sprintf("%d %s (%s)", r.code, said, situation.name), got[0], got[1])
+					checkReply(t, tag, fmt.Sprintf("%d %s (%s)", r.Code, said, situation.name), got[0], got[1])
 				}
 			}
 			if strings.Contains(log.String(), "unexpected reply") {
@@ -120,7 +125,7 @@ func stoppedTransfer(t *testing.T, cause error) *transfer {
 	source := dataconn.Dial(t.Context(), netip.AddrPort{}, netip.Addr{})
 	stopped := &transfer{Transfer: dataconn.NewTransfer(source, dataconn.Options{})}
 	if cause != nil {
-		stopped.stop(cause)
+		stopped.Stop(cause)
 	}
 	return stopped
 }

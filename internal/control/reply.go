@@ -1,7 +1,6 @@
 package control
 
 import (
-	"io"
 	"strings"
 	"unicode"
 
@@ -76,14 +75,4 @@ func (s *session) flush() {
 		s.log.Debug("reply not sent", "err", err)
 		s.cancel()
 	}
-}
-
-// controlWriter streams the middle lines of a long reply.
-type controlWriter struct{ s *session }
-
-var _ io.Writer = controlWriter{}
-
-func (w controlWriter) Write(b []byte) (int, error) {
-	w.s.write(b)
-	return len(b), w.s.ctx.Err()
 }

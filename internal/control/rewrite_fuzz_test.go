@@ -4,14 +4,15 @@ import (
 	"errors"
 	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
-	ftpserver "github.com/fclairamb/ftpserverlib"
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -30,7 +31,12 @@ func FuzzRewrite(f *testing.F) {
 	} {
 		f.Add([]byte(seed), true)
 	}
-	server := &Server{commands: commands(), rules: rules(), cfg: Config{Bundle: bundle, DefaultLanguage: language.Arabic}}
+	server := &Server{commands: commands(), rules: engine.NewRules(), cfg: Config{Bundle: bundle, DefaultLanguage: language.Arabic}}
+	running, err := engine.Start(f.Context(), engine.Config{Local: &net.TCPAddr{}, Remote: &net.TCPAddr{}})
+	if err != nil {
+		f.Fatal(err)
+	}
+	defer running.Stop()
 	const secret = "the error's own text"
 	f.Fuzz(func(t *testing.T, b []byte, noted bool) {
 		r, err := firstReply(b)
@@ -46,10 +52,12 @@ func FuzzRewrite(f *testing.F) {
 			name:     "n\r\n220 forged",
 		}
 		s.transfer.upload = true
-		s.engine, s.located = &engine{client: &engineClient{path: escapePathname("/" + string(b))}}, "/"+string(b)
+		s.op = &operation{Operation: engine.Operation{Context: t.Context(), Path: "/" + string(b)}}
+		s.engine = running
+		s.engine.SetWorkingDirectory(s.op.Path)
 		s.setLanguage(language.Arabic)
 		if noted {
-			s.noted = errors.New(secret)
+			s.op.Err = errors.New(secret)
 		}
 		sent := s.rewrite(r).AppendTo(nil)
 		if strings.Contains(string(sent), secret) {
@@ -79,19 +87,10 @@ func FuzzRewrite(f *testing.F) {
 func firstReply(b []byte) (wire.Reply, error) {
 	var r wire.Reply
 	for line := range strings.Lines(string(b)) {
-		last, err := addLine(&r, strings.TrimRight(line, "\r\n"))
+		last, err := r.AddLine(strings.TrimRight(line, "\r\n"))
 		if err != nil || last {
 			return r, err
 		}
 	}
 	return wire.Reply{}, io.ErrUnexpectedEOF
 }
-
-// engineClient is an engine's client as far as replies ask for it.
-type engineClient struct {
-	ftpserver.ClientContext
-	path string
-}
-
-func (c *engineClient) Path() string        { return c.path }
-func (c *engineClient) SetPath(path string) { c.path = path }

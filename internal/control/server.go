@@ -16,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/engine"
 )
 
 // Config is what a Server needs. Bundle and Backend are required; the zero
@@ -79,9 +80,9 @@ type Observer interface {
 type Server struct {
 	cfg      Config
 	commands map[string]command
-	rules    []rule
+	rules    engine.Rules
 
-	placeholder placeholder
+	placeholder engine.Placeholder
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
@@ -109,7 +110,7 @@ func New(cfg Config) *Server {
 	return &Server{
 		cfg:       cfg,
 		commands:  commands(),
-		rules:     rules(),
+		rules:     engine.NewRules(),
 		listeners: make(map[net.Listener]struct{}),
 		sessions:  make(map[*session]struct{}),
 		idle:      make(chan struct{}),
@@ -223,7 +224,7 @@ func (srv *Server) leave(s *session) {
 // languages, lets running transfers end and waits for all of that. When ctx
 // ends first it cuts what is left and returns ctx's error.
 func (srv *Server) Shutdown(ctx context.Context) error {
-	defer srv.placeholder.close()
+	defer srv.placeholder.Close()
 	srv.startDraining()
 	select {
 	case <-srv.idle:

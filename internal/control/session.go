@@ -9,14 +9,10 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/wire"
 )
-
-// maxWaiting is how many commands may wait behind one that is running before
-// the session stops reading.
-const maxWaiting = 64
 
 // A session is one control connection.
 type session struct {
@@ -30,20 +26,19 @@ type session struct {
 	conn     *wire.Conn
 	implicit bool // whether TLS came with the connection and stays
 
-	waiting []wire.Line   // received while a command was running
+	queued  []wire.Line   // received while a command was running
 	drain   chan struct{} // closed when the server is shutting down
 	closing bool          // no further command is handled
 
 	verb     string // of the command being handled
 	argument string // of it, as received
-	noted    error  // the storage's error during the command being forwarded
-	located  string // where the storage has what it names, or has made it
+	op       *operation
 
 	lang   *i18n.Localizer
 	chosen bool // whether the client chose lang with LANG
 	utf8   bool // whether it has said that its pathnames are UTF-8
 
-	engine       *engine
+	engine       *engine.Engine
 	hostname     string  // from HOST
 	tenant       *Tenant // from HOST or login
 	name         string  // from USER
@@ -129,12 +124,12 @@ func (s *session) next() (wire.Line, bool) {
 		return wire.Line{}, false
 	default:
 	}
-	if len(s.waiting) > 0 {
-		first := s.waiting[0]
-		s.waiting = s.waiting[1:]
+	if len(s.queued) > 0 {
+		first := s.queued[0]
+		s.queued = s.queued[1:]
 		return first, true
 	}
-	s.waiting = nil
+	s.queued = nil
 	timeout := s.server.cfg.IdleTimeout
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
@@ -150,93 +145,6 @@ func (s *session) next() (wire.Line, bool) {
 	case <-s.done:
 	}
 	return wire.Line{}, false
-}
-
-// forward gives the engine a command line, passes its preliminary replies on
-// and returns its final reply, rewritten. Meanwhile ABOR stops the transfer,
-// STAT is answered, and other commands wait.
-func (s *session) forward(commandLine string) wire.Reply {
-	s.noted, s.located = nil, ""
-	if s.engine == nil {
-		if err := s.startEngine(); err != nil {
-			return s.engineFailed(err)
-		}
-	}
-	if err := s.engine.command(commandLine); err != nil {
-		return s.engineFailed(err)
-	}
-	gone, done, incoming := s.conn.PeerClosed(), s.done, s.conn.Lines()
-	var tooLate <-chan time.Time
-	for {
-		lines := incoming
-		if len(s.waiting) >= maxWaiting {
-			lines = nil
-		}
-		select {
-		case r := <-s.engine.replies:
-			if r = s.rewrite(r); !r.Preliminary() {
-				return r
-			}
-			s.hold(r)
-			select {
-			case r := <-s.engine.replies: // a small file is sent by now; after one preliminary reply comes the last
-				return s.rewrite(r)
-			default:
-				s.flush()
-			}
-		case <-s.engine.ctx.Done():
-			return s.engineFailed(context.Cause(s.engine.ctx))
-		case l, ok := <-lines:
-			if !ok {
-				incoming = nil
-				continue
-			}
-			s.meanwhile(l)
-		case <-gone:
-			gone = nil
-			s.transfer.stop(dataconn.ErrPeerClosed)
-		case <-done:
-			// The storage has been cancelled too. It may have an upload to abort.
-			done = nil
-			s.transfer.stop(s.ctx.Err())
-			tooLate = time.After(endTimeout)
-		case <-tooLate:
-			return s.engineFailed(s.ctx.Err())
-		}
-	}
-}
-
-// endTimeout bounds the wait for a command that is running when its session is
-// cut.
-const endTimeout = 30 * time.Second
-
-// meanwhile looks at a command that arrives while another is running.
-func (s *session) meanwhile(l wire.Line) {
-	verb, arg, hasArg := wire.ParseCommand(l.Text)
-	switch {
-	case verb == "ABOR" && !hasArg:
-		s.transfer.stop(dataconn.ErrAborted)
-	case verb == "STAT" && arg == "" && s.transfer != nil:
-		s.status()
-		return
-	}
-	s.waiting = append(s.waiting, l)
-}
-
-// engineFailed ends the session: without its engine it can do nothing.
-func (s *session) engineFailed(err error) wire.Reply {
-	s.closing = true
-	s.log.Error("engine failed", "command", s.verb, "err", err)
-	return wire.NewReply(421, s.text(i18n.InternalError))
-}
-
-// toEngine forwards a command as it came.
-func (s *session) toEngine(arg string) {
-	line := s.verb
-	if arg != "" {
-		line += " " + escapePathname(arg)
-	}
-	s.send(s.forward(line))
 }
 
 // seconds writes a duration as a reply shows it.

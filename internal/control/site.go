@@ -69,7 +69,7 @@ func (s *session) siteDirectory(sub, arg string) {
 		s.fail(err)
 		return
 	}
-	s.send(s.forward("SITE " + sub + " " + escapePathname(name)))
+	s.send(s.forward("SITE "+sub, name))
 }
 
 // siteQuota is SITE QUOTA: how much is stored of what the user may store.
@@ -103,20 +103,24 @@ func (s *session) quotaUsage() string {
 func (s *session) siteURL(arg string) {
 	pathname, eightBit := strings.CutPrefix(arg, "--8bit ")
 	name, err := s.resolve(pathname)
-	var info fs.FileInfo
+	var uris []string
 	if err == nil {
-		err = s.lookup(name, func(name string) (err error) {
-			info, err = s.stats(name)
-			return err
+		err = s.perform(func() error {
+			info, err := s.find(name)
+			if err != nil {
+				return err
+			}
+			located := s.op.Path
+			uris = append(uris, s.ftpURI(located, info.IsDir(), s.uriForm(located)))
+			if s.login.ObjectURI != nil {
+				uris = append(uris, withFinalSlash(s.login.ObjectURI(located), info.IsDir()))
+			}
+			return nil
 		})
 	}
 	if err != nil {
 		s.fail(err)
 		return
-	}
-	uris := []string{s.ftpURI(s.located, info.IsDir(), s.uriForm(s.located))}
-	if s.login.ObjectURI != nil {
-		uris = append(uris, withFinalSlash(s.login.ObjectURI(s.located), info.IsDir()))
 	}
 	lines := []string{s.text(i18n.AddressesIntro)}
 	for _, uri := range uris {
@@ -167,9 +171,12 @@ func (s *session) presign(arg string, life time.Duration) (link string, err erro
 	if err != nil {
 		return "", err
 	}
-	err = s.lookup(name, func(name string) (err error) {
-		link, err = s.login.Presign(s.ctx, name, life)
-		return err
+	op := s.op
+	err = s.perform(func() error {
+		return op.Lookup(name, func(name string) (err error) {
+			link, err = s.login.Presign(op.Context, name, life)
+			return err
+		})
 	})
 	return link, err
 }

@@ -1,7 +1,9 @@
 package control
 
 import (
+	"io"
 	"io/fs"
+	"iter"
 	"strconv"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -57,30 +59,65 @@ func (s *session) pathStatus(arg string) {
 		s.fail(err)
 		return
 	}
-	t := &transfer{listing: s.newListing(arg)}
-	s.longListing(t.listing, name)
-	line := t.listing.line
-	t.listing.line = func(b []byte, info fs.FileInfo, name string) []byte {
+	l := s.newListing(arg)
+	s.longListing(l, name)
+	line := l.line
+	l.line = func(b []byte, info fs.FileInfo, name string) []byte {
 		return wire.AppendNVT(append(b, ' '), string(line(nil, info, name))) // never the end of the reply (RFC 959 4.2)
 	}
-	err = s.lookup(name, func(name string) error {
-		_, err := t.openListing(s.login.Storage, name)
-		return err
+	err = s.perform(func() error {
+		return s.op.Lookup(name, func(name string) error { return l.open(s.op.Storage, name) })
 	})
 	if err != nil {
 		s.fail(err)
 		return
 	}
 	code := 212
-	if t.listing.file {
+	if l.file {
 		code = 213
 	}
 	s.write(append(wire.AppendNVT([]byte(strconv.Itoa(code)+"-"), s.text(i18n.PathStatusIntro)), '\r', '\n'))
-	if err := t.listing.writeTo(controlWriter{s}); err != nil {
+	if err := s.writeListing(l); err != nil {
 		s.statusInterrupted(err)
 		return
 	}
 	s.send(wire.NewReply(code, s.text(i18n.PathStatusEnd)))
+}
+
+// writeListing writes a listing as the middle lines of a reply. The storage
+// delivers it page by page, so it is read by an operation of its own.
+func (s *session) writeListing(l *listing) error {
+	next, stop := iter.Pull2(func(yield func([]byte, error) bool) {
+		if err := l.writeTo(yieldWriter(yield)); err != nil {
+			yield(nil, err)
+		}
+	})
+	defer stop()
+	for more := true; more; {
+		var lines []byte
+		err := s.perform(func() (err error) {
+			lines, err, more = next()
+			return err
+		})
+		if err == nil {
+			err = s.ctx.Err()
+		}
+		if err != nil {
+			return err
+		}
+		s.write(lines)
+	}
+	return nil
+}
+
+// A yieldWriter hands over what is written to it.
+type yieldWriter func([]byte, error) bool
+
+func (yield yieldWriter) Write(b []byte) (int, error) {
+	if !yield(b, nil) {
+		return 0, io.ErrClosedPipe
+	}
+	return len(b), nil
 }
 
 // statusInterrupted ends the session in the middle of a listing whose next page

@@ -19,8 +19,10 @@ func (s *session) mdtm(arg string) {
 		return
 	}
 	var info fs.FileInfo
-	err = s.lookup(name, func(name string) (err error) {
-		info, err = s.login.Storage.StatFile(name)
+	op := s.op
+	op.Stat = op.Storage.StatFile
+	err = s.perform(func() (err error) {
+		info, err = op.Find(name)
 		return err
 	})
 	if err != nil {
@@ -89,7 +91,10 @@ func (s *session) mff(arg string) {
 func (s *session) setModified(pathname string, t time.Time) {
 	name, err := s.resolve(pathname)
 	if err == nil {
-		err = s.lookup(name, func(name string) error { return s.login.Storage.Chtimes(name, t, t) })
+		op := s.op
+		err = s.perform(func() error {
+			return op.Lookup(name, func(name string) error { return op.Storage.Chtimes(name, t, t) })
+		})
 	}
 	if err != nil {
 		s.fail(err)

@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -29,17 +29,10 @@ type transfer struct {
 	count    int64    // how many bytes of a file RANG has chosen, 0 for all
 }
 
-// stop ends the data connection for a reason, where there is a transfer.
-func (t *transfer) stop(cause error) {
-	if t != nil {
-		t.Stop(cause)
-	}
-}
-
 // runTransfer lets the engine do a transfer on the data connection that the
 // client has prepared. The engine learns of that connection by an EPSV that no
 // client sees.
-func (s *session) runTransfer(t *transfer, commandLine string) {
+func (s *session) runTransfer(t *transfer, verb, name string) {
 	cfg := &s.server.cfg
 	source := s.data.source
 	s.data.source = nil
@@ -65,8 +58,13 @@ func (s *session) runTransfer(t *transfer, commandLine string) {
 	t.Transfer = dataconn.NewTransfer(source, options)
 	s.transfer = t
 	defer func() { s.transfer = nil }()
-	switch err := s.prepareEngine(t); {
-	case errors.Is(err, errCannotListen):
+	op := &s.op.Operation
+	op.Transfer, op.Count = t.Transfer, t.count
+	if t.upload {
+		op.AllocSize = s.parameters.announced
+	}
+	switch err := s.engine.PrepareTransfer(op, t.offset, t.ascii); {
+	case errors.Is(err, engine.ErrCannotListen):
 		s.log.Error("no data connection", "err", err)
 		s.say(425, i18n.DataConnectionFailed)
 		return
@@ -74,43 +72,14 @@ func (s *session) runTransfer(t *transfer, commandLine string) {
 		s.send(s.engineFailed(err))
 		return
 	}
-	r := s.forward(commandLine)
-	s.observeTransfer(t, commandLine, r)
+	r := s.forward(verb, name)
+	s.observeTransfer(t, verb+" "+name, r)
 	if t.ascii && !s.closing {
-		if err := s.silently("TYPE I", 200); err != nil {
+		if err := s.engine.EndASCII(); err != nil {
 			r = s.engineFailed(err)
 		}
 	}
 	s.send(r)
-}
-
-// prepareEngine tells the engine what the next command transfers, and nothing else
-// ever does. So whatever a transfer before has left in the engine is replaced: it
-// keeps an offset when a transfer does not begin, and has none under TYPE A.
-func (s *session) prepareEngine(t *transfer) error {
-	err := s.silently("REST "+strconv.FormatInt(t.offset, 10), 350)
-	if err == nil {
-		err = s.listen()
-	}
-	if err == nil && t.ascii {
-		err = s.silently("TYPE A", 200) // TYPE I again when the transfer has ended
-	}
-	return err
-}
-
-// silently gives the engine a command whose reply is for nobody.
-func (s *session) silently(commandLine string, code int) error {
-	if err := s.engine.command(commandLine); err != nil {
-		return err
-	}
-	r, err := s.engine.next()
-	if err != nil {
-		return err
-	}
-	if r.Code != code {
-		return fmt.Errorf("engine's reply to %s: %d %q", commandLine, r.Code, r.Lines)
-	}
-	return nil
 }
 
 // observeTransfer tells the observer and the log how a transfer ended. Both
@@ -124,10 +93,18 @@ func (s *session) observeTransfer(t *transfer, commandLine string, r wire.Reply)
 	var err error
 	if r.Code >= 400 {
 		err = fmt.Errorf("reply %d", r.Code)
-		about = append(about, "connection", t.Err(), "storage", s.noted)
+		about = append(about, "connection", t.Err(), "storage", s.op.Err)
 	}
 	s.observer.Transferred(s.login.Tenant.Name, t.upload, t.Bytes(), err)
 	s.log.Info("transfer", about...)
+}
+
+// transferStarting names the file that STOU chose (RFC 1123 4.1.2.9).
+func (s *session) transferStarting() wire.Reply {
+	if name := s.transfer.fileName; name != "" {
+		return wire.NewReply(150, "FILE: "+s.codec().EncodeName(s.workingDirectory(), name))
+	}
+	return wire.NewReply(150, s.text(i18n.TransferStarting))
 }
 
 // transferFailed is the reply to a transfer that did not complete: what was
@@ -145,8 +122,8 @@ func (s *session) transferFailed() wire.Reply {
 		id = i18n.TransferStalled
 	case cause != nil && s.transfer.upload:
 		id = i18n.TransferBroken
-	case cause == nil && s.noted != nil:
-		return s.failure(s.noted)
+	case cause == nil && s.op.Err != nil:
+		return s.failure(s.op.Err)
 	}
 	return wire.NewReply(426, s.text(id))
 }
@@ -171,18 +148,18 @@ func (s *session) retr(arg string) {
 		s.fail(err)
 		return
 	}
-	s.runFileTransfer(&transfer{}, "RETR "+escapePathname(name))
+	s.runFileTransfer(&transfer{}, "RETR", name)
 }
 
 // runFileTransfer is runTransfer for a file, which TYPE, REST and RANG are about.
-func (s *session) runFileTransfer(t *transfer, commandLine string) {
+func (s *session) runFileTransfer(t *transfer, verb, name string) {
 	if s.parameters.restartsInText() {
 		s.say(554, i18n.RestartInASCII)
 		return
 	}
 	t.ascii, t.offset = s.parameters.ascii, s.parameters.offset
 	if s.beginRange(t) {
-		s.runTransfer(t, commandLine)
+		s.runTransfer(t, verb, name)
 	}
 }
 
@@ -197,7 +174,7 @@ func (s *session) stor(arg string) {
 	if s.parameters.offset > 0 {
 		verb = "STOR"
 	}
-	s.runFileTransfer(&transfer{upload: true}, verb+" "+escapePathname(name))
+	s.runFileTransfer(&transfer{upload: true}, verb, name)
 }
 
 // orPendingUpload describes what stat finds, or where there is nothing the
@@ -229,7 +206,11 @@ func (s *session) resolveFile(arg string) (string, error) {
 // name is new because it holds the time in nanoseconds and the session looks.
 func (s *session) stou(string) {
 	name := path.Join(s.workingDirectory(), "ftp-"+time.Now().UTC().Format("20060102T150405.000000000"))
-	taken, err := pathname.Exists(func(name string) error { _, err := s.login.Storage.StatFile(name); return err }, name)
+	op, taken := s.op, false
+	err := s.perform(func() (err error) {
+		taken, err = pathname.Exists(func(name string) error { _, err := op.Storage.StatFile(name); return err }, name)
+		return err
+	})
 	if err == nil && taken {
 		err = fs.ErrExist
 	}
@@ -237,7 +218,7 @@ func (s *session) stou(string) {
 		s.fail(err)
 		return
 	}
-	s.runFileTransfer(&transfer{upload: true, fileName: path.Base(name)}, "STOR "+escapePathname(name))
+	s.runFileTransfer(&transfer{upload: true, fileName: path.Base(name)}, "STOR", name)
 }
 
 // abor is ABOR when its turn has come: a transfer that was running has been

@@ -77,7 +77,7 @@ func (s *session) uriForm(name string) func(dir, name string) string {
 		dir = path.Join(dir, segment)
 	}
 	if formed != name {
-		if _, err := s.login.Storage.Stat(formed); err == nil {
+		if _, err := s.op.Storage.Stat(formed); err == nil {
 			return func(_, name string) string { return name }
 		}
 	}

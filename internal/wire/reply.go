@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -35,6 +36,25 @@ func (r Reply) AppendTo(b []byte) []byte {
 		b = append(AppendNVT(b, line), '\r', '\n')
 	}
 	return b
+}
+
+// AddLine adds a line that was read, without its end, and tells whether it is the
+// last.
+func (r *Reply) AddLine(line string) (complete bool, err error) {
+	if len(r.Lines) == 0 {
+		if len(line) < 4 || line[3] != ' ' && line[3] != '-' {
+			return false, fmt.Errorf("reply without a code: %q", line)
+		}
+		if r.Code, err = strconv.Atoi(line[:3]); err != nil {
+			return false, fmt.Errorf("reply without a code: %q", line)
+		}
+	}
+	if len(line) < 4 || line[:3] != strconv.Itoa(r.Code) {
+		r.Lines = append(r.Lines, line)
+		return false, nil
+	}
+	r.Lines = append(r.Lines, line[4:])
+	return line[3] == ' ', nil
 }
 
 // AppendNVT appends text as a control connection carries it: CR is followed by

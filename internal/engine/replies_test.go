@@ -1,4 +1,4 @@
-package control
+package engine
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ import (
 // notSaid are the replies of the engine that no client can bring about, with
 // the reason; what matches none of these and no rule fails the test below.
 var notSaid = []struct{ code, text, why string }{
-	{"220", `<msg>`, "the engine's greeting is taken by startEngine"},
+	{"220", `<msg>`, "the engine's greeting is taken by Start"},
 	{"500", `<msg>`, "ClientConnected never fails"},
 	{"421", `command timeout .*`, "the session watches for idleness"},
 	{"500", `Unknown command .*`, "only verbs of the table reach the engine"},
@@ -61,9 +61,9 @@ var notSaid = []struct{ code, text, why string }{
 	{"213", `<strconv.FormatInt\(available, 10\)>`, "AVBL is answered by the session"},
 	{"550", `Couldn't get space for path .*`, "AVBL is answered by the session"},
 	{"550", `.* is not a directory`, "AVBL is answered by the session"},
-	{"421", `Could not listen for passive connection: .*`, "the session listens; silently tells"},
+	{"421", `Could not listen for passive connection: .*`, "the session listens; internalCommand tells"},
 	{"227", `.*`, "PASV is answered by the session"},
-	{"229", `.*`, "taken by silently"},
+	{"229", `.*`, "taken by internalCommand"},
 	{"421", `.* command is disabled`, "PORT and EPRT are answered by the session"},
 	{"501", `Problem parsing .*`, "PORT and EPRT are answered by the session"},
 	{"501", `Your request does not meet .*`, "PORT and EPRT are answered by the session"},
@@ -84,9 +84,9 @@ var notSaid = []struct{ code, text, why string }{
 	{"550", `Couldn't alloInt: .*`, "ALLO is answered by the session"},
 	{"501", `Resuming transfers not allowed in deflate mode`, "MODE Z is off"},
 	{"501", `Resuming transfers not allowed in ASCII mode`, "the session refuses; the engine is in TYPE I when it gets an offset"},
-	{"350", `OK`, "REST is answered by the session; taken by silently"},
+	{"350", `OK`, "REST is answered by the session; taken by internalCommand"},
 	{"550", `Couldn't parse size: .*`, "REST is answered by the session"},
-	{"200", `Type set to .*`, "TYPE is answered by the session; taken by silently"},
+	{"200", `Type set to .*`, "TYPE is answered by the session; taken by internalCommand"},
 	{"504", `Unsupported transfer type`, "TYPE is answered by the session"},
 	{"550", `SIZE not allowed in ASCII mode`, "the engine is in TYPE A during transfers only"},
 	{"500", `Couldn't set mtime, .*`, "checked by the session"},
@@ -111,7 +111,7 @@ func TestEveryReplyOfTheEngineIsKnown(t *testing.T) {
 	if len(replies) < 100 {
 		t.Fatalf("only %d replies found: the engine's source has another form now", len(replies))
 	}
-	table := rules()
+	table := NewRules()
 	used := make(map[int]bool)
 	for _, r := range replies {
 		if !knownReply(table, r, used) {
@@ -125,12 +125,12 @@ func TestEveryReplyOfTheEngineIsKnown(t *testing.T) {
 	}
 }
 
-func knownReply(table []rule, r engineReply, used map[int]bool) bool {
+func knownReply(table Rules, r engineReply, used map[int]bool) bool {
 	if sample, ok := samples[r.text]; ok {
 		r.text = sample
 	}
 	for _, rule := range table {
-		if strconv.Itoa(rule.code) == r.code && rule.text.MatchString(r.text) {
+		if strconv.Itoa(rule.Code) == r.code && rule.Text.MatchString(r.text) {
 			return true
 		}
 	}

@@ -1,4 +1,4 @@
-package control
+package engine
 
 import (
 	"bytes"
@@ -20,16 +20,27 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// An engine is one ftpserverlib server that serves one session, so that each of
+// Config is what an engine needs to know of its session.
+type Config struct {
+	Local, Remote net.Addr // of the control connection
+	// Login is called by PASS. It returns the directory that the user starts in, an
+	// absolute pathname. The password does not go to the engine, because it need not
+	// be a line of text.
+	Login       func() (home string, err error)
+	Placeholder *Placeholder
+}
+
+// An Engine is one ftpserverlib server that serves one session, so that each of
 // its callbacks knows whom it is for. It speaks FTP to the session over a
 // connection in memory, whose other end is an [engineConn].
 //
 // It is also the engine's way to the session: its main driver, and the listener
 // that yields the one connection that the engine serves.
-type engine struct {
-	session  *session
+type Engine struct {
+	cfg      Config
 	client   ftpserver.ClientContext
-	accepted bool // the connection
+	op       *Operation // the command that is running
+	accepted bool       // the connection
 	ports    dataconn.PortRange
 	anyPort  bool // rather than one of ports
 
@@ -40,10 +51,10 @@ type engine struct {
 }
 
 var (
-	_ ftpserver.MainDriver                        = (*engine)(nil)
-	_ ftpserver.MainDriverExtensionPassiveWrapper = (*engine)(nil)
-	_ ftpserver.PasvPortGetter                    = (*engine)(nil)
-	_ net.Listener                                = (*engine)(nil)
+	_ ftpserver.MainDriver                        = (*Engine)(nil)
+	_ ftpserver.MainDriverExtensionPassiveWrapper = (*Engine)(nil)
+	_ ftpserver.PasvPortGetter                    = (*Engine)(nil)
+	_ net.Listener                                = (*Engine)(nil)
 )
 
 // Why the connection to an engine ends.
@@ -52,32 +63,99 @@ var (
 	errEngineEnded = errors.New("the session has ended the engine")
 )
 
-// startEngine starts an engine and takes its greeting, which no client sees.
-func (s *session) startEngine() error {
-	e := &engine{session: s, ports: dataconn.DynamicPorts(), commands: make(chan string, 1), replies: make(chan wire.Reply)}
-	e.ctx, e.hangUp = context.WithCancelCause(context.WithoutCancel(s.ctx)) // a session that is cut lets a command end
+// Start starts an engine and takes its greeting, which no client sees. The
+// engine lives until Stop: the end of ctx lets a command end that is running.
+func Start(ctx context.Context, cfg Config) (*Engine, error) {
+	e := &Engine{cfg: cfg, ports: dataconn.DynamicPorts(), commands: make(chan string, 1), replies: make(chan wire.Reply)}
+	e.ctx, e.hangUp = context.WithCancelCause(context.WithoutCancel(ctx))
 	server := ftpserver.NewFtpServer(e)
 	server.Logger = slog.New(slog.DiscardHandler) // its own writes what it discards
 	if err := server.ListenAndServe(); err != nil {
-		return fmt.Errorf("start the engine: %w", err)
+		return nil, fmt.Errorf("start the engine: %w", err)
 	}
 	if _, err := e.next(); err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// Stop ends the engine with its transfer and its login.
+func (e *Engine) Stop() { e.hangUp(errEngineEnded) }
+
+// Send gives the engine a command, perhaps with an argument. The one before has
+// been answered. What the engine then asks of the storage is the operation's.
+func (e *Engine) Send(op *Operation, verb, argument string) error {
+	e.op = op
+	line := verb
+	if argument != "" {
+		line += " " + escapeLine(argument)
+	}
+	return e.send(line)
+}
+
+// Replies are the engine's replies to the command that was sent.
+func (e *Engine) Replies() <-chan wire.Reply { return e.replies }
+
+// Done is closed when the engine has hung up, for the reason that Err returns.
+func (e *Engine) Done() <-chan struct{} { return e.ctx.Done() }
+
+// Err is why the engine has hung up.
+func (e *Engine) Err() error { return context.Cause(e.ctx) }
+
+// WorkingDirectory is the pathname that the engine keeps, and that of the login's
+// home after PASS.
+func (e *Engine) WorkingDirectory() string { return unescapeLine(e.client.Path()) }
+
+// SetWorkingDirectory replaces it.
+func (e *Engine) SetWorkingDirectory(name string) { e.client.SetPath(escapeLine(name)) }
+
+// PrepareTransfer tells the engine what the next command transfers, and nothing
+// else ever does. So whatever a transfer before has left in the engine is
+// replaced: it keeps an offset when a transfer does not begin, and has none under
+// TYPE A. Where there is no descriptor for a data connection, the engine lives on
+// and the error is [ErrCannotListen].
+func (e *Engine) PrepareTransfer(op *Operation, offset int64, ascii bool) error {
+	e.op = op
+	err := e.internalCommand("REST "+strconv.FormatInt(offset, 10), 350)
+	if err == nil {
+		err = e.listen()
+	}
+	if err == nil && ascii {
+		err = e.internalCommand("TYPE A", 200)
+	}
+	return err
+}
+
+// EndASCII ends TYPE A after a transfer.
+func (e *Engine) EndASCII() error { return e.internalCommand("TYPE I", 200) }
+
+// internalCommand gives the engine a command of the session itself. Its reply is
+// for no client.
+func (e *Engine) internalCommand(line string, code int) error {
+	if err := e.send(line); err != nil {
 		return err
 	}
-	s.engine = e
+	r, err := e.next()
+	if err != nil {
+		return err
+	}
+	if r.Code != code {
+		return fmt.Errorf("engine's reply to %s: %d %q", line, r.Code, r.Lines)
+	}
 	return nil
 }
 
-// stopEngine ends the engine with its transfer and its login.
-func (s *session) stopEngine() {
-	if s.engine != nil {
-		s.engine.hangUp(errEngineEnded)
-		s.engine = nil
-	}
-}
+// A pathname goes to the engine on one line. CR and LF in it are escaped by
+// DLE, the control character made for that; clients and keys never see it so.
+var (
+	lineEscaper   = strings.NewReplacer("\x10", "\x10\x10", "\r", "\x10r", "\n", "\x10n")
+	lineUnescaper = strings.NewReplacer("\x10\x10", "\x10", "\x10r", "\r", "\x10n", "\n")
+)
 
-// command sends the engine a command line. The one before has been answered.
-func (e *engine) command(line string) error {
+func escapeLine(name string) string   { return lineEscaper.Replace(name) }
+func unescapeLine(name string) string { return lineUnescaper.Replace(name) }
+
+func (e *Engine) send(line string) error {
 	select {
 	case e.commands <- line:
 		return nil
@@ -87,7 +165,7 @@ func (e *engine) command(line string) error {
 }
 
 // next waits for a reply of the engine.
-func (e *engine) next() (wire.Reply, error) {
+func (e *Engine) next() (wire.Reply, error) {
 	select {
 	case r := <-e.replies:
 		return r, nil
@@ -97,7 +175,7 @@ func (e *engine) next() (wire.Reply, error) {
 }
 
 // GetSettings turns off in the engine what the session does itself.
-func (e *engine) GetSettings() (*ftpserver.Settings, error) {
+func (e *Engine) GetSettings() (*ftpserver.Settings, error) {
 	return &ftpserver.Settings{
 		Listener:                 e,
 		PassiveTransferPortRange: e,
@@ -112,25 +190,25 @@ func (e *engine) GetSettings() (*ftpserver.Settings, error) {
 
 // listen has the engine listen for a data connection. It takes that of the
 // session instead, but tries no more than a few ports: when all are in use it is
-// left to the kernel to find one. Where there is no descriptor for it, the engine
-// lives on and the error is errCannotListen.
-func (s *session) listen() error {
-	err := s.silently("EPSV", 229)
+// left to the kernel to find one.
+func (e *Engine) listen() error {
+	err := e.internalCommand("EPSV", 229)
 	if err != nil {
-		s.engine.anyPort = true
-		err = s.silently("EPSV", 229)
-		s.engine.anyPort = false
+		e.anyPort = true
+		err = e.internalCommand("EPSV", 229)
+		e.anyPort = false
 	}
-	if err != nil && s.engine.ctx.Err() == nil {
-		return errors.Join(errCannotListen, err)
+	if err != nil && e.ctx.Err() == nil {
+		return errors.Join(ErrCannotListen, err)
 	}
 	return err
 }
 
-var errCannotListen = errors.New("the engine cannot listen")
+// ErrCannotListen reports a transfer for which the engine has no listener.
+var ErrCannotListen = errors.New("the engine cannot listen")
 
 // FetchNext returns a port for the engine to listen on, where nobody connects.
-func (e *engine) FetchNext() (shown, listened int, ok bool) {
+func (e *Engine) FetchNext() (shown, listened int, ok bool) {
 	if e.anyPort {
 		return 0, 0, true
 	}
@@ -139,30 +217,29 @@ func (e *engine) FetchNext() (shown, listened int, ok bool) {
 }
 
 // NumberAttempts leaves it to the engine how many ports it tries.
-func (e *engine) NumberAttempts() int { return 0 }
+func (e *Engine) NumberAttempts() int { return 0 }
 
 // ClientConnected is called before the engine greets.
-func (e *engine) ClientConnected(client ftpserver.ClientContext) (string, error) {
+func (e *Engine) ClientConnected(client ftpserver.ClientContext) (string, error) {
 	e.client = client
 	return "ready", nil
 }
 
 // ClientDisconnected has nothing to do: the session ends the engine.
-func (e *engine) ClientDisconnected(ftpserver.ClientContext) {}
+func (e *Engine) ClientDisconnected(ftpserver.ClientContext) {}
 
-// AuthUser is called by PASS. The password does not go to the engine, because it
-// need not be a line of text; the session has it.
-func (e *engine) AuthUser(client ftpserver.ClientContext, _, _ string) (ftpserver.ClientDriver, error) {
-	storage, home, err := e.session.authenticate()
+// AuthUser is called by PASS.
+func (e *Engine) AuthUser(client ftpserver.ClientContext, _, _ string) (ftpserver.ClientDriver, error) {
+	home, err := e.cfg.Login()
 	if err != nil {
-		return nil, err
+		return nil, e.op.note(err)
 	}
-	client.SetPath(escapePathname(home))
-	return &engineFs{Storage: storage, session: e.session}, nil
+	client.SetPath(escapeLine(home))
+	return &engineFs{engine: e}, nil
 }
 
 // GetTLSConfig refuses: TLS is the session's.
-func (e *engine) GetTLSConfig() (*tls.Config, error) {
+func (e *Engine) GetTLSConfig() (*tls.Config, error) {
 	return nil, errors.ErrUnsupported
 }
 
@@ -170,41 +247,41 @@ func (e *engine) GetTLSConfig() (*tls.Config, error) {
 // that is about to begin. Nobody connects to the engine's own listener, so it is
 // closed at once and costs no descriptor. But before the engine accepts it sets a
 // deadline on that listener, which therefore becomes the server's placeholder.
-func (e *engine) WrapPassiveListener(own net.Listener) (net.Listener, error) {
+func (e *Engine) WrapPassiveListener(own net.Listener) (net.Listener, error) {
 	_ = own.Close()
 	if tcp, ok := own.(*net.TCPListener); ok {
-		placeholder, err := e.session.server.placeholder.get()
+		placeholder, err := e.cfg.Placeholder.get()
 		if err != nil {
 			return nil, err
 		}
 		*tcp = *placeholder
 	}
-	return &transferListener{engine: e, transfer: e.session.transfer}, nil
+	return &transferListener{engine: e, transfer: e.op.Transfer, ctx: e.op.Context}, nil
 }
 
 // Accept yields the connection, then says that the listener is closed, in the
 // words that the engine takes for a regular end.
-func (e *engine) Accept() (net.Conn, error) {
+func (e *Engine) Accept() (net.Conn, error) {
 	if e.accepted {
 		return nil, &net.OpError{Op: "accept", Net: "memory", Err: errListenerClosed}
 	}
 	e.accepted = true
-	return &engineConn{engine: e, local: e.session.conn.LocalAddr(), remote: e.session.conn.RemoteAddr()}, nil
+	return &engineConn{engine: e, local: e.cfg.Local, remote: e.cfg.Remote}, nil
 }
 
 // errListenerClosed has the text that the engine compares.
 var errListenerClosed = errors.New("use of closed network connection")
 
 // Close does nothing: the session ends the connection.
-func (e *engine) Close() error { return nil }
+func (e *Engine) Close() error { return nil }
 
 // Addr is the address that the client reached.
-func (e *engine) Addr() net.Addr { return e.session.conn.LocalAddr() }
+func (e *Engine) Addr() net.Addr { return e.cfg.Local }
 
 // An engineConn is the engine's end of the connection, with the addresses of the
 // control connection. One goroutine of the engine reads, and one at a time writes.
 type engineConn struct {
-	engine        *engine
+	engine        *Engine
 	local, remote net.Addr
 
 	unread string     // of the command that the engine is reading
@@ -239,7 +316,7 @@ func (c *engineConn) Write(b []byte) (int, error) {
 			break
 		}
 		rest = after
-		complete, err := addLine(&c.reply, strings.TrimSuffix(string(c.line), "\r"))
+		complete, err := c.reply.AddLine(strings.TrimSuffix(string(c.line), "\r"))
 		c.line = c.line[:0]
 		if err == nil && complete {
 			err = c.handOver()
@@ -280,34 +357,17 @@ func (c *engineConn) SetDeadline(time.Time) error      { return nil }
 func (c *engineConn) SetReadDeadline(time.Time) error  { return nil }
 func (c *engineConn) SetWriteDeadline(time.Time) error { return nil }
 
-// addLine adds a line that the engine has written to its reply, and tells whether it is the last.
-func addLine(r *wire.Reply, line string) (complete bool, err error) {
-	if len(r.Lines) == 0 {
-		if len(line) < 4 || line[3] != ' ' && line[3] != '-' {
-			return false, fmt.Errorf("engine's reply without a code: %q", line)
-		}
-		if r.Code, err = strconv.Atoi(line[:3]); err != nil {
-			return false, fmt.Errorf("engine's reply without a code: %q", line)
-		}
-	}
-	if len(line) < 4 || line[:3] != strconv.Itoa(r.Code) {
-		r.Lines = append(r.Lines, line)
-		return false, nil
-	}
-	r.Lines = append(r.Lines, line[4:])
-	return line[3] == ' ', nil
-}
-
 // transferListener is the listener from which the engine takes a transfer's
 // data connection.
 type transferListener struct {
-	engine   *engine
-	transfer *transfer
+	engine   *Engine
+	transfer *dataconn.Transfer
+	ctx      context.Context
 }
 
 var _ net.Listener = (*transferListener)(nil)
 
-func (l *transferListener) Accept() (net.Conn, error) { return l.transfer.Open(l.engine.session.ctx) }
+func (l *transferListener) Accept() (net.Conn, error) { return l.transfer.Open(l.ctx) }
 
 // Close does nothing: the session closes what the transfer uses.
 func (l *transferListener) Close() error { return nil }

@@ -1,0 +1,168 @@
+package control
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/engine"
+	"github.com/babelftp/babelftp/internal/wire"
+)
+
+// maxQueued is how many commands may wait behind one that is running before
+// the session stops reading.
+const maxQueued = 64
+
+// endTimeout bounds the wait for a command that is running when its session is
+// cut.
+const endTimeout = 30 * time.Second
+
+// An operation is a command that is running: what it asks of the storage, and
+// what may end it.
+type operation struct {
+	engine.Operation
+	cancel context.CancelCauseFunc // of Context
+
+	lines      <-chan wire.Line // nil when no more come
+	peerClosed <-chan struct{}  // nil when the client is known to have disconnected
+	done       <-chan struct{}  // of the session, nil when it is known to be cut
+	tooLate    <-chan time.Time // nil until the session is cut
+}
+
+// newOperation makes the operation of a command.
+func (s *session) newOperation() *operation {
+	op := &operation{lines: s.conn.Lines(), peerClosed: s.conn.PeerClosed(), done: s.done}
+	op.Context, op.cancel = context.WithCancelCause(s.ctx)
+	if s.login != nil {
+		op.Storage = s.login.Storage
+		op.Names = s.resolver(op.Storage)
+	}
+	return op
+}
+
+// await waits for a result of the command that is running. It is the one loop in
+// which the session waits for storage, engine or data connection, so ABOR, the
+// end of the control connection and a shutdown mean the same for each command:
+// they cancel the operation and stop its transfer, and the command then ends
+// with a reply. Other commands are queued, but for STAT during a transfer.
+//
+// It returns false when failed is closed, or when a session that was cut waits
+// too long.
+func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result T, ok bool) {
+	op := s.op
+	for {
+		lines := op.lines
+		if len(s.queued) >= maxQueued {
+			lines = nil
+		}
+		select {
+		case result = <-results:
+			return result, true
+		case <-failed:
+			return result, false
+		case l, more := <-lines:
+			if !more {
+				op.lines = nil
+				continue
+			}
+			s.handleDuringCommand(l)
+		case <-op.peerClosed:
+			op.peerClosed = nil
+			s.stop(dataconn.ErrPeerClosed)
+		case <-op.done:
+			// The storage has been cancelled too. It may have an upload to abort.
+			op.done = nil
+			s.stop(s.ctx.Err())
+			op.tooLate = time.After(endTimeout)
+		case <-op.tooLate:
+			s.closing = true
+			return result, false
+		}
+	}
+}
+
+// handleDuringCommand looks at a command that arrives while another is running.
+func (s *session) handleDuringCommand(l wire.Line) {
+	verb, arg, hasArg := wire.ParseCommand(l.Text)
+	switch {
+	case verb == "ABOR" && !hasArg:
+		s.stop(dataconn.ErrAborted)
+	case verb == "STAT" && arg == "" && s.transfer != nil:
+		s.status()
+		return
+	}
+	s.queued = append(s.queued, l)
+}
+
+// stop ends the command that is running for a reason.
+func (s *session) stop(cause error) {
+	if s.transfer != nil {
+		s.transfer.Stop(cause)
+	}
+	s.op.cancel(cause)
+}
+
+// outcome is why the command has failed: the reason for which it was stopped, or
+// else what the storage says.
+func (s *session) outcome(err error) error {
+	cause := context.Cause(s.op.Context)
+	if err == nil || cause == nil {
+		return err
+	}
+	s.aborted = errors.Is(cause, dataconn.ErrAborted)
+	return cause
+}
+
+// perform does a part of the command that may take long and is not the engine's.
+func (s *session) perform(work func() error) error {
+	type result struct {
+		err      error
+		panicked any
+	}
+	results := make(chan result, 1)
+	go func() {
+		var r result
+		defer func() {
+			r.panicked = recover()
+			results <- r
+		}()
+		r.err = work()
+	}()
+	r, ok := await(s, results, nil)
+	switch {
+	case !ok:
+		return s.ctx.Err()
+	case r.panicked != nil:
+		panic(r.panicked) // ends this session only
+	}
+	return s.outcome(r.err)
+}
+
+// forward gives the engine a command, passes its preliminary replies on and
+// returns its final reply, rewritten.
+func (s *session) forward(verb, argument string) wire.Reply {
+	if err := s.startEngine(); err != nil {
+		return s.engineFailed(err)
+	}
+	if err := s.engine.Send(&s.op.Operation, verb, argument); err != nil {
+		return s.engineFailed(err)
+	}
+	replies := s.engine.Replies()
+	for {
+		r, ok := await(s, replies, s.engine.Done())
+		if !ok {
+			return s.engineFailed(errors.Join(s.engine.Err(), s.ctx.Err()))
+		}
+		if r = s.rewrite(r); !r.Preliminary() {
+			return r
+		}
+		s.hold(r)
+		select {
+		case r := <-replies: // a small file is sent by now; after one preliminary reply comes the last
+			return s.rewrite(r)
+		default:
+			s.flush()
+		}
+	}
+}

@@ -1,0 +1,193 @@
+package engine
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	ftpserver "github.com/fclairamb/ftpserverlib"
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/internal/dataconn"
+)
+
+// engineFs is a login's storage as the engine sees it: that of the operation
+// which is running. It undoes the escaping of pathnames and spends as few S3
+// requests as the command allows.
+type engineFs struct{ engine *Engine }
+
+var (
+	_ ftpserver.ClientDriver                      = (*engineFs)(nil)
+	_ ftpserver.ClientDriverExtensionFileList     = (*engineFs)(nil)
+	_ ftpserver.ClientDriverExtentionFileTransfer = (*engineFs)(nil)
+	_ ftpserver.ClientDriverExtensionRemoveDir    = (*engineFs)(nil)
+	_ ftpserver.FileTransfer                      = (*engineFile)(nil)
+	_ ftpserver.FileTransferError                 = (*engineFile)(nil)
+	_ io.ReaderFrom                               = (*engineFile)(nil)
+	_ io.WriterTo                                 = (*engineFile)(nil)
+)
+
+// Stat looks for what the command is about.
+func (f *engineFs) Stat(name string) (fs.FileInfo, error) {
+	op := f.engine.op
+	info, err := op.Find(unescapeLine(name))
+	return info, op.note(err)
+}
+
+// ReadDir gives the engine an empty list: the entries are written by the data
+// connection when the engine makes the empty write that follows.
+func (f *engineFs) ReadDir(string) ([]fs.FileInfo, error) { return nil, nil }
+
+// GetHandle opens a file for a transfer.
+func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.FileTransfer, error) {
+	op := f.engine.op
+	file, err := op.open(unescapeLine(name), flags, offset)
+	if err != nil {
+		if offset > 0 && (errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrInvalid)) {
+			err = errors.Join(ErrPastEnd, err)
+		}
+		return nil, op.note(err)
+	}
+	if file, ok := file.(aborter); ok {
+		op.Transfer.Opened(file.Abort)
+	}
+	if file, ok := file.(allocator); ok && op.AllocSize > 0 {
+		file.Announce(op.AllocSize)
+	}
+	return &engineFile{File: file, op: op}, nil
+}
+
+// Remove is DELE: files only.
+func (f *engineFs) Remove(name string) error {
+	op := f.engine.op
+	return op.note(op.Lookup(unescapeLine(name), op.Storage.RemoveFile))
+}
+
+// RemoveDir is RMD: empty directories only.
+func (f *engineFs) RemoveDir(name string) error {
+	op := f.engine.op
+	return op.note(op.Lookup(unescapeLine(name), op.Storage.RemoveDir))
+}
+
+// RemoveAll is SITE RMDIR.
+func (f *engineFs) RemoveAll(name string) error {
+	op := f.engine.op
+	return op.note(op.Lookup(unescapeLine(name), func(name string) error {
+		if err := op.Has(name); err != nil {
+			return err
+		}
+		return op.Storage.RemoveAll(name)
+	}))
+}
+
+// Mkdir is MKD.
+func (f *engineFs) Mkdir(name string, mode os.FileMode) error {
+	op := f.engine.op
+	name, err := op.ResolveForCreate(unescapeLine(name), op.hasDir)
+	if err == nil {
+		err = op.Storage.Mkdir(name, mode)
+	}
+	return op.note(err)
+}
+
+// MkdirAll is SITE MKDIR.
+func (f *engineFs) MkdirAll(name string, mode os.FileMode) error {
+	op := f.engine.op
+	name, err := op.ResolveForCreate(unescapeLine(name), op.hasDir)
+	if err == nil {
+		err = op.Storage.MkdirAll(name, mode)
+	}
+	return op.note(err)
+}
+
+// Rename is RNTO. What is renamed is no obstacle to a new spelling of its name.
+func (f *engineFs) Rename(from, to string) error {
+	op := f.engine.op
+	return op.note(op.Lookup(unescapeLine(from), func(from string) error {
+		to, err := op.ResolveForCreate(unescapeLine(to), func(name string) error {
+			if name == from {
+				return fs.ErrNotExist
+			}
+			return op.Has(name)
+		})
+		if err != nil {
+			return err
+		}
+		return op.Storage.Rename(from, to)
+	}))
+}
+
+// The session answers the commands that would call these.
+
+func (*engineFs) Create(string) (afero.File, error) { return nil, errors.ErrUnsupported }
+func (*engineFs) Open(string) (afero.File, error)   { return nil, errors.ErrUnsupported }
+func (*engineFs) OpenFile(string, int, os.FileMode) (afero.File, error) {
+	return nil, errors.ErrUnsupported
+}
+func (*engineFs) Chmod(string, os.FileMode) error            { return errors.ErrUnsupported }
+func (*engineFs) Chown(string, int, int) error               { return errors.ErrUnsupported }
+func (*engineFs) Chtimes(string, time.Time, time.Time) error { return errors.ErrUnsupported }
+
+// Name is what afero asks for; nobody reads it.
+func (*engineFs) Name() string { return "babelftp" }
+
+// An allocator is a file that can make use of the size which ALLO has told.
+type allocator interface{ Announce(size int64) }
+
+// An aborter is a file that can be aborted while another goroutine reads or
+// writes it.
+type aborter interface{ Abort(cause error) }
+
+// engineFile is an open file of a transfer. It lets the storage's own ReadFrom
+// and WriteTo move the data.
+type engineFile struct {
+	afero.File
+	op     *Operation
+	failed bool
+}
+
+// asciiRead is how much is asked of the engine's ASCII conversion at once, in
+// bytes. With room for two it returns nothing for ever, and with less it
+// panics (asciiconverter.go:41), so it must not see what the storage has left.
+const asciiRead = 32 << 10
+
+// ReadFrom uploads. What the engine has put before the data connection converts
+// ASCII.
+func (f *engineFile) ReadFrom(r io.Reader) (int64, error) {
+	if _, direct := r.(*dataconn.Conn); !direct {
+		r = struct{ io.Reader }{bufio.NewReaderSize(r, asciiRead)} // its WriteTo would hand on the reader below
+	}
+	n, err := io.Copy(f.File, r)
+	return n, f.op.note(err)
+}
+
+// WriteTo downloads.
+func (f *engineFile) WriteTo(w io.Writer) (int64, error) {
+	var file io.Reader = f.File
+	if f.op.Count > 0 {
+		file = io.LimitReader(file, f.op.Count)
+	}
+	n, err := io.Copy(w, file)
+	return n, f.op.note(err)
+}
+
+// TransferError tells the file that its transfer failed, before Close.
+func (f *engineFile) TransferError(err error) {
+	f.failed = true
+	if file, ok := f.File.(aborter); ok {
+		file.Abort(err)
+	}
+}
+
+// Close commits an upload. After a failure its error is no news.
+func (f *engineFile) Close() error {
+	err := f.File.Close()
+	if f.failed {
+		return err
+	}
+	return f.op.note(err)
+}

@@ -1,0 +1,116 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/vfs"
+)
+
+// Names finds names in the storage that are written otherwise there.
+type Names interface {
+	// Lookup tries name, then its other forms while there is nothing of that name. It
+	// returns where the storage has it, empty where it is not there.
+	Lookup(name string, try func(name string) error) (path string, err error)
+	// ForCreate is the pathname under which a command makes a file or directory.
+	ForCreate(name string, stat func(name string) error) (path string, err error)
+}
+
+// An Operation is what one command asks of the storage, and what came of it.
+type Operation struct {
+	Context context.Context // of the command
+	Storage vfs.Storage     // for the time of the context
+	Names   Names
+	// Stat is what the command looks for; nil means a file or a directory.
+	Stat func(name string) (fs.FileInfo, error)
+
+	Transfer  *dataconn.Transfer // nil for what is none
+	AllocSize int64              // size of the upload in bytes, from ALLO; 0 where it is not known
+	Count     int64              // how many bytes of the file are sent; 0 for all
+
+	Err  error  // what the storage, or the login, has refused
+	Path string // where the storage has what the command names, or has made it
+}
+
+// ErrPastEnd reports an offset beyond the end of the file.
+var ErrPastEnd = errors.New("restart offset beyond the end of the file")
+
+// note keeps an error, because the engine keeps only its text, and passes it on.
+func (o *Operation) note(err error) error {
+	if err != nil {
+		o.Err = err
+	}
+	return err
+}
+
+// Lookup tries the forms of a name and keeps where the storage has it.
+func (o *Operation) Lookup(name string, try func(name string) error) error {
+	path, err := o.Names.Lookup(name, try)
+	if path != "" {
+		o.Path = path
+	}
+	return err
+}
+
+// ResolveForCreate is the pathname under which the command makes a file or
+// directory. It keeps that.
+func (o *Operation) ResolveForCreate(name string, stat func(name string) error) (string, error) {
+	path, err := o.Names.ForCreate(name, stat)
+	if err == nil {
+		o.Path = path
+	}
+	return path, err
+}
+
+// Find looks for what Stat asks, in any form of its name.
+func (o *Operation) Find(name string) (info fs.FileInfo, err error) {
+	stat := o.Stat
+	if stat == nil {
+		stat = o.Storage.Stat
+	}
+	err = o.Lookup(name, func(name string) error {
+		info, err = stat(name)
+		return err
+	})
+	return info, err
+}
+
+// StatDir looks for a directory to go into, and tells a file from nothing when
+// there is none.
+func (o *Operation) StatDir(name string) (fs.FileInfo, error) {
+	info, err := o.Storage.StatDir(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if o.hasFile(name) == nil {
+			err = &fs.PathError{Op: "stat", Path: name, Err: syscall.ENOTDIR}
+		}
+	}
+	return info, err
+}
+
+// open opens the file of a transfer.
+func (o *Operation) open(name string, flags int, offset int64) (file afero.File, err error) {
+	if flags&os.O_CREATE == 0 {
+		err = o.Lookup(name, func(name string) (err error) {
+			file, err = o.Storage.OpenAt(name, flags, offset)
+			return err
+		})
+		return file, err
+	}
+	if name, err = o.ResolveForCreate(name, o.hasFile); err != nil {
+		return nil, err
+	}
+	return o.Storage.OpenAt(name, flags, offset)
+}
+
+// Has tells by an error whether there is a file or directory of a name, hasFile
+// and hasDir whether there is one of them. So a new name is kept from looking
+// like one that is there.
+func (o *Operation) Has(name string) error     { _, err := o.Storage.Stat(name); return err }
+func (o *Operation) hasFile(name string) error { _, err := o.Storage.StatFile(name); return err }
+func (o *Operation) hasDir(name string) error  { _, err := o.Storage.StatDir(name); return err }
