@@ -18,10 +18,10 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-// A Bundle is every language that the server, or a tenant of it, speaks. It does
-// not change after Load or WithOverrides and serves all sessions at once.
+// A Bundle holds the languages of the server or of a tenant. It does not change
+// after Load or WithOverrides, and is safe for concurrent use.
 type Bundle struct {
-	tags       []language.Tag // the first is for readers of all others
+	tags       []language.Tag // the first is for readers of other languages
 	matcher    language.Matcher
 	localizers map[language.Tag]*Localizer
 	sources    map[ID]source                  // every message there is
@@ -29,10 +29,10 @@ type Bundle struct {
 	overrides  map[language.Tag]map[ID]string // a tenant's texts, as formats for package fmt
 }
 
-// Load reads the embedded catalogues, then each overlay: an operator's folder of
-// <tag>/messages.gotext.json, which adds a language or overrides single messages
-// of one. A later overlay wins. The error joins all that is wrong, each with the
-// file, the message and what to do.
+// Load reads the embedded catalogues, then each overlay. An overlay is an
+// operator's folder of <tag>/messages.gotext.json. It adds a language, or
+// overrides single messages of one. A later overlay wins. The error joins all
+// problems, each with the file, the message and what to do.
 func Load(overlays ...fs.FS) (*Bundle, error) {
 	if len(overlays) == 0 {
 		return loadBuiltIn()
@@ -40,8 +40,8 @@ func Load(overlays ...fs.FS) (*Bundle, error) {
 	return load(overlays)
 }
 
-// loadBuiltIn returns the Bundle of the embedded catalogues, which it reads once: they do not change, and every check and every start of
-// a server asks for them.
+// loadBuiltIn returns the bundle of the embedded catalogues. It reads them once,
+// because they do not change.
 var loadBuiltIn = sync.OnceValues(func() (*Bundle, error) { return load(nil) })
 
 func load(overlays []fs.FS) (*Bundle, error) {
@@ -61,15 +61,14 @@ func load(overlays []fs.FS) (*Bundle, error) {
 }
 
 // Tags returns the languages: English, the others that are built in, and the
-// overlays' in alphabetical order; of a bundle with overrides, those that it was given
-// in their order.
+// overlays' in alphabetical order. A bundle with overrides has its own order.
 func (b *Bundle) Tags() []language.Tag { return slices.Clone(b.tags) }
 
-// Coverage is how much of the catalogue a language has.
+// Coverage says how many messages a language has.
 type Coverage struct {
 	Tag        language.Tag
-	Name       string // in the language itself, the tag where no name is known
-	Translated int    // messages that are not answered in English
+	Name       string // in the language itself, or the tag
+	Translated int    // messages that do not come in English
 	Total      int    // messages
 }
 
@@ -100,7 +99,7 @@ type loader struct {
 	texts   map[language.Tag]map[ID]bool
 }
 
-// A source is a message as the English catalogue that is built in has it.
+// A source is a message of the English catalogue that is built in.
 type source struct {
 	parameters
 	entry entry
@@ -132,8 +131,8 @@ func newLoader() (*loader, error) {
 	return l, errors.Join(errs...)
 }
 
-// addAll adds every language folder of an overlay. Other files and folders may
-// be there: a mounted Kubernetes ConfigMap has some of its own.
+// addAll adds every language folder of an overlay. It ignores other files and
+// folders: a mounted Kubernetes ConfigMap has some of its own.
 func (l *loader) addAll(overlay fs.FS) ([]*catalogue, error) {
 	folders, err := fs.ReadDir(overlay, ".")
 	if err != nil {
@@ -156,7 +155,7 @@ func (l *loader) addAll(overlay fs.FS) ([]*catalogue, error) {
 	return catalogues, nil
 }
 
-// add adds the language of one folder, or to it.
+// add adds the texts of one folder.
 func (l *loader) add(fsys fs.FS, folder string) *catalogue {
 	c := readCatalogue(fsys, folder)
 	if c.tag == language.Und {
@@ -175,7 +174,7 @@ func (l *loader) add(fsys fs.FS, folder string) *catalogue {
 		case !known:
 			c.errorf(e, "no such message; %s", adviseID(l.sources, e.ID))
 		case seen[e.ID]:
-			c.errorf(e, "is there twice; remove one")
+			c.errorf(e, "appears twice; remove one")
 		default:
 			l.set(c, e, source)
 		}
@@ -184,8 +183,8 @@ func (l *loader) add(fsys fs.FS, folder string) *catalogue {
 	return c
 }
 
-// set stores one translation. An empty one is how translation tools write one
-// that is still missing.
+// set stores one translation. Translation tools write an empty one where it is
+// still missing.
 func (l *loader) set(c *catalogue, e entry, source source) {
 	if e.Translation.empty() {
 		return
@@ -235,9 +234,8 @@ func (l *loader) missing(tag language.Tag) map[ID]bool {
 	return missing
 }
 
-// nearest returns the language itself or the nearest of its parents (fr for
-// fr-CA) that has something, or language.Und. The x/text catalogue looks there
-// too.
+// nearest returns the language itself, or its nearest parent (fr for fr-CA), for
+// which has is true; language.Und without one. The x/text catalogue does the same.
 func nearest(tag language.Tag, has func(language.Tag) bool) language.Tag {
 	for tag != language.Und && !has(tag) {
 		tag = tag.Parent()

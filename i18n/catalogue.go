@@ -14,8 +14,7 @@ import (
 // fileName is what gotext and translation tools call a catalogue.
 const fileName = "messages.gotext.json"
 
-// A catalogue is one file in gotext's JSON format, and what was found wrong
-// with it so far.
+// A catalogue is one file in gotext's JSON format, and its problems so far.
 type catalogue struct {
 	name        string // of the file
 	tag         language.Tag
@@ -23,8 +22,8 @@ type catalogue struct {
 	diagnostics []Diagnostic
 }
 
-// An entry is one message of a catalogue. The fields that no code reads are
-// there because gotext writes them: any other name is a spelling mistake.
+// An entry is one message of a catalogue. No code reads some of the fields, but
+// gotext writes them. Any other name is a spelling mistake.
 type entry struct {
 	ID                ID            `json:"id"`
 	Key               string        `json:"key"`
@@ -76,8 +75,8 @@ func (t *text) UnmarshalJSON(data []byte) error {
 
 func (t text) empty() bool { return t.Msg == "" && t.Select == nil }
 
-// readCatalogue reads and decodes <folder>/messages.gotext.json. What does not
-// decode is reported and left out.
+// readCatalogue reads and decodes <folder>/messages.gotext.json. It leaves out
+// messages that do not decode, and adds a diagnostic for each.
 func readCatalogue(fsys fs.FS, folder string) *catalogue {
 	c := &catalogue{name: path.Join(folder, fileName)}
 	tag, err := language.Parse(folder)
@@ -131,7 +130,7 @@ func (c *catalogue) decode(data []byte) {
 	}
 }
 
-// decodeEntry adds the message which is that number in the file.
+// decodeEntry adds a message. number is its place in the file, from 1.
 func (c *catalogue) decodeEntry(raw json.RawMessage, number, line int) {
 	e := entry{line: line}
 	err := unmarshalStrict(raw, &e)
@@ -145,12 +144,12 @@ func (c *catalogue) decodeEntry(raw json.RawMessage, number, line int) {
 	}
 }
 
-// lineOf returns the number of the line that an offset is on.
+// lineOf returns the number of the line that has an offset.
 func lineOf(data []byte, offset int) int {
 	return 1 + bytes.Count(data[:offset], []byte("\n"))
 }
 
-// unmarshalStrict is json.Unmarshal that refuses unknown fields.
+// unmarshalStrict is json.Unmarshal, but refuses unknown fields.
 func unmarshalStrict(data []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()

@@ -26,8 +26,8 @@ func newParameters(e entry) (parameters, error) {
 	return names, nil
 }
 
-// compile makes the catalogue's message of a translation. problems is all that
-// is wrong with it; the message is of use only if there are none.
+// compile makes the catalogue's message of a translation. The message is valid
+// only if there are no problems.
 func (p parameters) compile(id ID, tag language.Tag, t text) (m catalog.Message, problems []string) {
 	if t.Select != nil {
 		return p.compilePlural(id, tag, *t.Select)
@@ -36,7 +36,7 @@ func (p parameters) compile(id ID, tag language.Tag, t text) (m catalog.Message,
 	return catalog.String(format), problems
 }
 
-// compileString does it for a text without plural forms: it makes a format of it.
+// compileString makes a format for package fmt of a text without plural forms.
 func (p parameters) compileString(id ID, tag language.Tag, text string) (format string, problems []string) {
 	format, missing, problems := p.format(id, tag, text)
 	for _, name := range missing {
@@ -45,8 +45,8 @@ func (p parameters) compileString(id ID, tag language.Tag, text string) (format 
 	return format, problems
 }
 
-// compilePlural does the same for a text with plural forms. Each but "other"
-// may leave out the number itself.
+// compilePlural compiles a text with plural forms. Each form but "other" may
+// leave out the number.
 func (p parameters) compilePlural(id ID, tag language.Tag, s selection) (m catalog.Message, problems []string) {
 	arg := slices.Index(p, s.Arg)
 	switch {
@@ -77,7 +77,7 @@ func (p parameters) compilePlural(id ID, tag language.Tag, s selection) (m catal
 	return plural.Selectf(arg+1, "", cases...), problems
 }
 
-// compileForm does it for one plural form, of the argument called arg.
+// compileForm compiles one plural form of the argument called arg.
 func (p parameters) compileForm(id ID, tag language.Tag, arg, form string, t text) (format string, problems []string) {
 	if t.Select != nil {
 		return "", []string{"is a select itself; make it a plain text"}
@@ -91,11 +91,11 @@ func (p parameters) compileForm(id ID, tag language.Tag, arg, form string, t tex
 	return format, problems
 }
 
-// pluralForms are the names of the forms that languages have (CLDR), in the
-// order in which catalogues show them.
+// pluralForms returns the names of CLDR's plural forms, in the order in which
+// catalogues show them.
 func pluralForms() []string { return []string{"zero", "one", "two", "few", "many", "other"} }
 
-// inForm says which plural form has a problem.
+// inForm adds the plural form to a problem.
 func inForm(form, problem string) string {
 	if form == "" {
 		return problem
@@ -107,7 +107,7 @@ func lacksPlaceholder(name string) string {
 	return fmt.Sprintf("the placeholder {%s} is missing; put it where its value belongs", name)
 }
 
-// format turns {Name} into the printer's %[n]s and tells which names did not
+// format turns {Name} into the printer's %[n]s. missing are the names that do not
 // occur.
 func (p parameters) format(id ID, tag language.Tag, text string) (format string, missing, problems []string) {
 	problems = checkCharacters(id, tag, text)
@@ -155,8 +155,7 @@ func (p parameters) advice() string {
 	return "use " + p.String()
 }
 
-// checkCharacters finds what would break a reply or make it look like
-// something else.
+// checkCharacters finds characters that would break a reply or disguise it.
 func checkCharacters(id ID, tag language.Tag, text string) (problems []string) {
 	if text == "" {
 		return []string{"the text is empty; write one"}
@@ -190,7 +189,7 @@ func checkCharacter(id ID, tag language.Tag, r rune) (problem string) {
 	return ""
 }
 
-// precedesField tells whether clients look for a number in parentheses after
+// precedesField reports whether clients look for a number in parentheses after
 // the text of this message (RFC 959, 227; RFC 2428, 229 and 522).
 func precedesField(id ID) bool {
 	return id == EnteringPassive || id == EnteringExtendedPassive || id == DataProtocolUnsupported

@@ -9,14 +9,14 @@ import (
 // A Diagnostic says what is wrong with a catalogue, and what to do about it.
 type Diagnostic struct {
 	File    string // <tag>/messages.gotext.json
-	Line    int    // of the file, where the message begins; 0 when it is about the whole file
-	Message ID     // "" when it is about the whole file
-	Problem string // what is wrong and what to do, without a full stop
-	Warning bool   // it may be meant like that
+	Line    int    // where the message begins, from 1; 0 for the whole file
+	Message ID     // "" for the whole file
+	Problem string // without a full stop
+	Warning bool   // the author may have meant it
 }
 
-// Error returns the diagnostic in one line, as editors and terminals find their
-// way by.
+// Error returns the diagnostic in one line, file:line: problem, which editors
+// can follow.
 func (d Diagnostic) Error() string {
 	var b strings.Builder
 	b.WriteString(d.File)
@@ -45,7 +45,7 @@ func (c *catalogue) warnf(e entry, format string, args ...any) {
 	c.diagnostics[len(c.diagnostics)-1].Warning = true
 }
 
-// loadError joins what keeps catalogues from being loaded.
+// loadError joins the diagnostics of catalogues.
 func loadError(catalogues ...*catalogue) error {
 	var errs []error
 	for _, c := range catalogues {

@@ -1,10 +1,14 @@
 // Package i18n keeps the texts of the server in every language and chooses the
 // language for a reader. It renders texts and never writes to a connection.
 //
-// Texts come from the catalogues of package locales and from an operator's own,
-// are stored in a golang.org/x/text catalogue, and are found by stable message
-// identifiers. What a language lacks is answered in English. A tenant may offer
-// fewer languages, and have texts of its own.
+// Texts come from the catalogues of package locales and from folders of the
+// operator. A golang.org/x/text catalogue stores them by stable identifiers. A
+// message that a language lacks comes in English. A tenant may offer fewer
+// languages, and have texts of its own.
+//
+//	bundle, err := i18n.Load()                    // at the start
+//	match, err := bundle.Negotiate("fr-CA")       // LANG fr-CA
+//	text := bundle.Localizer(match.Tag).Text(i18n.Goodbye)
 //
 // It follows
 //
@@ -12,6 +16,5 @@
 //     and English in ASCII as the default (4.1)
 //   - BCP 47 (RFC 5646, RFC 4647), the successor of RFC 1766: language tags and
 //     their matching, by golang.org/x/text/language
-//   - RFC 2277, section 4: the default language is understood by a reader of
-//     English
+//   - RFC 2277, section 4: readers of English understand the default language
 package i18n

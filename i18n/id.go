@@ -3,8 +3,8 @@ package i18n
 // An ID identifies a message in every catalogue: a stable key, never a text.
 type ID string
 
-// The messages, in the order of the English catalogue, which says with which
-// reply codes each is sent. A comment names the arguments of Localizer.Text.
+// The messages, in the order of the English catalogue, which has their reply
+// codes. A comment names the arguments of Localizer.Text.
 const (
 	// The session.
 

@@ -17,16 +17,16 @@ import (
 	"github.com/babelftp/babelftp/locales"
 )
 
-// A Report is what there is to say about a folder of catalogues.
+// A Report is the result of Lint.
 type Report struct {
 	Diagnostics []Diagnostic // by file, and within it in the order of the lines
 	Languages   []Coverage   // of the languages in the folder, in the order of their names
 }
 
-// Lint reads an operator's folder of catalogues as Load does and tells
-// everything that is wrong with it: what Load would refuse, and what a reader
-// of the language or the next translator would stumble over. The error says
-// that there is no such folder or no catalogue in it.
+// Lint reads an operator's folder of catalogues as Load does, and reports all of
+// its problems. It finds what Load would refuse, and what would disturb a reader
+// or the next translator. The error says that there is no such folder, or no
+// catalogue in it.
 func Lint(dir fs.FS) (*Report, error) {
 	l, err := newLoader()
 	if err != nil {
@@ -48,7 +48,7 @@ func Lint(dir fs.FS) (*Report, error) {
 	return r, nil
 }
 
-// review adds what does not keep a catalogue from being loaded.
+// review adds the problems that Load does not refuse.
 func (l *loader) review(c *catalogue) {
 	if missing := l.missing(c.tag); len(missing) > 0 {
 		c.warnf(entry{}, "lacks %d of %d texts, which are shown in English: %s", len(missing), len(l.ids), l.list(missing))
@@ -87,7 +87,7 @@ func (c *catalogue) reviewEntry(e entry, source source, forms map[string][]int) 
 		return
 	}
 	for form, text := range e.Translation.all() {
-		if text != "" { // which compile finds
+		if text != "" { // compile reports an empty one
 			c.reviewText(e, source, form, text)
 		}
 	}
@@ -96,7 +96,7 @@ func (c *catalogue) reviewEntry(e entry, source source, forms map[string][]int) 
 	}
 }
 
-// reviewText looks at one text, which is that of a plural form unless form is "".
+// reviewText checks one text. form is its plural form, or "".
 func (c *catalogue) reviewText(e entry, source source, form, text string) {
 	if !norm.NFC.IsNormalString(text) {
 		c.errorf(e, "%s", inForm(form, "the text is not in the Unicode form NFC; type its letters anew or let an editor convert it"))
@@ -114,14 +114,14 @@ func (c *catalogue) reviewText(e entry, source source, form, text string) {
 	}
 }
 
-// protocolWords finds the names of commands and the like, which RFC 2640,
-// section 4.1 keeps from being translated.
+// protocolWords finds the names of commands and other words of the protocol, which
+// have no translation (RFC 2640, section 4.1).
 func protocolWords(english string) []string {
 	return regexp.MustCompile(`\b(?:TYPE I|PROT P|EPSV ALL|[A-Z][A-Z0-9-]{2,})\b`).FindAllString(english, -1)
 }
 
-// reviewPlural looks for the plural forms of a number that the language has and
-// the text has not. numbers are some numbers by form.
+// reviewPlural looks for plural forms that the language has and the text has not.
+// numbers are some numbers by form.
 func (c *catalogue) reviewPlural(e entry, arg string, numbers map[string][]int) {
 	if e.Translation.Select == nil {
 		if len(numbers) > 1 {
@@ -135,7 +135,7 @@ func (c *catalogue) reviewPlural(e entry, arg string, numbers map[string][]int) 
 		}
 		text, ok := e.Translation.Select.Cases[form]
 		switch {
-		case !ok && form != "other": // which compile misses
+		case !ok && form != "other": // compile does not know the forms of a language
 			c.errorf(e, "the plural form %q is missing, which the language has for %s; add it", form, examples(numbers[form]))
 		case ok && len(numbers[form]) > 1 && form != "other" && !strings.Contains(text.Msg, "{"+arg+"}"):
 			c.errorf(e, "plural form %q: the placeholder {%s} is missing, and the form stands for %s; show the number", form, arg, examples(numbers[form]))
@@ -143,8 +143,8 @@ func (c *catalogue) reviewPlural(e entry, arg string, numbers map[string][]int) 
 	}
 }
 
-// numbersByForm returns some whole numbers for each plural form of a language,
-// in ascending order; "other", which every language has, may have none.
+// numbersByForm returns some whole numbers for each plural form of a language, in
+// ascending order. Every language has "other", which may have no number.
 func numbersByForm(tag language.Tag) map[string][]int {
 	const (
 		enough  = 200       // the forms begin again after each hundred
@@ -165,7 +165,7 @@ func numbersByForm(tag language.Tag) map[string][]int {
 	return numbers
 }
 
-// formNames lists the forms that there are numbers for, and "other".
+// formNames lists the forms that have numbers, and "other".
 func formNames(numbers map[string][]int) string {
 	names := slices.DeleteFunc(pluralForms(), func(form string) bool {
 		_, ok := numbers[form]
@@ -200,7 +200,7 @@ func (t text) all() iter.Seq2[string, string] {
 	}
 }
 
-// has says whether a text is one of these.
+// has reports whether want is one of the texts.
 func (t text) has(want string) bool {
 	for _, text := range t.all() {
 		if text == want {

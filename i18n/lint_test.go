@@ -47,7 +47,7 @@ func TestLintMessages(t *testing.T) {
 		{"without-identifier", "", `{"translation": "Bonjour."}`,
 			[]string{`1: a message has no "id"; take it from the English catalogue`}},
 		{"duplicate", "", text("goodbye", "Bonjour.") + ",\n" + text("goodbye", "Bonjour."),
-			[]string{`2: message "goodbye": is there twice; remove one`}},
+			[]string{`2: message "goodbye": appears twice; remove one`}},
 		{"does-not-decode", "", text("goodbye", "Bonjour.") + ",\n" + `{"id": "ok", "translaton": "Bon."}`,
 			[]string{`2: message "ok": json: unknown field "translaton"; see the English catalogue for the form`}},
 		{"placeholders", "", text("language-set-nearest", "{Langue} {User}"),

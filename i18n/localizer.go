@@ -9,8 +9,7 @@ import (
 	"golang.org/x/text/message"
 )
 
-// A Localizer renders messages in one language. There is one for each language,
-// which any number of sessions share.
+// A Localizer renders messages in one language. It is safe for concurrent use.
 type Localizer struct {
 	tag       language.Tag
 	printer   *message.Printer
@@ -19,9 +18,8 @@ type Localizer struct {
 	overrides map[ID]string // a tenant's texts as formats for package fmt
 }
 
-// newLocalizer returns a localizer that has a message from the language, else
-// from a parent of it, else from English; and in each of them the tenant's text
-// before that of the catalogue.
+// newLocalizer returns a localizer. It takes a message from the language, else from
+// a parent, else from English. In each of them the tenant's text has priority.
 func (b *Bundle) newLocalizer(tag language.Tag, printer, english *message.Printer) *Localizer {
 	l := &Localizer{tag: tag, printer: printer, english: english, missing: make(map[ID]bool), overrides: make(map[ID]string)}
 	for id := range b.sources {
@@ -37,8 +35,8 @@ func (b *Bundle) newLocalizer(tag language.Tag, printer, english *message.Printe
 	return l
 }
 
-// Localizer returns the localizer of the language that fits the tag best, and
-// that of the first language, English or a tenant's choice, when none does.
+// Localizer returns the localizer of the language that matches the tag best. When
+// none matches, it returns that of the first language.
 func (b *Bundle) Localizer(tag language.Tag) *Localizer {
 	found, ok := b.Match(tag)
 	if !ok {
@@ -50,10 +48,10 @@ func (b *Bundle) Localizer(tag language.Tag) *Localizer {
 // Tag returns the language.
 func (l *Localizer) Tag() language.Tag { return l.tag }
 
-// Text returns a message with its arguments, which stand in the order of the
-// English text's placeholders, as beside the constants of ID. Arguments appear
-// as they are: numbers are strings, because a printer groups their digits,
-// and what comes from a client must be safe to show.
+// Text returns a message with its arguments, in the order of the English text's
+// placeholders. The comments of the constants of ID name them. Arguments appear
+// unchanged. Numbers are strings, because a printer would group their digits. The
+// caller must make text of a client safe to show.
 func (l *Localizer) Text(id ID, args ...string) string {
 	values := make([]any, len(args))
 	for i, arg := range args {
@@ -69,7 +67,7 @@ func (l *Localizer) Text(id ID, args ...string) string {
 	return printer.Sprintf(string(id), values...)
 }
 
-// An argument is printed as it is and yet has a plural form if it is a number.
+// An argument prints unchanged, and has a plural form if it is a number.
 type argument string
 
 // PluralForm implements plural.Interface.

@@ -12,28 +12,26 @@ import (
 
 var (
 	// ErrSyntax says that LANG's argument is no language tag by the grammar of
-	// RFC 2640, section 4.2, which calls for 501.
+	// RFC 2640, section 4.2. The reply is 501.
 	ErrSyntax = errors.New("i18n: not a language tag by RFC 2640")
-	// ErrUnsupported says that no language fits the one asked for, which calls
-	// for 504.
+	// ErrUnsupported says that no language matches. The reply is 504.
 	ErrUnsupported = errors.New("i18n: no such language")
 )
 
 // maxSubtag is the length of a primary tag or sub-tag (RFC 2640, section 4.2).
 const maxSubtag = 8
 
-// A Match is the language chosen for a request.
+// A Match is the language that a request for a language gets.
 type Match struct {
 	Tag language.Tag
-	// Exact says that it is the language asked for, whatever the case of its
-	// letters, and not the nearest one (en for en-AU).
+	// Exact says that it is the requested language, in any case of letters, and
+	// not the nearest one (en for en-AU).
 	Exact bool
 }
 
-// Negotiate finds the language for the argument of LANG. As RFC 2640, section
-// 4.2 describes, it may be another variant of the language asked for, but never
-// another language: a reader of Basque is not answered in Spanish. The error is
-// ErrSyntax or ErrUnsupported.
+// Negotiate finds the language for the argument of LANG (RFC 2640, section 4.2). It
+// may be another variant of the requested language, but never another language: a
+// reader of Basque gets no Spanish. The error is ErrSyntax or ErrUnsupported.
 func (b *Bundle) Negotiate(arg string) (Match, error) {
 	if err := checkTag(arg); err != nil {
 		return Match{}, err
@@ -50,8 +48,8 @@ func (b *Bundle) Negotiate(arg string) (Match, error) {
 	return Match{Tag: found, Exact: found == want && err == nil}, nil
 }
 
-// Match returns the language that a reader of the wanted one is given, by the
-// rules of Negotiate, and false if there is none.
+// Match returns the language for a reader of the wanted one, by the rules of
+// Negotiate, and false if there is none.
 func (b *Bundle) Match(want language.Tag) (language.Tag, bool) {
 	if _, ok := b.localizers[want]; ok {
 		return want, true
@@ -74,10 +72,10 @@ func notLetter(r rune) bool {
 	return (r < 'A' || 'Z' < r) && (r < 'a' || 'z' < r)
 }
 
-// match finds the tag that a reader of want can be given. The matcher's
-// confidence tells apart scripts and variants (too low for zh-Hans when zh-TW
-// is wanted); but as it trusts readers with a second language too (es for eu),
-// the language must be the same.
+// match finds the tag for a reader of want. The matcher's confidence separates
+// scripts and variants: it is too low for zh-Hans when zh-TW is wanted. But it also
+// trusts readers to know a second language (es for eu), so the language must be
+// the same.
 func match(matcher language.Matcher, tags []language.Tag, want language.Tag) (index int, ok bool) {
 	_, index, confidence := matcher.Match(want)
 	return index, confidence >= language.High && base(want) == base(tags[index])
@@ -93,13 +91,13 @@ func base(tag language.Tag) language.Base {
 	return b
 }
 
-// FeatTag returns a tag as the LANG line of FEAT shows it and LANG accepts it,
-// in upper case like the examples of RFC 2640, section 4.3.1: PT-BR.
+// FeatTag returns a tag as the LANG line of FEAT shows it, and as LANG accepts it.
+// It is in upper case like the examples of RFC 2640, section 4.3.1: PT-BR.
 func FeatTag(tag language.Tag) string { return strings.ToUpper(tag.String()) }
 
 // SelectText returns the text for a language from texts by language tag, such as a
-// tenant's greetings: the best match, else the English one, else the first in
-// the alphabetical order of the tags; "" if there is none.
+// tenant's greetings. It takes the best match, else the English text, else the
+// first one by its tag. It returns "" if there is none.
 func SelectText(texts map[string]string, tag language.Tag) string {
 	if text, ok := texts[tag.String()]; ok {
 		return text

@@ -54,7 +54,7 @@ func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[langua
 	return t, nil
 }
 
-// restrict returns the languages that b calls by these names.
+// restrict returns the languages of b that match these, or all of them.
 func (b *Bundle) restrict(languages []language.Tag) ([]language.Tag, error) {
 	if len(languages) == 0 {
 		return b.Tags(), nil
@@ -66,7 +66,7 @@ func (b *Bundle) restrict(languages []language.Tag) ([]language.Tag, error) {
 		case !ok:
 			errs = append(errs, fmt.Errorf("there is no catalogue for the language %s; write one of %s, or remove it", want, listTags(b.tags)))
 		case slices.Contains(tags, tag):
-			errs = append(errs, fmt.Errorf("the language %s is offered as %s, which is there already; remove one", want, tag))
+			errs = append(errs, fmt.Errorf("the language %s is offered as %s, which is in the list already; remove one", want, tag))
 		default:
 			tags = append(tags, tag)
 		}
@@ -90,10 +90,10 @@ func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]string) error {
 	return errors.Join(errs...)
 }
 
-// setOverride does so for one message.
+// setOverride checks and adds the tenant's texts of one message.
 func (b *Bundle) setOverride(id ID, source source, texts map[language.Tag]string) (problems []string) {
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
-	given := make(map[language.Tag]language.Tag) // as what, by the language that it is for
+	given := make(map[language.Tag]language.Tag) // the tags of the texts, by the languages that they match
 	for _, want := range slices.SortedFunc(maps.Keys(texts), compareTags) {
 		tag, ok := b.Match(want)
 		if !ok {
@@ -125,7 +125,7 @@ func listTags(tags []language.Tag) string {
 	return strings.Join(names, ", ")
 }
 
-// adviseID names the messages that are called nearly like this.
+// adviseID suggests the identifiers that are nearest to an unknown one.
 func adviseID(sources map[ID]source, id ID) string {
 	const few = 3
 	near := min(3, len(id)/3) // edits
@@ -152,8 +152,7 @@ func adviseID(sources map[ID]source, id ID) string {
 	return "is it " + strings.Join(names, " or ") + "?"
 }
 
-// edits counts the bytes to insert, delete or replace that make one string of
-// the other (Levenshtein's distance).
+// edits returns Levenshtein's distance, in bytes.
 func edits(a, b string) int {
 	row := make([]int, len(b)+1) // from a[:i] to each b[:j]
 	for j := range row {

@@ -220,8 +220,8 @@ func TestWithOverridesErrors(t *testing.T) {
 	}{
 		{"no-such-language", "fr sv", nil, []string{"there is no catalogue for the language sv; write one of en, fr, de"}},
 		{"languages-joined", "sv cs", nil, []string{"language sv;", "language cs;"}},
-		{"language-twice", "fr de fr", nil, []string{"the language fr is offered as fr, which is there already; remove one"}},
-		{"relatives", "pt-BR pt", nil, []string{"the language pt is offered as pt-BR, which is there already"}},
+		{"language-twice", "fr de fr", nil, []string{"the language fr is offered as fr, which is in the list already; remove one"}},
+		{"relatives", "pt-BR pt", nil, []string{"the language pt is offered as pt-BR, which is in the list already"}},
 
 		{"unknown-message", "", one("goodby", "fr", "Salut."), []string{`message "goodby": no such message; is it "goodbye"?`}},
 		{"word-of-a-message", "", one("disabled", "fr", "Non."), []string{`message "disabled": no such message; is it "links-disabled"?`}},
