@@ -6,13 +6,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
-	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
-	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -38,65 +35,44 @@ func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) er
 //
 // The error is fs.ErrExist where the condition is that there is nothing, and ESTALE where it is a version that something has replaced, or
 // where something has replaced what is to be copied.
-func (f *Fs) copy(ctx context.Context, v version, a *attributes, to string, c condition) (etag string, err error) {
-	f.carry(a)
-	p := &f.bucket.profile
-	inPlace := p.InPlaceCopy && v.bucket.name == f.bucket.name && v.key == to && f.copiesAtOnce(v)
-	switch always := c == (condition{}) || inPlace; {
+func (f *Fs) copy(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (etag string, err error) {
+	f.opts.Objects.Inherit(a)
+	p := &f.bucket.Profile
+	inPlace := p.InPlaceCopy && v.Bucket.Name == f.bucket.Name && v.Key == to && f.copiesAtOnce(v)
+	switch always := c == (s3api.Condition{}) || inPlace; {
 	case f.copiesAtOnce(v) && (always || p.ConditionalCopy):
 		if always {
-			c = condition{}
+			c = s3api.Condition{}
 		}
-		return f.copyAtOnce(ctx, v, a, to, c)
+		return f.bucket.Copy(ctx, v, a, to, c)
 	case always:
-		return f.copyByParts(ctx, v, a, to, condition{})
-	case v.size < minPartSize && p.ConditionalPut:
+		return f.copyByParts(ctx, v, a, to, s3api.Condition{})
+	case v.Size < s3api.MinPartSize && p.ConditionalPut:
 		return f.copyByPut(ctx, v, a, to, c)
 	case p.ConditionalComplete, !f.copiesAtOnce(v):
 		return f.copyByParts(ctx, v, a, to, c)
 	}
-	if err := f.bucket.check(ctx, to, c); err != nil {
+	if err := f.bucket.CheckCondition(ctx, to, c); err != nil {
 		return "", err
 	}
-	return f.copyAtOnce(ctx, v, a, to, condition{})
+	return f.bucket.Copy(ctx, v, a, to, s3api.Condition{})
 }
 
 // copiesAtOnce tells whether S3 copies a version by one request.
-func (f *Fs) copiesAtOnce(v version) bool { return v.size <= f.opts.CopyLimit }
-
-// copyAtOnce copies by one request, on a condition that only some servers know.
-func (f *Fs) copyAtOnce(ctx context.Context, v version, a *attributes, to string, c condition) (etag string, err error) {
-	in := &s3.CopyObjectInput{Key: &to, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch()}
-	done := v.copied(f.bucket, to, a.metadata)
-	if v.bucket.name == f.bucket.name && v.key == to {
-		done = v.rewritten(a.metadata)
-	}
-	if a.expires == nil && !a.edited {
-		a.copy(in)
-	} else {
-		a.replace(in) // MinIO forgets when it expires otherwise
-	}
-	etag, err = f.bucket.copy(ctx, v, in, done)
-	if errors.Is(err, syscall.ESTALE) && c.absent && f.bucket.check(ctx, to, c) == nil {
-		return "", err // it is the source that was replaced
-	}
-	return etag, c.failed(err)
-}
+func (f *Fs) copiesAtOnce(v s3api.Version) bool { return v.Size <= f.opts.CopyLimit }
 
 // copyByPut copies a small version through this process, for servers that have conditions for what is stored and none for what is copied.
-func (f *Fs) copyByPut(ctx context.Context, v version, a *attributes, to string, c condition) (etag string, err error) {
-	if err := v.bucket.readTags(ctx, v.key, a); err != nil {
+func (f *Fs) copyByPut(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (etag string, err error) {
+	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return "", err
 	}
-	in := &s3.PutObjectInput{IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch()}
-	a.put(in)
-	if v.size == 0 {
-		etag, err = f.bucket.put(ctx, to, in, bytes.NewReader(nil))
-		return etag, c.failed(err)
+	if v.Size == 0 {
+		etag, err = f.bucket.Put(ctx, to, a, c, bytes.NewReader(nil), nil)
+		return etag, c.Failed(err)
 	}
-	part := f.memory.Buffer(v.size)
+	part := f.memory.Buffer(v.Size)
 	defer part.Release()
-	source := span{ctx: ctx, bucket: v.bucket, version: v, end: v.size}
+	source := span{ctx: ctx, bucket: v.Bucket, version: v, end: v.Size}
 	defer source.close()
 	if err := part.FillFrom(ctx, &source); err != nil {
 		return "", err
@@ -105,16 +81,13 @@ func (f *Fs) copyByPut(ctx context.Context, v version, a *attributes, to string,
 		return "", err
 	}
 	part.Seal()
-	if in.ChecksumAlgorithm == "" {
-		in.ChecksumCRC32C = part.Checksum()
-	}
-	etag, err = f.bucket.put(ctx, to, in, io.NewSectionReader(part, 0, part.Len()))
-	return etag, c.failed(err)
+	etag, err = f.bucket.Put(ctx, to, a, c, io.NewSectionReader(part, 0, part.Len()), part.Checksum())
+	return etag, c.Failed(err)
 }
 
 // copyByParts copies a version that is too large for one request, or on a condition. It returns the ETag of the copy.
-func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to string, c condition) (etag string, err error) {
-	if err := v.bucket.readTags(ctx, v.key, a); err != nil {
+func (f *Fs) copyByParts(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (etag string, err error) {
+	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return "", err
 	}
 	m, err := f.startMultipart(ctx, to, a)
@@ -125,47 +98,19 @@ func (f *Fs) copyByParts(ctx context.Context, v version, a *attributes, to strin
 	if waitErr := m.wait(); err == nil {
 		err = waitErr
 	}
-	var known condition // to S3
+	var known s3api.Condition // to S3
 	if err == nil {
-		known, err = f.bucket.precondition(ctx, to, c, f.bucket.profile.ConditionalComplete)
-		err = c.failed(err)
+		known, err = f.bucket.Precondition(ctx, to, c, f.bucket.Profile.ConditionalComplete)
+		err = c.Failed(err)
 	}
 	if err == nil {
-		etag, err = m.complete(ctx, v.size, known)
-		err = known.failed(err)
+		etag, err = m.complete(ctx, v.Size, known)
+		err = known.Failed(err)
 	}
 	if err != nil {
 		m.abort()
 	}
 	return etag, err
-}
-
-// check tells whether a condition holds now. It is for servers that have no condition for what is done next: what another client stores
-// meanwhile is replaced.
-func (b *bucket) check(ctx context.Context, key string, c condition) error {
-	_, err := b.precondition(ctx, key, c, false)
-	return c.failed(err)
-}
-
-// copy copies a version by one request, which done shows to be done. It returns the ETag of the copy.
-func (b *bucket) copy(ctx context.Context, v version, in *s3.CopyObjectInput, done shown) (etag string, err error) {
-	in.Bucket, in.CopySource, in.CopySourceIfMatch = &b.name, v.copySource(), condition{etag: v.etag}.ifMatch()
-	tries := attempts{begun: time.Now()}
-	out, err := b.client.CopyObject(ctx, in, tries.counted)
-	switch {
-	case err != nil:
-	case out.CopyObjectResult == nil || out.CopyObjectResult.ETag == nil:
-		err = s3errors.ErrNoResult
-	default:
-		return *out.CopyObjectResult.ETag, nil
-	}
-	return b.settle(ctx, *in.Key, &tries, err, done)
-}
-
-// copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1).
-func (v version) copySource() *string {
-	source := v.bucket.name + "/" + keys.PercentEncode(v.key)
-	return &source
 }
 
 // Chtimes sets the modification time of a file; S3 has no other time. S3 copies the object onto itself to keep it, in the user
@@ -187,7 +132,7 @@ func (f *Fs) chtimes(key string, mtime time.Time) error {
 	if f.keys.IsRoot(key) {
 		return errors.ErrUnsupported
 	}
-	v, a, err := f.bucket.head(f.ctx, key)
+	v, a, err := f.bucket.Head(f.ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err = f.statDir(key); err == nil {
 			err = errors.ErrUnsupported
@@ -196,12 +141,7 @@ func (f *Fs) chtimes(key string, mtime time.Time) error {
 	if err != nil {
 		return err
 	}
-	metadata := maps.Clone(a.metadata)
-	if metadata == nil {
-		metadata = map[string]string{}
-	}
-	metadata[mtimeKey] = formatMtime(mtime)
-	a.metadata, a.edited = metadata, true
-	_, err = f.copy(f.ctx, v, &a, key, condition{etag: v.etag})
+	a.SetMTime(mtime)
+	_, err = f.copy(f.ctx, v, &a, key, s3api.Condition{ETag: v.ETag})
 	return err
 }

@@ -11,12 +11,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // A store is a server with one object, which sends so much by a connection and so much in all, both in bytes a second. In a synctest bubble
 // it takes no real time.
 type store struct {
-	Client
+	s3api.Client
 	size               int64
 	latency            time.Duration
 	connection, server float64
@@ -38,7 +40,7 @@ func (s *store) GetObject(ctx context.Context, in *s3.GetObjectInput, _ ...func(
 		out.ContentRange = aws.String(fmt.Sprintf("bytes %d-%d/%d", first, last, s.size))
 	}
 	s.enter(0, 1)
-	if err := sleep(ctx, s.latency); err != nil {
+	if err := s3api.Sleep(ctx, s.latency); err != nil {
 		return nil, err
 	}
 	out.ContentLength = aws.Int64(last - first + 1)
@@ -78,7 +80,7 @@ func (a *stream) Read(p []byte) (int, error) {
 	n := min(int64(len(p)), a.left, most)
 	rate := min(a.store.connection, a.store.server/float64(a.store.enter(0, 0)))
 	a.due = later(a.due, time.Now().Add(-kernelTime)).Add(time.Duration(float64(n) / rate * float64(time.Second)))
-	if err := sleep(a.ctx, time.Until(a.due)); err != nil {
+	if err := s3api.Sleep(a.ctx, time.Until(a.due)); err != nil {
 		return 0, err
 	}
 	a.left -= n

@@ -52,11 +52,14 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/spf13/afero"
 
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -110,7 +113,7 @@ type Options struct {
 	Quotas Quotas
 
 	// Objects is what objects are stored with beside their bytes.
-	Objects Objects
+	Objects attributes.Objects
 
 	// BeforeCommit is asked when all of an upload has come and it would now become visible. An error keeps it from that, and
 	// Close returns the error. An fs.ErrInvalid says that what has come is wrong, so that no owner can go on from there.
@@ -152,7 +155,7 @@ func NewBudget(bytes int64) *Budget { return membudget.New(bytes) }
 // An Fs is a file system in a bucket. It is safe for concurrent use; the files that it opens are not, but for their Abort.
 type Fs struct {
 	ctx    context.Context // of the session: afero has no other place for one
-	bucket *bucket
+	bucket *s3api.Bucket
 	keys   keys.Space
 	memory *Budget
 	route  *Route
@@ -168,7 +171,7 @@ var _ afero.Fs = (*Fs)(nil)
 
 // New returns a file system over a bucket, without a request. The end of ctx, the session's, ends every operation and every
 // transfer. The options may be nil.
-func New(ctx context.Context, client Client, bucketName string, opts *Options) *Fs {
+func New(ctx context.Context, client s3api.Client, bucketName string, opts *Options) *Fs {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -177,9 +180,9 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 		o.PartSize = defaultPartSize
 	}
 	if o.smallestPart == 0 {
-		o.smallestPart = minPartSize
+		o.smallestPart = s3api.MinPartSize
 	}
-	o.PartSize = min(max(o.PartSize, o.smallestPart), maxPartSize)
+	o.PartSize = min(max(o.PartSize, o.smallestPart), s3api.MaxPartSize)
 	if o.Concurrency <= 0 {
 		o.Concurrency = defaultConcurrency
 	}
@@ -212,7 +215,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	}
 	return &Fs{
 		ctx:    ctx,
-		bucket: &bucket{client: noter{client, &o.Route.writes}, name: bucketName, route: o.Route, patience: o.Patience, profile: o.Profile},
+		bucket: s3api.NewBucket(clients.Invalidating{Client: client, Log: o.Route.writes}, bucketName, o.Profile, o.Route.stats, o.Patience),
 		keys:   keys.Space(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o, reported: &reported{}, halfway: &halfway{},
 	}
 }
@@ -225,7 +228,7 @@ func (f *Fs) within(ctx context.Context) *Fs {
 }
 
 // Name says where the file system is, as a URL: "s3://bucket/prefix".
-func (f *Fs) Name() string { return "s3://" + f.bucket.name + keys.Separator + string(f.keys) }
+func (f *Fs) Name() string { return "s3://" + f.bucket.Name + keys.Separator + string(f.keys) }
 
 // Create opens a file for writing that replaces an object of the name when it is closed.
 func (f *Fs) Create(name string) (afero.File, error) {

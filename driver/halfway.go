@@ -3,6 +3,8 @@ package driver
 import (
 	"context"
 	"sync"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // maxHalfway is how many renames a session remembers that came halfway only.
@@ -33,14 +35,14 @@ func (h *halfway) wasRefused() bool {
 }
 
 // add remembers a rename.
-func (h *halfway) add(source, made version) {
+func (h *halfway) add(source, made s3api.Version) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.files == nil {
 		h.files = map[string]pair{}
 	}
 	if len(h.files) < maxHalfway {
-		h.files[made.key] = pair{source: &source, copy: &made}
+		h.files[made.Key] = pair{source: &source, copy: &made}
 	}
 }
 
@@ -52,18 +54,13 @@ func (h *halfway) remove(newKey string) {
 }
 
 // has tells whether a rename came halfway, and both files are as it left them.
-func (h *halfway) has(ctx context.Context, source version, newKey string, target *bucket) bool {
+func (h *halfway) has(ctx context.Context, source s3api.Version, newKey string, target *s3api.Bucket) bool {
 	h.mu.Lock()
 	p, found := h.files[newKey]
 	h.mu.Unlock()
-	if !found || !p.source.is(source) {
+	if !found || !p.source.Is(source) {
 		return false
 	}
-	made, _, err := target.head(ctx, newKey)
-	return err == nil && p.copy.is(made)
-}
-
-// is tells whether two versions are the same one.
-func (v *version) is(other version) bool {
-	return v.bucket.name == other.bucket.name && v.key == other.key && v.etag == other.etag && v.modTime.Equal(other.modTime)
+	made, _, err := target.Head(ctx, newKey)
+	return err == nil && p.copy.Is(made)
 }

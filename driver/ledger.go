@@ -17,12 +17,11 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -56,9 +55,9 @@ const (
 //
 // A record costs three requests, or two for an upload without an owner. They are made for uploads of more than one part only.
 type Ledger struct {
-	bucket *bucket
-	prefix string     // of the records
-	common attributes // of the records
+	bucket *s3api.Bucket
+	prefix string                // of the records
+	common attributes.Attributes // of the records
 	log    *slog.Logger
 
 	mu       sync.Mutex
@@ -68,14 +67,14 @@ type Ledger struct {
 
 // NewLedger returns the ledger of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
 // may be nil.
-func NewLedger(client Client, bucketName, prefix string, profile profile.Profile, objects Objects, log *slog.Logger) *Ledger {
+func NewLedger(client s3api.Client, bucketName, prefix string, profile profile.Profile, objects attributes.Objects, log *slog.Logger) *Ledger {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Ledger{
-		bucket:   &bucket{client: client, name: bucketName, route: NewRoute(), patience: defaultPatience, profile: profile},
+		bucket:   s3api.NewBucket(client, bucketName, profile, &endpoint.Stats{}, defaultPatience),
 		prefix:   prefix + keys.Reserved + "/uploads/",
-		common:   objects.common(),
+		common:   objects.Common(),
 		log:      log.With("bucket", bucketName),
 		open:     map[string]*entry{},
 		trimming: map[string]bool{},
@@ -168,7 +167,7 @@ func nonce() string {
 var errTakenOver = s3errors.New(syscall.EAGAIN, "another session has taken the upload over")
 
 // put writes a record, with the bytes that belong at its tailOffset. The error is errTakenOver where another holder has written it since.
-func (l *Ledger) put(ctx context.Context, r *record, tail content) error {
+func (l *Ledger) put(ctx context.Context, r *record, tail s3api.Content) error {
 	err := l.tryPut(ctx, r, tail)
 	if r.etag == "" || !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -190,17 +189,15 @@ func (l *Ledger) put(ctx context.Context, r *record, tail content) error {
 	return err
 }
 
-func (l *Ledger) tryPut(ctx context.Context, r *record, tail content) error {
-	c, err := l.bucket.precondition(ctx, r.name, condition{etag: r.etag}, l.bucket.profile.ConditionalPut)
+func (l *Ledger) tryPut(ctx context.Context, r *record, tail s3api.Content) error {
+	c, err := l.bucket.Precondition(ctx, r.name, s3api.Condition{ETag: r.etag}, l.bucket.Profile.ConditionalPut)
 	if err != nil {
 		return err
 	}
 	version := make([]byte, versionBytes)
 	_, _ = rand.Read(version) // never fails
 	a := l.attributes(r)
-	in := &s3.PutObjectInput{IfMatch: c.ifMatch()}
-	a.put(in)
-	etag, err := l.bucket.put(ctx, r.name, in, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes))
+	etag, err := l.bucket.Put(ctx, r.name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
 	if err == nil {
 		r.etag = etag
 	}
@@ -209,7 +206,7 @@ func (l *Ledger) tryPut(ctx context.Context, r *record, tail content) error {
 
 // An appended content has some bytes behind it.
 type appended struct {
-	content
+	s3api.Content
 	rest []byte
 }
 
@@ -218,7 +215,7 @@ func (a appended) ReadAt(p []byte, offset int64) (int, error) {
 	n := 0
 	if offset < a.Size() {
 		var err error
-		if n, err = a.content.ReadAt(p[:min(int64(len(p)), a.Size()-offset)], offset); err != nil && !errors.Is(err, io.EOF) {
+		if n, err = a.Content.ReadAt(p[:min(int64(len(p)), a.Size()-offset)], offset); err != nil && !errors.Is(err, io.EOF) {
 			return n, err
 		}
 	}
@@ -231,9 +228,9 @@ func (a appended) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-func (l *Ledger) attributes(r *record) attributes {
+func (l *Ledger) attributes(r *record) attributes.Attributes {
 	a := l.common
-	a.metadata = map[string]string{
+	a.Metadata = map[string]string{
 		recordKey:      base64.RawURLEncoding.EncodeToString([]byte(r.key)),
 		recordUpload:   r.upload,
 		recordPartSize: strconv.FormatInt(r.partSize, 10),
@@ -246,26 +243,21 @@ func (l *Ledger) attributes(r *record) attributes {
 
 // read reads a record but its body. The error is EIO for an object that is none.
 func (l *Ledger) read(ctx context.Context, name string) (*record, error) {
-	out, err := l.bucket.headObject(ctx, &s3.HeadObjectInput{Key: &name})
+	v, a, age, err := l.bucket.HeadWithAge(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	key, keyErr := base64.RawURLEncoding.DecodeString(out.Metadata[recordKey])
-	partSize, partErr := strconv.ParseInt(out.Metadata[recordPartSize], 10, 64)
-	offset, offsetErr := strconv.ParseInt(out.Metadata[recordOffset], 10, 64)
+	key, keyErr := base64.RawURLEncoding.DecodeString(a.Metadata[recordKey])
+	partSize, partErr := strconv.ParseInt(a.Metadata[recordPartSize], 10, 64)
+	offset, offsetErr := strconv.ParseInt(a.Metadata[recordOffset], 10, 64)
 	r := &record{
-		name: name, key: string(key), upload: out.Metadata[recordUpload], partSize: partSize, tailOffset: offset,
-		state: state(out.Metadata[recordState]), holder: out.Metadata[recordHolder], etag: aws.ToString(out.ETag),
-		tailSize: aws.ToInt64(out.ContentLength) - versionBytes, modTime: aws.ToTime(out.LastModified),
+		name: name, key: string(key), upload: a.Metadata[recordUpload], partSize: partSize, tailOffset: offset,
+		state: state(a.Metadata[recordState]), holder: a.Metadata[recordHolder], etag: v.ETag,
+		tailSize: v.Size - versionBytes, modTime: v.ModTime, age: max(0, age),
 	}
 	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.state == "" || r.tailSize < 0 {
 		return nil, s3errors.New(syscall.EIO, "object among the records of uploads is none")
 	}
-	now, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
-	if !ok {
-		now = time.Now()
-	}
-	r.age = max(0, now.Sub(r.modTime)) // both are whole seconds
 	return r, nil
 }
 
@@ -290,27 +282,26 @@ func (l *Ledger) delete(ctx context.Context, r *record) error {
 		return err
 	}
 	if r.upload != "" {
-		if err := l.bucket.abort(ctx, r.key, r.upload); err != nil {
+		if err := l.bucket.AbortUpload(ctx, s3api.Upload{Key: r.key, ID: r.upload}); err != nil {
 			return err
 		}
 	}
-	return l.bucket.delete(ctx, r.name)
+	return l.bucket.Delete(ctx, r.name)
 }
 
 // findUnnamed finds the upload of a record that does not name one: its server died before it knew the ID, or before it could write it
 // down. It is the upload to this key that began when the record was written.
 func (l *Ledger) findUnnamed(ctx context.Context, r *record) error {
-	if r.upload != "" || r.tailOffset != unknownOffset || !l.bucket.profile.ListUploads {
+	if r.upload != "" || r.tailOffset != unknownOffset || !l.bucket.Profile.ListUploads {
 		return nil
 	}
-	out, err := l.bucket.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &l.bucket.name, Prefix: &r.key}, repeatable)
+	uploads, err := l.bucket.OpenUploads(ctx, r.key)
 	if err != nil {
-		return s3errors.FromSDK(err)
+		return err
 	}
-	for _, upload := range out.Uploads {
-		apart := aws.ToTime(upload.Initiated).Sub(r.modTime).Abs()
-		if aws.ToString(upload.Key) == r.key && apart <= createTimeout+time.Second {
-			r.upload = aws.ToString(upload.UploadId)
+	for _, u := range uploads {
+		if u.Initiated.Sub(r.modTime).Abs() <= createTimeout+time.Second {
+			r.upload = u.ID
 			break
 		}
 	}
@@ -384,7 +375,7 @@ func (l *Ledger) take(ctx context.Context, r record, client *clientWait, lost co
 // beat writes the record again and again while the upload lasts, and says in it when the client has stalled.
 func (e *entry) beat(ctx context.Context) {
 	written := time.Now()
-	for sleep(ctx, stallCheck) == nil {
+	for s3api.Sleep(ctx, stallCheck) == nil {
 		stalls := e.client.tooLong() && !e.stalled.Load()
 		if !stalls && time.Since(written) < heartbeat {
 			continue
@@ -434,7 +425,7 @@ func (e *entry) named(ctx context.Context, id string) {
 	e.mu.Lock()
 	e.record.upload = id
 	e.mu.Unlock()
-	if e.client != nil || !e.ledger.bucket.profile.ListUploads {
+	if e.client != nil || !e.ledger.bucket.Profile.ListUploads {
 		go e.write(ctx, "completed", func(*record) {})
 	} // else the heartbeat writes it, and until then a sweep finds the upload by its key
 }
@@ -472,7 +463,7 @@ func (e *entry) bound(ctx context.Context, offset int64) error {
 }
 
 // interrupt writes the record of an upload that its owner can resume, with the bytes that follow the parts.
-func (e *entry) interrupt(ctx context.Context, offset int64, tail content) error {
+func (e *entry) interrupt(ctx context.Context, offset int64, tail s3api.Content) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
@@ -544,7 +535,7 @@ func (e *entry) remove(ctx context.Context) {
 	e.leave()
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer done()
-	if err := e.ledger.bucket.delete(ctx, e.record.name); err != nil {
+	if err := e.ledger.bucket.Delete(ctx, e.record.name); err != nil {
 		e.ledger.log.Warn("record of an upload could not be removed", "key", e.record.key, "record", e.record.name, "error", err)
 	}
 }
@@ -567,14 +558,14 @@ func (l *Ledger) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	swept := 0
 	var failed error
 	now := time.Now()
-	for v, err := range l.bucket.walk(ctx, l.prefix) {
+	for v, err := range l.bucket.Walk(ctx, l.prefix) {
 		if err != nil {
 			return swept, err
 		}
-		if now.Sub(v.modTime) < age-clockSkew || l.works(v.key) { // the record tells its age by the clock of S3
+		if now.Sub(v.ModTime) < age-clockSkew || l.works(v.Key) { // the record tells its age by the clock of S3
 			continue
 		}
-		ended, err := l.sweep(ctx, v.key, age)
+		ended, err := l.sweep(ctx, v.Key, age)
 		failed = errors.Join(failed, err)
 		if ended {
 			swept++
@@ -610,21 +601,4 @@ func (l *Ledger) works(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.open[name] != nil
-}
-
-// abort removes a multipart upload and its parts. That there is none any more is no error.
-func (b *bucket) abort(ctx context.Context, key, upload string) error {
-	delay := abortDelay
-	for attempt := 1; ; attempt++ {
-		_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
-			Bucket: &b.name, Key: &key, UploadId: aws.String(upload),
-		})
-		if err == nil || s3errors.IsNoSuchUpload(err) {
-			return nil
-		}
-		if attempt == abortAttempts || sleep(ctx, delay) != nil {
-			return s3errors.FromSDK(err)
-		}
-		delay *= 2
-	}
 }

@@ -33,7 +33,7 @@ func (f *Fs) URI(name string) string {
 	if err != nil {
 		return ""
 	}
-	return "s3://" + f.bucket.name + keys.Separator + keys.PercentEncode(key)
+	return "s3://" + f.bucket.Name + keys.Separator + keys.PercentEncode(key)
 }
 
 // Presign returns a link with which anybody downloads a file over HTTP, under the name that it has here, for as long as valid says
@@ -60,11 +60,11 @@ func (f *Fs) presign(ctx context.Context, name string, valid time.Duration) (str
 	case valid < time.Second || valid > MaxLinkLifetime: // a fraction of a second would become the SDK's default of 15 minutes
 		return "", s3errors.ErrInvalid
 	}
-	if _, _, err := f.bucket.head(ctx, key); err != nil {
+	if _, _, err := f.bucket.Head(ctx, key); err != nil {
 		return "", err
 	}
 	in := &s3.GetObjectInput{
-		Bucket: &f.bucket.name, Key: &key, ResponseContentDisposition: aws.String(attachment(path.Base(key))),
+		Bucket: &f.bucket.Name, Key: &key, ResponseContentDisposition: aws.String(attachment(path.Base(key))),
 	}
 	request, err := f.opts.Presigner.PresignGetObject(ctx, in, s3.WithPresignExpires(valid))
 	if err != nil {

@@ -9,7 +9,10 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -27,10 +30,10 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 		return nil, s3errors.PathError("readdir", name, err)
 	}
 	in := f.listing(key)
-	at := f.route.writes.now()
+	at := f.route.writes.Now()
 	room := &pageRoom{memory: &f.memory.Listings}
 	var recalled *ahead
-	if in.limit = room.take(); in.limit == 0 {
+	if in.Limit = room.take(); in.Limit == 0 {
 		recalled = f.recall(in, room)
 	}
 	giveUp := func() {
@@ -62,7 +65,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 				yield(nil, s3errors.PathError("readdir", name, err))
 				return
 			}
-			for info := range f.entries(in.prefix, page) {
+			for info := range f.entries(in.Prefix, page) {
 				if !yield(info, nil) {
 					return
 				}
@@ -76,25 +79,25 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 }
 
 // listing is how a directory is listed.
-func (f *Fs) listing(key string) listing {
-	return listing{prefix: f.keys.Directory(key), delimiter: keys.Separator}
+func (f *Fs) listing(key string) s3api.Listing {
+	return s3api.Listing{Prefix: f.keys.Directory(key), Delimiter: keys.Separator}
 }
 
 // firstPage asks for the first page of a directory's listing. No directory but the root may be empty.
-func (f *Fs) firstPage(key string, in listing) (*page, error) {
-	first, err := f.bucket.list(f.ctx, in)
-	if err == nil && first.empty() && !f.keys.IsRoot(key) {
+func (f *Fs) firstPage(key string, in s3api.Listing) (*s3api.Page, error) {
+	first, err := f.bucket.List(f.ctx, in)
+	if err == nil && first.Empty() && !f.keys.IsRoot(key) {
 		err = fs.ErrNotExist
 	}
 	return first, err
 }
 
 // pages asks for all pages of a listing, the first of which nobody has read in time.
-func (f *Fs) pages(in listing) iter.Seq2[*page, error] {
-	return func(yield func(*page, error) bool) {
+func (f *Fs) pages(in s3api.Listing) iter.Seq2[*s3api.Page, error] {
+	return func(yield func(*s3api.Page, error) bool) {
 		room := &pageRoom{memory: &f.memory.Listings}
-		in.limit = room.take()
-		first, err := f.bucket.list(f.ctx, in)
+		in.Limit = room.take()
+		first, err := f.bucket.List(f.ctx, in)
 		if err != nil {
 			room.release()
 			yield(nil, err)
@@ -106,27 +109,27 @@ func (f *Fs) pages(in listing) iter.Seq2[*page, error] {
 
 // entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the directory's
 // own marker and what no pathname can name.
-func (f *Fs) entries(prefix string, p *page) iter.Seq[*fileInfo] {
-	return func(yield func(*fileInfo) bool) {
-		files, directories := p.versions, p.prefixes
+func (f *Fs) entries(prefix string, p *s3api.Page) iter.Seq[*fileinfo.Info] {
+	return func(yield func(*fileinfo.Info) bool) {
+		files, directories := p.Versions, p.Prefixes
 		for len(files) > 0 || len(directories) > 0 {
 			var key, name string
-			var info *fileInfo
-			if len(directories) == 0 || len(files) > 0 && files[0].key < directories[0] {
-				key = files[0].key
+			var info *fileinfo.Info
+			if len(directories) == 0 || len(files) > 0 && files[0].Key < directories[0] {
+				key = files[0].Key
 				name = key[len(prefix):]
-				info = file(name, &files[0], &attributes{})
+				info = fileinfo.New(name, &files[0], &attributes.Attributes{})
 				files = files[1:]
 			} else {
 				key = directories[0]
 				name = strings.TrimSuffix(key[len(prefix):], keys.Separator)
-				info = directory(name, key, time.Time{})
+				info = fileinfo.NewDir(name, key, time.Time{})
 				directories = directories[1:]
 			}
 			switch {
 			case key == prefix: // the marker of the directory itself
 			case !keys.Representable(name):
-				f.log.Debug("key without a pathname left out of a listing", "bucket", f.bucket.name, "key", key)
+				f.log.Debug("key without a pathname left out of a listing", "bucket", f.bucket.Name, "key", key)
 			case !yield(info):
 				return
 			}
@@ -137,7 +140,7 @@ func (f *Fs) entries(prefix string, p *page) iter.Seq[*fileInfo] {
 // A lister is a directory open for Readdir and Readdirnames.
 type lister struct {
 	handle
-	info    *fileInfo
+	info    *fileinfo.Info
 	entries iter.Seq2[fs.FileInfo, error]
 	next    func() (fs.FileInfo, error, bool) // nil until the first entry is asked for
 	stop    func()
@@ -148,7 +151,7 @@ func (f *Fs) openDirectory(name, key string) (*lister, error) {
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
-	info := directory(f.keys.Base(key), f.keys.Directory(key), time.Time{})
+	info := fileinfo.NewDir(f.keys.Base(key), f.keys.Directory(key), time.Time{})
 	return &lister{handle: handle{name: name, kind: syscall.EISDIR}, info: info, entries: entries}, nil
 }
 

@@ -10,11 +10,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // scripted answers listings as none of the servers does that the conformance suite runs on, but S3 or others may.
 type scripted struct {
-	Client
+	s3api.Client
 	answers []*s3.ListObjectsV2Output
 }
 
@@ -100,9 +102,9 @@ func TestListings(t *testing.T) {
 func TestWalkTakesAll(t *testing.T) {
 	client := &scripted{answers: []*s3.ListObjectsV2Output{answer("", "", "d/\uFFFD")}}
 	f := New(t.Context(), client, "bucket", nil)
-	for v, err := range f.bucket.walk(t.Context(), "d/") {
+	for v, err := range f.bucket.Walk(t.Context(), "d/") {
 		if !errors.Is(err, syscall.EILSEQ) {
-			t.Errorf("%q, %v", v.key, err)
+			t.Errorf("%q, %v", v.Key, err)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"sync"
 	"unicode/utf8"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 const (
@@ -39,13 +41,13 @@ type marker struct {
 }
 
 // add looks at the page that follows. A mark is never a directory, whose slash would be behind the prefix, but its name.
-func (m *marker) add(prefix string, p *page) {
-	m.disordered = m.disordered || !p.inOrder()
-	entries := len(p.versions) + len(p.prefixes)
+func (m *marker) add(prefix string, p *s3api.Page) {
+	m.disordered = m.disordered || !p.InOrder()
+	entries := len(p.Versions) + len(p.Prefixes)
 	var names []string
 	for at := markEntries - m.entries; at <= entries; at += markEntries {
 		if names == nil {
-			names = p.names(prefix)
+			names = p.Names(prefix)
 		}
 		if at <= len(names) { // the marker of the directory has no name
 			m.marks = append(m.marks, strings.Clone(names[at-1])) // which else would hold the whole answer in memory

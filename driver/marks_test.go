@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // TestMarks sets marks in directories of some pages, and goes from each to the next.
@@ -29,12 +30,12 @@ func TestMarks(t *testing.T) {
 			var m marker
 			n := 0
 			for _, entries := range test.entries {
-				p := &page{encoded: true}
+				p := &s3api.Page{Encoded: true}
 				for range entries {
 					if key := fmt.Sprintf("d/%06d", n); test.prefix {
-						p.prefixes = append(p.prefixes, key+keys.Separator)
+						p.Prefixes = append(p.Prefixes, key+keys.Separator)
 					} else {
-						p.versions = append(p.versions, version{key: key})
+						p.Versions = append(p.Versions, s3api.Version{Key: key})
 					}
 					n++
 				}

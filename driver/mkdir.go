@@ -8,15 +8,11 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
+	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
-
-// directoryType is the content type of a marker, by which some clients know one.
-const directoryType = "application/x-directory"
 
 // Mkdir makes a directory by writing its marker, and fails with fs.ErrExist where there is a file or a directory of the name. It
 // takes two requests. The parents need not exist; the mode is not kept.
@@ -78,33 +74,33 @@ func (f *Fs) mkdirAll(key string) error {
 // lookup tells whether there are a file and a directory of a key. It takes one request where listings are sorted, unless more than a
 // thousand keys stand between the two, such as "foo", "foo 1", "foo 2" ... "foo/".
 func (f *Fs) lookup(key string) (file, directory bool, err error) {
-	if p := &f.bucket.profile; !p.SortedListings || p.SlashPrefixes {
+	if p := &f.bucket.Profile; !p.SortedListings || p.SlashPrefixes {
 		return f.lookupBoth(key)
 	}
 	prefix := f.keys.Directory(key)
-	page, err := f.bucket.list(f.ctx, listing{prefix: key, delimiter: keys.Separator})
+	page, err := f.bucket.List(f.ctx, s3api.Listing{Prefix: key, Delimiter: keys.Separator})
 	if err != nil {
 		return false, false, err
 	}
-	for _, v := range page.versions {
-		file = file || v.key == key
+	for _, v := range page.Versions {
+		file = file || v.Key == key
 	}
-	for _, p := range page.prefixes {
+	for _, p := range page.Prefixes {
 		directory = directory || p == prefix
 	}
-	if directory || page.next == "" {
+	if directory || page.Next == "" {
 		return file, directory, nil
 	}
-	page, err = f.bucket.list(f.ctx, listing{prefix: prefix, limit: 1})
+	page, err = f.bucket.List(f.ctx, s3api.Listing{Prefix: prefix, Limit: 1})
 	if err != nil {
 		return false, false, err
 	}
-	return file, !page.empty(), nil
+	return file, !page.Empty(), nil
 }
 
 // lookupBoth is lookup by one request for each, for servers that do not list the file first, or do not list what begins with its name.
 func (f *Fs) lookupBoth(key string) (file, directory bool, err error) {
-	found := func(_ *fileInfo, err error) (bool, error) {
+	found := func(_ *fileinfo.Info, err error) (bool, error) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return false, nil
 		}
@@ -121,10 +117,7 @@ func (f *Fs) mark(ctx context.Context, marker string) error {
 	if len(marker) > keys.MaxBytes {
 		return syscall.ENAMETOOLONG
 	}
-	a := f.opts.Objects.common()
-	a.contentType = aws.String(directoryType)
-	in := &s3.PutObjectInput{}
-	a.put(in)
-	_, err := f.bucket.put(ctx, marker, in, bytes.NewReader(nil))
+	a := f.opts.Objects.OfMarker()
+	_, err := f.bucket.Put(ctx, marker, &a, s3api.Condition{}, bytes.NewReader(nil), nil)
 	return err
 }

@@ -3,18 +3,15 @@ package driver
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/membudget"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 const (
@@ -28,37 +25,29 @@ const (
 	// createTimeout and abortTimeout bound the requests that outlive the session, because without them an upload could stay open.
 	createTimeout = 30 * time.Second
 	abortTimeout  = 30 * time.Second
-
-	// abortAttempts is how often an upload is aborted before it is left to the bucket's lifecycle rules. abortDelay is waited
-	// after the first, and twice as long after each further.
-	abortAttempts = 4
-	abortDelay    = 200 * time.Millisecond
 )
 
 // partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else cuts an upload, so
 // that a part of a number always has the same place.
 func partSizeAt(b *Budget, size, offset int64) int64 {
-	return min(max(size, offset/partGrowth), maxPartSize, b.Limit())
+	return min(max(size, offset/partGrowth), s3api.MaxPartSize, b.Limit())
 }
 
 // A multipart is an upload by parts, several at a time, that ends with complete, abort or drain. Its methods are for one
 // goroutine.
 type multipart struct {
-	bucket *bucket
+	bucket *s3api.Bucket
 	log    *slog.Logger
-	key    string
-	id     string
+	upload s3api.Upload
 	entry  *entry          // in the ledger
 	until  context.Context // ends when nobody waits for parts any more
 	ctx    context.Context // of the parts; it ends with the first that fails
 	cancel context.CancelFunc
 	group  *errgroup.Group
 	sender *sender
-	parts  []*types.CompletedPart // ETags are there when the group has ended
-	number int32                  // of the last part
-	lanes  lanes                  // of parts that are copied, nil for its own
-	// checksum is the algorithm of the sum that each part comes with, empty for none.
-	checksum types.ChecksumAlgorithm
+	parts  []*s3api.Part // ETags are there when the group has ended
+	number int32         // of the last part
+	lanes  lanes         // of parts that are copied, nil for its own
 }
 
 // A plan says what an upload is for.
@@ -66,16 +55,15 @@ type plan struct {
 	key      string
 	owner    string                  // who may resume it, empty for nobody
 	partSize int64                   // what its parts are cut by, for whoever resumes it
+	uploaded bool                    // its parts are uploaded, and not copied
 	client   *clientWait             // whose bytes it waits for, nil without an owner
 	lost     context.CancelCauseFunc // ends it when another session has taken it over
 }
 
 // startMultipart begins an upload, which ends with ctx.
-func (f *Fs) startMultipart(ctx context.Context, key string, a *attributes) (*multipart, error) {
-	in := &s3.CreateMultipartUploadInput{}
-	a.create(in)
+func (f *Fs) startMultipart(ctx context.Context, key string, a *attributes.Attributes) (*multipart, error) {
 	ctx, lost := context.WithCancelCause(ctx)
-	m, err := f.createMultipart(ctx, ctx, plan{key: key, partSize: f.opts.PartSize, lost: lost}, in)
+	m, err := f.createMultipart(ctx, ctx, plan{key: key, partSize: f.opts.PartSize, lost: lost}, a)
 	if err != nil {
 		lost(nil)
 		return nil, err
@@ -89,7 +77,7 @@ func (f *Fs) startMultipart(ctx context.Context, key string, a *attributes) (*mu
 }
 
 // createMultipart begins an upload for which somebody waits until the first context ends, and whose parts go on until the second does.
-func (f *Fs) createMultipart(until, ctx context.Context, p plan, in *s3.CreateMultipartUploadInput) (_ *multipart, err error) {
+func (f *Fs) createMultipart(until, ctx context.Context, p plan, a *attributes.Attributes) (_ *multipart, err error) {
 	if err := context.Cause(until); err != nil {
 		return nil, err
 	}
@@ -105,31 +93,20 @@ func (f *Fs) createMultipart(until, ctx context.Context, p plan, in *s3.CreateMu
 	// Not cancelled once begun: an upload whose ID got lost could not be aborted.
 	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer done()
-	in.Bucket, in.Key = &f.bucket.name, &p.key
-	begin := time.Now()
-	out, err := f.bucket.client.CreateMultipartUpload(createCtx, in, repeatable, func(o *s3.Options) {
-		if !f.bucket.sendsChecksums(o) && f.opts.Objects.Checksum == "" {
-			in.ChecksumAlgorithm = ""
-			withoutChecksum(o)
-		}
-	})
+	u, err := f.bucket.CreateUpload(createCtx, p.key, a, s3api.PartChecksums{Uploaded: p.uploaded, Configured: f.opts.Objects.Checksum != ""})
 	if err != nil {
-		return nil, s3errors.FromSDK(err)
+		return nil, err
 	}
-	if out.UploadId == nil {
-		return nil, s3errors.FromSDK(s3errors.ErrNoResult)
-	}
-	f.route.Answered(time.Since(begin))
-	m := f.multipart(until, ctx, p.key, *out.UploadId)
-	m.checksum, m.entry = in.ChecksumAlgorithm, e
-	e.named(until, m.id)
+	m := f.multipart(until, ctx, u)
+	m.entry = e
+	e.named(until, u.ID)
 	return m, nil
 }
 
 // multipart is an upload that has begun.
-func (f *Fs) multipart(until, ctx context.Context, key, id string) *multipart {
+func (f *Fs) multipart(until, ctx context.Context, u s3api.Upload) *multipart {
 	m := &multipart{
-		bucket: f.bucket, log: f.log, key: key, id: id, until: until, sender: f.route.sender(f.opts.Concurrency), lanes: f.lanes,
+		bucket: f.bucket, log: f.log, upload: u, until: until, sender: f.route.sender(f.opts.Concurrency), lanes: f.lanes,
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
 	m.group, m.ctx = errgroup.WithContext(ctx)
@@ -146,10 +123,10 @@ type place interface {
 }
 
 // add lets transfer bring the next part, of so many bytes, to S3, and say what it has answered. It waits until there is a place.
-func (m *multipart) add(p place, bytes int64, transfer func(part *types.CompletedPart) error) error {
-	if m.number >= maxParts {
+func (m *multipart) add(p place, bytes int64, transfer func(p *s3api.Part) error) error {
+	if m.number >= s3api.MaxParts {
 		m.log.Warn("upload needs more parts than S3 takes; where all must be of one size a larger part_size helps",
-			"bucket", m.bucket.name, "key", m.key, "parts", maxParts, "equal", !m.bucket.profile.UnequalParts)
+			"bucket", m.bucket.Name, "key", m.upload.Key, "parts", s3api.MaxParts, "equal", !m.bucket.Profile.UnequalParts)
 		return syscall.EFBIG
 	}
 	if err := m.ended(); err != nil {
@@ -159,7 +136,7 @@ func (m *multipart) add(p place, bytes int64, transfer func(part *types.Complete
 		return m.ended()
 	}
 	m.number++
-	part := &types.CompletedPart{PartNumber: aws.Int32(m.number)}
+	part := &s3api.Part{Number: m.number}
 	m.parts = append(m.parts, part)
 	begin := time.Now()
 	m.group.Go(func() error {
@@ -193,68 +170,32 @@ func (m *multipart) ended() error {
 // they are still the caller's.
 func (m *multipart) send(b *membudget.Buffer, done func()) error {
 	b.Seal()
-	return m.add(m.sender, b.Len(), func(part *types.CompletedPart) error {
+	return m.add(m.sender, b.Len(), func(p *s3api.Part) (err error) {
 		defer done()
 		body := b.Body()
 		ctx, stop := outlive(m.ctx, abortTimeout, body.Sent)
 		defer stop()
-		in := &s3.UploadPartInput{
-			Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: part.PartNumber, Body: body,
-		}
-		opts := []func(*s3.Options){withoutChecksum, withoutQuestion}
-		switch m.checksum {
-		case "":
-		case checksumAlgorithm:
-			in.ChecksumCRC32C = b.Checksum()
-			opts = []func(*s3.Options){unsigned, withoutQuestion}
-		default:
-			in.ChecksumAlgorithm = m.checksum // the SDK computes it
-		}
-		out, err := m.bucket.client.UploadPart(ctx, in, opts...)
-		if err != nil {
-			return s3errors.FromSDK(err)
-		}
-		part.ETag, part.ChecksumCRC32C = out.ETag, in.ChecksumCRC32C
-		part.ChecksumCRC32, part.ChecksumCRC64NVME = out.ChecksumCRC32, out.ChecksumCRC64NVME
-		return nil
+		*p, err = m.bucket.UploadPart(ctx, m.upload, p.Number, body, b.Checksum())
+		return err
 	})
 }
-
-// withoutQuestion keeps the SDK from asking S3 before each part whether it would take it, which costs the time of a request. S3 has
-// just taken the upload.
-func withoutQuestion(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 }
 
 // copy adds the first length bytes of a version, in parts of about size bytes, without reading them. They must be as many as
 // the smallest part has. A part that S3 has begun to copy is waited for whatever happens: S3 would not hear that nobody wants it any
 // longer, and leave it behind when the upload was aborted before.
-func (m *multipart) copy(v version, length, size int64) error {
+func (m *multipart) copy(v s3api.Version, length, size int64) error {
 	lanes := m.lanes
 	if lanes == nil {
 		lanes = make(chan struct{}, copyConcurrency)
 	}
-	count, begin := m.bucket.profile.Parts(length, size)
+	count, begin := m.bucket.Profile.Parts(length, size)
 	for i := range count {
 		from, to := begin(i), begin(i+1)
-		err := m.add(lanes, to-from, func(part *types.CompletedPart) error {
+		err := m.add(lanes, to-from, func(p *s3api.Part) (err error) {
 			ctx, done := outlive(m.ctx, abortTimeout, func() bool { return true })
 			defer done()
-			in := &s3.UploadPartCopyInput{
-				Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id, PartNumber: part.PartNumber,
-				CopySource:        v.copySource(),
-				CopySourceIfMatch: condition{etag: v.etag}.ifMatch(),
-			}
-			if to-from < v.size { // S3 copies no range of an object below 5 MiB
-				in.CopySourceRange = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
-			}
-			out, err := m.bucket.client.UploadPartCopy(ctx, in, repeatable)
-			if err != nil {
-				return s3errors.FromSDK(err)
-			}
-			if out.CopyPartResult == nil {
-				return s3errors.FromSDK(s3errors.ErrNoResult)
-			}
-			part.ETag = out.CopyPartResult.ETag
-			return nil
+			*p, err = m.bucket.CopyPart(ctx, m.upload, p.Number, v, from, to)
+			return err
 		})
 		if err != nil {
 			return err
@@ -285,7 +226,7 @@ func outlive(ctx context.Context, delay time.Duration, sent func() bool) (contex
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
 		if sent() {
-			_ = sleep(longer, delay)
+			_ = s3api.Sleep(longer, delay)
 		}
 		cancel()
 	})
@@ -309,24 +250,13 @@ func (m *multipart) wait() error {
 }
 
 // complete makes the object visible, of so many bytes, and returns its ETag; wait has returned nil.
-func (m *multipart) complete(ctx context.Context, size int64, c condition) (etag string, err error) {
-	parts := make([]types.CompletedPart, len(m.parts))
-	for i, part := range m.parts {
-		parts[i] = *part
-	}
-	var tries attempts // S3 dates the object from when the upload began
-	out, err := m.bucket.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-		Bucket: &m.bucket.name, Key: &m.key, UploadId: &m.id,
-		IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
-		MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
-	}, tries.counted)
+func (m *multipart) complete(ctx context.Context, size int64, c s3api.Condition) (etag string, err error) {
+	etag, seen, err := m.bucket.CompleteUpload(ctx, m.upload, m.parts, size, c)
 	m.cancel()
-	if err == nil {
+	switch {
+	case err == nil && !seen:
 		m.entry.remove(ctx)
-		return aws.ToString(out.ETag), nil
-	}
-	gone := tries.count > 1 && s3errors.IsNoSuchUpload(err)
-	if etag, err = m.bucket.settle(ctx, m.key, &tries, err, completed(parts, size, gone)); err == nil {
+	case err == nil:
 		m.abort() // for there may have been an object like it before
 	}
 	return etag, err
@@ -346,10 +276,10 @@ func (m *multipart) abort() {
 		return
 	}
 	if err == nil {
-		err = m.bucket.abort(ctx, m.key, m.id)
+		err = m.bucket.AbortUpload(ctx, m.upload)
 	}
 	if err != nil {
-		m.log.Warn("multipart upload could not be aborted", "bucket", m.bucket.name, "key", m.key, "upload", m.id, "error", err)
+		m.log.Warn("multipart upload could not be aborted", "bucket", m.bucket.Name, "key", m.upload.Key, "upload", m.upload.ID, "error", err)
 		m.entry.leave()
 		return
 	}

@@ -1,6 +1,10 @@
 package driver
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
 
 // TestPartSizeReaches checks that ten thousand parts are enough for the largest objects.
 func TestPartSizeReaches(t *testing.T) {
@@ -10,11 +14,11 @@ func TestPartSizeReaches(t *testing.T) {
 		partSize, memory int64
 		reaches          int64
 	}{
-		{"smallest-parts", minPartSize, 4 << 30, largest},
+		{"smallest-parts", s3api.MinPartSize, 4 << 30, largest},
 		{"default-parts", 0, 4 << 30, largest},
 		{"large-parts", 64 << 20, 4 << 30, largest},
-		{"largest-parts", maxPartSize, 8 << 30, largest},
-		{"parts-too-large", 2 * maxPartSize, 8 << 30, largest},
+		{"largest-parts", s3api.MaxPartSize, 8 << 30, largest},
+		{"parts-too-large", 2 * s3api.MaxPartSize, 8 << 30, largest},
 		{"parts-too-small", 1, 4 << 30, largest},
 		{"less-memory", 0, 256 << 20, 1 << 40},
 	} {
@@ -23,12 +27,12 @@ func TestPartSizeReaches(t *testing.T) {
 			offset, parts := int64(0), 0
 			for ; offset < test.reaches; parts++ {
 				size := f.memory.Buffer(partSizeAt(f.memory, f.opts.PartSize, offset)).Size()
-				if size < minPartSize || size > maxPartSize {
+				if size < s3api.MinPartSize || size > s3api.MaxPartSize {
 					t.Fatalf("part %d has %d bytes", parts, size)
 				}
 				offset += size
 			}
-			if parts > maxParts {
+			if parts > s3api.MaxParts {
 				t.Errorf("it takes %d parts", parts)
 			}
 		})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 const (
@@ -31,19 +32,19 @@ const (
 // for at the same time: each begins after some key, that need not exist, and ends with the one after which the next begins. These
 // keys are guesses, or remembered from the time before, and nothing depends on them but time: a stretch that has more than a page is
 // fetched page by page, and together they are all that is listed, in order, each entry once, whatever comes and goes meanwhile.
-func (a *ahead) pages(first *page) iter.Seq2[*page, error] {
-	return func(yield func(*page, error) bool) {
+func (a *ahead) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
+	return func(yield func(*s3api.Page, error) bool) {
 		defer a.room.release()
 		defer a.close()
-		if first.limit == 0 {
+		if first.Limit == 0 {
 			a.measure(first)
 		}
 		var marker marker
-		marked := a.recalled || first.took >= endpoint.SlowPage // where pages come soon nobody needs marks
+		marked := a.recalled || first.Took >= endpoint.SlowPage // where pages come soon nobody needs marks
 		page := a.begun(first)
 		for first = nil; page != nil; {
 			if marked {
-				marker.add(a.listing.prefix, page)
+				marker.add(a.listing.Prefix, page)
 			}
 			if !yield(page, nil) {
 				return
@@ -54,19 +55,19 @@ func (a *ahead) pages(first *page) iter.Seq2[*page, error] {
 				return
 			}
 		}
-		if a.recalled || marked && a.bucket.route.stats.SplitsListings(time.Now()) {
-			a.bucket.route.marks.put(markedPlace{a.bucket.name, a.listing.prefix}, marker.end(a.listing.prefix))
+		if a.recalled || marked && a.route.stats.SplitsListings(time.Now()) {
+			a.route.marks.put(markedPlace{a.bucket.Name, a.listing.Prefix}, marker.end(a.listing.Prefix))
 		}
 	}
 }
 
 // recall asks for all but the first page of a directory at once, where it is remembered how they lie, or returns nil. Nobody may want
 // them in the end: then they are given up.
-func (f *Fs) recall(l listing, room *pageRoom) *ahead {
-	if !f.bucket.profile.SortedListings {
+func (f *Fs) recall(l s3api.Listing, room *pageRoom) *ahead {
+	if !f.bucket.Profile.SortedListings {
 		return nil
 	}
-	m := f.route.marksOf(markedPlace{f.bucket.name, l.prefix}, time.Now())
+	m := f.route.marksOf(markedPlace{f.bucket.Name, l.Prefix}, time.Now())
 	if len(m) == 0 {
 		return nil
 	}
@@ -80,24 +81,25 @@ func (f *Fs) recall(l listing, room *pageRoom) *ahead {
 }
 
 // begun asks for what comes after the first page, and returns what of it lies in the first stretch.
-func (a *ahead) begun(first *page) *page {
-	if a.recalled && !first.inOrder() {
+func (a *ahead) begun(first *s3api.Page) *s3api.Page {
+	if a.recalled && !first.InOrder() {
 		a.drop()
 		a.splitter, a.unsplittable = nil, true
 		a.setStretches([]*stretch{{}})
 	}
 	s := a.stretches[0]
 	a.follow(s, first)
-	return first.until(s.end)
+	return first.Until(s.end)
 }
 
 // ahead asks for the pages of a listing ahead of whoever reads them. Its methods are for one goroutine, but for drop.
 type ahead struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
-	bucket   *bucket
+	bucket   *s3api.Bucket
+	route    *Route
 	memory   *Budget
-	listing  listing
+	listing  s3api.Listing
 	requests sync.WaitGroup
 
 	splitter     divider // nil while the listing is not split
@@ -132,16 +134,16 @@ type stretch struct {
 
 // An arrival is a page or the error in its place.
 type arrival struct {
-	page *page
+	page *s3api.Page
 	err  error
 }
 
 // errRecalled takes the place of a page whose memory was needed.
 var errRecalled = errors.New("memory called back")
 
-func newAhead(f *Fs, l listing, room *pageRoom) *ahead {
-	l.limit = 0
-	a := &ahead{bucket: f.bucket, memory: f.memory, listing: l, room: room, stretches: []*stretch{{}}}
+func newAhead(f *Fs, l s3api.Listing, room *pageRoom) *ahead {
+	l.Limit = 0
+	a := &ahead{bucket: f.bucket, route: f.route, memory: f.memory, listing: l, room: room, stretches: []*stretch{{}}}
 	a.ctx, a.cancel = context.WithCancel(f.ctx)
 	return a
 }
@@ -159,34 +161,34 @@ func (a *ahead) close() {
 // ask asks for the page that follows another in a stretch, by its token. It is as large as there is room.
 func (a *ahead) ask(token string) <-chan arrival {
 	l := a.listing
-	l.token, l.limit = token, a.room.take()
-	return a.request(func() (*page, error) { return a.bucket.list(a.ctx, l) })
+	l.Token, l.Limit = token, a.room.take()
+	return a.request(func() (*s3api.Page, error) { return a.bucket.List(a.ctx, l) })
 }
 
 // begin asks for the first page of a stretch. Where that turns out to have a little more, the second comes along with it.
 func (a *ahead) begin(ctx context.Context, after, end string) <-chan arrival {
 	l := a.listing
-	l.after = after
-	return a.request(func() (*page, error) {
-		p, err := a.bucket.list(ctx, l)
-		if err != nil || p.next == "" || end == "" || p.last() >= end {
+	l.After = after
+	return a.request(func() (*s3api.Page, error) {
+		p, err := a.bucket.List(ctx, l)
+		if err != nil || p.Next == "" || end == "" || p.Last() >= end {
 			return p, err
 		}
-		l.token = p.next
-		second, err := a.bucket.list(ctx, l)
+		l.Token = p.Next
+		second, err := a.bucket.List(ctx, l)
 		if err != nil {
 			return nil, err
 		}
-		return p.join(second), nil
+		return p.Join(second), nil
 	})
 }
 
 // request makes requests for a page, and notes when nothing comes after it.
-func (a *ahead) request(list func() (*page, error)) <-chan arrival {
+func (a *ahead) request(list func() (*s3api.Page, error)) <-chan arrival {
 	coming := make(chan arrival, 1)
 	a.requests.Go(func() {
 		page, err := list()
-		if err == nil && page.next == "" {
+		if err == nil && page.Next == "" {
 			a.ended.Store(true)
 		}
 		coming <- arrival{page, err}
@@ -195,7 +197,7 @@ func (a *ahead) request(list func() (*page, error)) <-chan arrival {
 }
 
 // next waits for the page that follows, and asks for others after it. It returns nil when there is none.
-func (a *ahead) next() (*page, error) {
+func (a *ahead) next() (*s3api.Page, error) {
 	for {
 		s, coming := a.current()
 		if s == nil {
@@ -207,7 +209,7 @@ func (a *ahead) next() (*page, error) {
 		got := <-coming
 		guessed := a.arrived(s)
 		switch {
-		case guessed && (got.err != nil || !got.page.inOrder()):
+		case guessed && (got.err != nil || !got.page.InOrder()):
 			a.unsplittable = true
 			a.restart(s.after)
 			continue
@@ -215,11 +217,11 @@ func (a *ahead) next() (*page, error) {
 			return nil, got.err
 		case guessed:
 			a.judge(s, got.page)
-		case a.splitter == nil && len(a.stretches) == 1 && got.page.limit == 0:
-			a.bucket.route.stats.Pages.Observe(time.Now(), got.page.took)
+		case a.splitter == nil && len(a.stretches) == 1 && got.page.Limit == 0:
+			a.route.stats.Pages.Observe(time.Now(), got.page.Took)
 		}
 		a.follow(s, got.page)
-		got.page.cut(s.after, s.end)
+		got.page.Cut(s.after, s.end)
 		return got.page, nil
 	}
 }
@@ -248,25 +250,25 @@ func (a *ahead) arrived(s *stretch) (guessed bool) {
 }
 
 // follow asks for what comes after a page of the stretch that is read. Where there is no room it leaves that for later.
-func (a *ahead) follow(s *stretch, p *page) {
+func (a *ahead) follow(s *stretch, p *s3api.Page) {
 	switch {
-	case p.next == "":
+	case p.Next == "":
 		s.end = "" // there is nothing but what the page has
 		a.drop()
 		a.setStretches(nil)
 		return
 	case !a.room.held:
-		s.coming, s.token = nil, p.next
+		s.coming, s.token = nil, p.Next
 		return
-	case s.end == "" && p.limit == 0 && a.split(s, p):
-	case s.end != "" && p.last() >= s.end:
+	case s.end == "" && p.Limit == 0 && a.split(s, p):
+	case s.end != "" && p.Last() >= s.end:
 		if a.setStretches(a.stretches[1:]); len(a.stretches) == 0 {
 			a.restart(s.end)
 		}
 		a.extend()
 		return
 	}
-	s.coming = a.ask(p.next)
+	s.coming = a.ask(p.Next)
 	a.extend()
 }
 

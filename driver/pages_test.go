@@ -20,12 +20,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // A shelf is a bucket with empty objects on a server that takes a while. In a synctest bubble it takes no real time, which makes
 // it the only server whose times can be compared on a machine that has other work.
 type shelf struct {
-	Client
+	s3api.Client
 	way  time.Duration // there and back
 	work time.Duration // for a page, one at a time
 	cold time.Duration // more for a page that no token asks for

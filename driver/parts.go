@@ -3,6 +3,8 @@ package driver
 import (
 	"context"
 	"io"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // partSizeStep is what a part size is rounded up to that a known size asks for, in bytes.
@@ -11,7 +13,7 @@ const partSizeStep = 1 << 20
 // partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else cuts what is uploaded, so
 // that a part of a number always has the same place. Parts grow where the S3 server takes parts of different sizes.
 func (f *Fs) partSizeAt(size, offset int64) int64 {
-	if f.bucket.profile.UnequalParts {
+	if f.bucket.Profile.UnequalParts {
 		return partSizeAt(f.memory, size, offset)
 	}
 	return partSizeAt(f.memory, size, 0)
@@ -21,8 +23,8 @@ func (f *Fs) partSizeAt(size, offset int64) int64 {
 // all parts must be of one size that decides how long the upload can be: 10,000 parts of it. No part is larger than the memory for parts.
 func (f *Fs) partSizeFor(known int64) int64 {
 	size := f.opts.PartSize
-	if !f.bucket.profile.UnequalParts {
-		steps := (2*known/maxParts + partSizeStep - 1) / partSizeStep
+	if !f.bucket.Profile.UnequalParts {
+		steps := (2*known/s3api.MaxParts + partSizeStep - 1) / partSizeStep
 		size = max(size, steps*partSizeStep)
 	}
 	return partSizeAt(f.memory, size, 0)
@@ -39,7 +41,7 @@ func (w *writer) Announce(size int64) {
 // keepHead puts the bytes of the object that are kept before those that follow. S3 copies as many whole parts as they make, where it can. What is
 // left is read.
 func (w *writer) keepHead() error {
-	p := &w.f.bucket.profile
+	p := &w.f.bucket.Profile
 	copied, size := w.keep, int64(copyPartSize)
 	if !p.UnequalParts {
 		size = w.f.partSizeAt(w.partSize, 0)
@@ -63,25 +65,25 @@ func (w *writer) keepHead() error {
 }
 
 // addAll adds all bytes of a version to an upload.
-func (f *Fs) addAll(ctx context.Context, m *multipart, v version) error {
-	if !f.bucket.profile.PartCopy {
+func (f *Fs) addAll(ctx context.Context, m *multipart, v s3api.Version) error {
+	if !f.bucket.Profile.PartCopy {
 		return f.stream(ctx, m, v)
 	}
 	// Twice the smallest part, so that parts are none too small however an object divides, and half as many as there may be.
-	size := min(max(f.opts.CopyLimit, 2*minPartSize), max(minCopyPart, 2*v.size/maxParts))
-	return m.copy(v, v.size, size)
+	size := min(max(f.opts.CopyLimit, 2*s3api.MinPartSize), max(minCopyPart, 2*v.Size/s3api.MaxParts))
+	return m.copy(v, v.Size, size)
 }
 
 // stream adds all bytes of a version to an upload, through the memory of this process, for an S3 server that does not copy parts.
-func (f *Fs) stream(ctx context.Context, m *multipart, v version) error {
-	source := span{ctx: ctx, bucket: v.bucket, version: v, end: v.size}
+func (f *Fs) stream(ctx context.Context, m *multipart, v s3api.Version) error {
+	source := span{ctx: ctx, bucket: v.Bucket, version: v, end: v.Size}
 	defer source.close()
-	first := f.partSizeFor(v.size)
-	for offset := int64(0); offset < v.size; {
+	first := f.partSizeFor(v.Size)
+	for offset := int64(0); offset < v.Size; {
 		if err := m.await(); err != nil {
 			return err
 		}
-		part := f.memory.Buffer(min(f.partSizeAt(first, offset), v.size-offset))
+		part := f.memory.Buffer(min(f.partSizeAt(first, offset), v.Size-offset))
 		err := part.FillFrom(ctx, &source)
 		if err == nil {
 			offset += part.Len()

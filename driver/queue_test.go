@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // A partServer takes parts: so much by a connection and so much in all. Both are bytes a second.
@@ -178,15 +179,15 @@ func TestQueueCorrects(t *testing.T) {
 			}
 		}
 		time.Sleep(endpoint.FarAway)
-		s.leave(begin, minPartSize)
+		s.leave(begin, s3api.MinPartSize)
 		if q.pace.width != 16 {
 			t.Errorf("width is %d after a slow answer", q.pace.width)
 		}
-		s.leave(time.Now(), minPartSize)
+		s.leave(time.Now(), s3api.MinPartSize)
 		if q.pace.width != 1 {
 			t.Errorf("width is %d after a fast answer", q.pace.width)
 		}
-		s.leave(time.Now(), minPartSize)
+		s.leave(time.Now(), s3api.MinPartSize)
 	})
 }
 

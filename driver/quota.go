@@ -9,7 +9,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -34,7 +36,7 @@ const (
 // Before something is refused the objects are counted anew, unless that was tried a short while ago: what others have deleted makes room
 // then.
 type Quota struct {
-	bucket *bucket
+	bucket *s3api.Bucket
 	prefix string
 	limit  int64
 
@@ -50,9 +52,9 @@ type Quota struct {
 }
 
 // NewQuota returns a quota of limit bytes, without a request.
-func NewQuota(client Client, bucketName, prefix string, limit int64) *Quota {
+func NewQuota(client s3api.Client, bucketName, prefix string, limit int64) *Quota {
 	return &Quota{
-		bucket: &bucket{client: client, name: bucketName, route: NewRoute(), patience: defaultPatience},
+		bucket: s3api.NewBucket(client, bucketName, Profile{}, &endpoint.Stats{}, defaultPatience),
 		prefix: prefix, limit: limit, counting: make(chan struct{}, 1),
 	}
 }
@@ -104,18 +106,18 @@ func (q *Quota) count(ctx context.Context) error {
 // sum lists all objects.
 func (q *Quota) sum(ctx context.Context) (int64, error) {
 	var sum int64
-	for in := (listing{prefix: q.prefix}); ; {
-		page, err := q.bucket.list(ctx, in)
+	for in := (s3api.Listing{Prefix: q.prefix}); ; {
+		page, err := q.bucket.List(ctx, in)
 		if err != nil {
 			return 0, err
 		}
-		for _, v := range page.versions {
-			sum += charged(v.key, v.size)
+		for _, v := range page.Versions {
+			sum += charged(v.Key, v.Size)
 		}
-		if page.next == "" {
+		if page.Next == "" {
 			return sum, nil
 		}
-		in.token = page.next
+		in.Token = page.Next
 	}
 }
 
@@ -267,8 +269,8 @@ func (f *Fs) sizeOf(ctx context.Context, key string) func() int64 {
 	}
 	found := make(chan int64, 1)
 	go func() {
-		v, _, _ := f.bucket.head(ctx, key)
-		found <- v.size
+		v, _, _ := f.bucket.Head(ctx, key)
+		found <- v.Size
 	}()
 	return sync.OnceValue(func() int64 { return <-found })
 }

@@ -9,7 +9,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -20,8 +22,8 @@ type reader struct {
 	f       *Fs
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
-	version version
-	info    *fileInfo
+	version s3api.Version
+	info    *fileinfo.Info
 
 	offset int64   // of the byte that is read next
 	stream span    // goes on from offset, unless the window does
@@ -37,11 +39,11 @@ type reader struct {
 func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 	ctx, cancel := context.WithCancelCause(f.ctx)
 	begin := time.Now()
-	v, a, body, err := f.bucket.get(ctx, key, offset)
+	v, a, body, err := f.bucket.Get(ctx, key, offset)
 	if offset > 0 && errors.Is(err, fs.ErrInvalid) {
 		// There is no byte at offset. Where it is the end that is no error, but few servers tell the size with the refusal.
 		var headErr error
-		if v, a, headErr = f.bucket.head(ctx, key); headErr != nil || v.size == offset {
+		if v, a, headErr = f.bucket.Head(ctx, key); headErr != nil || v.Size == offset {
 			err = headErr
 		}
 	}
@@ -52,7 +54,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 	r := &reader{
 		handle: handle{name: name, kind: syscall.EBADF},
 		f:      f, ctx: ctx, cancel: cancel, version: v, offset: offset,
-		info:   file(f.keys.Base(key), &v, &a),
+		info:   fileinfo.New(f.keys.Base(key), &v, &a),
 		memory: f.memory.TransferBuffer(),
 		pace:   pace{lesson: &f.route.downloads, most: f.opts.Streams, latency: time.Since(begin)},
 	}
@@ -65,7 +67,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 
 // streamFrom is all bytes from an offset on, not asked for yet.
 func (r *reader) streamFrom(offset int64) span {
-	return span{ctx: r.ctx, bucket: r.f.bucket, version: r.version, offset: offset, end: r.version.size, arrived: r.count}
+	return span{ctx: r.ctx, bucket: r.f.bucket, version: r.version, offset: offset, end: r.version.Size, arrived: r.count}
 }
 
 func (r *reader) count(n int) {
@@ -144,7 +146,7 @@ func (r *reader) next() error {
 		// One stream goes on, and finds out whether what ended the window, if it did not come to its end, ends the download.
 		r.closeWindow()
 	}
-	room := r.memory.Room(r.version.size - r.offset)
+	room := r.memory.Room(r.version.Size - r.offset)
 	n, err := r.receive(room)
 	r.rest = room[:n]
 	return err
@@ -188,7 +190,7 @@ func (r *reader) measure(begin time.Time) {
 		if r.pace.width > 1 {
 			r.openWindow(now)
 		}
-	case r.window.next == r.version.size: // there is nothing left to decide
+	case r.window.next == r.version.Size: // there is nothing left to decide
 		r.pace.stop()
 	default:
 		r.refill()
@@ -200,8 +202,8 @@ func (r *reader) measure(begin time.Time) {
 // openWindow lets pieces come besides the stream, which goes on to where they begin.
 func (r *reader) openWindow(now time.Time) {
 	at := r.stream.offset
-	size := min(max((r.version.size-at)/int64(r.pace.width), minPiece), maxPiece, r.f.memory.Limit()/leastPieces)
-	if at+size < r.version.size {
+	size := min(max((r.version.Size-at)/int64(r.pace.width), minPiece), maxPiece, r.f.memory.Limit()/leastPieces)
+	if at+size < r.version.Size {
 		r.window = newWindow(r.ctx, r.f.bucket, r.f.memory, r.version, at+size, size, r.count)
 		r.refill()
 		if r.window.pieceCount() > 0 {
@@ -255,7 +257,7 @@ func (r *reader) ReadAt(p []byte, offset int64) (int, error) {
 		return 0, s3errors.PathError("read", r.name, s3errors.ErrInvalid)
 	}
 	v := r.version
-	part := span{ctx: r.ctx, bucket: r.f.bucket, version: v, offset: offset, end: min(offset+int64(len(p)), v.size)}
+	part := span{ctx: r.ctx, bucket: r.f.bucket, version: v, offset: offset, end: min(offset+int64(len(p)), v.Size)}
 	defer part.close()
 	n := 0
 	for n < len(p) {
@@ -280,7 +282,7 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 	case io.SeekCurrent:
 		offset += r.offset
 	case io.SeekEnd:
-		offset += r.version.size
+		offset += r.version.Size
 	}
 	if offset < 0 || whence < io.SeekStart || whence > io.SeekEnd {
 		return 0, s3errors.PathError("seek", r.name, s3errors.ErrInvalid)

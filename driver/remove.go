@@ -8,12 +8,10 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -76,12 +74,12 @@ func (f *Fs) removeFile(key string) error {
 	if err != nil {
 		return err
 	}
-	return f.delete(f.ctx, key, info.size)
+	return f.delete(f.ctx, key, info.Size())
 }
 
 // delete deletes an object of so many bytes.
 func (f *Fs) delete(ctx context.Context, key string, size int64) error {
-	err := f.bucket.delete(ctx, key)
+	err := f.bucket.Delete(ctx, key)
 	if err == nil {
 		f.opts.Quotas.add(-charged(key, size))
 	}
@@ -93,20 +91,20 @@ func (f *Fs) removeDir(key string) error {
 		return s3errors.ErrInvalid
 	}
 	marker := f.keys.Directory(key)
-	page, err := f.bucket.list(f.ctx, listing{prefix: marker, limit: 2}) // the marker and one that would be too many
+	page, err := f.bucket.List(f.ctx, s3api.Listing{Prefix: marker, Limit: 2}) // the marker and one that would be too many
 	if err != nil {
 		return err
 	}
-	if page.empty() {
+	if page.Empty() {
 		if _, err = f.statFile(key); err == nil {
 			err = syscall.ENOTDIR
 		}
 		return err
 	}
-	if len(page.versions) != 1 || page.versions[0].key != marker || page.unreadable > 0 || page.next != "" || page.versions[0].size > 0 {
+	if len(page.Versions) != 1 || page.Versions[0].Key != marker || page.Unreadable > 0 || page.Next != "" || page.Versions[0].Size > 0 {
 		return syscall.ENOTEMPTY
 	}
-	err = f.bucket.deleteSeen(f.ctx, page.versions[0], &attempts{})
+	_, err = f.bucket.DeleteCurrent(f.ctx, page.Versions[0])
 	if errors.Is(err, syscall.ESTALE) {
 		return syscall.ENOTEMPTY // the marker has content now
 	}
@@ -121,7 +119,7 @@ func (f *Fs) removeAll(key string) error {
 	}
 	return inParallel(f.ctx, func(ctx context.Context, submit func(func() error)) error {
 		removed := batch{f: f, submit: submit}
-		for v, err := range f.bucket.walk(ctx, f.keys.Directory(key)) {
+		for v, err := range f.bucket.Walk(ctx, f.keys.Directory(key)) {
 			if err == nil {
 				err = removed.add(ctx, v)
 			}
@@ -149,7 +147,7 @@ func inParallel(ctx context.Context, walk func(ctx context.Context, submit func(
 type batch struct {
 	f      *Fs
 	submit func(func() error) // runs a request beside the walk
-	keys   []version          // to delete by the next request
+	keys   []s3api.Version    // to delete by the next request
 	walked string             // the last key that was added, by whichever request it is deleted
 
 	// exact says that the versions which are added are meant, and not whatever has their keys when S3 deletes them. Then replaced tells
@@ -164,14 +162,14 @@ type batch struct {
 //
 // Where a request may not hold markers and files, a marker is deleted before it returns. Keys that XML cannot hold go one by one: the SDK
 // would write other characters in their place.
-func (b *batch) add(ctx context.Context, v version) error {
+func (b *batch) add(ctx context.Context, v s3api.Version) error {
 	before := b.walked
-	b.walked = v.key
-	profile := &b.f.bucket.profile
+	b.walked = v.Key
+	profile := &b.f.bucket.Profile
 	switch {
-	case !profile.BatchDeletesMarkers && strings.HasSuffix(v.key, keys.Separator):
+	case !profile.BatchDeletesMarkers && strings.HasSuffix(v.Key, keys.Separator):
 		return b.one(ctx, v)
-	case !b.takesMany() || !keys.IsXMLText(v.key):
+	case !b.takesMany() || !keys.IsXMLText(v.Key):
 		b.submit(func() error { return b.one(ctx, v) })
 	default:
 		if len(b.keys) == 0 {
@@ -187,7 +185,7 @@ func (b *batch) add(ctx context.Context, v version) error {
 // takesMany tells whether S3 deletes many objects by one request. Where exact versions are meant and it compares their ETags by requests for
 // one object only, it does not. Without conditions a sorted listing shows right before what is there.
 func (b *batch) takesMany() bool {
-	p := &b.f.bucket.profile
+	p := &b.f.bucket.Profile
 	if !b.exact {
 		return p.BatchDelete
 	}
@@ -195,13 +193,13 @@ func (b *batch) takesMany() bool {
 }
 
 // one deletes an object by a request of its own.
-func (b *batch) one(ctx context.Context, v version) error {
+func (b *batch) one(ctx context.Context, v s3api.Version) error {
 	if !b.exact {
-		return b.f.delete(ctx, v.key, v.size)
+		return b.f.delete(ctx, v.Key, v.Size)
 	}
-	err := b.f.bucket.deleteVersion(ctx, v)
+	err := b.f.bucket.DeleteVersion(ctx, v)
 	if err == nil {
-		b.f.opts.Quotas.add(-v.size)
+		b.f.opts.Quotas.add(-v.Size)
 	}
 	return b.note(err)
 }
@@ -226,55 +224,11 @@ func (b *batch) send(ctx context.Context) {
 		var bytes int64
 		var err error
 		if b.exact {
-			bytes, err = b.f.bucket.deleteVersions(ctx, b.prefix, after, versions)
-		} else if err = b.f.bucket.deleteAll(ctx, versions); err == nil {
-			bytes = sizeOfAll(versions)
+			bytes, err = b.f.bucket.DeleteVersions(ctx, b.prefix, after, versions)
+		} else if err = b.f.bucket.DeleteAll(ctx, versions); err == nil {
+			bytes = s3api.SizeOfAll(versions)
 		}
 		b.f.opts.Quotas.add(-bytes)
 		return b.note(err)
 	})
-}
-
-// deleteAll deletes whatever has the keys of some versions by one request, and what that leaves one by one, whose errors tell more. Some
-// servers want a checksum with it that the SDK no longer sends.
-func (b *bucket) deleteAll(ctx context.Context, versions []version) error {
-	if len(versions) == 0 {
-		return nil
-	}
-	in := &types.Delete{Quiet: aws.Bool(true), Objects: make([]types.ObjectIdentifier, len(versions))}
-	keys := make([]string, len(versions))
-	for i := range versions {
-		keys[i] = versions[i].key
-		in.Objects[i].Key = &keys[i]
-	}
-	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.name, Delete: in}, repeatable)
-	left := keys
-	switch err = s3errors.FromSDK(err); {
-	case err == nil:
-		left = nil
-		for _, refused := range out.Errors {
-			left = append(left, aws.ToString(refused.Key))
-		}
-	case errors.Is(err, syscall.EAGAIN) || ctx.Err() != nil:
-		return err
-	}
-	for _, key := range left {
-		if err := b.delete(ctx, key); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// delete deletes whatever has a key. Nothing is deleted twice, so that nothing is there is no error.
-func (b *bucket) delete(ctx context.Context, key string) error {
-	var tries attempts
-	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.name, Key: &key}, tries.counted)
-	if err != nil {
-		_, err = b.settle(ctx, key, &tries, err, deleted)
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -62,8 +64,8 @@ func (r *relocation) run(oldKey, newKey string) error {
 	if f.keys.IsRoot(oldKey) || target.keys.IsRoot(newKey) {
 		return s3errors.ErrInvalid
 	}
-	oneBucket := f.bucket.name == target.bucket.name
-	v, a, err := f.bucket.head(r.f.ctx, oldKey)
+	oneBucket := f.bucket.Name == target.bucket.Name
+	v, a, err := f.bucket.Head(r.f.ctx, oldKey)
 	switch {
 	case err == nil && oneBucket && oldKey == newKey:
 		return nil
@@ -91,7 +93,7 @@ func (r *relocation) run(oldKey, newKey string) error {
 	return r.directory()
 }
 
-func (r *relocation) file(v version, a *attributes, newKey string) error {
+func (r *relocation) file(v s3api.Version, a *attributes.Attributes, newKey string) error {
 	switch _, err := r.target.statDir(newKey); {
 	case err == nil:
 		return syscall.EISDIR
@@ -111,14 +113,14 @@ func (r *relocation) file(v version, a *attributes, newKey string) error {
 		if r.keepsSource || !r.target.halfway.has(r.f.ctx, v, newKey, r.target.bucket) {
 			return fs.ErrExist
 		}
-		err := r.f.bucket.deleteVersion(r.f.ctx, v)
+		err := r.f.bucket.DeleteVersion(r.f.ctx, v)
 		if err == nil {
-			r.f.opts.Quotas.add(-v.size)
+			r.f.opts.Quotas.add(-v.Size)
 			r.target.halfway.remove(newKey)
 		}
 		return err
 	}
-	c := condition{absent: r.target.opts.NoOverwrite}
+	c := s3api.Condition{Absent: r.target.opts.NoOverwrite}
 	etag, err := r.copyVersion(r.f.ctx, v, a, newKey, c, r.target.sizeOf(r.f.ctx, newKey))
 	if err != nil || r.keepsSource {
 		return err
@@ -130,39 +132,38 @@ func (r *relocation) file(v version, a *attributes, newKey string) error {
 //
 // What is renamed takes no more room than it did, but in the quotas that it comes to.
 func (r *relocation) copyVersion(
-	ctx context.Context, v version, a *attributes, to string, c condition, replaced func() int64,
+	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, replaced func() int64,
 ) (etag string, err error) {
 	added := addition{quotas: r.target.opts.Quotas, replaced: replaced}
 	if !r.keepsSource {
 		added.exempt = r.f.opts.Quotas
 	}
-	if err := added.claim(ctx, v.size); err != nil {
+	if err := added.claim(ctx, v.Size); err != nil {
 		return "", err
 	}
 	etag, err = r.target.copy(ctx, v, a, to, c)
-	added.end(v.size, err == nil)
+	added.end(v.Size, err == nil)
 	return etag, err
 }
 
 // deleteSource deletes a file that has a copy, and where that fails sees to what becomes of the copy. It may be removed where there was
 // nothing of its name. A file that was replaced since it was copied stays; the error is ESTALE.
-func (r *relocation) deleteSource(v version, newKey, etag string, there bool) error {
-	var tries attempts
-	err := r.f.bucket.deleteVersionBy(r.f.ctx, v, &tries)
+func (r *relocation) deleteSource(v s3api.Version, newKey, etag string, there bool) error {
+	attempts, err := r.f.bucket.DeleteVersionCounted(r.f.ctx, v)
 	if err == nil {
-		r.f.opts.Quotas.add(-v.size)
+		r.f.opts.Quotas.add(-v.Size)
 	}
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	made, _, headErr := r.target.bucket.head(r.f.ctx, newKey)
+	made, _, headErr := r.target.bucket.Head(r.f.ctx, newKey)
 	replaced := errors.Is(err, syscall.ESTALE)
-	refused := tries.count < 2 && !replaced && !errors.Is(err, syscall.EAGAIN)
+	refused := attempts < 2 && !replaced && !errors.Is(err, syscall.EAGAIN)
 	if refused {
 		r.f.halfway.refuse()
 	}
 	switch {
-	case headErr != nil || strings.Trim(made.etag, `"`) != strings.Trim(etag, `"`): // it is not the copy any more
+	case headErr != nil || strings.Trim(made.ETag, `"`) != strings.Trim(etag, `"`): // it is not the copy any more
 	case replaced && !there:
 		r.removeCopy(made)
 	case refused && !there && r.undo(v, made):
@@ -174,16 +175,16 @@ func (r *relocation) deleteSource(v version, newKey, etag string, there bool) er
 
 // undo removes the copy of a file that S3 has refused to delete, so that it is not there twice, and tells whether it could. The file
 // must be as it was, so that the copy is not the last one. Where S3 may yet delete the file, because no answer came, nothing is undone.
-func (r *relocation) undo(v, made version) bool {
-	source, _, err := r.f.bucket.head(r.f.ctx, v.key)
-	return err == nil && source.is(v) && r.removeCopy(made)
+func (r *relocation) undo(v, made s3api.Version) bool {
+	source, _, err := r.f.bucket.Head(r.f.ctx, v.Key)
+	return err == nil && source.Is(v) && r.removeCopy(made)
 }
 
 // removeCopy removes a copy that nobody has replaced, and tells whether it could.
-func (r *relocation) removeCopy(made version) bool {
-	err := r.target.bucket.deleteVersion(r.f.ctx, made)
+func (r *relocation) removeCopy(made s3api.Version) bool {
+	err := r.target.bucket.DeleteVersion(r.f.ctx, made)
 	if err == nil {
-		r.target.opts.Quotas.add(-made.size)
+		r.target.opts.Quotas.add(-made.Size)
 	}
 	return err == nil
 }

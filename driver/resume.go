@@ -13,12 +13,12 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -49,7 +49,7 @@ const (
 // of its file, would send no more, and nobody would complete it.
 type pending struct {
 	record
-	parts    []*types.CompletedPart
+	parts    []*s3api.Part
 	ends     []int64                 // offset behind each part
 	checksum types.ChecksumAlgorithm // that parts come with, empty for none
 }
@@ -116,7 +116,7 @@ func (r *reported) of(key string) (size int64, known bool) {
 //
 // Whoever was told of an upload resumes it by opening the file with its size as the offset, or with os.O_APPEND.
 func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) {
-	return f.stat(name, func(key string) (*fileInfo, error) {
+	return f.stat(name, func(key string) (*fileinfo.Info, error) {
 		p, err := f.latestPending(key)
 		if err == nil && p == nil {
 			err = fs.ErrNotExist
@@ -130,7 +130,7 @@ func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) {
 			return nil, err
 		}
 		f.reported.set(key, p.size())
-		return file(f.keys.Base(key), &version{key: key, size: p.size(), modTime: p.modTime}, &attributes{}), nil
+		return fileinfo.New(f.keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.modTime}, &attributes.Attributes{}), nil
 	})
 }
 
@@ -176,10 +176,10 @@ func (f *Fs) pendingUploads(key string) ([]*pending, error) {
 	if err != nil {
 		return nil, err
 	}
-	slices.SortFunc(records, func(a, b version) int { return b.modTime.Compare(a.modTime) })
+	slices.SortFunc(records, func(a, b s3api.Version) int { return b.ModTime.Compare(a.ModTime) })
 	var all []*pending
 	for _, v := range records[:min(len(records), maxPendingOfFile)] {
-		p, err := f.readPending(v.key)
+		p, err := f.readPending(v.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -216,13 +216,13 @@ func (f *Fs) readPending(name string) (*pending, error) {
 }
 
 // records are those of this owner's uploads to a key.
-func (f *Fs) records(ctx context.Context, key string) ([]version, error) {
+func (f *Fs) records(ctx context.Context, key string) ([]s3api.Version, error) {
 	l := f.opts.Ledger
-	page, err := l.bucket.list(ctx, listing{prefix: l.recordsOf(f.opts.Owner, key)})
+	page, err := l.bucket.List(ctx, s3api.Listing{Prefix: l.recordsOf(f.opts.Owner, key)})
 	if err != nil {
 		return nil, err
 	}
-	return page.versions, nil
+	return page.Versions, nil
 }
 
 // readParts finds the parts that follow each other from the first on, up to where the record says that its own bytes belong.
@@ -230,32 +230,19 @@ func (f *Fs) readParts(p *pending) error {
 	if p.upload == "" {
 		return nil
 	}
-	in := &s3.ListPartsInput{Bucket: &f.bucket.name, Key: &p.key, UploadId: &p.upload}
-	for {
-		out, err := f.bucket.client.ListParts(f.ctx, in, repeatable)
-		if err != nil {
-			return s3errors.FromSDK(err)
+	a, err := f.bucket.ListParts(f.ctx, s3api.Upload{Key: p.key, ID: p.upload}, func(found s3api.Part, size int64) bool {
+		if found.Number != int32(len(p.parts)+1) || size != f.partSizeAt(p.partSize, p.end()) ||
+			p.tailOffset != unknownOffset && p.end()+size > p.tailOffset {
+			return false
 		}
-		if a := out.ChecksumAlgorithm; a == checksumAlgorithm || a == f.opts.Objects.Checksum {
-			p.checksum = a
-		}
-		for _, part := range out.Parts {
-			size := f.partSizeAt(p.partSize, p.end())
-			if aws.ToInt32(part.PartNumber) != int32(len(p.parts)+1) || aws.ToInt64(part.Size) != size ||
-				p.tailOffset != unknownOffset && p.end()+size > p.tailOffset {
-				return nil
-			}
-			p.parts = append(p.parts, &types.CompletedPart{
-				PartNumber: part.PartNumber, ETag: part.ETag,
-				ChecksumCRC32: part.ChecksumCRC32, ChecksumCRC32C: part.ChecksumCRC32C, ChecksumCRC64NVME: part.ChecksumCRC64NVME,
-			})
-			p.ends = append(p.ends, p.end()+size)
-		}
-		if !aws.ToBool(out.IsTruncated) || len(out.Parts) == 0 {
-			return nil
-		}
-		in.PartNumberMarker = out.NextPartNumberMarker
+		p.parts = append(p.parts, &found)
+		p.ends = append(p.ends, p.end()+size)
+		return true
+	})
+	if a == s3api.ChecksumAlgorithm || a == f.opts.Objects.Checksum {
+		p.checksum = a
 	}
+	return err
 }
 
 // resume goes on with a pending upload. The bytes of its record are read before the record is written anew, without them.
@@ -263,7 +250,7 @@ func (w *writer) resume() error {
 	p := w.resumed
 	w.offset = p.end()
 	if p.tail() > 0 {
-		body := version{bucket: w.f.opts.Ledger.bucket, key: p.name, size: p.tailSize + versionBytes, etag: p.etag}
+		body := s3api.Version{Bucket: w.f.opts.Ledger.bucket, Key: p.name, Size: p.tailSize + versionBytes, ETag: p.etag}
 		if err := w.read(body, p.tail()); err != nil {
 			return err
 		}
@@ -276,8 +263,8 @@ func (w *writer) resume() error {
 	if err := w.f.opts.Ledger.claim(w.ctx, &r, stateLive); err != nil {
 		return err
 	}
-	w.upload = w.f.multipart(w.ctx, w.partsContext(), w.key, p.upload)
-	w.upload.parts, w.upload.number, w.upload.checksum = p.parts, int32(len(p.parts)), p.checksum
+	w.upload = w.f.multipart(w.ctx, w.partsContext(), s3api.Upload{Key: w.key, ID: p.upload, Checksum: p.checksum})
+	w.upload.parts, w.upload.number = p.parts, int32(len(p.parts))
 	w.upload.entry = w.f.opts.Ledger.take(w.ctx, r, &w.client, w.cancel)
 	return nil
 }
@@ -308,7 +295,7 @@ func (w *writer) interrupt() {
 		return
 	}
 	if err != nil {
-		w.f.log.Warn("end of an interrupted upload could not be kept", "bucket", w.f.bucket.name, "key", w.key, "error", err)
+		w.f.log.Warn("end of an interrupted upload could not be kept", "bucket", w.f.bucket.Name, "key", w.key, "error", err)
 	}
 	if w.upload != nil && !e.recorded() || errors.Is(err, errStored) {
 		w.drop() // nobody would find it, or should
@@ -355,7 +342,7 @@ func (w *writer) keepTail(ctx context.Context, e *entry) (*entry, error) {
 }
 
 // tail is the first length bytes of the buffer.
-func (w *writer) tail(length int64) content {
+func (w *writer) tail(length int64) s3api.Content {
 	if w.part == nil {
 		return bytes.NewReader(nil)
 	}
@@ -373,7 +360,7 @@ func (w *writer) drop() {
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), abortTimeout)
 	defer done()
 	if err := w.f.opts.Ledger.delete(ctx, &w.resumed.record); err != nil {
-		w.f.log.Warn("interrupted upload could not be removed", "bucket", w.f.bucket.name, "key", w.key, "error", err)
+		w.f.log.Warn("interrupted upload could not be removed", "bucket", w.f.bucket.Name, "key", w.key, "error", err)
 	}
 }
 
@@ -384,18 +371,11 @@ const clockSlack = 2 * time.Second
 // and was faster than the news that it had gone. Both times are by the clock of S3.
 func (f *Fs) storedSince(ctx context.Context, key string, begun time.Time) (bool, error) {
 	took := time.Since(begun)
-	out, err := f.bucket.headObject(ctx, &s3.HeadObjectInput{Key: &key})
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = nil
-		}
-		return false, err
+	_, _, age, err := f.bucket.HeadWithAge(ctx, key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
 	}
-	now, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
-	if !ok {
-		now = time.Now()
-	}
-	return now.Sub(aws.ToTime(out.LastModified)) < took-clockSlack, nil
+	return err == nil && age < took-clockSlack, err
 }
 
 // findPending finds the interrupted uploads that end when this file is published. It does not wait: most files have none.
@@ -403,11 +383,11 @@ func (w *writer) findPending() {
 	if w.f.opts.Owner == "" {
 		return
 	}
-	w.older = make(chan []version, 1)
+	w.older = make(chan []s3api.Version, 1)
 	go func() {
 		records, err := w.f.records(w.ctx, w.key)
 		if err != nil {
-			w.f.log.Debug("interrupted uploads could not be listed", "bucket", w.f.bucket.name, "key", w.key, "error", err)
+			w.f.log.Debug("interrupted uploads could not be listed", "bucket", w.f.bucket.Name, "key", w.key, "error", err)
 		}
 		w.older <- records
 	}()
@@ -420,9 +400,9 @@ func (w *writer) removeOlder(but string) {
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	defer done()
-	older := slices.DeleteFunc(<-w.older, func(v version) bool { return v.key == but })
+	older := slices.DeleteFunc(<-w.older, func(v s3api.Version) bool { return v.Key == but })
 	if _, err := w.f.removeRecords(ctx, older); err != nil {
-		w.f.log.Warn("interrupted upload could not be removed", "bucket", w.f.bucket.name, "key", w.key, "error", err)
+		w.f.log.Warn("interrupted upload could not be removed", "bucket", w.f.bucket.Name, "key", w.key, "error", err)
 	}
 }
 
@@ -439,10 +419,10 @@ func (f *Fs) removeUploads(key string) (bool, error) {
 }
 
 // removeRecords removes uploads unless somebody works on them.
-func (f *Fs) removeRecords(ctx context.Context, records []version) (removed bool, failed error) {
+func (f *Fs) removeRecords(ctx context.Context, records []s3api.Version) (removed bool, failed error) {
 	l := f.opts.Ledger
 	for _, v := range records {
-		r, err := l.read(ctx, v.key)
+		r, err := l.read(ctx, v.Key)
 		if err == nil && r.untouchable() {
 			continue
 		}
@@ -468,7 +448,7 @@ func (f *Fs) boundPending(ctx context.Context) {
 	}
 	for {
 		if err := f.trimPending(ctx); err != nil {
-			f.log.Warn("interrupted uploads could not be counted", "bucket", f.bucket.name, "error", err)
+			f.log.Warn("interrupted uploads could not be counted", "bucket", f.bucket.Name, "error", err)
 		}
 		if !l.trimAgain(owner) {
 			return
@@ -500,12 +480,12 @@ func (l *Ledger) trimAgain(owner string) bool {
 func (f *Fs) trimPending(ctx context.Context) error {
 	l := f.opts.Ledger
 	var names []string
-	for v, err := range l.bucket.walk(ctx, l.recordsOfOwner(f.opts.Owner)) {
+	for v, err := range l.bucket.Walk(ctx, l.recordsOfOwner(f.opts.Owner)) {
 		if err != nil {
 			return err
 		}
-		if !l.works(v.key) {
-			names = append(names, v.key)
+		if !l.works(v.Key) {
+			names = append(names, v.Key)
 		}
 	}
 	most := f.opts.Quotas.smallest() / pendingShare
@@ -542,7 +522,7 @@ func (f *Fs) trimPending(ctx context.Context) error {
 		if err := l.delete(ctx, r); err != nil && !errors.Is(err, errTakenOver) {
 			return err
 		}
-		f.log.Info("interrupted upload removed, because there are too many", "bucket", f.bucket.name, "key", r.key, "bytes", size)
+		f.log.Info("interrupted upload removed, because there are too many", "bucket", f.bucket.Name, "key", r.key, "bytes", size)
 	}
 	return nil
 }

@@ -1,11 +1,11 @@
 package driver
 
 import (
-	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 )
 
@@ -19,12 +19,12 @@ type Route struct {
 
 	arrived atomic.Int64 // bytes of all downloads
 
-	writes writeLog
+	writes *clients.WriteLog
 }
 
 // NewRoute returns the route to a server of which nothing is known yet.
 func NewRoute() *Route {
-	return &Route{stats: &endpoint.Stats{}, writes: writeLog{seed: maphash.MakeSeed()}}
+	return &Route{stats: &endpoint.Stats{}, writes: clients.NewWriteLog()}
 }
 
 // Answered notes how long an answer took to a request that was made for something else than files, such as to see whether a bucket is there.

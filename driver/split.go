@@ -6,19 +6,20 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // measure asks for something that takes no time but that of the way, where nobody has of late: whether there is some object. It asks a
 // few times, because the shortest answer counts.
-func (a *ahead) measure(p *page) {
+func (a *ahead) measure(p *s3api.Page) {
 	const times = 3
-	key := p.last()
-	if p.next == "" || key == "" || p.took < endpoint.SlowPage || a.bucket.route.stats.RTT(time.Now()) > 0 {
+	key := p.Last()
+	if p.Next == "" || key == "" || p.Took < endpoint.SlowPage || a.route.stats.RTT(time.Now()) > 0 {
 		return
 	}
 	a.requests.Go(func() {
 		for range times {
-			_, _, _ = a.bucket.head(a.ctx, key)
+			_, _, _ = a.bucket.Head(a.ctx, key)
 		}
 	})
 }
@@ -27,15 +28,15 @@ func (a *ahead) measure(p *page) {
 // listing that begins after a key is not all that comes after it.
 //
 // No key of them has a slash behind the prefix, because servers differ in whether they list the directory in which a listing begins.
-func (a *ahead) split(s *stretch, p *page) bool {
-	if a.unsplittable || !a.bucket.profile.SortedListings || a.listing.delimiter != keys.Separator || !a.bucket.route.stats.SplitsListings(time.Now()) || !p.inOrder() {
+func (a *ahead) split(s *stretch, p *s3api.Page) bool {
+	if a.unsplittable || !a.bucket.Profile.SortedListings || a.listing.Delimiter != keys.Separator || !a.route.stats.SplitsListings(time.Now()) || !p.InOrder() {
 		return false
 	}
 	guesses := newSplitter(a.listing, p)
 	if guesses == nil {
 		return false
 	}
-	end, ok := guesses.after(p.last())
+	end, ok := guesses.after(p.Last())
 	if !ok {
 		return false
 	}
@@ -85,9 +86,9 @@ type wave struct {
 //
 // It ends splitting when less than half of a wave was of use, and when that was not faster: the server has its hands full, or finds it
 // harder to begin somewhere than to go on with a page. The latter is for the route to know.
-func (a *ahead) judge(s *stretch, p *page) {
-	entries, whole := p.upTo(s.end)
-	if a.splitter != nil && p.next != "" && (entries < pageEntries/2 || !whole) {
+func (a *ahead) judge(s *stretch, p *s3api.Page) {
+	entries, whole := p.UpTo(s.end)
+	if a.splitter != nil && p.Next != "" && (entries < pageEntries/2 || !whole) {
 		if better := newSplitter(a.listing, p); better != nil {
 			a.splitter = better
 		}
@@ -95,12 +96,12 @@ func (a *ahead) judge(s *stretch, p *page) {
 	w := &a.wave
 	w.stretches++
 	w.entries += entries
-	w.took += p.took
+	w.took += p.Took
 	if w.stretches < maxStretches {
 		return
 	}
 	each := w.took / maxStretches * pageEntries / time.Duration(max(w.entries, 1)) // so many come at the same time
-	if w.entries < maxStretches*pageEntries/2 || !a.bucket.route.stats.Pages.Gains(time.Now(), each) {
+	if w.entries < maxStretches*pageEntries/2 || !a.route.stats.Pages.Gains(time.Now(), each) {
 		a.splitter, a.unsplittable = nil, true
 	}
 	a.wave = wave{}

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 const (
@@ -35,14 +37,14 @@ type splitter struct {
 const noRune = rune(-1)
 
 // newSplitter looks at a page of a listing with a delimiter, or returns nil if its keys tell nothing.
-func newSplitter(l listing, p *page) *splitter {
-	keys := p.names(l.prefix)
+func newSplitter(l s3api.Listing, p *s3api.Page) *splitter {
+	keys := p.Names(l.Prefix)
 	if len(keys) < 4*evenness { // too few to tell
 		return nil
 	}
 	s := &splitter{stem: commonPrefix(keys[0], keys[len(keys)-1]), limit: 1}
 	s.learn(keys)
-	s.extend(len(l.prefix))
+	s.extend(len(l.Prefix))
 	// The page is cut into parts of as many keys. That of middle size tells the step, because a few large gaps between keys are no
 	// measure for others. The step is shorter by three times as much as the parts usually differ from it, so that it rarely goes too
 	// far, which would cost another request.

@@ -6,20 +6,22 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // pageOf is a page of keys after another key, as S3 gives it.
-func pageOf(keys []string, after string, limit int) *page {
-	p := &page{encoded: true}
+func pageOf(keys []string, after string, limit int) *s3api.Page {
+	p := &s3api.Page{Encoded: true}
 	for _, key := range keys {
 		if key <= after {
 			continue
 		}
-		if len(p.versions) == limit {
-			p.next = "more"
+		if len(p.Versions) == limit {
+			p.Next = "more"
 			break
 		}
-		p.versions = append(p.versions, version{key: key})
+		p.Versions = append(p.Versions, s3api.Version{Key: key})
 	}
 	return p
 }
@@ -60,20 +62,20 @@ func TestSplitter(t *testing.T) {
 			}
 			slices.Sort(keys)
 			keys = slices.Compact(keys)
-			l := listing{prefix: "dir/", delimiter: "/"}
+			l := s3api.Listing{Prefix: "dir/", Delimiter: "/"}
 			steps, wrong := 0, 0
 			for at := ""; ; {
 				p := pageOf(keys, at, limit)
-				if p.next == "" {
+				if p.Next == "" {
 					break
 				}
 				s := newSplitter(l, p)
-				at = p.last()
+				at = p.Last()
 				if s == nil {
 					continue
 				}
 				for guess, ok := s.after(at); ok && steps < 100; guess, ok = s.after(guess) {
-					if guess <= at || strings.Contains(guess[len(l.prefix):], "/") {
+					if guess <= at || strings.Contains(guess[len(l.Prefix):], "/") {
 						t.Fatalf("%q is guessed to come a page after %q", guess, at)
 					}
 					from, _ := slices.BinarySearch(keys, at)

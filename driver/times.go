@@ -8,6 +8,7 @@ import (
 	"path"
 	"sync"
 
+	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -59,16 +60,16 @@ func (f *Fs) withSetTimes(entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.Fi
 }
 
 func (f *Fs) withSetTime(ctx context.Context, listed fs.FileInfo) (fs.FileInfo, error) {
-	object, ok := listed.Sys().(*Object)
+	object, ok := listed.Sys().(*fileinfo.Object)
 	if !ok {
 		return listed, nil
 	}
-	v, a, err := f.bucket.head(ctx, object.Key)
+	v, a, err := f.bucket.Head(ctx, object.Key)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return listed, nil
 	}
 	if err != nil {
 		return nil, s3errors.PathError("stat", path.Base(object.Key), err)
 	}
-	return file(listed.Name(), &v, &a), nil
+	return fileinfo.New(listed.Name(), &v, &a), nil
 }

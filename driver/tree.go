@@ -7,13 +7,13 @@ import (
 	"hash/maphash"
 	"io/fs"
 	"iter"
-	"slices"
 	"strings"
 	"syscall"
 
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -23,7 +23,7 @@ var errChanged = s3errors.New(syscall.EAGAIN, "directory changed meanwhile")
 // directory takes a directory from one prefix to another. Its steps hold no list of keys, of which there may be millions: each walks
 // through the directories anew.
 func (r *relocation) directory() error {
-	requests := make(slots, treeConcurrency)
+	requests := make(clients.Slots, treeConcurrency)
 	r.f, r.target = r.f.limited(requests), r.target.limited(requests)
 	r.copied = &fingerprints{seed: maphash.MakeSeed()}
 	if err := r.check(); err != nil {
@@ -45,14 +45,14 @@ func (r *relocation) check() error {
 			switch {
 			case err != nil:
 				return err
-			case p.source != nil && len(r.to)+len(p.source.key)-len(r.from) > keys.MaxBytes:
+			case p.source != nil && len(r.to)+len(p.source.Key)-len(r.from) > keys.MaxBytes:
 				return syscall.ENAMETOOLONG
 			case p.copy == nil:
 				onlySource = true
-			case p.copy.key == r.to && p.copy.size == 0: // a marker is of no weight
+			case p.copy.Key == r.to && p.copy.Size == 0: // a marker is of no weight
 			case p.source == nil:
 				onlyCopy = true
-			case !p.showsCopy():
+			case !p.source.ShowsCopy(p.copy):
 				submit(func() error { return p.mustBeCopy(ctx) })
 			}
 			if onlySource && onlyCopy {
@@ -80,7 +80,7 @@ func (r *relocation) copy() error {
 				return err
 			case p.source == nil:
 			case p.copy == nil:
-				submit(func() error { return r.copyEntry(ctx, p, condition{absent: true}) })
+				submit(func() error { return r.copyEntry(ctx, p, s3api.Condition{Absent: true}) })
 			default:
 				submit(func() error { return r.complete(ctx, p) })
 			}
@@ -94,27 +94,27 @@ func (r *relocation) complete(ctx context.Context, p pair) error {
 	if err := p.mustBeCopy(ctx); err != nil {
 		return err
 	}
-	if isMarker(*p.source) || r.target.opts.NoOverwrite || !p.copy.modTime.Before(p.source.modTime) {
+	if isMarker(*p.source) || r.target.opts.NoOverwrite || !p.copy.ModTime.Before(p.source.ModTime) {
 		r.copied.add(*p.source)
 		return nil
 	}
-	return r.copyEntry(ctx, p, condition{etag: p.copy.etag})
+	return r.copyEntry(ctx, p, s3api.Condition{ETag: p.copy.ETag})
 }
 
 // isMarker tells whether an object is nothing but the marker of a directory.
-func isMarker(v version) bool { return v.size == 0 && strings.HasSuffix(v.key, keys.Separator) }
+func isMarker(v s3api.Version) bool { return v.Size == 0 && strings.HasSuffix(v.Key, keys.Separator) }
 
 // copyEntry copies a file or a marker, if what has the new name is still what was seen there. What is no longer there needs no copy.
-func (r *relocation) copyEntry(ctx context.Context, p pair, c condition) error {
-	key := p.source.key
-	v, a, err := r.f.bucket.head(ctx, key)
+func (r *relocation) copyEntry(ctx context.Context, p pair, c s3api.Condition) error {
+	key := p.source.Key
+	v, a, err := r.f.bucket.Head(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	to, customer := r.to+key[len(r.from):], a.encryption.customer
+	to, customer := r.to+key[len(r.from):], a.HasCustomerKey()
 	if isMarker(v) {
 		err = r.copyMarker(ctx, v, &a, to)
 	} else {
@@ -128,7 +128,7 @@ func (r *relocation) copyEntry(ctx context.Context, p pair, c condition) error {
 		}
 	case errors.Is(err, fs.ErrExist) && !isMarker(v):
 		return r.takeCopy(ctx, pair{source: &v}, *p.source, to)
-	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ESTALE) && !c.absent:
+	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ESTALE) && !c.Absent:
 		return syscall.ENOTEMPTY // another client has stored something there
 	case errors.Is(err, syscall.ESTALE):
 		return errChanged
@@ -138,10 +138,13 @@ func (r *relocation) copyEntry(ctx context.Context, p pair, c condition) error {
 
 // takeCopy sees to a file whose new name something has got since the directories were listed. S3 may have completed a request of an attempt
 // that was interrupted: then it is the copy. Otherwise another client has stored it.
-func (r *relocation) takeCopy(ctx context.Context, p pair, listed version, to string) error {
-	made, _, err := r.target.bucket.head(ctx, to)
+func (r *relocation) takeCopy(ctx context.Context, p pair, listed s3api.Version, to string) error {
+	made, _, err := r.target.bucket.Head(ctx, to)
+	if errors.Is(err, fs.ErrNotExist) {
+		return errChanged
+	}
 	if err != nil {
-		return goneIsChanged(err)
+		return err
 	}
 	p.copy = &made
 	if err := r.complete(ctx, p); err != nil {
@@ -153,42 +156,35 @@ func (r *relocation) takeCopy(ctx context.Context, p pair, listed version, to st
 
 // copyFile copies a file. A condition that would take several requests more, because CopyObject does not know it, is looked at right before:
 // directories hold many files.
-func (r *relocation) copyFile(ctx context.Context, v version, a *attributes, to string, c condition, replaced func() int64) error {
-	if r.target.copiesAtOnce(v) && !r.target.bucket.profile.ConditionalCopy && !r.target.opts.NoOverwrite {
-		if err := r.target.bucket.check(ctx, to, c); err != nil {
+func (r *relocation) copyFile(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, replaced func() int64) error {
+	if r.target.copiesAtOnce(v) && !r.target.bucket.Profile.ConditionalCopy && !r.target.opts.NoOverwrite {
+		if err := r.target.bucket.CheckCondition(ctx, to, c); err != nil {
 			return err
 		}
-		c = condition{}
+		c = s3api.Condition{}
 	}
-	r.target.stampCopy(&v, a, to)
+	v.StampCopy(a, &r.target.opts.Objects, r.target.bucket, to, r.target.copiesAtOnce(v))
 	_, err := r.copyVersion(ctx, v, a, to, c, replaced)
 	return err
 }
 
 // copyMarker makes a marker anew: versitygw does not copy them. One that is there already is as good.
-func (r *relocation) copyMarker(ctx context.Context, v version, a *attributes, to string) error {
-	r.target.carry(a)
-	if err := r.f.bucket.readTags(ctx, v.key, a); err != nil {
+func (r *relocation) copyMarker(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string) error {
+	r.target.opts.Objects.Inherit(a)
+	if err := r.f.bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return err
 	}
-	in := &s3.PutObjectInput{}
-	a.put(in)
-	c := condition{absent: true}
-	err := error(nil)
-	if r.target.bucket.profile.ConditionalPut {
-		in.IfNoneMatch = c.ifNoneMatch()
-	} else {
-		err = r.target.bucket.check(ctx, to, c)
-	}
+	c := s3api.Condition{Absent: true}
+	known, err := r.target.bucket.Precondition(ctx, to, c, r.target.bucket.Profile.ConditionalPut) // to S3
 	if err == nil {
-		_, err = r.target.bucket.put(ctx, to, in, bytes.NewReader(nil))
-		err = c.failed(err)
+		_, err = r.target.bucket.Put(ctx, to, a, known, bytes.NewReader(nil), nil)
 	}
+	err = c.Failed(err)
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	made, _, headErr := r.target.bucket.head(ctx, to)
-	if headErr == nil && made.size == 0 {
+	made, _, headErr := r.target.bucket.Head(ctx, to)
+	if headErr == nil && made.Size == 0 {
 		return nil
 	}
 	return err
@@ -225,11 +221,11 @@ func (r *relocation) delete() error {
 // pairs walks through both directories at once, in the order of the keys.
 func (r *relocation) pairs(ctx context.Context) iter.Seq2[pair, error] {
 	return func(yield func(pair, error) bool) {
-		sources, stop := iter.Pull2(r.f.bucket.walkInOrder(ctx, r.from))
+		sources, stop := iter.Pull2(r.f.bucket.WalkInOrder(ctx, r.from))
 		defer stop()
-		copies, stop := iter.Pull2(r.target.bucket.walkInOrder(ctx, r.to))
+		copies, stop := iter.Pull2(r.target.bucket.WalkInOrder(ctx, r.to))
 		defer stop()
-		advance := func(next func() (version, error, bool)) (*version, error) {
+		advance := func(next func() (s3api.Version, error, bool)) (*s3api.Version, error) {
 			v, err, more := next()
 			if !more {
 				return nil, nil
@@ -245,7 +241,7 @@ func (r *relocation) pairs(ctx context.Context) iter.Seq2[pair, error] {
 		for err == nil && (source != nil || copied != nil) {
 			p := pair{source: source, copy: copied}
 			if source != nil && copied != nil {
-				switch strings.Compare(source.key[len(r.from):], copied.key[len(r.to):]) {
+				switch strings.Compare(source.Key[len(r.from):], copied.Key[len(r.to):]) {
 				case -1:
 					p.copy = nil
 				case +1:
@@ -268,25 +264,11 @@ func (r *relocation) pairs(ctx context.Context) iter.Seq2[pair, error] {
 	}
 }
 
-// walkInOrder is walk in the order of the keys. Where the server does not list in that order, it holds all versions of the directory.
-func (b *bucket) walkInOrder(ctx context.Context, prefix string) iter.Seq2[version, error] {
-	if b.profile.SortedListings {
-		return b.walk(ctx, prefix)
-	}
-	return func(yield func(version, error) bool) {
-		var versions []version
-		for v, err := range b.walk(ctx, prefix) {
-			if err != nil {
-				yield(version{}, err)
-				return
-			}
-			versions = append(versions, v)
-		}
-		slices.SortFunc(versions, func(a, b version) int { return strings.Compare(a.key, b.key) })
-		for _, v := range versions {
-			if !yield(v, nil) {
-				return
-			}
-		}
-	}
+// limited is the file system by whose requests an operation stays within its slots. All parts that it copies share as many lanes, so that
+// no queue of them keeps other requests waiting.
+func (f *Fs) limited(requests clients.Slots) *Fs {
+	g := *f
+	g.bucket = f.bucket.Wrap(func(c s3api.Client) s3api.Client { return clients.Limited{Client: c, Slots: requests} })
+	g.lanes = make(lanes, cap(requests))
+	return &g
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/babelftp/babelftp/driver/internal/membudget"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 const (
@@ -27,9 +28,9 @@ const (
 type window struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
-	bucket   *bucket
+	bucket   *s3api.Bucket
 	memory   *Budget
-	version  version
+	version  s3api.Version
 	start    int64 // of the first piece
 	next     int64 // of the piece that is asked for next
 	size     int64 // of a piece
@@ -60,7 +61,7 @@ type block struct {
 func (b block) bytes() []byte { return b.memory[:b.length] }
 
 // newWindow makes a window of pieces of a size, without a piece yet.
-func newWindow(ctx context.Context, b *bucket, memory *Budget, v version, start, size int64, arrived func(int)) *window {
+func newWindow(ctx context.Context, b *s3api.Bucket, memory *Budget, v s3api.Version, start, size int64, arrived func(int)) *window {
 	w := &window{
 		bucket: b, memory: memory, version: v, start: start, next: start, size: size, arrived: arrived,
 		news: make(chan struct{}, 1),
@@ -74,8 +75,8 @@ func newWindow(ctx context.Context, b *bucket, memory *Budget, v version, start,
 func (w *window) open(pieces int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for !w.ended && len(w.pieces) < pieces && w.next < w.version.size {
-		end := min(w.next+w.size, w.version.size)
+	for !w.ended && len(w.pieces) < pieces && w.next < w.version.Size {
+		end := min(w.next+w.size, w.version.Size)
 		blocks := (end - w.next + membudget.BlockSize - 1) / membudget.BlockSize
 		if !w.borrower.TryTake(blocks * membudget.BlockSize) {
 			return

@@ -6,15 +6,14 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -30,16 +29,16 @@ type writer struct {
 	cancel context.CancelCauseFunc
 
 	key        string
-	attributes attributes
-	condition  condition // of what is replaced
-	kept       version   // the object of which the first bytes are kept; no key when there is none
-	keep       int64     // how many bytes
-	resumed    *pending  // the upload that this one goes on with, nil when there is none
-	resumable  bool      // whether the owner can resume the upload when it is interrupted
-	exclusive  bool      // whether there must be no object
+	attributes attributes.Attributes
+	condition  s3api.Condition // of what is replaced
+	kept       s3api.Version   // the object of which the first bytes are kept; no key when there is none
+	keep       int64           // how many bytes
+	resumed    *pending        // the upload that this one goes on with, nil when there is none
+	resumable  bool            // whether the owner can resume the upload when it is interrupted
+	exclusive  bool            // whether there must be no object
 	addition   addition
 	opened     time.Time
-	older      chan []version // the records that end with this upload, once they are found; nil without an owner
+	older      chan []s3api.Version // the records that end with this upload, once they are found; nil without an owner
 
 	begun    bool              // what is kept is in its place
 	offset   int64             // bytes that the object will have so far
@@ -60,8 +59,8 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 	)
 	w := &writer{
 		handle: handle{name: name, kind: syscall.EBADF}, f: f, key: key,
-		attributes: f.newAttributes(name),
-		condition:  condition{absent: exclusive},
+		attributes: f.opts.Objects.OfFile(name),
+		condition:  s3api.Condition{Absent: exclusive},
 		exclusive:  exclusive,
 		opened:     time.Now(),
 		partSize:   f.opts.PartSize,
@@ -78,7 +77,7 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 		w.partSize, w.offset = w.resumed.partSize, offset
 	}
 	if keeps || exclusive || !create {
-		v, a, err := f.bucket.head(f.ctx, key)
+		v, a, err := f.bucket.Head(f.ctx, key)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && create && whole:
 			if err := w.appendToNothing(); err != nil {
@@ -91,18 +90,17 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 			return nil, fs.ErrExist
 		case keeps:
 			if whole {
-				offset = v.size
+				offset = v.Size
 			}
-			if offset > v.size {
+			if offset > v.Size {
 				return nil, s3errors.ErrInvalid
 			}
 			w.kept, w.keep, w.offset, w.resumable = v, offset, offset, false
 			w.partSize = f.partSizeFor(offset)
-			w.attributes, w.condition = a, condition{etag: v.etag}
-			w.attributes.metadata = maps.Clone(a.metadata)
-			delete(w.attributes.metadata, mtimeKey) // it was of other bytes
-			f.carry(&w.attributes)
-			if err := f.bucket.readTags(f.ctx, key, &w.attributes); err != nil {
+			w.attributes, w.condition = a, s3api.Condition{ETag: v.ETag}
+			w.attributes.ForgetMTime()
+			f.opts.Objects.Inherit(&w.attributes)
+			if err := f.bucket.ReadTags(f.ctx, key, &w.attributes); err != nil {
 				return nil, err
 			}
 		}
@@ -110,9 +108,9 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 	w.ctx, w.cancel = context.WithCancelCause(f.ctx)
 	w.addition = addition{quotas: f.opts.Quotas}
 	switch {
-	case w.kept.key != "":
-		w.addition.replaced = exactly(w.kept.size)
-	case w.condition.absent:
+	case w.kept.Key != "":
+		w.addition.replaced = exactly(w.kept.Size)
+	case w.condition.Absent:
 		w.addition.replaced = exactly(0)
 	default:
 		w.addition.replaced = f.sizeOf(w.ctx, key)
@@ -136,7 +134,7 @@ func (w *writer) appendToNothing() (err error) {
 		w.partSize, w.offset = w.resumed.partSize, w.resumed.size()
 	default:
 		w.resumable = false
-		w.condition.absent = true
+		w.condition.Absent = true
 	}
 	return nil
 }
@@ -289,10 +287,10 @@ func (w *writer) begin() error {
 
 // read fills in the first length bytes of an object. Where not much more follows it reads that too: only of a whole object does S3 tell a
 // checksum, which the SDK compares.
-func (w *writer) read(v version, length int64) error {
+func (w *writer) read(v s3api.Version, length int64) error {
 	head := span{ctx: w.ctx, bucket: w.f.bucket, version: v, end: length}
-	if v.size-length < minPartSize {
-		head.end = max(v.size, length)
+	if v.Size-length < s3api.MinPartSize {
+		head.end = max(v.Size, length)
 	}
 	defer head.close()
 	_, err := w.fill(io.LimitReader(&head, length))
@@ -320,16 +318,11 @@ func (w *writer) flush() error {
 }
 
 func (w *writer) start() (err error) {
-	in := &s3.CreateMultipartUploadInput{}
-	w.attributes.create(in)
-	if w.kept.key == "" && in.ChecksumAlgorithm == "" { // parts will be copied otherwise
-		in.ChecksumAlgorithm = checksumAlgorithm
-	}
-	p := plan{key: w.key, partSize: w.partSize, lost: w.cancel}
+	p := plan{key: w.key, partSize: w.partSize, lost: w.cancel, uploaded: w.kept.Key == ""}
 	if w.resumable {
 		p.owner, p.client = w.f.opts.Owner, &w.client
 	}
-	w.upload, err = w.f.createMultipart(w.ctx, w.partsContext(), p, in)
+	w.upload, err = w.f.createMultipart(w.ctx, w.partsContext(), p, &w.attributes)
 	return err
 }
 
@@ -369,8 +362,8 @@ func (w *writer) Truncate(size int64) error {
 
 // Stat describes the file as far as it is written.
 func (w *writer) Stat() (fs.FileInfo, error) {
-	v := version{key: w.key, size: w.offset}
-	return file(w.f.keys.Base(w.key), &v, &w.attributes), nil
+	v := s3api.Version{Key: w.key, Size: w.offset}
+	return fileinfo.New(w.f.keys.Base(w.key), &v, &w.attributes), nil
 }
 
 // Abort ends writing: nothing will be published, and what writes or will write, and Close, returns cause. When S3 has already
@@ -414,7 +407,7 @@ func (w *writer) finish() error {
 	}
 	switch {
 	case w.begun:
-	case w.kept.key != "" && w.keep == w.kept.size:
+	case w.kept.Key != "" && w.keep == w.kept.Size:
 		return nil // the object is as it shall be
 	case w.resumed != nil:
 		return &ResumeError{Size: w.offset} // it always lacks a byte at least
@@ -445,7 +438,7 @@ func (w *writer) finish() error {
 		if err := w.upload.entry.hold(ctx); err != nil {
 			return "", err
 		}
-		c, err := w.f.bucket.precondition(ctx, w.key, w.condition, w.f.bucket.profile.ConditionalComplete)
+		c, err := w.f.bucket.Precondition(ctx, w.key, w.condition, w.f.bucket.Profile.ConditionalComplete)
 		if err != nil {
 			return "", err
 		}
@@ -468,27 +461,22 @@ func (w *writer) commit(publish func(context.Context) (etag string, err error)) 
 	defer done()
 	_, err := publish(ctx)
 	if w.exclusive {
-		return w.condition.failed(err)
+		return w.condition.Failed(err)
 	}
 	return err
 }
 
 // put makes an object of what is in the buffer.
 func (w *writer) put(ctx context.Context) (etag string, err error) {
-	c, err := w.f.bucket.precondition(ctx, w.key, w.condition, w.f.bucket.profile.ConditionalPut)
+	c, err := w.f.bucket.Precondition(ctx, w.key, w.condition, w.f.bucket.Profile.ConditionalPut)
 	if err != nil {
 		return "", err
 	}
-	in := &s3.PutObjectInput{IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch()}
-	w.attributes.put(in)
 	if w.part == nil {
-		return w.f.bucket.put(ctx, w.key, in, bytes.NewReader(nil))
+		return w.f.bucket.Put(ctx, w.key, &w.attributes, c, bytes.NewReader(nil), nil)
 	}
 	w.part.Seal()
-	if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == checksumAlgorithm {
-		in.ChecksumCRC32C = w.part.Checksum()
-	}
-	return w.f.bucket.put(ctx, w.key, in, io.NewSectionReader(w.part, 0, w.part.Len()))
+	return w.f.bucket.Put(ctx, w.key, &w.attributes, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
 }
 
 // cause prefers the reason for which writing was ended to the error that shows it.
@@ -500,30 +488,4 @@ func (w *writer) cause(err error) error {
 		return cause
 	}
 	return err
-}
-
-// put makes an object and returns its ETag.
-func (b *bucket) put(ctx context.Context, key string, in *s3.PutObjectInput, body content) (etag string, err error) {
-	growStack()
-	in.Bucket, in.Key, in.Body = &b.name, &key, body
-	tries := attempts{begun: time.Now()}
-	if in.ChecksumCRC32C == nil && in.ChecksumAlgorithm == "" {
-		if in.ChecksumCRC32C, err = checksumOfContent(body); err != nil {
-			return "", err
-		}
-	}
-	out, err := b.client.PutObject(ctx, in, tries.counted, func(o *s3.Options) {
-		switch {
-		case in.ChecksumCRC32C == nil:
-		case b.sendsChecksums(o):
-			unsigned(o)
-		default:
-			in.ChecksumCRC32C = nil
-			withoutChecksum(o)
-		}
-	})
-	if err == nil {
-		return aws.ToString(out.ETag), nil
-	}
-	return b.settle(ctx, key, &tries, err, stored(body, in.Metadata))
 }

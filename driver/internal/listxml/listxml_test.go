@@ -1,4 +1,4 @@
-package driver
+package listxml
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func FuzzContents(f *testing.F) {
 	f.Fuzz(func(t *testing.T, body string) {
 		client, in := answering(body), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}
 		want, wantErr := client.ListObjectsV2(t.Context(), in)
-		got, gotErr := client.ListObjectsV2(t.Context(), in, new(contents).cut)
+		got, gotErr := client.ListObjectsV2(t.Context(), in, new(Decoder).Install)
 		if wantErr != nil {
 			return // what is no answer
 		}
@@ -90,7 +90,7 @@ func aPage(objects int) string {
 
 // TestContentsAreCut wants the usual answer to be read without the SDK.
 func TestContentsAreCut(t *testing.T) {
-	objects, rest, ok := cutContents([]byte(aPage(2)))
+	objects, rest, ok := cutObjects([]byte(aPage(2)))
 	if !ok || len(objects) != 2 || strings.Contains(string(rest), "Key>") {
 		t.Fatalf("%d objects, %v, left is %s", len(objects), ok, rest)
 	}
@@ -113,6 +113,6 @@ func BenchmarkPage(b *testing.B) {
 			}
 		}
 	}
-	b.Run("cut", func(b *testing.B) { read(b, new(contents).cut) })
+	b.Run("cut", func(b *testing.B) { read(b, new(Decoder).Install) })
 	b.Run("sdk", func(b *testing.B) { read(b) })
 }

@@ -1,4 +1,4 @@
-package driver
+package s3api
 
 import (
 	"context"
@@ -24,10 +24,10 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// settleTimeout bounds the look at an object that may outlive the session.
-const settleTimeout = 30 * time.Second
+// reconcileTimeout bounds the look at an object that may outlive the session.
+const reconcileTimeout = 30 * time.Second
 
-// settle finds out what has become of a request to change an object that ended with an error. It returns the ETag of the object where a
+// reconcile finds out what has become of a request to change an object that ended with an error. It returns the ETag of the object where a
 // look at it shows that it was done, and why it failed otherwise.
 //
 // S3 may do what it is asked to although its answer gets lost. The SDK then asks again, and S3 refuses what is done already: the
@@ -35,12 +35,12 @@ const settleTimeout = 30 * time.Second
 // attempt, and none that may pass. Where nobody can look it stays open, which is an EAGAIN.
 //
 // What a look cannot find is a request that S3 goes on with later.
-func (b *bucket) settle(ctx context.Context, key string, a *attempts, err error, done shown) (etag string, _ error) {
+func (b *Bucket) reconcile(ctx context.Context, key string, a *attempts, err error, done evidence) (etag string, _ error) {
 	failed := s3errors.FromSDK(err)
 	if done == nil || errors.Is(failed, context.Canceled) || a.count < 2 && !errors.Is(failed, syscall.EAGAIN) {
 		return "", failed
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reconcileTimeout)
 	defer cancel()
 	out, err := b.look(ctx, key)
 	switch {
@@ -50,7 +50,7 @@ func (b *bucket) settle(ctx context.Context, key string, a *attempts, err error,
 		return "", &s3errors.Error{Kind: syscall.EAGAIN, Cause: failed}
 	}
 	switch {
-	case out != nil && a.follow(out):
+	case out != nil && a.predates(out):
 		return "", failed
 	case !done(ctx, out):
 		if errors.Is(failed, syscall.ESTALE) { // an attempt may have done it, and somebody has changed the object since
@@ -64,32 +64,25 @@ func (b *bucket) settle(ctx context.Context, key string, a *attempts, err error,
 }
 
 // look asks for what shows the content of an object.
-func (b *bucket) look(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
+func (b *Bucket) look(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
 	return b.headObject(ctx, &s3.HeadObjectInput{Key: &key, ChecksumMode: types.ChecksumModeEnabled})
 }
 
-// follow tells whether an object was there before the attempts. Both times are by the clock of S3, which tells seconds.
-func (a *attempts) follow(object *s3.HeadObjectOutput) bool {
+// predates tells whether an object was there before the attempts. Both times are by the clock of S3, which tells seconds.
+func (a *attempts) predates(object *s3.HeadObjectOutput) bool {
 	now, ok := awsmiddleware.GetServerTime(object.ResultMetadata)
 	return ok && !a.begun.IsZero() && now.Sub(aws.ToTime(object.LastModified)) > time.Since(a.begun)+time.Second
 }
 
-// shown tells whether an object shows that a request was done. It gets nil where there is none. A nil shown is of what cannot be seen.
-type shown func(ctx context.Context, object *s3.HeadObjectOutput) bool
+// evidence tells whether an object shows that a request was done. It gets nil where there is none. A nil shown is of what cannot be seen.
+type evidence func(ctx context.Context, object *s3.HeadObjectOutput) bool
 
-// deleted is shown by there being no object.
-func deleted(_ context.Context, object *s3.HeadObjectOutput) bool { return object == nil }
+// evidenceOfDelete is shown by there being no object.
+func evidenceOfDelete(_ context.Context, object *s3.HeadObjectOutput) bool { return object == nil }
 
-// A content is the bytes of an object and can be read more than once, also while somebody else does.
-type content interface {
-	io.ReadSeeker
-	io.ReaderAt
-	Size() int64
-}
-
-// stored is shown by an object with the bytes and the user metadata. Its ETag is the MD5 of the bytes, unless it is encrypted with another
+// evidenceOfPut is shown by an object with the bytes and the user metadata. Its ETag is the MD5 of the bytes, unless it is encrypted with another
 // key than S3's own; then there is the checksum that was sent, on servers that keep it.
-func stored(c content, metadata map[string]string) shown {
+func evidenceOfPut(c Content, metadata map[string]string) evidence {
 	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
 		if object == nil || aws.ToInt64(object.ContentLength) != c.Size() || !maps.Equal(object.Metadata, metadata) {
 			return false
@@ -103,10 +96,10 @@ func stored(c content, metadata map[string]string) shown {
 	}
 }
 
-// completed is shown by an object of the size that was put together of these parts. Its ETag is the MD5 of theirs with their number behind it,
+// evidenceOfComplete is shown by an object of the size that was put together of these parts. Its ETag is the MD5 of theirs with their number behind it,
 // and its checksum is made of theirs alike, where it has one that is not of the whole object. Where both are made otherwise their
 // number must do, if the upload was there for the first attempt and is gone.
-func completed(parts []types.CompletedPart, size int64, gone bool) shown {
+func evidenceOfComplete(parts []types.CompletedPart, size int64, gone bool) evidence {
 	number := "-" + strconv.Itoa(len(parts))
 	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
 		switch {
@@ -124,7 +117,7 @@ func completed(parts []types.CompletedPart, size int64, gone bool) shown {
 func md5OfParts(parts []types.CompletedPart) []byte {
 	h := md5.New()
 	for _, part := range parts {
-		h.Write(md5OfETag(aws.ToString(part.ETag)))
+		h.Write(MD5OfETag(aws.ToString(part.ETag)))
 	}
 	return h.Sum(nil)
 }
@@ -142,8 +135,8 @@ func checksumOfParts(parts []types.CompletedPart) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, h.Sum32()))
 }
 
-// copied is shown by an object in a bucket with the bytes of a version and the user metadata.
-func (v version) copied(b *bucket, to string, metadata map[string]string) shown {
+// evidenceOfCopy is shown by an object in a bucket with the bytes of a version and the user metadata.
+func (v Version) evidenceOfCopy(b *Bucket, to string, metadata map[string]string) evidence {
 	return func(ctx context.Context, object *s3.HeadObjectOutput) bool {
 		if object == nil || !maps.Equal(object.Metadata, metadata) {
 			return false
@@ -153,10 +146,10 @@ func (v version) copied(b *bucket, to string, metadata map[string]string) shown 
 	}
 }
 
-// rewritten is shown by the object itself, when it has the user metadata.
-func (v version) rewritten(metadata map[string]string) shown {
+// evidenceOfRewrite is shown by the object itself, when it has the user metadata.
+func (v Version) evidenceOfRewrite(metadata map[string]string) evidence {
 	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
-		return object != nil && aws.ToInt64(object.ContentLength) == v.size && maps.Equal(object.Metadata, metadata)
+		return object != nil && aws.ToInt64(object.ContentLength) == v.Size && maps.Equal(object.Metadata, metadata)
 	}
 }
 

@@ -1,4 +1,4 @@
-package driver
+package s3api
 
 import "runtime"
 

@@ -1,4 +1,4 @@
-package driver
+package attributes
 
 import (
 	"testing"
@@ -20,10 +20,10 @@ func TestMtime(t *testing.T) {
 		{"first", "-62135596800.000000000", time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			if got := formatMtime(test.time); got != test.value {
+			if got := FormatMTime(test.time); got != test.value {
 				t.Errorf("%v is written as %s, want %s", test.time, got, test.value)
 			}
-			if got, ok := parseMtime(test.value); !ok || !got.Equal(test.time) {
+			if got, ok := ParseMTime(test.value); !ok || !got.Equal(test.time) {
 				t.Errorf("%s is read as %v, %v; want %v", test.value, got, ok, test.time)
 			}
 		})
@@ -34,30 +34,13 @@ func TestMtime(t *testing.T) {
 		"1.":                  time.Unix(1, 0),
 		"1.12345678901234567": time.Unix(1, 123456789), // as strconv.FormatFloat may write it
 	} {
-		if got, ok := parseMtime(value); !ok || !got.Equal(want) {
+		if got, ok := ParseMTime(value); !ok || !got.Equal(want) {
 			t.Errorf("%s is read as %v, %v; want %v", value, got, ok, want)
 		}
 	}
 	for _, value := range []string{"", "-", ".", ".5", "x", "1.x", "1e9", "--1", "+1", "1.-5", "253402300800", "99999999999999999999", "9000000000000000000"} {
-		if got, ok := parseMtime(value); ok {
+		if got, ok := ParseMTime(value); ok {
 			t.Errorf("%q is read as %v", value, got)
 		}
-	}
-}
-
-// TestObject holds what a file's Sys tells against what S3 told.
-func TestObject(t *testing.T) {
-	stored := time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
-	mediaType := "text/csv; charset=utf-8"
-	info := file("a", &version{key: "a", modTime: stored}, &attributes{
-		contentType: &mediaType,
-		metadata:    map[string]string{mtimeKey: "1", nameLanguageKey: "fr"},
-	})
-	object := info.Sys().(*Object)
-	if !info.ModTime().Equal(time.Unix(1, 0)) || !object.Created().Equal(stored.Truncate(time.Second)) {
-		t.Errorf("modified %v, created %v", info.ModTime(), object.Created())
-	}
-	if object.MediaType() != mediaType || object.NameLanguage() != "fr" {
-		t.Errorf("media type %q, language %q", object.MediaType(), object.NameLanguage())
 	}
 }

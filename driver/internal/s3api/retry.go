@@ -1,4 +1,4 @@
-package driver
+package s3api
 
 import (
 	"context"
@@ -25,24 +25,24 @@ const (
 	forgiveness = 64 << 10
 )
 
-// retries is how often something was tried again. Its zero value is the one to begin with.
-type retries struct {
+// Retries is how often something was tried again. Its zero value is the one to begin with.
+type Retries struct {
 	breaks int
 	moved  int // bytes since the last
 }
 
-// progress says that bytes have come.
-func (r *retries) progress(n int) {
+// Progress says that bytes have come.
+func (r *Retries) Progress(n int) {
 	if r.breaks == 0 {
 		return
 	}
 	if r.moved += n; r.moved >= forgiveness {
-		*r = retries{}
+		*r = Retries{}
 	}
 }
 
-// pause waits before something is tried again that may pass, or returns why it shall not be.
-func (r *retries) pause(ctx context.Context, err error) error {
+// Pause waits before something is tried again that may pass, or returns why it shall not be.
+func (r *Retries) Pause(ctx context.Context, err error) error {
 	r.breaks++
 	r.moved = 0
 	if r.breaks > maxBreaks || !errors.Is(err, syscall.EAGAIN) {
@@ -53,7 +53,7 @@ func (r *retries) pause(ctx context.Context, err error) error {
 		delay = breakDelay << (r.breaks - 2)
 		delay += rand.N(delay / 2)
 	}
-	if sleep(ctx, delay) != nil {
+	if Sleep(ctx, delay) != nil {
 		return err
 	}
 	return nil
@@ -88,8 +88,8 @@ func (a *attempts) IsErrorRetryable(err error) bool {
 	return a.RetryerV2.IsErrorRetryable(err) || s3errors.Unreadable(err) && errors.Is(s3errors.FromSDK(err), syscall.EAGAIN)
 }
 
-// sleep waits, or returns the reason why ctx ended.
-func sleep(ctx context.Context, delay time.Duration) error {
+// Sleep waits, or returns the reason why ctx ended.
+func Sleep(ctx context.Context, delay time.Duration) error {
 	timer := time.NewTimer(delay)
 	defer timer.Stop()
 	select {

@@ -1,4 +1,4 @@
-package driver
+package mediatype
 
 import (
 	"mime"
@@ -7,13 +7,13 @@ import (
 )
 
 func TestContentType(t *testing.T) {
-	o := Objects{ContentTypes: map[string]string{".dwg": "application/x-own", ".own": "text/own"}}
+	own := map[string]string{".dwg": "application/x-own", ".own": "text/own"}
 	for name, want := range map[string]string{
 		"page.html": "text/html", "PHOTO.JPG": "image/jpeg", "a.b/backup.tar.gz": "application/gzip", "plan.DWG": "application/x-own",
 		"x.own": "text/own", "x.unknown": unknownType, "none": unknownType, ".pdf": "application/pdf", "dir.pdf/none": unknownType,
 		"dot.": unknownType, "": unknownType, "two.pdf words": unknownType, "line.pdf\n": unknownType, "é.xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 	} {
-		if got := o.contentType(name); got != want {
+		if got := Of(name, own); got != want {
 			t.Errorf("%s has the type %s, want %s", name, got, want)
 		}
 	}
@@ -33,7 +33,7 @@ func TestMediaTypes(t *testing.T) {
 		if err != nil || len(params) > 0 || mediaType != want || mediaType == unknownType {
 			t.Errorf("%s has the type %q", extension, want)
 		}
-		if got := (&Objects{}).contentType("name" + extension); got != want {
+		if got := Of("name"+extension, nil); got != want {
 			t.Errorf("%s has the type %q, want %q", extension, got, want)
 		}
 	}

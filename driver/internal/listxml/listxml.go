@@ -1,4 +1,7 @@
-package driver
+// Package listxml decodes the answers to ListObjectsV2, several times as fast as the AWS SDK does.
+//
+// A [Decoder] is installed by an option of the request. An answer that is not written as servers write it is left to the SDK.
+package listxml
 
 import (
 	"bytes"
@@ -17,14 +20,14 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// contents reads the objects of an answer to ListObjectsV2 in place of the SDK, which takes several times as long for a thousand of them as
+// Decoder reads the objects of an answer to ListObjectsV2 in place of the SDK, which takes several times as long for a thousand of them as
 // all else that is done about a page: it cuts the elements Contents out of the answer, lets the SDK decode what is left, and adds the
 // objects to that. It knows one way of writing them, that of servers; an answer that has anything else in it the SDK decodes as ever.
 // Of an object only what is in a [version] is read.
-type contents struct{ objects []types.Object }
+type Decoder struct{ objects []types.Object }
 
-// cut is an option of the request whose answer it is for.
-func (c *contents) cut(o *s3.Options) {
+// Install is an option of the request whose answer it is for.
+func (c *Decoder) Install(o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 		const decoder = "OperationDeserializer" // the SDK's
 		err := stack.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("CutContents", c.before), decoder, middleware.After)
@@ -36,7 +39,7 @@ func (c *contents) cut(o *s3.Options) {
 }
 
 // before stands between the connection and the SDK's decoder.
-func (c *contents) before(
+func (c *Decoder) before(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	c.objects = nil // of an attempt before
@@ -49,7 +52,7 @@ func (c *contents) before(
 	if err != nil {
 		return out, metadata, &smithy.DeserializationError{Err: err}
 	}
-	objects, rest, ok := cutContents(body)
+	objects, rest, ok := cutObjects(body)
 	if ok {
 		c.objects, body = objects, rest
 	}
@@ -61,7 +64,7 @@ func (c *contents) before(
 }
 
 // after stands behind the SDK's decoder.
-func (c *contents) after(
+func (c *Decoder) after(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	out, metadata, err := next.HandleDeserialize(ctx, in)
@@ -71,9 +74,9 @@ func (c *contents) after(
 	return out, metadata, err
 }
 
-// cutContents returns the objects of an answer and what is left of it, or false where it is not written as expected: comments, for
+// cutObjects returns the objects of an answer and what is left of it, or false where it is not written as expected: comments, for
 // example, may hide elements, or look like them.
-func cutContents(body []byte) (objects []types.Object, rest []byte, ok bool) {
+func cutObjects(body []byte) (objects []types.Object, rest []byte, ok bool) {
 	const begin, end = "<Contents>", "</Contents>"
 	if !utf8.Valid(body) || bytes.Contains(body, []byte("<!")) {
 		return nil, nil, false
@@ -89,7 +92,7 @@ func cutContents(body []byte) (objects []types.Object, rest []byte, ok bool) {
 			return objects, rest, !bytes.Contains(rest, []byte("Contents"))
 		}
 		element, after, found := bytes.Cut(after, []byte(end))
-		object, ok := parseContents(element)
+		object, ok := parseObject(element)
 		if !found || !ok || depth != 1 {
 			return nil, nil, false
 		}
@@ -116,8 +119,8 @@ func opened(text []byte) int {
 	}
 }
 
-// parseContents reads what is inside of an element Contents: other elements, without attributes, and nothing between them.
-func parseContents(elements []byte) (o types.Object, ok bool) {
+// parseObject reads what is inside of an element Contents: other elements, without attributes, and nothing between them.
+func parseObject(elements []byte) (o types.Object, ok bool) {
 	for len(elements) > 0 {
 		name, after, ok := bytes.Cut(elements, []byte(">"))
 		if !ok || len(name) < 2 || name[0] != '<' || !isName(name[1:]) {

@@ -1,4 +1,4 @@
-package driver
+package clients
 
 import (
 	"context"
@@ -7,68 +7,70 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// A customerKeyClient sends a key with every request for the bytes or the attributes of an object (SSE-C):
+// A customerKeys sends a key with every request for the bytes or the attributes of an object (SSE-C):
 // https://docs.aws.amazon.com/AmazonS3/latest/userguide/ServerSideEncryptionCustomerKeys.html
-type customerKeyClient struct {
-	Client
+type customerKeys struct {
+	s3api.Client
 	algorithm, key, sum *string
 }
 
 // WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C). It must be the key of all
 // objects that the client meets. Links to them are of no use, because they cannot hold the key.
-func WithCustomerKey(client Client, key []byte) Client {
+func WithCustomerKey(client s3api.Client, key []byte) s3api.Client {
 	sum := md5.Sum(key)
-	return &customerKeyClient{
+	return &customerKeys{
 		Client: client, algorithm: aws.String("AES256"),
 		key: aws.String(base64.StdEncoding.EncodeToString(key)), sum: aws.String(base64.StdEncoding.EncodeToString(sum[:])),
 	}
 }
 
-func (c *customerKeyClient) HeadObject(ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
+func (c *customerKeys) HeadObject(ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
 	in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = c.algorithm, c.key, c.sum
 	return c.Client.HeadObject(ctx, in, opts...)
 }
 
-func (c *customerKeyClient) GetObject(ctx context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+func (c *customerKeys) GetObject(ctx context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
 	in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = c.algorithm, c.key, c.sum
 	return c.Client.GetObject(ctx, in, opts...)
 }
 
-func (c *customerKeyClient) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+func (c *customerKeys) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
 	in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = c.algorithm, c.key, c.sum
 	return c.Client.PutObject(ctx, in, opts...)
 }
 
-func (c *customerKeyClient) CopyObject(ctx context.Context, in *s3.CopyObjectInput, opts ...func(*s3.Options)) (*s3.CopyObjectOutput, error) {
+func (c *customerKeys) CopyObject(ctx context.Context, in *s3.CopyObjectInput, opts ...func(*s3.Options)) (*s3.CopyObjectOutput, error) {
 	in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = c.algorithm, c.key, c.sum
 	in.CopySourceSSECustomerAlgorithm, in.CopySourceSSECustomerKey, in.CopySourceSSECustomerKeyMD5 = c.algorithm, c.key, c.sum
 	return c.Client.CopyObject(ctx, in, opts...)
 }
 
-func (c *customerKeyClient) CreateMultipartUpload(ctx context.Context, in *s3.CreateMultipartUploadInput, opts ...func(*s3.Options)) (*s3.CreateMultipartUploadOutput, error) {
+func (c *customerKeys) CreateMultipartUpload(ctx context.Context, in *s3.CreateMultipartUploadInput, opts ...func(*s3.Options)) (*s3.CreateMultipartUploadOutput, error) {
 	in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = c.algorithm, c.key, c.sum
 	return c.Client.CreateMultipartUpload(ctx, in, opts...)
 }
 
-func (c *customerKeyClient) UploadPart(ctx context.Context, in *s3.UploadPartInput, opts ...func(*s3.Options)) (*s3.UploadPartOutput, error) {
+func (c *customerKeys) UploadPart(ctx context.Context, in *s3.UploadPartInput, opts ...func(*s3.Options)) (*s3.UploadPartOutput, error) {
 	in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = c.algorithm, c.key, c.sum
 	return c.Client.UploadPart(ctx, in, opts...)
 }
 
-func (c *customerKeyClient) ListParts(ctx context.Context, in *s3.ListPartsInput, opts ...func(*s3.Options)) (*s3.ListPartsOutput, error) {
+func (c *customerKeys) ListParts(ctx context.Context, in *s3.ListPartsInput, opts ...func(*s3.Options)) (*s3.ListPartsOutput, error) {
 	in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = c.algorithm, c.key, c.sum
 	return c.Client.ListParts(ctx, in, opts...)
 }
 
-func (c *customerKeyClient) UploadPartCopy(ctx context.Context, in *s3.UploadPartCopyInput, opts ...func(*s3.Options)) (*s3.UploadPartCopyOutput, error) {
+func (c *customerKeys) UploadPartCopy(ctx context.Context, in *s3.UploadPartCopyInput, opts ...func(*s3.Options)) (*s3.UploadPartCopyOutput, error) {
 	in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = c.algorithm, c.key, c.sum
 	in.CopySourceSSECustomerAlgorithm, in.CopySourceSSECustomerKey, in.CopySourceSSECustomerKeyMD5 = c.algorithm, c.key, c.sum
 	return c.Client.UploadPartCopy(ctx, in, opts...)
 }
 
-func (c *customerKeyClient) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMultipartUploadInput, opts ...func(*s3.Options)) (*s3.CompleteMultipartUploadOutput, error) {
+func (c *customerKeys) CompleteMultipartUpload(ctx context.Context, in *s3.CompleteMultipartUploadInput, opts ...func(*s3.Options)) (*s3.CompleteMultipartUploadOutput, error) {
 	in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = c.algorithm, c.key, c.sum
 	return c.Client.CompleteMultipartUpload(ctx, in, opts...)
 }

@@ -1,0 +1,65 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+// A pair is what both directories have under the same name. One of them may have nothing.
+type pair struct{ source, copy *s3api.Version }
+
+// replaced is how many bytes a copy replaces.
+func (p pair) replaced() int64 {
+	if p.copy == nil {
+		return 0
+	}
+	return p.copy.Size
+}
+
+// isCopy tells whether one object is proven to be a copy of the other.
+func (p pair) isCopy(ctx context.Context) (bool, error) {
+	is, err := p.source.IsCopiedTo(ctx, p.copy)
+	if errors.Is(err, syscall.ESTALE) {
+		err = errChanged
+	}
+	return is, err
+}
+
+// fingerprints are those of the versions of a directory that have their copies. They take eight bytes each: there may be millions.
+type fingerprints struct {
+	seed maphash.Seed
+
+	mu     sync.Mutex
+	sums   []uint64
+	sorted bool
+}
+
+func (f *fingerprints) add(v s3api.Version) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sums, f.sorted = append(f.sums, f.of(v)), false
+}
+
+// has tells whether a version is among them. One that is not is taken for one of a million as often as once in 10¹³ times.
+func (f *fingerprints) has(v s3api.Version) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.sorted {
+		slices.Sort(f.sums)
+		f.sorted = true
+	}
+	_, found := slices.BinarySearch(f.sums, f.of(v))
+	return found
+}
+
+func (f *fingerprints) of(v s3api.Version) uint64 {
+	return maphash.String(f.seed, strings.Trim(v.ETag, `"`)+" "+strconv.FormatInt(v.Size, 10)+" "+v.Key)
+}

@@ -1,0 +1,218 @@
+// Package attributes holds what S3 keeps of an object beside its bytes: content type, user metadata, storage class, tags, encryption.
+//
+// [Of] reads them from an answer to HeadObject, ApplyToPut and its siblings write them into a request, and [Objects] says which ones new
+// objects get.
+package attributes
+
+import (
+	"iter"
+	"maps"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/mediatype"
+)
+
+// Objects says what a file system stores objects with beside their bytes. The zero value leaves everything to the bucket.
+//
+// Copies and renamed files keep what they had, as do files that are appended to. They have the ACL, of which S3 copies none, and the
+// encryption where the source had none.
+type Objects struct {
+	// ContentTypes are media types by the ends of names in lower case, such as ".dwg". They go before those that the driver knows.
+	ContentTypes map[string]string
+
+	CacheControl string
+	StorageClass types.StorageClass
+	ACL          types.ObjectCannedACL
+	Tags         map[string]string
+
+	// Encryption is with S3's own key or one of KMS, of which KMSKeyID chooses one; it may be empty.
+	Encryption types.ServerSideEncryption
+	KMSKeyID   string
+
+	// Checksum is the algorithm of the checksum that S3 keeps. Files that are uploaded by parts have one only where it is a CRC: of
+	// others S3 would keep the checksum of those of the parts.
+	Checksum types.ChecksumAlgorithm
+
+	// ListSetTimes makes listings ask for each file, some at a time, to show the modification times that were set.
+	ListSetTimes bool
+}
+
+func (o *Objects) DefaultEncryption() Encryption {
+	e := Encryption{Algorithm: o.Encryption}
+	if o.KMSKeyID != "" {
+		e.KMSKeyID = &o.KMSKeyID
+	}
+	return e
+}
+
+// Attributes are what S3 keeps beside the bytes of an object.
+type Attributes struct {
+	ContentType        *string
+	contentEncoding    *string
+	contentDisposition *string
+	contentLanguage    *string
+	cacheControl       *string
+	redirect           *string // of a website that is served from the bucket
+	Expires            *time.Time
+	Metadata           map[string]string
+	Edited             bool // metadata are not those that the object has
+	StorageClass       types.StorageClass
+	ACL                types.ObjectCannedACL
+	Encryption         Encryption
+	checksum           types.ChecksumAlgorithm
+	Tagged             bool    // the object has tags, which only another request tells
+	Tags               *string // as a header has them: a query (RFC 3986 section 3.4)
+}
+
+// An Encryption says with which of the keys that S3 holds it encrypts an object. The zero value leaves it to the bucket.
+type Encryption struct {
+	Algorithm   types.ServerSideEncryption
+	KMSKeyID    *string
+	bucketKey   *bool // whether the key of the object comes from one of the bucket, which saves requests to KMS
+	CustomerKey bool  // whether it is with a key that S3 does not hold (SSE-C)
+}
+
+// OfFile are the attributes of a new file.
+func (o *Objects) OfFile(name string) Attributes {
+	a := o.Common()
+	a.ContentType, a.StorageClass, a.checksum = aws.String(mediatype.Of(name, o.ContentTypes)), o.StorageClass, o.Checksum
+	if o.CacheControl != "" {
+		a.cacheControl = &o.CacheControl
+	}
+	return a
+}
+
+// OfMarker are the attributes of the marker of a directory.
+func (o *Objects) OfMarker() Attributes {
+	a := o.Common()
+	a.ContentType = aws.String(directoryType)
+	return a
+}
+
+// directoryType is the content type of a marker, by which some clients know one.
+const directoryType = "application/x-directory"
+
+// Inherit makes the attributes of an object those of its copy.
+func (o *Objects) Inherit(a *Attributes) {
+	a.ACL = o.ACL
+	if a.Encryption.Algorithm == "" {
+		a.Encryption = o.DefaultEncryption()
+	}
+}
+
+// Common are the attributes that policies may ask of every object, a marker or a record too.
+func (o *Objects) Common() Attributes {
+	a := Attributes{ACL: o.ACL, Encryption: o.DefaultEncryption()}
+	if len(o.Tags) > 0 {
+		a.Tags = TagQuery(maps.All(o.Tags))
+	}
+	return a
+}
+
+func Of(out *s3.HeadObjectOutput) Attributes {
+	a := Attributes{
+		ContentType:        out.ContentType,
+		contentEncoding:    out.ContentEncoding,
+		contentDisposition: out.ContentDisposition,
+		contentLanguage:    out.ContentLanguage,
+		cacheControl:       out.CacheControl,
+		redirect:           out.WebsiteRedirectLocation,
+		Metadata:           out.Metadata,
+		StorageClass:       out.StorageClass,
+		Encryption:         Encryption{out.ServerSideEncryption, out.SSEKMSKeyId, out.BucketKeyEnabled, out.SSECustomerAlgorithm != nil},
+		Tagged:             aws.ToInt32(out.TagCount) > 0,
+	}
+	if expires, err := http.ParseTime(aws.ToString(out.ExpiresString)); err == nil {
+		a.Expires = &expires
+	}
+	if _, stamped := a.Metadata[CopyStampKey]; stamped { // what is made of the object is another copy, or none
+		a.Metadata, a.Edited = maps.Clone(a.Metadata), true
+		delete(a.Metadata, CopyStampKey)
+	}
+	return a
+}
+
+// SetMTime sets the modification time.
+func (a *Attributes) SetMTime(t time.Time) { a.SetMetadata(MTimeKey, FormatMTime(t)) }
+
+// ForgetMTime drops the modification time that was set, because it is of other bytes.
+func (a *Attributes) ForgetMTime() {
+	a.Metadata = maps.Clone(a.Metadata)
+	delete(a.Metadata, MTimeKey)
+}
+
+// HasCustomerKey tells whether S3 needs a key of the customer to read the object (SSE-C).
+func (a *Attributes) HasCustomerKey() bool { return a.Encryption.CustomerKey }
+
+// SetMetadata sets a value of the user metadata.
+func (a *Attributes) SetMetadata(key, value string) {
+	a.Metadata = maps.Clone(a.Metadata)
+	if a.Metadata == nil {
+		a.Metadata = map[string]string{}
+	}
+	a.Metadata[key], a.Edited = value, true
+}
+
+func (a *Attributes) ApplyToPut(in *s3.PutObjectInput) {
+	in.ChecksumAlgorithm = a.checksum
+	in.ContentType, in.ContentEncoding = a.ContentType, a.contentEncoding
+	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
+	in.CacheControl, in.WebsiteRedirectLocation, in.Expires = a.cacheControl, a.redirect, a.Expires
+	in.Metadata, in.StorageClass, in.Tagging, in.ACL = a.Metadata, a.StorageClass, a.Tags, a.ACL
+	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID, a.Encryption.bucketKey
+}
+
+func (a *Attributes) ApplyToUpload(in *s3.CreateMultipartUploadInput) {
+	switch a.checksum {
+	case types.ChecksumAlgorithmCrc32, types.ChecksumAlgorithmCrc32c, types.ChecksumAlgorithmCrc64nvme:
+		in.ChecksumAlgorithm, in.ChecksumType = a.checksum, types.ChecksumTypeFullObject
+	}
+	in.ContentType, in.ContentEncoding = a.ContentType, a.contentEncoding
+	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
+	in.CacheControl, in.WebsiteRedirectLocation, in.Expires = a.cacheControl, a.redirect, a.Expires
+	in.Metadata, in.StorageClass, in.Tagging, in.ACL = a.Metadata, a.StorageClass, a.Tags, a.ACL
+	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID, a.Encryption.bucketKey
+}
+
+// ApplyToCopy asks for what S3 does not copy by itself: everything else of these attributes goes along, and so do the tags.
+func (a *Attributes) ApplyToCopy(in *s3.CopyObjectInput) {
+	in.StorageClass, in.WebsiteRedirectLocation, in.ACL = a.StorageClass, a.redirect, a.ACL
+	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID, a.Encryption.bucketKey
+}
+
+// ReplaceInCopy asks for these attributes in place of those of the object that is copied. Its tags go along.
+func (a *Attributes) ReplaceInCopy(in *s3.CopyObjectInput) {
+	a.ApplyToCopy(in)
+	in.MetadataDirective = types.MetadataDirectiveReplace
+	in.ContentType, in.ContentEncoding = a.ContentType, a.contentEncoding
+	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
+	in.CacheControl, in.Expires, in.Metadata = a.cacheControl, a.Expires, a.Metadata
+}
+
+func TagQuery(tags iter.Seq2[string, string]) *string {
+	query := url.Values{}
+	for key, value := range tags {
+		query.Set(key, value)
+	}
+	return aws.String(strings.ReplaceAll(query.Encode(), "+", "%20"))
+}
+
+// KeepsMD5 tells whether the ETags of objects that are encrypted so are the MD5 of their bytes:
+// https://docs.aws.amazon.com/AmazonS3/latest/API/API_Object.html
+func (e Encryption) KeepsMD5() bool {
+	return !e.CustomerKey && (e.Algorithm == "" || e.Algorithm == types.ServerSideEncryptionAes256)
+}
+
+// CopyStampKey is the user metadata by which the copy of a file in a directory tells what it is a copy of, where its ETag does not. Its value
+// is a [stamp].
+const CopyStampKey = "babelftp-copy-of"
+
+// MaxMetadata is how many bytes of user metadata S3 takes: https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html
+const MaxMetadata = 2 << 10

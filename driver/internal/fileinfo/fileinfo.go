@@ -1,0 +1,80 @@
+// Package fileinfo describes objects and prefixes as files and directories: an [fs.FileInfo] made of what s3api tells.
+package fileinfo
+
+import (
+	"io/fs"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+// Permission bits shown for what S3 keeps none of: its owner reads and writes, everybody reads.
+const (
+	fileMode      = fs.FileMode(0o644)
+	directoryMode = fs.ModeDir | 0o755
+)
+
+// An Object is what [fs.FileInfo]'s Sys returns, as a pointer: what S3 knows of a file or directory that FileInfo has no method
+// for. Fields that the request did not bring are empty.
+type Object struct {
+	Key          string // with the prefix of the file system; a directory's ends with a slash
+	ETag         string // with its quotes
+	ContentType  string // not in listings
+	StorageClass string // empty stands for STANDARD
+
+	lastModified time.Time
+	nameLanguage string
+}
+
+// Created is when the object was stored, to the second. A time that was set, which ModTime returns, does not change it.
+func (o *Object) Created() time.Time { return o.lastModified }
+
+// MediaType is the Content-Type.
+func (o *Object) MediaType() string { return o.ContentType }
+
+// NameLanguage is the language tag of the name, where the object's metadata tell it; not in listings.
+func (o *Object) NameLanguage() string { return o.nameLanguage }
+
+type Info struct {
+	name    string
+	size    int64
+	mode    fs.FileMode
+	modTime time.Time
+	object  Object
+}
+
+func (i *Info) Name() string { return i.name }
+
+func (i *Info) Size() int64 { return i.size }
+
+func (i *Info) Mode() fs.FileMode { return i.mode }
+
+func (i *Info) ModTime() time.Time { return i.modTime }
+
+func (i *Info) IsDir() bool { return i.mode.IsDir() }
+
+func (i *Info) Key() string { return i.object.Key }
+func (i *Info) Sys() any    { return &i.object }
+
+// New describes a version. A modification time in its attributes goes before the one of S3, of which some answers tell only the
+// second.
+func New(name string, v *s3api.Version, a *attributes.Attributes) *Info {
+	stored := v.ModTime.Truncate(time.Second)
+	info := &Info{
+		name: name, size: v.Size, mode: fileMode, modTime: stored,
+		object: Object{
+			Key: v.Key, ETag: v.ETag, ContentType: a.MediaType(), StorageClass: string(v.StorageClass),
+			lastModified: stored, nameLanguage: a.NameLanguage(),
+		},
+	}
+	if mtime, ok := a.MTime(); ok {
+		info.modTime = mtime
+	}
+	return info
+}
+
+// NewDir describes the directory whose keys start with prefix.
+func NewDir(name, prefix string, modTime time.Time) *Info {
+	return &Info{name: name, mode: directoryMode, modTime: modTime, object: Object{Key: prefix, lastModified: modTime}}
+}

@@ -1,0 +1,134 @@
+// Package s3api is the one door to S3: all requests are made by the methods of a [Bucket], which check every answer for what must be in it
+// (ETag, size, range) and give every error a kind (package s3errors).
+//
+// [Client] lists the operations of S3 that are used. A [Version] names what a key holds at one time, a [Condition] what must hold of it when
+// it is written. Where the answer to a write is lost the bucket looks at the object to find out what has become of it (reconcile.go).
+//
+// Operations: HeadObject, GetObject, PutObject, CopyObject, DeleteObject, DeleteObjects, GetObjectTagging, ListObjectsV2, ListObjectVersions,
+// CreateMultipartUpload, UploadPart, UploadPartCopy, ListParts, ListMultipartUploads, CompleteMultipartUpload, AbortMultipartUpload.
+package s3api
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+)
+
+// S3's rules for multipart uploads: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
+const (
+	MinPartSize = 5 << 20 // of all parts but the last
+	MaxPartSize = 5 << 30
+	MaxParts    = 10_000
+)
+
+// Client is the part of S3 that a file system uses. *s3.Client is one; others wrap it to count, to measure or to break.
+type Client interface {
+	HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
+	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
+	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
+	GetObjectTagging(context.Context, *s3.GetObjectTaggingInput, ...func(*s3.Options)) (*s3.GetObjectTaggingOutput, error)
+	DeleteObject(context.Context, *s3.DeleteObjectInput, ...func(*s3.Options)) (*s3.DeleteObjectOutput, error)
+	DeleteObjects(context.Context, *s3.DeleteObjectsInput, ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error)
+	CopyObject(context.Context, *s3.CopyObjectInput, ...func(*s3.Options)) (*s3.CopyObjectOutput, error)
+	ListObjectVersions(context.Context, *s3.ListObjectVersionsInput, ...func(*s3.Options)) (*s3.ListObjectVersionsOutput, error)
+	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
+	CreateMultipartUpload(context.Context, *s3.CreateMultipartUploadInput, ...func(*s3.Options)) (*s3.CreateMultipartUploadOutput, error)
+	UploadPart(context.Context, *s3.UploadPartInput, ...func(*s3.Options)) (*s3.UploadPartOutput, error)
+	ListParts(context.Context, *s3.ListPartsInput, ...func(*s3.Options)) (*s3.ListPartsOutput, error)
+	UploadPartCopy(context.Context, *s3.UploadPartCopyInput, ...func(*s3.Options)) (*s3.UploadPartCopyOutput, error)
+	CompleteMultipartUpload(context.Context, *s3.CompleteMultipartUploadInput, ...func(*s3.Options)) (*s3.CompleteMultipartUploadOutput, error)
+	ListMultipartUploads(context.Context, *s3.ListMultipartUploadsInput, ...func(*s3.Options)) (*s3.ListMultipartUploadsOutput, error)
+	AbortMultipartUpload(context.Context, *s3.AbortMultipartUploadInput, ...func(*s3.Options)) (*s3.AbortMultipartUploadOutput, error)
+}
+
+var _ Client = (*s3.Client)(nil)
+
+// A Bucket speaks the driver's terms to a Client: keys and versions in, errors of a kind out. All requests are made by its methods, which
+// check every answer.
+type Bucket struct {
+	client      Client
+	Name        string
+	stats       *endpoint.Stats
+	idleTimeout time.Duration // how long S3 may send nothing of an object
+	Profile     profile.Profile
+}
+
+// NewBucket returns a bucket whose requests report to the statistics of the server.
+func NewBucket(client Client, name string, p profile.Profile, stats *endpoint.Stats, idleTimeout time.Duration) *Bucket {
+	return &Bucket{client: client, Name: name, Profile: p, stats: stats, idleTimeout: idleTimeout}
+}
+
+// Wrap returns the same bucket, asked by another client that is made of its own.
+func (b *Bucket) Wrap(client func(Client) Client) *Bucket {
+	c := *b
+	c.client = client(b.client)
+	return &c
+}
+
+// A Version is what S3 says of an object at one time.
+type Version struct {
+	Bucket       *Bucket
+	Key          string
+	Size         int64 // bytes
+	ModTime      time.Time
+	ETag         string
+	StorageClass types.StorageClass
+	ID           string // where the bucket keeps versions, empty elsewhere and in listings
+}
+
+// A Condition must hold of what a key names at the time it is written, or S3 refuses. The zero value always holds.
+type Condition struct {
+	Absent bool   // there is no object
+	ETag   string // the object is still this version
+}
+
+func (c Condition) ifMatch() *string {
+	if c.ETag == "" {
+		return nil
+	}
+	return &c.ETag
+}
+
+func (c Condition) ifNoneMatch() *string {
+	if !c.Absent {
+		return nil
+	}
+	return aws.String("*")
+}
+
+// Precondition returns what S3 is to check of a condition when it writes an object: all of it where the server can do that. Otherwise it
+// looks whether the condition holds now, and what others do between the look and the write stays unnoticed. ESTALE says that it does not hold.
+func (b *Bucket) Precondition(ctx context.Context, key string, c Condition, supported bool) (Condition, error) {
+	if supported || c == (Condition{}) {
+		return c, nil
+	}
+	v, _, err := b.Head(ctx, key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		v.ETag = ""
+	case err != nil:
+		return Condition{}, err
+	}
+	if v.ETag != c.ETag {
+		return Condition{}, s3errors.New(syscall.ESTALE, "object was replaced")
+	}
+	return Condition{}, nil
+}
+
+// Failed is the error of a request that was made on the condition, of the kind that says what did not hold.
+func (c Condition) Failed(err error) error {
+	if c.Absent && errors.Is(err, syscall.ESTALE) {
+		return &s3errors.Error{Kind: fs.ErrExist, Cause: err}
+	}
+	return err
+}

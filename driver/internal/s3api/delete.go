@@ -1,0 +1,246 @@
+package s3api
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+)
+
+// errReplaced is about a version that is to be deleted and is not there any more, because something else has its key.
+var errReplaced = s3errors.New(syscall.ESTALE, "object was replaced")
+
+// DeleteVersion deletes an object if it is still this version, by its ETag and size. The error is ESTALE where another object has the key:
+// that one stays. It is no error that nothing has the key any more.
+//
+// A server without conditional deletes is asked right before for what is there. An object that is stored between these two requests is
+// deleted; a bucket that keeps versions gets it back.
+//
+// It never deletes by the ID of a version: that would remove it from the history of the bucket, and show the version before it.
+func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
+	_, err := b.DeleteVersionCounted(ctx, v)
+	return err
+}
+
+// DeleteVersionCounted is deleteVersion, and tells how often S3 was asked to delete.
+func (b *Bucket) DeleteVersionCounted(ctx context.Context, v Version) (attempts int, err error) {
+	if b.Profile.ConditionalDelete {
+		return b.DeleteCurrent(ctx, v)
+	}
+	now, a, err := b.Head(ctx, v.Key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case a.Encryption.CustomerKey && v.isAsOld(now): // MinIO lists another ETag, because listings do not have the key
+	case !v.isStill(now):
+		return 0, errReplaced
+	}
+	return b.DeleteCurrent(ctx, now)
+}
+
+// isAsOld tells whether S3 still has this version, by its size and the second in which it was stored.
+func (v *Version) isAsOld(now Version) bool {
+	return v.Key == now.Key && v.Size == now.Size && v.ModTime.Truncate(time.Second).Equal(now.ModTime.Truncate(time.Second))
+}
+
+// DeleteCurrent is deleteVersionCounted for a version of which S3 has told a moment ago.
+func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) (int, error) {
+	var tries attempts
+	in := &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key}
+	if b.Profile.ConditionalDelete {
+		in.IfMatch = Condition{ETag: v.ETag}.ifMatch()
+	}
+	out, err := b.client.DeleteObject(ctx, in, tries.counted)
+	if err != nil {
+		_, err = b.reconcile(ctx, v.Key, &tries, err, evidenceOfDelete)
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	case err == nil && in.IfMatch == nil && v.ID != "" && out != nil && aws.ToBool(out.DeleteMarker) && out.VersionId != nil:
+		err = b.uncover(ctx, v, *out.VersionId)
+	}
+	return tries.count, err
+}
+
+// isStill tells whether S3 still has this version, by what it tells of the key now.
+func (v *Version) isStill(now Version) bool {
+	return v.Key == now.Key && v.Size == now.Size && strings.Trim(v.ETag, `"`) == strings.Trim(now.ETag, `"`)
+}
+
+// uncover looks what S3 has covered with a delete marker. If it is another version than the one that was to be deleted, the marker goes and
+// the error is ESTALE. Where S3 does not let these credentials look, the version was checked right before.
+func (b *Bucket) uncover(ctx context.Context, v Version, marker string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reconcileTimeout)
+	defer cancel()
+	out, err := b.client.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{
+		Bucket: &b.Name, Prefix: &v.Key, MaxKeys: aws.Int32(2), EncodingType: types.EncodingTypeUrl, // the marker, and what is below it
+	}, repeatable)
+	if err != nil || len(out.DeleteMarkers) == 0 || aws.ToString(out.DeleteMarkers[0].VersionId) != marker || len(out.Versions) == 0 {
+		return nil
+	}
+	covered := out.Versions[0]
+	if key, _ := (&Page{Encoded: out.EncodingType == types.EncodingTypeUrl}).decode(covered.Key); key != v.Key {
+		return nil
+	}
+	if aws.ToString(covered.VersionId) == v.ID || strings.Trim(aws.ToString(covered.ETag), `"`) == strings.Trim(v.ETag, `"`) {
+		return nil
+	}
+	_, err = b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key, VersionId: &marker}, repeatable)
+	if err != nil {
+		return s3errors.FromSDK(err)
+	}
+	return errReplaced
+}
+
+// DeleteVersions deletes versions of one directory by few requests, each as deleteVersion does, and returns the size of what it has deleted.
+// All but those that were replaced are deleted; the error is then ESTALE. The versions are in the order of their keys, and the key
+// before them in a listing is after.
+func (b *Bucket) DeleteVersions(ctx context.Context, prefix, after string, versions []Version) (bytes int64, err error) {
+	if b.Profile.ConditionalBatchDelete {
+		return b.deleteMatching(ctx, versions)
+	}
+	still, err := b.unchanged(ctx, prefix, after, versions)
+	if err != nil {
+		return 0, err
+	}
+	if err := b.DeleteAll(ctx, still); err != nil {
+		return 0, err
+	}
+	if len(still) < len(versions) {
+		err = errReplaced
+	}
+	return SizeOfAll(still), err
+}
+
+// deleteMatching is deleteVersions where S3 compares the ETags.
+func (b *Bucket) deleteMatching(ctx context.Context, versions []Version) (bytes int64, err error) {
+	in := &types.Delete{Quiet: aws.Bool(true), Objects: make([]types.ObjectIdentifier, len(versions))}
+	byKey := make(map[string]Version, len(versions))
+	for i, v := range versions {
+		in.Objects[i] = types.ObjectIdentifier{Key: &v.Key, ETag: Condition{ETag: v.ETag}.ifMatch()}
+		byKey[v.Key] = v
+	}
+	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, repeatable)
+	var left []Version
+	switch err = s3errors.FromSDK(err); {
+	case err == nil:
+		for _, refused := range out.Errors {
+			if v, ok := byKey[aws.ToString(refused.Key)]; ok {
+				left = append(left, v)
+			}
+		}
+	case errors.Is(err, syscall.EAGAIN) || ctx.Err() != nil:
+		return 0, err
+	default:
+		left = versions
+	}
+	bytes = SizeOfAll(versions) - SizeOfAll(left)
+	var replaced error
+	for _, v := range left { // one by one, whose errors tell more
+		switch err := b.DeleteVersion(ctx, v); {
+		case err == nil:
+			bytes += v.Size
+		case errors.Is(err, syscall.ESTALE):
+			replaced = err
+		default:
+			return bytes, err
+		}
+	}
+	return bytes, replaced
+}
+
+// unchanged returns those of the versions that S3 still has, by a listing. Those of which nothing is left are among them: there is nothing
+// that could be deleted by mistake.
+func (b *Bucket) unchanged(ctx context.Context, prefix, after string, versions []Version) ([]Version, error) {
+	last := versions[len(versions)-1].Key
+	replaced := map[string]bool{}
+	byKey := make(map[string]*Version, len(versions))
+	for i := range versions {
+		byKey[versions[i].Key] = &versions[i]
+	}
+	for in := (Listing{Prefix: prefix, After: after}); ; {
+		page, err := b.List(ctx, in)
+		if err != nil {
+			return nil, err
+		}
+		for _, now := range page.Versions {
+			if v := byKey[now.Key]; v != nil && !v.isStill(now) {
+				replaced[now.Key] = true
+			}
+		}
+		if page.Next == "" || page.Last() >= last {
+			break
+		}
+		in.Token = page.Next
+	}
+	still := make([]Version, 0, len(versions))
+	for _, v := range versions {
+		if !replaced[v.Key] {
+			still = append(still, v)
+		}
+	}
+	return still, nil
+}
+
+func SizeOfAll(versions []Version) int64 {
+	var bytes int64
+	for _, v := range versions {
+		bytes += v.Size
+	}
+	return bytes
+}
+
+// DeleteAll deletes whatever has the keys of some versions by one request, and what that leaves one by one, whose errors tell more. Some
+// servers want a checksum with it that the SDK no longer sends.
+func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) error {
+	if len(versions) == 0 {
+		return nil
+	}
+	in := &types.Delete{Quiet: aws.Bool(true), Objects: make([]types.ObjectIdentifier, len(versions))}
+	keys := make([]string, len(versions))
+	for i := range versions {
+		keys[i] = versions[i].Key
+		in.Objects[i].Key = &keys[i]
+	}
+	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, repeatable)
+	left := keys
+	switch err = s3errors.FromSDK(err); {
+	case err == nil:
+		left = nil
+		for _, refused := range out.Errors {
+			left = append(left, aws.ToString(refused.Key))
+		}
+	case errors.Is(err, syscall.EAGAIN) || ctx.Err() != nil:
+		return err
+	}
+	for _, key := range left {
+		if err := b.Delete(ctx, key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Delete deletes whatever has a key. Nothing is deleted twice, so that nothing is there is no error.
+func (b *Bucket) Delete(ctx context.Context, key string) error {
+	var tries attempts
+	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key}, tries.counted)
+	if err != nil {
+		_, err = b.reconcile(ctx, key, &tries, err, evidenceOfDelete)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,132 @@
+package s3api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+)
+
+// Get opens the present version of an object from an offset on.
+func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, attributes.Attributes, io.ReadCloser, error) {
+	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &key}
+	if offset > 0 { // an empty object has no byte 0 to start from
+		in.Range = aws.String(fmt.Sprintf("bytes=%d-", offset))
+	}
+	out, err := b.object(ctx, in)
+	if err != nil {
+		return Version{}, attributes.Attributes{}, nil, err
+	}
+	size := out.ContentLength
+	if offset > 0 {
+		size = rangeSize(out, offset)
+	}
+	if size == nil {
+		_ = out.Body.Close()
+		return Version{}, attributes.Attributes{}, nil, errOtherBytes
+	}
+	v := Version{
+		Bucket: b, Key: key, Size: *size, ModTime: aws.ToTime(out.LastModified), ETag: aws.ToString(out.ETag), StorageClass: out.StorageClass,
+	}
+	return v, attributes.Attributes{ContentType: out.ContentType, Metadata: out.Metadata}, out.Body, nil
+}
+
+// GetRange opens the bytes [from, to) of a version. All of them are no range, so that they come with their checksum.
+func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.ReadCloser, error) {
+	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &v.Key, IfMatch: Condition{ETag: v.ETag}.ifMatch()}
+	whole := from == 0 && to == v.Size
+	if !whole {
+		in.Range = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
+	}
+	out, err := b.object(ctx, in)
+	if err != nil {
+		return nil, err
+	}
+	if whole && aws.ToInt64(out.ContentLength) != v.Size || !whole && rangeSize(out, from) == nil {
+		_ = out.Body.Close()
+		return nil, errOtherBytes
+	}
+	return out.Body, nil
+}
+
+// object asks for an object. The request ends with an EAGAIN when S3 sends nothing for a while.
+func (b *Bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
+	growStack()
+	ctx, cancel := context.WithCancelCause(ctx)
+	watch := time.AfterFunc(b.idleTimeout, func() { cancel(errSilent) })
+	begin := time.Now()
+	out, err := b.client.GetObject(ctx, in)
+	watch.Stop()
+	if err != nil {
+		err = silent(ctx, err)
+		cancel(nil)
+		return nil, s3errors.FromSDK(err)
+	}
+	if out.ETag == nil {
+		_ = out.Body.Close()
+		cancel(nil)
+		return nil, errNoETag
+	}
+	b.stats.Observe(time.Now(), time.Since(begin))
+	out.Body = &watchedBody{ReadCloser: out.Body, ctx: ctx, cancel: cancel, watch: watch, idleTimeout: b.idleTimeout}
+	return out, nil
+}
+
+// A watchedBody ends when S3 sends nothing of it for a while. The time in which nobody reads does not count.
+type watchedBody struct {
+	io.ReadCloser
+	ctx         context.Context
+	cancel      context.CancelCauseFunc
+	watch       *time.Timer // calls cancel
+	idleTimeout time.Duration
+}
+
+// Read implements io.Reader.
+func (b *watchedBody) Read(p []byte) (int, error) {
+	b.watch.Reset(b.idleTimeout)
+	n, err := b.ReadCloser.Read(p)
+	b.watch.Stop()
+	if err != nil {
+		err = silent(b.ctx, err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (b *watchedBody) Close() error {
+	b.cancel(nil)
+	return b.ReadCloser.Close()
+}
+
+// errSilent is the end of a request to which S3 sends nothing.
+var errSilent = fmt.Errorf("S3 has sent nothing for too long: %w", context.DeadlineExceeded)
+
+// silent prefers errSilent, if that is why a request ended, to the error that shows it.
+func silent(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errSilent) {
+		return errSilent
+	}
+	return err
+}
+
+// errOtherBytes is an answer that must not be taken for the one which was asked for.
+var errOtherBytes = s3errors.New(syscall.EIO, "GetObject answered with other bytes than asked for")
+
+// rangeSize returns the size of the whole object from the answer to a request for a range that begins at from, or nil when the
+// answer is another range: a proxy may drop the header and send all.
+func rangeSize(out *s3.GetObjectOutput, from int64) *int64 {
+	var first, last, size int64
+	_, err := fmt.Sscanf(aws.ToString(out.ContentRange), "bytes %d-%d/%d", &first, &last, &size)
+	if err != nil || first != from {
+		return nil
+	}
+	return &size
+}

@@ -1,0 +1,110 @@
+package s3api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+)
+
+// Head asks for all that S3 says of an object but its bytes.
+func (b *Bucket) Head(ctx context.Context, key string) (Version, attributes.Attributes, error) {
+	out, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})
+	if err != nil {
+		return Version{}, attributes.Attributes{}, err
+	}
+	return b.version(key, out), attributes.Of(out), nil
+}
+
+// version is the one that S3 tells of.
+func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
+	v := Version{
+		Bucket: b, Key: key, Size: aws.ToInt64(out.ContentLength), ModTime: aws.ToTime(out.LastModified),
+		ETag: aws.ToString(out.ETag), StorageClass: out.StorageClass,
+	}
+	if id := aws.ToString(out.VersionId); id != noVersion {
+		v.ID = id
+	}
+	return v
+}
+
+// HeadWithAge is head, and how long ago the object was stored, by the clock of S3. Both times are whole seconds.
+func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, attributes.Attributes, time.Duration, error) {
+	out, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})
+	if err != nil {
+		return Version{}, attributes.Attributes{}, 0, err
+	}
+	now, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
+	if !ok {
+		now = time.Now()
+	}
+	v := b.version(key, out)
+	return v, attributes.Of(out), now.Sub(v.ModTime), nil
+}
+
+// noVersion is the ID of what was stored while the bucket kept no versions.
+const noVersion = "null"
+
+func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
+	in.Bucket = &b.Name
+	begin := time.Now()
+	out, err := b.client.HeadObject(ctx, in)
+	if _, answered := errors.AsType[*smithyhttp.ResponseError](err); err == nil || answered {
+		b.stats.Observe(time.Now(), time.Since(begin))
+	}
+	if err != nil {
+		return nil, s3errors.FromSDK(b.reason(ctx, *in.Key, err))
+	}
+	if out.ETag == nil {
+		return nil, errNoETag
+	}
+	return out, nil
+}
+
+// errNoETag is an answer about an object that does not say which version of it. S3 always does; it is of something else on the way, and
+// the size that it tells, or none, is not the object's.
+var errNoETag = s3errors.New(syscall.EIO, "answer about an object has no ETag")
+
+// reason finds out why a HEAD was refused as a bad request. The answer has no body and so no code: the key may be one that the
+// server cannot have, or the credentials may have expired. A GET of the first byte is refused alike, with the code.
+func (b *Bucket) reason(ctx context.Context, key string, err error) error {
+	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	if !ok || response.HTTPStatusCode() != http.StatusBadRequest {
+		return err
+	}
+	out, getErr := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Name, Key: &key, Range: aws.String("bytes=0-0")})
+	if getErr != nil {
+		return getErr
+	}
+	_ = out.Body.Close()
+	return err
+}
+
+// ReadTags asks for the tags of an object that has some. What S3 copies as a whole keeps them; what is put together of parts gets those
+// that it is given.
+func (b *Bucket) ReadTags(ctx context.Context, key string, a *attributes.Attributes) error {
+	if !a.Tagged || a.Tags != nil {
+		return nil
+	}
+	out, err := b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &key}, repeatable)
+	if err != nil {
+		return s3errors.FromSDK(err)
+	}
+	a.Tags = attributes.TagQuery(func(yield func(string, string) bool) {
+		for _, tag := range out.TagSet {
+			if !yield(aws.ToString(tag.Key), aws.ToString(tag.Value)) {
+				return
+			}
+		}
+	})
+	return nil
+}

@@ -1,0 +1,229 @@
+package s3api
+
+import (
+	"context"
+	"iter"
+	"net/url"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+	"unicode/utf8"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/listxml"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+)
+
+// A Listing is what to ask ListObjectsV2 for.
+type Listing struct {
+	Prefix    string
+	Delimiter string
+	Limit     int32  // keys and prefixes in a page, S3's own 1,000 when 0
+	Token     string // of the page before, empty for the first
+	After     string // what is listed begins after it, where there is no token; empty for all
+}
+
+// A Page is an answer to a listing, with keys and prefixes in order.
+type Page struct {
+	Versions   []Version
+	Prefixes   []string
+	Unreadable int    // keys that the server could not write
+	Next       string // token of the page that follows, empty when there is none
+	Limit      int32  // that was asked for, 0 for S3's own
+	Encoded    bool   // the server writes every key, in percent-encoding
+	Took       time.Duration
+}
+
+// Empty tells whether nothing at all has the prefix that was asked for.
+func (p *Page) Empty() bool {
+	return len(p.Versions) == 0 && len(p.Prefixes) == 0 && p.Unreadable == 0 && p.Next == ""
+}
+
+// Last is the last key or prefix, empty when there is none.
+func (p *Page) Last() string {
+	last := ""
+	if n := len(p.Versions); n > 0 {
+		last = p.Versions[n-1].Key
+	}
+	if n := len(p.Prefixes); n > 0 {
+		last = max(last, p.Prefixes[n-1])
+	}
+	return last
+}
+
+// Names are all keys and prefixes in order, the prefixes without the slash at their end, and without the marker of the directory
+// itself.
+func (p *Page) Names(dir string) []string {
+	names := make([]string, 0, len(p.Versions)+len(p.Prefixes))
+	for _, v := range p.Versions {
+		if v.Key != dir {
+			names = append(names, v.Key)
+		}
+	}
+	for _, prefix := range p.Prefixes {
+		names = append(names, strings.TrimSuffix(prefix, keys.Separator))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// InOrder tells whether the page has all keys from where it begins to its last, in order. Most servers see to that, but not those
+// that cannot write each key, and not S3's own directory buckets.
+func (p *Page) InOrder() bool {
+	return p.Encoded && p.Unreadable == 0 && slices.IsSorted(p.Prefixes) &&
+		slices.IsSortedFunc(p.Versions, func(a, b Version) int { return strings.Compare(a.Key, b.Key) })
+}
+
+// UpTo counts the entries up to a key, and tells whether the page reaches so far.
+func (p *Page) UpTo(end string) (entries int, whole bool) {
+	files, _ := slices.BinarySearchFunc(p.Versions, end, func(v Version, end string) int { return strings.Compare(v.Key, end) })
+	directories, _ := slices.BinarySearch(p.Prefixes, end)
+	return files + directories, p.Last() >= end
+}
+
+// Until is what of the page lies before the end of a stretch, or in it. An empty string is no bound.
+func (p *Page) Until(end string) *Page {
+	if end == "" || p.Last() <= end {
+		return p
+	}
+	q := *p
+	q.Versions, q.Prefixes = slices.Clone(p.Versions), slices.Clone(p.Prefixes)
+	q.Cut("", end)
+	return &q
+}
+
+// Join adds the page that follows.
+func (p *Page) Join(following *Page) *Page {
+	return &Page{
+		Versions: append(p.Versions, following.Versions...), Prefixes: append(p.Prefixes, following.Prefixes...),
+		Unreadable: p.Unreadable + following.Unreadable, Next: following.Next, Encoded: p.Encoded && following.Encoded,
+		Took: p.Took + following.Took,
+	}
+}
+
+// Cut leaves what comes after one key, up to another. An empty string is no bound.
+func (p *Page) Cut(after, end string) {
+	outside := func(key string) bool { return key <= after || end != "" && key > end }
+	p.Versions = slices.DeleteFunc(p.Versions, func(v Version) bool { return outside(v.Key) })
+	p.Prefixes = slices.DeleteFunc(p.Prefixes, outside)
+}
+
+// List asks for one page.
+//
+// Answers are XML, which cannot hold most control characters, so keys are asked for in percent-encoding. A server that does not
+// know of it, versitygw, writes U+FFFD in place of such a character. The key is then unknown, and is not shown under a name
+// that belongs to another.
+func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
+	in := &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &l.Prefix, EncodingType: types.EncodingTypeUrl}
+	if l.Delimiter != "" {
+		in.Delimiter = &l.Delimiter
+	}
+	if l.Limit > 0 {
+		in.MaxKeys = &l.Limit
+	}
+	if l.Token != "" {
+		in.ContinuationToken = &l.Token
+	} else if l.After != "" {
+		in.StartAfter = &l.After
+	}
+	begin := time.Now()
+	out, err := b.client.ListObjectsV2(ctx, in, repeatable, new(listxml.Decoder).Install)
+	if err != nil {
+		return nil, s3errors.FromSDK(err)
+	}
+	if out.Name == nil && out.IsTruncated == nil && len(out.Contents)+len(out.CommonPrefixes) == 0 {
+		return nil, s3errors.FromSDK(s3errors.ErrNoResult) // and not an empty directory
+	}
+	p := &Page{
+		Versions: make([]Version, 0, len(out.Contents)), Prefixes: make([]string, 0, len(out.CommonPrefixes)),
+		Encoded: out.EncodingType == types.EncodingTypeUrl, Limit: l.Limit, Took: time.Since(begin),
+	}
+	if aws.ToBool(out.IsTruncated) {
+		p.Next = aws.ToString(out.NextContinuationToken)
+		if p.Next == "" || p.Next == l.Token {
+			return nil, s3errors.New(syscall.EIO, "listing goes on without a new continuation token")
+		}
+	}
+	for _, o := range out.Contents {
+		if key, ok := p.decode(o.Key); ok && strings.HasPrefix(key, l.Prefix) {
+			p.Versions = append(p.Versions, Version{
+				Bucket: b, Key: key, Size: aws.ToInt64(o.Size), ModTime: aws.ToTime(o.LastModified),
+				ETag: aws.ToString(o.ETag), StorageClass: types.StorageClass(o.StorageClass),
+			})
+		} else {
+			p.Unreadable++
+		}
+	}
+	for _, o := range out.CommonPrefixes {
+		if prefix, ok := p.decode(o.Prefix); ok && strings.HasPrefix(prefix, l.Prefix) {
+			p.Prefixes = append(p.Prefixes, prefix)
+		} else {
+			p.Unreadable++
+		}
+	}
+	return p, nil
+}
+
+// decode undoes the encoding of a key, or returns false for one that the server could not write.
+func (p *Page) decode(encoded *string) (key string, ok bool) {
+	key = aws.ToString(encoded)
+	if !p.Encoded {
+		return key, !strings.ContainsRune(key, utf8.RuneError)
+	}
+	key, err := url.QueryUnescape(key)
+	return key, err == nil
+}
+
+// Walk lists every object whose key starts with prefix, in the order of the keys. Where one cannot be read, because the server
+// cannot write its key, it ends with EILSEQ: whoever walks means to take all.
+func (b *Bucket) Walk(ctx context.Context, prefix string) iter.Seq2[Version, error] {
+	return func(yield func(Version, error) bool) {
+		for in := (Listing{Prefix: prefix}); ; {
+			page, err := b.List(ctx, in)
+			if err == nil && page.Unreadable > 0 {
+				err = s3errors.New(syscall.EILSEQ, "listing holds keys that the server cannot write")
+			}
+			if err != nil {
+				yield(Version{}, err)
+				return
+			}
+			for _, v := range page.Versions {
+				if !yield(v, nil) {
+					return
+				}
+			}
+			if page.Next == "" {
+				return
+			}
+			in.Token = page.Next
+		}
+	}
+}
+
+// WalkInOrder is walk in the order of the keys. Where the server does not list in that order, it holds all versions of the directory.
+func (b *Bucket) WalkInOrder(ctx context.Context, prefix string) iter.Seq2[Version, error] {
+	if b.Profile.SortedListings {
+		return b.Walk(ctx, prefix)
+	}
+	return func(yield func(Version, error) bool) {
+		var versions []Version
+		for v, err := range b.Walk(ctx, prefix) {
+			if err != nil {
+				yield(Version{}, err)
+				return
+			}
+			versions = append(versions, v)
+		}
+		slices.SortFunc(versions, func(a, b Version) int { return strings.Compare(a.Key, b.Key) })
+		for _, v := range versions {
+			if !yield(v, nil) {
+				return
+			}
+		}
+	}
+}

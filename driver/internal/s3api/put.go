@@ -1,0 +1,50 @@
+package s3api
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+)
+
+// Put makes an object with attributes, on a condition, and returns its ETag. The CRC-32C of the body is in base64; nil where the caller does not
+// know it.
+func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, c Condition, body Content, crc32c *string) (etag string, err error) {
+	growStack()
+	in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: body, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch()}
+	a.ApplyToPut(in)
+	if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == ChecksumAlgorithm {
+		in.ChecksumCRC32C = crc32c
+	}
+	tries := attempts{begun: time.Now()}
+	if in.ChecksumCRC32C == nil && in.ChecksumAlgorithm == "" {
+		if in.ChecksumCRC32C, err = checksumOfContent(body); err != nil {
+			return "", err
+		}
+	}
+	out, err := b.client.PutObject(ctx, in, tries.counted, func(o *s3.Options) {
+		switch {
+		case in.ChecksumCRC32C == nil:
+		case b.sendsChecksums(o):
+			unsigned(o)
+		default:
+			in.ChecksumCRC32C = nil
+			withoutChecksum(o)
+		}
+	})
+	if err == nil {
+		return aws.ToString(out.ETag), nil
+	}
+	return b.reconcile(ctx, key, &tries, err, evidenceOfPut(body, in.Metadata))
+}
+
+// A Content is the bytes of an object and can be read more than once, also while somebody else does.
+type Content interface {
+	io.ReadSeeker
+	io.ReaderAt
+	Size() int64
+}

@@ -1,0 +1,31 @@
+package driver
+
+import (
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/clients"
+	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+// A Profile says what an S3 server can do beyond what all of them can, and which rules it enforces. The zero value is the strictest server.
+type Profile = profile.Profile
+
+// ProfileNamed returns the profile of a name, "aws" for example, and false where there is none.
+func ProfileNamed(name string) (Profile, bool) { return profile.Named(name) }
+
+// ProfileNames are the names of all profiles.
+func ProfileNames() []string { return profile.Names() }
+
+// Objects says what a file system stores objects with beside their bytes. The zero value leaves everything to the bucket.
+type Objects = attributes.Objects
+
+// Client is the part of S3 that a file system uses. *s3.Client is one; others wrap it to count, to measure or to break.
+type Client = s3api.Client
+
+// An Object is what [fs.FileInfo]'s Sys returns, as a pointer.
+type Object = fileinfo.Object
+
+// WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C). It must be the key of all
+// objects that the client meets. Links to them are of no use, because they cannot hold the key.
+func WithCustomerKey(client Client, key []byte) Client { return clients.WithCustomerKey(client, key) }
