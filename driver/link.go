@@ -7,11 +7,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-
-	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -20,11 +16,7 @@ import (
 const MaxLinkLifetime = 7 * 24 * time.Hour
 
 // A Presigner signs a request that somebody else will send. *s3.PresignClient is one.
-type Presigner interface {
-	PresignGetObject(context.Context, *s3.GetObjectInput, ...func(*s3.PresignOptions)) (*v4.PresignedHTTPRequest, error)
-}
-
-var _ Presigner = (*s3.PresignClient)(nil)
+type Presigner = s3api.Presigner
 
 // URI names the object of a file as S3's own tools do, in percent-encoding: "s3://bucket/caf%C3%A9". Whether there is one it does not
 // ask. A name that no file can have gives "".
@@ -33,7 +25,7 @@ func (f *Fs) URI(name string) string {
 	if err != nil {
 		return ""
 	}
-	return "s3://" + f.bucket.Name + keys.Separator + keys.PercentEncode(key)
+	return f.bucket.URI(key)
 }
 
 // Presign returns a link with which anybody downloads a file over HTTP, under the name that it has here, for as long as valid says
@@ -60,21 +52,5 @@ func (f *Fs) presign(ctx context.Context, name string, valid time.Duration) (str
 	case valid < time.Second || valid > MaxLinkLifetime: // a fraction of a second would become the SDK's default of 15 minutes
 		return "", s3errors.ErrInvalid
 	}
-	if _, _, err := f.bucket.Head(ctx, key); err != nil {
-		return "", err
-	}
-	in := &s3.GetObjectInput{
-		Bucket: &f.bucket.Name, Key: &key, ResponseContentDisposition: aws.String(attachment(path.Base(key))),
-	}
-	request, err := f.opts.Presigner.PresignGetObject(ctx, in, s3.WithPresignExpires(valid))
-	if err != nil {
-		return "", s3errors.FromSDK(err)
-	}
-	return request.URL, nil
-}
-
-// attachment tells a browser to store what it downloads under a name, which may be in any script (RFC 6266 section 4.3, RFC 8187
-// section 3.2).
-func attachment(name string) string {
-	return "attachment; filename*=UTF-8''" + keys.PercentEncode(name)
+	return f.bucket.Presign(ctx, f.opts.Presigner, key, path.Base(key), valid)
 }

@@ -44,6 +44,7 @@ type Objects struct {
 	ListSetTimes bool
 }
 
+// DefaultEncryption is the encryption of objects that have none of their own.
 func (o *Objects) DefaultEncryption() Encryption {
 	e := Encryption{Algorithm: o.Encryption}
 	if o.KMSKeyID != "" {
@@ -116,6 +117,7 @@ func (o *Objects) Common() Attributes {
 	return a
 }
 
+// Of reads the attributes of an object from an answer to HeadObject. The stamp of a copy is not among them.
 func Of(out *s3.HeadObjectOutput) Attributes {
 	a := Attributes{
 		ContentType:        out.ContentType,
@@ -160,6 +162,7 @@ func (a *Attributes) SetMetadata(key, value string) {
 	a.Metadata[key], a.Edited = value, true
 }
 
+// ApplyToPut sets the attributes in a request.
 func (a *Attributes) ApplyToPut(in *s3.PutObjectInput) {
 	in.ChecksumAlgorithm = a.checksum
 	in.ContentType, in.ContentEncoding = a.ContentType, a.contentEncoding
@@ -169,6 +172,7 @@ func (a *Attributes) ApplyToPut(in *s3.PutObjectInput) {
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID, a.Encryption.bucketKey
 }
 
+// ApplyToUpload sets the attributes in a request.
 func (a *Attributes) ApplyToUpload(in *s3.CreateMultipartUploadInput) {
 	switch a.checksum {
 	case types.ChecksumAlgorithmCrc32, types.ChecksumAlgorithmCrc32c, types.ChecksumAlgorithmCrc64nvme:
@@ -196,6 +200,7 @@ func (a *Attributes) ReplaceInCopy(in *s3.CopyObjectInput) {
 	in.CacheControl, in.Expires, in.Metadata = a.cacheControl, a.Expires, a.Metadata
 }
 
+// TagQuery writes tags as a header has them.
 func TagQuery(tags iter.Seq2[string, string]) *string {
 	query := url.Values{}
 	for key, value := range tags {

@@ -28,6 +28,7 @@ type WriteLog struct {
 	last  []uint64 // by a hash of bucket and key; nil before the first write
 }
 
+// NewWriteLog returns a log of no writes.
 func NewWriteLog() *WriteLog { return &WriteLog{seed: maphash.MakeSeed()} }
 
 // Now is the time of a look that begins.

@@ -36,6 +36,7 @@ func (o *Object) MediaType() string { return o.ContentType }
 // NameLanguage is the language tag of the name, where the object's metadata tell it; not in listings.
 func (o *Object) NameLanguage() string { return o.nameLanguage }
 
+// An Info describes a file or a directory. It is an [fs.FileInfo].
 type Info struct {
 	name    string
 	size    int64
@@ -44,18 +45,26 @@ type Info struct {
 	object  Object
 }
 
+// Name is the last segment of the pathname.
 func (i *Info) Name() string { return i.name }
 
+// Size is the size in bytes, 0 for a directory.
 func (i *Info) Size() int64 { return i.size }
 
+// Mode has the same permission bits for all.
 func (i *Info) Mode() fs.FileMode { return i.mode }
 
+// ModTime is the time that was set, or the one of S3; zero where a directory has none.
 func (i *Info) ModTime() time.Time { return i.modTime }
 
+// IsDir tells directories from files.
 func (i *Info) IsDir() bool { return i.mode.IsDir() }
 
+// Key is the key of the object, or the prefix of the directory.
 func (i *Info) Key() string { return i.object.Key }
-func (i *Info) Sys() any    { return &i.object }
+
+// Sys returns an [*Object].
+func (i *Info) Sys() any { return &i.object }
 
 // New describes a version. A modification time in its attributes goes before the one of S3, of which some answers tell only the
 // second.

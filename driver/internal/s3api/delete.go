@@ -30,7 +30,7 @@ func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
 	return err
 }
 
-// DeleteVersionCounted is deleteVersion, and tells how often S3 was asked to delete.
+// DeleteVersionCounted is DeleteVersion, and tells how often S3 was asked to delete.
 func (b *Bucket) DeleteVersionCounted(ctx context.Context, v Version) (attempts int, err error) {
 	if b.Profile.ConditionalDelete {
 		return b.DeleteCurrent(ctx, v)
@@ -53,7 +53,7 @@ func (v *Version) isAsOld(now Version) bool {
 	return v.Key == now.Key && v.Size == now.Size && v.ModTime.Truncate(time.Second).Equal(now.ModTime.Truncate(time.Second))
 }
 
-// DeleteCurrent is deleteVersionCounted for a version of which S3 has told a moment ago.
+// DeleteCurrent is DeleteVersionCounted for a version that S3 has just described.
 func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) (int, error) {
 	var tries attempts
 	in := &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key}
@@ -103,7 +103,7 @@ func (b *Bucket) uncover(ctx context.Context, v Version, marker string) error {
 	return errReplaced
 }
 
-// DeleteVersions deletes versions of one directory by few requests, each as deleteVersion does, and returns the size of what it has deleted.
+// DeleteVersions deletes versions of one directory by few requests, each as DeleteVersion does, and returns the size of what it has deleted.
 // All but those that were replaced are deleted; the error is then ESTALE. The versions are in the order of their keys, and the key
 // before them in a listing is after.
 func (b *Bucket) DeleteVersions(ctx context.Context, prefix, after string, versions []Version) (bytes int64, err error) {
@@ -123,7 +123,7 @@ func (b *Bucket) DeleteVersions(ctx context.Context, prefix, after string, versi
 	return SizeOfAll(still), err
 }
 
-// deleteMatching is deleteVersions where S3 compares the ETags.
+// deleteMatching is DeleteVersions where S3 compares the ETags.
 func (b *Bucket) deleteMatching(ctx context.Context, versions []Version) (bytes int64, err error) {
 	in := &types.Delete{Quiet: aws.Bool(true), Objects: make([]types.ObjectIdentifier, len(versions))}
 	byKey := make(map[string]Version, len(versions))
@@ -193,6 +193,7 @@ func (b *Bucket) unchanged(ctx context.Context, prefix, after string, versions [
 	return still, nil
 }
 
+// SizeOfAll is the size of the versions together, in bytes.
 func SizeOfAll(versions []Version) int64 {
 	var bytes int64
 	for _, v := range versions {

@@ -37,7 +37,7 @@ func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
 	return v
 }
 
-// HeadWithAge is head, and how long ago the object was stored, by the clock of S3. Both times are whole seconds.
+// HeadWithAge is Head, and how long ago the object was stored, by the clock of S3. Both times are whole seconds.
 func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, attributes.Attributes, time.Duration, error) {
 	out, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})
 	if err != nil {

@@ -205,7 +205,7 @@ func (b *Bucket) Walk(ctx context.Context, prefix string) iter.Seq2[Version, err
 	}
 }
 
-// WalkInOrder is walk in the order of the keys. Where the server does not list in that order, it holds all versions of the directory.
+// WalkInOrder is Walk in the order of the keys. Where the server does not list in that order, it holds all versions of the directory.
 func (b *Bucket) WalkInOrder(ctx context.Context, prefix string) iter.Seq2[Version, error] {
 	if b.Profile.SortedListings {
 		return b.Walk(ctx, prefix)

@@ -5,10 +5,10 @@ import (
 	"io"
 	"time"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // Put makes an object with attributes, on a condition, and returns its ETag. The CRC-32C of the body is in base64; nil where the caller does not
@@ -36,8 +36,12 @@ func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, 
 			withoutChecksum(o)
 		}
 	})
-	if err == nil {
-		return aws.ToString(out.ETag), nil
+	switch {
+	case err != nil:
+	case out.ETag == nil:
+		err = s3errors.ErrNoResult
+	default:
+		return *out.ETag, nil
 	}
 	return b.reconcile(ctx, key, &tries, err, evidenceOfPut(body, in.Metadata))
 }

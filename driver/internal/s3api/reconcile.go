@@ -74,13 +74,13 @@ func (a *attempts) predates(object *s3.HeadObjectOutput) bool {
 	return ok && !a.begun.IsZero() && now.Sub(aws.ToTime(object.LastModified)) > time.Since(a.begun)+time.Second
 }
 
-// evidence tells whether an object shows that a request was done. It gets nil where there is none. A nil shown is of what cannot be seen.
+// evidence tells whether an object shows that a request was done. It gets nil where there is none. Nil is of what cannot be seen.
 type evidence func(ctx context.Context, object *s3.HeadObjectOutput) bool
 
-// evidenceOfDelete is shown by there being no object.
+// evidenceOfDelete is there being no object.
 func evidenceOfDelete(_ context.Context, object *s3.HeadObjectOutput) bool { return object == nil }
 
-// evidenceOfPut is shown by an object with the bytes and the user metadata. Its ETag is the MD5 of the bytes, unless it is encrypted with another
+// evidenceOfPut is an object with the bytes and the user metadata. Its ETag is the MD5 of the bytes, unless it is encrypted with another
 // key than S3's own; then there is the checksum that was sent, on servers that keep it.
 func evidenceOfPut(c Content, metadata map[string]string) evidence {
 	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
@@ -96,7 +96,7 @@ func evidenceOfPut(c Content, metadata map[string]string) evidence {
 	}
 }
 
-// evidenceOfComplete is shown by an object of the size that was put together of these parts. Its ETag is the MD5 of theirs with their number behind it,
+// evidenceOfComplete is an object of the size that was put together of these parts. Its ETag is the MD5 of theirs with their number behind it,
 // and its checksum is made of theirs alike, where it has one that is not of the whole object. Where both are made otherwise their
 // number must do, if the upload was there for the first attempt and is gone.
 func evidenceOfComplete(parts []types.CompletedPart, size int64, gone bool) evidence {
@@ -135,7 +135,7 @@ func checksumOfParts(parts []types.CompletedPart) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, h.Sum32()))
 }
 
-// evidenceOfCopy is shown by an object in a bucket with the bytes of a version and the user metadata.
+// evidenceOfCopy is an object in a bucket with the bytes of a version and the user metadata.
 func (v Version) evidenceOfCopy(b *Bucket, to string, metadata map[string]string) evidence {
 	return func(ctx context.Context, object *s3.HeadObjectOutput) bool {
 		if object == nil || !maps.Equal(object.Metadata, metadata) {
@@ -146,7 +146,7 @@ func (v Version) evidenceOfCopy(b *Bucket, to string, metadata map[string]string
 	}
 }
 
-// evidenceOfRewrite is shown by the object itself, when it has the user metadata.
+// evidenceOfRewrite is the object itself, when it has the user metadata.
 func (v Version) evidenceOfRewrite(metadata map[string]string) evidence {
 	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
 		return object != nil && aws.ToInt64(object.ContentLength) == v.Size && maps.Equal(object.Metadata, metadata)

@@ -131,8 +131,12 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, si
 		Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: all},
 	}, tries.counted)
-	if err == nil {
-		return aws.ToString(out.ETag), false, nil
+	switch {
+	case err != nil:
+	case out.ETag == nil:
+		err = s3errors.ErrNoResult
+	default:
+		return *out.ETag, false, nil
 	}
 	gone := tries.count > 1 && s3errors.IsNoSuchUpload(err)
 	etag, err = b.reconcile(ctx, u.Key, &tries, err, evidenceOfComplete(all, size, gone))

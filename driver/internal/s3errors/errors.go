@@ -32,9 +32,11 @@ type Error struct{ Kind, Cause error }
 
 func (e *Error) Error() string { return e.Kind.Error() + ": " + e.Cause.Error() }
 func (e *Error) Unwrap() error { return e.Kind }
+
+// As finds a type in the kind or in the cause.
 func (e *Error) As(p any) bool { return errors.As(e.Kind, p) || errors.As(e.Cause, p) }
 
-// New is an s3Error about an answer that is none of S3's errors and yet no good.
+// New is an error of a kind about an answer that is none of S3's errors and yet no good.
 func New(kind error, text string) error { return &Error{Kind: kind, Cause: errors.New(text)} }
 
 // FromSDK gives an error of the SDK its kind. It is the only function that knows S3's error codes.
@@ -152,7 +154,7 @@ func Unreadable(err error) bool {
 // ErrNoResult is an answer without a body where there must be one. The SDK takes it for whole.
 var ErrNoResult = fmt.Errorf("S3 answered without a result: %w", io.ErrUnexpectedEOF)
 
-// PathError and linkError say what was attempted on which name. Their err is of a kind already, or comes from outside.
+// PathError says what was attempted on which name. The err is of a kind already, or comes from outside.
 func PathError(op, name string, err error) error {
 	if err == nil {
 		return nil
@@ -160,6 +162,7 @@ func PathError(op, name string, err error) error {
 	return &fs.PathError{Op: op, Path: name, Err: err}
 }
 
+// LinkError is PathError for two names.
 func LinkError(op, oldname, newname string, err error) error {
 	if err == nil {
 		return nil

@@ -1,0 +1,45 @@
+package s3api
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+)
+
+// A Presigner signs a request that somebody else will send. *s3.PresignClient is one.
+type Presigner interface {
+	PresignGetObject(context.Context, *s3.GetObjectInput, ...func(*s3.PresignOptions)) (*v4.PresignedHTTPRequest, error)
+}
+
+var _ Presigner = (*s3.PresignClient)(nil)
+
+// URI names an object as S3's own tools do, in percent-encoding: "s3://bucket/caf%C3%A9".
+func (b *Bucket) URI(key string) string {
+	return "s3://" + b.Name + keys.Separator + keys.PercentEncode(key)
+}
+
+// Presign returns a link with which anybody downloads an object over HTTP, under a file name, for as long as valid says. One request asks
+// whether there is such an object.
+func (b *Bucket) Presign(ctx context.Context, p Presigner, key, filename string, valid time.Duration) (string, error) {
+	if _, _, err := b.Head(ctx, key); err != nil {
+		return "", err
+	}
+	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &key, ResponseContentDisposition: aws.String(attachment(filename))}
+	request, err := p.PresignGetObject(ctx, in, s3.WithPresignExpires(valid))
+	if err != nil {
+		return "", s3errors.FromSDK(err)
+	}
+	return request.URL, nil
+}
+
+// attachment tells a browser to store what it downloads under a name, which may be in any script (RFC 6266 section 4.3, RFC 8187
+// section 3.2).
+func attachment(name string) string {
+	return "attachment; filename*=UTF-8''" + keys.PercentEncode(name)
+}
