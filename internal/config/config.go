@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
@@ -60,8 +61,8 @@ type TLS struct {
 
 // Passive is where the data connections of PASV and EPSV arrive.
 type Passive struct {
-	Ports         PortRange  `yaml:"ports"`          // the zero value: those that anybody may use (RFC 6335 6)
-	PublicAddress netip.Addr `yaml:"public_address"` // what PASV shows; the zero value: the address that the client reached
+	Ports         dataconn.PortRange `yaml:"ports"`          // the zero value: those that anybody may use (RFC 6335 6)
+	PublicAddress netip.Addr         `yaml:"public_address"` // what PASV shows; the zero value: the address that the client reached
 }
 
 // S3 is how a bucket is reached. In a tenant the zero value of a field means the server's.

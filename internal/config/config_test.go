@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
@@ -72,7 +73,7 @@ func TestLoad(t *testing.T) {
 		got, want any
 	}{
 		{"listen", cfg.Listen, ":2121"},
-		{"passive-ports", cfg.Passive.Ports, PortRange{30000, 30099}},
+		{"passive-ports", cfg.Passive.Ports, dataconn.PortRange{First: 30000, Last: 30099}},
 		{"public-address", cfg.Passive.PublicAddress.String(), "203.0.113.7"},
 		{"number-as-text", cfg.S3.AccessKeyID, "0123"},
 		{"secret", cfg.S3.SecretAccessKey.Reveal(), "hidden"},

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
@@ -59,7 +60,7 @@ func TestEnvironment(t *testing.T) {
 		},
 		{
 			"section-that-the-file-lacks", tenants, []string{"BABELFTP_PASSIVE_PORTS=40000-40009"},
-			func(c *Config) any { return c.Passive.Ports }, PortRange{40000, 40009},
+			func(c *Config) any { return c.Passive.Ports }, dataconn.PortRange{First: 40000, Last: 40009},
 		},
 		{
 			"optional-value", tenants, []string{"BABELFTP_S3_PATH_STYLE=true"},

@@ -1,14 +1,13 @@
 package config
 
 import (
-	"net/netip"
 	"path"
 	"strings"
 
-	"golang.org/x/net/idna"
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // normalize gives values that may be written in several ways their one form. dir is what the paths of files are relative to.
@@ -17,11 +16,11 @@ func (c *Config) normalize(dir string) {
 	for _, t := range c.Tenants {
 		files = append(files, &t.TLS.CertFile, &t.TLS.KeyFile)
 		for i, host := range t.Hosts {
-			t.Hosts[i] = NormalizeHost(host)
+			t.Hosts[i] = wire.NormalizeHost(host)
 		}
-		t.Prefix = slashed(t.Prefix)
+		t.Prefix = withTrailingSlash(t.Prefix)
 		for _, f := range t.Folders {
-			f.Prefix = slashed(f.Prefix)
+			f.Prefix = withTrailingSlash(f.Prefix)
 		}
 		for _, u := range t.Users {
 			u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
@@ -32,8 +31,8 @@ func (c *Config) normalize(dir string) {
 	}
 }
 
-// slashed is a prefix with the slash at its end.
-func slashed(prefix string) string {
+// withTrailingSlash is a prefix with the slash at its end.
+func withTrailingSlash(prefix string) string {
 	if prefix == "" || strings.HasSuffix(prefix, "/") {
 		return prefix
 	}
@@ -46,19 +45,6 @@ func cleanDirectory(name string) string {
 		return name
 	}
 	return path.Clean(name)
-}
-
-// NormalizeHost is the form in which hosts are compared: an IP address in its shortest form, a name in lower case and A-labels (RFC
-// 5890) without a dot at the end. A name that no host can have is returned as it is.
-func NormalizeHost(name string) string {
-	if addr, err := netip.ParseAddr(name); err == nil {
-		return addr.String()
-	}
-	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(name, "."))
-	if err != nil {
-		return name
-	}
-	return ascii
 }
 
 // NormalizeUser is the form in which the names of users are compared: Unicode's NFC, because systems differ in how they send an é

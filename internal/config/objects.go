@@ -2,7 +2,6 @@ package config
 
 import (
 	"encoding/base64"
-	"fmt"
 	"mime"
 	"net/url"
 	"regexp"
@@ -26,82 +25,6 @@ type Objects struct {
 	CustomerKey  Secret            `yaml:"customer_key"` // Base64 of 32 bytes
 	Checksum     ChecksumAlgorithm `yaml:"checksum"`
 	ListingTimes ListingTimes      `yaml:"listing_times"`
-}
-
-// A word is one of few. It is written as it is named.
-type word interface{ ~string }
-
-// setWord reads one of the words into v. what says what it should be.
-func setWord[W word](v *W, text []byte, what string, words ...W) error {
-	if !slices.Contains(words, W(text)) {
-		names := make([]string, len(words))
-		for i, w := range words {
-			names[i] = string(w)
-		}
-		return fmt.Errorf("%q is no %s: write %s or %s", text, what, strings.Join(names[:len(names)-1], ", "), names[len(names)-1])
-	}
-	*v = W(text)
-	return nil
-}
-
-// A ChecksumUse is for which requests the AWS SDK computes checksums that S3 does not ask for. The zero value is the SDK's choice.
-type ChecksumUse string
-
-// The choices.
-const (
-	ChecksumsRequired  ChecksumUse = "required"  // for none
-	ChecksumsSupported ChecksumUse = "supported" // for all that know them
-)
-
-// UnmarshalText reads required or supported.
-func (c *ChecksumUse) UnmarshalText(text []byte) error {
-	return setWord(c, text, "use of checksums", ChecksumsRequired, ChecksumsSupported)
-}
-
-// An ACL is one of S3's canned access control lists: https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html
-type ACL string
-
-// UnmarshalText reads the name of a list.
-func (a *ACL) UnmarshalText(text []byte) error {
-	return setWord(a, text, "canned ACL", "private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read",
-		"bucket-owner-read", "bucket-owner-full-control")
-}
-
-// An Encryption is who has the key that S3 encrypts objects with. The zero value leaves it to the bucket.
-type Encryption string
-
-// The encryptions.
-const (
-	EncryptionS3       Encryption = "s3"       // S3 (SSE-S3)
-	EncryptionKMS      Encryption = "kms"      // AWS's key management (SSE-KMS)
-	EncryptionCustomer Encryption = "customer" // this server alone (SSE-C)
-)
-
-// UnmarshalText reads s3, kms or customer.
-func (e *Encryption) UnmarshalText(text []byte) error {
-	return setWord(e, text, "encryption", EncryptionS3, EncryptionKMS, EncryptionCustomer)
-}
-
-// A ChecksumAlgorithm is one of the checksums that S3 keeps, as S3 names it in lower case. The zero value is the SDK's choice.
-type ChecksumAlgorithm string
-
-// UnmarshalText reads the name of an algorithm.
-func (c *ChecksumAlgorithm) UnmarshalText(text []byte) error {
-	return setWord(c, text, "checksum", "crc32", "crc32c", "crc64nvme", "sha1", "sha256")
-}
-
-// ListingTimes is which modification times listings show. The zero value is StoredTimes.
-type ListingTimes string
-
-// The choices.
-const (
-	StoredTimes ListingTimes = "stored" // when objects were stored
-	SetTimes    ListingTimes = "set"    // those that were set, at the price of a request for each file
-)
-
-// UnmarshalText reads stored or set.
-func (l *ListingTimes) UnmarshalText(text []byte) error {
-	return setWord(l, text, "choice of times", StoredTimes, SetTimes)
 }
 
 // Key is the customer's, nil without.

@@ -16,9 +16,9 @@ import (
 func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath map[string][]Permission) {
 	all, paths := p.Child("permissions"), p.Child("path_permissions")
 	if everywhere != nil && len(everywhere) == 0 && len(byPath) == 0 {
-		v.report(all, "there are none: %v, or remove the key for all of them", errPermission)
+		v.report(all, "there are none: write one of %s, or remove the key for all of them", oneOf(AllPermissions()))
 	}
-	v.twice(all, everywhere)
+	v.checkDuplicates(all, everywhere)
 	seen := map[string]bool{} // in the form in which names are compared
 	for _, pattern := range slices.Sorted(maps.Keys(byPath)) {
 		at := paths.Child(pattern)
@@ -31,9 +31,9 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 			v.report(at, "%s", rule)
 		}
 		if byPath[pattern] == nil {
-			v.report(at, "is empty: %v, or [] for none of them", errPermission)
+			v.report(at, "is empty: write one of %s, or [] for none of them", oneOf(AllPermissions()))
 		}
-		v.twice(at, byPath[pattern])
+		v.checkDuplicates(at, byPath[pattern])
 	}
 }
 
@@ -69,8 +69,8 @@ func (v *validator) folders(p yamlconf.Path, t *Tenant) {
 	}
 }
 
-// twice reports permissions of a list that are in it twice.
-func (v *validator) twice(p yamlconf.Path, permissions []Permission) {
+// checkDuplicates reports permissions of a list that are in it twice.
+func (v *validator) checkDuplicates(p yamlconf.Path, permissions []Permission) {
 	for i, permission := range permissions {
 		if permission != "" && slices.Contains(permissions[:i], permission) {
 			v.report(p, "%s is written twice: remove one", permission)

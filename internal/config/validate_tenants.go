@@ -16,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // Bounds of the parameters of argon2id. Under the lower ones the algorithm is not defined or too weak (RFC 9106, section 3.1); over
@@ -220,18 +221,14 @@ func (v *validator) encodings(p yamlconf.Path, t *Tenant) {
 	}
 }
 
-// maxHost is the longest name of a host, in bytes of text (RFC 1035, section 2.3.4).
-const maxHost = 253
-
 // sharedHosts reports hosts that are no host names, or that lead to more than one tenant.
 func (v *validator) sharedHosts() {
-	hostName := regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$`)
 	owners := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(v.cfg.Tenants)) {
 		for i, host := range v.cfg.Tenants[name].Hosts {
 			p := yamlconf.Path{"tenants", name, "hosts"}.Child(strconv.Itoa(i))
 			_, notAddress := netip.ParseAddr(host) // RFC 7151, section 3.1 allows one
-			if notAddress != nil && (!hostName.MatchString(host) || len(host) > maxHost) {
+			if name, ok := wire.ParseHost(host); notAddress != nil && (!ok || name != host) {
 				v.report(p, "%q is no host name: write it like ftp.example.com", host)
 				continue
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // tlsConfig is how connections are encrypted, nil without a certificate. builtIn is shown where the configuration names no files.
@@ -58,7 +59,7 @@ type certificates struct {
 // certificate returns the one for a handshake: that of the tenant whose host the client names (SNI, RFC 6066, section 3), else the
 // server's.
 func (c *certificates) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if files, ok := c.byHost[config.NormalizeHost(hello.ServerName)]; ok {
+	if files, ok := c.byHost[wire.NormalizeHost(hello.ServerName)]; ok {
 		return files.certificate()
 	}
 	if c.server != nil {

@@ -17,7 +17,6 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
-	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/tenant"
 )
@@ -97,7 +96,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 			AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
 			TLS:                tlsCfg,
 			TLSRequired:        cfg.TLS.Required,
-			PassivePorts:       dataconn.PortRange(cfg.Passive.Ports),
+			PassivePorts:       cfg.Passive.Ports,
 			PublicAddress:      cfg.Passive.PublicAddress.Unmap(),
 			IdleTimeout:        cfg.IdleTimeout,
 			DataTimeout:        cfg.DataTimeout,

@@ -21,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/vfs"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // A Registry is the tenants and their users. It is the control connection's backend.
@@ -201,7 +202,7 @@ func byTag(texts map[language.Tag]string) map[string]string {
 
 // Host implements [control.Backend].
 func (r *Registry) Host(name string) (*control.Tenant, bool) {
-	t, ok := r.hosts[config.NormalizeHost(name)]
+	t, ok := r.hosts[wire.NormalizeHost(name)]
 	if !ok {
 		return nil, false
 	}
@@ -248,7 +249,7 @@ func (r *Registry) lookUp(host, name string) *user {
 	name = config.NormalizeUser(name)
 	at := strings.LastIndexByte(name, '@')
 	if host != "" {
-		t, ok := r.hosts[config.NormalizeHost(host)]
+		t, ok := r.hosts[wire.NormalizeHost(host)]
 		if !ok {
 			return nil
 		}

@@ -3,6 +3,8 @@ package wire
 import (
 	"net/netip"
 	"strings"
+
+	"golang.org/x/net/idna"
 )
 
 // ParseHost checks the argument of HOST (RFC 7151 3.1): a domain name, an IPv4
@@ -44,4 +46,17 @@ func lowerASCII(r rune) rune {
 		return r + 'a' - 'A'
 	}
 	return r
+}
+
+// NormalizeHost is the form in which hosts are compared: an IP address in its shortest form, a name in lower case and A-labels (RFC
+// 5890) without a dot at the end. A name that no host can have is returned as it is.
+func NormalizeHost(name string) string {
+	if addr, err := netip.ParseAddr(name); err == nil {
+		return addr.String()
+	}
+	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(name, "."))
+	if err != nil {
+		return name
+	}
+	return ascii
 }

@@ -1,0 +1,80 @@
+package dataconn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// A PortRange is an inclusive range of TCP ports. The zero value means
+// [DynamicPorts].
+type PortRange struct{ First, Last uint16 }
+
+// DynamicPorts are those for whoever needs one for a while (RFC 6335 6). The
+// kernel, asked for any, looks for one that was not used for a minute: once some
+// hundred transfers a second have used them all up that takes it milliseconds.
+func DynamicPorts() PortRange { return PortRange{49152, 65535} }
+
+// Random returns a port of the range that nobody can guess.
+func (r PortRange) Random() uint16 { return r.First + uint16(rand.IntN(r.size())) }
+
+func (r PortRange) size() int { return int(r.Last) - int(r.First) + 1 }
+
+// UnmarshalText reads 30000-30099, or a single port.
+func (r *PortRange) UnmarshalText(text []byte) error {
+	first, last, isRange := strings.Cut(string(text), "-")
+	if !isRange {
+		last = first
+	}
+	a, errFirst := strconv.ParseUint(strings.TrimSpace(first), 10, 16)
+	b, errLast := strconv.ParseUint(strings.TrimSpace(last), 10, 16)
+	switch {
+	case errFirst != nil || errLast != nil || a == 0:
+		return fmt.Errorf("%q is no range of ports from 1 to 65535: write it like 30000-30099", text)
+	case a > b:
+		return fmt.Errorf("the range %q ends before it begins: write %d-%d", text, b, a)
+	}
+	r.First, r.Last = uint16(a), uint16(b)
+	return nil
+}
+
+// String is the range as UnmarshalText reads it.
+func (r PortRange) String() string {
+	if r == (PortRange{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d-%d", r.First, r.Last)
+}
+
+// Contains reports whether port lies in the range.
+func (r PortRange) Contains(port uint16) bool { return r.First <= port && port <= r.Last && port != 0 }
+
+// listen opens a free port of the range, beginning anywhere in it so that the
+// next one cannot be guessed.
+func (r PortRange) listen(ctx context.Context, local netip.Addr) (*net.TCPListener, error) {
+	if r == (PortRange{}) {
+		r = DynamicPorts()
+	}
+	size := r.size()
+	start := rand.IntN(size)
+	config := net.ListenConfig{KeepAlive: -1} // stalls are watched for
+	var err error
+	for i := range size {
+		port := r.First + uint16((start+i)%size)
+		var l net.Listener
+		l, err = config.Listen(ctx, "tcp", netip.AddrPortFrom(local, port).String())
+		if err == nil {
+			return l.(*net.TCPListener), nil
+		}
+		if !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return nil, err
+}
