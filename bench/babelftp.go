@@ -13,7 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// configuration is the default one but for where the bucket is.
+// configuration is the default one with the place of the bucket.
 const configuration = `
 listen: "127.0.0.1:0"
 s3:
@@ -42,7 +42,7 @@ type babelftp struct {
 	running map[string]*running
 }
 
-// build builds babelftp as a release is, into a folder.
+// build builds babelftp into a folder, as for a release.
 func build(ctx context.Context, repository, dir string) (string, error) {
 	binary := filepath.Join(dir, "babelftp")
 	cmd := exec.CommandContext(ctx, "go", "build", "-trimpath", "-buildvcs=false", "-ldflags", "-s -w", "-o", binary, "./cmd/babelftp")
@@ -54,7 +54,7 @@ func build(ctx context.Context, repository, dir string) (string, error) {
 	return binary, nil
 }
 
-// start starts a process before S3, in the place of the link's former one.
+// start starts a process for the S3 of a link. It replaces the link's former process.
 func (b *babelftp) start(ctx context.Context, link, endpoint string) (*ftpServer, error) {
 	b.stop(link)
 	dir, err := os.MkdirTemp(b.dir, "babelftp-")
@@ -122,7 +122,7 @@ type running struct {
 	ended chan struct{} // closed when it has
 }
 
-// listens is what babelftp logs of its control connection.
+// listens is what babelftp logs when its listener is open.
 var listens = regexp.MustCompile(`msg=listening key=listen address=(\S+)`)
 
 // address waits until the process serves, and returns where.

@@ -36,7 +36,7 @@ const (
 	counted = "counted"
 )
 
-// A bench is what all works share: the S3 server, the ways to it and who is measured.
+// A bench is what all works share: the S3 server, the links to it and the contenders.
 type bench struct {
 	server     *s3test.Server
 	client     *s3.Client
@@ -61,7 +61,7 @@ type contender struct {
 	own     *babelftp         // nil when it is not started here
 }
 
-// start starts the S3 server and what stands before it. Data is a folder for its files.
+// start starts the S3 server and the links to it. data is a folder for its files.
 func start(ctx context.Context, o options, data string, log io.Writer) (b *bench, err error) {
 	b = &bench{content: newContent(), log: log, dirs: map[int]string{}}
 	defer func() {
@@ -131,7 +131,7 @@ func (b *bench) addBabelftp(ctx context.Context, binary, dir string, lines []str
 	return nil
 }
 
-// addPeer adds a server that somebody else starts, and waits until it accepts connections.
+// addPeer adds a server that the user starts, and waits until it accepts connections.
 func (b *bench) addPeer(ctx context.Context, p peer) error {
 	c := &contender{name: p.name, targets: map[string]target{}}
 	b.contenders = append(b.contenders, c)
@@ -185,7 +185,7 @@ func (j *job) process(link string) (*process, error) {
 	return listening(n)
 }
 
-// freshProcess is the contender's server, started anew where that can be done.
+// freshProcess is the contender's server, restarted where the bench can do that.
 func (j *job) freshProcess(ctx context.Context) (*process, error) {
 	if j.contender.own != nil {
 		server, err := j.contender.own.start(ctx, direct, j.endpoints()[direct])
@@ -197,7 +197,7 @@ func (j *job) freshProcess(ctx context.Context) (*process, error) {
 	return j.process(direct)
 }
 
-// cpu is the processor time that the contender's server has taken, 0 where there is none.
+// cpu returns the processor time that the contender's server has used, 0 where there is no server.
 func (j *job) cpu(link string) (time.Duration, error) {
 	p, err := j.process(link)
 	if p == nil || err != nil {
@@ -206,7 +206,7 @@ func (j *job) cpu(link string) (time.Duration, error) {
 	return p.cpu()
 }
 
-// cpuOf is the processor time that the contender's server takes for a work, 0 where there is none.
+// cpuOf returns the processor time that the contender's server uses for a work, 0 where there is no server.
 func (j *job) cpuOf(link string, work func() error) (time.Duration, error) {
 	before, err := j.cpu(link)
 	if err != nil {
@@ -219,7 +219,7 @@ func (j *job) cpuOf(link string, work func() error) (time.Duration, error) {
 	return after - before, err
 }
 
-// newName is one that nothing has.
+// newName returns an unused name.
 func (b *bench) newName() string {
 	b.names++
 	return fmt.Sprintf("work-%d", b.names)
@@ -254,7 +254,7 @@ func (b *bench) tryRemove(ctx context.Context, name string) error {
 	return nil
 }
 
-// directory is one of so many small files.
+// directory returns the name of a directory of n small files.
 func (b *bench) directory(ctx context.Context, entries int) (string, error) {
 	if dir, made := b.dirs[entries]; made {
 		return dir, nil
@@ -275,8 +275,8 @@ func (b *bench) directory(ctx context.Context, entries int) (string, error) {
 	return dir, nil
 }
 
-// run does all works whose name has a text, in rounds that take the contenders in turn. What fails is in the error, and the rest in
-// the table.
+// run does all works whose name contains a text. Each round takes the contenders in turn. The error has the works that failed, and the table
+// the others.
 func (b *bench) run(ctx context.Context, all []work, only string, rounds int) (*table, error) {
 	t := &table{}
 	for _, c := range b.contenders {

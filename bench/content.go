@@ -9,14 +9,14 @@ import (
 )
 
 const (
-	// period is after how many bytes the content repeats: no multiple of any part or buffer, so that a part in the place of
-	// another shows.
+	// period is after how many bytes the content repeats. It is no multiple of any part or buffer, so that the check finds a part in the
+	// place of another.
 	period = 16<<20 - 3
 	// stretch is how many bytes of content lie together in memory, wherever they begin.
 	stretch = rawThreshold
 )
 
-// content is the bytes of all files, random so that nothing on the way can make them fewer.
+// content is the bytes of all files. They are random, so that no compression makes them fewer.
 type content []byte
 
 func newContent() content {
@@ -32,7 +32,7 @@ func (c content) at(offset, length int64) []byte {
 	return c[from : from+min(length, stretch)]
 }
 
-// How many bytes go to a connection, and are taken from one, at a time.
+// How many bytes one write to a connection, and one read from it, has.
 const (
 	writeSize = 256 << 10
 	readSize  = 256 << 10
@@ -50,7 +50,7 @@ func (c content) send(w io.Writer, size int64) error {
 	return nil
 }
 
-// check reads a file of so many bytes, or a part of one from an offset on, and wants the content.
+// check reads a file, or a part of one from an offset on, and compares it with the content.
 func (c content) check(r io.Reader, offset, length int64) error {
 	buffer := make([]byte, min(length, readSize)+1) // a byte too many shows
 	for end := offset + length; ; {

@@ -18,7 +18,7 @@ import (
 // workTimeout is how long one session may be at work.
 const workTimeout = 15 * time.Minute
 
-// A ftpServer is where sessions are opened, as a URL says it: ftp://user:password@host:port/directory.
+// An ftpServer is an FTP server, as a URL names it: ftp://user:password@host:port/directory.
 type ftpServer struct {
 	address, user, password string
 	dir                     string // of what is stored and fetched
@@ -73,14 +73,14 @@ func (f *ftpServer) login(ctx context.Context) (*ftpSession, error) {
 	return s, nil
 }
 
-// An ftpSession is a control connection of a client that does no more than it must.
+// An ftpSession is the control connection of a minimal client.
 type ftpSession struct {
 	server *ftpServer
 	conn   net.Conn
 	reader *textproto.Reader
 }
 
-// reply reads a reply and wants the first digit of its code.
+// reply reads a reply and checks the first digit of its code.
 func (s *ftpSession) reply(digit int) error {
 	_, _, err := s.reader.ReadResponse(digit)
 	return err

@@ -1,5 +1,5 @@
-// Command bench measures babelftp beside the S3 that it stands before: the same work is done by the AWS SDK alone and over FTP, in
-// turn, in one run. What it prints are ratios, because the numbers of a machine say little elsewhere. It needs Linux.
+// Command bench measures babelftp and its S3 server. The AWS SDK does the same work alone and over FTP, in turn, in one run. The bench
+// prints ratios, because absolute numbers of one machine say little about another. It needs Linux.
 //
 //	make bench                                   # everything, against MinIO
 //	go run ./bench -short -only "direct: 1"      # works whose name has the text, an eighth of the bytes
@@ -46,7 +46,7 @@ type options struct {
 	s3Address, slowAddress string
 }
 
-// A peer is a server that somebody else starts before the S3 server of this program.
+// A peer is an FTP server that the user starts for the S3 server of this program.
 type peer struct {
 	name string
 	urls map[string]string // by link
@@ -99,7 +99,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	return o, nil
 }
 
-// run does what a command line says.
+// run runs a command line.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	o, err := parse(args, stderr)
 	if err != nil {
@@ -116,7 +116,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return errors.Join(show(stdout), err)
 }
 
-// measure returns the table of all that was measured, beside the errors of what was not.
+// measure returns the table of the measured values, and the errors of the others.
 func measure(ctx context.Context, o options, log io.Writer) (*table, error) {
 	dir, err := os.MkdirTemp(o.data, "babelftp-bench-")
 	if err != nil {

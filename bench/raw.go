@@ -12,7 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// What the SDK's transfer manager does of itself with large files: some parts at a time.
+// The defaults of the SDK's transfer manager for large files.
 const (
 	rawPart        = 8 << 20
 	rawThreshold   = 16 << 20 // the largest file that is moved by one request
@@ -85,7 +85,7 @@ func (r rawSession) fetch(ctx context.Context, name string, size int64) error {
 	return group.Wait()
 }
 
-// get fetches a file or a range of it, which begins at an offset and has so many bytes.
+// get fetches a file, or the range of it that begins at offset and has length bytes.
 func (r rawSession) get(ctx context.Context, name string, byteRange *string, offset, length int64) error {
 	out, err := r.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &r.bucket, Key: &name, Range: byteRange})
 	if err != nil {

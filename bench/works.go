@@ -38,7 +38,7 @@ type job struct {
 	report    func(row row, value float64)
 }
 
-// sizes says by how much the works are less than they should be.
+// sizes says by how much the works are smaller than the full ones.
 type sizes struct{ shrink int }
 
 // bytes is a size of files.
@@ -65,7 +65,7 @@ func works(s sizes) []work {
 	}
 }
 
-// big moves one file, and looks at the processor time that this takes the server.
+// big moves one file, and measures the processor time of the server.
 func big(link string, size int64) work {
 	name := link + ": " + bytesText(size)
 	return work{name, func(ctx context.Context, j *job) error {
@@ -99,7 +99,7 @@ func big(link string, size int64) work {
 	}}
 }
 
-// many moves files in some sessions at once, in each one after another.
+// many moves files in several sessions in parallel, in each one after another.
 func many(link string, sessions, files int, size int64) work {
 	name := fmt.Sprintf("%s: %d x %d files of %s", link, sessions, files, bytesText(size))
 	unit, scale := "files/s", 1.0
@@ -176,7 +176,7 @@ func listing(link string, entries int) work {
 	}}
 }
 
-// logins opens sessions, logs in and quits, one after another in some clients at once.
+// logins opens sessions, logs in and quits, one after another in several clients in parallel.
 func logins(n int) work {
 	const clients = 4
 	return work{"login and quit", func(ctx context.Context, j *job) error {
@@ -205,7 +205,7 @@ func logins(n int) work {
 	}}
 }
 
-// requests counts what S3 is asked for one small file, in sessions that have done nothing before.
+// requests counts the requests to S3 for one small file, in new sessions.
 func requests() work {
 	const size = 4 << 10
 	return work{"S3 requests", func(ctx context.Context, j *job) error {
@@ -237,7 +237,7 @@ func requests() work {
 	}}
 }
 
-// memoryOfUploads looks how much memory a server takes for some uploads at once.
+// memoryOfUploads measures the memory of a server during several uploads in parallel.
 func memoryOfUploads(n int, size int64) work {
 	name := fmt.Sprintf("peak memory of %d x %s up at once", n, bytesText(size))
 	return work{name, func(ctx context.Context, j *job) error {
@@ -268,7 +268,7 @@ func memoryOfUploads(n int, size int64) work {
 	}}
 }
 
-// memoryOfSessions looks how much a session takes that has logged in and waits.
+// memoryOfSessions measures the memory of a session that has logged in and waits.
 func memoryOfSessions(n int) work {
 	const name = "memory of an idle session"
 	return work{name, func(ctx context.Context, j *job) error {
@@ -276,7 +276,7 @@ func memoryOfSessions(n int) work {
 		if p == nil || err != nil {
 			return err
 		}
-		// As many before make the server take what it takes only once, and to check a password takes megabytes.
+		// The sessions before make the server allocate what it needs only once. To check a password needs megabytes.
 		var before int64
 		for range 2 {
 			all, err := j.openAll(ctx, direct, n)
@@ -316,7 +316,7 @@ func closeAll(all []session) {
 	}
 }
 
-// atOnce does something n times at once.
+// atOnce runs a function n times in parallel.
 func atOnce(n int, do func(i int) error) error {
 	var group errgroup.Group
 	var start sync.WaitGroup

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// selfSigned is a certificate for this machine and for names, which clients cannot verify. It lives in memory only.
+// selfSigned returns a certificate for this machine and for names. Clients cannot verify it. It exists in memory only.
 func selfSigned(names ...string) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -28,7 +28,7 @@ func selfSigned(names ...string) (*tls.Certificate, error) {
 	}
 	const (
 		past = time.Hour           // for clocks that are behind
-		life = 30 * 24 * time.Hour // longer than anybody watches a demo
+		life = 30 * 24 * time.Hour // longer than a demo runs
 	)
 	template := &x509.Certificate{
 		SerialNumber: serial,

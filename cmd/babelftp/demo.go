@@ -28,7 +28,7 @@ import (
 const (
 	demoListen   = "127.0.0.1:2121"
 	demoPassword = "demo"
-	// demoDrain is how long transfers may go on after Ctrl-C: nobody waits longer at a terminal.
+	// demoDrain is how long transfers may continue after Ctrl-C. It is short, because a person waits at a terminal.
 	demoDrain = 5 * time.Second
 	// closeTimeout is how long the S3 server may take to end.
 	closeTimeout = 10 * time.Second
@@ -139,11 +139,11 @@ func (d *demo) folder() (dir string, remove func() error, err error) {
 	return dir, func() error { return nil }, err
 }
 
-// makeBuckets makes the tenants' buckets unless an earlier demo has.
+// makeBuckets makes the tenants' buckets, unless an earlier demo has made them.
 func makeBuckets(ctx context.Context, client *s3.Client, cfg *config.Config) error {
 	for name, t := range cfg.Tenants {
 		_, err := client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: &t.Bucket})
-		// An earlier demo's is of another account, because each has credentials of its own.
+		// The bucket of an earlier demo has another owner, because each demo has credentials of its own.
 		if _, there := errors.AsType[*types.BucketAlreadyExists](err); err != nil && !there {
 			return fmt.Errorf("make the bucket of the tenant %s: %w", name, err)
 		}
@@ -199,7 +199,7 @@ func demoConfig(listen, locales string) (*config.Config, error) {
 	return cfg, cfg.Validate()
 }
 
-// welcome is what to type next.
+// welcome says what to type next.
 func (d *demo) welcome(addr net.Addr, dir string, storage *embeddeds3.Server) string {
 	host, port, _ := net.SplitHostPort(addr.String()) // an address of a listener has both
 	ip := net.ParseIP(host)

@@ -59,7 +59,7 @@ func TestDemo(t *testing.T) {
 	p.stop(syscall.SIGTERM)
 }
 
-// Without --data nothing stays behind, and AUTH TLS works with a certificate that is made up.
+// Without --data the demo leaves no files, and AUTH TLS works with a certificate of its own.
 func TestDemoLeavesNothing(t *testing.T) {
 	temporary := t.TempDir()
 	p := start(t, []string{"TMPDIR=" + temporary}, "demo", "--listen", "127.0.0.1:0")
@@ -71,7 +71,7 @@ func TestDemoLeavesNothing(t *testing.T) {
 	c := ftptest.New(t, conn)
 	c.Reply(220)
 	c.Command(234, "AUTH TLS")
-	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // nobody has signed the certificate
+	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) // no authority has signed the certificate
 	if err := secure.HandshakeContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -1,11 +1,10 @@
-// FTP opens a port for each transfer. One that takes Multipath TCP too, as Go's do unless told otherwise, costs more, and no FTP client
-// asks for it.
+// FTP opens a port for each transfer. By default Go also listens for Multipath TCP, which costs more. No FTP client asks for it.
 //
 //go:debug multipathtcp=0
 
 // Command babelftp exposes S3 buckets over FTP and FTPS, in the language of the person at the other end.
 //
-// The exit code is 0 when all went well, 1 for a wrong configuration or a failure at run time, and 2 for wrong usage.
+// The exit code is 0 for success, 1 for a wrong configuration or a failure at run time, and 2 for wrong usage.
 package main
 
 import (
@@ -67,7 +66,7 @@ func report(w io.Writer, err error) {
 
 // A usageError is a command line that makes no sense.
 type usageError struct {
-	command string // for which --help tells what does
+	command string // whose --help shows the right usage
 	err     error
 }
 
@@ -96,7 +95,7 @@ func newRootCommand() *cobra.Command {
 			}
 			return newUsageError(cmd, "unknown command %q%s", args[0], hint)
 		},
-		RunE:                       func(*cobra.Command, []string) error { return nil }, // Args has refused everything
+		RunE:                       func(*cobra.Command, []string) error { return nil }, // Args refuses every call
 		SuggestionsMinimumDistance: 2,
 		SilenceErrors:              true,
 		SilenceUsage:               true,
@@ -112,7 +111,7 @@ func newRootCommand() *cobra.Command {
 	return root
 }
 
-// newHelpCommand is cobra's, but for the exit code where the command to explain is unknown.
+// newHelpCommand is cobra's help command, with an exit code of its own for an unknown command.
 func newHelpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "help [command]",
@@ -129,7 +128,7 @@ func newHelpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// noArguments refuses what stands beside the flags.
+// noArguments refuses arguments that are no flags.
 func noArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
 		return newUsageError(cmd, "unexpected argument %q", args[0])
@@ -137,12 +136,12 @@ func noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// addConfigFlag adds --config, which must be given.
+// addConfigFlag adds --config, which is required.
 func addConfigFlag(cmd *cobra.Command) *string {
 	return cmd.Flags().StringP("config", "c", "", "the configuration `FILE`")
 }
 
-// loadConfig reads what --config names, and the environment.
+// loadConfig reads the file that --config names, and the environment.
 func loadConfig(cmd *cobra.Command, file string) (*config.Config, error) {
 	if file == "" {
 		return nil, newUsageError(cmd, "--config FILE is missing")

@@ -14,7 +14,7 @@ func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --config FILE",
 		Short: "Serve the tenants of a configuration",
-		Long: "Serve the tenants of a configuration until SIGTERM or SIGINT. Then no new connections are accepted, idle sessions are told\n" +
+		Long: "Serve the tenants of a configuration until SIGTERM or SIGINT. Then the server accepts no new connections, idle sessions get\n" +
 			"goodbye, and running transfers may end for the time of drain_timeout; a second signal cuts them.\n\n" +
 			"Any single value of the configuration can come from a variable: BABELFTP_S3_ACCESS_KEY_ID for access_key_id under s3, or\n" +
 			"BABELFTP_S3_ACCESS_KEY_ID_FILE for the file that holds it.",

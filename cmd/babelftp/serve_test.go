@@ -35,7 +35,7 @@ func start(t *testing.T, env []string, args ...string) *process {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	const most = 1000 // lines that nobody reads
+	const most = 1000 // lines that the test has not read
 	p := &process{t: t, signal: cmd.Process.Signal, lines: make(chan string, most)}
 	go func() {
 		defer close(p.lines)
@@ -120,7 +120,7 @@ tenants:
 	return name
 }
 
-// What check and serve say of a bucket that is not there is one line.
+// Of a bucket that does not exist, check and serve write one line.
 func TestMissingBucket(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	file := writeConfig(t, s, "no-such-bucket")
@@ -155,7 +155,7 @@ babelftp: the configuration has 2 problems
 	}
 }
 
-// On SIGTERM an idle session is told goodbye in its language and a running transfer ends; a second signal cuts it.
+// On SIGTERM an idle session gets a goodbye in its language, and a running transfer may end. A second signal cuts it.
 func TestServe(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	file := writeConfig(t, s, s.Bucket(t))

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	// idleConnections is how many connections to the socket stay open between requests: enough for the parts of some
-	// transfers at once, where net/http's default of 2 would dial anew for each of the others.
+	// idleConnections is how many connections to the socket stay open between requests. It is enough for the parts of several transfers.
+	// With net/http's default of 2 the others would need a new connection each.
 	idleConnections = 64
 
 	// idleTimeout is how long such a connection stays; net/http's default transport has the same.

@@ -21,8 +21,7 @@ var (
 // folderLock is the lock of a data folder. The operating system drops it with the process.
 type folderLock struct{ file *os.File }
 
-// prepareFolder makes the data folder dir, locks it, checks that objects can be stored there and removes what unfinished
-// uploads left.
+// prepareFolder makes the data folder dir and locks it. It checks that objects can be stored there, and removes unfinished uploads.
 func prepareFolder(dir, workingDir string) (_ *folderLock, err error) {
 	// A server of this process has moved the working directory into its folder and holds that folder's lock.
 	if dir != workingDir {
@@ -56,7 +55,7 @@ func prepareFolder(dir, workingDir string) (_ *folderLock, err error) {
 func checkUnlocked(dir string) error {
 	file, err := os.OpenFile(filepath.Join(dir, lockName), os.O_RDWR, 0)
 	if err != nil {
-		return nil // it never was a data folder, or it is none that this process could use
+		return nil // it has never been a data folder, or this process may not use it
 	}
 	defer file.Close()
 	if errors.Is(lockFile(file), errFolderInUse) {
@@ -80,8 +79,8 @@ func checkAttributes(file *os.File) error {
 	return nil
 }
 
-// removeUnfinished removes the temporary files and the parts of uploads that an earlier run did not finish. Nobody can finish
-// them: their credentials ended with that run.
+// removeUnfinished removes the temporary files and the parts of uploads that an earlier run did not finish. No client can finish
+// them, because their credentials ended with that run.
 func removeUnfinished(dir string) error {
 	buckets, err := os.ReadDir(dir)
 	if err != nil {

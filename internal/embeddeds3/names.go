@@ -18,8 +18,8 @@ const (
 	maxSegment = 255
 )
 
-// refuseNames answers 400 to a request for an object that no file can have the name of. The posix backend would take some of
-// these keys for another one ("a//b" and "a/./b" for "a/b"), hide others, or fail when half of a path is made.
+// refuseNames answers 400 to a request for an object whose name no file can have. The posix backend would confuse some of
+// these keys with another one ("a//b" and "a/./b" with "a/b"), hide others, or fail when half of a path is made.
 func refuseNames(c fiber.Ctx) error {
 	path, err := url.PathUnescape(string(c.Request().URI().PathOriginal()))
 	if err != nil {
@@ -34,7 +34,7 @@ func refuseNames(c fiber.Ctx) error {
 	return c.Status(refusal.StatusCode()).Type("xml").Send(refusal.XMLBody(requestID, hostID))
 }
 
-// checkKey returns the error for a key that cannot be stored, or nil. No key, as in a request for a bucket, is fine.
+// checkKey returns the error for a key that cannot be stored, or nil. An empty key, as in a request for a bucket, is valid.
 func checkKey(key string) s3err.S3Error {
 	if len(key) > maxKey {
 		return s3err.GetKeyTooLongErr(int64(len(key)), maxKey)

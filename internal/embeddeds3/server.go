@@ -1,16 +1,20 @@
 // Package embeddeds3 runs an S3 server inside the process, so that the demonstration and the tests need no other program.
 //
-// The server is versitygw (https://github.com/versity/versitygw) with its posix backend: a bucket is a folder under
-// [Options.Dir], an object a file in it, and an object's metadata are that file's user extended attributes. It is reached over a
-// Unix socket in a folder that only the process's user may enter; [Options.Listen] opens a TCP address as well.
+//	server, err := embeddeds3.Start(ctx, embeddeds3.Options{Dir: dir})
+//	client := server.Client()
+//	err = server.Close(ctx)
 //
-// What follows from a file system underneath: no object "a" beside an object "a/b", no path segment over 255 bytes and none
-// that is empty, "." or "..". A write is complete or absent after a crash of the process, but it is not synced to the disk,
-// so that a power failure may take it back.
+// The server is versitygw (https://github.com/versity/versitygw) with its posix backend. A bucket is a folder under
+// [Options.Dir], and an object a file in it. The metadata of an object are that file's user extended attributes. Clients reach the server
+// over a Unix socket in a folder that only the process's user may enter. [Options.Listen] also opens a TCP address.
 //
-// versitygw resolves every path against the working directory and moves it to Options.Dir. From [Start] to [Server.Close] the
-// whole process therefore has that working directory: make every other path absolute first. For the same reason a process
-// runs one Server at a time, and Start refuses a second one.
+// The file system sets limits: no object "a" next to an object "a/b", no path segment over 255 bytes, and none that is empty, "." or
+// "..". After a crash of the process a write is complete or absent. The server does not sync it to the disk, so a power failure
+// may lose it.
+//
+// versitygw resolves every path against the working directory, and moves it to Options.Dir. So the process has that working
+// directory from [Start] to [Server.Close]. Make every other path absolute first. For the same reason a process runs only one Server, and
+// Start refuses a second one.
 package embeddeds3
 
 import (
@@ -35,7 +39,7 @@ import (
 )
 
 const (
-	// Region is the region the server says it is in.
+	// Region is the region of the server.
 	Region = "us-east-1"
 
 	// Endpoint is the base URL of requests over [Server.HTTPClient], which dials the socket whatever the host.
@@ -47,7 +51,7 @@ const (
 	// maxCopy is the largest source, in bytes, that S3 copies in one request. versitygw's zero value refuses every copy.
 	maxCopy = 5 << 30
 
-	// maxConnections and maxRequests are versitygw's own defaults; over them it answers 503 SlowDown.
+	// maxConnections and maxRequests are versitygw's own defaults. Above them it answers 503 SlowDown.
 	maxConnections = 250_000
 	maxRequests    = 100_000
 
@@ -58,21 +62,21 @@ const (
 
 // Options says where a [Server] stores and listens. Only Dir is required.
 type Options struct {
-	// Dir is the data folder; it is made when missing. A relative path is resolved before the working directory changes.
+	// Dir is the data folder. Start makes it when it is missing, and resolves a relative path.
 	Dir string
 
-	// Listen is a TCP address (host:port) to serve on beside the socket, for looking at the buckets with other clients. With
-	// port 0 a free port is chosen; [Server.Addr] tells which.
+	// Listen is a TCP address (host:port) for other clients, in addition to the socket. For port 0 the server chooses a free port, which
+	// [Server.Addr] returns.
 	Listen string
 
-	// Logger is told when the server ends by itself. The default discards it.
+	// Logger gets an error when the server ends by itself. The default discards it.
 	Logger *slog.Logger
 }
 
 // Server is a running embedded S3 server.
 type Server struct {
 	// AccessKeyID and SecretAccessKey are the credentials of the only account, which may do everything. They are new at every
-	// start: who can read this process's memory or reach its socket is trusted anyway.
+	// start.
 	AccessKeyID, SecretAccessKey string
 
 	addr       string
@@ -88,7 +92,7 @@ type Server struct {
 	served   chan struct{} // closed when serving has ended
 	serveErr error         // what it ended with, once served is closed
 
-	stop    sync.Once     // of the shutdown, which the HTTP library does not bear twice
+	stop    sync.Once     // of the shutdown, which the HTTP library allows only once
 	stopped chan struct{} // closed when the shutdown has ended
 	stopErr error         // what it ended with, once stopped is closed
 }
@@ -96,8 +100,8 @@ type Server struct {
 // Start serves opts.Dir and returns when the server takes requests. ctx bounds the start only; end the server with
 // [Server.Close].
 //
-// It fails when the data folder cannot be made or written, when its file system has no user extended attributes, when
-// another Server holds the folder or runs in this process, and when opts.Listen cannot be bound.
+// It fails where it cannot make or write the data folder, or cannot listen on opts.Listen. It also fails where the file system has no
+// user extended attributes, and where another Server holds the folder or runs in this process.
 func Start(ctx context.Context, opts Options) (*Server, error) {
 	s, err := start(ctx, opts)
 	if err != nil {
@@ -149,9 +153,8 @@ func start(ctx context.Context, opts Options) (_ *Server, err error) {
 	}
 	s.httpClient = newHTTPClient(socket)
 
-	// Temporary files with a name, not O_TMPFILE: to replace an object the latter links a dot file of a longer name beside it
-	// first, which a crash leaves behind as an object and a name of 228 bytes makes fail. No lock files: one process writes to
-	// the folder.
+	// Temporary files have a name. With O_TMPFILE, versitygw links a dot file of a longer name first, to replace an object. A crash
+	// would leave it as an object, and a name of 228 bytes makes it fail. There are no lock files, because one process writes to the folder.
 	s.backend, err = posix.New(dir, meta.XattrMeta{}, posix.PosixOpts{
 		ForceNoTmpFile:      true,
 		ForceNoObjLockFile:  true,
@@ -184,7 +187,7 @@ func (s *Server) serve(ctx context.Context, socket string) error {
 		return err
 	}
 
-	// TCP first: it is the one that can fail, and versitygw leaves open what it bound before a failure.
+	// TCP comes first, because it can fail: versitygw leaves open what it bound before a failure.
 	addresses := []string{socket}
 	if s.addr != "" {
 		addresses = []string{s.addr, socket}
@@ -202,8 +205,8 @@ func (s *Server) serve(ctx context.Context, socket string) error {
 		return s.serveErr
 	}
 
-	// The listeners are bound just before the HTTP library begins to serve, and it ignores a shutdown before that. The first
-	// answer shows that it has begun.
+	// The HTTP library ignores a shutdown before it begins to serve, and that is a moment after the listeners are bound. The first
+	// answer shows that it serves.
 	if _, err := s.Client().ListBuckets(ctx, &s3.ListBucketsInput{}); err != nil {
 		return errors.Join(err, api.ShutDown())
 	}
@@ -212,17 +215,17 @@ func (s *Server) serve(ctx context.Context, socket string) error {
 	return nil
 }
 
-// Addr is the TCP address that [Options.Listen] opened, empty when none was asked for.
+// Addr is the TCP address that [Options.Listen] opened, empty without one.
 func (s *Server) Addr() string { return s.addr }
 
-// Close ends the server: it takes no new request, those under way may finish until ctx is done or ten seconds have passed, idle
-// connections are closed, the socket is removed and the working directory is what it was before [Start]. The data stay.
+// Close ends the server. It takes no new requests. Requests under way may finish until ctx is done or ten seconds have passed. Close then
+// closes idle connections, removes the socket and restores the working directory. The data stay.
 //
-// With an error requests may still be under way, and the working directory stays where they need it; Close may be called again
-// to wait longer for them.
+// After an error requests may still be under way, and the working directory stays where they need it. A second Close waits longer for
+// them.
 //
-// The HTTP library under versitygw leaves two sleeping goroutines: its clock, one a process, and the cleaner of its worker
-// pool, which ends within ten seconds.
+// The HTTP library of versitygw leaves two sleeping goroutines: its clock, one for each process, and the cleaner of its worker pool, which
+// ends within ten seconds.
 func (s *Server) Close(ctx context.Context) error {
 	s.stop.Do(func() {
 		s.serving.Store(false)
@@ -244,7 +247,7 @@ func (s *Server) Close(ctx context.Context) error {
 	return s.release()
 }
 
-// release gives back what Start took, as far as it came.
+// release undoes what Start has done so far.
 func (s *Server) release() error {
 	if s.backend != nil {
 		s.backend.Shutdown()
@@ -256,8 +259,8 @@ func (s *Server) release() error {
 	return errors.Join(errs...)
 }
 
-// resolvePort checks a host:port address and replaces port 0 by a port that is free now, because versitygw does not tell which
-// one it got. No address is none.
+// resolvePort checks a host:port address. It replaces port 0 by a port that is free now, because versitygw does not say which one it
+// got.
 func resolvePort(ctx context.Context, address string) (string, error) {
 	if address == "" {
 		return "", nil

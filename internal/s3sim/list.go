@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// pageSize is how many entries a page may have.
+// pageSize returns the maximum number of entries of a page.
 func pageSize(q *request, parameter string) int {
 	n, err := strconv.Atoi(q.query.Get(parameter))
 	if err != nil || n > maxPage {
@@ -22,7 +22,7 @@ func pageSize(q *request, parameter string) int {
 	return n
 }
 
-// order compares two names by their place in listings: by their bytes, or in one that looks like none.
+// order compares two names by their place in listings: by their bytes, or in an order that looks random.
 func (s *Server) order(a, b string) int {
 	if s.opts.Profile.SortedListings {
 		return strings.Compare(a, b)
@@ -30,7 +30,7 @@ func (s *Server) order(a, b string) int {
 	return cmp.Or(cmp.Compare(crc32.ChecksumIEEE([]byte(a)), crc32.ChecksumIEEE([]byte(b))), strings.Compare(a, b))
 }
 
-// names are keys, and what they have in common up to a delimiter, in the order of listings.
+// names returns keys and common prefixes in the order of listings.
 func (s *Server) names(keys []string, prefix, delimiter string) []string {
 	var names []string
 	for _, key := range keys {
@@ -55,7 +55,7 @@ type contentElement struct {
 	StorageClass            string
 }
 
-// refusesPrefix tells whether the server takes only prefixes that end in a slash, and this is none.
+// refusesPrefix reports whether the server takes only prefixes that end in a slash, and this prefix does not.
 func (s *Server) refusesPrefix(q *request) bool {
 	return s.opts.Profile.SlashPrefixes && q.Prefix != "" && !strings.HasSuffix(q.Prefix, "/")
 }
@@ -123,7 +123,7 @@ func (s *Server) list(b *bucket, q *request) *reply {
 	return answerXML(http.StatusOK, &out)
 }
 
-// listVersions lists all versions by one page, those of a key from the latest on.
+// listVersions lists all versions in one page. Those of a key begin with the latest.
 func (b *bucket) listVersions(q *request) *reply {
 	type element struct {
 		Key, VersionId string

@@ -66,7 +66,7 @@ func (b *bucket) upload(q *request) (*upload, *reply) {
 	return u, nil
 }
 
-// number is that of the part which a request brings.
+// number returns the part number of a request.
 func (q *request) number() (int, bool) {
 	n, err := strconv.Atoi(q.query.Get("partNumber"))
 	return n, err == nil && n >= 1 && n <= maxParts
@@ -93,12 +93,12 @@ func (s *Server) uploadPart(b *bucket, q *request) *reply {
 	return answer
 }
 
-// sumsParts tells whether each part must have a checksum, and be completed with it.
+// sumsParts reports whether each part must have a checksum, and CompleteMultipartUpload must name it.
 func (s *Server) sumsParts(u *upload) bool {
 	return u.algorithm != "" && (s.strict() || strings.HasPrefix(s.opts.Profile.Name, "aws"))
 }
 
-// strict tells whether nothing is known of the server, so that it is taken for the strictest.
+// strict reports whether the profile is that of an unknown server, which enforces every rule.
 func (s *Server) strict() bool { return s.opts.Profile.Name == "" || s.opts.Profile.Name == "strict" }
 
 func (s *Server) uploadPartCopy(b *bucket, q *request, e *Event) *reply {
@@ -244,7 +244,7 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 	return answer
 }
 
-// chosen finds the parts that an object shall have, and enforces the rules for them.
+// chosen finds the parts of a completed object, and enforces the rules for them.
 func (s *Server) chosen(u *upload, in []partElement) ([]*part, *reply) {
 	var parts []*part
 	for i, e := range in {
@@ -271,7 +271,7 @@ func (s *Server) chosen(u *upload, in []partElement) ([]*part, *reply) {
 	return parts, nil
 }
 
-// countsParts tells whether the numbers of parts must have no gaps.
+// countsParts reports whether the numbers of parts must have no gaps.
 func (s *Server) countsParts(u *upload) bool {
 	return s.strict() || s.opts.Profile.Name == "aws-directory" || s.opts.Profile.Name == "aws" && u.algorithm != ""
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// decide does what is asked, at once and whole.
+// decide performs a request as one step.
 func (s *Server) decide(q *request) *reply {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -118,8 +118,8 @@ func (b *bucket) versioning() *reply {
 	return answerXML(http.StatusOK, &out)
 }
 
-// precondition refuses a write whose condition does not hold of the object that is there. Where the server does not know such conditions
-// it ignores them or refuses each.
+// precondition refuses a write whose condition does not hold for the current object. A server without such conditions ignores
+// them or refuses each.
 func (s *Server) precondition(q *request, current *Object, supported bool) *reply {
 	match, none := q.header.Get("If-Match"), q.header.Get("If-None-Match")
 	switch {
@@ -143,7 +143,7 @@ func (s *Server) precondition(q *request, current *Object, supported bool) *repl
 
 func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }
 
-// stored are the headers that are kept with an object and returned with it.
+// stored returns the headers that the server keeps with an object and returns with it.
 func stored(h http.Header) http.Header {
 	out := http.Header{}
 	for name, values := range h {
@@ -171,10 +171,10 @@ func stored(h http.Header) http.Header {
 	return out
 }
 
-// metadataHeader is what the headers of user metadata begin with.
+// metadataHeader is the beginning of each header of user metadata.
 const metadataHeader = "X-Amz-Meta-"
 
-// tooMuch tells whether the user metadata are more than S3 stores.
+// tooMuch reports whether the user metadata are larger than S3 allows.
 func tooMuch(h http.Header) bool {
 	size := 0
 	for name, values := range h {
@@ -185,7 +185,7 @@ func tooMuch(h http.Header) bool {
 	return size > maxMetadataBytes
 }
 
-// etag is that of bytes which come by one request, whose MD5 it is where the profile says so.
+// etag returns the ETag of bytes that come by one request: their MD5 if the profile says so.
 func (s *Server) etag(h http.Header, c Content) string {
 	if !s.md5ETags(h) {
 		return `"opaque-` + s.next() + `"`
@@ -193,7 +193,7 @@ func (s *Server) etag(h http.Header, c Content) string {
 	return `"` + hex.EncodeToString(sum(md5.New(), c...)) + `"`
 }
 
-// md5ETags tells whether the ETags of objects that are stored with such headers are made of MD5 sums.
+// md5ETags reports whether the ETags of objects with these headers are MD5 sums.
 func (s *Server) md5ETags(h http.Header) bool {
 	return s.opts.Profile.MD5ETags && !strings.HasPrefix(h.Get("X-Amz-Server-Side-Encryption"), "aws:kms")
 }
@@ -228,7 +228,7 @@ func (s *Server) put(b *bucket, q *request, e *Event) *reply {
 	return answer
 }
 
-// describe sets the headers that tell what was written.
+// describe sets the headers that describe a stored object.
 func (o *Object) describe(h http.Header) {
 	h.Set("ETag", o.ETag)
 	if o.VersionID != "" {
@@ -260,7 +260,7 @@ func (b *bucket) version(key, id string) *Object {
 	return nil
 }
 
-// archived tells whether an object is where S3 cannot read it from.
+// archived reports whether an object is in a storage class from which S3 cannot read it.
 func (o *Object) archived() bool {
 	return slices.Contains([]string{"GLACIER", "DEEP_ARCHIVE"}, o.header.Get("X-Amz-Storage-Class"))
 }
@@ -317,7 +317,7 @@ func (s *Server) addChecksums(h http.Header, o *Object) {
 	}
 }
 
-// byteRange reads a Range header (RFC 9110 section 14.1.2). One that is not understood stands for the whole.
+// byteRange parses a Range header (RFC 9110 section 14.1.2). A malformed one stands for the whole object.
 func byteRange(value string, size int64) (from, to int64, partial, valid bool) {
 	set, found := strings.CutPrefix(value, "bytes=")
 	first, last, dash := strings.Cut(set, "-")
@@ -337,7 +337,7 @@ func byteRange(value string, size int64) (from, to int64, partial, valid bool) {
 	return from, to, true, err == nil && from < size && from < to
 }
 
-// source finds what a copy names, and refuses what it may not be.
+// source finds the object that a copy names, and checks its conditions.
 func (s *Server) source(q *request) (*Object, *reply) {
 	name, version, _ := strings.Cut(q.header.Get("X-Amz-Copy-Source"), "?versionId=")
 	name, err := url.PathUnescape(strings.TrimPrefix(name, "/"))
@@ -426,7 +426,7 @@ type copyResult struct {
 // stamp writes a time as S3 does in XML.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// delete deletes an object. A condition counts where the server knows it: some know it in DeleteObject only.
+// delete deletes an object. It checks the condition where the server knows it. Some servers know it in DeleteObject only.
 func (s *Server) delete(b *bucket, q *request, e *Event, conditional bool) *reply {
 	if id := q.query.Get("versionId"); id != "" {
 		b.objects[q.Key] = slices.DeleteFunc(b.objects[q.Key], func(o *Object) bool { return o.VersionID == id })
@@ -511,7 +511,7 @@ func (s *Server) deleteAll(b *bucket, q *request) *reply {
 
 type tag struct{ Key, Value string }
 
-// tagsOf reads tags as a header has them.
+// tagsOf parses the tags of a header.
 func tagsOf(query string) (tags []tag) {
 	values, err := url.ParseQuery(query)
 	if err != nil {

@@ -20,7 +20,7 @@ import (
 	"strings"
 )
 
-// A request is what was asked for, decoded and compared with its checksums.
+// A request is a decoded request, whose bytes have the right checksums.
 type request struct {
 	Operation
 	method    string
@@ -31,8 +31,8 @@ type request struct {
 	refusal   *reply      // why it is refused whatever it asks for, nil for no reason
 }
 
-// operations are, by method, the query parameter or the header that makes a request to an object or to a bucket an operation. The first that
-// is there decides.
+// operations names the operation of a request to an object or to a bucket, by its method and a query parameter or a header. The first
+// one that the request has decides.
 var operations = map[string]struct{ object, bucket [][3]string }{
 	http.MethodGet: {
 		object: [][3]string{{"ListParts", "uploadId"}, {"GetObjectTagging", "tagging"}, {"GetObject"}},
@@ -90,7 +90,7 @@ func decode(r *http.Request) *request {
 	return q
 }
 
-// readBody reads the body and compares it with all that was told about it.
+// readBody reads the body, and compares it with the length and the checksums that the request announces.
 func (q *request) readBody(r *http.Request) *reply {
 	body, err := readAll(r.Body, r.ContentLength)
 	if err != nil {
@@ -133,13 +133,13 @@ func (q *request) readBody(r *http.Request) *reply {
 	return nil
 }
 
-// checksumHeader is what the name of a header begins with that holds a checksum.
+// checksumHeader is the beginning of the name of each header that holds a checksum.
 const checksumHeader = "X-Amz-Checksum-"
 
 // nvme is the polynomial of CRC-64/NVME, its bits reversed.
 const nvme = 0x9a6c9329ac4bc9b5
 
-// algorithms are those of checksums, by what they are called in a header.
+// algorithms returns the algorithms of checksums, by their names in a header.
 func algorithms() map[string]func() hash.Hash {
 	return map[string]func() hash.Hash{
 		"Crc32":     func() hash.Hash { return crc32.NewIEEE() },
@@ -157,7 +157,7 @@ func sum(h hash.Hash, pieces ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// readAll reads so many bytes, or all where their number is not known. Fewer, or more, are an error.
+// readAll reads length bytes, or all where the length is unknown. Fewer or more bytes are an error.
 func readAll(r io.Reader, length int64) ([]byte, error) {
 	if r == nil {
 		r = http.NoBody

@@ -1,17 +1,17 @@
-// Package s3sim is an S3 server in memory, for tests. It enforces the rules of a [driver.Profile], is strongly consistent, and
+// Package s3sim is an S3 server in memory, for tests. It enforces the rules of a [driver.Profile], and is strongly consistent. It
 // delays, loses or refuses requests where a test asks for that.
 //
-// It is an [http.Handler], to be served over TCP, and [Server.Client] reaches it without a connection, so that it works in a bubble of
+// It is an [http.Handler], which can serve over TCP. [Server.Client] reaches it without a connection, so that it works in a bubble of
 // testing/synctest:
 //
 //	server := s3sim.New(s3sim.Options{Profile: profile})
 //	client := server.Client(nil)
 //
-// What it decodes are path-style requests. It does not check signatures. Bytes are compared with their length, with Content-MD5, with
-// X-Amz-Content-Sha256 and with each checksum that comes as a header or a trailer.
+// It takes path-style requests, and does not check signatures. It compares bytes with their length, with Content-MD5, with
+// X-Amz-Content-Sha256, and with each checksum that comes as a header or a trailer.
 //
-// A conditional request that the profile lacks is done without its condition, as servers do that are older than conditional requests, or
-// refused ([Options.RefuseUnsupported]).
+// It ignores a condition that the profile lacks, as servers do that are older than conditional requests. With
+// [Options.RefuseUnsupported] it refuses the request.
 package s3sim
 
 import (
@@ -54,20 +54,20 @@ type Options struct {
 	// RefuseUnsupported makes the server answer 501 to a condition that the profile lacks.
 	RefuseUnsupported bool
 
-	// HideUploads makes the server answer 501 to ListMultipartUploads where the profile lacks it. Without it tests can look for uploads
-	// that are open.
+	// HideUploads makes the server answer 501 to ListMultipartUploads where the profile lacks it. Without HideUploads tests can look for
+	// open uploads.
 	HideUploads bool
 
-	// MinPartSize is how many bytes each part but the last has at least; 0 stands for S3's own 5 MiB.
+	// MinPartSize is the least number of bytes of each part but the last. 0 stands for S3's own 5 MiB.
 	MinPartSize int64
 
 	// Versioning makes every bucket a versioned one. PutBucketVersioning does the same to one.
 	Versioning bool
 
-	// Fault decides what becomes of each request that arrives by [Server.ServeHTTP]. Nil is for no faults.
+	// Fault returns the fault of each request that arrives by [Server.ServeHTTP]. Nil is for no faults.
 	Fault func(Operation) Fault
 
-	// Observe is told of every request that was decided, in the order in which they took effect. It must not call the server.
+	// Observe gets every request that the server has decided, in the order in which they took effect. It must not call the server.
 	Observe func(Event)
 }
 
@@ -79,7 +79,7 @@ type Operation struct {
 	Tag                 any    // what [Caller.Tag] has returned when the request was made
 }
 
-// A Fault is what becomes of a request beside what it asks for. The zero value is nothing.
+// A Fault is what goes wrong with a request. The zero value is nothing.
 type Fault struct {
 	Before, After time.Duration // delays before it takes effect, and before its answer
 
@@ -90,10 +90,10 @@ type Fault struct {
 	Status int    // answered without an effect, with the code; 0 for none
 	Code   string // "SlowDown"
 
-	Cut int64 // the answer breaks off after so many bytes of a body that is longer; 0 for none
+	Cut int64 // the answer ends after so many bytes of a body that is longer; 0 for none
 }
 
-// An Event is a request that was decided.
+// An Event is a request that the server has decided.
 type Event struct {
 	Operation
 	Time     time.Time
@@ -113,7 +113,7 @@ type Object struct {
 	deleted              bool   // a delete marker
 }
 
-// Content is bytes in pieces, so that parts become an object without a copy.
+// Content is bytes in several slices, so that parts become an object without a copy.
 type Content [][]byte
 
 // Size is how many bytes there are.
@@ -217,16 +217,16 @@ func (b *bucket) current(key string) *Object {
 	return nil
 }
 
-// next is a number that nothing had before.
+// next returns an unused number.
 func (s *Server) next() string {
 	s.serial++
 	return fmt.Sprintf("%08d", s.serial)
 }
 
-// now is the time as S3 tells it, in whole seconds.
+// now returns the time as S3 shows it, in whole seconds.
 func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
 
-// A Caller is a client of a server that has faults and a tag of its own. Its fields may be nil.
+// A Caller is a client with faults and a tag of its own. Its fields may be nil.
 type Caller struct {
 	Fault func(Operation) Fault
 	Tag   func() any
@@ -299,7 +299,7 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// exchange does what is asked, and what a fault says. A request goes on when its client has given up.
+// exchange performs a request with its fault. A request continues when its client has given up.
 func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, error) {
 	time.Sleep(f.Before)
 	switch {
@@ -348,7 +348,7 @@ type reply struct {
 	body   Content
 }
 
-// response is the answer as an HTTP client gets it, broken off after some bytes of its body unless cut is 0.
+// response is the answer as an HTTP client gets it. Its body ends with an error after cut bytes unless cut is 0.
 func (a *reply) response(r *http.Request, cut int64) *http.Response {
 	size := a.body.Size()
 	header := a.header.Clone()
@@ -375,7 +375,7 @@ func (a *reply) response(r *http.Request, cut int64) *http.Response {
 	}
 }
 
-// broken is the end of a body that breaks off.
+// broken is the end of a body that is cut.
 type broken struct{}
 
 func (broken) Read([]byte) (int, error) { return 0, io.ErrUnexpectedEOF }

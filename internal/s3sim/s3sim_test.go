@@ -76,7 +76,7 @@ func (x *fixture) mustPut(key, content string, change ...func(*s3.PutObjectInput
 	return etag
 }
 
-// want checks which objects there are: keys and contents by turns.
+// want checks the objects of the bucket: keys and contents in turn.
 func (x *fixture) want(pairs ...string) {
 	x.Helper()
 	got := []string{}
@@ -88,7 +88,7 @@ func (x *fixture) want(pairs ...string) {
 	}
 }
 
-// wantCode checks S3's code of an error; none is for success.
+// wantCode checks S3's code of an error. An empty code means success.
 func wantCode(t *testing.T, err error, code string) {
 	t.Helper()
 	var api smithy.APIError
@@ -511,7 +511,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestCut breaks the answer off.
+// TestCut cuts the body of an answer.
 func TestCut(t *testing.T) {
 	x := newFixture(t, s3sim.Options{})
 	x.mustPut("file", "bytes")
@@ -525,7 +525,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// TestObserve checks that every request is told of, with what it changed and for whom.
+// TestObserve checks that Observe gets every request, with its changes and its caller.
 func TestObserve(t *testing.T) {
 	var seen []string
 	x := newFixture(t, s3sim.Options{Observe: func(e s3sim.Event) {

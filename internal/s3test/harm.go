@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// A Harm is what is done to a request instead of handing it on and its answer back.
+// A Harm handles a request in place of the proxy, which would forward the request and return the answer.
 type Harm func(e *exchange)
 
 // Refuse answers with an error of S3, such as 503 SlowDown. The server does not get the request.
@@ -17,7 +17,7 @@ func Refuse(status int, code string) Harm {
 		e.w.Header().Set("Content-Type", "application/xml")
 		e.w.WriteHeader(status)
 		if e.r.Method != http.MethodHead {
-			_, _ = io.WriteString(e.w, errorBody(code)) // a client that has gone is not to be told
+			_, _ = io.WriteString(e.w, errorBody(code)) // the client may have disconnected
 		}
 	}
 }
@@ -39,7 +39,7 @@ func errorBody(code string) string {
 	return xml.Header + string(body)
 }
 
-// Delay hands the request on after some time.
+// Delay forwards the request after some time.
 func Delay(d time.Duration) Harm {
 	return func(e *exchange) {
 		select {
@@ -59,8 +59,8 @@ func Stall() Harm {
 	}
 }
 
-// ResetRequest breaks the connection in the middle of the request's body, on both sides, or before the server gets a request
-// without one.
+// ResetRequest breaks the connection on both sides, in the middle of the request's body. A request without a body does not reach
+// the server.
 func ResetRequest() Harm {
 	return func(e *exchange) {
 		if half := e.r.ContentLength / 2; half > 0 {
@@ -72,7 +72,7 @@ func ResetRequest() Harm {
 	}
 }
 
-// LoseAnswer lets the server do what is asked and breaks the connection before a byte of its answer.
+// LoseAnswer lets the server perform the request, and breaks the connection before a byte of its answer.
 func LoseAnswer() Harm {
 	return func(e *exchange) {
 		if response, err := e.forward(e.r.Body); err == nil {
@@ -86,8 +86,8 @@ func LoseAnswer() Harm {
 // ResetResponse breaks the connection by RST in the middle of the answer's body, or before an answer without one.
 func ResetResponse() Harm { return breakResponse((*exchange).reset) }
 
-// ShortResponse closes the connection in the middle of the answer's body, or before an answer without one, in the direction to
-// the client only. The length that the header tells stays.
+// ShortResponse closes the connection in the middle of the answer's body, or before an answer without one. It closes only the direction
+// to the client. The Content-Length stays.
 func ShortResponse() Harm { return breakResponse((*exchange).hangUp) }
 
 func breakResponse(end func(*exchange)) Harm {
@@ -104,8 +104,7 @@ func breakResponse(end func(*exchange)) Harm {
 	}
 }
 
-// HalfClose reads the request and closes the connection in the direction to the client, without an answer. The server does not
-// get the request.
+// HalfClose reads the request and closes the direction to the client, without an answer. The server does not get the request.
 func HalfClose() Harm {
 	return func(e *exchange) {
 		_, _ = io.Copy(io.Discard, e.r.Body)
@@ -113,7 +112,7 @@ func HalfClose() Harm {
 	}
 }
 
-// SpoilRequest changes a byte in the middle of the request's body, so that no checksum is right.
+// SpoilRequest changes a byte in the middle of the request's body, so that every checksum is wrong.
 func SpoilRequest() Harm {
 	return func(e *exchange) {
 		e.pass(&spoiler{r: e.r.Body, left: e.r.ContentLength / 2}, func(r *http.Response) io.Reader { return r.Body })
@@ -127,7 +126,7 @@ func SpoilResponse() Harm {
 	}
 }
 
-// pass hands on the request with a body and its answer with another.
+// pass forwards the request with one body, and its answer with another.
 func (e *exchange) pass(body io.Reader, answer func(*http.Response) io.Reader) {
 	response, err := e.forward(body)
 	if err != nil {
@@ -139,7 +138,7 @@ func (e *exchange) pass(body io.Reader, answer func(*http.Response) io.Reader) {
 	}
 }
 
-// A spoiler changes the byte after so many.
+// A spoiler changes the byte after the first left bytes.
 type spoiler struct {
 	r    io.Reader
 	left int64
@@ -154,7 +153,7 @@ func (s *spoiler) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// cut is a body that breaks off.
+// cut is a body that ends with an error.
 type cut struct{}
 
 func (cut) Read([]byte) (int, error) { return 0, errCut }

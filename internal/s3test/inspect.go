@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
-// Objects lists the keys of a bucket in the order of the server, so that a test sees what another S3 client would.
+// Objects lists the keys of a bucket in the order of the server, as another S3 client sees them.
 func Objects(tb testing.TB, client *s3.Client, bucket string) []string {
 	tb.Helper()
 	keys := []string{}
@@ -45,7 +45,7 @@ func OpenUploads(tb testing.TB, client *s3.Client, bucket string) []string {
 	return keys
 }
 
-// decodeKey undoes the encoding of a key in a listing. A server that does not know EncodingType=url leaves it out of its answer.
+// decodeKey decodes a key of a listing. The answer of a server that does not know EncodingType=url has no encoding type.
 func decodeKey(tb testing.TB, key *string, encoding types.EncodingType) string {
 	tb.Helper()
 	if encoding != types.EncodingTypeUrl {

@@ -2,12 +2,12 @@ package s3test
 
 import "maps"
 
-// Limit names something that S3 does and a server does not. Its test in this package does it, and fails when a server does what
+// Limit names something that S3 does and a server does not. A test of this package tries each, and fails when a server does what
 // its limits deny.
 type Limit string
 
 const (
-	// FileBesideDirectory is an object "a" beside an object "a/b", each stored, read and listed.
+	// FileBesideDirectory is an object "a" and an object "a/b", each stored, read and listed.
 	FileBesideDirectory Limit = "file-beside-directory"
 
 	// SegmentOver255Bytes is a key with a segment between slashes that is longer than 255 bytes.
@@ -22,7 +22,7 @@ const (
 	// DotSegment is a key such as "a/./b" or "a/../b".
 	DotSegment Limit = "dot-segment"
 
-	// ReservedSegment is a key with a segment that the server has for itself, ".sgwtmp".
+	// ReservedSegment is a key with a segment that the server reserves, ".sgwtmp".
 	ReservedSegment Limit = "reserved-segment"
 
 	// ControlCharactersInListings is a listing of keys with characters that XML 1.0 does not have, such as U+0001 and U+FFFE,
@@ -38,7 +38,7 @@ const (
 	// CopyMarker is CopyObject of an empty object under a key that ends with a slash.
 	CopyMarker Limit = "copy-marker"
 
-	// DeleteMissingMarker is DeleteObject of the key "a/", which no object has, beside an object "a/b": S3 answers 204.
+	// DeleteMissingMarker is DeleteObject of the key "a/", which no object has, while an object "a/b" exists. S3 answers 204.
 	DeleteMissingMarker Limit = "delete-missing-marker"
 
 	// CopyIntoChecksumUpload is UploadPartCopy into a multipart upload that was created with a checksum algorithm.
@@ -51,10 +51,10 @@ const (
 	Encryption Limit = "encryption"
 )
 
-// Limits is what a server does not do, and why.
+// Limits is what a server does not do, each with the reason.
 type Limits map[Limit]string
 
-// Cannot tells whether the server has a limit, and the reason.
+// Cannot reports whether the server has a limit, and the reason.
 func (l Limits) Cannot(limit Limit) (reason string, yes bool) {
 	reason, yes = l[limit]
 	return reason, yes
@@ -82,7 +82,7 @@ func posixLimits() Limits {
 	}
 }
 
-// embeddedLimits is the same with what package embeddeds3 puts right.
+// embeddedLimits is posixLimits without the limits that package embeddeds3 removes.
 func embeddedLimits() Limits {
 	limits := maps.Clone(posixLimits())
 	delete(limits, ReplaceLongSegment)

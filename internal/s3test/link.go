@@ -9,17 +9,17 @@ import (
 	"time"
 )
 
-// A Link says what a connection to a distant server is like. The zero value is one without delay.
+// A Link describes the connection to a distant server. The zero value has no delay.
 type Link struct {
 	Latency   time.Duration // of each byte, each way
 	Bandwidth int64         // bytes per second of a connection, each way; 0 for what the machine can
 }
 
-// linkChunk is how many bytes travel together: at 25 MiB/s those of 2.5 ms.
+// linkChunk is how many bytes travel together. At 25 MiB/s they take 2.5 ms.
 const linkChunk = 64 << 10
 
-// A Distance makes a server look far away: connections to its address go on to the server, and bytes take the time that the
-// Link says. Connections open without delay, as the kernel accepts them here.
+// A Distance makes a server look distant. It forwards connections to the server, and delays bytes as the Link says. Connections open
+// without delay, because the kernel accepts them.
 type Distance struct {
 	link     Link
 	target   string
@@ -30,7 +30,7 @@ type Distance struct {
 	conns  map[net.Conn]struct{}
 }
 
-// NewDistance puts a distance before a server that is reached over TCP, at an address such as "127.0.0.1:0".
+// NewDistance listens on an address such as "127.0.0.1:0" for a server that clients reach over TCP.
 func NewDistance(s *Server, address string, link Link) (*Distance, error) {
 	endpoint, err := url.Parse(s.Endpoint)
 	if err != nil {
@@ -45,7 +45,7 @@ func NewDistance(s *Server, address string, link Link) (*Distance, error) {
 	return d, nil
 }
 
-// Endpoint is the URL by which the server looks far away.
+// Endpoint is the URL of the distant server.
 func (d *Distance) Endpoint() string { return "http://" + d.listener.Addr().String() }
 
 // Close ends all connections.
@@ -77,7 +77,7 @@ func (d *Distance) serve() {
 	}
 }
 
-// enter notes both sides of a connection.
+// enter records both sides of a connection.
 func (d *Distance) enter(conns ...net.Conn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,7 +91,7 @@ func (d *Distance) enter(conns ...net.Conn) bool {
 	return !d.closed
 }
 
-// connect carries bytes both ways until both sides have ended.
+// connect copies bytes both ways until both sides have ended.
 func (d *Distance) connect(near, far net.Conn) {
 	var ways sync.WaitGroup
 	ways.Go(func() { d.link.carry(far, near) })
@@ -105,13 +105,13 @@ func (d *Distance) connect(near, far net.Conn) {
 	}
 }
 
-// A chunk is bytes on their way.
+// A chunk is bytes in transit.
 type chunk struct {
 	data []byte
 	due  time.Time // at the other end
 }
 
-// carry brings what from sends to the other side, and its end. Where that takes no more, from is told by a reset.
+// carry copies the bytes of one side, and their end, to the other. When that accepts no more, carry resets the first side.
 func (l Link) carry(to, from net.Conn) {
 	const least = 16 // chunks on their way, so that the two goroutines need not alternate
 	line := make(chan chunk, least+int(float64(l.Bandwidth)*l.Latency.Seconds())/linkChunk)
@@ -177,7 +177,7 @@ func closeWrite(conn net.Conn) error {
 	return conn.Close()
 }
 
-// reset ends a connection by RST, as a machine does that fell over, rather than by FIN.
+// reset ends a connection by RST, as a crashed machine does, and not by FIN.
 func reset(conn net.Conn) {
 	if tcp, ok := conn.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)

@@ -14,11 +14,11 @@ type Operation struct {
 	Prefix string // of a listing
 }
 
-// Under tells whether the key, or the prefix of a listing, begins with a text.
+// Under reports whether the key, or the prefix of a listing, begins with prefix.
 func (o Operation) Under(start string) bool { return strings.HasPrefix(o.Key+o.Prefix, start) }
 
-// operations lists, by method, what makes a request to an object or a bucket an operation: a query parameter or a header. The
-// first that is there decides, and one without either is what remains.
+// operations names the operation of a request to an object or a bucket, by its method and a query parameter or a header. The first one
+// that the request has decides. An entry without either matches the rest.
 var operations = map[string]struct{ object, bucket []operation }{
 	http.MethodGet: {
 		object: []operation{

@@ -25,24 +25,23 @@ import (
 )
 
 const (
-	// startTimeout is how long a server may take to answer, on a machine that builds at the same time.
+	// startTimeout is how long a server may take to answer on a busy machine.
 	startTimeout = 2 * time.Minute
 
-	// answerTimeout is how long one question whether it does may take: a server that is about to start may never answer it.
+	// answerTimeout is how long one probe may take. A server that is about to start may never answer it.
 	answerTimeout = 10 * time.Second
 
-	// pollInterval is the time between two questions whether it does.
+	// pollInterval is the time between two probes.
 	pollInterval = 25 * time.Millisecond
 
-	// portAttempts is how often another port is tried: between the choice of a free one and the server's start another
-	// process may take it.
+	// portAttempts is how many ports a start tries. Another process may take a free port before the server starts.
 	portAttempts = 3
 
 	// logTail is how much of a server's output, in bytes, a failure shows.
 	logTail = 4 << 10
 )
 
-// errEnded is the end of a server that should serve.
+// errEnded says that a server ended too early.
 var errEnded = errors.New("the process ended")
 
 // process is a running server process.
@@ -124,7 +123,7 @@ func tryProcess(ctx context.Context, d descriptor, p place) (*Server, *process, 
 	return s, proc, nil
 }
 
-// encrypt makes a certificate in the folder from which MinIO takes it, and the client one that trusts it.
+// encrypt makes a certificate in MinIO's folder, and makes the client trust it.
 func (s *Server) encrypt(dir string) error {
 	cert, key, err := certtest.Make(&x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
 	if err != nil {
@@ -186,7 +185,7 @@ func (p *process) waitReady(ctx context.Context, s *Server) error {
 	}
 }
 
-// kill ends the process at once: its data are removed anyway.
+// kill ends the process at once, because its data are removed.
 func (p *process) kill() error {
 	if err := p.cmd.Process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return err
@@ -204,7 +203,7 @@ func freeAddress(ctx context.Context) (string, error) {
 	return listener.Addr().String(), listener.Close()
 }
 
-// tail is the end of a file.
+// tail returns the end of a file.
 func tail(name string) []byte {
 	content, err := os.ReadFile(name)
 	if err != nil {

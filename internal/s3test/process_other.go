@@ -4,5 +4,5 @@ package s3test
 
 import "syscall"
 
-// dieWithParent has no means elsewhere: a test process that is killed leaves its servers running.
+// dieWithParent does nothing on these systems. A killed test process leaves its servers running.
 func dieWithParent() *syscall.SysProcAttr { return nil }

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// A Proxy stands between an S3 server and its clients. It counts their requests, and does them harm where a test asks for it.
+// A Proxy is between an S3 server and its clients. It counts their requests, and injects faults where a test asks for them.
 type Proxy struct {
 	server   *Server
 	target   *url.URL
@@ -25,7 +25,7 @@ type Proxy struct {
 	faults []*Fault
 }
 
-// NewProxy starts a proxy before a server.
+// NewProxy starts a proxy of a server.
 func NewProxy(s *Server) (*Proxy, error) {
 	target, err := url.Parse(s.Endpoint)
 	if err != nil {
@@ -83,7 +83,7 @@ func (p *Proxy) Counts() map[string]int {
 	return counts
 }
 
-// A Fault is what becomes of some requests.
+// A Fault is a Harm for some of the requests.
 type Fault struct {
 	Operation string // "PutObject", any when empty
 	Under     string // what their keys, or the prefixes of listings, begin with
@@ -94,7 +94,7 @@ type Fault struct {
 	passed, harmed int
 }
 
-// Inject adds a fault, which goes before those that were added before it. End takes it away.
+// Inject adds a fault. It has priority over the faults before it. End removes it.
 func (p *Proxy) Inject(f Fault) *Injection {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,20 +103,20 @@ func (p *Proxy) Inject(f Fault) *Injection {
 	return i
 }
 
-// An Injection is a fault at work.
+// An Injection is an active fault.
 type Injection struct {
 	proxy *Proxy
 	fault *Fault
 }
 
-// Harmed is how many requests it has harmed so far.
+// Harmed is how many requests the fault has handled so far.
 func (i *Injection) Harmed() int {
 	i.proxy.mu.Lock()
 	defer i.proxy.mu.Unlock()
 	return i.fault.harmed
 }
 
-// End lets requests pass again.
+// End removes the fault.
 func (i *Injection) End() {
 	i.proxy.mu.Lock()
 	defer i.proxy.mu.Unlock()
@@ -128,7 +128,7 @@ func (i *Injection) End() {
 	}
 }
 
-// enter counts a request and returns what is done to it, nil for nothing.
+// enter counts a request and returns the harm for it, nil for none.
 func (p *Proxy) enter(o Operation) Harm {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -206,8 +206,8 @@ func (e *exchange) hangUp() {
 	panic(http.ErrAbortHandler)
 }
 
-// hangUpTimeout is how long a half-closed connection waits for a client that does not mind.
+// hangUpTimeout is how long a half-closed connection waits for a client that does not close it.
 const hangUpTimeout = 30 * time.Second
 
-// errCut is where a body was cut.
+// errCut ends a body that was cut.
 var errCut = errors.New("cut by the proxy")

@@ -1,5 +1,5 @@
-// Package s3test starts S3 servers for tests: versitygw inside the process as the demonstration embeds it, MinIO and versitygw as
-// processes of their own, and the simulators of package s3sim, which enforce rules that these do not.
+// Package s3test starts S3 servers for tests. It embeds versitygw as the demonstration does, and runs MinIO and versitygw as processes. The
+// simulators of package s3sim enforce rules that these servers do not.
 //
 // A package that uses it hands its tests to [Main]:
 //
@@ -12,15 +12,15 @@
 //		})
 //	}
 //
-// A server starts when the first test asks for it, on a free loopback port, and serves every test of the process: a test takes
-// a bucket of its own and counts on no other. Main ends the servers and removes their data.
+// A server starts when the first test asks for it, on a free loopback port. It serves every test of the process, and each test takes a
+// bucket of its own. Main ends the servers and removes their data.
 //
-// With -short there is only the embedded server: a test on any other is skipped.
+// With -short only the embedded server runs, and tests on others are skipped.
 //
-// What a server cannot store is in its [Limits], each with the reason, so that a test can expect the refusal rather than skip.
+// [Limits] say what a server cannot store, each with the reason, so that a test can expect the refusal and need not skip.
 //
-// The embedded server moves the working directory of the test process (see package embeddeds3). A test that reads testdata
-// while it runs embeds the files, or makes their path absolute before.
+// The embedded server moves the working directory of the test process (see package embeddeds3). A test that reads testdata during that
+// time embeds the files, or makes their path absolute before.
 package s3test
 
 import (
@@ -46,7 +46,7 @@ func Run(t *testing.T, f func(t *testing.T, s *Server)) {
 	runOn(t, plainDescriptors(), f)
 }
 
-// RunAll is Run on the simulators too. They take whatever credentials they are sent, and do not say what they are.
+// RunAll is Run on the simulators too. They accept any credentials, and send no Server header.
 func RunAll(t *testing.T, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	runOn(t, append(plainDescriptors(), simulators()...), f)
@@ -80,7 +80,7 @@ func Start(tb testing.TB, name string) *Server {
 	return nil
 }
 
-// A Program is a server that is started outside of tests. The zero value of a field is a choice of its own.
+// A Program is a server outside of tests. Start chooses the value of a field that is zero.
 type Program struct {
 	Binary string // needed
 	Data   string // folder, needed
@@ -89,8 +89,8 @@ type Program struct {
 	AccessKeyID, SecretAccessKey string
 }
 
-// Start starts the server called name, "minio" or "versitygw", and waits until it answers. It ends with stop or with the process,
-// and leaves its data.
+// Start starts the server called name, "minio" or "versitygw", and waits until it answers. The server ends with stop or with the
+// process. Its data stay.
 func (p Program) Start(ctx context.Context, name string) (s *Server, stop func() error, err error) {
 	for _, d := range descriptors() {
 		if d.name == name && d.command != nil {
@@ -100,8 +100,8 @@ func (p Program) Start(ctx context.Context, name string) (s *Server, stop func()
 	return nil, nil, fmt.Errorf("no S3 server that is a program is called %q", name)
 }
 
-// shared holds the servers of the test process. It is a variable of the package because go test gives tests of one process
-// nothing else to share, and a server for each test would take longer than the test.
+// shared holds the servers of the test process. It is a variable of the package because tests of one process can share nothing
+// else, and a server for each test would take longer than the test.
 var shared registry
 
 // registry is the servers that were started, and where.
@@ -112,7 +112,7 @@ type registry struct {
 	launches map[string]*launch
 }
 
-// launch is the one start of a server in this process.
+// launch is the start of a server, once in this process.
 type launch struct {
 	once   sync.Once
 	server *Server
@@ -125,7 +125,7 @@ func (r *registry) run(m interface{ Run() int }) (code int) {
 		fmt.Fprintln(os.Stderr, "s3test:", err)
 		return 1
 	}
-	// Now: the embedded server moves the working directory.
+	// This comes first, because the embedded server moves the working directory.
 	root, err := repository()
 	if err != nil {
 		return fail(err)
@@ -173,7 +173,7 @@ func (r *registry) server(ctx context.Context, d descriptor) (*Server, error) {
 	return l.server, l.err
 }
 
-// stop ends what was started and removes the data.
+// stop ends the servers and removes their data.
 func (r *registry) stop() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

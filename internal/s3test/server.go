@@ -20,11 +20,11 @@ type Server struct {
 	// everything.
 	Endpoint, Region, AccessKeyID, SecretAccessKey string
 
-	// HTTPClient reaches the endpoint. The embedded server, on a Unix socket, is reached by no other; any HTTP client reaches
-	// the processes, so that their endpoint can stand in a configuration file.
+	// HTTPClient reaches the endpoint. Only this client reaches the embedded server, which is on a Unix socket. Any HTTP client reaches the
+	// processes, so that their endpoint can be in a configuration file.
 	HTTPClient *http.Client
 
-	// Limits is what the server is known not to do.
+	// Limits is what the server does not do.
 	Limits Limits
 }
 
@@ -47,7 +47,7 @@ func (s *Server) Client(optFns ...func(*s3.Options)) *s3.Client {
 	return s3.NewFromConfig(s.AWSConfig(), append([]func(*s3.Options){pathStyle}, optFns...)...)
 }
 
-// Bucket makes a bucket with a name of its own and returns the name. It goes with the server's data at the end.
+// Bucket makes a bucket with a name of its own and returns the name. Main removes it with the server's data.
 func (s *Server) Bucket(tb testing.TB) string {
 	tb.Helper()
 	name := "test-" + strings.ToLower(rand.Text())

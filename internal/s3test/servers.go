@@ -16,7 +16,7 @@ const region = embeddeds3.Region
 // KMSKey is the name of the only key that a server encrypts with, where it encrypts.
 const KMSKey = "test-key"
 
-// descriptor is what is known of a kind of server.
+// descriptor describes a kind of server.
 type descriptor struct {
 	name   string
 	limits Limits
@@ -24,7 +24,7 @@ type descriptor struct {
 	// start starts it at a place and returns how to stop it.
 	start func(ctx context.Context, d descriptor, p place) (*Server, func() error, error)
 
-	// tls says that the server is reached over https. It is not among those of Run.
+	// tls says that clients reach the server over https. Run does not use it.
 	tls bool
 
 	// command is the arguments and the environment that make the binary serve address from the data folder with the given
@@ -42,8 +42,7 @@ type place struct {
 // login is the credentials of a server's account.
 type login struct{ accessKeyID, secretAccessKey string }
 
-// descriptors lists the servers, the real ones first, then the simulators, and then MinIO over https, without which S3 takes no keys of its
-// customers.
+// descriptors lists the real servers, then the simulators, then MinIO over https. S3 accepts keys of its customers over https only.
 func descriptors() []descriptor {
 	all := plainDescriptors()
 	withTLS := all[1]

@@ -12,10 +12,10 @@ import (
 	"github.com/babelftp/babelftp/internal/s3sim"
 )
 
-// simulated begins the name of a server of package s3sim. What follows is the name of its profile.
+// simulated is the beginning of the name of a simulator. The name of its profile follows.
 const simulated = "sim-"
 
-// simulators are the servers of package s3sim. They have the rules of AWS, which the real ones here lack, those of R2, and all of them.
+// simulators are the servers of package s3sim. They enforce the rules of AWS, those of R2, and all rules that there are.
 func simulators() []descriptor {
 	var all []descriptor
 	for _, profile := range []string{"aws", "r2", "strict"} {
