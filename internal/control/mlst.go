@@ -73,6 +73,6 @@ func (s *session) factsView() *ftplist.View {
 		Rights:      s.login.Rights,
 		NoOverwrite: s.login.NoOverwrite,
 		ObjectURI:   s.login.ObjectURI,
-		Charset:     s.codec().ShownEncoding,
+		Charset:     s.codec().ClientEncoding,
 	}
 }
