@@ -18,7 +18,7 @@ type Names interface {
 	// Lookup tries name, then its other forms while there is nothing of that name. It
 	// returns where the storage has it, empty where it is not there.
 	Lookup(name string, try func(name string) error) (path string, err error)
-	// ForCreate is the pathname under which a command makes a file or directory.
+	// ResolveForCreate is the pathname under which a command makes a file or directory.
 	ResolveForCreate(name string, stat func(name string) error) (path string, err error)
 }
 
