@@ -24,8 +24,8 @@ type Names interface {
 
 // An Operation is what one command asks of the storage, and what came of it.
 type Operation struct {
-	Context context.Context // of the command
-	Storage vfs.Storage     // for the time of the context
+	Context context.Context   // of the command
+	Storage vfs.ObjectStorage // for the time of the context
 	Names   Names
 	// Stat is what the command looks for; nil means a file or a directory.
 	Stat func(name string) (fs.FileInfo, error)
