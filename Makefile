@@ -22,10 +22,10 @@ test: packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests 
 	go test -race -timeout 20m ./...
 	go test -timeout 20m -run '^(TestConformanceSimulated|TestHistories)$$' ./driver
 
-torture: ## run random histories of sessions and replicas before a simulated S3 for an hour; TORTURE=8h for longer
+torture: ## run random histories of sessions and replicas on a simulated S3 for an hour; TORTURE=8h for longer
 	go test -v -timeout 0 -run TestHistories ./driver -histories.time $(TORTURE) -histories.seed $$(date +%s) -histories.all
 
-bench: .tools/bin/minio ## measure babelftp beside the S3 it stands before (docs/benchmarks.md); BENCH='-short -only slow' for a part
+bench: .tools/bin/minio ## measure babelftp and its S3 server (docs/benchmarks.md); BENCH='-short -only slow' for a part
 	go run ./bench $(BENCH)
 
 tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tools/bin

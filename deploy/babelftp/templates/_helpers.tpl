@@ -2,7 +2,7 @@
 {{- .Values.nameOverride | default .Chart.Name | trunc 63 | trimSuffix "-" -}}
 {{- end -}}
 
-{{/* 52 characters leave room for what is put behind: a StatefulSet's pods carry a label of its name and a hash of 10. */}}
+{{/* 52 characters leave room for a suffix: a StatefulSet's pods carry a label of its name and a hash of 10. */}}
 {{- define "babelftp.fullname" -}}
 {{- $name := include "babelftp.name" . -}}
 {{- if .Values.fullnameOverride -}}
@@ -45,7 +45,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end -}}
 
-{{/* The name of the Secret behind an entry of .Values.secrets. */}}
+{{/* The name of the Secret of an entry of .Values.secrets. */}}
 {{- define "babelftp.secretName" -}}
 {{- .secret.existingSecret | default (printf "%s-%s" (include "babelftp.fullname" .root) .name) -}}
 {{- end -}}
