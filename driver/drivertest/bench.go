@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// Bench measures the driver beside the S3 client alone, with the same bytes: the ratio of the two is what the driver costs.
+// Bench measures the driver and the S3 client alone, with the same bytes. The ratio of the two is the cost of the driver.
 //
 //	go test ./driver -run ^$ -bench Transfer
 func Bench(b *testing.B, h Harness) {

@@ -53,7 +53,7 @@ func testQuota(t *testing.T, h Harness) {
 			}
 		}
 	})
-	// Nobody knows how much there is before the first count.
+	// The driver does not know the size of the bucket before the first count.
 	x.run("uncounted", func(x *fixture) {
 		x.put("uncounted/file", random(100))
 		quota := driver.NewQuota(x.spy, x.bucket, "uncounted/", 50)

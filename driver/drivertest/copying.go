@@ -20,7 +20,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// Attributes are all that an object has beside its bytes.
+// Attributes are all that an object has in addition to its bytes.
 type attributes struct {
 	head *s3.HeadObjectOutput
 	tags []types.Tag

@@ -304,7 +304,7 @@ func (x *fixture) testListedBefore() {
 	}
 }
 
-// testAhead counts the pages that are asked for while one is read, and whether any is when nobody reads.
+// testAhead counts the requests for pages while the test reads one, and before it reads any.
 func (x *fixture) testAhead() {
 	x.spy.Reset()
 	entries, err := x.ReadDirSeq("many")

@@ -46,7 +46,7 @@ type Limits map[Limit]string
 type Limit string
 
 const (
-	// FileBesideDirectory is an object "a" beside an object "a/b". A server with this limit refuses the second of them.
+	// FileBesideDirectory is an object "a" and an object "a/b". A server with this limit refuses the second of them.
 	FileBesideDirectory Limit = "file-beside-directory"
 
 	// ListFileBesideDirectory is to list "a/b" where there is an object "a". A server with this limit stores it and hides it.

@@ -38,7 +38,7 @@ const (
 	// replacedByCompletion is the same for uploads and copies of several parts.
 	replacedByCompletion exception = "replaced-by-completion"
 
-	// markerLooks: a look at a directory takes a request for its marker beside the listing.
+	// markerLooks: a look at a directory takes a request for its marker in addition to the listing.
 	markerLooks exception = "marker-looks"
 
 	// unorderedListings: names come in the order of the server, so that tests compare them as sets.

@@ -77,8 +77,8 @@ func responseError(status int, code string) error {
 	}}
 }
 
-// testCancelledWhileCreated loses the session while S3 is asked for a multipart upload. Whoever does not wait for the answer then
-// does not know of the upload, which stays open.
+// testCancelledWhileCreated ends the session during the request for a multipart upload. A driver that did not wait for the answer would
+// not know the upload, which would stay open.
 func testCancelledWhileCreated(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	u := x.upload("file", 0)
@@ -204,7 +204,7 @@ func testMemory(t *testing.T, h Harness) {
 	})
 }
 
-// A gauge measures how many bytes of parts are on their way at a time.
+// A gauge measures how many bytes of parts are on their way at the same time.
 type gauge struct {
 	*Spy
 	now, most *atomic.Int64

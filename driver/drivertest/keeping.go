@@ -23,7 +23,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// A process is what one server has of a bucket: a ledger, and file systems that share it.
+// A process is what one server has of a bucket: an upload journal, and file systems that share it.
 type process struct {
 	*fixture
 	ledger *driver.Ledger
@@ -69,7 +69,7 @@ func (x *fixture) breakOff(session *driver.Fs, name string, flag int, offset int
 	wantError(x, f.Close(), errBroken)
 }
 
-// kept is how many bytes a user is told to go on from, 0 for none.
+// kept is the size at which a user can resume an upload, 0 without one.
 func (x *fixture) kept(session *driver.Fs, name string) int64 {
 	x.Helper()
 	info, err := session.PendingUpload(name)
@@ -113,7 +113,7 @@ func testLedger(t *testing.T, h Harness) {
 	}
 }
 
-// testLedgerWhileOpen checks that there is a record as long as there is an upload, and that nobody sees it.
+// testLedgerWhileOpen checks that an upload has a record until its end, and that listings do not show it.
 func (x *fixture) testLedgerWhileOpen() {
 	p := x.process()
 	session := p.as("")
@@ -234,7 +234,7 @@ func (x *fixture) testSweep() {
 	}
 }
 
-// testSweepOwn sweeps while an upload goes on: whoever works on it does not take it for abandoned.
+// testSweepOwn sweeps during an upload. The server that works on it does not treat it as abandoned.
 func (x *fixture) testSweepOwn() {
 	p := x.process()
 	f := x.begin(p.as(""), "file", create, 0, random(partSize+1))
@@ -429,7 +429,7 @@ func testKeptBreaks(t *testing.T, h Harness) {
 	}
 }
 
-// testKeptInvisible checks that nobody else sees what is kept.
+// testKeptInvisible checks that no other user sees an interrupted upload.
 func (x *fixture) testKeptInvisible() {
 	p := x.process()
 	x.breakOff(p.as("alice"), "dir/file", create, 0, random(partSize+1000))
@@ -697,7 +697,7 @@ func (x *fixture) testKeptPartNotSent() {
 	x.wantNoUploads("file")
 }
 
-// testKeptOtherPartSize breaks an upload before its first part, goes on with it where parts are of another size, and breaks it again.
+// testKeptOtherPartSize interrupts an upload before its first part, resumes it with another part size, and interrupts it again.
 func (x *fixture) testKeptOtherPartSize() {
 	const size = 3 * partSize
 	content := random(size)
@@ -758,7 +758,7 @@ func (x *fixture) testKeptRemoved() {
 	x.wantNothingKept("file")
 }
 
-// testKeptAppended breaks off what would have been added to an object: the object is there to go on from.
+// testKeptAppended interrupts an upload that appends to an object. The object still exists, and the client can append again.
 func (x *fixture) testKeptAppended() {
 	for label, size := range map[string]int{"small": 1000, "parts": partSize} {
 		x.run(label, func(x *fixture) {

@@ -64,8 +64,8 @@ func longest(prefix string, segment int) string {
 	return name[:1024-len(prefix)]
 }
 
-// testNames takes every name of the table through the operations: it is the same in the bucket, in listings and in what
-// describes a file, or it is refused and nothing is made.
+// testNames takes every name of the table through the operations. The name is the same in the bucket, in listings and in file information,
+// or the driver refuses it and makes nothing.
 func testNames(t *testing.T, h Harness) {
 	const prefix = "names/"
 	x := h.open(t, &driver.Options{Prefix: prefix})
@@ -172,7 +172,7 @@ func testDirectoryNames(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	for _, n := range Names() {
 		if strings.HasPrefix(n.Path, "beside") {
-			n.Needs = nil // one at a time
+			n.Needs = nil // as single names
 		}
 		if len(path.Base(n.Path)) > longDirectory {
 			n.Needs = append(n.Needs, LongDirectories)

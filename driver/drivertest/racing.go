@@ -21,7 +21,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// A race is an operation while another client writes to an object that the operation is about.
+// A race is an operation during which another client writes to one of its objects.
 type race struct {
 	label  string
 	opts   driver.Options
@@ -222,7 +222,7 @@ func testOntoUnprovenFiles(t *testing.T, h Harness) {
 	x.wantContent("e/file", theirs)
 }
 
-// testSourceReplaced replaces a file when its copy is made: it stays, the client is told, and the copy goes where nothing had the name.
+// testSourceReplaced replaces a file when its copy is made. The file stays, the error is ESTALE, and the driver removes a copy under a new name.
 func testSourceReplaced(t *testing.T, h Harness) {
 	for label, test := range map[string]struct {
 		opts driver.Options
@@ -356,7 +356,7 @@ func testStamps(t *testing.T, h Harness) {
 			t.Errorf("%s is no copy of a file in a directory and has the stamp %s", key, value)
 		}
 	}
-	// The stamp of a copy that somebody has carried to another object is of no worth.
+	// The stamp of a copy does not count on another object.
 	x.rename("e", "d")
 	x.write("e/a", bytes.Repeat([]byte("o"), len(content)))
 	metadata := map[string]string{stamp: x.head("d/a").Metadata[stamp]}
@@ -370,7 +370,7 @@ func testStamps(t *testing.T, h Harness) {
 	wantError(t, x.Rename("d", "e"), syscall.ENOTEMPTY)
 }
 
-// testRequestsAtOnce copies a directory of large files and counts the requests that are under way at a time.
+// testRequestsAtOnce copies a directory of large files and counts the requests that are under way at the same time.
 func testRequestsAtOnce(t *testing.T, h Harness) {
 	const most, files = 32, 20
 	x := h.open(t, &driver.Options{CopyLimit: 1})

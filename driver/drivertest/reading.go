@@ -186,7 +186,7 @@ func (x *fixture) testReadAt(name string, content []byte) {
 	equal(x, "file after ReadAt", rest, content)
 }
 
-// testBroken breaks connections in the middle of an object: the reader does not notice, or is told that bytes are missing.
+// testBroken breaks connections in the middle of an object: the reader does not notice, or gets an error that bytes are missing.
 func (x *fixture) testBroken(name string, content []byte) {
 	const bytesEach = 70_000
 	breakAfter := func(left int64, err error) {

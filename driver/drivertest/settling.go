@@ -164,7 +164,7 @@ func (x *fixture) loseAnswers(operations ...string) {
 	})
 }
 
-// testNotDone wants an error where S3 has not done what was asked for, or where nobody knows.
+// testNotDone wants an error where S3 has not performed a request, or where the driver cannot know.
 func (x *fixture) testNotDone() {
 	defer x.spy.Before(nil)
 	for label, size := range map[string]int{"write": 1000, "parts": partSize + 1} {
@@ -194,7 +194,7 @@ func (x *fixture) testNotDone() {
 		x.Fatal(err)
 	}
 	x.put("taken", random(10))
-	wantError(x, f.Close(), fs.ErrExist) // whoever has put it there
+	wantError(x, f.Close(), fs.ErrExist) // also if it has the same bytes
 }
 
 // testRenameRefused renames files that S3 does not delete.

@@ -1,8 +1,7 @@
-// Package conformance asks the whole server what the documents ask of it: RFC 2640 and the draft it comes from, the two UTF-8
-// documents, the draft on non-ASCII URIs, and RFC 2389, 2428, 3659, 4217, 7151 and the draft on MFMT and MFF, with a file of tests
-// for each.
+// Package conformance tests the whole server by the text of each document, with a file of tests for each. The documents are RFC 2640 and
+// its draft, the two on UTF-8, the draft on non-ASCII URIs, the draft on MFMT and MFF, and RFC 2389, 2428, 3659, 4217 and 7151.
 //
-// It holds tests only. They know nothing of the server but its configuration and the bytes on its connections: what is sent is
-// written byte by byte as it goes over the wire, and so is what has to come back. docs/conformance.md has a row for each rule of
-// the documents, with the test that shows it; TestTable holds the two together.
+// It holds tests only. They know the configuration of the server and the bytes on its connections, and nothing else. A test writes what it
+// sends, and what must come back, byte by byte. docs/conformance.md has a row for each rule of the documents, with the test that
+// shows it. TestTable compares the two.
 package conformance

@@ -150,7 +150,7 @@ func live(t *testing.T, s *site, name string) {
 	}
 }
 
-// Section 2: file contents are nobody's to convert.
+// Section 2: file contents are not converted.
 func TestContentsAreNotConverted(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	content := "\xff\xfe\x00é\xe9\r\n\r\n\n\r\x1a\xef\xbb\xbf\xed\xa0\x80"
@@ -307,7 +307,7 @@ func TestCRIsPadded(t *testing.T) {
 	})
 }
 
-// Annex A.1: a NUL ends no name; where no CR stands before it, nobody can have meant it.
+// Annex A.1: a NUL ends no name. Without a CR before it, it is an error.
 func TestNULIsNoPartOfAPathname(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.login(t)

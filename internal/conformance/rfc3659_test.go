@@ -321,7 +321,7 @@ func TestREST(t *testing.T) {
 	})
 }
 
-// Section 5.3: only what is no number gets an error; what cannot be restarted is told by the transfer.
+// Section 5.3: only what is no number gets an error; the transfer reports what cannot be restarted.
 func TestRESTInASCII(t *testing.T) {
 	c := newSite(t, settings{}).login(t)
 	c.store("f", "one\ntwo\n")

@@ -62,7 +62,7 @@ func TestHOSTAfterLogin(t *testing.T) {
 	c.loginAs("ursula")
 }
 
-// Section 3 and 4: between USER and PASS nobody is authenticated yet: HOST counts, and what USER said is forgotten.
+// Section 3 and 4: between USER and PASS the user is not authenticated. HOST counts, and the server forgets the name of USER.
 func TestHOSTBetweenUSERAndPASS(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.connect(t)
@@ -309,7 +309,7 @@ func TestHOSTWithoutATenant(t *testing.T) {
 	})
 }
 
-// Section 3.2.2: ACCT behind it is answered as without it.
+// Section 3.2.2: ACCT after it gets the same reply as without it.
 func TestHOSTAndACCT(t *testing.T) {
 	c := newSite(t, settings{}).connect(t)
 	c.must("220", "HOST ftp.acme.example")
@@ -325,7 +325,7 @@ func TestUSERWithoutHOST(t *testing.T) {
 	c.loginAs("ursula@umbrella")
 }
 
-// Section 3.4: FEAT says HOST, in capitals, with nothing behind it.
+// Section 3.4: FEAT says HOST, in capitals, with nothing after it.
 func TestFEATSaysHOST(t *testing.T) {
 	c := newSite(t, settings{}).connect(t)
 	if got := c.feature("HOST"); got != "HOST" {

@@ -36,7 +36,7 @@ const password = "correct horse"
 // hosts are the names in the server's certificate.
 var hosts = []string{"ftp.acme.example", "ftp.umbrella.example", "ftp.nobody.example"}
 
-// Settings are lines of YAML that a site has beside the usual ones.
+// Settings are lines of YAML that a site has in addition to the usual ones.
 type settings struct {
 	server  string // of the server
 	acme    string // of the tenant acme
@@ -183,8 +183,8 @@ func (s *site) object(t *testing.T, key string) string {
 	return string(content)
 }
 
-// A client is a control connection, byte by byte: a command is sent as it is written in the test, and a reply is what came, with
-// every NUL and IAC, its lines divided by CRLF.
+// A client is a control connection, byte by byte. It sends a command as the test writes it. A reply has every byte that came, NUL and IAC
+// too, in lines that CRLF divides.
 type client struct {
 	t    *testing.T
 	conn net.Conn

@@ -279,8 +279,8 @@ func TestEightBitURIs(t *testing.T) {
 	}
 }
 
-// Section 2.1 and 5: a name that is not composed has the URI of the composed one, which leads to it, unless there is a file of that
-// name: no URI leads to another file.
+// Section 2.1 and 5: a name that is not composed has the URI of the composed one, which leads to it. If a file of the composed name
+// exists, the URI has the name itself: no URI leads to another file.
 func TestURIsAreNormalized(t *testing.T) {
 	s := newSite(t, settings{})
 	s.put(t, decomposed, "decomposed")
@@ -355,7 +355,7 @@ func TestTheExactNameWins(t *testing.T) {
 	}
 }
 
-// Section 5: nobody can put a file beside another's that looks the same.
+// Section 5: no client can make a file whose name looks like that of another.
 func TestNoTwinIsMade(t *testing.T) {
 	for _, names := range [][2]string{{composed, decomposed}, {decomposed, composed}} {
 		there, asked := names[0], names[1]

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// invalid are byte sequences that no decoder may take for a character: RFC 2279 2 and its security considerations, the draft of
+// invalid are byte sequences that no decoder may turn into a character: RFC 2279 2 and its security considerations, the draft of
 // 2002 at <26>, <31> and <50>. RFC 3629 adds that there is nothing above U+10FFFF, and so no form of five or six bytes.
 var invalid = []pathname{
 	// Overlong forms: each character has one form (RFC 2279 2, step 1).
@@ -85,8 +85,8 @@ var pathnameCommands = []string{
 	"SITE MKDIR", "SITE RMDIR", "MFMT 20260102030405",
 }
 
-// RFC 2279 2 and 6, the draft <31>, <49>, <50>: what is no UTF-8 is refused with 501 by every command, wherever it is in a name,
-// before anything is looked up or made.
+// RFC 2279 2 and 6, the draft <31>, <49>, <50>: every command refuses with 501 what is no UTF-8, wherever it is in a name. It looks up
+// and makes nothing.
 func TestInvalidUTF8IsRefused(t *testing.T) {
 	s := newSite(t, settings{})
 	s.login(t).store("keep", "x")
@@ -132,7 +132,7 @@ func TestInvalidUTF8IsRefusedInTransfers(t *testing.T) {
 	}
 }
 
-// The draft <50>: a form that only a careless decoder takes for "." or "/" leads nowhere.
+// The draft <50>: a form that only a careless decoder reads as "." or "/" leads nowhere.
 func TestInvalidUTF8IsNoPath(t *testing.T) {
 	s := newSite(t, settings{})
 	s.put(t, "secret", "x")
@@ -243,8 +243,8 @@ func TestValidUTF8IsKept(t *testing.T) {
 	})
 }
 
-// U+FFFD may be the ghost of a character that was damaged on the way, and U+FFFE and U+FFFF are no characters, but UTF-8 has a form for
-// them (RFC 3629 3). Not every S3 server can list them.
+// U+FFFD may stand for a damaged character, and U+FFFE and U+FFFF are no characters. But UTF-8 has a form for them (RFC 3629 3). Not
+// every S3 server can list them.
 func TestNoncharactersAreKept(t *testing.T) {
 	names := []pathname{
 		{"U+FFFD", "\ufffd"},
