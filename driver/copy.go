@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/download"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
@@ -27,7 +28,7 @@ func (f *Fs) Copy(ctx context.Context, oldname, newname string) error {
 
 // CopyTo is [Fs.Copy] to a name in another file system, which must be of the same account of the same S3 server.
 func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) error {
-	return relocate("copy", oldname, newname, relocation{f: f.WithContext(ctx), target: target.WithContext(ctx), keepsSource: true})
+	return relocate("copy", oldname, newname, relocation{f: f.within(ctx), target: target.within(ctx), keepsSource: true})
 }
 
 // copy copies a version, also of another bucket, to a key, on a condition of what the copy replaces. The copy has the attributes, and the tags and
@@ -72,12 +73,12 @@ func (f *Fs) copyByPut(ctx context.Context, v s3api.Version, a *attributes.Attri
 	}
 	part := f.memory.Buffer(v.Size)
 	defer part.Release()
-	source := span{ctx: ctx, bucket: v.Bucket, version: v, end: v.Size}
-	defer source.close()
-	if err := part.FillFrom(ctx, &source); err != nil {
+	source := download.NewRange(ctx, v.Bucket, v, 0, v.Size)
+	defer source.Close()
+	if err := part.FillFrom(ctx, source); err != nil {
 		return "", err
 	}
-	if _, err := io.Copy(io.Discard, &source); err != nil { // the checksum, which the SDK compares behind the last byte
+	if _, err := io.Copy(io.Discard, source); err != nil { // the checksum, which the SDK compares behind the last byte
 		return "", err
 	}
 	part.Seal()

@@ -143,7 +143,7 @@ func TestDownloads(t *testing.T) {
 		{"distant-server-of-four-connections", 256 * mib, 25 * mib, 100 * mib, far, 1, 1, 2800 * time.Millisecond, 65},
 		{"near-server", 256 * mib, 800 * mib, 800 * mib, near, 1, 1, 350 * time.Millisecond, 2},
 		{"near-server-of-slow-connections", 256 * mib, 80 * mib, 10_000 * mib, near, 1, 1, 550 * time.Millisecond, 65},
-		{"eight-from-a-near-server", 16 * mib, 800 * mib, 800 * mib, near, 8, 8, 1350 * time.Millisecond, 72},
+		{"eight-from-a-near-server", 16 * mib, 800 * mib, 800 * mib, near, 8, 8, 1350 * time.Millisecond, 112},
 		{"eight-from-a-near-server-of-slow-connections", 256 * mib, 80 * mib, 10_000 * mib, near, 8, 1, 1200 * time.Millisecond, 520},
 	} {
 		t.Run(test.label, func(t *testing.T) {

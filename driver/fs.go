@@ -162,9 +162,9 @@ type Fs struct {
 	log    *slog.Logger
 	opts   Options
 
-	reported *reported
-	halfway  *halfway
-	lanes    lanes // of all parts that are copied at a time, nil where each object has its own
+	reported  *reported
+	halfway   *halfway
+	copySlots semaphore // of all parts that are copied at a time, nil where each object has its own
 }
 
 var _ afero.Fs = (*Fs)(nil)
@@ -220,8 +220,8 @@ func New(ctx context.Context, client s3api.Client, bucketName string, opts *Opti
 	}
 }
 
-// WithContext is the same file system for the time of ctx, whose end ends its operations and transfers.
-func (f *Fs) WithContext(ctx context.Context) *Fs {
+// within is the file system for the time of one command, which may end before the session.
+func (f *Fs) within(ctx context.Context) *Fs {
 	g := *f
 	g.ctx = ctx
 	return &g

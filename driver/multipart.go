@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/concurrency"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
@@ -36,18 +37,18 @@ func partSizeAt(b *Budget, size, offset int64) int64 {
 // A multipart is an upload by parts, several at a time, that ends with complete, abort or drain. Its methods are for one
 // goroutine.
 type multipart struct {
-	bucket *s3api.Bucket
-	log    *slog.Logger
-	upload s3api.Upload
-	entry  *entry          // in the ledger
-	until  context.Context // ends when nobody waits for parts any more
-	ctx    context.Context // of the parts; it ends with the first that fails
-	cancel context.CancelFunc
-	group  *errgroup.Group
-	sender *sender
-	parts  []*s3api.Part // ETags are there when the group has ended
-	number int32         // of the last part
-	lanes  lanes         // of parts that are copied, nil for its own
+	bucket   *s3api.Bucket
+	log      *slog.Logger
+	upload   s3api.Upload
+	entry    *entry          // in the ledger
+	until    context.Context // ends when nobody waits for parts any more
+	ctx      context.Context // of the parts; it ends with the first that fails
+	cancel   context.CancelFunc
+	group    *errgroup.Group
+	transfer *concurrency.Transfer
+	parts    []*s3api.Part // ETags are there when the group has ended
+	number   int32         // of the last part
+	slots    semaphore     // of parts that are copied, nil for its own
 }
 
 // A plan says what an upload is for.
@@ -106,24 +107,24 @@ func (f *Fs) createMultipart(until, ctx context.Context, p plan, a *attributes.A
 // multipart is an upload that has begun.
 func (f *Fs) multipart(until, ctx context.Context, u s3api.Upload) *multipart {
 	m := &multipart{
-		bucket: f.bucket, log: f.log, upload: u, until: until, sender: f.route.sender(f.opts.Concurrency), lanes: f.lanes,
+		bucket: f.bucket, log: f.log, upload: u, until: until, transfer: f.route.uploads.Join(f.opts.Concurrency), slots: f.copySlots,
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
 	m.group, m.ctx = errgroup.WithContext(ctx)
 	return m
 }
 
-// A place is where a part is while it is under way.
-type place interface {
-	// take waits until the place is free, no longer than both contexts last, and tells whether it is.
-	take(ctx, until context.Context) bool
+// slots bound how many parts are under way at a time.
+type slots interface {
+	// Acquire waits for a slot. It returns false when one of the contexts ends first.
+	Acquire(ctx, until context.Context) bool
 
-	// leave frees it for another part. S3 has taken so many bytes of this one, since begin.
-	leave(begin time.Time, bytes int64)
+	// ReleasePart frees a slot for another part. S3 has taken so many bytes of this one, since begin.
+	ReleasePart(begin time.Time, bytes int64)
 }
 
-// add lets transfer bring the next part, of so many bytes, to S3, and say what it has answered. It waits until there is a place.
-func (m *multipart) add(p place, bytes int64, transfer func(p *s3api.Part) error) error {
+// add lets transfer bring the next part, of so many bytes, to S3, and say what it has answered. It waits for a slot.
+func (m *multipart) add(s slots, bytes int64, transfer func(p *s3api.Part) error) error {
 	if m.number >= s3api.MaxParts {
 		m.log.Warn("upload needs more parts than S3 takes; where all must be of one size a larger part_size helps",
 			"bucket", m.bucket.Name, "key", m.upload.Key, "parts", s3api.MaxParts, "equal", !m.bucket.Profile.UnequalParts)
@@ -132,7 +133,7 @@ func (m *multipart) add(p place, bytes int64, transfer func(p *s3api.Part) error
 	if err := m.ended(); err != nil {
 		return err
 	}
-	if !p.take(m.ctx, m.until) {
+	if !s.Acquire(m.ctx, m.until) {
 		return m.ended()
 	}
 	m.number++
@@ -144,7 +145,7 @@ func (m *multipart) add(p place, bytes int64, transfer func(p *s3api.Part) error
 		if err != nil {
 			bytes = 0
 		}
-		p.leave(begin, bytes)
+		s.ReleasePart(begin, bytes)
 		return err
 	})
 	return nil
@@ -152,7 +153,7 @@ func (m *multipart) add(p place, bytes int64, transfer func(p *s3api.Part) error
 
 // await waits until another part is worth filling.
 func (m *multipart) await() error {
-	if !m.sender.mayFill(m.ctx, m.until) {
+	if !m.transfer.WaitToFill(m.ctx, m.until) {
 		return m.ended()
 	}
 	return nil
@@ -170,7 +171,7 @@ func (m *multipart) ended() error {
 // they are still the caller's.
 func (m *multipart) send(b *membudget.Buffer, done func()) error {
 	b.Seal()
-	return m.add(m.sender, b.Len(), func(p *s3api.Part) (err error) {
+	return m.add(m.transfer, b.Len(), func(p *s3api.Part) (err error) {
 		defer done()
 		body := b.Body()
 		ctx, stop := outlive(m.ctx, abortTimeout, body.Sent)
@@ -184,14 +185,14 @@ func (m *multipart) send(b *membudget.Buffer, done func()) error {
 // the smallest part has. A part that S3 has begun to copy is waited for whatever happens: S3 would not hear that nobody wants it any
 // longer, and leave it behind when the upload was aborted before.
 func (m *multipart) copy(v s3api.Version, length, size int64) error {
-	lanes := m.lanes
-	if lanes == nil {
-		lanes = make(chan struct{}, copyConcurrency)
+	slots := m.slots
+	if slots == nil {
+		slots = make(semaphore, copyConcurrency)
 	}
 	count, begin := m.bucket.Profile.Parts(length, size)
 	for i := range count {
 		from, to := begin(i), begin(i+1)
-		err := m.add(lanes, to-from, func(p *s3api.Part) (err error) {
+		err := m.add(slots, to-from, func(p *s3api.Part) (err error) {
 			ctx, done := outlive(m.ctx, abortTimeout, func() bool { return true })
 			defer done()
 			*p, err = m.bucket.CopyPart(ctx, m.upload, p.Number, v, from, to)
@@ -204,12 +205,13 @@ func (m *multipart) copy(v s3api.Version, length, size int64) error {
 	return nil
 }
 
-// lanes are places for copies, which are none of the queue's: their bytes do not go the way to S3. They hold one for each that is taken.
-type lanes chan struct{}
+// A semaphore has the slots of copies, which are none of the limiter's: their bytes do not go the way to S3. It holds one for each slot in use.
+type semaphore chan struct{}
 
-func (l lanes) take(ctx, until context.Context) bool {
+// Acquire implements slots.
+func (s semaphore) Acquire(ctx, until context.Context) bool {
 	select {
-	case l <- struct{}{}:
+	case s <- struct{}{}:
 		return true
 	case <-ctx.Done():
 	case <-until.Done():
@@ -217,7 +219,8 @@ func (l lanes) take(ctx, until context.Context) bool {
 	return false
 }
 
-func (l lanes) leave(time.Time, int64) { <-l }
+// ReleasePart implements slots.
+func (s semaphore) ReleasePart(time.Time, int64) { <-s }
 
 // outlive returns a context for a request that ends with another one, and some time later when all of the request has been sent: S3 does
 // then what it was asked to, whether or not anybody waits for the answer, and a part that is made after its upload was aborted may
@@ -242,7 +245,7 @@ func (m *multipart) wait() error {
 	go func() { arrived <- m.group.Wait() }()
 	select {
 	case err := <-arrived:
-		m.sender.close()
+		m.transfer.Leave()
 		return err
 	case <-m.until.Done():
 		return context.Cause(m.until)
@@ -267,7 +270,7 @@ func (m *multipart) complete(ctx context.Context, size int64, c s3api.Condition)
 func (m *multipart) abort() {
 	m.cancel()
 	_ = m.group.Wait() // why it failed is known to whoever aborts
-	m.sender.close()
+	m.transfer.Leave()
 	ctx, done := context.WithTimeout(context.WithoutCancel(m.ctx), abortTimeout)
 	defer done()
 	err := m.entry.end(ctx)
@@ -291,6 +294,6 @@ func (m *multipart) drain(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, m.cancel)
 	defer stop()
 	defer m.cancel()
-	defer m.sender.close()
+	defer m.transfer.Leave()
 	return m.group.Wait()
 }

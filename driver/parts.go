@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/babelftp/babelftp/driver/internal/download"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
@@ -58,9 +59,9 @@ func (w *writer) keepHead() error {
 		return err
 	}
 	w.offset = copied
-	rest := span{ctx: w.ctx, bucket: w.f.bucket, version: w.kept, offset: copied, end: w.keep}
-	defer rest.close()
-	_, err := w.fill(&rest)
+	rest := download.NewRange(w.ctx, w.f.bucket, w.kept, copied, w.keep)
+	defer rest.Close()
+	_, err := w.fill(rest)
 	return err
 }
 
@@ -76,15 +77,15 @@ func (f *Fs) addAll(ctx context.Context, m *multipart, v s3api.Version) error {
 
 // stream adds all bytes of a version to an upload, through the memory of this process, for an S3 server that does not copy parts.
 func (f *Fs) stream(ctx context.Context, m *multipart, v s3api.Version) error {
-	source := span{ctx: ctx, bucket: v.Bucket, version: v, end: v.Size}
-	defer source.close()
+	source := download.NewRange(ctx, v.Bucket, v, 0, v.Size)
+	defer source.Close()
 	first := f.partSizeFor(v.Size)
 	for offset := int64(0); offset < v.Size; {
 		if err := m.await(); err != nil {
 			return err
 		}
 		part := f.memory.Buffer(min(f.partSizeAt(first, offset), v.Size-offset))
-		err := part.FillFrom(ctx, &source)
+		err := part.FillFrom(ctx, source)
 		if err == nil {
 			offset += part.Len()
 			err = m.send(part, part.Release)
@@ -94,6 +95,6 @@ func (f *Fs) stream(ctx context.Context, m *multipart, v s3api.Version) error {
 			return err
 		}
 	}
-	_, err := io.Copy(io.Discard, &source) // the checksum, which the SDK compares behind the last byte
+	_, err := io.Copy(io.Discard, source) // the checksum, which the SDK compares behind the last byte
 	return err
 }

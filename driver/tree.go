@@ -264,11 +264,11 @@ func (r *relocation) pairs(ctx context.Context) iter.Seq2[pair, error] {
 	}
 }
 
-// limited is the file system by whose requests an operation stays within its slots. All parts that it copies share as many lanes, so that
+// limited is the file system by whose requests an operation stays within its slots. All parts that it copies share as many slots, so that
 // no queue of them keeps other requests waiting.
 func (f *Fs) limited(requests clients.Slots) *Fs {
 	g := *f
 	g.bucket = f.bucket.Wrap(func(c s3api.Client) s3api.Client { return clients.Limited{Client: c, Slots: requests} })
-	g.lanes = make(lanes, cap(requests))
+	g.copySlots = make(semaphore, cap(requests))
 	return &g
 }

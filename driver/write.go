@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/download"
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -288,14 +289,15 @@ func (w *writer) begin() error {
 // read fills in the first length bytes of an object. Where not much more follows it reads that too: only of a whole object does S3 tell a
 // checksum, which the SDK compares.
 func (w *writer) read(v s3api.Version, length int64) error {
-	head := span{ctx: w.ctx, bucket: w.f.bucket, version: v, end: length}
+	end := length
 	if v.Size-length < s3api.MinPartSize {
-		head.end = max(v.Size, length)
+		end = max(v.Size, length)
 	}
-	defer head.close()
-	_, err := w.fill(io.LimitReader(&head, length))
+	head := download.NewRange(w.ctx, w.f.bucket, v, 0, end)
+	defer head.Close()
+	_, err := w.fill(io.LimitReader(head, length))
 	if err == nil {
-		_, err = io.Copy(io.Discard, &head)
+		_, err = io.Copy(io.Discard, head)
 	}
 	return err
 }

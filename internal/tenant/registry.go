@@ -287,14 +287,7 @@ func (r *Registry) Login(ctx context.Context, req *control.LoginRequest) (*contr
 	if !right {
 		return nil, control.ErrLoginRefused
 	}
-	mounts, unseen := r.mounts(ctx, u, req), &vfs.Unseen{}
-	storage := func(ctx context.Context) vfs.ObjectStorage {
-		mounts := slices.Clone(mounts)
-		for i := range mounts {
-			mounts[i].Storage = mounts[i].Storage.WithContext(ctx)
-		}
-		return vfs.NewPolicyFS(vfs.NewHomeFS(vfs.NewMountFS(mounts), u.home), u.may, u.tenant.Normalization.Normalize, unseen)
-	}
+	storage := vfs.NewPolicyFS(vfs.NewHomeFS(r.storage(ctx, u, req), u.home), u.may, u.tenant.Normalization.Normalize)
 	login := &control.Login{
 		User:               u.name,
 		Tenant:             &u.tenant.Tenant,
@@ -304,17 +297,17 @@ func (r *Registry) Login(ctx context.Context, req *control.LoginRequest) (*contr
 		NoOverwrite:        u.overwrite == config.DenyOverwrite,
 		LastLogin:          u.loggedIn(time.Now()),
 		DirectoryEncodings: u.encodings,
-		ObjectURI:          storage(ctx).URI,
+		ObjectURI:          storage.URI,
 		LinkLifetime:       u.tenant.maxPresign,
-		Resumable:          u.tenant.resumable,
 	}
 	if len(u.quotas()) > 0 {
 		login.Quota = u.usage
 	}
 	if _, most := u.may.Bounds("/"); most.Read && u.tenant.maxPresign > 0 {
-		login.Presign = func(ctx context.Context, name string, valid time.Duration) (string, error) {
-			return storage(ctx).Presign(ctx, name, valid)
-		}
+		login.Presign = storage.Presign
+	}
+	if u.tenant.resumable {
+		login.PendingUpload = storage.PendingUpload
 	}
 	return login, nil
 }
@@ -337,8 +330,8 @@ func (u *user) rights(name string) vfs.Rights {
 	return may
 }
 
-// mounts are the file systems of the user's folders for the time of ctx.
-func (r *Registry) mounts(ctx context.Context, u *user, req *control.LoginRequest) []vfs.Mount[*driver.Fs] {
+// storage is what the user sees of the tenant's buckets for the time of ctx.
+func (r *Registry) storage(ctx context.Context, u *user, req *control.LoginRequest) vfs.ObjectStorage {
 	opts := r.files
 	opts.BeforeCommit = req.BeforeCommit
 	opts.NoOverwrite = u.overwrite == config.DenyOverwrite
@@ -354,5 +347,5 @@ func (r *Registry) mounts(ctx context.Context, u *user, req *control.LoginReques
 		opts.Presigner, opts.Route, opts.Ledger, opts.Objects, opts.Profile = b.Presigner, b.Route, b.Ledger, b.Objects, b.Profile
 		mounts = append(mounts, vfs.Mount[*driver.Fs]{Dir: m.at, Storage: driver.New(ctx, b.ObjectClient(), b.Name, &opts), Account: b.Client})
 	}
-	return mounts
+	return vfs.NewMountFS(mounts)
 }

@@ -1,4 +1,4 @@
-package driver
+package concurrency
 
 import (
 	"context"
@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
-	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // A partServer takes parts: so much by a connection and so much in all. Both are bytes a second.
@@ -43,36 +42,41 @@ func (s *partServer) enter(n int) int {
 	return s.underWay
 }
 
+// newLimiter returns a limiter for an endpoint that has answered something after a latency.
+func newLimiter(latency time.Duration) *Limiter {
+	var stats endpoint.Stats
+	stats.ObserveAny(time.Now(), latency)
+	return New(&stats)
+}
+
 // upload sends parts that a client fills at a speed.
-func (s *partServer) upload(t *testing.T, q *queue, client float64, parts int) {
+func (s *partServer) upload(t *testing.T, l *Limiter, client float64, parts int) {
 	const size = 5 << 20
 	fill := func() {
 		s.memory(1)
 		time.Sleep(time.Duration(size / client * float64(time.Second)))
 	}
 	fill()
-	route := NewRoute()
-	route.Answered(s.latency)
-	sender := q.sender(16, route.guess(time.Now(), 16))
-	defer sender.close()
+	transfer := l.Join(16)
+	defer transfer.Leave()
 	var underWay sync.WaitGroup
 	defer underWay.Wait()
 	for i := range parts {
 		if i > 0 {
-			if !sender.mayFill(t.Context(), t.Context()) {
+			if !transfer.WaitToFill(t.Context(), t.Context()) {
 				t.Error("no part may be filled")
 				return
 			}
 			fill()
 		}
-		if !sender.take(t.Context(), t.Context()) {
+		if !transfer.Acquire(t.Context(), t.Context()) {
 			t.Error("no part may be sent")
 			return
 		}
 		begin := time.Now()
 		underWay.Go(func() {
 			s.store(size)
-			sender.leave(begin, size)
+			transfer.ReleasePart(begin, size)
 			s.memory(-1)
 		})
 	}
@@ -86,7 +90,7 @@ func (s *partServer) memory(n int) {
 	s.mostHeld = max(s.mostHeld, s.held)
 }
 
-func TestQueue(t *testing.T) {
+func TestUploads(t *testing.T) {
 	const mib = 1 << 20
 	const latency, near = 40 * time.Millisecond, 15 * time.Millisecond
 	for _, test := range []struct {
@@ -94,7 +98,7 @@ func TestQueue(t *testing.T) {
 		connection, server, client float64
 		latency                    time.Duration
 		uploads, parts             int // parts of each
-		least, most                int // width at the end
+		least, most                int // the limit at the end
 		held                       int // parts in memory at the most
 		within                     time.Duration
 	}{
@@ -109,24 +113,24 @@ func TestQueue(t *testing.T) {
 		{"near-server-and-client-of-four-parts", 25 * mib, 10_000 * mib, 80 * mib, near, 1, 100, 4, 5, 8, 7 * time.Second},
 		{"near-server-that-has-no-more-than-four", 25 * mib, 100 * mib, 800 * mib, near, 1, 200, 4, 4, 20, 12 * time.Second},
 		{"eight-before-a-near-server", 400 * mib, 400 * mib, 800 * mib, time.Millisecond, 8, 26, 1, 1, 18, 3 * time.Second},
-		{"eight-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 8, 100, 20, 200, 140, 5 * time.Second},
-		{"three-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 3, 100, 20, 200, 130, 4 * time.Second},
+		{"eight-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 8, 100, 16, 200, 140, 5 * time.Second},
+		{"three-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 3, 100, 16, 200, 130, 4 * time.Second},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := &partServer{connection: test.connection, server: test.server, latency: test.latency}
 				begin := time.Now()
-				var q queue
+				l := newLimiter(test.latency)
 				var uploads sync.WaitGroup
 				for range test.uploads {
-					uploads.Go(func() { server.upload(t, &q, test.client, test.parts) })
+					uploads.Go(func() { server.upload(t, l, test.client, test.parts) })
 				}
 				uploads.Wait()
 				took := time.Since(begin)
-				width := q.pace.width
-				t.Logf("width %d, most %d, held %d, took %v", width, server.most, server.mostHeld, took)
-				if width < test.least || width > test.most {
-					t.Errorf("width is %d, want %d to %d", width, test.least, test.most)
+				limit := l.limit
+				t.Logf("limit %d, most %d, held %d, took %v", limit, server.most, server.mostHeld, took)
+				if limit < test.least || limit > test.most {
+					t.Errorf("the limit is %d, want %d to %d", limit, test.least, test.most)
 				}
 				if server.mostHeld > test.held {
 					t.Errorf("up to %d parts were in memory, want %d", server.mostHeld, test.held)
@@ -139,15 +143,15 @@ func TestQueue(t *testing.T) {
 	}
 }
 
-// TestQueueRemembers checks that an upload goes by what others have found out, and finds it out again when that is long ago.
-func TestQueueRemembers(t *testing.T) {
+// TestLimitRemembered checks that an upload goes by what others have found out, and finds it out again when that is long ago.
+func TestLimitRemembered(t *testing.T) {
 	const mib = 1 << 20
 	synctest.Test(t, func(t *testing.T) {
 		server := &partServer{connection: 25 * mib, server: 10_000 * mib, latency: 15 * time.Millisecond}
-		var q queue
+		l := newLimiter(server.latency)
 		upload := func() time.Duration {
 			begin := time.Now()
-			server.upload(t, &q, 800*mib, 52)
+			server.upload(t, l, 800*mib, 52)
 			return time.Since(begin)
 		}
 		first, second := upload(), upload()
@@ -156,56 +160,57 @@ func TestQueueRemembers(t *testing.T) {
 		}
 		time.Sleep(endpoint.MaxBackoff + time.Second)
 		server.connection, server.server, server.latency = 400*mib, 400*mib, time.Millisecond
+		l.stats.ObserveAny(time.Now(), server.latency)
 		upload()
-		if q.pace.width != 1 {
-			t.Errorf("width is %d before a server that has come near", q.pace.width)
+		if l.limit != 1 {
+			t.Errorf("the limit is %d before a server that has come near", l.limit)
 		}
 	})
 }
 
-// TestQueueCorrects checks that no more is guessed of a server that seemed far away when one of its answers comes soon.
-func TestQueueCorrects(t *testing.T) {
+// TestCorrection checks that a limit which was guessed for a distant server ends when one of its answers comes soon.
+func TestCorrection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var q queue
-		s := q.sender(16, 16)
-		defer s.close()
-		if q.pace.width != 16 {
-			t.Fatalf("width is %d", q.pace.width)
+		l := newLimiter(time.Second)
+		s := l.Join(16)
+		defer s.Leave()
+		if l.limit != 16 {
+			t.Fatalf("the limit is %d", l.limit)
 		}
 		begin := time.Now()
 		for range 3 {
-			if !s.take(t.Context(), t.Context()) {
+			if !s.Acquire(t.Context(), t.Context()) {
 				t.Fatal("no part may be sent")
 			}
 		}
 		time.Sleep(endpoint.FarAway)
-		s.leave(begin, s3api.MinPartSize)
-		if q.pace.width != 16 {
-			t.Errorf("width is %d after a slow answer", q.pace.width)
+		s.ReleasePart(begin, 5<<20)
+		if l.limit != 16 {
+			t.Errorf("the limit is %d after a slow answer", l.limit)
 		}
-		s.leave(time.Now(), s3api.MinPartSize)
-		if q.pace.width != 1 {
-			t.Errorf("width is %d after a fast answer", q.pace.width)
+		s.ReleasePart(time.Now().Add(-endpoint.FarAway/2), 5<<20)
+		if l.limit != 1 {
+			t.Errorf("the limit is %d after a fast answer", l.limit)
 		}
-		s.leave(time.Now(), s3api.MinPartSize)
+		s.ReleasePart(time.Now(), 5<<20)
 	})
 }
 
-// TestQueueTakesTurns checks that an upload with many parts under way keeps none waiting that begins, and has no more than its turn
+// TestTurns checks that an upload with many parts under way keeps none waiting that begins, and has no more than its turn
 // from then on.
-func TestQueueTakesTurns(t *testing.T) {
+func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := queue{}
-		greedy, modest := q.sender(16, 1), q.sender(16, 1)
-		q.pace.width = 4
-		take := func(s *sender, n int, sent chan<- *sender) {
+		l := New(&endpoint.Stats{})
+		greedy, modest := l.Join(16), l.Join(16)
+		l.limit, l.measured = 4, true
+		take := func(s *Transfer, n int, sent chan<- *Transfer) {
 			for range n {
-				if s.take(t.Context(), t.Context()) {
+				if s.Acquire(t.Context(), t.Context()) {
 					sent <- s
 				}
 			}
 		}
-		sent := make(chan *sender, 100)
+		sent := make(chan *Transfer, 100)
 		go take(greedy, 10, sent)
 		synctest.Wait()
 		if len(sent) != 4 {
@@ -217,29 +222,29 @@ func TestQueueTakesTurns(t *testing.T) {
 			t.Fatalf("%d parts are under way, want one more", len(sent))
 		}
 		for range 8 {
-			(<-sent).leave(time.Now(), 0)
+			(<-sent).ReleasePart(time.Now(), 0)
 			synctest.Wait()
 		}
-		if greedy.parts == 0 || modest.parts < 2 {
-			t.Errorf("%d parts of one are under way, and %d of the other", greedy.parts, modest.parts)
+		if greedy.used == 0 || modest.used < 2 {
+			t.Errorf("%d parts of one are under way, and %d of the other", greedy.used, modest.used)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if greedy.take(ctx, t.Context()) && greedy.parts > 1 && q.inUse() > q.pace.width {
+		if greedy.Acquire(ctx, t.Context()) && greedy.used > 1 && l.used > l.limit+l.active-1 {
 			t.Error("a part was taken for one that nobody waits for")
 		}
-		for greedy.parts+modest.parts > 0 {
-			(<-sent).leave(time.Now(), 0)
+		for greedy.used+modest.used > 0 {
+			(<-sent).ReleasePart(time.Now(), 0)
 			synctest.Wait()
 		}
-		if len(q.waiting) != 0 || q.parts != 0 || q.senders != 0 || q.ahead != 0 {
-			t.Errorf("at the end %+v", q.waiting)
+		if len(l.queue) != 0 || l.used != 0 || l.active != 0 || l.ahead != 0 {
+			t.Errorf("at the end %+v", l.queue)
 		}
 	})
 }
 
-// TestQueueGivenUpWhenGranted lets uploads give up in the moment in which their turn comes: the queue gets each slot back.
-func TestQueueGivenUpWhenGranted(t *testing.T) {
+// TestGivenUpWhenGranted lets uploads give up in the moment in which their turn comes: the limiter gets each slot back.
+func TestGivenUpWhenGranted(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, test := range []struct {
@@ -250,30 +255,30 @@ func TestQueueGivenUpWhenGranted(t *testing.T) {
 		{"closed-upload", t.Context(), ended},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			var q queue
-			s := q.sender(16, 16)
+			l := newLimiter(time.Second)
+			s := l.Join(16)
 			for range 100 { // select picks one of two that are ready
-				if s.take(test.ctx, test.until) {
-					s.leave(time.Now(), 0)
+				if s.Acquire(test.ctx, test.until) {
+					s.ReleasePart(time.Now(), 0)
 				}
-				if q.parts != 0 || s.parts != 0 || q.senders != 0 {
-					t.Fatalf("%d parts of %d uploads are under way, want none", q.parts, q.senders)
+				if l.used != 0 || s.used != 0 || l.active != 0 {
+					t.Fatalf("%d parts of %d uploads are under way, want none", l.used, l.active)
 				}
 			}
-			if !s.take(t.Context(), t.Context()) {
+			if !s.Acquire(t.Context(), t.Context()) {
 				t.Fatal("no part may be sent")
 			}
-			for range 100 { // a part of its own is under way, so the queue counts those that are filled ahead
-				if s.mayFill(test.ctx, test.until) {
-					s.setAhead(false)
+			for range 100 { // a part of its own is under way, so the limiter counts those that are filled ahead
+				if s.WaitToFill(test.ctx, test.until) {
+					l.setAhead(s, false)
 				}
-				if q.ahead != 0 {
-					t.Fatalf("%d uploads fill a part ahead, want none", q.ahead)
+				if l.ahead != 0 {
+					t.Fatalf("%d uploads fill a part ahead, want none", l.ahead)
 				}
 			}
-			s.leave(time.Now(), 0)
-			if q.parts != 0 || q.senders != 0 {
-				t.Errorf("%d parts of %d uploads are under way at the end", q.parts, q.senders)
+			s.ReleasePart(time.Now(), 0)
+			if l.used != 0 || l.active != 0 {
+				t.Errorf("%d parts of %d uploads are under way at the end", l.used, l.active)
 			}
 		})
 	}

@@ -1,0 +1,81 @@
+package download
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+)
+
+// A Range reads a range of bytes of one version of an object. Where the connection breaks it asks for the rest again.
+type Range struct {
+	ctx         context.Context
+	bucket      *s3api.Bucket
+	version     s3api.Version
+	offset, end int64
+	body        io.ReadCloser // nil when the next byte must be asked for
+	retries     s3api.Retries
+}
+
+// NewRange returns a reader of the bytes [from, to), without a request. Close ends it.
+func NewRange(ctx context.Context, bucket *s3api.Bucket, v s3api.Version, from, to int64) *Range {
+	return &Range{ctx: ctx, bucket: bucket, version: v, offset: from, end: to}
+}
+
+// Read implements io.Reader. It returns io.EOF at the end of the range only.
+func (r *Range) Read(p []byte) (int, error) {
+	for {
+		if err := context.Cause(r.ctx); err != nil {
+			return 0, err // bytes may have come all the same
+		}
+		if r.body == nil {
+			if r.offset >= r.end {
+				return 0, io.EOF
+			}
+			var err error
+			if r.body, err = r.bucket.GetRange(r.ctx, r.version, r.offset, r.end); err != nil {
+				if err = r.retries.Pause(r.ctx, err); err != nil {
+					return 0, r.cause(err)
+				}
+				continue
+			}
+		}
+		n, err := r.body.Read(p)
+		r.offset += int64(n)
+		if n > 0 {
+			r.retries.Progress(n)
+			return n, nil // an error comes again
+		}
+		if err == nil {
+			return 0, nil
+		}
+		r.Close()
+		if r.offset >= r.end {
+			if !errors.Is(err, io.EOF) {
+				err = r.cause(s3errors.Truncated(err)) // the checksum of all bytes, which the SDK compares last
+			}
+			return 0, err
+		}
+		if err = r.retries.Pause(r.ctx, s3errors.Truncated(err)); err != nil {
+			return 0, r.cause(err)
+		}
+	}
+}
+
+// cause prefers the reason why the context ended to the error that shows it.
+func (r *Range) cause(err error) error {
+	if cause := context.Cause(r.ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// Close ends the request. Read goes on by another one.
+func (r *Range) Close() {
+	if r.body != nil {
+		_ = r.body.Close() // nothing was written, so nothing is lost
+		r.body = nil
+	}
+}

@@ -1,0 +1,255 @@
+// Package download reads objects (S3 operation GetObject).
+//
+// A [Range] reads some bytes of one version of an object. A [Reader] reads on from an offset: it begins with one request for all
+// of the rest, and most downloads end with it. Where S3 is slower than the client, it prefetches chunks by several requests at a time, as many
+// as package concurrency allows.
+package download
+
+import (
+	"context"
+	"io"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/concurrency"
+	"github.com/babelftp/babelftp/driver/internal/membudget"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+const (
+	// starving is the share of its time from which on a download waits for S3 rather than for its client, and fed the share up to
+	// which it has more requests than its client needs. Of these it gives up one of reduction.
+	starving  = 0.5
+	fed       = 0.05
+	reduction = 4
+
+	// firstInterval is how long a download is measured before it wants a second request, and firstBytes what must have come by then:
+	// a client that reads no more than the beginning of a file costs one request. Later measurements take longer.
+	firstInterval = 30 * time.Millisecond
+	firstBytes    = 1 << 20
+	interval      = 50 * time.Millisecond
+
+	// memoryDelay is how long a download for which there was no memory does not ask for it again.
+	memoryDelay = 500 * time.Millisecond
+)
+
+// A Reader reads one version of an object from an offset on. Its methods are for one goroutine.
+type Reader struct {
+	ctx      context.Context
+	bucket   *s3api.Bucket
+	version  s3api.Version
+	memory   *membudget.Budget
+	transfer *concurrency.Transfer
+	most     int
+
+	offset     int64       // of the byte that is read next
+	stream     *Range      // goes on from offset, unless the prefetcher does; nil where it must be asked for
+	prefetcher *prefetcher // nil while one request is enough
+	buffer     membudget.TransferBuffer
+	rest       []byte // has come and was not read yet; in buffer
+
+	wanted   int           // requests
+	since    time.Time     // when the measurement began, or will
+	waited   time.Duration // for S3 since then
+	received int64         // bytes of the stream
+}
+
+// NewReader returns a reader of a version from an offset on. The body is the answer to the request for all of these bytes. Up to most requests are
+// under way at a time, as far as the limiter allows. Close must end the reader.
+func NewReader(ctx context.Context, b *s3api.Bucket, v s3api.Version, offset int64, body io.ReadCloser, memory *membudget.Budget, l *concurrency.Limiter, most int) *Reader {
+	r := &Reader{
+		ctx: ctx, bucket: b, version: v, memory: memory, transfer: l.Join(most), most: most, offset: offset,
+		buffer: memory.TransferBuffer(), wanted: 1, since: time.Now().Add(firstInterval - interval),
+	}
+	r.openStream()
+	r.stream.body = body
+	return r
+}
+
+func (r *Reader) openStream() {
+	r.transfer.Start()
+	r.stream = NewRange(r.ctx, r.bucket, r.version, r.offset, r.version.Size)
+}
+
+func (r *Reader) closeStream() {
+	if r.stream != nil {
+		r.stream.Close()
+		r.transfer.Release()
+		r.stream = nil
+	}
+}
+
+// Read implements io.Reader.
+func (r *Reader) Read(p []byte) (int, error) {
+	if len(p) == 0 {
+		return 0, nil
+	}
+	if len(r.rest) == 0 && !r.prefetching() { // straight from the connection
+		n, err := r.receive(p)
+		r.offset += int64(n)
+		return n, err
+	}
+	next, err := r.Next()
+	if err != nil {
+		return 0, err
+	}
+	n := copy(p, next)
+	r.Advance(n)
+	return n, nil
+}
+
+// Next waits for the bytes that are read next, and returns some of them. They are the reader's; Advance says how many were read.
+func (r *Reader) Next() ([]byte, error) {
+	if err := context.Cause(r.ctx); err != nil {
+		return nil, err
+	}
+	if len(r.rest) > 0 {
+		return r.rest, nil
+	}
+	if r.prefetching() {
+		r.closeStream()
+		begin := time.Now()
+		b, err := r.prefetcher.take()
+		r.adjust(begin)
+		if err == nil {
+			r.buffer.Hold(b.memory)
+			r.rest = b.bytes()
+			return r.rest, nil
+		}
+		// One stream goes on, and finds out whether what ended the prefetcher ends the download.
+		r.closePrefetcher()
+	}
+	room := r.buffer.Room(r.version.Size - r.offset)
+	n, err := r.receive(room)
+	r.rest = room[:n]
+	return r.rest, err
+}
+
+// Advance says that so many bytes of Next were read.
+func (r *Reader) Advance(n int) {
+	r.rest = r.rest[n:]
+	r.offset += int64(n)
+}
+
+// receive reads from the stream. It reads something, or returns an error.
+func (r *Reader) receive(p []byte) (int, error) {
+	if r.stream == nil || r.stream.offset != r.offset {
+		r.closeStream()
+		r.openStream()
+	}
+	if r.prefetcher != nil {
+		p = p[:min(int64(len(p)), r.prefetcher.start-r.offset)]
+	}
+	for {
+		begin := time.Now()
+		n, err := r.stream.Read(p)
+		r.received += int64(n)
+		r.transfer.Received(n)
+		r.adjust(begin)
+		if n > 0 || err != nil {
+			return n, err
+		}
+	}
+}
+
+// prefetching tells whether the next byte comes from the prefetcher.
+func (r *Reader) prefetching() bool { return r.prefetcher != nil && r.offset >= r.prefetcher.start }
+
+// adjust notes that the reader has waited for S3 since begin, and asks for more chunks where that is worth it.
+func (r *Reader) adjust(begin time.Time) {
+	now := time.Now()
+	r.waited += now.Sub(begin)
+	if elapsed := now.Sub(r.since); elapsed >= interval && r.received >= firstBytes {
+		share := r.waited.Seconds() / elapsed.Seconds()
+		switch open := r.requests(); {
+		case share >= starving:
+			r.wanted = r.most
+		case share <= fed:
+			r.wanted = max(open-max(open/reduction, 1), 1)
+		default:
+			r.wanted = open
+		}
+		if share < starving {
+			r.transfer.Suffice()
+		}
+		r.since, r.waited = now, 0
+	}
+	for r.requests() < r.wanted && r.next() < r.version.Size && r.transfer.TryAcquire() {
+		if !r.prefetch() {
+			r.transfer.Release()
+			r.pause(now, r.requests())
+			return
+		}
+	}
+}
+
+// requests is how many chunks are on their way or wait, and the stream.
+func (r *Reader) requests() (n int) {
+	if !r.prefetching() {
+		n++
+	}
+	if r.prefetcher != nil {
+		n += r.prefetcher.count()
+	}
+	return n
+}
+
+// next is where the next chunk begins.
+func (r *Reader) next() int64 {
+	if r.prefetcher != nil {
+		return r.prefetcher.next
+	}
+	return r.stream.offset + r.chunkSize()
+}
+
+func (r *Reader) chunkSize() int64 {
+	left := r.version.Size - r.stream.offset
+	return min(max(left/int64(r.transfer.Limit()), minChunk), maxChunk, r.memory.Limit()/budgetChunks)
+}
+
+// prefetch asks for a chunk. The stream goes on to where the first one begins.
+func (r *Reader) prefetch() bool {
+	if r.prefetcher == nil {
+		r.prefetcher = newPrefetcher(r, r.next(), r.chunkSize())
+	}
+	if !r.prefetcher.open() {
+		if r.prefetcher.count() == 0 && !r.prefetching() {
+			r.closePrefetcher()
+		}
+		return false
+	}
+	return true
+}
+
+// closePrefetcher goes on with one stream.
+func (r *Reader) closePrefetcher() {
+	if r.prefetcher != nil {
+		r.prefetcher.close()
+		r.prefetcher = nil
+		r.pause(time.Now(), 1)
+	}
+}
+
+// pause wants so many requests for a while.
+func (r *Reader) pause(now time.Time, wanted int) {
+	r.wanted, r.since, r.waited = wanted, now.Add(memoryDelay), 0
+	r.transfer.Suffice()
+}
+
+// Offset is where Read goes on.
+func (r *Reader) Offset() int64 { return r.offset }
+
+// SeekTo sets where Read goes on. It makes no request, and where the offset is the present one it changes nothing at all.
+func (r *Reader) SeekTo(offset int64) {
+	if offset != r.offset {
+		r.closePrefetcher()
+		r.rest, r.offset = nil, offset
+	}
+}
+
+// Close gives the connection back, where all was read, or ends it.
+func (r *Reader) Close() {
+	r.closeStream()
+	r.closePrefetcher()
+	r.transfer.Leave()
+	r.buffer.Release()
+}
