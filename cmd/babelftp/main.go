@@ -106,7 +106,7 @@ func newRootCommand() *cobra.Command {
 	root.SetHelpCommand(newHelpCommand(root))
 	root.AddCommand(
 		newDemoCommand(), newServeCommand(), newCheckCommand(), newHashPasswordCommand(), newLanguagesCommand(),
-		newHealthCommand(), newVersionCommand(),
+		newSchemaCommand(), newHealthCommand(), newVersionCommand(),
 	)
 	return root
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
@@ -110,6 +111,16 @@ func TestVersion(t *testing.T) {
 		if code != 0 || !strings.HasPrefix(stdout, "babelftp "+testVersion+"\ncommit ") || !strings.Contains(stdout, "\ngo1.") {
 			t.Errorf("%s: exit code %d: %s", argument, code, stdout)
 		}
+	}
+}
+
+func TestSchema(t *testing.T) {
+	code, stdout, stderr := output(t, "", "schema")
+	var schema struct {
+		Properties map[string]any
+	}
+	if err := json.Unmarshal([]byte(stdout), &schema); err != nil || code != 0 || stderr != "" || schema.Properties["listen"] == nil {
+		t.Errorf("exit code %d, %v: %s", code, err, stderr)
 	}
 }
 

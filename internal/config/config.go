@@ -14,37 +14,54 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/dataconn"
-	"github.com/babelftp/babelftp/internal/pathname"
 )
 
 // A Config is the configuration of a server. Make one with [Load], or with [Default] and Validate.
+//
+// The comments of its fields, and of the structs in it, are the meanings in docs/configuration.md. A tag `default:"..."` says what an absent
+// value stands for, where [Default] does not.
 type Config struct {
-	Listen        string `yaml:"listen"`         // of the control connection, host:port
-	MetricsListen string `yaml:"metrics_listen"` // host:port of /metrics, /healthz and /readyz; empty: none
-
+	// Address of the control connection, host:port.
+	Listen string `yaml:"listen"`
+	// Address of `/metrics`, `/healthz` and `/readyz`, host:port.
+	MetricsListen string `yaml:"metrics_listen" default:"none"`
+	// Language of a session until LANG, HOST or the login choose another one.
 	DefaultLanguage language.Tag `yaml:"default_language"`
-	LocalesDir      string       `yaml:"locales_dir"` // catalogues that add to and override the built-in ones; empty: none
-	UnknownHosts    UnknownHosts `yaml:"unknown_hosts"`
+	// Folder of catalogues, `TAG/messages.gotext.json`, that add languages or replace single messages.
+	LocalesDir string `yaml:"locales_dir" default:"none"`
+	// How HOST with a name that no tenant has is answered: `refuse` answers 504, `ignore` accepts it and chooses no tenant (RFC 7151 3.2).
+	UnknownHosts UnknownHosts `yaml:"unknown_hosts" default:"refuse"`
 
 	TLS     TLS     `yaml:"tls"`
 	Passive Passive `yaml:"passive"`
 	S3      S3      `yaml:"s3"`
 	Log     Log     `yaml:"log"`
 
-	IdleTimeout     time.Duration `yaml:"idle_timeout"`      // between commands
-	DataTimeout     time.Duration `yaml:"data_timeout"`      // to open a data connection
-	StallTimeout    time.Duration `yaml:"stall_timeout"`     // of a transfer that moves no byte
-	CommitDelay     time.Duration `yaml:"commit_delay"`      // how long at most a complete upload waits for news that its client died
-	DrainTimeout    time.Duration `yaml:"drain_timeout"`     // how long running transfers may go on after SIGTERM
-	MaxFailedLogins int           `yaml:"max_failed_logins"` // in a session
+	// How long a session may be idle between two commands.
+	IdleTimeout time.Duration `yaml:"idle_timeout"`
+	// How long a data connection may take to open.
+	DataTimeout time.Duration `yaml:"data_timeout"`
+	// How long a transfer may move no byte.
+	StallTimeout time.Duration `yaml:"stall_timeout"`
+	// Longest wait of a complete upload without TLS for news that its client was killed. A busy machine waits up to ten times as long.
+	CommitDelay time.Duration `yaml:"commit_delay"`
+	// How long running transfers may continue after SIGTERM.
+	DrainTimeout time.Duration `yaml:"drain_timeout"`
+	// Wrong passwords in one session after which the server closes it.
+	MaxFailedLogins int `yaml:"max_failed_logins"`
 
-	Memory              Size `yaml:"memory"`               // what all transfers together may hold in memory
-	PartSize            Size `yaml:"part_size"`            // of a multipart upload
-	UploadConcurrency   int  `yaml:"upload_concurrency"`   // parts of one upload under way at once
-	DownloadConcurrency int  `yaml:"download_concurrency"` // ranges of one download under way at once, where one is too slow
+	// Memory that all uploads hold together. Downloads and listings read ahead with what uploads leave of it.
+	Memory Size `yaml:"memory"`
+	// Size of the parts of a multipart upload, 5 MiB or more. Smaller files take one request.
+	PartSize Size `yaml:"part_size"`
+	// Most parts of one upload that are sent to S3 at the same time.
+	UploadConcurrency int `yaml:"upload_concurrency"`
+	// Most ranges of one download that are requested from S3 at the same time.
+	DownloadConcurrency int `yaml:"download_concurrency"`
+	// Age at which the server removes an interrupted upload on which no session works. With `0` it removes and records none.
+	AbandonedUploads time.Duration `yaml:"abandoned_uploads"`
 
-	AbandonedUploads time.Duration `yaml:"abandoned_uploads"` // how long nobody works on an upload before it is removed; 0: for ever
-
+	// The tenants, by name. At least one is required.
 	Tenants map[string]*Tenant `yaml:"tenants"`
 
 	positions yamlconf.Positions // where each value was given
@@ -52,104 +69,52 @@ type Config struct {
 
 // TLS is how connections are encrypted. Without a certificate AUTH TLS is refused.
 type TLS struct {
-	ImplicitListen string     `yaml:"implicit_listen"` // host:port where TLS begins at once; empty: none
-	CertFile       string     `yaml:"cert_file"`       // PEM, the server's certificate first
-	KeyFile        string     `yaml:"key_file"`        // PEM
-	Required       bool       `yaml:"required"`        // refuse logins and transfers that are not encrypted
-	MinVersion     TLSVersion `yaml:"min_version"`
+	// Address where TLS begins with the connection, host:port. Data connections use TLS there without PBSZ and PROT.
+	ImplicitListen string `yaml:"implicit_listen" default:"none"`
+	// PEM file of the certificate, the server's own first. The server reads it again when it changes.
+	CertFile string `yaml:"cert_file" default:"none"`
+	// PEM file of the certificate's key.
+	KeyFile string `yaml:"key_file" default:"none"`
+	// Refuse logins and data connections that are not encrypted.
+	Required bool `yaml:"required"`
+	// Oldest version of TLS that the server accepts.
+	MinVersion TLSVersion `yaml:"min_version" default:"1.2"`
 }
 
 // Passive is where the data connections of PASV and EPSV arrive.
 type Passive struct {
-	Ports         dataconn.PortRange `yaml:"ports"`          // the zero value: those that anybody may use (RFC 6335 6)
-	PublicAddress netip.Addr         `yaml:"public_address"` // what PASV shows; the zero value: the address that the client reached
+	// Range of ports for passive data connections, like `30000-30099`.
+	Ports dataconn.PortRange `yaml:"ports" default:"49152-65535"`
+	// IPv4 address that PASV shows.
+	PublicAddress netip.Addr `yaml:"public_address" default:"the address that the client reached"`
 }
 
-// S3 is how a bucket is reached. In a tenant the zero value of a field means the server's.
+// S3 is how a bucket is reached. A tenant or a folder replaces single values of the layer above.
 type S3 struct {
-	Endpoint        string      `yaml:"endpoint"`        // URL; empty: that of AWS
-	PublicEndpoint  string      `yaml:"public_endpoint"` // URL by which those reach it who download by links; empty: Endpoint
-	Region          string      `yaml:"region"`
-	PathStyle       *bool       `yaml:"path_style"` // put the bucket into the path rather than the host name
-	Checksums       ChecksumUse `yaml:"checksums"`
-	Profile         Profile     `yaml:"profile"` // what the server can do; empty: AutoProfile
-	AccessKeyID     string      `yaml:"access_key_id"`
-	SecretAccessKey Secret      `yaml:"secret_access_key"` // without the pair: what the AWS SDK finds (environment, profile, IRSA, instance role)
+	// URL of the S3 server.
+	Endpoint string `yaml:"endpoint" default:"AWS"`
+	// URL of the S3 server for those who download by links (`presign`).
+	PublicEndpoint string `yaml:"public_endpoint" default:"endpoint"`
+	// Region of the bucket.
+	Region string `yaml:"region" default:"what the AWS SDK finds"`
+	// Put the bucket into the path of the URL instead of the host name.
+	PathStyle *bool `yaml:"path_style" default:"false"`
+	// For which requests the SDK computes checksums: `supported` for all that know them, `required` only where S3 asks for them.
+	Checksums ChecksumUse `yaml:"checksums" default:"by the profile"`
+	// What the S3 server can do. With `auto` the server finds it out.
+	Profile Profile `yaml:"profile" default:"auto"`
+	// Access key ID. It needs `secret_access_key`.
+	AccessKeyID string `yaml:"access_key_id" default:"what the AWS SDK finds"`
+	// Secret access key. Without both keys the SDK looks into its environment, profile, IRSA or instance role.
+	SecretAccessKey Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
 }
 
-// Log is what is written to standard error.
+// Log is what the server writes to standard error.
 type Log struct {
-	Level  slog.Level `yaml:"level"`
-	Format LogFormat  `yaml:"format"`
-}
-
-// A Tenant owns a bucket, or a part of one, and the users who see it.
-type Tenant struct {
-	Hosts  []string  `yaml:"hosts"` // virtual hosts, in lower case and ASCII
-	TLS    TenantTLS `yaml:"tls"`
-	Bucket string    `yaml:"bucket"`
-	Prefix string    `yaml:"prefix"` // of all keys; empty or ending with a slash
-
-	Languages       []language.Tag                      `yaml:"languages"`        // those that LANG and FEAT offer; nil: all
-	DefaultLanguage language.Tag                        `yaml:"default_language"` // the zero value: the server's if it is offered, else the first
-	Greeting        map[language.Tag]string             `yaml:"greeting"`         // with variables, like Welcome: {User}, {Tenant}, {LastLogin}, {Quota}
-	Welcome         map[language.Tag]string             `yaml:"welcome"`          // after login; nil: Greeting
-	GreetAfterLang  bool                                `yaml:"greet_after_lang"` // after LANG too
-	Messages        map[i18n.ID]map[language.Tag]string `yaml:"messages"`         // in the place of those of the catalogues
-
-	PathnameEncoding   Encoding               `yaml:"pathname_encoding"`
-	DirectoryEncodings map[string]Encoding    `yaml:"directory_encodings"` // of names in and below directories of the tenant
-	Normalization      pathname.Normalization `yaml:"normalization"`       // empty: see [Tenant.NormalizationOf]
-
-	Quota   Size          `yaml:"quota"`   // what may be stored below Prefix; 0: no bound
-	Resume  Resume        `yaml:"resume"`  // what becomes of uploads that break
-	Presign time.Duration `yaml:"presign"` // the longest life of a link to a file; 0: no links
-
-	ListingCache time.Duration `yaml:"listing_cache"` // how long a session remembers the files that it has listed; 0: not at all
-
-	Permissions     []Permission            `yaml:"permissions"`      // the most that any user has; nil: all
-	PathPermissions map[string][]Permission `yaml:"path_permissions"` // by patterns of the tenant's pathnames, the most that any user has there
-	Overwrite       Overwrite               `yaml:"overwrite"`        // empty: AllowOverwrite
-
-	Folders map[string]*Folder `yaml:"folders"` // by directories of the tenant, absolute
-
-	Objects Objects `yaml:"objects"`
-
-	S3    S3               `yaml:"s3"`
-	Users map[string]*User `yaml:"users"`
-}
-
-// A Folder shows another bucket, or another part of one, as a directory of a tenant.
-type Folder struct {
-	Bucket      string       `yaml:"bucket"`      // empty: the tenant's
-	Prefix      string       `yaml:"prefix"`      // of all keys; empty or ending with a slash
-	Permissions []Permission `yaml:"permissions"` // the most that any user has in it; nil: all
-	S3          S3           `yaml:"s3"`          // over the tenant's
-}
-
-// A Certificate is the files of a certificate and its key, both PEM. The zero value is none.
-type Certificate struct {
-	CertFile string `yaml:"cert_file"` // the server's certificate first
-	KeyFile  string `yaml:"key_file"`
-}
-
-// TenantTLS is how the connections of a tenant are encrypted where that is not as the server does it.
-type TenantTLS struct {
-	CertFile string `yaml:"cert_file"` // PEM, shown to clients that name one of the hosts to TLS; empty: the server's
-	KeyFile  string `yaml:"key_file"`  // PEM
-	// StrictDataEOF refuses an upload whose data connection ends without close_notify; nil: it does.
-	StrictDataEOF *bool `yaml:"strict_data_eof"`
-}
-
-// A User of a tenant.
-type User struct {
-	PasswordHash    Secret                  `yaml:"password_hash"`    // argon2id in the PHC string format
-	Home            string                  `yaml:"home"`             // the directory a login starts in, as the user sees it; empty: "/"
-	Root            string                  `yaml:"root"`             // the tenant's directory that the user sees as "/"; empty: "/"
-	Permissions     []Permission            `yaml:"permissions"`      // nil: all
-	PathPermissions map[string][]Permission `yaml:"path_permissions"` // by patterns of pathnames as the user sees them, instead of Permissions
-	Overwrite       Overwrite               `yaml:"overwrite"`        // empty: the tenant's
-	Quota           Size                    `yaml:"quota"`            // what may be stored below Root, beside the tenant's; 0: no bound
+	// Least important records that are written.
+	Level slog.Level `yaml:"level"`
+	// Form of the records.
+	Format LogFormat `yaml:"format"`
 }
 
 // What Default sets.
@@ -256,22 +221,6 @@ func (s S3) over(other S3) S3 {
 		s.AccessKeyID, s.SecretAccessKey = other.AccessKeyID, other.SecretAccessKey
 	}
 	return s
-}
-
-// NormalizationOf is the Unicode form of the tenant's names: NFC unless the tenant says otherwise, or has names that are no text.
-func (t *Tenant) NormalizationOf() pathname.Normalization {
-	switch {
-	case t.Normalization != "":
-		return t.Normalization
-	case t.PathnameEncoding.Raw():
-		return pathname.None
-	}
-	return pathname.NFC
-}
-
-// OverwriteOf is what becomes of a file that a user of the tenant stores anew.
-func (t *Tenant) OverwriteOf(u *User) Overwrite {
-	return cmp.Or(u.Overwrite, t.Overwrite, AllowOverwrite)
 }
 
 // UsersCount is the number of users of all tenants.

@@ -13,18 +13,28 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Objects is what a tenant's objects are stored with beside their bytes. The zero value leaves it to the bucket.
+// Objects is how a tenant's new objects are stored. What is absent is the bucket's choice.
 type Objects struct {
-	ContentTypes map[string]string `yaml:"content_types"` // by the ends of names, ".dwg", in lower case
-	CacheControl string            `yaml:"cache_control"`
-	StorageClass string            `yaml:"storage_class"`
-	ACL          ACL               `yaml:"acl"`
-	Tags         map[string]string `yaml:"tags"`
-	Encryption   Encryption        `yaml:"encryption"`
-	KMSKeyID     string            `yaml:"kms_key_id"`   // ID, ARN or alias; empty: AWS's own
-	CustomerKey  Secret            `yaml:"customer_key"` // Base64 of 32 bytes
-	Checksum     ChecksumAlgorithm `yaml:"checksum"`
-	ListingTimes ListingTimes      `yaml:"listing_times"`
+	// Media types by the end of the name, like `.dwg`, in lower case. They come before those that the server knows.
+	ContentTypes map[string]string `yaml:"content_types" default:"none"`
+	// Cache-Control of new files.
+	CacheControl string `yaml:"cache_control" default:"none"`
+	// Storage class of new files, like `STANDARD_IA`.
+	StorageClass string `yaml:"storage_class" default:"the bucket's"`
+	// Canned access control list of everything that is stored.
+	ACL ACL `yaml:"acl" default:"the bucket's"`
+	// Tags of new files and directories, up to 10.
+	Tags map[string]string `yaml:"tags" default:"none"`
+	// Who has the key of the encryption: `s3` (SSE-S3), `kms` (SSE-KMS) or `customer` (SSE-C, with `customer_key`).
+	Encryption Encryption `yaml:"encryption" default:"the bucket's"`
+	// ID, ARN or alias of the key, for `encryption: kms`.
+	KMSKeyID string `yaml:"kms_key_id" default:"AWS's own"`
+	// Base64 of 32 random bytes, for `encryption: customer`. Without it the objects of the tenant cannot be read.
+	CustomerKey Secret `yaml:"customer_key" default:"none"`
+	// Checksum that S3 keeps of new files.
+	Checksum ChecksumAlgorithm `yaml:"checksum" default:"the SDK's"`
+	// Times that listings show: `stored`, or `set` for those of MFMT, at the price of a request for each file.
+	ListingTimes ListingTimes `yaml:"listing_times" default:"stored"`
 }
 
 // Key is the customer's, nil without.

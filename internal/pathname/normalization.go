@@ -2,6 +2,7 @@ package pathname
 
 import (
 	"fmt"
+	"slices"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -18,10 +19,12 @@ const (
 	None Normalization = "none" // as they are given, and found as they are given only
 )
 
+// Values are the words of a configuration.
+func (Normalization) Values() []Normalization { return []Normalization{NFC, NFD, None} }
+
 // UnmarshalText reads the name of a normalization.
 func (n *Normalization) UnmarshalText(text []byte) error {
-	switch v := Normalization(text); v {
-	case NFC, NFD, None:
+	if v := Normalization(text); slices.Contains(n.Values(), v) {
 		*n = v
 		return nil
 	}

@@ -1,0 +1,488 @@
+package config
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"log/slog"
+	"maps"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+	"github.com/babelftp/babelftp/internal/dataconn"
+)
+
+// firstVersion is the version that has the keys without a tag `since:"..."`.
+const firstVersion = "0.1.0"
+
+// The reference, the JSON Schema and the schema of the chart's values are generated from the structs and their comments. To write them:
+//
+//	go test ./internal/config -run TestReference -update
+func TestReference(t *testing.T) {
+	r := newReference(t)
+	schema := r.schema("#/definitions/")
+	for name, want := range map[string][]byte{
+		"configuration.schema.json":                indented(t, schema, ""),
+		"../../docs/configuration.schema.json":     indented(t, schema, ""),
+		"../../docs/configuration.md":              r.markdown(),
+		"../../deploy/babelftp/values.schema.json": chartSchema(t, r),
+	} {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			if *update {
+				if err := os.WriteFile(name, want, 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			got, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("%s is not that of the code: go test ./internal/config -run TestReference -update", name)
+			}
+		})
+	}
+}
+
+// maxWords is how many words a sentence of a meaning may have.
+const maxWords = 25
+
+// Each key has a meaning, in plain English.
+func TestMeanings(t *testing.T) {
+	for _, s := range newReference(t).sections {
+		for _, k := range s.keys {
+			if k.section == nil && k.meaning == "" {
+				t.Errorf("%s.%s has no meaning", s.name, k.name)
+			}
+			for sentence := range strings.SplitSeq(k.meaning, ". ") {
+				if n := len(strings.Fields(sentence)); n > maxWords {
+					t.Errorf("%s.%s: %d words: %s", s.name, k.name, n, sentence)
+				}
+			}
+		}
+	}
+}
+
+// A reference is all keys of a configuration.
+type reference struct {
+	sections []*section
+	comments map[string]string // by struct, and by struct.field
+}
+
+// A section is a struct of the configuration.
+type section struct {
+	typ   reflect.Type
+	name  string   // of the struct
+	paths []string // where it stands; "" for the top
+	keys  []key
+}
+
+// A key is a field of a struct.
+type key struct {
+	name, meaning string
+	typ           reflect.Type
+	fallback      string // what stands for an absent value; empty for a section
+	isDefault     bool   // fallback is a value
+	since         string
+	section       *section // nil for a value
+}
+
+func newReference(t *testing.T) *reference {
+	t.Helper()
+	r := &reference{comments: comments(t)}
+	r.add("", reflect.ValueOf(Default()).Elem())
+	return r
+}
+
+// add adds the struct that v is, and those in it, as what stands at a path.
+func (r *reference) add(path string, v reflect.Value) *section {
+	if i := slices.IndexFunc(r.sections, func(s *section) bool { return s.typ == v.Type() }); i >= 0 {
+		r.sections[i].paths = append(r.sections[i].paths, path)
+		return r.sections[i]
+	}
+	s := &section{typ: v.Type(), name: v.Type().Name(), paths: []string{path}}
+	r.sections = append(r.sections, s)
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		name := f.Tag.Get("yaml")
+		if name == "" {
+			continue
+		}
+		k := key{name: name, typ: f.Type, meaning: r.comments[s.name+"."+f.Name], since: cmp.Or(f.Tag.Get("since"), firstVersion)}
+		at := strings.TrimPrefix(path+"."+name, ".")
+		switch {
+		case yamlconf.IsScalar(f.Type):
+			k.fallback, k.isDefault = fallback(v.Field(i), f.Tag.Get("default"))
+		case f.Type.Kind() == reflect.Struct:
+			k.section = r.add(at, v.Field(i))
+		case f.Type.Kind() == reflect.Map && f.Type.Elem().Kind() == reflect.Pointer:
+			placeholder := map[string]string{"tenants": "TENANT", "users": "USER", "folders": "DIRECTORY"}[name]
+			k.section = r.add(at+"."+placeholder, reflect.New(f.Type.Elem().Elem()).Elem())
+		default:
+			k.fallback = f.Tag.Get("default")
+		}
+		s.keys = append(s.keys, k)
+	}
+	return s
+}
+
+// fallback is what an absent value stands for, and whether that is a value.
+func fallback(v reflect.Value, tag string) (text string, isValue bool) {
+	if !v.IsZero() || tag == "" {
+		if d, ok := v.Interface().(time.Duration); ok {
+			return strings.Replace(strings.Replace(d.String(), "m0s", "m", 1), "h0m", "h", 1), true
+		}
+		if level, ok := v.Interface().(slog.Level); ok {
+			return strings.ToLower(level.String()), true
+		}
+		return fmt.Sprint(v), true
+	}
+	known := slices.Contains(words(v.Type()), tag) || slices.Contains([]string{"true", "false", "/", "utf-8", "nfc"}, tag) || tag[0] >= '0' && tag[0] <= '9'
+	return tag, known
+}
+
+// comments are those of the structs of this package and of their fields.
+func comments(t *testing.T) map[string]string {
+	t.Helper()
+	names, err := filepath.Glob("*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]string{}
+	for _, name := range names {
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range file.Decls {
+			decl, ok := d.(*ast.GenDecl)
+			if !ok || decl.Tok != token.TYPE || strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			spec := decl.Specs[0].(*ast.TypeSpec)
+			structure, ok := spec.Type.(*ast.StructType)
+			if !ok {
+				continue
+			}
+			found[spec.Name.Name] = oneLine(decl.Doc)
+			for _, f := range structure.Fields.List {
+				for _, n := range f.Names {
+					found[spec.Name.Name+"."+n.Name] = oneLine(f.Doc)
+				}
+			}
+		}
+	}
+	return found
+}
+
+func oneLine(c *ast.CommentGroup) string { return strings.Join(strings.Fields(c.Text()), " ") }
+
+// words are those of an enumeration, nil for another type.
+func words(t reflect.Type) []string {
+	switch t {
+	case reflect.TypeFor[TLSVersion]():
+		return []string{"1.2", "1.3"}
+	case reflect.TypeFor[slog.Level]():
+		return []string{"debug", "info", "warn", "error"}
+	}
+	m, ok := t.MethodByName("Values")
+	if !ok {
+		return nil
+	}
+	var all []string
+	values := m.Func.Call([]reflect.Value{reflect.Zero(t)})[0]
+	for i := range values.Len() {
+		all = append(all, values.Index(i).String())
+	}
+	return all
+}
+
+// A form is how values of a type are written.
+type form struct {
+	name, example string
+	schema        map[string]any
+}
+
+// formOf is that of single values.
+func formOf(t reflect.Type) form {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if all := words(t); all != nil {
+		if t == reflect.TypeFor[slog.Level]() { // which slog reads in any case, and between these words
+			return form{"`" + strings.Join(all, "`, `") + "`", "", text("")}
+		}
+		values := []any{}
+		for _, w := range all {
+			values = append(values, w)
+			if t == reflect.TypeFor[TLSVersion]() {
+				values = append(values, json.Number(w))
+			}
+		}
+		return form{"`" + strings.Join(all, "`, `") + "`", "", map[string]any{"enum": append(values, nil)}}
+	}
+	switch t {
+	case reflect.TypeFor[time.Duration]():
+		return form{"duration", "`30s`, `5m`, `1h30m`", text(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`, "integer")}
+	case reflect.TypeFor[Size]():
+		return form{"size", "a whole number of bytes, or of a unit: `64MiB`, `1GB`", text(`^[0-9]+ *([TGMK]iB|[TGM]B|kB|B)?$`, "integer")}
+	case reflect.TypeFor[dataconn.PortRange]():
+		return form{"range of ports", "`30000-30099`, or one port", text(`^[0-9]+( *- *[0-9]+)?$`, "integer")}
+	case reflect.TypeFor[netip.Addr]():
+		return form{"IP address", "`203.0.113.7`", text("")}
+	case reflect.TypeFor[language.Tag]():
+		return form{"language", "a language tag (BCP 47): `en`, `pt-BR`", text("")}
+	case reflect.TypeFor[Encoding]():
+		return form{"encoding", "`utf-8`, `raw`, or the label of a charset: `windows-1252`, `shift_jis`", text("")}
+	case reflect.TypeFor[Secret]():
+		return form{"secret", "a text that the server never shows, best from a file", text("", "number")}
+	}
+	switch t.Kind() {
+	case reflect.Bool:
+		return form{"boolean", "`true` or `false`", map[string]any{"enum": []any{true, false, "true", "false", nil}}}
+	case reflect.Int:
+		return form{"number", "a whole number", text(`^-?[0-9]+$`, "integer")}
+	}
+	return form{"text", "any text, in quotes where YAML needs them", text("", "number", "boolean")}
+}
+
+// text is the schema of a text with a pattern, or of other scalars that YAML makes of a text without quotes.
+func text(pattern string, others ...string) map[string]any {
+	s := map[string]any{"type": append([]string{"string", "null"}, others...)}
+	if pattern != "" {
+		s["pattern"] = pattern
+	}
+	return s
+}
+
+// typeName is the type of a value as the reference shows it.
+func typeName(t reflect.Type) string {
+	switch {
+	case yamlconf.IsScalar(t):
+		return formOf(t).name
+	case t.Kind() == reflect.Slice:
+		return "list of " + typeName(t.Elem())
+	}
+	return "map of " + typeName(t.Elem())
+}
+
+const head = `# Configuration reference
+
+<!-- Generated by: go test ./internal/config -run TestReference -update. The meanings are the comments of the structs in internal/config. -->
+
+The configuration is one YAML file, given to ` + "`babelftp serve --config FILE`" + `. To see everything that is wrong with a file, with line and column, run
+` + "`babelftp check --config FILE`" + `. An unknown key is an error. The [guides](guides/tenants-and-users.md) begin with tasks; this page lists every key.
+
+` + "```yaml" + `
+# babelftp.yaml
+listen: ":21"
+metrics_listen: ":9121"
+passive: {ports: 30000-30099, public_address: 203.0.113.7}
+s3: {endpoint: "http://127.0.0.1:9000", region: us-east-1, path_style: true}
+tenants:
+  acme:
+    hosts: [ftp.acme.example]
+    bucket: acme-data
+    prefix: inbox/
+    greeting: {en: "Welcome to Acme", fr: "Bienvenue chez Acme"}
+    users:
+      alice: {password_hash: "$argon2id$...", home: /alice, permissions: [list, read, write]}
+` + "```" + `
+
+To check the file while you type, give your editor the [JSON Schema](configuration.schema.json), which ` + "`babelftp schema`" + ` prints too.
+
+## Values
+
+A single value can also come from a file, under its key with ` + "`_file`" + `, or from the environment. The variable is ` + "`BABELFTP_`" + ` and the keys in capitals, joined
+by ` + "`_`" + `, like ` + "`BABELFTP_S3_REGION`" + `. See [keep secrets out of the file](guides/tenants-and-users.md#keep-secrets-out-of-the-file).
+
+| type | how to write it |
+| --- | --- |
+`
+
+// markdown is docs/configuration.md.
+func (r *reference) markdown() []byte {
+	var b bytes.Buffer
+	b.WriteString(head)
+	forms := map[string]string{}
+	for _, s := range r.sections {
+		for _, k := range s.keys {
+			if k.section == nil {
+				f := formOf(scalar(k.typ))
+				forms[f.name] = f.example
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(forms)) {
+		if forms[name] != "" {
+			fmt.Fprintf(&b, "| %s | %s |\n", name, forms[name])
+		}
+	}
+	for _, s := range r.sections {
+		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n", s.title(), s.about(r))
+		if s.paths[0] != "" {
+			slices.Sort(s.paths)
+			fmt.Fprintf(&b, "Path: `%s`\n\n", strings.Join(s.paths, "`, `"))
+		}
+		b.WriteString("| key | type | default | since | meaning |\n| --- | --- | --- | --- | --- |\n")
+		for _, k := range s.keys {
+			typ, fallback := "", k.fallback
+			switch {
+			case k.section != nil && k.typ.Kind() == reflect.Map:
+				typ = "map of [" + k.section.title() + "](#" + anchor(k.section.title()) + ")"
+			case k.section != nil:
+				typ = "[" + k.section.title() + "](#" + anchor(k.section.title()) + ")"
+			default:
+				typ = typeName(k.typ)
+			}
+			if k.isDefault {
+				fallback = "`" + fallback + "`"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s |\n", k.name, typ, fallback, k.since, cmp.Or(k.meaning, k.section.meaning(r)))
+		}
+	}
+	return b.Bytes()
+}
+
+// title is the heading of a section.
+func (s *section) title() string {
+	switch s.name {
+	case "Config":
+		return "The server"
+	case "TenantTLS":
+		return "TLS of a tenant"
+	case "Tenant", "User", "Folder":
+		return "A " + strings.ToLower(s.name)
+	}
+	return s.name
+}
+
+// meaning is the first sentence about the section; of nil it is empty.
+func (s *section) meaning(r *reference) string {
+	if s == nil {
+		return ""
+	}
+	first, _, _ := strings.Cut(s.about(r), ". ")
+	return strings.TrimSuffix(first, ".") + "."
+}
+
+// anchor is how GitHub links to a heading.
+func anchor(title string) string { return strings.ToLower(strings.ReplaceAll(title, " ", "-")) }
+
+// about is the comment of the struct, in the words of its users.
+func (s *section) about(r *reference) string {
+	if s.paths[0] == "" {
+		return "The keys at the top of the file."
+	}
+	text := r.comments[s.name]
+	if rest, ok := strings.CutPrefix(text, s.name+" "); ok {
+		return s.title() + " " + rest
+	}
+	return text
+}
+
+// scalar is the type of the single values in a type.
+func scalar(t reflect.Type) reflect.Type {
+	for !yamlconf.IsScalar(t) {
+		t = t.Elem()
+	}
+	return t
+}
+
+// schema is a JSON Schema (draft 7) of the configuration. refs is where its definitions are.
+func (r *reference) schema(refs string) map[string]any {
+	definitions := map[string]any{}
+	for _, s := range r.sections {
+		properties := map[string]any{}
+		for _, k := range s.keys {
+			properties[k.name] = described(k.schema(refs), cmp.Or(k.meaning, k.section.meaning(r)))
+			if k.section == nil && yamlconf.IsScalar(k.typ) && yamlconf.HasFileForm(k.name) {
+				properties[k.name+yamlconf.FileSuffix] = described(text(""), "File that holds the value of "+k.name+".")
+			}
+		}
+		definitions[s.name] = described(map[string]any{
+			"type": []string{"object", "null"}, "additionalProperties": false, "properties": properties,
+		}, s.about(r))
+	}
+	root := definitions["Config"].(map[string]any)
+	delete(definitions, "Config")
+	root["$schema"], root["title"], root["definitions"] = "http://json-schema.org/draft-07/schema#", "babelftp.yaml", definitions
+	return root
+}
+
+func described(s map[string]any, description string) map[string]any {
+	if _, isRef := s["$ref"]; isRef { // beside which draft 7 ignores everything
+		s = map[string]any{"allOf": []any{s}}
+	}
+	s["description"] = description
+	return s
+}
+
+func (k key) schema(refs string) map[string]any {
+	if k.section == nil {
+		s := schemaOf(k.typ)
+		if k.isDefault && yamlconf.IsScalar(k.typ) {
+			s["default"] = k.fallback
+		}
+		return s
+	}
+	ref := map[string]any{"$ref": refs + k.section.name}
+	if k.typ.Kind() == reflect.Map {
+		return map[string]any{"type": []string{"object", "null"}, "additionalProperties": ref}
+	}
+	return ref
+}
+
+func schemaOf(t reflect.Type) map[string]any {
+	switch {
+	case yamlconf.IsScalar(t):
+		return formOf(t).schema
+	case t.Kind() == reflect.Slice:
+		return map[string]any{"type": []string{"array", "null"}, "items": schemaOf(t.Elem())}
+	}
+	return map[string]any{"type": []string{"object", "null"}, "additionalProperties": schemaOf(t.Elem())}
+}
+
+func indented(t *testing.T, v any, prefix string) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent(prefix, "  ")
+	if err := e.Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// chartMark is the line of the chart's schema after which everything is generated.
+const chartMark = `    "generated from here on by: go test ./internal/config -run TestReference -update": true,` + "\n"
+
+// chartSchema is the schema of the chart's values with that of the configuration as its last definition.
+func chartSchema(t *testing.T, r *reference) []byte {
+	t.Helper()
+	schema := r.schema("#/definitions/config/definitions/")
+	delete(schema, "$schema")
+	now, err := os.ReadFile("../../deploy/babelftp/values.schema.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, _, found := strings.Cut(string(now), chartMark)
+	if !found {
+		t.Fatalf("the schema of the chart lacks the line %s", chartMark)
+	}
+	return fmt.Appendf(nil, "%s%s    \"config\": %s\n  }\n}\n", own, chartMark, bytes.TrimSpace(indented(t, schema, "    ")))
+}

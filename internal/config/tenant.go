@@ -1,0 +1,128 @@
+package config
+
+import (
+	"cmp"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/pathname"
+)
+
+// A Tenant owns a bucket, or a part of one, and the users who see it.
+type Tenant struct {
+	// Virtual hosts: names for HOST (RFC 7151), and those that a client gives to TLS.
+	Hosts []string  `yaml:"hosts" default:"none"`
+	TLS   TenantTLS `yaml:"tls"`
+	// Name of the S3 bucket.
+	Bucket string `yaml:"bucket" default:"required"`
+	// Beginning of all keys. A slash at its end may be left out.
+	Prefix string `yaml:"prefix" default:"none"`
+
+	// Languages that LANG and FEAT offer.
+	Languages []language.Tag `yaml:"languages" default:"all"`
+	// Language of the tenant's sessions, one of `languages`.
+	DefaultLanguage language.Tag `yaml:"default_language" default:"the server's, or the first of languages"`
+	// Text by language, shown after HOST, and after the login without a `welcome`. It may hold `{User}`, `{Tenant}`, `{LastLogin}` and `{Quota}`.
+	Greeting map[language.Tag]string `yaml:"greeting" default:"none"`
+	// Text by language, shown after the login, with the variables of `greeting`.
+	Welcome map[language.Tag]string `yaml:"welcome" default:"greeting"`
+	// Answer LANG with the welcome in the new language too (RFC 2640 4.1).
+	GreetAfterLang bool `yaml:"greet_after_lang"`
+	// Texts of single replies, by message and language, in place of those of the catalogues.
+	Messages map[i18n.ID]map[language.Tag]string `yaml:"messages" default:"none"`
+
+	// How clients without UTF-8 write pathnames: `utf-8`, `raw`, or the label of a charset.
+	PathnameEncoding Encoding `yaml:"pathname_encoding" default:"utf-8"`
+	// Encodings of the names in directories of the tenant and below them.
+	DirectoryEncodings map[string]Encoding `yaml:"directory_encodings" default:"none"`
+	// Unicode form in which names are created. For raw pathnames it is `none`.
+	Normalization pathname.Normalization `yaml:"normalization" default:"nfc"`
+
+	// Bytes that may be stored below `prefix`.
+	Quota Size `yaml:"quota" default:"no limit"`
+	// What happens to interrupted uploads: `keep` lets the user who began one resume it.
+	Resume Resume `yaml:"resume" default:"discard"`
+	// Longest life of a link to a file, up to 168h.
+	Presign time.Duration `yaml:"presign" default:"no links"`
+	// How long SIZE and MDTM may answer from the session's listings, up to 1m. What others write meanwhile does not show.
+	ListingCache time.Duration `yaml:"listing_cache" default:"not at all"`
+
+	// Most that any user of the tenant may do.
+	Permissions []Permission `yaml:"permissions" default:"all"`
+	// Most that any user may do with some pathnames of the tenant, by pattern.
+	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
+	// What happens to a file when another one of its name is stored. `version` needs a bucket with versioning.
+	Overwrite Overwrite `yaml:"overwrite" default:"allow"`
+
+	// Other buckets, or parts of buckets, as directories of the tenant, by absolute pathname.
+	Folders map[string]*Folder `yaml:"folders" default:"none"`
+
+	Objects Objects `yaml:"objects"`
+	S3      S3      `yaml:"s3"`
+
+	// The users, by name. At least one is required.
+	Users map[string]*User `yaml:"users"`
+}
+
+// A Folder shows another bucket, or another part of one, as a directory of a tenant.
+type Folder struct {
+	// Name of the S3 bucket.
+	Bucket string `yaml:"bucket" default:"the tenant's"`
+	// Beginning of all keys. A slash at its end may be left out.
+	Prefix string `yaml:"prefix" default:"none"`
+	// Most that any user may do in the folder.
+	Permissions []Permission `yaml:"permissions" default:"all"`
+	S3          S3           `yaml:"s3"`
+}
+
+// A Certificate is the files of a certificate and its key, both PEM. The zero value is none.
+type Certificate struct {
+	CertFile string // the server's certificate first
+	KeyFile  string
+}
+
+// TenantTLS is how the connections of a tenant are encrypted where that differs from the server's.
+type TenantTLS struct {
+	// PEM file of the certificate for clients that name one of `hosts` to TLS.
+	CertFile string `yaml:"cert_file" default:"the server's"`
+	// PEM file of the certificate's key.
+	KeyFile string `yaml:"key_file" default:"the server's"`
+	// Refuse an upload under TLS that ends without close_notify. With `false`, an upload that was cut can be stored as complete.
+	StrictDataEOF *bool `yaml:"strict_data_eof" default:"true"`
+}
+
+// A User of a tenant.
+type User struct {
+	// Argon2id hash of the password, which `babelftp hash-password` prints.
+	PasswordHash Secret `yaml:"password_hash" default:"required"`
+	// Directory in which a login starts, as the user sees it. It confines no user: use `root`.
+	Home string `yaml:"home" default:"/"`
+	// Directory of the tenant that the user sees as `/`.
+	Root string `yaml:"root" default:"/"`
+	// What the user may do.
+	Permissions []Permission `yaml:"permissions" default:"all"`
+	// What the user may do with some pathnames, by pattern, in place of `permissions`.
+	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
+	// What happens to a file when the user stores another one of its name.
+	Overwrite Overwrite `yaml:"overwrite" default:"the tenant's"`
+	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
+	Quota Size `yaml:"quota" default:"no limit"`
+}
+
+// NormalizationOf is the Unicode form of the tenant's names: NFC unless the tenant says otherwise, or has names that are no text.
+func (t *Tenant) NormalizationOf() pathname.Normalization {
+	switch {
+	case t.Normalization != "":
+		return t.Normalization
+	case t.PathnameEncoding.Raw():
+		return pathname.None
+	}
+	return pathname.NFC
+}
+
+// OverwriteOf is what becomes of a file that a user of the tenant stores anew.
+func (t *Tenant) OverwriteOf(u *User) Overwrite {
+	return cmp.Or(u.Overwrite, t.Overwrite, AllowOverwrite)
+}
