@@ -220,8 +220,8 @@ func New(ctx context.Context, client s3api.Client, bucketName string, opts *Opti
 	}
 }
 
-// within is the file system for the time of one command, which may end before the session.
-func (f *Fs) within(ctx context.Context) *Fs {
+// WithContext is the same file system for the time of ctx, whose end ends its operations and transfers.
+func (f *Fs) WithContext(ctx context.Context) *Fs {
 	g := *f
 	g.ctx = ctx
 	return &g

@@ -20,7 +20,7 @@ import (
 //
 // An offset beyond the end is an fs.ErrInvalid, a directory EISDIR.
 func (f *Fs) Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error) {
-	sum, end, err = f.within(ctx).hash(name, algorithm, from, to)
+	sum, end, err = f.WithContext(ctx).hash(name, algorithm, from, to)
 	return sum, end, s3errors.PathError("hash", name, err)
 }
 

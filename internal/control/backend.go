@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"net"
 	"time"
 
@@ -25,8 +24,8 @@ type Backend interface {
 	// Host returns the tenant that answers to a virtual host (RFC 7151),
 	// and false where there is none.
 	Host(name string) (*Tenant, bool)
-	// Login checks a user's password and opens the storage. The storage lives
-	// until ctx, the session's, is cancelled.
+	// Login checks a user's password. The end of ctx, that of the command, ends it.
+	// Nothing of the login outlives the contexts that its Storage gets.
 	Login(ctx context.Context, req *LoginRequest) (*Login, error)
 }
 
@@ -71,9 +70,11 @@ type LoginRequest struct {
 
 // A Login is an accepted user.
 type Login struct {
-	User    string
-	Tenant  *Tenant
-	Storage vfs.Storage
+	User   string
+	Tenant *Tenant
+	// Storage is the user's storage for the time of a command: the end of ctx ends
+	// its operations.
+	Storage func(ctx context.Context) vfs.ObjectStorage
 	Home    string // the working directory after login, absolute; empty means "/"
 	// Rights says what the user may do with what an absolute pathname names, for
 	// the fact "perm" (RFC 3659 7.5.5), which is left out where it is nil. The
@@ -93,12 +94,9 @@ type Login struct {
 	DirectoryEncodings map[string]*charset.Encoding
 	// ObjectURI is the s3 URI of a pathname.
 	ObjectURI func(name string) string
-	// PendingUpload describes the interrupted upload of a file that the user can
-	// resume, by its size as an offset or by appending; nil where the tenant keeps
-	// none. There is none where the file exists, which is an fs.ErrNotExist. A file
-	// opened at another offset, or to append without having asked, is an error with a
-	// method ResumeOffset() int64.
-	PendingUpload func(name string) (fs.FileInfo, error)
+	// Resumable says that the tenant keeps interrupted uploads, of which the
+	// storage's PendingUpload tells.
+	Resumable bool
 	// Presign makes a link to a file for HTTPS clients that is good for so long;
 	// nil for who may not download it.
 	Presign func(ctx context.Context, name string, valid time.Duration) (string, error)

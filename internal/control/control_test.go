@@ -148,7 +148,8 @@ func (b *backend) Login(ctx context.Context, r *control.LoginRequest) (*control.
 	if r.User == "marie" {
 		login = control.Login{Tenant: tenant, Home: "/home"}
 	}
-	login.User, login.Storage = r.User, storage
+	login.User = r.User
+	login.Storage = func(ctx context.Context) vfs.ObjectStorage { return storage.WithContext(ctx) }
 	login.ObjectURI = func(name string) string { return "s3://" + b.site.bucket + name }
 	return &login, nil
 }

@@ -145,10 +145,10 @@ func (s *session) list(arg string) {
 		l.pattern, l.filesToo = ftplist.ParsePattern(arg, name), true
 		l.line = func(b []byte, _ fs.FileInfo, name string) []byte { return l.appendPathname(b, name) }
 	case "MLSD":
-		view := s.factsView()
+		client := s.factsClient()
 		l.heading = s.heading(name)
 		l.line = func(b []byte, info fs.FileInfo, name string) []byte {
-			return append(s.facts.Append(b, view, ftplist.Entry{FileInfo: info, Dir: l.dir}), name...)
+			return append(s.facts.Append(b, client, ftplist.Entry{FileInfo: info, Dir: l.dir}), name...)
 		}
 	}
 	op := s.op

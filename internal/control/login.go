@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -52,7 +53,7 @@ func (s *session) pass(password string) {
 
 // authenticate is called by the engine when it handles PASS.
 func (s *session) authenticate() (home string, err error) {
-	login, err := s.server.cfg.Backend.Login(s.ctx, &LoginRequest{
+	login, err := s.server.cfg.Backend.Login(s.op.Context, &LoginRequest{
 		Host:         s.hostname,
 		User:         s.name,
 		Password:     s.password,
@@ -80,10 +81,13 @@ func (s *session) loggedIn() wire.Reply {
 
 // loginFailed is the reply to a password that was not accepted.
 func (s *session) loginFailed() wire.Reply {
-	err := s.op.Err
-	if errors.Is(err, ErrLoginRefused) {
+	err := s.outcome(s.op.Err)
+	switch {
+	case errors.Is(err, ErrLoginRefused):
 		s.log.Info("login refused", "name", s.name)
 		return wire.NewReply(530, s.text(i18n.LoginFailed))
+	case errors.Is(err, dataconn.ErrAborted):
+		return s.failure(err)
 	}
 	s.log.Error("login not decided", "name", s.name, "err", err)
 	return wire.NewReply(530, s.text(i18n.LoginUnavailable))

@@ -50,7 +50,7 @@ func (s *session) mlst(arg string) {
 		s.fail(err)
 		return
 	}
-	line := append(s.facts.Append([]byte(" "), s.factsView(), ftplist.Entry{FileInfo: info, Dir: path.Dir(s.op.Path)}), arg...)
+	line := append(s.facts.Append([]byte(" "), s.factsClient(), ftplist.Entry{FileInfo: info, Dir: path.Dir(s.op.Path)}), arg...)
 	s.send(wire.NewReply(250, s.text(i18n.FileDetails), string(line), s.text(i18n.DetailsEnd)))
 }
 
@@ -67,12 +67,12 @@ func (s *session) find(name string) (fs.FileInfo, error) {
 	return op.Find(name)
 }
 
-// factsView is what the facts depend on that the client is shown.
-func (s *session) factsView() *ftplist.View {
-	return &ftplist.View{
+// factsClient describes this client to the facts of a listing.
+func (s *session) factsClient() *ftplist.Client {
+	return &ftplist.Client{
 		Rights:      s.login.Rights,
 		NoOverwrite: s.login.NoOverwrite,
 		ObjectURI:   s.login.ObjectURI,
-		Charset:     s.codec().ShownEncoding,
+		Encoding:    s.codec().ClientEncoding,
 	}
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/dataconn"
@@ -35,7 +36,7 @@ func (s *session) newOperation() *operation {
 	op := &operation{lines: s.conn.Lines(), peerClosed: s.conn.PeerClosed(), done: s.done}
 	op.Context, op.cancel = context.WithCancelCause(s.ctx)
 	if s.login != nil {
-		op.Storage = s.login.Storage
+		op.Storage = s.login.Storage(op.Context)
 		op.Names = s.resolver(op.Storage)
 	}
 	return op
@@ -69,7 +70,9 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 			s.handleDuringCommand(l)
 		case <-op.peerClosed:
 			op.peerClosed = nil
-			s.stop(dataconn.ErrPeerClosed)
+			if s.transfer != nil || !s.quitQueued() {
+				s.stop(dataconn.ErrPeerClosed)
+			}
 		case <-op.done:
 			// The storage has been cancelled too. It may have an upload to abort.
 			op.done = nil
@@ -93,6 +96,16 @@ func (s *session) handleDuringCommand(l wire.Line) {
 		return
 	}
 	s.queued = append(s.queued, l)
+}
+
+// quitQueued says whether the client has sent QUIT. If it then ends its side of
+// the control connection, that is no unexpected end (RFC 959 4.1.1): the commands
+// before are done and answered.
+func (s *session) quitQueued() bool {
+	return slices.ContainsFunc(s.queued, func(l wire.Line) bool {
+		verb, _, _ := wire.ParseCommand(l.Text)
+		return verb == "QUIT"
+	})
 }
 
 // stop ends the command that is running for a reason.

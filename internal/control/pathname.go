@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// nameRules are those of the user who has logged in.
+// nameRules say how the names of the logged-in user are written.
 func (s *session) nameRules() pathname.Rules {
 	return pathname.Rules{
 		Encoding:           s.login.Tenant.Encoding,
@@ -19,12 +19,12 @@ func (s *session) nameRules() pathname.Rules {
 	}
 }
 
-// codec translates the pathnames of this client.
+// codec translates the pathnames of the client.
 func (s *session) codec() pathname.Codec {
 	return pathname.Codec{Rules: s.nameRules(), UTF8: s.utf8}
 }
 
-// resolve is the pathname, absolute and in UTF-8, that a command's argument means.
+// resolve returns the absolute pathname in UTF-8 that a command's argument means.
 func (s *session) resolve(arg string) (string, error) {
 	return s.codec().Resolve(s.workingDirectory(), arg)
 }

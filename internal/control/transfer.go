@@ -182,10 +182,10 @@ func (s *session) stor(arg string) {
 // where.
 func (s *session) orPendingUpload(name string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
 	info, err := stat(name)
-	if s.login.PendingUpload == nil || !errors.Is(err, fs.ErrNotExist) {
+	if !s.login.Resumable || !errors.Is(err, fs.ErrNotExist) {
 		return info, err
 	}
-	return s.login.PendingUpload(name)
+	return s.op.Storage.PendingUpload(name)
 }
 
 // resolveFile resolves the pathname of a file to be made: "name/", "." and ".."

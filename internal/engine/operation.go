@@ -18,14 +18,14 @@ type Names interface {
 	// Lookup tries name, then its other forms while there is nothing of that name. It
 	// returns where the storage has it, empty where it is not there.
 	Lookup(name string, try func(name string) error) (path string, err error)
-	// ForCreate is the pathname under which a command makes a file or directory.
-	ForCreate(name string, stat func(name string) error) (path string, err error)
+	// ResolveForCreate is the pathname under which a command makes a file or directory.
+	ResolveForCreate(name string, stat func(name string) error) (path string, err error)
 }
 
 // An Operation is what one command asks of the storage, and what came of it.
 type Operation struct {
-	Context context.Context // of the command
-	Storage vfs.Storage     // for the time of the context
+	Context context.Context   // of the command
+	Storage vfs.ObjectStorage // for the time of the context
 	Names   Names
 	// Stat is what the command looks for; nil means a file or a directory.
 	Stat func(name string) (fs.FileInfo, error)
@@ -61,7 +61,7 @@ func (o *Operation) Lookup(name string, try func(name string) error) error {
 // ResolveForCreate is the pathname under which the command makes a file or
 // directory. It keeps that.
 func (o *Operation) ResolveForCreate(name string, stat func(name string) error) (string, error) {
-	path, err := o.Names.ForCreate(name, stat)
+	path, err := o.Names.ResolveForCreate(name, stat)
 	if err == nil {
 		o.Path = path
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// The columns of LIST that stand for what S3 does not have.
+// The columns of LIST for which S3 has no value.
 const (
 	fileMode     = "-rw-r--r--"
 	dirMode      = "drwxr-xr-x"
@@ -16,12 +16,12 @@ const (
 // yearAfter is the age from which ls shows the year instead of the time.
 const yearAfter = 180 * 24 * time.Hour
 
-// clockSkew is how far ahead of its own clock a client takes a time of day for
-// that of this year: FileZilla a day, lftp six.
+// clockSkew is how far in the future a client still takes a time without a year for one
+// of this year: FileZilla a day, lftp six.
 const clockSkew = 24 * time.Hour
 
-// AppendColumns writes what stands before the name in a line of ls -l, in UTC.
-// Programs read these lines by rules of their own, which together are:
+// AppendColumns writes the columns before the name in a line of ls -l. Times are UTC.
+// Clients parse these lines by rules of their own, which together are:
 //
 //   - ten letters of mode, a number of links that is not 0, one word each of owner
 //     and group, then the size; where it ends may differ, because all but the name

@@ -18,31 +18,32 @@ import (
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
-// A View is what facts depend on besides the entry: for whom they are written.
-type View struct {
-	// Rights says what the user may do with what an absolute pathname names; nil
-	// leaves out "perm".
+// A Client is what facts depend on besides the entry: the user for whom they are
+// written.
+type Client struct {
+	// Rights returns what the user may do with an absolute pathname. If it is nil, the
+	// fact "perm" is left out.
 	Rights func(name string) vfs.Rights
-	// NoOverwrite says that the storage lets no file be replaced or appended to.
+	// NoOverwrite says that the storage refuses to replace files and to append to them.
 	NoOverwrite bool
-	// ObjectURI is the s3 URI of a pathname, empty where there is none; nil leaves
-	// out "unique".
+	// ObjectURI returns the s3 URI of a pathname, empty if it has none. If it is nil,
+	// the fact "unique" is left out.
 	ObjectURI func(name string) string
-	// Charset is that in which the client is shown the names in a directory.
-	Charset func(dir string) *charset.Encoding
+	// Encoding returns the encoding in which the client gets the names in a directory.
+	Encoding func(dir string) *charset.Encoding
 }
 
-// An Entry is a file or directory as MLST and MLSD tell of it.
+// An Entry is a file or directory that MLST or MLSD describes.
 type Entry struct {
 	fs.FileInfo
 	Dir string // absolute pathname of the directory that the name is in
 }
 
-// pathname is the entry's own, absolute.
+// pathname returns the absolute pathname of the entry.
 func (e Entry) pathname() string { return path.Join(e.Dir, e.Name()) }
 
-// The names in a directory of the directory itself and of its parent. No key is
-// called so.
+// The names that a listing gives the directory itself and its parent. No key has such
+// a name.
 const (
 	ThisDirectory   = "."
 	ParentDirectory = ".."
@@ -61,15 +62,15 @@ func (e Entry) kind() string {
 	return "file"
 }
 
-// objectInfo is what a FileInfo's Sys may know of an object. What the storage
-// was not told is zero: a listing brings the time only.
+// objectInfo is what Sys of a FileInfo may know of an object. A value that the storage
+// does not know is zero: a listing has the time only.
 type objectInfo interface {
 	Created() time.Time
 	MediaType() string    // as Content-Type writes it, perhaps with parameters
 	NameLanguage() string // the language tag of the name
 }
 
-// Facts are those that MLST and MLSD show, in the order in which they show them.
+// Facts are the facts that MLST and MLSD show, in this order.
 type Facts []fact
 
 // A fact is one of MLST's (RFC 3659 7.5).
@@ -77,13 +78,13 @@ type fact struct {
 	name      string
 	byDefault bool // shown until OPTS MLST
 	// appendTo writes the value of an entry, or returns false when it has none.
-	appendTo func(b []byte, v *View, e Entry) ([]byte, bool)
+	appendTo func(b []byte, c *Client, e Entry) ([]byte, bool)
 }
 
-// allFacts are the facts that this server knows, in the order of FEAT.
+// allFacts returns the facts that this server knows, in the order of FEAT.
 //
-// Lang and charset are not those of the content: RFC 3659 7.5.6 and 7.5.9 say
-// that they are the name's.
+// The facts "lang" and "charset" are about the name and not about the content (RFC
+// 3659 7.5.6 and 7.5.9).
 func allFacts() Facts {
 	return Facts{
 		{"type", true, appendType},
@@ -98,22 +99,22 @@ func allFacts() Facts {
 	}
 }
 
-// DefaultFacts are those that MLST and MLSD show until OPTS MLST.
+// DefaultFacts returns the facts that MLST and MLSD show until OPTS MLST.
 func DefaultFacts() Facts {
 	return slices.DeleteFunc(allFacts(), func(f fact) bool { return !f.byDefault })
 }
 
-// Has reports whether a fact is among them.
+// Has reports whether a fact of this name is among them.
 func (facts Facts) Has(name string) bool {
 	return slices.ContainsFunc(facts, func(f fact) bool { return f.name == name })
 }
 
 // Append writes the facts of an entry, each as "size=3;", and the SP before the
 // name.
-func (facts Facts) Append(b []byte, v *View, e Entry) []byte {
+func (facts Facts) Append(b []byte, c *Client, e Entry) []byte {
 	for _, f := range facts {
 		before := len(b)
-		value, ok := f.appendTo(append(append(b, f.name...), '='), v, e)
+		value, ok := f.appendTo(append(append(b, f.name...), '='), c, e)
 		if !ok {
 			b = b[:before]
 			continue
@@ -123,26 +124,26 @@ func (facts Facts) Append(b []byte, v *View, e Entry) []byte {
 	return append(b, ' ')
 }
 
-func appendType(b []byte, _ *View, e Entry) ([]byte, bool) {
+func appendType(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	return append(b, e.kind()...), true
 }
 
-func appendSize(b []byte, _ *View, e Entry) ([]byte, bool) {
+func appendSize(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	return strconv.AppendInt(b, e.Size(), 10), !e.IsDir()
 }
 
-// appendModify leaves out directories: their time would have to change whenever
-// a name in them does (RFC 3659 7.5.3), which S3 keeps no account of.
-func appendModify(b []byte, _ *View, e Entry) ([]byte, bool) {
+// appendModify leaves out directories. Their time would have to change whenever a name
+// in them changes (RFC 3659 7.5.3), and S3 does not record that.
+func appendModify(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	if e.IsDir() {
 		return b, false
 	}
 	return AppendTimeVal(b, e.ModTime())
 }
 
-// appendCreate leaves out a time that is later than that of the fact "modify",
-// as after MFMT, because RFC 3659 7.5.4 says that it never is.
-func appendCreate(b []byte, _ *View, e Entry) ([]byte, bool) {
+// appendCreate leaves out a time that is later than the fact "modify", as after MFMT,
+// because RFC 3659 7.5.4 forbids that.
+func appendCreate(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	object, ok := e.Sys().(objectInfo)
 	if !ok || object.Created().After(e.ModTime()) {
 		return b, false
@@ -150,38 +151,38 @@ func appendCreate(b []byte, _ *View, e Entry) ([]byte, bool) {
 	return AppendTimeVal(b, object.Created())
 }
 
-// anyName stands for a name that no rule about the user's rights means: no
+// anyName stands for a name that no rule about the user's rights mentions, because no
 // character has these numbers.
 const anyName = "\U0010ffff\U0010ffff"
 
-// appendPerm writes what the user may do with the entry (RFC 3659 7.5.5): of a
-// directory also what with the names in it, but for those that have rights of
-// their own. The root can neither be deleted nor renamed.
-func appendPerm(b []byte, v *View, e Entry) ([]byte, bool) {
-	if v.Rights == nil {
+// appendPerm writes what the user may do with the entry (RFC 3659 7.5.5). For a
+// directory it also writes what the user may do with the names in it, except those
+// that have rights of their own. The root can neither be deleted nor renamed.
+func appendPerm(b []byte, c *Client, e Entry) ([]byte, bool) {
+	if c.Rights == nil {
 		return b, false
 	}
 	name, directory := e.pathname(), e.IsDir()
 	fixed := directory && name == "/"
-	may, inside := v.Rights(name), vfs.Rights{}
+	rights, inside := c.Rights(name), vfs.Rights{}
 	if directory {
-		inside = v.Rights(path.Join(name, anyName))
+		inside = c.Rights(path.Join(name, anyName))
 	}
-	changes := !directory && may.Write && !v.NoOverwrite
+	changes := !directory && rights.Write && !c.NoOverwrite
 	for _, p := range []struct {
 		letter byte
 		set    bool
 	}{
-		{'a', changes},                // APPE
-		{'c', inside.Write},           // STOR of a new name, STOU, RNTO
-		{'d', !fixed && may.Delete},   // DELE or RMD
-		{'e', directory},              // CWD
-		{'f', !fixed && may.Rename},   // RNFR
-		{'l', directory && may.List},  // LIST, NLST, MLSD
-		{'m', inside.Mkdir},           // MKD
-		{'p', inside.Delete},          // DELE and RMD of what is in it
-		{'r', !directory && may.Read}, // RETR
-		{'w', changes},                // STOR
+		{'a', changes},                   // APPE
+		{'c', inside.Write},              // STOR of a new name, STOU, RNTO
+		{'d', !fixed && rights.Delete},   // DELE or RMD
+		{'e', directory},                 // CWD
+		{'f', !fixed && rights.Rename},   // RNFR
+		{'l', directory && rights.List},  // LIST, NLST, MLSD
+		{'m', inside.Mkdir},              // MKD
+		{'p', inside.Delete},             // DELE and RMD of what is in it
+		{'r', !directory && rights.Read}, // RETR
+		{'w', changes},                   // STOR
 	} {
 		if p.set {
 			b = append(b, p.letter)
@@ -190,19 +191,19 @@ func appendPerm(b []byte, v *View, e Entry) ([]byte, bool) {
 	return b, true
 }
 
-// uniqueBytes of a hash tell one object from another: 16 letters, and as good
-// as never the same twice.
+// uniqueBytes is how many bytes of a hash identify an object: 16 letters, with a
+// negligible risk of collision.
 const uniqueBytes = 12
 
-// appendUnique writes a token for the object, whatever pathname leads to it
-// (RFC 3659 7.5.2). It is made of bucket and key. A directory's ends with "/", so
-// that it is none of the file of the same name.
-func appendUnique(b []byte, v *View, e Entry) ([]byte, bool) {
-	if v.ObjectURI == nil {
+// appendUnique writes a token for the object (RFC 3659 7.5.2). It is made of bucket and
+// key, so it is the same for every pathname of the object. The URI of a directory ends
+// with "/", so that it differs from that of a file of the same name.
+func appendUnique(b []byte, c *Client, e Entry) ([]byte, bool) {
+	if c.ObjectURI == nil {
 		return b, false
 	}
-	uri := v.ObjectURI(e.pathname())
-	if uri == "" { // too long to be a file's
+	uri := c.ObjectURI(e.pathname())
+	if uri == "" { // the name is too long for a key
 		return b, false
 	}
 	if e.IsDir() && !strings.HasSuffix(uri, "/") {
@@ -212,40 +213,40 @@ func appendUnique(b []byte, v *View, e Entry) ([]byte, bool) {
 	return base64.RawURLEncoding.AppendEncode(b, sum[:uniqueBytes]), true
 }
 
-// noMediaType is what S3 says of an object that was stored without a type. It is
-// none of IANA's.
+// noMediaType is the type that S3 gives an object that was stored without one. IANA
+// has not registered it.
 const noMediaType = "binary/octet-stream"
 
 // appendMediaType writes the type of a file's content without its parameters.
-func appendMediaType(b []byte, _ *View, e Entry) ([]byte, bool) {
+func appendMediaType(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	object, ok := e.Sys().(objectInfo)
 	if !ok || e.IsDir() {
 		return b, false
 	}
-	mediaType, _, _ := mime.ParseMediaType(object.MediaType()) // wrong parameters are no matter
+	mediaType, _, _ := mime.ParseMediaType(object.MediaType()) // malformed parameters do not matter
 	if mediaType == noMediaType || !strings.Contains(mediaType, "/") || !IsToken(mediaType) {
 		return b, false
 	}
 	return append(b, mediaType...), true
 }
 
-// appendCharset writes the charset in which the client is shown the name: UTF-8
-// where the tenant's lacks a character of it. Bytes of a mirror have none.
-func appendCharset(b []byte, v *View, e Entry) ([]byte, bool) {
-	encoding := v.Charset(e.Dir)
+// appendCharset writes the charset in which the client gets the name. That is UTF-8 if
+// the charset of the tenant lacks a character. The bytes of a mirror have none.
+func appendCharset(b []byte, c *Client, e Entry) ([]byte, bool) {
+	encoding := c.Encoding(e.Dir)
 	if encoding.Raw() {
 		return b, false
 	}
 	beyondASCII := utf8.RuneCountInString(e.Name()) < len(e.Name())
-	if shown, _ := encoding.Encode(e.Name()); beyondASCII && shown == e.Name() {
+	if encoded, _ := encoding.Encode(e.Name()); beyondASCII && encoded == e.Name() {
 		encoding = nil
 	}
 	return append(b, encoding.DisplayName()...), true
 }
 
-// appendLang writes the language of the name, where the object tells. It must not
-// be guessed (RFC 3659 7.5.6), and what Content-Language tells is another one.
-func appendLang(b []byte, _ *View, e Entry) ([]byte, bool) {
+// appendLang writes the language of the name if the object has it. A server must not
+// guess it (RFC 3659 7.5.6), and Content-Language is that of the content.
+func appendLang(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	object, ok := e.Sys().(objectInfo)
 	if !ok || object.NameLanguage() == "" {
 		return b, false
@@ -254,8 +255,8 @@ func appendLang(b []byte, _ *View, e Entry) ([]byte, bool) {
 	return append(b, tag.String()...), err == nil
 }
 
-// IsToken tells whether a text is a token of RFC 3659 2.1, which all names of
-// facts and most values are.
+// IsToken reports whether a text is a token of RFC 3659 2.1, as all names of facts and
+// most values are.
 func IsToken(text string) bool {
 	for i := range len(text) {
 		c := text[i]
@@ -267,8 +268,8 @@ func IsToken(text string) bool {
 	return text != ""
 }
 
-// Feature lists all facts as FEAT does (RFC 3659 7.8), with "*" behind those of
-// facts.
+// Feature lists all facts that the server knows as FEAT does (RFC 3659 7.8), with "*"
+// behind the selected ones.
 func (facts Facts) Feature() string {
 	var list strings.Builder
 	for _, known := range allFacts() {
@@ -281,8 +282,9 @@ func (facts Facts) Feature() string {
 	return list.String()
 }
 
-// ParseFacts reads the facts that OPTS MLST asks for, each followed by ";", in any case
-// (RFC 3659 7.9). Unknown ones are ignored. It returns false for a malformed list.
+// ParseFacts reads the argument of OPTS MLST: names of facts in any case, each followed
+// by ";" (RFC 3659 7.9). It ignores unknown facts, and returns false for a malformed
+// list.
 func ParseFacts(list string) (Facts, bool) {
 	names, ended := strings.CutSuffix(strings.ToLower(list), ";")
 	asked := strings.Split(names, ";")
@@ -292,7 +294,8 @@ func ParseFacts(list string) (Facts, bool) {
 	return slices.DeleteFunc(allFacts(), func(f fact) bool { return !slices.Contains(asked, f.name) }), true
 }
 
-// String lists the facts as the reply to OPTS MLST does (RFC 3659 7.9), each followed by ";".
+// String lists the facts as the reply to OPTS MLST does (RFC 3659 7.9), each followed
+// by ";".
 func (facts Facts) String() string {
 	var list strings.Builder
 	for _, f := range facts {

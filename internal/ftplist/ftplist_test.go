@@ -33,20 +33,20 @@ func TestListColumns(t *testing.T) {
 // TestUniqueOfTwins wants a file and a directory of one name to differ, which few
 // servers of S3 can store.
 func TestUniqueOfTwins(t *testing.T) {
-	v := &View{ObjectURI: func(name string) string { return "s3://bucket" + name }}
-	file, _ := appendUnique(nil, v, Entry{file("a"), "/"})
-	dir, _ := appendUnique(nil, v, Entry{vfs.Directory("a"), "/"})
+	c := &Client{ObjectURI: func(name string) string { return "s3://bucket" + name }}
+	file, _ := appendUnique(nil, c, Entry{file("a"), "/"})
+	dir, _ := appendUnique(nil, c, Entry{vfs.Directory("a"), "/"})
 	if string(file) == string(dir) {
 		t.Errorf("both are %s", dir)
 	}
-	if this, _ := appendUnique(nil, v, Entry{vfs.Directory(ThisDirectory), "/a"}); string(this) != string(dir) {
+	if this, _ := appendUnique(nil, c, Entry{vfs.Directory(ThisDirectory), "/a"}); string(this) != string(dir) {
 		t.Errorf("%s in itself is %s", dir, this)
 	}
-	if root, _ := appendUnique(nil, v, Entry{vfs.Directory("/"), "/"}); len(root) == 0 {
+	if root, _ := appendUnique(nil, c, Entry{vfs.Directory("/"), "/"}); len(root) == 0 {
 		t.Error("the root has none")
 	}
-	v.ObjectURI = func(string) string { return "" }
-	if b, ok := appendUnique(nil, v, Entry{vfs.Directory("a"), "/"}); ok {
+	c.ObjectURI = func(string) string { return "" }
+	if b, ok := appendUnique(nil, c, Entry{vfs.Directory("a"), "/"}); ok {
 		t.Errorf("%s for what has no URI", b)
 	}
 }

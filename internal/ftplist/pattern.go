@@ -7,18 +7,18 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A Pattern is what LIST, NLST and STAT do with a pathname that names nothing
-// and whose last segment is a pattern, because old devices ask for "*.csv" (RFC
-// 959 leaves pathnames to the server). A name that is there always goes before
-// the pattern that it looks like. MLSD, MLST and whatever else RFC 3659 defines
-// take every pathname literally (RFC 3659 2.2.2), and so do transfers.
+// A Pattern is the last segment of a pathname such as "*.csv", which old devices send
+// with LIST, NLST and STAT. RFC 959 leaves the syntax of pathnames to the server. An
+// existing name goes before the pattern that it looks like. MLSD, MLST and all other
+// commands of RFC 3659 take every pathname literally (RFC 3659 2.2.2), and so do
+// transfers. The zero value matches nothing.
 type Pattern struct {
-	glob string // as path.Match takes it, empty where there is none
-	Dir  string // the pathname of the pattern's directory as the client gave it, empty or ending with "/"
+	Dir  string // the directory of the pattern as the client wrote it, empty or with a final "/"
+	glob string // for path.Match
 }
 
-// ParsePattern looks for a pattern in an argument and the pathname it was resolved
-// to. Directories of the pathname are no patterns, and neither is a malformed one.
+// ParsePattern returns the pattern in the argument arg, whose pathname is name. A
+// malformed pattern is none, and neither is one that ends with "/".
 func ParsePattern(arg, name string) Pattern {
 	pattern := path.Base(name)
 	if strings.HasSuffix(arg, "/") || !strings.ContainsAny(pattern, "*?[") {
@@ -27,7 +27,7 @@ func ParsePattern(arg, name string) Pattern {
 	if _, err := path.Match(pattern, ""); err != nil {
 		return Pattern{}
 	}
-	return Pattern{norm.NFC.String(pattern), arg[:strings.LastIndexByte(arg, '/')+1]}
+	return Pattern{Dir: arg[:strings.LastIndexByte(arg, '/')+1], glob: norm.NFC.String(pattern)}
 }
 
 // Match reports whether the pattern matches the name of an entry.

@@ -8,7 +8,7 @@ import (
 // timeVal is the time-val of RFC 3659 2.3 without a fraction, in UTC.
 const timeVal = "20060102150405"
 
-// maxFraction is how many digits of a fraction a time holds.
+// maxFraction is how many digits of a fraction a time.Time can hold.
 const maxFraction = 9
 
 // The years that a time-val can express.
@@ -17,8 +17,8 @@ const (
 	maxYear = 9999
 )
 
-// AppendTimeVal writes a time, with a fraction only if it has one, or returns
-// false for one that a time-val cannot express, such as the zero time.
+// AppendTimeVal writes a time, with a fraction if it has one. It returns false for a
+// time that a time-val cannot express, such as the zero time.
 func AppendTimeVal(b []byte, t time.Time) ([]byte, bool) {
 	t = t.UTC()
 	if t.Year() < minYear || t.Year() > maxYear {
@@ -27,9 +27,9 @@ func AppendTimeVal(b []byte, t time.Time) ([]byte, bool) {
 	return t.AppendFormat(b, timeVal+".999999999"), true
 }
 
-// ParseTimeVal reads a time-val. A second 60 is taken where a leap second can be,
-// at the end of a month, and is then the second that follows, because the times
-// of computers have no room for it.
+// ParseTimeVal reads a time-val, and returns false for a malformed one. A second 60 at
+// the end of a month is a leap second, and becomes the next second, because time.Time
+// has no leap seconds.
 func ParseTimeVal(value string) (time.Time, bool) {
 	digits, fraction, hasFraction := strings.Cut(value, ".")
 	if len(digits) != len(timeVal) || !isDigits(digits) || hasFraction && !isDigits(fraction) {

@@ -18,11 +18,10 @@ type Codec struct {
 // maxPathname is the length in bytes of the longest key of S3.
 const maxPathname = 1024
 
-// Resolve makes a command's argument an absolute, clean pathname in UTF-8. Its
-// encoding is checked before any ".." in it is looked at; every SP in it,
-// leading and trailing ones too, belongs to it (RFC 2640 3.1). No argument means
-// the working directory. The error is [syscall.EILSEQ] for a NUL, an [EncodingError], or
-// [syscall.ENAMETOOLONG].
+// Resolve makes an absolute, clean pathname in UTF-8 of a command's argument. It checks
+// the encoding before it resolves any "..". Every SP belongs to the pathname, leading
+// and trailing ones too (RFC 2640 3.1). An empty argument means the working directory.
+// The error is [syscall.EILSEQ] for a NUL, an [EncodingError], or [syscall.ENAMETOOLONG].
 func (c Codec) Resolve(workingDirectory, arg string) (string, error) {
 	if arg == "" {
 		return workingDirectory, nil
@@ -40,9 +39,9 @@ func (c Codec) Resolve(workingDirectory, arg string) (string, error) {
 	return name, nil
 }
 
-// decode takes a pathname to UTF-8 segment by segment, because directories may
-// have encodings of their own. In none of these does the byte of "/" occur
-// within a character.
+// decode translates a pathname to UTF-8 segment by segment, because directories may
+// have encodings of their own. In no encoding is the byte of "/" part of another
+// character.
 func (c Codec) decode(workingDirectory, arg string) (string, error) {
 	name := workingDirectory
 	if path.IsAbs(arg) {
@@ -69,9 +68,10 @@ type EncodingError struct {
 func (e *EncodingError) Error() string { return e.Err.Error() }
 func (e *EncodingError) Unwrap() error { return e.Err }
 
-// ShownEncoding is how the names in a directory are shown: in UTF-8 to a client
-// that has asked for it, but those of a mirror, which are bytes, as they are.
-func (c Codec) ShownEncoding(dir string) *charset.Encoding {
+// ClientEncoding returns the encoding in which the client gets the names in a
+// directory: UTF-8 if it has asked for that. The names of a mirror are bytes and stay
+// as they are.
+func (c Codec) ClientEncoding(dir string) *charset.Encoding {
 	encoding := c.EncodingOf(dir)
 	if c.UTF8 && !encoding.Raw() {
 		return nil
@@ -79,26 +79,26 @@ func (c Codec) ShownEncoding(dir string) *charset.Encoding {
 	return encoding
 }
 
-// EncodePath is an absolute pathname as the client writes it.
+// EncodePath returns an absolute pathname as the client writes it.
 func (c Codec) EncodePath(name string) string {
-	shown, dir := "", "/"
+	encoded, dir := "", "/"
 	for segment := range strings.SplitSeq(name[len("/"):], "/") {
-		shown += "/" + c.EncodeName(dir, segment)
+		encoded += "/" + c.EncodeName(dir, segment)
 		dir = path.Join(dir, segment)
 	}
-	return shown
+	return encoded
 }
 
-// EncodeName is the name of an entry of a directory as the client writes it.
+// EncodeName returns the name of an entry of a directory as the client writes it.
 func (c Codec) EncodeName(dir, name string) string {
-	if shown, ok := c.ShownEncoding(dir).Encode(name); ok {
-		return shown
+	if encoded, ok := c.ClientEncoding(dir).Encode(name); ok {
+		return encoded
 	}
 	return name
 }
 
-// EncodeListName is a name as a line of a listing has it, without CR and LF. It
+// EncodeListName returns a name as a line of a listing has it, without CR and LF. It
 // returns false for a name that the client has no bytes for.
 func (c Codec) EncodeListName(dir, name string) (string, bool) {
-	return c.ShownEncoding(dir).Encode(EscapeLineBreaks(name))
+	return c.ClientEncoding(dir).Encode(EscapeLineBreaks(name))
 }

@@ -2,10 +2,10 @@ package pathname
 
 import "strings"
 
-// CR and LF would end a line of a listing on a data connection, where RFC 3659
-// 2.2 asks for another form or for silence. They are shown as the pictures that
-// Unicode has of them. In such a name, characters that stand for themselves are
-// marked where they could be taken for pictures.
+// CR and LF would end a line of a listing. RFC 3659 2.2 lets a server show them in
+// another form or leave the name out. The escaper replaces them by the pictures that
+// Unicode has of them. In a name with line breaks, it marks characters that are such
+// pictures themselves.
 var (
 	lineEscaper = strings.NewReplacer(
 		pictureMark, pictureMark+pictureMark, pictureCR, pictureMark+pictureCR, pictureLF, pictureMark+pictureLF,
@@ -21,7 +21,7 @@ const (
 	pictureMark = "\u201b" // the mark that rclone uses for the purpose
 )
 
-// EscapeLineBreaks is a name as it stands on a line of a listing.
+// EscapeLineBreaks returns a name as it stands on a line of a listing.
 func EscapeLineBreaks(name string) string {
 	if !strings.ContainsAny(name, "\r\n") {
 		return name
@@ -29,7 +29,7 @@ func EscapeLineBreaks(name string) string {
 	return lineEscaper.Replace(name)
 }
 
-// EscapePathLineBreaks is EscapeLineBreaks for each segment of a pathname.
+// EscapePathLineBreaks escapes the line breaks in each segment of a pathname.
 func EscapePathLineBreaks(pathname string) string {
 	segments := strings.Split(pathname, "/")
 	for i, segment := range segments {
@@ -38,7 +38,7 @@ func EscapePathLineBreaks(pathname string) string {
 	return strings.Join(segments, "/")
 }
 
-// unescapeLineBreaks is the name that EscapeLineBreaks wrote so, or else the name itself.
+// unescapeLineBreaks returns the name that EscapeLineBreaks wrote so, or else the name.
 func unescapeLineBreaks(name string) string {
 	if !strings.ContainsAny(name, pictureCR+pictureLF) {
 		return name

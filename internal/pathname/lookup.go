@@ -11,24 +11,23 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// One name can be written in more than one way: Unicode has a composed and a
-// decomposed form of "é", and a listing shows a line feed as a picture of one.
-// A file is found however its name is written, the name as it was given first
-// (draft-masinter-url-i18n 3.4), and none is made whose name would look the same
-// as that of another (section 5 there). Names that can be written in one way
-// only, all of ASCII among them, cost no request beyond that of the command.
-
-// A Resolver finds names in a storage however they are written.
+// A Resolver finds names in a storage whichever variant of a name it is given.
+//
+// One name has more than one variant: Unicode has a composed and a decomposed form
+// of "é", and a listing shows a line feed as a picture of one. A Resolver looks for
+// the name as it was given first (draft-masinter-url-i18n 3.4). It creates no name
+// that would look the same as an existing one (section 5 there). A name with one
+// variant only, such as every name in ASCII, costs no additional request.
 type Resolver struct {
 	Rules
-	WorkingDirectory string // it is there as it is written
+	WorkingDirectory string // exists under this name, so no request looks for it
 	// StatDir looks for a directory in the storage.
 	StatDir func(name string) (fs.FileInfo, error)
 }
 
-// Lookup tries name and then, while there is nothing of that name, its other
-// spellings. It returns where the storage has it, empty where it is not there; the
-// error of a name that is not there in any spelling is the first.
+// Lookup calls try with name and then with its variants, until one exists. It returns
+// the pathname that exists, or an empty one and the first error of try if none does.
+// Any error but [fs.ErrNotExist] is about a name that exists.
 func (r *Resolver) Lookup(name string, try func(name string) error) (located string, err error) {
 	err = try(name)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -39,8 +38,8 @@ func (r *Resolver) Lookup(name string, try func(name string) error) (located str
 	if dirErr != nil {
 		return "", dirErr
 	}
-	for spelling := range r.spellings(dir, base) {
-		other := path.Join(dir, spelling)
+	for variant := range r.nameVariants(dir, base) {
+		other := path.Join(dir, variant)
 		if other == name {
 			continue
 		}
@@ -51,8 +50,8 @@ func (r *Resolver) Lookup(name string, try func(name string) error) (located str
 	return "", err
 }
 
-// locateDirectory finds the directory of a file, segment by segment. What is
-// not there is spelled as it would be made.
+// locateDirectory finds the directory of a file, segment by segment. A segment that
+// does not exist gets the form in which it would be created.
 func (r *Resolver) locateDirectory(dir string) (string, error) {
 	if dir == "/" || dir == r.WorkingDirectory {
 		return dir, nil
@@ -67,10 +66,10 @@ func (r *Resolver) locateDirectory(dir string) (string, error) {
 	})
 }
 
-// ForCreate is the pathname under which a command makes a file or
-// directory: that of the one which is there already in some spelling, as stat
-// tells, or the tenant's Unicode form of name.
-func (r *Resolver) ForCreate(name string, stat func(name string) error) (string, error) {
+// ResolveForCreate returns the pathname under which a command creates a file or
+// directory. It is that of an existing variant, as stat reports it, or else name in
+// the Unicode form of the tenant.
+func (r *Resolver) ResolveForCreate(name string, stat func(name string) error) (string, error) {
 	dir, base := path.Split(name)
 	dir, err := r.locateDirectory(path.Clean(dir))
 	if err != nil {
@@ -79,19 +78,19 @@ func (r *Resolver) ForCreate(name string, stat func(name string) error) (string,
 	return r.locate(dir, base, stat)
 }
 
-// locate is the pathname of base in a directory: the first of its spellings
-// that is there, else the one in which it would be made. That one is asked for
-// last, because mostly it is the answer whether it is there or not.
+// locate returns the pathname of base in a directory: the first variant that exists,
+// or else the normal form. It asks for the normal form last, because that is mostly
+// the answer whether it exists or not.
 func (r *Resolver) locate(dir, base string, stat func(name string) error) (string, error) {
-	spellings := slices.Collect(r.spellings(dir, base))
-	made := r.NormalForm(dir, base)
-	last := slices.Index(spellings, made)
+	variants := slices.Collect(r.nameVariants(dir, base))
+	normal := r.NormalForm(dir, base)
+	last := slices.Index(variants, normal)
 	found := -1
-	for i, spelling := range spellings {
+	for i, variant := range variants {
 		if i == last {
 			continue
 		}
-		there, err := Exists(stat, path.Join(dir, spelling))
+		there, err := Exists(stat, path.Join(dir, variant))
 		if err != nil {
 			return "", err
 		}
@@ -101,10 +100,10 @@ func (r *Resolver) locate(dir, base string, stat func(name string) error) (strin
 		}
 	}
 	if found < 0 {
-		return path.Join(dir, made), nil
+		return path.Join(dir, normal), nil
 	}
 	if last < found {
-		there, err := Exists(stat, path.Join(dir, made))
+		there, err := Exists(stat, path.Join(dir, normal))
 		if err != nil {
 			return "", err
 		}
@@ -112,11 +111,11 @@ func (r *Resolver) locate(dir, base string, stat func(name string) error) (strin
 			found = last
 		}
 	}
-	return path.Join(dir, spellings[found]), nil
+	return path.Join(dir, variants[found]), nil
 }
 
-// Exists says whether something is there. What may not be looked at is not: a
-// user may upload into a place where S3 does not let the server look.
+// Exists reports whether a name exists, as stat tells. [fs.ErrPermission] counts as no:
+// a user may upload to a place that S3 does not let the server read.
 func Exists(stat func(name string) error, name string) (bool, error) {
 	err := stat(name)
 	if absent(err) || errors.Is(err, fs.ErrPermission) {
@@ -125,25 +124,25 @@ func Exists(stat func(name string) error, name string) (bool, error) {
 	return err == nil, err
 }
 
-// absent says whether an error means that nothing has a spelling, perhaps
-// because no key is so long.
+// absent reports whether an error means that a name does not exist, perhaps because
+// no key is so long.
 func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
-// spellings are the ways in which the name of an entry of dir can be written:
-// as it is, in the two forms of Unicode, and so for a name that stands in
-// listings for one with line ends. The form for new names is among them.
-func (r *Resolver) spellings(dir, name string) iter.Seq[string] {
+// nameVariants yields the ways to write the name of an entry of dir: as it is, in the
+// two forms of Unicode, and the same with line breaks escaped and unescaped. The
+// normal form is among them.
+func (r *Resolver) nameVariants(dir, name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		seen := make([]string, 0, 2)
 		for _, name := range []string{name, unescapeLineBreaks(name), EscapeLineBreaks(name)} {
 			for _, form := range r.forms(dir) {
-				spelling := form(name)
-				if slices.Contains(seen, spelling) {
+				variant := form(name)
+				if slices.Contains(seen, variant) {
 					continue
 				}
-				if seen = append(seen, spelling); !yield(spelling) {
+				if seen = append(seen, variant); !yield(variant) {
 					return
 				}
 			}
@@ -151,7 +150,7 @@ func (r *Resolver) spellings(dir, name string) iter.Seq[string] {
 	}
 }
 
-// forms are the forms of Unicode in which a name in dir is looked for.
+// forms returns the Unicode forms in which a name in dir may exist.
 func (r *Resolver) forms(dir string) []func(string) string {
 	asItIs := func(name string) string { return name }
 	if r.normalization(dir) == None {

@@ -7,16 +7,15 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// A Normalization is what is done about the forms in which Unicode can write one
-// name. The zero value is [NFC]. Under NFC and NFD a name that is not there as it was
-// given is looked for in the other form.
+// A Normalization is the Unicode form in which names are created. The zero value is
+// [NFC]. Under NFC and NFD, a Resolver also looks for the other form of a name.
 type Normalization string
 
 // The normalizations.
 const (
-	NFC  Normalization = "nfc"  // names are created in Normalization Form C
-	NFD  Normalization = "nfd"  // in Form D
-	None Normalization = "none" // as they are given, and found as they are given only
+	NFC  Normalization = "nfc"  // Normalization Form C
+	NFD  Normalization = "nfd"  // Normalization Form D
+	None Normalization = "none" // names are created and looked for as they are given
 )
 
 // Values are the words of a configuration.
@@ -31,7 +30,7 @@ func (n *Normalization) UnmarshalText(text []byte) error {
 	return fmt.Errorf("%q is no Unicode normalization: write nfc, nfd or none", text)
 }
 
-// Normalize is a name as it is created.
+// Normalize returns the form in which a name is created.
 func (n Normalization) Normalize(name string) string {
 	switch n {
 	case NFD:

@@ -60,7 +60,7 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-func TestForCreate(t *testing.T) {
+func TestResolveForCreate(t *testing.T) {
 	for _, test := range []struct {
 		name, there, want string
 		normalization     pathname.Normalization
@@ -73,7 +73,7 @@ func TestForCreate(t *testing.T) {
 		{"/a\u240ab", "/a\nb", "/a\nb", pathname.NFC},
 	} {
 		s := &tree{there: []string{test.there}}
-		if got, err := s.resolver(test.normalization).ForCreate(test.name, s.stat); got != test.want || err != nil {
+		if got, err := s.resolver(test.normalization).ResolveForCreate(test.name, s.stat); got != test.want || err != nil {
 			t.Errorf("%q where %q is, %s: %q, %v; want %q", test.name, test.there, test.normalization, got, err, test.want)
 		}
 	}

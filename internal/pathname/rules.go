@@ -10,17 +10,18 @@ import (
 
 // Rules say how the names of a user are written.
 type Rules struct {
-	// Encoding is that of the pathnames of clients which have not said that theirs are
-	// UTF-8; nil means UTF-8.
+	// Encoding is that of the pathnames of clients that have not asked for UTF-8; nil
+	// means UTF-8.
 	Encoding *charset.Encoding
-	// DirectoryEncodings are the directories, absolute and in NFC, whose names have
-	// another encoding, and those below them.
+	// DirectoryEncodings has the directories, absolute and in NFC, in which and below
+	// which names have another encoding.
 	DirectoryEncodings map[string]*charset.Encoding
-	// Normalization is the Unicode form in which names are created.
+	// Normalization is the Unicode form in which names are created; the zero value
+	// means NFC.
 	Normalization Normalization
 }
 
-// EncodingOf is that of the names in a directory.
+// EncodingOf returns the encoding of the names in a directory.
 func (r *Rules) EncodingOf(dir string) *charset.Encoding {
 	if len(r.DirectoryEncodings) > 0 {
 		for dir = norm.NFC.String(dir); ; dir = path.Dir(dir) {
@@ -35,13 +36,13 @@ func (r *Rules) EncodingOf(dir string) *charset.Encoding {
 	return r.Encoding
 }
 
-// NormalForm is a name as it is made in dir.
+// NormalForm returns the form in which a name is created in dir.
 func (r *Rules) NormalForm(dir, name string) string {
 	return r.normalization(dir).Normalize(name)
 }
 
-// normalization is the tenant's, but for a mirror, which gives back the bytes
-// that it was given.
+// normalization is that of the tenant, but a mirror gives back the bytes that it was
+// given.
 func (r *Rules) normalization(dir string) Normalization {
 	if r.EncodingOf(dir).Raw() {
 		return None

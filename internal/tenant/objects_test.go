@@ -26,7 +26,7 @@ func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) vfs.Storage {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l.Storage
+	return l.Storage(t.Context())
 }
 
 // What a tenant says of its objects is what they are stored with.

@@ -287,7 +287,14 @@ func (r *Registry) Login(ctx context.Context, req *control.LoginRequest) (*contr
 	if !right {
 		return nil, control.ErrLoginRefused
 	}
-	storage := vfs.NewPolicyFS(vfs.NewHomeFS(r.storage(ctx, u, req), u.home), u.may, u.tenant.Normalization.Normalize)
+	mounts, unseen := r.mounts(ctx, u, req), &vfs.Unseen{}
+	storage := func(ctx context.Context) vfs.ObjectStorage {
+		mounts := slices.Clone(mounts)
+		for i := range mounts {
+			mounts[i].Storage = mounts[i].Storage.WithContext(ctx)
+		}
+		return vfs.NewPolicyFS(vfs.NewHomeFS(vfs.NewMountFS(mounts), u.home), u.may, u.tenant.Normalization.Normalize, unseen)
+	}
 	login := &control.Login{
 		User:               u.name,
 		Tenant:             &u.tenant.Tenant,
@@ -297,17 +304,17 @@ func (r *Registry) Login(ctx context.Context, req *control.LoginRequest) (*contr
 		NoOverwrite:        u.overwrite == config.DenyOverwrite,
 		LastLogin:          u.loggedIn(time.Now()),
 		DirectoryEncodings: u.encodings,
-		ObjectURI:          storage.URI,
+		ObjectURI:          storage(ctx).URI,
 		LinkLifetime:       u.tenant.maxPresign,
+		Resumable:          u.tenant.resumable,
 	}
 	if len(u.quotas()) > 0 {
 		login.Quota = u.usage
 	}
 	if _, most := u.may.Bounds("/"); most.Read && u.tenant.maxPresign > 0 {
-		login.Presign = storage.Presign
-	}
-	if u.tenant.resumable {
-		login.PendingUpload = storage.PendingUpload
+		login.Presign = func(ctx context.Context, name string, valid time.Duration) (string, error) {
+			return storage(ctx).Presign(ctx, name, valid)
+		}
 	}
 	return login, nil
 }
@@ -330,8 +337,8 @@ func (u *user) rights(name string) vfs.Rights {
 	return may
 }
 
-// storage is what the user sees of the tenant's buckets for the time of ctx.
-func (r *Registry) storage(ctx context.Context, u *user, req *control.LoginRequest) vfs.ObjectStorage {
+// mounts are the file systems of the user's folders for the time of ctx.
+func (r *Registry) mounts(ctx context.Context, u *user, req *control.LoginRequest) []vfs.Mount[*driver.Fs] {
 	opts := r.files
 	opts.BeforeCommit = req.BeforeCommit
 	opts.NoOverwrite = u.overwrite == config.DenyOverwrite
@@ -347,5 +354,5 @@ func (r *Registry) storage(ctx context.Context, u *user, req *control.LoginReque
 		opts.Presigner, opts.Route, opts.Ledger, opts.Objects, opts.Profile = b.Presigner, b.Route, b.Ledger, b.Objects, b.Profile
 		mounts = append(mounts, vfs.Mount[*driver.Fs]{Dir: m.at, Storage: driver.New(ctx, b.ObjectClient(), b.Name, &opts), Account: b.Client})
 	}
-	return vfs.NewMountFS(mounts)
+	return mounts
 }

@@ -325,7 +325,7 @@ func TestLogin(t *testing.T) {
 	})
 	t.Run("links", func(t *testing.T) {
 		rooted := login(t, "rooted")
-		if err := afero.WriteFile(rooted.Storage, "/rapport été.txt", []byte("bonjour"), 0); err != nil {
+		if err := afero.WriteFile(rooted.Storage(t.Context()), "/rapport été.txt", []byte("bonjour"), 0); err != nil {
 			t.Fatal(err)
 		}
 		link, err := rooted.Presign(t.Context(), "/rapport été.txt", rooted.LinkLifetime)
@@ -347,7 +347,7 @@ func TestLogin(t *testing.T) {
 			t.Errorf("a link to what may not be read: %v", err)
 		}
 		peter := login(t, "peter")
-		if err := afero.WriteFile(peter.Storage, "/f", nil, 0); err != nil {
+		if err := afero.WriteFile(peter.Storage(t.Context()), "/f", nil, 0); err != nil {
 			t.Fatal(err)
 		}
 		if link, err := peter.Presign(t.Context(), "/f", time.Hour); err != nil || !strings.HasPrefix(link, "https://files.example/") &&

@@ -31,8 +31,13 @@ type policyFS struct {
 	policy  Policy
 	form    func(name string) string // the Unicode form in which names are created
 
+	*Unseen
+}
+
+// Unseen is what a session remembers of files that its user cannot see. The zero value is ready.
+type Unseen struct {
 	mu       sync.Mutex
-	stored   []string         // files that the session has stored and the user cannot see, canonical, the last maxStored of them
+	stored   []string         // files that the session has stored, canonical, the last maxStored of them
 	reported map[string]int64 // by canonical name, the size in bytes that the session has reported of an interrupted upload
 }
 
@@ -41,9 +46,10 @@ var _ ObjectStorage = (*policyFS)(nil)
 // maxStored is how many unseen files a session remembers. Clients ask about a file right after they have stored it.
 const maxStored = 100
 
-// NewPolicyFS puts a policy before a storage. The function form gives a name the Unicode form in which it is created.
-func NewPolicyFS(storage ObjectStorage, policy Policy, form func(name string) string) ObjectStorage {
-	return &policyFS{storage: storage, policy: policy, form: form}
+// NewPolicyFS puts a policy before a storage. The function form gives a name the Unicode form in which it is created. What one
+// command may know of unseen files, another one of the same session may too.
+func NewPolicyFS(storage ObjectStorage, policy Policy, form func(name string) string, unseen *Unseen) ObjectStorage {
+	return &policyFS{storage: storage, policy: policy, form: form, Unseen: unseen}
 }
 
 // denied is the error for an operation that the policy refuses.

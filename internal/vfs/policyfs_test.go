@@ -41,7 +41,7 @@ func closed(f afero.File, err error) error {
 
 // policyFSOf is a storage behind a policy of one layer.
 func policyFSOf(storage ObjectStorage, rules string) *policyFS {
-	return &policyFS{storage: storage, policy: Policy{layer(rules)}, form: norm.NFC.String}
+	return &policyFS{storage: storage, policy: Policy{layer(rules)}, form: norm.NFC.String, Unseen: &Unseen{}}
 }
 
 // Each operation works with the permissions it needs and no others, and fails without any one of them. Where it tells of what is

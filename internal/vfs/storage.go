@@ -49,7 +49,10 @@ type ObjectStorage interface {
 	// Presign makes an HTTPS link to a file that is valid for this time.
 	Presign(ctx context.Context, name string, valid time.Duration) (string, error)
 	// PendingUpload describes the interrupted upload of a file that the user can
-	// resume. The error is [fs.ErrNotExist] where there is none, or a file exists.
+	// resume, by its size as an offset or by appending. The error is
+	// [fs.ErrNotExist] where there is none, or a file exists. To open a file at another
+	// offset, or to append without having asked, is an error with a method
+	// ResumeOffset() int64.
 	PendingUpload(name string) (fs.FileInfo, error)
 }
 
