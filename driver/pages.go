@@ -28,10 +28,10 @@ const (
 
 // pages are the pages of a listing, of which the first is there. While one is read the next is on its way.
 //
-// S3 tells only with one page how to ask for the next. Where that takes long, the listing is split into stretches which are asked
-// for at the same time: each begins after some key, that need not exist, and ends with the one after which the next begins. These
-// keys are guesses, or remembered from the time before, and nothing depends on them but time: a stretch that has more than a page is
-// fetched page by page, and together they are all that is listed, in order, each entry once, whatever comes and goes meanwhile.
+// S3 tells only with one page how to ask for the next. Where that takes long, and the directory was listed before, the listing is split into
+// stretches which are asked for at the same time: each begins after some key, that need not exist any more, and ends with the one after
+// which the next begins. These keys are remembered from the time before, and nothing depends on them but time: a stretch that has more than
+// a page is fetched page by page, and together they are all that is listed, in order, each entry once, whatever comes and goes meanwhile.
 func (a *ahead) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	return func(yield func(*s3api.Page, error) bool) {
 		defer a.room.release()
@@ -72,10 +72,13 @@ func (f *Fs) recall(l s3api.Listing, room *pageRoom) *ahead {
 		return nil
 	}
 	a := newAhead(f, l, room)
-	if !a.divide(a.stretches[0], m, m[0]) {
+	a.borrower = a.memory.Reserve(a.drop)
+	a.splitter, a.front = m, m[0]
+	if a.extend(); len(a.stretches) == 1 { // there is no memory for any
 		a.close()
 		return nil
 	}
+	a.stretches[0].end = m[0]
 	a.recalled = true
 	return a
 }
@@ -84,7 +87,7 @@ func (f *Fs) recall(l s3api.Listing, room *pageRoom) *ahead {
 func (a *ahead) begun(first *s3api.Page) *s3api.Page {
 	if a.recalled && !first.InOrder() {
 		a.drop()
-		a.splitter, a.unsplittable = nil, true
+		a.splitter = nil
 		a.setStretches([]*stretch{{}})
 	}
 	s := a.stretches[0]
@@ -102,31 +105,24 @@ type ahead struct {
 	listing  s3api.Listing
 	requests sync.WaitGroup
 
-	splitter     divider // nil while the listing is not split
-	front        string  // where the next stretch begins
-	unsplittable bool    // it was split, and that was not worth it
-	wave         wave
-	recalled     bool                 // it was split from the beginning, by marks
-	ended        atomic.Bool          // nothing comes after what was asked for
-	room         *pageRoom            // of the page that is read and the one that follows
-	borrower     *membudget.Revocable // of the memory for others that wait; nil until the listing is split
+	splitter marks  // where the stretches end that were not asked for yet; nil where the listing is not split
+	front    string // where the next stretch begins
+	wave     wave
+	recalled bool                 // it was split from the beginning, by marks
+	ended    atomic.Bool          // nothing comes after what was asked for
+	room     *pageRoom            // of the page that is read and the one that follows
+	borrower *membudget.Revocable // of the memory for others that wait; nil until the listing is split
 
 	mu        sync.Mutex
 	stretches []*stretch // in order; the first is read. At the end there are none
 }
 
-// A divider says where the stretches of a listing end.
-type divider interface {
-	// after returns a key that comes about a page after another, or false when it knows of none.
-	after(key string) (string, bool)
-}
-
-// A stretch is a part of a listing: what comes after one key, up to another. One that is guessed was not asked for by a token, and has
-// been read nothing of.
+// A stretch is a part of a listing: what comes after one key, up to another. One that is split off was not asked for by a token, and has been
+// read nothing of.
 type stretch struct {
 	after, end string // empty for no bound
-	guessed    bool
-	cancel     context.CancelFunc // of the request for the first page of one that is guessed
+	splitOff   bool
+	cancel     context.CancelFunc // of the request for the first page of one that is split off
 	borrowed   bool               // the memory for that page
 	coming     <-chan arrival     // the page that is read next; nil where it is asked for when the one before was read
 	token      string             // of that page then
@@ -207,15 +203,14 @@ func (a *ahead) next() (*s3api.Page, error) {
 			coming = a.ask(s.token)
 		}
 		got := <-coming
-		guessed := a.arrived(s)
+		splitOff := a.arrived(s)
 		switch {
-		case guessed && (got.err != nil || !got.page.InOrder()):
-			a.unsplittable = true
+		case splitOff && (got.err != nil || !got.page.InOrder()):
 			a.restart(s.after)
 			continue
 		case got.err != nil:
 			return nil, got.err
-		case guessed:
+		case splitOff:
 			a.judge(s, got.page)
 		case a.splitter == nil && len(a.stretches) == 1 && got.page.Limit == 0:
 			a.route.stats.Pages.Observe(time.Now(), got.page.Took)
@@ -236,17 +231,17 @@ func (a *ahead) current() (*stretch, <-chan arrival) {
 	return a.stretches[0], a.stretches[0].coming
 }
 
-// arrived takes a page out of borrowed memory, and tells whether it is the first of a stretch that was guessed.
-func (a *ahead) arrived(s *stretch) (guessed bool) {
+// arrived takes a page out of borrowed memory, and tells whether it is the first of a stretch that was split off.
+func (a *ahead) arrived(s *stretch) (splitOff bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	guessed = s.guessed
-	if s.guessed = false; s.borrowed {
+	splitOff = s.splitOff
+	if s.splitOff = false; s.borrowed {
 		s.borrowed = false
 		s.cancel()
 		a.borrower.Return(pageMemory)
 	}
-	return guessed
+	return splitOff
 }
 
 // follow asks for what comes after a page of the stretch that is read. Where there is no room it leaves that for later.
@@ -260,7 +255,6 @@ func (a *ahead) follow(s *stretch, p *s3api.Page) {
 	case !a.room.held:
 		s.coming, s.token = nil, p.Next
 		return
-	case s.end == "" && p.Limit == 0 && a.split(s, p):
 	case s.end != "" && p.Last() >= s.end:
 		if a.setStretches(a.stretches[1:]); len(a.stretches) == 0 {
 			a.restart(s.end)

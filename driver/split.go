@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
@@ -24,48 +23,17 @@ func (a *ahead) measure(p *s3api.Page) {
 	})
 }
 
-// split ends the stretch that is read, which has had no end, where others can begin, or returns false where that is not worth it, or where a
-// listing that begins after a key is not all that comes after it.
-//
-// No key of them has a slash behind the prefix, because servers differ in whether they list the directory in which a listing begins.
-func (a *ahead) split(s *stretch, p *s3api.Page) bool {
-	if a.unsplittable || !a.bucket.Profile.SortedListings || a.listing.Delimiter != keys.Separator || !a.route.stats.SplitsListings(time.Now()) || !p.InOrder() {
-		return false
-	}
-	guesses := newSplitter(a.listing, p)
-	if guesses == nil {
-		return false
-	}
-	end, ok := guesses.after(p.Last())
-	if !ok {
-		return false
-	}
-	return a.divide(s, guesses, end)
-}
-
-// divide ends a stretch, which has had no end, and begins those after it, or returns false where there is no memory for any.
-func (a *ahead) divide(s *stretch, d divider, end string) bool {
-	if a.borrower == nil {
-		a.borrower = a.memory.Reserve(a.drop)
-	}
-	a.splitter, a.front = d, end
-	a.extend()
-	if len(a.stretches) == 1 {
-		return false
-	}
-	s.end = end
-	return true
-}
-
 // extend asks for the first pages of as many stretches as there may be.
 func (a *ahead) extend() {
 	for a.splitter != nil && len(a.stretches) < maxStretches && !a.ended.Load() {
 		end, ok := a.splitter.after(a.front)
-		if !ok || !a.borrower.TryTake(pageMemory) {
+		if !ok {
 			a.splitter = nil // what is after the last is fetched page by page
+		}
+		if !ok || !a.borrower.TryTake(pageMemory) {
 			return
 		}
-		s := &stretch{after: a.front, end: end, guessed: true, borrowed: true}
+		s := &stretch{after: a.front, end: end, splitOff: true, borrowed: true}
 		var ctx context.Context
 		ctx, s.cancel = context.WithCancel(a.ctx)
 		s.coming = a.begin(ctx, s.after, s.end)
@@ -81,18 +49,10 @@ type wave struct {
 	took      time.Duration // for these, one after another
 }
 
-// judge looks at the first page of a stretch. Where the guess was no good, it learns to guess from there on: the keys may be others than
-// where the listing began.
-//
-// It ends splitting when less than half of a wave was of use, and when that was not faster: the server has its hands full, or finds it
-// harder to begin somewhere than to go on with a page. The latter is for the route to know.
+// judge looks at the first page of a stretch. It ends splitting when less than half of a wave was of use, and when that was not faster: the
+// server has its hands full, or finds it harder to begin somewhere than to go on with a page. The latter is for the statistics to know.
 func (a *ahead) judge(s *stretch, p *s3api.Page) {
-	entries, whole := p.UpTo(s.end)
-	if a.splitter != nil && p.Next != "" && (entries < pageEntries/2 || !whole) {
-		if better := newSplitter(a.listing, p); better != nil {
-			a.splitter = better
-		}
-	}
+	entries, _ := p.UpTo(s.end)
 	w := &a.wave
 	w.stretches++
 	w.entries += entries
@@ -102,7 +62,7 @@ func (a *ahead) judge(s *stretch, p *s3api.Page) {
 	}
 	each := w.took / maxStretches * pageEntries / time.Duration(max(w.entries, 1)) // so many come at the same time
 	if w.entries < maxStretches*pageEntries/2 || !a.route.stats.Pages.Gains(time.Now(), each) {
-		a.splitter, a.unsplittable = nil, true
+		a.splitter = nil
 	}
 	a.wave = wave{}
 }
