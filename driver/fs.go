@@ -128,9 +128,9 @@ type Options struct {
 	// bytes as the smallest of the quotas allows; the oldest give way.
 	Owner string
 
-	// Seen is what the session has seen. Share one among all file systems of a session, whose directories may be the same; the
-	// default is one that nobody shares and that remembers no files.
-	Seen *Seen
+	// MetadataCache remembers the files that listings have shown. Share one among all file systems of a session; the default remembers
+	// none.
+	MetadataCache *MetadataCache
 
 	// Presigner signs the links of [Fs.Presign]; without one there are none.
 	Presigner Presigner
@@ -195,8 +195,8 @@ func New(ctx context.Context, client s3api.Client, bucketName string, opts *Opti
 	if o.Route == nil {
 		o.Route = NewRoute()
 	}
-	if o.Seen == nil {
-		o.Seen = NewSeen(0)
+	if o.MetadataCache == nil {
+		o.MetadataCache = NewMetadataCache(0)
 	}
 	if o.Patience <= 0 {
 		o.Patience = defaultPatience

@@ -5,14 +5,11 @@ import (
 	"io"
 	"io/fs"
 	"iter"
-	"strings"
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
-	"github.com/babelftp/babelftp/driver/internal/keys"
-	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/listing"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -29,116 +26,29 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	if err != nil {
 		return nil, s3errors.PathError("readdir", name, err)
 	}
-	in := f.listing(key)
 	at := f.route.writes.Now()
-	room := &pageRoom{memory: &f.memory.Listings}
-	var recalled *ahead
-	if in.Limit = room.take(); in.Limit == 0 {
-		recalled = f.recall(in, room)
+	l := listing.Lister{
+		Bucket: f.bucket, Memory: f.memory, Stats: f.route.stats, SplitPoints: &f.route.marks, SetTimes: f.opts.Objects.ListSetTimes, Log: f.log,
 	}
-	giveUp := func() {
-		if recalled != nil {
-			recalled.close()
-		}
-		room.release()
-	}
-	first, err := f.firstPage(key, in)
+	entries, err := l.List(f.ctx, f.keys.Directory(key), f.keys.IsRoot(key))
 	if err != nil {
-		giveUp()
 		return nil, s3errors.PathError("readdir", name, err)
 	}
-	unwanted := time.AfterFunc(unreadTime, func() {
-		first = nil // for the garbage collector, which else would leave it to the session
-		giveUp()
-	})
-	var entries iter.Seq2[fs.FileInfo, error] = func(yield func(fs.FileInfo, error) bool) {
-		pages := f.pages(in)
-		if unwanted.Stop() {
-			a := recalled
-			if a == nil {
-				a = newAhead(f, in, room)
-			}
-			pages, first = a.pages(first), nil // which else would be held as long as the others are read
-		}
-		for page, err := range pages {
+	return f.opts.MetadataCache.Remember(f.memory, f.bucket, func(yield func(fs.FileInfo, error) bool) {
+		for info, err := range entries {
 			if err != nil {
 				yield(nil, s3errors.PathError("readdir", name, err))
 				return
 			}
-			for info := range f.entries(in.Prefix, page) {
-				if !yield(info, nil) {
-					return
-				}
-			}
-		}
-	}
-	if f.opts.Objects.ListSetTimes {
-		entries = f.withSetTimes(entries)
-	}
-	return f.opts.Seen.listed(f, entries, at), nil
-}
-
-// listing is how a directory is listed.
-func (f *Fs) listing(key string) s3api.Listing {
-	return s3api.Listing{Prefix: f.keys.Directory(key), Delimiter: keys.Separator}
-}
-
-// firstPage asks for the first page of a directory's listing. No directory but the root may be empty.
-func (f *Fs) firstPage(key string, in s3api.Listing) (*s3api.Page, error) {
-	first, err := f.bucket.List(f.ctx, in)
-	if err == nil && first.Empty() && !f.keys.IsRoot(key) {
-		err = fs.ErrNotExist
-	}
-	return first, err
-}
-
-// pages asks for all pages of a listing, the first of which nobody has read in time.
-func (f *Fs) pages(in s3api.Listing) iter.Seq2[*s3api.Page, error] {
-	return func(yield func(*s3api.Page, error) bool) {
-		room := &pageRoom{memory: &f.memory.Listings}
-		in.Limit = room.take()
-		first, err := f.bucket.List(f.ctx, in)
-		if err != nil {
-			room.release()
-			yield(nil, err)
-			return
-		}
-		newAhead(f, in, room).pages(first)(yield)
-	}
-}
-
-// entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the directory's
-// own marker and what no pathname can name.
-func (f *Fs) entries(prefix string, p *s3api.Page) iter.Seq[*fileinfo.Info] {
-	return func(yield func(*fileinfo.Info) bool) {
-		files, directories := p.Versions, p.Prefixes
-		for len(files) > 0 || len(directories) > 0 {
-			var key, name string
-			var info *fileinfo.Info
-			if len(directories) == 0 || len(files) > 0 && files[0].Key < directories[0] {
-				key = files[0].Key
-				name = key[len(prefix):]
-				info = fileinfo.New(name, &files[0], &attributes.Attributes{})
-				files = files[1:]
-			} else {
-				key = directories[0]
-				name = strings.TrimSuffix(key[len(prefix):], keys.Separator)
-				info = fileinfo.NewDir(name, key, time.Time{})
-				directories = directories[1:]
-			}
-			switch {
-			case key == prefix: // the marker of the directory itself
-			case !keys.Representable(name):
-				f.log.Debug("key without a pathname left out of a listing", "bucket", f.bucket.Name, "key", key)
-			case !yield(info):
+			if !yield(info, nil) {
 				return
 			}
 		}
-	}
+	}, at), nil
 }
 
-// A lister is a directory open for Readdir and Readdirnames.
-type lister struct {
+// A dirFile is a directory open for Readdir and Readdirnames.
+type dirFile struct {
 	handle
 	info    *fileinfo.Info
 	entries iter.Seq2[fs.FileInfo, error]
@@ -146,21 +56,21 @@ type lister struct {
 	stop    func()
 }
 
-func (f *Fs) openDirectory(name, key string) (*lister, error) {
+func (f *Fs) openDirectory(name, key string) (*dirFile, error) {
 	entries, err := f.ReadDirSeq(name)
 	if err != nil {
 		return nil, errors.Unwrap(err)
 	}
 	info := fileinfo.NewDir(f.keys.Base(key), f.keys.Directory(key), time.Time{})
-	return &lister{handle: handle{name: name, kind: syscall.EISDIR}, info: info, entries: entries}, nil
+	return &dirFile{handle: handle{name: name, kind: syscall.EISDIR}, info: info, entries: entries}, nil
 }
 
 // Stat describes the directory as it was opened.
-func (d *lister) Stat() (fs.FileInfo, error) { return d.info, nil }
+func (d *dirFile) Stat() (fs.FileInfo, error) { return d.info, nil }
 
 // Readdir returns the next count entries, and io.EOF after the last; a count of 0 or less stands for all that are left, without
 // an io.EOF. A listing is in the order of [Fs.ReadDirSeq].
-func (d *lister) Readdir(count int) ([]fs.FileInfo, error) {
+func (d *dirFile) Readdir(count int) ([]fs.FileInfo, error) {
 	if d.closed {
 		return nil, s3errors.PathError("readdir", d.name, fs.ErrClosed)
 	}
@@ -185,7 +95,7 @@ func (d *lister) Readdir(count int) ([]fs.FileInfo, error) {
 }
 
 // Readdirnames is Readdir for the names alone.
-func (d *lister) Readdirnames(count int) ([]string, error) {
+func (d *dirFile) Readdirnames(count int) ([]string, error) {
 	infos, err := d.Readdir(count)
 	names := make([]string, len(infos))
 	for i, info := range infos {
@@ -195,7 +105,7 @@ func (d *lister) Readdirnames(count int) ([]string, error) {
 }
 
 // Close ends the listing.
-func (d *lister) Close() error {
+func (d *dirFile) Close() error {
 	if d.closed {
 		return s3errors.PathError("close", d.name, fs.ErrClosed)
 	}

@@ -6,12 +6,14 @@ import (
 	"slices"
 	"syscall"
 	"testing"
+	"testing/synctest"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3fake"
 )
 
 // scripted answers listings as none of the servers does that the conformance suite runs on, but S3 or others may.
@@ -107,4 +109,24 @@ func TestWalkTakesAll(t *testing.T) {
 			t.Errorf("%q, %v", v.Key, err)
 		}
 	}
+}
+
+// TestStatDirAsksOnce looks at a directory whose listing would be asked for by several requests at a time.
+func TestStatDirAsksOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := s3fake.Far(s3fake.Numbered(5000)...)
+		f := New(t.Context(), s, "bucket", onAWS(&Options{}))
+		for range 2 {
+			entries, err := f.ReadDirSeq("dir")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range entries {
+			}
+		}
+		s.Requests = 0
+		if _, err := f.StatDir("dir"); err != nil || s.Requests != 1 {
+			t.Errorf("%d requests, %v; want 1", s.Requests, err)
+		}
+	})
 }

@@ -9,6 +9,8 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/s3fake"
 )
 
 // TestRecountRests lets uploads be refused one after another, by a quota whose count fails, is cut off, or comes to its end.
@@ -17,20 +19,20 @@ func TestRecountRests(t *testing.T) {
 	for _, test := range []struct {
 		label  string
 		keys   int
-		before func(*shelf, *s3.ListObjectsV2Input) error
+		before func(*s3fake.Bucket, *s3.ListObjectsV2Input) error
 		count  time.Duration // of a count
 	}{
 		{"counted", 10_000, nil, 11 * work},
-		{"failed", 10_000, func(s *shelf, _ *s3.ListObjectsV2Input) error {
-			s.busy = s.busy.Add(5 * time.Second)
+		{"failed", 10_000, func(s *s3fake.Bucket, _ *s3.ListObjectsV2Input) error {
+			s.Busy = s.Busy.Add(5 * time.Second)
 			return errors.New("broken")
 		}, 5*time.Second + work},
 		{"cut-off", 200_000, nil, recountTimeout},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &shelf{work: work, keys: numberedKeys(test.keys)}
-				s.after = func(out *s3.ListObjectsV2Output) {
+				s := &s3fake.Bucket{PageTime: work, Keys: s3fake.Numbered(test.keys)}
+				s.After = func(out *s3.ListObjectsV2Output) {
 					for i := range out.Contents {
 						out.Contents[i].Size = aws.Int64(1)
 					}
@@ -40,7 +42,7 @@ func TestRecountRests(t *testing.T) {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Hour)
-				s.before = test.before
+				s.Before = test.before
 				refused := func() time.Duration {
 					t.Helper()
 					begin := time.Now()
@@ -68,8 +70,8 @@ func TestRecountRests(t *testing.T) {
 
 // TestQuotaCountsNoRecords counts a bucket with the records of uploads, of file systems with several prefixes.
 func TestQuotaCountsNoRecords(t *testing.T) {
-	s := &shelf{keys: []string{".babelftp/uploads/a", ".babelftp2", "dir/.babelftp", "dir/.babelftp/uploads/b", "dir/c.babelftp/d"}}
-	s.after = func(out *s3.ListObjectsV2Output) {
+	s := &s3fake.Bucket{Keys: []string{".babelftp/uploads/a", ".babelftp2", "dir/.babelftp", "dir/.babelftp/uploads/b", "dir/c.babelftp/d"}}
+	s.After = func(out *s3.ListObjectsV2Output) {
 		for i := range out.Contents {
 			out.Contents[i].Size = aws.Int64(1)
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/concurrency"
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/listing"
 )
 
 // A Route is what file systems have learned of the way to an S3 server: how many requests at a time it rewards, how far away it
@@ -14,7 +15,7 @@ type Route struct {
 	downloads *concurrency.Limiter
 	uploads   *concurrency.Limiter
 	stats     *endpoint.Stats
-	marks     bookmarks
+	marks     listing.SplitPointCache
 	writes    *clients.WriteLog
 }
 
@@ -26,11 +27,3 @@ func NewRoute() *Route {
 
 // Answered notes how long an answer took to a request that was made for something else than files, such as to see whether a bucket is there.
 func (r *Route) Answered(took time.Duration) { r.stats.ObserveAny(time.Now(), took) }
-
-// marksOf are those of a directory whose listing may be worth splitting.
-func (r *Route) marksOf(place markedPlace, now time.Time) marks {
-	if r.stats.Pages.BacksOff(now) {
-		return nil
-	}
-	return r.marks.at(place)
-}

@@ -1,9 +1,12 @@
 package driver
 
 import (
+	"time"
+
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/listing"
 	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
@@ -29,3 +32,10 @@ type Object = fileinfo.Object
 // WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C). It must be the key of all
 // objects that the client meets. Links to them are of no use, because they cannot hold the key.
 func WithCustomerKey(client Client, key []byte) Client { return clients.WithCustomerKey(client, key) }
+
+// MetadataCache remembers for a short time which files the listings of a session have shown, so that [Fs.StatFile] need not ask for them again.
+// What other software writes makes it out of date. What any file system of the same [Route] writes does not.
+type MetadataCache = listing.MetadataCache
+
+// NewMetadataCache returns an empty cache that keeps a file for so long; 0 stands for not at all.
+func NewMetadataCache(keep time.Duration) *MetadataCache { return listing.NewMetadataCache(keep) }

@@ -67,9 +67,9 @@ func testSeenWrites(t *testing.T, h Harness) {
 		t.Run(test.label, func(t *testing.T) {
 			x := h.open(t, nil)
 			route := driver.NewRoute()
-			x.Fs = x.session(t.Context(), &driver.Options{Seen: driver.NewSeen(time.Hour), Route: route})
+			x.Fs = x.session(t.Context(), &driver.Options{MetadataCache: driver.NewMetadataCache(time.Hour), Route: route})
 			reader := *x
-			reader.Fs = x.session(t.Context(), &driver.Options{Prefix: "dir/", Seen: driver.NewSeen(time.Hour), Route: route})
+			reader.Fs = x.session(t.Context(), &driver.Options{Prefix: "dir/", MetadataCache: driver.NewMetadataCache(time.Hour), Route: route})
 			x.put("dir/a", random(3))
 			x.put("dir/b", nil)
 			x.putAll("dir/empty/", "other/file")
@@ -96,7 +96,7 @@ func testSeenWrites(t *testing.T, h Harness) {
 		})
 	}
 	t.Run("while-a-listing-is-read", func(t *testing.T) {
-		x := h.open(t, &driver.Options{Seen: driver.NewSeen(time.Hour)})
+		x := h.open(t, &driver.Options{MetadataCache: driver.NewMetadataCache(time.Hour)})
 		x.putAll("a", "b", "c")
 		entries, err := x.ReadDirSeq("/")
 		if err != nil {
@@ -117,7 +117,7 @@ func testSeenWrites(t *testing.T, h Harness) {
 		x.wantSize("c", 10)
 	})
 	t.Run("failed-upload", func(t *testing.T) {
-		x := h.open(t, &driver.Options{Seen: driver.NewSeen(time.Hour)})
+		x := h.open(t, &driver.Options{MetadataCache: driver.NewMetadataCache(time.Hour)})
 		x.put("a", random(3))
 		x.wantList("/", "a")
 		f := x.openAt("a", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
@@ -133,7 +133,7 @@ func testSeenWrites(t *testing.T, h Harness) {
 // wantTimes wants the time that was set of a file that was listed before.
 func (x *fixture) wantTimes(reader *fixture) {
 	x.Helper()
-	reader.Fs = x.session(x.Context(), &driver.Options{Prefix: "dir/", Seen: driver.NewSeen(time.Hour), Objects: driver.Objects{ListSetTimes: true}})
+	reader.Fs = x.session(x.Context(), &driver.Options{Prefix: "dir/", MetadataCache: driver.NewMetadataCache(time.Hour), Objects: driver.Objects{ListSetTimes: true}})
 	reader.list("/")
 	x.spy.Reset()
 	info, err := reader.StatFile("a")

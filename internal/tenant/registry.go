@@ -345,7 +345,7 @@ func (r *Registry) mounts(ctx context.Context, u *user, req *control.LoginReques
 	if u.tenant.resumable {
 		opts.Owner = u.name
 	}
-	opts.Seen = driver.NewSeen(u.tenant.listingCache)
+	opts.MetadataCache = driver.NewMetadataCache(u.tenant.listingCache)
 	opts.Logger = r.log.With("tenant", u.tenant.Name, "user", u.name)
 	var mounts []vfs.Mount[*driver.Fs]
 	for _, m := range u.mounts {

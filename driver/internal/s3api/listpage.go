@@ -14,7 +14,6 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/listxml"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
@@ -54,63 +53,6 @@ func (p *Page) Last() string {
 		last = max(last, p.Prefixes[n-1])
 	}
 	return last
-}
-
-// Names are all keys and prefixes in order, the prefixes without the slash at their end, and without the marker of the directory
-// itself.
-func (p *Page) Names(dir string) []string {
-	names := make([]string, 0, len(p.Versions)+len(p.Prefixes))
-	for _, v := range p.Versions {
-		if v.Key != dir {
-			names = append(names, v.Key)
-		}
-	}
-	for _, prefix := range p.Prefixes {
-		names = append(names, strings.TrimSuffix(prefix, keys.Separator))
-	}
-	slices.Sort(names)
-	return names
-}
-
-// InOrder tells whether the page has all keys from where it begins to its last, in order. Most servers see to that, but not those
-// that cannot write each key, and not S3's own directory buckets.
-func (p *Page) InOrder() bool {
-	return p.Encoded && p.Unreadable == 0 && slices.IsSorted(p.Prefixes) &&
-		slices.IsSortedFunc(p.Versions, func(a, b Version) int { return strings.Compare(a.Key, b.Key) })
-}
-
-// UpTo counts the entries up to a key, and tells whether the page reaches so far.
-func (p *Page) UpTo(end string) (entries int, whole bool) {
-	files, _ := slices.BinarySearchFunc(p.Versions, end, func(v Version, end string) int { return strings.Compare(v.Key, end) })
-	directories, _ := slices.BinarySearch(p.Prefixes, end)
-	return files + directories, p.Last() >= end
-}
-
-// Until is what of the page lies before the end of a stretch, or in it. An empty string is no bound.
-func (p *Page) Until(end string) *Page {
-	if end == "" || p.Last() <= end {
-		return p
-	}
-	q := *p
-	q.Versions, q.Prefixes = slices.Clone(p.Versions), slices.Clone(p.Prefixes)
-	q.Cut("", end)
-	return &q
-}
-
-// Join adds the page that follows.
-func (p *Page) Join(following *Page) *Page {
-	return &Page{
-		Versions: append(p.Versions, following.Versions...), Prefixes: append(p.Prefixes, following.Prefixes...),
-		Unreadable: p.Unreadable + following.Unreadable, Next: following.Next, Encoded: p.Encoded && following.Encoded,
-		Took: p.Took + following.Took,
-	}
-}
-
-// Cut leaves what comes after one key, up to another. An empty string is no bound.
-func (p *Page) Cut(after, end string) {
-	outside := func(key string) bool { return key <= after || end != "" && key > end }
-	p.Versions = slices.DeleteFunc(p.Versions, func(v Version) bool { return outside(v.Key) })
-	p.Prefixes = slices.DeleteFunc(p.Prefixes, outside)
 }
 
 // List asks for one page.

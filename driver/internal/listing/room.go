@@ -1,4 +1,4 @@
-package driver
+package listing
 
 import "github.com/babelftp/babelftp/driver/internal/membudget"
 
@@ -6,30 +6,27 @@ const (
 	// fewEntries is how many entries the pages of a listing have for which there is no room: some 25 KiB, less than the buffers of its
 	// connections.
 	fewEntries = 100
-
-	// seenMemory is about what it takes to remember a file, in bytes.
-	seenMemory = 512
 )
 
-// A pageRoom is the memory of a listing for the page that is read and the one that follows. A listing without goes on with small pages,
+// A room is the memory of a listing for the page that is read and the one that follows. A listing without goes on with small pages,
 // one after another, until others have ended. It is for one goroutine.
-type pageRoom struct {
+type room struct {
 	memory *membudget.Share
 	held   bool
 }
 
 // take takes the memory if there is some, and returns how many entries to ask for: 0 for as many as S3 puts into a page.
-func (r *pageRoom) take() (limit int32) {
-	r.held = r.held || r.memory.TryTake(pageMemory)
+func (r *room) take() (limit int32) {
+	r.held = r.held || r.memory.TryTake(pageBytes)
 	if !r.held {
 		return fewEntries
 	}
 	return 0
 }
 
-func (r *pageRoom) release() {
+func (r *room) release() {
 	if r.held {
 		r.held = false
-		r.memory.Return(pageMemory)
+		r.memory.Return(pageBytes)
 	}
 }

@@ -1,4 +1,4 @@
-package driver
+package listing
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// TestMarks sets marks in directories of some pages, and goes from each to the next.
-func TestMarks(t *testing.T) {
+// TestSplitPoints sets split points in directories of some pages, and goes from each to the next.
+func TestSplitPoints(t *testing.T) {
 	for _, test := range []struct {
 		label   string
 		entries []int // of each page
@@ -27,7 +27,7 @@ func TestMarks(t *testing.T) {
 		{"three-pages", []int{1000, 1000, 500}, false, []string{"d/000949", "d/001899", "d/\U0010FFFF"}},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			var m marker
+			var m recorder
 			n := 0
 			for _, entries := range test.entries {
 				p := &s3api.Page{Encoded: true}
@@ -60,11 +60,11 @@ func TestMarks(t *testing.T) {
 	}
 }
 
-// TestBookmarks remembers more directories than there is room for.
-func TestBookmarks(t *testing.T) {
-	var b bookmarks
-	place := func(i int) markedPlace { return markedPlace{"bucket", fmt.Sprintf("%d/", i)} }
-	large := marks{strings.Repeat("k", 100_000)}
+// TestSplitPointCache remembers more directories than there is room for.
+func TestSplitPointCache(t *testing.T) {
+	var b SplitPointCache
+	place := func(i int) directory { return directory{"bucket", fmt.Sprintf("%d/", i)} }
+	large := splitPoints{strings.Repeat("k", 100_000)}
 	for i := range 50 {
 		b.put(place(i), large)
 		if got := b.at(place(i)); !slices.Equal(got, large) {
@@ -74,7 +74,7 @@ func TestBookmarks(t *testing.T) {
 		for _, m := range b.places {
 			size += m.size()
 		}
-		if size != b.bytes || size > maxMarkBytes {
+		if size != b.bytes || size > maxSplitPointBytes {
 			t.Fatalf("%d bytes are remembered, and %d counted", size, b.bytes)
 		}
 	}

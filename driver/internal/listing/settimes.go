@@ -1,15 +1,13 @@
-package driver
+package listing
 
 import (
 	"context"
 	"errors"
 	"io/fs"
 	"iter"
-	"path"
 	"sync"
 
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // headsAhead is how many files of a listing are asked for at a time: as many answers wait at most, in the order of the listing.
@@ -17,13 +15,13 @@ const headsAhead = 32
 
 // withSetTimes asks for each file of a listing, to show the modification time that was set, which S3's listings do not tell. It takes one
 // request more for each. A file that is gone since, or that may not be looked at, is shown as it was listed.
-func (f *Fs) withSetTimes(entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.FileInfo, error] {
+func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.FileInfo, error] {
 	type answer struct {
 		info fs.FileInfo
 		err  error
 	}
 	return func(yield func(fs.FileInfo, error) bool) {
-		ctx, cancel := context.WithCancel(f.ctx)
+		ctx, cancel := context.WithCancel(ctx)
 		waiting := make(chan chan answer, headsAhead)
 		var heads sync.WaitGroup
 		defer func() {
@@ -46,7 +44,7 @@ func (f *Fs) withSetTimes(entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.Fi
 					continue
 				}
 				heads.Go(func() {
-					info, err := f.withSetTime(ctx, info)
+					info, err := l.withSetTime(ctx, info)
 					a <- answer{info, err}
 				})
 			}
@@ -59,17 +57,17 @@ func (f *Fs) withSetTimes(entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.Fi
 	}
 }
 
-func (f *Fs) withSetTime(ctx context.Context, listed fs.FileInfo) (fs.FileInfo, error) {
+func (l *Lister) withSetTime(ctx context.Context, listed fs.FileInfo) (fs.FileInfo, error) {
 	object, ok := listed.Sys().(*fileinfo.Object)
 	if !ok {
 		return listed, nil
 	}
-	v, a, err := f.bucket.Head(ctx, object.Key)
+	v, a, err := l.Bucket.Head(ctx, object.Key)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 		return listed, nil
 	}
 	if err != nil {
-		return nil, s3errors.PathError("stat", path.Base(object.Key), err)
+		return nil, err
 	}
 	return fileinfo.New(listed.Name(), &v, &a), nil
 }

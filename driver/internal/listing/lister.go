@@ -1,0 +1,131 @@
+// Package listing lists directories by ListObjectsV2.
+//
+// A [Lister] asks for the pages of a listing ahead of whoever reads them (prefetch.go). Where S3 is far away and the directory was listed before,
+// a [SplitPointCache] tells keys at which the listing can be split into ranges that are asked for at the same time (split.go). Pages that
+// wait are in reserved memory, and given up when an upload needs it. A [MetadataCache] remembers the files that were listed.
+package listing
+
+import (
+	"context"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/membudget"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+// A Lister lists directories of a bucket.
+type Lister struct {
+	Bucket      *s3api.Bucket
+	Memory      *membudget.Budget
+	Stats       *endpoint.Stats
+	SplitPoints *SplitPointCache // share one among all listers of an S3 server
+	SetTimes    bool             // each file is asked for, to show the modification time that was set
+	Log         *slog.Logger
+}
+
+// List lists the directory whose keys start with prefix, in the order of the keys. The first page is asked for before it returns: a directory
+// that is empty is an fs.ErrNotExist, unless it may be empty. The sequence is for one loop, and ends with the first error.
+func (l *Lister) List(ctx context.Context, prefix string, mayBeEmpty bool) (iter.Seq2[fs.FileInfo, error], error) {
+	in := s3api.Listing{Prefix: prefix, Delimiter: keys.Separator}
+	room := &room{memory: &l.Memory.Listings}
+	var recalled *prefetcher
+	if in.Limit = room.take(); in.Limit == 0 {
+		recalled = l.split(ctx, in, room)
+	}
+	giveUp := func() {
+		if recalled != nil {
+			recalled.close()
+		}
+		room.release()
+	}
+	first, err := l.Bucket.List(ctx, in)
+	if err == nil && first.Empty() && !mayBeEmpty {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		giveUp()
+		return nil, err
+	}
+	unwanted := time.AfterFunc(unreadTime, func() {
+		first = nil // for the garbage collector, which else would leave it to the session
+		giveUp()
+	})
+	var entries iter.Seq2[fs.FileInfo, error] = func(yield func(fs.FileInfo, error) bool) {
+		pages := l.pages(ctx, in)
+		if unwanted.Stop() {
+			a := recalled
+			if a == nil {
+				a = newPrefetcher(ctx, l, in, room)
+			}
+			pages, first = a.pages(first), nil // which else would be held as long as the others are read
+		}
+		for page, err := range pages {
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			for info := range l.entries(prefix, page) {
+				if !yield(info, nil) {
+					return
+				}
+			}
+		}
+	}
+	if l.SetTimes {
+		entries = l.withSetTimes(ctx, entries)
+	}
+	return entries, nil
+}
+
+// pages asks for all pages of a listing, the first of which nobody has read in time.
+func (l *Lister) pages(ctx context.Context, in s3api.Listing) iter.Seq2[*s3api.Page, error] {
+	return func(yield func(*s3api.Page, error) bool) {
+		room := &room{memory: &l.Memory.Listings}
+		in.Limit = room.take()
+		first, err := l.Bucket.List(ctx, in)
+		if err != nil {
+			room.release()
+			yield(nil, err)
+			return
+		}
+		newPrefetcher(ctx, l, in, room).pages(first)(yield)
+	}
+}
+
+// entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the directory's
+// own marker and what no pathname can name.
+func (l *Lister) entries(prefix string, p *s3api.Page) iter.Seq[*fileinfo.Info] {
+	return func(yield func(*fileinfo.Info) bool) {
+		files, directories := p.Versions, p.Prefixes
+		for len(files) > 0 || len(directories) > 0 {
+			var key, name string
+			var info *fileinfo.Info
+			if len(directories) == 0 || len(files) > 0 && files[0].Key < directories[0] {
+				key = files[0].Key
+				name = key[len(prefix):]
+				info = fileinfo.New(name, &files[0], &attributes.Attributes{})
+				files = files[1:]
+			} else {
+				key = directories[0]
+				name = strings.TrimSuffix(key[len(prefix):], keys.Separator)
+				info = fileinfo.NewDir(name, key, time.Time{})
+				directories = directories[1:]
+			}
+			switch {
+			case key == prefix: // the marker of the directory itself
+			case !keys.Representable(name):
+				l.Log.Debug("key without a pathname left out of a listing", "bucket", l.Bucket.Name, "key", key)
+			case !yield(info):
+				return
+			}
+		}
+	}
+}

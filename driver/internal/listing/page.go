@@ -1,0 +1,66 @@
+package listing
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+// names are all keys and prefixes in order, the prefixes without the slash at their end, and without the marker of the directory
+// itself.
+func names(p *s3api.Page, dir string) []string {
+	names := make([]string, 0, len(p.Versions)+len(p.Prefixes))
+	for _, v := range p.Versions {
+		if v.Key != dir {
+			names = append(names, v.Key)
+		}
+	}
+	for _, prefix := range p.Prefixes {
+		names = append(names, strings.TrimSuffix(prefix, keys.Separator))
+	}
+	slices.Sort(names)
+	return names
+}
+
+// inOrder tells whether the page has all keys from where it begins to its last, in order. Most servers see to that, but not those
+// that cannot write each key, and not S3's own directory buckets.
+func inOrder(p *s3api.Page) bool {
+	return p.Encoded && p.Unreadable == 0 && slices.IsSorted(p.Prefixes) &&
+		slices.IsSortedFunc(p.Versions, func(a, b s3api.Version) int { return strings.Compare(a.Key, b.Key) })
+}
+
+// upTo counts the entries up to a key.
+func upTo(p *s3api.Page, end string) int {
+	files, _ := slices.BinarySearchFunc(p.Versions, end, func(v s3api.Version, end string) int { return strings.Compare(v.Key, end) })
+	directories, _ := slices.BinarySearch(p.Prefixes, end)
+	return files + directories
+}
+
+// until is what of the page lies before the end of a key range, or in it. An empty string is no bound.
+func until(p *s3api.Page, end string) *s3api.Page {
+	if end == "" || p.Last() <= end {
+		return p
+	}
+	q := *p
+	q.Versions, q.Prefixes = slices.Clone(p.Versions), slices.Clone(p.Prefixes)
+	cut(&q, "", end)
+	return &q
+}
+
+// join adds the page that follows.
+func join(p, following *s3api.Page) *s3api.Page {
+	return &s3api.Page{
+		Versions: append(p.Versions, following.Versions...), Prefixes: append(p.Prefixes, following.Prefixes...),
+		Unreadable: p.Unreadable + following.Unreadable, Next: following.Next, Encoded: p.Encoded && following.Encoded,
+		Took: p.Took + following.Took,
+	}
+}
+
+// cut leaves what comes after one key, up to another. An empty string is no bound.
+func cut(p *s3api.Page, after, end string) {
+	outside := func(key string) bool { return key <= after || end != "" && key > end }
+	p.Versions = slices.DeleteFunc(p.Versions, func(v s3api.Version) bool { return outside(v.Key) })
+	p.Prefixes = slices.DeleteFunc(p.Prefixes, outside)
+}

@@ -1,0 +1,294 @@
+package listing
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/membudget"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+const (
+	// maxRanges is how many key ranges of a listing may be on their way or wait.
+	maxRanges = 12
+
+	// pageEntries is how many entries S3 puts into a page, and pageMemory about what they take, in bytes.
+	pageEntries = 1000
+	pageBytes   = 512 << 10
+
+	// unreadTime is how long the pages are kept that were asked for when a listing was opened, until somebody reads it: a client needs a few
+	// times to and fro for its data connection.
+	unreadTime = 3 * time.Second
+)
+
+// pages are the pages of a listing, of which the first is there. While one is read the next is on its way.
+//
+// S3 tells only with one page how to ask for the next. Where that takes long, and the directory was listed before, the listing is split into
+// key ranges which are asked for at the same time: each begins after some key, that need not exist any more, and ends with the one after
+// which the next begins. These keys are remembered from the time before, and nothing depends on them but time: a key range that has more than
+// a page is fetched page by page, and together they are all that is listed, in order, each entry once, whatever comes and goes meanwhile.
+func (a *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
+	return func(yield func(*s3api.Page, error) bool) {
+		defer a.room.release()
+		defer a.close()
+		if first.Limit == 0 {
+			a.measure(first)
+		}
+		var points recorder
+		recorded := a.split || first.Took >= endpoint.SlowPage // where pages come soon nobody needs split points
+		page := a.begun(first)
+		for first = nil; page != nil; {
+			if recorded {
+				points.add(a.listing.Prefix, page)
+			}
+			if !yield(page, nil) {
+				return
+			}
+			var err error
+			if page, err = a.next(); err != nil {
+				yield(nil, err)
+				return
+			}
+		}
+		if a.split || recorded && a.lister.Stats.SplitsListings(time.Now()) {
+			a.lister.SplitPoints.put(directory{a.lister.Bucket.Name, a.listing.Prefix}, points.end(a.listing.Prefix))
+		}
+	}
+}
+
+// split asks for all but the first page of a directory at once, where it is remembered how they lie, or returns nil. Nobody may want
+// them in the end: then they are given up.
+func (l *Lister) split(ctx context.Context, in s3api.Listing, room *room) *prefetcher {
+	if !l.Bucket.Profile.SortedListings || l.Stats.Pages.BacksOff(time.Now()) {
+		return nil
+	}
+	m := l.SplitPoints.at(directory{l.Bucket.Name, in.Prefix})
+	if len(m) == 0 {
+		return nil
+	}
+	a := newPrefetcher(ctx, l, in, room)
+	a.reservation = a.lister.Memory.Reserve(a.drop)
+	a.points, a.front = m, m[0]
+	if a.extend(); len(a.ranges) == 1 { // there is no memory for any
+		a.close()
+		return nil
+	}
+	a.ranges[0].end = m[0]
+	a.split = true
+	return a
+}
+
+// begun asks for what comes after the first page, and returns what of it lies in the first key range.
+func (a *prefetcher) begun(first *s3api.Page) *s3api.Page {
+	if a.split && !inOrder(first) {
+		a.drop()
+		a.points = nil
+		a.setRanges([]*keyRange{{}})
+	}
+	s := a.ranges[0]
+	a.follow(s, first)
+	return until(first, s.end)
+}
+
+// prefetcher asks for the pages of a listing ahead of whoever reads them. Its methods are for one goroutine, but for drop.
+type prefetcher struct {
+	ctx      context.Context
+	cancel   context.CancelFunc
+	lister   *Lister
+	listing  s3api.Listing
+	requests sync.WaitGroup
+
+	points      splitPoints // where the key ranges end that were not asked for yet; nil where the listing is not split
+	front       string      // where the next key range begins
+	wave        wave
+	split       bool                 // it was split from the beginning, by split points
+	ended       atomic.Bool          // nothing comes after what was asked for
+	room        *room                // of the page that is read and the one that follows
+	reservation *membudget.Revocable // of the memory for others that wait; nil until the listing is split
+
+	mu     sync.Mutex
+	ranges []*keyRange // in order; the first is read. At the end there are none
+}
+
+// A keyRange is a part of a listing: what comes after one key, up to another. One that is split off was not asked for by a token, and has been
+// read nothing of.
+type keyRange struct {
+	after, end string // empty for no bound
+	splitOff   bool
+	cancel     context.CancelFunc // of the request for the first page of one that is split off
+	reserved   bool               // the memory for that page
+	coming     <-chan arrival     // the page that is read next; nil where it is asked for when the one before was read
+	token      string             // of that page then
+}
+
+// An arrival is a page or the error in its place.
+type arrival struct {
+	page *s3api.Page
+	err  error
+}
+
+// errRevoked takes the place of a page whose memory was needed.
+var errRevoked = errors.New("memory called back")
+
+func newPrefetcher(ctx context.Context, l *Lister, in s3api.Listing, room *room) *prefetcher {
+	in.Limit = 0
+	a := &prefetcher{lister: l, listing: in, room: room, ranges: []*keyRange{{}}}
+	a.ctx, a.cancel = context.WithCancel(ctx)
+	return a
+}
+
+// close ends the requests that nobody waits for any more.
+func (a *prefetcher) close() {
+	a.cancel()
+	a.drop()
+	a.requests.Wait()
+	if a.reservation != nil {
+		a.reservation.Close()
+	}
+}
+
+// ask asks for the page that follows another in a key range, by its token. It is as large as there is room.
+func (a *prefetcher) ask(token string) <-chan arrival {
+	l := a.listing
+	l.Token, l.Limit = token, a.room.take()
+	return a.request(func() (*s3api.Page, error) { return a.lister.Bucket.List(a.ctx, l) })
+}
+
+// begin asks for the first page of a key range. Where that turns out to have a little more, the second comes along with it.
+func (a *prefetcher) begin(ctx context.Context, after, end string) <-chan arrival {
+	l := a.listing
+	l.After = after
+	return a.request(func() (*s3api.Page, error) {
+		p, err := a.lister.Bucket.List(ctx, l)
+		if err != nil || p.Next == "" || end == "" || p.Last() >= end {
+			return p, err
+		}
+		l.Token = p.Next
+		second, err := a.lister.Bucket.List(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		return join(p, second), nil
+	})
+}
+
+// request makes requests for a page, and notes when nothing comes after it.
+func (a *prefetcher) request(list func() (*s3api.Page, error)) <-chan arrival {
+	coming := make(chan arrival, 1)
+	a.requests.Go(func() {
+		page, err := list()
+		if err == nil && page.Next == "" {
+			a.ended.Store(true)
+		}
+		coming <- arrival{page, err}
+	})
+	return coming
+}
+
+// next waits for the page that follows, and asks for others after it. It returns nil when there is none.
+func (a *prefetcher) next() (*s3api.Page, error) {
+	for {
+		s, coming := a.current()
+		if s == nil {
+			return nil, nil
+		}
+		if coming == nil {
+			coming = a.ask(s.token)
+		}
+		got := <-coming
+		splitOff := a.arrived(s)
+		switch {
+		case splitOff && (got.err != nil || !inOrder(got.page)):
+			a.restart(s.after)
+			continue
+		case got.err != nil:
+			return nil, got.err
+		case splitOff:
+			a.judge(s, got.page)
+		case a.points == nil && len(a.ranges) == 1 && got.page.Limit == 0:
+			a.lister.Stats.Pages.Observe(time.Now(), got.page.Took)
+		}
+		a.follow(s, got.page)
+		cut(got.page, s.after, s.end)
+		return got.page, nil
+	}
+}
+
+// current returns the key range that is read, nil at the end, and where its next page will be.
+func (a *prefetcher) current() (*keyRange, <-chan arrival) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.ranges) == 0 {
+		return nil, nil
+	}
+	return a.ranges[0], a.ranges[0].coming
+}
+
+// arrived takes a page out of reserved memory, and tells whether it is the first of a key range that was split off.
+func (a *prefetcher) arrived(s *keyRange) (splitOff bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	splitOff = s.splitOff
+	if s.splitOff = false; s.reserved {
+		s.reserved = false
+		s.cancel()
+		a.reservation.Return(pageBytes)
+	}
+	return splitOff
+}
+
+// follow asks for what comes after a page of the key range that is read. Where there is no room it leaves that for later.
+func (a *prefetcher) follow(s *keyRange, p *s3api.Page) {
+	switch {
+	case p.Next == "":
+		s.end = "" // there is nothing but what the page has
+		a.drop()
+		a.setRanges(nil)
+		return
+	case !a.room.held:
+		s.coming, s.token = nil, p.Next
+		return
+	case s.end != "" && p.Last() >= s.end:
+		if a.setRanges(a.ranges[1:]); len(a.ranges) == 0 {
+			a.restart(s.end)
+		}
+		a.extend()
+		return
+	}
+	s.coming = a.ask(p.Next)
+	a.extend()
+}
+
+func (a *prefetcher) setRanges(s []*keyRange) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.ranges = s
+}
+
+// restart goes on after a key with a single key range.
+func (a *prefetcher) restart(after string) {
+	a.drop()
+	a.points = nil
+	a.setRanges([]*keyRange{{after: after, coming: a.begin(a.ctx, after, "")}})
+}
+
+// drop gives up the pages in reserved memory that were not read yet. It may be called while another method runs.
+func (a *prefetcher) drop() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, s := range a.ranges {
+		if !s.reserved {
+			continue
+		}
+		s.cancel()
+		nothing := make(chan arrival, 1)
+		nothing <- arrival{err: errRevoked}
+		s.coming, s.reserved = nothing, false
+		a.reservation.Return(pageBytes)
+	}
+}

@@ -1,0 +1,111 @@
+package listing
+
+import (
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/membudget"
+	"github.com/babelftp/babelftp/driver/internal/s3fake"
+)
+
+// TestListingsShareMemory lets many clients list a directory at once who stop to read after some entries, and counts what has come and was not
+// read. All entries are listed in the end, and a listing that goes on alone has large pages again.
+func TestListingsShareMemory(t *testing.T) {
+	const count, clients, readFirst = 10_000, 300, 10
+	synctest.Test(t, func(t *testing.T) {
+		s := &s3fake.Bucket{RoundTrip: time.Millisecond, Keys: s3fake.Numbered(count)}
+		var came, large atomic.Int64
+		s.Before = func(_ *s3fake.Bucket, in *s3.ListObjectsV2Input) error {
+			if in.MaxKeys == nil {
+				large.Add(1)
+			}
+			return nil
+		}
+		s.After = func(out *s3.ListObjectsV2Output) { came.Add(int64(len(out.Contents))) }
+		l := newLister(s)
+		l.Memory = membudget.New(32 << 20)
+		goOn := make(chan struct{})
+		var listings sync.WaitGroup
+		read := func(pause <-chan struct{}) {
+			entries, err := l.open(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			n := 0
+			for info, err := range entries {
+				if err != nil || info.Name() != fmt.Sprintf("%06d", n) {
+					t.Errorf("entry %d is %v, %v", n, info, err)
+					return
+				}
+				if n++; n == readFirst {
+					<-pause
+				}
+			}
+			if n != count {
+				t.Errorf("%d entries, want %d", n, count)
+			}
+		}
+		for range clients {
+			listings.Go(func() { read(goOn) })
+		}
+		time.Sleep(time.Minute)
+		room := l.Memory.Listings.Limit() / pageBytes
+		if most := 2*pageEntries*room + clients*fewEntries; came.Load() > most {
+			t.Errorf("%d listings hold %d entries, want at most %d", clients, came.Load(), most)
+		}
+		close(goOn)
+		listings.Wait()
+		if l.Memory.Listings.Used() != 0 {
+			t.Errorf("listings hold %d bytes at the end", l.Memory.Listings.Used())
+		}
+
+		large.Store(0)
+		s.Requests = 0
+		read(goOn)
+		if pages := int64(count / pageEntries); large.Load() != pages || s.Requests != int(pages) {
+			t.Errorf("alone it took %d requests, %d of them for large pages; want %d", s.Requests, large.Load(), pages)
+		}
+	})
+}
+
+// TestListingGrowsWithRoom begins a listing while others have the memory, and reads on when they have ended.
+func TestListingGrowsWithRoom(t *testing.T) {
+	const count = 10_000
+	synctest.Test(t, func(t *testing.T) {
+		s := &s3fake.Bucket{RoundTrip: time.Millisecond, Keys: s3fake.Numbered(count)}
+		l := newLister(s)
+		budget := membudget.New(0)
+		l.Memory = budget
+		var others int
+		for ; budget.Listings.TryTake(pageBytes); others++ {
+		}
+		entries, err := l.open(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := 0
+		for _, err := range entries {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n++; n == fewEntries/2 {
+				for range others {
+					budget.Listings.Return(pageBytes)
+				}
+			}
+		}
+		if want := 1 + count/pageEntries; n != count || s.Requests != want {
+			t.Errorf("%d entries by %d requests, want %d by %d", n, s.Requests, count, want)
+		}
+		if budget.Listings.Used() != 0 {
+			t.Errorf("listings hold %d bytes at the end", budget.Listings.Used())
+		}
+	})
+}
