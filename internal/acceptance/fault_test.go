@@ -102,14 +102,10 @@ func TestFaults(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			storage := s3test.Start(t, "minio")
-			proxy, err := s3test.NewProxy(storage)
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = proxy.Close() })
 			strict := storage.Bucket(t)
-			b := &brokenSite{site: newSite(t, proxy.Server(), fmt.Sprintf(denyingTenant, strict, passwordHash(t, password))), proxy: proxy}
-			b.client, b.buckets[denying] = storage.Client(), strict
+			b := &brokenSite{}
+			b.site, b.proxy = newSiteBehindProxy(t, storage, fmt.Sprintf(denyingTenant, strict, passwordHash(t, password)))
+			b.buckets[denying] = strict
 			b.misdeeds(t, tt.modes)
 		})
 	}

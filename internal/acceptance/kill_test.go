@@ -1,10 +1,10 @@
 package acceptance_test
 
 import (
+	"flag"
 	"fmt"
 	"math/rand/v2"
 	"net"
-	"os"
 	"runtime"
 	"slices"
 	"strconv"
@@ -14,6 +14,9 @@ import (
 
 	"github.com/babelftp/babelftp/internal/s3test"
 )
+
+// rounds is how often each test kills its clients.
+var rounds = flag.Int("kill.rounds", 3, "how many rounds of kills each test runs that kills clients")
 
 // A victim is a client in the middle of an upload that it cannot have finished yet.
 type victim func(t *testing.T, s *site, remote string, size int) *process
@@ -49,7 +52,6 @@ func killedFtplib(w way) victim {
 // TestKilledClients kills clients in the middle of uploads, again and again: no file may appear, and no multipart upload stay open.
 func TestKilledClients(t *testing.T) {
 	t.Parallel()
-	const rounds = 20
 	for _, tt := range []struct {
 		name    string
 		storage string
@@ -69,7 +71,7 @@ func TestKilledClients(t *testing.T) {
 			t.Parallel()
 			// The victim's kernel may need more than usual when two cores run all tests.
 			s := newSite(t, s3test.Start(t, tt.storage), "commit_delay: 1s")
-			for round := range rounds {
+			for round := range *rounds {
 				p := tt.victim(t, s, "/upload "+strconv.Itoa(round), tt.size)
 				p.kill()
 				if p.cmd.ProcessState.Exited() {
@@ -77,7 +79,7 @@ func TestKilledClients(t *testing.T) {
 				}
 			}
 			s.awaitMetric(t, "babelftp_sessions", 0)
-			s.awaitMetric(t, `babelftp_transfers_total{direction="upload",result="failed",tenant="acme"}`, rounds)
+			s.awaitMetric(t, `babelftp_transfers_total{direction="upload",result="failed",tenant="acme"}`, float64(*rounds))
 			begun := s.metric(t, `babelftp_s3_requests_total{operation="CreateMultipartUpload",status="200"}`)
 			if tt.size > smallSize && begun == 0 {
 				t.Error("every client was killed before its multipart upload had begun")
@@ -92,26 +94,17 @@ func TestKilledClients(t *testing.T) {
 	}
 }
 
-// kills is how many clients TestKilledClientsOnABusyMachine kills where this variable of the environment says it.
-const kills = "BABELFTP_KILLS"
-
 // TestKilledClientsOnABusyMachine keeps all processors busy and kills clients at a random byte. A client may then have to wait for a
 // processor between the two connections that its kernel closes. One object of 1,000 may be incomplete.
 func TestKilledClientsOnABusyMachine(t *testing.T) {
 	t.Parallel()
 	const (
-		clients     = 4 // at a time
-		usualKills  = 60
+		clients     = 4    // at a time
+		batch       = 5    // kills for which a client answers in time
 		one         = 1000 // kills for each object that may be incomplete
 		least, most = 100_000, 1_200_000
 	)
-	count := usualKills
-	if text := os.Getenv(kills); text != "" {
-		var err error
-		if count, err = strconv.Atoi(text); err != nil {
-			t.Fatalf("%s: %v", kills, err)
-		}
-	}
+	count := *rounds * clients * batch
 	s := newSite(t, s3test.Start(t, "minio"))
 	host, port, err := net.SplitHostPort(s.address)
 	if err != nil {
@@ -128,7 +121,6 @@ func TestKilledClientsOnABusyMachine(t *testing.T) {
 	for i := range uploaders {
 		uploaders[i] = newFtplib(t, s, usual)
 	}
-	const batch = 5 // kills for which a client answers in time
 	for first := 0; first < count; first += batch * clients {
 		for i, f := range uploaders {
 			names := make([]string, batch)

@@ -239,15 +239,9 @@ func (o *output) tail() string {
 func eventually(t *testing.T, yes func() bool, never func()) {
 	t.Helper()
 	const pause = 20 * time.Millisecond
-	within(t, patience, pause, yes, never)
-}
-
-// within is eventually with a limit of its own, and a pause between two looks.
-func within(t *testing.T, limit, pause time.Duration, yes func() bool, never func()) {
-	t.Helper()
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
-	deadline := time.After(limit)
+	deadline := time.After(patience)
 	for !yes() {
 		select {
 		case <-ticker.C:

@@ -89,6 +89,19 @@ func newSite(t *testing.T, storage *s3test.Server, lines ...string) *site {
 	return s
 }
 
+// newSiteBehindProxy is a site that reaches its S3 server through a proxy. The test itself looks past it.
+func newSiteBehindProxy(t *testing.T, storage *s3test.Server, lines ...string) (*site, *s3test.Proxy) {
+	t.Helper()
+	proxy, err := s3test.NewProxy(storage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	s := newSite(t, proxy.Server(), lines...)
+	s.client = storage.Client()
+	return s, proxy
+}
+
 // profileOf are the lines of a configuration by which acme's S3 server counts as what a simulator simulates.
 func profileOf(storage string) []string {
 	profile, simulated := strings.CutPrefix(storage, "sim-")

@@ -50,6 +50,18 @@ func Delay(d time.Duration) Harm {
 	}
 }
 
+// Advance lets the clock of S3 be ahead, by the Date of the answer: what the server stored counts as older by d.
+func Advance(d time.Duration) Harm {
+	return func(e *exchange) {
+		e.pass(e.r.Body, func(r *http.Response) io.Reader {
+			if now, err := http.ParseTime(r.Header.Get("Date")); err == nil {
+				r.Header.Set("Date", now.Add(d).Format(http.TimeFormat))
+			}
+			return r.Body
+		})
+	}
+}
+
 // Stall never answers; the server does not get the request.
 func Stall() Harm {
 	return func(e *exchange) {
