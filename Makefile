@@ -1,37 +1,52 @@
 # A tool is built from a module of its own, tools/NAME.mod with its exact versions, which keeps go.mod the program's own.
 # To move one on: go get -modfile=tools/NAME.mod -tool PACKAGE@VERSION
-TOOLS      := minio versitygw golangci-lint helm vale
+TOOLS      := minio versitygw golangci-lint helm govulncheck
 TEST_TOOLS := minio versitygw helm
+
+# The tests of these packages run without the race detector: one goroutine does the work, or a program that is built with the race
+# detector does it (internal/acceptance). The same bytes go through the sessions of internal/control with it.
+SERIAL := ./bench ./deploy ./i18n/... ./locales ./tools/... ./internal/acceptance ./internal/charset ./internal/config/... ./internal/conformance
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
-TORTURE = 1h
+FUZZTIME = 5m
+TORTURE  = 1h
+ROUNDS   = 50
 
-.PHONY: build help quick test tools packages bench torture
+.PHONY: build help quick test fuzz torture bench tools packages vulnerabilities
 
 build: ## build ./babelftp
 	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o babelftp ./cmd/babelftp
 
 help: ## list the targets
-	@sed -n 's/^\([a-z][a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@sed -n 's/^\([a-z][a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
 
 quick: ## run the tests that need nothing but Go: embedded S3 only, no race detector (one package: go test -short ./driver)
 	go test -short ./...
 
 test: packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
-	go test -race -timeout 20m ./...
+	go test -race -timeout 20m $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
+	go test -race -run '^TestConcurrentSessions$$' ./i18n
+	go test -timeout 20m $(SERIAL)
 	go test -timeout 20m -run '^(TestConformanceSimulated|TestHistories)$$' ./driver
 
-torture: ## run random histories of sessions and replicas on a simulated S3 for an hour; TORTURE=8h for longer
+fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
+	tools/fuzz.sh $(FUZZTIME)
+
+torture: packages .tools/bin/minio .tools/bin/versitygw ## kill clients in 50 rounds, run random histories for an hour; ROUNDS=200 TORTURE=8h for longer
+	go test -v -timeout 0 -run TestKilled ./internal/acceptance -kill.rounds $(ROUNDS)
 	go test -v -timeout 0 -run TestHistories ./driver -histories.time $(TORTURE) -histories.seed $$(date +%s) -histories.all
 
 bench: .tools/bin/minio ## measure babelftp and its S3 server (docs/benchmarks.md); BENCH='-short -only slow' for a part
 	go run ./bench $(BENCH)
 
-tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tools/bin
+vulnerabilities: .tools/bin/govulncheck ## look for known vulnerabilities in what the program calls
+	tools/govulncheck.sh
+
+tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tools/bin, or take them from the cache
 
 .tools/bin/%: tools/%.mod tools/%.sum
-	go build -modfile=$< -ldflags '-s -w' -o $@ tool
+	tools/build.sh $*
 
 # The race detector needs a C compiler. Perl's Net::FTP needs a module for TLS, which no command shows.
 packages: ## install the Debian packages that the tests need

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"bufio"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -20,7 +21,7 @@ import (
 )
 
 // testsLog is how .ci/run asks whether the tests of the table have run.
-var testsLog = flag.String("tests-log", "", "output of go test -v ./...; every test of the table must have passed in it")
+var testsLog = flag.String("tests-log", "", "output of go test -json ./...; every test of the table must have passed in it")
 
 // A row is a rule of a document and what babelftp does about it.
 type row struct {
@@ -47,10 +48,8 @@ const notTaken = "Not taken"
 var levels = []string{"MUST", "SHOULD", "MAY", "rule"}
 
 var (
-	rowDivider   = regexp.MustCompile(`^(\|-+){5}\|$`)
-	testInTable  = regexp.MustCompile("^`([a-z0-9]+): (Test[A-Za-z0-9_]*)(?:/([^`]+))?`$")
-	passInLog    = regexp.MustCompile(`^ *--- PASS: (\S+) \(`)
-	packageInLog = regexp.MustCompile(`^ok\s+(\S+)\s`)
+	rowDivider  = regexp.MustCompile(`^(\|-+){5}\|$`)
+	testInTable = regexp.MustCompile("^`([a-z0-9]+): (Test[A-Za-z0-9_]*)(?:/([^`]+))?`$")
 )
 
 // parseTable reads docs/conformance.md. It is strict, so that nothing that looks like a row goes unread.
@@ -164,25 +163,29 @@ func functionsOf(root, pkg string) (map[string]string, error) {
 	return functions, nil
 }
 
-// passed reads the output of go test -v and returns what has passed in packages that have.
+// passed reads the output of go test -json, between lines of make, and returns what has passed in packages that have.
 func passed(r io.Reader) (map[testName]bool, error) {
 	all := map[testName]bool{}
-	var waiting []string // for the line that names their package
+	running := map[string][]testName{} // by package: what has passed before the package has
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, 16<<20)
 	for lines.Scan() {
-		if match := passInLog.FindStringSubmatch(lines.Text()); match != nil {
-			waiting = append(waiting, match[1])
+		var event struct{ Action, Package, Test string }
+		if json.Unmarshal(lines.Bytes(), &event) != nil {
+			continue
 		}
-		if match := packageInLog.FindStringSubmatch(lines.Text()); match != nil {
-			pkg := match[1][strings.LastIndexByte(match[1], '/')+1:]
-			for _, name := range waiting {
-				function, subtest, _ := strings.Cut(name, "/")
-				all[testName{pkg, function, subtest}] = true
+		function, subtest, _ := strings.Cut(event.Test, "/")
+		switch {
+		case event.Action == "pass" && event.Test != "":
+			pkg := event.Package[strings.LastIndexByte(event.Package, '/')+1:]
+			running[event.Package] = append(running[event.Package], testName{pkg, function, subtest})
+		case event.Action == "pass":
+			for _, name := range running[event.Package] {
+				all[name] = true
 			}
-		}
-		if strings.HasPrefix(lines.Text(), "ok") || strings.HasPrefix(lines.Text(), "FAIL") {
-			waiting = nil
+			delete(running, event.Package)
+		case event.Action == "fail" && event.Test == "":
+			delete(running, event.Package)
 		}
 	}
 	return all, lines.Err()
@@ -298,11 +301,14 @@ func TestTableIsStrict(t *testing.T) {
 
 // TestPassedInLog: only what has passed in a package that has passed counts.
 func TestPassedInLog(t *testing.T) {
+	line := func(action, pkg, test string) string {
+		return fmt.Sprintf(`{"Action":%q,"Package":"example.com/m/%s","Test":%q}`, action, pkg, test)
+	}
 	got, err := passed(strings.NewReader(strings.Join([]string{
-		"=== RUN   TestA", "=== RUN   TestA/x_y", "    a_test.go:1: --- PASS: TestFake (0s)", "--- PASS: TestA (0.01s)", "    --- PASS: TestA/x_y (0.00s)",
-		"        --- PASS: TestA/x_y/z (0.00s)", "--- SKIP: TestB (0.00s)", "PASS", "ok  \texample.com/m/one\t0.1s",
-		"--- PASS: TestC (0.01s)", "--- FAIL: TestD (0.01s)", "FAIL", "FAIL\texample.com/m/two\t0.1s",
-		"--- PASS: TestE (0.01s)", "PASS", "ok  \texample.com/m/three\t(cached)",
+		"go test -race ./...", line("run", "one", "TestA"), line("output", "one", "TestFake"), line("pass", "one", "TestA/x_y/z"),
+		line("pass", "two", "TestC"), line("pass", "one", "TestA/x_y"), line("pass", "one", "TestA"), line("skip", "one", "TestB"),
+		line("pass", "one", ""), line("fail", "two", "TestD"), line("fail", "two", ""),
+		line("pass", "three", "TestE"), line("pass", "three", ""), line("pass", "four", "TestF"),
 	}, "\n")))
 	if err != nil {
 		t.Fatal(err)
