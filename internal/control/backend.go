@@ -51,8 +51,8 @@ type Tenant struct {
 	// Normalization is the Unicode form in which names are created.
 	Normalization pathname.Normalization
 	// LenientDataEOF takes an upload under TLS for complete when the data
-	// connection ends without close_notify, between two records. Then nobody can
-	// tell the end of the file from that of a connection which was cut.
+	// connection ends without close_notify, between two records. Then the server
+	// cannot tell the end of the file from that of a connection which was cut.
 	LenientDataEOF bool
 }
 
@@ -78,7 +78,7 @@ type Login struct {
 	Home    string // the working directory after login, absolute; empty means "/"
 	// Rights says what the user may do with what an absolute pathname names, for
 	// the fact "perm" (RFC 3659 7.5.5), which is left out where it is nil. The
-	// storage sees to it that nobody does more. It is asked for every entry of a
+	// storage itself refuses everything else. Rights is asked for every entry of a
 	// listing, so it must be quick.
 	Rights func(name string) vfs.Rights
 	// NoOverwrite says that the storage lets no file be replaced or appended to,

@@ -139,7 +139,7 @@ func (s *session) dispatch(line string) {
 	c, known := s.server.commands[verb]
 	if !known {
 		s.verb = ""
-		s.say(500, i18n.UnknownCommand)
+		s.reply(500, i18n.UnknownCommand)
 		return
 	}
 	s.verb, s.argument = verb, arg
@@ -147,7 +147,7 @@ func (s *session) dispatch(line string) {
 	defer s.op.cancel(nil)
 	switch {
 	case c.login && s.login == nil:
-		s.say(530, i18n.NotLoggedIn)
+		s.reply(530, i18n.NotLoggedIn)
 	case !c.argument.fits(arg, hasArg):
 		s.syntaxError()
 	default:
@@ -161,5 +161,5 @@ func (s *session) dispatch(line string) {
 
 // syntaxError shows the syntax of the command that is being handled.
 func (s *session) syntaxError() {
-	s.say(501, i18n.Syntax, s.server.commands[s.verb].syntax)
+	s.reply(501, i18n.Syntax, s.server.commands[s.verb].syntax)
 }

@@ -11,10 +11,10 @@ import (
 func (s *session) siteCopy(arg string) {
 	from, to, _ := strings.Cut(arg, " ")
 	if from == "" || to == "" || strings.Contains(to, " ") {
-		s.say(501, i18n.Syntax, "SITE COPY"+pathnameSyntax+pathnameSyntax)
+		s.reply(501, i18n.Syntax, "SITE COPY"+pathnameSyntax+pathnameSyntax)
 		return
 	}
-	from, err := s.copySource(from)
+	from, err := s.findCopySource(from)
 	if err == nil {
 		err = s.copyTo(from, to)
 	}
@@ -25,15 +25,15 @@ func (s *session) siteCopy(arg string) {
 // the way of ProFTPD's mod_copy. Other commands may come between the two.
 func (s *session) siteCopyFrom(arg string) {
 	var err error
-	if s.copying, err = s.copySource(arg); err != nil {
-		s.fail(err)
+	if s.copySource, err = s.findCopySource(arg); err != nil {
+		s.replyError(err)
 		return
 	}
-	s.say(350, i18n.CopyReady)
+	s.reply(350, i18n.CopyReady)
 }
 
-// copySource finds what shall be copied.
-func (s *session) copySource(arg string) (string, error) {
+// findCopySource finds what shall be copied.
+func (s *session) findCopySource(arg string) (string, error) {
 	name, err := s.resolve(arg)
 	if err == nil {
 		err = s.perform(func() error { return s.op.Lookup(name, s.op.Has) })
@@ -46,12 +46,12 @@ func (s *session) copySource(arg string) (string, error) {
 
 // siteCopyTo is SITE CPTO. S3 copies; nothing comes through this server.
 func (s *session) siteCopyTo(arg string) {
-	from := s.copying
+	from := s.copySource
 	if from == "" {
-		s.say(503, i18n.CopyFromFirst)
+		s.reply(503, i18n.CopyFromFirst)
 		return
 	}
-	s.copying = ""
+	s.copySource = ""
 	s.copied(250, s.copyTo(from, arg))
 }
 
@@ -75,8 +75,8 @@ func (s *session) copyTo(from, arg string) error {
 // copied answers with a code, or with what went wrong.
 func (s *session) copied(code int, err error) {
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
-	s.say(code, i18n.Copied)
+	s.reply(code, i18n.Copied)
 }

@@ -44,22 +44,22 @@ func (d *dataSettings) prepare(source dataconn.Source) {
 // pasv is PASV (RFC 959 4.1.2). It can name IPv4 addresses only.
 func (s *session) pasv(string) {
 	if s.data.epsvAll {
-		s.say(503, i18n.ExtendedPassiveOnly)
+		s.reply(503, i18n.ExtendedPassiveOnly)
 		return
 	}
-	shown := s.server.cfg.PublicAddress
-	if local := s.conn.Local(); !shown.IsValid() {
-		shown = local
+	address := s.server.cfg.PublicAddress
+	if local := s.conn.Local(); !address.IsValid() {
+		address = local
 	}
-	if !shown.Is4() {
-		s.say(425, i18n.PassiveNeedsIPv4)
+	if !address.Is4() {
+		s.reply(425, i18n.PassiveNeedsIPv4)
 		return
 	}
 	port, ok := s.listenPassive()
 	if !ok {
 		return
 	}
-	ip := shown.As4()
+	ip := address.As4()
 	s.send(wire.NewReply(227, fmt.Sprintf("%s (%d,%d,%d,%d,%d,%d)", s.text(i18n.EnteringPassive),
 		ip[0], ip[1], ip[2], ip[3], port>>8, port&0xff)))
 }
@@ -70,7 +70,7 @@ func (s *session) epsv(arg string) {
 	case "":
 	case "ALL":
 		s.data.epsvAll = true
-		s.say(200, i18n.OK)
+		s.reply(200, i18n.OK)
 		return
 	default:
 		if !isNumber(arg) {
@@ -107,7 +107,7 @@ func (s *session) listenPassive() (port uint16, ok bool) {
 	source, port, err := dataconn.Listen(s.ctx, s.server.cfg.PassivePorts, s.conn.Local(), s.conn.Remote())
 	if err != nil {
 		s.log.Error("no passive port", "err", err)
-		s.say(425, i18n.PassivePortUnavailable)
+		s.reply(425, i18n.PassivePortUnavailable)
 		return 0, false
 	}
 	s.data.prepare(source)
@@ -121,7 +121,8 @@ func (s *session) port(arg string) { s.prepareActive(dataconn.ParsePort(arg)) }
 func (s *session) eprt(arg string) { s.prepareActive(dataconn.ParseExtendedPort(arg)) }
 
 // prepareActive accepts the address of a data connection when it is the
-// client's own, so that nobody can be reached through this server (RFC 2577 3).
+// client's own, so that no client reaches another host through this server (RFC
+// 2577 3).
 func (s *session) prepareActive(address netip.AddrPort, err error) {
 	switch {
 	case errors.Is(err, dataconn.ErrProtocol):
@@ -129,15 +130,15 @@ func (s *session) prepareActive(address netip.AddrPort, err error) {
 	case err != nil:
 		s.syntaxError()
 	case s.data.epsvAll:
-		s.say(503, i18n.ExtendedPassiveOnly)
+		s.reply(503, i18n.ExtendedPassiveOnly)
 	case address.Addr() != s.conn.Remote():
 		s.log.Warn("data connection to a foreign address refused", "address", address)
-		s.say(501, i18n.DataAddressRefused)
+		s.reply(501, i18n.DataAddressRefused)
 	case address.Port() < dataconn.FirstUserPort:
 		s.log.Warn("data connection to a low port refused", "address", address)
-		s.say(504, i18n.ParameterNotImplemented, s.verb)
+		s.reply(504, i18n.ParameterNotImplemented, s.verb)
 	default:
 		s.data.prepare(dataconn.Dial(s.ctx, address, s.conn.Local()))
-		s.say(200, i18n.DataAddressAccepted)
+		s.reply(200, i18n.DataAddressAccepted)
 	}
 }

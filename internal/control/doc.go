@@ -19,8 +19,8 @@
 //   - draft-ietf-ftpext2-hash-03: HASH, OPTS HASH
 //   - draft-bryan-ftp-range-08: RANG, before HASH and RETR
 //
-// One goroutine a session, [session.run], handles commands one after another
-// and is the only one that writes to the client; a second one reads. While a
-// command is with the engine, [session.forward] looks after ABOR and STAT; while
-// the storage copies or hashes, [session.await] does.
+// One goroutine for each session, [session.run], handles commands one after another
+// and is the only one that writes to the client. A second one reads. Each command
+// has an [operation], whose context ends with it. While a command runs, [await]
+// hears ABOR, STAT, the end of the control connection and a shutdown.
 package control

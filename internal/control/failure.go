@@ -52,8 +52,8 @@ var failures = []struct {
 // errNotListable reports a file where a listing needs a directory.
 var errNotListable = errors.New("not a directory")
 
-// fail tells the client about an error.
-func (s *session) fail(err error) { s.send(s.failure(err)) }
+// replyError tells the client about an error.
+func (s *session) replyError(err error) { s.send(s.failure(err)) }
 
 func (s *session) failure(err error) wire.Reply {
 	code, id, args := 550, i18n.StorageError, []string(nil)

@@ -49,7 +49,7 @@ func (s *session) opts(arg string) {
 	case "MLST":
 		s.optsMLST(options, hasOptions)
 	default:
-		s.say(501, i18n.OptionUnknown, "OPTS")
+		s.reply(501, i18n.OptionUnknown, "OPTS")
 	}
 }
 
@@ -59,18 +59,18 @@ func (s *session) optsUTF8(options string) {
 	case "", "ON":
 		s.utf8 = true
 		if s.charset().Raw() {
-			s.say(200, i18n.OK) // a mirror's names are what they are
+			s.reply(200, i18n.OK) // a mirror's names are what they are
 			return
 		}
-		s.say(200, i18n.UTF8On)
+		s.reply(200, i18n.UTF8On)
 	case "OFF":
 		if s.tenant == nil || s.tenant.Encoding.UTF8() {
-			s.say(504, i18n.UTF8StaysOn)
+			s.reply(504, i18n.UTF8StaysOn)
 			return
 		}
 		s.utf8 = false
-		s.say(200, i18n.UTF8Off, s.tenant.Encoding.DisplayName())
+		s.reply(200, i18n.UTF8Off, s.tenant.Encoding.DisplayName())
 	default:
-		s.say(501, i18n.OptionUnknown, "OPTS UTF8")
+		s.reply(501, i18n.OptionUnknown, "OPTS UTF8")
 	}
 }

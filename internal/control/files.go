@@ -9,7 +9,7 @@ import (
 // onPathname forwards a command whose argument is a pathname.
 func (s *session) onPathname(arg string) {
 	if s.verb == "RNTO" && !s.renaming {
-		s.say(503, i18n.RenameFromFirst)
+		s.reply(503, i18n.RenameFromFirst)
 		return
 	}
 	name, err := s.resolve(arg)
@@ -17,11 +17,11 @@ func (s *session) onPathname(arg string) {
 		err = fs.ErrPermission
 	}
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	if s.verb == "SIZE" && s.parameters.ascii { // the file would have to be read
-		s.say(550, i18n.SizeInASCII)
+		s.reply(550, i18n.SizeInASCII)
 		return
 	}
 	switch op := s.op; s.verb {
@@ -41,8 +41,8 @@ func (s *session) cdup(string) {
 	s.send(s.forward("CDUP", ""))
 }
 
-// mayRename says whether RNTO can succeed, so that nobody is asked for a new name
-// in vain. The storage has the last word.
+// mayRename says whether RNTO can succeed. The storage decides in the end, but RNFR
+// should not ask for a new name in vain.
 func (s *session) mayRename(name string) bool {
 	return s.login.Rights == nil || s.login.Rights(name).Rename
 }

@@ -49,7 +49,7 @@ func (s *session) optsHash(name string) {
 	if name != "" {
 		i := slices.IndexFunc(hashAlgorithms(), func(known string) bool { return strings.EqualFold(known, name) })
 		if i < 0 {
-			s.say(501, i18n.OptionUnknown, "OPTS HASH")
+			s.reply(501, i18n.OptionUnknown, "OPTS HASH")
 			return
 		}
 		s.algorithm = hashAlgorithms()[i]
@@ -61,8 +61,8 @@ func (s *session) optsHash(name string) {
 // has chosen.
 func (s *session) hash(pathname string) {
 	r := byteRange{0, endOfFile}
-	if chosen := s.takeRange(); chosen != nil {
-		r = *chosen
+	if selected := s.takeRange(); selected != nil {
+		r = *selected
 	}
 	sum, end, err := s.hashOf(s.algorithm, pathname, r)
 	if err != nil {
@@ -90,7 +90,7 @@ func (s *session) hashFailure(err error) wire.Reply {
 // is the first of its readings that names a file.
 func (s *session) xhash(arg string) {
 	var failure error
-	for _, reading := range readHashArgument(arg) {
+	for _, reading := range parseHashArgument(arg) {
 		sum, end, err := s.hashOf(hashOfVerb(s.verb), reading.pathname, reading.byteRange)
 		if err == nil && reading.to > end {
 			err = engine.ErrPastEnd
@@ -138,12 +138,12 @@ type hashReading struct {
 	byteRange
 }
 
-// readHashArgument returns the ways in which the argument of XCRC can be read.
-func readHashArgument(arg string) []hashReading {
+// parseHashArgument returns the ways in which the argument of XCRC can be read.
+func parseHashArgument(arg string) []hashReading {
 	whole := byteRange{0, endOfFile}
 	readings := []hashReading{{arg, whole}}
 	if pathname, rest, ok := unquote(arg); ok {
-		if r, ok := readSpan(rest); ok {
+		if r, ok := parseRange(rest); ok {
 			return append([]hashReading{{pathname, r}}, readings...)
 		}
 		return readings
@@ -152,7 +152,7 @@ func readHashArgument(arg string) []hashReading {
 		if i = strings.LastIndexByte(arg[:i], ' '); i <= 0 || len(readings) == 3 {
 			return readings
 		}
-		r, ok := readSpan(arg[i:])
+		r, ok := parseRange(arg[i:])
 		if !ok {
 			return readings
 		}
@@ -180,9 +180,9 @@ func unquote(arg string) (pathname, rest string, ok bool) {
 	return "", "", false
 }
 
-// readSpan reads where bytes begin and, perhaps, which is the first that does
+// parseRange reads where bytes begin and, perhaps, which is the first that does
 // not belong to them.
-func readSpan(text string) (byteRange, bool) {
+func parseRange(text string) (byteRange, bool) {
 	r := byteRange{0, endOfFile}
 	fields := strings.Fields(text)
 	if len(fields) > 2 {

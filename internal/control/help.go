@@ -26,11 +26,11 @@ func (s *session) help(arg string) {
 	c, known := s.server.commands[name]
 	switch {
 	case !known:
-		s.say(502, i18n.UnknownCommand)
+		s.reply(502, i18n.UnknownCommand)
 	case c.syntax == "":
-		s.say(502, i18n.NotImplemented, name)
+		s.reply(502, i18n.NotImplemented, name)
 	default:
-		s.say(214, i18n.Syntax, c.syntax)
+		s.reply(214, i18n.Syntax, c.syntax)
 	}
 }
 

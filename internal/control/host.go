@@ -11,7 +11,7 @@ import (
 // the last one counts, also after USER.
 func (s *session) host(arg string) {
 	if s.login != nil {
-		s.say(503, i18n.HostTooLate)
+		s.reply(503, i18n.HostTooLate)
 		return
 	}
 	name, ok := wire.ParseHost(arg)
@@ -20,12 +20,12 @@ func (s *session) host(arg string) {
 		return
 	}
 	if sni := s.namedToTLS(); sni != "" && sni != name {
-		s.say(504, i18n.HostMismatch) // RFC 7151 3.2.2
+		s.reply(504, i18n.HostMismatch) // RFC 7151 3.2.2
 		return
 	}
 	tenant, known := s.server.cfg.Backend.Host(name)
 	if !known && !s.acceptsUnknown(name) {
-		s.say(504, i18n.HostUnknown)
+		s.reply(504, i18n.HostUnknown)
 		return
 	}
 	s.stopEngine() // it has the USER of the host before
@@ -56,7 +56,7 @@ func (s *session) chooseHost(name string, tenant *Tenant) {
 		name = "" // users are those of all tenants
 	}
 	if name != s.hostname || tenant != nil {
-		s.chosen = false
+		s.langSelected = false
 	}
 	s.hostname = name
 	s.setTenant(tenant)

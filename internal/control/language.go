@@ -14,7 +14,7 @@ import (
 // language comes back. Who sends it knows RFC 2640, whose pathnames are UTF-8.
 func (s *session) language(arg string) {
 	if arg == "" {
-		s.utf8, s.chosen = true, false
+		s.utf8, s.langSelected = true, false
 		s.setLanguage(s.defaultLanguage())
 		s.languageSet(i18n.LanguageSet)
 		return
@@ -25,10 +25,10 @@ func (s *session) language(arg string) {
 		s.syntaxError()
 		return
 	case err != nil:
-		s.say(504, i18n.LanguageUnsupported, arg, s.languageTags(""))
+		s.reply(504, i18n.LanguageUnsupported, arg, s.languageTags(""))
 		return
 	}
-	s.utf8, s.chosen = true, true
+	s.utf8, s.langSelected = true, true
 	s.setLanguage(match.Tag)
 	if match.Exact {
 		s.languageSet(i18n.LanguageSet)
@@ -99,7 +99,7 @@ func (s *session) defaultLanguage() language.Tag {
 // the client has chosen one.
 func (s *session) setTenant(t *Tenant) {
 	s.tenant = t
-	if s.chosen {
+	if s.langSelected {
 		s.keepLanguage()
 	} else {
 		s.setLanguage(s.defaultLanguage())

@@ -21,15 +21,15 @@ const listBuffer = 32 << 10
 
 // A listing is what a listing command writes on its data connection.
 type listing struct {
-	asked    string                                // the pathname as the client gave it
-	pattern  ftplist.Pattern                       // what asked may mean when nothing is called so
-	filesToo bool                                  // whether the pathname may be that of a file
-	file     bool                                  // whether it is
-	dir      string                                // that the entries are in, absolute, where the storage has it
-	heading  []fs.FileInfo                         // entries of a directory that the storage does not know
-	shown    func(dir, name string) (string, bool) // a name as the client reads it, false to leave it out
-	line     func(b []byte, info fs.FileInfo, name string) []byte
-	entries  iter.Seq2[fs.FileInfo, error]
+	asked      string                                // the pathname as the client gave it
+	pattern    ftplist.Pattern                       // what asked may mean when nothing is called so
+	filesToo   bool                                  // whether the pathname may be that of a file
+	file       bool                                  // whether it is
+	dir        string                                // that the entries are in, absolute, where the storage has it
+	heading    []fs.FileInfo                         // entries of a directory that the storage does not know
+	encodeName func(dir, name string) (string, bool) // a name as the client reads it, false to leave it out
+	line       func(b []byte, info fs.FileInfo, name string) []byte
+	entries    iter.Seq2[fs.FileInfo, error]
 }
 
 // open looks for what is to be listed. The engine asks before it opens
@@ -103,7 +103,7 @@ func (l *listing) writeTo(w io.Writer) error {
 			_ = out.Flush() // no line stays without its end
 			return err
 		}
-		name, ok := l.shown(l.dir, info.Name())
+		name, ok := l.encodeName(l.dir, info.Name())
 		if !ok {
 			continue
 		}
@@ -134,7 +134,7 @@ func (s *session) list(arg string) {
 	}
 	name, err := s.resolve(arg)
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	l := s.newListing(arg)
@@ -160,7 +160,7 @@ func (s *session) list(arg string) {
 
 // newListing makes a listing of what a client has asked for.
 func (s *session) newListing(asked string) *listing {
-	return &listing{asked: asked, shown: s.codec().EncodeListName}
+	return &listing{asked: asked, encodeName: s.codec().EncodeListName}
 }
 
 // longListing makes a listing that of LIST, and of STAT with a pathname.

@@ -14,9 +14,9 @@ import (
 func (s *session) user(name string) {
 	switch {
 	case s.login != nil:
-		s.say(530, i18n.AlreadyLoggedIn)
+		s.reply(530, i18n.AlreadyLoggedIn)
 	case s.server.cfg.TLSRequired && !s.conn.Encrypted():
-		s.say(530, i18n.TLSRequired)
+		s.reply(530, i18n.TLSRequired)
 	default:
 		s.name = name
 		s.toEngine(name)
@@ -27,11 +27,11 @@ func (s *session) user(name string) {
 // another one.
 func (s *session) pass(password string) {
 	if s.login != nil {
-		s.say(530, i18n.AlreadyLoggedIn)
+		s.reply(530, i18n.AlreadyLoggedIn)
 		return
 	}
 	if s.name == "" {
-		s.say(503, i18n.UserFirst)
+		s.reply(503, i18n.UserFirst)
 		return
 	}
 	s.password = password
@@ -94,19 +94,19 @@ func (s *session) loginFailed() wire.Reply {
 }
 
 // acct is ACCT: there are no accounts beside users.
-func (s *session) acct(string) { s.say(202, i18n.AccountNotNeeded) }
+func (s *session) acct(string) { s.reply(202, i18n.AccountNotNeeded) }
 
 // rein is REIN: the session starts again, in the clear unless TLS came with
 // the connection (RFC 4217 13), and in the default language (RFC 2640 4.1).
 func (s *session) rein(string) {
 	s.logOut()
-	s.chosen, s.utf8 = false, false
+	s.langSelected, s.utf8 = false, false
 	s.chooseHost("", nil)
 	encrypted := s.conn.Encrypted()
 	if encrypted && s.implicit {
 		s.takeServerName()
 	}
-	s.say(220, i18n.SessionReset)
+	s.reply(220, i18n.SessionReset)
 	if encrypted && !s.implicit {
 		s.closing = s.conn.StopTLS() != nil
 	}
@@ -124,12 +124,12 @@ func (s *session) logOut() {
 		s.setTenant(nil) // the user's
 	}
 	s.parameters = transferParameters{}
-	s.copying, s.algorithm = "", defaultHash
+	s.copySource, s.algorithm = "", defaultHash
 	s.log = s.server.cfg.Logger.With("remote", s.conn.RemoteAddr().String())
 }
 
 // quit is QUIT. A transfer has ended before: commands are handled in order.
 func (s *session) quit(string) {
-	s.say(221, i18n.Goodbye)
+	s.reply(221, i18n.Goodbye)
 	s.closing = true
 }

@@ -18,7 +18,7 @@ func (s *session) optsMLST(options string, hasOptions bool) {
 	if hasOptions {
 		var ok bool
 		if facts, ok = ftplist.ParseFacts(options); !ok {
-			s.say(501, i18n.OptionUnknown, "OPTS MLST")
+			s.reply(501, i18n.OptionUnknown, "OPTS MLST")
 			return
 		}
 	}
@@ -35,7 +35,7 @@ func (s *session) optsMLST(options string, hasOptions bool) {
 func (s *session) mlst(arg string) {
 	name, err := s.resolve(arg)
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	if arg == "" {
@@ -47,7 +47,7 @@ func (s *session) mlst(arg string) {
 		return err
 	})
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	line := append(s.facts.Append([]byte(" "), s.factsClient(), ftplist.Entry{FileInfo: info, Dir: path.Dir(s.op.Path)}), arg...)

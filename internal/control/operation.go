@@ -42,14 +42,14 @@ func (s *session) newOperation() *operation {
 	return op
 }
 
-// await waits for a result of the command that is running. It is the one loop in
-// which the session waits for storage, engine or data connection, so ABOR, the
-// end of the control connection and a shutdown mean the same for each command:
-// they cancel the operation and stop its transfer, and the command then ends
-// with a reply. Other commands are queued, but for STAT during a transfer.
+// await waits for a result of the command that is running. The session waits for
+// the storage, the engine and the data connection in this loop only, so each
+// command ends alike. ABOR, the end of the control connection and a shutdown
+// cancel the operation and stop its transfer; the command then ends with a reply.
+// STAT is answered during a transfer. Other commands are queued.
 //
-// It returns false when failed is closed, or when a session that was cut waits
-// too long.
+// await returns false when failed is closed, or when a session that was cut has
+// waited too long.
 func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result T, ok bool) {
 	op := s.op
 	for {
@@ -170,7 +170,7 @@ func (s *session) forward(verb, argument string) wire.Reply {
 		if r = s.rewrite(r); !r.Preliminary() {
 			return r
 		}
-		s.hold(r)
+		s.bufferReply(r)
 		select {
 		case r := <-replies: // a small file is sent by now; after one preliminary reply comes the last
 			return s.rewrite(r)

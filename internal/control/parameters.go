@@ -18,8 +18,8 @@ type transferParameters struct {
 	ascii     bool       // TYPE A
 	offset    int64      // of REST
 	textual   bool       // whether TYPE was A when REST gave the offset
-	ranged    *byteRange // of RANG, nil for the whole file
-	announced int64      // size of an upload in bytes, from ALLO; 0 where it is not known
+	byteRange *byteRange // of RANG, nil for the whole file
+	allocSize int64      // size of an upload in bytes, from ALLO; 0 where it is not known
 }
 
 // afterTransfer is what is left of them when a transfer command has been answered.
@@ -39,22 +39,22 @@ func (s *session) representation(arg string) {
 	switch strings.ToUpper(arg) {
 	case "A", "A N", "AN":
 		s.parameters.ascii = true
-		s.say(200, i18n.TypeASCII)
+		s.reply(200, i18n.TypeASCII)
 	case "I", "L 8", "L8":
 		s.parameters.ascii = false
-		s.say(200, i18n.TypeBinary)
+		s.reply(200, i18n.TypeBinary)
 	default:
-		s.say(504, i18n.ParameterNotImplemented, "TYPE")
+		s.reply(504, i18n.ParameterNotImplemented, "TYPE")
 	}
 }
 
 // stru is STRU: files only (RFC 959 3.1.2).
 func (s *session) stru(structure string) {
 	if structure != "F" && structure != "f" {
-		s.say(504, i18n.ParameterNotImplemented, "STRU")
+		s.reply(504, i18n.ParameterNotImplemented, "STRU")
 		return
 	}
-	s.say(200, i18n.StructureFile)
+	s.reply(200, i18n.StructureFile)
 }
 
 // rest is REST (RFC 3659 5.3): only what is no number gets an error, and the
@@ -67,8 +67,8 @@ func (s *session) rest(arg string) {
 		return
 	}
 	s.parameters.offset, s.parameters.textual = offset, s.parameters.ascii
-	s.parameters.ranged = nil
-	s.say(350, i18n.RestartAccepted, arg)
+	s.parameters.byteRange = nil
+	s.reply(350, i18n.RestartAccepted, arg)
 }
 
 // allo is ALLO (RFC 959 4.1.3). Objects need no room made for them, so the size is a
@@ -81,9 +81,9 @@ func (s *session) allo(arg string) {
 		s.syntaxError()
 		return
 	}
-	s.parameters.announced = 0
+	s.parameters.allocSize = 0
 	if size, err := strconv.ParseInt(number, 10, 64); err == nil && !records {
-		s.parameters.announced = size
+		s.parameters.allocSize = size
 	}
-	s.say(200, i18n.AllocationNotNeeded)
+	s.reply(200, i18n.AllocationNotNeeded)
 }

@@ -34,12 +34,12 @@ func (s *session) resolver(storage vfs.Storage) *pathname.Resolver {
 	return &pathname.Resolver{Rules: s.nameRules(), WorkingDirectory: s.workingDirectory(), StatDir: storage.StatDir}
 }
 
-// meant is a command line as the client has meant it, and the answers to the
+// commandText is a command line as the client has meant it, and the answers to the
 // Telnet options that it asks for. Where the byte 255 is a letter, such as the
 // last of the alphabet in windows-1251, few clients know that it is Telnet's IAC as
 // well and has to be doubled (RFC 854). From them it would go, and with it what
 // follows if that is a command of Telnet.
-func (s *session) meant(l wire.Line) (text string, refusals []byte) {
+func (s *session) commandText(l wire.Line) (text string, refusals []byte) {
 	if l.Literal == "" || s.login == nil {
 		return l.Text, l.Refusals
 	}

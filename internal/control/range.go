@@ -18,7 +18,7 @@ const endOfFile = -1
 // last byte belongs to the range. "RANG 1 0", and anything wrong, chooses the
 // whole file again, and not what REST has chosen either.
 func (s *session) rang(arg string) {
-	s.parameters.offset, s.parameters.ranged = 0, nil
+	s.parameters.offset, s.parameters.byteRange = 0, nil
 	first, last, _ := strings.Cut(arg, " ")
 	if !isNumber(first) || !isNumber(last) {
 		s.syntaxError()
@@ -28,19 +28,19 @@ func (s *session) rang(arg string) {
 	to, toErr := strconv.ParseInt(last, 10, 64)
 	switch {
 	case from == 1 && to == 0:
-		s.say(350, i18n.OK)
+		s.reply(350, i18n.OK)
 	case err != nil || toErr != nil || from > to || to == math.MaxInt64:
 		s.syntaxError()
 	default:
-		s.parameters.ranged = &byteRange{from, to + 1}
-		s.say(350, i18n.RangeAccepted, first, last)
+		s.parameters.byteRange = &byteRange{from, to + 1}
+		s.reply(350, i18n.RangeAccepted, first, last)
 	}
 }
 
 // takeRange returns what RANG has chosen for HASH, nil for nothing, and forgets it.
 func (s *session) takeRange() *byteRange {
-	r := s.parameters.ranged
-	s.parameters.ranged = nil
+	r := s.parameters.byteRange
+	s.parameters.byteRange = nil
 	return r
 }
 
@@ -48,15 +48,15 @@ func (s *session) takeRange() *byteRange {
 // it and returns false. The beginning is for the engine what an offset of REST is.
 // No part of an object can be written anew.
 func (s *session) beginRange(t *transfer) bool {
-	r := s.parameters.ranged
+	r := s.parameters.byteRange
 	switch {
 	case r == nil:
 		return true
 	case t.upload:
-		s.say(504, i18n.ParameterNotImplemented, "RANG")
+		s.reply(504, i18n.ParameterNotImplemented, "RANG")
 		return false
 	case s.parameters.ascii:
-		s.say(551, i18n.RestartInASCII)
+		s.reply(551, i18n.RestartInASCII)
 		return false
 	}
 	t.offset, t.count = r.from, r.to-r.from

@@ -45,20 +45,20 @@ func printable(r rune) rune {
 	return r
 }
 
-// say sends a reply of one line in the session's language.
-func (s *session) say(code int, id i18n.ID, args ...string) {
+// reply sends a reply of one line in the session's language.
+func (s *session) reply(code int, id i18n.ID, args ...string) {
 	s.send(wire.NewReply(code, s.text(id, args...)))
 }
 
 // send writes a reply to the client. An error is left to the reading side,
 // which will meet it too.
 func (s *session) send(r wire.Reply) {
-	s.hold(r)
+	s.bufferReply(r)
 	s.flush()
 }
 
-// hold keeps a reply, to be written together with the next.
-func (s *session) hold(r wire.Reply) {
+// bufferReply keeps a reply, to be written together with the next.
+func (s *session) bufferReply(r wire.Reply) {
 	if !r.Preliminary() {
 		s.observer.Replied(s.verb, r.Code)
 	}

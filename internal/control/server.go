@@ -53,7 +53,7 @@ type Config struct {
 	CommitDelay time.Duration
 	MaxLogins   int // failed logins a session, DefaultMaxLogins when 0
 
-	Observer Observer // nil: nobody watches
+	Observer Observer // may be nil
 	Logger   *slog.Logger
 }
 
@@ -99,7 +99,7 @@ func New(cfg Config) *Server {
 	setDefault(&cfg.CommitDelay, DefaultCommitDelay)
 	setDefault(&cfg.MaxLogins, DefaultMaxLogins)
 	if cfg.Observer == nil {
-		cfg.Observer = nobody{}
+		cfg.Observer = noObserver{}
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -262,11 +262,11 @@ func (srv *Server) startDraining() {
 	}
 }
 
-// nobody is the Observer that does not look.
-type nobody struct{}
+// noObserver is the Observer that does nothing.
+type noObserver struct{}
 
-func (nobody) SessionOpened()                         {}
-func (nobody) SessionClosed()                         {}
-func (nobody) LoggedIn(string, bool)                  {}
-func (nobody) Replied(string, int)                    {}
-func (nobody) Transferred(string, bool, int64, error) {}
+func (noObserver) SessionOpened()                         {}
+func (noObserver) SessionClosed()                         {}
+func (noObserver) LoggedIn(string, bool)                  {}
+func (noObserver) Replied(string, int)                    {}
+func (noObserver) Transferred(string, bool, int64, error) {}

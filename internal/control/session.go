@@ -34,9 +34,9 @@ type session struct {
 	argument string // of it, as received
 	op       *operation
 
-	lang   *i18n.Localizer
-	chosen bool // whether the client chose lang with LANG
-	utf8   bool // whether it has said that its pathnames are UTF-8
+	lang         *i18n.Localizer
+	langSelected bool // whether the client chose lang with LANG
+	utf8         bool // whether it has said that its pathnames are UTF-8
 
 	engine       *engine.Engine
 	hostname     string  // from HOST
@@ -48,7 +48,7 @@ type session struct {
 
 	renaming   bool   // whether RNFR was the command before
 	algorithm  string // of HASH
-	copying    string // what SITE CPFR named, where the storage has it
+	copySource string // what SITE CPFR named, where the storage has it
 	parameters transferParameters
 	data       dataSettings
 	facts      ftplist.Facts // of MLST and MLSD
@@ -81,7 +81,7 @@ func (s *session) run() {
 	defer func() {
 		if r := recover(); r != nil {
 			s.log.Error("session failed", "panic", r, "stack", string(debug.Stack()))
-			s.say(421, i18n.InternalError)
+			s.reply(421, i18n.InternalError)
 		}
 	}()
 	if s.implicit && !s.startTLS(s.conn.StartImplicitTLS) {
@@ -94,14 +94,14 @@ func (s *session) run() {
 		if !ok {
 			return
 		}
-		text, refusals := s.meant(next)
+		text, refusals := s.commandText(next)
 		s.conn.Buffer(refusals...)
 		switch {
 		case next.None:
 			s.flush()
 		case next.Err != nil:
 			s.verb = ""
-			s.say(500, i18n.LineTooLong)
+			s.reply(500, i18n.LineTooLong)
 		default:
 			s.dispatch(text)
 			s.conn.Resume(next, s.done)
@@ -120,7 +120,7 @@ func (s *session) end() {
 func (s *session) next() (wire.Line, bool) {
 	select {
 	case <-s.drain:
-		s.say(421, i18n.ShuttingDown)
+		s.reply(421, i18n.ShuttingDown)
 		return wire.Line{}, false
 	default:
 	}
@@ -138,10 +138,10 @@ func (s *session) next() (wire.Line, bool) {
 		return l, ok
 	case <-timer.C:
 		s.verb = ""
-		s.say(421, i18n.IdleTimeout, seconds(timeout))
+		s.reply(421, i18n.IdleTimeout, seconds(timeout))
 	case <-s.drain:
 		s.verb = ""
-		s.say(421, i18n.ShuttingDown)
+		s.reply(421, i18n.ShuttingDown)
 	case <-s.done:
 	}
 	return wire.Line{}, false
@@ -150,4 +150,4 @@ func (s *session) next() (wire.Line, bool) {
 // seconds writes a duration as a reply shows it.
 func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
-func (s *session) notImplemented(string) { s.say(502, i18n.NotImplemented, s.verb) }
+func (s *session) notImplemented(string) { s.reply(502, i18n.NotImplemented, s.verb) }

@@ -40,13 +40,13 @@ func (s *session) site(arg string) {
 		case !strings.EqualFold(c.name, name):
 			continue
 		case arg == "" && c.syntax != "":
-			s.say(501, i18n.Syntax, "SITE "+c.name+c.syntax)
+			s.reply(501, i18n.Syntax, "SITE "+c.name+c.syntax)
 		default:
 			c.run(s, arg)
 		}
 		return
 	}
-	s.say(502, i18n.NotImplemented, "SITE "+strings.ToUpper(name)) // lftp asks again and again after 504
+	s.reply(502, i18n.NotImplemented, "SITE "+strings.ToUpper(name)) // lftp asks again and again after 504
 }
 
 // siteHelp is SITE HELP and HELP SITE.
@@ -66,7 +66,7 @@ func (s *session) siteDirectory(sub, arg string) {
 		err = fs.ErrPermission
 	}
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	s.send(s.forward("SITE "+sub, name))
@@ -77,11 +77,11 @@ func (s *session) siteQuota() {
 	usage := s.quotaUsage()
 	switch {
 	case s.login.Quota == nil:
-		s.say(200, i18n.QuotaNone)
+		s.reply(200, i18n.QuotaNone)
 	case usage == "":
-		s.say(451, i18n.StorageUnavailable)
+		s.reply(451, i18n.StorageUnavailable)
 	default:
-		s.say(200, i18n.QuotaState, usage)
+		s.reply(200, i18n.QuotaState, usage)
 	}
 }
 
@@ -119,7 +119,7 @@ func (s *session) siteURL(arg string) {
 		})
 	}
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	lines := []string{s.text(i18n.AddressesIntro)}
@@ -141,10 +141,10 @@ const presignedLife = time.Hour
 func (s *session) sitePresign(arg string) {
 	switch {
 	case s.login.LinkLifetime == 0:
-		s.say(550, i18n.LinksDisabled)
+		s.reply(550, i18n.LinksDisabled)
 		return
 	case s.login.Presign == nil:
-		s.fail(fs.ErrPermission)
+		s.replyError(fs.ErrPermission)
 		return
 	}
 	life := min(presignedLife, s.login.LinkLifetime)
@@ -152,7 +152,7 @@ func (s *session) sitePresign(arg string) {
 	if i := strings.LastIndexByte(arg, ' '); err != nil && i > 0 {
 		if asked, ok := parseDuration(arg[i+1:]); ok {
 			if asked < time.Second || asked > s.login.LinkLifetime {
-				s.say(501, i18n.Syntax, fmt.Sprintf("SITE PRESIGN%s <SP> 1s-%s", pathnameSyntax, shortDuration(s.login.LinkLifetime)))
+				s.reply(501, i18n.Syntax, fmt.Sprintf("SITE PRESIGN%s <SP> 1s-%s", pathnameSyntax, shortDuration(s.login.LinkLifetime)))
 				return
 			}
 			life = asked
@@ -160,7 +160,7 @@ func (s *session) sitePresign(arg string) {
 		}
 	}
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	s.send(wire.NewReply(200, s.text(i18n.LinkIntro, clock(time.Now().Add(life))), " "+link, s.text(i18n.LinkEnd)))

@@ -17,7 +17,7 @@ func (s *session) stat(arg string) {
 	case arg == "":
 		s.status()
 	case s.login == nil:
-		s.say(530, i18n.NotLoggedIn)
+		s.reply(530, i18n.NotLoggedIn)
 	default:
 		s.pathStatus(withoutOptions(arg))
 	}
@@ -56,7 +56,7 @@ func (s *session) status() {
 func (s *session) pathStatus(arg string) {
 	name, err := s.resolve(arg)
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	l := s.newListing(arg)
@@ -69,7 +69,7 @@ func (s *session) pathStatus(arg string) {
 		return s.op.Lookup(name, func(name string) error { return l.open(s.op.Storage, name) })
 	})
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	code := 212

@@ -15,7 +15,7 @@ import (
 func (s *session) mdtm(arg string) {
 	name, err := s.resolve(arg)
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	var info fs.FileInfo
@@ -26,12 +26,12 @@ func (s *session) mdtm(arg string) {
 		return err
 	})
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	value, ok := ftplist.AppendTimeVal(nil, info.ModTime())
 	if !ok {
-		s.fail(&fs.PathError{Op: "mdtm", Path: name, Err: errors.ErrUnsupported})
+		s.replyError(&fs.PathError{Op: "mdtm", Path: name, Err: errors.ErrUnsupported})
 		return
 	}
 	s.send(wire.NewReply(213, string(value)))
@@ -97,7 +97,7 @@ func (s *session) setModified(pathname string, t time.Time) {
 		})
 	}
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	value, _ := ftplist.AppendTimeVal(nil, t) // it was read from one

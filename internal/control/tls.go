@@ -17,16 +17,16 @@ func (s *session) auth(mechanism string) {
 	switch strings.ToUpper(mechanism) {
 	case "TLS", "TLS-C", "SSL": // RFC 4217 17; SSL is what old devices call it
 	default:
-		s.say(504, i18n.ParameterNotImplemented, "AUTH")
+		s.reply(504, i18n.ParameterNotImplemented, "AUTH")
 		return
 	}
 	switch {
 	case s.server.cfg.TLS == nil:
-		s.say(431, i18n.TLSUnavailable)
+		s.reply(431, i18n.TLSUnavailable)
 	case s.conn.Encrypted():
-		s.say(503, i18n.TLSActive)
+		s.reply(503, i18n.TLSActive)
 	default:
-		s.say(234, i18n.TLSStarting)
+		s.reply(234, i18n.TLSStarting)
 		s.logOut()
 		s.closing = !s.startTLS(s.conn.StartTLS)
 	}
@@ -37,7 +37,7 @@ func (s *session) startTLS(start func(context.Context, *tls.Config) error) bool 
 	if err := start(dataconn.WithHost(s.ctx, s.hostname), s.server.cfg.TLS); err != nil {
 		s.log.Info("TLS handshake failed", "err", err)
 		if errors.Is(err, wire.ErrNotTLS) {
-			s.say(421, i18n.TLSFailed)
+			s.reply(421, i18n.TLSFailed)
 		}
 		return false
 	}
@@ -61,7 +61,7 @@ func (s *session) pbsz(size string) {
 	_, err := strconv.ParseUint(size, 10, 32)
 	switch {
 	case !s.conn.Encrypted():
-		s.say(503, i18n.TLSFirst)
+		s.reply(503, i18n.TLSFirst)
 	case err != nil:
 		s.syntaxError()
 	default:
@@ -74,21 +74,21 @@ func (s *session) pbsz(size string) {
 func (s *session) prot(level string) {
 	switch level = strings.ToUpper(level); {
 	case !s.conn.Encrypted():
-		s.say(503, i18n.TLSFirst)
+		s.reply(503, i18n.TLSFirst)
 	case !s.data.sized:
-		s.say(503, i18n.ProtectionSizeFirst)
+		s.reply(503, i18n.ProtectionSizeFirst)
 	case level == "P":
 		s.data.private = true
-		s.say(200, i18n.ProtectionPrivate)
+		s.reply(200, i18n.ProtectionPrivate)
 	case level == "C" && s.server.cfg.TLSRequired:
-		s.say(534, i18n.ProtectionRequired)
+		s.reply(534, i18n.ProtectionRequired)
 	case level == "C":
 		s.data.private = false
-		s.say(200, i18n.ProtectionClear)
+		s.reply(200, i18n.ProtectionClear)
 	case level == "S" || level == "E":
-		s.say(536, i18n.ProtectionUnsupported)
+		s.reply(536, i18n.ProtectionUnsupported)
 	default:
-		s.say(504, i18n.ParameterNotImplemented, "PROT")
+		s.reply(504, i18n.ParameterNotImplemented, "PROT")
 	}
 }
 
@@ -96,9 +96,9 @@ func (s *session) prot(level string) {
 // somebody is logged in.
 func (s *session) ccc(string) {
 	if s.conn.Encrypted() {
-		s.say(534, i18n.EncryptionStays)
+		s.reply(534, i18n.EncryptionStays)
 	} else {
-		s.say(533, i18n.TLSFirst)
+		s.reply(533, i18n.TLSFirst)
 	}
 }
 

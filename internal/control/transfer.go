@@ -37,12 +37,12 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 	source := s.data.source
 	s.data.source = nil
 	if source == nil {
-		s.say(425, i18n.DataConnectionFirst)
+		s.reply(425, i18n.DataConnectionFirst)
 		return
 	}
 	defer source.Close()
 	if cfg.TLSRequired && !s.data.private {
-		s.say(521, i18n.ProtectionRequired)
+		s.reply(521, i18n.ProtectionRequired)
 		return
 	}
 	options := dataconn.Options{
@@ -61,12 +61,12 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 	op := &s.op.Operation
 	op.Transfer, op.Count = t.Transfer, t.count
 	if t.upload {
-		op.AllocSize = s.parameters.announced
+		op.AllocSize = s.parameters.allocSize
 	}
 	switch err := s.engine.PrepareTransfer(op, t.offset, t.ascii); {
 	case errors.Is(err, engine.ErrCannotListen):
 		s.log.Error("no data connection", "err", err)
-		s.say(425, i18n.DataConnectionFailed)
+		s.reply(425, i18n.DataConnectionFailed)
 		return
 	case err != nil:
 		s.send(s.engineFailed(err))
@@ -87,8 +87,8 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 // because the one often follows from the other.
 func (s *session) observeTransfer(t *transfer, commandLine string, r wire.Reply) {
 	about := []any{"command", commandLine, "bytes", t.Bytes(), "code", r.Code}
-	if announced := s.parameters.announced; t.upload && announced > 0 {
-		about = append(about, "announced", announced)
+	if size := s.parameters.allocSize; t.upload && size > 0 {
+		about = append(about, "announced", size)
 	}
 	var err error
 	if r.Code >= 400 {
@@ -145,7 +145,7 @@ func (s *session) beforeCommit(ctx context.Context) error {
 func (s *session) retr(arg string) {
 	name, err := s.resolve(arg)
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	s.runFileTransfer(&transfer{}, "RETR", name)
@@ -154,7 +154,7 @@ func (s *session) retr(arg string) {
 // runFileTransfer is runTransfer for a file, which TYPE, REST and RANG are about.
 func (s *session) runFileTransfer(t *transfer, verb, name string) {
 	if s.parameters.restartsInText() {
-		s.say(554, i18n.RestartInASCII)
+		s.reply(554, i18n.RestartInASCII)
 		return
 	}
 	t.ascii, t.offset = s.parameters.ascii, s.parameters.offset
@@ -167,7 +167,7 @@ func (s *session) runFileTransfer(t *transfer, verb, name string) {
 func (s *session) stor(arg string) {
 	name, err := s.resolveFile(arg)
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	verb := s.verb
@@ -215,7 +215,7 @@ func (s *session) stou(string) {
 		err = fs.ErrExist
 	}
 	if err != nil {
-		s.fail(err)
+		s.replyError(err)
 		return
 	}
 	s.runFileTransfer(&transfer{upload: true, fileName: path.Base(name)}, "STOR", name)
@@ -231,5 +231,5 @@ func (s *session) abor(string) {
 	}
 	s.aborted = false
 	s.data.close()
-	s.say(226, id)
+	s.reply(226, id)
 }

@@ -35,7 +35,7 @@ var (
 func (f *engineFs) Stat(name string) (fs.FileInfo, error) {
 	op := f.engine.op
 	info, err := op.Find(unescapeLine(name))
-	return info, op.note(err)
+	return info, op.recordErr(err)
 }
 
 // ReadDir gives the engine an empty list: the entries are written by the data
@@ -50,7 +50,7 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 		if offset > 0 && (errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrInvalid)) {
 			err = errors.Join(ErrPastEnd, err)
 		}
-		return nil, op.note(err)
+		return nil, op.recordErr(err)
 	}
 	if file, ok := file.(aborter); ok {
 		op.Transfer.Opened(file.Abort)
@@ -64,19 +64,19 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 // Remove is DELE: files only.
 func (f *engineFs) Remove(name string) error {
 	op := f.engine.op
-	return op.note(op.Lookup(unescapeLine(name), op.Storage.RemoveFile))
+	return op.recordErr(op.Lookup(unescapeLine(name), op.Storage.RemoveFile))
 }
 
 // RemoveDir is RMD: empty directories only.
 func (f *engineFs) RemoveDir(name string) error {
 	op := f.engine.op
-	return op.note(op.Lookup(unescapeLine(name), op.Storage.RemoveDir))
+	return op.recordErr(op.Lookup(unescapeLine(name), op.Storage.RemoveDir))
 }
 
 // RemoveAll is SITE RMDIR.
 func (f *engineFs) RemoveAll(name string) error {
 	op := f.engine.op
-	return op.note(op.Lookup(unescapeLine(name), func(name string) error {
+	return op.recordErr(op.Lookup(unescapeLine(name), func(name string) error {
 		if err := op.Has(name); err != nil {
 			return err
 		}
@@ -91,7 +91,7 @@ func (f *engineFs) Mkdir(name string, mode os.FileMode) error {
 	if err == nil {
 		err = op.Storage.Mkdir(name, mode)
 	}
-	return op.note(err)
+	return op.recordErr(err)
 }
 
 // MkdirAll is SITE MKDIR.
@@ -101,13 +101,13 @@ func (f *engineFs) MkdirAll(name string, mode os.FileMode) error {
 	if err == nil {
 		err = op.Storage.MkdirAll(name, mode)
 	}
-	return op.note(err)
+	return op.recordErr(err)
 }
 
 // Rename is RNTO. What is renamed is no obstacle to a new spelling of its name.
 func (f *engineFs) Rename(from, to string) error {
 	op := f.engine.op
-	return op.note(op.Lookup(unescapeLine(from), func(from string) error {
+	return op.recordErr(op.Lookup(unescapeLine(from), func(from string) error {
 		to, err := op.ResolveForCreate(unescapeLine(to), func(name string) error {
 			if name == from {
 				return fs.ErrNotExist
@@ -162,7 +162,7 @@ func (f *engineFile) ReadFrom(r io.Reader) (int64, error) {
 		r = struct{ io.Reader }{bufio.NewReaderSize(r, asciiRead)} // its WriteTo would hand on the reader below
 	}
 	n, err := io.Copy(f.File, r)
-	return n, f.op.note(err)
+	return n, f.op.recordErr(err)
 }
 
 // WriteTo downloads.
@@ -172,7 +172,7 @@ func (f *engineFile) WriteTo(w io.Writer) (int64, error) {
 		file = io.LimitReader(file, f.op.Count)
 	}
 	n, err := io.Copy(w, file)
-	return n, f.op.note(err)
+	return n, f.op.recordErr(err)
 }
 
 // TransferError tells the file that its transfer failed, before Close.
@@ -189,5 +189,5 @@ func (f *engineFile) Close() error {
 	if f.failed {
 		return err
 	}
-	return f.op.note(err)
+	return f.op.recordErr(err)
 }

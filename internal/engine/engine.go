@@ -232,7 +232,7 @@ func (e *Engine) ClientDisconnected(ftpserver.ClientContext) {}
 func (e *Engine) AuthUser(client ftpserver.ClientContext, _, _ string) (ftpserver.ClientDriver, error) {
 	home, err := e.cfg.Login()
 	if err != nil {
-		return nil, e.op.note(err)
+		return nil, e.op.recordErr(err)
 	}
 	client.SetPath(escapeLine(home))
 	return &engineFs{engine: e}, nil

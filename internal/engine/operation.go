@@ -41,8 +41,8 @@ type Operation struct {
 // ErrPastEnd reports an offset beyond the end of the file.
 var ErrPastEnd = errors.New("restart offset beyond the end of the file")
 
-// note keeps an error, because the engine keeps only its text, and passes it on.
-func (o *Operation) note(err error) error {
+// recordErr keeps an error, because the engine keeps only its text, and passes it on.
+func (o *Operation) recordErr(err error) error {
 	if err != nil {
 		o.Err = err
 	}
