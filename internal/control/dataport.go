@@ -9,6 +9,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -73,7 +74,7 @@ func (s *session) epsv(arg string) {
 		s.reply(200, i18n.OK)
 		return
 	default:
-		if !isNumber(arg) {
+		if !syntax.IsNumber(arg) {
 			s.syntaxError()
 			return
 		}

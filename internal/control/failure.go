@@ -11,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
+	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -23,7 +24,7 @@ var failures = []struct {
 	id   i18n.ID
 }{
 	{charset.ErrInvalid, 501, i18n.NameNotUTF8},
-	{errNotListable, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
+	{ftplist.ErrNotListable, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 	{dataconn.ErrAborted, 426, i18n.TransferAborted},
 	{engine.ErrPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
 	{fs.ErrNotExist, 550, i18n.NotFound},
@@ -48,9 +49,6 @@ var failures = []struct {
 	{fs.ErrInvalid, 550, i18n.ArgumentInvalid},
 	{syscall.EINVAL, 550, i18n.ArgumentInvalid},
 }
-
-// errNotListable reports a file where a listing needs a directory.
-var errNotListable = errors.New("not a directory")
 
 // replyError tells the client about an error.
 func (s *session) replyError(err error) { s.send(s.failure(err)) }

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/engine"
+	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -60,7 +60,7 @@ func (s *session) optsHash(name string) {
 // hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of what RANG
 // has chosen.
 func (s *session) hash(pathname string) {
-	r := byteRange{0, endOfFile}
+	r := syntax.WholeFile()
 	if selected := s.takeRange(); selected != nil {
 		r = *selected
 	}
@@ -69,7 +69,7 @@ func (s *session) hash(pathname string) {
 		s.send(s.hashFailure(err))
 		return
 	}
-	text := fmt.Sprintf("%s %d-%d %x %s", s.algorithm, r.from, max(0, end-1), sum, pathname)
+	text := fmt.Sprintf("%s %d-%d %x %s", s.algorithm, r.From, max(0, end-1), sum, pathname)
 	s.send(wire.NewReply(213, text))
 }
 
@@ -90,9 +90,9 @@ func (s *session) hashFailure(err error) wire.Reply {
 // is the first of its readings that names a file.
 func (s *session) xhash(arg string) {
 	var failure error
-	for _, reading := range parseHashArgument(arg) {
-		sum, end, err := s.hashOf(hashOfVerb(s.verb), reading.pathname, reading.byteRange)
-		if err == nil && reading.to > end {
+	for _, reading := range syntax.ParseHashArgument(arg) {
+		sum, end, err := s.hashOf(hashOfVerb(s.verb), reading.Pathname, reading.ByteRange)
+		if err == nil && reading.To > end {
 			err = engine.ErrPastEnd
 		}
 		if err == nil {
@@ -114,7 +114,7 @@ func (s *session) xhash(arg string) {
 }
 
 // hashOf asks the storage. An offset beyond the end is engine.ErrPastEnd.
-func (s *session) hashOf(algorithm, pathname string, r byteRange) (sum []byte, end int64, err error) {
+func (s *session) hashOf(algorithm, pathname string, r syntax.ByteRange) (sum []byte, end int64, err error) {
 	name, err := s.resolve(pathname)
 	if err != nil {
 		return nil, 0, err
@@ -122,82 +122,12 @@ func (s *session) hashOf(algorithm, pathname string, r byteRange) (sum []byte, e
 	op := s.op
 	err = s.perform(func() error {
 		return op.Lookup(name, func(name string) (err error) {
-			sum, end, err = op.Storage.Hash(op.Context, name, algorithm, r.from, r.to)
+			sum, end, err = op.Storage.Hash(op.Context, name, algorithm, r.From, r.To)
 			return err
 		})
 	})
-	if r.from > 0 && (errors.Is(err, fs.ErrInvalid) || err == nil && end <= r.from && r.to > end) {
+	if r.From > 0 && (errors.Is(err, fs.ErrInvalid) || err == nil && end <= r.From && r.To > end) {
 		err = errors.Join(engine.ErrPastEnd, err)
 	}
 	return sum, end, err
-}
-
-// A hashReading is one way to read the argument of XCRC.
-type hashReading struct {
-	pathname string
-	byteRange
-}
-
-// parseHashArgument returns the ways in which the argument of XCRC can be read.
-func parseHashArgument(arg string) []hashReading {
-	whole := byteRange{0, endOfFile}
-	readings := []hashReading{{arg, whole}}
-	if pathname, rest, ok := unquote(arg); ok {
-		if r, ok := parseRange(rest); ok {
-			return append([]hashReading{{pathname, r}}, readings...)
-		}
-		return readings
-	}
-	for i := len(arg); ; {
-		if i = strings.LastIndexByte(arg[:i], ' '); i <= 0 || len(readings) == 3 {
-			return readings
-		}
-		r, ok := parseRange(arg[i:])
-		if !ok {
-			return readings
-		}
-		readings = append(readings, hashReading{arg[:i], r})
-	}
-}
-
-// unquote reads a pathname in quotes, where a quote in it is written twice (RFC
-// 959 appendix II), and returns what follows.
-func unquote(arg string) (pathname, rest string, ok bool) {
-	if !strings.HasPrefix(arg, `"`) {
-		return "", "", false
-	}
-	for i := 1; i < len(arg); i++ {
-		switch {
-		case arg[i] != '"':
-		case strings.HasPrefix(arg[i+1:], `"`):
-			i++
-		default:
-			pathname, rest = arg[1:i], arg[i+1:]
-			ok = pathname != "" && (rest == "" || rest[0] == ' ')
-			return strings.ReplaceAll(pathname, `""`, `"`), rest, ok
-		}
-	}
-	return "", "", false
-}
-
-// parseRange reads where bytes begin and, perhaps, which is the first that does
-// not belong to them.
-func parseRange(text string) (byteRange, bool) {
-	r := byteRange{0, endOfFile}
-	fields := strings.Fields(text)
-	if len(fields) > 2 {
-		return r, false
-	}
-	for i, field := range fields {
-		n, err := strconv.ParseInt(field, 10, 64)
-		if err != nil || !isNumber(field) {
-			return r, false
-		}
-		if i == 0 {
-			r.from = n
-		} else {
-			r.to = n
-		}
-	}
-	return r, r.to == endOfFile || r.from <= r.to
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/syntax"
 )
 
 // transferParameters is what a client has said about its next transfer. The
@@ -15,11 +16,11 @@ import (
 // client that tries again sends REST again (RFC 3659 5.3). Other commands may come
 // between, because most clients send REST before PASV.
 type transferParameters struct {
-	ascii     bool       // TYPE A
-	offset    int64      // of REST
-	textual   bool       // whether TYPE was A when REST gave the offset
-	byteRange *byteRange // of RANG, nil for the whole file
-	allocSize int64      // size of an upload in bytes, from ALLO; 0 where it is not known
+	ascii     bool              // TYPE A
+	offset    int64             // of REST
+	textual   bool              // whether TYPE was A when REST gave the offset
+	byteRange *syntax.ByteRange // of RANG, nil for the whole file
+	allocSize int64             // size of an upload in bytes, from ALLO; 0 where it is not known
 }
 
 // afterTransfer is what is left of them when a transfer command has been answered.
@@ -62,7 +63,7 @@ func (s *session) stru(structure string) {
 // other.
 func (s *session) rest(arg string) {
 	offset, err := strconv.ParseInt(arg, 10, 64)
-	if err != nil || !isNumber(arg) {
+	if err != nil || !syntax.IsNumber(arg) {
 		s.syntaxError()
 		return
 	}
@@ -74,16 +75,13 @@ func (s *session) rest(arg string) {
 // allo is ALLO (RFC 959 4.1.3). Objects need no room made for them, so the size is a
 // hint for the log and refuses nothing: clients announce that of the local file, which
 // has other line ends, or that of a buffer. 200, because some cameras ask again and
-// again after 202. Of records and their size no number of bytes follows.
+// again after 202.
 func (s *session) allo(arg string) {
-	number, record, records := strings.Cut(strings.ToUpper(arg), " R ")
-	if !isNumber(number) || records && !isNumber(record) {
+	size, ok := syntax.ParseALLO(arg)
+	if !ok {
 		s.syntaxError()
 		return
 	}
-	s.parameters.allocSize = 0
-	if size, err := strconv.ParseInt(number, 10, 64); err == nil && !records {
-		s.parameters.allocSize = size
-	}
+	s.parameters.allocSize = size
 	s.reply(200, i18n.AllocationNotNeeded)
 }

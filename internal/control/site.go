@@ -3,11 +3,12 @@ package control
 import (
 	"fmt"
 	"io/fs"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftpuri"
+	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -111,9 +112,9 @@ func (s *session) siteURL(arg string) {
 				return err
 			}
 			located := s.op.Path
-			uris = append(uris, s.ftpURI(located, info.IsDir(), s.uriForm(located)))
+			uris = append(uris, s.ftpURI(located, info.IsDir()))
 			if s.login.ObjectURI != nil {
-				uris = append(uris, withFinalSlash(s.login.ObjectURI(located), info.IsDir()))
+				uris = append(uris, ftpuri.WithFinalSlash(s.login.ObjectURI(located), info.IsDir()))
 			}
 			return nil
 		})
@@ -125,7 +126,7 @@ func (s *session) siteURL(arg string) {
 	lines := []string{s.text(i18n.AddressesIntro)}
 	for _, uri := range uris {
 		if eightBit {
-			uri = to8URI(uri)
+			uri = ftpuri.To8URI(uri)
 		}
 		lines = append(lines, " "+uri)
 	}
@@ -150,9 +151,9 @@ func (s *session) sitePresign(arg string) {
 	life := min(presignedLife, s.login.LinkLifetime)
 	link, err := s.presign(arg, life)
 	if i := strings.LastIndexByte(arg, ' '); err != nil && i > 0 {
-		if asked, ok := parseDuration(arg[i+1:]); ok {
+		if asked, ok := syntax.ParseDuration(arg[i+1:]); ok {
 			if asked < time.Second || asked > s.login.LinkLifetime {
-				s.reply(501, i18n.Syntax, fmt.Sprintf("SITE PRESIGN%s <SP> 1s-%s", pathnameSyntax, shortDuration(s.login.LinkLifetime)))
+				s.reply(501, i18n.Syntax, fmt.Sprintf("SITE PRESIGN%s <SP> 1s-%s", pathnameSyntax, syntax.FormatDuration(s.login.LinkLifetime)))
 				return
 			}
 			life = asked
@@ -179,25 +180,4 @@ func (s *session) presign(arg string, life time.Duration) (link string, err erro
 		})
 	})
 	return link, err
-}
-
-// shortDuration writes a duration without the zeros at its end: 24h.
-func shortDuration(d time.Duration) string {
-	text := d.String()
-	for _, unit := range []string{"m0s", "h0m"} {
-		if strings.HasSuffix(text, unit) {
-			text = text[:len(text)-len("0s")]
-		}
-	}
-	return text
-}
-
-// parseDuration reads a number of seconds or a duration such as 90m or 1h30m.
-func parseDuration(text string) (time.Duration, bool) {
-	if isNumber(text) {
-		n, err := strconv.ParseInt(text, 10, 32)
-		return time.Duration(n) * time.Second, err == nil
-	}
-	d, err := time.ParseDuration(text)
-	return d, err == nil
 }

@@ -7,6 +7,8 @@ import (
 	"strconv"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/ftplist"
+	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -19,7 +21,7 @@ func (s *session) stat(arg string) {
 	case s.login == nil:
 		s.reply(530, i18n.NotLoggedIn)
 	default:
-		s.pathStatus(withoutOptions(arg))
+		s.pathStatus(syntax.WithoutOptions(arg))
 	}
 }
 
@@ -61,19 +63,19 @@ func (s *session) pathStatus(arg string) {
 	}
 	l := s.newListing(arg)
 	s.longListing(l, name)
-	line := l.line
-	l.line = func(b []byte, info fs.FileInfo, name string) []byte {
+	line := l.Line
+	l.Line = func(b []byte, info fs.FileInfo, name string) []byte {
 		return wire.AppendNVT(append(b, ' '), string(line(nil, info, name))) // never the end of the reply (RFC 959 4.2)
 	}
 	err = s.perform(func() error {
-		return s.op.Lookup(name, func(name string) error { return l.open(s.op.Storage, name) })
+		return s.op.Lookup(name, func(name string) error { return l.Open(s.op.Storage, name) })
 	})
 	if err != nil {
 		s.replyError(err)
 		return
 	}
 	code := 212
-	if l.file {
+	if l.IsFile() {
 		code = 213
 	}
 	s.write(append(wire.AppendNVT([]byte(strconv.Itoa(code)+"-"), s.text(i18n.PathStatusIntro)), '\r', '\n'))
@@ -86,9 +88,9 @@ func (s *session) pathStatus(arg string) {
 
 // writeListing writes a listing as the middle lines of a reply. The storage
 // delivers it page by page, so it is read by an operation of its own.
-func (s *session) writeListing(l *listing) error {
+func (s *session) writeListing(l *ftplist.Listing) error {
 	next, stop := iter.Pull2(func(yield func([]byte, error) bool) {
-		if err := l.writeTo(yieldWriter(yield)); err != nil {
+		if err := l.WriteEntries(yieldWriter(yield)); err != nil {
 			yield(nil, err)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftplist"
+	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -52,28 +53,10 @@ func (s *session) mfmt(arg string) {
 // time of modification can be changed; the time when an object was created is
 // S3's own. A command with a fact that is refused changes nothing.
 func (s *session) mff(arg string) {
-	facts, pathname, _ := strings.Cut(arg, " ")
-	facts, ended := strings.CutSuffix(facts, ";")
-	if !ended || pathname == "" {
+	modify, refused, pathname, ok := syntax.ParseMFF(arg)
+	if !ok {
 		s.syntaxError()
 		return
-	}
-	modify := ""
-	var refused []string
-	for fact := range strings.SplitSeq(facts, ";") {
-		name, value, ok := strings.Cut(fact, "=")
-		switch {
-		case !ok || !ftplist.IsToken(name):
-			s.syntaxError()
-			return
-		case !strings.EqualFold(name, "modify"):
-			refused = append(refused, name)
-		case modify != "":
-			s.syntaxError()
-			return
-		default:
-			modify = value
-		}
 	}
 	if refused != nil {
 		s.send(wire.NewReply(504, s.text(i18n.ParameterNotImplemented, "MFF")+" ("+strings.ToUpper(strings.Join(refused, ", "))+")"))

@@ -101,12 +101,3 @@ func (s *session) ccc(string) {
 		s.reply(533, i18n.TLSFirst)
 	}
 }
-
-func isNumber(s string) bool {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return false
-		}
-	}
-	return s != ""
-}

@@ -13,6 +13,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
+	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -22,11 +23,11 @@ import (
 type transfer struct {
 	*dataconn.Transfer
 	upload   bool
-	listing  *listing // nil for a file
-	fileName string   // what STOU chose
-	ascii    bool     // whether the lines of a file are converted
-	offset   int64    // where in a file it begins
-	count    int64    // how many bytes of a file RANG has chosen, 0 for all
+	listing  *ftplist.Listing // nil for a file
+	fileName string           // what STOU chose
+	ascii    bool             // whether the lines of a file are converted
+	offset   int64            // where in a file it begins
+	count    int64            // how many bytes of a file RANG has chosen, 0 for all
 }
 
 // runTransfer lets the engine do a transfer on the data connection that the
@@ -50,7 +51,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 		OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout,
 	}
 	if t.listing != nil {
-		options.Listing = t.listing.writeTo
+		options.Listing = t.listing.WriteEntries
 	}
 	if s.data.private {
 		options.TLS, options.Host = cfg.TLS, s.hostname

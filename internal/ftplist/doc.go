@@ -1,7 +1,7 @@
 // Package ftplist writes and reads the texts of FTP listings: the lines of LIST,
 // the facts of MLST and MLSD, time values, and the patterns that LIST and NLST
-// take for a pathname. It knows no session; what a line depends on comes as an
-// argument.
+// take for a pathname. A [Listing] reads a directory and writes its lines. The package
+// knows no session; what a line depends on comes as an argument.
 //
 // It follows
 //

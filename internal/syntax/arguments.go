@@ -1,0 +1,91 @@
+package syntax
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/ftplist"
+)
+
+// IsNumber reports whether text is decimal digits only.
+func IsNumber(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// ParseALLO reads the argument of ALLO (RFC 959 4.1.3): the size of an upload in
+// bytes, 0 where the argument does not tell it. A size of records does not.
+func ParseALLO(arg string) (size int64, ok bool) {
+	number, record, records := strings.Cut(strings.ToUpper(arg), " R ")
+	if !IsNumber(number) || records && !IsNumber(record) {
+		return 0, false
+	}
+	size, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || records {
+		return 0, true
+	}
+	return size, true
+}
+
+// ParseMFF reads the argument of MFF: facts, each with a semicolon, one SP and a
+// pathname. It returns the value of the fact "modify" and the names of all others.
+func ParseMFF(arg string) (modify string, others []string, pathname string, ok bool) {
+	facts, pathname, _ := strings.Cut(arg, " ")
+	facts, ended := strings.CutSuffix(facts, ";")
+	if !ended || pathname == "" {
+		return "", nil, "", false
+	}
+	for fact := range strings.SplitSeq(facts, ";") {
+		name, value, ok := strings.Cut(fact, "=")
+		switch {
+		case !ok || !ftplist.IsToken(name):
+			return "", nil, "", false
+		case !strings.EqualFold(name, "modify"):
+			others = append(others, name)
+		case modify != "":
+			return "", nil, "", false
+		default:
+			modify = value
+		}
+	}
+	return modify, others, pathname, true
+}
+
+// WithoutOptions drops the options of ls that many clients send before the
+// pathname, such as "-la". A name that begins with "-" can be given as "./-".
+func WithoutOptions(arg string) string {
+	for strings.HasPrefix(arg, "-") {
+		option, rest, _ := strings.Cut(arg, " ")
+		if strings.Trim(option[1:], "aAlLFRrtSChd1") != "" {
+			break
+		}
+		arg = rest
+	}
+	return arg
+}
+
+// FormatDuration writes a duration without the zeros at its end: 24h.
+func FormatDuration(d time.Duration) string {
+	text := d.String()
+	for _, unit := range []string{"m0s", "h0m"} {
+		if strings.HasSuffix(text, unit) {
+			text = text[:len(text)-len("0s")]
+		}
+	}
+	return text
+}
+
+// ParseDuration reads a number of seconds or a duration such as 90m or 1h30m.
+func ParseDuration(text string) (time.Duration, bool) {
+	if IsNumber(text) {
+		n, err := strconv.ParseInt(text, 10, 32)
+		return time.Duration(n) * time.Second, err == nil
+	}
+	d, err := time.ParseDuration(text)
+	return d, err == nil
+}
