@@ -1,8 +1,10 @@
 # A tool is built from a module of its own, tools/NAME.mod with its exact versions, which keeps go.mod the program's own.
 # To move one on: go get -modfile=tools/NAME.mod -tool PACKAGE@VERSION
-TOOLS      := minio versitygw golangci-lint helm govulncheck
+TOOLS      := minio versitygw golangci-lint helm vale govulncheck
 TEST_TOOLS := minio versitygw helm
 
+# The conformance suite of the driver runs with the race detector on MinIO, which is a process of its own and so is not slowed down, and
+# without on the others.
 # The tests of these packages run without the race detector: one goroutine does the work, or a program that is built with the race
 # detector does it (internal/acceptance). The same bytes go through the sessions of internal/control with it.
 SERIAL := ./bench ./deploy ./i18n/... ./locales ./tools/... ./internal/acceptance ./internal/charset ./internal/config/... ./internal/conformance
@@ -25,10 +27,10 @@ quick: ## run the tests that need nothing but Go: embedded S3 only, no race dete
 	go test -short ./...
 
 test: packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
-	go test -race -timeout 20m $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
+	go test -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
 	go test -race -run '^TestConcurrentSessions$$' ./i18n
 	go test -timeout 20m $(SERIAL)
-	go test -timeout 20m -run '^(TestConformanceSimulated|TestHistories)$$' ./driver
+	go test -timeout 20m -run '^(TestConformance|TestConformanceSimulated|TestHistories)$$' -skip '^TestConformance$$/^minio$$' ./driver
 
 fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)

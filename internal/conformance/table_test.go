@@ -10,7 +10,6 @@ import (
 	"go/parser"
 	"go/token"
 	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -140,12 +139,15 @@ func repository(t *testing.T) string {
 
 // functionsOf returns the tests of the package of a name, by the file they are in.
 func functionsOf(root, pkg string) (map[string]string, error) {
-	dir := filepath.Join(root, "internal", pkg)
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-		dir = filepath.Join(root, pkg)
+	var files []string
+	for _, parent := range []string{"internal", "driver/internal", "."} {
+		found, err := filepath.Glob(filepath.Join(root, parent, pkg, "*_test.go"))
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, found...)
 	}
-	files, err := filepath.Glob(filepath.Join(dir, "*_test.go"))
-	if err != nil || len(files) == 0 {
+	if len(files) == 0 {
 		return nil, fmt.Errorf("package %s has no tests", pkg)
 	}
 	functions := map[string]string{}
