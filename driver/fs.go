@@ -1,5 +1,4 @@
-// Package driver shows a part of an S3 bucket as a file system: an [afero.Fs], with operations beside it that save requests by
-// saying what they want.
+// Package driver shows a part of an S3 bucket as a file system: an [afero.Fs], and operations that need fewer requests.
 //
 // A file is an object. A directory is a prefix that some key has, with or without an empty object at "directory/" that marks
 // it; it needs no parents, and one without a marker ends with its last file. A file and a directory of the same name may exist

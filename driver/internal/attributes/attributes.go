@@ -1,4 +1,4 @@
-// Package attributes holds what S3 keeps of an object beside its bytes: content type, user metadata, storage class, tags, encryption.
+// Package attributes holds the attributes of an object: content type, user metadata, storage class, tags, encryption.
 //
 // [Of] reads them from an answer to HeadObject, ApplyToPut and its siblings write them into a request, and [Objects] says which ones new
 // objects get.

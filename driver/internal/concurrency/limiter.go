@@ -1,4 +1,4 @@
-// Package concurrency decides how many requests at a time move bytes between this process and an S3 server.
+// Package concurrency decides how many requests move bytes between this process and an S3 server in parallel.
 //
 // One [Limiter] controls the requests of one direction, for all transfers of an endpoint. Each [Transfer] always has one request. Uploads wait for
 // more by [Transfer.Acquire], first come, first served; downloads take more by [Transfer.TryAcquire].

@@ -1,7 +1,7 @@
-// Package endpoint keeps what requests have shown of an S3 server: how far away it is, and how long it takes for a page of a listing.
+// Package endpoint keeps statistics of an S3 server: its distance, and how long a page of a listing takes.
 //
 // All requests to a server report to one [Stats]: GetObject and HeadObject by [Stats.Observe], pages of ListObjectsV2 that follow another one
-// by [PageTimes.Observe]. Transfers and listings ask it whether several requests at a time may be worth it.
+// by [PageTimes.Observe]. Transfers and listings ask it whether several requests in parallel may be faster.
 package endpoint
 
 import (

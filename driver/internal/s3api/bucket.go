@@ -1,5 +1,5 @@
-// Package s3api is the one door to S3: all requests are made by the methods of a [Bucket], which check every answer for what must be in it
-// (ETag, size, range) and give every error a kind (package s3errors).
+// Package s3api is the one door to S3. The methods of a [Bucket] make all requests. They check every answer (ETag, size, range), and give
+// every error a kind (package s3errors).
 //
 // [Client] lists the operations of S3 that are used. A [Version] names what a key holds at one time, a [Condition] what must hold of it when
 // it is written. Where the answer to a write is lost the bucket looks at the object to find out what has become of it (reconcile.go).

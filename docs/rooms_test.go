@@ -1,0 +1,166 @@
+package docs_test
+
+import (
+	"flag"
+	"fmt"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the drawings of docs/architecture.md")
+
+// module is the path of the module, with a slash.
+const module = "github.com/babelftp/babelftp/"
+
+// A room is a package: what its comment says in one sentence, and the packages of the module that it imports.
+type room struct {
+	synopsis string
+	imports  []string
+}
+
+// rooms returns the packages of the program by their folders. Packages for tests are not among them.
+func rooms(t *testing.T) map[string]room {
+	t.Helper()
+	found := map[string]room{}
+	for _, pattern := range []string{"cmd/*", "driver", "driver/internal/*", "i18n", "internal/*", "internal/config/*", "locales"} {
+		folders, err := filepath.Glob(filepath.Join(root, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, folder := range folders {
+			name, err := filepath.Rel(root, folder)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r, ok := readRoom(t, folder); ok && !strings.HasSuffix(name, "test") && name != "internal/s3sim" {
+				found[filepath.ToSlash(name)] = r
+			}
+		}
+	}
+	return found
+}
+
+// readRoom reads the Go files of a folder that are not tests. It returns false where they have no code.
+func readRoom(t *testing.T, folder string) (room, bool) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r room
+	code := false
+	for _, name := range files {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code = code || len(file.Decls) > 0
+		if file.Doc != nil && r.synopsis == "" {
+			r.synopsis = new(doc.Package).Synopsis(file.Doc.Text())
+		}
+		for _, spec := range file.Imports {
+			to, err := strconv.Unquote(spec.Path.Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if to, ours := strings.CutPrefix(to, module); ours && !slices.Contains(r.imports, to) {
+				r.imports = append(r.imports, to)
+			}
+		}
+	}
+	slices.Sort(r.imports)
+	return r, code
+}
+
+// reaches reports whether from imports to through another package.
+func reaches(rooms map[string]room, from, to string) bool {
+	var below func(name string) bool
+	below = func(name string) bool {
+		return slices.ContainsFunc(rooms[name].imports, func(next string) bool { return next == to || below(next) })
+	}
+	return slices.ContainsFunc(rooms[from].imports, below)
+}
+
+// draw returns a flow chart of the packages that keep accepts. An arrow is an import; imports that a longer way shows are left out.
+func draw(rooms map[string]room, keep func(name string) bool) string {
+	var b strings.Builder
+	b.WriteString("```mermaid\nflowchart TD\n")
+	for _, from := range slices.Sorted(maps.Keys(rooms)) {
+		if !keep(from) {
+			continue
+		}
+		fmt.Fprintf(&b, "    %s[\"%s\"]\n", node(from), from)
+		for _, to := range rooms[from].imports {
+			if keep(to) && !reaches(rooms, from, to) {
+				fmt.Fprintf(&b, "    %s --> %s\n", node(from), node(to))
+			}
+		}
+	}
+	b.WriteString("```\n")
+	return b.String()
+}
+
+func node(name string) string { return strings.ReplaceAll(name, "/", "_") }
+
+// table lists the packages with the first sentences of their comments.
+func table(rooms map[string]room) string {
+	var b strings.Builder
+	b.WriteString("| package | what it is for |\n| --- | --- |\n")
+	for _, name := range slices.Sorted(maps.Keys(rooms)) {
+		synopsis := strings.TrimPrefix(rooms[name].synopsis, "Package "+path.Base(name)+" ")
+		synopsis = strings.TrimPrefix(synopsis, "Command "+path.Base(name)+" ")
+		fmt.Fprintf(&b, "| [`%s`](../%[1]s) | %s |\n", name, strings.ReplaceAll(synopsis, "|", `\|`))
+	}
+	return b.String()
+}
+
+// TestRooms compares the drawings of docs/architecture.md with the packages, or writes them with -update.
+func TestRooms(t *testing.T) {
+	all := rooms(t)
+	for name, r := range all {
+		if r.synopsis == "" {
+			t.Errorf("%s has no package comment", name)
+		}
+	}
+	inDriver := func(name string) bool { return strings.HasPrefix(name, "driver") }
+	file := filepath.Join(root, "docs", "architecture.md")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(before)
+	for name, content := range map[string]string{
+		"packages": table(all),
+		"server":   draw(all, func(name string) bool { return !inDriver(name) || name == "driver" }),
+		"driver":   draw(all, inDriver),
+	} {
+		begin, end := fmt.Sprintf("<!-- begin %s: go test ./docs -run TestRooms -update -->\n", name), "<!-- end -->"
+		head, rest, found := strings.Cut(text, begin)
+		_, tail, closed := strings.Cut(rest, end)
+		if !found || !closed {
+			t.Fatalf("%s has no place for %s", file, name)
+		}
+		text = head + begin + content + end + tail
+	}
+	if text == string(before) {
+		return
+	}
+	if !*update {
+		t.Fatal("docs/architecture.md does not show the packages as they are: run go test ./docs -run TestRooms -update")
+	}
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
