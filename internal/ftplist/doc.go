@@ -1,7 +1,7 @@
-// Package ftplist writes and reads the texts of FTP listings: the lines of LIST,
-// the facts of MLST and MLSD, time values, and the patterns that LIST and NLST
-// take for a pathname. A [Listing] reads a directory and writes its lines. The package
-// knows no session; what a line depends on comes as an argument.
+// Package ftplist writes and reads the texts of FTP listings: lines of LIST,
+// facts of MLST and MLSD, time values, and patterns. A [Listing] reads a directory
+// and writes its lines. The package knows no session: arguments hold what a line
+// depends on.
 //
 // It follows
 //
