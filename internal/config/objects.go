@@ -7,9 +7,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -46,12 +45,8 @@ func (o *Objects) Key() []byte {
 	return key
 }
 
-// Limits of S3 for tags: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html
-const (
-	maxTags     = 10
-	maxTagKey   = 128 // characters
-	maxTagValue = 256
-)
+// maxTags is a limit of S3: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html
+const maxTags = 10
 
 const customerKeySize = 32 // bytes, for AES-256
 
@@ -84,19 +79,10 @@ func (v *validator) tags(p yamlconf.Path, tags map[string]string) {
 		v.report(p, "there are %d: S3 has room for %d", len(tags), maxTags)
 	}
 	for key, value := range tags {
-		switch {
-		case key == "" || utf8.RuneCountInString(key) > maxTagKey || utf8.RuneCountInString(value) > maxTagValue:
-			v.report(p.Child(key), "write up to %d characters for the key of a tag and %d for its value", maxTagKey, maxTagValue)
-		case strings.HasPrefix(strings.ToLower(key), "aws:"):
-			v.report(p.Child(key), "tags that begin with aws: are those of AWS itself: choose another name")
-		case strings.ContainsFunc(key+value, notInTags):
-			v.report(p.Child(key), "write letters, digits, spaces and + - = . _ : / @ only")
+		if broken := rule.Tag(key, value); broken != "" {
+			v.report(p.Child(key), "%s", broken)
 		}
 	}
-}
-
-func notInTags(r rune) bool {
-	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune("+-=._:/@", r)
 }
 
 func (v *validator) encryption(p yamlconf.Path, t *Tenant) {

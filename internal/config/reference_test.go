@@ -198,16 +198,10 @@ func words(t reflect.Type) []string {
 	case reflect.TypeFor[slog.Level]():
 		return []string{"debug", "info", "warn", "error"}
 	}
-	m, ok := t.MethodByName("Values")
-	if !ok {
-		return nil
+	if e, ok := reflect.Zero(t).Interface().(yamlconf.Enum); ok {
+		return e.Words()
 	}
-	var all []string
-	values := m.Func.Call([]reflect.Value{reflect.Zero(t)})[0]
-	for i := range values.Len() {
-		all = append(all, values.Index(i).String())
-	}
-	return all
+	return nil
 }
 
 // A form is how values of a type are written.

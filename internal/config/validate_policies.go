@@ -2,13 +2,11 @@ package config
 
 import (
 	"maps"
-	"path"
 	"slices"
-	"strings"
-	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -16,7 +14,7 @@ import (
 func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath map[string][]Permission) {
 	all, paths := p.Child("permissions"), p.Child("path_permissions")
 	if everywhere != nil && len(everywhere) == 0 && len(byPath) == 0 {
-		v.report(all, "there are none: write one of %s, or remove the key for all of them", oneOf(AllPermissions()))
+		v.report(all, "there are none: write one of %s, or remove the key for all of them", yamlconf.OneOf(yamlconf.Words(AllPermissions()...)))
 	}
 	v.checkDuplicates(all, everywhere)
 	seen := map[string]bool{} // in the form in which names are compared
@@ -27,11 +25,11 @@ func (v *validator) permissions(p yamlconf.Path, everywhere []Permission, byPath
 			v.report(at, "another one differs from it in its Unicode form only: remove one")
 		}
 		seen[composed] = true
-		if rule := brokenPatternRule(pattern); rule != "" {
-			v.report(at, "%s", rule)
+		if broken := rule.Pattern(pattern); broken != "" {
+			v.report(at, "%s", broken)
 		}
 		if byPath[pattern] == nil {
-			v.report(at, "is empty: write one of %s, or [] for none of them", oneOf(AllPermissions()))
+			v.report(at, "is empty: write one of %s, or [] for none of them", yamlconf.OneOf(yamlconf.Words(AllPermissions()...)))
 		}
 		v.checkDuplicates(at, byPath[pattern])
 	}
@@ -47,15 +45,8 @@ func (v *validator) folders(p yamlconf.Path, t *Tenant) {
 			v.report(at, "another one differs from it in its Unicode form only: remove one")
 		}
 		seen[composed] = true
-		switch {
-		case !path.IsAbs(name):
-			v.report(at, "is not absolute: begin it with /")
-		case strings.ContainsFunc(name, unicode.IsControl):
-			v.report(at, "contains control characters")
-		case name == "/":
-			v.report(at, "is everything: write bucket and prefix of the tenant instead")
-		case path.Clean(name) != name:
-			v.report(at, "is %s: write that", path.Clean(name))
+		if broken := rule.Directory(name, "bucket and prefix of the tenant"); broken != "" {
+			v.report(at, "%s", broken)
 		}
 		switch {
 		case f.Bucket == "" && f.S3 != (S3{}):
@@ -76,24 +67,4 @@ func (v *validator) checkDuplicates(p yamlconf.Path, permissions []Permission) {
 			v.report(p, "%s is written twice: remove one", permission)
 		}
 	}
-}
-
-// brokenPatternRule is what a pattern of pathnames breaks, empty for a good one.
-func brokenPatternRule(pattern string) string {
-	switch {
-	case !path.IsAbs(pattern):
-		return "is not absolute: begin it with /"
-	case strings.ContainsFunc(pattern, unicode.IsControl):
-		return "contains control characters"
-	case pattern == "/":
-		return "is everything: write permissions instead"
-	case path.Clean(pattern) != pattern:
-		return "is " + path.Clean(pattern) + ": write that"
-	}
-	for segment := range strings.SplitSeq(pattern[len("/"):], "/") {
-		if _, err := path.Match(segment, ""); err != nil {
-			return segment + ` is no pattern: close its [, or write \ before a character that means itself`
-		}
-	}
-	return ""
 }

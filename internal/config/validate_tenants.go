@@ -11,21 +11,12 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/alexedwards/argon2id"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/wire"
-)
-
-// Bounds of the parameters of argon2id. Under the lower ones the algorithm is not defined or too weak (RFC 9106, section 3.1); over
-// the upper ones a few logins at once would take the machine's memory or minutes of its time.
-const (
-	maxHashMemory     = 1 << 20 // KiB
-	maxHashIterations = 100
-	minHashSalt       = 8  // bytes
-	minHashKey        = 16 // bytes
 )
 
 func (v *validator) tenants() {
@@ -81,57 +72,13 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 // place checks the bucket, where there is one, and the prefix that p, a tenant or a folder, names.
 func (v *validator) place(p yamlconf.Path, bucket, prefix string) {
 	if bucket != "" {
-		if rule := brokenBucketRule(bucket); rule != "" {
-			v.report(p.Child("bucket"), "%q is no name for a bucket: %s", bucket, rule)
+		if broken := rule.Bucket(bucket); broken != "" {
+			v.report(p.Child("bucket"), "%q is no name for a bucket: %s", bucket, broken)
 		}
 	}
-	if rule := brokenPrefixRule(prefix); rule != "" {
-		v.report(p.Child("prefix"), "%q is no prefix of keys: %s", prefix, rule)
+	if broken := rule.Prefix(prefix); broken != "" {
+		v.report(p.Child("prefix"), "%q is no prefix of keys: %s", prefix, broken)
 	}
-}
-
-// brokenBucketRule is what name breaks of the rules at
-// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html, empty for a good name.
-func brokenBucketRule(name string) string {
-	edge := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
-	_, notAddress := netip.ParseAddr(name)
-	switch {
-	case len(name) < 3 || len(name) > 63:
-		return "write 3 to 63 characters"
-	case strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII || !edge(byte(r)) && r != '-' && r != '.' }):
-		return "write lower-case letters, digits, - and . only"
-	case !edge(name[0]) || !edge(name[len(name)-1]):
-		return "begin and end it with a letter or a digit"
-	case strings.Contains(name, ".."):
-		return "write no two dots in a row"
-	case notAddress == nil:
-		return "an IP address cannot be one"
-	}
-	return ""
-}
-
-// maxPrefix leaves half of the 1,024 bytes of a key to the pathname.
-const maxPrefix = 512
-
-// brokenPrefixRule is what a prefix breaks, empty for a good one.
-func brokenPrefixRule(prefix string) string {
-	switch {
-	case prefix == "":
-		return ""
-	case strings.HasPrefix(prefix, "/"):
-		return "keys begin without a slash, remove it"
-	case strings.Contains(prefix, "//"):
-		return "write no two slashes in a row"
-	case len(prefix) > maxPrefix:
-		return "it leaves too little of a key's 1,024 bytes, write a shorter one"
-	case strings.ContainsFunc(prefix, unicode.IsControl):
-		return "it contains control characters"
-	case slices.ContainsFunc(strings.Split(prefix, "/"), func(s string) bool { return s == "." || s == ".." }):
-		return "write no . and no .. in it"
-	case slices.Contains(strings.Split(prefix, "/"), ".babelftp"):
-		return ".babelftp is where babelftp keeps its own objects"
-	}
-	return ""
 }
 
 func (v *validator) user(p yamlconf.Path, name string, u *User) {
@@ -141,7 +88,7 @@ func (v *validator) user(p yamlconf.Path, name string, u *User) {
 	hash := p.Child("password_hash")
 	if u.PasswordHash.Empty() {
 		v.report(hash, "is missing: write what `babelftp hash-password` prints")
-	} else if problem := hashProblem(u.PasswordHash.Reveal()); problem != "" {
+	} else if problem := rule.PasswordHash(u.PasswordHash.Reveal()); problem != "" {
 		v.report(hash, "%s: write what `babelftp hash-password` prints", problem)
 	}
 	for _, d := range []struct{ key, value string }{{"home", u.Home}, {"root", u.Root}} {
@@ -154,23 +101,6 @@ func (v *validator) user(p yamlconf.Path, name string, u *User) {
 		}
 	}
 	v.permissions(p, u.Permissions, u.PathPermissions)
-}
-
-// hashProblem says why hash, which must not be shown, is no hash of a password that can be checked, empty if it is one.
-func hashProblem(hash string) string {
-	params, salt, key, err := argon2id.DecodeHash(hash)
-	switch {
-	case err != nil && !strings.HasPrefix(hash, "$"):
-		return "is no password hash; passwords are not kept in plain text"
-	case err != nil:
-		return "is no argon2id hash in the PHC string format"
-	case params.Iterations < 1 || params.Parallelism < 1 || params.Memory < 8*uint32(params.Parallelism),
-		len(salt) < minHashSalt, len(key) < minHashKey:
-		return "has parameters too weak for argon2id"
-	case params.Memory > maxHashMemory || params.Iterations > maxHashIterations:
-		return "has parameters that would make each login too expensive"
-	}
-	return ""
 }
 
 // maxPresign is how long S3 lets a link be good:
@@ -208,15 +138,8 @@ func (v *validator) encodings(p yamlconf.Path, t *Tenant) {
 			v.report(dir, "another one differs from it in its Unicode form only: remove one")
 		}
 		seen[composed] = true
-		switch {
-		case !path.IsAbs(name):
-			v.report(dir, "%q is not absolute: begin it with /", name)
-		case strings.ContainsFunc(name, unicode.IsControl):
-			v.report(dir, "%q contains control characters", name)
-		case name == "/":
-			v.report(dir, "is everything: write pathname_encoding instead")
-		case path.Clean(name) != name:
-			v.report(dir, "is %s: write that", path.Clean(name))
+		if broken := rule.Directory(name, "pathname_encoding"); broken != "" {
+			v.report(dir, "%s", broken)
 		}
 	}
 }

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -52,7 +52,7 @@ func (v *validator) texts(p yamlconf.Path, texts map[language.Tag]string) {
 			v.report(at, "is empty: write a text or remove the language")
 		}
 		for _, r := range text {
-			if problem := brokenCharacter(r); problem != "" {
+			if problem := rule.TextCharacter(r); problem != "" {
 				v.report(at, "%U %s: remove it", r, problem)
 				break
 			}
@@ -63,20 +63,6 @@ func (v *validator) texts(p yamlconf.Path, texts map[language.Tag]string) {
 			}
 		}
 	}
-}
-
-// brokenCharacter is what is wrong with a character of a greeting, empty for a good one. A reply is made of lines (RFC 959, section
-// 4.2), and an embedding that one of them opens would turn those after it around.
-func brokenCharacter(r rune) string {
-	switch {
-	case r == '\n':
-		return ""
-	case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp):
-		return "is a control character; a line ends with a line feed alone"
-	case unicode.Is(unicode.Bidi_Control, r):
-		return "is a bidirectional control; a terminal orders the text by itself"
-	}
-	return ""
 }
 
 // messages checks what a tenant says instead of the catalogues, text by text, so that each problem stands where its text does.

@@ -1,9 +1,6 @@
 package pathname
 
 import (
-	"fmt"
-	"slices"
-
 	"golang.org/x/text/unicode/norm"
 )
 
@@ -18,17 +15,8 @@ const (
 	None Normalization = "none" // names are created and looked for as they are given
 )
 
-// Values are the words of a configuration.
-func (Normalization) Values() []Normalization { return []Normalization{NFC, NFD, None} }
-
-// UnmarshalText reads the name of a normalization.
-func (n *Normalization) UnmarshalText(text []byte) error {
-	if v := Normalization(text); slices.Contains(n.Values(), v) {
-		*n = v
-		return nil
-	}
-	return fmt.Errorf("%q is no Unicode normalization: write nfc, nfd or none", text)
-}
+// Words are the values in a configuration.
+func (Normalization) Words() []string { return []string{string(NFC), string(NFD), string(None)} }
 
 // Normalize returns the form in which a name is created.
 func (n Normalization) Normalize(name string) string {

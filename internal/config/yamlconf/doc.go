@@ -5,6 +5,6 @@
 // lets later checks report their problems at the same places, and only where nothing was wrong before.
 //
 // Fields are structs, maps (of single values, of lists, of maps, of pointers to structs), lists of single values, and single values: strings,
-// bools, ints, durations, and every type that implements [encoding.TextUnmarshaler]. The package comment of internal/config tells users how a
+// strings of few words (see [Enum]), bools, ints, durations, and every type that implements [encoding.TextUnmarshaler]. The package comment of internal/config tells users how a
 // value is given by a variable or by a file.
 package yamlconf

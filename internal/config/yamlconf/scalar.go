@@ -61,6 +61,11 @@ func setScalar(v reflect.Value, text string) error {
 		return nil
 	}
 	if v.Kind() == reflect.String {
+		if e, ok := v.Interface().(Enum); ok {
+			if err := checkWord(e, text); err != nil {
+				return err
+			}
+		}
 		v.SetString(text)
 		return nil
 	}

@@ -1,0 +1,151 @@
+// Package rule says what single values of a configuration break: names of buckets, prefixes of keys, pathnames and patterns, hashes of
+// passwords, characters of texts, tags of objects. Each function returns the broken rule with what to do about it, or an empty text for a good
+// value.
+package rule
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/alexedwards/argon2id"
+)
+
+// Bucket is what the name of a bucket breaks of the rules at
+// https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html, empty for a good name.
+func Bucket(name string) string {
+	edge := func(c byte) bool { return 'a' <= c && c <= 'z' || '0' <= c && c <= '9' }
+	_, notAddress := netip.ParseAddr(name)
+	switch {
+	case len(name) < 3 || len(name) > 63:
+		return "write 3 to 63 characters"
+	case strings.ContainsFunc(name, func(r rune) bool { return r > unicode.MaxASCII || !edge(byte(r)) && r != '-' && r != '.' }):
+		return "write lower-case letters, digits, - and . only"
+	case !edge(name[0]) || !edge(name[len(name)-1]):
+		return "begin and end it with a letter or a digit"
+	case strings.Contains(name, ".."):
+		return "write no two dots in a row"
+	case notAddress == nil:
+		return "an IP address cannot be one"
+	}
+	return ""
+}
+
+// maxPrefix leaves half of the 1,024 bytes of a key to the pathname.
+const maxPrefix = 512
+
+// Prefix is what a prefix of keys breaks, empty for a good one.
+func Prefix(prefix string) string {
+	switch {
+	case prefix == "":
+		return ""
+	case strings.HasPrefix(prefix, "/"):
+		return "keys begin without a slash, remove it"
+	case strings.Contains(prefix, "//"):
+		return "write no two slashes in a row"
+	case len(prefix) > maxPrefix:
+		return "it leaves too little of a key's 1,024 bytes, write a shorter one"
+	case strings.ContainsFunc(prefix, unicode.IsControl):
+		return "it contains control characters"
+	case slices.ContainsFunc(strings.Split(prefix, "/"), func(s string) bool { return s == "." || s == ".." }):
+		return "write no . and no .. in it"
+	case slices.Contains(strings.Split(prefix, "/"), ".babelftp"):
+		return ".babelftp is where babelftp keeps its own objects"
+	}
+	return ""
+}
+
+// Directory is what the absolute pathname of a directory breaks. instead is what to write for "/".
+func Directory(name, instead string) string {
+	switch {
+	case !path.IsAbs(name):
+		return "is not absolute: begin it with /"
+	case strings.ContainsFunc(name, unicode.IsControl):
+		return "contains control characters"
+	case name == "/":
+		return "is everything: write " + instead + " instead"
+	case path.Clean(name) != name:
+		return "is " + path.Clean(name) + ": write that"
+	}
+	return ""
+}
+
+// Pattern is what a pattern of pathnames breaks, whose segments are for [path.Match].
+func Pattern(pattern string) string {
+	if broken := Directory(pattern, "permissions"); broken != "" {
+		return broken
+	}
+	for segment := range strings.SplitSeq(pattern[len("/"):], "/") {
+		if _, err := path.Match(segment, ""); err != nil {
+			return segment + ` is no pattern: close its [, or write \ before a character that means itself`
+		}
+	}
+	return ""
+}
+
+// Bounds of the parameters of argon2id. Under the lower ones the algorithm is not defined or too weak (RFC 9106, section 3.1); over
+// the upper ones a few logins at once would take the machine's memory or minutes of its time.
+const (
+	maxHashMemory     = 1 << 20 // KiB
+	maxHashIterations = 100
+	minHashSalt       = 8  // bytes
+	minHashKey        = 16 // bytes
+)
+
+// PasswordHash is why hash, which it does not show, is no hash of a password that can be checked.
+func PasswordHash(hash string) string {
+	params, salt, key, err := argon2id.DecodeHash(hash)
+	switch {
+	case err != nil && !strings.HasPrefix(hash, "$"):
+		return "is no password hash; passwords are not kept in plain text"
+	case err != nil:
+		return "is no argon2id hash in the PHC string format"
+	case params.Iterations < 1 || params.Parallelism < 1 || params.Memory < 8*uint32(params.Parallelism),
+		len(salt) < minHashSalt, len(key) < minHashKey:
+		return "has parameters too weak for argon2id"
+	case params.Memory > maxHashMemory || params.Iterations > maxHashIterations:
+		return "has parameters that would make each login too expensive"
+	}
+	return ""
+}
+
+// TextCharacter is what is wrong with a character of a greeting, empty for a good one. A reply is made of lines (RFC 959, section
+// 4.2), and an embedding that one of them opens would turn those after it around.
+func TextCharacter(r rune) string {
+	switch {
+	case r == '\n':
+		return ""
+	case unicode.IsControl(r), unicode.In(r, unicode.Zl, unicode.Zp):
+		return "is a control character; a line ends with a line feed alone"
+	case unicode.Is(unicode.Bidi_Control, r):
+		return "is a bidirectional control; a terminal orders the text by itself"
+	}
+	return ""
+}
+
+// Limits of S3 for a tag, in characters: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html
+const (
+	maxTagKey   = 128
+	maxTagValue = 256
+)
+
+// Tag is what a tag of an object breaks.
+func Tag(key, value string) string {
+	switch {
+	case key == "" || utf8.RuneCountInString(key) > maxTagKey || utf8.RuneCountInString(value) > maxTagValue:
+		return fmt.Sprintf("write up to %d characters for the key of a tag and %d for its value", maxTagKey, maxTagValue)
+	case strings.HasPrefix(strings.ToLower(key), "aws:"):
+		return "tags that begin with aws: are those of AWS itself: choose another name"
+	case strings.ContainsFunc(key+value, notInTags):
+		return "write letters, digits, spaces and + - = . _ : / @ only"
+	}
+	return ""
+}
+
+func notInTags(r rune) bool {
+	return !unicode.IsLetter(r) && !unicode.IsNumber(r) && !unicode.IsSpace(r) && !strings.ContainsRune("+-=._:/@", r)
+}
