@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -27,6 +28,7 @@ type store struct {
 	sending  int // answers
 	most     int
 	requests int
+	ended    int // requests
 }
 
 // GetObject answers after the latency.
@@ -57,6 +59,13 @@ func (s *store) enter(sending, requests int) int {
 	s.requests += requests
 	s.most = max(s.most, s.sending)
 	return s.sending
+}
+
+// underWay is how many requests are under way.
+func (s *store) underWay() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests - s.ended
 }
 
 // A stream is an answer on its way. Bytes that have come wait in the kernel's memory, as many as come in kernelTime.
@@ -92,6 +101,9 @@ func (a *stream) Close() error {
 	if !a.ended {
 		a.ended = true
 		a.store.enter(-1, 0)
+		a.store.mu.Lock()
+		defer a.store.mu.Unlock()
+		a.store.ended++
 	}
 	return nil
 }
@@ -103,25 +115,74 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// download fetches the object.
-func (s *store) download(t *testing.T, f *Fs) {
+// download fetches the object for a client.
+func (s *store) download(t *testing.T, f *Fs, client taker) {
 	file, err := f.Open("file")
 	if err != nil {
 		t.Error(err)
 		return
 	}
 	defer file.Close()
-	if n, err := io.Copy(taker{}, file); err != nil || n != s.size {
+	if n, err := io.Copy(client, file); err != nil || n != s.size {
 		t.Errorf("%d bytes of %d, %v", n, s.size, err)
 	}
 }
 
-// A taker is a client that takes 800 MiB a second.
-type taker struct{}
+// A taker is a client that takes so many bytes a second.
+type taker float64
 
-func (taker) Write(p []byte) (int, error) {
-	time.Sleep(time.Duration(len(p)) * time.Second / (800 << 20))
+// Write implements io.Writer.
+func (t taker) Write(p []byte) (int, error) {
+	time.Sleep(time.Duration(float64(len(p)) / float64(t) * float64(time.Second)))
 	return len(p), nil
+}
+
+// TestRequestsOfDownload checks how many requests at a time a download settles at.
+func TestRequestsOfDownload(t *testing.T) {
+	const mib = 1 << 20
+	const far, near = 40 * time.Millisecond, time.Millisecond
+	const settled = 2900 * time.Millisecond
+	for _, test := range []struct {
+		label                      string
+		connection, server, client float64
+		latency                    time.Duration
+		reservations               int // of others, with which it shares the memory
+		least, most                int
+	}{
+		{"distant-server", 25 * mib, 10_000 * mib, 2000 * mib, far, 0, 16, 16},
+		{"slow-client", 25 * mib, 10_000 * mib, 10 * mib, far, 0, 1, 1},
+		{"client-a-little-faster", 25 * mib, 10_000 * mib, 40 * mib, far, 0, 1, 2},
+		{"client-of-four-requests", 25 * mib, 10_000 * mib, 120 * mib, far, 0, 4, 6},
+		{"server-that-is-as-fast-with-one", 500 * mib, 500 * mib, 2000 * mib, near, 0, 1, 1},
+		{"server-that-has-no-more-than-four", 25 * mib, 100 * mib, 2000 * mib, near, 0, 4, 4},
+		{"memory-for-eight", 25 * mib, 10_000 * mib, 2000 * mib, far, 2, 8, 8},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &store{latency: test.latency, connection: test.connection, server: test.server}
+				s.size = int64(min(16*test.connection, test.server, test.client) * 2 * settled.Seconds())
+				opts := &Options{Route: NewRoute(), Memory: NewBudget(128 * mib)}
+				for range test.reservations {
+					defer opts.Memory.Reserve(func() {}).Close()
+				}
+				f := New(t.Context(), s, "bucket", opts)
+				var samples []int
+				go func() {
+					for time.Sleep(settled - time.Second); len(samples) < 100; time.Sleep(10 * time.Millisecond) {
+						samples = append(samples, s.underWay())
+					}
+				}()
+				s.download(t, f, taker(test.client))
+				if backedOff := 40; test.most == 1 && s.requests > backedOff {
+					t.Errorf("%d requests were made, want up to %d", s.requests, backedOff)
+				}
+				slices.Sort(samples)
+				if n := samples[len(samples)/2]; n < test.least || n > test.most {
+					t.Errorf("there are %d requests at a time, want %d to %d", n, test.least, test.most)
+				}
+			})
+		})
+	}
 }
 
 // TestDownloads checks how long downloads from a server take of which nothing is known, and by how many requests.
@@ -156,7 +217,7 @@ func TestDownloads(t *testing.T) {
 					downloads.Go(func() {
 						f := New(t.Context(), s, "bucket", opts)
 						for range test.files {
-							s.download(t, f)
+							s.download(t, f, 800*mib)
 						}
 					})
 				}

@@ -234,8 +234,8 @@ func (t *Transfer) TryAcquire() bool {
 	l := t.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	share := (l.capacity() + l.active - 1) / max(l.active, 1) // rounded up
-	granted := t.used == 0 || l.free(t) > 0 && (t.used < share || l.refused == 0 || t.refused && l.refused == 1)
+	share := l.capacity(l.active) / max(l.active, 1)
+	granted := l.limit > 1 && l.free(t) > 0 && (t.used <= share || l.refused == 0 || t.refused && l.refused == 1)
 	if granted {
 		l.add(t, 1)
 	}
@@ -331,17 +331,21 @@ func (l *Limiter) refuse(t *Transfer, now time.Time, refused bool) {
 	l.backlog.run(now, l.refused > 0)
 }
 
-// capacity is how many requests all transfers may have: each has one, and a guess holds for each of them.
-func (l *Limiter) capacity() int {
+// capacity is how many requests so many transfers may have: each has one, and a guess holds for each of them.
+func (l *Limiter) capacity(transfers int) int {
 	if !l.measured && l.probe == nil {
-		return l.limit * l.active
+		return l.limit * transfers
 	}
-	return l.limit - 1 + l.active
+	return l.limit - 1 + transfers
 }
 
 // free is how many more requests a transfer may have now.
 func (l *Limiter) free(t *Transfer) int {
-	return max(min(l.capacity()-l.used, t.most-t.used), 0)
+	transfers := l.active
+	if t.used == 0 {
+		transfers++
+	}
+	return max(min(l.capacity(transfers)-l.used, t.most-t.used), 0)
 }
 
 // serve grants requests to those who have waited longest, and first to filled parts.
@@ -354,7 +358,7 @@ func (l *Limiter) serve(now time.Time) {
 			switch {
 			case w.filled != filled:
 				return false
-			case filled && (t.used == 0 || free > 0):
+			case filled && free > 0:
 				l.add(t, 1)
 			case !filled && t.used == 0:
 			case !filled && l.ahead < free+max(l.used/lookAhead, 1):
@@ -397,8 +401,8 @@ func (l *Limiter) adjust(now time.Time) {
 		return
 	}
 	rate := float64(bytes) / elapsed.Seconds()
-	limited := i.used+1 >= l.capacity() // a part more is being filled
-	limit := l.capacity() - l.active + 1
+	limited := i.used+1 >= l.capacity(l.active) // a part more is being filled
+	limit := l.capacity(l.active) - l.active + 1
 	switch {
 	case i.settling:
 		l.begin(now, false)
@@ -419,7 +423,7 @@ func (l *Limiter) adjust(now time.Time) {
 
 // try begins a probe.
 func (l *Limiter) try(now time.Time, rate float64, limit int) {
-	l.probe = &probe{guess: l.limit, limit: l.capacity() - l.active + 1, rate: rate, latency: l.latency, begin: now, bytes: l.bytes}
+	l.probe = &probe{guess: l.limit, limit: l.capacity(l.active) - l.active + 1, rate: rate, latency: l.latency, begin: now, bytes: l.bytes}
 	l.limit = limit
 	l.begin(now, true)
 	l.serve(now)

@@ -48,6 +48,7 @@ type Reader struct {
 	rest       []byte // has come and was not read yet; in buffer
 
 	wanted   int           // requests
+	reduceAt int64         // offset before which the download gives up no more of them
 	since    time.Time     // when the measurement began, or will
 	waited   time.Duration // for S3 since then
 	received int64         // bytes of the stream
@@ -163,8 +164,9 @@ func (r *Reader) adjust(begin time.Time) {
 		switch open := r.requests(); {
 		case share >= starving:
 			r.wanted = r.most
-		case share <= fed:
+		case share <= fed && r.offset >= r.reduceAt:
 			r.wanted = max(open-max(open/reduction, 1), 1)
+			r.reduceAt = r.offset + int64(r.wanted)*maxChunk // what has been fetched ahead shows nothing
 		default:
 			r.wanted = open
 		}
