@@ -19,7 +19,7 @@
 //   - draft-ietf-ftpext2-hash-03: HASH, OPTS HASH
 //   - draft-bryan-ftp-range-08: RANG, before HASH and RETR
 //
-// One goroutine for each session, [session.run], handles commands one after another
+// One goroutine for each session, [session.Run], handles commands one after another
 // and is the only one that writes to the client. A second one reads. Each command
 // has an [operation], whose context ends with it. While a command runs, [await]
 // hears ABOR, STAT, the end of the control connection and a shutdown.

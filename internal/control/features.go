@@ -20,7 +20,7 @@ func (s *session) feat(string) {
 		" EPSV",
 		" HASH "+s.hashFeature(),
 		" HOST",
-		" LANG "+s.languageTags("*"),
+		" LANG "+s.locale.Tags("*"),
 		" MDTM",
 		" MFF Modify;",
 		" MFMT",
@@ -57,8 +57,8 @@ func (s *session) opts(arg string) {
 func (s *session) optsUTF8(options string) {
 	switch strings.ToUpper(options) {
 	case "", "ON":
-		s.utf8 = true
-		if s.charset().Raw() {
+		s.locale.UTF8 = true
+		if s.locale.Charset().Raw() {
 			s.reply(200, i18n.OK) // a mirror's names are what they are
 			return
 		}
@@ -68,7 +68,7 @@ func (s *session) optsUTF8(options string) {
 			s.reply(504, i18n.UTF8StaysOn)
 			return
 		}
-		s.utf8 = false
+		s.locale.UTF8 = false
 		s.reply(200, i18n.UTF8Off, s.tenant.Encoding.DisplayName())
 	default:
 		s.reply(501, i18n.OptionUnknown, "OPTS UTF8")

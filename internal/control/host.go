@@ -56,7 +56,7 @@ func (s *session) chooseHost(name string, tenant *Tenant) {
 		name = "" // users are those of all tenants
 	}
 	if name != s.hostname || tenant != nil {
-		s.langSelected = false
+		s.locale.Unselect()
 	}
 	s.hostname = name
 	s.setTenant(tenant)

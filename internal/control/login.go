@@ -100,7 +100,8 @@ func (s *session) acct(string) { s.reply(202, i18n.AccountNotNeeded) }
 // the connection (RFC 4217 13), and in the default language (RFC 2640 4.1).
 func (s *session) rein(string) {
 	s.logOut()
-	s.langSelected, s.utf8 = false, false
+	s.locale.Unselect()
+	s.locale.UTF8 = false
 	s.chooseHost("", nil)
 	encrypted := s.conn.Encrypted()
 	if encrypted && s.implicit {

@@ -21,7 +21,7 @@ func (s *session) nameRules() pathname.Rules {
 
 // codec translates the pathnames of the client.
 func (s *session) codec() pathname.Codec {
-	return pathname.Codec{Rules: s.nameRules(), UTF8: s.utf8}
+	return pathname.Codec{Rules: s.nameRules(), UTF8: s.locale.UTF8}
 }
 
 // resolve returns the absolute pathname in UTF-8 that a command's argument means.
@@ -44,7 +44,7 @@ func (s *session) commandText(l wire.Line) (text string, refusals []byte) {
 		return l.Text, l.Refusals
 	}
 	for _, encoding := range append(slices.Collect(maps.Values(s.login.DirectoryEncodings)), s.login.Tenant.Encoding) {
-		if s.utf8 && !encoding.Raw() {
+		if s.locale.UTF8 && !encoding.Raw() {
 			continue
 		}
 		if _, err := encoding.Decode("\xff"); err == nil {

@@ -56,8 +56,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) (*session
 	t.Cleanup(func() { conn.Close(); client.Close() })
 	s := newSession(t.Context(), New(Config{Bundle: bundle, Logger: slog.New(slog.NewTextHandler(log, nil))}), conn, false)
 	t.Cleanup(s.cancel)
-	s.setLanguage(tag)
-	s.langSelected = true // or a login changes it
+	s.locale.Select(tag) // or a login changes it
 	s.verb, s.argument, s.name = "REST", "4071", "ALICE"
 	s.login = &Login{User: "ALICE", Tenant: &Tenant{Name: "ACME"}}
 	if err := s.startEngine(); err != nil {

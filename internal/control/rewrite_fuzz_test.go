@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/engine"
+	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -55,7 +56,7 @@ func FuzzRewrite(f *testing.F) {
 		s.op = &operation{Operation: engine.Operation{Context: t.Context(), Path: "/" + string(b)}}
 		s.engine = running
 		s.engine.SetWorkingDirectory(s.op.Path)
-		s.setLanguage(language.Arabic)
+		s.locale = reply.NewLocale(reply.Preferences{Bundle: bundle, DefaultLanguage: language.Arabic})
 		if noted {
 			s.op.Err = errors.New(secret)
 		}

@@ -4,17 +4,15 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/netip"
-	"sync"
-	"syscall"
 	"time"
 
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/accept"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
 )
@@ -83,12 +81,7 @@ type Server struct {
 	rules    engine.Rules
 
 	placeholder engine.Placeholder
-
-	mu        sync.Mutex
-	listeners map[net.Listener]struct{}
-	sessions  map[*session]struct{}
-	draining  bool
-	idle      chan struct{} // closed when draining and the last session has ended
+	acceptor    *accept.Acceptor
 }
 
 // New makes a server; Serve and ServeTLS give it listeners.
@@ -108,12 +101,10 @@ func New(cfg Config) *Server {
 		cfg.TLS = dataconn.TLSConfig(cfg.TLS)
 	}
 	return &Server{
-		cfg:       cfg,
-		commands:  commands(),
-		rules:     engine.NewRules(),
-		listeners: make(map[net.Listener]struct{}),
-		sessions:  make(map[*session]struct{}),
-		idle:      make(chan struct{}),
+		cfg:      cfg,
+		commands: commands(),
+		rules:    engine.NewRules(),
+		acceptor: accept.New(cfg.Logger),
 	}
 }
 
@@ -140,84 +131,9 @@ func (srv *Server) ServeTLS(ctx context.Context, listener net.Listener) error {
 }
 
 func (srv *Server) serve(ctx context.Context, listener net.Listener, implicit bool) error {
-	defer listener.Close()
-	if !srv.track(listener) {
-		return nil
-	}
-	for {
-		conn, err := listener.Accept()
-		if err != nil {
-			if srv.isDraining() {
-				return nil
-			}
-			if !isTemporary(err) {
-				return fmt.Errorf("accept a control connection: %w", err)
-			}
-			srv.cfg.Logger.Error("control connection not accepted", "err", err)
-			select {
-			case <-time.After(acceptRetry):
-				continue
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-		}
-		s := newSession(ctx, srv, conn, implicit)
-		if !srv.enter(s) {
-			_ = conn.Close()
-			continue
-		}
-		go func() {
-			defer srv.leave(s)
-			s.run()
-		}()
-	}
-}
-
-// acceptRetry is the pause after an error such as too many open files, which
-// passes when sessions end.
-const acceptRetry = 100 * time.Millisecond
-
-func isTemporary(err error) bool {
-	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) ||
-		errors.Is(err, syscall.ECONNABORTED) || errors.Is(err, syscall.ENOBUFS) || errors.Is(err, syscall.ENOMEM)
-}
-
-// track remembers a listener; it returns false when the server is shut down.
-func (srv *Server) track(listener net.Listener) bool {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	if srv.draining {
-		return false
-	}
-	srv.listeners[listener] = struct{}{}
-	return true
-}
-
-func (srv *Server) isDraining() bool {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	return srv.draining
-}
-
-func (srv *Server) enter(s *session) bool {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	if srv.draining {
-		return false
-	}
-	srv.sessions[s] = struct{}{}
-	srv.cfg.Observer.SessionOpened()
-	return true
-}
-
-func (srv *Server) leave(s *session) {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	delete(srv.sessions, s)
-	srv.cfg.Observer.SessionClosed()
-	if srv.draining && len(srv.sessions) == 0 {
-		close(srv.idle)
-	}
+	return srv.acceptor.Serve(ctx, listener, func(conn net.Conn) accept.Session {
+		return newSession(ctx, srv, conn, implicit)
+	})
 }
 
 // Shutdown stops accepting connections, says 421 to idle sessions in their
@@ -225,41 +141,7 @@ func (srv *Server) leave(s *session) {
 // ends first it cuts what is left and returns ctx's error.
 func (srv *Server) Shutdown(ctx context.Context) error {
 	defer srv.placeholder.Close()
-	srv.startDraining()
-	select {
-	case <-srv.idle:
-		return nil
-	case <-ctx.Done():
-	}
-	srv.mu.Lock()
-	left := len(srv.sessions)
-	for s := range srv.sessions {
-		s.cancel()
-		s.conn.Cut()
-	}
-	srv.mu.Unlock()
-	if left > 0 {
-		<-srv.idle
-	}
-	return fmt.Errorf("%d sessions were cut: %w", left, ctx.Err())
-}
-
-func (srv *Server) startDraining() {
-	srv.mu.Lock()
-	defer srv.mu.Unlock()
-	if srv.draining {
-		return
-	}
-	srv.draining = true
-	for listener := range srv.listeners {
-		_ = listener.Close()
-	}
-	for s := range srv.sessions {
-		close(s.drain)
-	}
-	if len(srv.sessions) == 0 {
-		close(srv.idle)
-	}
+	return srv.acceptor.Shutdown(ctx)
 }
 
 // noObserver is the Observer that does nothing.

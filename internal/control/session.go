@@ -11,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/ftplist"
+	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -34,9 +35,7 @@ type session struct {
 	argument string // of it, as received
 	op       *operation
 
-	lang         *i18n.Localizer
-	langSelected bool // whether the client chose lang with LANG
-	utf8         bool // whether it has said that its pathnames are UTF-8
+	locale *reply.Locale
 
 	engine       *engine.Engine
 	hostname     string  // from HOST
@@ -66,17 +65,28 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 		drain:     make(chan struct{}),
 		facts:     ftplist.DefaultFacts(),
 		algorithm: defaultHash,
+		locale:    reply.NewLocale(reply.Preferences{Bundle: server.cfg.Bundle, DefaultLanguage: server.cfg.DefaultLanguage}),
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.done = s.ctx.Done()
 	s.data = s.newDataSettings()
-	s.setLanguage(s.defaultLanguage())
 	return s
 }
 
-// run is the session. It returns when the control connection is closed and
+// Drain lets the session end when its command has ended.
+func (s *session) Drain() { close(s.drain) }
+
+// Cut ends the session with its command. Any goroutine may call it.
+func (s *session) Cut() {
+	s.cancel()
+	s.conn.Cut()
+}
+
+// Run is the session. It returns when the control connection is closed and
 // everything that belonged to it has ended.
-func (s *session) run() {
+func (s *session) Run() {
+	s.observer.SessionOpened()
+	defer s.observer.SessionClosed()
 	defer s.end()
 	defer func() {
 		if r := recover(); r != nil {

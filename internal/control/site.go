@@ -8,6 +8,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftpuri"
+	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -96,7 +97,7 @@ func (s *session) quotaUsage() string {
 	if !known {
 		return ""
 	}
-	return sizeText(used) + " / " + sizeText(limit)
+	return reply.Size(used) + " / " + reply.Size(limit)
 }
 
 // siteURL is SITE URL: the addresses of a file or directory as URIs, or with
@@ -164,7 +165,7 @@ func (s *session) sitePresign(arg string) {
 		s.replyError(err)
 		return
 	}
-	s.send(wire.NewReply(200, s.text(i18n.LinkIntro, clock(time.Now().Add(life))), " "+link, s.text(i18n.LinkEnd)))
+	s.send(wire.NewReply(200, s.text(i18n.LinkIntro, reply.Time(time.Now().Add(life))), " "+link, s.text(i18n.LinkEnd)))
 }
 
 func (s *session) presign(arg string, life time.Duration) (link string, err error) {

@@ -42,8 +42,8 @@ func (s *session) status() {
 		s.text(i18n.StatusIntro),
 		" " + s.text(i18n.StatusAddress, s.conn.Remote().String()),
 		" " + user,
-		" " + s.text(i18n.StatusLanguage, i18n.FeatTag(s.lang.Tag())),
-		" " + s.text(i18n.StatusCharset, s.charset().DisplayName()),
+		" " + s.text(i18n.StatusLanguage, i18n.FeatTag(s.locale.Tag())),
+		" " + s.text(i18n.StatusCharset, s.locale.Charset().DisplayName()),
 		" " + encryption,
 		" " + transfer,
 	}

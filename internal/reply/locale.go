@@ -1,0 +1,143 @@
+// Package reply renders what a client reads: messages in its language and charset,
+// the texts of a tenant, sizes and times.
+//
+// A [Locale] is the language and the charset of one session. It changes with LANG,
+// OPTS UTF8 and the tenant.
+//
+// It follows RFC 2640, sections 4.1 to 4.3: how LANG, HOST and a login choose the
+// language, and how FEAT lists the languages.
+package reply
+
+import (
+	"cmp"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/charset"
+)
+
+// Preferences are those of the server or of a tenant. Zero values of a tenant
+// mean what the server prefers.
+type Preferences struct {
+	Bundle          *i18n.Bundle
+	DefaultLanguage language.Tag
+	Encoding        *charset.Encoding // of clients that have not said that they read UTF-8
+}
+
+// A Locale is the language and the charset in which a session answers.
+type Locale struct {
+	UTF8 bool // whether the client has said that its pathnames are UTF-8
+
+	server   Preferences
+	tenant   Preferences // zero for none
+	lang     *i18n.Localizer
+	selected bool // whether the client has selected the language with LANG
+}
+
+// NewLocale begins with the preferences of the server.
+func NewLocale(server Preferences) *Locale {
+	l := &Locale{server: server}
+	l.SetTenant(Preferences{})
+	return l
+}
+
+// Text renders a message. What a client has sent becomes one line of UTF-8.
+func (l *Locale) Text(id i18n.ID, args ...string) string {
+	for i := range args {
+		args[i] = strings.Map(printable, args[i])
+	}
+	return l.Encode(l.lang.Text(id, args...))
+}
+
+// Encode is a text as the client reads it: in the tenant's charset until the
+// client has said that it reads UTF-8, if the charset has all its characters.
+func (l *Locale) Encode(text string) string {
+	if charset := l.Charset(); !charset.Raw() {
+		text, _ = charset.Encode(text)
+	}
+	return text
+}
+
+// Charset is the encoding of what the client reads, but for directories with
+// one of their own.
+func (l *Locale) Charset() *charset.Encoding {
+	if l.UTF8 && !l.tenant.Encoding.Raw() {
+		return nil
+	}
+	return l.tenant.Encoding
+}
+
+// printable replaces control characters; strings.Map makes one replacement
+// character of each byte that is no UTF-8.
+func printable(r rune) rune {
+	if unicode.IsControl(r) {
+		return unicode.ReplacementChar
+	}
+	return r
+}
+
+// Tag is the language.
+func (l *Locale) Tag() language.Tag { return l.lang.Tag() }
+
+// Tags lists the languages as FEAT does (RFC 2640 4.3), with mark after the
+// current one. Where the client has selected a language that the tenant does not
+// offer, none is marked: the list says what LANG accepts, and the mark is optional.
+func (l *Locale) Tags(mark string) string {
+	var tags []string
+	for _, tag := range l.bundle().Tags() {
+		t := i18n.FeatTag(tag)
+		if tag == l.lang.Tag() {
+			t += mark
+		}
+		tags = append(tags, t)
+	}
+	return strings.Join(tags, ";")
+}
+
+// bundle is the tenant's languages and texts, or else the server's.
+func (l *Locale) bundle() *i18n.Bundle { return cmp.Or(l.tenant.Bundle, l.server.Bundle) }
+
+// Negotiate finds the language for the argument of LANG, as [i18n.Bundle.Negotiate]
+// does.
+func (l *Locale) Negotiate(arg string) (i18n.Match, error) { return l.bundle().Negotiate(arg) }
+
+// Select keeps a language until the client selects another one, or Reset.
+func (l *Locale) Select(tag language.Tag) {
+	l.lang, l.selected = l.bundle().Localizer(tag), true
+}
+
+// Reset goes back to the default language.
+func (l *Locale) Reset() {
+	l.Unselect()
+	l.lang = l.bundle().Localizer(l.defaultLanguage())
+}
+
+// Unselect lets the next tenant choose the language.
+func (l *Locale) Unselect() { l.selected = false }
+
+// defaultLanguage is the tenant's, or else the server's.
+func (l *Locale) defaultLanguage() language.Tag {
+	if l.tenant.DefaultLanguage != language.Und {
+		return l.tenant.DefaultLanguage
+	}
+	return l.server.DefaultLanguage
+}
+
+// SetTenant takes the preferences of a tenant, zero for none. A language that the
+// client has selected stays, in the tenant's words. Where the tenant does not
+// offer it, the server's words stay: only HOST, REIN and another LANG end what was
+// negotiated (RFC 2640 4.1).
+func (l *Locale) SetTenant(tenant Preferences) {
+	l.tenant = tenant
+	if !l.selected {
+		l.Reset()
+		return
+	}
+	tag := l.lang.Tag()
+	if l.lang = l.bundle().Localizer(tag); l.lang.Tag() != tag {
+		l.lang = l.server.Bundle.Localizer(tag)
+	}
+}

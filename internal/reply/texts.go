@@ -1,0 +1,37 @@
+package reply
+
+import (
+	"strconv"
+	"strings"
+	"time"
+)
+
+// FillIn puts the values into a line. It returns false when one is missing.
+func FillIn(line string, values map[string]string) (string, bool) {
+	var pairs []string
+	for variable, value := range values {
+		if value == "" && strings.Contains(line, variable) {
+			return "", false
+		}
+		pairs = append(pairs, variable, strings.Map(printable, value))
+	}
+	return strings.NewReplacer(pairs...).Replace(line), true
+}
+
+// Size is a number of bytes as people read it, rounded, the same in every
+// language.
+func Size(bytes int64) string {
+	const units = "KMGTPE"
+	if bytes < 1<<10 {
+		return strconv.FormatInt(bytes, 10) + " B"
+	}
+	size, unit := float64(bytes), -1
+	for size >= 1<<10 {
+		size /= 1 << 10
+		unit++
+	}
+	return strings.TrimSuffix(strconv.FormatFloat(size, 'f', 1, 64), ".0") + " " + units[unit:unit+1] + "iB"
+}
+
+// Time is a time as people read it, the same in every language.
+func Time(t time.Time) string { return t.UTC().Format("2006-01-02 15:04 UTC") }
