@@ -24,7 +24,7 @@ var failures = []struct {
 	id   i18n.ID
 }{
 	{charset.ErrInvalid, 501, i18n.NameNotUTF8},
-	{ftplist.ErrNotListable, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
+	{ftplist.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 	{dataconn.ErrAborted, 426, i18n.TransferAborted},
 	{engine.ErrPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
 	{fs.ErrNotExist, 550, i18n.NotFound},

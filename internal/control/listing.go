@@ -3,7 +3,6 @@ package control
 import (
 	"io/fs"
 	"path"
-	"time"
 
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/syntax"
@@ -20,59 +19,29 @@ func (s *session) list(arg string) {
 		s.replyError(err)
 		return
 	}
-	l := s.newListing(arg)
+	var l *ftplist.Listing
 	switch s.verb {
 	case "LIST":
-		s.longListing(l, name)
+		l = ftplist.NewLong(arg, name, s.listClient())
 	case "NLST":
-		l.Pattern, l.FilesToo = ftplist.ParsePattern(arg, name), true
-		l.Line = func(b []byte, _ fs.FileInfo, name string) []byte { return l.AppendPathname(b, name) }
+		l = ftplist.NewNames(arg, name, s.listClient())
 	case "MLSD":
-		client := s.factsClient()
-		l.Heading = s.heading(name)
-		l.Line = func(b []byte, info fs.FileInfo, name string) []byte {
-			return append(s.facts.Append(b, client, ftplist.Entry{FileInfo: info, Dir: l.Dir}), name...)
-		}
+		l = ftplist.NewFacts(s.facts, name, s.workingDirectory(), s.listClient())
 	}
+	// The engine asks before it opens the data connection, and lists nothing itself.
 	op := s.op
 	op.Stat = func(name string) (fs.FileInfo, error) {
-		return vfs.Directory(path.Base(name)), l.Open(op.Storage, name) // the engine lists nothing itself
+		return vfs.Directory(path.Base(name)), l.Open(op.Storage, name)
 	}
 	s.runTransfer(&transfer{listing: l}, s.verb, name)
 }
 
-// newListing makes a listing of what a client has asked for.
-func (s *session) newListing(asked string) *ftplist.Listing {
-	return &ftplist.Listing{Asked: asked, EncodeName: s.codec().EncodeListName}
-}
-
-// longListing makes a listing that of LIST, and of STAT with a pathname.
-func (s *session) longListing(l *ftplist.Listing, name string) {
-	now := time.Now()
-	l.Pattern, l.FilesToo = ftplist.ParsePattern(l.Asked, name), true
-	l.Line = func(b []byte, info fs.FileInfo, name string) []byte {
-		return append(ftplist.AppendColumns(b, info, now), name...)
+// listClient describes this client to a listing.
+func (s *session) listClient() *ftplist.Client {
+	return &ftplist.Client{
+		Names:       s.codec(),
+		Rights:      s.login.Rights,
+		NoOverwrite: s.login.NoOverwrite,
+		ObjectURI:   s.login.ObjectURI,
 	}
-}
-
-// heading is what MLSD shows of the directory itself and of its parent, where it
-// shows the types that tell them from the entries (RFC 3659 7.5.1.2, 7.5.1.4).
-//
-// Their names are those that clients know: full pathnames are taken for
-// directories inside by some (github.com/jlaffaye/ftp/issues/107), which never
-// come to an end. ".." is relative to the directory that is listed, but "."
-// would have to lead there from the working directory (RFC 3659 7.3.1), so it is
-// shown of that one only.
-func (s *session) heading(name string) []fs.FileInfo {
-	var heading []fs.FileInfo
-	if !s.facts.Has("type") {
-		return nil
-	}
-	if name == s.workingDirectory() {
-		heading = append(heading, vfs.Directory(ftplist.ThisDirectory))
-	}
-	if name != "/" {
-		heading = append(heading, vfs.Directory(ftplist.ParentDirectory))
-	}
-	return heading
 }

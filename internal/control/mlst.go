@@ -50,7 +50,7 @@ func (s *session) mlst(arg string) {
 		s.replyError(err)
 		return
 	}
-	line := append(s.facts.Append([]byte(" "), s.factsClient(), ftplist.Entry{FileInfo: info, Dir: path.Dir(s.op.Path)}), arg...)
+	line := append(s.facts.Append([]byte(" "), s.listClient(), ftplist.Entry{FileInfo: info, Dir: path.Dir(s.op.Path)}), arg...)
 	s.send(wire.NewReply(250, s.text(i18n.FileDetails), string(line), s.text(i18n.DetailsEnd)))
 }
 
@@ -65,14 +65,4 @@ func (s *session) find(name string) (fs.FileInfo, error) {
 		return s.orPendingUpload(name, op.Storage.Stat)
 	}
 	return op.Find(name)
-}
-
-// factsClient describes this client to the facts of a listing.
-func (s *session) factsClient() *ftplist.Client {
-	return &ftplist.Client{
-		Rights:      s.login.Rights,
-		NoOverwrite: s.login.NoOverwrite,
-		ObjectURI:   s.login.ObjectURI,
-		Encoding:    s.codec().ClientEncoding,
-	}
 }

@@ -2,7 +2,6 @@ package control
 
 import (
 	"io"
-	"io/fs"
 	"iter"
 	"strconv"
 
@@ -61,11 +60,10 @@ func (s *session) pathStatus(arg string) {
 		s.replyError(err)
 		return
 	}
-	l := s.newListing(arg)
-	s.longListing(l, name)
+	l := ftplist.NewLong(arg, name, s.listClient())
 	line := l.Line
-	l.Line = func(b []byte, info fs.FileInfo, name string) []byte {
-		return wire.AppendNVT(append(b, ' '), string(line(nil, info, name))) // never the end of the reply (RFC 959 4.2)
+	l.Line = func(b []byte, e ftplist.Entry, name string) []byte {
+		return wire.AppendNVT(append(b, ' '), string(line(nil, e, name))) // never the end of the reply (RFC 959 4.2)
 	}
 	err = s.perform(func() error {
 		return s.op.Lookup(name, func(name string) error { return l.Open(s.op.Storage, name) })
@@ -90,7 +88,7 @@ func (s *session) pathStatus(arg string) {
 // delivers it page by page, so it is read by an operation of its own.
 func (s *session) writeListing(l *ftplist.Listing) error {
 	next, stop := iter.Pull2(func(yield func([]byte, error) bool) {
-		if err := l.WriteEntries(yieldWriter(yield)); err != nil {
+		if err := l.WriteLines(yieldWriter(yield)); err != nil {
 			yield(nil, err)
 		}
 	})

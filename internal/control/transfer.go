@@ -51,7 +51,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 		OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout,
 	}
 	if t.listing != nil {
-		options.Listing = t.listing.WriteEntries
+		options.Listing = t.listing.WriteLines
 	}
 	if s.data.private {
 		options.TLS, options.Host = cfg.TLS, s.hostname

@@ -20,7 +20,7 @@ const yearAfter = 180 * 24 * time.Hour
 // of this year: FileZilla a day, lftp six.
 const clockSkew = 24 * time.Hour
 
-// AppendColumns writes the columns before the name in a line of ls -l. Times are UTC.
+// appendColumns writes the columns before the name in a line of ls -l. Times are UTC.
 // Clients parse these lines by rules of their own, which together are:
 //
 //   - ten letters of mode, a number of links that is not 0, one word each of owner
@@ -31,7 +31,7 @@ const clockSkew = 24 * time.Hour
 //   - one SP before the name, because further ones belong to it; but two between
 //     day and year, or lftp takes the first SP of a name away
 //   - " -> " is a part of any name, because no mode begins with "l"
-func AppendColumns(b []byte, info fs.FileInfo, now time.Time) []byte {
+func appendColumns(b []byte, info fs.FileInfo, now time.Time) []byte {
 	mode, size := fileMode, info.Size()
 	if info.IsDir() {
 		mode, size = dirMode, 0

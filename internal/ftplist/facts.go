@@ -14,13 +14,14 @@ import (
 
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/internal/charset"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
-// A Client is what facts depend on besides the entry: the user for whom they are
-// written.
+// A Client is for whom a listing is written.
 type Client struct {
+	// Names translates the names of entries for the client.
+	Names pathname.Codec
 	// Rights returns what the user may do with an absolute pathname. If it is nil, the
 	// fact "perm" is left out.
 	Rights func(name string) vfs.Rights
@@ -29,8 +30,6 @@ type Client struct {
 	// ObjectURI returns the s3 URI of a pathname, empty if it has none. If it is nil,
 	// the fact "unique" is left out.
 	ObjectURI func(name string) string
-	// Encoding returns the encoding in which the client gets the names in a directory.
-	Encoding func(dir string) *charset.Encoding
 }
 
 // An Entry is a file or directory that MLST or MLSD describes.
@@ -45,16 +44,16 @@ func (e Entry) pathname() string { return path.Join(e.Dir, e.Name()) }
 // The names that a listing gives the directory itself and its parent. No key has such
 // a name.
 const (
-	ThisDirectory   = "."
-	ParentDirectory = ".."
+	thisDirectory   = "."
+	parentDirectory = ".."
 )
 
 // kind is the value of the fact "type" (RFC 3659 7.5.1).
 func (e Entry) kind() string {
 	switch {
-	case e.Name() == ThisDirectory:
+	case e.Name() == thisDirectory:
 		return "cdir"
-	case e.Name() == ParentDirectory:
+	case e.Name() == parentDirectory:
 		return "pdir"
 	case e.IsDir():
 		return "dir"
@@ -233,7 +232,7 @@ func appendMediaType(b []byte, _ *Client, e Entry) ([]byte, bool) {
 // appendCharset writes the charset in which the client gets the name. That is UTF-8 if
 // the charset of the tenant lacks a character. The bytes of a mirror have none.
 func appendCharset(b []byte, c *Client, e Entry) ([]byte, bool) {
-	encoding := c.Encoding(e.Dir)
+	encoding := c.Names.ClientEncoding(e.Dir)
 	if encoding.Raw() {
 		return b, false
 	}

@@ -23,7 +23,7 @@ func TestListColumns(t *testing.T) {
 		{time.Date(2026, 2, 28, 23, 30, 0, 0, time.FixedZone("", -3600)), "Mar  1 00:30 "},
 		{time.Time{}, "Jan  1  1970 "},
 	} {
-		got := string(AppendColumns(nil, modified{vfs.Directory(""), test.modified}, now))
+		got := string(appendColumns(nil, modified{vfs.Directory(""), test.modified}, now))
 		if want := "drwxr-xr-x 1 ftp ftp             0 " + test.want; got != want {
 			t.Errorf("%v: %q, want %q", test.modified, got, want)
 		}
@@ -39,7 +39,7 @@ func TestUniqueOfTwins(t *testing.T) {
 	if string(file) == string(dir) {
 		t.Errorf("both are %s", dir)
 	}
-	if this, _ := appendUnique(nil, c, Entry{vfs.Directory(ThisDirectory), "/a"}); string(this) != string(dir) {
+	if this, _ := appendUnique(nil, c, Entry{vfs.Directory(thisDirectory), "/a"}); string(this) != string(dir) {
 		t.Errorf("%s in itself is %s", dir, this)
 	}
 	if root, _ := appendUnique(nil, c, Entry{vfs.Directory("/"), "/"}); len(root) == 0 {

@@ -8,66 +8,100 @@ import (
 	"iter"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
-// ErrNotListable reports a file where a listing needs a directory.
-var ErrNotListable = errors.New("not a directory")
-
 // listBuffer is how many bytes of a listing are gathered before they are sent:
 // those of some hundred entries.
 const listBuffer = 32 << 10
 
-// A Listing is what a listing command writes, on the data connection or for STAT.
-type Listing struct {
-	Asked    string        // the pathname as the client gave it
-	Pattern  Pattern       // what Asked may mean when nothing has that name
-	FilesToo bool          // whether the pathname may be that of a file
-	Heading  []fs.FileInfo // entries of a directory that the storage does not know
-	// EncodeName is a name as the client reads it, false to leave the entry out.
-	EncodeName func(dir, name string) (string, bool)
-	// Line appends the line of an entry, without its end.
-	Line func(b []byte, info fs.FileInfo, name string) []byte
+// ErrNotDirectory reports a file where MLSD needs a directory (RFC 3659 7.2.1).
+var ErrNotDirectory = errors.New("not a directory")
 
-	Dir     string // after Open: the directory of the entries, absolute, where the storage has it
-	file    bool   // whether the pathname is that of a file
-	entries iter.Seq2[fs.FileInfo, error]
+// A Listing is what LIST, NLST, MLSD or STAT writes: a line for each entry of a
+// directory, for a file, or for each entry that matches a pattern. [Listing.Open] looks
+// for it, and then [Listing.WriteLines] writes it once.
+type Listing struct {
+	// Line appends the line of an entry without its end. The name is in the encoding of
+	// the client.
+	Line func(b []byte, e Entry, name string) []byte
+
+	names    pathname.Codec
+	arg      string        // the pathname as the client wrote it
+	pattern  pattern       // in arg, if nothing has that name
+	filesToo bool          // whether arg may name a file
+	heading  []fs.FileInfo // entries that the storage does not know
+	file     bool          // whether arg names a file
+	dir      string        // absolute pathname of the directory of the entries
+	entries  iter.Seq2[fs.FileInfo, error]
 }
 
-// Open looks for what is to be listed, and reads the first page of it.
+// NewLong makes the listing of LIST, and of STAT with a pathname: lines of ls -l. The
+// client wrote the pathname name as arg.
+func NewLong(arg, name string, c *Client) *Listing {
+	now := time.Now()
+	return &Listing{
+		arg: arg, pattern: parsePattern(arg, name), filesToo: true, names: c.Names,
+		Line: func(b []byte, e Entry, name string) []byte {
+			return append(appendColumns(b, e.FileInfo, now), name...)
+		},
+	}
+}
+
+// NewNames makes the listing of NLST: pathnames alone. Its arguments are those of
+// NewLong.
+func NewNames(arg, name string, c *Client) *Listing {
+	l := &Listing{arg: arg, pattern: parsePattern(arg, name), filesToo: true, names: c.Names}
+	l.Line = func(b []byte, _ Entry, name string) []byte { return l.appendPathname(b, name) }
+	return l
+}
+
+// NewFacts makes the listing of MLSD for the directory name (RFC 3659 7).
+func NewFacts(facts Facts, name, workingDirectory string, c *Client) *Listing {
+	return &Listing{
+		heading: heading(facts, name, workingDirectory), names: c.Names,
+		Line: func(b []byte, e Entry, name string) []byte { return append(facts.Append(b, c, e), name...) },
+	}
+}
+
+// IsFile reports whether an open listing is that of a file.
+func (l *Listing) IsFile() bool { return l.file }
+
+// Open looks for what is to be listed under a name that the storage has. When it returns
+// the storage has read the first page. The error is that of the storage, or
+// [ErrNotDirectory].
 func (l *Listing) Open(storage vfs.Storage, name string) error {
 	err := l.openDirectory(storage, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = l.openFile(storage, name)
 	}
-	if errors.Is(err, fs.ErrNotExist) && !l.Pattern.IsZero() {
+	if errors.Is(err, fs.ErrNotExist) && l.pattern.glob != "" {
 		err = l.openPattern(storage, path.Dir(name))
 	}
 	return err
 }
 
-// openDirectory lists a directory.
 func (l *Listing) openDirectory(storage vfs.Storage, name string) error {
 	entries, err := storage.ReadDirSeq(name)
 	if err != nil {
 		return err
 	}
-	l.Dir, l.entries = name, entries
+	l.dir, l.entries = name, entries
 	return nil
 }
 
-// openFile lists a file.
 func (l *Listing) openFile(storage vfs.Storage, name string) error {
 	info, err := storage.StatFile(name)
 	switch {
 	case err != nil:
 		return err
-	case !l.FilesToo:
-		return ErrNotListable
+	case !l.filesToo:
+		return ErrNotDirectory
 	}
-	l.file, l.Dir = true, path.Dir(name)
+	l.file, l.dir = true, path.Dir(name)
 	l.entries = func(yield func(fs.FileInfo, error) bool) { yield(info, nil) }
 	return nil
 }
@@ -75,19 +109,19 @@ func (l *Listing) openFile(storage vfs.Storage, name string) error {
 // openPattern lists the names in a directory that match the pattern, files and
 // directories alike, as ls -d does.
 //
-// Where the directory is there and nothing matches, the list is empty and the
-// reply 226, as vsftpd's is: the directory is read while the list is
-// sent, and a program that asks every minute whether there is a *.csv takes 550
-// for a failure. A directory that is not there gives 550.
+// If the directory exists and nothing matches, the list is empty and the reply is 226,
+// as that of vsftpd. The session reads the directory while it sends the list, and a
+// program that asks every minute for *.csv takes 550 for a failure. A directory that
+// does not exist gives 550.
 func (l *Listing) openPattern(storage vfs.Storage, dir string) error {
 	if err := l.openDirectory(storage, dir); err != nil {
 		return err
 	}
-	l.Asked = l.Pattern.Dir
+	l.arg = l.pattern.dir
 	all := l.entries
 	l.entries = func(yield func(fs.FileInfo, error) bool) {
 		for info, err := range all {
-			if err == nil && !l.Pattern.Match(info.Name()) {
+			if err == nil && !l.pattern.match(info.Name()) {
 				continue
 			}
 			if !yield(info, err) {
@@ -98,19 +132,19 @@ func (l *Listing) openPattern(storage vfs.Storage, dir string) error {
 	return nil
 }
 
-// WriteEntries writes the entries, page by page as the storage delivers them.
-func (l *Listing) WriteEntries(w io.Writer) error {
+// WriteLines writes the entries, page by page as the storage delivers them.
+func (l *Listing) WriteLines(w io.Writer) error {
 	out := bufio.NewWriterSize(w, listBuffer)
 	for info, err := range l.all() {
 		if err != nil {
 			_ = out.Flush() // no line stays without its end
 			return err
 		}
-		name, ok := l.EncodeName(l.Dir, info.Name())
+		name, ok := l.names.EncodeListName(l.dir, info.Name())
 		if !ok {
 			continue
 		}
-		line := l.Line(out.AvailableBuffer(), info, name)
+		line := l.Line(out.AvailableBuffer(), Entry{FileInfo: info, Dir: l.dir}, name)
 		if _, err := out.Write(append(line, '\r', '\n')); err != nil {
 			return err
 		}
@@ -118,10 +152,10 @@ func (l *Listing) WriteEntries(w io.Writer) error {
 	return out.Flush()
 }
 
-// all is the heading and the entries.
+// all yields the heading and the entries.
 func (l *Listing) all() iter.Seq2[fs.FileInfo, error] {
 	return func(yield func(fs.FileInfo, error) bool) {
-		for _, info := range l.Heading {
+		for _, info := range l.heading {
 			if !yield(info, nil) {
 				return
 			}
@@ -130,18 +164,36 @@ func (l *Listing) all() iter.Seq2[fs.FileInfo, error] {
 	}
 }
 
-// AppendPathname shows a name so that it can be given to RETR as it is, behind
+// heading returns the directory itself and its parent, if MLSD shows the types that tell
+// them from the entries (RFC 3659 7.5.1.2, 7.5.1.4).
+//
+// Their names are those that clients know. Some clients take a full pathname for that of
+// a directory inside (github.com/jlaffaye/ftp/issues/107), and recurse without end. The
+// name ".." is relative to the directory that is listed. The name "." would have to lead
+// there from the working directory (RFC 3659 7.3.1), so only that one gets it.
+func heading(facts Facts, name, workingDirectory string) []fs.FileInfo {
+	var heading []fs.FileInfo
+	if !facts.Has("type") {
+		return nil
+	}
+	if name == workingDirectory {
+		heading = append(heading, vfs.Directory(thisDirectory))
+	}
+	if name != "/" {
+		heading = append(heading, vfs.Directory(parentDirectory))
+	}
+	return heading
+}
+
+// appendPathname shows a name so that it can be given to RETR as it is, behind
 // the pathname that was asked for (RFC 1123 4.1.2.7).
-func (l *Listing) AppendPathname(b []byte, name string) []byte {
-	b = append(b, pathname.EscapePathLineBreaks(l.Asked)...)
+func (l *Listing) appendPathname(b []byte, name string) []byte {
+	b = append(b, pathname.EscapePathLineBreaks(l.arg)...)
 	if l.file {
 		return b
 	}
-	if l.Asked != "" && !strings.HasSuffix(l.Asked, "/") {
+	if l.arg != "" && !strings.HasSuffix(l.arg, "/") {
 		b = append(b, '/')
 	}
 	return append(b, name...)
 }
-
-// IsFile reports whether Open has found a file.
-func (l *Listing) IsFile() bool { return l.file }
