@@ -271,7 +271,8 @@ const accessMode = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 // a part to send, or at Close.
 //
 // Where an upload of the owner's is pending, an offset must be where it can be resumed, which then happens, or the error is a [ResumeError].
-// So is os.O_APPEND where the file does not exist: it resumes an upload of which this file system has told by [Fs.PendingUpload]. A
+// So is os.O_APPEND where the file does not exist: it resumes an upload that [Fs.PendingUpload] has reported since
+// this file system last opened the file for writing. A
 // file that exists is appended to, whatever is pending. os.O_TRUNC begins anew.
 //
 // An offset beyond the end is an fs.ErrInvalid. OpenAt does not look for a directory of the name.

@@ -89,7 +89,7 @@ func (e *ResumeError) Unwrap() error { return s3errors.ErrInvalid }
 // ResumeOffset is Size, for those who do not know this type.
 func (e *ResumeError) ResumeOffset() int64 { return e.Size }
 
-// reported is what a session was told of pending uploads: who appends to one has seen that much of it.
+// reported holds the sizes of pending uploads that a session has seen and not used yet. An append resumes only such an upload.
 type reported struct {
 	mu    sync.Mutex
 	sizes map[string]int64 // by key
@@ -104,17 +104,23 @@ func (r *reported) set(key string, size int64) {
 	r.sizes[key] = size
 }
 
-func (r *reported) of(key string) (size int64, known bool) {
+// take returns the size that the session has seen of a pending upload, -1 where it has seen none, and forgets it. A report counts for
+// the next time that the session opens the file for writing, whatever comes of that.
+func (r *reported) take(key string) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	size, known = r.sizes[key]
-	return size, known
+	size, known := r.sizes[key]
+	if !known {
+		return -1
+	}
+	delete(r.sizes, key)
+	return size
 }
 
 // PendingUpload describes the interrupted upload of a file that this owner can resume: the bytes that S3 holds of it. There is none, which
 // is an fs.ErrNotExist, where the file exists, and none that a session works on. It takes one request where nothing is pending.
 //
-// Whoever was told of an upload resumes it by opening the file with its size as the offset, or with os.O_APPEND.
+// A file system that has reported an upload resumes it when it opens the file with that size as the offset, or next with os.O_APPEND.
 func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) {
 	return f.stat(name, func(key string) (*fileinfo.Info, error) {
 		p, err := f.latestPending(key)
@@ -156,15 +162,6 @@ func (f *Fs) resumeAt(key string, offset int64) (*pending, error) {
 		}
 	}
 	return nil, &ResumeError{Size: all[0].size()}
-}
-
-// resumeAppending returns the upload that an append resumes: the one of which this session was told.
-func (f *Fs) resumeAppending(key string) (*pending, error) {
-	size, known := f.reported.of(key)
-	if !known {
-		size = -1 // no upload has it
-	}
-	return f.resumeAt(key, size)
 }
 
 // pendingUploads finds the uploads of this owner to a key that can be resumed, the latest first.

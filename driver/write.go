@@ -67,6 +67,7 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 		partSize:   f.opts.PartSize,
 	}
 	w.resumable = f.opts.Owner != ""
+	seen := f.reported.take(key)
 	if keeps && !whole {
 		var err error
 		if w.resumed, err = f.resumeAt(key, offset); err != nil {
@@ -81,7 +82,7 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 		v, a, err := f.bucket.Head(f.ctx, key)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && create && whole:
-			if err := w.appendToNothing(); err != nil {
+			if err := w.appendToNothing(seen); err != nil {
 				return nil, err
 			}
 		case errors.Is(err, fs.ErrNotExist) && create && !keeps: // the file begins empty
@@ -124,10 +125,10 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 	return w, nil
 }
 
-// appendToNothing begins a file by appending to it, or resumes an upload of which the session was told. Whoever appends to a file that
-// is not there does not expect to resume it later, so that what breaks off is not kept. Nobody else may begin the file meanwhile.
-func (w *writer) appendToNothing() (err error) {
-	w.resumed, err = w.f.resumeAppending(w.key)
+// appendToNothing begins a file by appending to it, or resumes the upload of which the session has seen so many bytes. A client that appends
+// to a missing file does not expect to resume it later, so an interrupted one is not kept. No other session may begin the file meanwhile.
+func (w *writer) appendToNothing(seen int64) (err error) {
+	w.resumed, err = w.f.resumeAt(w.key, seen)
 	switch {
 	case err != nil:
 		return err
