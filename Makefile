@@ -5,6 +5,7 @@ TEST_TOOLS := minio versitygw helm
 
 # The conformance suite of the driver runs with the race detector on MinIO, which is a process of its own and so is not slowed down, and
 # without on the others.
+#
 # The tests of these packages run without the race detector: one goroutine does the work, or a program that is built with the race
 # detector does it (internal/acceptance). The same bytes go through the sessions of internal/control with it.
 SERIAL := ./bench ./deploy ./i18n/... ./locales ./tools/... ./internal/acceptance ./internal/charset ./internal/config/... ./internal/conformance

@@ -28,7 +28,7 @@ import (
 func TestMain(m *testing.M) { s3test.Main(m) }
 
 // patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // password is that of every user.
 const password = "correct horse"

@@ -29,7 +29,7 @@ import (
 func TestMain(m *testing.M) { s3test.Main(m) }
 
 // patience is how long a test waits for what must come.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // A site is a server with one tenant on a fresh bucket of the embedded S3.
 type site struct {

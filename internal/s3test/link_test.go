@@ -11,13 +11,12 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// TestDistance moves an object over a distance: it takes the time that it must, and comes whole.
+// TestDistance moves an object over a distance: it comes whole. How long that takes is in TestLink.
 func TestDistance(t *testing.T) {
 	const (
 		size      = 2 << 20
 		bandwidth = 8 << 20
 		latency   = 30 * time.Millisecond
-		least     = 2*latency + time.Second*size/bandwidth
 	)
 	server := s3test.Start(t, "minio")
 	distance, err := s3test.NewDistance(server, "127.0.0.1:0", s3test.Link{Latency: latency, Bandwidth: bandwidth})
@@ -30,19 +29,11 @@ func TestDistance(t *testing.T) {
 	b := newBucket(t, &distant)
 	content := bytes.Repeat([]byte("0123456789abcde"), size/15+1)[:size]
 
-	begin := time.Now()
 	if err := b.put(t.Context(), "object", string(content)); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(begin); took < least {
-		t.Errorf("the upload took %v, want %v at least", took, least)
-	}
-	begin = time.Now()
 	if got, err := b.get(t.Context(), "object"); err != nil || got != string(content) {
 		t.Errorf("%d bytes came back, %v", len(got), err)
-	}
-	if took := time.Since(begin); took < least {
-		t.Errorf("the download took %v, want %v at least", took, least)
 	}
 
 	// A connection that ends at one side ends at the other.
