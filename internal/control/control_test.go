@@ -21,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/vfs"
@@ -51,8 +52,14 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
+	defaults := config.Default()
 	cfg := control.Config{
-		Bundle: bundle,
+		Bundle:       bundle,
+		IdleTimeout:  defaults.IdleTimeout,
+		DataTimeout:  defaults.DataTimeout,
+		StallTimeout: defaults.StallTimeout,
+		CommitDelay:  defaults.CommitDelay,
+		MaxLogins:    defaults.MaxFailedLogins,
 		Backend: &backend{
 			site:  s,
 			demo:  control.Login{Tenant: &control.Tenant{Name: "demo"}, Rights: allRights},

@@ -38,31 +38,22 @@ type Config struct {
 	// client reached.
 	PublicAddress netip.Addr
 
-	IdleTimeout time.Duration // between commands, DefaultIdleTimeout when 0
-	DataTimeout time.Duration // to open a data connection, DefaultDataTimeout when 0
+	// The durations and MaxLogins are required: internal/config has their defaults.
+	IdleTimeout time.Duration // between commands
+	DataTimeout time.Duration // to open a data connection
 	// StallTimeout ends a transfer whose data connection moves no byte for so
-	// long, DefaultStallTimeout when 0.
+	// long.
 	StallTimeout time.Duration
 	// CommitDelay is how long at most an upload that looks complete waits for
-	// news that its client died, DefaultCommitDelay when 0: a killed client's
-	// kernel closes the data connection first and the control connection just
-	// after. An upload that took less than eight times as long waits less, and
+	// news that its client died: a killed client's kernel closes the data
+	// connection first and the control connection just after. An upload that took less than eight times as long waits less, and
 	// while tasks wait for the machine's processors it waits longer.
 	CommitDelay time.Duration
-	MaxLogins   int // failed logins a session, DefaultMaxLogins when 0
+	MaxLogins   int // failed logins a session
 
 	Observer Observer // may be nil
 	Logger   *slog.Logger
 }
-
-// The defaults of Config.
-const (
-	DefaultIdleTimeout  = 5 * time.Minute // RFC 1123 4.1.3.2 asks for five minutes at least
-	DefaultDataTimeout  = 30 * time.Second
-	DefaultStallTimeout = 5 * time.Minute
-	DefaultCommitDelay  = 50 * time.Millisecond // the kernel of a busy machine may need as much
-	DefaultMaxLogins    = 5
-)
 
 // An Observer is told what happens, for metrics. Its methods are called from
 // many sessions at once and must not wait.
@@ -86,11 +77,6 @@ type Server struct {
 
 // New makes a server; Serve and ServeTLS give it listeners.
 func New(cfg Config) *Server {
-	setDefault(&cfg.IdleTimeout, DefaultIdleTimeout)
-	setDefault(&cfg.DataTimeout, DefaultDataTimeout)
-	setDefault(&cfg.StallTimeout, DefaultStallTimeout)
-	setDefault(&cfg.CommitDelay, DefaultCommitDelay)
-	setDefault(&cfg.MaxLogins, DefaultMaxLogins)
 	if cfg.Observer == nil {
 		cfg.Observer = noObserver{}
 	}
@@ -105,13 +91,6 @@ func New(cfg Config) *Server {
 		commands: commands(),
 		rules:    engine.NewRules(),
 		acceptor: accept.New(cfg.Logger),
-	}
-}
-
-func setDefault[T comparable](value *T, byDefault T) {
-	var zero T
-	if *value == zero {
-		*value = byDefault
 	}
 }
 
