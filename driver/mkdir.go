@@ -74,7 +74,7 @@ func (f *Fs) mkdirAll(key string) error {
 // lookup tells whether there are a file and a directory of a key. It takes one request where listings are sorted, unless more than a
 // thousand keys stand between the two, such as "foo", "foo 1", "foo 2" ... "foo/".
 func (f *Fs) lookup(key string) (file, directory bool, err error) {
-	if p := &f.bucket.Profile; !p.SortedListings || p.SlashPrefixes {
+	if !f.looksUpBoth() {
 		return f.lookupBoth(key)
 	}
 	prefix := f.keys.Directory(key)
@@ -96,6 +96,11 @@ func (f *Fs) lookup(key string) (file, directory bool, err error) {
 		return false, false, err
 	}
 	return file, !page.Empty(), nil
+}
+
+// looksUpBoth tells whether one listing shows a file and a directory of a name.
+func (f *Fs) looksUpBoth() bool {
+	return f.bucket.Profile.SortedListings && !f.bucket.Profile.SlashPrefixes
 }
 
 // lookupBoth is lookup by one request for each, for servers that do not list the file first, or do not list what begins with its name.

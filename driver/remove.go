@@ -154,6 +154,7 @@ type batch struct {
 	// whether something has replaced one of them, which stays.
 	exact    bool
 	prefix   string // of all keys, where it is exact
+	listed   bool   // all versions come from one listing, and nothing was deleted since
 	after    string // the key before the first that waits
 	replaced atomic.Bool
 }
@@ -168,8 +169,10 @@ func (b *batch) add(ctx context.Context, v s3api.Version) error {
 	profile := &b.f.bucket.Profile
 	switch {
 	case !profile.BatchDeletesMarkers && strings.HasSuffix(v.Key, keys.Separator):
+		b.listed = false
 		return b.one(ctx, v)
 	case !b.takesMany() || !keys.IsXMLText(v.Key):
+		b.listed = false
 		b.submit(func() error { return b.one(ctx, v) })
 	default:
 		if len(b.keys) == 0 {
@@ -215,7 +218,8 @@ func (b *batch) note(err error) error {
 
 // send deletes what is left.
 func (b *batch) send(ctx context.Context) {
-	versions, after := b.keys, b.after
+	versions, after, listed := b.keys, b.after, b.listed
+	b.listed = false
 	b.keys = nil
 	if len(versions) == 0 {
 		return
@@ -224,7 +228,11 @@ func (b *batch) send(ctx context.Context) {
 		var bytes int64
 		var err error
 		if b.exact {
-			bytes, err = b.f.bucket.DeleteVersions(ctx, b.prefix, after, versions)
+			if listed {
+				bytes, err = b.f.bucket.DeleteListed(ctx, versions)
+			} else {
+				bytes, err = b.f.bucket.DeleteVersions(ctx, b.prefix, after, versions)
+			}
 		} else if err = b.f.bucket.DeleteAll(ctx, versions); err == nil {
 			bytes = s3api.SizeOfAll(versions)
 		}

@@ -56,6 +56,8 @@ type relocation struct {
 	target      *Fs // where it ends, perhaps the same
 	keepsSource bool
 	from, to    string        // the prefixes of a directory
+	toIsNew     bool          // there was nothing at to a moment ago
+	pairs       []pair        // all of a small directory, as they were checked
 	copied      *fingerprints // of its files and markers
 }
 
@@ -74,23 +76,45 @@ func (r *relocation) run(oldKey, newKey string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	if _, err := f.statDir(oldKey); err != nil || oneBucket && oldKey == newKey {
-		return err
-	}
 	r.from, r.to = f.keys.Directory(oldKey), target.keys.Directory(newKey)
+	var inTheWay error
 	switch {
+	case oneBucket && oldKey == newKey:
+		_, err := f.statDir(oldKey)
+		return err
 	case oneBucket && strings.HasPrefix(r.to, r.from):
-		return s3errors.ErrInvalid
+		inTheWay = s3errors.ErrInvalid
 	case oneBucket && strings.HasPrefix(r.from, r.to):
-		return syscall.ENOTEMPTY
-	}
-	if _, err := target.statFile(newKey); !errors.Is(err, fs.ErrNotExist) {
-		if err == nil {
-			err = syscall.ENOTDIR
+		inTheWay = syscall.ENOTEMPTY
+	default:
+		var file bool
+		if file, r.toIsNew, err = target.lookupNew(newKey); err != nil {
+			return err
 		}
+		if file {
+			inTheWay = syscall.ENOTDIR
+		}
+	}
+	if inTheWay == nil {
+		return r.directory()
+	}
+	if _, err := f.statDir(oldKey); err != nil {
 		return err
 	}
-	return r.directory()
+	return inTheWay
+}
+
+// lookupNew tells by one request whether there is a file of a key, and whether it is certain that there is neither a file nor a directory.
+func (f *Fs) lookupNew(key string) (file, nothing bool, err error) {
+	if f.looksUpBoth() {
+		file, directory, err := f.lookup(key)
+		return file, !file && !directory, err
+	}
+	_, err = f.statFile(key)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, false, nil
+	}
+	return err == nil, false, err
 }
 
 func (r *relocation) file(v s3api.Version, a *attributes.Attributes, newKey string) error {

@@ -20,8 +20,11 @@ import (
 // errChanged is about a directory in which another client has changed something meanwhile.
 var errChanged = s3errors.New(syscall.EAGAIN, "directory changed meanwhile")
 
-// directory takes a directory from one prefix to another. Its steps hold no list of keys, of which there may be millions: each walks
-// through the directories anew.
+// maxPairs is how many pairs are held between the check and the copies: as many as one request lists.
+const maxPairs = 1000
+
+// directory takes a directory from one prefix to another. Its steps hold no list of the keys of a large directory, of which there may be
+// millions: each walks through the directories anew.
 func (r *relocation) directory() error {
 	requests := make(clients.Slots, treeConcurrency)
 	r.f, r.target = r.f.limited(requests), r.target.limited(requests)
@@ -41,10 +44,15 @@ func (r *relocation) directory() error {
 func (r *relocation) check() error {
 	return inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
 		var onlySource, onlyCopy bool
-		for p, err := range r.pairs(ctx) {
-			switch {
-			case err != nil:
+		all := make([]pair, 0, 1)
+		for p, err := range r.checkPairs(ctx) {
+			if err != nil {
 				return err
+			}
+			if len(all) <= maxPairs {
+				all = append(all, p)
+			}
+			switch {
 			case p.source != nil && len(r.to)+len(p.source.Key)-len(r.from) > keys.MaxBytes:
 				return syscall.ENAMETOOLONG
 			case p.copy == nil:
@@ -59,6 +67,9 @@ func (r *relocation) check() error {
 				return syscall.ENOTEMPTY
 			}
 		}
+		if len(all) <= maxPairs {
+			r.pairs = all
+		}
 		return nil
 	})
 }
@@ -71,10 +82,50 @@ func (p pair) mustBeCopy(ctx context.Context) error {
 	return err
 }
 
+// checkPairs are all pairs, of which one at least must have a source.
+func (r *relocation) checkPairs(ctx context.Context) iter.Seq2[pair, error] {
+	sources, copies := r.f.bucket.WalkInOrder(ctx, r.from), r.target.bucket.WalkInOrder(ctx, r.to)
+	if r.toIsNew {
+		copies = func(func(s3api.Version, error) bool) {}
+	}
+	return r.merge(mustHaveSome(sources), copies)
+}
+
+// mustHaveSome is a walk that ends with fs.ErrNotExist where there is nothing.
+func mustHaveSome(walk iter.Seq2[s3api.Version, error]) iter.Seq2[s3api.Version, error] {
+	return func(yield func(s3api.Version, error) bool) {
+		some := false
+		for v, err := range walk {
+			some = true
+			if !yield(v, err) {
+				return
+			}
+		}
+		if !some {
+			yield(s3api.Version{}, fs.ErrNotExist)
+		}
+	}
+}
+
+// checkedPairs are those of a small directory as they were checked. What has changed since, the copies notice, and the deletes. A large
+// directory is walked through again.
+func (r *relocation) checkedPairs(ctx context.Context) iter.Seq2[pair, error] {
+	if r.pairs == nil {
+		return r.merge(r.f.bucket.WalkInOrder(ctx, r.from), r.target.bucket.WalkInOrder(ctx, r.to))
+	}
+	return func(yield func(pair, error) bool) {
+		for _, p := range r.pairs {
+			if !yield(p, nil) {
+				return
+			}
+		}
+	}
+}
+
 // copy copies all files and markers that an attempt before has not.
 func (r *relocation) copy() error {
 	return inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
-		for p, err := range r.pairs(ctx) {
+		for p, err := range r.checkedPairs(ctx) {
 			switch {
 			case err != nil:
 				return err
@@ -193,10 +244,14 @@ func (r *relocation) copyMarker(ctx context.Context, v s3api.Version, a *attribu
 // delete deletes the versions that were copied. A file that was added or replaced since stays, and so does one whose copy is gone; the error
 // is then EAGAIN, because to move it takes another attempt.
 func (r *relocation) delete() error {
-	deleted := batch{f: r.f, exact: true, prefix: r.from}
+	deleted := batch{f: r.f, exact: true, prefix: r.from, listed: true}
 	err := inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
 		deleted.submit = submit
-		for p, err := range r.pairs(ctx) {
+		walked := 0
+		for p, err := range r.merge(r.f.bucket.WalkInOrder(ctx, r.from), r.target.bucket.WalkInOrder(ctx, r.to)) {
+			if walked++; walked > maxPairs {
+				deleted.listed = false
+			}
 			switch {
 			case err != nil:
 				return err
@@ -218,12 +273,13 @@ func (r *relocation) delete() error {
 	return err
 }
 
-// pairs walks through both directories at once, in the order of the keys.
-func (r *relocation) pairs(ctx context.Context) iter.Seq2[pair, error] {
+// merge walks through both directories at once, in the order of the keys. The sources are listed last: where S3 compares no versions, that is the
+// look right before a small directory is deleted.
+func (r *relocation) merge(sourceWalk, copyWalk iter.Seq2[s3api.Version, error]) iter.Seq2[pair, error] {
 	return func(yield func(pair, error) bool) {
-		sources, stop := iter.Pull2(r.f.bucket.WalkInOrder(ctx, r.from))
+		sources, stop := iter.Pull2(sourceWalk)
 		defer stop()
-		copies, stop := iter.Pull2(r.target.bucket.WalkInOrder(ctx, r.to))
+		copies, stop := iter.Pull2(copyWalk)
 		defer stop()
 		advance := func(next func() (s3api.Version, error, bool)) (*s3api.Version, error) {
 			v, err, more := next()
@@ -232,12 +288,11 @@ func (r *relocation) pairs(ctx context.Context) iter.Seq2[pair, error] {
 			}
 			return &v, err
 		}
+		copied, copyErr := advance(copies)
 		source, err := advance(sources)
-		if err != nil {
-			yield(pair{}, err)
-			return
+		if err == nil {
+			err = copyErr
 		}
-		copied, err := advance(copies)
 		for err == nil && (source != nil || copied != nil) {
 			p := pair{source: source, copy: copied}
 			if source != nil && copied != nil {

@@ -114,13 +114,21 @@ func (b *Bucket) DeleteVersions(ctx context.Context, prefix, after string, versi
 	if err != nil {
 		return 0, err
 	}
-	if err := b.DeleteAll(ctx, still); err != nil {
-		return 0, err
-	}
-	if len(still) < len(versions) {
+	if bytes, err = b.DeleteListed(ctx, still); err == nil && len(still) < len(versions) {
 		err = errReplaced
 	}
-	return SizeOfAll(still), err
+	return bytes, err
+}
+
+// DeleteListed is DeleteVersions for what S3 has listed right before, so that the list is the look at what is there.
+func (b *Bucket) DeleteListed(ctx context.Context, versions []Version) (bytes int64, err error) {
+	if b.Profile.ConditionalBatchDelete {
+		return b.deleteMatching(ctx, versions)
+	}
+	if err := b.DeleteAll(ctx, versions); err != nil {
+		return 0, err
+	}
+	return SizeOfAll(versions), nil
 }
 
 // deleteMatching is DeleteVersions where S3 compares the ETags.
