@@ -7,10 +7,13 @@ import (
 	"flag"
 	"io"
 	"math"
+	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestSmoke measures a 1,024th of everything, once.
@@ -98,6 +101,34 @@ func TestTable(t *testing.T) {
 	}
 	if len(lines) != 2 || len(lines[0].Results) != 3 || !slices.Equal(lines[0].Results[1].Values, []float64{50, 180, 30}) {
 		t.Errorf("JSON is %+v", lines)
+	}
+}
+
+// TestPage writes the figures of a page, and leaves the rest of it alone.
+func TestPage(t *testing.T) {
+	table := &table{rows: []row{{name: "work", unit: "s"}}, contenders: []string{"raw S3"}}
+	file := filepath.Join(t.TempDir(), "page.md")
+	if err := os.WriteFile(file, []byte("before\n"+figuresBegin+"old\n"+figuresEnd+"\nafter\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	date := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	if err := table.writePage(file, []string{"-short"}, date); err != nil {
+		t.Fatal(err)
+	}
+	page, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := regexp.MustCompile("(?s)^before\n" + regexp.QuoteMeta(figuresBegin) + "Date: 2026-01-02[.] Machine: .+[.] " +
+		"Command: `go run ./bench -short`[.]\n\n[|] work .*[|]\n" + figuresEnd + "\nafter\n$")
+	if !want.Match(page) || bytes.Contains(page, []byte("old")) {
+		t.Errorf("the page is\n%s", page)
+	}
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := table.writePage(file, nil, date); err == nil {
+		t.Error("a page without a place for figures is accepted")
 	}
 }
 

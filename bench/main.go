@@ -18,6 +18,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 func main() {
@@ -37,6 +38,7 @@ type options struct {
 	only     string
 	rounds   int
 	json     bool
+	page     string // the page to write the table into, empty for none
 	minio    string
 	data     string
 	binaries []string
@@ -60,6 +62,7 @@ func parse(args []string, stderr io.Writer) (*options, error) {
 	f.StringVar(&o.only, "only", "", "works whose name has this `text`")
 	f.IntVar(&o.rounds, "rounds", 5, "how often each work is done by each; the table has the medians")
 	f.BoolVar(&o.json, "json", false, "print all values as JSON")
+	f.StringVar(&o.page, "page", "", "write the table into this `file` too, with the date and the machine, like docs/benchmarks.md")
 	f.StringVar(&o.minio, "minio", "", "MinIO's `binary` (default .tools/bin/minio, from make tools)")
 	f.StringVar(&o.data, "data", "", "`folder` for MinIO's files (default a temporary one)")
 	f.Func("binary", "a `binary` of babelftp to measure, instead of one built from this source; may be repeated", func(s string) error {
@@ -113,7 +116,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if o.json {
 		show = t.printJSON
 	}
-	return errors.Join(show(stdout), err)
+	err = errors.Join(show(stdout), err)
+	if o.page != "" {
+		err = errors.Join(err, t.writePage(o.page, args, time.Now()))
+	}
+	return err
 }
 
 // measure returns the table of the measured values, and the errors of the others.

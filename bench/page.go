@@ -1,0 +1,63 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+)
+
+// The comments of a page between which the figures are.
+const (
+	figuresBegin = "<!-- begin: make bench BENCH='-page docs/benchmarks.md' -->\n"
+	figuresEnd   = "<!-- end -->"
+)
+
+// writePage replaces the figures of a page by the table, with the date, the machine and the arguments of the command line.
+func (t *table) writePage(file string, args []string, date time.Time) error {
+	page, err := os.ReadFile(file)
+	if err != nil {
+		return err
+	}
+	head, rest, found := bytes.Cut(page, []byte(figuresBegin))
+	_, tail, closed := bytes.Cut(rest, []byte(figuresEnd))
+	if !found || !closed {
+		return fmt.Errorf("%s: no place for figures: add the lines %q and %q", file, strings.TrimSpace(figuresBegin), figuresEnd)
+	}
+	var figures bytes.Buffer
+	fmt.Fprintf(&figures, "Date: %s. Machine: %s. Command: `go run ./bench %s`.\n\n", date.Format(time.DateOnly), machine(), strings.Join(args, " "))
+	if err := t.print(&figures); err != nil {
+		return err
+	}
+	page = bytes.Join([][]byte{head, []byte(figuresBegin), figures.Bytes(), []byte(figuresEnd), tail}, nil)
+	return os.WriteFile(file, page, 0o644)
+}
+
+// machine describes this machine by Linux's /proc.
+func machine() string {
+	parts := []string{procField("cpuinfo", "model name"), fmt.Sprintf("%d processors", runtime.NumCPU())}
+	if memory := procField("meminfo", "MemTotal"); memory != "" {
+		parts = append(parts, "memory "+memory)
+	}
+	if kernel, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
+		parts = append(parts, "Linux "+strings.TrimSpace(string(kernel)))
+	}
+	return strings.Join(append(parts, runtime.Version()), ", ")
+}
+
+// procField returns the first value of a key in a file of /proc, "" without one.
+func procField(file, key string) string {
+	text, err := os.ReadFile(filepath.Join("/proc", file))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(text)) {
+		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == key {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
