@@ -143,11 +143,11 @@ func (e *Encoding) Decode(name string) (string, error) {
 	return decoded, nil
 }
 
-// Encode returns the bytes by which a client is told a name, a valid UTF-8
-// segment of a key: those that Decode makes this name of. In a charset that lacks
-// one of its characters the whole name is UTF-8, lest data is lost (RFC 2640,
-// section 3.1), and also where the bytes would be valid UTF-8, because Decode
-// would take them for another name. It returns
+// Encode returns the bytes of a name for a client. The name is a valid UTF-8
+// segment of a key, and Decode makes it of these bytes again. The whole name stays
+// UTF-8 where the charset lacks one of its characters (RFC 2640, section 3.1). It
+// also does where its bytes would be valid UTF-8, because Decode would read
+// another name. It returns
 // false when no bytes stand for the name: it is not UTF-8, or the encoding is raw
 // and the name was made elsewhere.
 func (e *Encoding) Encode(name string) (string, bool) {

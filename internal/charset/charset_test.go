@@ -323,9 +323,9 @@ func TestEncodeNotUTF8(t *testing.T) {
 	}
 }
 
-// TestCharsetBytes decodes all that one and two bytes can be in every charset: a
-// slash and a dot come from their own bytes and from nothing else, and bytes
-// are given back as they were.
+// TestCharsetBytes decodes each byte and each pair of bytes in every charset. A
+// slash and a dot come only from their own bytes, and Encode returns the same
+// bytes.
 func TestCharsetBytes(t *testing.T) {
 	for _, e := range charsets(t) {
 		t.Run(e.String(), func(t *testing.T) {

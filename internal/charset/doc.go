@@ -7,12 +7,11 @@
 //
 //   - RFC 3629, the successor of RFC 2279: which bytes are UTF-8; U+FEFF stays,
 //     because a pathname is not the start of a stream
-//   - RFC 2640, section 3.1 and annex B.3: names that are UTF-8 are taken as such,
-//     others as the charset that is configured, and a name that the charset lacks
-//     is sent in UTF-8
+//   - RFC 2640, section 3.1 and annex B.3: a name that is UTF-8 is UTF-8. Any other
+//     is in the configured charset. A name that the charset lacks goes out in UTF-8.
 //   - draft-ietf-ftpext-intl-ftp-00, sections 3.1 and 3.1.1: the strategies of a
-//     server that is told its charset, for directories that have one of their
-//     own, and of a mirror, which keeps the bytes
+//     server with a configured charset, for single directories too, and of a
+//     mirror, which keeps the bytes
 //   - the WHATWG's Encoding Standard: the labels of charsets, and what they mean
 //     to the systems that use them
 package charset

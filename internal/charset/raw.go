@@ -6,9 +6,9 @@ import (
 )
 
 // The raw encoding is for a mirror, which keeps the bytes of the names that it
-// mirrors (draft-ietf-ftpext-intl-ftp-00, section 3.1.1). As a key must be UTF-8,
-// each byte that is not part of valid UTF-8 is written as rawEscape and two
-// digits, which is how rclone writes it; and rawEscape itself twice, so that no
+// mirrors (draft-ietf-ftpext-intl-ftp-00, section 3.1.1). A key must be UTF-8. So
+// each byte that is not part of valid UTF-8 becomes rawEscape and two digits, as
+// rclone writes it. rawEscape itself is written twice, so that no
 // two names share a key.
 const (
 	rawEscape = '‛' // U+201B

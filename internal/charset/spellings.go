@@ -45,8 +45,8 @@ func shiftJISSpellings(charset encoding.Encoding) spellings {
 }
 
 // big5Spellings are those of Big5 itself. Hong Kong's supplement, and ETEN's
-// characters before it, have some characters a second time, and of two spellings
-// x/text writes the last: it would not know the 港 that Hong Kong writes.
+// characters before it, have some characters a second time. x/text writes the last
+// of two spellings. It would not know the 港 that Hong Kong writes.
 func big5Spellings() spellings {
 	return spellings{
 		'〃': "\xa1\xb2", '瓩': "\xa2\x60", '╭': "\xa2\x7e", '╮': "\xa2\xa1", '╰': "\xa2\xa2", '╯': "\xa2\xa3",

@@ -5,9 +5,8 @@ import (
 	"time"
 )
 
-// The wait before a commit is a share of the time that the upload took: the
-// longer that was, the likelier its client was killed in the middle of it, and
-// the less the wait is felt.
+// The wait before a commit is a share of the time that the upload took. The longer
+// the upload, the likelier its client was killed in its middle.
 const (
 	commitShare      = 8  // the wait is so small a part of the upload's time,
 	shortCommitShare = 50 // and no less than such a part of the commit delay
@@ -16,9 +15,9 @@ const (
 // On a busy machine a killed client may have to wait for a processor between the
 // two connections that its kernel closes.
 const (
-	busyCommitShare = 2       // the wait is such a part of the commit delay for each task that waits,
-	busyCommitLimit = 10      // and at most so many times the commit delay
-	singleWrite     = 4 << 10 // bytes that clients send by one write, which no kill divides
+	busyCommitShare = 2       // of the commit delay for each waiting task
+	busyCommitLimit = 10      // times the commit delay, at most
+	singleWrite     = 4 << 10 // bytes that clients send by one write
 )
 
 // commitWait is how long an upload waits, counted from its last byte, for news

@@ -91,7 +91,7 @@ func (c *cutConn) Read(b []byte) (int, error) {
 }
 
 // closedUnderTLS says whether the client has ended the data by close_notify,
-// which nobody else can send.
+// which only the client can send.
 func (c *Conn) closedUnderTLS() bool { return c.below != nil && !c.below.ended }
 
 // Read reads an upload.

@@ -1,10 +1,10 @@
 // Package dataconn makes the data connection of a transfer and watches it.
 //
 // [Listen] and [Dial] make a [Source], which waits for the client or connects to
-// it when a [Transfer] begins. A Transfer is one use of a data connection: it
-// opens it, under TLS where the client has asked for it, counts the bytes, ends a
-// stalled one, and is stopped by [Transfer.Stop]. Before an upload is published,
-// [Transfer.AwaitCommit] makes sure that its client is still there.
+// it when a [Transfer] begins. A Transfer is one use of a data connection. It
+// opens it, under TLS where the client has asked for it, counts the bytes, and ends
+// a stalled one. [Transfer.Stop] stops it. Before an upload is published,
+// [Transfer.AwaitCommit] makes sure that its client is still connected.
 //
 // Implemented here:
 //

@@ -16,12 +16,12 @@ import (
 // [DynamicPorts].
 type PortRange struct{ First, Last uint16 }
 
-// DynamicPorts are those for whoever needs one for a while (RFC 6335 6). The
-// kernel, asked for any, looks for one that was not used for a minute: once some
-// hundred transfers a second have used them all up that takes it milliseconds.
+// DynamicPorts are the dynamic ports of RFC 6335 6. The kernel, asked for any port,
+// looks for one that was unused for a minute. After some hundred transfers a
+// second have used all ports, that takes it milliseconds.
 func DynamicPorts() PortRange { return PortRange{49152, 65535} }
 
-// Random returns a port of the range that nobody can guess.
+// Random returns an unpredictable port of the range.
 func (r PortRange) Random() uint16 { return r.First + uint16(rand.IntN(r.size())) }
 
 func (r PortRange) size() int { return int(r.Last) - int(r.First) + 1 }

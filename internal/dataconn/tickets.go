@@ -15,9 +15,9 @@ import (
 // when the connection is closed.
 //
 // Under TLS 1.3 crypto/tls sends a ticket right behind the handshake. A client
-// that only writes never reads it, and the kernel of one that closes its end with
-// unread bytes sends RST instead of FIN (RFC 1122 4.2.2.13), which may discard
-// the last bytes of the upload. Net::FTP of Ruby and of Perl are such clients.
+// that only writes never reads it. When it closes its end with unread bytes, its
+// kernel sends RST instead of FIN (RFC 1122 4.2.2.13). That may discard the last
+// bytes of the upload. Net::FTP of Ruby and of Perl are such clients.
 // Without tickets in the configuration crypto/tls would not resume sessions
 // either, which some clients insist on.
 type ticketHold struct {

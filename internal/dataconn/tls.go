@@ -20,8 +20,8 @@ func WithHost(ctx context.Context, host string) context.Context {
 }
 
 // TLSConfig is a TLS configuration for control and data connections of sessions with HOST before the handshake
-// (RFC 7151 4): the certificate is the host's also for a client that does not
-// name it again, and to name another one ends the handshake.
+// (RFC 7151 4). A client that does not name the host again also gets the host's
+// certificate. A client that names another host fails the handshake.
 func TLSConfig(cfg *tls.Config) *tls.Config {
 	cfg = cfg.Clone()
 	configFor, certificate := cfg.GetConfigForClient, cfg.GetCertificate

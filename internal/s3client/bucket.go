@@ -38,17 +38,17 @@ type Bucket struct {
 	Prefix    string // of the keys
 	Client    *s3.Client
 	Route     *driver.Route
-	Presigner driver.Presigner // nil where the tenant hands out no links
-	Objects   driver.Objects   // what objects are stored with
-	Ledger    *driver.Ledger   // of the uploads that are open; nil until OpenLedger
-	Profile   driver.Profile   // of the S3 server, as found out by Verify; the strictest before
-	Folders   []*Bucket        // of the tenant, in the order of their names
+	Presigner driver.Presigner // nil where the tenant has no links
+	Objects   driver.Objects   // attributes of new objects
+	Ledger    *driver.Ledger   // nil until OpenLedger
+	Profile   driver.Profile   // found by Verify; the strictest before
+	Folders   []*Bucket        // of the tenant, in order of their names
 
 	account     account
 	keys        configKeys
-	customerKey []byte             // that objects are encrypted with; nil for none that S3 does not hold
-	configured  config.Profile     // the profile of the S3 server that the configuration names
-	resumable   bool               // whether interrupted uploads are kept for the user who began them
+	customerKey []byte             // of SSE-C; nil without it
+	configured  config.Profile     // the configured profile
+	resumable   bool               // whether users can resume uploads
 	overwrite   []config.Overwrite // the modes of those who may write, each once
 }
 
@@ -170,7 +170,7 @@ func (b *Bucket) explain(err error) error {
 	return b.failed(err, fmt.Sprintf("%s answers %d %s", server, status, code), "look at that server's log")
 }
 
-// refusesCredentials reports whether an error code of S3 is about who asks, not what for.
+// refusesCredentials reports whether S3 refuses the credentials, and not the request.
 func refusesCredentials(code string) bool {
 	switch code {
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken":

@@ -63,7 +63,7 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	address := l.Addr().String()
-	_ = l.Close() // nobody listens there now
+	_ = l.Close() // the port is closed now
 	cfg := newConfig(t, s3test.Start(t, "embedded"))
 	cfg.S3.Endpoint = "http://" + address
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella"}
@@ -80,7 +80,7 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 // Without path_style the bucket is looked for under a host name of its own, which few servers but AWS have.
 func TestCheckBucketsWithoutPathStyle(t *testing.T) {
 	cfg := newConfig(t, s3test.Start(t, "embedded"))
-	cfg.S3.Endpoint, cfg.S3.PathStyle = "http://s3.invalid", nil // RFC 2606 keeps the name for nobody
+	cfg.S3.Endpoint, cfg.S3.PathStyle = "http://s3.invalid", nil // RFC 2606 keeps the name unused
 	const want = ": write s3.path_style: true if the server has no host name for each bucket"
 	if _, err := verify(t.Context(), cfg, nil); err == nil || !strings.HasSuffix(err.Error(), want) {
 		t.Errorf("got %v, want %s", err, want)

@@ -29,14 +29,14 @@ const (
 	// headerTimeout is how long S3 may take to begin an answer. To copy 5 GiB or to complete an upload of 10,000 parts takes some
 	// servers minutes.
 	headerTimeout = 5 * time.Minute
-	// idleConnections is how many connections stay open between requests to one server: enough for some dozens of uploads of four
-	// parts at once, where the SDK's 10 would dial anew for the others.
+	// idleConnections is how many connections stay open between requests to one server. It is enough for some dozens of uploads with four
+	// parts each. With the SDK's 10 the others would need new connections.
 	idleConnections = 256
 	// A small object comes and goes with its headers in one read or write.
 	readBuffer, writeBuffer = 16 << 10, 16 << 10
 	// maxHeaders is what the headers of a request to store a small object may take of writeBuffer.
 	maxHeaders = 4 << 10
-	// customRegion is what S3 servers other than AWS sign for unless told otherwise.
+	// customRegion is the default region of S3 servers other than AWS.
 	customRegion = "us-east-1"
 )
 
@@ -159,8 +159,8 @@ func (c coalescingClient) Do(request *http.Request) (*http.Response, error) {
 	return c.HTTPClient.Do(request)
 }
 
-// useChecksums has the SDK compute checksums that S3 does not ask for, or not. It does unless told otherwise, and some servers other
-// than AWS refuse them, or take those at the end of a body for a part of it.
+// useChecksums makes the SDK send checksums that S3 does not ask for, or not. By default the SDK sends them. Some servers other than
+// AWS refuse them, or store a checksum at the end of a body as a part of it.
 func useChecksums(o *s3.Options, use config.ChecksumUse) {
 	switch use {
 	case config.ChecksumsRequired:

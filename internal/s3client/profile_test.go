@@ -129,7 +129,7 @@ type watched struct {
 	answer   func(*http.Response)
 }
 
-// watch watches the requests of the clients that a configuration makes, one at a time.
+// watch watches the requests of the clients of a configuration, one after another.
 func watch(cfg *aws.Config) *watched {
 	w := &watched{HTTPClient: cfg.HTTPClient, request: func(*http.Request) {}, answer: func(*http.Response) {}}
 	if w.HTTPClient == nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// Where all parts of an upload must be of one size, the size that ALLO announces decides which: 13 MiB for 60 GiB, so that what turns out to be
-// smaller than a part is stored by one request.
+// Where all parts of an upload must have one size, the size that ALLO announces decides: 13 MiB for 60 GiB. So an upload that turns out to be
+// smaller than such a part is one request.
 func TestAnnouncedSize(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := newConfig(t, s)

@@ -86,7 +86,7 @@ type fileStamp struct {
 }
 
 // certificate returns the certificate for a handshake. While its files cannot be used, because a renewal is half done, that is the
-// one before. To look at two files costs little beside a handshake.
+// one before. To look at two files costs little compared to a handshake.
 func (c *certificateFiles) certificate() (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

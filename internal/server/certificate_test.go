@@ -47,7 +47,7 @@ func serial(t *testing.T, cfg *tls.Config, serverName string) int64 {
 	return client.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }
 
-// A changed certificate is shown without a restart; while it is of no use the one before is.
+// The server shows a changed certificate without a restart. While the new one is invalid, it shows the one before.
 func TestCertificateIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
 	files := config.TLS{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}

@@ -97,7 +97,7 @@ func TestFoldersSession(t *testing.T) {
 	}
 }
 
-// Whatever cannot be used of a folder is told with the keys to correct.
+// An error of a folder names the keys to correct.
 func TestCheckFolders(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	cfg := newConfig(t, s)

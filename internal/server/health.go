@@ -64,8 +64,8 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_, _ = fmt.Fprintln(w, text) // a probe that has gone needs no answer
 }
 
-// ready tells whether new sessions are of use: the server listens, is not about to stop, and reached a bucket lately. Some
-// tenants without their bucket are named but do not take the server from the others.
+// ready tells whether the server can take new sessions: it listens, is not about to stop, and recently reached a bucket. It names tenants
+// whose buckets do not answer. The server stays ready for the others.
 func (h *health) ready(w http.ResponseWriter, r *http.Request) {
 	switch phase(h.phase.Load()) {
 	case starting:
@@ -92,7 +92,7 @@ func (h *health) ready(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusOK, text)
 }
 
-// unreachable returns the errors of the buckets that could not be reached lately. The error is that of ctx: an answer that comes
+// unreachable returns the errors of the buckets that the server could not reach recently. The error is that of ctx: an answer that comes
 // too late for one probe serves the next.
 func (h *health) unreachable(ctx context.Context) ([]error, error) {
 	h.mu.Lock()

@@ -99,7 +99,7 @@ func TestRequestsAroundListings(t *testing.T) {
 	}
 }
 
-// A listing shows what another session was told to be stored before the command came, and so do SIZE and RETR with a listing cache.
+// A listing shows what the server had acknowledged to another session before the command came. So do SIZE and RETR with a listing cache.
 func TestListingsShowWhatOthersStored(t *testing.T) {
 	for label, change := range map[string]func(*config.Tenant){
 		"no-cache": func(*config.Tenant) {},

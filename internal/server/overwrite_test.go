@@ -92,7 +92,7 @@ func TestVersionOverwrite(t *testing.T) {
 		cfg := newConfig(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Users["alice"].Overwrite = config.VersionOverwrite
-		acme.Folders = map[string]*config.Folder{"/archive": {Bucket: s.Bucket(t), Permissions: granted("lr")}} // nobody writes there
+		acme.Folders = map[string]*config.Folder{"/archive": {Bucket: s.Bucket(t), Permissions: granted("lr")}} // no user may write there
 		check := func() string {
 			srv, err := New(t.Context(), cfg, Options{AWS: awsOf(s)})
 			if err != nil {

@@ -91,7 +91,7 @@ func count(t *testing.T, srv *Server) {
 	}
 }
 
-// Where S3 does not let the objects be counted the log says so, nothing is refused, and nobody is told a number.
+// Where S3 does not let the server count the objects, the log says so, the server refuses nothing, and no reply has a number.
 func TestQuotaUncounted(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	proxy, err := s3test.NewProxy(s)
@@ -105,7 +105,7 @@ func TestQuotaUncounted(t *testing.T) {
 	proxy.Inject(s3test.Fault{Operation: "ListObjectsV2", Under: "inbox/", Harm: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
 	log := make(logged, 100)
 	srv := start(t, cfg, Options{AWS: awsOf(s), Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
-	for line := range log { // another is about the uploads that could not be listed either
+	for line := range log { // another line reports that the uploads could not be listed
 		if strings.Contains(line, "quota") && strings.Contains(line, "tenant=acme") {
 			break
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/internal/s3client"
 )
 
-// sweepUploads removes the uploads that nobody works on any more, because a server died or a client did not come back, again and again
-// until ctx ends. Other servers of the same buckets do the same.
+// sweepUploads removes abandoned uploads, again and again until ctx ends. Their server died, or their client did not come back. Other servers of
+// the same buckets do the same.
 func (s *Server) sweepUploads(ctx context.Context) {
 	age := s.cfg.AbandonedUploads
 	if age == 0 {

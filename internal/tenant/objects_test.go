@@ -68,7 +68,7 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// A key of the tenant's own comes from a file, and nobody reads the objects without it.
+// A key of the tenant's own comes from a file, and no client reads the objects without it.
 func TestObjectsWithCustomerKey(t *testing.T) {
 	s := s3test.Start(t, "minio-tls")
 	cfg := newConfig(t, s)

@@ -53,7 +53,7 @@ const freeMemDelay = 500 * time.Millisecond
 type verifier struct {
 	slots        chan struct{} // one for each check under way
 	key          []byte        // of the MACs of passwords that were right; new in each process
-	dummy        string        // a hash that nobody has
+	dummy        string        // a hash that no user has
 	now          func() time.Time
 	freeMemTimer *time.Timer // gives back the memory of checks, freeMemDelay after the last
 }

@@ -162,8 +162,8 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 	return u
 }
 
-// encodingsBelow is the encodings of a tenant's directories for a user who sees root as "/": without the directories outside of it,
-// and with that of the directory which root is, or is in, for "/". The control connection compares the names in NFC.
+// encodingsBelow returns the encodings of a tenant's directories for a user who sees root as "/". It leaves out directories outside of root.
+// "/" has the encoding of root, or of the nearest directory above it. The control connection compares the names in NFC.
 func encodingsBelow(root string, dirs map[string]config.Encoding) map[string]*charset.Encoding {
 	seen := map[string]*charset.Encoding{}
 	root = norm.NFC.String(strings.TrimSuffix(root, "/"))

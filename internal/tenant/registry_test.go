@@ -49,7 +49,7 @@ func TestFindUser(t *testing.T) {
 	r := registryOf(t, cfg)
 	for _, tc := range []struct {
 		name, host, login string
-		want              string // the tenant, empty for nobody
+		want              string // the tenant, empty for none
 	}{
 		{"name-of-one-tenant", "", "carol", "acme"},
 		{"name-of-two-tenants", "", "alice", ""},

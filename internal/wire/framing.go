@@ -65,8 +65,8 @@ func NewReader(r io.Reader) *Reader {
 // (RFC 2640 3.1) and Telnet commands are gone (RFC 959 2.3). A request for a
 // Telnet option is answered without waiting for a command, because its client may
 // wait too: then Next returns a line that is none. Only CRLF ends a command
-// line, because LF may be part of a pathname; where no SP has been seen there
-// is no pathname, and LF alone is let pass as the end. A line that the end of
+// line, because LF may be part of a pathname. Before the first SP there is no
+// pathname, and LF alone ends the line too. A line that the end of
 // the stream cuts short is no command: Next returns the reader's error.
 func (r *Reader) Next() Line {
 	r.line, r.literal, r.refusals, r.certain = r.line[:0], nil, nil, 0
@@ -175,7 +175,7 @@ func (r *Reader) telnet() (command []byte, err error) {
 		return nil, nil
 	case b >= telnetWILL:
 		option, err := r.in.ReadByte()
-		if option == '\r' { // the end of the line: nobody negotiates option 13
+		if option == '\r' { // the end of the line: no client negotiates option 13
 			_ = r.in.UnreadByte()
 			return []byte{telnetIAC, b}, err
 		}

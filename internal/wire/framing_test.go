@@ -123,7 +123,7 @@ func TestCommandReaderRefusesOptions(t *testing.T) {
 	t.Run("before-the-rest-is-there", func(t *testing.T) {
 		in, out := net.Pipe()
 		defer in.Close()
-		go func() { _, _ = in.Write([]byte("\xff\xfd\x03")) }() // and nothing behind it
+		go func() { _, _ = in.Write([]byte("\xff\xfd\x03")) }() // and nothing after it
 		if got := NewReader(out).Next(); string(got.Refusals) != "\xff\xfc\x03" || !got.None {
 			t.Errorf("got %+v", got)
 		}

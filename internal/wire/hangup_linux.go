@@ -8,7 +8,7 @@ import (
 )
 
 // hungUp asks the kernel whether the other side has closed or reset a
-// connection, even behind bytes that nobody has read yet. On a busy machine the
+// connection, even after bytes that the reader has not read yet. On a busy machine the
 // goroutine that reads may learn of it much later.
 func hungUp(conn net.Conn) bool {
 	tcp, ok := conn.(syscall.Conn)

@@ -40,7 +40,7 @@ func (c *Conn) StartImplicitTLS(ctx context.Context, cfg *tls.Config) error {
 }
 
 // StartTLS begins TLS after AUTH (RFC 4217 4). What the client has sent in the
-// clear behind it is dropped with the old reader, never read under TLS.
+// clear after it is dropped with the old reader, never read under TLS.
 func (c *Conn) StartTLS(ctx context.Context, cfg *tls.Config) error {
 	return c.startTLS(ctx, cfg, &recordConn{Conn: c.tcp})
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/mediatype"
 )
 
-// Objects says what a file system stores objects with beside their bytes. The zero value leaves everything to the bucket.
+// Objects says which attributes a file system gives to new objects. The zero value leaves everything to the bucket.
 //
 // Copies and renamed files keep what they had, as do files that are appended to. They have the ACL, of which S3 copies none, and the
 // encryption where the source had none.
@@ -40,7 +40,7 @@ type Objects struct {
 	// others S3 would keep the checksum of those of the parts.
 	Checksum types.ChecksumAlgorithm
 
-	// ListSetTimes makes listings ask for each file, some at a time, to show the modification times that were set.
+	// ListSetTimes makes listings ask for each file, several in parallel, to show the modification times that were set.
 	ListSetTimes bool
 }
 
@@ -53,7 +53,7 @@ func (o *Objects) DefaultEncryption() Encryption {
 	return e
 }
 
-// Attributes are what S3 keeps beside the bytes of an object.
+// Attributes are what S3 keeps of an object in addition to its bytes.
 type Attributes struct {
 	ContentType        *string
 	contentEncoding    *string

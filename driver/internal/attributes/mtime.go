@@ -15,8 +15,8 @@ const MTimeKey = "mtime"
 
 const nanoDigits = 9 // of a second
 
-// NameLanguageKey is the user metadata by which whoever stores an object may say in what language its name is: a language tag
-// (BCP 47). The header is x-amz-meta-name-language; Content-Language is that of the content.
+// NameLanguageKey is the user metadata for the language of an object's name: a language tag (BCP 47). The client that stores the object may set
+// it. The header is x-amz-meta-name-language; Content-Language is that of the content.
 const NameLanguageKey = "name-language"
 
 // FormatMTime writes the value of mtimeKey.

@@ -19,7 +19,7 @@ type customerKeys struct {
 }
 
 // WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C). It must be the key of all
-// objects that the client meets. Links to them are of no use, because they cannot hold the key.
+// objects that the client meets. Links to them do not work, because they cannot hold the key.
 func WithCustomerKey(client s3api.Client, key []byte) s3api.Client {
 	sum := md5.Sum(key)
 	return &customerKeys{

@@ -1,7 +1,7 @@
 // Package clients holds decorators over the S3 client: each is an [s3api.Client] around another one.
 //
-// [WithCustomerKey] adds the key of SSE-C to requests, [Limited] bounds how many requests are under way, and [Invalidating] notes in a
-// [WriteLog] which keys were written, so that nothing older is taken from a cache.
+// [WithCustomerKey] adds the key of SSE-C to requests, and [Limited] bounds how many requests are under way. [Invalidating] notes in a
+// [WriteLog] which keys were written, so that a cache returns nothing older.
 package clients
 
 import (

@@ -8,7 +8,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// Slots bound the requests of an operation on a directory: one for each that may be under way at a time.
+// Slots bound the requests of an operation on a directory: one for each that may be under way at the same time.
 type Slots chan struct{}
 
 // A Limited waits for a slot before each request.

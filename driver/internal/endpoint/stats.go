@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// FarAway is the shortest answer of a server that is not near. A near one that is slow is busy, and several requests at a time are not answered
-	// sooner.
+	// FarAway is the shortest answer of a server that is not near. A near server that is slow is busy, and several requests in parallel do not
+	// get answers sooner.
 	FarAway = 20 * time.Millisecond
 
 	// SlowPage is how long a page of a listing takes where it may be worth it to split listings.
@@ -105,7 +105,7 @@ func shorter(a, b time.Duration) time.Duration {
 	return a
 }
 
-// A Backoff is a time in which nobody tries again what was not worth it. The zero value has not begun.
+// A Backoff is a time without another trial after one that failed. The zero value has not begun.
 type Backoff struct {
 	until  time.Time
 	length time.Duration // of the last one, 0 after Reset
@@ -123,8 +123,8 @@ func (b *Backoff) Active(now time.Time) bool { return now.Before(b.until) }
 // Reset makes the next back-off the first.
 func (b *Backoff) Reset() { b.length = 0 }
 
-// PageTimes are how long a page of a listing takes that a token asks for while no other request is under way, and whether to split listings
-// whose pages take long has been worth it.
+// PageTimes measure how long a page of a listing takes that a token asks for while no other request is under way. They also record whether
+// splitting slow listings was faster.
 type PageTimes struct {
 	mu       sync.Mutex
 	took     time.Duration

@@ -18,7 +18,7 @@ import (
 // MaxBytes is the longest key that S3 stores, in bytes of UTF-8.
 const MaxBytes = 1024
 
-// Reserved is the segment of the keys that are for the driver itself, the records of a [Ledger]. No pathname has it.
+// Reserved is the segment of the keys that are for the driver itself, such as the upload journal. No pathname has it.
 const Reserved = ".babelftp"
 
 // IsReserved tells whether a key is one of those that are for the driver itself, in a file system of any prefix.
@@ -32,8 +32,8 @@ const Separator = "/"
 // A Space maps pathnames to keys and back; no other place does.
 //
 // It is the prefix that all of its keys start with. What follows the prefix is the cleaned pathname without its leading slash,
-// byte for byte: nothing is escaped, folded or normalised, so that other S3 clients see the same names and two names are never
-// one key. The file "/a/b" is the key "a/b"; the directory "/a/b" is every key that starts with "a/b/", with or without an
+// byte for byte. Nothing is escaped, folded or normalised. So other S3 clients see the same names, and two names are never one key.
+// The file "/a/b" is the key "a/b"; the directory "/a/b" is every key that starts with "a/b/", with or without an
 // empty object "a/b/" that marks it.
 //
 // A pathname must be UTF-8 as RFC 3629 section 4 defines it (no surrogates, nothing above U+10FFFF, shortest forms) and hold no
@@ -103,7 +103,7 @@ func Representable(segment string) bool {
 }
 
 // PercentEncode writes a key for a place where only the unreserved characters of RFC 3986 section 2.3 and "/" stand for themselves,
-// "+" neither, which some servers take for a space.
+// nor "+", which some servers read as a space.
 func PercentEncode(key string) string {
 	return strings.NewReplacer("+", "%20", "%2F", Separator).Replace(url.QueryEscape(key))
 }

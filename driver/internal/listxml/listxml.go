@@ -20,10 +20,10 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
 
-// Decoder reads the objects of an answer to ListObjectsV2 in place of the SDK, which takes several times as long for a thousand of them as
-// all else that is done about a page: it cuts the elements Contents out of the answer, lets the SDK decode what is left, and adds the
-// objects to that. It knows one way of writing them, that of servers; an answer that has anything else in it the SDK decodes as ever.
-// Of an object only what is in a [version] is read.
+// Decoder reads the objects of an answer to ListObjectsV2 in place of the SDK. For a thousand objects the SDK takes several times as long as all
+// other work on a page. The Decoder cuts the elements Contents out of the answer, lets the SDK decode the rest, and adds the objects. It
+// knows only the form in which servers write them. Any other answer goes to the SDK as a whole. Of an object it reads what a version
+// needs.
 type Decoder struct{ objects []types.Object }
 
 // Install is an option of the request whose answer it is for.
@@ -136,7 +136,7 @@ func parseObject(elements []byte) (o types.Object, ok bool) {
 	return o, true
 }
 
-// parseInto reads an element of Contents. Those that are of no use may have elements inside, but none of the same name.
+// parseInto reads an element of Contents. Elements that the driver does not use may hold others, but none of the same name.
 func parseInto(o *types.Object, name string, element []byte) bool {
 	switch name {
 	case "Key", "ETag", "StorageClass":

@@ -46,7 +46,7 @@ func FuzzContents(f *testing.F) {
 			t.Fatal(gotErr)
 		}
 		for _, objects := range [][]types.Object{got.Contents, want.Contents} {
-			for i := range objects { // what else there is of an object nobody asks for
+			for i := range objects { // the driver does not use the other fields
 				o := &objects[i]
 				o.Owner, o.ChecksumAlgorithm, o.ChecksumType, o.RestoreStatus = nil, nil, "", nil
 			}

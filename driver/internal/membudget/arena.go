@@ -8,7 +8,7 @@ import (
 )
 
 const (
-	// slabBlocks is how many blocks the arena asks the system for at a time.
+	// slabBlocks is how many blocks the arena requests from the system together.
 	slabBlocks = 16
 
 	// warmBlocks is how many free blocks keep their memory in any case: those of a part.
@@ -19,14 +19,14 @@ const (
 	coolTime = 10 * time.Second
 )
 
-// An arena is where blocks come from: slabs of memory beside the heap. Blocks in the heap would let as much garbage pile up before the collector
+// An arena is where blocks come from: slabs of memory outside of the Go heap. Blocks in the heap would let as much garbage pile up before the collector
 // begins: with 512 MiB of parts a process takes 1.1 GiB instead of 0.6. It also gives memory back to the system soon after uploads end.
 type arena struct {
 	mu      sync.Mutex
-	free    []*Block // a stack, so that those at its bottom stay unused
-	cold    int      // so many at the bottom have no memory of the system
-	idle    int      // the fewest free blocks in the present coolTime
-	cooling bool     // cool will be called when it ends
+	free    []*Block // a stack, whose bottom stays unused
+	cold    int      // blocks at the bottom without memory
+	idle    int      // the fewest free blocks in this coolTime
+	cooling bool     // cool runs at its end
 	slabs   *slabs
 }
 

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// TestArenaReturnsMemory checks that blocks which nobody has used for a while give their memory back, but for those of a part.
+// TestArenaReturnsMemory checks that blocks without use return their memory after a while, except for those of a part.
 func TestArenaReturnsMemory(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newArena()

@@ -1,8 +1,8 @@
 // Package membudget bounds the memory of transfers and listings by one configured number of bytes.
 //
 // Uploads collect each part in a [Buffer], which waits for memory. What can be fetched from S3 again, such as the chunks that a download
-// prefetches, lies in a [Revocable] reservation: the budget revokes it when a buffer waits. Small memory for which nobody can wait comes out of a
-// [Share] beside the budget.
+// prefetches, lies in a [Revocable] reservation: the budget revokes it when a buffer waits. Small memory for which no transfer can wait comes out of a
+// [Share], in addition to the budget.
 package membudget
 
 import (
@@ -183,8 +183,8 @@ func (b *Budget) serve() {
 	b.revokeForFirst()
 }
 
-// fills tells whether the buffer of a request can fill once it has what it asked for and free bytes are left: with these and
-// what the others give back when they fill before it, those first that miss least.
+// fills reports whether the buffer of a request can become full after the grant. It may use the free bytes, and those that other buffers
+// return when they are full. The buffers that miss least come first.
 func fills(r *request, others []*Buffer, free int64) bool {
 	missing := r.buffer.missing() - r.bytes
 	for _, other := range others {
@@ -324,7 +324,7 @@ func (b *Buffer) ReadAt(p []byte, offset int64) (int, error) {
 // Seal says that no more bytes will come.
 func (b *Buffer) Seal() { b.budget.seal(b) }
 
-// Release gives the memory back; the buffer is of no use any more.
+// Release returns the memory. The buffer must not be used after it.
 func (b *Buffer) Release() {
 	for _, block := range b.blocks {
 		b.budget.Recycle(block)

@@ -2,7 +2,7 @@ package membudget
 
 import "sync/atomic"
 
-// What is held beside the budget, as one part of so many of its limit. An upload whose client reads a listing first would wait for itself if a
+// What is held in addition to the budget, as a fraction of its limit. An upload whose client reads a listing first would wait for itself if a
 // listing could wait for memory.
 const (
 	listingShare  = 4
@@ -10,7 +10,7 @@ const (
 	transferShare = 16 // a thousand downloads shall not take as much as all uploads together
 )
 
-// A Share is memory beside the budget for which nobody waits. It is safe for concurrent use.
+// A Share is memory in addition to the budget, for which no transfer waits. It is safe for concurrent use.
 type Share struct {
 	limit int64
 	used  atomic.Int64

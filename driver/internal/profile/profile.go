@@ -40,8 +40,8 @@ type Profile struct {
 	// arrived, and keeps them.
 	Checksums bool
 
-	// MD5ETags says that the ETag of an object which was stored by one request, and is not encrypted with a key of KMS or of the
-	// customer, is the MD5 of its bytes.
+	// MD5ETags says that the ETag of an object is the MD5 of its bytes. This holds for an object that was stored by one request, and that is not
+	// encrypted with a key of KMS or of the customer.
 	MD5ETags bool
 
 	// SortedListings says that ListObjectsV2 lists keys in the order of their bytes.
@@ -50,8 +50,8 @@ type Profile struct {
 	// SlashPrefixes says that ListObjectsV2 and ListMultipartUploads take only prefixes that end in a slash.
 	SlashPrefixes bool
 
-	// BatchDelete is DeleteObjects. BatchDeletesMarkers says that one such request may hold the marker of a directory and its files:
-	// versitygw may leave an empty directory behind, which is in the way of a file of the name.
+	// BatchDelete is DeleteObjects. BatchDeletesMarkers says that one such request may hold the marker of a directory and its files.
+	// versitygw may leave an empty directory, which is in the way of a file of the name.
 	BatchDelete, BatchDeletesMarkers bool
 
 	// PreciseTimes says that listings tell the milliseconds of a modification time. Other answers tell seconds everywhere.

@@ -26,8 +26,8 @@ var ErrInvalid = fmt.Errorf("%w (%w)", fs.ErrInvalid, syscall.EINVAL)
 
 // An Error is an error of S3, or on the way to it, and the kind it counts as.
 //
-// errors.Is sees the kind alone: the cause may hold values that would mislead, such as the ENOENT of a Unix socket that nobody
-// serves. errors.As reaches the cause as well, so that a log can show its S3 code and request ID.
+// errors.Is sees the kind alone: the cause may hold values that would mislead, such as the ENOENT of a Unix socket without a
+// server. errors.As reaches the cause as well, so that a log can show its S3 code and request ID.
 type Error struct{ Kind, Cause error }
 
 func (e *Error) Error() string { return e.Kind.Error() + ": " + e.Cause.Error() }
@@ -141,8 +141,8 @@ func Unreachable(err error) bool {
 	return ok
 }
 
-// Unreadable tells whether an answer is none that S3 has written to its end: it breaks off, or something else answered. What its status
-// says does not count then, a 200 for one, which S3 sends before it is done.
+// Unreadable reports whether an answer is not a complete one of S3: it ends early, or something else answered. Its status does not count then,
+// because S3 sends 200 before it is done.
 func Unreadable(err error) bool {
 	if _, ok := errors.AsType[*smithy.DeserializationError](err); ok || errors.Is(err, io.ErrUnexpectedEOF) {
 		return true

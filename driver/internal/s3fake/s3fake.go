@@ -22,7 +22,7 @@ import (
 type Bucket struct {
 	s3api.Client
 	RoundTrip     time.Duration // there and back
-	PageTime      time.Duration // for a page, one at a time
+	PageTime      time.Duration // for a page, one after another
 	FirstPageTime time.Duration // more for a page that no token asks for
 
 	Mu       sync.Mutex
