@@ -45,6 +45,11 @@ func machine() string {
 	if kernel, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		parts = append(parts, "Linux "+strings.TrimSpace(string(kernel)))
 	}
+	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
+		_, average, _ := strings.Cut(string(load), " ")
+		average, _, _ = strings.Cut(average, " ")
+		parts = append(parts, "load average of five minutes "+average)
+	}
 	return strings.Join(append(parts, runtime.Version()), ", ")
 }
 
