@@ -20,6 +20,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
@@ -62,8 +63,8 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 		MaxLogins:    defaults.MaxFailedLogins,
 		Backend: &backend{
 			site:  s,
-			demo:  control.Login{Tenant: &control.Tenant{Name: "demo"}, Rights: allRights},
-			hosts: map[string]*control.Tenant{"ftp.example.com": tenant},
+			demo:  account.Login{Tenant: &account.Tenant{Name: "demo"}, Rights: allRights},
+			hosts: map[string]*account.Tenant{"ftp.example.com": tenant},
 		},
 		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
@@ -128,32 +129,32 @@ var allRights = everywhere(vfs.Rights{List: true, Read: true, Write: true, Delet
 // words, and marie, whose tenant greets and has the host ftp.example.com.
 type backend struct {
 	site  *site
-	demo  control.Login
-	hosts map[string]*control.Tenant
+	demo  account.Login
+	hosts map[string]*account.Tenant
 }
 
-var tenant = &control.Tenant{
+var tenant = &account.Tenant{
 	Name:            "demo",
 	DefaultLanguage: language.German,
 	Greeting:        map[string]string{"en": "Welcome!", "de": "Willkommen!\nBitte eintreten.", "fr": "Bienvenue !"},
 }
 
-func (b *backend) Host(name string) (*control.Tenant, bool) {
+func (b *backend) Host(name string) (*account.Tenant, bool) {
 	tenant, ok := b.hosts[name]
 	return tenant, ok
 }
 
-func (b *backend) Login(ctx context.Context, r *control.LoginRequest) (*control.Login, error) {
+func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
 	if r.User == "broken" {
 		return nil, io.ErrUnexpectedEOF
 	}
 	if r.User != "demo" && r.User != "marie" || r.Password != "demo" {
-		return nil, fmt.Errorf("user %q: %w", r.User, control.ErrLoginRefused)
+		return nil, fmt.Errorf("user %q: %w", r.User, account.ErrLoginRefused)
 	}
 	storage := driver.New(ctx, b.site.client, b.site.bucket, &driver.Options{BeforeCommit: r.BeforeCommit})
 	login := b.demo
 	if r.User == "marie" {
-		login = control.Login{Tenant: tenant, Home: "/home"}
+		login = account.Login{Tenant: tenant, Home: "/home"}
 	}
 	login.User = r.User
 	login.Storage = func(ctx context.Context) vfs.ObjectStorage { return storage.WithContext(ctx) }
@@ -181,7 +182,7 @@ func (s *site) dial() *client {
 }
 
 // newTenantSite starts a server where the user demo logs in so.
-func newTenantSite(t *testing.T, demo control.Login) *site {
+func newTenantSite(t *testing.T, demo account.Login) *site {
 	t.Helper()
 	return newSite(t, func(cfg *control.Config) { cfg.Backend.(*backend).demo = demo })
 }

@@ -10,17 +10,18 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // altered is a backend whose logins are changed.
 type altered struct {
-	control.Backend
-	change func(*control.Login)
+	account.Backend
+	change func(*account.Login)
 }
 
-func (b altered) Login(ctx context.Context, r *control.LoginRequest) (*control.Login, error) {
+func (b altered) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
 	login, err := b.Backend.Login(ctx, r)
 	if err == nil {
 		b.change(login)
@@ -125,7 +126,7 @@ func TestPerm(t *testing.T) {
 	} {
 		t.Run(label, func(t *testing.T) {
 			s := newSite(t, func(cfg *control.Config) {
-				cfg.Backend = altered{cfg.Backend, func(l *control.Login) { l.Rights = everywhere(test.rights) }}
+				cfg.Backend = altered{cfg.Backend, func(l *account.Login) { l.Rights = everywhere(test.rights) }}
 			})
 			c := s.login()
 			c.store("d/sub/file", "x")
@@ -170,7 +171,7 @@ func TestPerm(t *testing.T) {
 // and of a directory what holds for the names in it that nothing is said of.
 func TestPermByPathname(t *testing.T) {
 	s := newSite(t, func(cfg *control.Config) {
-		cfg.Backend = altered{cfg.Backend, func(l *control.Login) {
+		cfg.Backend = altered{cfg.Backend, func(l *account.Login) {
 			l.Rights = func(name string) vfs.Rights {
 				switch {
 				case strings.HasPrefix(name, "/in/"):
@@ -387,8 +388,8 @@ func TestModify(t *testing.T) {
 
 // Who may not rename learns it before the new name is asked for.
 func TestRenameWithoutRight(t *testing.T) {
-	s := newTenantSite(t, control.Login{
-		Tenant: &control.Tenant{Name: "demo"},
+	s := newTenantSite(t, account.Login{
+		Tenant: &account.Tenant{Name: "demo"},
 		Rights: func(name string) vfs.Rights { return vfs.Rights{Rename: name != "/fixed"} },
 	})
 	s.putNames("fixed", "free")

@@ -7,11 +7,12 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/control"
 )
 
 func TestGreetings(t *testing.T) {
-	greeted := &control.Tenant{
+	greeted := &account.Tenant{
 		Name:            "acme",
 		DefaultLanguage: language.French,
 		Greeting:        map[string]string{"en": "This is {Tenant}.\nHello {User}.", "fr": "Ici {Tenant}."},
@@ -20,7 +21,7 @@ func TestGreetings(t *testing.T) {
 		},
 		GreetAfterLang: true,
 	}
-	login := control.Login{Tenant: greeted, LastLogin: time.Date(2026, 11, 20, 23, 59, 0, 0, time.FixedZone("", 3600))}
+	login := account.Login{Tenant: greeted, LastLogin: time.Date(2026, 11, 20, 23, 59, 0, 0, time.FixedZone("", 3600))}
 	s := newSite(t, func(cfg *control.Config) {
 		b := cfg.Backend.(*backend)
 		b.demo, b.hosts["acme.example"] = login, greeted
@@ -57,7 +58,7 @@ func TestTenantAfterAUTH(t *testing.T) {
 
 // A line with a variable that has no value is left out.
 func TestGreetingOfTheFirstLogin(t *testing.T) {
-	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{
+	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{
 		Name: "acme", Welcome: map[string]string{"en": "Welcome {User}!\nYou were here on {LastLogin}.\n\nEnjoy {Tenant}."},
 	}})
 	c := s.connect()
@@ -81,7 +82,7 @@ func TestQuotaShown(t *testing.T) {
 		{"none", nil, "230 ", "200 No quota is set.", ""},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "acme", Welcome: map[string]string{"en": "{Quota}"}}, Quota: test.quota})
+			s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "acme", Welcome: map[string]string{"en": "{Quota}"}}, Quota: test.quota})
 			c := s.connect()
 			c.do("SITE QUOTA", "530 ")
 			c.do("USER demo", "331 ")

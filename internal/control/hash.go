@@ -75,7 +75,7 @@ func (s *session) hash(pathname string) {
 
 // hashFailure has the codes of draft-ietf-ftpext2-hash 3.5.
 func (s *session) hashFailure(err error) wire.Reply {
-	r := s.failure(err)
+	r := s.errorReply(err)
 	switch {
 	case errors.Is(err, fs.ErrPermission):
 		r.Code = 552
@@ -106,7 +106,7 @@ func (s *session) xhash(arg string) {
 			break
 		}
 	}
-	r := s.failure(failure)
+	r := s.errorReply(failure)
 	if errors.Is(failure, engine.ErrPastEnd) {
 		r.Code = 550
 	}

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -51,7 +52,7 @@ func (s *session) acceptsUnknown(name string) bool {
 // chooseHost begins anew with a host, or none, and its tenant, which ends what
 // LANG has chosen (RFC 2640 4.1). What names no tenant, such as the server's own
 // address, leaves a session without one as it is: lftp sends LANG, then that.
-func (s *session) chooseHost(name string, tenant *Tenant) {
+func (s *session) chooseHost(name string, tenant *account.Tenant) {
 	if tenant == nil {
 		name = "" // users are those of all tenants
 	}

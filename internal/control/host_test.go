@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/control"
 )
 
@@ -64,7 +65,7 @@ func TestHOSTAgain(t *testing.T) {
 
 // lftp says LANG and OPTS UTF8 ON first, and then names the address that it has dialled.
 func TestHOSTAfterLANG(t *testing.T) {
-	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo", Encoding: encoding(t, "shift_jis")}})
+	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", Encoding: encoding(t, "shift_jis")}})
 	s.putNames("\u65e5")
 	for _, utf8 := range []string{"OPTS UTF8 ON", "LANG fr"} {
 		for _, host := range []string{"127.0.0.1", "ftp.example.com"} {
@@ -103,7 +104,7 @@ func TestHOSTAcceptsUnknownNames(t *testing.T) {
 // HOST must name what the client has named to TLS (RFC 7151 3.2.2).
 func TestHOSTUnderTLS(t *testing.T) {
 	s := newSite(t, func(cfg *control.Config) {
-		cfg.Backend.(*backend).hosts["localhost"] = &control.Tenant{Name: "local", Greeting: map[string]string{"en": "Local."}}
+		cfg.Backend.(*backend).hosts["localhost"] = &account.Tenant{Name: "local", Greeting: map[string]string{"en": "Local."}}
 	})
 	s.tls.ServerName = "localhost"
 	c := s.connect()

@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -47,7 +48,7 @@ func (s *session) languageSet(id i18n.ID, args ...string) {
 
 // setTenant makes a tenant, or none, the session's, and its language unless
 // the client has selected one.
-func (s *session) setTenant(t *Tenant) {
+func (s *session) setTenant(t *account.Tenant) {
 	s.tenant = t
 	preferences := reply.Preferences{}
 	if t != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/wire"
@@ -53,7 +54,7 @@ func (s *session) pass(password string) {
 
 // authenticate is called by the engine when it handles PASS.
 func (s *session) authenticate() (home string, err error) {
-	login, err := s.server.cfg.Backend.Login(s.op.Context, &LoginRequest{
+	login, err := s.server.cfg.Backend.Login(s.op.Context, &account.LoginRequest{
 		Host:         s.hostname,
 		User:         s.name,
 		Password:     s.password,
@@ -83,11 +84,11 @@ func (s *session) loggedIn() wire.Reply {
 func (s *session) loginFailed() wire.Reply {
 	err := s.outcome(s.op.Err)
 	switch {
-	case errors.Is(err, ErrLoginRefused):
+	case errors.Is(err, account.ErrLoginRefused):
 		s.log.Info("login refused", "name", s.name)
 		return wire.NewReply(530, s.text(i18n.LoginFailed))
 	case errors.Is(err, dataconn.ErrAborted):
-		return s.failure(err)
+		return s.errorReply(err)
 	}
 	s.log.Error("login not decided", "name", s.name, "err", err)
 	return wire.NewReply(530, s.text(i18n.LoginUnavailable))

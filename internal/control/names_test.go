@@ -8,8 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/charset"
-	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
@@ -34,8 +34,8 @@ func (s *site) wantObjects(want ...string) {
 	}
 }
 
-func normalized(n pathname.Normalization) control.Login {
-	return control.Login{Tenant: &control.Tenant{Name: "demo", Normalization: n}}
+func normalized(n pathname.Normalization) account.Login {
+	return account.Login{Tenant: &account.Tenant{Name: "demo", Normalization: n}}
 }
 
 func TestNormalizationOfNewNames(t *testing.T) {
@@ -166,7 +166,7 @@ func encoding(t *testing.T, label string) *charset.Encoding {
 
 func TestCharset(t *testing.T) {
 	const name, bytes = "\u65e5\u672c\u8a9e.txt", "\x93\xfa\x96\x7b\x8c\xea.txt"
-	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo", Encoding: encoding(t, "shift_jis")}})
+	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", Encoding: encoding(t, "shift_jis")}})
 	c := s.login()
 	c.store(bytes, "content")
 	s.wantObjects(name)
@@ -207,7 +207,7 @@ func TestCharset(t *testing.T) {
 
 // The texts of replies are in the charset too, where it has their characters.
 func TestCharsetOfReplies(t *testing.T) {
-	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{
+	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{
 		Name: "demo", Encoding: encoding(t, "windows-1251"), DefaultLanguage: language.Russian,
 		Greeting: map[string]string{"ru": "\u0414\u0430, \u20ac\u65e5!"},
 	}})
@@ -221,7 +221,7 @@ func TestCharsetOfReplies(t *testing.T) {
 
 // The last letter of the alphabet is 255 in windows-1251, which Telnet escapes.
 func TestCharsetWithIAC(t *testing.T) {
-	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo", Encoding: encoding(t, "windows-1251")}})
+	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", Encoding: encoding(t, "windows-1251")}})
 	c := s.login()
 	c.do("MKD \xff\xff", "257 \"/\xff\xff\" ")
 	s.wantObjects("\u044f/")
@@ -250,7 +250,7 @@ func TestCharsetWithIACAlone(t *testing.T) {
 		{"telnet", "utf-8", []string{"a\xff\xf1b", "ab\xff\xfec"}, []string{"ab"}}, // no letter
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo", Encoding: encoding(t, test.charset)}})
+			s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", Encoding: encoding(t, test.charset)}})
 			c := s.login()
 			for _, name := range test.bytes {
 				c.store(name, "")
@@ -261,7 +261,7 @@ func TestCharsetWithIACAlone(t *testing.T) {
 }
 
 func TestRawNames(t *testing.T) {
-	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo", Encoding: encoding(t, "raw")}})
+	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", Encoding: encoding(t, "raw")}})
 	c := s.login()
 	names := []string{"caf\xe9", composed, decomposed, "\xc0\xae\xc0\xae", "\xed\xa0\x80", "\u201be9", "\u201bE9", "\xfe\xfe"}
 	for _, name := range names {
@@ -284,8 +284,8 @@ func TestRawNames(t *testing.T) {
 }
 
 func TestEncodingsOfDirectories(t *testing.T) {
-	s := newTenantSite(t, control.Login{
-		Tenant: &control.Tenant{Name: "demo"},
+	s := newTenantSite(t, account.Login{
+		Tenant: &account.Tenant{Name: "demo"},
 		DirectoryEncodings: map[string]*charset.Encoding{
 			"/legacy": encoding(t, "shift_jis"), "/legacy/mirror": encoding(t, "raw"), "/caf\u00e9": encoding(t, "iso-8859-15"),
 		},

@@ -22,8 +22,10 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
+	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/wire"
 	"github.com/babelftp/babelftp/locales"
 )
@@ -58,7 +60,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) (*session
 	t.Cleanup(s.cancel)
 	s.locale.Select(tag) // or a login changes it
 	s.verb, s.argument, s.name = "REST", "4071", "ALICE"
-	s.login = &Login{User: "ALICE", Tenant: &Tenant{Name: "ACME"}}
+	s.login = &account.Login{User: "ALICE", Tenant: &account.Tenant{Name: "ACME"}}
 	if err := s.startEngine(); err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +79,7 @@ var situations = []struct {
 	fileName string
 }{
 	{name: "storage-error", noted: fs.ErrNotExist},
-	{name: "login-refused", noted: ErrLoginRefused},
+	{name: "login-refused", noted: account.ErrLoginRefused},
 	{name: "aborted", noted: fs.ErrNotExist, cause: dataconn.ErrAborted},
 	{name: "stalled", noted: fs.ErrNotExist, cause: dataconn.ErrStalled},
 	{name: "upload-lost", noted: fs.ErrNotExist, cause: dataconn.ErrLost, upload: true},
@@ -173,12 +175,12 @@ func TestFailuresInEveryLanguage(t *testing.T) {
 		t.Run(tag.String(), func(t *testing.T) {
 			english, _ := quietSession(t, bundle, language.English)
 			s, _ := quietSession(t, bundle, tag)
-			for _, f := range failures {
-				err := &fs.PathError{Op: "open", Path: engineWords, Err: f.err}
-				got := s.failure(err)
-				checkReply(t, tag, err.Error(), english.failure(err), got)
-				if got.Code != f.code {
-					t.Errorf("%v is told as %d, want %d", err, got.Code, f.code)
+			for _, f := range reply.Errors() {
+				err := &fs.PathError{Op: "open", Path: engineWords, Err: f.Err}
+				got := s.errorReply(err)
+				checkReply(t, tag, err.Error(), english.errorReply(err), got)
+				if got.Code != f.Code {
+					t.Errorf("%v is told as %d, want %d", err, got.Code, f.Code)
 				}
 			}
 		})

@@ -2,6 +2,7 @@ package control
 
 import (
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -38,4 +39,16 @@ func (s *session) flush() {
 		s.log.Debug("reply not sent", "err", err)
 		s.cancel()
 	}
+}
+
+// replyError tells the client about an error.
+func (s *session) replyError(err error) { s.send(s.errorReply(err)) }
+
+// errorReply is the reply to an error of the storage, which it logs.
+func (s *session) errorReply(err error) wire.Reply {
+	code, id, args := reply.ForError(err)
+	if s.transfer == nil { // else observeTransfer tells
+		s.log.Info("command failed", "command", s.verb, "code", code, "err", err)
+	}
+	return wire.NewReply(code, s.text(id, args...))
 }

@@ -74,7 +74,7 @@ func (s *session) rewrite(r wire.Reply) wire.Reply {
 		return s.dataConnectionFailed()
 	case engine.StorageFailed:
 		if s.op.Err != nil {
-			return s.failure(s.outcome(s.op.Err))
+			return s.errorReply(s.outcome(s.op.Err))
 		}
 	}
 	return s.unexpected(r)

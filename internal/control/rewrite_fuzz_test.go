@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/wire"
@@ -49,7 +50,7 @@ func FuzzRewrite(f *testing.F) {
 			conn:     wire.NewConn(nil),
 			log:      slog.New(slog.DiscardHandler),
 			transfer: stoppedTransfer(t, nil),
-			login:    &Login{User: "u", Tenant: &Tenant{Name: "t", Greeting: map[string]string{"en": "one\n\n220 two"}}},
+			login:    &account.Login{User: "u", Tenant: &account.Tenant{Name: "t", Greeting: map[string]string{"en": "one\n\n220 two"}}},
 			name:     "n\r\n220 forged",
 		}
 		s.transfer.upload = true

@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/accept"
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
 )
@@ -21,7 +22,7 @@ import (
 // value of every other field is its default.
 type Config struct {
 	Bundle          *i18n.Bundle
-	Backend         Backend
+	Backend         account.Backend
 	DefaultLanguage language.Tag // English when undetermined
 
 	TLS         *tls.Config // nil: AUTH TLS is refused

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/reply"
@@ -38,11 +39,11 @@ type session struct {
 	locale *reply.Locale
 
 	engine       *engine.Engine
-	hostname     string  // from HOST
-	tenant       *Tenant // from HOST or login
-	name         string  // from USER
-	password     string  // from PASS, until the engine has asked for it
-	login        *Login
+	hostname     string          // from HOST
+	tenant       *account.Tenant // from HOST or login
+	name         string          // from USER
+	password     string          // from PASS, until the engine has asked for it
+	login        *account.Login
 	failedLogins int
 
 	renaming   bool   // whether RNFR was the command before

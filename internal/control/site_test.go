@@ -10,13 +10,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/charset"
-	"github.com/babelftp/babelftp/internal/control"
 )
 
 func TestSiteURL(t *testing.T) {
-	s := newTenantSite(t, control.Login{
-		Tenant: &control.Tenant{Name: "demo"}, Home: "/home dir", Rights: allRights,
+	s := newTenantSite(t, account.Login{
+		Tenant: &account.Tenant{Name: "demo"}, Home: "/home dir", Rights: allRights,
 		DirectoryEncodings: map[string]*charset.Encoding{"/mirror": encoding(t, "raw")},
 	})
 	_, port, err := net.SplitHostPort(s.address)
@@ -73,7 +73,7 @@ func TestSiteURLOfHost(t *testing.T) {
 }
 
 func TestSitePresign(t *testing.T) {
-	demo := control.Login{Tenant: &control.Tenant{Name: "demo"}, LinkLifetime: 24 * time.Hour}
+	demo := account.Login{Tenant: &account.Tenant{Name: "demo"}, LinkLifetime: 24 * time.Hour}
 	there := map[string]bool{"/" + composed: true, "/report 60": true}
 	demo.Presign = func(_ context.Context, name string, valid time.Duration) (string, error) {
 		if !there[name] {
@@ -109,7 +109,7 @@ func TestSitePresign(t *testing.T) {
 }
 
 func TestSitePresignNeedsPermission(t *testing.T) {
-	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo"}, LinkLifetime: time.Hour})
+	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo"}, LinkLifetime: time.Hour})
 	s.login().do("SITE PRESIGN f", "550 You are not allowed to do this.")
 }
 

@@ -92,7 +92,11 @@ func (s *session) writeListing(l *ftplist.Listing) error {
 			yield(nil, err)
 		}
 	})
-	defer stop()
+	defer func() {
+		if !s.closing { // else the storage is still at it
+			stop()
+		}
+	}()
 	for more := true; more; {
 		var lines []byte
 		err := s.perform(func() (err error) {
@@ -125,5 +129,5 @@ func (yield yieldWriter) Write(b []byte) (int, error) {
 // 4.2), so a client would take any other end for that of the whole listing.
 func (s *session) statusInterrupted(err error) {
 	s.closing = true
-	s.send(wire.NewReply(421, s.failure(err).Lines...))
+	s.send(wire.NewReply(421, s.errorReply(err).Lines...))
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
@@ -34,11 +35,11 @@ func (b *blockade) pass(ctx context.Context, operation string) error {
 
 // blockedBackend is a backend with a blockade.
 type blockedBackend struct {
-	control.Backend
+	account.Backend
 	blockade *blockade
 }
 
-func (b *blockedBackend) Login(ctx context.Context, r *control.LoginRequest) (*control.Login, error) {
+func (b *blockedBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
 	if err := b.blockade.pass(ctx, "login"); err != nil {
 		return nil, err
 	}

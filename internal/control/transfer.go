@@ -124,7 +124,7 @@ func (s *session) transferFailed() wire.Reply {
 	case cause != nil && s.transfer.upload:
 		id = i18n.TransferBroken
 	case cause == nil && s.op.Err != nil:
-		return s.failure(s.op.Err)
+		return s.errorReply(s.op.Err)
 	}
 	return wire.NewReply(426, s.text(id))
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/control"
 )
 
@@ -401,7 +402,7 @@ func TestTruncatedTLSUpload(t *testing.T) {
 // TestLenientDataEOF: where the tenant says so, a data connection that ends without close_notify between two records ends the file,
 // and one that ends within a record or before TLS has begun has still been cut.
 func TestLenientDataEOF(t *testing.T) {
-	s := newTenantSite(t, control.Login{Tenant: &control.Tenant{Name: "demo", LenientDataEOF: true}, Rights: allRights})
+	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", LenientDataEOF: true}, Rights: allRights})
 	for _, tt := range []struct {
 		name string
 		send func(t *testing.T, raw net.Conn, conn *tls.Conn)

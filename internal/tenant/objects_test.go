@@ -11,8 +11,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/spf13/afero"
 
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
@@ -20,7 +20,7 @@ import (
 // loginTo is what alice of acme sees.
 func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) vfs.Storage {
 	t.Helper()
-	l, err := registryBefore(t, cfg, s).Login(t.Context(), &control.LoginRequest{
+	l, err := registryBefore(t, cfg, s).Login(t.Context(), &account.LoginRequest{
 		User: "alice", Password: password, BeforeCommit: func(context.Context) error { return nil },
 	})
 	if err != nil {

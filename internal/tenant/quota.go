@@ -63,7 +63,7 @@ func (u *user) quotasAt(b *s3client.Bucket, prefix string) driver.Quotas {
 	return held
 }
 
-// usage is that of the quota which has the least room for the user, as [control.Login.Quota] tells it.
+// usage is that of the quota which has the least room for the user, as [account.Login.Quota] tells it.
 func (u *user) usage() (used, limit int64, known bool) {
 	room := func(q *Quota) int64 {
 		used, _ := q.Used()

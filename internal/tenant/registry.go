@@ -16,9 +16,9 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/vfs"
 	"github.com/babelftp/babelftp/internal/wire"
@@ -35,7 +35,7 @@ type Registry struct {
 	log      *slog.Logger
 }
 
-var _ control.Backend = (*Registry)(nil)
+var _ account.Backend = (*Registry)(nil)
 
 // Options is what the configuration of the tenants does not say.
 type Options struct {
@@ -46,7 +46,7 @@ type Options struct {
 }
 
 type tenant struct {
-	control.Tenant
+	account.Tenant
 	bucket *s3client.Bucket
 	quota  *Quota // nil without
 	users  map[string]*user
@@ -119,7 +119,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 		}
 	}
 	return &tenant{
-		Tenant: control.Tenant{
+		Tenant: account.Tenant{
 			Name:            name,
 			DefaultLanguage: FirstOffered(bundle, tc.DefaultLanguage, cfg.DefaultLanguage),
 			Bundle:          bundle,
@@ -200,8 +200,8 @@ func byTag(texts map[language.Tag]string) map[string]string {
 	return m
 }
 
-// Host implements [control.Backend].
-func (r *Registry) Host(name string) (*control.Tenant, bool) {
+// Host implements [account.Backend].
+func (r *Registry) Host(name string) (*account.Tenant, bool) {
 	t, ok := r.hosts[wire.NormalizeHost(name)]
 	if !ok {
 		return nil, false
@@ -272,8 +272,8 @@ func (r *Registry) lookUp(host, name string) *user {
 	return nil
 }
 
-// Login implements [control.Backend].
-func (r *Registry) Login(ctx context.Context, req *control.LoginRequest) (*control.Login, error) {
+// Login implements [account.Backend].
+func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
 	u := r.find(req.Host, req.User)
 	var c *credential
 	password := req.Password
@@ -285,7 +285,7 @@ func (r *Registry) Login(ctx context.Context, req *control.LoginRequest) (*contr
 		return nil, err
 	}
 	if !right {
-		return nil, control.ErrLoginRefused
+		return nil, account.ErrLoginRefused
 	}
 	mounts, unseen := r.mounts(ctx, u, req), &vfs.Unseen{}
 	storage := func(ctx context.Context) vfs.ObjectStorage {
@@ -295,7 +295,7 @@ func (r *Registry) Login(ctx context.Context, req *control.LoginRequest) (*contr
 		}
 		return vfs.NewPolicyFS(vfs.NewHomeFS(vfs.NewMountFS(mounts), u.home), u.may, u.tenant.Normalization.Normalize, unseen)
 	}
-	login := &control.Login{
+	login := &account.Login{
 		User:               u.name,
 		Tenant:             &u.tenant.Tenant,
 		Storage:            storage,
@@ -338,7 +338,7 @@ func (u *user) rights(name string) vfs.Rights {
 }
 
 // mounts are the file systems of the user's folders for the time of ctx.
-func (r *Registry) mounts(ctx context.Context, u *user, req *control.LoginRequest) []vfs.Mount[*driver.Fs] {
+func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginRequest) []vfs.Mount[*driver.Fs] {
 	opts := r.files
 	opts.BeforeCommit = req.BeforeCommit
 	opts.NoOverwrite = u.overwrite == config.DenyOverwrite

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -268,9 +268,9 @@ func TestLogin(t *testing.T) {
 		Bucket: s.Bucket(t), Users: map[string]*config.User{"hans": {PasswordHash: config.NewSecret(umlaut)}}, PathnameEncoding: encoding(t, "iso-8859-1"),
 	}
 	r := registryBefore(t, cfg, s)
-	login := func(t *testing.T, name string) *control.Login {
+	login := func(t *testing.T, name string) *account.Login {
 		t.Helper()
-		l, err := r.Login(t.Context(), &control.LoginRequest{User: name, Password: password, BeforeCommit: func(context.Context) error { return nil }})
+		l, err := r.Login(t.Context(), &account.LoginRequest{User: name, Password: password, BeforeCommit: func(context.Context) error { return nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,7 +283,7 @@ func TestLogin(t *testing.T) {
 		if other := login(t, "dave").LastLogin; !other.IsZero() {
 			t.Errorf("another user's login is %v", other)
 		}
-		if _, err := r.Login(t.Context(), &control.LoginRequest{User: "alice", Password: "wrong"}); !errors.Is(err, control.ErrLoginRefused) {
+		if _, err := r.Login(t.Context(), &account.LoginRequest{User: "alice", Password: "wrong"}); !errors.Is(err, account.ErrLoginRefused) {
 			t.Errorf("a wrong password: %v", err)
 		}
 		before := time.Now()
@@ -294,7 +294,7 @@ func TestLogin(t *testing.T) {
 	})
 	t.Run("password-in-the-charset", func(t *testing.T) {
 		for password, right := range map[string]bool{"w\xf6rd": true, "wörd": true, "w\xf6rt": false, "w\xc3\xb6\xf6rd": false} {
-			_, err := r.Login(t.Context(), &control.LoginRequest{User: "hans", Password: password})
+			_, err := r.Login(t.Context(), &account.LoginRequest{User: "hans", Password: password})
 			if (err == nil) != right {
 				t.Errorf("%q: %v", password, err)
 			}

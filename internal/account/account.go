@@ -1,4 +1,9 @@
-package control
+// Package account describes tenants and users to the session: who they are, and
+// what they may do and see. Package tenant implements [Backend].
+//
+// HOST chooses the tenant (RFC 7151, section 3); USER and PASS the user (RFC 959,
+// section 4.1.1).
+package account
 
 import (
 	"context"

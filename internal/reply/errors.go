@@ -1,0 +1,77 @@
+package reply
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"strconv"
+	"syscall"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/charset"
+	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/engine"
+	"github.com/babelftp/babelftp/internal/ftplist"
+	"github.com/babelftp/babelftp/internal/pathname"
+)
+
+// An ErrorRow says how an error of the storage is answered. The error's own text
+// goes to the log only.
+type ErrorRow struct {
+	Err  error
+	Code int
+	Text i18n.ID
+}
+
+// Errors are the rows. The first one whose error is in the chain counts.
+func Errors() []ErrorRow {
+	return []ErrorRow{
+		{charset.ErrInvalid, 501, i18n.NameNotUTF8},
+		{ftplist.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
+		{dataconn.ErrAborted, 426, i18n.TransferAborted},
+		{engine.ErrPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
+		{fs.ErrNotExist, 550, i18n.NotFound},
+		{syscall.EILSEQ, 553, i18n.NameNotAllowed},
+		{syscall.ENAMETOOLONG, 553, i18n.NameTooLong},
+		{syscall.ENOTEMPTY, 550, i18n.DirectoryNotEmpty}, // before fs.ErrExist, which it is too
+		{syscall.ENOTDIR, 550, i18n.NotADirectory},
+		{syscall.EISDIR, 550, i18n.IsADirectory},
+		{fs.ErrExist, 550, i18n.AlreadyExists},
+		{fs.ErrPermission, 550, i18n.PermissionDenied},
+		{syscall.ENODATA, 550, i18n.FileArchived},
+		{syscall.ENOSPC, 452, i18n.StorageFull},
+		{syscall.EDQUOT, 552, i18n.QuotaExceeded},
+		{syscall.EFBIG, 552, i18n.StorageFull},
+		{syscall.ENXIO, 550, i18n.StorageMissing},
+		{syscall.ESTALE, 451, i18n.FileChanged},
+		{syscall.EAGAIN, 451, i18n.StorageUnavailable},
+		{syscall.ETIMEDOUT, 451, i18n.StorageUnavailable},
+		{context.DeadlineExceeded, 451, i18n.StorageUnavailable},
+		{context.Canceled, 451, i18n.StorageUnavailable},
+		{errors.ErrUnsupported, 550, i18n.NotSupported},
+		{fs.ErrInvalid, 550, i18n.ArgumentInvalid},
+		{syscall.EINVAL, 550, i18n.ArgumentInvalid},
+	}
+}
+
+// ForError is the code and the message for an error. Errors that no row knows are
+// 550.
+func ForError(err error) (code int, id i18n.ID, args []string) {
+	code, id = 550, i18n.StorageError
+	for _, row := range Errors() {
+		if errors.Is(err, row.Err) {
+			code, id = row.Code, row.Text
+			break
+		}
+	}
+	if pending, ok := errors.AsType[interface {
+		error
+		ResumeOffset() int64
+	}](err); ok {
+		code, id, args = 554, i18n.ResumeElsewhere, []string{strconv.FormatInt(pending.ResumeOffset(), 10)}
+	}
+	if name, ok := errors.AsType[*pathname.EncodingError](err); ok && !name.Encoding.UTF8() {
+		id, args = i18n.NameNotInCharset, []string{name.Encoding.DisplayName()}
+	}
+	return code, id, args
+}
