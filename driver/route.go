@@ -22,7 +22,7 @@ type Route struct {
 // NewRoute returns the route to a server of which nothing is known yet.
 func NewRoute() *Route {
 	stats := &endpoint.Stats{}
-	return &Route{stats: stats, downloads: concurrency.New(stats), uploads: concurrency.New(stats), writes: clients.NewWriteLog()}
+	return &Route{stats: stats, downloads: concurrency.ForDownloads(stats), uploads: concurrency.ForUploads(stats), writes: clients.NewWriteLog()}
 }
 
 // Answered notes how long an answer took to a request that was made for something else than files, such as to see whether a bucket is there.

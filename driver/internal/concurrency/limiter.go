@@ -41,6 +41,9 @@ const (
 	minInterval   = 50 * time.Millisecond
 	crowdInterval = 700 * time.Millisecond
 
+	// crowdRounds is how often as many parts as are under way must be answered in that interval.
+	crowdRounds = 2
+
 	// settling is how long after a change of the limit nothing is measured, at least.
 	settling = 5 * time.Millisecond
 
@@ -61,6 +64,7 @@ const (
 // A Limiter decides how many requests of one direction an endpoint gets at a time. It is safe for concurrent use.
 type Limiter struct {
 	stats *endpoint.Stats
+	parts bool // bytes count by parts, when they are answered, and not as they come
 
 	mu       sync.Mutex
 	limit    int       // requests that a transfer may have which is alone
@@ -76,7 +80,7 @@ type Limiter struct {
 	refused   int // downloads that were refused a request, and still want it
 
 	bytes   int64
-	part    int64         // bytes of the last part; 0 for downloads, which count bytes as they come
+	part    int64         // bytes of the last part; 0 for downloads
 	latency time.Duration // of the last part
 	backlog stopwatch     // runs while a transfer waits for another request
 
@@ -136,8 +140,11 @@ func (w *stopwatch) at(now time.Time) time.Duration {
 	return w.total + now.Sub(w.begin)
 }
 
-// New returns a limiter for an endpoint.
-func New(stats *endpoint.Stats) *Limiter { return &Limiter{stats: stats} }
+// ForUploads returns a limiter of the parts that are sent to an endpoint.
+func ForUploads(stats *endpoint.Stats) *Limiter { return &Limiter{stats: stats, parts: true} }
+
+// ForDownloads returns a limiter of the requests by which an endpoint sends objects.
+func ForDownloads(stats *endpoint.Stats) *Limiter { return &Limiter{stats: stats} }
 
 // Join enters a transfer that may have so many requests under way, until Leave.
 func (l *Limiter) Join(most int) *Transfer {
@@ -331,9 +338,10 @@ func (l *Limiter) refuse(t *Transfer, now time.Time, refused bool) {
 	l.backlog.run(now, l.refused > 0)
 }
 
-// capacity is how many requests so many transfers may have: each has one, and a guess holds for each of them.
+// capacity is how many requests so many transfers may have. Each has one, and they share what the limit allows besides. A guess holds for each download;
+// parts would take too much memory.
 func (l *Limiter) capacity(transfers int) int {
-	if !l.measured && l.probe == nil {
+	if !l.measured && l.probe == nil && !l.parts {
 		return l.limit * transfers
 	}
 	return l.limit - 1 + transfers
@@ -389,13 +397,13 @@ func (l *Limiter) adjust(now time.Time) {
 		return
 	}
 	i, elapsed := &l.interval, now.Sub(l.interval.begin)
-	bytes, crowd := l.bytes-i.bytes, l.part > 0 && i.active > 1
+	bytes, crowd := l.bytes-i.bytes, l.parts && i.active > 1
 	need, rounds := max(minInterval, l.latency), int64(1)
-	switch {
-	case i.settling:
-		need, rounds = max(settling, l.latency+l.latency/growth), 0
-	case crowd:
-		need, rounds = crowdInterval, 2
+	if crowd {
+		need, rounds = crowdInterval, crowdRounds
+	}
+	if i.settling {
+		need, rounds = max(settling, l.latency+l.latency/growth), rounds-1
 	}
 	if elapsed < need || bytes < rounds*l.part*int64(i.used) {
 		return
@@ -408,11 +416,11 @@ func (l *Limiter) adjust(now time.Time) {
 		l.begin(now, false)
 	case l.probe != nil:
 		l.judge(now, rate, limited)
-	case !l.measured && l.limit > 1 && limited && l.part > 0 && l.bytes-l.guessed >= guessRounds*l.part*int64(i.used):
+	case !l.measured && l.limit > 1 && limited && l.parts && l.bytes-l.guessed >= guessRounds*l.part*int64(i.used):
 		l.try(now, rate, max(limit/growth, 1))
 	case l.backlog.at(now)-i.backlog >= time.Duration(backlogged*float64(elapsed)) && !now.Before(l.next):
 		sharers := max(i.active, 1)
-		if l.grows {
+		if l.grows && !l.parts { // so many parts more would take too much memory
 			sharers = 1
 		}
 		l.try(now, rate, limit+max((growth-1)*i.used/sharers, (i.used+1)/2))
@@ -449,7 +457,7 @@ func (l *Limiter) judge(now time.Time, rate float64, limited bool) {
 // answered together with the one after it.
 func (l *Limiter) succeeds(now time.Time) bool {
 	p := l.probe
-	if p == nil || l.limit < p.limit || l.part == 0 || l.interval.active > 1 || now.Sub(p.begin) < p.latency {
+	if p == nil || l.limit < p.limit || !l.parts || l.interval.active > 1 || now.Sub(p.begin) < p.latency {
 		return false
 	}
 	return float64(l.bytes-p.bytes-l.part) >= gain*p.rate*now.Sub(p.begin).Seconds()

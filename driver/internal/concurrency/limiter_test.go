@@ -46,7 +46,7 @@ func (s *partServer) enter(n int) int {
 func newLimiter(latency time.Duration) *Limiter {
 	var stats endpoint.Stats
 	stats.ObserveAny(time.Now(), latency)
-	return New(&stats)
+	return ForUploads(&stats)
 }
 
 // upload sends parts that a client fills at a speed.
@@ -113,8 +113,8 @@ func TestUploads(t *testing.T) {
 		{"near-server-and-client-of-four-parts", 25 * mib, 10_000 * mib, 80 * mib, near, 1, 100, 4, 5, 8, 7 * time.Second},
 		{"near-server-that-has-no-more-than-four", 25 * mib, 100 * mib, 800 * mib, near, 1, 200, 4, 4, 20, 12 * time.Second},
 		{"eight-before-a-near-server", 400 * mib, 400 * mib, 800 * mib, time.Millisecond, 8, 26, 1, 1, 18, 3 * time.Second},
-		{"eight-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 8, 100, 16, 200, 140, 5 * time.Second},
-		{"three-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 3, 100, 16, 200, 130, 4 * time.Second},
+		{"eight-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 8, 100, 20, 200, 140, 5 * time.Second},
+		{"three-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 3, 100, 20, 200, 130, 4 * time.Second},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestCorrection(t *testing.T) {
 // from then on.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := New(&endpoint.Stats{})
+		l := ForUploads(&endpoint.Stats{})
 		greedy, modest := l.Join(16), l.Join(16)
 		l.limit, l.measured = 4, true
 		take := func(s *Transfer, n int, sent chan<- *Transfer) {
