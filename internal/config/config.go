@@ -126,7 +126,7 @@ const (
 	// A killed client's kernel closes the data connection first and the control connection some 50 microseconds later. Where its machine
 	// is busy 20 milliseconds were seen with few tasks for each processor; where that machine is the server's own, the wait grows with them.
 	defaultCommitDelay = 50 * time.Millisecond
-	// Kubernetes kills a pod 30 seconds after SIGTERM unless told otherwise; the rest is for cutting what still runs.
+	// Kubernetes kills a pod 30 seconds after SIGTERM by default. The server needs the rest to end the transfers that still run.
 	defaultDrainTimeout        = 25 * time.Second
 	defaultMaxFailedLogins     = 5
 	defaultMemory              = 256 * MiB

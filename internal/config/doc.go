@@ -15,13 +15,13 @@
 //     BABELFTP_LISTEN, BABELFTP_S3_ACCESS_KEY_ID, BABELFTP_TENANTS_ACME_S3_REGION; or in a file that the variable with _FILE
 //     names: BABELFTP_S3_SECRET_ACCESS_KEY_FILE.
 //
-// In the name of a variable every character of a tenant's, user's or language's name that is no ASCII letter or digit becomes _:
-// the user "mary.lee@acme" of the tenant "acme-eu" has BABELFTP_TENANTS_ACME_EU_USERS_MARY_LEE_ACME_PASSWORD_HASH. A variable
-// that two names share is a problem once it is set.
+// Characters of a tenant's, user's or language's name other than ASCII letters and digits become _ in the name of a variable. The user
+// "mary.lee@acme" of the tenant "acme-eu" has BABELFTP_TENANTS_ACME_EU_USERS_MARY_LEE_ACME_PASSWORD_HASH. A variable that two names share is
+// a problem once it is set.
 //
-// A variable replaces what the file says in either form; an empty one counts as not set. A value given together with its _file
-// form is a problem, and so is a BABELFTP_ variable that is no setting, except those that Kubernetes sets for a Service called
-// babelftp (BABELFTP_SERVICE_HOST, BABELFTP_PORT_21_TCP_ADDR and so on).
+// A variable replaces what the file says in either form. An empty one counts as not set. A value given together with its _file form is a
+// problem. So is a BABELFTP_ variable that is no setting. Those that Kubernetes sets for a Service called babelftp, such as
+// BABELFTP_SERVICE_HOST, are ignored.
 //
 // Relative paths of files are relative to the folder of the configuration file.
 //

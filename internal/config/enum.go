@@ -78,7 +78,7 @@ type Profile string
 // AutoProfile has the server find out the profile.
 const AutoProfile Profile = "auto"
 
-// Profiles are the names that a configuration may have beside AutoProfile.
+// Profiles are the names that a configuration may have besides AutoProfile.
 func Profiles() []Profile {
 	return []Profile{"aws", "aws-directory", "minio", "ceph", "r2", "gcs", "versitygw", "strict"}
 }

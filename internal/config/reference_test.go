@@ -418,7 +418,7 @@ func (r *reference) schema(refs string) map[string]any {
 }
 
 func described(s map[string]any, description string) map[string]any {
-	if _, isRef := s["$ref"]; isRef { // beside which draft 7 ignores everything
+	if _, isRef := s["$ref"]; isRef { // draft 7 ignores what stands next to it
 		s = map[string]any{"allOf": []any{s}}
 	}
 	s["description"] = description

@@ -102,7 +102,7 @@ func (v *validator) catalogues() {
 // language checks that there is a catalogue for tag, or for its nearest relative, and reports whether there is.
 func (v *validator) language(p yamlconf.Path, tag language.Tag) bool {
 	if v.bundle == nil {
-		return true // nobody knows
+		return true // not known
 	}
 	if _, err := v.bundle.Negotiate(tag.String()); err == nil {
 		return true

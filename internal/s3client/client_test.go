@@ -34,9 +34,9 @@ func TestSmallBodiesGoWithTheHeaders(t *testing.T) {
 	defer transport.CloseIdleConnections()
 	client := coalescingClient{&http.Client{Transport: transport}}
 	for _, tc := range []struct {
-		name   string
-		size   int
-		atOnce bool
+		name     string
+		size     int
+		oneWrite bool
 	}{
 		{"empty", 0, true}, {"small", 4 << 10, true}, {"largest", writeBuffer - maxHeaders, true}, {"larger", writeBuffer - maxHeaders + 1, false},
 	} {
@@ -59,10 +59,10 @@ func TestSmallBodiesGoWithTheHeaders(t *testing.T) {
 			if !bytes.Equal(received, want) {
 				t.Errorf("%d bytes have arrived of %d", len(received), len(want))
 			}
-			if got := writes.Load() == 1; got != tc.atOnce {
+			if got := writes.Load() == 1; got != tc.oneWrite {
 				t.Errorf("%d writes", writes.Load())
 			}
-			if tc.size > 0 && tc.atOnce && !body.closed {
+			if tc.size > 0 && tc.oneWrite && !body.closed {
 				t.Error("the body was not closed")
 			}
 		})

@@ -78,9 +78,9 @@ func TestFindProfile(t *testing.T) {
 		if !ok {
 			t.Fatal(s.Name)
 		}
-		for _, says := range []config.Profile{"", config.AutoProfile, config.Profile(want.Name)} {
+		for _, configured := range []config.Profile{"", config.AutoProfile, config.Profile(want.Name)} {
 			cfg := newConfig(t, s)
-			cfg.S3.Profile, cfg.Tenants["acme"].Resume = says, config.KeepBroken
+			cfg.S3.Profile, cfg.Tenants["acme"].Resume = configured, config.KeepBroken
 			reach := awsOf(s)
 			seen := watch(reach)
 			b, err := checked(t, cfg, reach)
@@ -88,10 +88,10 @@ func TestFindProfile(t *testing.T) {
 				t.Fatal(err)
 			}
 			if b.Profile != want {
-				t.Errorf("%q: %+v; want %+v", says, b.Profile, want)
+				t.Errorf("%q: %+v; want %+v", configured, b.Profile, want)
 			}
 			if len(seen.requests) != 1 {
-				t.Errorf("%q: %d requests", says, len(seen.requests))
+				t.Errorf("%q: %d requests", configured, len(seen.requests))
 			}
 		}
 	})
