@@ -58,6 +58,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
@@ -109,7 +110,7 @@ type Options struct {
 
 	// Quotas bound what is stored. They take a request more to write or to copy a file, for the size of what it replaces; while a file
 	// is written nobody waits for that.
-	Quotas Quotas
+	Quotas quota.Quotas
 
 	// Objects is what objects are stored with beside their bytes.
 	Objects attributes.Objects

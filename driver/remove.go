@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
@@ -81,7 +82,7 @@ func (f *Fs) removeFile(key string) error {
 func (f *Fs) delete(ctx context.Context, key string, size int64) error {
 	err := f.bucket.Delete(ctx, key)
 	if err == nil {
-		f.opts.Quotas.add(-charged(key, size))
+		f.opts.Quotas.Add(-quota.Charged(key, size))
 	}
 	return err
 }
@@ -202,7 +203,7 @@ func (b *batch) one(ctx context.Context, v s3api.Version) error {
 	}
 	err := b.f.bucket.DeleteVersion(ctx, v)
 	if err == nil {
-		b.f.opts.Quotas.add(-v.Size)
+		b.f.opts.Quotas.Add(-v.Size)
 	}
 	return b.note(err)
 }
@@ -236,7 +237,7 @@ func (b *batch) send(ctx context.Context) {
 		} else if err = b.f.bucket.DeleteAll(ctx, versions); err == nil {
 			bytes = s3api.SizeOfAll(versions)
 		}
-		b.f.opts.Quotas.add(-bytes)
+		b.f.opts.Quotas.Add(-bytes)
 		return b.note(err)
 	})
 }

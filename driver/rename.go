@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
@@ -139,7 +140,7 @@ func (r *relocation) file(v s3api.Version, a *attributes.Attributes, newKey stri
 		}
 		err := r.f.bucket.DeleteVersion(r.f.ctx, v)
 		if err == nil {
-			r.f.opts.Quotas.add(-v.Size)
+			r.f.opts.Quotas.Add(-v.Size)
 			r.target.halfway.remove(newKey)
 		}
 		return err
@@ -158,15 +159,15 @@ func (r *relocation) file(v s3api.Version, a *attributes.Attributes, newKey stri
 func (r *relocation) copyVersion(
 	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, replaced func() int64,
 ) (etag string, err error) {
-	added := addition{quotas: r.target.opts.Quotas, replaced: replaced}
+	added := quota.Reservation{Quotas: r.target.opts.Quotas, Replaced: replaced}
 	if !r.keepsSource {
-		added.exempt = r.f.opts.Quotas
+		added.Exempt = r.f.opts.Quotas
 	}
-	if err := added.claim(ctx, v.Size); err != nil {
+	if err := added.Grow(ctx, v.Size); err != nil {
 		return "", err
 	}
 	etag, err = r.target.copy(ctx, v, a, to, c)
-	added.end(v.Size, err == nil)
+	added.End(v.Size, err == nil)
 	return etag, err
 }
 
@@ -175,7 +176,7 @@ func (r *relocation) copyVersion(
 func (r *relocation) deleteSource(v s3api.Version, newKey, etag string, there bool) error {
 	attempts, err := r.f.bucket.DeleteVersionCounted(r.f.ctx, v)
 	if err == nil {
-		r.f.opts.Quotas.add(-v.Size)
+		r.f.opts.Quotas.Add(-v.Size)
 	}
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -208,7 +209,7 @@ func (r *relocation) undo(v, made s3api.Version) bool {
 func (r *relocation) removeCopy(made s3api.Version) bool {
 	err := r.target.bucket.DeleteVersion(r.f.ctx, made)
 	if err == nil {
-		r.target.opts.Quotas.add(-made.Size)
+		r.target.opts.Quotas.Add(-made.Size)
 	}
 	return err == nil
 }

@@ -485,7 +485,7 @@ func (f *Fs) trimPending(ctx context.Context) error {
 			names = append(names, v.Key)
 		}
 	}
-	most := f.opts.Quotas.smallest() / pendingShare
+	most := f.opts.Quotas.Smallest() / pendingShare
 	if len(names) <= maxPending && most == 0 {
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/listing"
 	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
@@ -39,3 +40,15 @@ type MetadataCache = listing.MetadataCache
 
 // NewMetadataCache returns an empty cache that keeps a file for so long; 0 stands for not at all.
 func NewMetadataCache(keep time.Duration) *MetadataCache { return listing.NewMetadataCache(keep) }
+
+// Quota bounds how many bytes the objects whose keys start with a prefix have together. Share one among all file systems in which such keys
+// are stored. Its Count lists the objects; until that was done once there is no bound.
+type Quota = quota.Quota
+
+// Quotas are those that hold for what a file system stores.
+type Quotas = quota.Quotas
+
+// NewQuota returns a quota of limit bytes, without a request.
+func NewQuota(client Client, bucketName, prefix string, limit int64) *Quota {
+	return quota.New(client, bucketName, prefix, limit)
+}

@@ -14,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/download"
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
+	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
@@ -37,7 +38,7 @@ type writer struct {
 	resumed    *pending        // the upload that this one goes on with, nil when there is none
 	resumable  bool            // whether the owner can resume the upload when it is interrupted
 	exclusive  bool            // whether there must be no object
-	addition   addition
+	addition   quota.Reservation
 	opened     time.Time
 	older      chan []s3api.Version // the records that end with this upload, once they are found; nil without an owner
 
@@ -108,16 +109,16 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 		}
 	}
 	w.ctx, w.cancel = context.WithCancelCause(f.ctx)
-	w.addition = addition{quotas: f.opts.Quotas}
+	w.addition = quota.Reservation{Quotas: f.opts.Quotas}
 	switch {
 	case w.kept.Key != "":
-		w.addition.replaced = exactly(w.kept.Size)
+		w.addition.Replaced = quota.Exactly(w.kept.Size)
 	case w.condition.Absent:
-		w.addition.replaced = exactly(0)
+		w.addition.Replaced = quota.Exactly(0)
 	default:
-		w.addition.replaced = f.sizeOf(w.ctx, key)
+		w.addition.Replaced = f.sizeOf(w.ctx, key)
 	}
-	if err := w.addition.open(w.ctx); err != nil {
+	if err := w.addition.Open(w.ctx); err != nil {
 		w.cancel(err)
 		return nil, err
 	}
@@ -305,7 +306,7 @@ func (w *writer) read(v s3api.Version, length int64) error {
 
 // flush sends the buffer as a part.
 func (w *writer) flush() error {
-	if err := w.addition.claim(w.ctx, w.offset); err != nil {
+	if err := w.addition.Grow(w.ctx, w.offset); err != nil {
 		return err
 	}
 	if w.upload == nil {
@@ -386,7 +387,7 @@ func (w *writer) Close() error {
 		err = w.finish()
 	}
 	err = w.cause(err)
-	w.addition.end(w.offset, err == nil)
+	w.addition.End(w.offset, err == nil)
 	switch {
 	case err == nil:
 		w.removeOlder("")
@@ -418,7 +419,7 @@ func (w *writer) finish() error {
 	if err := w.begin(); err != nil {
 		return err
 	}
-	if err := w.addition.claim(w.ctx, w.offset); err != nil {
+	if err := w.addition.Grow(w.ctx, w.offset); err != nil {
 		return err
 	}
 	if w.upload == nil {

@@ -1,4 +1,4 @@
-package driver
+package quota
 
 import (
 	"errors"
@@ -37,7 +37,7 @@ func TestRecountRests(t *testing.T) {
 						out.Contents[i].Size = aws.Int64(1)
 					}
 				}
-				q := NewQuota(s, "bucket", "", int64(test.keys))
+				q := New(s, "bucket", "", int64(test.keys))
 				if err := q.Count(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -46,7 +46,7 @@ func TestRecountRests(t *testing.T) {
 				refused := func() time.Duration {
 					t.Helper()
 					begin := time.Now()
-					if err := q.claim(t.Context(), 1); !errors.Is(err, syscall.EDQUOT) {
+					if err := q.reserve(t.Context(), 1); !errors.Is(err, syscall.EDQUOT) {
 						t.Fatalf("error is %v, want EDQUOT", err)
 					}
 					return time.Since(begin)
@@ -77,7 +77,7 @@ func TestQuotaCountsNoRecords(t *testing.T) {
 		}
 	}
 	for prefix, want := range map[string]int64{"": 3, "dir/": 2} {
-		q := NewQuota(s, "bucket", prefix, 100)
+		q := New(s, "bucket", prefix, 100)
 		if err := q.Count(t.Context()); err != nil {
 			t.Fatal(err)
 		}

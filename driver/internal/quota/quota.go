@@ -1,4 +1,7 @@
-package driver
+// Package quota bounds how many bytes a part of a bucket holds: it counts them by ListObjectsV2, and what is stored reserves its room first.
+//
+// A [Quota] is shared by all file systems below a prefix. A [Reservation] is what one file adds to its [Quotas].
+package quota
 
 import (
 	"cmp"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
@@ -29,9 +33,9 @@ const (
 //
 // S3 keeps no such sum, so that it is counted by listing the objects ([Quota.Count]), which takes a request for each 1,000. In between
 // a quota adds what its file systems store and takes off what they delete; what others do shows with the next count. Until the first
-// one has ended there is no bound. Nor is there one for what is no object yet: an upload claims its room part by part, so that several
+// one has ended there is no bound. Nor is there one for what is no object yet: an upload reserves its room part by part, so that several
 // at once do not take the same, but the parts of those that broke and are kept for their owner do not count, and nor do their records in
-// a [Ledger].
+// the journal of uploads.
 //
 // Before something is refused the objects are counted anew, unless that was tried a short while ago: what others have deleted makes room
 // then.
@@ -42,19 +46,19 @@ type Quota struct {
 
 	counting chan struct{} // holds what only one may have: the right to count
 
-	mu      sync.Mutex
-	counted int64     // bytes, by the last count
-	since   int64     // bytes that have come since it began, less those that have gone
-	claimed int64     // bytes of what is being stored
-	known   bool      // some count has come to its end
-	tried   time.Time // when the last count ended, or was cut off
-	took    time.Duration
+	mu       sync.Mutex
+	counted  int64     // bytes, by the last count
+	since    int64     // bytes that have come since it began, less those that have gone
+	reserved int64     // bytes of what is being stored
+	known    bool      // some count has come to its end
+	tried    time.Time // when the last count ended, or was cut off
+	took     time.Duration
 }
 
-// NewQuota returns a quota of limit bytes, without a request.
-func NewQuota(client s3api.Client, bucketName, prefix string, limit int64) *Quota {
+// New returns a quota of limit bytes, without a request.
+func New(client s3api.Client, bucketName, prefix string, limit int64) *Quota {
 	return &Quota{
-		bucket: s3api.NewBucket(client, bucketName, Profile{}, &endpoint.Stats{}, defaultPatience),
+		bucket: s3api.NewBucket(client, bucketName, profile.Profile{}, &endpoint.Stats{}, 0), // it reads no object
 		prefix: prefix, limit: limit, counting: make(chan struct{}, 1),
 	}
 }
@@ -112,7 +116,7 @@ func (q *Quota) sum(ctx context.Context) (int64, error) {
 			return 0, err
 		}
 		for _, v := range page.Versions {
-			sum += charged(v.Key, v.Size)
+			sum += Charged(v.Key, v.Size)
 		}
 		if page.Next == "" {
 			return sum, nil
@@ -121,8 +125,8 @@ func (q *Quota) sum(ctx context.Context) (int64, error) {
 	}
 }
 
-// charged is how many bytes of an object count. The driver's own objects are not content, and come and go without their owner.
-func charged(key string, size int64) int64 {
+// Charged is how many bytes of an object count. The driver's own objects are not content, and come and go without their owner.
+func Charged(key string, size int64) int64 {
 	if keys.IsReserved(key) {
 		return 0
 	}
@@ -135,8 +139,8 @@ func (q *Quota) sinceCount() int64 {
 	return q.since
 }
 
-// claim takes room for bytes that shall be stored. EDQUOT says that there is not so much.
-func (q *Quota) claim(ctx context.Context, bytes int64) error {
+// reserve takes room for bytes that shall be stored. EDQUOT says that there is not so much.
+func (q *Quota) reserve(ctx context.Context, bytes int64) error {
 	if q.fits(bytes) || q.recount(ctx) && q.fits(bytes) {
 		return nil
 	}
@@ -146,17 +150,17 @@ func (q *Quota) claim(ctx context.Context, bytes int64) error {
 func (q *Quota) fits(bytes int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.known && q.counted+q.since+q.claimed+bytes > q.limit {
+	if q.known && q.counted+q.since+q.reserved+bytes > q.limit {
 		return false
 	}
-	q.claimed += bytes
+	q.reserved += bytes
 	return true
 }
 
 func (q *Quota) full() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.known && q.counted+q.since+q.claimed >= q.limit
+	return q.known && q.counted+q.since+q.reserved >= q.limit
 }
 
 // recount counts anew, and returns false where that brings nothing new.
@@ -180,36 +184,36 @@ func (q *Quota) rested() bool {
 // Quotas are those that hold for what a file system stores.
 type Quotas []*Quota
 
-// claim takes room for bytes that shall be stored in all of them, or none.
-func (qs Quotas) claim(ctx context.Context, bytes int64) error {
+// Reserve takes room for bytes that shall be stored in all of them, or none.
+func (qs Quotas) Reserve(ctx context.Context, bytes int64) error {
 	for i, q := range qs {
-		if err := q.claim(ctx, bytes); err != nil {
-			qs[:i].release(bytes)
+		if err := q.reserve(ctx, bytes); err != nil {
+			qs[:i].Release(bytes)
 			return err
 		}
 	}
 	return nil
 }
 
-// release gives back what was claimed, when it is stored or never will be.
-func (qs Quotas) release(bytes int64) {
+// Release gives back what was reserved, when it is stored or never will be.
+func (qs Quotas) Release(bytes int64) {
 	for _, q := range qs {
 		q.mu.Lock()
-		q.claimed -= bytes
+		q.reserved -= bytes
 		q.mu.Unlock()
 	}
 }
 
-// smallest is the least of the limits, 0 where there is none.
-func (qs Quotas) smallest() int64 {
+// Smallest is the least of the limits, 0 where there is none.
+func (qs Quotas) Smallest() int64 {
 	if len(qs) == 0 {
 		return 0
 	}
 	return slices.MinFunc(qs, func(a, b *Quota) int { return cmp.Compare(a.limit, b.limit) }).limit
 }
 
-// add notes that objects have grown by so many bytes, or have shrunk.
-func (qs Quotas) add(bytes int64) {
+// Add notes that objects have grown by so many bytes, or have shrunk.
+func (qs Quotas) Add(bytes int64) {
 	for _, q := range qs {
 		q.mu.Lock()
 		q.since += bytes
@@ -217,62 +221,48 @@ func (qs Quotas) add(bytes int64) {
 	}
 }
 
-// An addition is what a file adds to quotas: its bytes, less those of the object that it replaces.
-type addition struct {
-	quotas   Quotas
-	exempt   Quotas       // those of the quotas in which all that is stored has its room already
-	replaced func() int64 // the size of that object in bytes, 0 where there is none
-	claimed  int64
+// An Reservation is what a file adds to quotas: its bytes, less those of the object that it replaces.
+type Reservation struct {
+	Quotas   Quotas
+	Exempt   Quotas       // those of the quotas in which all that is stored has its room already
+	Replaced func() int64 // the size of that object in bytes, 0 where there is none
+	reserved int64
 }
 
-// claim takes the room that a file of so many bytes needs, before any of them is stored. EDQUOT says that there is too little.
-func (a *addition) claim(ctx context.Context, size int64) error {
-	more := size - a.replaced() - a.claimed
+// Grow takes the room that a file of so many bytes needs, before any of them is stored. EDQUOT says that there is too little.
+func (a *Reservation) Grow(ctx context.Context, size int64) error {
+	more := size - a.Replaced() - a.reserved
 	if more <= 0 {
 		return nil
 	}
-	err := a.bounds().claim(ctx, more)
+	err := a.bounds().Reserve(ctx, more)
 	if err == nil {
-		a.claimed += more
+		a.reserved += more
 	}
 	return err
 }
 
-// open returns EDQUOT where there is room for nothing. A client that is told before it sends a byte understands it best.
-func (a *addition) open(ctx context.Context) error {
-	if !slices.ContainsFunc(a.quotas, (*Quota).full) {
+// Open returns EDQUOT where there is room for nothing. A client that is told before it sends a byte understands it best.
+func (a *Reservation) Open(ctx context.Context) error {
+	if !slices.ContainsFunc(a.Quotas, (*Quota).full) {
 		return nil
 	}
-	defer a.end(0, false)
-	return a.claim(ctx, 1)
+	defer a.End(0, false)
+	return a.Grow(ctx, 1)
 }
 
-func (a *addition) bounds() Quotas {
-	return slices.DeleteFunc(slices.Clone(a.quotas), func(q *Quota) bool { return slices.Contains(a.exempt, q) })
+func (a *Reservation) bounds() Quotas {
+	return slices.DeleteFunc(slices.Clone(a.Quotas), func(q *Quota) bool { return slices.Contains(a.Exempt, q) })
 }
 
-// end notes that the file is stored, with so many bytes, or will not be.
-func (a *addition) end(size int64, stored bool) {
+// End notes that the file is stored, with so many bytes, or will not be.
+func (a *Reservation) End(size int64, stored bool) {
 	if stored {
-		a.quotas.add(size - a.replaced())
+		a.Quotas.Add(size - a.Replaced())
 	}
-	a.bounds().release(a.claimed)
-	a.claimed = 0
+	a.bounds().Release(a.reserved)
+	a.reserved = 0
 }
 
-// sizeOf finds out for the quotas, if there are any, what size the object has that is there now. That goes on while something else is
-// done, until what it returns is called, which must be before the object is replaced. Where S3 does not tell it is 0: the next count
-// knows.
-func (f *Fs) sizeOf(ctx context.Context, key string) func() int64 {
-	if len(f.opts.Quotas) == 0 {
-		return exactly(0)
-	}
-	found := make(chan int64, 1)
-	go func() {
-		v, _, _ := f.bucket.Head(ctx, key)
-		found <- v.Size
-	}()
-	return sync.OnceValue(func() int64 { return <-found })
-}
-
-func exactly(size int64) func() int64 { return func() int64 { return size } }
+// Exactly is a size that is known.
+func Exactly(size int64) func() int64 { return func() int64 { return size } }
