@@ -144,7 +144,7 @@ func (s *session) dispatch(line string) {
 	}
 	s.verb, s.argument = verb, arg
 	s.op = s.newOperation()
-	defer s.op.cancel(nil)
+	defer s.endOperation()
 	switch {
 	case c.login && s.login == nil:
 		s.reply(530, i18n.NotLoggedIn)

@@ -42,6 +42,20 @@ func (s *session) newOperation() *operation {
 	return op
 }
 
+// endOperation ends the context of the command that has been answered, and lets go
+// of its storage and its data connection: most sessions are idle. A session that
+// was cut may have left the command running.
+func (s *session) endOperation() {
+	s.op.cancel(nil)
+	if s.closing {
+		return
+	}
+	s.op = nil
+	if s.engine != nil {
+		s.engine.Release()
+	}
+}
+
 // await waits for a result of the command that is running. The session waits for
 // the storage, the engine and the data connection in this loop only, so each
 // command ends alike. ABOR, the end of the control connection and a shutdown

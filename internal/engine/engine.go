@@ -93,6 +93,9 @@ func (e *Engine) Send(op *Operation, verb, argument string) error {
 	return e.send(line)
 }
 
+// Release lets go of the operation of a command that has been answered.
+func (e *Engine) Release() { e.op = nil }
+
 // Replies are the engine's replies to the command that was sent.
 func (e *Engine) Replies() <-chan wire.Reply { return e.replies }
 
