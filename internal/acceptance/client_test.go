@@ -224,7 +224,7 @@ func (w *worker) transfer() {
 	}
 }
 
-// resume goes on with a download and with uploads, a small and a large one.
+// resume resumes a download and uploads, a small and a large one.
 func (w *worker) resume() {
 	for i, size := range []int{smallSize, largeSize} {
 		remote := path.Join(w.dir, names[i])

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// A talker is a session that is told every reply, whatever it is. It is for many at once, so what breaks off is an error rather than
-// the end of the test.
+// A talker is a session that returns every reply. Many talkers run in parallel, so a broken connection is an error and not the end of the
+// test.
 type talker struct {
 	*textproto.Conn
 	host string

@@ -20,13 +20,13 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// A fault is what may happen to requests, and what a client is told then.
+// A fault is what may happen to requests, and the reply that a client gets then.
 type fault struct {
 	name        string
 	harm        s3test.Harm
 	on          []string // operations, all when nil
 	once, often outcome
-	unseen      []string // deeds in which nobody can notice it
+	unseen      []string // deeds in which no client can notice it
 }
 
 func (f fault) shows(d deed) bool { return !slices.Contains(f.unseen, d.name) }
@@ -80,15 +80,15 @@ func (m mode) outcome(f fault) outcome {
 	switch {
 	case m.times == 1:
 		return f.once
-	case m.after > 0 && f.name != "internal-error": // where a deed is interrupted is told by one fault
+	case m.after > 0 && f.name != "internal-error": // one fault shows where a deed is interrupted
 		return untried
 	}
 	return f.often
 }
 
-// TestFaults does each deed under each fault of each operation that it asks S3 for. A client that was told that something is done finds
-// it done; one that was told otherwise finds everything as before, and does the same again in the same session, which then works.
-// Nothing is left unfinished but a multipart upload whose ID got lost, before it had parts.
+// TestFaults does each deed under each fault of each S3 operation of the deed. After a positive reply the client finds the deed done. After a
+// negative reply it finds everything as before, and repeats the deed in the same session with success. Nothing stays unfinished but a
+// multipart upload without parts, whose ID got lost.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -155,7 +155,7 @@ func (b *brokenSite) misdeeds(t *testing.T, modes []mode) {
 			return nil
 		})
 	}
-	_ = group.Wait() // the errors have been told
+	_ = group.Wait() // the test has reported the errors
 	t.Logf("%d cases", len(all))
 }
 
@@ -231,7 +231,7 @@ func (m misdeed) after() objects {
 	return m.deed.after
 }
 
-// judge looks at what the client was told.
+// judge compares the reply of the client with the bucket.
 func (m misdeed) judge(r response) error {
 	if r.err != nil {
 		return r.err
@@ -292,7 +292,7 @@ func (m misdeed) mustHaveNoUploads(ctx context.Context, r response) error {
 			if err != nil {
 				return err
 			}
-			if m.operation != "CreateMultipartUpload" || len(parts.Parts) > 0 { // else nobody has its ID
+			if m.operation != "CreateMultipartUpload" || len(parts.Parts) > 0 { // otherwise its ID got lost
 				return fmt.Errorf("%v, and a multipart upload of %s is open, %d parts", r, *upload.Key, len(parts.Parts))
 			}
 		}

@@ -99,7 +99,7 @@ func TestKilledClients(t *testing.T) {
 func TestKilledClientsOnABusyMachine(t *testing.T) {
 	t.Parallel()
 	const (
-		clients     = 4    // at a time
+		clients     = 4    // in parallel
 		batch       = 5    // kills for which a client answers in time
 		one         = 1000 // kills for each object that may be incomplete
 		least, most = 100_000, 1_200_000

@@ -16,7 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// trickyNames are what those who read the lines of LIST and MLSD trip over, beside names.
+// trickyNames are names that confuse parsers of LIST and MLSD.
 var trickyNames = []string{
 	" leading", "  two leading", "trailing ", "a -> b", "Jan 01 12:00", " Jan  1  2020 x", "total 5", "12", "-rw-r--r--", "a;b", "type=file; x",
 	"x=y;", "100%", "<DIR>", "+i1.2,m3,r,s4,",

@@ -70,7 +70,7 @@ func binary(t *testing.T) string {
 	return filepath.Join(built.dir, name)
 }
 
-// A process is a program that runs beside the test: babelftp or a client.
+// A process is a program that runs during the test: babelftp or a client.
 type process struct {
 	t              *testing.T
 	cmd            *exec.Cmd

@@ -19,7 +19,7 @@ import (
 // keeping are the lines of a configuration that keeps uploads of clients which are killed.
 var keeping = []string{"    resume: keep", "commit_delay: 1s"}
 
-// A resumer begins an upload, or goes on with one, at a rate in bytes a second; 0 is as fast as it can.
+// A resumer begins or resumes an upload, at a rate in bytes a second. 0 is no limit.
 type resumer func(t *testing.T, s *site, file, remote string, rate int) *process
 
 func resumingCurl(t *testing.T, s *site, file, remote string, rate int) *process {
@@ -147,7 +147,7 @@ func (s *site) size(t *testing.T, name string) int64 {
 	return n
 }
 
-// TestKilledServerResumed goes on with another server.
+// TestKilledServerResumed resumes the upload on another server.
 func TestKilledServerResumed(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"minio", "versitygw"} {
@@ -211,7 +211,7 @@ func (s *site) parts(t *testing.T, name string) int {
 	return len(parts.Parts)
 }
 
-// TestAbandonedUploads lets another server remove what a server has left behind that was killed, and nothing else.
+// TestAbandonedUploads lets another server remove the uploads of a killed server, and nothing else.
 func TestAbandonedUploads(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"minio", "versitygw"} {

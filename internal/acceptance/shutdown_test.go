@@ -21,7 +21,7 @@ func texts(t *testing.T, tag string) *i18n.Localizer {
 	return bundle.Localizer(language.MustParse(tag))
 }
 
-// On SIGTERM who is idle reads why in their language, an upload that runs ends well, and nobody else comes in.
+// On SIGTERM an idle client reads the reason in its language, a running upload completes, and no new client can connect.
 func TestShutdown(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))

@@ -22,7 +22,7 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// The site's users all have this password; it has what shells and URLs take for something else.
+// The site's users all have this password. Some of its characters have a meaning in shells and URLs.
 const password = `p4ss "wörd" $1`
 
 // The site's tenants. Both have a user alice, so that only the host or user@tenant tells which.
@@ -33,7 +33,7 @@ const (
 	prefix = "inbox/"
 )
 
-// configuration is that of a site; what a test adds stands behind it: first what is acme's, indented by four.
+// configuration is that of a site. A test adds its own lines at the end: first those of acme, indented by four.
 const configuration = `
 listen: "127.0.0.1:0"
 metrics_listen: "127.0.0.1:0"

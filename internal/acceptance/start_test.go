@@ -7,7 +7,7 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// What keeps a server from starting is told in one line for each tenant, with the tenant and the bucket.
+// A server that cannot start writes one line for each tenant, with the tenant and the bucket.
 func TestStorageProblems(t *testing.T) {
 	t.Parallel()
 	for _, storage := range []string{"minio", "versitygw"} {

@@ -31,7 +31,7 @@ var (
 	_ io.WriterTo                                 = (*engineFile)(nil)
 )
 
-// Stat looks for what the command is about.
+// Stat looks for the file or directory of the command.
 func (f *engineFs) Stat(name string) (fs.FileInfo, error) {
 	op := f.engine.op
 	info, err := op.Find(unescapeLine(name))
@@ -132,7 +132,7 @@ func (*engineFs) Chmod(string, os.FileMode) error            { return errors.Err
 func (*engineFs) Chown(string, int, int) error               { return errors.ErrUnsupported }
 func (*engineFs) Chtimes(string, time.Time, time.Time) error { return errors.ErrUnsupported }
 
-// Name is what afero asks for; nobody reads it.
+// Name implements afero.Fs. No caller reads it.
 func (*engineFs) Name() string { return "babelftp" }
 
 // An allocator is a file that can make use of the size which ALLO has told.
@@ -151,7 +151,7 @@ type engineFile struct {
 }
 
 // asciiRead is how much is asked of the engine's ASCII conversion at once, in
-// bytes. With room for two it returns nothing for ever, and with less it
+// bytes. With room for two it never returns anything, and with less it
 // panics (asciiconverter.go:41), so it must not see what the storage has left.
 const asciiRead = 32 << 10
 

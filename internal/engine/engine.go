@@ -210,7 +210,7 @@ func (e *Engine) listen() error {
 // ErrCannotListen reports a transfer for which the engine has no listener.
 var ErrCannotListen = errors.New("the engine cannot listen")
 
-// FetchNext returns a port for the engine to listen on, where nobody connects.
+// FetchNext returns a port for the engine to listen on. No client connects to it.
 func (e *Engine) FetchNext() (shown, listened int, ok bool) {
 	if e.anyPort {
 		return 0, 0, true
@@ -247,7 +247,7 @@ func (e *Engine) GetTLSConfig() (*tls.Config, error) {
 }
 
 // WrapPassiveListener gives the engine the data connection of the transfer
-// that is about to begin. Nobody connects to the engine's own listener, so it is
+// that is about to begin. No client connects to the engine's own listener, so it is
 // closed at once and costs no descriptor. But before the engine accepts it sets a
 // deadline on that listener, which therefore becomes the server's placeholder.
 func (e *Engine) WrapPassiveListener(own net.Listener) (net.Listener, error) {
@@ -263,7 +263,7 @@ func (e *Engine) WrapPassiveListener(own net.Listener) (net.Listener, error) {
 }
 
 // Accept yields the connection, then says that the listener is closed, in the
-// words that the engine takes for a regular end.
+// words that the engine treats as a regular end.
 func (e *Engine) Accept() (net.Conn, error) {
 	if e.accepted {
 		return nil, &net.OpError{Op: "accept", Net: "memory", Err: errListenerClosed}
@@ -282,7 +282,7 @@ func (e *Engine) Close() error { return nil }
 func (e *Engine) Addr() net.Addr { return e.cfg.Local }
 
 // An engineConn is the engine's end of the connection, with the addresses of the
-// control connection. One goroutine of the engine reads, and one at a time writes.
+// control connection. One goroutine of the engine reads, and only one writes.
 type engineConn struct {
 	engine        *Engine
 	local, remote net.Addr

@@ -24,8 +24,8 @@ const clockSkew = 24 * time.Hour
 // Clients parse these lines by rules of their own, which together are:
 //
 //   - ten letters of mode, a number of links that is not 0, one word each of owner
-//     and group, then the size; where it ends may differ, because all but the name
-//     is taken word by word
+//     and group, then the size. The columns may shift, because clients read all but
+//     the name word by word
 //   - months in English, three letters; hh:mm stands for the last such time, so
 //     what is older than half a year, or in the future, has a year
 //   - one SP before the name, because further ones belong to it; but two between

@@ -30,12 +30,12 @@ type Listing struct {
 	Line func(b []byte, e Entry, name string) []byte
 
 	names    pathname.Codec
-	arg      string        // the pathname as the client wrote it
-	pattern  pattern       // in arg, if nothing has that name
-	filesToo bool          // whether arg may name a file
-	heading  []fs.FileInfo // entries that the storage does not know
-	file     bool          // whether arg names a file
-	dir      string        // absolute pathname of the directory of the entries
+	arg      string        // the pathname of the client
+	pattern  pattern       // of arg, or empty
+	filesToo bool          // arg may be a file
+	heading  []fs.FileInfo // entries of the server itself
+	file     bool          // arg is a file
+	dir      string        // absolute directory of the entries
 	entries  iter.Seq2[fs.FileInfo, error]
 }
 

@@ -27,7 +27,7 @@ type Resolver struct {
 
 // Lookup calls try with name and then with its variants, until one exists. It returns
 // the pathname that exists, or an empty one and the first error of try if none does.
-// Any error but [fs.ErrNotExist] is about a name that exists.
+// Any error but [fs.ErrNotExist] belongs to a name that exists.
 func (r *Resolver) Lookup(name string, try func(name string) error) (located string, err error) {
 	err = try(name)
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -1,8 +1,8 @@
 // Package download reads objects (S3 operation GetObject).
 //
 // A [Range] reads some bytes of one version of an object. A [Reader] reads on from an offset: it begins with one request for all
-// of the rest, and most downloads end with it. Where S3 is slower than the client, it prefetches chunks by several requests at a time, as many
-// as package concurrency allows.
+// of the rest, and most downloads end with it. Where S3 is slower than the client, it prefetches chunks by several requests in parallel, as
+// many as package concurrency allows.
 package download
 
 import (
@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// starving is the share of its time from which on a download waits for S3 rather than for its client, and fed the share up to
-	// which it has more requests than its client needs. Of these it gives up one of reduction.
-	starving  = 0.5
-	fed       = 0.05
-	reduction = 4
+	// waitingShare is the least share of its time that a download waits for S3 when it needs more requests. idleShare is the largest share
+	// when it has more requests than its client needs. It gives up one of reduction then.
+	waitingShare = 0.5
+	idleShare    = 0.05
+	reduction    = 4
 
-	// firstInterval is how long a download is measured before it wants a second request, and firstBytes what must have come by then:
-	// a client that reads no more than the beginning of a file costs one request. Later measurements take longer.
+	// firstInterval is how long the reader measures before it wants a second request. firstBytes must have come by then, so that a client that
+	// reads only the beginning of a file costs one request. Later measurements take longer.
 	firstInterval = 30 * time.Millisecond
 	firstBytes    = 1 << 20
 	interval      = 50 * time.Millisecond
@@ -55,7 +55,7 @@ type Reader struct {
 }
 
 // NewReader returns a reader of a version from an offset on. The body is the answer to the request for all of these bytes. Up to most requests are
-// under way at a time, as far as the limiter allows. Close must end the reader.
+// under way in parallel, as far as the limiter allows. Close must end the reader.
 func NewReader(ctx context.Context, b *s3api.Bucket, v s3api.Version, offset int64, body io.ReadCloser, memory *membudget.Budget, l *concurrency.Limiter, most int) *Reader {
 	r := &Reader{
 		ctx: ctx, bucket: b, version: v, memory: memory, transfer: l.Join(most), most: most, offset: offset,
@@ -162,15 +162,15 @@ func (r *Reader) adjust(begin time.Time) {
 	if elapsed := now.Sub(r.since); elapsed >= interval && r.received >= firstBytes {
 		share := r.waited.Seconds() / elapsed.Seconds()
 		switch open := r.requests(); {
-		case share >= starving:
+		case share >= waitingShare:
 			r.wanted = r.most
-		case share <= fed && r.offset >= r.reduceAt:
+		case share <= idleShare && r.offset >= r.reduceAt:
 			r.wanted = max(open-max(open/reduction, 1), 1)
 			r.reduceAt = r.offset + int64(r.wanted)*maxChunk // what has been fetched ahead shows nothing
 		default:
 			r.wanted = open
 		}
-		if share < starving {
+		if share < waitingShare {
 			r.transfer.Suffice()
 		}
 		r.since, r.waited = now, 0
@@ -222,7 +222,7 @@ func (r *Reader) prefetch() bool {
 	return true
 }
 
-// closePrefetcher goes on with one stream.
+// closePrefetcher continues with one request.
 func (r *Reader) closePrefetcher() {
 	if r.prefetcher != nil {
 		r.prefetcher.close()
