@@ -94,7 +94,7 @@ type S3 struct {
 	// URL of the S3 server.
 	Endpoint string `yaml:"endpoint" default:"AWS"`
 	// URL of the S3 server for those who download by links (`presign`).
-	PublicEndpoint string `yaml:"public_endpoint" default:"endpoint"`
+	PublicEndpoint string `yaml:"public_endpoint" default:"that of endpoint"`
 	// Region of the bucket.
 	Region string `yaml:"region" default:"what the AWS SDK finds"`
 	// Put the bucket into the path of the URL instead of the host name.

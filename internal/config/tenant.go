@@ -27,7 +27,7 @@ type Tenant struct {
 	// Text by language, shown after HOST, and after the login without a `welcome`. It may hold `{User}`, `{Tenant}`, `{LastLogin}` and `{Quota}`.
 	Greeting map[language.Tag]string `yaml:"greeting" default:"none"`
 	// Text by language, shown after the login, with the variables of `greeting`.
-	Welcome map[language.Tag]string `yaml:"welcome" default:"greeting"`
+	Welcome map[language.Tag]string `yaml:"welcome" default:"the greeting"`
 	// Answer LANG with the welcome in the new language too (RFC 2640 4.1).
 	GreetAfterLang bool `yaml:"greet_after_lang"`
 	// Texts of single replies, by message and language, in place of those of the catalogues.
