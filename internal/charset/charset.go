@@ -28,23 +28,22 @@ const (
 type Encoding struct {
 	name      string
 	charset   encoding.Encoding // nil for UTF-8 and raw
-	preferred spellings
+	preferred preferredBytes
 }
 
-// Parse returns the encoding that a label stands for: "utf-8", "raw", or
-// a charset by a label of the WHATWG's Encoding Standard or of IANA's registry,
-// in upper or lower case.
+// Parse returns the encoding of a label: "utf-8", "raw", or a charset. The labels of
+// charsets are those of the WHATWG's Encoding Standard and of IANA's registry, in upper
+// or lower case.
 //
 // The WHATWG reads the labels as they are used: iso-8859-1 is windows-1252,
 // iso-8859-9 is windows-1254, iso-8859-11 and tis-620 are windows-874, shift_jis
-// and euc-kr have Microsoft's extensions. So do the devices that call their
-// charset by these names: their 0x80 to 0x9F are quotation marks and the euro,
-// if anything, and never the control characters of ISO 8859. String tells which
-// charset it is.
+// and euc-kr have Microsoft's extensions. So do the devices that use these labels. Their
+// bytes 0x80 to 0x9F are quotation marks and the euro, and never the control characters
+// of ISO 8859. String returns the name of the charset.
 //
-// Charsets with shift states or with other characters in the place of ASCII's
-// (iso-2022-jp, utf-16, EBCDIC) are refused: in them the bytes of "/" and "." may
-// be parts of something else.
+// Parse refuses charsets with shift states, and those with other characters in the
+// place of ASCII's (iso-2022-jp, utf-16, EBCDIC). In these, the bytes of "/" and "."
+// may be parts of other characters.
 func Parse(label string) (*Encoding, error) {
 	label = strings.ToLower(strings.TrimSpace(label))
 	if label == rawName {
@@ -59,12 +58,12 @@ func Parse(label string) (*Encoding, error) {
 	case name == "x-user-defined" || !extendsASCII(charset):
 		return nil, fmt.Errorf("the charset %q cannot be that of pathnames, because it does not extend ASCII; write utf-8, or the charset in which the clients write a slash as the byte 2F", label)
 	}
-	return &Encoding{name: name, charset: charset, preferred: newSpellings(name, charset)}, nil
+	return &Encoding{name: name, charset: charset, preferred: newPreferredBytes(name, charset)}, nil
 }
 
-// lookUp returns a charset and its name. IANA's registry has the code pages of
-// DOS, in which the FTP client of Windows' command prompt writes; the WHATWG
-// comes first because it knows how labels are used.
+// lookUp returns a charset and its name. The WHATWG comes first because it knows how
+// labels are used. IANA's registry has the code pages of DOS too, in which the FTP
+// client of Windows' command prompt writes.
 func lookUp(label string) (encoding.Encoding, string) {
 	if charset, err := htmlindex.Get(label); err == nil {
 		name, _ := htmlindex.Name(charset)
@@ -81,8 +80,8 @@ func lookUp(label string) (encoding.Encoding, string) {
 	return charset, strings.ToLower(name)
 }
 
-// extendsASCII tells whether each byte of ASCII stands for itself. A charset with
-// shift states has bytes that do not: ESC or "~".
+// extendsASCII reports whether each byte of ASCII stands for itself. In a charset with
+// shift states, ESC or "~" does not.
 func extendsASCII(charset encoding.Encoding) bool {
 	for b := range byte(utf8.RuneSelf) {
 		s := string(rune(b))
@@ -101,8 +100,8 @@ func (e *Encoding) String() string {
 	return e.name
 }
 
-// DisplayName returns the name as clients and people are shown it: that of IANA in
-// upper case, and "8-BIT" for raw.
+// DisplayName returns the name for clients and people: that of String in upper case,
+// and "8-BIT" for raw.
 func (e *Encoding) DisplayName() string {
 	if e.Raw() {
 		return "8-BIT"
@@ -110,19 +109,19 @@ func (e *Encoding) DisplayName() string {
 	return strings.ToUpper(e.String())
 }
 
-// UTF8 tells whether names are UTF-8 and nothing else.
+// UTF8 reports whether names are UTF-8 and nothing else.
 func (e *Encoding) UTF8() bool { return e.String() == utf8Name }
 
-// Raw tells whether names are bytes without a meaning.
+// Raw reports whether names are bytes without a meaning.
 func (e *Encoding) Raw() bool { return e.String() == rawName }
 
 // Decode returns the name, in UTF-8, that a client means by the bytes of one
 // segment of a path. The error is ErrInvalid.
 //
-// Except in raw, a name that is valid UTF-8 is just that (RFC 2640, section 3.1).
-// Few names in a charset look so, and those are very short: the one character 与
-// in EUC-JP. In a charset other bytes are refused if they stand for no character
-// or are a second spelling of one, because Encode could not give them back.
+// Except in raw, Decode takes a name that is valid UTF-8 for UTF-8 (RFC 2640, section
+// 3.1). Few names in a charset are valid UTF-8, and those are very short: the one
+// character 与 in EUC-JP. Decode refuses bytes that stand for no character. It also
+// refuses bytes that Encode would not write, because it could not give them back.
 func (e *Encoding) Decode(name string) (string, error) {
 	switch {
 	case e.Raw():
@@ -143,13 +142,13 @@ func (e *Encoding) Decode(name string) (string, error) {
 	return decoded, nil
 }
 
-// Encode returns the bytes of a name for a client. The name is a valid UTF-8
-// segment of a key, and Decode makes it of these bytes again. The whole name stays
-// UTF-8 where the charset lacks one of its characters (RFC 2640, section 3.1). It
-// also does where its bytes would be valid UTF-8, because Decode would read
-// another name. It returns
-// false when no bytes stand for the name: it is not UTF-8, or the encoding is raw
-// and the name was made elsewhere.
+// Encode returns the bytes that Decode makes the name of, which is a valid UTF-8
+// segment of a key. If the charset lacks one of its characters the whole name is UTF-8,
+// so that no data is lost (RFC 2640, section 3.1). It is UTF-8 as well if the bytes in
+// the charset would be valid UTF-8, because Decode would take them for another name.
+//
+// Encode returns false when no bytes stand for the name: it is not UTF-8, or the
+// encoding is raw and Decode never makes such a name.
 func (e *Encoding) Encode(name string) (string, bool) {
 	switch {
 	case !utf8.ValidString(name):
@@ -169,12 +168,12 @@ func (e *Encoding) Encode(name string) (string, bool) {
 	return encoded, true
 }
 
-// inCharset returns the name in the charset if that has all of its characters.
+// inCharset returns the name in the charset, and false if that lacks a character.
 func (e *Encoding) inCharset(name string) (string, bool) {
 	encoder := e.charset.NewEncoder()
 	var b strings.Builder
 	for {
-		i := strings.IndexFunc(name, e.preferred.have)
+		i := strings.IndexFunc(name, e.preferred.has)
 		if i < 0 {
 			i = len(name)
 		}

@@ -1,7 +1,7 @@
 // Package charset translates between the bytes of pathnames and UTF-8, for
 // clients that write in a charset from before UTF-8. [Parse] makes an [Encoding]
-// from the label in a configuration; Decode and Encode translate one segment of
-// a pathname, and no name gets lost on the way there and back.
+// from the label in a configuration. Decode and Encode translate one segment of a
+// pathname. Encode gives back the bytes that Decode was given.
 //
 // It follows
 //

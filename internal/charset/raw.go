@@ -5,11 +5,10 @@ import (
 	"unicode/utf8"
 )
 
-// The raw encoding is for a mirror, which keeps the bytes of the names that it
-// mirrors (draft-ietf-ftpext-intl-ftp-00, section 3.1.1). A key must be UTF-8. So
-// each byte that is not part of valid UTF-8 becomes rawEscape and two digits, as
-// rclone writes it. rawEscape itself is written twice, so that no
-// two names share a key.
+// The raw encoding is for a mirror, which keeps the bytes of names
+// (draft-ietf-ftpext-intl-ftp-00, section 3.1.1). A key must be UTF-8. So the encoding
+// writes each byte that is not part of valid UTF-8 as rawEscape and two digits, like
+// rclone. It writes rawEscape itself twice, so that no two names share a key.
 const (
 	rawEscape = '‛' // U+201B
 	rawDigits = "0123456789ABCDEF"

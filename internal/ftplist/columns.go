@@ -16,21 +16,21 @@ const (
 // yearAfter is the age from which ls shows the year instead of the time.
 const yearAfter = 180 * 24 * time.Hour
 
-// clockSkew is how far in the future a client still takes a time without a year for one
-// of this year: FileZilla a day, lftp six.
+// clockSkew is how far in the future a time without a year may be, so that clients take
+// it for one of this year: FileZilla allows a day, lftp six.
 const clockSkew = 24 * time.Hour
 
 // appendColumns writes the columns before the name in a line of ls -l. Times are UTC.
 // Clients parse these lines by rules of their own, which together are:
 //
-//   - ten letters of mode, a number of links that is not 0, one word each of owner
-//     and group, then the size. The columns may shift, because clients read all but
-//     the name word by word
-//   - months in English, three letters; hh:mm stands for the last such time, so
-//     what is older than half a year, or in the future, has a year
-//   - one SP before the name, because further ones belong to it; but two between
-//     day and year, or lftp takes the first SP of a name away
-//   - " -> " is a part of any name, because no mode begins with "l"
+//   - The mode has ten letters. The number of links is not 0. Owner and group are one
+//     word each, and then comes the size. Clients split all columns but the name at
+//     spaces, so widths may differ.
+//   - Months are English, with three letters. A time without a year is the last such
+//     time, so an entry older than half a year, or in the future, has a year.
+//   - One SP stands before the name, because further ones belong to it. Two stand
+//     between day and year, or lftp removes the first SP of a name.
+//   - " -> " is part of a name, because no mode begins with "l".
 func appendColumns(b []byte, info fs.FileInfo, now time.Time) []byte {
 	mode, size := fileMode, info.Size()
 	if info.IsDir() {

@@ -154,9 +154,9 @@ func appendCreate(b []byte, _ *Client, e Entry) ([]byte, bool) {
 // character has these numbers.
 const anyName = "\U0010ffff\U0010ffff"
 
-// appendPerm writes the fact perm of RFC 3659, section 7.5.5: what the user may do
-// with the entry. For a directory it also describes names in it without rights of
-// their own. No user can delete or rename the root.
+// appendPerm writes what the user may do with the entry (RFC 3659 7.5.5). For a
+// directory that includes the names in it, except those that have rights of their own.
+// The root can neither be deleted nor renamed.
 func appendPerm(b []byte, c *Client, e Entry) ([]byte, bool) {
 	if c.Rights == nil {
 		return b, false

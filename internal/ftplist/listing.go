@@ -21,22 +21,24 @@ const listBuffer = 32 << 10
 // ErrNotDirectory reports a file where MLSD needs a directory (RFC 3659 7.2.1).
 var ErrNotDirectory = errors.New("not a directory")
 
-// A Listing is what LIST, NLST, MLSD or STAT writes: a line for each entry of a
+// A Listing is what LIST, NLST, MLSD or STAT writes. It has a line for each entry of a
 // directory, for a file, or for each entry that matches a pattern. [Listing.Open] looks
-// for it, and then [Listing.WriteLines] writes it once.
+// for these, and then [Listing.WriteLines] writes the lines once.
 type Listing struct {
-	// Line appends the line of an entry without its end. The name is in the encoding of
-	// the client.
+	// Line appends the line of an entry without its end. The name is as the client gets
+	// it.
 	Line func(b []byte, e Entry, name string) []byte
 
 	names    pathname.Codec
-	arg      string        // the pathname of the client
-	pattern  pattern       // of arg, or empty
-	filesToo bool          // arg may be a file
-	heading  []fs.FileInfo // entries of the server itself
-	file     bool          // arg is a file
-	dir      string        // absolute directory of the entries
-	entries  iter.Seq2[fs.FileInfo, error]
+	arg      string // the pathname as the client wrote it
+	pattern  pattern
+	filesToo bool          // whether arg may name a file
+	heading  []fs.FileInfo // entries that the storage does not know
+
+	// What Open has found.
+	file    bool
+	dir     string // of the entries, absolute
+	entries iter.Seq2[fs.FileInfo, error]
 }
 
 // NewLong makes the listing of LIST, and of STAT with a pathname: lines of ls -l. The

@@ -13,8 +13,8 @@ import (
 
 // A Resolver finds names in a storage whichever variant of a name it is given.
 //
-// One name has more than one variant: Unicode has a composed and a decomposed form
-// of "é", and a listing shows a line feed as a picture of one. A Resolver looks for
+// A name can have several variants. Unicode has a composed and a decomposed form of
+// "é", and a listing shows a line feed as a picture of one. A Resolver looks for
 // the name as it was given first (draft-masinter-url-i18n 3.4). It creates no name
 // that would look the same as an existing one (section 5 there). A name with one
 // variant only, such as every name in ASCII, costs no additional request.
@@ -130,9 +130,9 @@ func absent(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENAMETOOLONG)
 }
 
-// nameVariants yields the ways to write the name of an entry of dir: as it is, in the
-// two forms of Unicode, and the same with line breaks escaped and unescaped. The
-// normal form is among them.
+// nameVariants yields the ways to write the name of an entry of dir: as it is, and in
+// the two forms of Unicode. Each comes with line breaks as they are, unescaped and
+// escaped. The normal form is among them.
 func (r *Resolver) nameVariants(dir, name string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		seen := make([]string, 0, 2)

@@ -129,8 +129,8 @@ func (f *mountFS[S]) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], err
 	}, nil
 }
 
-// mountsIn returns the directories in a directory that lead to mounts, sorted and with a final slash as in keys, and the names of
-// files that a mount hides.
+// mountsIn returns the directories in a directory that lead to mounts, sorted and with a final slash as in keys. The second result
+// has the names of files that a mount hides.
 func (f *mountFS[S]) mountsIn(name string) (own, hides []string) {
 	name = path.Clean("/" + name)
 	for _, m := range f.mounts {

@@ -123,7 +123,7 @@ func TestListMounts(t *testing.T) {
 	})
 }
 
-// A file of the name of a folder is hidden by it, one of the name of a directory above a folder stays visible.
+// A folder hides a file of its name. A file with the name of a directory above a folder stays visible.
 func TestMountsHideFiles(t *testing.T) {
 	storage, first, second := mounted(t, s3test.Start(t, "embedded"))
 	first.fill(t, "home/archive", "home/deep")

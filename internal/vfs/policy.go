@@ -175,8 +175,7 @@ func (p Policy) Bounds(name string) (least, most Rights) {
 	return least, most
 }
 
-// Canonical returns the form in which pathnames are compared: absolute, clean, and in NFC, so that no other way to write a name
-// evades a rule.
+// Canonical returns the form in which rules compare pathnames: absolute, clean, and in NFC. So no variant of a name evades a rule.
 func Canonical(name string) string {
 	if !path.IsAbs(name) {
 		name = "/" + name

@@ -21,11 +21,11 @@ import (
 // A user who may neither read a file nor list its directory must not learn whether the file exists. Size and time (Stat) would
 // tell it, and so would resuming an upload, setting the time, or a rename. The user of a drop box is such a user. Clients ask for
 // the size of a file that they have uploaded, and set its time and its final name. So the session remembers the files that it has
-// stored itself. For such a user each directory exists in which or below which the user may do anything, because a directory of S3
-// begins with its first file.
+// stored itself. For such a user each directory exists, if the user may do anything in it or below. A directory of S3 begins with its
+// first file.
 //
-// To replace a file is to write it. The storage is not embedded, so that the compiler refuses a method that is added to the
-// interface and not here.
+// To replace a file is to write it. The storage is not embedded: the compiler shall refuse a method that is added to the interface
+// and not here.
 type policyFS struct {
 	storage ObjectStorage
 	policy  Policy

@@ -119,7 +119,7 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
-// What is done with a name needs the rights for that name, and what is done with a tree those for all that may be in it.
+// An operation on a name needs the rights for that name. An operation on a tree needs the rights for all names that may be in it.
 func TestPathPermissions(t *testing.T) {
 	rename := func(from, to string) func(Storage) error {
 		return func(s Storage) error { return s.Rename(from, to) }

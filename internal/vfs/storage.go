@@ -13,31 +13,31 @@ import (
 // the directory have rights of their own.
 type Rights struct{ List, Read, Write, Delete, Rename, Mkdir bool }
 
-// Storage is what a session asks of a tenant's bucket: an afero file system
-// and the operations that save S3 requests by saying what they want. Errors
-// are classified by errors.Is with the values of io/fs, syscall and context.
+// Storage is what a session asks of a tenant's bucket: an afero file system, and
+// operations for one FTP command each, which save S3 requests. Errors wrap the values
+// of io/fs, syscall and context, for errors.Is.
 type Storage interface {
 	afero.Fs
-	// OpenAt opens a file for one transfer that starts at offset bytes. A file
-	// with a method Abort(error) is aborted when the transfer is; it may be
-	// called while another method runs.
+	// OpenAt opens a file for one transfer that starts at offset bytes. If the file
+	// has a method Abort(error), the session calls it when the transfer is aborted,
+	// perhaps while another method runs.
 	OpenAt(name string, flag int, offset int64) (afero.File, error)
 	// StatFile looks for a file only.
 	StatFile(name string) (fs.FileInfo, error)
 	// StatDir looks for a directory only.
 	StatDir(name string) (fs.FileInfo, error)
-	// ReadDirSeq has read the first page of a directory when it returns, and
-	// reads the others while the sequence, usable once, is ranged over.
+	// ReadDirSeq reads the first page of a directory, and the others while the
+	// caller ranges over the sequence. That is possible once.
 	ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error)
 	// RemoveFile removes a file only.
 	RemoveFile(name string) error
 	// RemoveDir removes an empty directory only.
 	RemoveDir(name string) error
-	// Copy copies a file or a directory, within the storage. A directory is not
-	// copied into one that holds anything else.
+	// Copy copies a file or a directory within the storage. It copies no directory
+	// into one that holds anything else.
 	Copy(ctx context.Context, oldname, newname string) error
-	// Hash returns the hash of the bytes [from, to) of a file, and where they end:
-	// at the end of the file if to is beyond, or negative.
+	// Hash returns the hash of the bytes [from, to) of a file, and where they end.
+	// If to is negative or beyond the end, that is the end of the file.
 	Hash(ctx context.Context, name, algorithm string, from, to int64) (sum []byte, end int64, err error)
 }
 
