@@ -14,11 +14,11 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// A pair is what both directories have under the same name. One of them may have nothing.
-type pair struct{ source, copy *s3api.Version }
+// A mergeEntry is what both directories have under the same name. One of them may have nothing.
+type mergeEntry struct{ source, copy *s3api.Version }
 
 // replaced is how many bytes a copy replaces.
-func (p pair) replaced() int64 {
+func (p mergeEntry) replaced() int64 {
 	if p.copy == nil {
 		return 0
 	}
@@ -26,7 +26,7 @@ func (p pair) replaced() int64 {
 }
 
 // isCopy tells whether one object is proven to be a copy of the other.
-func (p pair) isCopy(ctx context.Context) (bool, error) {
+func (p mergeEntry) isCopy(ctx context.Context) (bool, error) {
 	is, err := p.source.IsCopiedTo(ctx, p.copy)
 	if errors.Is(err, syscall.ESTALE) {
 		err = errChanged

@@ -28,7 +28,7 @@ func (f *Fs) Copy(ctx context.Context, oldname, newname string) error {
 
 // CopyTo is [Fs.Copy] to a name in another file system, which must be of the same account of the same S3 server.
 func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) error {
-	return relocate("copy", oldname, newname, relocation{f: f.WithContext(ctx), target: target.WithContext(ctx), keepsSource: true})
+	return move("copy", oldname, newname, treeMove{f: f.WithContext(ctx), target: target.WithContext(ctx), keepsSource: true})
 }
 
 // copy copies a version, also of another bucket, to a key, on a condition of what the copy replaces. The copy has the attributes, and the tags and

@@ -53,12 +53,9 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
-	"github.com/babelftp/babelftp/driver/internal/profile"
-	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
@@ -69,7 +66,7 @@ const (
 	defaultConcurrency = 16
 	defaultMemory      = 64 << 20
 	defaultStreams     = 16
-	defaultPatience    = 30 * time.Second
+	defaultIdleTimeout = 30 * time.Second
 	defaultCopyLimit   = 5 << 30 // what CopyObject takes
 )
 
@@ -94,12 +91,12 @@ type Options struct {
 	// systems of a process; the default is one of 64 MiB that nobody shares.
 	Memory *Budget
 
-	// Route is what is known of the way to the S3 server, and what was written there lately. Share one among all file systems of a server;
+	// Endpoint is what is known of the way to the S3 server, and what was written there lately. Share one among all file systems of a server;
 	// the default is one that nobody shares.
-	Route *Route
+	Endpoint *Endpoint
 
-	// Patience is how long S3 may send nothing of an object before its connection counts as broken; the default is 30 seconds.
-	Patience time.Duration
+	// IdleTimeout is how long S3 may send nothing of an object before its connection counts as broken; the default is 30 seconds.
+	IdleTimeout time.Duration
 
 	// CopyLimit is the size in bytes above which an object is copied by parts. The default, and the most, is 5 GiB.
 	CopyLimit int64
@@ -110,21 +107,21 @@ type Options struct {
 
 	// Quotas bound what is stored. They take a request more to write or to copy a file, for the size of what it replaces; while a file
 	// is written nobody waits for that.
-	Quotas quota.Quotas
+	Quotas Quotas
 
 	// Objects is what objects are stored with beside their bytes.
-	Objects attributes.Objects
+	Objects Objects
 
 	// BeforeCommit is asked when all of an upload has come and it would now become visible. An error keeps it from that, and
 	// Close returns the error. An fs.ErrInvalid says that what has come is wrong, so that no owner can go on from there.
 	BeforeCommit func(context.Context) error
 
-	// Ledger is where uploads of more than one part are recorded while they are open, so that those which nobody ends are found by a
+	// Journal is where uploads of more than one part are recorded while they are open, so that those which nobody ends are found by a
 	// sweep; without one nothing is.
-	Ledger *Ledger
+	Journal *Journal
 
 	// Owner is the user who may resume interrupted uploads ([Fs.PendingUpload]), in any file system of the same owner and bucket. Without
-	// an owner, or a ledger, an interrupted upload leaves nothing. An owner has 100 of them at most, and they take at most half as many
+	// an owner, or a journal, an interrupted upload leaves nothing. An owner has 100 of them at most, and they take at most half as many
 	// bytes as the smallest of the quotas allows; the oldest give way.
 	Owner string
 
@@ -136,7 +133,7 @@ type Options struct {
 	Presigner Presigner
 
 	// Profile is what the S3 server can do, and its rules; the zero value is the strictest server.
-	Profile profile.Profile
+	Profile Profile
 
 	// Logger gets what no error tells: keys that cannot be shown, uploads that could not be aborted. The default discards it.
 	Logger *slog.Logger
@@ -154,24 +151,24 @@ func NewBudget(bytes int64) *Budget { return membudget.New(bytes) }
 
 // An Fs is a file system in a bucket. It is safe for concurrent use; the files that it opens are not, but for their Abort.
 type Fs struct {
-	ctx    context.Context // of the session: afero has no other place for one
-	bucket *s3api.Bucket
-	keys   keys.Space
-	memory *Budget
-	route  *Route
-	log    *slog.Logger
-	opts   Options
+	ctx      context.Context // of the session: afero has no other place for one
+	bucket   *s3api.Bucket
+	keys     keys.Space
+	memory   *Budget
+	endpoint *Endpoint
+	log      *slog.Logger
+	opts     Options
 
-	reported  *reported
-	halfway   *halfway
-	copySlots semaphore // of all parts that are copied at a time, nil where each object has its own
+	reported   *reported
+	incomplete *incompleteRenames
+	copySlots  semaphore // of all parts that are copied at a time, nil where each object has its own
 }
 
 var _ afero.Fs = (*Fs)(nil)
 
 // New returns a file system over a bucket, without a request. The end of ctx, the session's, ends every operation and every
 // transfer. The options may be nil.
-func New(ctx context.Context, client s3api.Client, bucketName string, opts *Options) *Fs {
+func New(ctx context.Context, client Client, bucketName string, opts *Options) *Fs {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -192,19 +189,19 @@ func New(ctx context.Context, client s3api.Client, bucketName string, opts *Opti
 	if o.Streams <= 0 {
 		o.Streams = defaultStreams
 	}
-	if o.Route == nil {
-		o.Route = NewRoute()
+	if o.Endpoint == nil {
+		o.Endpoint = NewEndpoint()
 	}
 	if o.MetadataCache == nil {
 		o.MetadataCache = NewMetadataCache(0)
 	}
-	if o.Patience <= 0 {
-		o.Patience = defaultPatience
+	if o.IdleTimeout <= 0 {
+		o.IdleTimeout = defaultIdleTimeout
 	}
 	if o.CopyLimit <= 0 || o.CopyLimit > defaultCopyLimit {
 		o.CopyLimit = defaultCopyLimit
 	}
-	if o.Ledger == nil {
+	if o.Journal == nil {
 		o.Owner = ""
 	}
 	if o.BeforeCommit == nil {
@@ -215,8 +212,8 @@ func New(ctx context.Context, client s3api.Client, bucketName string, opts *Opti
 	}
 	return &Fs{
 		ctx:    ctx,
-		bucket: s3api.NewBucket(clients.Invalidating{Client: client, Log: o.Route.writes}, bucketName, o.Profile, o.Route.stats, o.Patience),
-		keys:   keys.Space(o.Prefix), memory: o.Memory, route: o.Route, log: o.Logger, opts: o, reported: &reported{}, halfway: &halfway{},
+		bucket: s3api.NewBucket(clients.Invalidating{Client: client, Log: o.Endpoint.writes}, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout),
+		keys:   keys.Space(o.Prefix), memory: o.Memory, endpoint: o.Endpoint, log: o.Logger, opts: o, reported: &reported{}, incomplete: &incompleteRenames{},
 	}
 }
 

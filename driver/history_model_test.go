@@ -639,8 +639,8 @@ func (w *world) finalChecks() {
 	w.mu.Unlock()
 	ctx, done := context.WithTimeout(w.t.Context(), time.Hour)
 	defer done()
-	ledger := driver.NewLedger(w.s3.Client(nil), historyBucket, "", w.profile, driver.Objects{}, nil)
-	if _, err := ledger.Sweep(ctx, 0); err != nil {
+	journal := driver.NewJournal(w.s3.Client(nil), historyBucket, "", w.profile, driver.Objects{}, nil)
+	if _, err := journal.Sweep(ctx, 0); err != nil {
 		w.fail("leak", "the sweep has failed: %v", err)
 	}
 	w.leftovers()

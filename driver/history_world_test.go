@@ -46,15 +46,15 @@ type world struct {
 
 // A replica is a process of the server: what its sessions share.
 type replica struct {
-	world  *world
-	index  int
-	ctx    context.Context
-	cancel context.CancelFunc
-	ledger *driver.Ledger
-	memory *driver.Budget
-	route  *driver.Route
-	quota  *driver.Quota
-	own    requests // those that no session makes
+	world   *world
+	index   int
+	ctx     context.Context
+	cancel  context.CancelFunc
+	journal *driver.Journal
+	memory  *driver.Budget
+	route   *driver.Endpoint
+	quota   *driver.Quota
+	own     requests // those that no session makes
 }
 
 // requests counts those of one operation, so that each takes the time, and meets the fault, that its history says.
@@ -127,10 +127,10 @@ func (w *world) replica(index int) *replica {
 	if r := w.replicas[index]; r != nil {
 		return r
 	}
-	r := &replica{world: w, index: index, memory: driver.NewBudget(8 << 20), route: driver.NewRoute()}
+	r := &replica{world: w, index: index, memory: driver.NewBudget(8 << 20), route: driver.NewEndpoint()}
 	r.ctx, r.cancel = context.WithCancel(w.t.Context())
 	client := w.client(&s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault { return w.fault(r, nil, o) }})
-	r.ledger = driver.NewLedger(client, historyBucket, "", w.profile, driver.Objects{}, nil)
+	r.journal = driver.NewJournal(client, historyBucket, "", w.profile, driver.Objects{}, nil)
 	if w.Quota > 0 {
 		r.quota = driver.NewQuota(client, historyBucket, "", w.Quota)
 	}
@@ -160,7 +160,7 @@ func (w *world) newSession(plan sessionPlan) *session {
 		Fault: func(o s3sim.Operation) s3sim.Fault { return w.fault(r, o.Tag.(*operation), o) },
 	})
 	opts := driver.Options{
-		PartSize: historyPart, CopyLimit: w.Copies, Memory: r.memory, Route: r.route, NoOverwrite: plan.NoOverwrite, Ledger: r.ledger,
+		PartSize: historyPart, CopyLimit: w.Copies, Memory: r.memory, Endpoint: r.route, NoOverwrite: plan.NoOverwrite, Journal: r.journal,
 		Owner: plan.Owner, Profile: w.profile, Concurrency: 4,
 	}
 	if r.quota != nil {
@@ -324,7 +324,7 @@ func (s *session) perform(op *operation) error {
 		_, err := s.fs.StatDir(op.Name)
 		return err
 	case "sweep":
-		_, err := s.replica.ledger.Sweep(s.replica.ctx, settled)
+		_, err := s.replica.journal.Sweep(s.replica.ctx, settled)
 		return err
 	case "quit":
 		s.end()

@@ -26,9 +26,9 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	if err != nil {
 		return nil, s3errors.PathError("readdir", name, err)
 	}
-	at := f.route.writes.Now()
+	at := f.endpoint.writes.Now()
 	l := listing.Lister{
-		Bucket: f.bucket, Memory: f.memory, Stats: f.route.stats, SplitPoints: &f.route.marks, SetTimes: f.opts.Objects.ListSetTimes, Log: f.log,
+		Bucket: f.bucket, Memory: f.memory, Stats: f.endpoint.stats, SplitPoints: &f.endpoint.splitPoints, SetTimes: f.opts.Objects.ListSetTimes, Log: f.log,
 	}
 	entries, err := l.List(f.ctx, f.keys.Directory(key), f.keys.IsRoot(key))
 	if err != nil {

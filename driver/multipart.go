@@ -40,7 +40,7 @@ type multipart struct {
 	bucket   *s3api.Bucket
 	log      *slog.Logger
 	upload   s3api.Upload
-	entry    *entry          // in the ledger
+	entry    *journalEntry   // in the journal
 	until    context.Context // ends when nobody waits for parts any more
 	ctx      context.Context // of the parts; it ends with the first that fails
 	cancel   context.CancelFunc
@@ -51,8 +51,8 @@ type multipart struct {
 	slots    semaphore     // of parts that are copied, nil for its own
 }
 
-// A plan says what an upload is for.
-type plan struct {
+// A uploadPlan says what an upload is for.
+type uploadPlan struct {
 	key      string
 	owner    string                  // who may resume it, empty for nobody
 	partSize int64                   // what its parts are cut by, for whoever resumes it
@@ -64,7 +64,7 @@ type plan struct {
 // startMultipart begins an upload, which ends with ctx.
 func (f *Fs) startMultipart(ctx context.Context, key string, a *attributes.Attributes) (*multipart, error) {
 	ctx, lost := context.WithCancelCause(ctx)
-	m, err := f.createMultipart(ctx, ctx, plan{key: key, partSize: f.opts.PartSize, lost: lost}, a)
+	m, err := f.createMultipart(ctx, ctx, uploadPlan{key: key, partSize: f.opts.PartSize, lost: lost}, a)
 	if err != nil {
 		lost(nil)
 		return nil, err
@@ -78,12 +78,12 @@ func (f *Fs) startMultipart(ctx context.Context, key string, a *attributes.Attri
 }
 
 // createMultipart begins an upload for which somebody waits until the first context ends, and whose parts go on until the second does.
-func (f *Fs) createMultipart(until, ctx context.Context, p plan, a *attributes.Attributes) (_ *multipart, err error) {
+func (f *Fs) createMultipart(until, ctx context.Context, p uploadPlan, a *attributes.Attributes) (_ *multipart, err error) {
 	if err := context.Cause(until); err != nil {
 		return nil, err
 	}
-	var e *entry
-	if l := f.opts.Ledger; l != nil {
+	var e *journalEntry
+	if l := f.opts.Journal; l != nil {
 		e = l.enter(until, l.newRecord(p.owner, p.key, p.partSize), p.client, p.lost)
 		defer func() {
 			if err != nil {
@@ -107,7 +107,7 @@ func (f *Fs) createMultipart(until, ctx context.Context, p plan, a *attributes.A
 // multipart is an upload that has begun.
 func (f *Fs) multipart(until, ctx context.Context, u s3api.Upload) *multipart {
 	m := &multipart{
-		bucket: f.bucket, log: f.log, upload: u, until: until, transfer: f.route.uploads.Join(f.opts.Concurrency), slots: f.copySlots,
+		bucket: f.bucket, log: f.log, upload: u, until: until, transfer: f.endpoint.uploads.Join(f.opts.Concurrency), slots: f.copySlots,
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
 	m.group, m.ctx = errgroup.WithContext(ctx)
@@ -266,7 +266,7 @@ func (m *multipart) complete(ctx context.Context, size int64, c s3api.Condition)
 }
 
 // abort removes the upload and its parts. It waits for those on their way, because a part that arrives after the upload was
-// aborted may stay. What cannot be removed now stays in the ledger.
+// aborted may stay. What cannot be removed now stays in the journal.
 func (m *multipart) abort() {
 	m.cancel()
 	_ = m.group.Wait() // why it failed is known to whoever aborts

@@ -42,7 +42,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 		handle: handle{name: name, kind: syscall.EBADF},
 		ctx:    ctx, cancel: cancel, bucket: f.bucket, version: v,
 		info:    fileinfo.New(f.keys.Base(key), &v, &a),
-		content: download.NewReader(ctx, f.bucket, v, offset, body, f.memory, f.route.downloads, f.opts.Streams),
+		content: download.NewReader(ctx, f.bucket, v, offset, body, f.memory, f.endpoint.downloads, f.opts.Streams),
 	}, nil
 }
 

@@ -36,11 +36,11 @@ func (f *Fs) Rename(oldname, newname string) error { return f.RenameTo(f, oldnam
 
 // RenameTo is [Fs.Rename] to a name in another file system, which must be of the same account of the same S3 server.
 func (f *Fs) RenameTo(target *Fs, oldname, newname string) error {
-	return relocate("rename", oldname, newname, relocation{f: f, target: target})
+	return move("rename", oldname, newname, treeMove{f: f, target: target})
 }
 
-// relocate does what r says, from one name to another.
-func relocate(op, oldname, newname string, r relocation) error {
+// move does what r says, from one name to another.
+func move(op, oldname, newname string, r treeMove) error {
 	oldKey, err := r.f.keys.Key(oldname)
 	if err == nil {
 		var newKey string
@@ -51,18 +51,18 @@ func relocate(op, oldname, newname string, r relocation) error {
 	return s3errors.LinkError(op, oldname, newname, err)
 }
 
-// A relocation is a rename or, where it keeps the source, a copy.
-type relocation struct {
+// A treeMove is a rename or, where it keeps the source, a copy.
+type treeMove struct {
 	f           *Fs // where it begins
 	target      *Fs // where it ends, perhaps the same
 	keepsSource bool
 	from, to    string        // the prefixes of a directory
 	toIsNew     bool          // there was nothing at to a moment ago
-	pairs       []pair        // all of a small directory, as they were checked
+	pairs       []mergeEntry  // all of a small directory, as they were checked
 	copied      *fingerprints // of its files and markers
 }
 
-func (r *relocation) run(oldKey, newKey string) error {
+func (r *treeMove) run(oldKey, newKey string) error {
 	f, target := r.f, r.target
 	if f.keys.IsRoot(oldKey) || target.keys.IsRoot(newKey) {
 		return s3errors.ErrInvalid
@@ -118,7 +118,7 @@ func (f *Fs) lookupNew(key string) (file, nothing bool, err error) {
 	return err == nil, false, err
 }
 
-func (r *relocation) file(v s3api.Version, a *attributes.Attributes, newKey string) error {
+func (r *treeMove) file(v s3api.Version, a *attributes.Attributes, newKey string) error {
 	switch _, err := r.target.statDir(newKey); {
 	case err == nil:
 		return syscall.EISDIR
@@ -126,7 +126,7 @@ func (r *relocation) file(v s3api.Version, a *attributes.Attributes, newKey stri
 		return err
 	}
 	there := true // for all that is known
-	if r.target.opts.NoOverwrite || r.f.halfway.wasRefused() {
+	if r.target.opts.NoOverwrite || r.f.incomplete.wasRefused() {
 		switch _, err := r.target.statFile(newKey); {
 		case errors.Is(err, fs.ErrNotExist):
 			there = false
@@ -135,13 +135,13 @@ func (r *relocation) file(v s3api.Version, a *attributes.Attributes, newKey stri
 		}
 	}
 	if there && r.target.opts.NoOverwrite {
-		if r.keepsSource || !r.target.halfway.has(r.f.ctx, v, newKey, r.target.bucket) {
+		if r.keepsSource || !r.target.incomplete.has(r.f.ctx, v, newKey, r.target.bucket) {
 			return fs.ErrExist
 		}
 		err := r.f.bucket.DeleteVersion(r.f.ctx, v)
 		if err == nil {
 			r.f.opts.Quotas.Add(-v.Size)
-			r.target.halfway.remove(newKey)
+			r.target.incomplete.remove(newKey)
 		}
 		return err
 	}
@@ -156,7 +156,7 @@ func (r *relocation) file(v s3api.Version, a *attributes.Attributes, newKey stri
 // copyVersion copies a version to a key on a condition, where it replaces so many bytes. It returns the ETag of the copy.
 //
 // What is renamed takes no more room than it did, but in the quotas that it comes to.
-func (r *relocation) copyVersion(
+func (r *treeMove) copyVersion(
 	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, replaced func() int64,
 ) (etag string, err error) {
 	added := quota.Reservation{Quotas: r.target.opts.Quotas, Replaced: replaced}
@@ -173,7 +173,7 @@ func (r *relocation) copyVersion(
 
 // deleteSource deletes a file that has a copy, and where that fails sees to what becomes of the copy. It may be removed where there was
 // nothing of its name. A file that was replaced since it was copied stays; the error is ESTALE.
-func (r *relocation) deleteSource(v s3api.Version, newKey, etag string, there bool) error {
+func (r *treeMove) deleteSource(v s3api.Version, newKey, etag string, there bool) error {
 	attempts, err := r.f.bucket.DeleteVersionCounted(r.f.ctx, v)
 	if err == nil {
 		r.f.opts.Quotas.Add(-v.Size)
@@ -185,7 +185,7 @@ func (r *relocation) deleteSource(v s3api.Version, newKey, etag string, there bo
 	replaced := errors.Is(err, syscall.ESTALE)
 	refused := attempts < 2 && !replaced && !errors.Is(err, syscall.EAGAIN)
 	if refused {
-		r.f.halfway.refuse()
+		r.f.incomplete.refuse()
 	}
 	switch {
 	case headErr != nil || strings.Trim(made.ETag, `"`) != strings.Trim(etag, `"`): // it is not the copy any more
@@ -193,20 +193,20 @@ func (r *relocation) deleteSource(v s3api.Version, newKey, etag string, there bo
 		r.removeCopy(made)
 	case refused && !there && r.undo(v, made):
 	case r.target.opts.NoOverwrite && !replaced:
-		r.target.halfway.add(v, made)
+		r.target.incomplete.add(v, made)
 	}
 	return err
 }
 
 // undo removes the copy of a file that S3 has refused to delete, so that it is not there twice, and tells whether it could. The file
 // must be as it was, so that the copy is not the last one. Where S3 may yet delete the file, because no answer came, nothing is undone.
-func (r *relocation) undo(v, made s3api.Version) bool {
+func (r *treeMove) undo(v, made s3api.Version) bool {
 	source, _, err := r.f.bucket.Head(r.f.ctx, v.Key)
 	return err == nil && source.Is(v) && r.removeCopy(made)
 }
 
 // removeCopy removes a copy that nobody has replaced, and tells whether it could.
-func (r *relocation) removeCopy(made s3api.Version) bool {
+func (r *treeMove) removeCopy(made s3api.Version) bool {
 	err := r.target.bucket.DeleteVersion(r.f.ctx, made)
 	if err == nil {
 		r.target.opts.Quotas.Add(-made.Size)

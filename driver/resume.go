@@ -189,7 +189,7 @@ func (f *Fs) pendingUploads(key string) ([]*pending, error) {
 
 // readPending reads a record and finds the parts of its upload. It returns nil for one that cannot be resumed.
 func (f *Fs) readPending(name string) (*pending, error) {
-	l := f.opts.Ledger
+	l := f.opts.Journal
 	r, err := l.read(f.ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it ended a moment ago
@@ -214,7 +214,7 @@ func (f *Fs) readPending(name string) (*pending, error) {
 
 // records are those of this owner's uploads to a key.
 func (f *Fs) records(ctx context.Context, key string) ([]s3api.Version, error) {
-	l := f.opts.Ledger
+	l := f.opts.Journal
 	page, err := l.bucket.List(ctx, s3api.Listing{Prefix: l.recordsOf(f.opts.Owner, key)})
 	if err != nil {
 		return nil, err
@@ -247,7 +247,7 @@ func (w *writer) resume() error {
 	p := w.resumed
 	w.offset = p.end()
 	if p.tail() > 0 {
-		body := s3api.Version{Bucket: w.f.opts.Ledger.bucket, Key: p.name, Size: p.tailSize + versionBytes, ETag: p.etag}
+		body := s3api.Version{Bucket: w.f.opts.Journal.bucket, Key: p.name, Size: p.tailSize + versionBytes, ETag: p.etag}
 		if err := w.read(body, p.tail()); err != nil {
 			return err
 		}
@@ -257,12 +257,12 @@ func (w *writer) resume() error {
 	}
 	r := p.record
 	r.tailOffset = unknownOffset
-	if err := w.f.opts.Ledger.claim(w.ctx, &r, stateLive); err != nil {
+	if err := w.f.opts.Journal.claim(w.ctx, &r, stateLive); err != nil {
 		return err
 	}
 	w.upload = w.f.multipart(w.ctx, w.partsContext(), s3api.Upload{Key: w.key, ID: p.upload, Checksum: p.checksum})
 	w.upload.parts, w.upload.number = p.parts, int32(len(p.parts))
-	w.upload.entry = w.f.opts.Ledger.take(w.ctx, r, &w.client, w.cancel)
+	w.upload.entry = w.f.opts.Journal.take(w.ctx, r, &w.client, w.cancel)
 	return nil
 }
 
@@ -278,7 +278,7 @@ func canResumeAfter(err error) bool {
 func (w *writer) interrupt() {
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	defer done()
-	var e *entry
+	var e *journalEntry
 	var err error
 	if w.upload != nil {
 		e = w.upload.entry
@@ -310,7 +310,7 @@ func (w *writer) interrupt() {
 var errStored = errors.New("the file has been stored by now")
 
 // keepTail writes what follows the parts into the record of the upload, or into a new one where there are no parts.
-func (w *writer) keepTail(ctx context.Context, e *entry) (*entry, error) {
+func (w *writer) keepTail(ctx context.Context, e *journalEntry) (*journalEntry, error) {
 	offset, length := w.offset, int64(0)
 	if w.part != nil {
 		offset -= w.part.Len()
@@ -326,14 +326,14 @@ func (w *writer) keepTail(ctx context.Context, e *entry) (*entry, error) {
 	case stored:
 		return e, errStored
 	case e == nil:
-		l := w.f.opts.Ledger
+		l := w.f.opts.Journal
 		e = l.take(ctx, l.newRecord(w.f.opts.Owner, w.key, w.partSize), nil, w.cancel)
 	}
 	if err := e.interrupt(ctx, offset, w.tail(length)); err != nil {
 		return e, err
 	}
 	if w.resumed != nil && w.resumed.upload == "" { // its bytes are in the new record
-		return e, w.f.opts.Ledger.delete(ctx, &w.resumed.record)
+		return e, w.f.opts.Journal.delete(ctx, &w.resumed.record)
 	}
 	return e, nil
 }
@@ -356,7 +356,7 @@ func (w *writer) drop() {
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), abortTimeout)
 	defer done()
-	if err := w.f.opts.Ledger.delete(ctx, &w.resumed.record); err != nil {
+	if err := w.f.opts.Journal.delete(ctx, &w.resumed.record); err != nil {
 		w.f.log.Warn("interrupted upload could not be removed", "bucket", w.f.bucket.Name, "key", w.key, "error", err)
 	}
 }
@@ -417,7 +417,7 @@ func (f *Fs) removeUploads(key string) (bool, error) {
 
 // removeRecords removes uploads unless somebody works on them.
 func (f *Fs) removeRecords(ctx context.Context, records []s3api.Version) (removed bool, failed error) {
-	l := f.opts.Ledger
+	l := f.opts.Journal
 	for _, v := range records {
 		r, err := l.read(ctx, v.Key)
 		if err == nil && r.untouchable() {
@@ -439,7 +439,7 @@ func (f *Fs) removeRecords(ctx context.Context, records []s3api.Version) (remove
 // boundPending removes the oldest interrupted uploads of this owner where there are too many, or too many bytes of them. One call at a
 // time counts for each owner, and counts again where others came meanwhile.
 func (f *Fs) boundPending(ctx context.Context) {
-	l, owner := f.opts.Ledger, f.opts.Owner
+	l, owner := f.opts.Journal, f.opts.Owner
 	if !l.beginTrim(owner) {
 		return
 	}
@@ -454,7 +454,7 @@ func (f *Fs) boundPending(ctx context.Context) {
 }
 
 // beginTrim tells whether the caller is the one who counts. Otherwise whoever does counts again.
-func (l *Ledger) beginTrim(owner string) bool {
+func (l *Journal) beginTrim(owner string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	_, running := l.trimming[owner]
@@ -463,7 +463,7 @@ func (l *Ledger) beginTrim(owner string) bool {
 }
 
 // trimAgain tells whether to count again.
-func (l *Ledger) trimAgain(owner string) bool {
+func (l *Journal) trimAgain(owner string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if again := l.trimming[owner]; again {
@@ -475,7 +475,7 @@ func (l *Ledger) trimAgain(owner string) bool {
 }
 
 func (f *Fs) trimPending(ctx context.Context) error {
-	l := f.opts.Ledger
+	l := f.opts.Journal
 	var names []string
 	for v, err := range l.bucket.Walk(ctx, l.recordsOfOwner(f.opts.Owner)) {
 		if err != nil {

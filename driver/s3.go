@@ -35,7 +35,7 @@ type Object = fileinfo.Object
 func WithCustomerKey(client Client, key []byte) Client { return clients.WithCustomerKey(client, key) }
 
 // MetadataCache remembers for a short time which files the listings of a session have shown, so that [Fs.StatFile] need not ask for them again.
-// What other software writes makes it out of date. What any file system of the same [Route] writes does not.
+// What other software writes makes it out of date. What any file system of the same [Endpoint] writes does not.
 type MetadataCache = listing.MetadataCache
 
 // NewMetadataCache returns an empty cache that keeps a file for so long; 0 stands for not at all.

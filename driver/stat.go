@@ -27,7 +27,7 @@ func (f *Fs) Stat(name string) (fs.FileInfo, error) {
 // StatFile describes a file, in one request, or in none if [Options.MetadataCache] remembers it.
 func (f *Fs) StatFile(name string) (fs.FileInfo, error) {
 	return f.stat(name, func(key string) (*fileinfo.Info, error) {
-		if info := f.opts.MetadataCache.File(f.route.writes, f.bucket, key); info != nil {
+		if info := f.opts.MetadataCache.File(f.endpoint.writes, f.bucket, key); info != nil {
 			return info, nil
 		}
 		return f.statFile(key)

@@ -25,7 +25,7 @@ const maxPairs = 1000
 
 // directory takes a directory from one prefix to another. Its steps hold no list of the keys of a large directory, of which there may be
 // millions: each walks through the directories anew.
-func (r *relocation) directory() error {
+func (r *treeMove) directory() error {
 	requests := make(clients.Slots, treeConcurrency)
 	r.f, r.target = r.f.limited(requests), r.target.limited(requests)
 	r.copied = &fingerprints{seed: maphash.MakeSeed()}
@@ -41,10 +41,10 @@ func (r *relocation) directory() error {
 // check makes sure that nothing stands in the way. What the new directory holds must come from an attempt that was interrupted: each file
 // in it is a copy of the one of its name, and one directory holds all that the other does, the new one while files were being deleted,
 // the old one before.
-func (r *relocation) check() error {
+func (r *treeMove) check() error {
 	return inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
 		var onlySource, onlyCopy bool
-		all := make([]pair, 0, 1)
+		all := make([]mergeEntry, 0, 1)
 		for p, err := range r.checkPairs(ctx) {
 			if err != nil {
 				return err
@@ -74,7 +74,7 @@ func (r *relocation) check() error {
 	})
 }
 
-func (p pair) mustBeCopy(ctx context.Context) error {
+func (p mergeEntry) mustBeCopy(ctx context.Context) error {
 	is, err := p.isCopy(ctx)
 	if err == nil && !is {
 		err = syscall.ENOTEMPTY
@@ -83,7 +83,7 @@ func (p pair) mustBeCopy(ctx context.Context) error {
 }
 
 // checkPairs are all pairs, of which one at least must have a source.
-func (r *relocation) checkPairs(ctx context.Context) iter.Seq2[pair, error] {
+func (r *treeMove) checkPairs(ctx context.Context) iter.Seq2[mergeEntry, error] {
 	sources, copies := r.f.bucket.WalkInOrder(ctx, r.from), r.target.bucket.WalkInOrder(ctx, r.to)
 	if r.toIsNew {
 		copies = func(func(s3api.Version, error) bool) {}
@@ -109,11 +109,11 @@ func mustHaveSome(walk iter.Seq2[s3api.Version, error]) iter.Seq2[s3api.Version,
 
 // checkedPairs are those of a small directory as they were checked. What has changed since, the copies notice, and the deletes. A large
 // directory is walked through again.
-func (r *relocation) checkedPairs(ctx context.Context) iter.Seq2[pair, error] {
+func (r *treeMove) checkedPairs(ctx context.Context) iter.Seq2[mergeEntry, error] {
 	if r.pairs == nil {
 		return r.merge(r.f.bucket.WalkInOrder(ctx, r.from), r.target.bucket.WalkInOrder(ctx, r.to))
 	}
-	return func(yield func(pair, error) bool) {
+	return func(yield func(mergeEntry, error) bool) {
 		for _, p := range r.pairs {
 			if !yield(p, nil) {
 				return
@@ -123,7 +123,7 @@ func (r *relocation) checkedPairs(ctx context.Context) iter.Seq2[pair, error] {
 }
 
 // copy copies all files and markers that an attempt before has not.
-func (r *relocation) copy() error {
+func (r *treeMove) copy() error {
 	return inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
 		for p, err := range r.checkedPairs(ctx) {
 			switch {
@@ -141,7 +141,7 @@ func (r *relocation) copy() error {
 }
 
 // complete sees to a file that has its copy. One whose attributes may have changed since, because the file is younger, is copied anew.
-func (r *relocation) complete(ctx context.Context, p pair) error {
+func (r *treeMove) complete(ctx context.Context, p mergeEntry) error {
 	if err := p.mustBeCopy(ctx); err != nil {
 		return err
 	}
@@ -156,7 +156,7 @@ func (r *relocation) complete(ctx context.Context, p pair) error {
 func isMarker(v s3api.Version) bool { return v.Size == 0 && strings.HasSuffix(v.Key, keys.Separator) }
 
 // copyEntry copies a file or a marker, if what has the new name is still what was seen there. What is no longer there needs no copy.
-func (r *relocation) copyEntry(ctx context.Context, p pair, c s3api.Condition) error {
+func (r *treeMove) copyEntry(ctx context.Context, p mergeEntry, c s3api.Condition) error {
 	key := p.source.Key
 	v, a, err := r.f.bucket.Head(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -178,7 +178,7 @@ func (r *relocation) copyEntry(ctx context.Context, p pair, c s3api.Condition) e
 			r.copied.add(*p.source)
 		}
 	case errors.Is(err, fs.ErrExist) && !isMarker(v):
-		return r.takeCopy(ctx, pair{source: &v}, *p.source, to)
+		return r.takeCopy(ctx, mergeEntry{source: &v}, *p.source, to)
 	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ESTALE) && !c.Absent:
 		return syscall.ENOTEMPTY // another client has stored something there
 	case errors.Is(err, syscall.ESTALE):
@@ -189,7 +189,7 @@ func (r *relocation) copyEntry(ctx context.Context, p pair, c s3api.Condition) e
 
 // takeCopy sees to a file whose new name something has got since the directories were listed. S3 may have completed a request of an attempt
 // that was interrupted: then it is the copy. Otherwise another client has stored it.
-func (r *relocation) takeCopy(ctx context.Context, p pair, listed s3api.Version, to string) error {
+func (r *treeMove) takeCopy(ctx context.Context, p mergeEntry, listed s3api.Version, to string) error {
 	made, _, err := r.target.bucket.Head(ctx, to)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errChanged
@@ -207,7 +207,7 @@ func (r *relocation) takeCopy(ctx context.Context, p pair, listed s3api.Version,
 
 // copyFile copies a file. A condition that would take several requests more, because CopyObject does not know it, is looked at right before:
 // directories hold many files.
-func (r *relocation) copyFile(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, replaced func() int64) error {
+func (r *treeMove) copyFile(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, replaced func() int64) error {
 	if r.target.copiesAtOnce(v) && !r.target.bucket.Profile.ConditionalCopy && !r.target.opts.NoOverwrite {
 		if err := r.target.bucket.CheckCondition(ctx, to, c); err != nil {
 			return err
@@ -220,7 +220,7 @@ func (r *relocation) copyFile(ctx context.Context, v s3api.Version, a *attribute
 }
 
 // copyMarker makes a marker anew: versitygw does not copy them. One that is there already is as good.
-func (r *relocation) copyMarker(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string) error {
+func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string) error {
 	r.target.opts.Objects.Inherit(a)
 	if err := r.f.bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return err
@@ -243,7 +243,7 @@ func (r *relocation) copyMarker(ctx context.Context, v s3api.Version, a *attribu
 
 // delete deletes the versions that were copied. A file that was added or replaced since stays, and so does one whose copy is gone; the error
 // is then EAGAIN, because to move it takes another attempt.
-func (r *relocation) delete() error {
+func (r *treeMove) delete() error {
 	deleted := batch{f: r.f, exact: true, prefix: r.from, listed: true}
 	err := inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
 		deleted.submit = submit
@@ -275,8 +275,8 @@ func (r *relocation) delete() error {
 
 // merge walks through both directories at once, in the order of the keys. The sources are listed last: where S3 compares no versions, that is the
 // look right before a small directory is deleted.
-func (r *relocation) merge(sourceWalk, copyWalk iter.Seq2[s3api.Version, error]) iter.Seq2[pair, error] {
-	return func(yield func(pair, error) bool) {
+func (r *treeMove) merge(sourceWalk, copyWalk iter.Seq2[s3api.Version, error]) iter.Seq2[mergeEntry, error] {
+	return func(yield func(mergeEntry, error) bool) {
 		sources, stop := iter.Pull2(sourceWalk)
 		defer stop()
 		copies, stop := iter.Pull2(copyWalk)
@@ -294,7 +294,7 @@ func (r *relocation) merge(sourceWalk, copyWalk iter.Seq2[s3api.Version, error])
 			err = copyErr
 		}
 		for err == nil && (source != nil || copied != nil) {
-			p := pair{source: source, copy: copied}
+			p := mergeEntry{source: source, copy: copied}
 			if source != nil && copied != nil {
 				switch strings.Compare(source.Key[len(r.from):], copied.Key[len(r.to):]) {
 				case -1:
@@ -314,7 +314,7 @@ func (r *relocation) merge(sourceWalk, copyWalk iter.Seq2[s3api.Version, error])
 			}
 		}
 		if err != nil {
-			yield(pair{}, err)
+			yield(mergeEntry{}, err)
 		}
 	}
 }

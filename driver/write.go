@@ -30,17 +30,17 @@ type writer struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	key        string
-	attributes attributes.Attributes
-	condition  s3api.Condition // of what is replaced
-	kept       s3api.Version   // the object of which the first bytes are kept; no key when there is none
-	keep       int64           // how many bytes
-	resumed    *pending        // the upload that this one goes on with, nil when there is none
-	resumable  bool            // whether the owner can resume the upload when it is interrupted
-	exclusive  bool            // whether there must be no object
-	addition   quota.Reservation
-	opened     time.Time
-	older      chan []s3api.Version // the records that end with this upload, once they are found; nil without an owner
+	key         string
+	attributes  attributes.Attributes
+	condition   s3api.Condition // of what is replaced
+	kept        s3api.Version   // the object of which the first bytes are kept; no key when there is none
+	keep        int64           // how many bytes
+	resumed     *pending        // the upload that this one goes on with, nil when there is none
+	resumable   bool            // whether the owner can resume the upload when it is interrupted
+	exclusive   bool            // whether there must be no object
+	reservation quota.Reservation
+	opened      time.Time
+	older       chan []s3api.Version // the records that end with this upload, once they are found; nil without an owner
 
 	begun    bool              // what is kept is in its place
 	offset   int64             // bytes that the object will have so far
@@ -109,16 +109,16 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 		}
 	}
 	w.ctx, w.cancel = context.WithCancelCause(f.ctx)
-	w.addition = quota.Reservation{Quotas: f.opts.Quotas}
+	w.reservation = quota.Reservation{Quotas: f.opts.Quotas}
 	switch {
 	case w.kept.Key != "":
-		w.addition.Replaced = quota.Exactly(w.kept.Size)
+		w.reservation.Replaced = quota.Exactly(w.kept.Size)
 	case w.condition.Absent:
-		w.addition.Replaced = quota.Exactly(0)
+		w.reservation.Replaced = quota.Exactly(0)
 	default:
-		w.addition.Replaced = f.sizeOf(w.ctx, key)
+		w.reservation.Replaced = f.sizeOf(w.ctx, key)
 	}
-	if err := w.addition.Open(w.ctx); err != nil {
+	if err := w.reservation.Open(w.ctx); err != nil {
 		w.cancel(err)
 		return nil, err
 	}
@@ -306,7 +306,7 @@ func (w *writer) read(v s3api.Version, length int64) error {
 
 // flush sends the buffer as a part.
 func (w *writer) flush() error {
-	if err := w.addition.Grow(w.ctx, w.offset); err != nil {
+	if err := w.reservation.Grow(w.ctx, w.offset); err != nil {
 		return err
 	}
 	if w.upload == nil {
@@ -322,7 +322,7 @@ func (w *writer) flush() error {
 }
 
 func (w *writer) start() (err error) {
-	p := plan{key: w.key, partSize: w.partSize, lost: w.cancel, uploaded: w.kept.Key == ""}
+	p := uploadPlan{key: w.key, partSize: w.partSize, lost: w.cancel, uploaded: w.kept.Key == ""}
 	if w.resumable {
 		p.owner, p.client = w.f.opts.Owner, &w.client
 	}
@@ -387,7 +387,7 @@ func (w *writer) Close() error {
 		err = w.finish()
 	}
 	err = w.cause(err)
-	w.addition.End(w.offset, err == nil)
+	w.reservation.End(w.offset, err == nil)
 	switch {
 	case err == nil:
 		w.removeOlder("")
@@ -419,7 +419,7 @@ func (w *writer) finish() error {
 	if err := w.begin(); err != nil {
 		return err
 	}
-	if err := w.addition.Grow(w.ctx, w.offset); err != nil {
+	if err := w.reservation.Grow(w.ctx, w.offset); err != nil {
 		return err
 	}
 	if w.upload == nil {

@@ -92,7 +92,7 @@ func Run(t *testing.T, h Harness) {
 		{"no-answer", testNoAnswer},
 		{"memory", testMemory},
 		{"quota", testQuota},
-		{"ledger", testLedger},
+		{"journal", testJournal},
 		{"kept", testKept},
 		{"mkdir", testMkdir},
 		{"remove", testRemove},

@@ -26,17 +26,17 @@ import (
 // A process is what one server has of a bucket: an upload journal, and file systems that share it.
 type process struct {
 	*fixture
-	ledger *driver.Ledger
+	journal *driver.Journal
 }
 
 func (x *fixture) process() *process {
-	return &process{fixture: x, ledger: driver.NewLedger(x.spy, x.bucket, "", x.profile, driver.Objects{}, nil)}
+	return &process{fixture: x, journal: driver.NewJournal(x.spy, x.bucket, "", x.profile, driver.Objects{}, nil)}
 }
 
 // as opens a file system of a user. The first of opts, if any, says the rest.
 func (p *process) as(owner string, opts ...driver.Options) *driver.Fs {
 	o := append(opts, driver.Options{})[0]
-	o.Ledger, o.Owner = p.ledger, owner
+	o.Journal, o.Owner = p.journal, owner
 	return p.session(p.Context(), &o)
 }
 
@@ -97,12 +97,12 @@ func (x *fixture) wantNothingKept(key string, keys ...string) {
 	x.wantKeys(keys...)
 }
 
-func testLedger(t *testing.T, h Harness) {
+func testJournal(t *testing.T, h Harness) {
 	for _, test := range []struct {
 		label string
 		run   func(x *fixture)
 	}{
-		{"while-open", (*fixture).testLedgerWhileOpen},
+		{"while-open", (*fixture).testJournalWhileOpen},
 		{"abandoned", (*fixture).testSweep},
 		{"own", (*fixture).testSweepOwn},
 		{"abort-fails", (*fixture).testSweepLeftBehind},
@@ -113,8 +113,8 @@ func testLedger(t *testing.T, h Harness) {
 	}
 }
 
-// testLedgerWhileOpen checks that an upload has a record until its end, and that listings do not show it.
-func (x *fixture) testLedgerWhileOpen() {
+// testJournalWhileOpen checks that an upload has a record until its end, and that listings do not show it.
+func (x *fixture) testJournalWhileOpen() {
 	p := x.process()
 	session := p.as("")
 	for label, end := range map[string]func(f afero.File) error{
@@ -132,7 +132,7 @@ func (x *fixture) testLedgerWhileOpen() {
 			x.awaitRecords(1)
 			x.Fs = session
 			if slices.Contains(x.list("/"), reserved) {
-				x.Error("the ledger is listed")
+				x.Error("the journal is listed")
 			}
 			if err := end(f); err != nil {
 				x.Error(err)
@@ -201,7 +201,7 @@ func (x *fixture) testSweep() {
 		x.Fatal(err)
 	}
 	p := x.process()
-	if n, err := p.ledger.Sweep(x.Context(), 0); err != nil || n != 1 {
+	if n, err := p.journal.Sweep(x.Context(), 0); err != nil || n != 1 {
 		x.Errorf("%d uploads, %v; only one is of a server that does not work on it", n, err)
 	}
 	x.breakOff(died.as("alice"), "small", create, 0, random(1000))
@@ -213,7 +213,7 @@ func (x *fixture) testSweep() {
 		uploads int // to file
 		records int
 	}{{time.Hour, 0, 2, 3}, {0, 3, 1, 0}, {0, 0, 1, 0}} {
-		n, err := p.ledger.Sweep(x.Context(), sweep.age)
+		n, err := p.journal.Sweep(x.Context(), sweep.age)
 		if err != nil || n != sweep.ended {
 			x.Errorf("older than %v: %d uploads, %v; want %d", sweep.age, n, err, sweep.ended)
 		}
@@ -240,7 +240,7 @@ func (x *fixture) testSweepOwn() {
 	f := x.begin(p.as(""), "file", create, 0, random(partSize+1))
 	x.awaitRecords(1)
 	for range 2 {
-		if n, err := p.ledger.Sweep(x.Context(), 0); n != 0 || err != nil {
+		if n, err := p.journal.Sweep(x.Context(), 0); n != 0 || err != nil {
 			x.Errorf("%d uploads, %v", n, err)
 		}
 	}
@@ -264,11 +264,11 @@ func (x *fixture) testSweepLeftBehind() {
 		x.Fatalf("%d uploads are left, so the test proves nothing", n)
 	}
 	x.letPass(10 * time.Minute)
-	if _, err := p.ledger.Sweep(x.Context(), 0); err == nil {
+	if _, err := p.journal.Sweep(x.Context(), 0); err == nil {
 		x.Error("what cannot be aborted is no error")
 	}
 	x.spy.Before(nil)
-	if n, err := p.ledger.Sweep(x.Context(), 0); n != 1 || err != nil {
+	if n, err := p.journal.Sweep(x.Context(), 0); n != 1 || err != nil {
 		x.Errorf("%d uploads, %v", n, err)
 	}
 	x.spy.After(nil)
@@ -295,7 +295,7 @@ func (x *fixture) testUnrecorded() {
 // testForeignRecord puts something else where the records are.
 func (x *fixture) testForeignRecord() {
 	x.put(reserved+"uploads/else", []byte("else"))
-	if n, err := x.process().ledger.Sweep(x.Context(), 0); n != 0 || err == nil {
+	if n, err := x.process().journal.Sweep(x.Context(), 0); n != 0 || err == nil {
 		x.Errorf("%d uploads, %v", n, err)
 	}
 	x.wantKeys(reserved + "uploads/else")
@@ -404,7 +404,7 @@ func testKeptBreaks(t *testing.T, h Harness) {
 			ctx, end := context.WithCancel(t.Context())
 			defer end()
 			p := x.process()
-			session := x.session(ctx, &driver.Options{Ledger: p.ledger, Owner: "alice", BeforeCommit: func(context.Context) error {
+			session := x.session(ctx, &driver.Options{Journal: p.journal, Owner: "alice", BeforeCommit: func(context.Context) error {
 				if test.label == "commit-failed" {
 					return nil
 				}

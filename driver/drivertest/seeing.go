@@ -66,10 +66,10 @@ func testSeenWrites(t *testing.T, h Harness) {
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			x := h.open(t, nil)
-			route := driver.NewRoute()
-			x.Fs = x.session(t.Context(), &driver.Options{MetadataCache: driver.NewMetadataCache(time.Hour), Route: route})
+			route := driver.NewEndpoint()
+			x.Fs = x.session(t.Context(), &driver.Options{MetadataCache: driver.NewMetadataCache(time.Hour), Endpoint: route})
 			reader := *x
-			reader.Fs = x.session(t.Context(), &driver.Options{Prefix: "dir/", MetadataCache: driver.NewMetadataCache(time.Hour), Route: route})
+			reader.Fs = x.session(t.Context(), &driver.Options{Prefix: "dir/", MetadataCache: driver.NewMetadataCache(time.Hour), Endpoint: route})
 			x.put("dir/a", random(3))
 			x.put("dir/b", nil)
 			x.putAll("dir/empty/", "other/file")

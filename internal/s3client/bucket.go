@@ -37,10 +37,10 @@ type Bucket struct {
 	Name      string
 	Prefix    string // of the keys
 	Client    *s3.Client
-	Route     *driver.Route
+	Endpoint  *driver.Endpoint
 	Presigner driver.Presigner // nil where the tenant has no links
 	Objects   driver.Objects   // attributes of new objects
-	Ledger    *driver.Ledger   // nil until OpenLedger
+	Journal   *driver.Journal  // nil until OpenJournal
 	Profile   driver.Profile   // found by Verify; the strictest before
 	Folders   []*Bucket        // of the tenant, in order of their names
 
@@ -89,9 +89,9 @@ func (b *Bucket) Verify(ctx context.Context, log *slog.Logger) error {
 	return err
 }
 
-// OpenLedger opens the record of the bucket's open uploads, once Verify knows what the S3 server can do.
-func (b *Bucket) OpenLedger(log *slog.Logger) {
-	b.Ledger = driver.NewLedger(b.ObjectClient(), b.Name, b.Prefix, b.Profile, b.Objects, log.With("tenant", b.Tenant))
+// OpenJournal opens the record of the bucket's open uploads, once Verify knows what the S3 server can do.
+func (b *Bucket) OpenJournal(log *slog.Logger) {
+	b.Journal = driver.NewJournal(b.ObjectClient(), b.Name, b.Prefix, b.Profile, b.Objects, log.With("tenant", b.Tenant))
 }
 
 // Check asks S3 for the bucket.
@@ -112,7 +112,7 @@ func (b *Bucket) reach(ctx context.Context) (server string, err error) {
 	begin := time.Now()
 	head, err := b.Client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.Name})
 	if err == nil {
-		b.Route.Answered(time.Since(begin))
+		b.Endpoint.Answered(time.Since(begin))
 		server = serverHeader(head.ResultMetadata)
 	}
 	if statusOf(err) != 0 {

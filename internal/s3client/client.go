@@ -92,18 +92,18 @@ type Factory struct {
 	base    *aws.Config
 	observe func(*middleware.Stack) error
 	clients map[account]*s3.Client
-	routes  map[string]*driver.Route // by endpoint
+	routes  map[string]*driver.Endpoint // by endpoint
 }
 
 // NewFactory makes clients from base, see [LoadAWS]. observe is added to the requests of each; nil adds nothing.
 func NewFactory(base *aws.Config, observe func(*middleware.Stack) error) *Factory {
-	return &Factory{base: base, observe: observe, clients: map[account]*s3.Client{}, routes: map[string]*driver.Route{}}
+	return &Factory{base: base, observe: observe, clients: map[account]*s3.Client{}, routes: map[string]*driver.Endpoint{}}
 }
 
 // route is what is known of the way to an account's server.
-func (f *Factory) route(a account) *driver.Route {
+func (f *Factory) route(a account) *driver.Endpoint {
 	if f.routes[a.endpoint] == nil {
-		f.routes[a.endpoint] = driver.NewRoute()
+		f.routes[a.endpoint] = driver.NewEndpoint()
 	}
 	return f.routes[a.endpoint]
 }

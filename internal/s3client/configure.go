@@ -78,7 +78,7 @@ func configKeysOf(layers []layer) configKeys {
 
 // connect gives a bucket its client, and its presigner where the tenant hands out links.
 func (b *Bucket) connect(factory *Factory, presigns bool, publicEndpoint string) (err error) {
-	b.Route = factory.route(b.account)
+	b.Endpoint = factory.route(b.account)
 	if b.Client, err = factory.client(b.account); err == nil && presigns {
 		public := b.account
 		public.endpoint = cmp.Or(publicEndpoint, public.endpoint)

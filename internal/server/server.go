@@ -132,13 +132,13 @@ func (s *Server) CheckBuckets(ctx context.Context) error {
 	return nil
 }
 
-// openLedgers gives the buckets their ledgers, once it is known what their S3 servers can do.
-func (s *Server) openLedgers() {
+// openJournals gives the buckets their journals, once it is known what their S3 servers can do.
+func (s *Server) openJournals() {
 	if s.cfg.AbandonedUploads == 0 {
 		return
 	}
 	for _, b := range s.buckets {
-		b.OpenLedger(s.log)
+		b.OpenJournal(s.log)
 	}
 }
 
@@ -177,7 +177,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	if err := s.CheckBuckets(ctx); err != nil {
 		return err
 	}
-	s.openLedgers()
+	s.openJournals()
 	if s.explicit, err = s.listen(ctx, "listen", s.cfg.Listen); err != nil {
 		return err
 	}

@@ -19,7 +19,7 @@ func (s *Server) sweepUploads(ctx context.Context) {
 	}
 	runEvery(ctx, driver.SweepInterval(age), func() {
 		forEachLimit(s.buckets, func(b *s3client.Bucket) error {
-			_, err := b.Ledger.Sweep(ctx, age)
+			_, err := b.Journal.Sweep(ctx, age)
 			if err != nil && ctx.Err() == nil {
 				s.log.Warn("abandoned uploads could not be removed", "tenant", b.Tenant, "err", err)
 			}

@@ -351,7 +351,7 @@ func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginReques
 	for _, m := range u.mounts {
 		opts, b := opts, m.bucket
 		opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
-		opts.Presigner, opts.Route, opts.Ledger, opts.Objects, opts.Profile = b.Presigner, b.Route, b.Ledger, b.Objects, b.Profile
+		opts.Presigner, opts.Endpoint, opts.Journal, opts.Objects, opts.Profile = b.Presigner, b.Endpoint, b.Journal, b.Objects, b.Profile
 		mounts = append(mounts, vfs.Mount[*driver.Fs]{Dir: m.at, Storage: driver.New(ctx, b.ObjectClient(), b.Name, &opts), Account: b.Client})
 	}
 	return mounts

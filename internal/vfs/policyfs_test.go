@@ -246,7 +246,7 @@ func TestDropBoxResumes(t *testing.T) {
 	s3 := s3test.Start(t, "embedded")
 	client, bucket := s3.Client(), s3.Bucket(t)
 	storage := driver.New(t.Context(), client, bucket, &driver.Options{
-		PartSize: 5 << 20, Owner: "scanner", Ledger: driver.NewLedger(client, bucket, "", driver.Profile{}, driver.Objects{}, slog.New(slog.NewTextHandler(t.Output(), nil))),
+		PartSize: 5 << 20, Owner: "scanner", Journal: driver.NewJournal(client, bucket, "", driver.Profile{}, driver.Objects{}, slog.New(slog.NewTextHandler(t.Output(), nil))),
 	})
 	broken, err := policyFSOf(storage, "-w").OpenAt("/scan", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
 	if err != nil {

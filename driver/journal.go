@@ -40,11 +40,11 @@ const (
 	stallCheck = 5 * time.Second
 )
 
-// A Ledger is the journal of the multipart uploads that are open, in the bucket itself. Any server finds there what an owner can resume,
-// and what nobody will end ([Ledger.Sweep]). Share one among all file systems of a process in a bucket below a prefix.
+// A Journal is the journal of the multipart uploads that are open, in the bucket itself. Any server finds there what an owner can resume,
+// and what nobody will end ([Journal.Sweep]). Share one among all file systems of a process in a bucket below a prefix.
 //
-// S3 tells of an open upload its key, its ID and when it began, but nothing that its server could have written there. So the ledger has a
-// record for each, an object "prefix.babelftp/uploads/...", from before the upload is created to its end. What is not in the ledger
+// S3 tells of an open upload its key, its ID and when it began, but nothing that its server could have written there. So the journal has a
+// record for each, an object "prefix.babelftp/uploads/...", from before the upload is created to its end. What is not in the journal
 // was begun by others and is never touched.
 //
 // A record is in one of four states. The session that works on an upload keeps it live, by a heartbeat. When its client sends nothing for a
@@ -54,29 +54,29 @@ const (
 // different. On a server without conditional writes a look right before takes their place.
 //
 // A record costs three requests, or two for an upload without an owner. They are made for uploads of more than one part only.
-type Ledger struct {
+type Journal struct {
 	bucket *s3api.Bucket
 	prefix string                // of the records
 	common attributes.Attributes // of the records
 	log    *slog.Logger
 
 	mu       sync.Mutex
-	open     map[string]*entry // by the name of the record; those that this process works on
-	trimming map[string]bool   // owners whose interrupted uploads are being counted; true: count again
+	open     map[string]*journalEntry // by the name of the record; those that this process works on
+	trimming map[string]bool          // owners whose interrupted uploads are being counted; true: count again
 }
 
-// NewLedger returns the ledger of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
+// NewJournal returns the journal of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
 // may be nil.
-func NewLedger(client s3api.Client, bucketName, prefix string, profile profile.Profile, objects attributes.Objects, log *slog.Logger) *Ledger {
+func NewJournal(client s3api.Client, bucketName, prefix string, profile profile.Profile, objects attributes.Objects, log *slog.Logger) *Journal {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	return &Ledger{
-		bucket:   s3api.NewBucket(client, bucketName, profile, &endpoint.Stats{}, defaultPatience),
+	return &Journal{
+		bucket:   s3api.NewBucket(client, bucketName, profile, &endpoint.Stats{}, defaultIdleTimeout),
 		prefix:   prefix + keys.Reserved + "/uploads/",
 		common:   objects.Common(),
 		log:      log.With("bucket", bucketName),
-		open:     map[string]*entry{},
+		open:     map[string]*journalEntry{},
 		trimming: map[string]bool{},
 	}
 }
@@ -141,16 +141,16 @@ func hashed(text string, bytes int) string {
 }
 
 // recordsOfOwner is what the names of the records of an owner's uploads start with.
-func (l *Ledger) recordsOfOwner(owner string) string {
+func (l *Journal) recordsOfOwner(owner string) string {
 	return l.prefix + hashed(owner, ownerBytes) + keys.Separator
 }
 
 // recordsOf is what the names of the records of an owner's uploads to a key start with.
-func (l *Ledger) recordsOf(owner, key string) string {
+func (l *Journal) recordsOf(owner, key string) string {
 	return l.recordsOfOwner(owner) + hashed(key, keyBytes) + keys.Separator
 }
 
-func (l *Ledger) newRecord(owner, key string, partSize int64) record {
+func (l *Journal) newRecord(owner, key string, partSize int64) record {
 	return record{
 		name: l.recordsOf(owner, key) + nonce(), key: key, partSize: partSize,
 		state: stateLive, holder: nonce(), tailOffset: unknownOffset,
@@ -167,7 +167,7 @@ func nonce() string {
 var errTakenOver = s3errors.New(syscall.EAGAIN, "another session has taken the upload over")
 
 // put writes a record, with the bytes that belong at its tailOffset. The error is errTakenOver where another holder has written it since.
-func (l *Ledger) put(ctx context.Context, r *record, tail s3api.Content) error {
+func (l *Journal) put(ctx context.Context, r *record, tail s3api.Content) error {
 	err := l.tryPut(ctx, r, tail)
 	if r.etag == "" || !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -189,7 +189,7 @@ func (l *Ledger) put(ctx context.Context, r *record, tail s3api.Content) error {
 	return err
 }
 
-func (l *Ledger) tryPut(ctx context.Context, r *record, tail s3api.Content) error {
+func (l *Journal) tryPut(ctx context.Context, r *record, tail s3api.Content) error {
 	c, err := l.bucket.Precondition(ctx, r.name, s3api.Condition{ETag: r.etag}, l.bucket.Profile.ConditionalPut)
 	if err != nil {
 		return err
@@ -228,7 +228,7 @@ func (a appended) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-func (l *Ledger) attributes(r *record) attributes.Attributes {
+func (l *Journal) attributes(r *record) attributes.Attributes {
 	a := l.common
 	a.Metadata = map[string]string{
 		recordKey:      base64.RawURLEncoding.EncodeToString([]byte(r.key)),
@@ -242,7 +242,7 @@ func (l *Ledger) attributes(r *record) attributes.Attributes {
 }
 
 // read reads a record but its body. The error is EIO for an object that is none.
-func (l *Ledger) read(ctx context.Context, name string) (*record, error) {
+func (l *Journal) read(ctx context.Context, name string) (*record, error) {
 	v, a, age, err := l.bucket.HeadWithAge(ctx, name)
 	if err != nil {
 		return nil, err
@@ -268,13 +268,13 @@ func (r *record) untouchable() bool {
 
 // claim makes the caller the holder of a record that it has read, in a state of its own. The error is errTakenOver where somebody else was
 // faster.
-func (l *Ledger) claim(ctx context.Context, r *record, s state) error {
+func (l *Journal) claim(ctx context.Context, r *record, s state) error {
 	r.state, r.holder = s, nonce()
 	return l.put(ctx, r, bytes.NewReader(nil))
 }
 
 // delete ends what a record is about: the multipart upload, then the record. The error is errTakenOver where somebody else has it.
-func (l *Ledger) delete(ctx context.Context, r *record) error {
+func (l *Journal) delete(ctx context.Context, r *record) error {
 	if err := l.findUnnamed(ctx, r); err != nil {
 		return err
 	}
@@ -291,7 +291,7 @@ func (l *Ledger) delete(ctx context.Context, r *record) error {
 
 // findUnnamed finds the upload of a record that does not name one: its server died before it knew the ID, or before it could write it
 // down. It is the upload to this key that began when the record was written.
-func (l *Ledger) findUnnamed(ctx context.Context, r *record) error {
+func (l *Journal) findUnnamed(ctx context.Context, r *record) error {
 	if r.upload != "" || r.tailOffset != unknownOffset || !l.bucket.Profile.ListUploads {
 		return nil
 	}
@@ -308,13 +308,13 @@ func (l *Ledger) findUnnamed(ctx context.Context, r *record) error {
 	return nil
 }
 
-// An entry is the record of an upload that this process works on. Its methods do nothing for a nil one, which stands for an upload
-// outside of any ledger.
-type entry struct {
-	ledger *Ledger
-	lost   context.CancelCauseFunc // ends the upload when another session has taken it over
-	stop   context.CancelFunc      // ends the heartbeat
-	client *clientWait             // nil where a stall does not matter
+// An journalEntry is the record of an upload that this process works on. Its methods do nothing for a nil one, which stands for an upload
+// outside of any journal.
+type journalEntry struct {
+	journal *Journal
+	lost    context.CancelCauseFunc // ends the upload when another session has taken it over
+	stop    context.CancelFunc      // ends the heartbeat
+	client  *clientWait             // nil where a stall does not matter
 
 	stalled atomic.Bool // another session may have the upload
 
@@ -351,15 +351,15 @@ func (c *clientWait) tooLong() bool {
 
 // enter makes the entry of an upload that is about to be created, and writes its record: a server that dies leaves no upload without
 // one. A record that could not be written is no matter to the upload itself.
-func (l *Ledger) enter(ctx context.Context, r record, client *clientWait, lost context.CancelCauseFunc) *entry {
+func (l *Journal) enter(ctx context.Context, r record, client *clientWait, lost context.CancelCauseFunc) *journalEntry {
 	e := l.take(ctx, r, client, lost)
 	e.write(ctx, "recorded", func(*record) {})
 	return e
 }
 
 // take makes the entry of a record, and begins its heartbeat, which ends with ctx.
-func (l *Ledger) take(ctx context.Context, r record, client *clientWait, lost context.CancelCauseFunc) *entry {
-	e := &entry{ledger: l, record: r, written: r.etag != "", client: client, lost: lost, mu: make(lock, 1)}
+func (l *Journal) take(ctx context.Context, r record, client *clientWait, lost context.CancelCauseFunc) *journalEntry {
+	e := &journalEntry{journal: l, record: r, written: r.etag != "", client: client, lost: lost, mu: make(lock, 1)}
 	ctx, e.stop = context.WithCancel(ctx)
 	l.mu.Lock()
 	before := l.open[r.name]
@@ -373,7 +373,7 @@ func (l *Ledger) take(ctx context.Context, r record, client *clientWait, lost co
 }
 
 // beat writes the record again and again while the upload lasts, and says in it when the client has stalled.
-func (e *entry) beat(ctx context.Context) {
+func (e *journalEntry) beat(ctx context.Context) {
 	written := time.Now()
 	for s3api.Sleep(ctx, stallCheck) == nil {
 		stalls := e.client.tooLong() && !e.stalled.Load()
@@ -396,7 +396,7 @@ func (e *entry) beat(ctx context.Context) {
 
 // write changes the record unless the upload has ended. If another session has taken the upload over, it ends the upload. Other errors go to
 // the log, because the next heartbeat tries again.
-func (e *entry) write(ctx context.Context, what string, change func(*record)) {
+func (e *journalEntry) write(ctx context.Context, what string, change func(*record)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
@@ -405,7 +405,7 @@ func (e *entry) write(ctx context.Context, what string, change func(*record)) {
 	change(&e.record)
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer done()
-	err := e.ledger.put(ctx, &e.record, bytes.NewReader(nil))
+	err := e.journal.put(ctx, &e.record, bytes.NewReader(nil))
 	switch {
 	case err == nil:
 		e.written = true
@@ -413,25 +413,25 @@ func (e *entry) write(ctx context.Context, what string, change func(*record)) {
 		e.ended = true
 		e.lost(errTakenOver)
 	default:
-		e.ledger.log.Warn("record of an upload could not be "+what, "key", e.record.key, "upload", e.record.upload, "error", err)
+		e.journal.log.Warn("record of an upload could not be "+what, "key", e.record.key, "upload", e.record.upload, "error", err)
 	}
 }
 
 // named writes the ID of the upload into the record. It does not wait.
-func (e *entry) named(ctx context.Context, id string) {
+func (e *journalEntry) named(ctx context.Context, id string) {
 	if e == nil {
 		return
 	}
 	e.mu.Lock()
 	e.record.upload = id
 	e.mu.Unlock()
-	if e.client != nil || !e.ledger.bucket.Profile.ListUploads {
+	if e.client != nil || !e.journal.bucket.Profile.ListUploads {
 		go e.write(ctx, "completed", func(*record) {})
 	} // else the heartbeat writes it, and until then a sweep finds the upload by its key
 }
 
 // hold makes sure that the upload is this session's, before it is completed, or when the client of a stalled one sends again.
-func (e *entry) hold(ctx context.Context) error {
+func (e *journalEntry) hold(ctx context.Context) error {
 	if e == nil || !e.stalled.Load() {
 		return nil
 	}
@@ -441,7 +441,7 @@ func (e *entry) hold(ctx context.Context) error {
 		return errTakenOver
 	}
 	e.record.state = stateLive
-	err := e.ledger.put(ctx, &e.record, bytes.NewReader(nil))
+	err := e.journal.put(ctx, &e.record, bytes.NewReader(nil))
 	if err == nil {
 		e.stalled.Store(false)
 	}
@@ -449,7 +449,7 @@ func (e *entry) hold(ctx context.Context) error {
 }
 
 // bound says that parts at or after an offset do not count from now on, for whoever resumes the upload.
-func (e *entry) bound(ctx context.Context, offset int64) error {
+func (e *journalEntry) bound(ctx context.Context, offset int64) error {
 	if e == nil {
 		return nil
 	}
@@ -459,11 +459,11 @@ func (e *entry) bound(ctx context.Context, offset int64) error {
 		return nil
 	}
 	e.record.tailOffset = offset
-	return e.ledger.put(ctx, &e.record, bytes.NewReader(nil))
+	return e.journal.put(ctx, &e.record, bytes.NewReader(nil))
 }
 
 // interrupt writes the record of an upload that its owner can resume, with the bytes that follow the parts.
-func (e *entry) interrupt(ctx context.Context, offset int64, tail s3api.Content) error {
+func (e *journalEntry) interrupt(ctx context.Context, offset int64, tail s3api.Content) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
@@ -471,13 +471,13 @@ func (e *entry) interrupt(ctx context.Context, offset int64, tail s3api.Content)
 	}
 	e.ended = true
 	e.record.tailOffset, e.record.state = offset, stateInterrupted
-	err := e.ledger.put(ctx, &e.record, tail)
+	err := e.journal.put(ctx, &e.record, tail)
 	e.written = e.written || err == nil
 	return err
 }
 
 // recorded tells whether there is a record by which the upload can be found.
-func (e *entry) recorded() bool {
+func (e *journalEntry) recorded() bool {
 	if e == nil {
 		return false
 	}
@@ -487,7 +487,7 @@ func (e *entry) recorded() bool {
 }
 
 // end says that the upload is about to be aborted. The error is errTakenOver where another session has it.
-func (e *entry) end(ctx context.Context) error {
+func (e *journalEntry) end(ctx context.Context) error {
 	if e == nil || e.client == nil {
 		return nil // nobody else wants it
 	}
@@ -498,12 +498,12 @@ func (e *entry) end(ctx context.Context) error {
 	}
 	e.ended = true
 	e.record.state = stateEnding
-	return e.ledger.put(ctx, &e.record, bytes.NewReader(nil))
+	return e.journal.put(ctx, &e.record, bytes.NewReader(nil))
 }
 
 // abandon ends the work on an upload that was not created, as far as is known. Where the answer was lost there may be one: a sweep finds
 // it.
-func (e *entry) abandon(ctx context.Context, err error) {
+func (e *journalEntry) abandon(ctx context.Context, err error) {
 	if errors.Is(err, syscall.EAGAIN) {
 		e.leave()
 		return
@@ -512,7 +512,7 @@ func (e *entry) abandon(ctx context.Context, err error) {
 }
 
 // leave ends the work on the upload and lets the record be.
-func (e *entry) leave() {
+func (e *journalEntry) leave() {
 	if e == nil {
 		return
 	}
@@ -520,23 +520,23 @@ func (e *entry) leave() {
 	e.mu.Lock()
 	e.ended = true
 	e.mu.Unlock()
-	e.ledger.mu.Lock()
-	defer e.ledger.mu.Unlock()
-	if e.ledger.open[e.record.name] == e {
-		delete(e.ledger.open, e.record.name)
+	e.journal.mu.Lock()
+	defer e.journal.mu.Unlock()
+	if e.journal.open[e.record.name] == e {
+		delete(e.journal.open, e.record.name)
 	}
 }
 
 // remove ends the work on an upload of which nothing is left. A record that cannot be removed is found by a sweep.
-func (e *entry) remove(ctx context.Context) {
+func (e *journalEntry) remove(ctx context.Context) {
 	if e == nil {
 		return
 	}
 	e.leave()
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer done()
-	if err := e.ledger.bucket.Delete(ctx, e.record.name); err != nil {
-		e.ledger.log.Warn("record of an upload could not be removed", "key", e.record.key, "record", e.record.name, "error", err)
+	if err := e.journal.bucket.Delete(ctx, e.record.name); err != nil {
+		e.journal.log.Warn("record of an upload could not be removed", "key", e.record.key, "record", e.record.name, "error", err)
 	}
 }
 
@@ -554,7 +554,7 @@ func SweepInterval(age time.Duration) time.Duration { return min(sweepInterval, 
 // Sweep removes the uploads that nobody has worked on for as long as age says, and for two minutes at least where their server may still
 // live, and returns how many. It takes one request for each
 // 1,000 records and four for each upload that it ends.
-func (l *Ledger) Sweep(ctx context.Context, age time.Duration) (int, error) {
+func (l *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	swept := 0
 	var failed error
 	now := time.Now()
@@ -575,7 +575,7 @@ func (l *Ledger) Sweep(ctx context.Context, age time.Duration) (int, error) {
 }
 
 // sweep ends an upload unless somebody has worked on it since.
-func (l *Ledger) sweep(ctx context.Context, name string, age time.Duration) (bool, error) {
+func (l *Journal) sweep(ctx context.Context, name string, age time.Duration) (bool, error) {
 	r, err := l.read(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // another server was faster
@@ -597,7 +597,7 @@ func (l *Ledger) sweep(ctx context.Context, name string, age time.Duration) (boo
 }
 
 // works tells whether this process works on the upload of a record.
-func (l *Ledger) works(name string) bool {
+func (l *Journal) works(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.open[name] != nil

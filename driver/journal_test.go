@@ -50,10 +50,10 @@ func inVirtualTime(t *testing.T, run func(x *journalTest)) {
 }
 
 // replica opens the file system of alice on a server of its own, whose requests go through the spy.
-func (x *journalTest) replica(ctx context.Context, owner string) (*driver.Fs, *driver.Ledger, *drivertest.Spy) {
+func (x *journalTest) replica(ctx context.Context, owner string) (*driver.Fs, *driver.Journal, *drivertest.Spy) {
 	spy := drivertest.NewSpy(x.s3.Client(nil))
-	ledger := driver.NewLedger(spy, journalBucket, "", x.profile, driver.Objects{}, nil)
-	return driver.New(ctx, spy, journalBucket, &driver.Options{Profile: x.profile, Ledger: ledger, Owner: owner}), ledger, spy
+	journal := driver.NewJournal(spy, journalBucket, "", x.profile, driver.Objects{}, nil)
+	return driver.New(ctx, spy, journalBucket, &driver.Options{Profile: x.profile, Journal: journal, Owner: owner}), journal, spy
 }
 
 // pending is the size of the pending upload that a file system tells of, 0 for none.
@@ -125,7 +125,7 @@ func TestHeartbeat(t *testing.T) {
 		alice, _, _ := x.replica(x.Context(), "alice")
 		file, client, done := x.open(alice, anew, 0)
 		x.send(client, content[:journalPart+2000])
-		other, ledger, _ := x.replica(x.Context(), "alice")
+		other, journal, _ := x.replica(x.Context(), "alice")
 		for i := range 3000 {
 			time.Sleep(5 * time.Second)
 			x.send(client, content[journalPart+2000+i:][:1])
@@ -135,7 +135,7 @@ func TestHeartbeat(t *testing.T) {
 			if n := x.pending(other); n != 0 {
 				x.Fatalf("%d bytes are shown", n)
 			}
-			if n, err := ledger.Sweep(x.Context(), time.Hour); n != 0 || err != nil {
+			if n, err := journal.Sweep(x.Context(), time.Hour); n != 0 || err != nil {
 				x.Fatalf("%d swept, %v", n, err)
 			}
 		}
@@ -255,7 +255,7 @@ func TestServerDies(t *testing.T) {
 						}
 						end()
 						time.Sleep(3 * time.Minute)
-						other, ledger, _ := x.replica(x.Context(), owner)
+						other, journal, _ := x.replica(x.Context(), owner)
 						if _, err := other.StatFile("file"); err == nil {
 							x.wantObject(content) // it had been completed
 						} else if n := x.pending(other); n > 0 {
@@ -263,7 +263,7 @@ func TestServerDies(t *testing.T) {
 							x.wantObject(content)
 						}
 						time.Sleep(24 * time.Hour)
-						if _, err := ledger.Sweep(x.Context(), 24*time.Hour); err != nil {
+						if _, err := journal.Sweep(x.Context(), 24*time.Hour); err != nil {
 							x.Error(err)
 						}
 						if x.profile.ListUploads {
