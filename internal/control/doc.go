@@ -22,5 +22,5 @@
 // One goroutine for each session, [session.Run], handles commands one after another
 // and is the only one that writes to the client. A second one reads. Each command
 // has an [operation], whose context ends with it. While a command runs, [await]
-// hears ABOR, STAT, the end of the control connection and a shutdown.
+// reacts to ABOR, STAT, the end of the control connection and a shutdown.
 package control

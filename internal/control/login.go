@@ -94,7 +94,7 @@ func (s *session) loginFailed() wire.Reply {
 	return wire.NewReply(530, s.text(i18n.LoginUnavailable))
 }
 
-// acct is ACCT: there are no accounts beside users.
+// acct is ACCT: only users log in.
 func (s *session) acct(string) { s.reply(202, i18n.AccountNotNeeded) }
 
 // rein is REIN: the session starts again, in the clear unless TLS came with

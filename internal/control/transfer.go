@@ -83,9 +83,9 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 	s.send(r)
 }
 
-// observeTransfer tells the observer and the log how a transfer ended. Both
-// what was noted of its data connection and what the storage said are shown,
-// because the one often follows from the other.
+// observeTransfer tells the observer and the log how a transfer ended. The log shows
+// the errors of the data connection and of the storage, because the one often
+// follows from the other.
 func (s *session) observeTransfer(t *transfer, commandLine string, r wire.Reply) {
 	about := []any{"command", commandLine, "bytes", t.Bytes(), "code", r.Code}
 	if size := s.parameters.allocSize; t.upload && size > 0 {
@@ -108,8 +108,8 @@ func (s *session) transferStarting() wire.Reply {
 	return wire.NewReply(150, s.text(i18n.TransferStarting))
 }
 
-// transferFailed is the reply to a transfer that did not complete: what was
-// noted about its data connection first, then the storage's error.
+// transferFailed is the reply to a transfer that did not complete. An error of the
+// data connection goes before one of the storage.
 func (s *session) transferFailed() wire.Reply {
 	cause := s.transfer.Err()
 	id := i18n.TransferInterrupted
@@ -139,7 +139,11 @@ func (s *session) dataConnectionFailed() wire.Reply {
 
 // beforeCommit is asked before an upload becomes visible.
 func (s *session) beforeCommit(ctx context.Context) error {
-	return s.transfer.AwaitCommit(ctx, s.conn, s.server.cfg.CommitDelay)
+	t := s.transfer
+	if t == nil {
+		return dataconn.ErrPeerClosed // the session was cut and has not waited
+	}
+	return t.AwaitCommit(ctx, s.conn, s.server.cfg.CommitDelay)
 }
 
 // retr is RETR.

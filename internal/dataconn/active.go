@@ -41,9 +41,8 @@ func Dial(ctx context.Context, client netip.AddrPort, local netip.Addr) Source {
 	return &active{address: client, local: local, ctx: ctx, cancel: cancel}
 }
 
-// FirstUserPort is the first port that needs no privileges: connections to
-// lower ones could be meant for another service, and are answered with 504
-// (RFC 2577 3).
+// FirstUserPort is the first port that needs no privileges. A lower port may be
+// that of another service, so the session refuses it with 504 (RFC 2577 3).
 const FirstUserPort = 1024
 
 // Errors of the arguments of PORT and EPRT.

@@ -59,8 +59,8 @@ func (c *clearUpload) check() error {
 // and the type of the message in it.
 const clientHelloHead = wire.RecordHeader + 1
 
-// mayBeClientHello says whether data that begin so may be a ClientHello, by
-// RFC 8446 4 and 5.1. Clients write the version of TLS 1.0, 1.1 or 1.2 there.
+// mayBeClientHello says whether data with this beginning may be a ClientHello
+// (RFC 8446 4 and 5.1). Clients write the version of TLS 1.0, 1.1 or 1.2 there.
 func mayBeClientHello(head []byte) bool {
 	const handshake, major, clientHello = 22, 3, 1
 	for i, b := range head {

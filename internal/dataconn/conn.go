@@ -70,9 +70,9 @@ func (c *Conn) handshake() error {
 	return c.failed(err)
 }
 
-// cutConn lies below TLS: there the end of the bytes is no end of the data,
-// which is the client's close_notify, but says that somebody has cut the
-// connection (RFC 8446 6.1). crypto/tls would let it pass between two records.
+// cutConn lies below TLS. The data end with the client's close_notify. Where the
+// bytes end without it the connection was cut (RFC 8446 6.1). crypto/tls would
+// accept such an end between two records.
 type cutConn struct {
 	net.Conn
 	lenient bool // let it pass

@@ -39,8 +39,8 @@ func (p *passive) Open(ctx context.Context) (net.Conn, error) {
 
 func (p *passive) Close() { _ = p.listener.Close() }
 
-// Listen listens for the client of a passive transfer (RFC 959 4.1.2, RFC 2428 3)
-// on a free port of the range, of an address of this server. It returns the port.
+// Listen listens for the client of a passive transfer (RFC 959 4.1.2, RFC 2428 3).
+// It takes a free port of the range on the address local, and returns the port.
 func Listen(ctx context.Context, ports PortRange, local, client netip.Addr) (Source, uint16, error) {
 	listener, err := ports.listen(ctx, local)
 	if err != nil {

@@ -15,19 +15,20 @@ import (
 // when the connection is closed.
 //
 // Under TLS 1.3 crypto/tls sends a ticket right behind the handshake. A client
-// that only writes never reads it. When it closes its end with unread bytes, its
-// kernel sends RST instead of FIN (RFC 1122 4.2.2.13). That may discard the last
+// that only writes never reads it. When it closes its end, its kernel
+// sends RST instead of FIN (RFC 1122 4.2.2.13), and that may discard the last
 // bytes of the upload. Net::FTP of Ruby and of Perl are such clients.
-// Without tickets in the configuration crypto/tls would not resume sessions
-// either, which some clients insist on.
+//
+// Without tickets in the configuration crypto/tls would not resume sessions. Some
+// clients insist on that.
 type ticketHold struct {
 	net.Conn
 	issued int    // tickets that are in what crypto/tls writes next
 	held   []byte // records, nil before the first ticket
 }
 
-// maxHeld bounds what is held: a ticket of some hundred bytes, close_notify, and
-// the answers to a client that changes its keys now and then (RFC 8446 4.6.3).
+// maxHeld is the maximum of held bytes. They are a ticket of some hundred bytes,
+// close_notify, and answers to changes of keys (RFC 8446 4.6.3).
 const maxHeld = 16 << 10
 
 // Write holds the records of tickets, and all that follow, because the records
@@ -95,8 +96,8 @@ func withHold(ctx context.Context, hold *ticketHold) context.Context {
 	return context.WithValue(ctx, holdOfHandshake{}, hold)
 }
 
-// holdTickets returns the configuration for a handshake in such a context: it
-// counts the tickets of TLS 1.3. Those of TLS 1.2 are a part of the handshake,
+// holdTickets returns the configuration for a handshake whose context is from
+// withHold. It counts the tickets of TLS 1.3. Those of TLS 1.2 are a part of the handshake,
 // which the client reads. All handshakes share the keys of cfg, so that any
 // connection resumes the session of any other.
 func holdTickets(ctx context.Context, cfg *tls.Config) *tls.Config {

@@ -58,9 +58,9 @@ func (b *Base) URI(name string, directory bool) string {
 	return scheme + "://" + percentEncode(b.User) + "@" + host + "/" + WithFinalSlash(b.path(name), directory)
 }
 
-// path is a pathname as the path of an ftp URI, whose segments are taken one
-// after the other from the directory that a login starts in. What is not below
-// that begins with an encoded slash (RFC 1738 3.2.2).
+// path is a pathname as the path of an ftp URI. A client takes its segments one
+// after the other, from the directory in which a login starts. A pathname outside
+// of that directory begins with an encoded slash (RFC 1738 3.2.2).
 func (b *Base) path(name string) string {
 	home := strings.TrimSuffix(path.Clean("/"+b.Home), "/")
 	rest, below := strings.CutPrefix(name+"/", home+"/")

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// MaxLine is the length in bytes, without its CRLF, that a command line
-// may have: a pathname of 1,024 bytes with every CR padded takes half of it.
+// MaxLine is the maximum length of a command line in bytes, without its CRLF. A
+// pathname of 1,024 bytes with every CR padded takes half of it.
 const MaxLine = 4096
 
 // commandBuffer is the read buffer of a session; it stays small because most
@@ -62,9 +62,9 @@ func NewReader(r io.Reader) *Reader {
 }
 
 // Next returns the next command line without its end. CR NUL has become CR
-// (RFC 2640 3.1) and Telnet commands are gone (RFC 959 2.3). A request for a
-// Telnet option is answered without waiting for a command, because its client may
-// wait too: then Next returns a line that is none. Only CRLF ends a command
+// (RFC 2640 3.1) and Telnet commands are gone (RFC 959 2.3). For a
+// request for a Telnet option Next returns a Line without a command at once, because
+// the client may wait for the answer. Only CRLF ends a command
 // line, because LF may be part of a pathname. Before the first SP there is no
 // pathname, and LF alone ends the line too. A line that the end of
 // the stream cuts short is no command: Next returns the reader's error.
@@ -137,8 +137,8 @@ func (r *Reader) finish(tooLong bool) Line {
 	return l
 }
 
-// refuse notes the answer to a Telnet command. This server has no options, so it
-// answers DO with WON'T and WILL with DON'T, and the others not at all (RFC 1123
+// refuse keeps the answer to a Telnet command. This server has no options. It
+// answers DO with WON'T and WILL with DON'T, and no other command (RFC 1123
 // 4.1.2.12, RFC 854).
 func (r *Reader) refuse(command []byte) {
 	const request = 3 // IAC, verb, option

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// A Reply is one reply of RFC 959 4.2. Lines in the middle of a longer reply
-// begin with SP, so that none of them begins with a number.
+// A Reply is one reply (RFC 959 4.2). The lines in the middle of a longer reply
+// begin with SP, so none of them begins with a number.
 type Reply struct {
 	Code  int
 	Lines []string // without line ends

@@ -75,8 +75,8 @@ func (c *Conn) StopTLS() error {
 	return nil
 }
 
-// recordConn never reads beyond the TLS record that it is in, so that nothing
-// which follows the last record is lost in a TLS buffer (RFC 8446 5.1).
+// recordConn never reads beyond the current TLS record (RFC 8446 5.1). So bytes
+// after the last record are not lost in a buffer of TLS.
 type recordConn struct {
 	net.Conn
 	header []byte // read and not yet handed out

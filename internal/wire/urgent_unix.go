@@ -8,8 +8,8 @@ import (
 )
 
 // keepUrgentData leaves urgent data where it is in the stream. Clients send the
-// end of ABOR so (RFC 959 4.1.3 by way of RFC 854's Synch), and a byte taken
-// out of the stream would be missing from the command.
+// end of ABOR as urgent data (RFC 959 4.1.3, RFC 854's Synch). A byte that the
+// kernel takes out of the stream would be missing from the command.
 func keepUrgentData(conn net.Conn) {
 	tcp, ok := conn.(syscall.Conn)
 	if !ok {
