@@ -4,32 +4,31 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/textproto"
 	"strings"
-	"time"
+
+	"github.com/babelftp/babelftp/internal/ftptest"
 )
 
 // A talker is a session that returns every reply. Many talkers run in parallel, so a broken connection is an error and not the end of the
 // test.
 type talker struct {
-	*textproto.Conn
+	*ftptest.Conn
 	host string
 }
 
 // newTalker logs a tenant's alice in.
 func newTalker(s *site, tenant string) (*talker, error) {
-	conn, err := net.Dial("tcp", s.address)
-	if err != nil {
-		return nil, err
-	}
-	_ = conn.SetDeadline(time.Now().Add(2 * patience))
 	host, _, err := net.SplitHostPort(s.address)
 	if err != nil {
 		return nil, err
 	}
-	k := &talker{textproto.NewConn(conn), host}
-	if _, _, err := k.ReadResponse(220); err != nil {
+	conn, err := ftptest.Open(s.address)
+	if err != nil {
 		return nil, err
+	}
+	k := &talker{conn, host}
+	if r := k.reply(); r.code != 220 {
+		return nil, fmt.Errorf("greeting: %v", r)
 	}
 	for _, step := range []struct {
 		line string
@@ -62,14 +61,13 @@ func (r response) done() bool { return r.code/100 == 2 }
 
 // say sends a command and reads one reply.
 func (k *talker) say(format string, args ...any) response {
-	if err := k.PrintfLine(format, args...); err != nil {
-		return response{err: err}
-	}
-	return k.reply()
+	return newResponse(k.Send(fmt.Sprintf(format, args...)))
 }
 
-func (k *talker) reply() response {
-	code, text, err := k.ReadResponse(0)
+func (k *talker) reply() response { return newResponse(k.Reply()) }
+
+func newResponse(reply string, err error) response {
+	code, text := ftptest.Parse(reply)
 	return response{code: code, text: text, err: err}
 }
 

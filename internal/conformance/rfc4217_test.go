@@ -86,7 +86,7 @@ func TestSecurityCommandsComeInOrder(t *testing.T) {
 func TestPROT(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.connect(t)
-	tcp := c.conn
+	tcp := c.Conn.Conn
 	c.startTLS(s, "ftp.acme.example")
 	c.login()
 	c.store("f", "clear")
@@ -107,15 +107,15 @@ func TestPROT(t *testing.T) {
 	}
 	c.must("200", "PROT P")
 	c.must("220", "REIN")
-	if err := c.conn.(*tls.Conn).CloseWrite(); err != nil {
+	if err := c.Conn.Conn.(*tls.Conn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.in.ReadByte(); err != io.EOF {
+	if _, err := c.In.ReadByte(); err != io.EOF {
 		t.Fatalf("behind REIN: %v, want the end of TLS", err)
 	}
 	_ = tcp.SetDeadline(time.Time{}) // CloseWrite has left one
-	c.conn = tcp
-	c.in.Reset(tcp)
+	c.Conn.Conn = tcp
+	c.In.Reset(tcp)
 	c.login()
 	if got := c.fetch("RETR f"); got != "clear" {
 		t.Errorf("after REIN: %q", got)

@@ -222,7 +222,7 @@ func TestHOSTMatchesTheServerName(t *testing.T) {
 		c.must("234", "AUTH TLS")
 		cfg := s.tls.Clone()
 		cfg.ServerName = "ftp.acme.example"
-		if err := tls.Client(c.conn, cfg).HandshakeContext(t.Context()); err == nil {
+		if err := tls.Client(c.Conn.Conn, cfg).HandshakeContext(t.Context()); err == nil {
 			t.Error("TLS is agreed upon for another host than HOST's")
 		}
 	})
@@ -268,7 +268,7 @@ func TestHOSTChoosesTheCertificate(t *testing.T) {
 			}
 			c.must("234", "AUTH TLS")
 			cfg := &tls.Config{ServerName: tt.named, InsecureSkipVerify: true} // checked below; a client without a name has none to check
-			conn := tls.Client(c.conn, cfg)
+			conn := tls.Client(c.Conn.Conn, cfg)
 			if err := conn.HandshakeContext(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -337,7 +337,7 @@ func TestFEATSaysHOST(t *testing.T) {
 func TestHOSTInAPipeline(t *testing.T) {
 	s := newSite(t, settings{})
 	c := s.connect(t)
-	_, _ = io.WriteString(c.conn, "HOST ftp.umbrella.example\r\nUSER ursula\r\nPASS "+password+"\r\nHOST ftp.acme.example\r\nQUIT\r\n")
+	_, _ = io.WriteString(c.Conn.Conn, "HOST ftp.umbrella.example\r\nUSER ursula\r\nPASS "+password+"\r\nHOST ftp.acme.example\r\nQUIT\r\n")
 	for _, want := range []string{"220", "331", "230", "503", "221"} {
 		c.wantReply(want)
 	}

@@ -1,7 +1,6 @@
 package conformance_test
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/tls"
@@ -14,21 +13,18 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/alexedwards/argon2id"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/server"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
-
-// patience is how long a test waits for what must come.
-const patience = time.Minute
 
 // password is that of every user.
 const password = "correct horse"
@@ -183,23 +179,30 @@ func (s *site) object(t *testing.T, key string) string {
 	return string(content)
 }
 
-// A client is a control connection, byte by byte. It sends a command as the test writes it. A reply has every byte that came, NUL and IAC
-// too, in lines that CRLF divides.
+// A client is a control connection, byte by byte. What breaks off ends the test; a reply that is not the wanted one fails it.
 type client struct {
-	t    *testing.T
-	conn net.Conn
-	in   *bufio.Reader
+	*ftptest.Conn
+	t *testing.T
 }
 
 // dial connects and reads nothing.
 func (s *site) dial(t *testing.T) *client {
 	t.Helper()
-	conn, err := net.Dial("tcp", s.address)
+	conn, err := ftptest.Open(s.address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	return &client{t: t, conn: conn, in: bufio.NewReader(conn)}
+	return &client{conn, t}
+}
+
+// got is a reply without an error.
+func (c *client) got(reply string, err error) string {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return reply
 }
 
 // connect reads the greeting.
@@ -239,17 +242,15 @@ func (c *client) startTLS(s *site, serverName string) {
 	if serverName != "" {
 		cfg.ServerName = serverName
 	}
-	conn := tls.Client(c.conn, cfg)
-	if err := conn.HandshakeContext(c.t.Context()); err != nil {
+	if err := c.StartTLS(cfg); err != nil {
 		c.t.Fatal(err)
 	}
-	c.conn, c.in = conn, bufio.NewReader(conn)
 }
 
 // write sends bytes.
 func (c *client) write(bytes string) {
 	c.t.Helper()
-	if _, err := io.WriteString(c.conn, bytes); err != nil {
+	if _, err := io.WriteString(c, bytes); err != nil {
 		c.t.Fatalf("write %q: %v", bytes, err)
 	}
 }
@@ -257,31 +258,13 @@ func (c *client) write(bytes string) {
 // send sends a command line and returns the reply.
 func (c *client) send(line string) string {
 	c.t.Helper()
-	c.write(line + "\r\n")
-	return c.reply()
+	return c.got(c.Send(line))
 }
 
 // reply reads one reply.
 func (c *client) reply() string {
 	c.t.Helper()
-	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
-	var lines []string
-	for {
-		line := ""
-		for !strings.HasSuffix(line, "\r\n") {
-			part, err := c.in.ReadString('\n')
-			if err != nil {
-				c.t.Fatalf("after %q: %v", append(lines, line+part), err)
-			}
-			line += part
-		}
-		line = strings.TrimSuffix(line, "\r\n")
-		lines = append(lines, line)
-		code := lines[0][:min(3, len(lines[0]))]
-		if len(lines) == 1 && !strings.HasPrefix(line, code+"-") || strings.HasPrefix(line, code+" ") {
-			return strings.Join(lines, "\r\n")
-		}
-	}
+	return c.got(c.Reply())
 }
 
 // want sends a command line and wants a reply that begins so. It returns the reply.
@@ -317,9 +300,7 @@ func (c *client) wantReply(prefix string) string {
 // wantBytes reads bytes that are no reply.
 func (c *client) wantBytes(want string) {
 	c.t.Helper()
-	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
-	got := make([]byte, len(want))
-	if _, err := io.ReadFull(c.in, got); err != nil || string(got) != want {
+	if got, err := c.Bytes(len(want)); err != nil || got != want {
 		c.t.Fatalf("read %q, %v; want %q", got, err, want)
 	}
 }
@@ -327,41 +308,26 @@ func (c *client) wantBytes(want string) {
 // wantClosed wants the server to have hung up.
 func (c *client) wantClosed() {
 	c.t.Helper()
-	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
-	if b, err := c.in.ReadByte(); err != io.EOF {
-		c.t.Errorf("read %q, %v; want the end", b, err)
+	if err := c.Closed(); err != nil {
+		c.t.Error(err)
 	}
 }
 
 // data opens a data connection.
 func (c *client) data() net.Conn {
 	c.t.Helper()
-	_, port, ok := strings.Cut(c.must("229", "EPSV"), "(|||")
-	port, _, closed := strings.Cut(port, "|)")
-	if !ok || !closed {
-		c.t.Fatal("the reply to EPSV has no port")
-	}
-	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", port))
+	conn, err := c.Data()
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
 	return conn
 }
 
 // upload sends content on a data connection and returns the last reply.
 func (c *client) upload(line, content string) string {
 	c.t.Helper()
-	conn := c.data()
-	if r := c.send(line); !strings.HasPrefix(r, "150") {
-		return r
-	}
-	if _, err := io.WriteString(conn, content); err != nil {
-		c.t.Fatalf("%q: %v", line, err)
-	}
-	conn.Close()
-	return c.reply()
+	return c.got(c.Upload(line, content))
 }
 
 // store uploads a file and wants success.
@@ -375,15 +341,8 @@ func (c *client) store(name, content string) {
 // download returns what a command sends on a data connection, and the last reply.
 func (c *client) download(line string) (content, last string) {
 	c.t.Helper()
-	conn := c.data()
-	if r := c.send(line); !strings.HasPrefix(r, "150") {
-		return "", r
-	}
-	b, err := io.ReadAll(conn)
-	if err != nil {
-		c.t.Fatalf("%q: %v", line, err)
-	}
-	return string(b), c.reply()
+	content, last, err := c.Download(line)
+	return content, c.got(last, err)
 }
 
 // fetch downloads and wants success.

@@ -1,7 +1,6 @@
 package control_test
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -24,6 +23,7 @@ import (
 	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
@@ -162,23 +162,21 @@ func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.
 	return &login, nil
 }
 
-// A client is a control connection, line by line.
+// A client is a control connection, line by line. What fails, fails the test.
 type client struct {
+	*ftptest.Conn
 	t    *testing.T
 	site *site
-	conn net.Conn
-	in   *bufio.Reader
-	tls  *tls.Config // for data connections, nil in the clear
 }
 
 func (s *site) dial() *client {
 	s.t.Helper()
-	conn, err := net.Dial("tcp", s.address)
+	conn, err := ftptest.Open(s.address)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { conn.Close() })
-	return &client{t: s.t, site: s, conn: conn, in: bufio.NewReader(conn)}
+	return &client{Conn: conn, t: s.t, site: s}
 }
 
 // newTenantSite starts a server where the user demo logs in so.
@@ -217,7 +215,7 @@ func (s *site) login() *client {
 
 func (c *client) write(bytes string) {
 	c.t.Helper()
-	if _, err := io.WriteString(c.conn, bytes); err != nil {
+	if _, err := io.WriteString(c, bytes); err != nil {
 		c.t.Fatalf("write %q: %v", bytes, err)
 	}
 }
@@ -225,23 +223,16 @@ func (c *client) write(bytes string) {
 // reply reads one reply, lines joined by LF.
 func (c *client) reply() string {
 	c.t.Helper()
-	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
-	var lines []string
-	for {
-		line := ""
-		for !strings.HasSuffix(line, "\r\n") {
-			part, err := c.in.ReadString('\n')
-			if err != nil {
-				c.t.Fatalf("after %q: %v", lines, err)
-			}
-			line += part
-		}
-		lines = append(lines, strings.TrimSuffix(line, "\r\n"))
-		first := lines[0]
-		if last := lines[len(lines)-1]; len(last) > 3 && last[3] == ' ' && last[:3] == first[:3] {
-			return strings.Join(lines, "\n")
-		}
+	return c.must(c.Reply())
+}
+
+// must is a reply without an error, lines joined by LF.
+func (c *client) must(reply string, err error) string {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatal(err)
 	}
+	return strings.ReplaceAll(reply, "\r\n", "\n")
 }
 
 // expect reads a reply and wants it to begin so.
@@ -268,9 +259,8 @@ func (c *client) do(command, prefix string) string {
 // closed wants the server to have hung up.
 func (c *client) closed() {
 	c.t.Helper()
-	_ = c.conn.SetReadDeadline(time.Now().Add(patience))
-	if b, err := c.in.ReadByte(); err != io.EOF {
-		c.t.Fatalf("read %q, %v; want the end", b, err)
+	if err := c.Closed(); err != nil {
+		c.t.Fatal(err)
 	}
 }
 
@@ -282,25 +272,16 @@ func (c *client) epsv() net.Conn {
 
 func (c *client) epsvAddress() string {
 	c.t.Helper()
-	r := c.do("EPSV", "229 ")
-	_, port, ok := strings.Cut(r, "(|||")
-	if !ok || !strings.HasSuffix(port, "|)") {
-		c.t.Fatalf("EPSV: %q", r)
-	}
-	return "127.0.0.1:" + strings.TrimSuffix(port, "|)")
+	return c.must(c.Passive())
 }
 
 func (c *client) dialData(address string) net.Conn {
 	c.t.Helper()
-	conn, err := net.Dial("tcp", address)
+	conn, err := c.DialData(address)
 	if err != nil {
 		c.t.Fatal(err)
 	}
 	c.t.Cleanup(func() { conn.Close() })
-	_ = conn.SetDeadline(time.Now().Add(patience))
-	if c.tls != nil {
-		return tls.Client(conn, c.tls)
-	}
 	return conn
 }
 
@@ -327,32 +308,27 @@ func (c *client) store(name, data string) {
 // download returns what a command sends.
 func (c *client) download(command string) string {
 	c.t.Helper()
-	conn := c.epsv()
-	c.do(command, "150 ")
-	data, err := io.ReadAll(conn)
-	if err != nil {
-		c.t.Fatalf("%s: %v", command, err)
+	data, reply, err := c.Download(command)
+	if err != nil || !strings.HasPrefix(reply, "226 ") {
+		c.t.Fatalf("%s: reply %q, %v; want 226", command, reply, err)
 	}
-	c.expect("226 ")
-	return string(data)
+	return data
 }
 
 // startTLS goes under TLS, data connections too.
 func (c *client) startTLS() {
 	c.t.Helper()
 	c.do("AUTH TLS", "234 ")
-	conn := tls.Client(c.conn, c.site.tls)
-	if err := conn.Handshake(); err != nil {
+	if err := c.StartTLS(c.site.tls); err != nil {
 		c.t.Fatal(err)
 	}
-	c.conn, c.in = conn, bufio.NewReader(conn)
 }
 
 func (c *client) protectData() {
 	c.t.Helper()
 	c.do("PBSZ 0", "200 ")
 	c.do("PROT P", "200 ")
-	c.tls = c.site.tls
+	c.TLS = c.site.tls
 }
 
 // objects are the keys in the bucket, and uploads what is unfinished.
@@ -392,7 +368,7 @@ func (c *client) secure(conn net.Conn) net.Conn { return tls.Client(conn, c.site
 
 // protect does so when the client protects its data.
 func (c *client) protect(conn net.Conn) net.Conn {
-	if c.tls == nil {
+	if c.TLS == nil {
 		return conn
 	}
 	return c.secure(conn)

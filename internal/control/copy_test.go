@@ -87,7 +87,7 @@ func TestSiteCopyOfClientThatIsGone(t *testing.T) {
 	c.do("SITE CPFR f", "350 ")
 	c.write("SITE CPTO g\r\n")
 	<-begun
-	c.conn.Close()
+	c.Close()
 	s.shutdown()
 	s.wantObjects("f")
 }

@@ -1,7 +1,6 @@
 package control_test
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"flag"
@@ -11,7 +10,6 @@ import (
 	"maps"
 	"math/rand/v2"
 	"net"
-	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,6 +20,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -250,19 +249,17 @@ func (b *historyBucket) fill(objects map[string]string) error {
 
 // A player is one client. Its errors are returned, because a history is played many times.
 type player struct {
-	conn   net.Conn
-	text   *textproto.Reader
+	conn   *ftptest.Conn
 	data   net.Conn
 	chosen string // the name that STOU got
 }
 
 func newPlayer(address string) (*player, error) {
-	conn, err := net.Dial("tcp", address)
+	conn, err := ftptest.Open(address)
 	if err != nil {
 		return nil, err
 	}
-	_ = conn.SetDeadline(time.Now().Add(2 * patience))
-	p := &player{conn: conn, text: textproto.NewReader(bufio.NewReader(conn))}
+	p := &player{conn: conn}
 	if err := p.want("220"); err != nil {
 		return p, err
 	}
@@ -299,7 +296,8 @@ func (p *player) send(line string) error {
 
 // want reads a reply and compares it with an expected one.
 func (p *player) want(want string) error {
-	code, text, err := p.text.ReadResponse(0)
+	reply, err := p.conn.Reply()
+	code, text := ftptest.Parse(reply)
 	if code == 0 {
 		return fmt.Errorf("no reply, want %s: %w", want, err)
 	}

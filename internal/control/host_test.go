@@ -119,7 +119,7 @@ func TestTLSNamesAnotherHost(t *testing.T) {
 	c := s.connect()
 	c.do("HOST ftp.example.com", "220-")
 	c.do("AUTH TLS", "234 ")
-	if err := tls.Client(c.conn, s.tls).Handshake(); err == nil {
+	if err := tls.Client(c.Conn.Conn, s.tls).Handshake(); err == nil {
 		t.Error("TLS was agreed upon for another host than HOST's")
 	}
 }

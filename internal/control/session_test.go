@@ -1,7 +1,6 @@
 package control_test
 
 import (
-	"bufio"
 	"context"
 	"crypto/tls"
 	"io"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/ftptest"
 )
 
 func TestLogin(t *testing.T) {
@@ -181,7 +181,7 @@ func TestPipelining(t *testing.T) {
 		c := s.connect()
 		go func() {
 			for _, b := range []byte(script) {
-				if _, err := c.conn.Write([]byte{b}); err != nil {
+				if _, err := c.Write([]byte{b}); err != nil {
 					return
 				}
 			}
@@ -261,7 +261,7 @@ func TestTLS(t *testing.T) {
 	c.do("PROT S", "536 ")
 	c.do("PROT X", "504 ")
 	c.do("PROT P", "200 ")
-	c.tls = s.tls
+	c.TLS = s.tls
 	c.store("secret", "under TLS")
 	if got := c.download("RETR secret"); got != "under TLS" {
 		t.Errorf("RETR: %q", got)
@@ -286,7 +286,7 @@ func TestCommandsBehindAUTH(t *testing.T) {
 	c := s.connect()
 	c.write("AUTH TLS\r\nUSER demo\r\n")
 	c.expect("234 ")
-	c.conn.Close()
+	c.Close()
 	c = s.connect()
 	c.startTLS()
 	c.do("PASS demo", "503 ")
@@ -305,19 +305,19 @@ func TestNoTLSBehindAUTH(t *testing.T) {
 func TestREINEndsTLS(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.connect()
-	tcp := c.conn
+	tcp := c.Conn.Conn
 	c.startTLS()
 	c.do("REIN", "220 ")
-	if _, err := c.in.ReadByte(); err == nil {
+	if _, err := c.In.ReadByte(); err == nil {
 		t.Fatal("no close_notify after REIN")
 	}
-	secure := c.conn
+	secure := c.Conn.Conn
 	if err := secure.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
 	_ = tcp.SetDeadline(time.Time{})
-	c.conn = tcp
-	c.in.Reset(tcp)
+	c.Conn.Conn = tcp
+	c.In.Reset(tcp)
 	c.do("NOOP", "200 ")
 	c.do("STAT", "211-")
 }
@@ -335,20 +335,20 @@ func TestImplicitTLS(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	c := &client{t: t, site: s, conn: conn, in: bufio.NewReader(conn)}
+	c := &client{Conn: ftptest.NewConn(conn), t: t, site: s}
 	c.expect("220 ")
 	for range 2 {
-		c.tls = s.tls // data connections are under TLS without PBSZ and PROT
+		c.TLS = s.tls // data connections are under TLS without PBSZ and PROT
 		c.do("USER demo", "331 ")
 		c.do("PASS demo", "230 ")
 		c.store("f", "x")
 		if got := c.download("RETR f"); got != "x" {
 			t.Errorf("RETR: %q", got)
 		}
-		c.tls = nil
+		c.TLS = nil
 		c.do("PROT C", "200 ")
 		c.store("f", "in the clear")
-		c.tls = s.tls
+		c.TLS = s.tls
 		c.do("PROT P", "200 ")
 		c.store("f", "x")
 		c.do("PROT C", "200 ")
@@ -396,7 +396,7 @@ func TestServerName(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	c = &client{t: t, site: s, conn: conn, in: bufio.NewReader(conn)}
+	c = &client{Conn: ftptest.NewConn(conn), t: t, site: s}
 	c.expect("220-Willkommen!\n220 Bitte eintreten.")
 	c.do("REIN", "220 ")
 	c.do("USER demo", "331 Bitte")

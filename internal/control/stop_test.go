@@ -226,7 +226,7 @@ func TestStoppingCommands(t *testing.T) {
 				c.expect("150 ")
 				c.expect("426 ")
 			case "212-":
-				if line, err := c.in.ReadString('\n'); err != nil || !strings.HasPrefix(line, "212-") {
+				if line, err := c.In.ReadString('\n'); err != nil || !strings.HasPrefix(line, "212-") {
 					t.Errorf("%q, %v", line, err)
 				}
 				c.expect("421 ")
@@ -243,7 +243,7 @@ func TestStoppingCommands(t *testing.T) {
 		})
 		t.Run(tt.name+"/hang-up", func(t *testing.T) {
 			c, b := begin(t)
-			c.conn.Close()
+			c.Close()
 			receive(t, "end", b.ended)
 		})
 		t.Run(tt.name+"/shutdown", func(t *testing.T) {
@@ -262,7 +262,7 @@ func TestStoppingCommands(t *testing.T) {
 func TestQuitAndHangUp(t *testing.T) {
 	c := newSite(t, nil).login()
 	c.write("MKD a\r\nMKD b\r\nRNFR a\r\nRNTO c\r\nQUIT\r\n")
-	if err := c.conn.(*net.TCPConn).CloseWrite(); err != nil {
+	if err := c.Conn.Conn.(*net.TCPConn).CloseWrite(); err != nil {
 		t.Fatal(err)
 	}
 	for _, code := range []string{"257 ", "257 ", "350 ", "250 ", "221 "} {

@@ -11,9 +11,9 @@ import (
 // dialClear opens a data connection without TLS.
 func (c *client) dialClear() net.Conn {
 	c.t.Helper()
-	clear := *c
-	clear.tls = nil
-	return clear.epsv()
+	clear := *c.Conn
+	clear.TLS = nil
+	return (&client{Conn: &clear, t: c.t, site: c.site}).epsv()
 }
 
 // versions are the versions of TLS.

@@ -283,7 +283,7 @@ func TestActive(t *testing.T) {
 	}
 	t.Run("nobody-listens", func(t *testing.T) {
 		c := newSite(t, nil).login()
-		c.do("PORT "+portArgument(c.conn.LocalAddr()), "200 ") // that of a connection nobody else can have meanwhile
+		c.do("PORT "+portArgument(c.LocalAddr()), "200 ") // that of a connection nobody else can have meanwhile
 		c.do("LIST", "425 ")
 	})
 	t.Run("foreign-address", func(t *testing.T) {
@@ -357,15 +357,15 @@ func TestVanishedClient(t *testing.T) {
 		name   string
 		vanish func(c *client, data net.Conn)
 	}{
-		{"data-first-as-when-killed", func(c *client, data net.Conn) { data.Close(); c.conn.Close() }},
-		{"control-first", func(c *client, data net.Conn) { c.conn.Close(); data.Close() }},
+		{"data-first-as-when-killed", func(c *client, data net.Conn) { data.Close(); c.Close() }},
+		{"control-first", func(c *client, data net.Conn) { c.Close(); data.Close() }},
 		{"data-reset", func(c *client, data net.Conn) {
 			_ = data.(*net.TCPConn).SetLinger(0)
 			data.Close()
 			c.expect("426 ")
-			c.conn.Close()
+			c.Close()
 		}},
-		{"only-control", func(c *client, data net.Conn) { c.conn.Close(); _, _ = io.Copy(io.Discard, data) }},
+		{"only-control", func(c *client, data net.Conn) { c.Close(); _, _ = io.Copy(io.Discard, data) }},
 	} {
 		for size, content := range map[string]string{"empty": "", "small": "some", "large": big} {
 			t.Run(tt.name+"/"+size, func(t *testing.T) {
@@ -389,7 +389,7 @@ func TestVanishedClient(t *testing.T) {
 func TestTruncatedTLSUpload(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.loginTLS()
-	c.tls = nil
+	c.TLS = nil
 	raw := c.dialData(c.epsvAddress())
 	conn := c.secure(raw)
 	c.do("STOR f", "150 ")
@@ -523,7 +523,7 @@ func TestNoTLSOnDataConnection(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.loginTLS()
 	c.store("f", "x")
-	c.tls = nil
+	c.TLS = nil
 	for _, command := range []string{"STOR g", "RETR f", "NLST"} {
 		conn := c.dialData(c.epsvAddress())
 		_, _ = io.WriteString(conn, "this is no handshake\r\n")

@@ -152,12 +152,12 @@ func TestStatusWhosePageFails(t *testing.T) {
 		t.Errorf("%d lines, want those of %d files", strings.Count(text, "\n"), len(keys))
 	}
 	page := proxy.Inject(s3test.Fault{Operation: "ListObjectsV2", After: 1, Harm: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
-	if err := c.PrintfLine("STAT /dir"); err != nil {
+	if _, err := io.WriteString(c, "STAT /dir\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	last := ""
 	for {
-		line, err := c.ReadLine()
+		line, err := c.In.ReadString('\n')
 		if err != nil {
 			if !errors.Is(err, io.EOF) {
 				t.Error(err)

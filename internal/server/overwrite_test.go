@@ -63,10 +63,11 @@ func TestDenyOverwrite(t *testing.T) {
 		var codes []int
 		for client, conn := range conns {
 			_ = conn.Close()
-			code, _, err := client.ReadResponse(0)
+			reply, err := client.Conn.Reply()
 			if err != nil {
 				t.Fatal(err)
 			}
+			code, _ := ftptest.Parse(reply)
 			codes = append(codes, code)
 		}
 		if codes[0]+codes[1] != 226+550 {

@@ -172,7 +172,7 @@ func TestInterruptedUploads(t *testing.T) {
 				wait.Go(func() {
 					_, _ = io.WriteString(data, line)
 					_ = data.Close()
-					if code, _, _ := c.ReadResponse(226); code == 226 {
+					if reply, _ := c.Conn.Reply(); strings.HasPrefix(reply, "226 ") {
 						acknowledged <- line
 					}
 				})

@@ -1,29 +1,19 @@
-// Package ftptest speaks FTP with a server under test, reply by reply (RFC 959). It is for tests that ask whether a whole server
-// works; what a control connection does with single bytes is tested in internal/control.
 package ftptest
 
 import (
 	"io"
 	"net"
-	"net/textproto"
-	"regexp"
 	"testing"
-	"time"
 )
-
-// patience is how long a session may take.
-const patience = time.Minute
 
 // A Client is a control connection. What fails, fails the test.
 type Client struct {
+	*Conn
 	tb testing.TB
-	*textproto.Conn
 }
 
 // New speaks on a connection.
-func New(tb testing.TB, conn net.Conn) *Client {
-	return &Client{tb: tb, Conn: textproto.NewConn(conn)}
-}
+func New(tb testing.TB, conn net.Conn) *Client { return &Client{NewConn(conn), tb} }
 
 // Dial connects to a server and reads its greeting. The connection ends with the test.
 func Dial(tb testing.TB, address string) *Client {
@@ -32,7 +22,6 @@ func Dial(tb testing.TB, address string) *Client {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	_ = conn.SetDeadline(time.Now().Add(patience))
 	c := New(tb, conn)
 	tb.Cleanup(func() { _ = c.Close() })
 	c.Reply(220)
@@ -42,9 +31,13 @@ func Dial(tb testing.TB, address string) *Client {
 // Reply reads a reply, wants a code and returns the text.
 func (c *Client) Reply(code int) string {
 	c.tb.Helper()
-	_, text, err := c.ReadResponse(code)
+	reply, err := c.Conn.Reply()
 	if err != nil {
-		c.tb.Fatalf("reply %v, want %d", err, code)
+		c.tb.Fatal(err)
+	}
+	got, text := Parse(reply)
+	if got != code {
+		c.tb.Fatalf("reply %q, want %d", reply, code)
 	}
 	return text
 }
@@ -52,7 +45,7 @@ func (c *Client) Reply(code int) string {
 // Command sends a command line and reads its reply.
 func (c *Client) Command(code int, line string) string {
 	c.tb.Helper()
-	if err := c.PrintfLine("%s", line); err != nil {
+	if _, err := io.WriteString(c, line+"\r\n"); err != nil {
 		c.tb.Fatal(err)
 	}
 	return c.Reply(code)
@@ -68,40 +61,31 @@ func (c *Client) Login(user, password string) {
 // Data opens a passive data connection.
 func (c *Client) Data() net.Conn {
 	c.tb.Helper()
-	text := c.Command(229, "EPSV")
-	match := regexp.MustCompile(`\(\|\|\|(\d+)\|\)`).FindStringSubmatch(text)
-	if match == nil {
-		c.tb.Fatalf("the reply to EPSV has no port: %s", text)
-	}
-	conn, err := net.Dial("tcp", net.JoinHostPort("127.0.0.1", match[1]))
+	data, err := c.Conn.Data()
 	if err != nil {
 		c.tb.Fatal(err)
 	}
-	return conn
+	return data
 }
 
 // Store uploads.
 func (c *Client) Store(name, content string) {
 	c.tb.Helper()
-	conn := c.Data()
-	c.Command(150, "STOR "+name)
-	if _, err := io.WriteString(conn, content); err != nil {
-		c.tb.Fatal(err)
-	}
-	_ = conn.Close()
-	c.Reply(226)
+	reply, err := c.Upload("STOR "+name, content)
+	c.done("STOR "+name, reply, err)
 }
 
 // Transfer returns what a command sends on the data connection.
 func (c *Client) Transfer(line string) string {
 	c.tb.Helper()
-	conn := c.Data()
-	defer conn.Close()
-	c.Command(150, line)
-	content, err := io.ReadAll(conn)
-	if err != nil {
-		c.tb.Fatal(err)
+	content, reply, err := c.Download(line)
+	c.done(line, reply, err)
+	return content
+}
+
+func (c *Client) done(line, reply string, err error) {
+	c.tb.Helper()
+	if code, _ := Parse(reply); err != nil || code != 226 {
+		c.tb.Fatalf("%s: reply %q, %v; want 226", line, reply, err)
 	}
-	c.Reply(226)
-	return string(content)
 }
