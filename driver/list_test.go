@@ -121,7 +121,10 @@ func TestStatDirAsksOnce(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range entries {
+			for _, err := range entries {
+				if err != nil {
+					t.Fatal(err)
+				}
 			}
 		}
 		s.Requests = 0
