@@ -1,8 +1,8 @@
 // Package listing lists directories by ListObjectsV2.
 //
-// A [Lister] asks for the pages of a listing ahead of whoever reads them (prefetch.go). Where S3 is far away and the directory was listed before,
-// a [SplitPointCache] tells keys at which the listing can be split into ranges that are asked for at the same time (split.go). Pages that
-// wait are in reserved memory, and given up when an upload needs it. A [MetadataCache] remembers the files that were listed.
+// A [Lister] prefetches the pages of a listing (prefetch.go). Where S3 is far away and the directory was listed before, it splits the listing
+// into key ranges and requests them in parallel (split.go). A [SplitPointCache] has the keys between the ranges. Prefetched pages lie in
+// revocable memory, which uploads can claim. A [MetadataCache] remembers the files that were listed.
 package listing
 
 import (
@@ -85,7 +85,7 @@ func (l *Lister) List(ctx context.Context, prefix string, mayBeEmpty bool) (iter
 	return entries, nil
 }
 
-// pages asks for all pages of a listing, the first of which nobody has read in time.
+// pages requests all pages of a listing whose first page the client has not read in time.
 func (l *Lister) pages(ctx context.Context, in s3api.Listing) iter.Seq2[*s3api.Page, error] {
 	return func(yield func(*s3api.Page, error) bool) {
 		room := &room{memory: &l.Memory.Listings}

@@ -24,7 +24,7 @@ func names(p *s3api.Page, dir string) []string {
 	return names
 }
 
-// inOrder tells whether the page has all keys from where it begins to its last, in order. Most servers see to that, but not those
+// inOrder tells whether the page has all keys from where it begins to its last, in order. Most servers sort, but not those
 // that cannot write each key, and not S3's own directory buckets.
 func inOrder(p *s3api.Page) bool {
 	return p.Encoded && p.Unreadable == 0 && slices.IsSorted(p.Prefixes) &&

@@ -21,17 +21,17 @@ const (
 	pageEntries = 1000
 	pageBytes   = 512 << 10
 
-	// unreadTime is how long the pages are kept that were asked for when a listing was opened, until somebody reads it: a client needs a few
-	// times to and fro for its data connection.
+	// unreadTime is how long an open listing keeps its first pages until the client reads them. A client needs a few round trips for its
+	// data connection.
 	unreadTime = 3 * time.Second
 )
 
 // pages are the pages of a listing, of which the first is there. While one is read the next is on its way.
 //
-// S3 tells only with one page how to ask for the next. Where that takes long, and the directory was listed before, the listing is split into
-// key ranges which are asked for at the same time: each begins after some key, that need not exist any more, and ends with the one after
-// which the next begins. These keys are remembered from the time before, and nothing depends on them but time: a key range that has more than
-// a page is fetched page by page, and together they are all that is listed, in order, each entry once, whatever comes and goes meanwhile.
+// One page of S3 has the token for the next. Where that takes long, and the directory was listed before, the lister requests several key ranges
+// in parallel. A range begins after some key, which need not exist any more, and ends with the key after which the next begins. These split points
+// come from the listing before. Only the speed depends on them. A range of more than a page is fetched page by page. Together the
+// ranges are the whole listing, in order, each entry once.
 func (a *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	return func(yield func(*s3api.Page, error) bool) {
 		defer a.room.release()
@@ -40,7 +40,7 @@ func (a *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 			a.measure(first)
 		}
 		var points recorder
-		recorded := a.split || first.Took >= endpoint.SlowPage // where pages come soon nobody needs split points
+		recorded := a.split || first.Took >= endpoint.SlowPage // where pages come soon, split points bring nothing
 		page := a.begun(first)
 		for first = nil; page != nil; {
 			if recorded {
@@ -61,8 +61,8 @@ func (a *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	}
 }
 
-// split asks for all but the first page of a directory at once, where it is remembered how they lie, or returns nil. Nobody may want
-// them in the end: then they are given up.
+// split requests all but the first page of a directory in parallel, where there are split points, or returns nil. It drops pages that the
+// client does not read.
 func (l *Lister) split(ctx context.Context, in s3api.Listing, room *room) *prefetcher {
 	if !l.Bucket.Profile.SortedListings || l.Stats.Pages.BacksOff(time.Now()) {
 		return nil
@@ -95,7 +95,7 @@ func (a *prefetcher) begun(first *s3api.Page) *s3api.Page {
 	return until(first, s.end)
 }
 
-// prefetcher asks for the pages of a listing ahead of whoever reads them. Its methods are for one goroutine, but for drop.
+// prefetcher requests the pages of a listing in advance. Its methods, except drop, are for one goroutine.
 type prefetcher struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
@@ -106,10 +106,10 @@ type prefetcher struct {
 	points      splitPoints // where the key ranges end that were not asked for yet; nil where the listing is not split
 	front       string      // where the next key range begins
 	wave        wave
-	split       bool                 // it was split from the beginning, by split points
-	ended       atomic.Bool          // nothing comes after what was asked for
-	room        *room                // of the page that is read and the one that follows
-	reservation *membudget.Revocable // of the memory for others that wait; nil until the listing is split
+	split       bool                 // from the beginning, by split points
+	ended       atomic.Bool          // the last page was requested
+	room        *room                // of two pages
+	reservation *membudget.Revocable // of other pages; nil until the split
 
 	mu     sync.Mutex
 	ranges []*keyRange // in order; the first is read. At the end there are none
@@ -120,10 +120,10 @@ type prefetcher struct {
 type keyRange struct {
 	after, end string // empty for no bound
 	splitOff   bool
-	cancel     context.CancelFunc // of the request for the first page of one that is split off
+	cancel     context.CancelFunc // of the request for its first page
 	reserved   bool               // the memory for that page
-	coming     <-chan arrival     // the page that is read next; nil where it is asked for when the one before was read
-	token      string             // of that page then
+	coming     <-chan arrival     // the next page; nil if not yet requested
+	token      string             // of that page
 }
 
 // An arrival is a page or the error in its place.
@@ -142,7 +142,7 @@ func newPrefetcher(ctx context.Context, l *Lister, in s3api.Listing, room *room)
 	return a
 }
 
-// close ends the requests that nobody waits for any more.
+// close ends the requests that are still under way.
 func (a *prefetcher) close() {
 	a.cancel()
 	a.drop()

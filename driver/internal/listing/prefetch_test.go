@@ -307,7 +307,7 @@ func TestRepeatedListing(t *testing.T) {
 	}
 }
 
-// TestRepeatedListingInVain asks for listings of a directory that was listed before which nobody reads, or not at once.
+// TestRepeatedListingInVain opens listings of a directory that was listed before. No client reads them, or only later.
 func TestRepeatedListingInVain(t *testing.T) {
 	const count = 5000
 	for _, test := range []struct {
@@ -366,8 +366,8 @@ func TestRepeatedListingInVain(t *testing.T) {
 	}
 }
 
-// TestListingHoldsFewPages counts the pages that have come and were not read yet, of a directory with a million files; of a listing that
-// ends in the middle no request is left, or the bubble would not end.
+// TestListingHoldsFewPages counts the pages that have come and were not read yet, of a directory with a million files. A listing that
+// ends in the middle leaves no request, because the bubble would not end then.
 func TestListingHoldsFewPages(t *testing.T) {
 	const count, limit = 1_000_000, 1000
 	keys := s3fake.Numbered(count)

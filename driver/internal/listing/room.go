@@ -8,7 +8,7 @@ const (
 	fewEntries = 100
 )
 
-// A room is the memory of a listing for the page that is read and the one that follows. A listing without goes on with small pages,
+// A room is the memory of a listing for the page that is read and the one that follows. A listing without memory continues with small pages,
 // one after another, until others have ended. It is for one goroutine.
 type room struct {
 	memory *membudget.Share

@@ -10,7 +10,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 )
 
-// headsAhead is how many files of a listing are asked for at a time: as many answers wait at most, in the order of the listing.
+// headsAhead is how many files of a listing are requested in parallel. At most as many answers wait, in the order of the listing.
 const headsAhead = 32
 
 // withSetTimes asks for each file of a listing, to show the modification time that was set, which S3's listings do not tell. It takes one
@@ -26,7 +26,7 @@ func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo
 		var heads sync.WaitGroup
 		defer func() {
 			cancel()
-			for range waiting { // until nobody lists any longer
+			for range waiting { // until the listing ends
 			}
 			heads.Wait()
 		}()

@@ -8,7 +8,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// measure asks for something that takes no time but that of the way, where nobody has of late: whether there is some object. It asks a
+// measure measures the round trip where no request has recently: it asks whether there is some object, which takes S3 no time. It asks a
 // few times, because the shortest answer counts.
 func (a *prefetcher) measure(p *s3api.Page) {
 	const times = 3
@@ -49,8 +49,8 @@ type wave struct {
 	took    time.Duration // for these, one after another
 }
 
-// judge looks at the first page of a key range. It ends splitting when less than half of a wave was of use, and when that was not faster: the
-// server has its hands full, or finds it harder to begin somewhere than to go on with a page. The latter is for the statistics to know.
+// judge looks at the first page of a key range. It ends splitting when less than half of a wave was useful, or when it was not faster. The
+// server may be busy, or may need longer to begin at a key than to continue a page. The statistics record that.
 func (a *prefetcher) judge(s *keyRange, p *s3api.Page) {
 	entries := upTo(p, s.end)
 	w := &a.wave

@@ -20,8 +20,8 @@ import (
 )
 
 const (
-	// recountRest is how many times as long as a count took the next one is put off, where an upload that would be refused asks for it,
-	// whether or not the count came to its end. Otherwise a client that tries again and again has S3 list the bucket all the time.
+	// recountRest is how many times the duration of a count must pass before the next one that an upload asks for. It also holds for a count
+	// that failed. Otherwise a client that tries again and again would make S3 list the bucket all the time.
 	recountRest = 10
 
 	// recountTimeout is how long an upload waits for such a count, in which S3 lists some hundred thousand objects.
@@ -33,9 +33,9 @@ const (
 //
 // S3 keeps no such sum, so that it is counted by listing the objects ([Quota.Count]), which takes a request for each 1,000. In between
 // a quota adds what its file systems store and takes off what they delete; what others do shows with the next count. Until the first
-// one has ended there is no bound. Nor is there one for what is no object yet: an upload reserves its room part by part, so that several
-// at once do not take the same, but the parts of those that broke and are kept for their owner do not count, and nor do their records in
-// the journal of uploads.
+// one has ended there is no bound. An upload reserves its room part by part, so that several
+// uploads do not take the same room. The parts of interrupted uploads do not count, nor do their records in the upload
+// journal.
 //
 // Before something is refused the objects are counted anew, unless that was tried a short while ago: what others have deleted makes room
 // then.
@@ -47,10 +47,10 @@ type Quota struct {
 	counting chan struct{} // holds what only one may have: the right to count
 
 	mu       sync.Mutex
-	counted  int64     // bytes, by the last count
-	since    int64     // bytes that have come since it began, less those that have gone
-	reserved int64     // bytes of what is being stored
-	known    bool      // some count has come to its end
+	counted  int64     // by the last count
+	since    int64     // stored less deleted since it began
+	reserved int64     // for uploads under way
+	known    bool      // a count has ended
 	tried    time.Time // when the last count ended, or was cut off
 	took     time.Duration
 }
@@ -242,7 +242,7 @@ func (a *Reservation) Grow(ctx context.Context, size int64) error {
 	return err
 }
 
-// Open returns EDQUOT where there is room for nothing. A client that is told before it sends a byte understands it best.
+// Open returns EDQUOT where there is room for nothing. A client understands an error best before it sends a byte.
 func (a *Reservation) Open(ctx context.Context) error {
 	if !slices.ContainsFunc(a.Quotas, (*Quota).full) {
 		return nil

@@ -15,7 +15,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// errReplaced is about a version that is to be deleted and is not there any more, because something else has its key.
+// errReplaced says that another object has the key of the version to delete.
 var errReplaced = s3errors.New(syscall.ESTALE, "object was replaced")
 
 // DeleteVersion deletes an object if it is still this version, by its ETag and size. The error is ESTALE where another object has the key:

@@ -80,7 +80,7 @@ func (b *Bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObje
 	return out, nil
 }
 
-// A watchedBody ends when S3 sends nothing of it for a while. The time in which nobody reads does not count.
+// A watchedBody ends when S3 sends nothing of it for a while. The time in which the client reads nothing does not count.
 type watchedBody struct {
 	io.ReadCloser
 	ctx         context.Context
@@ -120,8 +120,8 @@ func silent(ctx context.Context, err error) error {
 // errOtherBytes is an answer that must not be taken for the one which was asked for.
 var errOtherBytes = s3errors.New(syscall.EIO, "GetObject answered with other bytes than asked for")
 
-// rangeSize returns the size of the whole object from the answer to a request for a range that begins at from, or nil when the
-// answer is another range: a proxy may drop the header and send all.
+// rangeSize returns the size of the whole object, from the answer to a request for a range that begins at from. It returns nil when the
+// answer is another range, because a proxy may drop the header and send all.
 func rangeSize(out *s3.GetObjectOutput, from int64) *int64 {
 	var first, last, size int64
 	_, err := fmt.Sscanf(aws.ToString(out.ContentRange), "bytes %d-%d/%d", &first, &last, &size)

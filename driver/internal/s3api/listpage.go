@@ -22,18 +22,18 @@ import (
 type Listing struct {
 	Prefix    string
 	Delimiter string
-	Limit     int32  // keys and prefixes in a page, S3's own 1,000 when 0
-	Token     string // of the page before, empty for the first
-	After     string // what is listed begins after it, where there is no token; empty for all
+	Limit     int32  // of a page; 0 for S3's own 1,000
+	Token     string // of the page before, or empty
+	After     string // the key before the first one, without a token
 }
 
 // A Page is an answer to a listing, with keys and prefixes in order.
 type Page struct {
 	Versions   []Version
 	Prefixes   []string
-	Unreadable int    // keys that the server could not write
-	Next       string // token of the page that follows, empty when there is none
-	Limit      int32  // that was asked for, 0 for S3's own
+	Unreadable int    // keys the server could not write
+	Next       string // token of the next page, or empty
+	Limit      int32  // of the request
 	Encoded    bool   // the server writes every key, in percent-encoding
 	Took       time.Duration
 }
@@ -122,7 +122,7 @@ func (p *Page) decode(encoded *string) (key string, ok bool) {
 }
 
 // Walk lists every object whose key starts with prefix, in the order of the keys. Where one cannot be read, because the server
-// cannot write its key, it ends with EILSEQ: whoever walks means to take all.
+// cannot write its key, it ends with EILSEQ, because the caller needs all keys.
 func (b *Bucket) Walk(ctx context.Context, prefix string) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		for in := (Listing{Prefix: prefix}); ; {

@@ -32,9 +32,9 @@ const reconcileTimeout = 30 * time.Second
 //
 // S3 may do what it is asked to although its answer gets lost. The SDK then asks again, and S3 refuses what is done already: the
 // object is not the one any more that is to be replaced, or the upload no longer there. So no error counts that came after another
-// attempt, and none that may pass. Where nobody can look it stays open, which is an EAGAIN.
+// attempt, and none that may pass. Where the look fails too, the error is EAGAIN.
 //
-// What a look cannot find is a request that S3 goes on with later.
+// A look cannot find a request that S3 performs later.
 func (b *Bucket) reconcile(ctx context.Context, key string, a *attempts, err error, done evidence) (etag string, _ error) {
 	failed := s3errors.FromSDK(err)
 	if done == nil || errors.Is(failed, context.Canceled) || a.count < 2 && !errors.Is(failed, syscall.EAGAIN) {
@@ -96,9 +96,9 @@ func evidenceOfPut(c Content, metadata map[string]string) evidence {
 	}
 }
 
-// evidenceOfComplete is an object of the size that was put together of these parts. Its ETag is the MD5 of theirs with their number behind it,
-// and its checksum is made of theirs alike, where it has one that is not of the whole object. Where both are made otherwise their
-// number must do, if the upload was there for the first attempt and is gone.
+// evidenceOfComplete is an object of the size that was put together of these parts. Its ETag is the MD5 of theirs, with their number at its end. Its
+// checksum is made of theirs alike, where it is not that of the whole object. Where both are made otherwise the number must do, if the first
+// attempt found the upload and it no longer exists.
 func evidenceOfComplete(parts []types.CompletedPart, size int64, gone bool) evidence {
 	number := "-" + strconv.Itoa(len(parts))
 	return func(_ context.Context, object *s3.HeadObjectOutput) bool {

@@ -60,7 +60,7 @@ func (r *Retries) Pause(ctx context.Context, err error) error {
 }
 
 // attempts are those that the SDK makes of one request, by itself where there is no answer or one of an S3 out of order. It makes them also
-// where an answer breaks off or cannot be read: so they are for requests that may be made twice.
+// where an answer ends early or cannot be read. So they are for requests that may be made twice.
 type attempts struct {
 	aws.RetryerV2
 	begun time.Time // where an object that is older cannot be what they have made; zero where it can
@@ -74,7 +74,7 @@ func (a *attempts) counted(o *s3.Options) {
 	}
 }
 
-// repeatable is the option of a request whose attempts nobody counts.
+// repeatable is the option of a request whose attempts the caller does not count.
 func repeatable(o *s3.Options) { new(attempts).counted(o) }
 
 // GetAttemptToken implements aws.RetryerV2. It is asked for before each attempt.

@@ -52,8 +52,8 @@ func (b *Bucket) StoredHash(ctx context.Context, key, algorithm string) (sum []b
 	return sum, aws.ToInt64(out.ContentLength), nil
 }
 
-// checksumOf returns the checksum of a whole object. What S3 made of the checksums of parts is no hash of the bytes; servers that do not
-// tell its type make one for objects that were put together of parts, whose ETags have a hyphen.
+// checksumOf returns the checksum of a whole object. A checksum of the checksums of parts is no hash of the bytes. Some servers do not name
+// its type. There it belongs to objects of several parts, whose ETags have a hyphen.
 func checksumOf(out *s3.HeadObjectOutput, algorithm string) []byte {
 	if out.ChecksumType == types.ChecksumTypeComposite || out.ChecksumType == "" && strings.Contains(aws.ToString(out.ETag), "-") {
 		return nil
