@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/checksums"
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/profile"
@@ -167,7 +168,7 @@ func nonce() string {
 var errTakenOver = s3errors.New(syscall.EAGAIN, "another session has taken the upload over")
 
 // put writes a record, with the bytes that belong at its tailOffset. The error is errTakenOver where another holder has written it since.
-func (l *Journal) put(ctx context.Context, r *record, tail s3api.Content) error {
+func (l *Journal) put(ctx context.Context, r *record, tail checksums.Content) error {
 	err := l.tryPut(ctx, r, tail)
 	if r.etag == "" || !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -189,7 +190,7 @@ func (l *Journal) put(ctx context.Context, r *record, tail s3api.Content) error 
 	return err
 }
 
-func (l *Journal) tryPut(ctx context.Context, r *record, tail s3api.Content) error {
+func (l *Journal) tryPut(ctx context.Context, r *record, tail checksums.Content) error {
 	c, err := l.bucket.Precondition(ctx, r.name, s3api.Condition{ETag: r.etag}, l.bucket.Profile.ConditionalPut)
 	if err != nil {
 		return err
@@ -206,7 +207,7 @@ func (l *Journal) tryPut(ctx context.Context, r *record, tail s3api.Content) err
 
 // An appended content has some bytes behind it.
 type appended struct {
-	s3api.Content
+	checksums.Content
 	rest []byte
 }
 
@@ -463,7 +464,7 @@ func (e *journalEntry) bound(ctx context.Context, offset int64) error {
 }
 
 // interrupt writes the record of an upload that its owner can resume, with the bytes that follow the parts.
-func (e *journalEntry) interrupt(ctx context.Context, offset int64, tail s3api.Content) error {
+func (e *journalEntry) interrupt(ctx context.Context, offset int64, tail checksums.Content) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/checksums"
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
@@ -236,7 +237,7 @@ func (f *Fs) readParts(p *pending) error {
 		p.ends = append(p.ends, p.end()+size)
 		return true
 	})
-	if a == s3api.ChecksumAlgorithm || a == f.opts.Objects.Checksum {
+	if a == checksums.Algorithm || a == f.opts.Objects.Checksum {
 		p.checksum = a
 	}
 	return err
@@ -339,7 +340,7 @@ func (w *writer) keepTail(ctx context.Context, e *journalEntry) (*journalEntry, 
 }
 
 // tail is the first length bytes of the buffer.
-func (w *writer) tail(length int64) s3api.Content {
+func (w *writer) tail(length int64) checksums.Content {
 	if w.part == nil {
 		return bytes.NewReader(nil)
 	}

@@ -16,7 +16,7 @@ type Range struct {
 	version     s3api.Version
 	offset, end int64
 	body        io.ReadCloser // nil when the next byte must be asked for
-	retries     s3api.Retries
+	retries     retries
 }
 
 // NewRange returns a reader of the bytes [from, to), without a request. Close ends it.
@@ -36,7 +36,7 @@ func (r *Range) Read(p []byte) (int, error) {
 			}
 			var err error
 			if r.body, err = r.bucket.GetRange(r.ctx, r.version, r.offset, r.end); err != nil {
-				if err = r.retries.Pause(r.ctx, err); err != nil {
+				if err = r.retries.pause(r.ctx, err); err != nil {
 					return 0, r.cause(err)
 				}
 				continue
@@ -45,7 +45,7 @@ func (r *Range) Read(p []byte) (int, error) {
 		n, err := r.body.Read(p)
 		r.offset += int64(n)
 		if n > 0 {
-			r.retries.Progress(n)
+			r.retries.progress(n)
 			return n, nil // an error comes again
 		}
 		if err == nil {
@@ -58,7 +58,7 @@ func (r *Range) Read(p []byte) (int, error) {
 			}
 			return 0, err
 		}
-		if err = r.retries.Pause(r.ctx, s3errors.Truncated(err)); err != nil {
+		if err = r.retries.pause(r.ctx, s3errors.Truncated(err)); err != nil {
 			return 0, r.cause(err)
 		}
 	}

@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
+
+	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
 // stamp names a version, and where its copy is. An object that comes to another name with its metadata is so no copy any more.
@@ -33,7 +33,7 @@ func (v *Version) StampCopy(a *attributes.Attributes, o *attributes.Objects, tar
 	if encryption.Algorithm == "" {
 		encryption = o.DefaultEncryption()
 	}
-	keepsETag := v.Bucket.Name == target.Name && v.Bucket.Profile.MD5ETags && MD5OfETag(v.ETag) != nil &&
+	keepsETag := v.Bucket.Name == target.Name && v.Bucket.Profile.MD5ETags && checksums.MD5OfETag(v.ETag) != nil &&
 		a.Encryption.KeepsMD5() && encryption.KeepsMD5() && atOnce
 	if v.Size == 0 || keepsETag {
 		return
@@ -63,7 +63,7 @@ func (v *Version) ShowsCopy(copied *Version) bool {
 	case strings.Trim(v.ETag, `"`) == strings.Trim(copied.ETag, `"`):
 		return true
 	}
-	whole := MD5OfETag(v.ETag)
+	whole := checksums.MD5OfETag(v.ETag)
 	ofOnePart := md5.Sum(whole)
 	return whole != nil && strings.Trim(copied.ETag, `"`) == hex.EncodeToString(ofOnePart[:])+"-1"
 }
@@ -100,7 +100,7 @@ func (v *Version) isIn(ctx context.Context, b *Bucket, key string, object *s3.He
 	if !v.isStill(v.Bucket.version(v.Key, source)) {
 		return false, errReplaced
 	}
-	return haveSameChecksum(source, object), nil
+	return checksums.Equal(source, object), nil
 }
 
 func goneIsReplaced(err error) error {
@@ -108,31 +108,6 @@ func goneIsReplaced(err error) error {
 		return errReplaced
 	}
 	return err
-}
-
-// haveSameChecksum tells whether S3 has a checksum of all bytes of both objects, and they are equal.
-func haveSameChecksum(a, b *s3.HeadObjectOutput) bool {
-	if !hasWholeChecksum(a) || !hasWholeChecksum(b) {
-		return false
-	}
-	for _, sums := range [][2]*string{
-		{a.ChecksumSHA256, b.ChecksumSHA256}, {a.ChecksumSHA1, b.ChecksumSHA1}, {a.ChecksumCRC64NVME, b.ChecksumCRC64NVME},
-		{a.ChecksumCRC32C, b.ChecksumCRC32C}, {a.ChecksumCRC32, b.ChecksumCRC32},
-	} {
-		if sums[0] != nil && sums[1] != nil {
-			return *sums[0] == *sums[1]
-		}
-	}
-	return false
-}
-
-// hasWholeChecksum tells whether the checksum of an object, if it has one, is of all its bytes, and not made of those of its parts. Servers
-// that do not tell make one of parts for objects whose ETags have a hyphen.
-func hasWholeChecksum(object *s3.HeadObjectOutput) bool {
-	if object.ChecksumType == "" {
-		return !strings.Contains(aws.ToString(object.ETag), "-")
-	}
-	return object.ChecksumType == types.ChecksumTypeFullObject
 }
 
 // Is tells whether two versions are the same one.

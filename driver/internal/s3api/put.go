@@ -2,27 +2,28 @@ package s3api
 
 import (
 	"context"
-	"io"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
+
+	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
 // Put makes an object with attributes, on a condition, and returns its ETag. The CRC-32C of the body is in base64; nil where the caller does not
 // know it.
-func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, c Condition, body Content, crc32c *string) (etag string, err error) {
+func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, c Condition, body checksums.Content, crc32c *string) (etag string, err error) {
 	growStack()
 	in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: body, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch()}
 	a.ApplyToPut(in)
-	if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == ChecksumAlgorithm {
+	if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == checksums.Algorithm {
 		in.ChecksumCRC32C = crc32c
 	}
 	tries := attempts{begun: time.Now()}
 	if in.ChecksumCRC32C == nil && in.ChecksumAlgorithm == "" {
-		if in.ChecksumCRC32C, err = checksumOfContent(body); err != nil {
+		if in.ChecksumCRC32C, err = checksums.CRC32COf(body); err != nil {
 			return "", err
 		}
 	}
@@ -44,11 +45,4 @@ func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, 
 		return *out.ETag, nil
 	}
 	return b.reconcile(ctx, key, &tries, err, evidenceOfPut(body, in.Metadata))
-}
-
-// A Content is the bytes of an object and can be read more than once, also while somebody else does.
-type Content interface {
-	io.ReadSeeker
-	io.ReaderAt
-	Size() int64
 }

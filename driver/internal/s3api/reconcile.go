@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/md5"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"hash/crc32"
@@ -22,6 +21,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
+
+	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
 // reconcileTimeout bounds the look at an object that may outlive the session.
@@ -82,7 +83,7 @@ func evidenceOfDelete(_ context.Context, object *s3.HeadObjectOutput) bool { ret
 
 // evidenceOfPut is an object with the bytes and the user metadata. Its ETag is the MD5 of the bytes, unless it is encrypted with another
 // key than S3's own; then there is the checksum that was sent, on servers that keep it.
-func evidenceOfPut(c Content, metadata map[string]string) evidence {
+func evidenceOfPut(c checksums.Content, metadata map[string]string) evidence {
 	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
 		if object == nil || aws.ToInt64(object.ContentLength) != c.Size() || !maps.Equal(object.Metadata, metadata) {
 			return false
@@ -91,7 +92,7 @@ func evidenceOfPut(c Content, metadata map[string]string) evidence {
 		if _, err := io.Copy(io.MultiWriter(whole, crc), io.NewSectionReader(c, 0, c.Size())); err != nil {
 			return false
 		}
-		return hasETag(object, hex.EncodeToString(whole.Sum(nil))) ||
+		return checksums.HasETag(object, hex.EncodeToString(whole.Sum(nil))) ||
 			aws.ToString(object.ChecksumCRC32C) == base64.StdEncoding.EncodeToString(crc.Sum(nil))
 	}
 }
@@ -105,34 +106,13 @@ func evidenceOfComplete(parts []types.CompletedPart, size int64, gone bool) evid
 		switch {
 		case object == nil || aws.ToInt64(object.ContentLength) != size:
 			return false
-		case hasETag(object, hex.EncodeToString(md5OfParts(parts))+number):
+		case checksums.HasETag(object, hex.EncodeToString(checksums.MD5OfParts(parts))+number):
 			return true
-		case strings.TrimSuffix(aws.ToString(object.ChecksumCRC32C), number) == checksumOfParts(parts):
+		case strings.TrimSuffix(aws.ToString(object.ChecksumCRC32C), number) == checksums.CRC32COfParts(parts):
 			return true
 		}
-		return gone && strings.HasSuffix(trimETag(object), number)
+		return gone && strings.HasSuffix(checksums.TrimETag(object), number)
 	}
-}
-
-func md5OfParts(parts []types.CompletedPart) []byte {
-	h := md5.New()
-	for _, part := range parts {
-		h.Write(MD5OfETag(aws.ToString(part.ETag)))
-	}
-	return h.Sum(nil)
-}
-
-// checksumOfParts is the CRC-32C of those of the parts, and nothing that an object has where one is missing.
-func checksumOfParts(parts []types.CompletedPart) string {
-	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	for _, part := range parts {
-		sum, err := base64.StdEncoding.DecodeString(aws.ToString(part.ChecksumCRC32C))
-		if err != nil || len(sum) != h.Size() {
-			return "none"
-		}
-		h.Write(sum)
-	}
-	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, h.Sum32()))
 }
 
 // evidenceOfCopy is an object in a bucket with the bytes of a version and the user metadata.
@@ -151,10 +131,4 @@ func (v Version) evidenceOfRewrite(metadata map[string]string) evidence {
 	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
 		return object != nil && aws.ToInt64(object.ContentLength) == v.Size && maps.Equal(object.Metadata, metadata)
 	}
-}
-
-func hasETag(object *s3.HeadObjectOutput, etag string) bool { return trimETag(object) == etag }
-
-func trimETag(object *s3.HeadObjectOutput) string {
-	return strings.Trim(aws.ToString(object.ETag), `"`)
 }

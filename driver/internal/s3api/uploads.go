@@ -12,6 +12,8 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
+
+	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
 const (
@@ -53,7 +55,7 @@ func (b *Bucket) CreateUpload(ctx context.Context, key string, a *attributes.Att
 	in := &s3.CreateMultipartUploadInput{Bucket: &b.Name, Key: &key}
 	a.ApplyToUpload(in)
 	if sums.Uploaded && in.ChecksumAlgorithm == "" {
-		in.ChecksumAlgorithm = ChecksumAlgorithm
+		in.ChecksumAlgorithm = checksums.Algorithm
 	}
 	begin := time.Now()
 	out, err := b.client.CreateMultipartUpload(ctx, in, repeatable, func(o *s3.Options) {
@@ -78,7 +80,7 @@ func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io
 	opts := []func(*s3.Options){withoutChecksum, withoutQuestion}
 	switch u.Checksum {
 	case "":
-	case ChecksumAlgorithm:
+	case checksums.Algorithm:
 		in.ChecksumCRC32C = crc32c
 		opts = []func(*s3.Options){unsigned, withoutQuestion}
 	default:

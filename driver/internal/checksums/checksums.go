@@ -1,0 +1,145 @@
+// Package checksums compares bytes with what S3 tells of them: ETags that are MD5s, the checksums that S3 keeps, and those that it makes of the
+// checksums of parts (COMPOSITE).
+package checksums
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/binary"
+	"encoding/hex"
+	"hash"
+	"hash/crc32"
+	"io"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+)
+
+// New returns the function that IANA's registry of hash functions knows by a name, or CRC32 (that of ISO 3309), and nil for others:
+// https://www.iana.org/assignments/hash-function-text-names
+func New(algorithm string) hash.Hash {
+	switch algorithm {
+	case "SHA-256":
+		return sha256.New()
+	case "SHA-512":
+		return sha512.New()
+	case "SHA-1":
+		return sha1.New()
+	case "MD5":
+		return md5.New()
+	case "CRC32":
+		return crc32.NewIEEE()
+	}
+	return nil
+}
+
+// OfObject returns the checksum of a whole object. A checksum of the checksums of parts is no hash of the bytes. Some servers do not name
+// its type. There it belongs to objects of several parts, whose ETags have a hyphen.
+func OfObject(out *s3.HeadObjectOutput, algorithm string) []byte {
+	if out.ChecksumType == types.ChecksumTypeComposite || out.ChecksumType == "" && strings.Contains(aws.ToString(out.ETag), "-") {
+		return nil
+	}
+	stored := map[string]*string{
+		"SHA-256": out.ChecksumSHA256, "SHA-512": out.ChecksumSHA512, "SHA-1": out.ChecksumSHA1,
+		"MD5": out.ChecksumMD5, "CRC32": out.ChecksumCRC32,
+	}[algorithm]
+	sum, err := base64.StdEncoding.DecodeString(aws.ToString(stored))
+	if err != nil || len(sum) != New(algorithm).Size() {
+		return nil
+	}
+	return sum
+}
+
+// MD5OfETag reads an ETag that is the MD5 of the bytes, if they were not encrypted, and returns nil for that of an object which was put
+// together of parts.
+func MD5OfETag(etag string) []byte {
+	sum, err := hex.DecodeString(strings.Trim(etag, `"`))
+	if err != nil || len(sum) != md5.Size {
+		return nil
+	}
+	return sum
+}
+
+// Equal tells whether S3 has a checksum of all bytes of both objects, and they are equal.
+func Equal(a, b *s3.HeadObjectOutput) bool {
+	if !hasWholeChecksum(a) || !hasWholeChecksum(b) {
+		return false
+	}
+	for _, sums := range [][2]*string{
+		{a.ChecksumSHA256, b.ChecksumSHA256}, {a.ChecksumSHA1, b.ChecksumSHA1}, {a.ChecksumCRC64NVME, b.ChecksumCRC64NVME},
+		{a.ChecksumCRC32C, b.ChecksumCRC32C}, {a.ChecksumCRC32, b.ChecksumCRC32},
+	} {
+		if sums[0] != nil && sums[1] != nil {
+			return *sums[0] == *sums[1]
+		}
+	}
+	return false
+}
+
+// hasWholeChecksum tells whether the checksum of an object, if it has one, is of all its bytes, and not made of those of its parts. Servers
+// that do not tell make one of parts for objects whose ETags have a hyphen.
+func hasWholeChecksum(object *s3.HeadObjectOutput) bool {
+	if object.ChecksumType == "" {
+		return !strings.Contains(aws.ToString(object.ETag), "-")
+	}
+	return object.ChecksumType == types.ChecksumTypeFullObject
+}
+
+// MD5OfParts is the MD5 of those of the parts, of which S3 makes the ETag of the object.
+func MD5OfParts(parts []types.CompletedPart) []byte {
+	h := md5.New()
+	for _, part := range parts {
+		h.Write(MD5OfETag(aws.ToString(part.ETag)))
+	}
+	return h.Sum(nil)
+}
+
+// CRC32COfParts is the CRC-32C of those of the parts, and nothing that an object has where one is missing.
+func CRC32COfParts(parts []types.CompletedPart) string {
+	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	for _, part := range parts {
+		sum, err := base64.StdEncoding.DecodeString(aws.ToString(part.ChecksumCRC32C))
+		if err != nil || len(sum) != h.Size() {
+			return "none"
+		}
+		h.Write(sum)
+	}
+	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, h.Sum32()))
+}
+
+// HasETag tells whether an object has an ETag, given without quotes.
+func HasETag(object *s3.HeadObjectOutput, etag string) bool { return TrimETag(object) == etag }
+
+// TrimETag is the ETag of an object without its quotes.
+func TrimETag(object *s3.HeadObjectOutput) string {
+	return strings.Trim(aws.ToString(object.ETag), `"`)
+}
+
+// Algorithm is what bytes are summed up with that S3 shall store: CRC-32C, for which processors have an instruction. S3
+// compares the sum, which is in the signed headers of a request, with what has arrived. Headers all S3 servers take or pass over,
+// where some break on the trailers that the SDK sends of itself.
+//
+// With the sum the signature need not be over the bytes. That would be by SHA-256 where there is no TLS, and takes the time that
+// everything else together does, here and in S3.
+const Algorithm = types.ChecksumAlgorithmCrc32c
+
+// CRC32COf is the sum of a small body. Without it the SDK would send one in a trailer over TLS.
+func CRC32COf(c Content) (*string, error) {
+	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	if _, err := io.Copy(h, io.NewSectionReader(c, 0, c.Size())); err != nil {
+		return nil, err
+	}
+	return aws.String(base64.StdEncoding.EncodeToString(h.Sum(nil))), nil
+}
+
+// A Content is the bytes of an object and can be read more than once, also while somebody else does.
+type Content interface {
+	io.ReadSeeker
+	io.ReaderAt
+	Size() int64
+}
