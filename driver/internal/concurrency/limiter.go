@@ -47,7 +47,7 @@ type Limiter struct {
 	refused   int // downloads that were refused a request, and still want it
 
 	bytes   int64
-	part    int64         // bytes of the last part; 0 for downloads
+	part    int64         // bytes of the last part or chunk
 	latency time.Duration // of the last part
 	backlog stopwatch     // runs while a transfer waits for another request
 
@@ -150,15 +150,16 @@ func (t *Transfer) Start() {
 	t.limiter.add(t, 1)
 }
 
-// TryAcquire takes a request without waiting, or returns false where the transfer may have no more for now. Where several downloads want more,
+// TryAcquire takes a request for a chunk of so many bytes without waiting, or returns false where the transfer may have no more for now. Where several downloads want more,
 // each gets its share.
-func (t *Transfer) TryAcquire() bool {
+func (t *Transfer) TryAcquire(chunk int64) bool {
 	l := t.limiter
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	share := l.capacity(l.active) / max(l.active, 1)
 	granted := l.limit > 1 && l.free(t) > 0 && (t.used <= share || l.refused == 0 || t.refused && l.refused == 1)
 	if granted {
+		l.part = chunk
 		l.add(t, 1)
 	}
 	l.refuse(t, time.Now(), !granted)
@@ -179,7 +180,7 @@ func (t *Transfer) Limit() int {
 	return min(t.limiter.limit, t.most)
 }
 
-// Received counts bytes of a download as they come.
+// Received counts bytes of a download as its client gets them.
 func (t *Transfer) Received(bytes int) {
 	l := t.limiter
 	l.mu.Lock()

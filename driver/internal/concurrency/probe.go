@@ -112,7 +112,10 @@ func (l *Limiter) adjust(now time.Time) {
 		need, rounds = crowdInterval, crowdRounds
 	}
 	if i.settling {
-		need, rounds = max(settling, l.latency+l.latency/growth), rounds-1
+		need = max(settling, l.latency+l.latency/growth)
+		if l.parts { // chunks that came while the first was read would count as throughput
+			rounds--
+		}
 	}
 	if elapsed < need || bytes < rounds*l.part*int64(i.used) {
 		return

@@ -106,7 +106,6 @@ func (p *prefetcher) fetch(c *chunk, from, to, blocks int64) {
 		b := block{memory: p.memory.Block()}
 		var err error
 		b.length, err = io.ReadFull(r, b.memory[:min(membudget.BlockSize, to-r.offset)])
-		p.transfer.Received(b.length)
 		if !p.put(c, b, err, blocks == 1) {
 			p.memory.Recycle(b.memory)
 			break

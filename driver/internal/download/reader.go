@@ -87,6 +87,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	if len(r.rest) == 0 && !r.prefetching() { // straight from the connection
 		n, err := r.receive(p)
 		r.offset += int64(n)
+		r.transfer.Received(n)
 		return n, err
 	}
 	next, err := r.Next()
@@ -129,6 +130,7 @@ func (r *Reader) Next() ([]byte, error) {
 func (r *Reader) Advance(n int) {
 	r.rest = r.rest[n:]
 	r.offset += int64(n)
+	r.transfer.Received(n) // only now: chunks that fill the memory are no throughput
 }
 
 // receive reads from the stream. It reads something, or returns an error.
@@ -144,7 +146,6 @@ func (r *Reader) receive(p []byte) (int, error) {
 		begin := time.Now()
 		n, err := r.stream.Read(p)
 		r.received += int64(n)
-		r.transfer.Received(n)
 		r.adjust(begin)
 		if n > 0 || err != nil {
 			return n, err
@@ -175,7 +176,7 @@ func (r *Reader) adjust(begin time.Time) {
 		}
 		r.since, r.waited = now, 0
 	}
-	for r.requests() < r.wanted && r.next() < r.version.Size && r.transfer.TryAcquire() {
+	for r.requests() < r.wanted && r.next() < r.version.Size && r.transfer.TryAcquire(r.chunkSize()) {
 		if !r.prefetch() {
 			r.transfer.Release()
 			r.pause(now, r.requests())
@@ -203,7 +204,11 @@ func (r *Reader) next() int64 {
 	return r.stream.offset + r.chunkSize()
 }
 
+// chunkSize is the size of all chunks of a prefetcher.
 func (r *Reader) chunkSize() int64 {
+	if r.prefetcher != nil {
+		return r.prefetcher.size
+	}
 	left := r.version.Size - r.stream.offset
 	return min(max(left/int64(r.transfer.Limit()), minChunk), maxChunk, r.memory.Limit()/budgetChunks)
 }
