@@ -8,11 +8,8 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"os"
-	"path/filepath"
 	"regexp"
 	"regexp/syntax"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -309,26 +306,24 @@ func englishIn(tag language.Tag, english, text string) []string {
 	return found
 }
 
-// TestTranscriptsHoldNoEnglish looks at whole sessions, long replies among
-// them: testdata/transcripts, which TestTranscripts compares with a server.
-func TestTranscriptsHoldNoEnglish(t *testing.T) {
-	english := readTranscript(t, "en")
-	for _, tag := range locales.Tags()[1:] {
-		t.Run(tag, func(t *testing.T) {
-			exchanges := readTranscript(t, tag)
-			if len(exchanges) != len(english) {
-				t.Fatalf("%d commands, in English %d", len(exchanges), len(english))
-			}
-			for i, e := range exchanges {
-				if e.command == "LANG" { // brings the default language back
-					break
-				}
-				if e.command == "PASS demo" { // answered in the tenant's own words
-					continue
-				}
-				checkExchange(t, language.MustParse(tag), english[i], e)
-			}
-		})
+// HoldNoEnglish compares the transcript of a whole session, long replies among them, with the same one in English.
+func HoldNoEnglish(t *testing.T, tag language.Tag, inEnglish, transcript []string) {
+	t.Helper()
+	english, played := newExchanges(inEnglish), newExchanges(transcript)
+	if len(played) != len(english) {
+		t.Fatalf("%d commands, in English %d", len(played), len(english))
+	}
+	for i, e := range played {
+		if i == 0 { // chooses the language
+			continue
+		}
+		if e.command == "LANG" { // brings the default language back
+			break
+		}
+		if e.command == "PASS demo" { // answered in the tenant's own words
+			continue
+		}
+		checkExchange(t, tag, english[i], e)
 	}
 }
 
@@ -338,24 +333,14 @@ type exchange struct {
 	lines   []string
 }
 
-func readTranscript(t *testing.T, tag string) []exchange {
-	t.Helper()
-	_, here, _, _ := runtime.Caller(0) // the embedded S3 server changes the working directory
-	data, err := os.ReadFile(filepath.Join(filepath.Dir(here), "testdata", "transcripts", tag+".txt"))
-	if err != nil {
-		t.Fatal(err)
-	}
+// newExchanges takes the exchanges of a transcript apart.
+func newExchanges(transcript []string) []exchange {
 	var exchanges []exchange
-	for line := range strings.Lines(string(data)) {
-		line = strings.TrimSuffix(line, "\n")
-		if command, ok := strings.CutPrefix(line, "> "); ok {
-			exchanges = append(exchanges, exchange{command: command})
-			continue
-		}
-		last := &exchanges[len(exchanges)-1]
-		last.lines = append(last.lines, line)
+	for _, text := range transcript {
+		lines := strings.Split(strings.TrimSuffix(text, "\n"), "\n")
+		exchanges = append(exchanges, exchange{strings.TrimPrefix(lines[0], "> "), lines[1:]})
 	}
-	return exchanges[1:] // the first command is the LANG of this language
+	return exchanges
 }
 
 var (

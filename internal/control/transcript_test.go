@@ -9,7 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/text/language"
+
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/control"
 )
 
 var update = flag.Bool("update", false, "write the golden transcripts anew")
@@ -32,17 +35,23 @@ var transcriptScript = []string{
 	"RMD caf\u00e9 \"d'été\"", "SITE HELP", "SITE FOO", "SITE CPTO x", "SITE MKDIR deep/er", "SITE CPFR deep", "SITE CPTO /copy", "SITE RMDIR deep", "ABOR", "LANG", "REIN", "QUIT",
 }
 
-// TestTranscripts plays the same session in every language and compares it with
-// testdata/transcripts; -update writes these anew, for a reader of each language.
+// TestTranscripts plays the same session in every language and compares it with testdata/transcripts. That of English has everything; the
+// others have the lines that differ from it. -update writes them anew, for a reader of each language.
 func TestTranscripts(t *testing.T) {
 	bundle, err := i18n.Load()
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, here, _, _ := runtime.Caller(0) // the embedded S3 server changes the working directory
+	english := playTranscript(newSite(t, nil), "en")
 	for _, tag := range bundle.Tags() {
 		t.Run(tag.String(), func(t *testing.T) {
-			got := playTranscript(newSite(t, nil), i18n.FeatTag(tag))
+			got := strings.Join(english, "")
+			if tag != language.English {
+				played := playTranscript(newSite(t, nil), i18n.FeatTag(tag))
+				control.HoldNoEnglish(t, tag, english, played)
+				got = whatDiffers(played, english)
+			}
 			golden := filepath.Join(filepath.Dir(here), "testdata", "transcripts", tag.String()+".txt")
 			if *update {
 				if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
@@ -60,28 +69,55 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
+// whatDiffers returns the exchanges that differ from those in English, each with its command. Where both have the same number of lines,
+// the lines that are the same are left out.
+func whatDiffers(exchanges, english []string) string {
+	var out strings.Builder
+	for i, exchange := range exchanges {
+		if i >= len(english) {
+			out.WriteString(exchange)
+			continue
+		}
+		lines, theirs := strings.SplitAfter(exchange, "\n"), strings.SplitAfter(english[i], "\n")
+		if len(lines) != len(theirs) || lines[0] != theirs[0] {
+			out.WriteString(exchange)
+			continue
+		}
+		command := lines[0]
+		for k, line := range lines {
+			if line != theirs[k] {
+				out.WriteString(command + line)
+				command = ""
+			}
+		}
+	}
+	return out.String()
+}
+
 // What differs from run to run in a transcript.
 var (
 	portInReply = regexp.MustCompile(`\(\|\|\|\d+\|\)`)
 	timeInReply = regexp.MustCompile(`modify=\d{14}|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d`)
 )
 
-func playTranscript(s *site, language string) string {
-	var out strings.Builder
+// playTranscript returns the exchanges of a session: a command and its replies each. The first chooses the language, and does not name it.
+func playTranscript(s *site, language string) []string {
+	var exchanges []string
 	c := s.connect()
 	answer := func(reply string) {
 		reply = portInReply.ReplaceAllString(reply, "(|||PORT|)")
 		reply = timeInReply.ReplaceAllString(reply, "TIME")
-		out.WriteString(reply + "\n")
+		exchanges[len(exchanges)-1] += reply + "\n"
 	}
 	say := func(command string) string {
-		out.WriteString("> " + strings.ToValidUTF8(command, "\\xfe") + "\n")
+		exchanges = append(exchanges, "> "+strings.ToValidUTF8(command, "\\xfe")+"\n")
 		c.write(command + "\r\n")
 		reply := c.reply()
 		answer(reply)
 		return reply
 	}
 	say("LANG " + language)
+	exchanges[0] = strings.Replace(exchanges[0], "> LANG "+language, "> LANG", 1)
 	for _, command := range transcriptScript {
 		transfer, isTransfer := strings.CutPrefix(command, "|")
 		if !isTransfer {
@@ -100,7 +136,7 @@ func playTranscript(s *site, language string) string {
 			answer(c.reply())
 		}
 	}
-	return out.String()
+	return exchanges
 }
 
 func firstDifference(got, want string) string {
