@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// patience is how long the server may take for one answer, on a machine that does much else.
+// patience is the maximum time for one answer of the server, on a machine that does much else.
 const patience = 2 * time.Minute
 
 // A Conn is a control connection. What a test writes goes out as it is, and a reply has every NUL and IAC that came.
