@@ -179,7 +179,7 @@ func (s *site) object(t *testing.T, key string) string {
 	return string(content)
 }
 
-// A client is a control connection, byte by byte. What breaks off ends the test; a reply that is not the wanted one fails it.
+// A client is a control connection, byte by byte. A broken connection ends the test; a reply that is not the wanted one fails it.
 type client struct {
 	*ftptest.Conn
 	t *testing.T
