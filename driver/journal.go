@@ -27,6 +27,12 @@ import (
 )
 
 const (
+	// CreateTimeout bounds the request that creates an upload. A sweep trusts it: no upload begins later after its record was written.
+	CreateTimeout = 30 * time.Second
+
+	// idleTimeout is how long S3 may send nothing of a record before its connection counts as broken.
+	idleTimeout = 30 * time.Second
+
 	// recordTimeout bounds the requests for a record, which outlive the session.
 	recordTimeout = 30 * time.Second
 
@@ -62,8 +68,8 @@ type Journal struct {
 	log    *slog.Logger
 
 	mu       sync.Mutex
-	open     map[string]*journalEntry // by the name of the record; those that this process works on
-	trimming map[string]bool          // owners whose interrupted uploads are being counted; true: count again
+	open     map[string]*Entry // by the name of the record; those that this process works on
+	trimming map[string]bool   // owners whose interrupted uploads are being counted; true: count again
 }
 
 // NewJournal returns the journal of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
@@ -73,11 +79,11 @@ func NewJournal(client s3api.Client, bucketName, prefix string, profile profile.
 		log = slog.New(slog.DiscardHandler)
 	}
 	return &Journal{
-		bucket:   s3api.NewBucket(client, bucketName, profile, &endpoint.Stats{}, defaultIdleTimeout),
+		bucket:   s3api.NewBucket(client, bucketName, profile, &endpoint.Stats{}, idleTimeout),
 		prefix:   prefix + keys.Reserved + "/uploads/",
 		common:   objects.Common(),
 		log:      log.With("bucket", bucketName),
-		open:     map[string]*journalEntry{},
+		open:     map[string]*Entry{},
 		trimming: map[string]bool{},
 	}
 }
@@ -94,22 +100,22 @@ const (
 
 // A record says what is known of an open upload. Its body is the bytes that came last and are too few for a part, where the upload was
 // interrupted, and then the random bytes of this version.
-type record struct {
-	name     string // its own key
-	key      string // of the object that is being made
-	upload   string // the ID of the multipart upload, empty when there is none
-	partSize int64  // what its parts are cut by
+type Record struct {
+	Name     string // its own key
+	Key      string // of the object that is being made
+	Upload   string // the ID of the multipart upload, empty when there is none
+	PartSize int64  // what its parts are cut by
 	state    state
 	holder   string // a random name of whoever wrote the record last
 
-	// tailOffset is where in the object the bytes of the body belong. Parts at or after it do not count. It is unknownOffset where nothing
+	// TailOffset is where in the object the bytes of the body belong. Parts at or after it do not count. It is unknownOffset where nothing
 	// bounds the parts.
-	tailOffset int64
+	TailOffset int64
 
 	etag string // of the version that was read or written last; empty before
 
-	tailSize int64         // bytes of the body that belong to the object; only as read
-	modTime  time.Time     // by the clock of S3; only as read
+	TailSize int64         // bytes of the body that belong to the object; only as read
+	ModTime  time.Time     // by the clock of S3; only as read
 	age      time.Duration // the same
 }
 
@@ -151,10 +157,12 @@ func (l *Journal) recordsOf(owner, key string) string {
 	return l.recordsOfOwner(owner) + hashed(key, keyBytes) + keys.Separator
 }
 
-func (l *Journal) newRecord(owner, key string, partSize int64) record {
-	return record{
-		name: l.recordsOf(owner, key) + nonce(), key: key, partSize: partSize,
-		state: stateLive, holder: nonce(), tailOffset: unknownOffset,
+// NewRecord describes an upload of an owner to a key that is about to be created, and that this process works on. The parts are cut by partSize, in
+// bytes.
+func (l *Journal) NewRecord(owner, key string, partSize int64) Record {
+	return Record{
+		Name: l.recordsOf(owner, key) + nonce(), Key: key, PartSize: partSize,
+		state: stateLive, holder: nonce(), TailOffset: unknownOffset,
 	}
 }
 
@@ -164,41 +172,41 @@ func nonce() string {
 	return hex.EncodeToString(b)
 }
 
-// errTakenOver is why a session cannot go on with an upload: another one works on it, or has ended it.
-var errTakenOver = s3errors.New(syscall.EAGAIN, "another session has taken the upload over")
+// ErrTakenOver is why a session cannot go on with an upload: another one works on it, or has ended it.
+var ErrTakenOver = s3errors.New(syscall.EAGAIN, "another session has taken the upload over")
 
-// put writes a record, with the bytes that belong at its tailOffset. The error is errTakenOver where another holder has written it since.
-func (l *Journal) put(ctx context.Context, r *record, tail checksums.Content) error {
+// put writes a record, with the bytes that belong at its TailOffset. The error is ErrTakenOver where another holder has written it since.
+func (l *Journal) put(ctx context.Context, r *Record, tail checksums.Content) error {
 	err := l.tryPut(ctx, r, tail)
 	if r.etag == "" || !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	// A write of this holder's may have taken effect after it was given up.
-	now, readErr := l.read(ctx, r.name)
+	now, readErr := l.Read(ctx, r.Name)
 	switch {
 	case errors.Is(readErr, fs.ErrNotExist):
-		return errTakenOver
+		return ErrTakenOver
 	case readErr != nil:
 		return readErr
 	case now.holder != r.holder:
-		return errTakenOver
+		return ErrTakenOver
 	}
 	r.etag = now.etag
 	if err = l.tryPut(ctx, r, tail); errors.Is(err, syscall.ESTALE) || errors.Is(err, fs.ErrNotExist) {
-		return errTakenOver
+		return ErrTakenOver
 	}
 	return err
 }
 
-func (l *Journal) tryPut(ctx context.Context, r *record, tail checksums.Content) error {
-	c, err := l.bucket.Precondition(ctx, r.name, s3api.Condition{ETag: r.etag}, l.bucket.Profile.ConditionalPut)
+func (l *Journal) tryPut(ctx context.Context, r *Record, tail checksums.Content) error {
+	c, err := l.bucket.Precondition(ctx, r.Name, s3api.Condition{ETag: r.etag}, l.bucket.Profile.ConditionalPut)
 	if err != nil {
 		return err
 	}
 	version := make([]byte, versionBytes)
 	_, _ = rand.Read(version) // never fails
 	a := l.attributes(r)
-	etag, err := l.bucket.Put(ctx, r.name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
+	etag, err := l.bucket.Put(ctx, r.Name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
 	if err == nil {
 		r.etag = etag
 	}
@@ -229,21 +237,21 @@ func (a appended) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-func (l *Journal) attributes(r *record) attributes.Attributes {
+func (l *Journal) attributes(r *Record) attributes.Attributes {
 	a := l.common
 	a.Metadata = map[string]string{
-		recordKey:      base64.RawURLEncoding.EncodeToString([]byte(r.key)),
-		recordUpload:   r.upload,
-		recordPartSize: strconv.FormatInt(r.partSize, 10),
-		recordOffset:   strconv.FormatInt(r.tailOffset, 10),
+		recordKey:      base64.RawURLEncoding.EncodeToString([]byte(r.Key)),
+		recordUpload:   r.Upload,
+		recordPartSize: strconv.FormatInt(r.PartSize, 10),
+		recordOffset:   strconv.FormatInt(r.TailOffset, 10),
 		recordState:    string(r.state),
 		recordHolder:   r.holder,
 	}
 	return a
 }
 
-// read reads a record but its body. The error is EIO for an object that is none.
-func (l *Journal) read(ctx context.Context, name string) (*record, error) {
+// Read reads a record but its body. The error is EIO for an object that is none.
+func (l *Journal) Read(ctx context.Context, name string) (*Record, error) {
 	v, a, age, err := l.bucket.HeadWithAge(ctx, name)
 	if err != nil {
 		return nil, err
@@ -251,76 +259,87 @@ func (l *Journal) read(ctx context.Context, name string) (*record, error) {
 	key, keyErr := base64.RawURLEncoding.DecodeString(a.Metadata[recordKey])
 	partSize, partErr := strconv.ParseInt(a.Metadata[recordPartSize], 10, 64)
 	offset, offsetErr := strconv.ParseInt(a.Metadata[recordOffset], 10, 64)
-	r := &record{
-		name: name, key: string(key), upload: a.Metadata[recordUpload], partSize: partSize, tailOffset: offset,
+	r := &Record{
+		Name: name, Key: string(key), Upload: a.Metadata[recordUpload], PartSize: partSize, TailOffset: offset,
 		state: state(a.Metadata[recordState]), holder: a.Metadata[recordHolder], etag: v.ETag,
-		tailSize: v.Size - versionBytes, modTime: v.ModTime, age: max(0, age),
+		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age),
 	}
-	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.state == "" || r.tailSize < 0 {
+	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.state == "" || r.TailSize < 0 {
 		return nil, s3errors.New(syscall.EIO, "object among the records of uploads is none")
 	}
 	return r, nil
 }
 
 // untouchable tells whether a session works on the upload, or removes it: nobody else may.
-func (r *record) untouchable() bool {
+func (r *Record) untouchable() bool {
 	return r.age < deadAfter && (r.state == stateLive || r.state == stateEnding)
 }
 
-// claim makes the caller the holder of a record that it has read, in a state of its own. The error is errTakenOver where somebody else was
+// CanResume tells whether the owner can resume the upload, as far as the record tells.
+func (r *Record) CanResume() bool { return r.state != stateEnding && !r.untouchable() }
+
+// Counts tells whether a part that ends at an offset counts: it does not if the record bounds the parts before.
+func (r *Record) Counts(end int64) bool { return r.TailOffset == unknownOffset || end <= r.TailOffset }
+
+// claim makes the caller the holder of a record that it has read, in a state of its own. The error is ErrTakenOver where somebody else was
 // faster.
-func (l *Journal) claim(ctx context.Context, r *record, s state) error {
+func (l *Journal) claim(ctx context.Context, r *Record, s state) error {
 	r.state, r.holder = s, nonce()
 	return l.put(ctx, r, bytes.NewReader(nil))
 }
 
-// delete ends what a record is about: the multipart upload, then the record. The error is errTakenOver where somebody else has it.
-func (l *Journal) delete(ctx context.Context, r *record) error {
+// Body is the version of the record that was read, whose first TailSize bytes belong to the object.
+func (l *Journal) Body(r Record) s3api.Version {
+	return s3api.Version{Bucket: l.bucket, Key: r.Name, Size: r.TailSize + versionBytes, ETag: r.etag}
+}
+
+// Delete ends what a record is about: the multipart upload, then the record. The error is ErrTakenOver where somebody else has it.
+func (l *Journal) Delete(ctx context.Context, r *Record) error {
 	if err := l.findUnnamed(ctx, r); err != nil {
 		return err
 	}
 	if err := l.claim(ctx, r, stateEnding); err != nil {
 		return err
 	}
-	if r.upload != "" {
-		if err := l.bucket.AbortUpload(ctx, s3api.Upload{Key: r.key, ID: r.upload}); err != nil {
+	if r.Upload != "" {
+		if err := l.bucket.AbortUpload(ctx, s3api.Upload{Key: r.Key, ID: r.Upload}); err != nil {
 			return err
 		}
 	}
-	return l.bucket.Delete(ctx, r.name)
+	return l.bucket.Delete(ctx, r.Name)
 }
 
 // findUnnamed finds the upload of a record that does not name one: its server died before it knew the ID, or before it could write it
 // down. It is the upload to this key that began when the record was written.
-func (l *Journal) findUnnamed(ctx context.Context, r *record) error {
-	if r.upload != "" || r.tailOffset != unknownOffset || !l.bucket.Profile.ListUploads {
+func (l *Journal) findUnnamed(ctx context.Context, r *Record) error {
+	if r.Upload != "" || r.TailOffset != unknownOffset || !l.bucket.Profile.ListUploads {
 		return nil
 	}
-	uploads, err := l.bucket.OpenUploads(ctx, r.key)
+	uploads, err := l.bucket.OpenUploads(ctx, r.Key)
 	if err != nil {
 		return err
 	}
 	for _, u := range uploads {
-		if u.Initiated.Sub(r.modTime).Abs() <= createTimeout+time.Second {
-			r.upload = u.ID
+		if u.Initiated.Sub(r.ModTime).Abs() <= CreateTimeout+time.Second {
+			r.Upload = u.ID
 			break
 		}
 	}
 	return nil
 }
 
-// An journalEntry is the record of an upload that this process works on. Its methods do nothing for a nil one, which stands for an upload
+// An Entry is the record of an upload that this process works on. Its methods do nothing for a nil one, which stands for an upload
 // outside of any journal.
-type journalEntry struct {
+type Entry struct {
 	journal *Journal
 	lost    context.CancelCauseFunc // ends the upload when another session has taken it over
 	stop    context.CancelFunc      // ends the heartbeat
-	client  *clientWait             // nil where a stall does not matter
+	client  *ClientWait             // nil where a stall does not matter
 
 	stalled atomic.Bool // another session may have the upload
 
 	mu      lock // held while the record is written
-	record  record
+	record  Record
 	written bool // there is one
 	ended   bool // the heartbeat has nothing to write any more
 }
@@ -335,14 +354,17 @@ func (l lock) Lock() { l <- struct{}{} }
 // Unlock lets somebody else have it.
 func (l lock) Unlock() { <-l }
 
-// A clientWait says since when an upload waits for bytes of its client, in nanoseconds since 1970, and 0 where it does not.
-type clientWait struct{ since atomic.Int64 }
+// A ClientWait says since when an upload waits for bytes of its client, in nanoseconds since 1970, and 0 where it does not.
+type ClientWait struct{ since atomic.Int64 }
 
-func (c *clientWait) begin() { c.since.Store(time.Now().UnixNano()) }
-func (c *clientWait) end()   { c.since.Store(0) }
+// Begin says that the upload waits from now on.
+func (c *ClientWait) Begin() { c.since.Store(time.Now().UnixNano()) }
+
+// End says that bytes have come.
+func (c *ClientWait) End() { c.since.Store(0) }
 
 // tooLong tells whether the client has stalled.
-func (c *clientWait) tooLong() bool {
+func (c *ClientWait) tooLong() bool {
 	if c == nil {
 		return false
 	}
@@ -350,31 +372,41 @@ func (c *clientWait) tooLong() bool {
 	return since != 0 && time.Since(time.Unix(0, since)) >= stallAfter
 }
 
-// enter makes the entry of an upload that is about to be created, and writes its record: a server that dies leaves no upload without
+// Enter makes the entry of an upload that is about to be created, and writes its record: a server that dies leaves no upload without
 // one. A record that could not be written is no matter to the upload itself.
-func (l *Journal) enter(ctx context.Context, r record, client *clientWait, lost context.CancelCauseFunc) *journalEntry {
-	e := l.take(ctx, r, client, lost)
-	e.write(ctx, "recorded", func(*record) {})
+func (l *Journal) Enter(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) *Entry {
+	e := l.Take(ctx, r, client, lost)
+	e.write(ctx, "recorded", func(*Record) {})
 	return e
 }
 
-// take makes the entry of a record, and begins its heartbeat, which ends with ctx.
-func (l *Journal) take(ctx context.Context, r record, client *clientWait, lost context.CancelCauseFunc) *journalEntry {
-	e := &journalEntry{journal: l, record: r, written: r.etag != "", client: client, lost: lost, mu: make(lock, 1)}
+// Resume makes the entry of an upload that was interrupted, and whose parts are no longer bounded. The error is ErrTakenOver where somebody
+// else was faster.
+func (l *Journal) Resume(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) (*Entry, error) {
+	r.TailOffset = unknownOffset
+	if err := l.claim(ctx, &r, stateLive); err != nil {
+		return nil, err
+	}
+	return l.Take(ctx, r, client, lost), nil
+}
+
+// Take makes the entry of a record, and begins its heartbeat, which ends with ctx.
+func (l *Journal) Take(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) *Entry {
+	e := &Entry{journal: l, record: r, written: r.etag != "", client: client, lost: lost, mu: make(lock, 1)}
 	ctx, e.stop = context.WithCancel(ctx)
 	l.mu.Lock()
-	before := l.open[r.name]
-	l.open[r.name] = e
+	before := l.open[r.Name]
+	l.open[r.Name] = e
 	l.mu.Unlock()
 	if before != nil {
-		before.lost(errTakenOver) // a stalled session of this process, which would learn of it later
+		before.lost(ErrTakenOver) // a stalled session of this process, which would learn of it later
 	}
 	go e.beat(ctx)
 	return e
 }
 
 // beat writes the record again and again while the upload lasts, and says in it when the client has stalled.
-func (e *journalEntry) beat(ctx context.Context) {
+func (e *Entry) beat(ctx context.Context) {
 	written := time.Now()
 	for s3api.Sleep(ctx, stallCheck) == nil {
 		stalls := e.client.tooLong() && !e.stalled.Load()
@@ -382,7 +414,7 @@ func (e *journalEntry) beat(ctx context.Context) {
 			continue
 		}
 		written = time.Now()
-		e.write(ctx, "refreshed", func(r *record) {
+		e.write(ctx, "refreshed", func(r *Record) {
 			if !stalls {
 				return
 			}
@@ -397,7 +429,7 @@ func (e *journalEntry) beat(ctx context.Context) {
 
 // write changes the record unless the upload has ended. If another session has taken the upload over, it ends the upload. Other errors go to
 // the log, because the next heartbeat tries again.
-func (e *journalEntry) write(ctx context.Context, what string, change func(*record)) {
+func (e *Entry) write(ctx context.Context, what string, change func(*Record)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
@@ -410,36 +442,39 @@ func (e *journalEntry) write(ctx context.Context, what string, change func(*reco
 	switch {
 	case err == nil:
 		e.written = true
-	case errors.Is(err, errTakenOver):
+	case errors.Is(err, ErrTakenOver):
 		e.ended = true
-		e.lost(errTakenOver)
+		e.lost(ErrTakenOver)
 	default:
-		e.journal.log.Warn("record of an upload could not be "+what, "key", e.record.key, "upload", e.record.upload, "error", err)
+		e.journal.log.Warn("record of an upload could not be "+what, "key", e.record.Key, "upload", e.record.Upload, "error", err)
 	}
 }
 
-// named writes the ID of the upload into the record. It does not wait.
-func (e *journalEntry) named(ctx context.Context, id string) {
+// SetUpload writes the ID of the upload into the record. It does not wait.
+func (e *Entry) SetUpload(ctx context.Context, id string) {
 	if e == nil {
 		return
 	}
 	e.mu.Lock()
-	e.record.upload = id
+	e.record.Upload = id
 	e.mu.Unlock()
 	if e.client != nil || !e.journal.bucket.Profile.ListUploads {
-		go e.write(ctx, "completed", func(*record) {})
+		go e.write(ctx, "completed", func(*Record) {})
 	} // else the heartbeat writes it, and until then a sweep finds the upload by its key
 }
 
-// hold makes sure that the upload is this session's, before it is completed, or when the client of a stalled one sends again.
-func (e *journalEntry) hold(ctx context.Context) error {
+// Name is that of the record.
+func (e *Entry) Name() string { return e.record.Name }
+
+// Hold makes sure that the upload is this session's, before it is completed, or when the client of a stalled one sends again.
+func (e *Entry) Hold(ctx context.Context) error {
 	if e == nil || !e.stalled.Load() {
 		return nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
-		return errTakenOver
+		return ErrTakenOver
 	}
 	e.record.state = stateLive
 	err := e.journal.put(ctx, &e.record, bytes.NewReader(nil))
@@ -449,8 +484,8 @@ func (e *journalEntry) hold(ctx context.Context) error {
 	return err
 }
 
-// bound says that parts at or after an offset do not count from now on, for whoever resumes the upload.
-func (e *journalEntry) bound(ctx context.Context, offset int64) error {
+// Bound says that parts at or after an offset do not count from now on, for whoever resumes the upload.
+func (e *Entry) Bound(ctx context.Context, offset int64) error {
 	if e == nil {
 		return nil
 	}
@@ -459,26 +494,26 @@ func (e *journalEntry) bound(ctx context.Context, offset int64) error {
 	if !e.written || e.ended {
 		return nil
 	}
-	e.record.tailOffset = offset
+	e.record.TailOffset = offset
 	return e.journal.put(ctx, &e.record, bytes.NewReader(nil))
 }
 
-// interrupt writes the record of an upload that its owner can resume, with the bytes that follow the parts.
-func (e *journalEntry) interrupt(ctx context.Context, offset int64, tail checksums.Content) error {
+// Interrupt writes the record of an upload that its owner can resume, with the bytes that follow the parts.
+func (e *Entry) Interrupt(ctx context.Context, offset int64, tail checksums.Content) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
-		return errTakenOver
+		return ErrTakenOver
 	}
 	e.ended = true
-	e.record.tailOffset, e.record.state = offset, stateInterrupted
+	e.record.TailOffset, e.record.state = offset, stateInterrupted
 	err := e.journal.put(ctx, &e.record, tail)
 	e.written = e.written || err == nil
 	return err
 }
 
-// recorded tells whether there is a record by which the upload can be found.
-func (e *journalEntry) recorded() bool {
+// Recorded tells whether there is a record by which the upload can be found.
+func (e *Entry) Recorded() bool {
 	if e == nil {
 		return false
 	}
@@ -487,8 +522,8 @@ func (e *journalEntry) recorded() bool {
 	return e.written
 }
 
-// end says that the upload is about to be aborted. The error is errTakenOver where another session has it.
-func (e *journalEntry) end(ctx context.Context) error {
+// End says that the upload is about to be aborted. The error is ErrTakenOver where another session has it.
+func (e *Entry) End(ctx context.Context) error {
 	if e == nil || e.client == nil {
 		return nil // nobody else wants it
 	}
@@ -502,18 +537,18 @@ func (e *journalEntry) end(ctx context.Context) error {
 	return e.journal.put(ctx, &e.record, bytes.NewReader(nil))
 }
 
-// abandon ends the work on an upload that was not created, as far as is known. Where the answer was lost there may be one: a sweep finds
+// Abandon ends the work on an upload that was not created, as far as is known. Where the answer was lost there may be one: a sweep finds
 // it.
-func (e *journalEntry) abandon(ctx context.Context, err error) {
+func (e *Entry) Abandon(ctx context.Context, err error) {
 	if errors.Is(err, syscall.EAGAIN) {
-		e.leave()
+		e.Leave()
 		return
 	}
-	e.remove(ctx)
+	e.Remove(ctx)
 }
 
-// leave ends the work on the upload and lets the record be.
-func (e *journalEntry) leave() {
+// Leave ends the work on the upload and lets the record be.
+func (e *Entry) Leave() {
 	if e == nil {
 		return
 	}
@@ -523,21 +558,21 @@ func (e *journalEntry) leave() {
 	e.mu.Unlock()
 	e.journal.mu.Lock()
 	defer e.journal.mu.Unlock()
-	if e.journal.open[e.record.name] == e {
-		delete(e.journal.open, e.record.name)
+	if e.journal.open[e.record.Name] == e {
+		delete(e.journal.open, e.record.Name)
 	}
 }
 
-// remove ends the work on an upload of which nothing is left. A record that cannot be removed is found by a sweep.
-func (e *journalEntry) remove(ctx context.Context) {
+// Remove ends the work on an upload of which nothing is left. A record that cannot be removed is found by a sweep.
+func (e *Entry) Remove(ctx context.Context) {
 	if e == nil {
 		return
 	}
-	e.leave()
+	e.Leave()
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer done()
-	if err := e.journal.bucket.Delete(ctx, e.record.name); err != nil {
-		e.journal.log.Warn("record of an upload could not be removed", "key", e.record.key, "record", e.record.name, "error", err)
+	if err := e.journal.bucket.Delete(ctx, e.record.Name); err != nil {
+		e.journal.log.Warn("record of an upload could not be removed", "key", e.record.Key, "record", e.record.Name, "error", err)
 	}
 }
 
@@ -577,7 +612,7 @@ func (l *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 
 // sweep ends an upload unless somebody has worked on it since.
 func (l *Journal) sweep(ctx context.Context, name string, age time.Duration) (bool, error) {
-	r, err := l.read(ctx, name)
+	r, err := l.Read(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // another server was faster
 		return false, nil
@@ -586,14 +621,14 @@ func (l *Journal) sweep(ctx context.Context, name string, age time.Duration) (bo
 	case r.age < age, r.untouchable():
 		return false, nil
 	}
-	since := r.modTime
-	switch err := l.delete(ctx, r); {
-	case errors.Is(err, errTakenOver):
+	since := r.ModTime
+	switch err := l.Delete(ctx, r); {
+	case errors.Is(err, ErrTakenOver):
 		return false, nil
 	case err != nil:
 		return false, err
 	}
-	l.log.Info("abandoned upload removed", "key", r.key, "upload", r.upload, "since", since)
+	l.log.Info("abandoned upload removed", "key", r.Key, "upload", r.Upload, "since", since)
 	return true, nil
 }
 

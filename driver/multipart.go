@@ -23,9 +23,8 @@ const (
 	// copyPartSize is how much is copied by one request: little enough to copy an object by several at a time.
 	copyPartSize = 1 << 30
 
-	// createTimeout and abortTimeout bound the requests that outlive the session, because without them an upload could stay open.
-	createTimeout = 30 * time.Second
-	abortTimeout  = 30 * time.Second
+	// abortTimeout bounds the requests that outlive the session, because without them an upload could stay open.
+	abortTimeout = 30 * time.Second
 )
 
 // partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else cuts an upload, so
@@ -40,7 +39,7 @@ type multipart struct {
 	bucket   *s3api.Bucket
 	log      *slog.Logger
 	upload   s3api.Upload
-	entry    *journalEntry   // in the journal
+	entry    *Entry   // in the journal
 	until    context.Context // ends when nobody waits for parts any more
 	ctx      context.Context // of the parts; it ends with the first that fails
 	cancel   context.CancelFunc
@@ -57,7 +56,7 @@ type uploadPlan struct {
 	owner    string                  // who may resume it, empty for nobody
 	partSize int64                   // what its parts are cut by, for whoever resumes it
 	uploaded bool                    // its parts are uploaded, and not copied
-	client   *clientWait             // whose bytes it waits for, nil without an owner
+	client   *ClientWait             // whose bytes it waits for, nil without an owner
 	lost     context.CancelCauseFunc // ends it when another session has taken it over
 }
 
@@ -82,17 +81,17 @@ func (f *Fs) createMultipart(until, ctx context.Context, p uploadPlan, a *attrib
 	if err := context.Cause(until); err != nil {
 		return nil, err
 	}
-	var e *journalEntry
+	var e *Entry
 	if l := f.opts.Journal; l != nil {
-		e = l.enter(until, l.newRecord(p.owner, p.key, p.partSize), p.client, p.lost)
+		e = l.Enter(until, l.NewRecord(p.owner, p.key, p.partSize), p.client, p.lost)
 		defer func() {
 			if err != nil {
-				e.abandon(ctx, err)
+				e.Abandon(ctx, err)
 			}
 		}()
 	}
 	// Not cancelled once begun: an upload whose ID got lost could not be aborted.
-	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
+	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), CreateTimeout)
 	defer done()
 	u, err := f.bucket.CreateUpload(createCtx, p.key, a, s3api.PartChecksums{Uploaded: p.uploaded, Configured: f.opts.Objects.Checksum != ""})
 	if err != nil {
@@ -100,7 +99,7 @@ func (f *Fs) createMultipart(until, ctx context.Context, p uploadPlan, a *attrib
 	}
 	m := f.multipart(until, ctx, u)
 	m.entry = e
-	e.named(until, u.ID)
+	e.SetUpload(until, u.ID)
 	return m, nil
 }
 
@@ -258,7 +257,7 @@ func (m *multipart) complete(ctx context.Context, size int64, c s3api.Condition)
 	m.cancel()
 	switch {
 	case err == nil && !seen:
-		m.entry.remove(ctx)
+		m.entry.Remove(ctx)
 	case err == nil:
 		m.abort() // for there may have been an object like it before
 	}
@@ -273,9 +272,9 @@ func (m *multipart) abort() {
 	m.transfer.Leave()
 	ctx, done := context.WithTimeout(context.WithoutCancel(m.ctx), abortTimeout)
 	defer done()
-	err := m.entry.end(ctx)
-	if errors.Is(err, errTakenOver) {
-		m.entry.leave()
+	err := m.entry.End(ctx)
+	if errors.Is(err, ErrTakenOver) {
+		m.entry.Leave()
 		return
 	}
 	if err == nil {
@@ -283,10 +282,10 @@ func (m *multipart) abort() {
 	}
 	if err != nil {
 		m.log.Warn("multipart upload could not be aborted", "bucket", m.bucket.Name, "key", m.upload.Key, "upload", m.upload.ID, "error", err)
-		m.entry.leave()
+		m.entry.Leave()
 		return
 	}
-	m.entry.remove(ctx)
+	m.entry.Remove(ctx)
 }
 
 // drain waits for the parts on their way, no longer than ctx, and lets the upload be.

@@ -2,7 +2,6 @@ package driver
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,7 +13,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/checksums"
@@ -27,9 +25,8 @@ const (
 	// interruptTimeout is how long an interrupted upload may take to store what is in memory. Its client has gone; its session waits.
 	interruptTimeout = 20 * time.Second
 
-	// maxPending is how many interrupted uploads an owner may have, and pendingShare which part of the owner's smallest quota their bytes
-	// may take: one of so many. The oldest give way.
-	maxPending   = 100
+	// pendingShare is which part of the owner's smallest quota the bytes of interrupted uploads may take: one of so many. The oldest give
+	// way.
 	pendingShare = 2
 
 	// maxPendingOfFile is how many records of one file are looked at, the youngest.
@@ -49,7 +46,7 @@ const (
 // A pending upload is always at least a byte shorter than what its client has sent. A client that asks how much there is, and finds all
 // of its file, would send no more, and nobody would complete it.
 type pending struct {
-	record
+	Record
 	parts    []*s3api.Part
 	ends     []int64                 // offset behind each part
 	checksum types.ChecksumAlgorithm // that parts come with, empty for none
@@ -65,10 +62,10 @@ func (p *pending) end() int64 {
 
 // tail is how many bytes follow the parts. A record that tells of another place is from before these parts.
 func (p *pending) tail() int64 {
-	if p.tailOffset != p.end() {
+	if p.TailOffset != p.end() {
 		return 0
 	}
-	return p.tailSize
+	return p.TailSize
 }
 
 func (p *pending) size() int64 { return p.end() + p.tail() }
@@ -137,7 +134,7 @@ func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) {
 			return nil, err
 		}
 		f.reported.set(key, p.size())
-		return fileinfo.New(f.keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.modTime}, &attributes.Attributes{}), nil
+		return fileinfo.New(f.keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &attributes.Attributes{}), nil
 	})
 }
 
@@ -170,7 +167,7 @@ func (f *Fs) pendingUploads(key string) ([]*pending, error) {
 	if f.opts.Owner == "" || f.keys.IsRoot(key) {
 		return nil, nil
 	}
-	records, err := f.records(f.ctx, key)
+	records, err := f.opts.Journal.Records(f.ctx, f.opts.Owner, key)
 	if err != nil {
 		return nil, err
 	}
@@ -191,19 +188,19 @@ func (f *Fs) pendingUploads(key string) ([]*pending, error) {
 // readPending reads a record and finds the parts of its upload. It returns nil for one that cannot be resumed.
 func (f *Fs) readPending(name string) (*pending, error) {
 	l := f.opts.Journal
-	r, err := l.read(f.ctx, name)
+	r, err := l.Read(f.ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it ended a moment ago
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case r.state == stateEnding, r.untouchable():
+	case !r.CanResume():
 		return nil, nil
 	}
-	p := &pending{record: *r}
+	p := &pending{Record: *r}
 	switch err := f.readParts(p); {
 	case s3errors.IsNoSuchUpload(err): // it was completed or aborted, and its record came late
-		if err := l.delete(f.ctx, r); err != nil && !errors.Is(err, errTakenOver) {
+		if err := l.Delete(f.ctx, r); err != nil && !errors.Is(err, ErrTakenOver) {
 			return nil, err
 		}
 		return nil, nil
@@ -213,24 +210,14 @@ func (f *Fs) readPending(name string) (*pending, error) {
 	return p, nil
 }
 
-// records are those of this owner's uploads to a key.
-func (f *Fs) records(ctx context.Context, key string) ([]s3api.Version, error) {
-	l := f.opts.Journal
-	page, err := l.bucket.List(ctx, s3api.Listing{Prefix: l.recordsOf(f.opts.Owner, key)})
-	if err != nil {
-		return nil, err
-	}
-	return page.Versions, nil
-}
-
 // readParts finds the parts that follow each other from the first on, up to where the record says that its own bytes belong.
 func (f *Fs) readParts(p *pending) error {
-	if p.upload == "" {
+	if p.Upload == "" {
 		return nil
 	}
-	a, err := f.bucket.ListParts(f.ctx, s3api.Upload{Key: p.key, ID: p.upload}, func(found s3api.Part, size int64) bool {
-		if found.Number != int32(len(p.parts)+1) || size != f.partSizeAt(p.partSize, p.end()) ||
-			p.tailOffset != unknownOffset && p.end()+size > p.tailOffset {
+	a, err := f.bucket.ListParts(f.ctx, s3api.Upload{Key: p.Key, ID: p.Upload}, func(found s3api.Part, size int64) bool {
+		if found.Number != int32(len(p.parts)+1) || size != f.partSizeAt(p.PartSize, p.end()) ||
+			!p.Counts(p.end()+size) {
 			return false
 		}
 		p.parts = append(p.parts, &found)
@@ -248,22 +235,21 @@ func (w *writer) resume() error {
 	p := w.resumed
 	w.offset = p.end()
 	if p.tail() > 0 {
-		body := s3api.Version{Bucket: w.f.opts.Journal.bucket, Key: p.name, Size: p.tailSize + versionBytes, ETag: p.etag}
+		body := w.f.opts.Journal.Body(p.Record)
 		if err := w.read(body, p.tail()); err != nil {
 			return err
 		}
 	}
-	if p.upload == "" {
+	if p.Upload == "" {
 		return nil // whoever resumes this one too makes an object of its own
 	}
-	r := p.record
-	r.tailOffset = unknownOffset
-	if err := w.f.opts.Journal.claim(w.ctx, &r, stateLive); err != nil {
+	e, err := w.f.opts.Journal.Resume(w.ctx, p.Record, &w.client, w.cancel)
+	if err != nil {
 		return err
 	}
-	w.upload = w.f.multipart(w.ctx, w.partsContext(), s3api.Upload{Key: w.key, ID: p.upload, Checksum: p.checksum})
+	w.upload = w.f.multipart(w.ctx, w.partsContext(), s3api.Upload{Key: w.key, ID: p.Upload, Checksum: p.checksum})
 	w.upload.parts, w.upload.number = p.parts, int32(len(p.parts))
-	w.upload.entry = w.f.opts.Journal.take(w.ctx, r, &w.client, w.cancel)
+	w.upload.entry = e
 	return nil
 }
 
@@ -279,7 +265,7 @@ func canResumeAfter(err error) bool {
 func (w *writer) interrupt() {
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	defer done()
-	var e *journalEntry
+	var e *Entry
 	var err error
 	if w.upload != nil {
 		e = w.upload.entry
@@ -288,30 +274,30 @@ func (w *writer) interrupt() {
 	if err == nil {
 		e, err = w.keepTail(ctx, e)
 	}
-	if errors.Is(err, errTakenOver) {
-		e.leave()
+	if errors.Is(err, ErrTakenOver) {
+		e.Leave()
 		return
 	}
 	if err != nil {
 		w.f.log.Warn("end of an interrupted upload could not be kept", "bucket", w.f.bucket.Name, "key", w.key, "error", err)
 	}
-	if w.upload != nil && !e.recorded() || errors.Is(err, errStored) {
+	if w.upload != nil && !e.Recorded() || errors.Is(err, errStored) {
 		w.drop() // nobody would find it, or should
 		return
 	}
-	e.leave()
+	e.Leave()
 	if e == nil {
 		return
 	}
-	w.removeOlder(e.record.name)
-	w.f.boundPending(ctx)
+	w.removeOlder(e.Name())
+	w.f.opts.Journal.Trim(ctx, w.f.log, w.f.opts.Owner, w.f.opts.Quotas.Smallest()/pendingShare)
 }
 
 // errStored is why an interrupted upload is not kept whose file was stored meanwhile.
 var errStored = errors.New("the file has been stored by now")
 
 // keepTail writes what follows the parts into the record of the upload, or into a new one where there are no parts.
-func (w *writer) keepTail(ctx context.Context, e *journalEntry) (*journalEntry, error) {
+func (w *writer) keepTail(ctx context.Context, e *Entry) (*Entry, error) {
 	offset, length := w.offset, int64(0)
 	if w.part != nil {
 		offset -= w.part.Len()
@@ -328,13 +314,13 @@ func (w *writer) keepTail(ctx context.Context, e *journalEntry) (*journalEntry, 
 		return e, errStored
 	case e == nil:
 		l := w.f.opts.Journal
-		e = l.take(ctx, l.newRecord(w.f.opts.Owner, w.key, w.partSize), nil, w.cancel)
+		e = l.Take(ctx, l.NewRecord(w.f.opts.Owner, w.key, w.partSize), nil, w.cancel)
 	}
-	if err := e.interrupt(ctx, offset, w.tail(length)); err != nil {
+	if err := e.Interrupt(ctx, offset, w.tail(length)); err != nil {
 		return e, err
 	}
-	if w.resumed != nil && w.resumed.upload == "" { // its bytes are in the new record
-		return e, w.f.opts.Journal.delete(ctx, &w.resumed.record)
+	if w.resumed != nil && w.resumed.Upload == "" { // its bytes are in the new record
+		return e, w.f.opts.Journal.Delete(ctx, &w.resumed.Record)
 	}
 	return e, nil
 }
@@ -352,12 +338,12 @@ func (w *writer) drop() {
 	if w.upload != nil {
 		w.upload.abort()
 	}
-	if w.resumed == nil || w.resumed.upload != "" {
+	if w.resumed == nil || w.resumed.Upload != "" {
 		return
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), abortTimeout)
 	defer done()
-	if err := w.f.opts.Journal.delete(ctx, &w.resumed.record); err != nil {
+	if err := w.f.opts.Journal.Delete(ctx, &w.resumed.Record); err != nil {
 		w.f.log.Warn("interrupted upload could not be removed", "bucket", w.f.bucket.Name, "key", w.key, "error", err)
 	}
 }
@@ -383,7 +369,7 @@ func (w *writer) findPending() {
 	}
 	w.older = make(chan []s3api.Version, 1)
 	go func() {
-		records, err := w.f.records(w.ctx, w.key)
+		records, err := w.f.opts.Journal.Records(w.ctx, w.f.opts.Owner, w.key)
 		if err != nil {
 			w.f.log.Debug("interrupted uploads could not be listed", "bucket", w.f.bucket.Name, "key", w.key, "error", err)
 		}
@@ -399,7 +385,7 @@ func (w *writer) removeOlder(but string) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	defer done()
 	older := slices.DeleteFunc(<-w.older, func(v s3api.Version) bool { return v.Key == but })
-	if _, err := w.f.removeRecords(ctx, older); err != nil {
+	if _, err := w.f.opts.Journal.DeleteAll(ctx, older); err != nil {
 		w.f.log.Warn("interrupted upload could not be removed", "bucket", w.f.bucket.Name, "key", w.key, "error", err)
 	}
 }
@@ -409,118 +395,9 @@ func (f *Fs) removeUploads(key string) (bool, error) {
 	if f.opts.Owner == "" {
 		return false, nil
 	}
-	records, err := f.records(f.ctx, key)
+	records, err := f.opts.Journal.Records(f.ctx, f.opts.Owner, key)
 	if err != nil {
 		return false, err
 	}
-	return f.removeRecords(f.ctx, records)
-}
-
-// removeRecords removes uploads unless somebody works on them.
-func (f *Fs) removeRecords(ctx context.Context, records []s3api.Version) (removed bool, failed error) {
-	l := f.opts.Journal
-	for _, v := range records {
-		r, err := l.read(ctx, v.Key)
-		if err == nil && r.untouchable() {
-			continue
-		}
-		if err == nil {
-			err = l.delete(ctx, r)
-		}
-		switch {
-		case err == nil:
-			removed = true
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errTakenOver):
-			failed = errors.Join(failed, err)
-		}
-	}
-	return removed, failed
-}
-
-// boundPending removes the oldest interrupted uploads of this owner where there are too many, or too many bytes of them. One call at a
-// time counts for each owner, and counts again where others came meanwhile.
-func (f *Fs) boundPending(ctx context.Context) {
-	l, owner := f.opts.Journal, f.opts.Owner
-	if !l.beginTrim(owner) {
-		return
-	}
-	for {
-		if err := f.trimPending(ctx); err != nil {
-			f.log.Warn("interrupted uploads could not be counted", "bucket", f.bucket.Name, "error", err)
-		}
-		if !l.trimAgain(owner) {
-			return
-		}
-	}
-}
-
-// beginTrim tells whether the caller is the one who counts. Otherwise whoever does counts again.
-func (l *Journal) beginTrim(owner string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, running := l.trimming[owner]
-	l.trimming[owner] = running
-	return !running
-}
-
-// trimAgain tells whether to count again.
-func (l *Journal) trimAgain(owner string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if again := l.trimming[owner]; again {
-		l.trimming[owner] = false
-		return true
-	}
-	delete(l.trimming, owner)
-	return false
-}
-
-func (f *Fs) trimPending(ctx context.Context) error {
-	l := f.opts.Journal
-	var names []string
-	for v, err := range l.bucket.Walk(ctx, l.recordsOfOwner(f.opts.Owner)) {
-		if err != nil {
-			return err
-		}
-		if !l.works(v.Key) {
-			names = append(names, v.Key)
-		}
-	}
-	most := f.opts.Quotas.Smallest() / pendingShare
-	if len(names) <= maxPending && most == 0 {
-		return nil
-	}
-	records := make([]*record, len(names))
-	group, groupCtx := errgroup.WithContext(ctx)
-	group.SetLimit(treeConcurrency)
-	for i, name := range names {
-		group.Go(func() error {
-			r, err := l.read(groupCtx, name)
-			if errors.Is(err, fs.ErrNotExist) {
-				return nil
-			}
-			records[i] = r
-			return err
-		})
-	}
-	if err := group.Wait(); err != nil {
-		return err
-	}
-	records = slices.DeleteFunc(records, func(r *record) bool { return r == nil || r.untouchable() })
-	slices.SortFunc(records, func(a, b *record) int {
-		return cmp.Or(b.modTime.Compare(a.modTime), cmp.Compare(b.name, a.name))
-	})
-	bytes := int64(0)
-	for i, r := range records {
-		size := max(r.tailOffset, 0) + r.tailSize
-		if i < maxPending && (most == 0 || bytes+size <= most) {
-			bytes += size
-			continue
-		}
-		if err := l.delete(ctx, r); err != nil && !errors.Is(err, errTakenOver) {
-			return err
-		}
-		f.log.Info("interrupted upload removed, because there are too many", "bucket", f.bucket.Name, "key", r.key, "bytes", size)
-	}
-	return nil
+	return f.opts.Journal.DeleteAll(f.ctx, records)
 }

@@ -48,7 +48,7 @@ type writer struct {
 	upload   *multipart        // nil until a buffer was full and more came
 	part     *membudget.Buffer // nil until there is something for it
 	next     [1]byte           // what follows a full buffer
-	client   clientWait        // since when the upload waits for bytes
+	client   ClientWait        // since when the upload waits for bytes
 	err      error             // the first; nothing is published then
 }
 
@@ -77,7 +77,7 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 	}
 	if w.resumed != nil {
 		keeps, create = false, true // what has come comes from the upload
-		w.partSize, w.offset = w.resumed.partSize, offset
+		w.partSize, w.offset = w.resumed.PartSize, offset
 	}
 	if keeps || exclusive || !create {
 		v, a, err := f.bucket.Head(f.ctx, key)
@@ -134,7 +134,7 @@ func (w *writer) appendToNothing(seen int64) (err error) {
 	case err != nil:
 		return err
 	case w.resumed != nil:
-		w.partSize, w.offset = w.resumed.partSize, w.resumed.size()
+		w.partSize, w.offset = w.resumed.PartSize, w.resumed.size()
 	default:
 		w.resumable = false
 		w.condition.Absent = true
@@ -241,11 +241,11 @@ func (w *writer) fill(r io.Reader) (int64, error) {
 
 // receive reads from r. Another session of the owner may take the upload over while the client sends nothing.
 func (w *writer) receive(r io.Reader, p []byte) (int, error) {
-	w.client.begin()
+	w.client.Begin()
 	n, err := r.Read(p)
-	w.client.end()
+	w.client.End()
 	if n > 0 && w.upload != nil {
-		if err := w.upload.entry.hold(w.ctx); err != nil {
+		if err := w.upload.entry.Hold(w.ctx); err != nil {
 			return 0, err
 		}
 	}
@@ -427,7 +427,7 @@ func (w *writer) finish() error {
 	}
 	if w.part != nil && w.part.Len() > 0 {
 		if w.part.Full() && w.resumable { // nobody shall take the last part for one that others follow
-			if err := w.upload.entry.bound(w.ctx, w.offset-w.part.Len()); err != nil {
+			if err := w.upload.entry.Bound(w.ctx, w.offset-w.part.Len()); err != nil {
 				return err
 			}
 		}
@@ -439,7 +439,7 @@ func (w *writer) finish() error {
 		return err
 	}
 	return w.commit(func(ctx context.Context) (string, error) {
-		if err := w.upload.entry.hold(ctx); err != nil {
+		if err := w.upload.entry.Hold(ctx); err != nil {
 			return "", err
 		}
 		c, err := w.f.bucket.Precondition(ctx, w.key, w.condition, w.f.bucket.Profile.ConditionalComplete)

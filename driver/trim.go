@@ -1,0 +1,136 @@
+package driver
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+const (
+	// maxPending is how many interrupted uploads an owner may have. The oldest give way.
+	maxPending = 100
+
+	// trimConcurrency is how many records are read at a time to find the oldest.
+	trimConcurrency = 32
+)
+
+// Records are those of an owner's uploads to a key: the first thousand.
+func (l *Journal) Records(ctx context.Context, owner, key string) ([]s3api.Version, error) {
+	page, err := l.bucket.List(ctx, s3api.Listing{Prefix: l.recordsOf(owner, key)})
+	if err != nil {
+		return nil, err
+	}
+	return page.Versions, nil
+}
+
+// DeleteAll removes uploads unless somebody works on them.
+func (l *Journal) DeleteAll(ctx context.Context, records []s3api.Version) (removed bool, failed error) {
+	for _, v := range records {
+		r, err := l.Read(ctx, v.Key)
+		if err == nil && r.untouchable() {
+			continue
+		}
+		if err == nil {
+			err = l.Delete(ctx, r)
+		}
+		switch {
+		case err == nil:
+			removed = true
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrTakenOver):
+			failed = errors.Join(failed, err)
+		}
+	}
+	return removed, failed
+}
+
+// Trim removes the oldest interrupted uploads of an owner where there are too many, or more bytes of them than most, if that is
+// not 0. One call at a time counts for each owner, and counts again where others came meanwhile. The log is the caller's.
+func (l *Journal) Trim(ctx context.Context, log *slog.Logger, owner string, most int64) {
+	if !l.beginTrim(owner) {
+		return
+	}
+	for {
+		if err := l.trimPending(ctx, log, owner, most); err != nil {
+			log.Warn("interrupted uploads could not be counted", "bucket", l.bucket.Name, "error", err)
+		}
+		if !l.trimAgain(owner) {
+			return
+		}
+	}
+}
+
+// beginTrim tells whether the caller is the one who counts. Otherwise whoever does counts again.
+func (l *Journal) beginTrim(owner string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	_, running := l.trimming[owner]
+	l.trimming[owner] = running
+	return !running
+}
+
+// trimAgain tells whether to count again.
+func (l *Journal) trimAgain(owner string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if again := l.trimming[owner]; again {
+		l.trimming[owner] = false
+		return true
+	}
+	delete(l.trimming, owner)
+	return false
+}
+
+func (l *Journal) trimPending(ctx context.Context, log *slog.Logger, owner string, most int64) error {
+	var names []string
+	for v, err := range l.bucket.Walk(ctx, l.recordsOfOwner(owner)) {
+		if err != nil {
+			return err
+		}
+		if !l.works(v.Key) {
+			names = append(names, v.Key)
+		}
+	}
+	if len(names) <= maxPending && most == 0 {
+		return nil
+	}
+	records := make([]*Record, len(names))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(trimConcurrency)
+	for i, name := range names {
+		group.Go(func() error {
+			r, err := l.Read(groupCtx, name)
+			if errors.Is(err, fs.ErrNotExist) {
+				return nil
+			}
+			records[i] = r
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	records = slices.DeleteFunc(records, func(r *Record) bool { return r == nil || r.untouchable() })
+	slices.SortFunc(records, func(a, b *Record) int {
+		return cmp.Or(b.ModTime.Compare(a.ModTime), cmp.Compare(b.Name, a.Name))
+	})
+	bytes := int64(0)
+	for i, r := range records {
+		size := max(r.TailOffset, 0) + r.TailSize
+		if i < maxPending && (most == 0 || bytes+size <= most) {
+			bytes += size
+			continue
+		}
+		if err := l.Delete(ctx, r); err != nil && !errors.Is(err, ErrTakenOver) {
+			return err
+		}
+		log.Info("interrupted upload removed, because there are too many", "bucket", l.bucket.Name, "key", r.Key, "bytes", size)
+	}
+	return nil
+}
