@@ -11,6 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/concurrency"
+	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
@@ -39,7 +40,7 @@ type multipart struct {
 	bucket   *s3api.Bucket
 	log      *slog.Logger
 	upload   s3api.Upload
-	entry    *Entry   // in the journal
+	entry    *journal.Entry  // in the journal
 	until    context.Context // ends when nobody waits for parts any more
 	ctx      context.Context // of the parts; it ends with the first that fails
 	cancel   context.CancelFunc
@@ -56,7 +57,7 @@ type uploadPlan struct {
 	owner    string                  // who may resume it, empty for nobody
 	partSize int64                   // what its parts are cut by, for whoever resumes it
 	uploaded bool                    // its parts are uploaded, and not copied
-	client   *ClientWait             // whose bytes it waits for, nil without an owner
+	client   *journal.ClientWait     // whose bytes it waits for, nil without an owner
 	lost     context.CancelCauseFunc // ends it when another session has taken it over
 }
 
@@ -81,7 +82,7 @@ func (f *Fs) createMultipart(until, ctx context.Context, p uploadPlan, a *attrib
 	if err := context.Cause(until); err != nil {
 		return nil, err
 	}
-	var e *Entry
+	var e *journal.Entry
 	if l := f.opts.Journal; l != nil {
 		e = l.Enter(until, l.NewRecord(p.owner, p.key, p.partSize), p.client, p.lost)
 		defer func() {
@@ -91,7 +92,7 @@ func (f *Fs) createMultipart(until, ctx context.Context, p uploadPlan, a *attrib
 		}()
 	}
 	// Not cancelled once begun: an upload whose ID got lost could not be aborted.
-	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), CreateTimeout)
+	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), journal.CreateTimeout)
 	defer done()
 	u, err := f.bucket.CreateUpload(createCtx, p.key, a, s3api.PartChecksums{Uploaded: p.uploaded, Configured: f.opts.Objects.Checksum != ""})
 	if err != nil {
@@ -273,7 +274,7 @@ func (m *multipart) abort() {
 	ctx, done := context.WithTimeout(context.WithoutCancel(m.ctx), abortTimeout)
 	defer done()
 	err := m.entry.End(ctx)
-	if errors.Is(err, ErrTakenOver) {
+	if errors.Is(err, journal.ErrTakenOver) {
 		m.entry.Leave()
 		return
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/checksums"
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
@@ -46,7 +47,7 @@ const (
 // A pending upload is always at least a byte shorter than what its client has sent. A client that asks how much there is, and finds all
 // of its file, would send no more, and nobody would complete it.
 type pending struct {
-	Record
+	journal.Record
 	parts    []*s3api.Part
 	ends     []int64                 // offset behind each part
 	checksum types.ChecksumAlgorithm // that parts come with, empty for none
@@ -200,7 +201,7 @@ func (f *Fs) readPending(name string) (*pending, error) {
 	p := &pending{Record: *r}
 	switch err := f.readParts(p); {
 	case s3errors.IsNoSuchUpload(err): // it was completed or aborted, and its record came late
-		if err := l.Delete(f.ctx, r); err != nil && !errors.Is(err, ErrTakenOver) {
+		if err := l.Delete(f.ctx, r); err != nil && !errors.Is(err, journal.ErrTakenOver) {
 			return nil, err
 		}
 		return nil, nil
@@ -265,7 +266,7 @@ func canResumeAfter(err error) bool {
 func (w *writer) interrupt() {
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	defer done()
-	var e *Entry
+	var e *journal.Entry
 	var err error
 	if w.upload != nil {
 		e = w.upload.entry
@@ -274,7 +275,7 @@ func (w *writer) interrupt() {
 	if err == nil {
 		e, err = w.keepTail(ctx, e)
 	}
-	if errors.Is(err, ErrTakenOver) {
+	if errors.Is(err, journal.ErrTakenOver) {
 		e.Leave()
 		return
 	}
@@ -297,7 +298,7 @@ func (w *writer) interrupt() {
 var errStored = errors.New("the file has been stored by now")
 
 // keepTail writes what follows the parts into the record of the upload, or into a new one where there are no parts.
-func (w *writer) keepTail(ctx context.Context, e *Entry) (*Entry, error) {
+func (w *writer) keepTail(ctx context.Context, e *journal.Entry) (*journal.Entry, error) {
 	offset, length := w.offset, int64(0)
 	if w.part != nil {
 		offset -= w.part.Len()

@@ -1,11 +1,13 @@
 package driver
 
 import (
+	"log/slog"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/listing"
 	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/quota"
@@ -52,3 +54,18 @@ type Quotas = quota.Quotas
 func NewQuota(client Client, bucketName, prefix string, limit int64) *Quota {
 	return quota.New(client, bucketName, prefix, limit)
 }
+
+// A Journal is the journal of the multipart uploads that are open, in the bucket itself. Any server finds there what an owner can resume,
+// and what nobody will end: its Sweep removes the uploads that nobody has worked on for an age, and returns how many. Share one among all
+// file systems of a process in a bucket below a prefix. A record costs three requests, or two for an upload without an owner, and only
+// uploads of more than one part have one.
+type Journal = journal.Journal
+
+// NewJournal returns the journal of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
+// may be nil.
+func NewJournal(client Client, bucketName, prefix string, profile Profile, objects Objects, log *slog.Logger) *Journal {
+	return journal.New(client, bucketName, prefix, profile, objects, log)
+}
+
+// SweepInterval is how often to sweep uploads of an age: every hour, or more often where they are abandoned sooner.
+func SweepInterval(age time.Duration) time.Duration { return journal.SweepInterval(age) }

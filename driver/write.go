@@ -13,6 +13,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/download"
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -42,14 +43,14 @@ type writer struct {
 	opened      time.Time
 	older       chan []s3api.Version // the records that end with this upload, once they are found; nil without an owner
 
-	begun    bool              // what is kept is in its place
-	offset   int64             // bytes that the object will have so far
-	partSize int64             // bytes of the first part
-	upload   *multipart        // nil until a buffer was full and more came
-	part     *membudget.Buffer // nil until there is something for it
-	next     [1]byte           // what follows a full buffer
-	client   ClientWait        // since when the upload waits for bytes
-	err      error             // the first; nothing is published then
+	begun    bool               // what is kept is in its place
+	offset   int64              // bytes that the object will have so far
+	partSize int64              // bytes of the first part
+	upload   *multipart         // nil until a buffer was full and more came
+	part     *membudget.Buffer  // nil until there is something for it
+	next     [1]byte            // what follows a full buffer
+	client   journal.ClientWait // since when the upload waits for bytes
+	err      error              // the first; nothing is published then
 }
 
 func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, error) {

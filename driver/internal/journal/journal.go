@@ -1,4 +1,9 @@
-package driver
+// Package journal keeps a record of each multipart upload that is open, in the bucket itself, so that any replica can resume or remove it
+// (S3 operations PutObject, HeadObject, ListObjectsV2, DeleteObject, ListMultipartUploads, AbortMultipartUpload).
+//
+// Package upload makes an [Entry] before it creates an upload, and ends it with the upload. The owner's next session finds the record by
+// [Journal.Records] and takes it over by [Journal.Resume]. [Journal.Sweep] removes what nobody works on.
+package journal
 
 import (
 	"bytes"
@@ -72,9 +77,9 @@ type Journal struct {
 	trimming map[string]bool   // owners whose interrupted uploads are being counted; true: count again
 }
 
-// NewJournal returns the journal of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
+// New returns the journal of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
 // may be nil.
-func NewJournal(client s3api.Client, bucketName, prefix string, profile profile.Profile, objects attributes.Objects, log *slog.Logger) *Journal {
+func New(client s3api.Client, bucketName, prefix string, profile profile.Profile, objects attributes.Objects, log *slog.Logger) *Journal {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
@@ -98,7 +103,7 @@ const (
 	stateEnding      state = "ending"
 )
 
-// A record says what is known of an open upload. Its body is the bytes that came last and are too few for a part, where the upload was
+// A Record says what is known of an open upload. Its body is the bytes that came last and are too few for a part, where the upload was
 // interrupted, and then the random bytes of this version.
 type Record struct {
 	Name     string // its own key
