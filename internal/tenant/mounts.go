@@ -18,8 +18,8 @@ type mount struct {
 	prefix string // of the keys
 }
 
-// mountsOf is what a user sees who has root, of the tenant whose bucket it is, as "/": the folders below, and at last what is there.
-func mountsOf(b *s3client.Bucket, root string, form func(name string) string) []mount {
+// userMounts returns the mounts of a user whose "/" is root in the bucket of the tenant: those of the folders below root, then that of "/".
+func userMounts(b *s3client.Bucket, root string, form func(name string) string) []mount {
 	root = path.Clean("/" + root)
 	whole := mount{at: "/", bucket: b, prefix: b.Prefix + keyPrefix(root)}
 	around := ""
@@ -29,22 +29,22 @@ func mountsOf(b *s3client.Bucket, root string, form func(name string) string) []
 		if rest, ok := vfs.Within(vfs.Canonical(root), folder); ok {
 			if len(folder) > len(around) {
 				around = folder
-				whole = mount{at: "/", bucket: f, prefix: f.Prefix + keyPrefix(sameEnd(root, rest))}
+				whole = mount{at: "/", bucket: f, prefix: f.Prefix + keyPrefix(lastSegments(root, rest))}
 			}
 		} else if rest, ok := vfs.Within(folder, vfs.Canonical(root)); ok {
-			below = append(below, mount{at: form(sameEnd(f.Folder, rest)), bucket: f, prefix: f.Prefix})
+			below = append(below, mount{at: form(lastSegments(f.Folder, rest)), bucket: f, prefix: f.Prefix})
 		}
 	}
 	return append(below, whole)
 }
 
-// sameEnd is the last segments of a pathname, as many as end has, in the Unicode form that they have there.
-func sameEnd(name, end string) string {
-	if end == "/" {
-		return end
+// lastSegments returns as many segments from the end of a pathname as suffix has. They keep the Unicode form of the pathname.
+func lastSegments(name, suffix string) string {
+	if suffix == "/" {
+		return suffix
 	}
 	all := strings.Split(name, "/")
-	return "/" + strings.Join(all[len(all)-strings.Count(end, "/"):], "/")
+	return "/" + strings.Join(all[len(all)-strings.Count(suffix, "/"):], "/")
 }
 
 // keyPrefix is what the keys below a directory begin with, behind the prefix of the bucket.
@@ -55,8 +55,8 @@ func keyPrefix(dir string) string {
 	return dir + "/"
 }
 
-// folderRules is the layer of a policy that keeps users to the permissions of the folders.
-func folderRules(folders map[string]*config.Folder) vfs.Layer {
+// folderPermissions returns the layer of a policy that restricts users to the permissions of the folders.
+func folderPermissions(folders map[string]*config.Folder) vfs.Layer {
 	plain := strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`)
 	byPath := map[string][]config.Permission{}
 	for name, f := range folders {

@@ -30,7 +30,7 @@ func TestMountsOf(t *testing.T) {
 	} {
 		t.Run(root, func(t *testing.T) {
 			var got []string
-			for _, m := range mountsOf(b, root, norm.NFC.String) {
+			for _, m := range userMounts(b, root, norm.NFC.String) {
 				got = append(got, m.at+" "+m.bucket.Name+" "+m.prefix)
 			}
 			slices.Sort(got)

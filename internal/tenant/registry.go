@@ -63,7 +63,7 @@ type user struct {
 	mounts     []mount // what the user sees
 	home       string
 	encodings  map[string]*charset.Encoding // of directories as the user sees them
-	may        vfs.Policy
+	policy     vfs.Policy
 	overwrite  config.Overwrite
 	quota      *Quota                    // nil without
 	lastLogin  atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
@@ -141,18 +141,18 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 	u := &user{
 		tenant:    t,
 		name:      config.NormalizeUser(name),
-		mounts:    mountsOf(t.bucket, uc.Root, t.Normalization.Normalize),
+		mounts:    userMounts(t.bucket, uc.Root, t.Normalization.Normalize),
 		home:      uc.Home,
 		encodings: encodingsBelow(uc.Root, tc.DirectoryEncodings),
-		may: vfs.Policy{
+		policy: vfs.Policy{
 			layerOf(tc.Permissions, tc.PathPermissions).Below(uc.Root),
-			folderRules(tc.Folders).Below(uc.Root),
+			folderPermissions(tc.Folders).Below(uc.Root),
 			layerOf(uc.Permissions, uc.PathPermissions),
 		},
 		overwrite: tc.OverwriteOf(uc),
 	}
 	for _, m := range u.mounts {
-		if _, most := u.may.Bounds(m.at); most.Write {
+		if _, most := u.policy.Bounds(m.at); most.Write {
 			m.bucket.AddOverwriteMode(u.overwrite)
 		}
 	}
@@ -293,7 +293,7 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 		for i := range mounts {
 			mounts[i].Storage = mounts[i].Storage.WithContext(ctx)
 		}
-		return vfs.NewPolicyFS(vfs.NewHomeFS(vfs.NewMountFS(mounts), u.home), u.may, u.tenant.Normalization.Normalize, unseen)
+		return vfs.NewPolicyFS(vfs.NewHomeFS(vfs.NewMountFS(mounts), u.home), u.policy, u.tenant.Normalization.Normalize, unseen)
 	}
 	login := &account.Login{
 		User:               u.name,
@@ -311,7 +311,7 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 	if len(u.quotas()) > 0 {
 		login.Quota = u.usage
 	}
-	if _, most := u.may.Bounds("/"); most.Read && u.tenant.maxPresign > 0 {
+	if _, most := u.policy.Bounds("/"); most.Read && u.tenant.maxPresign > 0 {
 		login.Presign = func(ctx context.Context, name string, valid time.Duration) (string, error) {
 			return storage(ctx).Presign(ctx, name, valid)
 		}
@@ -330,11 +330,11 @@ func (u *user) loggedIn(now time.Time) time.Time {
 
 // rights is what the user may do with what a pathname names. What leads to a folder stays where it is.
 func (u *user) rights(name string) vfs.Rights {
-	may := u.may.At(name)
+	rights := u.policy.At(name)
 	if slices.ContainsFunc(u.mounts, func(m mount) bool { return m.at != "/" && vfs.LeadsTo(name, m.at) }) {
-		may.Delete, may.Rename = false, false
+		rights.Delete, rights.Rename = false, false
 	}
-	return may
+	return rights
 }
 
 // mounts are the file systems of the user's folders for the time of ctx.

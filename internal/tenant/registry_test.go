@@ -116,7 +116,7 @@ func TestRootOfAUser(t *testing.T) {
 		{"root-of-everything", "inbox/", "/", "inbox/"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			mounts := mountsOf(&s3client.Bucket{Prefix: tc.prefix}, tc.root, norm.NFC.String)
+			mounts := userMounts(&s3client.Bucket{Prefix: tc.prefix}, tc.root, norm.NFC.String)
 			if len(mounts) != 1 || mounts[0].at != "/" || mounts[0].prefix != tc.want {
 				t.Errorf("the user sees %v, want keys with %q", mounts, tc.want)
 			}

@@ -80,9 +80,9 @@ func registryWith(t *testing.T, cfg *config.Config, buckets map[string]*s3client
 }
 
 // letters writes rights for short tables: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
-func letters(may vfs.Rights) string {
+func letters(rights vfs.Rights) string {
 	text := ""
-	for i, right := range []bool{may.List, may.Read, may.Write, may.Delete, may.Rename, may.Mkdir} {
+	for i, right := range []bool{rights.List, rights.Read, rights.Write, rights.Delete, rights.Rename, rights.Mkdir} {
 		if right {
 			text += "lrwdnm"[i : i+1]
 		}
