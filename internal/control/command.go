@@ -4,18 +4,17 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // A command is one row of the command table.
 type command struct {
-	run func(s *session, arg string)
-	// argument says whether there must or may be one; a command that takes a
-	// pathname gets it resolved.
-	argument argument
-	login    bool   // refused with 530 before login
-	transfer bool   // ends the transfer parameters
-	syntax   string // as HELP and 501 show it, RFC 959 5.3
+	run      func(s *session, arg string)
+	argument argument // whether there must or may be one
+	login    bool     // refused with 530 before login
+	transfer bool     // ends the transfer parameters
+	syntax   string   // as HELP and 501 show it, RFC 959 5.3
 }
 
 type argument int
@@ -113,9 +112,9 @@ func commands() map[string]command {
 		"RANG": {run: (*session).rang, argument: neededArgument, login: true, syntax: "RANG <SP> first <SP> last"},
 		"MLST": {run: (*session).mlst, argument: optionalArgument, login: true, syntax: "MLST" + listSyntax},
 	}
-	for _, verb := range []string{"XCRC", "XMD5", "XSHA", "XSHA1", "XSHA256", "XSHA512"} {
-		syntax := verb + pathnameSyntax + " [<SP> start [<SP> end]]"
-		table[verb] = command{run: (*session).xhash, argument: neededArgument, login: true, syntax: syntax}
+	for _, verb := range syntax.HashVerbs() {
+		usage := verb + pathnameSyntax + " [<SP> start [<SP> end]]"
+		table[verb] = command{run: (*session).xhash, argument: neededArgument, login: true, syntax: usage}
 	}
 	// The names of RFC 775, which RFC 1123 4.1.3.1 asks for.
 	for old, verb := range map[string]string{"XCWD": "CWD", "XCUP": "CDUP", "XPWD": "PWD", "XMKD": "MKD", "XRMD": "RMD"} {
@@ -154,7 +153,7 @@ func (s *session) dispatch(line string) {
 		c.run(s, arg)
 	}
 	if c.transfer {
-		s.parameters = s.parameters.afterTransfer()
+		s.parameters = s.parameters.AfterTransfer()
 	}
 	s.renaming = s.renaming && verb == "RNFR"
 }

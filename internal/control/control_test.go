@@ -66,7 +66,8 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 			demo:  account.Login{Tenant: &account.Tenant{Name: "demo"}, Rights: allRights},
 			hosts: map[string]*account.Tenant{"ftp.example.com": tenant},
 		},
-		Logger: slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Observer: noObserver{},
+		Logger:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	cfg.TLS, s.tls = certificates(t)
 	if change != nil {
@@ -383,3 +384,12 @@ func (s *site) shutdown() {
 		s.t.Fatalf("shut down: %v", err)
 	}
 }
+
+// noObserver is the Observer that does nothing.
+type noObserver struct{}
+
+func (noObserver) SessionOpened()                         {}
+func (noObserver) SessionClosed()                         {}
+func (noObserver) LoggedIn(string, bool)                  {}
+func (noObserver) Replied(string, int)                    {}
+func (noObserver) Transferred(string, bool, int64, error) {}

@@ -14,9 +14,9 @@ func (s *session) siteCopy(arg string) {
 		s.reply(501, i18n.Syntax, "SITE COPY"+pathnameSyntax+pathnameSyntax)
 		return
 	}
-	from, err := s.findCopySource(from)
+	err := s.lookup(from, s.op.Has)
 	if err == nil {
-		err = s.copyTo(from, to)
+		err = s.copyTo(s.op.Path, to)
 	}
 	s.copied(200, err)
 }
@@ -24,24 +24,13 @@ func (s *session) siteCopy(arg string) {
 // siteCopyFrom is SITE CPFR: the file or directory that SITE CPTO will copy, in
 // the way of ProFTPD's mod_copy. Other commands may come between the two.
 func (s *session) siteCopyFrom(arg string) {
-	var err error
-	if s.copySource, err = s.findCopySource(arg); err != nil {
+	s.copySource = ""
+	if err := s.lookup(arg, s.op.Has); err != nil {
 		s.replyError(err)
 		return
 	}
+	s.copySource = s.op.Path
 	s.reply(350, i18n.CopyReady)
-}
-
-// findCopySource finds what shall be copied.
-func (s *session) findCopySource(arg string) (string, error) {
-	name, err := s.resolve(arg)
-	if err == nil {
-		err = s.perform(func() error { return s.op.Lookup(name, s.op.Has) })
-	}
-	if err != nil {
-		return "", err
-	}
-	return s.op.Path, nil
 }
 
 // siteCopyTo is SITE CPTO. S3 copies; nothing comes through this server.

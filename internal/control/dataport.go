@@ -2,7 +2,6 @@ package control
 
 import (
 	"errors"
-	"fmt"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -18,7 +17,7 @@ type dataSettings struct {
 	sized   bool // PBSZ was sent, or need not be
 	private bool // PROT P
 	epsvAll bool // after EPSV ALL nothing else is accepted (RFC 2428 4)
-	source  dataconn.Source
+	dataconn.Prepared
 }
 
 // newDataSettings is what counts before a client has said anything. Where TLS
@@ -26,20 +25,6 @@ type dataSettings struct {
 // clients send neither PBSZ nor PROT.
 func (s *session) newDataSettings() dataSettings {
 	return dataSettings{sized: s.implicit, private: s.implicit}
-}
-
-// close gives up a data connection that was prepared and not used.
-func (d *dataSettings) close() {
-	if d.source != nil {
-		d.source.Close()
-		d.source = nil
-	}
-}
-
-// prepare keeps a data connection's source for the next transfer.
-func (d *dataSettings) prepare(source dataconn.Source) {
-	d.close()
-	d.source = source
 }
 
 // pasv is PASV (RFC 959 4.1.2). It can name IPv4 addresses only.
@@ -60,9 +45,7 @@ func (s *session) pasv(string) {
 	if !ok {
 		return
 	}
-	ip := address.As4()
-	s.send(wire.NewReply(227, fmt.Sprintf("%s (%d,%d,%d,%d,%d,%d)", s.text(i18n.EnteringPassive),
-		ip[0], ip[1], ip[2], ip[3], port>>8, port&0xff)))
+	s.send(wire.NewReply(227, s.text(i18n.EnteringPassive)+" ("+dataconn.FormatPort(address, port)+")"))
 }
 
 // epsv is EPSV (RFC 2428 3).
@@ -78,7 +61,7 @@ func (s *session) epsv(arg string) {
 			s.syntaxError()
 			return
 		}
-		if own := s.protocol(); arg != own {
+		if own := dataconn.Protocol(s.conn.Local()); arg != own {
 			s.unsupportedProtocol(own)
 			return
 		}
@@ -88,15 +71,6 @@ func (s *session) epsv(arg string) {
 	}
 }
 
-// protocol is the number that RFC 2428 2 gives to the control connection's
-// network protocol.
-func (s *session) protocol() string {
-	if s.conn.Local().Is4() {
-		return "1"
-	}
-	return "2"
-}
-
 func (s *session) unsupportedProtocol(supported string) {
 	s.send(wire.NewReply(522, s.text(i18n.DataProtocolUnsupported)+" ("+supported+")"))
 }
@@ -104,14 +78,14 @@ func (s *session) unsupportedProtocol(supported string) {
 // listenPassive opens a port for the next transfer, on the address that the
 // client has reached. When there is none it tells the client.
 func (s *session) listenPassive() (port uint16, ok bool) {
-	s.data.close()
+	s.data.Close()
 	source, port, err := dataconn.Listen(s.ctx, s.server.cfg.PassivePorts, s.conn.Local(), s.conn.Remote())
 	if err != nil {
 		s.log.Error("no passive port", "err", err)
 		s.reply(425, i18n.PassivePortUnavailable)
 		return 0, false
 	}
-	s.data.prepare(source)
+	s.data.Prepare(source)
 	return port, true
 }
 
@@ -139,7 +113,7 @@ func (s *session) prepareActive(address netip.AddrPort, err error) {
 		s.log.Warn("data connection to a low port refused", "address", address)
 		s.reply(504, i18n.ParameterNotImplemented, s.verb)
 	default:
-		s.data.prepare(dataconn.Dial(s.ctx, address, s.conn.Local()))
+		s.data.Prepare(dataconn.Dial(s.ctx, address, s.conn.Local()))
 		s.reply(200, i18n.DataAddressAccepted)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -18,7 +19,7 @@ func (s *session) feat(string) {
 		" CLNT",
 		" EPRT",
 		" EPSV",
-		" HASH "+s.hashFeature(),
+		" HASH "+syntax.HashFeature(s.algorithm),
 		" HOST",
 		" LANG "+s.locale.Tags("*"),
 		" MDTM",
@@ -32,7 +33,7 @@ func (s *session) feat(string) {
 		" TVFS",
 		" UTF8",
 	)
-	for _, verb := range []string{"XCRC", "XMD5", "XSHA", "XSHA1", "XSHA256", "XSHA512"} {
+	for _, verb := range syntax.HashVerbs() {
 		lines = append(lines, " "+verb+` "filename" SP EP`) // as GlobalSCAPE's server and Gene6's, whose clients look for it
 	}
 	s.send(wire.NewReply(211, append(lines, "End")...))

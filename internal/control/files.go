@@ -20,7 +20,7 @@ func (s *session) onPathname(arg string) {
 		s.replyError(err)
 		return
 	}
-	if s.verb == "SIZE" && s.parameters.ascii { // the file would have to be read
+	if s.verb == "SIZE" && s.parameters.ASCII { // the file would have to be read
 		s.reply(550, i18n.SizeInASCII)
 		return
 	}

@@ -1,8 +1,6 @@
 package control
 
 import (
-	"strings"
-
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/wire"
@@ -10,17 +8,19 @@ import (
 
 // greet sends the first reply of a session (RFC 959 5.4): that of the tenant
 // whose host the client has named to TLS, if it did.
-func (s *session) greet() {
+func (s *session) greet() { s.greetOr(i18n.ServiceReady) }
+
+// greetOr sends 220 with the tenant's greeting, or a message where there is none.
+func (s *session) greetOr(id i18n.ID, args ...string) {
 	lines := s.greeting()
 	if lines == nil {
-		lines = []string{s.text(i18n.ServiceReady)}
+		lines = []string{s.text(id, args...)}
 	}
 	s.send(wire.NewReply(220, lines...))
 }
 
 // greeting is what the tenant says to those who have named its host and, after
-// login, to its users: its own text in the session's language, by lines. A line
-// with a variable that has no value yet is left out.
+// login, to its users: its own text in the session's language, by lines.
 func (s *session) greeting() []string {
 	if s.tenant == nil {
 		return nil
@@ -37,15 +37,5 @@ func (s *session) greeting() []string {
 			texts = s.tenant.Welcome
 		}
 	}
-	text := strings.TrimSpace(i18n.SelectText(texts, s.locale.Tag()))
-	if text == "" {
-		return nil
-	}
-	var lines []string
-	for line := range strings.SplitSeq(text, "\n") {
-		if line, ok := reply.FillIn(strings.TrimSpace(line), values); ok {
-			lines = append(lines, s.locale.Encode(line))
-		}
-	}
-	return lines
+	return s.locale.Lines(texts, values)
 }

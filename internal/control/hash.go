@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -14,45 +12,16 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// defaultHash is what HASH computes until OPTS HASH chooses another.
-const defaultHash = "SHA-256"
-
-// hashAlgorithms are those that the storage computes, in the order of FEAT, by
-// the names that IANA has for them. CRC32 has none there.
-func hashAlgorithms() []string { return []string{defaultHash, "SHA-512", "SHA-1", "MD5", "CRC32"} }
-
-// hashOfVerb is the algorithm of the commands that are older than HASH.
-func hashOfVerb(verb string) string {
-	switch verb {
-	case "XSHA256":
-		return "SHA-256"
-	case "XSHA512":
-		return "SHA-512"
-	case "XSHA", "XSHA1":
-		return "SHA-1"
-	case "XMD5":
-		return "MD5"
-	}
-	return "CRC32"
-}
-
-// hashFeature is the line of FEAT for HASH (draft-ietf-ftpext2-hash 3.1).
-func (s *session) hashFeature() string {
-	names := hashAlgorithms()
-	names[slices.Index(names, s.algorithm)] += "*"
-	return strings.Join(names, ";")
-}
-
 // optsHash is OPTS HASH (draft-ietf-ftpext2-hash 3.2), which tells the
 // algorithm, or chooses one.
 func (s *session) optsHash(name string) {
 	if name != "" {
-		i := slices.IndexFunc(hashAlgorithms(), func(known string) bool { return strings.EqualFold(known, name) })
-		if i < 0 {
+		algorithm, known := syntax.FindHash(name)
+		if !known {
 			s.reply(501, i18n.OptionUnknown, "OPTS HASH")
 			return
 		}
-		s.algorithm = hashAlgorithms()[i]
+		s.algorithm = algorithm
 	}
 	s.send(wire.NewReply(200, s.algorithm))
 }
@@ -60,10 +29,7 @@ func (s *session) optsHash(name string) {
 // hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of what RANG
 // has chosen.
 func (s *session) hash(pathname string) {
-	r := syntax.WholeFile()
-	if selected := s.takeRange(); selected != nil {
-		r = *selected
-	}
+	r := s.parameters.TakeRange()
 	sum, end, err := s.hashOf(s.algorithm, pathname, r)
 	if err != nil {
 		s.send(s.hashFailure(err))
@@ -91,7 +57,7 @@ func (s *session) hashFailure(err error) wire.Reply {
 func (s *session) xhash(arg string) {
 	var failure error
 	for _, reading := range syntax.ParseHashArgument(arg) {
-		sum, end, err := s.hashOf(hashOfVerb(s.verb), reading.Pathname, reading.ByteRange)
+		sum, end, err := s.hashOf(syntax.HashOfVerb(s.verb), reading.Pathname, reading.ByteRange)
 		if err == nil && reading.To > end {
 			err = engine.ErrPastEnd
 		}
@@ -115,16 +81,9 @@ func (s *session) xhash(arg string) {
 
 // hashOf asks the storage. An offset beyond the end is engine.ErrPastEnd.
 func (s *session) hashOf(algorithm, pathname string, r syntax.ByteRange) (sum []byte, end int64, err error) {
-	name, err := s.resolve(pathname)
-	if err != nil {
-		return nil, 0, err
-	}
-	op := s.op
-	err = s.perform(func() error {
-		return op.Lookup(name, func(name string) (err error) {
-			sum, end, err = op.Storage.Hash(op.Context, name, algorithm, r.From, r.To)
-			return err
-		})
+	err = s.lookup(pathname, func(name string) (err error) {
+		sum, end, err = s.op.Storage.Hash(s.op.Context, name, algorithm, r.From, r.To)
+		return err
 	})
 	if r.From > 0 && (errors.Is(err, fs.ErrInvalid) || err == nil && end <= r.From && r.To > end) {
 		err = errors.Join(engine.ErrPastEnd, err)

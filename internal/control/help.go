@@ -1,16 +1,13 @@
 package control
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/wire"
 )
-
-// helpColumns is how many commands stand on one line of HELP.
-const helpColumns = 8
 
 // help is HELP (RFC 959 4.1.3).
 func (s *session) help(arg string) {
@@ -42,13 +39,6 @@ func (s *session) helpAll() {
 		}
 	}
 	slices.Sort(names)
-	lines := []string{s.text(i18n.HelpIntro)}
-	for row := range slices.Chunk(names, helpColumns) {
-		var line strings.Builder
-		for _, name := range row {
-			fmt.Fprintf(&line, " %-4s", name)
-		}
-		lines = append(lines, strings.TrimRight(line.String(), " "))
-	}
+	lines := append([]string{s.text(i18n.HelpIntro)}, reply.Columns(names)...)
 	s.send(wire.NewReply(214, append(lines, s.text(i18n.HelpEnd))...))
 }

@@ -32,11 +32,7 @@ func (s *session) host(arg string) {
 	s.stopEngine() // it has the USER of the host before
 	s.name = ""
 	s.chooseHost(name, tenant)
-	lines := s.greeting()
-	if lines == nil {
-		lines = []string{s.text(i18n.HostAccepted, name)}
-	}
-	s.send(wire.NewReply(220, lines...))
+	s.greetOr(i18n.HostAccepted, name)
 }
 
 // acceptsUnknown says whether a host that no tenant has is accepted, without a

@@ -8,6 +8,7 @@ import (
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/ftplist"
+	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -118,15 +119,15 @@ func (s *session) rein(string) {
 // (RFC 4217 4).
 func (s *session) logOut() {
 	s.stopEngine()
-	s.data.close()
+	s.data.Close()
 	s.data = s.newDataSettings()
 	s.facts = ftplist.DefaultFacts()
 	s.name, s.login = "", nil
 	if s.hostname == "" {
 		s.setTenant(nil) // the user's
 	}
-	s.parameters = transferParameters{}
-	s.copySource, s.algorithm = "", defaultHash
+	s.parameters = syntax.TransferParameters{}
+	s.copySource, s.algorithm = "", syntax.DefaultHash
 	s.log = s.server.cfg.Logger.With("remote", s.conn.RemoteAddr().String())
 }
 

@@ -1,10 +1,6 @@
 package control
 
 import (
-	"maps"
-	"slices"
-	"strings"
-
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/vfs"
 	"github.com/babelftp/babelftp/internal/wire"
@@ -29,32 +25,26 @@ func (s *session) resolve(arg string) (string, error) {
 	return s.codec().Resolve(s.workingDirectory(), arg)
 }
 
+// lookup does work on a command's argument, in the form of the name that the storage has.
+func (s *session) lookup(arg string, work func(name string) error) error {
+	name, err := s.resolve(arg)
+	if err != nil {
+		return err
+	}
+	return s.perform(func() error { return s.op.Lookup(name, work) })
+}
+
 // resolver finds the pathnames of this client in a storage.
 func (s *session) resolver(storage vfs.Storage) *pathname.Resolver {
 	return &pathname.Resolver{Rules: s.nameRules(), WorkingDirectory: s.workingDirectory(), StatDir: storage.StatDir}
 }
 
-// commandText is a command line as the client has meant it, and the answers to the
-// Telnet options that it asks for. Where the byte 255 is a letter, such as the
-// last of the alphabet in windows-1251, few clients know that it is Telnet's IAC as
-// well and has to be doubled (RFC 854). From them it would go, and with it what
-// follows if that is a command of Telnet.
+// commandText is a command line as the client meant it, and the answers to the Telnet
+// options that it asks for. A client whose charset has a letter with the byte 255 means
+// that letter, and not Telnet's IAC.
 func (s *session) commandText(l wire.Line) (text string, refusals []byte) {
-	if l.Literal == "" || s.login == nil {
+	if l.Literal == "" || s.login == nil || !s.codec().HasLetterIAC() {
 		return l.Text, l.Refusals
 	}
-	for _, encoding := range append(slices.Collect(maps.Values(s.login.DirectoryEncodings)), s.login.Tenant.Encoding) {
-		if s.locale.UTF8 && !encoding.Raw() {
-			continue
-		}
-		if _, err := encoding.Decode("\xff"); err == nil {
-			return l.Literal, l.Refusals[:l.Certain]
-		}
-	}
-	return l.Text, l.Refusals
-}
-
-// quote writes a pathname as 257 shows it (RFC 959 appendix II).
-func quote(name string) string {
-	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	return l.Literal, l.Refusals[:l.Certain]
 }

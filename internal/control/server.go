@@ -18,8 +18,9 @@ import (
 	"github.com/babelftp/babelftp/internal/engine"
 )
 
-// Config is what a Server needs. Bundle and Backend are required; the zero
-// value of every other field is its default.
+// Config is what a Server needs. Bundle, Backend, Observer, Logger,
+// the durations and MaxLogins are required. The zero value of every other field is its
+// default.
 type Config struct {
 	Bundle          *i18n.Bundle
 	Backend         account.Backend
@@ -39,7 +40,7 @@ type Config struct {
 	// client reached.
 	PublicAddress netip.Addr
 
-	// The durations and MaxLogins are required: internal/config has their defaults.
+	// internal/config has the defaults of the durations and of MaxLogins.
 	IdleTimeout time.Duration // between commands
 	DataTimeout time.Duration // to open a data connection
 	// StallTimeout ends a transfer whose data connection moves no byte for so
@@ -52,7 +53,7 @@ type Config struct {
 	CommitDelay time.Duration
 	MaxLogins   int // failed logins a session
 
-	Observer Observer // may be nil
+	Observer Observer
 	Logger   *slog.Logger
 }
 
@@ -78,12 +79,6 @@ type Server struct {
 
 // New makes a server; Serve and ServeTLS give it listeners.
 func New(cfg Config) *Server {
-	if cfg.Observer == nil {
-		cfg.Observer = noObserver{}
-	}
-	if cfg.Logger == nil {
-		cfg.Logger = slog.New(slog.DiscardHandler)
-	}
 	if cfg.TLS != nil {
 		cfg.TLS = dataconn.TLSConfig(cfg.TLS)
 	}
@@ -123,12 +118,3 @@ func (srv *Server) Shutdown(ctx context.Context) error {
 	defer srv.placeholder.Close()
 	return srv.acceptor.Shutdown(ctx)
 }
-
-// noObserver is the Observer that does nothing.
-type noObserver struct{}
-
-func (noObserver) SessionOpened()                         {}
-func (noObserver) SessionClosed()                         {}
-func (noObserver) LoggedIn(string, bool)                  {}
-func (noObserver) Replied(string, int)                    {}
-func (noObserver) Transferred(string, bool, int64, error) {}

@@ -13,6 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/reply"
+	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -49,7 +50,7 @@ type session struct {
 	renaming   bool   // whether RNFR was the command before
 	algorithm  string // of HASH
 	copySource string // what SITE CPFR named, where the storage has it
-	parameters transferParameters
+	parameters syntax.TransferParameters
 	data       dataSettings
 	facts      ftplist.Facts // of MLST and MLSD
 	transfer   *transfer     // the one that is running
@@ -65,7 +66,7 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 		implicit:  implicit,
 		drain:     make(chan struct{}),
 		facts:     ftplist.DefaultFacts(),
-		algorithm: defaultHash,
+		algorithm: syntax.DefaultHash,
 		locale:    reply.NewLocale(reply.Preferences{Bundle: server.cfg.Bundle, DefaultLanguage: server.cfg.DefaultLanguage}),
 	}
 	s.ctx, s.cancel = context.WithCancel(ctx)
@@ -121,7 +122,7 @@ func (s *session) Run() {
 }
 
 func (s *session) end() {
-	s.data.close()
+	s.data.Close()
 	s.stopEngine()
 	s.cancel()
 	s.conn.Close()
@@ -149,7 +150,7 @@ func (s *session) next() (wire.Line, bool) {
 		return l, ok
 	case <-timer.C:
 		s.verb = ""
-		s.reply(421, i18n.IdleTimeout, seconds(timeout))
+		s.reply(421, i18n.IdleTimeout, strconv.Itoa(int(timeout/time.Second)))
 	case <-s.drain:
 		s.verb = ""
 		s.reply(421, i18n.ShuttingDown)
@@ -157,8 +158,5 @@ func (s *session) next() (wire.Line, bool) {
 	}
 	return wire.Line{}, false
 }
-
-// seconds writes a duration as a reply shows it.
-func seconds(d time.Duration) string { return strconv.Itoa(int(d / time.Second)) }
 
 func (s *session) notImplemented(string) { s.reply(502, i18n.NotImplemented, s.verb) }

@@ -76,8 +76,7 @@ func (s *session) siteDirectory(sub, arg string) {
 
 // siteQuota is SITE QUOTA: how much is stored of what the user may store.
 func (s *session) siteQuota() {
-	usage := s.quotaUsage()
-	switch {
+	switch usage := s.quotaUsage(); {
 	case s.login.Quota == nil:
 		s.reply(200, i18n.QuotaNone)
 	case usage == "":
@@ -90,14 +89,10 @@ func (s *session) siteQuota() {
 // quotaUsage shows what is stored and what may be, "" where there is no bound or
 // what is stored is not known.
 func (s *session) quotaUsage() string {
-	if s.login == nil || s.login.Quota == nil {
+	if s.login == nil {
 		return ""
 	}
-	used, limit, known := s.login.Quota()
-	if !known {
-		return ""
-	}
-	return reply.Size(used) + " / " + reply.Size(limit)
+	return reply.Usage(s.login.Quota)
 }
 
 // siteURL is SITE URL: the addresses of a file or directory as URIs, or with
@@ -169,16 +164,18 @@ func (s *session) sitePresign(arg string) {
 }
 
 func (s *session) presign(arg string, life time.Duration) (link string, err error) {
-	name, err := s.resolve(arg)
-	if err != nil {
-		return "", err
-	}
-	op := s.op
-	err = s.perform(func() error {
-		return op.Lookup(name, func(name string) (err error) {
-			link, err = s.login.Presign(op.Context, name, life)
-			return err
-		})
+	err = s.lookup(arg, func(name string) (err error) {
+		link, err = s.login.Presign(s.op.Context, name, life)
+		return err
 	})
 	return link, err
+}
+
+// ftpURI is the URI of a pathname for the user who is logged in.
+func (s *session) ftpURI(name string, directory bool) string {
+	base := ftpuri.Base{
+		TLS: s.implicit, Host: s.hostname, Addr: s.conn.LocalAddr(), User: s.name, Home: s.login.Home,
+		EncodeName: ftpuri.InNormalForm(s.nameRules(), name, s.op.Has),
+	}
+	return base.URI(name, directory)
 }

@@ -1,7 +1,6 @@
 package control
 
 import (
-	"io"
 	"iter"
 	"strconv"
 
@@ -87,11 +86,7 @@ func (s *session) pathStatus(arg string) {
 // writeListing writes a listing as the middle lines of a reply. The storage
 // delivers it page by page, so it is read by an operation of its own.
 func (s *session) writeListing(l *ftplist.Listing) error {
-	next, stop := iter.Pull2(func(yield func([]byte, error) bool) {
-		if err := l.WriteLines(yieldWriter(yield)); err != nil {
-			yield(nil, err)
-		}
-	})
+	next, stop := iter.Pull2(l.Blocks())
 	defer func() {
 		if !s.closing { // else the storage is still at it
 			stop()
@@ -112,16 +107,6 @@ func (s *session) writeListing(l *ftplist.Listing) error {
 		s.write(lines)
 	}
 	return nil
-}
-
-// A yieldWriter hands over what is written to it.
-type yieldWriter func([]byte, error) bool
-
-func (yield yieldWriter) Write(b []byte) (int, error) {
-	if !yield(b, nil) {
-		return 0, io.ErrClosedPipe
-	}
-	return len(b), nil
 }
 
 // statusInterrupted ends the session in the middle of a listing whose next page

@@ -14,16 +14,9 @@ import (
 
 // mdtm is MDTM (RFC 3659 3): of files only.
 func (s *session) mdtm(arg string) {
-	name, err := s.resolve(arg)
-	if err != nil {
-		s.replyError(err)
-		return
-	}
 	var info fs.FileInfo
-	op := s.op
-	op.Stat = op.Storage.StatFile
-	err = s.perform(func() (err error) {
-		info, err = op.Find(name)
+	err := s.lookup(arg, func(name string) (err error) {
+		info, err = s.op.Storage.StatFile(name)
 		return err
 	})
 	if err != nil {
@@ -32,7 +25,7 @@ func (s *session) mdtm(arg string) {
 	}
 	value, ok := ftplist.AppendTimeVal(nil, info.ModTime())
 	if !ok {
-		s.replyError(&fs.PathError{Op: "mdtm", Path: name, Err: errors.ErrUnsupported})
+		s.replyError(&fs.PathError{Op: "mdtm", Path: s.op.Path, Err: errors.ErrUnsupported})
 		return
 	}
 	s.send(wire.NewReply(213, string(value)))
@@ -72,13 +65,7 @@ func (s *session) mff(arg string) {
 
 // setModified sets the time of modification of a file and says which it is now.
 func (s *session) setModified(pathname string, t time.Time) {
-	name, err := s.resolve(pathname)
-	if err == nil {
-		op := s.op
-		err = s.perform(func() error {
-			return op.Lookup(name, func(name string) error { return op.Storage.Chtimes(name, t, t) })
-		})
-	}
+	err := s.lookup(pathname, func(name string) error { return s.op.Storage.Chtimes(name, t, t) })
 	if err != nil {
 		s.replyError(err)
 		return

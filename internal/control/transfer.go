@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -15,6 +13,7 @@ import (
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/pathname"
+	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -35,8 +34,7 @@ type transfer struct {
 // client sees.
 func (s *session) runTransfer(t *transfer, verb, name string) {
 	cfg := &s.server.cfg
-	source := s.data.source
-	s.data.source = nil
+	source := s.data.Take()
 	if source == nil {
 		s.reply(425, i18n.DataConnectionFirst)
 		return
@@ -62,7 +60,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 	op := &s.op.Operation
 	op.Transfer, op.Count = t.Transfer, t.count
 	if t.upload {
-		op.AllocSize = s.parameters.allocSize
+		op.AllocSize = s.parameters.AllocSize
 	}
 	switch err := s.engine.PrepareTransfer(op, t.offset, t.ascii); {
 	case errors.Is(err, engine.ErrCannotListen):
@@ -88,7 +86,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 // follows from the other.
 func (s *session) observeTransfer(t *transfer, commandLine string, r wire.Reply) {
 	about := []any{"command", commandLine, "bytes", t.Bytes(), "code", r.Code}
-	if size := s.parameters.allocSize; t.upload && size > 0 {
+	if size := s.parameters.AllocSize; t.upload && size > 0 {
 		about = append(about, "announced", size)
 	}
 	var err error
@@ -112,21 +110,14 @@ func (s *session) transferStarting() wire.Reply {
 // data connection goes before one of the storage.
 func (s *session) transferFailed() wire.Reply {
 	cause := s.transfer.Err()
-	id := i18n.TransferInterrupted
-	switch {
-	case errors.Is(cause, dataconn.ErrTLS): // RFC 4217 10.2
-		return wire.NewReply(522, s.text(i18n.TLSFailed))
-	case errors.Is(cause, dataconn.ErrAborted):
-		s.aborted = true
-		id = i18n.TransferAborted
-	case errors.Is(cause, dataconn.ErrStalled):
-		id = i18n.TransferStalled
-	case cause != nil && s.transfer.upload:
-		id = i18n.TransferBroken
-	case cause == nil && s.op.Err != nil:
+	if cause == nil && s.op.Err != nil {
 		return s.errorReply(s.op.Err)
 	}
-	return wire.NewReply(426, s.text(id))
+	if errors.Is(cause, dataconn.ErrAborted) {
+		s.aborted = true
+	}
+	code, id := reply.ForTransfer(cause, s.transfer.upload)
+	return wire.NewReply(code, s.text(id))
 }
 
 // dataConnectionFailed is the reply when no data connection came about.
@@ -158,11 +149,11 @@ func (s *session) retr(arg string) {
 
 // runFileTransfer is runTransfer for a file, which TYPE, REST and RANG are about.
 func (s *session) runFileTransfer(t *transfer, verb, name string) {
-	if s.parameters.restartsInText() {
+	if s.parameters.RestartsInText() {
 		s.reply(554, i18n.RestartInASCII)
 		return
 	}
-	t.ascii, t.offset = s.parameters.ascii, s.parameters.offset
+	t.ascii, t.offset = s.parameters.ASCII, s.parameters.Offset
 	if s.beginRange(t) {
 		s.runTransfer(t, verb, name)
 	}
@@ -170,13 +161,13 @@ func (s *session) runFileTransfer(t *transfer, verb, name string) {
 
 // stor is STOR and APPE. After REST they are the same (RFC 3659 5.3).
 func (s *session) stor(arg string) {
-	name, err := s.resolveFile(arg)
+	name, err := s.codec().ResolveFile(s.workingDirectory(), arg)
 	if err != nil {
 		s.replyError(err)
 		return
 	}
 	verb := s.verb
-	if s.parameters.offset > 0 {
+	if s.parameters.Offset > 0 {
 		verb = "STOR"
 	}
 	s.runFileTransfer(&transfer{upload: true}, verb, name)
@@ -191,20 +182,6 @@ func (s *session) orPendingUpload(name string, stat func(string) (fs.FileInfo, e
 		return info, err
 	}
 	return s.op.Storage.PendingUpload(name)
-}
-
-// resolveFile resolves the pathname of a file to be made: "name/", "." and ".."
-// name directories.
-func (s *session) resolveFile(arg string) (string, error) {
-	name, err := s.resolve(arg)
-	if err != nil {
-		return name, err
-	}
-	switch arg[strings.LastIndexByte(arg, '/')+1:] {
-	case "", ".", "..":
-		err = &fs.PathError{Op: "create", Path: name, Err: syscall.EISDIR}
-	}
-	return name, err
 }
 
 // stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9). The
@@ -235,6 +212,6 @@ func (s *session) abor(string) {
 		id = i18n.AbortDone
 	}
 	s.aborted = false
-	s.data.close()
+	s.data.Close()
 	s.reply(226, id)
 }

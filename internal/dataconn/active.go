@@ -3,6 +3,7 @@ package dataconn
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"net/netip"
 	"strconv"
@@ -50,6 +51,20 @@ var (
 	ErrSyntax   = errors.New("not the address of a data connection")
 	ErrProtocol = errors.New("an unknown network protocol")
 )
+
+// Protocol returns the number of an address's network protocol in EPSV and EPRT (RFC 2428 2).
+func Protocol(addr netip.Addr) string {
+	if addr.Is4() {
+		return "1"
+	}
+	return "2"
+}
+
+// FormatPort writes an IPv4 address and a port as PORT and the reply to PASV have them.
+func FormatPort(addr netip.Addr, port uint16) string {
+	ip := addr.As4()
+	return fmt.Sprintf("%d,%d,%d,%d,%d,%d", ip[0], ip[1], ip[2], ip[3], port>>8, port&0xff)
+}
 
 // ParsePort reads the argument of PORT (RFC 959 4.1.2), or returns ErrSyntax.
 func ParsePort(arg string) (netip.AddrPort, error) {

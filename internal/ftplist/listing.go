@@ -154,6 +154,28 @@ func (l *Listing) WriteLines(w io.Writer) error {
 	return out.Flush()
 }
 
+// Blocks yields the lines that WriteLines writes, some hundred at once, and then its error.
+func (l *Listing) Blocks() iter.Seq2[[]byte, error] {
+	return func(yield func([]byte, error) bool) {
+		if err := l.WriteLines(yieldWriter(yield)); err != nil && !errors.Is(err, errStopped) {
+			yield(nil, err)
+		}
+	}
+}
+
+// errStopped ends a listing that its reader does not want any more.
+var errStopped = errors.New("listing stopped")
+
+// A yieldWriter yields what is written to it.
+type yieldWriter func([]byte, error) bool
+
+func (yield yieldWriter) Write(b []byte) (int, error) {
+	if !yield(b, nil) {
+		return 0, errStopped
+	}
+	return len(b), nil
+}
+
 // all yields the heading and the entries.
 func (l *Listing) all() iter.Seq2[fs.FileInfo, error] {
 	return func(yield func(fs.FileInfo, error) bool) {

@@ -18,6 +18,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -79,6 +80,28 @@ func (b *Base) path(name string) string {
 		dir = path.Join(dir, segment)
 	}
 	return uri.String()
+}
+
+// InNormalForm returns how [Base.EncodeName] writes the names of a pathname: in the form
+// of the tenant's names, which is NFC by default (draft-masinter-url-i18n 2.1). Names of
+// a mirror keep their bytes. So do those of a pathname whose normal form names something
+// else (section 5 there), which has tells by a nil error.
+func InNormalForm(rules pathname.Rules, name string, has func(name string) error) func(dir, name string) string {
+	normal, dir := "/", "/"
+	for segment := range strings.SplitSeq(name[len("/"):], "/") {
+		normal = path.Join(normal, rules.NormalForm(dir, segment))
+		dir = path.Join(dir, segment)
+	}
+	if normal != name && has(normal) == nil {
+		return func(_, name string) string { return name }
+	}
+	return func(dir, name string) string {
+		if encoding := rules.EncodingOf(dir); encoding.Raw() {
+			name, _ = encoding.Encode(name)
+			return name
+		}
+		return rules.NormalForm(dir, name)
+	}
 }
 
 // percentEncode encodes all octets but the unreserved ones (RFC 3986 2.3).

@@ -1,7 +1,10 @@
 package pathname
 
 import (
+	"io/fs"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -35,6 +38,20 @@ func (c Codec) Resolve(workingDirectory, arg string) (string, error) {
 	}
 	if len(name)-len("/") > maxPathname {
 		return "", syscall.ENAMETOOLONG
+	}
+	return name, nil
+}
+
+// ResolveFile is Resolve for the pathname of a file to be made. The error is
+// [syscall.EISDIR] for "name/", "." and "..", which name directories.
+func (c Codec) ResolveFile(workingDirectory, arg string) (string, error) {
+	name, err := c.Resolve(workingDirectory, arg)
+	if err != nil {
+		return "", err
+	}
+	switch arg[strings.LastIndexByte(arg, '/')+1:] {
+	case "", ".", "..":
+		return "", &fs.PathError{Op: "create", Path: name, Err: syscall.EISDIR}
 	}
 	return name, nil
 }
@@ -77,6 +94,21 @@ func (c Codec) ClientEncoding(dir string) *charset.Encoding {
 		return nil
 	}
 	return encoding
+}
+
+// HasLetterIAC reports whether the byte 255 is a letter in an encoding of the client, such
+// as the last one of the alphabet in windows-1251. Few clients know that this byte is
+// Telnet's IAC too and must be doubled (RFC 854).
+func (c Codec) HasLetterIAC() bool {
+	for _, encoding := range append(slices.Collect(maps.Values(c.DirectoryEncodings)), c.Encoding) {
+		if c.UTF8 && !encoding.Raw() {
+			continue
+		}
+		if _, err := encoding.Decode("\xff"); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // EncodePath returns an absolute pathname as the client writes it.

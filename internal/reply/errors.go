@@ -54,6 +54,22 @@ func Errors() []ErrorRow {
 	}
 }
 
+// ForTransfer is the code and the message for a transfer that did not complete, by the
+// error of its data connection. The error is nil where that connection did not fail.
+func ForTransfer(err error, upload bool) (code int, id i18n.ID) {
+	switch {
+	case errors.Is(err, dataconn.ErrTLS):
+		return 522, i18n.TLSFailed // RFC 4217 10.2
+	case errors.Is(err, dataconn.ErrAborted):
+		return 426, i18n.TransferAborted
+	case errors.Is(err, dataconn.ErrStalled):
+		return 426, i18n.TransferStalled
+	case err != nil && upload:
+		return 426, i18n.TransferBroken
+	}
+	return 426, i18n.TransferInterrupted
+}
+
 // ForError is the code and the message for an error. Errors that no row knows are
 // 550.
 func ForError(err error) (code int, id i18n.ID, args []string) {

@@ -52,6 +52,22 @@ func (l *Locale) Text(id i18n.ID, args ...string) string {
 	return l.Encode(l.lang.Text(id, args...))
 }
 
+// Lines renders a text of a tenant, by lines, in the language. A line with a variable
+// that has no value is left out. It returns nil where there is no text.
+func (l *Locale) Lines(texts, values map[string]string) []string {
+	text := strings.TrimSpace(i18n.SelectText(texts, l.Tag()))
+	if text == "" {
+		return nil
+	}
+	var lines []string
+	for line := range strings.SplitSeq(text, "\n") {
+		if line, ok := fillIn(strings.TrimSpace(line), values); ok {
+			lines = append(lines, l.Encode(line))
+		}
+	}
+	return lines
+}
+
 // Encode is a text as the client reads it: in the tenant's charset until the
 // client has said that it reads UTF-8, if the charset has all its characters.
 func (l *Locale) Encode(text string) string {

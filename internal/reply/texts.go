@@ -1,13 +1,15 @@
 package reply
 
 import (
+	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// FillIn puts the values into a line. It returns false when one is missing.
-func FillIn(line string, values map[string]string) (string, bool) {
+// fillIn puts the values into a line. It returns false when one is missing.
+func fillIn(line string, values map[string]string) (string, bool) {
 	var pairs []string
 	for variable, value := range values {
 		if value == "" && strings.Contains(line, variable) {
@@ -31,6 +33,33 @@ func Size(bytes int64) string {
 		unit++
 	}
 	return strings.TrimSuffix(strconv.FormatFloat(size, 'f', 1, 64), ".0") + " " + units[unit:unit+1] + "iB"
+}
+
+// Usage shows how much is stored of a quota, "" where there is no quota or the first is
+// not known yet.
+func Usage(quota func() (used, limit int64, known bool)) string {
+	if quota == nil {
+		return ""
+	}
+	used, limit, known := quota()
+	if !known {
+		return ""
+	}
+	return Size(used) + " / " + Size(limit)
+}
+
+// Columns writes the names of commands as lines of HELP do.
+func Columns(names []string) []string {
+	const columns = 8
+	var lines []string
+	for row := range slices.Chunk(names, columns) {
+		var line strings.Builder
+		for _, name := range row {
+			fmt.Fprintf(&line, " %-4s", name)
+		}
+		lines = append(lines, strings.TrimRight(line.String(), " "))
+	}
+	return lines
 }
 
 // Time is a time as people read it, the same in every language.

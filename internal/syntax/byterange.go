@@ -61,6 +61,9 @@ func ParseHashArgument(arg string) []HashReading {
 	}
 }
 
+// Quote writes a pathname as 257 shows it (RFC 959 appendix II).
+func Quote(pathname string) string { return `"` + strings.ReplaceAll(pathname, `"`, `""`) + `"` }
+
 // unquote reads a pathname in quotes, where a quote in it is written twice (RFC
 // 959 appendix II), and returns what follows.
 func unquote(arg string) (pathname, rest string, ok bool) {
