@@ -1,8 +1,8 @@
 // Package control is the control connection in front of the session engine
-// (ftpserverlib). A session reads commands with RFC 2640 and Telnet framing,
-// answers some itself, forwards the others to an engine of its own in memory,
-// and rewrites the engine's replies in the client's language. It also owns the
-// data connections: the engine is handed connections that are already open.
+// (ftpserverlib). A session reads commands with RFC 2640 and Telnet framing. It answers
+// some itself and forwards the others to an engine of its own in memory. It rewrites the
+// engine's replies in the client's language. It also owns the data connections, and hands
+// the engine connections that are already open.
 //
 // Implemented here:
 //

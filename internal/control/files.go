@@ -49,9 +49,5 @@ func (s *session) mayRename(name string) bool {
 
 // changesRoot says whether a command would make, remove or rename the root.
 func changesRoot(verb string) bool {
-	switch verb {
-	case "CWD", "XCWD", "SIZE":
-		return false
-	}
-	return true
+	return verb != "CWD" && verb != "XCWD" && verb != "SIZE"
 }

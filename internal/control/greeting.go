@@ -6,12 +6,10 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// greet sends the first reply of a session (RFC 959 5.4): that of the tenant
-// whose host the client has named to TLS, if it did.
-func (s *session) greet() { s.greetOr(i18n.ServiceReady) }
-
-// greetOr sends 220 with the tenant's greeting, or a message where there is none.
-func (s *session) greetOr(id i18n.ID, args ...string) {
+// greet sends 220 with the tenant's greeting, or a message where there is none. At the
+// beginning of a session (RFC 959 5.4) the tenant is that of the host that the client has
+// named to TLS.
+func (s *session) greet(id i18n.ID, args ...string) {
 	lines := s.greeting()
 	if lines == nil {
 		lines = []string{s.text(id, args...)}

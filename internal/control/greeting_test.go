@@ -28,7 +28,7 @@ func TestGreetings(t *testing.T) {
 	})
 	c := s.connect()
 	c.do("HOST acme.example", "220 Ici acme.")
-	c.do("LANG en", "200-This is acme.\n200 Replies are now in English.") // nobody has logged in: no line for a user
+	c.do("LANG en", "200-This is acme.\n200 Replies are now in English.") // no user has logged in: no line for a user
 	c.do("HOST acme.example", "220 Ici acme.")
 	c.do("USER demo", "331 ")
 	c.do("PASS demo", "230-Bienvenue demo, 2026-11-20 22:59 UTC.\n230 ")

@@ -198,7 +198,7 @@ func holdDownloads(begun chan<- struct{}) func(*s3.Options) {
 	return holdRequests(begun, func(in any) bool { _, ok := in.(*s3.GetObjectInput); return ok })
 }
 
-// holdRequests does so with the requests that it is told.
+// holdRequests does so with the requests that held selects.
 func holdRequests(begun chan<- struct{}, held func(in any) bool) func(*s3.Options) {
 	hold := middleware.InitializeMiddlewareFunc("hold", func(
 		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,

@@ -36,7 +36,7 @@ type modelUpload struct {
 	sent  string
 }
 
-// An expectation is what a step must bring. A reply is codes between bars, and perhaps a text behind them.
+// An expectation is what a step must bring. A reply is codes between bars, and perhaps a text after them.
 type expectation struct {
 	replies  []string
 	download *string // nil unless something is downloaded

@@ -92,7 +92,7 @@ func shorten(script []string, fails func([]string) bool) []string {
 }
 
 // A step of a script is "SESSION COMMAND", and for a transfer what the client does when it gets 150: " ~WHAT BYTES". "SESSION
-// ~WHAT BYTES" goes on with an upload that is held. Steps that make no sense are passed over, so that scripts can be
+// ~WHAT BYTES" continues an upload that is held. Steps that make no sense are passed over, so that scripts can be
 // shortened.
 type step struct {
 	session  int
@@ -346,7 +346,7 @@ func (p *player) play(st step, e expectation, held bool) error {
 			return p.login(rest[0], rest[1])
 		case "PORT":
 			p.closeData()
-			line = "PORT " + portArgument(p.conn.LocalAddr()) // where nobody listens
+			line = "PORT " + portArgument(p.conn.LocalAddr()) // where no client listens
 		}
 		if err := p.command(line, rest[0]); err != nil {
 			return err

@@ -32,12 +32,12 @@ func (s *session) host(arg string) {
 	s.stopEngine() // it has the USER of the host before
 	s.name = ""
 	s.chooseHost(name, tenant)
-	s.greetOr(i18n.HostAccepted, name)
+	s.greet(i18n.HostAccepted, name)
 }
 
-// acceptsUnknown says whether a host that no tenant has is accepted, without a
-// tenant: an address that is the server's own, never another one (RFC 7151 3.1),
-// and a name if the configuration says so (RFC 7151 3.2).
+// acceptsUnknown says whether HOST accepts a host that no tenant has, and then chooses no
+// tenant. It accepts an address that is the server's own, never another one (RFC 7151
+// 3.1). It accepts a name if the configuration says so (RFC 7151 3.2).
 func (s *session) acceptsUnknown(name string) bool {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		return addr == s.conn.Local() || addr == s.server.cfg.PublicAddress

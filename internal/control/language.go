@@ -50,9 +50,5 @@ func (s *session) languageSet(id i18n.ID, args ...string) {
 // the client has selected one.
 func (s *session) setTenant(t *account.Tenant) {
 	s.tenant = t
-	preferences := reply.Preferences{}
-	if t != nil {
-		preferences = reply.Preferences{Bundle: t.Bundle, DefaultLanguage: t.DefaultLanguage, Encoding: t.Encoding}
-	}
-	s.locale.SetTenant(preferences)
+	s.locale.SetTenant(reply.PreferencesOf(t))
 }

@@ -67,7 +67,7 @@ func TestParametersEndWithATransferCommand(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, func(cfg *control.Config) {
-				if strings.Contains(tt.script, "229 EPSV") { // and nobody connects
+				if strings.Contains(tt.script, "229 EPSV") { // and no client connects
 					cfg.DataTimeout = 100 * time.Millisecond
 				}
 			})

@@ -29,7 +29,7 @@ import (
 
 // cognates are words of four letters and more that English and another
 // language in Latin letters write alike. Any other word of an English text
-// that is in its translation too is one that nobody has translated.
+// that is in its translation too is one that no translator has translated.
 var cognates = map[string][]string{
 	"de":    {"administrator", "byte", "bytes", "host", "link", "links", "option", "parameter", "port", "server", "status", "syntax", "text"},
 	"es":    {"byte", "bytes", "control", "error", "host"},

@@ -46,10 +46,11 @@ type Config struct {
 	// StallTimeout ends a transfer whose data connection moves no byte for so
 	// long.
 	StallTimeout time.Duration
-	// CommitDelay is how long at most an upload that looks complete waits for
-	// news that its client died: a killed client's kernel closes the data
-	// connection first and the control connection just after. An upload that took less than eight times as long waits less, and
-	// while tasks wait for the machine's processors it waits longer.
+	// CommitDelay is the maximum time that an upload that looks complete waits for
+	// the end of the control connection. The kernel of a killed client closes the
+	// data connection first and the control connection just after. An upload that
+	// took less than eight times as long waits less. While tasks wait for the
+	// machine's processors it waits longer.
 	CommitDelay time.Duration
 	MaxLogins   int // failed logins a session
 
@@ -57,8 +58,8 @@ type Config struct {
 	Logger   *slog.Logger
 }
 
-// An Observer is told what happens, for metrics. Its methods are called from
-// many sessions at once and must not wait.
+// An Observer gets what happens, for metrics. Many sessions call its methods at once, so
+// they must not wait.
 type Observer interface {
 	SessionOpened()
 	SessionClosed()

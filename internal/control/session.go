@@ -99,7 +99,7 @@ func (s *session) Run() {
 	if s.implicit && !s.startTLS(s.conn.StartImplicitTLS) {
 		return
 	}
-	s.greet()
+	s.greet(i18n.ServiceReady)
 	go s.conn.Read(s.done)
 	for !s.closing {
 		next, ok := s.next()

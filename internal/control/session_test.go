@@ -292,7 +292,7 @@ func TestCommandsBehindAUTH(t *testing.T) {
 	c.do("PASS demo", "503 ")
 }
 
-// TestNoTLSBehindAUTH: RFC 4217 10.1, a client that stays in the clear is told so there.
+// TestNoTLSBehindAUTH: RFC 4217 10.1, the server tells a client that stays in the clear so there.
 func TestNoTLSBehindAUTH(t *testing.T) {
 	c := newSite(t, nil).connect()
 	c.do("LANG fr", "200 ")

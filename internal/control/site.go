@@ -99,14 +99,10 @@ func (s *session) quotaUsage() string {
 // --8bit as 8URIs (draft-masinter-url-i18n 2.1, 2.2).
 func (s *session) siteURL(arg string) {
 	pathname, eightBit := strings.CutPrefix(arg, "--8bit ")
-	name, err := s.resolve(pathname)
+	info, err := s.find(pathname)
 	var uris []string
 	if err == nil {
 		err = s.perform(func() error {
-			info, err := s.find(name)
-			if err != nil {
-				return err
-			}
 			located := s.op.Path
 			uris = append(uris, s.ftpURI(located, info.IsDir()))
 			if s.login.ObjectURI != nil {

@@ -17,16 +17,16 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// A transfer is a transfer command: what the engine is told of it, and its data
+// A transfer is a transfer command: what the engine needs to know, and its data
 // connection.
 type transfer struct {
 	*dataconn.Transfer
 	upload   bool
 	listing  *ftplist.Listing // nil for a file
-	fileName string           // what STOU chose
-	ascii    bool             // whether the lines of a file are converted
-	offset   int64            // where in a file it begins
-	count    int64            // how many bytes of a file RANG has chosen, 0 for all
+	fileName string           // of STOU
+	ascii    bool             // converts lines
+	offset   int64            // where it begins
+	count    int64            // bytes of RANG, 0 for all
 }
 
 // runTransfer lets the engine do a transfer on the data connection that the
@@ -188,14 +188,13 @@ func (s *session) orPendingUpload(name string, stat func(string) (fs.FileInfo, e
 // name is new because it holds the time in nanoseconds and the session looks.
 func (s *session) stou(string) {
 	name := path.Join(s.workingDirectory(), "ftp-"+time.Now().UTC().Format("20060102T150405.000000000"))
-	op, taken := s.op, false
-	err := s.perform(func() (err error) {
-		taken, err = pathname.Exists(func(name string) error { _, err := op.Storage.StatFile(name); return err }, name)
+	err := s.perform(func() error {
+		taken, err := pathname.Exists(func(name string) error { _, err := s.op.Storage.StatFile(name); return err }, name)
+		if taken {
+			return fs.ErrExist
+		}
 		return err
 	})
-	if err == nil && taken {
-		err = fs.ErrExist
-	}
 	if err != nil {
 		s.replyError(err)
 		return

@@ -283,7 +283,7 @@ func TestActive(t *testing.T) {
 	}
 	t.Run("nobody-listens", func(t *testing.T) {
 		c := newSite(t, nil).login()
-		c.do("PORT "+portArgument(c.LocalAddr()), "200 ") // that of a connection nobody else can have meanwhile
+		c.do("PORT "+portArgument(c.LocalAddr()), "200 ") // that of a connection, so no other program can have it meanwhile
 		c.do("LIST", "425 ")
 	})
 	t.Run("foreign-address", func(t *testing.T) {
@@ -399,8 +399,8 @@ func TestTruncatedTLSUpload(t *testing.T) {
 	s.wantEmpty()
 }
 
-// TestLenientDataEOF: where the tenant says so, a data connection that ends without close_notify between two records ends the file,
-// and one that ends within a record or before TLS has begun has still been cut.
+// TestLenientDataEOF: where the tenant says so, a data connection that ends without close_notify between two records ends the file.
+// One that ends within a record or before TLS has begun has still been cut.
 func TestLenientDataEOF(t *testing.T) {
 	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", LenientDataEOF: true}, Rights: allRights})
 	for _, tt := range []struct {

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/charset"
 )
 
@@ -25,6 +26,14 @@ type Preferences struct {
 	Bundle          *i18n.Bundle
 	DefaultLanguage language.Tag
 	Encoding        *charset.Encoding // of clients that have not said that they read UTF-8
+}
+
+// PreferencesOf returns the preferences of a tenant, zero for nil.
+func PreferencesOf(t *account.Tenant) Preferences {
+	if t == nil {
+		return Preferences{}
+	}
+	return Preferences{Bundle: t.Bundle, DefaultLanguage: t.DefaultLanguage, Encoding: t.Encoding}
 }
 
 // A Locale is the language and the charset in which a session answers.
