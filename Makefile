@@ -16,6 +16,9 @@ FUZZTIME = 5m
 TORTURE  = 1h
 ROUNDS   = 50
 
+# Flags of go test for make test, such as -json.
+TESTFLAGS =
+
 .PHONY: build help quick test fuzz torture bench tools packages vulnerabilities
 
 build: ## build ./babelftp
@@ -28,10 +31,10 @@ quick: ## run the tests that need nothing but Go: embedded S3 only, no race dete
 	go test -short ./...
 
 test: packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
-	go test -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$|ByProfile$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
-	go test -race -run '^TestConcurrentSessions$$' ./i18n
-	go test -timeout 20m $(SERIAL)
-	go test -timeout 20m -run '^(TestConformance|TestConformanceSimulated|TestHistories)$$|ByProfile$$' -skip '^TestConformance$$/^minio$$' ./driver
+	go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$|ByProfile$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
+	go test $(TESTFLAGS) -race -run '^TestConcurrentSessions$$' ./i18n
+	go test $(TESTFLAGS) -timeout 20m $(SERIAL)
+	go test $(TESTFLAGS) -timeout 20m -run '^(TestConformance|TestConformanceSimulated|TestHistories)$$|ByProfile$$' -skip '^TestConformance$$/^minio$$' ./driver
 
 fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)

@@ -142,11 +142,19 @@ func testAbortWhileWriting(t *testing.T, h Harness) {
 		<-ctx.Done() // a connection on which nothing moves
 		return &smithy.CanceledError{Err: ctx.Err()}
 	})
-	_, err := io.Copy(u.File, bytes.NewReader(random(12*partSize)))
+	_, err := io.Copy(u.File, zeros{}) // until the file refuses them
 	wantError(t, err, cause)
 	wantError(t, u.close(), cause)
 	x.wantNoUploads("file")
 	x.wantKeys()
+}
+
+// zeros is a source without an end.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
 }
 
 // testMemory runs more uploads at once than their common budget has room for.
