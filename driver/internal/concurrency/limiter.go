@@ -3,9 +3,9 @@
 // One [Limiter] controls the requests of one direction, for all transfers of an endpoint. Each [Transfer] always has one request. Uploads wait for
 // more by [Transfer.Acquire], first come, first served; downloads take more by [Transfer.TryAcquire].
 //
-// The limit follows PCC (Dong et al., "PCC: Re-architecting Congestion Control for Consistent High Performance", NSDI 2015): it does not model the
-// server but measures the throughput of a monitor interval, probes another limit, and keeps the one with the better utility. In the starting phase
-// each probe multiplies the limit, and a probe that fails is reverted. This package differs in four points:
+// The limit follows PCC (Dong et al., "PCC: Re-architecting Congestion Control for Consistent High Performance", NSDI 2015). It has no
+// model of the server. It measures the throughput of a monitor interval, probes another limit, and keeps the one with the better utility. In the
+// starting phase each probe multiplies the limit, and a probe that fails is reverted. This package differs in four points:
 //
 //   - The limit counts requests, not bytes, and one request is enough for most servers. So the utility has a price: a higher limit must bring
 //     [gain] times the throughput.
@@ -28,7 +28,7 @@ import (
 // lookAhead is how many requests under way allow one part to be filled ahead of its turn. More would only wait in memory.
 const lookAhead = 4
 
-// A Limiter decides how many requests of one direction an endpoint gets at a time. It is safe for concurrent use.
+// A Limiter decides how many requests of one direction an endpoint gets in parallel. It is safe for concurrent use.
 type Limiter struct {
 	stats *endpoint.Stats
 	parts bool // bytes count by parts, when they are answered, and not as they come
@@ -198,7 +198,7 @@ func (t *Transfer) Release() {
 	t.limiter.add(t, -1)
 }
 
-// ReleasePart ends a request that began to send a part at a time. The server has stored so many bytes, 0 after an error.
+// ReleasePart ends a request that began to send a part at the time begin. The server has stored so many bytes, 0 after an error.
 func (t *Transfer) ReleasePart(begin time.Time, bytes int64) {
 	l, now := t.limiter, time.Now()
 	took := now.Sub(begin)

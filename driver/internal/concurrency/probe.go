@@ -17,8 +17,8 @@ const (
 	// backlogged is the share of an interval for which transfers must wait to probe more. A client that is faster by gain waits for so long.
 	backlogged = 1 - 1/gain
 
-	// minInterval is how long a monitor interval takes at least, and crowdInterval where several uploads share the limit: their parts tend
-	// to be answered together, and a near server that is busy answers by fits and starts.
+	// minInterval is the minimum duration of a monitor interval, and crowdInterval that where several uploads share the limit. The server
+	// tends to answer the parts of several uploads together, and a busy near server answers in bursts.
 	minInterval   = 50 * time.Millisecond
 	crowdInterval = 700 * time.Millisecond
 
