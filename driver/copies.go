@@ -10,7 +10,6 @@ import (
 	"sync"
 	"syscall"
 
-	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
@@ -63,19 +62,4 @@ func (f *fingerprints) has(v s3api.Version) bool {
 
 func (f *fingerprints) of(v s3api.Version) uint64 {
 	return maphash.String(f.seed, strings.Trim(v.ETag, `"`)+" "+strconv.FormatInt(v.Size, 10)+" "+v.Key)
-}
-
-// sizeOf finds out for the quotas, if there are any, what size the object has that is there now. That goes on while something else is
-// done, until what it returns is called, which must be before the object is replaced. Where S3 does not tell it is 0: the next count
-// knows.
-func (f *Fs) sizeOf(ctx context.Context, key string) func() int64 {
-	if len(f.opts.Quotas) == 0 {
-		return quota.Exactly(0)
-	}
-	found := make(chan int64, 1)
-	go func() {
-		v, _, _ := f.bucket.Head(ctx, key)
-		found <- v.Size
-	}()
-	return sync.OnceValue(func() int64 { return <-found })
 }

@@ -14,12 +14,6 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// copyConcurrency is how many parts of one object S3 copies at a time. They cost this process nothing.
-const copyConcurrency = 16
-
-// minCopyPart is how much of an object is copied by one request at least, where there is so much: S3 does that within seconds.
-const minCopyPart = 128 << 20
-
 // Copy copies a file or, where there is none of the name, a directory, with all that Rename would take along and by the same rules; what is
 // copied stays. A directory that was copied in part, by an attempt that was interrupted, is completed. The end of ctx ends the copying.
 func (f *Fs) Copy(ctx context.Context, oldname, newname string) error {
@@ -47,11 +41,11 @@ func (f *Fs) copy(ctx context.Context, v s3api.Version, a *attributes.Attributes
 		}
 		return f.bucket.Copy(ctx, v, a, to, c)
 	case always:
-		return f.copyByParts(ctx, v, a, to, s3api.Condition{})
+		return f.uploads.CopyByParts(ctx, v, a, to, s3api.Condition{})
 	case v.Size < s3api.MinPartSize && p.ConditionalPut:
 		return f.copyByPut(ctx, v, a, to, c)
 	case p.ConditionalComplete, !f.copiesAtOnce(v):
-		return f.copyByParts(ctx, v, a, to, c)
+		return f.uploads.CopyByParts(ctx, v, a, to, c)
 	}
 	if err := f.bucket.CheckCondition(ctx, to, c); err != nil {
 		return "", err
@@ -84,34 +78,6 @@ func (f *Fs) copyByPut(ctx context.Context, v s3api.Version, a *attributes.Attri
 	part.Seal()
 	etag, err = f.bucket.Put(ctx, to, a, c, io.NewSectionReader(part, 0, part.Len()), part.Checksum())
 	return etag, c.Failed(err)
-}
-
-// copyByParts copies a version that is too large for one request, or on a condition. It returns the ETag of the copy.
-func (f *Fs) copyByParts(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (etag string, err error) {
-	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
-		return "", err
-	}
-	m, err := f.startMultipart(ctx, to, a)
-	if err != nil {
-		return "", err
-	}
-	err = f.addAll(ctx, m, v)
-	if waitErr := m.wait(); err == nil {
-		err = waitErr
-	}
-	var known s3api.Condition // to S3
-	if err == nil {
-		known, err = f.bucket.Precondition(ctx, to, c, f.bucket.Profile.ConditionalComplete)
-		err = c.Failed(err)
-	}
-	if err == nil {
-		etag, err = m.complete(ctx, v.Size, known)
-		err = known.Failed(err)
-	}
-	if err != nil {
-		m.abort()
-	}
-	return etag, err
 }
 
 // Chtimes sets the modification time of a file; S3 has no other time. S3 copies the object onto itself to keep it, in the user

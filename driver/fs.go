@@ -159,9 +159,8 @@ type Fs struct {
 	log      *slog.Logger
 	opts     Options
 
-	reported   *reported
+	uploads    *Uploader
 	incomplete *incompleteRenames
-	copySlots  semaphore // of all parts that are copied at a time, nil where each object has its own
 }
 
 var _ afero.Fs = (*Fs)(nil)
@@ -210,11 +209,19 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	return &Fs{
+	f := &Fs{
 		ctx:    ctx,
 		bucket: s3api.NewBucket(clients.Invalidating{Client: client, Log: o.Endpoint.writes}, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout),
-		keys:   keys.Space(o.Prefix), memory: o.Memory, endpoint: o.Endpoint, log: o.Logger, opts: o, reported: &reported{}, incomplete: &incompleteRenames{},
+		keys:   keys.Space(o.Prefix), memory: o.Memory, endpoint: o.Endpoint, log: o.Logger, opts: o, incomplete: &incompleteRenames{},
 	}
+	f.uploads = NewUploader(UploaderOptions{
+		Bucket: f.bucket, Keys: f.keys, Memory: f.memory, Log: f.log,
+		Limiter: o.Endpoint.uploads, Concurrency: o.Concurrency,
+		PartSize: o.PartSize, SmallestPart: o.smallestPart, CopyLimit: o.CopyLimit,
+		NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects, BeforeCommit: o.BeforeCommit,
+		Journal: o.Journal, Owner: o.Owner,
+	})
+	return f
 }
 
 // WithContext is the same file system for the time of ctx, whose end ends its operations and transfers.
@@ -295,7 +302,7 @@ func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {
 		}
 		return r, nil
 	}
-	w, err := f.openWriter(name, key, flag, offset)
+	w, err := f.uploads.Open(f.ctx, name, key, flag, offset)
 	if err != nil {
 		return nil, s3errors.PathError("open", name, err)
 	}
@@ -311,31 +318,3 @@ func (f *Fs) Chmod(name string, _ fs.FileMode) error {
 func (f *Fs) Chown(name string, _, _ int) error {
 	return s3errors.PathError("chown", name, errors.ErrUnsupported)
 }
-
-// A handle is what every open file has: its name, and an error for each operation of an afero.File that it does not offer.
-type handle struct {
-	name   string
-	kind   error // of the operations not offered
-	closed bool
-}
-
-func (h *handle) refuse(op string) error {
-	if h.closed {
-		return s3errors.PathError(op, h.name, fs.ErrClosed)
-	}
-	return s3errors.PathError(op, h.name, h.kind)
-}
-
-// Name returns the name that the file was opened with.
-func (h *handle) Name() string { return h.name }
-
-func (h *handle) Read([]byte) (int, error)           { return 0, h.refuse("read") }
-func (h *handle) ReadAt([]byte, int64) (int, error)  { return 0, h.refuse("read") }
-func (h *handle) Seek(int64, int) (int64, error)     { return 0, h.refuse("seek") }
-func (h *handle) Write([]byte) (int, error)          { return 0, h.refuse("write") }
-func (h *handle) WriteAt([]byte, int64) (int, error) { return 0, h.refuse("write") }
-func (h *handle) WriteString(string) (int, error)    { return 0, h.refuse("write") }
-func (h *handle) Truncate(int64) error               { return h.refuse("truncate") }
-func (h *handle) Sync() error                        { return nil }
-func (h *handle) Readdir(int) ([]fs.FileInfo, error) { return nil, h.refuse("readdir") }
-func (h *handle) Readdirnames(int) ([]string, error) { return nil, h.refuse("readdir") }

@@ -49,7 +49,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 
 // A dirFile is a directory open for Readdir and Readdirnames.
 type dirFile struct {
-	handle
+	Handle
 	info    *fileinfo.Info
 	entries iter.Seq2[fs.FileInfo, error]
 	next    func() (fs.FileInfo, error, bool) // nil until the first entry is asked for
@@ -62,7 +62,7 @@ func (f *Fs) openDirectory(name, key string) (*dirFile, error) {
 		return nil, errors.Unwrap(err)
 	}
 	info := fileinfo.NewDir(f.keys.Base(key), f.keys.Directory(key), time.Time{})
-	return &dirFile{handle: handle{name: name, kind: syscall.EISDIR}, info: info, entries: entries}, nil
+	return &dirFile{Handle: Handle{FileName: name, Unsupported: syscall.EISDIR}, info: info, entries: entries}, nil
 }
 
 // Stat describes the directory as it was opened.
@@ -71,8 +71,8 @@ func (d *dirFile) Stat() (fs.FileInfo, error) { return d.info, nil }
 // Readdir returns the next count entries, and io.EOF after the last; a count of 0 or less stands for all that are left, without
 // an io.EOF. A listing is in the order of [Fs.ReadDirSeq].
 func (d *dirFile) Readdir(count int) ([]fs.FileInfo, error) {
-	if d.closed {
-		return nil, s3errors.PathError("readdir", d.name, fs.ErrClosed)
+	if d.Closed {
+		return nil, s3errors.PathError("readdir", d.FileName, fs.ErrClosed)
 	}
 	if d.next == nil {
 		d.next, d.stop = iter.Pull2(d.entries)
@@ -106,10 +106,10 @@ func (d *dirFile) Readdirnames(count int) ([]string, error) {
 
 // Close ends the listing.
 func (d *dirFile) Close() error {
-	if d.closed {
-		return s3errors.PathError("close", d.name, fs.ErrClosed)
+	if d.Closed {
+		return s3errors.PathError("close", d.FileName, fs.ErrClosed)
 	}
-	d.closed = true
+	d.Closed = true
 	if d.stop != nil {
 		d.stop()
 	}

@@ -21,6 +21,12 @@ const (
 	// then reach 5 TiB; the last of them are of 4 GiB, which S3 takes too.
 	partGrowth = 1280
 
+	// copyConcurrency is how many parts of one object S3 copies at a time. They cost this process nothing.
+	copyConcurrency = 16
+
+	// minCopyPart is how much of an object is copied by one request at least, where there is so much: S3 does that within seconds.
+	minCopyPart = 128 << 20
+
 	// copyPartSize is how much is copied by one request: little enough to copy an object by several at a time.
 	copyPartSize = 1 << 30
 
@@ -30,7 +36,7 @@ const (
 
 // partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else cuts an upload, so
 // that a part of a number always has the same place.
-func partSizeAt(b *Budget, size, offset int64) int64 {
+func partSizeAt(b *membudget.Budget, size, offset int64) int64 {
 	return min(max(size, offset/partGrowth), s3api.MaxPartSize, b.Limit())
 }
 
@@ -62,9 +68,9 @@ type uploadPlan struct {
 }
 
 // startMultipart begins an upload, which ends with ctx.
-func (f *Fs) startMultipart(ctx context.Context, key string, a *attributes.Attributes) (*multipart, error) {
+func (u *Uploader) startMultipart(ctx context.Context, key string, a *attributes.Attributes) (*multipart, error) {
 	ctx, lost := context.WithCancelCause(ctx)
-	m, err := f.createMultipart(ctx, ctx, uploadPlan{key: key, partSize: f.opts.PartSize, lost: lost}, a)
+	m, err := u.createMultipart(ctx, ctx, uploadPlan{key: key, partSize: u.PartSize, lost: lost}, a)
 	if err != nil {
 		lost(nil)
 		return nil, err
@@ -78,12 +84,12 @@ func (f *Fs) startMultipart(ctx context.Context, key string, a *attributes.Attri
 }
 
 // createMultipart begins an upload for which somebody waits until the first context ends, and whose parts go on until the second does.
-func (f *Fs) createMultipart(until, ctx context.Context, p uploadPlan, a *attributes.Attributes) (_ *multipart, err error) {
+func (u *Uploader) createMultipart(until, ctx context.Context, p uploadPlan, a *attributes.Attributes) (_ *multipart, err error) {
 	if err := context.Cause(until); err != nil {
 		return nil, err
 	}
 	var e *journal.Entry
-	if l := f.opts.Journal; l != nil {
+	if l := u.Journal; l != nil {
 		e = l.Enter(until, l.NewRecord(p.owner, p.key, p.partSize), p.client, p.lost)
 		defer func() {
 			if err != nil {
@@ -94,20 +100,20 @@ func (f *Fs) createMultipart(until, ctx context.Context, p uploadPlan, a *attrib
 	// Not cancelled once begun: an upload whose ID got lost could not be aborted.
 	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), journal.CreateTimeout)
 	defer done()
-	u, err := f.bucket.CreateUpload(createCtx, p.key, a, s3api.PartChecksums{Uploaded: p.uploaded, Configured: f.opts.Objects.Checksum != ""})
+	created, err := u.Bucket.CreateUpload(createCtx, p.key, a, s3api.PartChecksums{Uploaded: p.uploaded, Configured: u.Objects.Checksum != ""})
 	if err != nil {
 		return nil, err
 	}
-	m := f.multipart(until, ctx, u)
+	m := u.multipart(until, ctx, created)
 	m.entry = e
-	e.SetUpload(until, u.ID)
+	e.SetUpload(until, created.ID)
 	return m, nil
 }
 
 // multipart is an upload that has begun.
-func (f *Fs) multipart(until, ctx context.Context, u s3api.Upload) *multipart {
+func (u *Uploader) multipart(until, ctx context.Context, begun s3api.Upload) *multipart {
 	m := &multipart{
-		bucket: f.bucket, log: f.log, upload: u, until: until, transfer: f.endpoint.uploads.Join(f.opts.Concurrency), slots: f.copySlots,
+		bucket: u.Bucket, log: u.Log, upload: begun, until: until, transfer: u.Limiter.Join(u.Concurrency), slots: u.copySlots,
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
 	m.group, m.ctx = errgroup.WithContext(ctx)

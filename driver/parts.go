@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/download"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
@@ -13,42 +14,42 @@ const partSizeStep = 1 << 20
 
 // partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else cuts what is uploaded, so
 // that a part of a number always has the same place. Parts grow where the S3 server takes parts of different sizes.
-func (f *Fs) partSizeAt(size, offset int64) int64 {
-	if f.bucket.Profile.UnequalParts {
-		return partSizeAt(f.memory, size, offset)
+func (u *Uploader) partSizeAt(size, offset int64) int64 {
+	if u.Bucket.Profile.UnequalParts {
+		return partSizeAt(u.Memory, size, offset)
 	}
-	return partSizeAt(f.memory, size, 0)
+	return partSizeAt(u.Memory, size, 0)
 }
 
 // partSizeFor returns the size in bytes of the first part of an upload that is known to have so many bytes, and may have as many again. Where
 // all parts must be of one size that decides how long the upload can be: 10,000 parts of it. No part is larger than the memory for parts.
-func (f *Fs) partSizeFor(known int64) int64 {
-	size := f.opts.PartSize
-	if !f.bucket.Profile.UnequalParts {
+func (u *Uploader) partSizeFor(known int64) int64 {
+	size := u.PartSize
+	if !u.Bucket.Profile.UnequalParts {
 		steps := (2*known/s3api.MaxParts + partSizeStep - 1) / partSizeStep
 		size = max(size, steps*partSizeStep)
 	}
-	return partSizeAt(f.memory, size, 0)
+	return partSizeAt(u.Memory, size, 0)
 }
 
 // Announce says how many bytes the file is expected to have, before the first are written. It is a hint: where all parts of an upload must be
 // of one size, they are made large enough.
-func (w *writer) Announce(size int64) {
+func (w *Writer) Announce(size int64) {
 	if w.offset == 0 && w.upload == nil && w.part == nil && w.resumed == nil {
-		w.partSize = max(w.partSize, w.f.partSizeFor(size))
+		w.partSize = max(w.partSize, w.u.partSizeFor(size))
 	}
 }
 
 // keepHead puts the bytes of the object that are kept before those that follow. S3 copies as many whole parts as they make, where it can. What is
 // left is read.
-func (w *writer) keepHead() error {
-	p := &w.f.bucket.Profile
+func (w *Writer) keepHead() error {
+	p := &w.u.Bucket.Profile
 	copied, size := w.keep, int64(copyPartSize)
 	if !p.UnequalParts {
-		size = w.f.partSizeAt(w.partSize, 0)
+		size = w.u.partSizeAt(w.partSize, 0)
 		copied = copied / size * size
 	}
-	if copied < w.f.opts.smallestPart || !p.PartCopy {
+	if copied < w.u.SmallestPart || !p.PartCopy {
 		w.offset = 0
 		return w.read(w.kept, w.keep)
 	}
@@ -59,32 +60,60 @@ func (w *writer) keepHead() error {
 		return err
 	}
 	w.offset = copied
-	rest := download.NewRange(w.ctx, w.f.bucket, w.kept, copied, w.keep)
+	rest := download.NewRange(w.ctx, w.u.Bucket, w.kept, copied, w.keep)
 	defer rest.Close()
 	_, err := w.fill(rest)
 	return err
 }
 
+// CopyByParts copies a version that is too large for one request, or on a condition. It returns the ETag of the copy.
+func (u *Uploader) CopyByParts(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (etag string, err error) {
+	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
+		return "", err
+	}
+	m, err := u.startMultipart(ctx, to, a)
+	if err != nil {
+		return "", err
+	}
+	err = u.addAll(ctx, m, v)
+	if waitErr := m.wait(); err == nil {
+		err = waitErr
+	}
+	var known s3api.Condition // to S3
+	if err == nil {
+		known, err = u.Bucket.Precondition(ctx, to, c, u.Bucket.Profile.ConditionalComplete)
+		err = c.Failed(err)
+	}
+	if err == nil {
+		etag, err = m.complete(ctx, v.Size, known)
+		err = known.Failed(err)
+	}
+	if err != nil {
+		m.abort()
+	}
+	return etag, err
+}
+
 // addAll adds all bytes of a version to an upload.
-func (f *Fs) addAll(ctx context.Context, m *multipart, v s3api.Version) error {
-	if !f.bucket.Profile.PartCopy {
-		return f.stream(ctx, m, v)
+func (u *Uploader) addAll(ctx context.Context, m *multipart, v s3api.Version) error {
+	if !u.Bucket.Profile.PartCopy {
+		return u.stream(ctx, m, v)
 	}
 	// Twice the smallest part, so that parts are none too small however an object divides, and half as many as there may be.
-	size := min(max(f.opts.CopyLimit, 2*s3api.MinPartSize), max(minCopyPart, 2*v.Size/s3api.MaxParts))
+	size := min(max(u.CopyLimit, 2*s3api.MinPartSize), max(minCopyPart, 2*v.Size/s3api.MaxParts))
 	return m.copy(v, v.Size, size)
 }
 
 // stream adds all bytes of a version to an upload, through the memory of this process, for an S3 server that does not copy parts.
-func (f *Fs) stream(ctx context.Context, m *multipart, v s3api.Version) error {
+func (u *Uploader) stream(ctx context.Context, m *multipart, v s3api.Version) error {
 	source := download.NewRange(ctx, v.Bucket, v, 0, v.Size)
 	defer source.Close()
-	first := f.partSizeFor(v.Size)
+	first := u.partSizeFor(v.Size)
 	for offset := int64(0); offset < v.Size; {
 		if err := m.await(); err != nil {
 			return err
 		}
-		part := f.memory.Buffer(min(f.partSizeAt(first, offset), v.Size-offset))
+		part := u.Memory.Buffer(min(u.partSizeAt(first, offset), v.Size-offset))
 		err := part.FillFrom(ctx, source)
 		if err == nil {
 			offset += part.Len()

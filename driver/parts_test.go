@@ -25,12 +25,12 @@ func TestPartSizeFor(t *testing.T) {
 			f := New(t.Context(), nil, "bucket", &Options{
 				PartSize: tc.partSize, Memory: NewBudget(tc.memory), Profile: profile.Profile{UnequalParts: tc.unequal},
 			})
-			got := f.partSizeFor(tc.size)
+			got := f.uploads.partSizeFor(tc.size)
 			if got != tc.want {
 				t.Errorf("%d, want %d", got, tc.want)
 			}
 			// Where parts are equal they stay so, and grow where they may differ.
-			if later := f.partSizeAt(got, 100*gib); (later > got) != tc.unequal {
+			if later := f.uploads.partSizeAt(got, 100*gib); (later > got) != tc.unequal {
 				t.Errorf("%d, and %d later", got, later)
 			}
 		})

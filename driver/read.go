@@ -15,7 +15,7 @@ import (
 
 // A reader is a file open for reading.
 type reader struct {
-	handle
+	Handle
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	bucket  *s3api.Bucket
@@ -39,7 +39,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 		return nil, err
 	}
 	return &reader{
-		handle: handle{name: name, kind: syscall.EBADF},
+		Handle: Handle{FileName: name, Unsupported: syscall.EBADF},
 		ctx:    ctx, cancel: cancel, bucket: f.bucket, version: v,
 		info:    fileinfo.New(f.keys.Base(key), &v, &a),
 		content: download.NewReader(ctx, f.bucket, v, offset, body, f.memory, f.endpoint.downloads, f.opts.Streams),
@@ -48,8 +48,8 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 
 // Read reads the bytes that follow those read before.
 func (r *reader) Read(p []byte) (int, error) {
-	if r.closed {
-		return 0, r.refuse("read")
+	if r.Closed {
+		return 0, r.Refuse("read")
 	}
 	n, err := r.content.Read(p)
 	return n, r.readError(err)
@@ -57,8 +57,8 @@ func (r *reader) Read(p []byte) (int, error) {
 
 // WriteTo writes all that is left to w.
 func (r *reader) WriteTo(w io.Writer) (written int64, err error) {
-	if r.closed {
-		return 0, r.refuse("read")
+	if r.Closed {
+		return 0, r.Refuse("read")
 	}
 	for {
 		next, err := r.content.Next()
@@ -81,17 +81,17 @@ func (r *reader) readError(err error) error {
 	if err == nil || errors.Is(err, io.EOF) {
 		return err
 	}
-	return s3errors.PathError("read", r.name, err)
+	return s3errors.PathError("read", r.FileName, err)
 }
 
 // ReadAt reads from an offset, by a request of its own. It neither moves the offset of Read nor minds other calls at the same
 // time.
 func (r *reader) ReadAt(p []byte, offset int64) (int, error) {
-	if r.closed {
-		return 0, r.refuse("read")
+	if r.Closed {
+		return 0, r.Refuse("read")
 	}
 	if offset < 0 {
-		return 0, s3errors.PathError("read", r.name, s3errors.ErrInvalid)
+		return 0, s3errors.PathError("read", r.FileName, s3errors.ErrInvalid)
 	}
 	part := download.NewRange(r.ctx, r.bucket, r.version, offset, min(offset+int64(len(p)), r.version.Size))
 	defer part.Close()
@@ -108,8 +108,8 @@ func (r *reader) ReadAt(p []byte, offset int64) (int, error) {
 
 // Seek sets where Read goes on. It makes no request, and where the offset is the present one it changes nothing at all.
 func (r *reader) Seek(offset int64, whence int) (int64, error) {
-	if r.closed {
-		return 0, r.refuse("seek")
+	if r.Closed {
+		return 0, r.Refuse("seek")
 	}
 	switch whence {
 	case io.SeekCurrent:
@@ -118,7 +118,7 @@ func (r *reader) Seek(offset int64, whence int) (int64, error) {
 		offset += r.version.Size
 	}
 	if offset < 0 || whence < io.SeekStart || whence > io.SeekEnd {
-		return 0, s3errors.PathError("seek", r.name, s3errors.ErrInvalid)
+		return 0, s3errors.PathError("seek", r.FileName, s3errors.ErrInvalid)
 	}
 	r.content.SeekTo(offset)
 	return offset, nil
@@ -132,12 +132,12 @@ func (r *reader) Abort(cause error) { r.cancel(cause) }
 
 // Close gives the connection back, where all was read, or ends it.
 func (r *reader) Close() error {
-	if r.closed {
-		return r.refuse("close")
+	if r.Closed {
+		return r.Refuse("close")
 	}
-	r.closed = true
+	r.Closed = true
 	err := context.Cause(r.ctx)
 	r.content.Close()
 	r.cancel(nil)
-	return s3errors.PathError("close", r.name, err)
+	return s3errors.PathError("close", r.FileName, err)
 }

@@ -59,7 +59,7 @@ func (f *Fs) remove(name string, remove func(key string) error) error {
 }
 
 func (f *Fs) removeFile(key string) error {
-	kept, err := f.removeUploads(key)
+	kept, err := f.uploads.Remove(f.ctx, key)
 	if err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (f *Fs) removeDir(key string) error {
 
 func (f *Fs) removeAll(key string) error {
 	if !f.keys.IsRoot(key) {
-		if err := f.delete(f.ctx, key, f.sizeOf(f.ctx, key)()); err != nil {
+		if err := f.delete(f.ctx, key, f.opts.Quotas.SizeOf(f.ctx, f.bucket, key)()); err != nil {
 			return err
 		}
 	}

@@ -146,7 +146,7 @@ func (r *treeMove) file(v s3api.Version, a *attributes.Attributes, newKey string
 		return err
 	}
 	c := s3api.Condition{Absent: r.target.opts.NoOverwrite}
-	etag, err := r.copyVersion(r.f.ctx, v, a, newKey, c, r.target.sizeOf(r.f.ctx, newKey))
+	etag, err := r.copyVersion(r.f.ctx, v, a, newKey, c, r.target.opts.Quotas.SizeOf(r.f.ctx, r.target.bucket, newKey))
 	if err != nil || r.keepsSource {
 		return err
 	}

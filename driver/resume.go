@@ -116,32 +116,28 @@ func (r *reported) take(key string) int64 {
 	return size
 }
 
-// PendingUpload describes the interrupted upload of a file that this owner can resume: the bytes that S3 holds of it. There is none, which
-// is an fs.ErrNotExist, where the file exists, and none that a session works on. It takes one request where nothing is pending.
-//
-// A file system that has reported an upload resumes it when it opens the file with that size as the offset, or next with os.O_APPEND.
-func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) {
-	return f.stat(name, func(key string) (*fileinfo.Info, error) {
-		p, err := f.latestPending(key)
-		if err == nil && p == nil {
-			err = fs.ErrNotExist
-		}
-		if err != nil {
-			return nil, err
-		}
-		if _, err := f.statFile(key); err == nil {
-			return nil, fs.ErrNotExist
-		} else if !errors.Is(err, fs.ErrNotExist) {
-			return nil, err
-		}
-		f.reported.set(key, p.size())
-		return fileinfo.New(f.keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &attributes.Attributes{}), nil
-	})
+// Pending describes the interrupted upload to a key that this owner can resume. There is none, which is an fs.ErrNotExist, where the file
+// exists. The Uploader remembers what it has reported for the next append.
+func (u *Uploader) Pending(ctx context.Context, key string) (*fileinfo.Info, error) {
+	p, err := u.latestPending(ctx, key)
+	if err == nil && p == nil {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := u.Bucket.Head(ctx, key); err == nil {
+		return nil, fs.ErrNotExist
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
+	}
+	u.reported.set(key, p.size())
+	return fileinfo.New(u.Keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &attributes.Attributes{}), nil
 }
 
 // latestPending is the latest of the uploads that can be resumed, nil where there is none.
-func (f *Fs) latestPending(key string) (*pending, error) {
-	all, err := f.pendingUploads(key)
+func (u *Uploader) latestPending(ctx context.Context, key string) (*pending, error) {
+	all, err := u.pendingUploads(ctx, key)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -150,8 +146,8 @@ func (f *Fs) latestPending(key string) (*pending, error) {
 
 // resumeAt returns the upload that can be resumed at an offset, nil where nothing is pending, and a ResumeError where that can be
 // resumed elsewhere only.
-func (f *Fs) resumeAt(key string, offset int64) (*pending, error) {
-	all, err := f.pendingUploads(key)
+func (u *Uploader) resumeAt(ctx context.Context, key string, offset int64) (*pending, error) {
+	all, err := u.pendingUploads(ctx, key)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
@@ -164,18 +160,18 @@ func (f *Fs) resumeAt(key string, offset int64) (*pending, error) {
 }
 
 // pendingUploads finds the uploads of this owner to a key that can be resumed, the latest first.
-func (f *Fs) pendingUploads(key string) ([]*pending, error) {
-	if f.opts.Owner == "" || f.keys.IsRoot(key) {
+func (u *Uploader) pendingUploads(ctx context.Context, key string) ([]*pending, error) {
+	if u.Owner == "" || u.Keys.IsRoot(key) {
 		return nil, nil
 	}
-	records, err := f.opts.Journal.Records(f.ctx, f.opts.Owner, key)
+	records, err := u.Journal.Records(ctx, u.Owner, key)
 	if err != nil {
 		return nil, err
 	}
 	slices.SortFunc(records, func(a, b s3api.Version) int { return b.ModTime.Compare(a.ModTime) })
 	var all []*pending
 	for _, v := range records[:min(len(records), maxPendingOfFile)] {
-		p, err := f.readPending(v.Key)
+		p, err := u.readPending(ctx, v.Key)
 		if err != nil {
 			return nil, err
 		}
@@ -187,9 +183,9 @@ func (f *Fs) pendingUploads(key string) ([]*pending, error) {
 }
 
 // readPending reads a record and finds the parts of its upload. It returns nil for one that cannot be resumed.
-func (f *Fs) readPending(name string) (*pending, error) {
-	l := f.opts.Journal
-	r, err := l.Read(f.ctx, name)
+func (u *Uploader) readPending(ctx context.Context, name string) (*pending, error) {
+	l := u.Journal
+	r, err := l.Read(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it ended a moment ago
 		return nil, nil
@@ -199,9 +195,9 @@ func (f *Fs) readPending(name string) (*pending, error) {
 		return nil, nil
 	}
 	p := &pending{Record: *r}
-	switch err := f.readParts(p); {
+	switch err := u.readParts(ctx, p); {
 	case s3errors.IsNoSuchUpload(err): // it was completed or aborted, and its record came late
-		if err := l.Delete(f.ctx, r); err != nil && !errors.Is(err, journal.ErrTakenOver) {
+		if err := l.Delete(ctx, r); err != nil && !errors.Is(err, journal.ErrTakenOver) {
 			return nil, err
 		}
 		return nil, nil
@@ -212,12 +208,12 @@ func (f *Fs) readPending(name string) (*pending, error) {
 }
 
 // readParts finds the parts that follow each other from the first on, up to where the record says that its own bytes belong.
-func (f *Fs) readParts(p *pending) error {
+func (u *Uploader) readParts(ctx context.Context, p *pending) error {
 	if p.Upload == "" {
 		return nil
 	}
-	a, err := f.bucket.ListParts(f.ctx, s3api.Upload{Key: p.Key, ID: p.Upload}, func(found s3api.Part, size int64) bool {
-		if found.Number != int32(len(p.parts)+1) || size != f.partSizeAt(p.PartSize, p.end()) ||
+	a, err := u.Bucket.ListParts(ctx, s3api.Upload{Key: p.Key, ID: p.Upload}, func(found s3api.Part, size int64) bool {
+		if found.Number != int32(len(p.parts)+1) || size != u.partSizeAt(p.PartSize, p.end()) ||
 			!p.Counts(p.end()+size) {
 			return false
 		}
@@ -225,18 +221,18 @@ func (f *Fs) readParts(p *pending) error {
 		p.ends = append(p.ends, p.end()+size)
 		return true
 	})
-	if a == checksums.Algorithm || a == f.opts.Objects.Checksum {
+	if a == checksums.Algorithm || a == u.Objects.Checksum {
 		p.checksum = a
 	}
 	return err
 }
 
 // resume goes on with a pending upload. The bytes of its record are read before the record is written anew, without them.
-func (w *writer) resume() error {
+func (w *Writer) resume() error {
 	p := w.resumed
 	w.offset = p.end()
 	if p.tail() > 0 {
-		body := w.f.opts.Journal.Body(p.Record)
+		body := w.u.Journal.Body(p.Record)
 		if err := w.read(body, p.tail()); err != nil {
 			return err
 		}
@@ -244,11 +240,11 @@ func (w *writer) resume() error {
 	if p.Upload == "" {
 		return nil // whoever resumes this one too makes an object of its own
 	}
-	e, err := w.f.opts.Journal.Resume(w.ctx, p.Record, &w.client, w.cancel)
+	e, err := w.u.Journal.Resume(w.ctx, p.Record, &w.client, w.cancel)
 	if err != nil {
 		return err
 	}
-	w.upload = w.f.multipart(w.ctx, w.partsContext(), s3api.Upload{Key: w.key, ID: p.Upload, Checksum: p.checksum})
+	w.upload = w.u.multipart(w.ctx, w.partsContext(), s3api.Upload{Key: w.key, ID: p.Upload, Checksum: p.checksum})
 	w.upload.parts, w.upload.number = p.parts, int32(len(p.parts))
 	w.upload.entry = e
 	return nil
@@ -263,7 +259,7 @@ func canResumeAfter(err error) bool {
 
 // interrupt ends the upload so that its owner can resume it: the parts on their way arrive, and what follows them goes into the record,
 // but for its last byte.
-func (w *writer) interrupt() {
+func (w *Writer) interrupt() {
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	defer done()
 	var e *journal.Entry
@@ -280,7 +276,7 @@ func (w *writer) interrupt() {
 		return
 	}
 	if err != nil {
-		w.f.log.Warn("end of an interrupted upload could not be kept", "bucket", w.f.bucket.Name, "key", w.key, "error", err)
+		w.u.Log.Warn("end of an interrupted upload could not be kept", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
 	}
 	if w.upload != nil && !e.Recorded() || errors.Is(err, errStored) {
 		w.drop() // nobody would find it, or should
@@ -291,14 +287,14 @@ func (w *writer) interrupt() {
 		return
 	}
 	w.removeOlder(e.Name())
-	w.f.opts.Journal.Trim(ctx, w.f.log, w.f.opts.Owner, w.f.opts.Quotas.Smallest()/pendingShare)
+	w.u.Journal.Trim(ctx, w.u.Log, w.u.Owner, w.u.Quotas.Smallest()/pendingShare)
 }
 
 // errStored is why an interrupted upload is not kept whose file was stored meanwhile.
 var errStored = errors.New("the file has been stored by now")
 
 // keepTail writes what follows the parts into the record of the upload, or into a new one where there are no parts.
-func (w *writer) keepTail(ctx context.Context, e *journal.Entry) (*journal.Entry, error) {
+func (w *Writer) keepTail(ctx context.Context, e *journal.Entry) (*journal.Entry, error) {
 	offset, length := w.offset, int64(0)
 	if w.part != nil {
 		offset -= w.part.Len()
@@ -307,27 +303,27 @@ func (w *writer) keepTail(ctx context.Context, e *journal.Entry) (*journal.Entry
 	if w.upload == nil && (length == 0 || w.resumed != nil && length <= w.resumed.size()) {
 		return e, nil // nothing has come
 	}
-	stored, err := w.f.storedSince(ctx, w.key, w.opened)
+	stored, err := w.u.storedSince(ctx, w.key, w.opened)
 	switch {
 	case err != nil:
 		return e, err
 	case stored:
 		return e, errStored
 	case e == nil:
-		l := w.f.opts.Journal
-		e = l.Take(ctx, l.NewRecord(w.f.opts.Owner, w.key, w.partSize), nil, w.cancel)
+		l := w.u.Journal
+		e = l.Take(ctx, l.NewRecord(w.u.Owner, w.key, w.partSize), nil, w.cancel)
 	}
 	if err := e.Interrupt(ctx, offset, w.tail(length)); err != nil {
 		return e, err
 	}
 	if w.resumed != nil && w.resumed.Upload == "" { // its bytes are in the new record
-		return e, w.f.opts.Journal.Delete(ctx, &w.resumed.Record)
+		return e, w.u.Journal.Delete(ctx, &w.resumed.Record)
 	}
 	return e, nil
 }
 
 // tail is the first length bytes of the buffer.
-func (w *writer) tail(length int64) checksums.Content {
+func (w *Writer) tail(length int64) checksums.Content {
 	if w.part == nil {
 		return bytes.NewReader(nil)
 	}
@@ -335,7 +331,7 @@ func (w *writer) tail(length int64) checksums.Content {
 }
 
 // drop ends the upload so that nothing is left of it.
-func (w *writer) drop() {
+func (w *Writer) drop() {
 	if w.upload != nil {
 		w.upload.abort()
 	}
@@ -344,8 +340,8 @@ func (w *writer) drop() {
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), abortTimeout)
 	defer done()
-	if err := w.f.opts.Journal.Delete(ctx, &w.resumed.Record); err != nil {
-		w.f.log.Warn("interrupted upload could not be removed", "bucket", w.f.bucket.Name, "key", w.key, "error", err)
+	if err := w.u.Journal.Delete(ctx, &w.resumed.Record); err != nil {
+		w.u.Log.Warn("interrupted upload could not be removed", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
 	}
 }
 
@@ -354,9 +350,9 @@ const clockSlack = 2 * time.Second
 
 // storedSince tells whether an object was stored, by somebody who came after this upload had begun: then its client has come back
 // and was faster than the news that it had gone. Both times are by the clock of S3.
-func (f *Fs) storedSince(ctx context.Context, key string, begun time.Time) (bool, error) {
+func (u *Uploader) storedSince(ctx context.Context, key string, begun time.Time) (bool, error) {
 	took := time.Since(begun)
-	_, _, age, err := f.bucket.HeadWithAge(ctx, key)
+	_, _, age, err := u.Bucket.HeadWithAge(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
@@ -364,41 +360,41 @@ func (f *Fs) storedSince(ctx context.Context, key string, begun time.Time) (bool
 }
 
 // findPending finds the interrupted uploads that end when this file is published. It does not wait: most files have none.
-func (w *writer) findPending() {
-	if w.f.opts.Owner == "" {
+func (w *Writer) findPending() {
+	if w.u.Owner == "" {
 		return
 	}
 	w.older = make(chan []s3api.Version, 1)
 	go func() {
-		records, err := w.f.opts.Journal.Records(w.ctx, w.f.opts.Owner, w.key)
+		records, err := w.u.Journal.Records(w.ctx, w.u.Owner, w.key)
 		if err != nil {
-			w.f.log.Debug("interrupted uploads could not be listed", "bucket", w.f.bucket.Name, "key", w.key, "error", err)
+			w.u.Log.Debug("interrupted uploads could not be listed", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
 		}
 		w.older <- records
 	}()
 }
 
 // removeOlder removes them, but for the one with a record of this name.
-func (w *writer) removeOlder(but string) {
+func (w *Writer) removeOlder(but string) {
 	if w.older == nil {
 		return
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	defer done()
 	older := slices.DeleteFunc(<-w.older, func(v s3api.Version) bool { return v.Key == but })
-	if _, err := w.f.opts.Journal.DeleteAll(ctx, older); err != nil {
-		w.f.log.Warn("interrupted upload could not be removed", "bucket", w.f.bucket.Name, "key", w.key, "error", err)
+	if _, err := w.u.Journal.DeleteAll(ctx, older); err != nil {
+		w.u.Log.Warn("interrupted upload could not be removed", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
 	}
 }
 
-// removeUploads removes this owner's interrupted uploads to a key, and tells whether there was one.
-func (f *Fs) removeUploads(key string) (bool, error) {
-	if f.opts.Owner == "" {
+// Remove removes this owner's interrupted uploads to a key, and tells whether there was one.
+func (u *Uploader) Remove(ctx context.Context, key string) (bool, error) {
+	if u.Owner == "" {
 		return false, nil
 	}
-	records, err := f.opts.Journal.Records(f.ctx, f.opts.Owner, key)
+	records, err := u.Journal.Records(ctx, u.Owner, key)
 	if err != nil {
 		return false, err
 	}
-	return f.opts.Journal.DeleteAll(f.ctx, records)
+	return u.Journal.DeleteAll(ctx, records)
 }

@@ -96,3 +96,11 @@ func (f *Fs) statDirAndMarker(key string) (*fileinfo.Info, error) {
 	}
 	return fileinfo.NewDir(info.Name(), info.Key(), marker.ModTime), nil
 }
+
+// PendingUpload describes the interrupted upload of a file that this owner can resume: the bytes that S3 holds of it. There is none, which
+// is an fs.ErrNotExist, where the file exists, and none that a session works on. It takes one request where nothing is pending.
+//
+// A file system that has reported an upload resumes it when it opens the file with that size as the offset, or next with os.O_APPEND.
+func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) {
+	return f.stat(name, func(key string) (*fileinfo.Info, error) { return f.uploads.Pending(f.ctx, key) })
+}

@@ -324,6 +324,6 @@ func (r *treeMove) merge(sourceWalk, copyWalk iter.Seq2[s3api.Version, error]) i
 func (f *Fs) limited(requests clients.Slots) *Fs {
 	g := *f
 	g.bucket = f.bucket.Wrap(func(c s3api.Client) s3api.Client { return clients.Limited{Client: c, Slots: requests} })
-	g.copySlots = make(semaphore, cap(requests))
+	g.uploads = f.uploads.Limited(g.bucket, cap(requests))
 	return &g
 }

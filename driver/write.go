@@ -23,11 +23,11 @@ import (
 // commitTimeout bounds the request that makes an upload visible. S3 may take minutes to put many parts together.
 const commitTimeout = 10 * time.Minute
 
-// A writer is a file open for writing. It collects what comes in a buffer, sends the buffer as a part when it is full and goes on
+// A Writer is a file open for writing. It collects what comes in a buffer, sends the buffer as a part when it is full and goes on
 // with another. What fits into one buffer becomes an object by one request.
-type writer struct {
-	handle
-	f      *Fs
+type Writer struct {
+	Handle
+	u      *Uploader
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -53,26 +53,28 @@ type writer struct {
 	err      error              // the first; nothing is published then
 }
 
-func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, error) {
+// Open opens a file for writing, with the flags of os.OpenFile, whose object will hold its first offset bytes and then what is written. The end of
+// ctx ends the upload.
+func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset int64) (*Writer, error) {
 	var (
 		create    = flag&os.O_CREATE != 0
-		exclusive = create && flag&os.O_EXCL != 0 || f.opts.NoOverwrite
+		exclusive = create && flag&os.O_EXCL != 0 || u.NoOverwrite
 		whole     = flag&os.O_APPEND != 0
 		keeps     = flag&os.O_TRUNC == 0 && (whole || offset > 0)
 	)
-	w := &writer{
-		handle: handle{name: name, kind: syscall.EBADF}, f: f, key: key,
-		attributes: f.opts.Objects.OfFile(name),
+	w := &Writer{
+		Handle: Handle{FileName: name, Unsupported: syscall.EBADF}, u: u, key: key,
+		attributes: u.Objects.OfFile(name),
 		condition:  s3api.Condition{Absent: exclusive},
 		exclusive:  exclusive,
 		opened:     time.Now(),
-		partSize:   f.opts.PartSize,
+		partSize:   u.PartSize,
 	}
-	w.resumable = f.opts.Owner != ""
-	seen := f.reported.take(key)
+	w.resumable = u.Owner != ""
+	seen := u.reported.take(key)
 	if keeps && !whole {
 		var err error
-		if w.resumed, err = f.resumeAt(key, offset); err != nil {
+		if w.resumed, err = u.resumeAt(ctx, key, offset); err != nil {
 			return nil, err
 		}
 	}
@@ -81,10 +83,10 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 		w.partSize, w.offset = w.resumed.PartSize, offset
 	}
 	if keeps || exclusive || !create {
-		v, a, err := f.bucket.Head(f.ctx, key)
+		v, a, err := u.Bucket.Head(ctx, key)
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && create && whole:
-			if err := w.appendToNothing(seen); err != nil {
+			if err := w.appendToNothing(ctx, seen); err != nil {
 				return nil, err
 			}
 		case errors.Is(err, fs.ErrNotExist) && create && !keeps: // the file begins empty
@@ -100,24 +102,24 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 				return nil, s3errors.ErrInvalid
 			}
 			w.kept, w.keep, w.offset, w.resumable = v, offset, offset, false
-			w.partSize = f.partSizeFor(offset)
+			w.partSize = u.partSizeFor(offset)
 			w.attributes, w.condition = a, s3api.Condition{ETag: v.ETag}
 			w.attributes.ForgetMTime()
-			f.opts.Objects.Inherit(&w.attributes)
-			if err := f.bucket.ReadTags(f.ctx, key, &w.attributes); err != nil {
+			u.Objects.Inherit(&w.attributes)
+			if err := u.Bucket.ReadTags(ctx, key, &w.attributes); err != nil {
 				return nil, err
 			}
 		}
 	}
-	w.ctx, w.cancel = context.WithCancelCause(f.ctx)
-	w.reservation = quota.Reservation{Quotas: f.opts.Quotas}
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	w.reservation = quota.Reservation{Quotas: u.Quotas}
 	switch {
 	case w.kept.Key != "":
 		w.reservation.Replaced = quota.Exactly(w.kept.Size)
 	case w.condition.Absent:
 		w.reservation.Replaced = quota.Exactly(0)
 	default:
-		w.reservation.Replaced = f.sizeOf(w.ctx, key)
+		w.reservation.Replaced = u.Quotas.SizeOf(w.ctx, u.Bucket, key)
 	}
 	if err := w.reservation.Open(w.ctx); err != nil {
 		w.cancel(err)
@@ -129,8 +131,8 @@ func (f *Fs) openWriter(name, key string, flag int, offset int64) (*writer, erro
 
 // appendToNothing begins a file by appending to it, or resumes the upload of which the session has seen so many bytes. A client that appends
 // to a missing file does not expect to resume it later, so an interrupted one is not kept. No other session may begin the file meanwhile.
-func (w *writer) appendToNothing(seen int64) (err error) {
-	w.resumed, err = w.f.resumeAt(w.key, seen)
+func (w *Writer) appendToNothing(ctx context.Context, seen int64) (err error) {
+	w.resumed, err = w.u.resumeAt(ctx, w.key, seen)
 	switch {
 	case err != nil:
 		return err
@@ -144,8 +146,8 @@ func (w *writer) appendToNothing(seen int64) (err error) {
 }
 
 // Write appends to what was written.
-func (w *writer) Write(p []byte) (int, error) {
-	if len(p) == 0 && !w.closed {
+func (w *Writer) Write(p []byte) (int, error) {
+	if len(p) == 0 && !w.Closed {
 		return 0, nil
 	}
 	n, err := w.ReadFrom(bytes.NewReader(p))
@@ -153,10 +155,10 @@ func (w *writer) Write(p []byte) (int, error) {
 }
 
 // WriteString is Write of a string.
-func (w *writer) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
+func (w *Writer) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
 
 // WriteAt is Write where offset is the end of what was written, and fails with errors.ErrUnsupported elsewhere.
-func (w *writer) WriteAt(p []byte, offset int64) (int, error) {
+func (w *Writer) WriteAt(p []byte, offset int64) (int, error) {
 	if _, err := w.Seek(offset, io.SeekStart); err != nil {
 		return 0, err
 	}
@@ -165,12 +167,12 @@ func (w *writer) WriteAt(p []byte, offset int64) (int, error) {
 
 // ReadFrom writes all that r has. An error of r other than io.EOF, io.ErrUnexpectedEOF for one, means that bytes are missing:
 // nothing will be published. What ends the upload, Abort for one, also ends a Read of r that waits, if r is a connection.
-func (w *writer) ReadFrom(r io.Reader) (int64, error) {
-	if w.closed {
-		return 0, w.refuse("write")
+func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
+	if w.Closed {
+		return 0, w.Refuse("write")
 	}
 	if w.err != nil {
-		return 0, s3errors.PathError("write", w.name, w.err)
+		return 0, s3errors.PathError("write", w.FileName, w.err)
 	}
 	if conn, ok := r.(interface{ SetReadDeadline(t time.Time) error }); ok {
 		stop := context.AfterFunc(w.ctx, func() { _ = conn.SetReadDeadline(time.Now()) })
@@ -179,7 +181,7 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 	n, err := w.fill(r)
 	if err != nil {
 		w.err = w.cause(err)
-		return n, s3errors.PathError("write", w.name, w.err)
+		return n, s3errors.PathError("write", w.FileName, w.err)
 	}
 	return n, nil
 }
@@ -189,7 +191,7 @@ func (w *writer) ReadFrom(r io.Reader) (int64, error) {
 // A full buffer becomes a part when a byte has come that follows it. So a file that fits into one is one request, and of a broken
 // upload S3 never holds all that its client has sent: a client that asks how much there is, and finds all of it, sends no more, and
 // nobody would complete the file.
-func (w *writer) fill(r io.Reader) (int64, error) {
+func (w *Writer) fill(r io.Reader) (int64, error) {
 	if !w.begun {
 		if w.keep > 0 || w.resumed != nil {
 			// Nothing is put in its place as long as nothing follows it.
@@ -241,7 +243,7 @@ func (w *writer) fill(r io.Reader) (int64, error) {
 }
 
 // receive reads from r. Another session of the owner may take the upload over while the client sends nothing.
-func (w *writer) receive(r io.Reader, p []byte) (int, error) {
+func (w *Writer) receive(r io.Reader, p []byte) (int, error) {
 	w.client.Begin()
 	n, err := r.Read(p)
 	w.client.End()
@@ -261,21 +263,21 @@ func eofIsEnd(err error) error {
 }
 
 // room returns memory for the bytes at offset. It is empty only if the buffer is full.
-func (w *writer) room() ([]byte, error) {
+func (w *Writer) room() ([]byte, error) {
 	if w.part == nil {
 		if w.upload != nil {
 			if err := w.upload.await(); err != nil {
 				return nil, err
 			}
 		}
-		w.part = w.f.memory.Buffer(w.f.partSizeAt(w.partSize, w.offset))
+		w.part = w.u.Memory.Buffer(w.u.partSizeAt(w.partSize, w.offset))
 	}
 	return w.part.Room(w.ctx)
 }
 
 // begin puts what is kept in its place: what S3 holds of a broken upload stays where it is, S3 copies what is long enough for a
 // part, the rest is read into the first.
-func (w *writer) begin() error {
+func (w *Writer) begin() error {
 	if w.begun {
 		return nil
 	}
@@ -291,12 +293,12 @@ func (w *writer) begin() error {
 
 // read fills in the first length bytes of an object. Where not much more follows it reads that too: only of a whole object does S3 tell a
 // checksum, which the SDK compares.
-func (w *writer) read(v s3api.Version, length int64) error {
+func (w *Writer) read(v s3api.Version, length int64) error {
 	end := length
 	if v.Size-length < s3api.MinPartSize {
 		end = max(v.Size, length)
 	}
-	head := download.NewRange(w.ctx, w.f.bucket, v, 0, end)
+	head := download.NewRange(w.ctx, w.u.Bucket, v, 0, end)
 	defer head.Close()
 	_, err := w.fill(io.LimitReader(head, length))
 	if err == nil {
@@ -306,7 +308,7 @@ func (w *writer) read(v s3api.Version, length int64) error {
 }
 
 // flush sends the buffer as a part.
-func (w *writer) flush() error {
+func (w *Writer) flush() error {
 	if err := w.reservation.Grow(w.ctx, w.offset); err != nil {
 		return err
 	}
@@ -322,17 +324,17 @@ func (w *writer) flush() error {
 	return nil
 }
 
-func (w *writer) start() (err error) {
+func (w *Writer) start() (err error) {
 	p := uploadPlan{key: w.key, partSize: w.partSize, lost: w.cancel, uploaded: w.kept.Key == ""}
 	if w.resumable {
-		p.owner, p.client = w.f.opts.Owner, &w.client
+		p.owner, p.client = w.u.Owner, &w.client
 	}
-	w.upload, err = w.f.createMultipart(w.ctx, w.partsContext(), p, &w.attributes)
+	w.upload, err = w.u.createMultipart(w.ctx, w.partsContext(), p, &w.attributes)
 	return err
 }
 
 // partsContext is that of the parts on their way. Where the upload can be resumed they go on when the client has gone.
-func (w *writer) partsContext() context.Context {
+func (w *Writer) partsContext() context.Context {
 	if w.resumable {
 		return context.WithoutCancel(w.ctx)
 	}
@@ -341,48 +343,48 @@ func (w *writer) partsContext() context.Context {
 
 // Seek finds the end of what was written, whichever way that is asked for, and fails with errors.ErrUnsupported for any other
 // place.
-func (w *writer) Seek(offset int64, whence int) (int64, error) {
-	if w.closed {
-		return 0, w.refuse("seek")
+func (w *Writer) Seek(offset int64, whence int) (int64, error) {
+	if w.Closed {
+		return 0, w.Refuse("seek")
 	}
 	if whence != io.SeekStart {
 		offset += w.offset
 	}
 	if offset != w.offset {
-		return 0, s3errors.PathError("seek", w.name, errors.ErrUnsupported)
+		return 0, s3errors.PathError("seek", w.FileName, errors.ErrUnsupported)
 	}
 	return offset, nil
 }
 
 // Truncate does nothing for the size that the file has, and fails with errors.ErrUnsupported for any other.
-func (w *writer) Truncate(size int64) error {
-	if w.closed {
-		return w.refuse("truncate")
+func (w *Writer) Truncate(size int64) error {
+	if w.Closed {
+		return w.Refuse("truncate")
 	}
 	if size != w.offset {
-		return s3errors.PathError("truncate", w.name, errors.ErrUnsupported)
+		return s3errors.PathError("truncate", w.FileName, errors.ErrUnsupported)
 	}
 	return nil
 }
 
 // Stat describes the file as far as it is written.
-func (w *writer) Stat() (fs.FileInfo, error) {
+func (w *Writer) Stat() (fs.FileInfo, error) {
 	v := s3api.Version{Key: w.key, Size: w.offset}
-	return fileinfo.New(w.f.keys.Base(w.key), &v, &w.attributes), nil
+	return fileinfo.New(w.u.Keys.Base(w.key), &v, &w.attributes), nil
 }
 
 // Abort ends writing: nothing will be published, and what writes or will write, and Close, returns cause. When S3 has already
 // been asked to publish, it does nothing.
-func (w *writer) Abort(cause error) { w.cancel(cause) }
+func (w *Writer) Abort(cause error) { w.cancel(cause) }
 
 // Close publishes what was written, unless writing failed or was aborted. When it returns nil S3 has confirmed the object. When it
 // does not there is no trace of the file but what its owner can resume, with one exception: S3 was asked to publish, its answer did
 // not arrive, and a look at the object got none either or came too early, so that the object, complete, may be there.
-func (w *writer) Close() error {
-	if w.closed {
-		return w.refuse("close")
+func (w *Writer) Close() error {
+	if w.Closed {
+		return w.Refuse("close")
 	}
-	w.closed = true
+	w.Closed = true
 	err := w.err
 	if err == nil {
 		err = w.finish()
@@ -402,11 +404,11 @@ func (w *writer) Close() error {
 		w.part.Release()
 	}
 	w.cancel(nil)
-	return s3errors.PathError("close", w.name, err)
+	return s3errors.PathError("close", w.FileName, err)
 }
 
 // finish publishes the file.
-func (w *writer) finish() error {
+func (w *Writer) finish() error {
 	if err := context.Cause(w.ctx); err != nil {
 		return err
 	}
@@ -443,7 +445,7 @@ func (w *writer) finish() error {
 		if err := w.upload.entry.Hold(ctx); err != nil {
 			return "", err
 		}
-		c, err := w.f.bucket.Precondition(ctx, w.key, w.condition, w.f.bucket.Profile.ConditionalComplete)
+		c, err := w.u.Bucket.Precondition(ctx, w.key, w.condition, w.u.Bucket.Profile.ConditionalComplete)
 		if err != nil {
 			return "", err
 		}
@@ -455,8 +457,8 @@ func (w *writer) finish() error {
 //
 // That request is not cancelled with the session: once it is sent S3 may do it whatever happens here, and only the answer tells.
 // It carries the whole file, so that there is nothing wrong with an object that appears after its client has gone.
-func (w *writer) commit(publish func(context.Context) (etag string, err error)) error {
-	if err := w.f.opts.BeforeCommit(w.ctx); err != nil {
+func (w *Writer) commit(publish func(context.Context) (etag string, err error)) error {
+	if err := w.u.BeforeCommit(w.ctx); err != nil {
 		return err
 	}
 	if err := context.Cause(w.ctx); err != nil {
@@ -472,20 +474,20 @@ func (w *writer) commit(publish func(context.Context) (etag string, err error)) 
 }
 
 // put makes an object of what is in the buffer.
-func (w *writer) put(ctx context.Context) (etag string, err error) {
-	c, err := w.f.bucket.Precondition(ctx, w.key, w.condition, w.f.bucket.Profile.ConditionalPut)
+func (w *Writer) put(ctx context.Context) (etag string, err error) {
+	c, err := w.u.Bucket.Precondition(ctx, w.key, w.condition, w.u.Bucket.Profile.ConditionalPut)
 	if err != nil {
 		return "", err
 	}
 	if w.part == nil {
-		return w.f.bucket.Put(ctx, w.key, &w.attributes, c, bytes.NewReader(nil), nil)
+		return w.u.Bucket.Put(ctx, w.key, &w.attributes, c, bytes.NewReader(nil), nil)
 	}
 	w.part.Seal()
-	return w.f.bucket.Put(ctx, w.key, &w.attributes, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
+	return w.u.Bucket.Put(ctx, w.key, &w.attributes, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
 }
 
 // cause prefers the reason for which writing was ended to the error that shows it.
-func (w *writer) cause(err error) error {
+func (w *Writer) cause(err error) error {
 	if err == nil {
 		return nil
 	}

@@ -266,3 +266,17 @@ func (a *Reservation) End(size int64, stored bool) {
 
 // Exactly is a size that is known.
 func Exactly(size int64) func() int64 { return func() int64 { return size } }
+
+// SizeOf finds out, if there are quotas, what size the object of a key has now. That goes on while something else is done, until what it
+// returns is called, which must be before the object is replaced. Where S3 does not tell, the size is 0: the next count knows.
+func (qs Quotas) SizeOf(ctx context.Context, bucket *s3api.Bucket, key string) func() int64 {
+	if len(qs) == 0 {
+		return Exactly(0)
+	}
+	found := make(chan int64, 1)
+	go func() {
+		v, _, _ := bucket.Head(ctx, key)
+		found <- v.Size
+	}()
+	return sync.OnceValue(func() int64 { return <-found })
+}
