@@ -58,6 +58,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	"github.com/babelftp/babelftp/driver/internal/upload"
 )
 
 // Defaults of Options.
@@ -159,7 +160,7 @@ type Fs struct {
 	log      *slog.Logger
 	opts     Options
 
-	uploads    *Uploader
+	uploads    *upload.Uploader
 	incomplete *incompleteRenames
 }
 
@@ -214,7 +215,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 		bucket: s3api.NewBucket(clients.Invalidating{Client: client, Log: o.Endpoint.writes}, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout),
 		keys:   keys.Space(o.Prefix), memory: o.Memory, endpoint: o.Endpoint, log: o.Logger, opts: o, incomplete: &incompleteRenames{},
 	}
-	f.uploads = NewUploader(UploaderOptions{
+	f.uploads = upload.New(upload.Options{
 		Bucket: f.bucket, Keys: f.keys, Memory: f.memory, Log: f.log,
 		Limiter: o.Endpoint.uploads, Concurrency: o.Concurrency,
 		PartSize: o.PartSize, SmallestPart: o.smallestPart, CopyLimit: o.CopyLimit,

@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/listing"
+	"github.com/babelftp/babelftp/driver/internal/openfile"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -49,7 +50,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 
 // A dirFile is a directory open for Readdir and Readdirnames.
 type dirFile struct {
-	Handle
+	openfile.Handle
 	info    *fileinfo.Info
 	entries iter.Seq2[fs.FileInfo, error]
 	next    func() (fs.FileInfo, error, bool) // nil until the first entry is asked for
@@ -62,7 +63,7 @@ func (f *Fs) openDirectory(name, key string) (*dirFile, error) {
 		return nil, errors.Unwrap(err)
 	}
 	info := fileinfo.NewDir(f.keys.Base(key), f.keys.Directory(key), time.Time{})
-	return &dirFile{Handle: Handle{FileName: name, Unsupported: syscall.EISDIR}, info: info, entries: entries}, nil
+	return &dirFile{Handle: openfile.Handle{FileName: name, Unsupported: syscall.EISDIR}, info: info, entries: entries}, nil
 }
 
 // Stat describes the directory as it was opened.

@@ -133,3 +133,13 @@ func TestStatDirAsksOnce(t *testing.T) {
 		}
 	})
 }
+
+// onAWS is options for a file system on AWS.
+func onAWS(opts *Options) *Options {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	o.Profile, _ = ProfileNamed("aws")
+	return &o
+}

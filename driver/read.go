@@ -9,13 +9,14 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/download"
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/openfile"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // A reader is a file open for reading.
 type reader struct {
-	Handle
+	openfile.Handle
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	bucket  *s3api.Bucket
@@ -39,7 +40,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 		return nil, err
 	}
 	return &reader{
-		Handle: Handle{FileName: name, Unsupported: syscall.EBADF},
+		Handle: openfile.Handle{FileName: name, Unsupported: syscall.EBADF},
 		ctx:    ctx, cancel: cancel, bucket: f.bucket, version: v,
 		info:    fileinfo.New(f.keys.Base(key), &v, &a),
 		content: download.NewReader(ctx, f.bucket, v, offset, body, f.memory, f.endpoint.downloads, f.opts.Streams),

@@ -12,6 +12,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/upload"
 )
 
 // A Profile says what an S3 server can do beyond what all of them can, and which rules it enforces. The zero value is the strictest server.
@@ -69,3 +70,7 @@ func NewJournal(client Client, bucketName, prefix string, profile Profile, objec
 
 // SweepInterval is how often to sweep uploads of an age: every hour, or more often where they are abandoned sooner.
 func SweepInterval(age time.Duration) time.Duration { return journal.SweepInterval(age) }
+
+// A ResumeError refuses to write to a file of which an upload of this owner is pending: it can be resumed at Size, or begun anew with
+// os.O_TRUNC, but the bytes of two uploads must not mix. It is an fs.ErrInvalid.
+type ResumeError = upload.ResumeError

@@ -1,4 +1,10 @@
-package driver
+// Package upload writes files: a small one by one request (S3 operation PutObject), others by parts, several at a time
+// (CreateMultipartUpload, UploadPart, UploadPartCopy, CompleteMultipartUpload, AbortMultipartUpload).
+//
+// [Uploader.Open] opens a [Writer], whose Close makes the object visible. An interrupted upload stays for its owner where there is a journal:
+// [Uploader.Pending] describes it, and Open with its size as the offset resumes it (ListParts). [Uploader.CopyByParts] copies an object
+// that is too large for CopyObject.
+package upload
 
 import (
 	"context"
@@ -13,8 +19,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// UploaderOptions is what an [Uploader] needs. Each field is set, but for Quotas, Journal and Owner.
-type UploaderOptions struct {
+// Options is what an [Uploader] needs. Each field is set, but for Quotas, Journal and Owner.
+type Options struct {
 	Bucket *s3api.Bucket
 	Keys   keys.Space // of the files
 	Memory *membudget.Budget
@@ -38,14 +44,14 @@ type UploaderOptions struct {
 
 // An Uploader writes files. It is safe for concurrent use; the files that it opens are not, but for their Abort.
 type Uploader struct {
-	UploaderOptions
+	Options
 	reported  *reported
 	copySlots semaphore // of all parts that are copied at a time, nil where each object has its own
 }
 
-// NewUploader returns an Uploader, without a request.
-func NewUploader(o UploaderOptions) *Uploader {
-	return &Uploader{UploaderOptions: o, reported: &reported{}}
+// New returns an Uploader, without a request.
+func New(o Options) *Uploader {
+	return &Uploader{Options: o, reported: &reported{}}
 }
 
 // Limited returns an Uploader that makes its requests by another client of the bucket, and shares so many slots among all parts that it copies.

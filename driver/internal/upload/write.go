@@ -1,4 +1,4 @@
-package driver
+package upload
 
 import (
 	"bytes"
@@ -15,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
+	"github.com/babelftp/babelftp/driver/internal/openfile"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
@@ -26,7 +27,7 @@ const commitTimeout = 10 * time.Minute
 // A Writer is a file open for writing. It collects what comes in a buffer, sends the buffer as a part when it is full and goes on
 // with another. What fits into one buffer becomes an object by one request.
 type Writer struct {
-	Handle
+	openfile.Handle
 	u      *Uploader
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -63,7 +64,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		keeps     = flag&os.O_TRUNC == 0 && (whole || offset > 0)
 	)
 	w := &Writer{
-		Handle: Handle{FileName: name, Unsupported: syscall.EBADF}, u: u, key: key,
+		Handle: openfile.Handle{FileName: name, Unsupported: syscall.EBADF}, u: u, key: key,
 		attributes: u.Objects.OfFile(name),
 		condition:  s3api.Condition{Absent: exclusive},
 		exclusive:  exclusive,

@@ -1,9 +1,12 @@
-package driver
+package upload
 
 import (
 	"testing"
 
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 func TestPartSizeFor(t *testing.T) {
@@ -22,27 +25,16 @@ func TestPartSizeFor(t *testing.T) {
 		{"growing", true, gib, 5 * mib, 100 * gib, 5 * mib},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			f := New(t.Context(), nil, "bucket", &Options{
-				PartSize: tc.partSize, Memory: NewBudget(tc.memory), Profile: profile.Profile{UnequalParts: tc.unequal},
-			})
-			got := f.uploads.partSizeFor(tc.size)
+			bucket := s3api.NewBucket(nil, "bucket", profile.Profile{UnequalParts: tc.unequal}, &endpoint.Stats{}, 0)
+			u := New(Options{Bucket: bucket, PartSize: tc.partSize, Memory: membudget.New(tc.memory)})
+			got := u.partSizeFor(tc.size)
 			if got != tc.want {
 				t.Errorf("%d, want %d", got, tc.want)
 			}
 			// Where parts are equal they stay so, and grow where they may differ.
-			if later := f.uploads.partSizeAt(got, 100*gib); (later > got) != tc.unequal {
+			if later := u.partSizeAt(got, 100*gib); (later > got) != tc.unequal {
 				t.Errorf("%d, and %d later", got, later)
 			}
 		})
 	}
-}
-
-// onAWS is options for a file system on AWS.
-func onAWS(opts *Options) *Options {
-	var o Options
-	if opts != nil {
-		o = *opts
-	}
-	o.Profile, _ = profile.Named("aws")
-	return &o
 }
