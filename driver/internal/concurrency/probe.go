@@ -35,7 +35,7 @@ const (
 	// firstBackoff is how long the limiter does not probe after a failed probe, the first time. It is short, because a measurement may go wrong.
 	firstBackoff = 500 * time.Millisecond
 
-	// retryDelay is how long it does not probe after a probe without a result: its transfers may have ended.
+	// retryDelay is the first back-off after a probe without a result: its transfers may have ended.
 	retryDelay = 2 * time.Second
 )
 
@@ -178,13 +178,14 @@ func (l *Limiter) succeeds(now time.Time) bool {
 // finish ends a probe with a limit. Without a result the limit stays what it was.
 func (l *Limiter) finish(now time.Time, limit int, result bool) {
 	l.grows = result && limit > l.probe.limit
-	switch {
-	case !result:
-		l.next = now.Add(retryDelay)
-	case l.grows:
+	if l.grows {
 		l.backoff = 0
-	default:
-		l.backoff = min(max(growth*l.backoff, firstBackoff), endpoint.MaxBackoff)
+	} else {
+		first := firstBackoff
+		if !result {
+			first = retryDelay
+		}
+		l.backoff = min(max(growth*l.backoff, first), endpoint.MaxBackoff)
 		l.next = now.Add(l.backoff)
 	}
 	switch {
