@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/checksums"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
@@ -62,4 +64,27 @@ func (f *fingerprints) has(v s3api.Version) bool {
 
 func (f *fingerprints) of(v s3api.Version) uint64 {
 	return maphash.String(f.seed, strings.Trim(v.ETag, `"`)+" "+strconv.FormatInt(v.Size, 10)+" "+v.Key)
+}
+
+// stampCopy puts a stamp into the attributes of a copy that a version will have, where nothing else will show for certain that it is one. The
+// copy is made by one request, or by parts.
+func stampCopy(v s3api.Version, a *attributes.Attributes, o *attributes.Objects, target *s3api.Bucket, to string, atOnce bool) {
+	encryption := a.Encryption
+	if encryption.Algorithm == "" {
+		encryption = o.DefaultEncryption()
+	}
+	keepsETag := v.Bucket.Name == target.Name && v.Bucket.Profile.MD5ETags && checksums.MD5OfETag(v.ETag) != nil &&
+		a.Encryption.KeepsMD5() && encryption.KeepsMD5() && atOnce
+	if v.Size == 0 || keepsETag {
+		return
+	}
+	value := v.Stamp(target, to)
+	bytes := len(attributes.CopyStampKey) + len(value)
+	for key, value := range a.Metadata {
+		bytes += len(key) + len(value)
+	}
+	if bytes > attributes.MaxMetadata {
+		return
+	}
+	a.SetMetadata(attributes.CopyStampKey, value)
 }

@@ -214,7 +214,7 @@ func (r *treeMove) copyFile(ctx context.Context, v s3api.Version, a *attributes.
 		}
 		c = s3api.Condition{}
 	}
-	v.StampCopy(a, &r.target.opts.Objects, r.target.bucket, to, r.target.copiesAtOnce(v))
+	stampCopy(v, a, &r.target.opts.Objects, r.target.bucket, to, r.target.copiesAtOnce(v))
 	_, err := r.copyVersion(ctx, v, a, to, c, replaced)
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
+	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -90,8 +91,35 @@ func hasWholeChecksum(object *s3.HeadObjectOutput) bool {
 	return object.ChecksumType == types.ChecksumTypeFullObject
 }
 
-// MD5OfParts is the MD5 of those of the parts, of which S3 makes the ETag of the object.
-func MD5OfParts(parts []types.CompletedPart) []byte {
+// Match tells whether an object has the bytes. Its ETag is the MD5 of them, unless it is encrypted with another key than S3's own; then there
+// is the checksum that was sent, on servers that keep it.
+func Match(object *s3.HeadObjectOutput, c Content) bool {
+	if aws.ToInt64(object.ContentLength) != c.Size() {
+		return false
+	}
+	whole, crc := md5.New(), crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	if _, err := io.Copy(io.MultiWriter(whole, crc), io.NewSectionReader(c, 0, c.Size())); err != nil {
+		return false
+	}
+	return hasETag(object, hex.EncodeToString(whole.Sum(nil))) ||
+		aws.ToString(object.ChecksumCRC32C) == base64.StdEncoding.EncodeToString(crc.Sum(nil))
+}
+
+// MatchParts tells whether an object was put together of these parts. Its ETag is the MD5 of theirs, with their number at its end. Its
+// checksum is made of theirs alike, where it is not that of the whole object. Where both are made otherwise the number alone tells, if it may.
+func MatchParts(object *s3.HeadObjectOutput, parts []types.CompletedPart, byNumber bool) bool {
+	number := "-" + strconv.Itoa(len(parts))
+	switch {
+	case hasETag(object, hex.EncodeToString(md5OfParts(parts))+number):
+		return true
+	case strings.TrimSuffix(aws.ToString(object.ChecksumCRC32C), number) == crc32cOfParts(parts):
+		return true
+	}
+	return byNumber && strings.HasSuffix(trimETag(object), number)
+}
+
+// md5OfParts is the MD5 of those of the parts, of which S3 makes the ETag of the object.
+func md5OfParts(parts []types.CompletedPart) []byte {
 	h := md5.New()
 	for _, part := range parts {
 		h.Write(MD5OfETag(aws.ToString(part.ETag)))
@@ -99,8 +127,8 @@ func MD5OfParts(parts []types.CompletedPart) []byte {
 	return h.Sum(nil)
 }
 
-// CRC32COfParts is the CRC-32C of those of the parts, and nothing that an object has where one is missing.
-func CRC32COfParts(parts []types.CompletedPart) string {
+// crc32cOfParts is the CRC-32C of those of the parts, and nothing that an object has where one is missing.
+func crc32cOfParts(parts []types.CompletedPart) string {
 	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
 	for _, part := range parts {
 		sum, err := base64.StdEncoding.DecodeString(aws.ToString(part.ChecksumCRC32C))
@@ -112,11 +140,11 @@ func CRC32COfParts(parts []types.CompletedPart) string {
 	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, h.Sum32()))
 }
 
-// HasETag tells whether an object has an ETag, given without quotes.
-func HasETag(object *s3.HeadObjectOutput, etag string) bool { return TrimETag(object) == etag }
+// hasETag tells whether an object has an ETag, given without quotes.
+func hasETag(object *s3.HeadObjectOutput, etag string) bool { return trimETag(object) == etag }
 
-// TrimETag is the ETag of an object without its quotes.
-func TrimETag(object *s3.HeadObjectOutput) string {
+// trimETag is the ETag of an object without its quotes.
+func trimETag(object *s3.HeadObjectOutput) string {
 	return strings.Trim(aws.ToString(object.ETag), `"`)
 }
 

@@ -13,40 +13,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-
 	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
-// stamp names a version, and where its copy is. An object that comes to another name with its metadata is so no copy any more.
-func (v *Version) stamp(target *Bucket, to string) string {
+// Stamp names a version, and where its copy is. An object that comes to another name with its metadata is so no copy any more.
+func (v *Version) Stamp(target *Bucket, to string) string {
 	h := sha256.New()
 	for _, text := range []string{v.Bucket.Name, v.Key, strings.Trim(v.ETag, `"`), strconv.FormatInt(v.Size, 10), target.Name, to} {
 		_, _ = h.Write([]byte(strconv.Itoa(len(text)) + ":" + text)) // never fails
 	}
 	return hex.EncodeToString(h.Sum(nil)[:16])
-}
-
-// StampCopy puts a stamp into the attributes of a copy that a version will have, where nothing else will show for certain that it is one. The
-// copy is made by one request, or by parts.
-func (v *Version) StampCopy(a *attributes.Attributes, o *attributes.Objects, target *Bucket, to string, atOnce bool) {
-	encryption := a.Encryption
-	if encryption.Algorithm == "" {
-		encryption = o.DefaultEncryption()
-	}
-	keepsETag := v.Bucket.Name == target.Name && v.Bucket.Profile.MD5ETags && checksums.MD5OfETag(v.ETag) != nil &&
-		a.Encryption.KeepsMD5() && encryption.KeepsMD5() && atOnce
-	if v.Size == 0 || keepsETag {
-		return
-	}
-	value := v.stamp(target, to)
-	bytes := len(attributes.CopyStampKey) + len(value)
-	for key, value := range a.Metadata {
-		bytes += len(key) + len(value)
-	}
-	if bytes > attributes.MaxMetadata {
-		return
-	}
-	a.SetMetadata(attributes.CopyStampKey, value)
 }
 
 // ShowsCopy tells whether sizes and ETags show that a copy has the bytes of this version. An ETag is the MD5 of the bytes, or for a copy of one
@@ -90,7 +66,7 @@ func (v *Version) isIn(ctx context.Context, b *Bucket, key string, object *s3.He
 	switch {
 	case v.Size != has.Size:
 		return false, nil
-	case v.ShowsCopy(&has), object.Metadata[attributes.CopyStampKey] == v.stamp(b, key):
+	case v.ShowsCopy(&has), object.Metadata[attributes.CopyStampKey] == v.Stamp(b, key):
 		return true, nil
 	}
 	source, err := v.Bucket.look(ctx, v.Key)

@@ -2,16 +2,9 @@ package s3api
 
 import (
 	"context"
-	"crypto/md5"
-	"encoding/base64"
-	"encoding/hex"
 	"errors"
-	"hash/crc32"
-	"io"
 	"io/fs"
 	"maps"
-	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -81,37 +74,18 @@ type evidence func(ctx context.Context, object *s3.HeadObjectOutput) bool
 // evidenceOfDelete is there being no object.
 func evidenceOfDelete(_ context.Context, object *s3.HeadObjectOutput) bool { return object == nil }
 
-// evidenceOfPut is an object with the bytes and the user metadata. Its ETag is the MD5 of the bytes, unless it is encrypted with another
-// key than S3's own; then there is the checksum that was sent, on servers that keep it.
+// evidenceOfPut is an object with the bytes and the user metadata.
 func evidenceOfPut(c checksums.Content, metadata map[string]string) evidence {
 	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
-		if object == nil || aws.ToInt64(object.ContentLength) != c.Size() || !maps.Equal(object.Metadata, metadata) {
-			return false
-		}
-		whole, crc := md5.New(), crc32.New(crc32.MakeTable(crc32.Castagnoli))
-		if _, err := io.Copy(io.MultiWriter(whole, crc), io.NewSectionReader(c, 0, c.Size())); err != nil {
-			return false
-		}
-		return checksums.HasETag(object, hex.EncodeToString(whole.Sum(nil))) ||
-			aws.ToString(object.ChecksumCRC32C) == base64.StdEncoding.EncodeToString(crc.Sum(nil))
+		return object != nil && maps.Equal(object.Metadata, metadata) && checksums.Match(object, c)
 	}
 }
 
-// evidenceOfComplete is an object of the size that was put together of these parts. Its ETag is the MD5 of theirs, with their number at its end. Its
-// checksum is made of theirs alike, where it is not that of the whole object. Where both are made otherwise the number must do, if the first
-// attempt found the upload and it no longer exists.
+// evidenceOfComplete is an object of the size that was put together of these parts. Where its sums are made otherwise the number of parts
+// must do, if the first attempt found the upload and it no longer exists.
 func evidenceOfComplete(parts []types.CompletedPart, size int64, gone bool) evidence {
-	number := "-" + strconv.Itoa(len(parts))
 	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
-		switch {
-		case object == nil || aws.ToInt64(object.ContentLength) != size:
-			return false
-		case checksums.HasETag(object, hex.EncodeToString(checksums.MD5OfParts(parts))+number):
-			return true
-		case strings.TrimSuffix(aws.ToString(object.ChecksumCRC32C), number) == checksums.CRC32COfParts(parts):
-			return true
-		}
-		return gone && strings.HasSuffix(checksums.TrimETag(object), number)
+		return object != nil && aws.ToInt64(object.ContentLength) == size && checksums.MatchParts(object, parts, gone)
 	}
 }
 
