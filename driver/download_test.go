@@ -166,16 +166,23 @@ func TestRequestsOfDownload(t *testing.T) {
 					defer opts.Memory.Reserve(func() {}).Close()
 				}
 				f := New(t.Context(), s, "bucket", opts)
+				var mu sync.Mutex
 				var samples []int
 				go func() {
-					for time.Sleep(settled - time.Second); len(samples) < 100; time.Sleep(10 * time.Millisecond) {
+					time.Sleep(settled - time.Second)
+					for range 100 {
+						mu.Lock()
 						samples = append(samples, s.underWay())
+						mu.Unlock()
+						time.Sleep(10 * time.Millisecond)
 					}
 				}()
 				s.download(t, f, taker(test.client))
 				if backedOff := 60; test.most == 1 && s.requests > backedOff {
 					t.Errorf("%d requests were made, want up to %d", s.requests, backedOff)
 				}
+				mu.Lock()
+				defer mu.Unlock()
 				slices.Sort(samples)
 				if n := samples[len(samples)/2]; n < test.least || n > test.most {
 					t.Errorf("there are %d requests at a time, want %d to %d", n, test.least, test.most)

@@ -6,16 +6,18 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
 func TestHealth(t *testing.T) {
-	status := http.StatusOK
+	var status atomic.Int64
+	status.Store(http.StatusOK)
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/healthz" {
 			t.Errorf("asked for %s", r.URL)
 		}
-		w.WriteHeader(status)
+		w.WriteHeader(int(status.Load()))
 		_, _ = w.Write([]byte("ok\n"))
 	}))
 	defer server.Close()
@@ -37,7 +39,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("%v: exit code %d: %s%s", args, code, stdout, stderr)
 		}
 	}
-	status = http.StatusServiceUnavailable
+	status.Store(http.StatusServiceUnavailable)
 	const unhealthy = "babelftp: not healthy: 503 Service Unavailable: ok\n"
 	if code, _, stderr := output(t, "", "health", "--address", address); code != 1 || stderr != unhealthy {
 		t.Errorf("exit code %d: %s", code, stderr)
