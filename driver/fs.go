@@ -73,70 +73,67 @@ const (
 
 // Options says how a file system works. The zero value is the default.
 type Options struct {
-	// Prefix is what the keys start with, "inbox/" for example. Other keys of the bucket are not seen.
+	// Prefix is what the keys start with, "inbox/" for example. The file system does not show other keys. The default is "", the whole bucket.
 	Prefix string
 
-	// PartSize is how many bytes are sent at a time: smaller files in one request, others in parts. The default, and the least, is
-	// 5 MiB, S3's own rule. The parts of a file beyond 1,280 of them grow with it, so that 10,000 reach 5 TiB.
+	// PartSize is how many bytes one request sends: a smaller file takes one request, a larger one has parts. The default, and the minimum, is
+	// 5 MiB, S3's own; the maximum is 5 GiB. The parts of a file beyond 1,280 of them grow with it, so that 10,000 reach 5 TiB.
 	PartSize int64
 
-	// Concurrency is how many parts an upload may have on their way at a time where fewer are slower than its client; the default
-	// is 16. One is all that it takes where that is enough.
+	// Concurrency is how many parts one upload may send in parallel, where fewer are slower than its client. The default is 16.
 	Concurrency int
 
-	// Streams is how many requests a download may have under way at a time where one is slower than its client; the default is
-	// 16. One request is all that it takes where that is enough.
+	// Streams is how many requests one download may make in parallel, where one is slower than its client. The default is 16.
 	Streams int
 
-	// Memory bounds the parts of uploads that wait or are on their way, and what downloads fetch ahead. Share one among all file
-	// systems of a process; the default is one of 64 MiB that nobody shares.
+	// Memory bounds the bytes that uploads collect and downloads prefetch. All file systems of a process share one. The default is a budget of
+	// 64 MiB for this file system alone.
 	Memory *Budget
 
-	// Endpoint is what is known of the way to the S3 server, and what was written there lately. Share one among all file systems of a server;
-	// the default is one that nobody shares.
+	// Endpoint holds what requests have measured of the S3 server, and the keys that were written there recently. All file systems of a server
+	// share one. The default is a new one.
 	Endpoint *Endpoint
 
-	// IdleTimeout is how long S3 may send nothing of an object before its connection counts as broken; the default is 30 seconds.
+	// IdleTimeout is how long S3 may send nothing of an object before the file system takes the connection for broken. The default is 30 seconds.
 	IdleTimeout time.Duration
 
-	// CopyLimit is the size in bytes above which an object is copied by parts. The default, and the most, is 5 GiB.
+	// CopyLimit is the size in bytes above which an object is copied by parts. The default, and the maximum, is 5 GiB.
 	CopyLimit int64
 
-	// NoOverwrite keeps every file that is there: what is written, or moved, gets a name that no file has, also where two do that
-	// at once (If-None-Match), and is an fs.ErrExist otherwise. It takes a request more to open a file for writing.
+	// NoOverwrite keeps every file that exists: what is written or moved needs a new name, and fails with fs.ErrExist otherwise. S3 decides
+	// where two clients do that at once (If-None-Match). It takes one request more to open a file for writing. The default is false.
 	NoOverwrite bool
 
-	// Quotas bound what is stored. They take a request more to write or to copy a file, for the size of what it replaces; while a file
-	// is written nobody waits for that.
+	// Quotas bound how many bytes are stored. They take one request more to write or copy a file, for the size of what it replaces; a write
+	// does not wait for it. The default is none.
 	Quotas Quotas
 
-	// Objects is what objects are stored with beside their bytes.
+	// Objects is what the file system stores objects with, besides their bytes. The default leaves everything to the bucket.
 	Objects Objects
 
-	// BeforeCommit is asked when all of an upload has come and it would now become visible. An error keeps it from that, and
-	// Close returns the error. An fs.ErrInvalid says that what has come is wrong, so that no owner can go on from there.
+	// BeforeCommit is called when all bytes of an upload have come, before its object becomes visible. After an error it does not, and
+	// Close returns the error. After an fs.ErrInvalid the bytes are wrong, and no owner can resume the upload. The default allows all.
 	BeforeCommit func(context.Context) error
 
-	// Journal is where uploads of more than one part are recorded while they are open, so that those which nobody ends are found by a
-	// sweep; without one nothing is.
+	// Journal records uploads of more than one part while they are open, so that its Sweep finds abandoned ones. The default is none: such
+	// uploads stay in the bucket if this process dies.
 	Journal *Journal
 
-	// Owner is the user who may resume interrupted uploads ([Fs.PendingUpload]), in any file system of the same owner and bucket. Without
-	// an owner, or a journal, an interrupted upload leaves nothing. An owner has 100 of them at most, and they take at most half as many
-	// bytes as the smallest of the quotas allows; the oldest give way.
+	// Owner is the user who may resume interrupted uploads ([Fs.PendingUpload]), in any file system of the same owner and bucket. The
+	// default is "": an interrupted upload leaves nothing. So it does without a Journal. An owner has 100 of them at most, and they take at most
+	// half as many bytes as the smallest of the quotas; the file system removes the oldest first.
 	Owner string
 
-	// MetadataCache remembers the files that listings have shown. Share one among all file systems of a session; the default remembers
-	// none.
+	// MetadataCache remembers the files that listings have shown. All file systems of a session share one. The default remembers none.
 	MetadataCache *MetadataCache
 
-	// Presigner signs the links of [Fs.Presign]; without one there are none.
+	// Presigner signs the links of [Fs.Presign]. The default is none, and Presign fails with errors.ErrUnsupported.
 	Presigner Presigner
 
-	// Profile is what the S3 server can do, and its rules; the zero value is the strictest server.
+	// Profile is what the S3 server can do, and its rules. The default is the strictest server.
 	Profile Profile
 
-	// Logger gets what no error tells: keys that cannot be shown, uploads that could not be aborted. The default discards it.
+	// Logger gets what no error says: keys that no name can show, uploads that could not be aborted. The default discards it.
 	Logger *slog.Logger
 
 	// smallestPart is how many bytes each part but the last has at least: minPartSize, unless a test says less.

@@ -33,7 +33,8 @@ func (o *Object) Created() time.Time { return o.lastModified }
 // MediaType is the Content-Type.
 func (o *Object) MediaType() string { return o.ContentType }
 
-// NameLanguage is the language tag of the name, where the object's metadata tell it; not in listings.
+// NameLanguage is the language tag (BCP 47) of the object's name. It is the value of the user metadata "name-language", whose name it has. Without
+// that metadata, and in listings, which show none, it is empty.
 func (o *Object) NameLanguage() string { return o.nameLanguage }
 
 // An Info describes a file or a directory. It is an [fs.FileInfo].
