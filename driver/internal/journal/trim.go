@@ -17,7 +17,7 @@ const (
 	// maxPending is how many interrupted uploads an owner may have. The oldest give way.
 	maxPending = 100
 
-	// trimConcurrency is how many records are read at a time to find the oldest.
+	// trimConcurrency is how many records are read at once to find the oldest.
 	trimConcurrency = 32
 )
 
@@ -51,7 +51,7 @@ func (l *Journal) DeleteAll(ctx context.Context, records []s3api.Version) (remov
 }
 
 // Trim removes the oldest interrupted uploads of an owner where there are too many, or more bytes of them than most, if that is
-// not 0. One call at a time counts for each owner, and counts again where others came meanwhile. The log is the caller's.
+// not 0. One call at once counts for each owner, and counts again where others came meanwhile. The log is the caller's.
 func (l *Journal) Trim(ctx context.Context, log *slog.Logger, owner string, most int64) {
 	if !l.beginTrim(owner) {
 		return

@@ -21,13 +21,13 @@ const (
 	// then reach 5 TiB; the last of them are of 4 GiB, which S3 takes too.
 	partGrowth = 1280
 
-	// copyConcurrency is how many parts of one object S3 copies at a time. They cost this process nothing.
+	// copyConcurrency is how many parts of one object S3 copies at once. They cost this process nothing.
 	copyConcurrency = 16
 
 	// minCopyPart is how much of an object is copied by one request at least, where there is so much: S3 does that within seconds.
 	minCopyPart = 128 << 20
 
-	// copyPartSize is how much is copied by one request: little enough to copy an object by several at a time.
+	// copyPartSize is how much is copied by one request: little enough to copy an object by several at once.
 	copyPartSize = 1 << 30
 
 	// abortTimeout bounds the requests that outlive the session, because without them an upload could stay open.
@@ -40,7 +40,7 @@ func partSizeAt(b *membudget.Budget, size, offset int64) int64 {
 	return min(max(size, offset/partGrowth), s3api.MaxPartSize, b.Limit())
 }
 
-// A multipart is an upload by parts, several at a time, that ends with complete, abort or drain. Its methods are for one
+// A multipart is an upload by parts, several at once, that ends with complete, abort or drain. Its methods are for one
 // goroutine.
 type multipart struct {
 	bucket   *s3api.Bucket
@@ -120,7 +120,7 @@ func (u *Uploader) multipart(until, ctx context.Context, begun s3api.Upload) *mu
 	return m
 }
 
-// slots bound how many parts are under way at a time.
+// slots bound how many parts are under way at once.
 type slots interface {
 	// Acquire waits for a slot. It returns false when one of the contexts ends first.
 	Acquire(ctx, until context.Context) bool

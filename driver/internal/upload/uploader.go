@@ -1,4 +1,4 @@
-// Package upload writes files: a small one by one request (S3 operation PutObject), others by parts, several at a time
+// Package upload writes files: a small one by one request (S3 operation PutObject), others by parts, several at once
 // (CreateMultipartUpload, UploadPart, UploadPartCopy, CompleteMultipartUpload, AbortMultipartUpload).
 //
 // [Uploader.Open] opens a [Writer], whose Close makes the object visible. An interrupted upload stays for its owner where there is a journal:
@@ -27,7 +27,7 @@ type Options struct {
 	Log    *slog.Logger
 
 	Limiter     *concurrency.Limiter // of the parts of all uploads to the S3 server
-	Concurrency int                  // parts that an upload has on their way at a time, at most
+	Concurrency int                  // parts that an upload has on their way at once, at most
 
 	PartSize     int64 // bytes of the first part, from SmallestPart to s3api.MaxPartSize
 	SmallestPart int64 // bytes that each part but the last has at least
@@ -46,7 +46,7 @@ type Options struct {
 type Uploader struct {
 	Options
 	reported  *reported
-	copySlots semaphore // of all parts that are copied at a time, nil where each object has its own
+	copySlots semaphore // of all parts that are copied at once, nil where each object has its own
 }
 
 // New returns an Uploader, without a request.
