@@ -143,6 +143,7 @@ func (x *fixture) race(r race, dir string, at int) bool {
 	var requests int
 	var before string // the request before which it was written
 	looked := false   // at the victim, for a copy that is not there yet
+	var window bool   // whether the victim was looked at, to delete it, and nothing but other files' looks and deletions came since
 	x.spy.Before(func(_ context.Context, operation string, in any) error {
 		mu.Lock()
 		defer mu.Unlock()
@@ -156,6 +157,16 @@ func (x *fixture) race(r race, dir string, at int) bool {
 			if looked {
 				before = afterLook // several files are copied at the same time
 			}
+			if err == nil && window && slices.Contains(r.open.before, "DeleteObject") {
+				before = "DeleteObject" // several files are looked at and deleted at the same time
+			}
+		}
+		switch in := in.(type) {
+		case *s3.HeadObjectInput:
+			window = window || *in.Key == victim
+		case *s3.DeleteObjectInput: // that of the victim may be on its way
+		default:
+			window = false
 		}
 		if in, ok := in.(*s3.HeadObjectInput); ok && *in.Key == victim && r.moves == "" {
 			looked = true
