@@ -143,7 +143,8 @@ func (x *fixture) race(r race, dir string, at int) bool {
 	var requests int
 	var before string // the request before which it was written
 	looked := false   // at the victim, for a copy that is not there yet
-	var window bool   // whether the victim was looked at, to delete it, and nothing but other files' looks and deletions came since
+	// window says that the victim was looked at to delete it. Only looks and deletions came since.
+	var window bool
 	x.spy.Before(func(_ context.Context, operation string, in any) error {
 		mu.Lock()
 		defer mu.Unlock()
