@@ -39,16 +39,13 @@ type race struct {
 	open window
 }
 
-// A window is between the driver's last look at an object and a request without a condition. It is open under an exception.
+// A window is between the driver's last look at an object and the next request for it, which has no condition. It is open under an exception.
 type window struct {
 	exception
-	before []string // the requests
+	looks, next []string
 }
 
 const raceSize = 1000
-
-// afterLook stands for all requests between the look at a name that nothing has and the copy that gets it.
-const afterLook = "a copy whose name was free"
 
 func races() []race {
 	rename := func(f *driver.Fs, dir string) error { return f.Rename(dir+"/old", dir+"/new") }
@@ -57,10 +54,11 @@ func races() []race {
 		return f.Chtimes(dir+"/old", time.Time{}, time.Unix(1_000_000_000, 0))
 	}
 	tree := map[string]int{"old/": 0, "old/a": raceSize, "old/b": raceSize, "old/sub/": 0, "old/sub/c": raceSize}
-	deletes := window{deletedUnseen, []string{"DeleteObject", "DeleteObjects"}}
-	copies := window{replacedByCopy, []string{afterLook}}
-	puts := window{replacedByPut, []string{afterLook}}
-	completes := window{replacedByCompletion, []string{"CompleteMultipartUpload"}}
+	looks := []string{"HeadObject", "ListObjectsV2"}
+	deletes := window{deletedUnseen, looks, []string{"DeleteObject", "DeleteObjects"}}
+	copies := window{replacedByCopy, looks, []string{"CopyObject"}}
+	puts := window{replacedByPut, looks, []string{"PutObject", "CopyObject"}}
+	completes := window{replacedByCompletion, append(looks, "UploadPartCopy"), []string{"CompleteMultipartUpload"}}
 	return []race{
 		{
 			label: "rename-file", before: map[string]int{"old": raceSize}, run: rename,
@@ -138,45 +136,55 @@ func (x *fixture) race(r race, dir string, at int) bool {
 	for key, size := range r.before {
 		x.put(dir+"/"+key, random(size))
 	}
-	victim, written := dir+"/"+r.victim, bytes.Repeat([]byte("w"), r.size)
-	var mu sync.Mutex
-	var requests int
-	var before string // the request before which it was written
-	looked := false   // at the victim, for a copy that is not there yet
-	// window says that the victim was looked at to delete it. Only looks and deletions came since.
-	var window bool
+	victim, content := dir+"/"+r.victim, bytes.Repeat([]byte("w"), r.size)
+	var (
+		mu       sync.Mutex
+		changed  = sync.NewCond(&mu)
+		requests int
+		underWay int    // requests without an answer yet
+		writing  bool   // the other client is, and no request begins
+		written  string // the request before which it has written
+		last     string // the last request for the victim before that
+		next     string // the first one after that
+	)
 	x.spy.Before(func(_ context.Context, operation string, in any) error {
 		mu.Lock()
 		defer mu.Unlock()
+		for writing {
+			changed.Wait()
+		}
 		requests++
 		if requests == at {
-			looked = looked && !x.exists(victim)
-			_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{Bucket: &x.bucket, Key: &victim, Body: bytes.NewReader(written)})
+			writing = true
+			for underWay > 0 {
+				changed.Wait()
+			}
+			_, err := x.client.PutObject(x.Context(), &s3.PutObjectInput{Bucket: &x.bucket, Key: &victim, Body: bytes.NewReader(content)})
 			if err == nil {
-				before = operation
+				written = operation
 			}
-			if looked {
-				before = afterLook // several files are copied at the same time
-			}
-			if err == nil && window && slices.Contains(r.open.before, "DeleteObject") {
-				before = "DeleteObject" // several files are looked at and deleted at the same time
-			}
+			writing = false
+			changed.Broadcast()
 		}
-		switch in := in.(type) {
-		case *s3.HeadObjectInput:
-			window = window || *in.Key == victim
-		case *s3.DeleteObjectInput: // that of the victim may be on its way
-		default:
-			window = false
-		}
-		if in, ok := in.(*s3.HeadObjectInput); ok && *in.Key == victim && r.moves == "" {
-			looked = true
+		underWay++
+		switch isFor := isRequestFor(in, victim); {
+		case isFor && written == "":
+			last = operation
+		case isFor && next == "":
+			next = operation
 		}
 		return nil
+	})
+	x.spy.Answered(func() {
+		mu.Lock()
+		defer mu.Unlock()
+		underWay--
+		changed.Broadcast()
 	})
 	x.spy.After(inWholeSeconds)
 	opErr := r.run(x.session(x.Context(), &r.opts), dir)
 	x.spy.Before(nil)
+	x.spy.Answered(nil)
 	x.spy.After(nil)
 	switch {
 	case requests < at:
@@ -184,13 +192,39 @@ func (x *fixture) race(r race, dir string, at int) bool {
 			x.Errorf("undisturbed: %v", opErr)
 		}
 		return false
-	case before == "": // the server refuses what was to be written: a marker with content
-	case x.holds(victim, written), r.moves != "" && x.holds(dir+"/"+r.moves, written):
-	case slices.Contains(r.open.before, before) && x.excepted(r.open.exception):
+	case written == "": // the server refuses what was to be written: a marker with content
+	case x.holds(victim, content), r.moves != "" && x.holds(dir+"/"+r.moves, content):
+	case slices.Contains(r.open.looks, last) && slices.Contains(r.open.next, next) && x.excepted(r.open.exception):
 	default:
-		x.Errorf("written before request %d, %s, it is lost; the operation ended with %v", at, before, opErr)
+		x.Errorf("written before request %d, %s, and between %q and %q for it, it is lost; the operation ended with %v", at, written, last, next, opErr)
 	}
 	return true
+}
+
+// isRequestFor tells whether a request lists, reads, writes or deletes the object with a key.
+func isRequestFor(in any, key string) bool {
+	isSource := func(source *string) bool { return strings.HasSuffix(*source, "/"+key) }
+	switch in := in.(type) {
+	case *s3.HeadObjectInput:
+		return *in.Key == key
+	case *s3.GetObjectInput:
+		return *in.Key == key
+	case *s3.PutObjectInput:
+		return *in.Key == key
+	case *s3.CopyObjectInput:
+		return *in.Key == key || isSource(in.CopySource)
+	case *s3.UploadPartCopyInput:
+		return isSource(in.CopySource)
+	case *s3.CompleteMultipartUploadInput:
+		return *in.Key == key
+	case *s3.DeleteObjectInput:
+		return *in.Key == key
+	case *s3.ListObjectsV2Input:
+		return strings.HasPrefix(key, aws.ToString(in.Prefix)) && aws.ToString(in.StartAfter) < key
+	case *s3.DeleteObjectsInput:
+		return slices.ContainsFunc(in.Delete.Objects, func(o types.ObjectIdentifier) bool { return *o.Key == key })
+	}
+	return false
 }
 
 // holds tells whether an object is there and has these bytes.

@@ -20,8 +20,14 @@ type Spy struct {
 
 	mu     sync.Mutex
 	counts map[string]int
-	before func(ctx context.Context, operation string, in any) error
-	after  func(operation string, out any) error
+	hooks  hooks
+}
+
+// hooks is what interferes with a request.
+type hooks struct {
+	before   func(ctx context.Context, operation string, in any) error
+	answered func()
+	after    func(operation string, out any) error
 }
 
 var _ driver.Client = (*Spy)(nil)
@@ -34,7 +40,14 @@ func NewSpy(client driver.Client) *Spy { return &Spy{client: client} }
 func (s *Spy) Before(f func(ctx context.Context, operation string, in any) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.before = f
+	s.hooks.before = f
+}
+
+// Answered sets what is called when a request that was sent has ended, be it with an answer or an error. Nil ends that.
+func (s *Spy) Answered(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hooks.answered = f
 }
 
 // After sets what is called with the answer to each request, such as *s3.GetObjectOutput, which it may change. An error takes
@@ -42,7 +55,7 @@ func (s *Spy) Before(f func(ctx context.Context, operation string, in any) error
 func (s *Spy) After(f func(operation string, out any) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.after = f
+	s.hooks.after = f
 }
 
 // Reset forgets the requests so far.
@@ -69,14 +82,14 @@ func (s *Spy) Total() int {
 }
 
 // begin counts a request and returns what interferes with it.
-func (s *Spy) begin(operation string) (before func(context.Context, string, any) error, after func(string, any) error) {
+func (s *Spy) begin(operation string) hooks {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.counts == nil {
 		s.counts = map[string]int{}
 	}
 	s.counts[operation]++
-	return s.before, s.after
+	return s.hooks
 }
 
 // request is what all operations have in common.
@@ -84,18 +97,21 @@ func request[In, Out any](
 	ctx context.Context, s *Spy, in *In, send func(context.Context, *In, ...func(*s3.Options)) (*Out, error), opts []func(*s3.Options),
 ) (*Out, error) {
 	operation := strings.TrimSuffix(reflect.TypeFor[In]().Name(), "Input")
-	before, after := s.begin(operation)
-	if before != nil {
-		if err := before(ctx, operation, in); err != nil {
+	hooks := s.begin(operation)
+	if hooks.before != nil {
+		if err := hooks.before(ctx, operation, in); err != nil {
 			return nil, err
 		}
 	}
 	out, err := send(ctx, in, opts...)
+	if hooks.answered != nil {
+		hooks.answered()
+	}
 	if err != nil {
 		return nil, err
 	}
-	if after != nil {
-		if err := after(operation, out); err != nil {
+	if hooks.after != nil {
+		if err := hooks.after(operation, out); err != nil {
 			return nil, err
 		}
 	}
