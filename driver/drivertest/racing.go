@@ -142,10 +142,11 @@ func (x *fixture) race(r race, dir string, at int) bool {
 		changed  = sync.NewCond(&mu)
 		requests int
 		underWay int    // requests without an answer yet
-		writing  bool   // the other client is, and no request begins
+		writing  bool   // No request begins while the other client writes.
 		written  string // the request before which it has written
-		last     string // the last request for the victim before that
-		next     string // the first one after that
+
+		// The requests for the victim: the last one before the write, and the first one after it.
+		last, next string
 	)
 	x.spy.Before(func(_ context.Context, operation string, in any) error {
 		mu.Lock()
