@@ -20,27 +20,60 @@ type partServer struct {
 	most     int
 	held     int
 	mostHeld int
+
+	// Each connection has taken the same number of bytes since some time.
+	taken   float64 // bytes of one connection, until since
+	since   time.Time
+	changed chan struct{} // closed when another number of parts is under way
 }
 
 // store takes a part.
 func (s *partServer) store(bytes int64) {
-	const step = 100 * time.Microsecond
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.enter(1)
+	s.mu.Unlock()
 	time.Sleep(s.latency)
-	for left := float64(bytes); left > 0; {
-		time.Sleep(step)
-		left -= min(s.connection, s.server/float64(s.enter(0))) * step.Seconds()
+	s.mu.Lock()
+	for end := s.progress() + float64(bytes); ; {
+		left := time.Duration((end - s.progress()) / s.speed() * float64(time.Second))
+		if left <= 0 {
+			break
+		}
+		changed := s.changed
+		s.mu.Unlock()
+		select {
+		case <-time.After(left):
+		case <-changed:
+		}
+		s.mu.Lock()
 	}
 	s.enter(-1)
 }
 
-func (s *partServer) enter(n int) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+// enter changes the number of parts under way.
+func (s *partServer) enter(n int) {
+	s.progress()
 	s.underWay += n
 	s.most = max(s.most, s.underWay)
-	return s.underWay
+	if s.changed != nil {
+		close(s.changed)
+	}
+	s.changed = make(chan struct{})
 }
+
+// progress returns how many bytes each connection has taken.
+func (s *partServer) progress() float64 {
+	now := time.Now()
+	if s.underWay > 0 {
+		s.taken += s.speed() * now.Sub(s.since).Seconds()
+	}
+	s.since = now
+	return s.taken
+}
+
+// speed is the bytes that each connection takes in a second.
+func (s *partServer) speed() float64 { return min(s.connection, s.server/float64(s.underWay)) }
 
 // newLimiter returns a limiter for an endpoint that has answered something after a latency.
 func newLimiter(latency time.Duration) *Limiter {
