@@ -366,10 +366,10 @@ func TestRepeatedListingInVain(t *testing.T) {
 	}
 }
 
-// TestListingHoldsFewPages counts the pages that have come and were not read yet, of a directory with a million files. A listing that
+// TestListingHoldsFewPages counts the pages that have come and were not read yet, of a directory with 200,000 files. A listing that
 // ends in the middle leaves no request, because the bubble would not end then.
 func TestListingHoldsFewPages(t *testing.T) {
-	const count, limit = 1_000_000, 1000
+	const count, limit = 200_000, 1000
 	keys := s3fake.Numbered(count)
 	for _, test := range []struct {
 		label string
