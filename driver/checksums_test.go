@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -30,7 +31,7 @@ func TestChecksumUse(t *testing.T) {
 					}
 				})
 				opts := &driver.Options{PartSize: 5 << 20, CopyLimit: 10 << 20, Profile: profile(t, s)}
-				checkTransfers(t, driver.New(t.Context(), client, s.Bucket(t), opts))
+				checkTransfers(t, drivertest.MustNew(t.Context(), client, s.Bucket(t), opts))
 			})
 		}
 	}

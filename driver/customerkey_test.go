@@ -22,7 +22,7 @@ func TestCustomerKey(t *testing.T) {
 	s := s3test.Start(t, "minio-tls")
 	client, bucket := s.Client(), s.Bucket(t)
 	spy := drivertest.NewSpy(client)
-	f := driver.New(t.Context(), driver.WithCustomerKey(spy, bytes.Repeat([]byte{7}, 32)), bucket, &driver.Options{
+	f := drivertest.MustNew(t.Context(), driver.WithCustomerKey(spy, bytes.Repeat([]byte{7}, 32)), bucket, &driver.Options{
 		PartSize: 5 << 20, CopyLimit: 10 << 20, Profile: profile(t, s),
 	})
 	large := bytes.Repeat([]byte("0123456789"), 1<<20+1)
@@ -92,7 +92,7 @@ func TestCustomerKey(t *testing.T) {
 	if sum, _, err := f.Hash(t.Context(), "copy/small", "MD5", 0, -1); err != nil || !bytes.Equal(sum, want[:]) {
 		t.Errorf("the hash is %x, %v; want %x", sum, err, want)
 	}
-	other := driver.New(t.Context(), client, bucket, nil)
+	other := drivertest.MustNew(t.Context(), client, bucket, nil)
 	if _, err := other.StatFile("copy/small"); err == nil {
 		t.Error("without the key the file can be described")
 	}

@@ -165,7 +165,7 @@ func TestRequestsOfDownload(t *testing.T) {
 				for range test.reservations {
 					defer opts.Memory.Reserve(func() {}).Close()
 				}
-				f := New(t.Context(), s, "bucket", opts)
+				f := mustNew(t.Context(), s, opts)
 				var mu sync.Mutex
 				var samples []int
 				go func() {
@@ -222,7 +222,7 @@ func TestDownloads(t *testing.T) {
 				var downloads sync.WaitGroup
 				for range test.downloads {
 					downloads.Go(func() {
-						f := New(t.Context(), s, "bucket", opts)
+						f := mustNew(t.Context(), s, opts)
 						for range test.files {
 							s.download(t, f, 800*mib)
 						}

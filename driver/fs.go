@@ -63,41 +63,49 @@ import (
 
 // Defaults of Options.
 const (
-	defaultPartSize    = 5 << 20
+	defaultPartSize    = s3api.MinPartSize
 	defaultConcurrency = 16
 	defaultMemory      = 64 << 20
 	defaultStreams     = 16
 	defaultIdleTimeout = 30 * time.Second
-	defaultCopyLimit   = 5 << 30 // what CopyObject takes
+	defaultCopyLimit   = maxCopyLimit
 )
 
-// Options says how a file system works. The zero value is the default.
+// maxCopyLimit is how many bytes CopyObject copies at most.
+const maxCopyLimit = 5 << 30
+
+// Options says how a file system works. The zero value of each field is its default.
 type Options struct {
 	// Prefix is what the keys start with, "inbox/" for example. The file system does not show other keys. The default is "", the whole bucket.
+	// The maximum is 1,024 bytes, S3's longest key.
 	Prefix string
 
 	// PartSize is how many bytes one request sends: a smaller file takes one request, a larger one has parts. The default, and the minimum, is
 	// 5 MiB, S3's own; the maximum is 5 GiB. The parts of a file beyond 1,280 of them grow with it, so that 10,000 reach 5 TiB.
 	PartSize int64
 
-	// Concurrency is how many parts one upload may send in parallel, where fewer are slower than its client. The default is 16.
+	// Concurrency is how many parts one upload may send in parallel, where fewer are slower than its client. The default is 16, the minimum
+	// 1, the maximum 10,000, as many parts as an object has.
 	Concurrency int
 
-	// Streams is how many requests one download may make in parallel, where one is slower than its client. The default is 16.
+	// Streams is how many requests one download may make in parallel, where one is slower than its client. The default is 16, the
+	// minimum 1, the maximum 10,000.
 	Streams int
 
 	// Memory bounds the bytes that uploads collect and downloads prefetch. All file systems of a process share one. The default is a budget of
-	// 64 MiB for this file system alone.
+	// 64 MiB for this file system alone; the minimum is 5 MiB.
 	Memory *Budget
 
 	// Endpoint holds what requests have measured of the S3 server, and the keys that were written there recently. All file systems of a server
 	// share one. The default is a new one.
 	Endpoint *Endpoint
 
-	// IdleTimeout is how long S3 may send nothing of an object before the file system takes the connection for broken. The default is 30 seconds.
+	// IdleTimeout is how long S3 may send nothing of an object before the file system takes the connection for broken. The default is 30 seconds,
+	// the minimum a millisecond.
 	IdleTimeout time.Duration
 
-	// CopyLimit is the size in bytes above which an object is copied by parts. The default, and the maximum, is 5 GiB.
+	// CopyLimit is the size in bytes above which an object is copied by parts. The default, and the maximum, is 5 GiB; the
+	// minimum is 1.
 	CopyLimit int64
 
 	// NoOverwrite keeps every file that exists: what is written or moved needs a new name, and fails with fs.ErrExist otherwise. S3 decides
@@ -143,7 +151,7 @@ type Options struct {
 // A Budget bounds the memory in which uploads collect their parts, downloads prefetch and listings hold pages.
 type Budget = membudget.Budget
 
-// NewBudget returns a budget of so many bytes, and of 5 MiB at least, S3's smallest part. No part is larger than the budget, and an
+// NewBudget returns a budget of so many bytes. [New] refuses one below 5 MiB, S3's smallest part. No part is larger than the budget, and an
 // object has 10,000 parts at most: 256 MiB are enough for objects of 1 TiB, 4 GiB for S3's largest, 5 TiB.
 func NewBudget(bytes int64) *Budget { return membudget.New(bytes) }
 
@@ -164,11 +172,14 @@ type Fs struct {
 var _ afero.Fs = (*Fs)(nil)
 
 // New returns a file system over a bucket, without a request. The end of ctx, the session's, ends every operation and every
-// transfer. The options may be nil.
-func New(ctx context.Context, client Client, bucketName string, opts *Options) *Fs {
+// transfer. The options may be nil. The error is that of [Options.Validate].
+func New(ctx context.Context, client Client, bucketName string, opts *Options) (*Fs, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
+	}
+	if err := o.Validate(); err != nil {
+		return nil, err
 	}
 	if o.PartSize == 0 {
 		o.PartSize = defaultPartSize
@@ -176,14 +187,13 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	if o.smallestPart == 0 {
 		o.smallestPart = s3api.MinPartSize
 	}
-	o.PartSize = min(max(o.PartSize, o.smallestPart), s3api.MaxPartSize)
-	if o.Concurrency <= 0 {
+	if o.Concurrency == 0 {
 		o.Concurrency = defaultConcurrency
 	}
 	if o.Memory == nil {
 		o.Memory = NewBudget(defaultMemory)
 	}
-	if o.Streams <= 0 {
+	if o.Streams == 0 {
 		o.Streams = defaultStreams
 	}
 	if o.Endpoint == nil {
@@ -192,10 +202,10 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 	if o.MetadataCache == nil {
 		o.MetadataCache = NewMetadataCache(0)
 	}
-	if o.IdleTimeout <= 0 {
+	if o.IdleTimeout == 0 {
 		o.IdleTimeout = defaultIdleTimeout
 	}
-	if o.CopyLimit <= 0 || o.CopyLimit > defaultCopyLimit {
+	if o.CopyLimit == 0 {
 		o.CopyLimit = defaultCopyLimit
 	}
 	if o.Journal == nil {
@@ -219,7 +229,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) *
 		NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects, BeforeCommit: o.BeforeCommit,
 		Journal: o.Journal, Owner: o.Owner,
 	})
-	return f
+	return f, nil
 }
 
 // WithContext is the same file system for the time of ctx, whose end ends its operations and transfers.

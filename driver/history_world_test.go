@@ -22,6 +22,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/s3sim"
 )
 
@@ -166,7 +167,7 @@ func (w *world) newSession(plan sessionPlan) *session {
 	if r.quota != nil {
 		opts.Quotas = driver.Quotas{r.quota}
 	}
-	s.fs = driver.New(ctx, client, historyBucket, opts.WithSmallestPart(historyPart))
+	s.fs = drivertest.MustNew(ctx, client, historyBucket, opts.WithSmallestPart(historyPart))
 	return s
 }
 

@@ -53,7 +53,7 @@ func inVirtualTime(t *testing.T, run func(x *journalTest)) {
 func (x *journalTest) replica(ctx context.Context, owner string) (*driver.Fs, *driver.Journal, *drivertest.Spy) {
 	spy := drivertest.NewSpy(x.s3.Client(nil))
 	journal := driver.NewJournal(spy, journalBucket, "", x.profile, driver.Objects{}, nil)
-	return driver.New(ctx, spy, journalBucket, &driver.Options{Profile: x.profile, Journal: journal, Owner: owner}), journal, spy
+	return drivertest.MustNew(ctx, spy, journalBucket, &driver.Options{Profile: x.profile, Journal: journal, Owner: owner}), journal, spy
 }
 
 // pending is the size of the pending upload that a file system tells of, 0 for none.

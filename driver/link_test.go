@@ -26,7 +26,7 @@ import (
 func linked(t *testing.T, s *s3test.Server, prefix string) *driver.Fs {
 	t.Helper()
 	client := s.Client()
-	return driver.New(t.Context(), client, s.Bucket(t), &driver.Options{Prefix: prefix, Presigner: s3.NewPresignClient(client)})
+	return drivertest.MustNew(t.Context(), client, s.Bucket(t), &driver.Options{Prefix: prefix, Presigner: s3.NewPresignClient(client)})
 }
 
 // fetch follows a link as a browser does.
@@ -138,7 +138,7 @@ func TestPresignErrors(t *testing.T) {
 		})
 	}
 	t.Run("without-presigner", func(t *testing.T) {
-		f := driver.New(t.Context(), s.Client(), s.Bucket(t), nil)
+		f := drivertest.MustNew(t.Context(), s.Client(), s.Bucket(t), nil)
 		if _, err := f.Presign(t.Context(), "/file", time.Hour); !errors.Is(err, errors.ErrUnsupported) {
 			t.Errorf("got %v", err)
 		}
@@ -147,7 +147,7 @@ func TestPresignErrors(t *testing.T) {
 
 // A URI is that of the object, in characters that every tool takes, and an RFC 3986 parser finds the key in it.
 func TestURI(t *testing.T) {
-	f := driver.New(t.Context(), nil, "acme-data", &driver.Options{Prefix: "in box/"})
+	f := drivertest.MustNew(t.Context(), nil, "acme-data", &driver.Options{Prefix: "in box/"})
 	for _, n := range drivertest.Names() {
 		t.Run(n.Label, func(t *testing.T) {
 			uri := f.URI("/" + n.Path)

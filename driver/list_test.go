@@ -77,7 +77,7 @@ func TestListings(t *testing.T) {
 		{"same-token", []*s3.ListObjectsV2Output{answer(plain, "1", "d/x"), answer(plain, "1", "d/y")}, []string{"x"}, syscall.EIO},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			f := New(t.Context(), &scripted{answers: test.answers}, "bucket", nil)
+			f := mustNew(t.Context(), &scripted{answers: test.answers}, nil)
 			entries, err := f.ReadDirSeq("d")
 			if err != nil {
 				t.Fatal(err)
@@ -103,7 +103,7 @@ func TestListings(t *testing.T) {
 // TestWalkTakesAll checks that what removes or moves a directory fails rather than forget a key that the server cannot write.
 func TestWalkTakesAll(t *testing.T) {
 	client := &scripted{answers: []*s3.ListObjectsV2Output{answer("", "", "d/\uFFFD")}}
-	f := New(t.Context(), client, "bucket", nil)
+	f := mustNew(t.Context(), client, nil)
 	for v, err := range f.bucket.Walk(t.Context(), "d/") {
 		if !errors.Is(err, syscall.EILSEQ) {
 			t.Errorf("%q, %v", v.Key, err)
@@ -115,7 +115,7 @@ func TestWalkTakesAll(t *testing.T) {
 func TestStatDirAsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := s3fake.Far(s3fake.Numbered(5000)...)
-		f := New(t.Context(), s, "bucket", onAWS(&Options{}))
+		f := mustNew(t.Context(), s, onAWS(&Options{}))
 		for range 2 {
 			entries, err := f.ReadDirSeq("dir")
 			if err != nil {

@@ -1,22 +1,88 @@
 package driver
 
 import (
+	"context"
+	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
+// mustNew is New for options in range.
+func mustNew(ctx context.Context, client Client, opts *Options) *Fs {
+	f, err := New(ctx, client, "bucket", opts)
+	if err != nil {
+		panic(err)
+	}
+	return f
+}
+
 // TestPartSize checks that parts are such as S3 takes.
 func TestPartSize(t *testing.T) {
 	for name, test := range map[string]struct{ size, want int64 }{
-		"default":   {0, s3api.MinPartSize},
-		"large":     {64 << 20, 64 << 20},
-		"too-large": {2 * s3api.MaxPartSize, s3api.MaxPartSize},
-		"too-small": {1, s3api.MinPartSize},
+		"default":  {0, s3api.MinPartSize},
+		"smallest": {s3api.MinPartSize, s3api.MinPartSize},
+		"large":    {64 << 20, 64 << 20},
+		"largest":  {s3api.MaxPartSize, s3api.MaxPartSize},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if got := New(t.Context(), nil, "bucket", &Options{PartSize: test.size}).uploads.PartSize; got != test.want {
+			if got := mustNew(t.Context(), nil, &Options{PartSize: test.size}).uploads.PartSize; got != test.want {
 				t.Errorf("%d bytes, want %d", got, test.want)
+			}
+		})
+	}
+}
+
+// TestOptionOutOfRange checks that New refuses an option out of range, and that the error names its range and the unit.
+func TestOptionOutOfRange(t *testing.T) {
+	const (
+		parts   = "want 5242880 to 5368709120 bytes"
+		copies  = "want 1 to 5368709120 bytes"
+		numbers = "want 1 to 10000 "
+	)
+	for name, test := range map[string]struct {
+		opts Options
+		want string
+	}{
+		"prefix-too-long":      {Options{Prefix: strings.Repeat("p", 1025)}, "option Prefix: 1025 bytes is out of range: want 0 to 1024 bytes"},
+		"part-negative":        {Options{PartSize: -1}, "option PartSize: -1 bytes is out of range: " + parts},
+		"part-too-small":       {Options{PartSize: 5<<20 - 1}, "option PartSize: 5242879 bytes is out of range: " + parts},
+		"part-too-large":       {Options{PartSize: 5<<30 + 1}, "option PartSize: 5368709121 bytes is out of range: " + parts},
+		"concurrency-negative": {Options{Concurrency: -1}, "option Concurrency: -1 parts is out of range: " + numbers + "parts"},
+		"concurrency-too-high": {Options{Concurrency: 10_001}, "option Concurrency: 10001 parts is out of range: " + numbers + "parts"},
+		"streams-negative":     {Options{Streams: math.MinInt}, "option Streams: -9223372036854775808 requests is out of range: " + numbers + "requests"},
+		"streams-too-high":     {Options{Streams: 10_001}, "option Streams: 10001 requests is out of range: " + numbers + "requests"},
+		"memory-none":          {Options{Memory: NewBudget(0)}, "option Memory: 0 bytes is out of range: want at least 5242880 bytes"},
+		"memory-negative":      {Options{Memory: NewBudget(-1 << 20)}, "option Memory: -1048576 bytes is out of range: want at least 5242880 bytes"},
+		"memory-too-small":     {Options{Memory: NewBudget(4 << 20)}, "option Memory: 4194304 bytes is out of range: want at least 5242880 bytes"},
+		"timeout-negative":     {Options{IdleTimeout: -time.Second}, "option IdleTimeout: -1s is out of range: want at least 1ms"},
+		"timeout-without-unit": {Options{IdleTimeout: 30}, "option IdleTimeout: 30ns is out of range: want at least 1ms"},
+		"copy-negative":        {Options{CopyLimit: -1}, "option CopyLimit: -1 bytes is out of range: " + copies},
+		"copy-too-large":       {Options{CopyLimit: 5<<30 + 1}, "option CopyLimit: 5368709121 bytes is out of range: " + copies},
+		"two":                  {Options{Streams: -1, CopyLimit: -1}, numbers + "requests\ndriver: option CopyLimit: -1 bytes"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f, err := New(t.Context(), nil, "bucket", &test.opts)
+			if f != nil || err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("%v, want %q", err, test.want)
+			}
+		})
+	}
+}
+
+// TestOptionAtItsBound checks that New takes the least and the greatest value of each option, and the zero value.
+func TestOptionAtItsBound(t *testing.T) {
+	for name, opts := range map[string]*Options{
+		"none":     nil,
+		"zero":     {},
+		"least":    {PartSize: 5 << 20, Concurrency: 1, Streams: 1, Memory: NewBudget(5 << 20), IdleTimeout: time.Millisecond, CopyLimit: 1},
+		"greatest": {Prefix: strings.Repeat("p", 1024), PartSize: 5 << 30, Concurrency: 10_000, Streams: 10_000, CopyLimit: 5 << 30},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := New(t.Context(), nil, "bucket", opts); err != nil {
+				t.Error(err)
 			}
 		})
 	}

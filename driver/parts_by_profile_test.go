@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/s3sim"
 )
 
@@ -24,7 +25,7 @@ func onSim(t *testing.T, run func(t *testing.T, x *simFixture)) {
 			server := s3sim.New(s3sim.Options{Profile: p, Observe: func(e s3sim.Event) { x.events = append(x.events, e.Name) }})
 			server.CreateBucket("bucket")
 			x.client = server.Client(nil)
-			x.Fs = driver.New(t.Context(), x.client, "bucket", &driver.Options{Profile: p, CopyLimit: 12 << 20})
+			x.Fs = drivertest.MustNew(t.Context(), x.client, "bucket", &driver.Options{Profile: p, CopyLimit: 12 << 20})
 			run(t, x)
 			if open := server.Uploads("bucket"); len(open) > 0 {
 				t.Errorf("left open: %v", open)

@@ -21,7 +21,7 @@ func TestRenameRequests(t *testing.T) {
 			server := s3sim.New(s3sim.Options{Profile: p})
 			server.CreateBucket("bucket")
 			spy := drivertest.NewSpy(server.Client(nil))
-			f := driver.New(t.Context(), spy, "bucket", &driver.Options{Profile: p})
+			f := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p})
 			for i := range 3 {
 				if err := afero.WriteFile(f, fmt.Sprintf("dir/%d", i), []byte("content"), 0); err != nil {
 					t.Fatal(err)

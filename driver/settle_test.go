@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -58,7 +59,7 @@ func TestSettledBehindProxy(t *testing.T) {
 					}
 					opts := test.opts
 					opts.PartSize, opts.Profile = 5<<20, profile(t, s)
-					f, err := driver.New(t.Context(), proxy.Server().Client(impatient), bucket, &opts).OpenAt(name, os.O_WRONLY|os.O_CREATE|test.flag, 0)
+					f, err := drivertest.MustNew(t.Context(), proxy.Server().Client(impatient), bucket, &opts).OpenAt(name, os.O_WRONLY|os.O_CREATE|test.flag, 0)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -72,7 +73,7 @@ func TestSettledBehindProxy(t *testing.T) {
 					if lost.Harmed() == 0 {
 						t.Error("no answer was lost")
 					}
-					got, err := afero.ReadFile(driver.New(t.Context(), direct, bucket, nil), name)
+					got, err := afero.ReadFile(drivertest.MustNew(t.Context(), direct, bucket, nil), name)
 					if err != nil || !bytes.Equal(got, test.after) {
 						t.Errorf("the file has %d bytes, %v; want %d", len(got), err, len(test.after))
 					}
@@ -106,7 +107,7 @@ func TestHurtOnTheWay(t *testing.T) {
 		defer proxy.Close()
 		bucket := s.Bucket(t)
 		opts := &driver.Options{Profile: profile(t, s)}
-		direct, hurt := driver.New(t.Context(), s.Client(), bucket, opts), driver.New(t.Context(), proxy.Server().Client(), bucket, opts)
+		direct, hurt := drivertest.MustNew(t.Context(), s.Client(), bucket, opts), drivertest.MustNew(t.Context(), proxy.Server().Client(), bucket, opts)
 		proxy.Inject(s3test.Fault{Operation: "GetObject", Harm: s3test.SpoilResponse()})
 		for label, keep := range map[string]int64{"all": 7, "some": 4} {
 			if err := afero.WriteFile(direct, "file", []byte("content"), 0); err != nil {

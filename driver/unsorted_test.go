@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/s3sim"
 )
 
@@ -23,7 +24,7 @@ func TestUnsortedListings(t *testing.T) {
 			server := s3sim.New(s3sim.Options{Profile: p})
 			server.CreateBucket("bucket")
 			x := &simFixture{T: t, client: server.Client(nil)}
-			x.Fs = driver.New(t.Context(), x.client, "bucket", &driver.Options{Profile: p})
+			x.Fs = drivertest.MustNew(t.Context(), x.client, "bucket", &driver.Options{Profile: p})
 			var want []string
 			for i := range 2500 { // some pages
 				want = append(want, fmt.Sprintf("foo %04d", i))

@@ -56,7 +56,7 @@ func Bench(b *testing.B, h Harness) {
 		} {
 			b.Run(fmt.Sprintf("%s-%dKiB", test.label, size>>10), func(b *testing.B) {
 				client, bucket := h.Bucket(b)
-				fs := driver.New(b.Context(), client, bucket, nil)
+				fs := MustNew(b.Context(), client, bucket, nil)
 				_, err := client.PutObject(b.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: new("down"), Body: bytes.NewReader(content)})
 				if err != nil {
 					b.Fatal(err)

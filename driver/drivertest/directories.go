@@ -88,7 +88,7 @@ func testStat(t *testing.T, h Harness) {
 		}
 	})
 	x.run("no-bucket", func(x *fixture) {
-		gone := driver.New(x.Context(), x.client, "no-such-bucket", nil)
+		gone := MustNew(x.Context(), x.client, "no-such-bucket", nil)
 		_, err := gone.StatDir("directory")
 		wantError(x, err, syscall.ENXIO)
 		_, err = gone.ReadDirSeq("/")

@@ -239,7 +239,7 @@ func testBorrowedMemory(t *testing.T, open func(*testing.T, *driver.Options) (*f
 // fill lets an upload take so much memory, until what it returns is called.
 func fill(t *testing.T, x *fixture, memory *driver.Budget, size int) (finish func()) {
 	t.Helper()
-	fs := driver.New(t.Context(), x.client, x.bucket, &driver.Options{PartSize: int64(size) + 1, Memory: memory})
+	fs := MustNew(t.Context(), x.client, x.bucket, &driver.Options{PartSize: int64(size) + 1, Memory: memory})
 	f, err := fs.Create("upload")
 	if err != nil {
 		t.Fatal(err)

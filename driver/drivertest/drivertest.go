@@ -143,7 +143,16 @@ func (x *fixture) session(ctx context.Context, opts *driver.Options) *driver.Fs 
 	if o.Profile == (driver.Profile{}) {
 		o.Profile = x.profile
 	}
-	return driver.New(ctx, x.spy, x.bucket, &o)
+	return MustNew(ctx, x.spy, x.bucket, &o)
+}
+
+// MustNew is [driver.New] for tests, whose options are in range. It panics for others, also on a goroutine that is not the test's.
+func MustNew(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *driver.Fs {
+	f, err := driver.New(ctx, client, bucket, opts)
+	if err != nil {
+		panic(err)
+	}
+	return f
 }
 
 // run runs a subtest over the same bucket.

@@ -168,7 +168,7 @@ func testMemory(t *testing.T, h Harness) {
 		var group errgroup.Group
 		for _, key := range numbered("file", uploads) {
 			group.Go(func() error {
-				session := driver.New(t.Context(), counted, x.bucket, &driver.Options{PartSize: partSize, Memory: memory})
+				session := MustNew(t.Context(), counted, x.bucket, &driver.Options{PartSize: partSize, Memory: memory})
 				f, err := session.Create(key)
 				if err != nil {
 					return err

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/certtest"
@@ -152,7 +153,7 @@ func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.
 	if r.User != "demo" && r.User != "marie" || r.Password != "demo" {
 		return nil, fmt.Errorf("user %q: %w", r.User, account.ErrLoginRefused)
 	}
-	storage := driver.New(ctx, b.site.client, b.site.bucket, &driver.Options{BeforeCommit: r.BeforeCommit})
+	storage := drivertest.MustNew(ctx, b.site.client, b.site.bucket, &driver.Options{BeforeCommit: r.BeforeCommit})
 	login := b.demo
 	if r.User == "marie" {
 		login = account.Login{Tenant: tenant, Home: "/home"}

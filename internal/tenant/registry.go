@@ -70,7 +70,8 @@ type user struct {
 }
 
 // NewRegistry takes the tenants from a valid configuration; buckets has one for each, by the tenant's name. It notes in the buckets which
-// modes of overwriting their users need. The error says which tenant has languages or messages that bundle cannot take.
+// modes of overwriting their users need. The error names the tenant whose languages or messages bundle cannot take, or whose files
+// [driver.New] would refuse.
 func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket, opts Options) (*Registry, error) {
 	verifier, err := newVerifier()
 	if err != nil {
@@ -101,6 +102,12 @@ func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3
 		}
 		for name, uc := range tc.Users {
 			u := newUser(t, tc, name, uc)
+			for _, m := range u.mounts {
+				opts := r.storageOptions(u, m)
+				if err := opts.Validate(); err != nil {
+					return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", t.Name, u.name, m.at, err)
+				}
+			}
 			t.users[u.name] = u
 			r.users[u.name] = u
 			owners[u.name]++
@@ -287,7 +294,11 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 	if !right {
 		return nil, account.ErrLoginRefused
 	}
-	mounts, unseen := r.mounts(ctx, u, req), &vfs.Unseen{}
+	mounts, err := r.mounts(ctx, u, req)
+	if err != nil {
+		return nil, err
+	}
+	unseen := &vfs.Unseen{}
 	storage := func(ctx context.Context) vfs.ObjectStorage {
 		mounts := slices.Clone(mounts)
 		for i := range mounts {
@@ -337,22 +348,31 @@ func (u *user) rights(name string) vfs.Rights {
 	return rights
 }
 
-// mounts are the file systems of the user's folders for the time of ctx.
-func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginRequest) []vfs.Mount[*driver.Fs] {
-	opts := r.files
-	opts.BeforeCommit = req.BeforeCommit
+// mounts returns the file systems of the user's folders for the time of ctx.
+func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginRequest) ([]vfs.Mount[*driver.Fs], error) {
+	cache := driver.NewMetadataCache(u.tenant.listingCache)
+	var mounts []vfs.Mount[*driver.Fs]
+	for _, m := range u.mounts {
+		opts := r.storageOptions(u, m)
+		opts.BeforeCommit, opts.MetadataCache = req.BeforeCommit, cache
+		storage, err := driver.New(ctx, m.bucket.ObjectClient(), m.bucket.Name, &opts)
+		if err != nil {
+			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.tenant.Name, u.name, m.at, err)
+		}
+		mounts = append(mounts, vfs.Mount[*driver.Fs]{Dir: m.at, Storage: storage, Account: m.bucket.Client})
+	}
+	return mounts, nil
+}
+
+// storageOptions returns the options of the file system of a folder, but for those of a session.
+func (r *Registry) storageOptions(u *user, m mount) driver.Options {
+	opts, b := r.files, m.bucket
 	opts.NoOverwrite = u.overwrite == config.DenyOverwrite
 	if u.tenant.resumable {
 		opts.Owner = u.name
 	}
-	opts.MetadataCache = driver.NewMetadataCache(u.tenant.listingCache)
+	opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
+	opts.Presigner, opts.Endpoint, opts.Journal, opts.Objects, opts.Profile = b.Presigner, b.Endpoint, b.Journal, b.Objects, b.Profile
 	opts.Logger = r.log.With("tenant", u.tenant.Name, "user", u.name)
-	var mounts []vfs.Mount[*driver.Fs]
-	for _, m := range u.mounts {
-		opts, b := opts, m.bucket
-		opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
-		opts.Presigner, opts.Endpoint, opts.Journal, opts.Objects, opts.Profile = b.Presigner, b.Endpoint, b.Journal, b.Objects, b.Profile
-		mounts = append(mounts, vfs.Mount[*driver.Fs]{Dir: m.at, Storage: driver.New(ctx, b.ObjectClient(), b.Name, &opts), Account: b.Client})
-	}
-	return mounts
+	return opts
 }

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
@@ -383,5 +384,20 @@ func TestStrictDataEOF(t *testing.T) {
 				t.Errorf("lenient: %t, want %t", tenant.LenientDataEOF, test.lenient)
 			}
 		})
+	}
+}
+
+// TestStorageOptionOutOfRange checks that a registry with options that the driver refuses is not made, and that the error names the tenant.
+func TestStorageOptionOutOfRange(t *testing.T) {
+	cfg := config.Default()
+	cfg.Tenants = map[string]*config.Tenant{"acme": {Users: map[string]*config.User{"alice": {}}}}
+	bundle, err := cfg.Bundle()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = NewRegistry(cfg, bundle, map[string]*s3client.Bucket{"acme": {}}, Options{Files: driver.Options{PartSize: 1}})
+	want := "tenant acme: user alice: directory /: driver: option PartSize: 1 bytes is out of range: "
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -30,7 +31,7 @@ func mounted(t *testing.T, s *s3test.Server) (storage ObjectStorage, first, seco
 	first = &bucket{name: s.Bucket(t), client: client}
 	second = &bucket{name: s.Bucket(t), client: client}
 	mount := func(dir string, b *bucket, prefix string) Mount[*driver.Fs] {
-		return Mount[*driver.Fs]{Dir: dir, Storage: driver.New(t.Context(), b.client, b.name, &driver.Options{Prefix: prefix}), Account: b.client}
+		return Mount[*driver.Fs]{Dir: dir, Storage: drivertest.MustNew(t.Context(), b.client, b.name, &driver.Options{Prefix: prefix}), Account: b.client}
 	}
 	storage = NewMountFS([]Mount[*driver.Fs]{
 		mount("/", first, "home/"),

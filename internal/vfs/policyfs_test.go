@@ -15,6 +15,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -22,7 +23,7 @@ import (
 func newStorage(t *testing.T) *driver.Fs {
 	t.Helper()
 	s := s3test.Start(t, "embedded")
-	storage := driver.New(t.Context(), s.Client(), s.Bucket(t), nil)
+	storage := drivertest.MustNew(t.Context(), s.Client(), s.Bucket(t), nil)
 	if err := afero.WriteFile(storage, "/dir/file", []byte("content"), 0); err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +246,7 @@ func TestDropBox(t *testing.T) {
 func TestDropBoxResumes(t *testing.T) {
 	s3 := s3test.Start(t, "embedded")
 	client, bucket := s3.Client(), s3.Bucket(t)
-	storage := driver.New(t.Context(), client, bucket, &driver.Options{
+	storage := drivertest.MustNew(t.Context(), client, bucket, &driver.Options{
 		PartSize: 5 << 20, Owner: "scanner", Journal: driver.NewJournal(client, bucket, "", driver.Profile{}, driver.Objects{}, slog.New(slog.NewTextHandler(t.Output(), nil))),
 	})
 	broken, err := policyFSOf(storage, "-w").OpenAt("/scan", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)

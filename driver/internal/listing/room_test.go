@@ -80,7 +80,7 @@ func TestListingGrowsWithRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &s3fake.Bucket{RoundTrip: time.Millisecond, Keys: s3fake.Numbered(count)}
 		l := newLister(s)
-		budget := membudget.New(0)
+		budget := membudget.New(membudget.MinLimit)
 		l.Memory = budget
 		var others int
 		for ; budget.Listings.TryTake(pageBytes); others++ {

@@ -12,7 +12,7 @@ const (
 	slabBlocks = 16
 
 	// warmBlocks is how many free blocks keep their memory in any case: those of a part.
-	warmBlocks = minLimit / BlockSize
+	warmBlocks = MinLimit / BlockSize
 
 	// coolTime is how long the others keep theirs at least. The parts of an upload tend to end together and others to begin; to take
 	// memory from the system anew costs a fifth of what an upload takes of the processor.

@@ -23,8 +23,8 @@ const (
 	// from a connection may bring.
 	BlockSize = 64 << 10
 
-	// minLimit is the least limit in bytes: S3's smallest part.
-	minLimit = 5 << 20
+	// MinLimit is the smallest limit in bytes with which uploads work: S3's smallest part.
+	MinLimit = 5 << 20
 )
 
 // A Block is the unit of memory.
@@ -59,9 +59,9 @@ type request struct {
 	ready  chan struct{} // closed when the buffer has them
 }
 
-// New returns a budget of so many bytes, and of 5 MiB at least.
+// New returns a budget of so many bytes, rounded down to whole blocks. Below [MinLimit] no part fits.
 func New(bytes int64) *Budget {
-	limit := max(bytes, minLimit) / BlockSize * BlockSize
+	limit := bytes / BlockSize * BlockSize
 	return &Budget{
 		limit:        limit,
 		free:         limit,

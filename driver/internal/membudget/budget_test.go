@@ -57,8 +57,8 @@ func TestBufferBody(t *testing.T) {
 }
 
 func TestBudgetSmallerThanAPart(t *testing.T) {
-	b := New(1).Buffer(64 << 20)
-	if err := fillBuffer(t.Context(), b, make([]byte, minLimit)); err != nil || !b.Full() {
+	b := New(MinLimit).Buffer(64 << 20)
+	if err := fillBuffer(t.Context(), b, make([]byte, MinLimit)); err != nil || !b.Full() {
 		t.Errorf("full is %v, %v", b.Full(), err)
 	}
 }
@@ -66,21 +66,21 @@ func TestBudgetSmallerThanAPart(t *testing.T) {
 // TestBudgetWaits checks that a buffer waits for memory, in its turn, and no longer than its context.
 func TestBudgetWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		budget := New(minLimit)
-		first := budget.Buffer(minLimit)
-		if err := fillBuffer(t.Context(), first, make([]byte, minLimit)); err != nil {
+		budget := New(MinLimit)
+		first := budget.Buffer(MinLimit)
+		if err := fillBuffer(t.Context(), first, make([]byte, MinLimit)); err != nil {
 			t.Fatal(err)
 		}
 		cause := errors.New("ended by the test")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		impatient := make(chan error)
-		go func() { impatient <- fillBuffer(ctx, budget.Buffer(minLimit), []byte("x")) }()
+		go func() { impatient <- fillBuffer(ctx, budget.Buffer(MinLimit), []byte("x")) }()
 		synctest.Wait()
 		order := make(chan int, 3)
 		for i := range 3 {
 			go func() {
-				b := budget.Buffer(minLimit)
-				if err := fillBuffer(t.Context(), b, make([]byte, minLimit)); err != nil {
+				b := budget.Buffer(MinLimit)
+				if err := fillBuffer(t.Context(), b, make([]byte, MinLimit)); err != nil {
 					t.Error(err)
 				}
 				order <- i
@@ -111,10 +111,10 @@ func TestBudgetNeverDeadlocks(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 0))
-			budget := New(minLimit + random.Int64N(20<<20))
+			budget := New(MinLimit + random.Int64N(20<<20))
 			var uploads sync.WaitGroup
 			for range 1 + random.IntN(60) {
-				size := []int64{minLimit, 8 << 20, 16 << 20, 64 << 20}[random.IntN(4)]
+				size := []int64{MinLimit, 8 << 20, 16 << 20, 64 << 20}[random.IntN(4)]
 				parts := 1 + random.IntN(4)
 				chunk := BlockSize/2 + random.IntN(BlockSize)
 				uploads.Go(func() {
@@ -187,11 +187,11 @@ func TestBudgetNewcomersStandBack(t *testing.T) {
 
 // TestBudgetGivenUpWhenGranted lets buffers give up in the moment in which they get memory: the budget gets all of it back.
 func TestBudgetGivenUpWhenGranted(t *testing.T) {
-	budget := New(minLimit)
+	budget := New(MinLimit)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	for range 100 { // select picks one of two that are ready
-		b := budget.Buffer(minLimit)
+		b := budget.Buffer(MinLimit)
 		if err := budget.acquire(ended, b, BlockSize); err == nil {
 			b.Release()
 		}
