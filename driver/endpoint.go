@@ -12,7 +12,6 @@ import (
 // An Endpoint is what file systems have learned of an S3 server: how many requests at a time it rewards, how far away it is, how long a page of
 // a listing takes, and which keys they have written. Share one among all file systems of a server, so that each need not learn it again.
 type Endpoint struct {
-	downloads   *concurrency.Limiter
 	uploads     *concurrency.Limiter
 	stats       *endpoint.Stats
 	splitPoints listing.SplitPointCache
@@ -22,7 +21,7 @@ type Endpoint struct {
 // NewEndpoint returns the endpoint of a server that nothing is known of yet.
 func NewEndpoint() *Endpoint {
 	stats := &endpoint.Stats{}
-	return &Endpoint{stats: stats, downloads: concurrency.ForDownloads(stats), uploads: concurrency.ForUploads(stats), writes: clients.NewWriteLog()}
+	return &Endpoint{stats: stats, uploads: concurrency.New(stats), writes: clients.NewWriteLog()}
 }
 
 // Answered notes how long an answer took to a request that was made for something else than files, such as to see whether a bucket is there.

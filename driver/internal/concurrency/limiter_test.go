@@ -79,7 +79,7 @@ func (s *partServer) speed() float64 { return min(s.connection, s.server/float64
 func newLimiter(latency time.Duration) *Limiter {
 	var stats endpoint.Stats
 	stats.ObserveAny(time.Now(), latency)
-	return ForUploads(&stats)
+	return New(&stats)
 }
 
 // upload sends parts that a client fills at a speed.
@@ -91,7 +91,6 @@ func (s *partServer) upload(t *testing.T, l *Limiter, client float64, parts int)
 	}
 	fill()
 	transfer := l.Join(16)
-	defer transfer.Leave()
 	var underWay sync.WaitGroup
 	defer underWay.Wait()
 	for i := range parts {
@@ -131,23 +130,23 @@ func TestUploads(t *testing.T) {
 		connection, server, client float64
 		latency                    time.Duration
 		uploads, parts             int // parts of each
-		least, most                int // the limit at the end
+		least, most                int // parts under way at the most
 		held                       int // parts in memory at the most
 		within                     time.Duration
 	}{
 		{"distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 1, 52, 16, 16, 20, time.Second},
-		{"slow-client", 25 * mib, 10_000 * mib, 10 * mib, latency, 1, 50, 16, 16, 3, 26 * time.Second},
-		{"client-a-little-faster", 25 * mib, 10_000 * mib, 30 * mib, latency, 1, 50, 16, 16, 6, 9 * time.Second},
-		{"client-of-four-parts", 25 * mib, 10_000 * mib, 80 * mib, latency, 1, 100, 16, 16, 8, 7 * time.Second},
-		{"distant-server-that-has-no-more-than-four", 25 * mib, 100 * mib, 800 * mib, latency, 1, 400, 4, 4, 20, 22 * time.Second},
-		{"near-server", 400 * mib, 400 * mib, 800 * mib, time.Millisecond, 1, 200, 1, 1, 7, 3 * time.Second},
+		{"slow-client", 25 * mib, 10_000 * mib, 10 * mib, latency, 1, 50, 1, 1, 3, 26 * time.Second},
+		{"client-a-little-faster", 25 * mib, 10_000 * mib, 30 * mib, latency, 1, 50, 2, 2, 6, 9 * time.Second},
+		{"client-of-four-parts", 25 * mib, 10_000 * mib, 80 * mib, latency, 1, 100, 4, 4, 8, 7 * time.Second},
+		{"distant-server-that-has-no-more-than-four", 25 * mib, 100 * mib, 800 * mib, latency, 1, 400, 16, 16, 20, 22 * time.Second},
+		{"near-server", 400 * mib, 400 * mib, 800 * mib, time.Millisecond, 1, 200, 2, 4, 7, 3 * time.Second},
 		{"near-server-of-slow-connections", 25 * mib, 10_000 * mib, 800 * mib, near, 1, 52, 16, 16, 20, 1600 * time.Millisecond},
 		{"near-server-and-slow-client", 25 * mib, 10_000 * mib, 10 * mib, near, 1, 50, 1, 1, 3, 26 * time.Second},
 		{"near-server-and-client-of-four-parts", 25 * mib, 10_000 * mib, 80 * mib, near, 1, 100, 4, 5, 8, 7 * time.Second},
-		{"near-server-that-has-no-more-than-four", 25 * mib, 100 * mib, 800 * mib, near, 1, 200, 4, 4, 20, 12 * time.Second},
-		{"eight-before-a-near-server", 400 * mib, 400 * mib, 800 * mib, time.Millisecond, 8, 26, 1, 1, 18, 3 * time.Second},
-		{"eight-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 8, 100, 20, 200, 140, 5 * time.Second},
-		{"three-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 3, 100, 20, 200, 130, 4 * time.Second},
+		{"near-server-that-has-no-more-than-four", 25 * mib, 100 * mib, 800 * mib, near, 1, 200, 4, 8, 20, 12 * time.Second},
+		{"eight-before-a-near-server", 400 * mib, 400 * mib, 800 * mib, time.Millisecond, 8, 26, 8, 16, 18, 3 * time.Second},
+		{"eight-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 8, 100, 20, 128, 140, 5 * time.Second},
+		{"three-before-a-distant-server", 25 * mib, 10_000 * mib, 800 * mib, latency, 3, 100, 20, 48, 130, 4 * time.Second},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -160,10 +159,9 @@ func TestUploads(t *testing.T) {
 				}
 				uploads.Wait()
 				took := time.Since(begin)
-				limit := l.limit
-				t.Logf("limit %d, most %d, held %d, took %v", limit, server.most, server.mostHeld, took)
-				if limit < test.least || limit > test.most {
-					t.Errorf("the limit is %d, want %d to %d", limit, test.least, test.most)
+				t.Logf("most %d, held %d, took %v", server.most, server.mostHeld, took)
+				if server.most < test.least || server.most > test.most {
+					t.Errorf("up to %d parts are under way, want %d to %d", server.most, test.least, test.most)
 				}
 				if server.mostHeld > test.held {
 					t.Errorf("up to %d parts were in memory, want %d", server.mostHeld, test.held)
@@ -194,9 +192,10 @@ func TestLimitRemembered(t *testing.T) {
 		time.Sleep(endpoint.MaxBackoff + time.Second)
 		server.connection, server.server, server.latency = 400*mib, 400*mib, time.Millisecond
 		l.stats.ObserveAny(time.Now(), server.latency)
+		server.most = 0
 		upload()
-		if l.limit != 1 {
-			t.Errorf("the limit is %d before a server that has come near", l.limit)
+		if server.most > 4 {
+			t.Errorf("up to %d parts are under way to a server that has come near", server.most)
 		}
 	})
 }
@@ -206,7 +205,6 @@ func TestCorrection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLimiter(time.Second)
 		s := l.Join(16)
-		defer s.Leave()
 		if l.limit != 16 {
 			t.Fatalf("the limit is %d", l.limit)
 		}
@@ -222,7 +220,7 @@ func TestCorrection(t *testing.T) {
 			t.Errorf("the limit is %d after a slow answer", l.limit)
 		}
 		s.ReleasePart(time.Now().Add(-endpoint.FarAway/2), 5<<20)
-		if l.limit != 1 {
+		if l.limit > 2 {
 			t.Errorf("the limit is %d after a fast answer", l.limit)
 		}
 		s.ReleasePart(time.Now(), 5<<20)
@@ -233,9 +231,9 @@ func TestCorrection(t *testing.T) {
 // from then on.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := ForUploads(&endpoint.Stats{})
+		l := New(&endpoint.Stats{})
 		greedy, modest := l.Join(16), l.Join(16)
-		l.limit, l.measured = 4, true
+		l.limit = 4
 		take := func(s *Transfer, n int, sent chan<- *Transfer) {
 			for range n {
 				if s.Acquire(t.Context(), t.Context()) {

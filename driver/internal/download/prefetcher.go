@@ -7,7 +7,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/babelftp/babelftp/driver/internal/concurrency"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
@@ -31,7 +30,6 @@ type prefetcher struct {
 	cancel      context.CancelFunc
 	bucket      *s3api.Bucket
 	version     s3api.Version
-	transfer    *concurrency.Transfer
 	memory      *membudget.Budget
 	reservation *membudget.Revocable
 	start       int64 // of the first chunk
@@ -64,7 +62,7 @@ func (b block) bytes() []byte { return b.memory[:b.length] }
 // newPrefetcher returns a prefetcher of chunks of a size, which has asked for none yet.
 func newPrefetcher(r *Reader, start, size int64) *prefetcher {
 	p := &prefetcher{
-		bucket: r.bucket, version: r.version, transfer: r.transfer, memory: r.memory, start: start, next: start, size: size,
+		bucket: r.bucket, version: r.version, memory: r.memory, start: start, next: start, size: size,
 		news: make(chan struct{}, 1),
 	}
 	p.ctx, p.cancel = context.WithCancel(r.ctx)
@@ -72,7 +70,7 @@ func newPrefetcher(r *Reader, start, size int64) *prefetcher {
 	return p
 }
 
-// open asks for the next chunk by a request that the transfer has acquired, or returns false where there is no memory.
+// open asks for the next chunk, or returns false where there is no memory.
 func (p *prefetcher) open() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -84,10 +82,7 @@ func (p *prefetcher) open() bool {
 	c := &chunk{}
 	p.chunks = append(p.chunks, c)
 	p.next = to
-	p.fetchers.Go(func() {
-		defer p.transfer.Release()
-		p.fetch(c, from, to, blocks)
-	})
+	p.fetchers.Go(func() { p.fetch(c, from, to, blocks) })
 	return true
 }
 

@@ -1,8 +1,7 @@
 // Package download reads objects (S3 operation GetObject).
 //
 // A [Range] reads some bytes of one version of an object. A [Reader] reads on from an offset: it begins with one request for all
-// of the rest, and most downloads end with it. Where S3 is slower than the client, it prefetches chunks by several requests in parallel, as
-// many as package concurrency allows.
+// of the rest, and most downloads end with it. Where S3 is distant and slower than the client, it prefetches chunks by several requests in parallel.
 package download
 
 import (
@@ -10,12 +9,17 @@ import (
 	"io"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/concurrency"
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 const (
+	// parallelRTT is the round-trip time from which on several requests bring more than one. A server of the same network answers sooner, and sends as
+	// fast as the network or the processors allow: several requests would only take turns. Amazon S3 takes longer, also within a region, and sends less by
+	// one connection than most networks carry.
+	parallelRTT = 3 * time.Millisecond
+
 	// waitingShare is the least share of its time that a download waits for S3 when it needs more requests. idleShare is the largest share
 	// when it has more requests than its client needs. It gives up one of reduction then.
 	waitingShare = 0.5
@@ -29,17 +33,17 @@ const (
 	interval      = 50 * time.Millisecond
 
 	// memoryDelay is how long a download for which there was no memory does not ask for it again.
-	memoryDelay = 500 * time.Millisecond
+	memoryDelay = 200 * time.Millisecond
 )
 
 // A Reader reads one version of an object from an offset on. Its methods are for one goroutine.
 type Reader struct {
-	ctx      context.Context
-	bucket   *s3api.Bucket
-	version  s3api.Version
-	memory   *membudget.Budget
-	transfer *concurrency.Transfer
-	most     int
+	ctx     context.Context
+	bucket  *s3api.Bucket
+	version s3api.Version
+	memory  *membudget.Budget
+	stats   *endpoint.Stats
+	most    int
 
 	offset     int64       // of the byte that is read next
 	stream     *Range      // goes on from offset, unless the prefetcher does; nil where it must be asked for
@@ -55,10 +59,10 @@ type Reader struct {
 }
 
 // NewReader returns a reader of a version from an offset on. The body is the answer to the request for all of these bytes. Up to most requests are
-// under way in parallel, as far as the limiter allows. Close must end the reader.
-func NewReader(ctx context.Context, b *s3api.Bucket, v s3api.Version, offset int64, body io.ReadCloser, memory *membudget.Budget, l *concurrency.Limiter, most int) *Reader {
+// under way in parallel. Close must end the reader.
+func NewReader(ctx context.Context, b *s3api.Bucket, v s3api.Version, offset int64, body io.ReadCloser, memory *membudget.Budget, stats *endpoint.Stats, most int) *Reader {
 	r := &Reader{
-		ctx: ctx, bucket: b, version: v, memory: memory, transfer: l.Join(most), most: most, offset: offset,
+		ctx: ctx, bucket: b, version: v, memory: memory, stats: stats, most: most, offset: offset,
 		buffer: memory.TransferBuffer(), wanted: 1, since: time.Now().Add(firstInterval - interval),
 	}
 	r.openStream()
@@ -67,14 +71,12 @@ func NewReader(ctx context.Context, b *s3api.Bucket, v s3api.Version, offset int
 }
 
 func (r *Reader) openStream() {
-	r.transfer.Start()
 	r.stream = NewRange(r.ctx, r.bucket, r.version, r.offset, r.version.Size)
 }
 
 func (r *Reader) closeStream() {
 	if r.stream != nil {
 		r.stream.Close()
-		r.transfer.Release()
 		r.stream = nil
 	}
 }
@@ -87,7 +89,6 @@ func (r *Reader) Read(p []byte) (int, error) {
 	if len(r.rest) == 0 && !r.prefetching() { // straight from the connection
 		n, err := r.receive(p)
 		r.offset += int64(n)
-		r.transfer.Received(n)
 		return n, err
 	}
 	next, err := r.Next()
@@ -130,7 +131,6 @@ func (r *Reader) Next() ([]byte, error) {
 func (r *Reader) Advance(n int) {
 	r.rest = r.rest[n:]
 	r.offset += int64(n)
-	r.transfer.Received(n) // only now: chunks that fill the memory are no throughput
 }
 
 // receive reads from the stream. It reads something, or returns an error.
@@ -163,7 +163,7 @@ func (r *Reader) adjust(begin time.Time) {
 	if elapsed := now.Sub(r.since); elapsed >= interval && r.received >= firstBytes {
 		share := r.waited.Seconds() / elapsed.Seconds()
 		switch open := r.requests(); {
-		case share >= waitingShare:
+		case share >= waitingShare && r.stats.Nearest(now) >= parallelRTT:
 			r.wanted = r.most
 		case share <= idleShare && r.offset >= r.reduceAt:
 			r.wanted = max(open-max(open/reduction, 1), 1)
@@ -171,14 +171,10 @@ func (r *Reader) adjust(begin time.Time) {
 		default:
 			r.wanted = open
 		}
-		if share < waitingShare {
-			r.transfer.Suffice()
-		}
 		r.since, r.waited = now, 0
 	}
-	for r.requests() < r.wanted && r.next() < r.version.Size && r.transfer.TryAcquire(r.chunkSize()) {
+	for r.requests() < r.wanted && r.next() < r.version.Size {
 		if !r.prefetch() {
-			r.transfer.Release()
 			r.pause(now, r.requests())
 			return
 		}
@@ -210,7 +206,7 @@ func (r *Reader) chunkSize() int64 {
 		return r.prefetcher.size
 	}
 	left := r.version.Size - r.stream.offset
-	return min(max(left/int64(r.transfer.Limit()), minChunk), maxChunk, r.memory.Limit()/budgetChunks)
+	return min(max(left/int64(r.most), minChunk), maxChunk, r.memory.Limit()/budgetChunks)
 }
 
 // prefetch asks for a chunk. The stream goes on to where the first one begins.
@@ -239,7 +235,6 @@ func (r *Reader) closePrefetcher() {
 // pause wants so many requests for a while.
 func (r *Reader) pause(now time.Time, wanted int) {
 	r.wanted, r.since, r.waited = wanted, now.Add(memoryDelay), 0
-	r.transfer.Suffice()
 }
 
 // Offset is where Read goes on.
@@ -257,6 +252,5 @@ func (r *Reader) SeekTo(offset int64) {
 func (r *Reader) Close() {
 	r.closeStream()
 	r.closePrefetcher()
-	r.transfer.Leave()
 	r.buffer.Release()
 }

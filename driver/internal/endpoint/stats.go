@@ -59,8 +59,11 @@ func (s *Stats) ObserveAny(now time.Time, took time.Duration) { s.any.add(now, t
 // RTT estimates the round-trip time: the shortest recent answer that needs little work, 0 where there was none.
 func (s *Stats) RTT(now time.Time) time.Duration { return s.light.of(now, recent) }
 
+// Nearest is the shortest answer of the last hour, 0 where there was none.
+func (s *Stats) Nearest(now time.Time) time.Duration { return s.any.of(now, nearMemory) }
+
 // Far tells whether the server has answered nothing soon in the last hour.
-func (s *Stats) Far(now time.Time) bool { return s.any.of(now, nearMemory) >= FarAway }
+func (s *Stats) Far(now time.Time) bool { return s.Nearest(now) >= FarAway }
 
 // SplitsListings tells whether it may be worth it to split a listing.
 func (s *Stats) SplitsListings(now time.Time) bool {

@@ -251,7 +251,6 @@ func (m *multipart) wait() error {
 	go func() { arrived <- m.group.Wait() }()
 	select {
 	case err := <-arrived:
-		m.transfer.Leave()
 		return err
 	case <-m.until.Done():
 		return context.Cause(m.until)
@@ -276,7 +275,6 @@ func (m *multipart) complete(ctx context.Context, size int64, c s3api.Condition)
 func (m *multipart) abort() {
 	m.cancel()
 	_ = m.group.Wait() // why it failed is known to whoever aborts
-	m.transfer.Leave()
 	ctx, done := context.WithTimeout(context.WithoutCancel(m.ctx), abortTimeout)
 	defer done()
 	err := m.entry.End(ctx)
@@ -300,6 +298,5 @@ func (m *multipart) drain(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, m.cancel)
 	defer stop()
 	defer m.cancel()
-	defer m.transfer.Leave()
 	return m.group.Wait()
 }
