@@ -1,14 +1,103 @@
 package driver
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
+
+// Defaults of Options.
+const (
+	defaultPartSize    = s3api.MinPartSize
+	defaultConcurrency = 16
+	defaultMemory      = 64 << 20
+	defaultStreams     = 16
+	defaultIdleTimeout = 30 * time.Second
+	defaultCopyLimit   = maxCopyLimit
+)
+
+// maxCopyLimit is how many bytes CopyObject copies at most.
+const maxCopyLimit = 5 << 30
+
+// Options says how a file system works. The zero value of each field is its default.
+type Options struct {
+	// Prefix is what the keys start with, "inbox/" for example. The file system does not show other keys. The default is "", the whole bucket.
+	// The maximum is 1,024 bytes, S3's longest key.
+	Prefix string
+
+	// PartSize is how many bytes one request sends: a smaller file takes one request, a larger one has parts. The default, and the minimum, is
+	// 5 MiB, S3's own; the maximum is 5 GiB. The parts of a file beyond 1,280 of them grow with it, so that 10,000 reach 5 TiB.
+	PartSize int64
+
+	// Concurrency is how many parts one upload may send in parallel, where fewer are slower than its client. The default is 16, the minimum
+	// 1, the maximum 10,000, as many parts as an object has.
+	Concurrency int
+
+	// Streams is how many requests one download may make in parallel, where one is slower than its client. The default is 16, the
+	// minimum 1, the maximum 10,000.
+	Streams int
+
+	// Memory bounds the bytes that uploads collect and downloads prefetch. All file systems of a process share one. The default is a budget of
+	// 64 MiB for this file system alone; the minimum is 5 MiB.
+	Memory *Budget
+
+	// Endpoint holds what requests have measured of the S3 server, and the keys that were written there recently. All file systems of a server
+	// share one. The default is a new one.
+	Endpoint *Endpoint
+
+	// IdleTimeout is how long S3 may send nothing of an object before the file system takes the connection for broken. The default is 30 seconds,
+	// the minimum a millisecond.
+	IdleTimeout time.Duration
+
+	// CopyLimit is the size in bytes above which an object is copied by parts. The default, and the maximum, is 5 GiB; the
+	// minimum is 1.
+	CopyLimit int64
+
+	// NoOverwrite keeps every file that exists: what is written or moved needs a new name, and fails with fs.ErrExist otherwise. S3 decides
+	// where two clients do that at once (If-None-Match). It takes one request more to open a file for writing. The default is false.
+	NoOverwrite bool
+
+	// Quotas bound how many bytes are stored. They take one request more to write or copy a file, for the size of what it replaces; a write
+	// does not wait for it. The default is none.
+	Quotas Quotas
+
+	// Objects is what the file system stores objects with, besides their bytes. The default leaves everything to the bucket.
+	Objects Objects
+
+	// BeforeCommit is called when all bytes of an upload have come, before its object becomes visible. After an error it does not, and
+	// Close returns the error. After an fs.ErrInvalid the bytes are wrong, and no owner can resume the upload. The default allows all.
+	BeforeCommit func(context.Context) error
+
+	// Journal records uploads of more than one part while they are open, so that its Sweep finds abandoned ones. The default is none: such
+	// uploads stay in the bucket if this process dies.
+	Journal *Journal
+
+	// Owner is the user who may resume interrupted uploads ([Fs.PendingUpload]), in any file system of the same owner and bucket. The
+	// default is "": an interrupted upload leaves nothing. So it does without a Journal. An owner has 100 of them at most, and they take at most
+	// half as many bytes as the smallest of the quotas; the file system removes the oldest first.
+	Owner string
+
+	// MetadataCache remembers the files that listings have shown. All file systems of a session share one. The default remembers none.
+	MetadataCache *MetadataCache
+
+	// Presigner signs the links of [Fs.Presign]. The default is none, and Presign fails with errors.ErrUnsupported.
+	Presigner Presigner
+
+	// Profile is what the S3 server can do, and its rules. The default is the strictest server.
+	Profile Profile
+
+	// Logger gets what no error says: keys that no name can show, uploads that could not be aborted. The default discards it.
+	Logger *slog.Logger
+
+	// smallestPart is how many bytes each part but the last has at least: minPartSize, unless a test says less.
+	smallestPart int64
+}
 
 const (
 	// maxParallel is the maximum of requests that one transfer makes in parallel: as many as an object has parts.
