@@ -101,7 +101,7 @@ func (f *Fs) chtimes(key string, mtime time.Time) error {
 	}
 	v, a, err := f.bucket.Head(f.ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err = f.statDir(key); err == nil {
+		if _, err = f.find.Dir(f.ctx, key); err == nil {
 			err = errors.ErrUnsupported
 		}
 	}

@@ -53,6 +53,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver/internal/clients"
+	"github.com/babelftp/babelftp/driver/internal/fileinfo"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
@@ -72,6 +73,7 @@ type Fs struct {
 	ctx      context.Context // of the session: afero has no other place for one
 	bucket   *s3api.Bucket
 	keys     keys.Space
+	find     fileinfo.Finder
 	memory   *Budget
 	endpoint *Endpoint
 	log      *slog.Logger
@@ -134,6 +136,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 		bucket: s3api.NewBucket(clients.Invalidating{Client: client, Log: o.Endpoint.writes}, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout),
 		keys:   keys.Space(o.Prefix), memory: o.Memory, endpoint: o.Endpoint, log: o.Logger, opts: o, incomplete: &incompleteRenames{},
 	}
+	f.find = fileinfo.Finder{Bucket: f.bucket, Keys: f.keys}
 	f.uploads = upload.New(upload.Options{
 		Bucket: f.bucket, Keys: f.keys, Memory: f.memory, Log: f.log,
 		Limiter: o.Endpoint.uploads, Concurrency: o.Concurrency,

@@ -47,7 +47,7 @@ func (f *Fs) hash(name, algorithm string, from, to int64) (sum []byte, end int64
 		end, err = f.readInto(h, name, from, to)
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err := f.statDir(key); err == nil {
+		if _, err := f.find.Dir(f.ctx, key); err == nil {
 			return nil, 0, syscall.EISDIR
 		}
 	}

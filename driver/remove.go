@@ -63,12 +63,12 @@ func (f *Fs) removeFile(key string) error {
 	if err != nil {
 		return err
 	}
-	info, err := f.statFile(key)
+	info, err := f.find.File(f.ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		if kept {
 			return nil
 		}
-		if _, err = f.statDir(key); err == nil {
+		if _, err = f.find.Dir(f.ctx, key); err == nil {
 			err = syscall.EISDIR
 		}
 	}
@@ -97,7 +97,7 @@ func (f *Fs) removeDir(key string) error {
 		return err
 	}
 	if page.Empty() {
-		if _, err = f.statFile(key); err == nil {
+		if _, err = f.find.File(f.ctx, key); err == nil {
 			err = syscall.ENOTDIR
 		}
 		return err

@@ -81,7 +81,7 @@ func (r *treeMove) run(oldKey, newKey string) error {
 	var inTheWay error
 	switch {
 	case oneBucket && oldKey == newKey:
-		_, err := f.statDir(oldKey)
+		_, err := f.find.Dir(f.ctx, oldKey)
 		return err
 	case oneBucket && strings.HasPrefix(r.to, r.from):
 		inTheWay = s3errors.ErrInvalid
@@ -99,7 +99,7 @@ func (r *treeMove) run(oldKey, newKey string) error {
 	if inTheWay == nil {
 		return r.directory()
 	}
-	if _, err := f.statDir(oldKey); err != nil {
+	if _, err := f.find.Dir(f.ctx, oldKey); err != nil {
 		return err
 	}
 	return inTheWay
@@ -107,11 +107,11 @@ func (r *treeMove) run(oldKey, newKey string) error {
 
 // lookupNew tells by one request whether there is a file of a key, and whether it is certain that there is neither a file nor a directory.
 func (f *Fs) lookupNew(key string) (file, nothing bool, err error) {
-	if f.looksUpBoth() {
-		file, directory, err := f.lookup(key)
+	if f.find.FindsBoth() {
+		file, directory, err := f.find.Both(f.ctx, key)
 		return file, !file && !directory, err
 	}
-	_, err = f.statFile(key)
+	_, err = f.find.File(f.ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, false, nil
 	}
@@ -119,7 +119,7 @@ func (f *Fs) lookupNew(key string) (file, nothing bool, err error) {
 }
 
 func (r *treeMove) file(v s3api.Version, a *attributes.Attributes, newKey string) error {
-	switch _, err := r.target.statDir(newKey); {
+	switch _, err := r.target.find.Dir(r.target.ctx, newKey); {
 	case err == nil:
 		return syscall.EISDIR
 	case !errors.Is(err, fs.ErrNotExist):
@@ -127,7 +127,7 @@ func (r *treeMove) file(v s3api.Version, a *attributes.Attributes, newKey string
 	}
 	there := true // for all that is known
 	if r.target.opts.NoOverwrite || r.f.incomplete.wasRefused() {
-		switch _, err := r.target.statFile(newKey); {
+		switch _, err := r.target.find.File(r.target.ctx, newKey); {
 		case errors.Is(err, fs.ErrNotExist):
 			there = false
 		case err != nil:

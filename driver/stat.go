@@ -4,11 +4,8 @@ import (
 	"errors"
 	"io/fs"
 	"syscall"
-	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
-	"github.com/babelftp/babelftp/driver/internal/keys"
-	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -16,9 +13,9 @@ import (
 // directory; [Fs.StatFile] and [Fs.StatDir] take one. A directory's modification time is zero unless a marker has it.
 func (f *Fs) Stat(name string) (fs.FileInfo, error) {
 	return f.stat(name, func(key string) (*fileinfo.Info, error) {
-		info, err := f.statFile(key)
+		info, err := f.find.File(f.ctx, key)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
-			return f.statDirAndMarker(key)
+			return f.find.DirAndMarker(f.ctx, key)
 		}
 		return info, err
 	})
@@ -30,12 +27,14 @@ func (f *Fs) StatFile(name string) (fs.FileInfo, error) {
 		if info := f.opts.MetadataCache.File(f.endpoint.writes, f.bucket, key); info != nil {
 			return info, nil
 		}
-		return f.statFile(key)
+		return f.find.File(f.ctx, key)
 	})
 }
 
 // StatDir describes a directory, in one request, or two where listings are not sorted. The root always exists, which takes none.
-func (f *Fs) StatDir(name string) (fs.FileInfo, error) { return f.stat(name, f.statDirAndMarker) }
+func (f *Fs) StatDir(name string) (fs.FileInfo, error) {
+	return f.stat(name, func(key string) (*fileinfo.Info, error) { return f.find.DirAndMarker(f.ctx, key) })
+}
 
 func (f *Fs) stat(name string, find func(key string) (*fileinfo.Info, error)) (fs.FileInfo, error) {
 	key, err := f.keys.Key(name)
@@ -47,54 +46,6 @@ func (f *Fs) stat(name string, find func(key string) (*fileinfo.Info, error)) (f
 		return nil, s3errors.PathError("stat", name, err)
 	}
 	return info, nil
-}
-
-func (f *Fs) statFile(key string) (*fileinfo.Info, error) {
-	if f.keys.IsRoot(key) {
-		return nil, syscall.EISDIR
-	}
-	v, a, err := f.bucket.Head(f.ctx, key)
-	if err != nil {
-		return nil, err
-	}
-	return fileinfo.New(f.keys.Base(key), &v, &a), nil
-}
-
-func (f *Fs) statDir(key string) (*fileinfo.Info, error) {
-	prefix := f.keys.Directory(key)
-	if f.keys.IsRoot(key) {
-		return fileinfo.NewDir(keys.Separator, prefix, time.Time{}), nil
-	}
-	page, err := f.bucket.List(f.ctx, s3api.Listing{Prefix: prefix, Limit: 1})
-	if err != nil {
-		return nil, err
-	}
-	if page.Empty() {
-		return nil, fs.ErrNotExist
-	}
-	var modTime time.Time
-	for _, v := range page.Versions {
-		if v.Key == prefix {
-			modTime = v.ModTime
-		}
-	}
-	return fileinfo.NewDir(f.keys.Base(key), prefix, modTime), nil
-}
-
-// statDirAndMarker is statDir with the time of the marker, which servers whose listings are not sorted may list later.
-func (f *Fs) statDirAndMarker(key string) (*fileinfo.Info, error) {
-	info, err := f.statDir(key)
-	if err != nil || f.keys.IsRoot(key) || f.bucket.Profile.SortedListings || !info.ModTime().IsZero() {
-		return info, err
-	}
-	marker, _, err := f.bucket.Head(f.ctx, info.Key())
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return info, nil
-	case err != nil:
-		return nil, err
-	}
-	return fileinfo.NewDir(info.Name(), info.Key(), marker.ModTime), nil
 }
 
 // PendingUpload describes the interrupted upload of a file that this owner can resume: the bytes that S3 holds of it. There is none, which

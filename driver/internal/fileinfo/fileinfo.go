@@ -1,4 +1,5 @@
-// Package fileinfo describes objects and prefixes as files and directories: an [fs.FileInfo] made of what s3api tells.
+// Package fileinfo describes objects and prefixes as files and directories: an [fs.FileInfo] made of what s3api tells. A [Finder] looks whether
+// there is a file or a directory of a key (S3 operations HeadObject, ListObjectsV2).
 package fileinfo
 
 import (
