@@ -1,8 +1,8 @@
-// Package journal keeps a record of each multipart upload that is open, in the bucket itself, so that any replica can resume or remove it
-// (S3 operations PutObject, HeadObject, ListObjectsV2, DeleteObject, ListMultipartUploads, AbortMultipartUpload).
+// Package journal keeps a record of each open multipart upload, in the bucket itself. So any replica can resume or remove the upload. S3
+// operations: PutObject, HeadObject, ListObjectsV2, DeleteObject, ListMultipartUploads, AbortMultipartUpload.
 //
 // Package upload makes an [Entry] before it creates an upload, and ends it with the upload. The owner's next session finds the record by
-// [Journal.Records] and takes it over by [Journal.Resume]. [Journal.Sweep] removes what nobody works on.
+// [Journal.Records] and takes it over by [Journal.Resume]. [Journal.Sweep] removes the uploads on which no session works.
 package journal
 
 import (
@@ -32,7 +32,7 @@ import (
 )
 
 const (
-	// CreateTimeout bounds the request that creates an upload. A sweep trusts it: no upload begins later after its record was written.
+	// CreateTimeout bounds the request that creates an upload. A sweep relies on it: no upload begins later than this after its record.
 	CreateTimeout = 30 * time.Second
 
 	// idleTimeout is how long S3 may send nothing of a record before its connection counts as broken.
@@ -41,31 +41,36 @@ const (
 	// recordTimeout bounds the requests for a record, which outlive the session.
 	recordTimeout = 30 * time.Second
 
-	// heartbeat is how often the record of an upload is written while a session works on it. After deadAfter without one the session
-	// counts as dead, by the clock of S3: several heartbeats may fail before.
+	// heartbeat is how often a session writes the record of the upload that it works on. After deadAfter without one the session counts
+	// as dead, by the clock of S3. So several heartbeats may fail before.
 	heartbeat = 30 * time.Second
 	deadAfter = 2 * time.Minute
 
-	// stallAfter is how long a client may send nothing until another session of the same owner may take the upload over. It is
-	// looked for every stallCheck.
+	// stallAfter is how long a client may send nothing until another session of the same owner may take the upload over. The session
+	// checks that every stallCheck.
 	stallAfter = 10 * time.Second
 	stallCheck = 5 * time.Second
 )
 
-// A Journal is the journal of the multipart uploads that are open, in the bucket itself. Any server finds there what an owner can resume,
-// and what nobody will end ([Journal.Sweep]). Share one among all file systems of a process in a bucket below a prefix.
+// A Journal is the journal of the open multipart uploads, in the bucket itself. Any replica finds there which uploads an owner can resume,
+// and which no session will end ([Journal.Sweep]). All file systems of a process in a bucket below a prefix share one.
 //
-// S3 tells of an open upload its key, its ID and when it began, but nothing that its server could have written there. So the journal has a
-// record for each, an object "prefix.babelftp/uploads/...", from before the upload is created to its end. What is not in the journal
-// was begun by others and is never touched.
+// S3 tells the key, the ID and the begin of an open upload, but a server cannot add anything there. So the journal has a record for each
+// upload, an object "prefix.babelftp/uploads/...". It exists from before the upload is created until the upload ends. The journal never
+// touches an upload without a record, because other software began it.
 //
-// A record is in one of four states. The session that works on an upload keeps it live, by a heartbeat. When its client sends nothing for a
-// while it is stalled, and another session of the owner may take it over. When the session ends without completing it, it is
-// interrupted. Before somebody removes it, it is ending. Every change is a conditional write on the version of the record that was
-// read, so that of two who want an upload one gets it; the body of a record ends with random bytes that make each version's ETag
-// different. On a server without conditional writes a look right before takes their place.
+// A record is in one of four states:
 //
-// A record costs three requests, or two for an upload without an owner. They are made for uploads of more than one part only.
+//   - live: a session works on the upload, and writes a heartbeat.
+//   - stalled: the client has sent nothing for a while, and another session of the owner may take the upload over.
+//   - interrupted: the session has ended without completing the upload.
+//   - ending: a server is about to remove the upload.
+//
+// Every change is a conditional write on the version of the record that the session has read. So of two sessions that want an upload, one
+// gets it. The body of a record ends with random bytes, which make the ETag of each version different. On a server without conditional
+// writes, a look right before takes their place.
+//
+// A record costs three requests, or two for an upload without an owner. Only uploads of more than one part have records.
 type Journal struct {
 	bucket *s3api.Bucket
 	prefix string                // of the records
@@ -73,12 +78,12 @@ type Journal struct {
 	log    *slog.Logger
 
 	mu       sync.Mutex
-	open     map[string]*Entry // by the name of the record; those that this process works on
-	trimming map[string]bool   // owners whose interrupted uploads are being counted; true: count again
+	open     map[string]*Entry // the uploads that this process works on, by the name of the record
+	trimming map[string]bool   // the owners for whom a call of Trim counts; true: it shall count again
 }
 
-// New returns the journal of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
-// may be nil.
+// New returns the journal of the uploads to keys that start with prefix. It makes no request. The records are objects of the bucket too.
+// The logger may be nil.
 func New(client s3api.Client, bucketName, prefix string, profile profile.Profile, objects attributes.Objects, log *slog.Logger) *Journal {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
@@ -93,7 +98,7 @@ func New(client s3api.Client, bucketName, prefix string, profile profile.Profile
 	}
 }
 
-// A state is what becomes of an upload, as its record tells.
+// A state says which sessions may change a record.
 type state string
 
 const (
@@ -103,15 +108,15 @@ const (
 	stateEnding      state = "ending"
 )
 
-// A Record says what is known of an open upload. Its body is the bytes that came last and are too few for a part, where the upload was
-// interrupted, and then the random bytes of this version.
+// A Record describes an open upload. The body of an interrupted one begins with the last bytes that came, too few for a part. Every body
+// ends with the random bytes of its version.
 type Record struct {
-	Name     string // its own key
-	Key      string // of the object that is being made
+	Name     string // key of the record itself
+	Key      string // of the object that the upload makes
 	Upload   string // the ID of the multipart upload, empty when there is none
-	PartSize int64  // what its parts are cut by
+	PartSize int64  // bytes of the first part
 	state    state
-	holder   string // a random name of whoever wrote the record last
+	holder   string // a random name of the session or server that wrote the record last
 
 	// TailOffset is where in the object the bytes of the body belong. Parts at or after it do not count. It is unknownOffset where nothing
 	// bounds the parts.
@@ -121,7 +126,7 @@ type Record struct {
 
 	TailSize int64         // bytes of the body that belong to the object; only as read
 	ModTime  time.Time     // by the clock of S3; only as read
-	age      time.Duration // the same
+	age      time.Duration // since ModTime; only as read
 }
 
 const unknownOffset = -1
@@ -143,7 +148,7 @@ const (
 	// versionBytes make the bodies of a record different from each other.
 	versionBytes = 16
 
-	// ownerBytes and keyBytes are how much of a hash stands in the name of a record.
+	// ownerBytes and keyBytes are how many bytes of a hash the name of a record contains.
 	ownerBytes, keyBytes = 8, 16
 )
 
@@ -152,18 +157,17 @@ func hashed(text string, bytes int) string {
 	return hex.EncodeToString(sum[:bytes])
 }
 
-// recordsOfOwner is what the names of the records of an owner's uploads start with.
+// recordsOfOwner returns the prefix of the names of an owner's records.
 func (l *Journal) recordsOfOwner(owner string) string {
 	return l.prefix + hashed(owner, ownerBytes) + keys.Separator
 }
 
-// recordsOf is what the names of the records of an owner's uploads to a key start with.
+// recordsOf returns the prefix of the names of the records of an owner's uploads to a key.
 func (l *Journal) recordsOf(owner, key string) string {
 	return l.recordsOfOwner(owner) + hashed(key, keyBytes) + keys.Separator
 }
 
-// NewRecord describes an upload of an owner to a key that is about to be created, and that this process works on. The parts are cut by partSize, in
-// bytes.
+// NewRecord describes an upload of an owner to a key. This process is about to create the upload. The first part has partSize bytes.
 func (l *Journal) NewRecord(owner, key string, partSize int64) Record {
 	return Record{
 		Name: l.recordsOf(owner, key) + nonce(), Key: key, PartSize: partSize,
@@ -177,16 +181,16 @@ func nonce() string {
 	return hex.EncodeToString(b)
 }
 
-// ErrTakenOver is why a session cannot go on with an upload: another one works on it, or has ended it.
+// ErrTakenOver says that a session cannot continue an upload: another session works on it, or has ended it.
 var ErrTakenOver = s3errors.New(syscall.EAGAIN, "another session has taken the upload over")
 
-// put writes a record, with the bytes that belong at its TailOffset. The error is ErrTakenOver where another holder has written it since.
+// put writes a record, with the bytes that belong at its TailOffset. The error is ErrTakenOver if another holder has written it since.
 func (l *Journal) put(ctx context.Context, r *Record, tail checksums.Content) error {
 	err := l.tryPut(ctx, r, tail)
 	if r.etag == "" || !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// A write of this holder's may have taken effect after it was given up.
+	// An earlier write of this holder may have succeeded although its answer was lost.
 	now, readErr := l.Read(ctx, r.Name)
 	switch {
 	case errors.Is(readErr, fs.ErrNotExist):
@@ -218,10 +222,10 @@ func (l *Journal) tryPut(ctx context.Context, r *Record, tail checksums.Content)
 	return err
 }
 
-// An appended content has some bytes behind it.
+// appended is a content with some bytes added at its end.
 type appended struct {
 	checksums.Content
-	rest []byte
+	suffix []byte
 }
 
 // ReadAt implements io.ReaderAt.
@@ -233,8 +237,8 @@ func (a appended) ReadAt(p []byte, offset int64) (int, error) {
 			return n, err
 		}
 	}
-	if at := offset + int64(n) - a.Size(); n < len(p) && at >= 0 && at < int64(len(a.rest)) {
-		n += copy(p[n:], a.rest[at:])
+	if at := offset + int64(n) - a.Size(); n < len(p) && at >= 0 && at < int64(len(a.suffix)) {
+		n += copy(p[n:], a.suffix[at:])
 	}
 	if n < len(p) {
 		return n, io.EOF
@@ -255,7 +259,7 @@ func (l *Journal) attributes(r *Record) attributes.Attributes {
 	return a
 }
 
-// Read reads a record but its body. The error is EIO for an object that is none.
+// Read reads a record without its body. The error is EIO for an object that is no record.
 func (l *Journal) Read(ctx context.Context, name string) (*Record, error) {
 	v, a, age, err := l.bucket.HeadWithAge(ctx, name)
 	if err != nil {
@@ -270,35 +274,35 @@ func (l *Journal) Read(ctx context.Context, name string) (*Record, error) {
 		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age),
 	}
 	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.state == "" || r.TailSize < 0 {
-		return nil, s3errors.New(syscall.EIO, "object among the records of uploads is none")
+		return nil, s3errors.New(syscall.EIO, "object in the upload journal is no record; delete the object")
 	}
 	return r, nil
 }
 
-// untouchable tells whether a session works on the upload, or removes it: nobody else may.
+// untouchable tells whether a session works on the upload, or removes it. No other session may do so then.
 func (r *Record) untouchable() bool {
 	return r.age < deadAfter && (r.state == stateLive || r.state == stateEnding)
 }
 
-// CanResume tells whether the owner can resume the upload, as far as the record tells.
+// CanResume tells whether the owner can resume the upload, by what the record says.
 func (r *Record) CanResume() bool { return r.state != stateEnding && !r.untouchable() }
 
-// Counts tells whether a part that ends at an offset counts: it does not if the record bounds the parts before.
+// Counts tells whether a part that ends at an offset counts. It does not if it ends after TailOffset.
 func (r *Record) Counts(end int64) bool { return r.TailOffset == unknownOffset || end <= r.TailOffset }
 
-// claim makes the caller the holder of a record that it has read, in a state of its own. The error is ErrTakenOver where somebody else was
+// claim makes the caller the holder of a record that it has read, and sets the state. The error is ErrTakenOver if another session was
 // faster.
 func (l *Journal) claim(ctx context.Context, r *Record, s state) error {
 	r.state, r.holder = s, nonce()
 	return l.put(ctx, r, bytes.NewReader(nil))
 }
 
-// Body is the version of the record that was read, whose first TailSize bytes belong to the object.
+// Body returns the version of the record that was read. Its first TailSize bytes belong to the object.
 func (l *Journal) Body(r Record) s3api.Version {
 	return s3api.Version{Bucket: l.bucket, Key: r.Name, Size: r.TailSize + versionBytes, ETag: r.etag}
 }
 
-// Delete ends what a record is about: the multipart upload, then the record. The error is ErrTakenOver where somebody else has it.
+// Delete aborts the multipart upload of a record, then deletes the record. The error is ErrTakenOver if another session has the upload.
 func (l *Journal) Delete(ctx context.Context, r *Record) error {
 	if err := l.findUnnamed(ctx, r); err != nil {
 		return err
@@ -314,8 +318,8 @@ func (l *Journal) Delete(ctx context.Context, r *Record) error {
 	return l.bucket.Delete(ctx, r.Name)
 }
 
-// findUnnamed finds the upload of a record that does not name one: its server died before it knew the ID, or before it could write it
-// down. It is the upload to this key that began when the record was written.
+// findUnnamed finds the upload of a record that names none, because its server died before it wrote the ID into the record. It is the
+// upload to this key that began when the server wrote the record.
 func (l *Journal) findUnnamed(ctx context.Context, r *Record) error {
 	if r.Upload != "" || r.TailOffset != unknownOffset || !l.bucket.Profile.ListUploads {
 		return nil
@@ -339,36 +343,36 @@ type Entry struct {
 	journal *Journal
 	lost    context.CancelCauseFunc // ends the upload when another session has taken it over
 	stop    context.CancelFunc      // ends the heartbeat
-	client  *ClientWait             // nil where a stall does not matter
+	client  *ClientWait             // nil for an upload without an owner, where a stall does not matter
 
 	stalled atomic.Bool // another session may have the upload
 
-	mu      lock // held while the record is written
+	mu      lock // held during a write of the record
 	record  Record
-	written bool // there is one
-	ended   bool // the heartbeat has nothing to write any more
+	written bool // S3 has the record
+	ended   bool // the heartbeat writes no more
 }
 
-// A lock is a mutex that may be held while S3 is asked. A goroutine that waits for it counts as blocked in a bubble of testing/synctest,
-// which one that waits for a sync.Mutex does not.
+// A lock is a mutex that a goroutine may hold during a request to S3. A goroutine that waits for a lock counts as blocked in a bubble of
+// testing/synctest. One that waits for a sync.Mutex does not.
 type lock chan struct{}
 
-// Lock waits until nobody else has the lock.
+// Lock waits until no other goroutine holds the lock.
 func (l lock) Lock() { l <- struct{}{} }
 
-// Unlock lets somebody else have it.
+// Unlock releases the lock.
 func (l lock) Unlock() { <-l }
 
-// A ClientWait says since when an upload waits for bytes of its client, in nanoseconds since 1970, and 0 where it does not.
+// A ClientWait holds since when an upload waits for bytes of its client, in nanoseconds since 1970. It is 0 where the upload does not wait.
 type ClientWait struct{ since atomic.Int64 }
 
-// Begin says that the upload waits from now on.
+// Begin says that the upload begins to wait.
 func (c *ClientWait) Begin() { c.since.Store(time.Now().UnixNano()) }
 
 // End says that bytes have come.
 func (c *ClientWait) End() { c.since.Store(0) }
 
-// tooLong tells whether the client has stalled.
+// tooLong tells whether the upload has waited for stallAfter.
 func (c *ClientWait) tooLong() bool {
 	if c == nil {
 		return false
@@ -377,16 +381,16 @@ func (c *ClientWait) tooLong() bool {
 	return since != 0 && time.Since(time.Unix(0, since)) >= stallAfter
 }
 
-// Enter makes the entry of an upload that is about to be created, and writes its record: a server that dies leaves no upload without
-// one. A record that could not be written is no matter to the upload itself.
+// Enter makes the entry of an upload that the caller is about to create, and writes its record. So a server that dies leaves no upload
+// without a record. If the record cannot be written, the upload continues without one, and the log has a warning.
 func (l *Journal) Enter(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) *Entry {
 	e := l.Take(ctx, r, client, lost)
 	e.write(ctx, "recorded", func(*Record) {})
 	return e
 }
 
-// Resume makes the entry of an upload that was interrupted, and whose parts are no longer bounded. The error is ErrTakenOver where somebody
-// else was faster.
+// Resume makes the entry of an interrupted upload. The record no longer bounds the parts. The error is ErrTakenOver if another session was
+// faster.
 func (l *Journal) Resume(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) (*Entry, error) {
 	r.TailOffset = unknownOffset
 	if err := l.claim(ctx, &r, stateLive); err != nil {
@@ -404,13 +408,13 @@ func (l *Journal) Take(ctx context.Context, r Record, client *ClientWait, lost c
 	l.open[r.Name] = e
 	l.mu.Unlock()
 	if before != nil {
-		before.lost(ErrTakenOver) // a stalled session of this process, which would learn of it later
+		before.lost(ErrTakenOver) // a stalled session of this process, which would otherwise notice it later
 	}
 	go e.beat(ctx)
 	return e
 }
 
-// beat writes the record again and again while the upload lasts, and says in it when the client has stalled.
+// beat writes heartbeats while the upload lasts. When the client has stalled, it writes that too.
 func (e *Entry) beat(ctx context.Context) {
 	written := time.Now()
 	for s3api.Sleep(ctx, stallCheck) == nil {
@@ -423,7 +427,7 @@ func (e *Entry) beat(ctx context.Context) {
 			if !stalls {
 				return
 			}
-			e.stalled.Store(true) // before the look, so that either this or the client's next byte sees the other
+			e.stalled.Store(true) // before the check, so that either this check or the client's next byte notices the other
 			if r.state = stateStalled; !e.client.tooLong() {
 				r.state = stateLive
 				e.stalled.Store(false)
@@ -432,8 +436,8 @@ func (e *Entry) beat(ctx context.Context) {
 	}
 }
 
-// write changes the record unless the upload has ended. If another session has taken the upload over, it ends the upload. Other errors go to
-// the log, because the next heartbeat tries again.
+// write changes the record unless the upload has ended. If another session has taken the upload over, write ends it. Other errors go to the
+// log, because the next heartbeat tries again.
 func (e *Entry) write(ctx context.Context, what string, change func(*Record)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -465,13 +469,13 @@ func (e *Entry) SetUpload(ctx context.Context, id string) {
 	e.mu.Unlock()
 	if e.client != nil || !e.journal.bucket.Profile.ListUploads {
 		go e.write(ctx, "completed", func(*Record) {})
-	} // else the heartbeat writes it, and until then a sweep finds the upload by its key
+	} // else the next heartbeat writes it, and until then a sweep finds the upload by its key
 }
 
-// Name is that of the record.
+// Name returns the key of the record.
 func (e *Entry) Name() string { return e.record.Name }
 
-// Hold makes sure that the upload is this session's, before it is completed, or when the client of a stalled one sends again.
+// Hold makes sure that the upload still belongs to this session: before the session completes it, or when a stalled client sends again.
 func (e *Entry) Hold(ctx context.Context) error {
 	if e == nil || !e.stalled.Load() {
 		return nil
@@ -489,7 +493,7 @@ func (e *Entry) Hold(ctx context.Context) error {
 	return err
 }
 
-// Bound says that parts at or after an offset do not count from now on, for whoever resumes the upload.
+// Bound writes into the record that parts at or after an offset do not count. A session that resumes the upload ignores them.
 func (e *Entry) Bound(ctx context.Context, offset int64) error {
 	if e == nil {
 		return nil
@@ -503,7 +507,7 @@ func (e *Entry) Bound(ctx context.Context, offset int64) error {
 	return e.journal.put(ctx, &e.record, bytes.NewReader(nil))
 }
 
-// Interrupt writes the record of an upload that its owner can resume, with the bytes that follow the parts.
+// Interrupt writes the record of an upload that its owner can resume. The tail is the bytes that follow the parts.
 func (e *Entry) Interrupt(ctx context.Context, offset int64, tail checksums.Content) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -517,7 +521,7 @@ func (e *Entry) Interrupt(ctx context.Context, offset int64, tail checksums.Cont
 	return err
 }
 
-// Recorded tells whether there is a record by which the upload can be found.
+// Recorded tells whether S3 has the record, so that a session or a sweep can find the upload.
 func (e *Entry) Recorded() bool {
 	if e == nil {
 		return false
@@ -527,10 +531,10 @@ func (e *Entry) Recorded() bool {
 	return e.written
 }
 
-// End says that the upload is about to be aborted. The error is ErrTakenOver where another session has it.
+// End writes into the record that this session is about to abort the upload. The error is ErrTakenOver if another session has the upload.
 func (e *Entry) End(ctx context.Context) error {
 	if e == nil || e.client == nil {
-		return nil // nobody else wants it
+		return nil // it has no owner, so no other session can want it
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -542,8 +546,8 @@ func (e *Entry) End(ctx context.Context) error {
 	return e.journal.put(ctx, &e.record, bytes.NewReader(nil))
 }
 
-// Abandon ends the work on an upload that was not created, as far as is known. Where the answer was lost there may be one: a sweep finds
-// it.
+// Abandon ends the work on an upload whose creation failed with an error. If the answer was lost (EAGAIN), there may be an upload. Then
+// the record stays, so that a sweep finds the upload.
 func (e *Entry) Abandon(ctx context.Context, err error) {
 	if errors.Is(err, syscall.EAGAIN) {
 		e.Leave()
@@ -552,7 +556,7 @@ func (e *Entry) Abandon(ctx context.Context, err error) {
 	e.Remove(ctx)
 }
 
-// Leave ends the work on the upload and lets the record be.
+// Leave ends the work on the upload. The record stays as it is.
 func (e *Entry) Leave() {
 	if e == nil {
 		return
@@ -568,7 +572,7 @@ func (e *Entry) Leave() {
 	}
 }
 
-// Remove ends the work on an upload of which nothing is left. A record that cannot be removed is found by a sweep.
+// Remove ends the work on an upload that S3 has completed or aborted, and deletes the record. If that fails, a later sweep deletes it.
 func (e *Entry) Remove(ctx context.Context) {
 	if e == nil {
 		return
@@ -582,19 +586,18 @@ func (e *Entry) Remove(ctx context.Context) {
 }
 
 const (
-	// sweepInterval is how often to sweep, where uploads may be older.
+	// sweepInterval is the longest time between two sweeps.
 	sweepInterval = time.Hour
 
-	// clockSkew is by how much the clocks of this server and of S3 may differ before a sweep comes late.
+	// clockSkew is by how much the clocks of this server and of S3 may differ before a sweep removes an upload late.
 	clockSkew = time.Minute
 )
 
-// SweepInterval is how often to sweep uploads of an age: every hour, or more often where they are abandoned sooner.
+// SweepInterval returns how often to sweep, for uploads that count as abandoned after age: every hour, or every age if that is shorter.
 func SweepInterval(age time.Duration) time.Duration { return min(sweepInterval, age) }
 
-// Sweep removes the uploads that nobody has worked on for as long as age says, and for two minutes at least where their server may still
-// live, and returns how many. It takes one request for each
-// 1,000 records and four for each upload that it ends.
+// Sweep removes the uploads on which no session has worked for the duration age, and returns how many. An upload whose server may still
+// live stays for two minutes at least. A sweep takes one request for each 1,000 records, and four for each upload that it removes.
 func (l *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	swept := 0
 	var failed error
@@ -603,7 +606,7 @@ func (l *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 		if err != nil {
 			return swept, err
 		}
-		if now.Sub(v.ModTime) < age-clockSkew || l.works(v.Key) { // the record tells its age by the clock of S3
+		if now.Sub(v.ModTime) < age-clockSkew || l.works(v.Key) { // sweep checks the age again by the clock of S3
 			continue
 		}
 		ended, err := l.sweep(ctx, v.Key, age)
@@ -615,7 +618,7 @@ func (l *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	return swept, failed
 }
 
-// sweep ends an upload unless somebody has worked on it since.
+// sweep removes an upload unless a session has worked on it since.
 func (l *Journal) sweep(ctx context.Context, name string, age time.Duration) (bool, error) {
 	r, err := l.Read(ctx, name)
 	switch {

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// maxPending is how many interrupted uploads an owner may have. The oldest give way.
+	// maxPending is how many interrupted uploads an owner may have. Trim removes the oldest.
 	maxPending = 100
 
-	// trimConcurrency is how many records are read at once to find the oldest.
+	// trimConcurrency is how many records Trim reads in parallel to find the oldest.
 	trimConcurrency = 32
 )
 
-// Records are those of an owner's uploads to a key: the first thousand.
+// Records returns the records of an owner's uploads to a key, the first thousand.
 func (l *Journal) Records(ctx context.Context, owner, key string) ([]s3api.Version, error) {
 	page, err := l.bucket.List(ctx, s3api.Listing{Prefix: l.recordsOf(owner, key)})
 	if err != nil {
@@ -30,7 +30,7 @@ func (l *Journal) Records(ctx context.Context, owner, key string) ([]s3api.Versi
 	return page.Versions, nil
 }
 
-// DeleteAll removes uploads unless somebody works on them.
+// DeleteAll removes the uploads on which no session works, and tells whether it removed one.
 func (l *Journal) DeleteAll(ctx context.Context, records []s3api.Version) (removed bool, failed error) {
 	for _, v := range records {
 		r, err := l.Read(ctx, v.Key)
@@ -50,14 +50,14 @@ func (l *Journal) DeleteAll(ctx context.Context, records []s3api.Version) (remov
 	return removed, failed
 }
 
-// Trim removes the oldest interrupted uploads of an owner where there are too many, or more bytes of them than most, if that is
-// not 0. One call at once counts for each owner, and counts again where others came meanwhile. The log is the caller's.
-func (l *Journal) Trim(ctx context.Context, log *slog.Logger, owner string, most int64) {
+// Trim removes the oldest interrupted uploads of an owner if there are more than 100, or if they hold more than maxBytes. 0 means no limit
+// of bytes. One call counts for each owner; it counts again if other calls came meanwhile. Trim writes to the log of the caller.
+func (l *Journal) Trim(ctx context.Context, log *slog.Logger, owner string, maxBytes int64) {
 	if !l.beginTrim(owner) {
 		return
 	}
 	for {
-		if err := l.trimPending(ctx, log, owner, most); err != nil {
+		if err := l.trimPending(ctx, log, owner, maxBytes); err != nil {
 			log.Warn("interrupted uploads could not be counted", "bucket", l.bucket.Name, "error", err)
 		}
 		if !l.trimAgain(owner) {
@@ -66,7 +66,7 @@ func (l *Journal) Trim(ctx context.Context, log *slog.Logger, owner string, most
 	}
 }
 
-// beginTrim tells whether the caller is the one who counts. Otherwise whoever does counts again.
+// beginTrim tells whether the caller shall count. Otherwise another call counts, and will count again.
 func (l *Journal) beginTrim(owner string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -75,7 +75,7 @@ func (l *Journal) beginTrim(owner string) bool {
 	return !running
 }
 
-// trimAgain tells whether to count again.
+// trimAgain tells whether the caller shall count again.
 func (l *Journal) trimAgain(owner string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *Journal) trimAgain(owner string) bool {
 	return false
 }
 
-func (l *Journal) trimPending(ctx context.Context, log *slog.Logger, owner string, most int64) error {
+func (l *Journal) trimPending(ctx context.Context, log *slog.Logger, owner string, maxBytes int64) error {
 	var names []string
 	for v, err := range l.bucket.Walk(ctx, l.recordsOfOwner(owner)) {
 		if err != nil {
@@ -97,7 +97,7 @@ func (l *Journal) trimPending(ctx context.Context, log *slog.Logger, owner strin
 			names = append(names, v.Key)
 		}
 	}
-	if len(names) <= maxPending && most == 0 {
+	if len(names) <= maxPending && maxBytes == 0 {
 		return nil
 	}
 	records := make([]*Record, len(names))
@@ -123,7 +123,7 @@ func (l *Journal) trimPending(ctx context.Context, log *slog.Logger, owner strin
 	bytes := int64(0)
 	for i, r := range records {
 		size := max(r.TailOffset, 0) + r.TailSize
-		if i < maxPending && (most == 0 || bytes+size <= most) {
+		if i < maxPending && (maxBytes == 0 || bytes+size <= maxBytes) {
 			bytes += size
 			continue
 		}

@@ -1,5 +1,5 @@
-// Package openfile holds what open files have in common, whether they are read, written or listed. A file embeds a [Handle] and defines the
-// methods of an afero.File that it offers.
+// Package openfile holds what files open for reading, for writing and for listing have in common. A file embeds a [Handle], and defines
+// the methods of an afero.File that it offers.
 package openfile
 
 import (
@@ -8,14 +8,14 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// A Handle is what every open file has: its name, and an error for each operation of an afero.File that it does not offer.
+// A Handle holds the name of an open file. Its methods are those of an afero.File, and each returns an error.
 type Handle struct {
 	FileName    string
 	Unsupported error // of the operations not offered
 	Closed      bool
 }
 
-// Refuse is the error of an operation that the file does not offer, or of any once it is closed.
+// Refuse returns the error of an operation that the file does not offer. Of a closed file it returns fs.ErrClosed.
 func (h *Handle) Refuse(op string) error {
 	if h.Closed {
 		return s3errors.PathError(op, h.FileName, fs.ErrClosed)

@@ -17,57 +17,59 @@ import (
 )
 
 const (
-	// partGrowth makes a part at least this fraction of what precedes it. From the smallest parts that S3 takes, 5 MiB each, 10,000
-	// then reach 5 TiB; the last of them are of 4 GiB, which S3 takes too.
+	// partGrowth makes a part at least this fraction of the bytes before it. So 10,000 parts hold 5 TiB even if the first has 5 MiB, the
+	// smallest that S3 takes. The last parts have 4 GiB then, which S3 takes too.
 	partGrowth = 1280
 
-	// copyConcurrency is how many parts of one object S3 copies at once. They cost this process nothing.
+	// copyConcurrency is how many parts of one object S3 copies in parallel. They cost this process nothing.
 	copyConcurrency = 16
 
-	// minCopyPart is how much of an object is copied by one request at least, where there is so much: S3 does that within seconds.
+	// minCopyPart is the fewest bytes that one request copies, except of a smaller object. S3 copies them within seconds.
 	minCopyPart = 128 << 20
 
-	// copyPartSize is how much is copied by one request: little enough to copy an object by several at once.
+	// copyPartSize is how many bytes of the kept head one request copies: few enough that requests in parallel copy a large object.
 	copyPartSize = 1 << 30
 
 	// abortTimeout bounds the requests that outlive the session, because without them an upload could stay open.
 	abortTimeout = 30 * time.Second
 )
 
-// partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else cuts an upload, so
-// that a part of a number always has the same place.
+// partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else decides the size. So the
+// number of a part says where it begins.
 func partSizeAt(b *membudget.Budget, size, offset int64) int64 {
 	return min(max(size, offset/partGrowth), s3api.MaxPartSize, b.Limit())
 }
 
-// A multipart is an upload by parts, several at once, that ends with complete, abort or drain. Its methods are for one
-// goroutine.
+// A multipart is a multipart upload, with several parts in parallel. It ends with complete, abort or drain. Only one goroutine may call
+// its methods.
 type multipart struct {
-	bucket   *s3api.Bucket
-	log      *slog.Logger
-	upload   s3api.Upload
-	entry    *journal.Entry  // in the journal
-	until    context.Context // ends when nobody waits for parts any more
-	ctx      context.Context // of the parts; it ends with the first that fails
+	bucket *s3api.Bucket
+	log    *slog.Logger
+	upload s3api.Upload
+	entry  *journal.Entry  // in the journal
+	until  context.Context // of the session; when it ends, the session waits for parts no more
+	ctx    context.Context // of the requests; it ends when the first part fails
+
 	cancel   context.CancelFunc
 	group    *errgroup.Group
 	transfer *concurrency.Transfer
-	parts    []*s3api.Part // ETags are there when the group has ended
+	parts    []*s3api.Part // with ETags once the group has ended
 	number   int32         // of the last part
-	slots    semaphore     // of parts that are copied, nil for its own
+	slots    semaphore     // of the parts that S3 copies; nil: the upload has slots of its own
 }
 
-// A uploadPlan says what an upload is for.
+// An uploadPlan describes an upload that is about to be created.
 type uploadPlan struct {
 	key      string
-	owner    string                  // who may resume it, empty for nobody
-	partSize int64                   // what its parts are cut by, for whoever resumes it
-	uploaded bool                    // its parts are uploaded, and not copied
-	client   *journal.ClientWait     // whose bytes it waits for, nil without an owner
-	lost     context.CancelCauseFunc // ends it when another session has taken it over
+	owner    string // the user that may resume the upload, empty for none
+	partSize int64  // bytes of the first part
+	uploaded bool   // this process sends the parts; otherwise S3 copies them
+
+	client *journal.ClientWait     // since when the upload waits for bytes, nil without an owner
+	lost   context.CancelCauseFunc // ends the upload when another session has taken it over
 }
 
-// startMultipart begins an upload, which ends with ctx.
+// startMultipart creates an upload that has no owner. It ends with ctx.
 func (u *Uploader) startMultipart(ctx context.Context, key string, a *attributes.Attributes) (*multipart, error) {
 	ctx, lost := context.WithCancelCause(ctx)
 	m, err := u.createMultipart(ctx, ctx, uploadPlan{key: key, partSize: u.PartSize, lost: lost}, a)
@@ -83,7 +85,7 @@ func (u *Uploader) startMultipart(ctx context.Context, key string, a *attributes
 	return m, nil
 }
 
-// createMultipart begins an upload for which somebody waits until the first context ends, and whose parts go on until the second does.
+// createMultipart creates an upload. The first context is that of the session. The second one is that of the parts, and may last longer.
 func (u *Uploader) createMultipart(until, ctx context.Context, p uploadPlan, a *attributes.Attributes) (_ *multipart, err error) {
 	if err := context.Cause(until); err != nil {
 		return nil, err
@@ -97,7 +99,7 @@ func (u *Uploader) createMultipart(until, ctx context.Context, p uploadPlan, a *
 			}
 		}()
 	}
-	// Not cancelled once begun: an upload whose ID got lost could not be aborted.
+	// This request is never cancelled, because the server could not abort an upload whose ID it does not know.
 	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), journal.CreateTimeout)
 	defer done()
 	created, err := u.Bucket.CreateUpload(createCtx, p.key, a, s3api.PartChecksums{Uploaded: p.uploaded, Configured: u.Objects.Checksum != ""})
@@ -110,7 +112,7 @@ func (u *Uploader) createMultipart(until, ctx context.Context, p uploadPlan, a *
 	return m, nil
 }
 
-// multipart is an upload that has begun.
+// multipart returns the state of an upload that S3 has created.
 func (u *Uploader) multipart(until, ctx context.Context, begun s3api.Upload) *multipart {
 	m := &multipart{
 		bucket: u.Bucket, log: u.Log, upload: begun, until: until, transfer: u.Limiter.Join(u.Concurrency), slots: u.copySlots,
@@ -120,19 +122,19 @@ func (u *Uploader) multipart(until, ctx context.Context, begun s3api.Upload) *mu
 	return m
 }
 
-// slots bound how many parts are under way at once.
+// slots bound how many parts are under way in parallel.
 type slots interface {
 	// Acquire waits for a slot. It returns false when one of the contexts ends first.
 	Acquire(ctx, until context.Context) bool
 
-	// ReleasePart frees a slot for another part. S3 has taken so many bytes of this one, since begin.
+	// ReleasePart frees a slot for another part. S3 has taken so many bytes of the part since begin.
 	ReleasePart(begin time.Time, bytes int64)
 }
 
-// add lets transfer bring the next part, of so many bytes, to S3, and say what it has answered. It waits for a slot.
+// add waits for a slot, and starts a goroutine that calls transfer for the next part, of so many bytes. It does not wait for transfer.
 func (m *multipart) add(s slots, bytes int64, transfer func(p *s3api.Part) error) error {
 	if m.number >= s3api.MaxParts {
-		m.log.Warn("upload needs more parts than S3 takes; where all must be of one size a larger part_size helps",
+		m.log.Warn("upload needs more parts than S3 takes; if all parts must have one size, configure a larger part_size",
 			"bucket", m.bucket.Name, "key", m.upload.Key, "parts", s3api.MaxParts, "equal", !m.bucket.Profile.UnequalParts)
 		return syscall.EFBIG
 	}
@@ -157,7 +159,7 @@ func (m *multipart) add(s slots, bytes int64, transfer func(p *s3api.Part) error
 	return nil
 }
 
-// await waits until another part is worth filling.
+// await waits until the turn of this upload is near, so that the session may fill another part.
 func (m *multipart) await() error {
 	if !m.transfer.WaitToFill(m.ctx, m.until) {
 		return m.ended()
@@ -165,7 +167,7 @@ func (m *multipart) await() error {
 	return nil
 }
 
-// ended is why no part is sent any more, nil while some are.
+// ended returns why the upload sends no more parts, nil while it does.
 func (m *multipart) ended() error {
 	if err := context.Cause(m.ctx); err != nil {
 		return err
@@ -173,8 +175,8 @@ func (m *multipart) ended() error {
 	return context.Cause(m.until)
 }
 
-// send adds the bytes of a buffer, and calls done when S3 has them or does not take them. After an error, which may be that of a part before,
-// they are still the caller's.
+// send adds the bytes of a buffer as a part, and calls done after the request. If send returns an error, the buffer still belongs to the
+// caller, and done is not called. The error may be that of an earlier part.
 func (m *multipart) send(b *membudget.Buffer, done func()) error {
 	b.Seal()
 	return m.add(m.transfer, b.Len(), func(p *s3api.Part) (err error) {
@@ -187,9 +189,9 @@ func (m *multipart) send(b *membudget.Buffer, done func()) error {
 	})
 }
 
-// copy adds the first length bytes of a version, in parts of about size bytes, without reading them. They must be as many as
-// the smallest part has. A part that S3 has begun to copy is waited for whatever happens: S3 would not hear that nobody wants it any
-// longer, and leave it behind when the upload was aborted before.
+// copy lets S3 copy the first length bytes of a version, in parts of about size bytes. length must be at least the size of the smallest
+// part. The upload always waits for a part that S3 has begun to copy. S3 does not notice a cancelled request. After an abort, such a part
+// would stay in the bucket.
 func (m *multipart) copy(v s3api.Version, length, size int64) error {
 	slots := m.slots
 	if slots == nil {
@@ -211,7 +213,8 @@ func (m *multipart) copy(v s3api.Version, length, size int64) error {
 	return nil
 }
 
-// A semaphore has the slots of copies, which are none of the limiter's: their bytes do not go the way to S3. It holds one for each slot in use.
+// A semaphore holds a value for each slot in use by a part that S3 copies. The limiter has no part in these slots, because the bytes do not
+// pass between this process and S3.
 type semaphore chan struct{}
 
 // Acquire implements slots.
@@ -228,9 +231,8 @@ func (s semaphore) Acquire(ctx, until context.Context) bool {
 // ReleasePart implements slots.
 func (s semaphore) ReleasePart(time.Time, int64) { <-s }
 
-// outlive returns a context for a request that ends with another one, and some time later when all of the request has been sent: S3 does
-// then what it was asked to, whether or not anybody waits for the answer, and a part that is made after its upload was aborted may
-// stay.
+// outlive returns a context for a request. It ends with ctx, or after a delay if the whole request has been sent. S3 then performs the
+// request although no session waits for the answer. A part that S3 makes after the abort of its upload may stay in the bucket.
 func outlive(ctx context.Context, delay time.Duration, sent func() bool) (context.Context, context.CancelFunc) {
 	longer, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(ctx, func() {
@@ -257,7 +259,7 @@ func (m *multipart) wait() error {
 	}
 }
 
-// complete makes the object visible, of so many bytes, and returns its ETag; wait has returned nil.
+// complete makes the object visible, of so many bytes, and returns its ETag. The caller has waited for all parts.
 func (m *multipart) complete(ctx context.Context, size int64, c s3api.Condition) (etag string, err error) {
 	etag, seen, err := m.bucket.CompleteUpload(ctx, m.upload, m.parts, size, c)
 	m.cancel()
@@ -265,16 +267,16 @@ func (m *multipart) complete(ctx context.Context, size int64, c s3api.Condition)
 	case err == nil && !seen:
 		m.entry.Remove(ctx)
 	case err == nil:
-		m.abort() // for there may have been an object like it before
+		m.abort() // because the object that S3 shows may be an older, equal one
 	}
 	return etag, err
 }
 
-// abort removes the upload and its parts. It waits for those on their way, because a part that arrives after the upload was
-// aborted may stay. What cannot be removed now stays in the journal.
+// abort removes the upload and its parts. It waits for the requests under way, because a part that arrives after the abort may stay. If S3
+// does not answer, the record stays in the journal, and a sweep removes the upload.
 func (m *multipart) abort() {
 	m.cancel()
-	_ = m.group.Wait() // why it failed is known to whoever aborts
+	_ = m.group.Wait() // the caller knows the error already
 	ctx, done := context.WithTimeout(context.WithoutCancel(m.ctx), abortTimeout)
 	defer done()
 	err := m.entry.End(ctx)
@@ -286,14 +288,15 @@ func (m *multipart) abort() {
 		err = m.bucket.AbortUpload(ctx, m.upload)
 	}
 	if err != nil {
-		m.log.Warn("multipart upload could not be aborted", "bucket", m.bucket.Name, "key", m.upload.Key, "upload", m.upload.ID, "error", err)
+		m.log.Warn("multipart upload could not be aborted; a later sweep aborts it if it has a record in the upload journal",
+			"bucket", m.bucket.Name, "key", m.upload.Key, "upload", m.upload.ID, "error", err)
 		m.entry.Leave()
 		return
 	}
 	m.entry.Remove(ctx)
 }
 
-// drain waits for the parts on their way, no longer than ctx, and lets the upload be.
+// drain waits for the requests under way, no longer than ctx. The upload stays open.
 func (m *multipart) drain(ctx context.Context) error {
 	stop := context.AfterFunc(ctx, m.cancel)
 	defer stop()

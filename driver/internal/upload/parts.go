@@ -9,11 +9,11 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// partSizeStep is what a part size is rounded up to that a known size asks for, in bytes.
+// partSizeStep is the step, in bytes, to which partSizeFor rounds up.
 const partSizeStep = 1 << 20
 
-// partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else cuts what is uploaded, so
-// that a part of a number always has the same place. Parts grow where the S3 server takes parts of different sizes.
+// partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else decides the size. So the
+// number of a part says where it begins. Parts grow where the S3 server takes parts of different sizes.
 func (u *Uploader) partSizeAt(size, offset int64) int64 {
 	if u.Bucket.Profile.UnequalParts {
 		return partSizeAt(u.Memory, size, offset)
@@ -21,8 +21,8 @@ func (u *Uploader) partSizeAt(size, offset int64) int64 {
 	return partSizeAt(u.Memory, size, 0)
 }
 
-// partSizeFor returns the size in bytes of the first part of an upload that is known to have so many bytes, and may have as many again. Where
-// all parts must be of one size that decides how long the upload can be: 10,000 parts of it. No part is larger than the memory for parts.
+// partSizeFor returns the size in bytes of the first part of an upload. known is how many bytes the upload has at least; it may have twice as
+// many. If all parts must have one size, that size bounds the upload: 10,000 parts. No part is larger than the memory budget.
 func (u *Uploader) partSizeFor(known int64) int64 {
 	size := u.PartSize
 	if !u.Bucket.Profile.UnequalParts {
@@ -32,16 +32,16 @@ func (u *Uploader) partSizeFor(known int64) int64 {
 	return partSizeAt(u.Memory, size, 0)
 }
 
-// Announce says how many bytes the file is expected to have, before the first are written. It is a hint: where all parts of an upload must be
-// of one size, they are made large enough.
+// Announce says how many bytes the file will probably have, before the first write. It is a hint: if all parts of an upload must have one
+// size, it makes them large enough.
 func (w *Writer) Announce(size int64) {
 	if w.offset == 0 && w.upload == nil && w.part == nil && w.resumed == nil {
 		w.partSize = max(w.partSize, w.u.partSizeFor(size))
 	}
 }
 
-// keepHead puts the bytes of the object that are kept before those that follow. S3 copies as many whole parts as they make, where it can. What is
-// left is read.
+// keepHead begins the upload with the bytes of the object that stay. S3 copies them as whole parts, where it can. The driver reads the
+// others.
 func (w *Writer) keepHead() error {
 	p := &w.u.Bucket.Profile
 	copied, size := w.keep, int64(copyPartSize)
@@ -66,7 +66,7 @@ func (w *Writer) keepHead() error {
 	return err
 }
 
-// CopyByParts copies a version that is too large for one request, or on a condition. It returns the ETag of the copy.
+// CopyByParts copies a version that is too large for one request, or copies it on a condition. It returns the ETag of the copy.
 func (u *Uploader) CopyByParts(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (etag string, err error) {
 	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return "", err
@@ -99,7 +99,7 @@ func (u *Uploader) addAll(ctx context.Context, m *multipart, v s3api.Version) er
 	if !u.Bucket.Profile.PartCopy {
 		return u.stream(ctx, m, v)
 	}
-	// Twice the smallest part, so that parts are none too small however an object divides, and half as many as there may be.
+	// Twice the smallest part, so that no part is too small however the object divides. Half as many parts as S3 takes.
 	size := min(max(u.CopyLimit, 2*s3api.MinPartSize), max(minCopyPart, 2*v.Size/s3api.MaxParts))
 	return m.copy(v, v.Size, size)
 }
@@ -124,6 +124,6 @@ func (u *Uploader) stream(ctx context.Context, m *multipart, v s3api.Version) er
 			return err
 		}
 	}
-	_, err := io.Copy(io.Discard, source) // the checksum, which the SDK compares behind the last byte
+	_, err := io.Copy(io.Discard, source) // the SDK compares the checksum at the end of the body
 	return err
 }

@@ -23,37 +23,35 @@ import (
 )
 
 const (
-	// interruptTimeout is how long an interrupted upload may take to store what is in memory. Its client has gone; its session waits.
+	// interruptTimeout bounds how long a session takes to store the bytes in memory after its client has disconnected.
 	interruptTimeout = 20 * time.Second
 
-	// pendingShare is which part of the owner's smallest quota the bytes of interrupted uploads may take: one of so many. The oldest give
-	// way.
+	// pendingShare divides the owner's smallest quota: the result is how many bytes the interrupted uploads may hold.
 	pendingShare = 2
 
-	// maxPendingOfFile is how many records of one file are looked at, the youngest.
+	// maxPendingOfFile is how many records of one file the driver reads, the youngest.
 	maxPendingOfFile = 20
 
-	// maxReported is how many files a session remembers of which it was told that an upload is pending.
+	// maxReported is how many offsets of pending uploads a session remembers.
 	maxReported = 1000
 )
 
 // A pending upload was interrupted, and its owner can resume it.
 //
-// S3 holds the parts, but does not let anybody read them. So the parts stay as they are, up to the first that is missing, and what
-// came after the last whole one, which could not stand between parts where it is less than 5 MiB, is the body of the record. The
-// places of the parts are known from their numbers alone (partSizeAt): a part that is late, because its session did not know that
-// its client had gone, lands where it belongs.
+// S3 returns no bytes of an open upload. So the parts stay as they are, up to the first missing one. The body of the record holds the bytes
+// after the last whole part. They could not be a part, because S3 takes only a last part below 5 MiB. The number of a part says where it
+// begins (partSizeAt). So a late part, whose session did not know that its client had disconnected, is at the right place too.
 //
-// A pending upload is always at least a byte shorter than what its client has sent. A client that asks how much there is, and finds all
-// of its file, would send no more, and nobody would complete it.
+// A pending upload is always at least a byte shorter than what its client has sent. A client that found all of its file there would send
+// no more, and no session would complete the upload.
 type pending struct {
 	journal.Record
 	parts    []*s3api.Part
-	ends     []int64                 // offset behind each part
-	checksum types.ChecksumAlgorithm // that parts come with, empty for none
+	ends     []int64                 // the offset after each part
+	checksum types.ChecksumAlgorithm // of the parts, empty for none
 }
 
-// end is the offset behind the last part.
+// end returns the offset after the last part.
 func (p *pending) end() int64 {
 	if len(p.ends) == 0 {
 		return 0
@@ -61,7 +59,7 @@ func (p *pending) end() int64 {
 	return p.ends[len(p.ends)-1]
 }
 
-// tail is how many bytes follow the parts. A record that tells of another place is from before these parts.
+// tail returns how many bytes follow the parts. A record with another offset is older than these parts, and its bytes do not count.
 func (p *pending) tail() int64 {
 	if p.TailOffset != p.end() {
 		return 0
@@ -71,24 +69,24 @@ func (p *pending) tail() int64 {
 
 func (p *pending) size() int64 { return p.end() + p.tail() }
 
-// A ResumeError refuses to write to a file of which an upload of this owner is pending: it can be resumed at Size, or begun anew with
-// os.O_TRUNC, but the bytes of two uploads must not mix. It is an fs.ErrInvalid.
+// A ResumeError refuses to write to a file at a wrong offset while an upload of this owner is pending. The owner can resume the upload at
+// Size, or begin a new one with os.O_TRUNC. The bytes of two uploads must not mix. It is an fs.ErrInvalid.
 type ResumeError struct {
 	Size int64 // bytes that S3 holds of the pending upload
 }
 
 // Error implements error.
 func (e *ResumeError) Error() string {
-	return fmt.Sprintf("an interrupted upload of this file can be resumed at %d only", e.Size)
+	return fmt.Sprintf("an upload of this file was interrupted: resume it at offset %d, or upload the file anew", e.Size)
 }
 
 // Unwrap returns an fs.ErrInvalid.
 func (e *ResumeError) Unwrap() error { return s3errors.ErrInvalid }
 
-// ResumeOffset is Size, for those who do not know this type.
+// ResumeOffset returns Size. It is for callers outside of the driver, which cannot name this type.
 func (e *ResumeError) ResumeOffset() int64 { return e.Size }
 
-// reported holds the sizes of pending uploads that a session has seen and not used yet. An append resumes only such an upload.
+// reported holds the sizes of pending uploads that the driver has reported to a session. An append resumes only such an upload.
 type reported struct {
 	mu    sync.Mutex
 	sizes map[string]int64 // by key
@@ -103,8 +101,8 @@ func (r *reported) set(key string, size int64) {
 	r.sizes[key] = size
 }
 
-// take returns the size that the session has seen of a pending upload, -1 where it has seen none, and forgets it. A report counts for
-// the next time that the session opens the file for writing, whatever comes of that.
+// take returns and forgets the reported size of a pending upload, -1 where there is none. A report counts only for the next time that the
+// session opens the file for writing, whether or not that succeeds.
 func (r *reported) take(key string) int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -116,8 +114,8 @@ func (r *reported) take(key string) int64 {
 	return size
 }
 
-// Pending describes the interrupted upload to a key that this owner can resume. There is none, which is an fs.ErrNotExist, where the file
-// exists. The Uploader remembers what it has reported for the next append.
+// Pending describes the interrupted upload to a key that this owner can resume. The error is fs.ErrNotExist where there is none, or where
+// the file exists. The Uploader remembers the reported size for the next append.
 func (u *Uploader) Pending(ctx context.Context, key string) (*fileinfo.Info, error) {
 	p, err := u.latestPending(ctx, key)
 	if err == nil && p == nil {
@@ -135,7 +133,7 @@ func (u *Uploader) Pending(ctx context.Context, key string) (*fileinfo.Info, err
 	return fileinfo.New(u.Keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &attributes.Attributes{}), nil
 }
 
-// latestPending is the latest of the uploads that can be resumed, nil where there is none.
+// latestPending returns the latest upload that the owner can resume, nil where there is none.
 func (u *Uploader) latestPending(ctx context.Context, key string) (*pending, error) {
 	all, err := u.pendingUploads(ctx, key)
 	if err != nil || len(all) == 0 {
@@ -144,8 +142,8 @@ func (u *Uploader) latestPending(ctx context.Context, key string) (*pending, err
 	return all[0], nil
 }
 
-// resumeAt returns the upload that can be resumed at an offset, nil where nothing is pending, and a ResumeError where that can be
-// resumed elsewhere only.
+// resumeAt returns the upload that the owner can resume at an offset, and nil where none is pending. The error is a ResumeError where
+// uploads are pending at other offsets only.
 func (u *Uploader) resumeAt(ctx context.Context, key string, offset int64) (*pending, error) {
 	all, err := u.pendingUploads(ctx, key)
 	if err != nil || len(all) == 0 {
@@ -159,7 +157,7 @@ func (u *Uploader) resumeAt(ctx context.Context, key string, offset int64) (*pen
 	return nil, &ResumeError{Size: all[0].size()}
 }
 
-// pendingUploads finds the uploads of this owner to a key that can be resumed, the latest first.
+// pendingUploads finds the uploads to a key that this owner can resume, the latest first.
 func (u *Uploader) pendingUploads(ctx context.Context, key string) ([]*pending, error) {
 	if u.Owner == "" || u.Keys.IsRoot(key) {
 		return nil, nil
@@ -182,7 +180,7 @@ func (u *Uploader) pendingUploads(ctx context.Context, key string) ([]*pending, 
 	return all, nil
 }
 
-// readPending reads a record and finds the parts of its upload. It returns nil for one that cannot be resumed.
+// readPending reads a record and finds the parts of its upload. It returns nil for an upload that the owner cannot resume.
 func (u *Uploader) readPending(ctx context.Context, name string) (*pending, error) {
 	l := u.Journal
 	r, err := l.Read(ctx, name)
@@ -196,7 +194,7 @@ func (u *Uploader) readPending(ctx context.Context, name string) (*pending, erro
 	}
 	p := &pending{Record: *r}
 	switch err := u.readParts(ctx, p); {
-	case s3errors.IsNoSuchUpload(err): // it was completed or aborted, and its record came late
+	case s3errors.IsNoSuchUpload(err): // another session completed or aborted it, and its record is left
 		if err := l.Delete(ctx, r); err != nil && !errors.Is(err, journal.ErrTakenOver) {
 			return nil, err
 		}
@@ -207,7 +205,7 @@ func (u *Uploader) readPending(ctx context.Context, name string) (*pending, erro
 	return p, nil
 }
 
-// readParts finds the parts that follow each other from the first on, up to where the record says that its own bytes belong.
+// readParts finds the parts that follow each other from the first on, up to the TailOffset of the record.
 func (u *Uploader) readParts(ctx context.Context, p *pending) error {
 	if p.Upload == "" {
 		return nil
@@ -227,7 +225,7 @@ func (u *Uploader) readParts(ctx context.Context, p *pending) error {
 	return err
 }
 
-// resume goes on with a pending upload. The bytes of its record are read before the record is written anew, without them.
+// resume continues a pending upload. It reads the bytes of the record first, because Journal.Resume overwrites them.
 func (w *Writer) resume() error {
 	p := w.resumed
 	w.offset = p.end()
@@ -238,7 +236,7 @@ func (w *Writer) resume() error {
 		}
 	}
 	if p.Upload == "" {
-		return nil // whoever resumes this one too makes an object of its own
+		return nil // without parts there is no upload to take over: two sessions that resume it each make their own object
 	}
 	e, err := w.u.Journal.Resume(w.ctx, p.Record, &w.client, w.cancel)
 	if err != nil {
@@ -250,15 +248,15 @@ func (w *Writer) resume() error {
 	return nil
 }
 
-// canResumeAfter tells whether an upload that ended with an error may be resumed. It may not where the bytes are wrong, or where there must
-// be no such object.
+// canResumeAfter tells whether an owner may resume an upload that ended with this error. It may not where the bytes are wrong, or where the
+// object may not be made at all.
 func canResumeAfter(err error) bool {
 	return !slices.ContainsFunc([]error{fs.ErrInvalid, fs.ErrExist, syscall.ESTALE, syscall.EFBIG, syscall.EDQUOT, syscall.EILSEQ},
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// interrupt ends the upload so that its owner can resume it: the parts on their way arrive, and what follows them goes into the record,
-// but for its last byte.
+// interrupt ends the upload so that its owner can resume it. It waits for the parts under way, and writes the bytes after them into the
+// record, without the last byte.
 func (w *Writer) interrupt() {
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	defer done()
@@ -276,10 +274,11 @@ func (w *Writer) interrupt() {
 		return
 	}
 	if err != nil {
-		w.u.Log.Warn("end of an interrupted upload could not be kept", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
+		w.u.Log.Warn("last bytes of an interrupted upload could not be stored; its client has to send them again",
+			"bucket", w.u.Bucket.Name, "key", w.key, "error", err)
 	}
 	if w.upload != nil && !e.Recorded() || errors.Is(err, errStored) {
-		w.drop() // nobody would find it, or should
+		w.drop() // the owner would not find it, or must not
 		return
 	}
 	e.Leave()
@@ -290,10 +289,10 @@ func (w *Writer) interrupt() {
 	w.u.Journal.Trim(ctx, w.u.Log, w.u.Owner, w.u.Quotas.Smallest()/pendingShare)
 }
 
-// errStored is why an interrupted upload is not kept whose file was stored meanwhile.
-var errStored = errors.New("the file has been stored by now")
+// errStored says that an interrupted upload is superseded, because its client has stored the file since.
+var errStored = errors.New("another upload has stored the file since")
 
-// keepTail writes what follows the parts into the record of the upload, or into a new one where there are no parts.
+// keepTail writes the bytes after the parts into the record of the upload. Without parts it writes a new record.
 func (w *Writer) keepTail(ctx context.Context, e *journal.Entry) (*journal.Entry, error) {
 	offset, length := w.offset, int64(0)
 	if w.part != nil {
@@ -322,7 +321,7 @@ func (w *Writer) keepTail(ctx context.Context, e *journal.Entry) (*journal.Entry
 	return e, nil
 }
 
-// tail is the first length bytes of the buffer.
+// tail returns the first length bytes of the buffer.
 func (w *Writer) tail(length int64) checksums.Content {
 	if w.part == nil {
 		return bytes.NewReader(nil)
@@ -330,7 +329,7 @@ func (w *Writer) tail(length int64) checksums.Content {
 	return io.NewSectionReader(w.part, 0, length)
 }
 
-// drop ends the upload so that nothing is left of it.
+// drop removes the upload and its record.
 func (w *Writer) drop() {
 	if w.upload != nil {
 		w.upload.abort()
@@ -345,11 +344,11 @@ func (w *Writer) drop() {
 	}
 }
 
-// clockSlack is by how much two times may be wrong that S3 tells: both are whole seconds.
+// clockSlack bounds the error of an age by two times of S3, which are whole seconds.
 const clockSlack = 2 * time.Second
 
-// storedSince tells whether an object was stored, by somebody who came after this upload had begun: then its client has come back
-// and was faster than the news that it had gone. Both times are by the clock of S3.
+// storedSince tells whether a session has stored the object since this upload began. Then the client has reconnected and sent the file
+// again before the server noticed that the first connection was dead. Both times are by the clock of S3.
 func (u *Uploader) storedSince(ctx context.Context, key string, begun time.Time) (bool, error) {
 	took := time.Since(begun)
 	_, _, age, err := u.Bucket.HeadWithAge(ctx, key)
@@ -359,7 +358,8 @@ func (u *Uploader) storedSince(ctx context.Context, key string, begun time.Time)
 	return err == nil && age < took-clockSlack, err
 }
 
-// findPending finds the interrupted uploads that end when this file is published. It does not wait: most files have none.
+// findPending looks for interrupted uploads of this file, which Close removes when it publishes the file. It does not wait, because most
+// files have none.
 func (w *Writer) findPending() {
 	if w.u.Owner == "" {
 		return
@@ -374,7 +374,7 @@ func (w *Writer) findPending() {
 	}()
 }
 
-// removeOlder removes them, but for the one with a record of this name.
+// removeOlder removes the uploads of findPending, except the one with a record of this name.
 func (w *Writer) removeOlder(but string) {
 	if w.older == nil {
 		return

@@ -21,41 +21,44 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// commitTimeout bounds the request that makes an upload visible. S3 may take minutes to put many parts together.
+// commitTimeout bounds the request that makes an upload visible. S3 may take minutes to assemble many parts.
 const commitTimeout = 10 * time.Minute
 
-// A Writer is a file open for writing. It collects what comes in a buffer, sends the buffer as a part when it is full and goes on
-// with another. What fits into one buffer becomes an object by one request.
+// A Writer is a file open for writing. It collects bytes in a buffer, sends the full buffer as a part, and continues with another buffer.
+// A file that fits into one buffer becomes an object by one request.
 type Writer struct {
 	openfile.Handle
 	u      *Uploader
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
-	key         string
-	attributes  attributes.Attributes
-	condition   s3api.Condition // of what is replaced
-	kept        s3api.Version   // the object of which the first bytes are kept; no key when there is none
-	keep        int64           // how many bytes
-	resumed     *pending        // the upload that this one goes on with, nil when there is none
-	resumable   bool            // whether the owner can resume the upload when it is interrupted
-	exclusive   bool            // whether there must be no object
+	key        string
+	attributes attributes.Attributes
+	condition  s3api.Condition // on the object that this one replaces
+	kept       s3api.Version   // the object whose first bytes stay; no key when there is none
+	keep       int64           // how many bytes of it stay
+
+	resumed     *pending // the upload that this one continues, nil when there is none
+	resumable   bool     // whether the owner can resume the upload when it is interrupted
+	exclusive   bool     // whether there must be no object
 	reservation quota.Reservation
 	opened      time.Time
-	older       chan []s3api.Version // the records that end with this upload, once they are found; nil without an owner
 
-	begun    bool               // what is kept is in its place
-	offset   int64              // bytes that the object will have so far
-	partSize int64              // bytes of the first part
-	upload   *multipart         // nil until a buffer was full and more came
-	part     *membudget.Buffer  // nil until there is something for it
-	next     [1]byte            // what follows a full buffer
-	client   journal.ClientWait // since when the upload waits for bytes
-	err      error              // the first; nothing is published then
+	// older gets the records of the interrupted uploads that end when Close publishes this file. It is nil without an owner.
+	older chan []s3api.Version
+
+	begun    bool              // whether begin has been called
+	offset   int64             // bytes so far
+	partSize int64             // bytes of the first part
+	upload   *multipart        // nil until more than a buffer has come
+	part     *membudget.Buffer // nil until bytes come
+	next     [1]byte           // after a full buffer
+	client   journal.ClientWait
+	err      error // the first; Close publishes nothing then
 }
 
-// Open opens a file for writing, with the flags of os.OpenFile, whose object will hold its first offset bytes and then what is written. The end of
-// ctx ends the upload.
+// Open opens a file for writing, with the flags of os.OpenFile. The new object will begin with the first offset bytes of the present one. The
+// end of ctx ends the upload.
 func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset int64) (*Writer, error) {
 	var (
 		create    = flag&os.O_CREATE != 0
@@ -80,7 +83,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		}
 	}
 	if w.resumed != nil {
-		keeps, create = false, true // what has come comes from the upload
+		keeps, create = false, true // the first bytes come from the upload
 		w.partSize, w.offset = w.resumed.PartSize, offset
 	}
 	if keeps || exclusive || !create {
@@ -130,8 +133,9 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 	return w, nil
 }
 
-// appendToNothing begins a file by appending to it, or resumes the upload of which the session has seen so many bytes. A client that appends
-// to a missing file does not expect to resume it later, so an interrupted one is not kept. No other session may begin the file meanwhile.
+// appendToNothing appends to a missing file: it resumes the upload that the driver has reported with seen bytes, or begins the file. A client
+// that begins a file so does not expect to resume it, so the driver keeps nothing of an interrupted one. No other session may begin the file
+// meanwhile.
 func (w *Writer) appendToNothing(ctx context.Context, seen int64) (err error) {
 	w.resumed, err = w.u.resumeAt(ctx, w.key, seen)
 	switch {
@@ -158,7 +162,7 @@ func (w *Writer) Write(p []byte) (int, error) {
 // WriteString is Write of a string.
 func (w *Writer) WriteString(s string) (int, error) { return w.Write([]byte(s)) }
 
-// WriteAt is Write where offset is the end of what was written, and fails with errors.ErrUnsupported elsewhere.
+// WriteAt is Write if offset is the end of the written bytes. Otherwise the error is errors.ErrUnsupported.
 func (w *Writer) WriteAt(p []byte, offset int64) (int, error) {
 	if _, err := w.Seek(offset, io.SeekStart); err != nil {
 		return 0, err
@@ -166,8 +170,8 @@ func (w *Writer) WriteAt(p []byte, offset int64) (int, error) {
 	return w.Write(p)
 }
 
-// ReadFrom writes all that r has. An error of r other than io.EOF, io.ErrUnexpectedEOF for one, means that bytes are missing:
-// nothing will be published. What ends the upload, Abort for one, also ends a Read of r that waits, if r is a connection.
+// ReadFrom writes all bytes of r. An error of r other than io.EOF means that bytes are missing, also io.ErrUnexpectedEOF. Close publishes
+// nothing then. When the upload ends, by Abort for example, a waiting Read of r ends too, if r is a connection.
 func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
 	if w.Closed {
 		return 0, w.Refuse("write")
@@ -189,13 +193,12 @@ func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
 
 // fill reads r to its end, straight into the buffers.
 //
-// A full buffer becomes a part when a byte has come that follows it. So a file that fits into one is one request, and of a broken
-// upload S3 never holds all that its client has sent: a client that asks how much there is, and finds all of it, sends no more, and
-// nobody would complete the file.
+// A full buffer becomes a part only when another byte has come. So a file that fits into one buffer is one request. And S3 never holds all
+// bytes of an interrupted upload. A client that found all of its file there would send no more, and no session would complete it.
 func (w *Writer) fill(r io.Reader) (int64, error) {
 	if !w.begun {
 		if w.keep > 0 || w.resumed != nil {
-			// Nothing is put in its place as long as nothing follows it.
+			// The bytes that stay are copied only when another byte follows them.
 			first := make([]byte, 1)
 			if _, err := io.ReadFull(r, first); err != nil {
 				return 0, eofIsEnd(err)
@@ -243,7 +246,7 @@ func (w *Writer) fill(r io.Reader) (int64, error) {
 	}
 }
 
-// receive reads from r. Another session of the owner may take the upload over while the client sends nothing.
+// receive reads from r. While the client sends nothing, another session of the owner may take the upload over.
 func (w *Writer) receive(r io.Reader, p []byte) (int, error) {
 	w.client.Begin()
 	n, err := r.Read(p)
@@ -263,7 +266,7 @@ func eofIsEnd(err error) error {
 	return err
 }
 
-// room returns memory for the bytes at offset. It is empty only if the buffer is full.
+// room returns memory for the bytes at offset. The slice is empty only if the buffer is full.
 func (w *Writer) room() ([]byte, error) {
 	if w.part == nil {
 		if w.upload != nil {
@@ -276,8 +279,7 @@ func (w *Writer) room() ([]byte, error) {
 	return w.part.Room(w.ctx)
 }
 
-// begin puts what is kept in its place: what S3 holds of a broken upload stays where it is, S3 copies what is long enough for a
-// part, the rest is read into the first.
+// begin makes the bytes that stay the head of the upload, by resume or by keepHead.
 func (w *Writer) begin() error {
 	if w.begun {
 		return nil
@@ -292,8 +294,8 @@ func (w *Writer) begin() error {
 	return w.keepHead()
 }
 
-// read fills in the first length bytes of an object. Where not much more follows it reads that too: only of a whole object does S3 tell a
-// checksum, which the SDK compares.
+// read adds the first length bytes of an object to the upload. If little more follows, it reads the whole object, because S3 sends a checksum
+// of whole objects only. The SDK compares it.
 func (w *Writer) read(v s3api.Version, length int64) error {
 	end := length
 	if v.Size-length < s3api.MinPartSize {
@@ -334,7 +336,7 @@ func (w *Writer) start() (err error) {
 	return err
 }
 
-// partsContext is that of the parts on their way. Where the upload can be resumed they go on when the client has gone.
+// partsContext returns the context of the parts under way. If the owner can resume the upload, they continue after the client disconnects.
 func (w *Writer) partsContext() context.Context {
 	if w.resumable {
 		return context.WithoutCancel(w.ctx)
@@ -342,8 +344,7 @@ func (w *Writer) partsContext() context.Context {
 	return w.ctx
 }
 
-// Seek finds the end of what was written, whichever way that is asked for, and fails with errors.ErrUnsupported for any other
-// place.
+// Seek finds the end of the written bytes, by any whence. For any other offset the error is errors.ErrUnsupported.
 func (w *Writer) Seek(offset int64, whence int) (int64, error) {
 	if w.Closed {
 		return 0, w.Refuse("seek")
@@ -357,7 +358,7 @@ func (w *Writer) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Truncate does nothing for the size that the file has, and fails with errors.ErrUnsupported for any other.
+// Truncate does nothing if the file has this size. Otherwise the error is errors.ErrUnsupported.
 func (w *Writer) Truncate(size int64) error {
 	if w.Closed {
 		return w.Refuse("truncate")
@@ -374,13 +375,13 @@ func (w *Writer) Stat() (fs.FileInfo, error) {
 	return fileinfo.New(w.u.Keys.Base(w.key), &v, &w.attributes), nil
 }
 
-// Abort ends writing: nothing will be published, and what writes or will write, and Close, returns cause. When S3 has already
-// been asked to publish, it does nothing.
+// Abort ends the upload: Close publishes nothing, and every write and Close return cause. If Close has already asked S3 to publish, Abort
+// does nothing.
 func (w *Writer) Abort(cause error) { w.cancel(cause) }
 
-// Close publishes what was written, unless writing failed or was aborted. When it returns nil S3 has confirmed the object. When it
-// does not there is no trace of the file but what its owner can resume, with one exception: S3 was asked to publish, its answer did
-// not arrive, and a look at the object got none either or came too early, so that the object, complete, may be there.
+// Close publishes the file, unless writing failed or was aborted. When it returns nil, S3 has confirmed the object. After an error the bucket
+// has at most an interrupted upload that the owner can resume. There is one exception: the answer to the request that publishes is lost, and
+// a look at the object shows nothing. Then the complete object may be there.
 func (w *Writer) Close() error {
 	if w.Closed {
 		return w.Refuse("close")
@@ -395,7 +396,7 @@ func (w *Writer) Close() error {
 	switch {
 	case err == nil:
 		w.removeOlder("")
-	case w.resumed != nil && !w.begun: // nothing has come, and it can be resumed as before
+	case w.resumed != nil && !w.begun: // no byte has come, and the owner can resume the upload as before
 	case w.resumable && canResumeAfter(err):
 		w.interrupt()
 	default:
@@ -416,9 +417,9 @@ func (w *Writer) finish() error {
 	switch {
 	case w.begun:
 	case w.kept.Key != "" && w.keep == w.kept.Size:
-		return nil // the object is as it shall be
+		return nil // the object stays as it is
 	case w.resumed != nil:
-		return &ResumeError{Size: w.offset} // it always lacks a byte at least
+		return &ResumeError{Size: w.offset} // the pending upload lacks at least a byte
 	}
 	if err := w.begin(); err != nil {
 		return err
@@ -430,12 +431,12 @@ func (w *Writer) finish() error {
 		return w.commit(w.put)
 	}
 	if w.part != nil && w.part.Len() > 0 {
-		if w.part.Full() && w.resumable { // nobody shall take the last part for one that others follow
+		if w.part.Full() && w.resumable { // a session that resumes the upload must not continue after the last part
 			if err := w.upload.entry.Bound(w.ctx, w.offset-w.part.Len()); err != nil {
 				return err
 			}
 		}
-		if err := w.upload.send(w.part, func() {}); err != nil { // what is in it may yet have to be kept
+		if err := w.upload.send(w.part, func() {}); err != nil { // done does not release the buffer: interrupt may need its bytes
 			return err
 		}
 	}
@@ -456,8 +457,8 @@ func (w *Writer) finish() error {
 
 // commit lets publish make the object visible, if the session still wants it.
 //
-// That request is not cancelled with the session: once it is sent S3 may do it whatever happens here, and only the answer tells.
-// It carries the whole file, so that there is nothing wrong with an object that appears after its client has gone.
+// The end of the session does not cancel this request, because S3 may perform it anyway, and only the answer tells. The client has sent the
+// whole file, so the object is right even if the client has disconnected.
 func (w *Writer) commit(publish func(context.Context) (etag string, err error)) error {
 	if err := w.u.BeforeCommit(w.ctx); err != nil {
 		return err
@@ -474,7 +475,7 @@ func (w *Writer) commit(publish func(context.Context) (etag string, err error)) 
 	return err
 }
 
-// put makes an object of what is in the buffer.
+// put makes an object of the bytes in the buffer.
 func (w *Writer) put(ctx context.Context) (etag string, err error) {
 	c, err := w.u.Bucket.Precondition(ctx, w.key, w.condition, w.u.Bucket.Profile.ConditionalPut)
 	if err != nil {
@@ -487,7 +488,7 @@ func (w *Writer) put(ctx context.Context) (etag string, err error) {
 	return w.u.Bucket.Put(ctx, w.key, &w.attributes, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
 }
 
-// cause prefers the reason for which writing was ended to the error that shows it.
+// cause returns why the upload was ended, if it was. Otherwise it returns err.
 func (w *Writer) cause(err error) error {
 	if err == nil {
 		return nil
