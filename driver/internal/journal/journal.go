@@ -158,19 +158,19 @@ func hashed(text string, bytes int) string {
 }
 
 // recordsOfOwner returns the prefix of the names of an owner's records.
-func (l *Journal) recordsOfOwner(owner string) string {
-	return l.prefix + hashed(owner, ownerBytes) + keys.Separator
+func (j *Journal) recordsOfOwner(owner string) string {
+	return j.prefix + hashed(owner, ownerBytes) + keys.Separator
 }
 
 // recordsOf returns the prefix of the names of the records of an owner's uploads to a key.
-func (l *Journal) recordsOf(owner, key string) string {
-	return l.recordsOfOwner(owner) + hashed(key, keyBytes) + keys.Separator
+func (j *Journal) recordsOf(owner, key string) string {
+	return j.recordsOfOwner(owner) + hashed(key, keyBytes) + keys.Separator
 }
 
 // NewRecord describes an upload of an owner to a key. This process is about to create the upload. The first part has partSize bytes.
-func (l *Journal) NewRecord(owner, key string, partSize int64) Record {
+func (j *Journal) NewRecord(owner, key string, partSize int64) Record {
 	return Record{
-		Name: l.recordsOf(owner, key) + nonce(), Key: key, PartSize: partSize,
+		Name: j.recordsOf(owner, key) + nonce(), Key: key, PartSize: partSize,
 		state: stateLive, holder: nonce(), TailOffset: unknownOffset,
 	}
 }
@@ -185,13 +185,13 @@ func nonce() string {
 var ErrTakenOver = s3errors.New(syscall.EAGAIN, "another session has taken the upload over")
 
 // put writes a record, with the bytes that belong at its TailOffset. The error is ErrTakenOver if another holder has written it since.
-func (l *Journal) put(ctx context.Context, r *Record, tail checksums.Content) error {
-	err := l.tryPut(ctx, r, tail)
+func (j *Journal) put(ctx context.Context, r *Record, tail checksums.Content) error {
+	err := j.tryPut(ctx, r, tail)
 	if r.etag == "" || !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	// An earlier write of this holder may have succeeded although its answer was lost.
-	now, readErr := l.Read(ctx, r.Name)
+	now, readErr := j.Read(ctx, r.Name)
 	switch {
 	case errors.Is(readErr, fs.ErrNotExist):
 		return ErrTakenOver
@@ -201,21 +201,21 @@ func (l *Journal) put(ctx context.Context, r *Record, tail checksums.Content) er
 		return ErrTakenOver
 	}
 	r.etag = now.etag
-	if err = l.tryPut(ctx, r, tail); errors.Is(err, syscall.ESTALE) || errors.Is(err, fs.ErrNotExist) {
+	if err = j.tryPut(ctx, r, tail); errors.Is(err, syscall.ESTALE) || errors.Is(err, fs.ErrNotExist) {
 		return ErrTakenOver
 	}
 	return err
 }
 
-func (l *Journal) tryPut(ctx context.Context, r *Record, tail checksums.Content) error {
-	c, err := l.bucket.Precondition(ctx, r.Name, s3api.Condition{ETag: r.etag}, l.bucket.Profile.ConditionalPut)
+func (j *Journal) tryPut(ctx context.Context, r *Record, tail checksums.Content) error {
+	c, err := j.bucket.Precondition(ctx, r.Name, s3api.Condition{ETag: r.etag}, j.bucket.Profile.ConditionalPut)
 	if err != nil {
 		return err
 	}
 	version := make([]byte, versionBytes)
 	_, _ = rand.Read(version) // never fails
-	a := l.attributes(r)
-	etag, err := l.bucket.Put(ctx, r.Name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
+	a := j.attributes(r)
+	etag, err := j.bucket.Put(ctx, r.Name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
 	if err == nil {
 		r.etag = etag
 	}
@@ -246,8 +246,8 @@ func (a appended) ReadAt(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-func (l *Journal) attributes(r *Record) attributes.Attributes {
-	a := l.common
+func (j *Journal) attributes(r *Record) attributes.Attributes {
+	a := j.common
 	a.Metadata = map[string]string{
 		recordKey:      base64.RawURLEncoding.EncodeToString([]byte(r.Key)),
 		recordUpload:   r.Upload,
@@ -260,8 +260,8 @@ func (l *Journal) attributes(r *Record) attributes.Attributes {
 }
 
 // Read reads a record without its body. The error is EIO for an object that is no record.
-func (l *Journal) Read(ctx context.Context, name string) (*Record, error) {
-	v, a, age, err := l.bucket.HeadWithAge(ctx, name)
+func (j *Journal) Read(ctx context.Context, name string) (*Record, error) {
+	v, a, age, err := j.bucket.HeadWithAge(ctx, name)
 	if err != nil {
 		return nil, err
 	}
@@ -292,39 +292,39 @@ func (r *Record) Counts(end int64) bool { return r.TailOffset == unknownOffset |
 
 // claim makes the caller the holder of a record that it has read, and sets the state. The error is ErrTakenOver if another session was
 // faster.
-func (l *Journal) claim(ctx context.Context, r *Record, s state) error {
+func (j *Journal) claim(ctx context.Context, r *Record, s state) error {
 	r.state, r.holder = s, nonce()
-	return l.put(ctx, r, bytes.NewReader(nil))
+	return j.put(ctx, r, bytes.NewReader(nil))
 }
 
 // Body returns the version of the record that was read. Its first TailSize bytes belong to the object.
-func (l *Journal) Body(r Record) s3api.Version {
-	return s3api.Version{Bucket: l.bucket, Key: r.Name, Size: r.TailSize + versionBytes, ETag: r.etag}
+func (j *Journal) Body(r Record) s3api.Version {
+	return s3api.Version{Bucket: j.bucket, Key: r.Name, Size: r.TailSize + versionBytes, ETag: r.etag}
 }
 
 // Delete aborts the multipart upload of a record, then deletes the record. The error is ErrTakenOver if another session has the upload.
-func (l *Journal) Delete(ctx context.Context, r *Record) error {
-	if err := l.findUnnamed(ctx, r); err != nil {
+func (j *Journal) Delete(ctx context.Context, r *Record) error {
+	if err := j.findUnnamed(ctx, r); err != nil {
 		return err
 	}
-	if err := l.claim(ctx, r, stateEnding); err != nil {
+	if err := j.claim(ctx, r, stateEnding); err != nil {
 		return err
 	}
 	if r.Upload != "" {
-		if err := l.bucket.AbortUpload(ctx, s3api.Upload{Key: r.Key, ID: r.Upload}); err != nil {
+		if err := j.bucket.AbortUpload(ctx, s3api.Upload{Key: r.Key, ID: r.Upload}); err != nil {
 			return err
 		}
 	}
-	return l.bucket.Delete(ctx, r.Name)
+	return j.bucket.Delete(ctx, r.Name)
 }
 
 // findUnnamed finds the upload of a record that names none, because its server died before it wrote the ID into the record. It is the
 // upload to this key that began when the server wrote the record.
-func (l *Journal) findUnnamed(ctx context.Context, r *Record) error {
-	if r.Upload != "" || r.TailOffset != unknownOffset || !l.bucket.Profile.ListUploads {
+func (j *Journal) findUnnamed(ctx context.Context, r *Record) error {
+	if r.Upload != "" || r.TailOffset != unknownOffset || !j.bucket.Profile.ListUploads {
 		return nil
 	}
-	uploads, err := l.bucket.OpenUploads(ctx, r.Key)
+	uploads, err := j.bucket.OpenUploads(ctx, r.Key)
 	if err != nil {
 		return err
 	}
@@ -383,30 +383,30 @@ func (c *ClientWait) tooLong() bool {
 
 // Enter makes the entry of an upload that the caller is about to create, and writes its record. So a server that dies leaves no upload
 // without a record. If the record cannot be written, the upload continues without one, and the log has a warning.
-func (l *Journal) Enter(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) *Entry {
-	e := l.Take(ctx, r, client, lost)
+func (j *Journal) Enter(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) *Entry {
+	e := j.Take(ctx, r, client, lost)
 	e.write(ctx, "recorded", func(*Record) {})
 	return e
 }
 
 // Resume makes the entry of an interrupted upload. The record no longer bounds the parts. The error is ErrTakenOver if another session was
 // faster.
-func (l *Journal) Resume(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) (*Entry, error) {
+func (j *Journal) Resume(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) (*Entry, error) {
 	r.TailOffset = unknownOffset
-	if err := l.claim(ctx, &r, stateLive); err != nil {
+	if err := j.claim(ctx, &r, stateLive); err != nil {
 		return nil, err
 	}
-	return l.Take(ctx, r, client, lost), nil
+	return j.Take(ctx, r, client, lost), nil
 }
 
 // Take makes the entry of a record, and begins its heartbeat, which ends with ctx.
-func (l *Journal) Take(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) *Entry {
-	e := &Entry{journal: l, record: r, written: r.etag != "", client: client, lost: lost, mu: make(lock, 1)}
+func (j *Journal) Take(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) *Entry {
+	e := &Entry{journal: j, record: r, written: r.etag != "", client: client, lost: lost, mu: make(lock, 1)}
 	ctx, e.stop = context.WithCancel(ctx)
-	l.mu.Lock()
-	before := l.open[r.Name]
-	l.open[r.Name] = e
-	l.mu.Unlock()
+	j.mu.Lock()
+	before := j.open[r.Name]
+	j.open[r.Name] = e
+	j.mu.Unlock()
 	if before != nil {
 		before.lost(ErrTakenOver) // a stalled session of this process, which would otherwise notice it later
 	}
@@ -598,18 +598,18 @@ func SweepInterval(age time.Duration) time.Duration { return min(sweepInterval, 
 
 // Sweep removes the uploads on which no session has worked for the duration age, and returns how many. An upload whose server may still
 // live stays for two minutes at least. A sweep takes one request for each 1,000 records, and four for each upload that it removes.
-func (l *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
+func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	swept := 0
 	var failed error
 	now := time.Now()
-	for v, err := range l.bucket.Walk(ctx, l.prefix) {
+	for v, err := range j.bucket.Walk(ctx, j.prefix) {
 		if err != nil {
 			return swept, err
 		}
-		if now.Sub(v.ModTime) < age-clockSkew || l.works(v.Key) { // sweep checks the age again by the clock of S3
+		if now.Sub(v.ModTime) < age-clockSkew || j.works(v.Key) { // sweep checks the age again by the clock of S3
 			continue
 		}
-		ended, err := l.sweep(ctx, v.Key, age)
+		ended, err := j.sweep(ctx, v.Key, age)
 		failed = errors.Join(failed, err)
 		if ended {
 			swept++
@@ -619,8 +619,8 @@ func (l *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 }
 
 // sweep removes an upload unless a session has worked on it since.
-func (l *Journal) sweep(ctx context.Context, name string, age time.Duration) (bool, error) {
-	r, err := l.Read(ctx, name)
+func (j *Journal) sweep(ctx context.Context, name string, age time.Duration) (bool, error) {
+	r, err := j.Read(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // another server was faster
 		return false, nil
@@ -630,19 +630,19 @@ func (l *Journal) sweep(ctx context.Context, name string, age time.Duration) (bo
 		return false, nil
 	}
 	since := r.ModTime
-	switch err := l.Delete(ctx, r); {
+	switch err := j.Delete(ctx, r); {
 	case errors.Is(err, ErrTakenOver):
 		return false, nil
 	case err != nil:
 		return false, err
 	}
-	l.log.Info("abandoned upload removed", "key", r.Key, "upload", r.Upload, "since", since)
+	j.log.Info("abandoned upload removed", "key", r.Key, "upload", r.Upload, "since", since)
 	return true, nil
 }
 
 // works tells whether this process works on the upload of a record.
-func (l *Journal) works(name string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.open[name] != nil
+func (j *Journal) works(name string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.open[name] != nil
 }

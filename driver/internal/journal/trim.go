@@ -22,8 +22,8 @@ const (
 )
 
 // Records returns the records of an owner's uploads to a key, the first thousand.
-func (l *Journal) Records(ctx context.Context, owner, key string) ([]s3api.Version, error) {
-	page, err := l.bucket.List(ctx, s3api.Listing{Prefix: l.recordsOf(owner, key)})
+func (j *Journal) Records(ctx context.Context, owner, key string) ([]s3api.Version, error) {
+	page, err := j.bucket.List(ctx, s3api.Listing{Prefix: j.recordsOf(owner, key)})
 	if err != nil {
 		return nil, err
 	}
@@ -31,14 +31,14 @@ func (l *Journal) Records(ctx context.Context, owner, key string) ([]s3api.Versi
 }
 
 // DeleteAll removes the uploads on which no session works, and tells whether it removed one.
-func (l *Journal) DeleteAll(ctx context.Context, records []s3api.Version) (removed bool, failed error) {
+func (j *Journal) DeleteAll(ctx context.Context, records []s3api.Version) (removed bool, failed error) {
 	for _, v := range records {
-		r, err := l.Read(ctx, v.Key)
+		r, err := j.Read(ctx, v.Key)
 		if err == nil && r.untouchable() {
 			continue
 		}
 		if err == nil {
-			err = l.Delete(ctx, r)
+			err = j.Delete(ctx, r)
 		}
 		switch {
 		case err == nil:
@@ -52,48 +52,48 @@ func (l *Journal) DeleteAll(ctx context.Context, records []s3api.Version) (remov
 
 // Trim removes the oldest interrupted uploads of an owner if there are more than 100, or if they hold more than maxBytes. 0 means no limit
 // of bytes. One call counts for each owner; it counts again if other calls came meanwhile. Trim writes to the log of the caller.
-func (l *Journal) Trim(ctx context.Context, log *slog.Logger, owner string, maxBytes int64) {
-	if !l.beginTrim(owner) {
+func (j *Journal) Trim(ctx context.Context, log *slog.Logger, owner string, maxBytes int64) {
+	if !j.beginTrim(owner) {
 		return
 	}
 	for {
-		if err := l.trimPending(ctx, log, owner, maxBytes); err != nil {
-			log.Warn("interrupted uploads could not be counted", "bucket", l.bucket.Name, "error", err)
+		if err := j.trimPending(ctx, log, owner, maxBytes); err != nil {
+			log.Warn("interrupted uploads could not be counted", "bucket", j.bucket.Name, "error", err)
 		}
-		if !l.trimAgain(owner) {
+		if !j.trimAgain(owner) {
 			return
 		}
 	}
 }
 
 // beginTrim tells whether the caller shall count. Otherwise another call counts, and will count again.
-func (l *Journal) beginTrim(owner string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	_, running := l.trimming[owner]
-	l.trimming[owner] = running
+func (j *Journal) beginTrim(owner string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, running := j.trimming[owner]
+	j.trimming[owner] = running
 	return !running
 }
 
 // trimAgain tells whether the caller shall count again.
-func (l *Journal) trimAgain(owner string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if again := l.trimming[owner]; again {
-		l.trimming[owner] = false
+func (j *Journal) trimAgain(owner string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if again := j.trimming[owner]; again {
+		j.trimming[owner] = false
 		return true
 	}
-	delete(l.trimming, owner)
+	delete(j.trimming, owner)
 	return false
 }
 
-func (l *Journal) trimPending(ctx context.Context, log *slog.Logger, owner string, maxBytes int64) error {
+func (j *Journal) trimPending(ctx context.Context, log *slog.Logger, owner string, maxBytes int64) error {
 	var names []string
-	for v, err := range l.bucket.Walk(ctx, l.recordsOfOwner(owner)) {
+	for v, err := range j.bucket.Walk(ctx, j.recordsOfOwner(owner)) {
 		if err != nil {
 			return err
 		}
-		if !l.works(v.Key) {
+		if !j.works(v.Key) {
 			names = append(names, v.Key)
 		}
 	}
@@ -105,7 +105,7 @@ func (l *Journal) trimPending(ctx context.Context, log *slog.Logger, owner strin
 	group.SetLimit(trimConcurrency)
 	for i, name := range names {
 		group.Go(func() error {
-			r, err := l.Read(groupCtx, name)
+			r, err := j.Read(groupCtx, name)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
@@ -127,10 +127,10 @@ func (l *Journal) trimPending(ctx context.Context, log *slog.Logger, owner strin
 			bytes += size
 			continue
 		}
-		if err := l.Delete(ctx, r); err != nil && !errors.Is(err, ErrTakenOver) {
+		if err := j.Delete(ctx, r); err != nil && !errors.Is(err, ErrTakenOver) {
 			return err
 		}
-		log.Info("interrupted upload removed, because there are too many", "bucket", l.bucket.Name, "key", r.Key, "bytes", size)
+		log.Info("interrupted upload removed, because there are too many", "bucket", j.bucket.Name, "key", r.Key, "bytes", size)
 	}
 	return nil
 }

@@ -91,8 +91,8 @@ func (u *Uploader) createMultipart(until, ctx context.Context, p uploadPlan, a *
 		return nil, err
 	}
 	var e *journal.Entry
-	if l := u.Journal; l != nil {
-		e = l.Enter(until, l.NewRecord(p.owner, p.key, p.partSize), p.client, p.lost)
+	if j := u.Journal; j != nil {
+		e = j.Enter(until, j.NewRecord(p.owner, p.key, p.partSize), p.client, p.lost)
 		defer func() {
 			if err != nil {
 				e.Abandon(ctx, err)

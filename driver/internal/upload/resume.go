@@ -182,8 +182,7 @@ func (u *Uploader) pendingUploads(ctx context.Context, key string) ([]*pending, 
 
 // readPending reads a record and finds the parts of its upload. It returns nil for an upload that the owner cannot resume.
 func (u *Uploader) readPending(ctx context.Context, name string) (*pending, error) {
-	l := u.Journal
-	r, err := l.Read(ctx, name)
+	r, err := u.Journal.Read(ctx, name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it ended a moment ago
 		return nil, nil
@@ -195,7 +194,7 @@ func (u *Uploader) readPending(ctx context.Context, name string) (*pending, erro
 	p := &pending{Record: *r}
 	switch err := u.readParts(ctx, p); {
 	case s3errors.IsNoSuchUpload(err): // another session completed or aborted it, and its record is left
-		if err := l.Delete(ctx, r); err != nil && !errors.Is(err, journal.ErrTakenOver) {
+		if err := u.Journal.Delete(ctx, r); err != nil && !errors.Is(err, journal.ErrTakenOver) {
 			return nil, err
 		}
 		return nil, nil
@@ -309,8 +308,8 @@ func (w *Writer) keepTail(ctx context.Context, e *journal.Entry) (*journal.Entry
 	case stored:
 		return e, errStored
 	case e == nil:
-		l := w.u.Journal
-		e = l.Take(ctx, l.NewRecord(w.u.Owner, w.key, w.partSize), nil, w.cancel)
+		j := w.u.Journal
+		e = j.Take(ctx, j.NewRecord(w.u.Owner, w.key, w.partSize), nil, w.cancel)
 	}
 	if err := e.Interrupt(ctx, offset, w.tail(length)); err != nil {
 		return e, err
