@@ -41,15 +41,15 @@ const (
 	// recordTimeout bounds the requests for a record, which outlive the session.
 	recordTimeout = 30 * time.Second
 
-	// heartbeat is how often a session writes the record of the upload that it works on. After deadAfter without one the session counts
+	// heartbeatInterval is how often a session writes the record of the upload that it works on. After deadAfter without one the session counts
 	// as dead, by the clock of S3. So several heartbeats may fail before.
-	heartbeat = 30 * time.Second
-	deadAfter = 2 * time.Minute
+	heartbeatInterval = 30 * time.Second
+	deadAfter         = 2 * time.Minute
 
 	// stallAfter is how long a client may send nothing until another session of the same owner may take the upload over. The session
 	// checks that every stallCheck.
-	stallAfter = 10 * time.Second
-	stallCheck = 5 * time.Second
+	stallAfter         = 10 * time.Second
+	stallCheckInterval = 5 * time.Second
 )
 
 // A Journal is the journal of the open multipart uploads, in the bucket itself. Any replica finds there which uploads an owner can resume,
@@ -152,19 +152,19 @@ const (
 	ownerBytes, keyBytes = 8, 16
 )
 
-func hashed(text string, bytes int) string {
+func hashPrefix(text string, bytes int) string {
 	sum := sha256.Sum256([]byte(text))
 	return hex.EncodeToString(sum[:bytes])
 }
 
 // recordsOfOwner returns the prefix of the names of an owner's records.
 func (j *Journal) recordsOfOwner(owner string) string {
-	return j.prefix + hashed(owner, ownerBytes) + keys.Separator
+	return j.prefix + hashPrefix(owner, ownerBytes) + keys.Separator
 }
 
 // recordsOf returns the prefix of the names of the records of an owner's uploads to a key.
 func (j *Journal) recordsOf(owner, key string) string {
-	return j.recordsOfOwner(owner) + hashed(key, keyBytes) + keys.Separator
+	return j.recordsOfOwner(owner) + hashPrefix(key, keyBytes) + keys.Separator
 }
 
 // NewRecord describes an upload of an owner to a key. This process is about to create the upload. The first part has partSize bytes.
@@ -279,16 +279,18 @@ func (j *Journal) Read(ctx context.Context, name string) (*Record, error) {
 	return r, nil
 }
 
-// untouchable tells whether a session works on the upload, or removes it. No other session may do so then.
-func (r *Record) untouchable() bool {
+// inUse tells whether a session works on the upload, or removes it. No other session may do so then.
+func (r *Record) inUse() bool {
 	return r.age < deadAfter && (r.state == stateLive || r.state == stateEnding)
 }
 
 // CanResume tells whether the owner can resume the upload, by what the record says.
-func (r *Record) CanResume() bool { return r.state != stateEnding && !r.untouchable() }
+func (r *Record) CanResume() bool { return r.state != stateEnding && !r.inUse() }
 
-// Counts tells whether a part that ends at an offset counts. It does not if it ends after TailOffset.
-func (r *Record) Counts(end int64) bool { return r.TailOffset == unknownOffset || end <= r.TailOffset }
+// CountsPart tells whether a part that ends at an offset counts. It does not if it ends after TailOffset.
+func (r *Record) CountsPart(end int64) bool {
+	return r.TailOffset == unknownOffset || end <= r.TailOffset
+}
 
 // claim makes the caller the holder of a record that it has read, and sets the state. The error is ErrTakenOver if another session was
 // faster.
@@ -340,10 +342,10 @@ func (j *Journal) findUnnamed(ctx context.Context, r *Record) error {
 // An Entry is the record of an upload that this process works on. Its methods do nothing for a nil one, which stands for an upload
 // outside of any journal.
 type Entry struct {
-	journal *Journal
-	lost    context.CancelCauseFunc // ends the upload when another session has taken it over
-	stop    context.CancelFunc      // ends the heartbeat
-	client  *ClientWait             // nil for an upload without an owner, where a stall does not matter
+	journal        *Journal
+	cancel         context.CancelCauseFunc // ends the upload when another session has taken it over
+	stopHeartbeats context.CancelFunc      // ends the heartbeat
+	client         *ClientWait             // nil for an upload without an owner, where a stall does not matter
 
 	stalled atomic.Bool // another session may have the upload
 
@@ -383,43 +385,43 @@ func (c *ClientWait) tooLong() bool {
 
 // Enter makes the entry of an upload that the caller is about to create, and writes its record. So a server that dies leaves no upload
 // without a record. If the record cannot be written, the upload continues without one, and the log has a warning.
-func (j *Journal) Enter(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) *Entry {
-	e := j.Take(ctx, r, client, lost)
+func (j *Journal) Enter(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) *Entry {
+	e := j.Take(ctx, r, client, cancel)
 	e.write(ctx, "recorded", func(*Record) {})
 	return e
 }
 
 // Resume makes the entry of an interrupted upload. The record no longer bounds the parts. The error is ErrTakenOver if another session was
 // faster.
-func (j *Journal) Resume(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) (*Entry, error) {
+func (j *Journal) Resume(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) (*Entry, error) {
 	r.TailOffset = unknownOffset
 	if err := j.claim(ctx, &r, stateLive); err != nil {
 		return nil, err
 	}
-	return j.Take(ctx, r, client, lost), nil
+	return j.Take(ctx, r, client, cancel), nil
 }
 
 // Take makes the entry of a record, and begins its heartbeat, which ends with ctx.
-func (j *Journal) Take(ctx context.Context, r Record, client *ClientWait, lost context.CancelCauseFunc) *Entry {
-	e := &Entry{journal: j, record: r, written: r.etag != "", client: client, lost: lost, mu: make(lock, 1)}
-	ctx, e.stop = context.WithCancel(ctx)
+func (j *Journal) Take(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) *Entry {
+	e := &Entry{journal: j, record: r, written: r.etag != "", client: client, cancel: cancel, mu: make(lock, 1)}
+	ctx, e.stopHeartbeats = context.WithCancel(ctx)
 	j.mu.Lock()
 	before := j.open[r.Name]
 	j.open[r.Name] = e
 	j.mu.Unlock()
 	if before != nil {
-		before.lost(ErrTakenOver) // a stalled session of this process, which would otherwise notice it later
+		before.cancel(ErrTakenOver) // a stalled session of this process, which would otherwise notice it later
 	}
-	go e.beat(ctx)
+	go e.sendHeartbeats(ctx)
 	return e
 }
 
-// beat writes heartbeats while the upload lasts. When the client has stalled, it writes that too.
-func (e *Entry) beat(ctx context.Context) {
+// sendHeartbeats writes heartbeats while the upload lasts. When the client has stalled, it writes that too.
+func (e *Entry) sendHeartbeats(ctx context.Context) {
 	written := time.Now()
-	for s3api.Sleep(ctx, stallCheck) == nil {
+	for s3api.Sleep(ctx, stallCheckInterval) == nil {
 		stalls := e.client.tooLong() && !e.stalled.Load()
-		if !stalls && time.Since(written) < heartbeat {
+		if !stalls && time.Since(written) < heartbeatInterval {
 			continue
 		}
 		written = time.Now()
@@ -453,7 +455,7 @@ func (e *Entry) write(ctx context.Context, what string, change func(*Record)) {
 		e.written = true
 	case errors.Is(err, ErrTakenOver):
 		e.ended = true
-		e.lost(ErrTakenOver)
+		e.cancel(ErrTakenOver)
 	default:
 		e.journal.log.Warn("record of an upload could not be "+what, "key", e.record.Key, "upload", e.record.Upload, "error", err)
 	}
@@ -475,8 +477,8 @@ func (e *Entry) SetUpload(ctx context.Context, id string) {
 // Name returns the key of the record.
 func (e *Entry) Name() string { return e.record.Name }
 
-// Hold makes sure that the upload still belongs to this session: before the session completes it, or when a stalled client sends again.
-func (e *Entry) Hold(ctx context.Context) error {
+// ConfirmHolder makes sure that the upload still belongs to this session: before the session completes it, or when a stalled client sends again.
+func (e *Entry) ConfirmHolder(ctx context.Context) error {
 	if e == nil || !e.stalled.Load() {
 		return nil
 	}
@@ -493,8 +495,8 @@ func (e *Entry) Hold(ctx context.Context) error {
 	return err
 }
 
-// Bound writes into the record that parts at or after an offset do not count. A session that resumes the upload ignores them.
-func (e *Entry) Bound(ctx context.Context, offset int64) error {
+// BoundParts writes into the record that parts at or after an offset do not count. A session that resumes the upload ignores them.
+func (e *Entry) BoundParts(ctx context.Context, offset int64) error {
 	if e == nil {
 		return nil
 	}
@@ -531,8 +533,8 @@ func (e *Entry) Recorded() bool {
 	return e.written
 }
 
-// End writes into the record that this session is about to abort the upload. The error is ErrTakenOver if another session has the upload.
-func (e *Entry) End(ctx context.Context) error {
+// BeginAbort writes into the record that this session is about to abort the upload. The error is ErrTakenOver if another session has the upload.
+func (e *Entry) BeginAbort(ctx context.Context) error {
 	if e == nil || e.client == nil {
 		return nil // it has no owner, so no other session can want it
 	}
@@ -550,18 +552,18 @@ func (e *Entry) End(ctx context.Context) error {
 // the record stays, so that a sweep finds the upload.
 func (e *Entry) Abandon(ctx context.Context, err error) {
 	if errors.Is(err, syscall.EAGAIN) {
-		e.Leave()
+		e.Release()
 		return
 	}
 	e.Remove(ctx)
 }
 
-// Leave ends the work on the upload. The record stays as it is.
-func (e *Entry) Leave() {
+// Release ends the work on the upload. The record stays as it is.
+func (e *Entry) Release() {
 	if e == nil {
 		return
 	}
-	e.stop()
+	e.stopHeartbeats()
 	e.mu.Lock()
 	e.ended = true
 	e.mu.Unlock()
@@ -577,7 +579,7 @@ func (e *Entry) Remove(ctx context.Context) {
 	if e == nil {
 		return
 	}
-	e.Leave()
+	e.Release()
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer done()
 	if err := e.journal.bucket.Delete(ctx, e.record.Name); err != nil {
@@ -606,7 +608,7 @@ func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 		if err != nil {
 			return swept, err
 		}
-		if now.Sub(v.ModTime) < age-clockSkew || j.works(v.Key) { // sweep checks the age again by the clock of S3
+		if now.Sub(v.ModTime) < age-clockSkew || j.isOpen(v.Key) { // sweep checks the age again by the clock of S3
 			continue
 		}
 		ended, err := j.sweep(ctx, v.Key, age)
@@ -626,7 +628,7 @@ func (j *Journal) sweep(ctx context.Context, name string, age time.Duration) (bo
 		return false, nil
 	case err != nil:
 		return false, err
-	case r.age < age, r.untouchable():
+	case r.age < age, r.inUse():
 		return false, nil
 	}
 	since := r.ModTime
@@ -640,8 +642,8 @@ func (j *Journal) sweep(ctx context.Context, name string, age time.Duration) (bo
 	return true, nil
 }
 
-// works tells whether this process works on the upload of a record.
-func (j *Journal) works(name string) bool {
+// isOpen tells whether this process works on the upload of a record.
+func (j *Journal) isOpen(name string) bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.open[name] != nil

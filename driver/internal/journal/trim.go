@@ -30,11 +30,11 @@ func (j *Journal) Records(ctx context.Context, owner, key string) ([]s3api.Versi
 	return page.Versions, nil
 }
 
-// DeleteAll removes the uploads on which no session works, and tells whether it removed one.
-func (j *Journal) DeleteAll(ctx context.Context, records []s3api.Version) (removed bool, failed error) {
+// DeleteIdle removes the uploads on which no session works, and tells whether it removed one.
+func (j *Journal) DeleteIdle(ctx context.Context, records []s3api.Version) (removed bool, failed error) {
 	for _, v := range records {
 		r, err := j.Read(ctx, v.Key)
-		if err == nil && r.untouchable() {
+		if err == nil && r.inUse() {
 			continue
 		}
 		if err == nil {
@@ -93,7 +93,7 @@ func (j *Journal) trimPending(ctx context.Context, log *slog.Logger, owner strin
 		if err != nil {
 			return err
 		}
-		if !j.works(v.Key) {
+		if !j.isOpen(v.Key) {
 			names = append(names, v.Key)
 		}
 	}
@@ -116,7 +116,7 @@ func (j *Journal) trimPending(ctx context.Context, log *slog.Logger, owner strin
 	if err := group.Wait(); err != nil {
 		return err
 	}
-	records = slices.DeleteFunc(records, func(r *Record) bool { return r == nil || r.untouchable() })
+	records = slices.DeleteFunc(records, func(r *Record) bool { return r == nil || r.inUse() })
 	slices.SortFunc(records, func(a, b *Record) int {
 		return cmp.Or(b.ModTime.Compare(a.ModTime), cmp.Compare(b.Name, a.Name))
 	})

@@ -66,13 +66,13 @@ type uploadPlan struct {
 	uploaded bool   // this process sends the parts; otherwise S3 copies them
 
 	client *journal.ClientWait     // since when the upload waits for bytes, nil without an owner
-	lost   context.CancelCauseFunc // ends the upload when another session has taken it over
+	cancel context.CancelCauseFunc // ends the upload when another session has taken it over
 }
 
 // startMultipart creates an upload that has no owner. It ends with ctx.
 func (u *Uploader) startMultipart(ctx context.Context, key string, a *attributes.Attributes) (*multipart, error) {
 	ctx, lost := context.WithCancelCause(ctx)
-	m, err := u.createMultipart(ctx, ctx, uploadPlan{key: key, partSize: u.PartSize, lost: lost}, a)
+	m, err := u.createMultipart(ctx, ctx, uploadPlan{key: key, partSize: u.PartSize, cancel: lost}, a)
 	if err != nil {
 		lost(nil)
 		return nil, err
@@ -92,7 +92,7 @@ func (u *Uploader) createMultipart(until, ctx context.Context, p uploadPlan, a *
 	}
 	var e *journal.Entry
 	if j := u.Journal; j != nil {
-		e = j.Enter(until, j.NewRecord(p.owner, p.key, p.partSize), p.client, p.lost)
+		e = j.Enter(until, j.NewRecord(p.owner, p.key, p.partSize), p.client, p.cancel)
 		defer func() {
 			if err != nil {
 				e.Abandon(ctx, err)
@@ -279,9 +279,9 @@ func (m *multipart) abort() {
 	_ = m.group.Wait() // the caller knows the error already
 	ctx, done := context.WithTimeout(context.WithoutCancel(m.ctx), abortTimeout)
 	defer done()
-	err := m.entry.End(ctx)
+	err := m.entry.BeginAbort(ctx)
 	if errors.Is(err, journal.ErrTakenOver) {
-		m.entry.Leave()
+		m.entry.Release()
 		return
 	}
 	if err == nil {
@@ -290,7 +290,7 @@ func (m *multipart) abort() {
 	if err != nil {
 		m.log.Warn("multipart upload could not be aborted; a later sweep aborts it if it has a record in the upload journal",
 			"bucket", m.bucket.Name, "key", m.upload.Key, "upload", m.upload.ID, "error", err)
-		m.entry.Leave()
+		m.entry.Release()
 		return
 	}
 	m.entry.Remove(ctx)

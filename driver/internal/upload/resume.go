@@ -211,7 +211,7 @@ func (u *Uploader) readParts(ctx context.Context, p *pending) error {
 	}
 	a, err := u.Bucket.ListParts(ctx, s3api.Upload{Key: p.Key, ID: p.Upload}, func(found s3api.Part, size int64) bool {
 		if found.Number != int32(len(p.parts)+1) || size != u.partSizeAt(p.PartSize, p.end()) ||
-			!p.Counts(p.end()+size) {
+			!p.CountsPart(p.end()+size) {
 			return false
 		}
 		p.parts = append(p.parts, &found)
@@ -269,7 +269,7 @@ func (w *Writer) interrupt() {
 		e, err = w.keepTail(ctx, e)
 	}
 	if errors.Is(err, journal.ErrTakenOver) {
-		e.Leave()
+		e.Release()
 		return
 	}
 	if err != nil {
@@ -280,7 +280,7 @@ func (w *Writer) interrupt() {
 		w.drop() // the owner would not find it, or must not
 		return
 	}
-	e.Leave()
+	e.Release()
 	if e == nil {
 		return
 	}
@@ -381,7 +381,7 @@ func (w *Writer) removeOlder(but string) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	defer done()
 	older := slices.DeleteFunc(<-w.older, func(v s3api.Version) bool { return v.Key == but })
-	if _, err := w.u.Journal.DeleteAll(ctx, older); err != nil {
+	if _, err := w.u.Journal.DeleteIdle(ctx, older); err != nil {
 		w.u.Log.Warn("interrupted upload could not be removed", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
 	}
 }
@@ -395,5 +395,5 @@ func (u *Uploader) Remove(ctx context.Context, key string) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	return u.Journal.DeleteAll(ctx, records)
+	return u.Journal.DeleteIdle(ctx, records)
 }

@@ -252,7 +252,7 @@ func (w *Writer) receive(r io.Reader, p []byte) (int, error) {
 	n, err := r.Read(p)
 	w.client.End()
 	if n > 0 && w.upload != nil {
-		if err := w.upload.entry.Hold(w.ctx); err != nil {
+		if err := w.upload.entry.ConfirmHolder(w.ctx); err != nil {
 			return 0, err
 		}
 	}
@@ -328,7 +328,7 @@ func (w *Writer) flush() error {
 }
 
 func (w *Writer) start() (err error) {
-	p := uploadPlan{key: w.key, partSize: w.partSize, lost: w.cancel, uploaded: w.kept.Key == ""}
+	p := uploadPlan{key: w.key, partSize: w.partSize, cancel: w.cancel, uploaded: w.kept.Key == ""}
 	if w.resumable {
 		p.owner, p.client = w.u.Owner, &w.client
 	}
@@ -432,7 +432,7 @@ func (w *Writer) finish() error {
 	}
 	if w.part != nil && w.part.Len() > 0 {
 		if w.part.Full() && w.resumable { // a session that resumes the upload must not continue after the last part
-			if err := w.upload.entry.Bound(w.ctx, w.offset-w.part.Len()); err != nil {
+			if err := w.upload.entry.BoundParts(w.ctx, w.offset-w.part.Len()); err != nil {
 				return err
 			}
 		}
@@ -444,7 +444,7 @@ func (w *Writer) finish() error {
 		return err
 	}
 	return w.commit(func(ctx context.Context) (string, error) {
-		if err := w.upload.entry.Hold(ctx); err != nil {
+		if err := w.upload.entry.ConfirmHolder(ctx); err != nil {
 			return "", err
 		}
 		c, err := w.u.Bucket.Precondition(ctx, w.key, w.condition, w.u.Bucket.Profile.ConditionalComplete)
