@@ -210,7 +210,7 @@ func TestRawNames(t *testing.T) {
 		if got := c.fetch("RETR " + sent); got != "content of "+tt.bytes {
 			t.Errorf("%s: RETR %q: %q", tt.label, sent, got)
 		}
-		if _, got := c.entry("MLST " + sent); got != sent && got != "/"+sent {
+		if _, got := c.entry("MLST " + sent); got != shown(tt.bytes) && got != "/"+shown(tt.bytes) {
 			t.Errorf("%s: MLST %q shows %q", tt.label, sent, got)
 		}
 	}

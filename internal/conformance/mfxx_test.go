@@ -102,10 +102,10 @@ func TestMFF(t *testing.T) {
 	if f := c.feature("MFF"); f != "MFF Modify;" {
 		t.Errorf("FEAT says %q", f)
 	}
-	for _, name := range []string{"Bob.txt", "two  words ", " x", "été", "a;b=c; d", "cr\r\x00\nlf"} {
-		c.store(name, "content")
-		c.want("213 Modify=20020717210715; "+name, "MFF Modify=20020717210715; "+name)
-		c.want("213 20020717210715", "MDTM "+name)
+	for _, name := range []string{"Bob.txt", "two  words ", " x", "été", "a;b=c; d", "cr\r\nlf"} {
+		c.store(nvt(name), "content")
+		c.want("213 Modify=20020717210715; "+shown(name), "MFF Modify=20020717210715; "+nvt(name))
+		c.want("213 20020717210715", "MDTM "+nvt(name))
 	}
 	for _, line := range []string{"mff modify=20020717210716; Bob.txt", "MFF MODIFY=20020717210716; Bob.txt"} {
 		if r := c.send(line); !strings.EqualFold(r, "213 Modify=20020717210716; Bob.txt") {

@@ -53,7 +53,6 @@ func TestNamesForgeNoLine(t *testing.T) {
 // Section 2.2: in listings CR and LF are shown as pictures of them, and the name so written leads back to the file.
 func TestLineEndsAreShownAsPictures(t *testing.T) {
 	s := newSite(t, settings{})
-	pictures := strings.NewReplacer("\r", "\u240d", "\n", "\u240a")
 	c := s.login(t)
 	var want []string
 	for _, name := range lineEnds {
@@ -77,7 +76,7 @@ func TestLineEndsAreShownAsPictures(t *testing.T) {
 		}
 	}
 	for _, name := range lineEnds {
-		shown := pictures.Replace(name.bytes)
+		shown := shown(name.bytes)
 		if got := c.fetch("RETR " + shown); got != "content of "+name.bytes {
 			t.Errorf("RETR %q: %q", shown, got)
 		}

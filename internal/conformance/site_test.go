@@ -416,7 +416,12 @@ func (c *client) feature(label string) string {
 	return ""
 }
 
-// nvt is a pathname as it goes over the control connection: CR is padded (RFC 2640 3.1) and 255 doubled (RFC 3659 2.2).
+// nvt is a pathname as a client sends it over the control connection: CR is padded (RFC 2640 3.1) and 255 doubled (RFC 3659 2.2).
 func nvt(name string) string {
 	return strings.NewReplacer("\r", "\r\x00", "\xff", "\xff\xff").Replace(name)
 }
+
+// shown is a pathname as replies and listings have it: CR and LF are pictures (RFC 3659 2.2) and 255 is doubled.
+func shown(name string) string { return pictures.Replace(strings.ReplaceAll(name, "\xff", "\xff\xff")) }
+
+var pictures = strings.NewReplacer("\r", "\u240d", "\n", "\u240a")

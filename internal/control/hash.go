@@ -35,7 +35,7 @@ func (s *session) hash(pathname string) {
 		s.send(s.hashFailure(err))
 		return
 	}
-	text := fmt.Sprintf("%s %d-%d %x %s", s.algorithm, r.From, max(0, end-1), sum, pathname)
+	text := fmt.Sprintf("%s %d-%d %x %s", s.algorithm, r.From, max(0, end-1), sum, s.echo(pathname))
 	s.send(wire.NewReply(213, text))
 }
 

@@ -76,10 +76,11 @@ func (s *session) mlst(arg string) {
 		s.replyError(err)
 		return
 	}
+	shown := s.echo(arg)
 	if arg == "" {
-		arg = s.codec().EncodePath(s.workingDirectory())
+		shown = s.codec().EncodePath(s.workingDirectory())
 	}
-	line := append(s.facts.Append([]byte(" "), s.listClient(), ftplist.Entry{FileInfo: info, Dir: path.Dir(s.op.Path)}), arg...)
+	line := append(s.facts.Append([]byte(" "), s.listClient(), ftplist.Entry{FileInfo: info, Dir: path.Dir(s.op.Path)}), shown...)
 	s.send(wire.NewReply(250, s.text(i18n.FileDetails), string(line), s.text(i18n.DetailsEnd)))
 }
 

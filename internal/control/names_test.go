@@ -331,5 +331,5 @@ func TestPicturesOfLineEnds(t *testing.T) {
 		t.Errorf("NLST: %+q", got)
 	}
 	c.do("CWD \u201b\u240a\u240d\u201b\u201b", "250 ")
-	c.do("PWD", "257 \"/"+both+"\" ")
+	c.do("PWD", "257 \"/\u201b\u240a\u240d\u201b\u201b\" ")
 }

@@ -25,6 +25,9 @@ func (s *session) resolve(arg string) (string, error) {
 	return s.codec().Resolve(s.workingDirectory(), arg)
 }
 
+// echo is a command's argument as a reply repeats it.
+func (s *session) echo(arg string) string { return s.codec().Echo(s.workingDirectory(), arg) }
+
 // lookup does work on a command's argument, in the form of the name that the storage has.
 func (s *session) lookup(arg string, work func(name string) error) error {
 	name, err := s.resolve(arg)

@@ -51,7 +51,7 @@ func (s *session) rewrite(r wire.Reply) wire.Reply {
 	case engine.Message:
 		return wire.NewReply(answer.Code, s.text(answer.Text))
 	case engine.Verbatim:
-		return wire.NewReply(r.Code, strings.Join(r.Lines, "\n"))
+		return wire.NewReply(r.Code, r.Lines...)
 	case engine.PasswordRequired:
 		return wire.NewReply(331, s.text(i18n.PasswordRequired, s.name))
 	case engine.LoggedIn:

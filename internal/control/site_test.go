@@ -32,7 +32,7 @@ func TestSiteURL(t *testing.T) {
 		{"50% a&b;type=i", "50%25%20a%26b%3Btype%3Di", "50%25%20a%26b%3Btype%3Di", "/home dir/50% a&b;type=i"},
 		{"/home dir/d", "d/", "d/", "/home dir/d/"},
 		{"/nfd/" + decomposed, "%2Fnfd/caf%C3%A9", "%2Fnfd/caf\u00e9", "/nfd/" + decomposed},
-		{"/line\nend", "%2Fline%0Aend", "%2Fline%0Aend", "/line\nend"},
+		{"/line\nend", "%2Fline%0Aend", "%2Fline%0Aend", "/line\u240aend"},
 		{"/\u65e5 \u3000\u672c\u202e", "%2F%E6%97%A5%20%E3%80%80%E6%9C%AC%E2%80%AE", "%2F\u65e5%20%E3%80%80\u672c%E2%80%AE",
 			"/\u65e5 \u3000\u672c\u202e"},
 		{"/mirror/\xe9", "%2Fmirror/%E9", "%2Fmirror/%E9", "/mirror/\u201bE9"},

@@ -62,7 +62,7 @@ func (s *session) pathStatus(arg string) {
 	l := ftplist.NewLong(arg, name, s.listClient())
 	line := l.Line
 	l.Line = func(b []byte, e ftplist.Entry, name string) []byte {
-		return wire.AppendNVT(append(b, ' '), string(line(nil, e, name))) // never the end of the reply (RFC 959 4.2)
+		return wire.AppendLine(append(b, ' '), string(line(nil, e, name))) // never the end of the reply (RFC 959 4.2)
 	}
 	err = s.perform(func() error {
 		return s.op.Lookup(name, func(name string) error { return l.Open(s.op.Storage, name) })
@@ -75,7 +75,7 @@ func (s *session) pathStatus(arg string) {
 	if l.IsFile() {
 		code = 213
 	}
-	s.write(append(wire.AppendNVT([]byte(strconv.Itoa(code)+"-"), s.text(i18n.PathStatusIntro)), '\r', '\n'))
+	s.write(append(wire.AppendLine([]byte(strconv.Itoa(code)+"-"), s.text(i18n.PathStatusIntro)), '\r', '\n'))
 	if err := s.writeListing(l); err != nil {
 		s.statusInterrupted(err)
 		return

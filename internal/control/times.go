@@ -71,5 +71,5 @@ func (s *session) setModified(pathname string, t time.Time) {
 		return
 	}
 	value, _ := ftplist.AppendTimeVal(nil, t) // it was read from one
-	s.send(wire.NewReply(213, "Modify="+string(value)+"; "+pathname))
+	s.send(wire.NewReply(213, "Modify="+string(value)+"; "+s.echo(pathname)))
 }

@@ -94,8 +94,8 @@ func TestTransfersThatDoNotBegin(t *testing.T) {
 	}
 }
 
-// TestNamesWithLineEnds: CR is padded on the control connection in both
-// directions (RFC 2640 3.1), and no name can forge a line of a listing.
+// TestNamesWithLineEnds: a client pads CR (RFC 2640 3.1), and no name can forge a
+// line of a listing or a reply.
 func TestNamesWithLineEnds(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
@@ -108,10 +108,15 @@ func TestNamesWithLineEnds(t *testing.T) {
 		t.Errorf("RETR: %q", got)
 	}
 	c.do("SIZE "+sent, "213 7")
-	if r := c.do("MLST "+sent, "250-"); !strings.Contains(r, "; "+sent+"\n") {
+	const listed = "with\u240d\u240aline\u240aends\u240d"
+	if r := c.do("MLST "+sent, "250-"); !strings.Contains(r, "; "+listed+"\n") {
 		t.Errorf("MLST: %q", r)
 	}
-	const listed = "with\u240d\u240aline\u240aends\u240d"
+	c.do("MFMT 20260102030405 "+sent, "213 Modify=20260102030405; "+listed)
+	c.do("MFF Modify=20260102030405; "+sent, "213 Modify=20260102030405; "+listed)
+	if r := c.do("HASH "+sent, "213 "); !strings.HasSuffix(r, " "+listed) {
+		t.Errorf("HASH: %q", r)
+	}
 	for _, command := range []string{"LIST", "NLST", "MLSD", "NLST " + sent} {
 		if got := c.download(command); strings.Count(got, listed+"\r\n") != 1 || strings.Contains(got, "line\n") {
 			t.Errorf("%s: %q", command, got)
@@ -123,13 +128,13 @@ func TestNamesWithLineEnds(t *testing.T) {
 		t.Errorf("objects after STOR under the name of the listing: %q", keys)
 	}
 	c.do("DELE "+sent, "250 ")
-	c.do("MKD "+sent, `257 "/`+sent+`" `)
+	c.do("MKD "+sent, `257 "/`+listed+`" `)
 	c.do("CWD "+sent, "250 ")
-	c.do("PWD", `257 "/`+sent+`" `)
-	c.do("MKD a\x10b", "257 \"/"+sent+"/a\x10b\" ")
+	c.do("PWD", `257 "/`+listed+`" `)
+	c.do("MKD a\x10b", "257 \"/"+listed+"/a\x10b\" ")
 	c.do("CWD a\x10b", "250 ")
 	c.do("CDUP", "250 ")
-	c.do("PWD", `257 "/`+sent+`" `)
+	c.do("PWD", `257 "/`+listed+`" `)
 }
 
 func TestRestart(t *testing.T) {

@@ -111,7 +111,7 @@ func (c Codec) HasLetterIAC() bool {
 	return false
 }
 
-// EncodePath returns an absolute pathname as the client writes it.
+// EncodePath returns an absolute pathname as a reply or a listing has it.
 func (c Codec) EncodePath(name string) string {
 	encoded, dir := "", "/"
 	for segment := range strings.SplitSeq(name[len("/"):], "/") {
@@ -121,16 +121,39 @@ func (c Codec) EncodePath(name string) string {
 	return encoded
 }
 
-// EncodeName returns the name of an entry of a directory as the client writes it.
+// EncodeName returns the name of an entry of a directory as a reply has it: without CR and LF, and in
+// UTF-8 where the client has no bytes for it.
 func (c Codec) EncodeName(dir, name string) string {
-	if encoded, ok := c.ClientEncoding(dir).Encode(name); ok {
+	if encoded, ok := c.EncodeListName(dir, name); ok {
 		return encoded
 	}
-	return name
+	return EscapeLineBreaks(name)
 }
 
 // EncodeListName returns a name as a line of a listing has it, without CR and LF. It
 // returns false for a name that the client has no bytes for.
 func (c Codec) EncodeListName(dir, name string) (string, bool) {
 	return c.ClientEncoding(dir).Encode(EscapeLineBreaks(name))
+}
+
+// Echo returns a command's argument as a reply repeats it: as it came, but without CR
+// and LF.
+func (c Codec) Echo(workingDirectory, arg string) string {
+	if !strings.ContainsAny(arg, "\r\n") {
+		return arg
+	}
+	dir := workingDirectory
+	if path.IsAbs(arg) {
+		dir = "/"
+	}
+	segments := strings.Split(arg, "/")
+	for i, segment := range segments {
+		decoded, err := c.EncodingOf(dir).Decode(segment)
+		if err != nil {
+			return EscapeLineBreaks(arg)
+		}
+		segments[i] = c.EncodeName(dir, decoded)
+		dir = path.Join(dir, decoded)
+	}
+	return strings.Join(segments, "/")
 }

@@ -113,6 +113,17 @@ func TestCodec(t *testing.T) {
 	if got, ok := c.EncodeListName("/", "a\r\nb"); got != "a\u240d\u240ab" || !ok {
 		t.Errorf("in a listing: %q, %v", got, ok)
 	}
+	for arg, want := range map[string]string{
+		"":                   "",
+		"caf\xe9":            "caf\xe9",
+		"caf\xe9\n":          composed + "\u240a",
+		"a\n200 ok/b":        "a\u240a200 ok/b",
+		"/mirror/\xe9/\r\n/": "/mirror/\xe9/\u240d\u240a/",
+	} {
+		if got := c.Echo("/home", arg); got != want {
+			t.Errorf("the echo of %q is %q, want %q", arg, got, want)
+		}
+	}
 	for arg, want := range map[string]error{"a\x00b": syscall.EILSEQ, strings.Repeat("a", 1025): syscall.ENAMETOOLONG} {
 		if _, err := c.Resolve("/", arg); !errors.Is(err, want) {
 			t.Errorf("%.5q: %v, want %v", arg, err, want)

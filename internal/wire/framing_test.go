@@ -151,8 +151,8 @@ func FuzzCommandReader(f *testing.F) {
 		if len(arg) > MaxLine-len("STOR ") {
 			return
 		}
-		sent := append(AppendNVT([]byte("STOR "), arg), '\r', '\n')
-		if got := readAll(strings.NewReader(string(sent))); len(got) != 1 || got[0] != "STOR "+arg {
+		sent := "STOR " + strings.NewReplacer("\r", "\r\x00", "\xff", "\xff\xff").Replace(arg) + "\r\n"
+		if got := readAll(strings.NewReader(sent)); len(got) != 1 || got[0] != "STOR "+arg {
 			t.Fatalf("sent %q, read %q", sent, got)
 		}
 	})

@@ -19,8 +19,8 @@ func NewReply(code int, lines ...string) Reply { return Reply{code, lines} }
 // Preliminary says whether another reply follows.
 func (r Reply) Preliminary() bool { return r.Code < 200 }
 
-// AppendTo writes the reply as the bytes of the control connection: CR is
-// padded (RFC 2640 3.1), IAC doubled (RFC 3659 2.2).
+// AppendTo writes the reply as the bytes of the control connection, each line by
+// [AppendLine].
 func (r Reply) AppendTo(b []byte) []byte {
 	code := strconv.Itoa(r.Code)
 	last := len(r.Lines) - 1
@@ -33,7 +33,7 @@ func (r Reply) AppendTo(b []byte) []byte {
 		case !strings.HasPrefix(line, " "):
 			b = append(b, ' ')
 		}
-		b = append(AppendNVT(b, line), '\r', '\n')
+		b = append(AppendLine(b, line), '\r', '\n')
 	}
 	return b
 }
@@ -57,16 +57,20 @@ func (r *Reply) AddLine(line string) (complete bool, err error) {
 	return line[3] == ' ', nil
 }
 
-// AppendNVT appends text as a control connection carries it: CR is followed by
-// NUL, and IAC is doubled.
-func AppendNVT(b []byte, s string) []byte {
+// AppendLine appends the text of a line of a reply. IAC is doubled (RFC 3659 2.2). CR and
+// LF become the pictures that Unicode has of them: a client takes either for the end
+// of the line, and what follows it for another reply.
+func AppendLine(b []byte, s string) []byte {
 	for i := range len(s) {
-		b = append(b, s[i])
 		switch s[i] {
 		case '\r':
-			b = append(b, 0)
+			b = append(b, "\u240d"...)
+		case '\n':
+			b = append(b, "\u240a"...)
 		case telnetIAC:
-			b = append(b, telnetIAC)
+			b = append(b, telnetIAC, telnetIAC)
+		default:
+			b = append(b, s[i])
 		}
 	}
 	return b
