@@ -79,8 +79,8 @@ type Fs struct {
 	log      *slog.Logger
 	opts     Options
 
-	uploads    *upload.Uploader
-	incomplete *incompleteRenames
+	uploads *upload.Uploader
+	tree    *Tree
 }
 
 var _ afero.Fs = (*Fs)(nil)
@@ -134,7 +134,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 	f := &Fs{
 		ctx:    ctx,
 		bucket: s3api.NewBucket(clients.Invalidating{Client: client, Log: o.Endpoint.writes}, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout),
-		keys:   keys.Space(o.Prefix), memory: o.Memory, endpoint: o.Endpoint, log: o.Logger, opts: o, incomplete: &incompleteRenames{},
+		keys:   keys.Space(o.Prefix), memory: o.Memory, endpoint: o.Endpoint, log: o.Logger, opts: o,
 	}
 	f.find = fileinfo.Finder{Bucket: f.bucket, Keys: f.keys}
 	f.uploads = upload.New(upload.Options{
@@ -144,6 +144,9 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 		NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects, BeforeCommit: o.BeforeCommit,
 		Journal: o.Journal, Owner: o.Owner,
 	})
+	f.tree = &Tree{incomplete: &incompleteRenames{}, treeOptions: treeOptions{
+		Finder: f.find, Memory: f.memory, Uploads: f.uploads, CopyLimit: o.CopyLimit, NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects,
+	}}
 	return f, nil
 }
 

@@ -25,79 +25,48 @@ const (
 	maxBatch = 1000
 )
 
-// Remove removes a file or, where there is none of the name, an empty directory. It takes two requests for a file;
-// [Fs.RemoveFile] and [Fs.RemoveDir] leave the other alone.
-func (f *Fs) Remove(name string) error {
-	return f.remove(name, func(key string) error {
-		err := f.removeFile(key)
-		if errors.Is(err, syscall.EISDIR) {
-			return f.removeDir(key)
-		}
-		return err
-	})
-}
-
-// RemoveFile removes a file, and fails with EISDIR for a directory. It takes two requests: S3 does not say whether what it
-// deletes was there.
-func (f *Fs) RemoveFile(name string) error { return f.remove(name, f.removeFile) }
-
-// RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others. A directory without a marker is never
-// empty, so it takes two requests. A marker that other software has stored bytes in is content. Where S3 has no conditional delete
-// ([Profile]), bytes that are stored in the marker between both requests are lost.
-func (f *Fs) RemoveDir(name string) error { return f.remove(name, f.removeDir) }
-
-// RemoveAll removes a file and a directory of the name with all that it holds. Where there is neither it does nothing. When it
-// fails some of it may be gone; it can be run again.
-func (f *Fs) RemoveAll(name string) error { return f.remove(name, f.removeAll) }
-
-func (f *Fs) remove(name string, remove func(key string) error) error {
-	key, err := f.keys.Key(name)
-	if err == nil {
-		err = remove(key)
-	}
-	return s3errors.PathError("remove", name, err)
-}
-
-func (f *Fs) removeFile(key string) error {
-	kept, err := f.uploads.Remove(f.ctx, key)
+// RemoveFile removes a file, or the interrupted upload of one, and fails with EISDIR for a directory.
+func (f *Tree) RemoveFile(ctx context.Context, key string) error {
+	kept, err := f.Uploads.Remove(ctx, key)
 	if err != nil {
 		return err
 	}
-	info, err := f.find.File(f.ctx, key)
+	info, err := f.File(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		if kept {
 			return nil
 		}
-		if _, err = f.find.Dir(f.ctx, key); err == nil {
+		if _, err = f.Dir(ctx, key); err == nil {
 			err = syscall.EISDIR
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return f.delete(f.ctx, key, info.Size())
+	return f.delete(ctx, key, info.Size())
 }
 
 // delete deletes an object of so many bytes.
-func (f *Fs) delete(ctx context.Context, key string, size int64) error {
-	err := f.bucket.Delete(ctx, key)
+func (f *Tree) delete(ctx context.Context, key string, size int64) error {
+	err := f.Bucket.Delete(ctx, key)
 	if err == nil {
-		f.opts.Quotas.Add(-quota.Charged(key, size))
+		f.Quotas.Add(-quota.Charged(key, size))
 	}
 	return err
 }
 
-func (f *Fs) removeDir(key string) error {
-	if f.keys.IsRoot(key) {
+// RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others.
+func (f *Tree) RemoveDir(ctx context.Context, key string) error {
+	if f.Keys.IsRoot(key) {
 		return s3errors.ErrInvalid
 	}
-	marker := f.keys.Directory(key)
-	page, err := f.bucket.List(f.ctx, s3api.Listing{Prefix: marker, Limit: 2}) // the marker and one that would be too many
+	marker := f.Keys.Directory(key)
+	page, err := f.Bucket.List(ctx, s3api.Listing{Prefix: marker, Limit: 2}) // the marker and one that would be too many
 	if err != nil {
 		return err
 	}
 	if page.Empty() {
-		if _, err = f.find.File(f.ctx, key); err == nil {
+		if _, err = f.File(ctx, key); err == nil {
 			err = syscall.ENOTDIR
 		}
 		return err
@@ -105,22 +74,23 @@ func (f *Fs) removeDir(key string) error {
 	if len(page.Versions) != 1 || page.Versions[0].Key != marker || page.Unreadable > 0 || page.Next != "" || page.Versions[0].Size > 0 {
 		return syscall.ENOTEMPTY
 	}
-	_, err = f.bucket.DeleteCurrent(f.ctx, page.Versions[0])
+	_, err = f.Bucket.DeleteCurrent(ctx, page.Versions[0])
 	if errors.Is(err, syscall.ESTALE) {
 		return syscall.ENOTEMPTY // the marker has content now
 	}
 	return err
 }
 
-func (f *Fs) removeAll(key string) error {
-	if !f.keys.IsRoot(key) {
-		if err := f.delete(f.ctx, key, f.opts.Quotas.SizeOf(f.ctx, f.bucket, key)()); err != nil {
+// RemoveAll removes a file and a directory of the key with all that it holds.
+func (f *Tree) RemoveAll(ctx context.Context, key string) error {
+	if !f.Keys.IsRoot(key) {
+		if err := f.delete(ctx, key, f.Quotas.SizeOf(ctx, f.Bucket, key)()); err != nil {
 			return err
 		}
 	}
-	return inParallel(f.ctx, func(ctx context.Context, submit func(func() error)) error {
+	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		removed := batch{f: f, submit: submit}
-		for v, err := range f.bucket.Walk(ctx, f.keys.Directory(key)) {
+		for v, err := range f.Bucket.Walk(ctx, f.Keys.Directory(key)) {
 			if err == nil {
 				err = removed.add(ctx, v)
 			}
@@ -146,7 +116,7 @@ func inParallel(ctx context.Context, walk func(ctx context.Context, submit func(
 
 // A batch collects the objects of a directory that is walked through, to delete as many by one request as S3 takes.
 type batch struct {
-	f      *Fs
+	f      *Tree
 	submit func(func() error) // runs a request beside the walk
 	keys   []s3api.Version    // to delete by the next request
 	walked string             // the last key that was added, by whichever request it is deleted
@@ -167,7 +137,7 @@ type batch struct {
 func (b *batch) add(ctx context.Context, v s3api.Version) error {
 	before := b.walked
 	b.walked = v.Key
-	profile := &b.f.bucket.Profile
+	profile := &b.f.Bucket.Profile
 	switch {
 	case !profile.BatchDeletesMarkers && strings.HasSuffix(v.Key, keys.Separator):
 		b.listed = false
@@ -189,7 +159,7 @@ func (b *batch) add(ctx context.Context, v s3api.Version) error {
 // takesMany tells whether S3 deletes many objects by one request. Where exact versions are meant and it compares their ETags by requests for
 // one object only, it does not. Without conditions a sorted listing shows right before what is there.
 func (b *batch) takesMany() bool {
-	p := &b.f.bucket.Profile
+	p := &b.f.Bucket.Profile
 	if !b.exact {
 		return p.BatchDelete
 	}
@@ -201,9 +171,9 @@ func (b *batch) one(ctx context.Context, v s3api.Version) error {
 	if !b.exact {
 		return b.f.delete(ctx, v.Key, v.Size)
 	}
-	err := b.f.bucket.DeleteVersion(ctx, v)
+	err := b.f.Bucket.DeleteVersion(ctx, v)
 	if err == nil {
-		b.f.opts.Quotas.Add(-v.Size)
+		b.f.Quotas.Add(-v.Size)
 	}
 	return b.note(err)
 }
@@ -230,14 +200,14 @@ func (b *batch) send(ctx context.Context) {
 		var err error
 		if b.exact {
 			if listed {
-				bytes, err = b.f.bucket.DeleteListed(ctx, versions)
+				bytes, err = b.f.Bucket.DeleteListed(ctx, versions)
 			} else {
-				bytes, err = b.f.bucket.DeleteVersions(ctx, b.prefix, after, versions)
+				bytes, err = b.f.Bucket.DeleteVersions(ctx, b.prefix, after, versions)
 			}
-		} else if err = b.f.bucket.DeleteAll(ctx, versions); err == nil {
+		} else if err = b.f.Bucket.DeleteAll(ctx, versions); err == nil {
 			bytes = s3api.SizeOfAll(versions)
 		}
-		b.f.opts.Quotas.Add(-bytes)
+		b.f.Quotas.Add(-bytes)
 		return b.note(err)
 	})
 }

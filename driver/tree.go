@@ -25,24 +25,24 @@ const maxPairs = 1000
 
 // directory takes a directory from one prefix to another. Its steps hold no list of the keys of a large directory, of which there may be
 // millions: each walks through the directories anew.
-func (r *treeMove) directory() error {
+func (r *treeMove) directory(ctx context.Context) error {
 	requests := make(clients.Slots, treeConcurrency)
 	r.f, r.target = r.f.limited(requests), r.target.limited(requests)
 	r.copied = &fingerprints{seed: maphash.MakeSeed()}
-	if err := r.check(); err != nil {
+	if err := r.check(ctx); err != nil {
 		return err
 	}
-	if err := r.copy(); err != nil || r.keepsSource {
+	if err := r.copy(ctx); err != nil || r.keepsSource {
 		return err
 	}
-	return r.delete()
+	return r.delete(ctx)
 }
 
 // check makes sure that nothing stands in the way. What the new directory holds must come from an attempt that was interrupted: each file
 // in it is a copy of the one of its name, and one directory holds all that the other does, the new one while files were being deleted,
 // the old one before.
-func (r *treeMove) check() error {
-	return inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
+func (r *treeMove) check(ctx context.Context) error {
+	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		var onlySource, onlyCopy bool
 		all := make([]mergeEntry, 0, 1)
 		for p, err := range r.checkPairs(ctx) {
@@ -84,7 +84,7 @@ func (p mergeEntry) mustBeCopy(ctx context.Context) error {
 
 // checkPairs are all pairs, of which one at least must have a source.
 func (r *treeMove) checkPairs(ctx context.Context) iter.Seq2[mergeEntry, error] {
-	sources, copies := r.f.bucket.WalkInOrder(ctx, r.from), r.target.bucket.WalkInOrder(ctx, r.to)
+	sources, copies := r.f.Bucket.WalkInOrder(ctx, r.from), r.target.Bucket.WalkInOrder(ctx, r.to)
 	if r.toIsNew {
 		copies = func(func(s3api.Version, error) bool) {}
 	}
@@ -111,7 +111,7 @@ func mustHaveSome(walk iter.Seq2[s3api.Version, error]) iter.Seq2[s3api.Version,
 // directory is walked through again.
 func (r *treeMove) checkedPairs(ctx context.Context) iter.Seq2[mergeEntry, error] {
 	if r.pairs == nil {
-		return r.merge(r.f.bucket.WalkInOrder(ctx, r.from), r.target.bucket.WalkInOrder(ctx, r.to))
+		return r.merge(r.f.Bucket.WalkInOrder(ctx, r.from), r.target.Bucket.WalkInOrder(ctx, r.to))
 	}
 	return func(yield func(mergeEntry, error) bool) {
 		for _, p := range r.pairs {
@@ -123,8 +123,8 @@ func (r *treeMove) checkedPairs(ctx context.Context) iter.Seq2[mergeEntry, error
 }
 
 // copy copies all files and markers that an attempt before has not.
-func (r *treeMove) copy() error {
-	return inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
+func (r *treeMove) copy(ctx context.Context) error {
+	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		for p, err := range r.checkedPairs(ctx) {
 			switch {
 			case err != nil:
@@ -145,7 +145,7 @@ func (r *treeMove) complete(ctx context.Context, p mergeEntry) error {
 	if err := p.mustBeCopy(ctx); err != nil {
 		return err
 	}
-	if isMarker(*p.source) || r.target.opts.NoOverwrite || !p.copy.ModTime.Before(p.source.ModTime) {
+	if isMarker(*p.source) || r.target.NoOverwrite || !p.copy.ModTime.Before(p.source.ModTime) {
 		r.copied.add(*p.source)
 		return nil
 	}
@@ -158,7 +158,7 @@ func isMarker(v s3api.Version) bool { return v.Size == 0 && strings.HasSuffix(v.
 // copyEntry copies a file or a marker, if what has the new name is still what was seen there. What is no longer there needs no copy.
 func (r *treeMove) copyEntry(ctx context.Context, p mergeEntry, c s3api.Condition) error {
 	key := p.source.Key
-	v, a, err := r.f.bucket.Head(ctx, key)
+	v, a, err := r.f.Bucket.Head(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -190,7 +190,7 @@ func (r *treeMove) copyEntry(ctx context.Context, p mergeEntry, c s3api.Conditio
 // takeCopy sees to a file whose new name something has got since the directories were listed. S3 may have completed a request of an attempt
 // that was interrupted: then it is the copy. Otherwise another client has stored it.
 func (r *treeMove) takeCopy(ctx context.Context, p mergeEntry, listed s3api.Version, to string) error {
-	made, _, err := r.target.bucket.Head(ctx, to)
+	made, _, err := r.target.Bucket.Head(ctx, to)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errChanged
 	}
@@ -208,33 +208,33 @@ func (r *treeMove) takeCopy(ctx context.Context, p mergeEntry, listed s3api.Vers
 // copyFile copies a file. A condition that would take several requests more, because CopyObject does not know it, is looked at right before:
 // directories hold many files.
 func (r *treeMove) copyFile(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, replaced func() int64) error {
-	if r.target.copiesAtOnce(v) && !r.target.bucket.Profile.ConditionalCopy && !r.target.opts.NoOverwrite {
-		if err := r.target.bucket.CheckCondition(ctx, to, c); err != nil {
+	if r.target.copiesAtOnce(v) && !r.target.Bucket.Profile.ConditionalCopy && !r.target.NoOverwrite {
+		if err := r.target.Bucket.CheckCondition(ctx, to, c); err != nil {
 			return err
 		}
 		c = s3api.Condition{}
 	}
-	stampCopy(v, a, &r.target.opts.Objects, r.target.bucket, to, r.target.copiesAtOnce(v))
+	stampCopy(v, a, &r.target.Objects, r.target.Bucket, to, r.target.copiesAtOnce(v))
 	_, err := r.copyVersion(ctx, v, a, to, c, replaced)
 	return err
 }
 
 // copyMarker makes a marker anew: versitygw does not copy them. One that is there already is as good.
 func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string) error {
-	r.target.opts.Objects.Inherit(a)
-	if err := r.f.bucket.ReadTags(ctx, v.Key, a); err != nil {
+	r.target.Objects.Inherit(a)
+	if err := r.f.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return err
 	}
 	c := s3api.Condition{Absent: true}
-	known, err := r.target.bucket.Precondition(ctx, to, c, r.target.bucket.Profile.ConditionalPut) // to S3
+	known, err := r.target.Bucket.Precondition(ctx, to, c, r.target.Bucket.Profile.ConditionalPut) // to S3
 	if err == nil {
-		_, err = r.target.bucket.Put(ctx, to, a, known, bytes.NewReader(nil), nil)
+		_, err = r.target.Bucket.Put(ctx, to, a, known, bytes.NewReader(nil), nil)
 	}
 	err = c.Failed(err)
 	if !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	made, _, headErr := r.target.bucket.Head(ctx, to)
+	made, _, headErr := r.target.Bucket.Head(ctx, to)
 	if headErr == nil && made.Size == 0 {
 		return nil
 	}
@@ -243,12 +243,12 @@ func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *attribute
 
 // delete deletes the versions that were copied. A file that was added or replaced since stays, and so does one whose copy is gone; the error
 // is then EAGAIN, because to move it takes another attempt.
-func (r *treeMove) delete() error {
+func (r *treeMove) delete(ctx context.Context) error {
 	deleted := batch{f: r.f, exact: true, prefix: r.from, listed: true}
-	err := inParallel(r.f.ctx, func(ctx context.Context, submit func(func() error)) error {
+	err := inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		deleted.submit = submit
 		walked := 0
-		for p, err := range r.merge(r.f.bucket.WalkInOrder(ctx, r.from), r.target.bucket.WalkInOrder(ctx, r.to)) {
+		for p, err := range r.merge(r.f.Bucket.WalkInOrder(ctx, r.from), r.target.Bucket.WalkInOrder(ctx, r.to)) {
 			if walked++; walked > maxPairs {
 				deleted.listed = false
 			}
@@ -321,9 +321,9 @@ func (r *treeMove) merge(sourceWalk, copyWalk iter.Seq2[s3api.Version, error]) i
 
 // limited is the file system by whose requests an operation stays within its slots. All parts that it copies share as many slots, so that
 // no queue of them keeps other requests waiting.
-func (f *Fs) limited(requests clients.Slots) *Fs {
+func (f *Tree) limited(requests clients.Slots) *Tree {
 	g := *f
-	g.bucket = f.bucket.Wrap(func(c s3api.Client) s3api.Client { return clients.Limited{Client: c, Slots: requests} })
-	g.uploads = f.uploads.Limited(g.bucket, cap(requests))
+	g.Bucket = f.Bucket.Wrap(func(c s3api.Client) s3api.Client { return clients.Limited{Client: c, Slots: requests} })
+	g.Uploads = f.Uploads.Limited(g.Bucket, cap(requests))
 	return &g
 }

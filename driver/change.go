@@ -1,0 +1,138 @@
+package driver
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"syscall"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/membudget"
+	"github.com/babelftp/babelftp/driver/internal/quota"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	"github.com/babelftp/babelftp/driver/internal/upload"
+)
+
+// Mkdir makes a directory by writing its marker, and fails with fs.ErrExist where there is a file or a directory of the name. It
+// takes two requests. The parents need not exist; the mode is not kept.
+func (f *Fs) Mkdir(name string, _ fs.FileMode) error { return f.change("mkdir", name, f.tree.Mkdir) }
+
+// MkdirAll makes a directory, and its parents where they are missing. It fails with ENOTDIR where one of them is a file.
+func (f *Fs) MkdirAll(name string, _ fs.FileMode) error {
+	return f.change("mkdir", name, f.tree.MkdirAll)
+}
+
+// Rename moves a file or, where there is none of the name, a directory. S3 copies what is moved, with its metadata, its tags, its storage
+// class and its encryption, and an object is deleted only after all copies were confirmed. The time of a file that none was set for is
+// that of the copy. Where S3 refuses to delete a file its copy is removed again, if it is known that nothing had the new name before: under
+// [Options.NoOverwrite], and from the second such Rename on. Otherwise, and where S3 does not answer, the file may have both names; none is
+// lost, and the same Rename completes it.
+//
+// A file replaces a file of the new name. A directory moves to a name that nothing has, or an empty directory: ENOTEMPTY keeps it
+// from being mixed with another. When its move was interrupted some files have both names, none is lost, and the same Rename
+// completes it, in any session: what has the new name of a file must then be proven to be its copy. Equal MD5s or checksums prove it, and
+// so does user metadata that such copies get whose ETags prove nothing. Under [Options.NoOverwrite] a file is not replaced either.
+//
+// Only what was copied is deleted. A file that another client replaces meanwhile stays where it is: the error is ESTALE and, of a
+// directory, EAGAIN. Where S3 has no conditional delete ([Profile]) it is asked right before what is there, and what is stored
+// between these two requests is deleted; in a bucket that keeps versions a file comes back, and of a directory S3 keeps the version.
+// What another client stores under a new name while a directory is moved stays, and the error is ENOTEMPTY. There too, a server without
+// the condition (of CopyObject) is asked right before.
+//
+// A directory in the place of the new file is EISDIR, a file in the place of the new directory ENOTDIR; a directory moved into
+// itself is an fs.ErrInvalid. Nothing happens where both names are the same.
+func (f *Fs) Rename(oldname, newname string) error { return f.RenameTo(f, oldname, newname) }
+
+// RenameTo is [Fs.Rename] to a name in another file system, which must be of the same account of the same S3 server.
+func (f *Fs) RenameTo(target *Fs, oldname, newname string) error {
+	return f.move(f.ctx, "rename", f.tree.Rename, target, oldname, newname)
+}
+
+// Copy copies a file or, where there is none of the name, a directory, with all that Rename would take along and by the same rules; what is
+// copied stays. A directory that was copied in part, by an attempt that was interrupted, is completed. The end of ctx ends the copying.
+func (f *Fs) Copy(ctx context.Context, oldname, newname string) error {
+	return f.CopyTo(ctx, f, oldname, newname)
+}
+
+// CopyTo is [Fs.Copy] to a name in another file system, which must be of the same account of the same S3 server.
+func (f *Fs) CopyTo(ctx context.Context, target *Fs, oldname, newname string) error {
+	return f.move(ctx, "copy", f.tree.Copy, target, oldname, newname)
+}
+
+// Remove removes a file or, where there is none of the name, an empty directory. It takes two requests for a file;
+// [Fs.RemoveFile] and [Fs.RemoveDir] leave the other alone.
+func (f *Fs) Remove(name string) error {
+	return f.change("remove", name, func(ctx context.Context, key string) error {
+		err := f.tree.RemoveFile(ctx, key)
+		if errors.Is(err, syscall.EISDIR) {
+			return f.tree.RemoveDir(ctx, key)
+		}
+		return err
+	})
+}
+
+// RemoveFile removes a file, and fails with EISDIR for a directory. It takes two requests: S3 does not say whether what it
+// deletes was there.
+func (f *Fs) RemoveFile(name string) error { return f.change("remove", name, f.tree.RemoveFile) }
+
+// RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others. A directory without a marker is never
+// empty, so it takes two requests. A marker that other software has stored bytes in is content. Where S3 has no conditional delete
+// ([Profile]), bytes that are stored in the marker between both requests are lost.
+func (f *Fs) RemoveDir(name string) error { return f.change("remove", name, f.tree.RemoveDir) }
+
+// RemoveAll removes a file and a directory of the name with all that it holds. Where there is neither it does nothing. When it
+// fails some of it may be gone; it can be run again.
+func (f *Fs) RemoveAll(name string) error { return f.change("remove", name, f.tree.RemoveAll) }
+
+// Chtimes sets the modification time of a file; S3 has no other time. S3 copies the object onto itself to keep it, in the user
+// metadata that rclone reads too. It fails with errors.ErrUnsupported for a directory, and with ESTALE where the file is replaced
+// meanwhile: then it stays as it is.
+//
+// Where S3 has no condition for the copy ([Profile]) the file goes through this process if it is smaller than a part, and is copied by
+// parts otherwise. A server that has no conditions at all is asked right before whether the file is still the same; what is stored
+// between these two requests may be replaced by the old bytes.
+func (f *Fs) Chtimes(name string, _, mtime time.Time) error {
+	return f.change("chtimes", name, func(ctx context.Context, key string) error { return f.tree.SetTime(ctx, key, mtime) })
+}
+
+// change does what changes the file or directory of a name.
+func (f *Fs) change(op, name string, do func(ctx context.Context, key string) error) error {
+	key, err := f.keys.Key(name)
+	if err == nil {
+		err = do(f.ctx, key)
+	}
+	return s3errors.PathError(op, name, err)
+}
+
+// move renames or copies from one name to another.
+func (f *Fs) move(
+	ctx context.Context, op string, do func(ctx context.Context, target *Tree, oldKey, newKey string) error, target *Fs, oldname, newname string,
+) error {
+	oldKey, err := f.keys.Key(oldname)
+	if err == nil {
+		var newKey string
+		if newKey, err = target.keys.Key(newname); err == nil {
+			err = do(ctx, target.tree, oldKey, newKey)
+		}
+	}
+	return s3errors.LinkError(op, oldname, newname, err)
+}
+
+// treeOptions is what a [Tree] needs. Each field is set, but for Quotas.
+type treeOptions struct {
+	fileinfo.Finder                    // the bucket, and the keys of the files
+	Memory          *membudget.Budget  // of small files that are copied through this process
+	Uploads         *upload.Uploader   // copies by parts
+	CopyLimit       int64              // bytes of an object that S3 copies by one request
+	NoOverwrite     bool               // a file must be new
+	Quotas          quota.Quotas       // in which files take room
+	Objects         attributes.Objects // what objects are stored with
+}
+
+// A Tree is the files and directories below a prefix of a bucket. It is safe for concurrent use.
+type Tree struct {
+	treeOptions
+	incomplete *incompleteRenames
+}
