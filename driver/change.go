@@ -7,12 +7,8 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/fileinfo"
-	"github.com/babelftp/babelftp/driver/internal/membudget"
-	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
-	"github.com/babelftp/babelftp/driver/internal/upload"
+	"github.com/babelftp/babelftp/driver/internal/tree"
 )
 
 // Mkdir makes a directory by writing its marker, and fails with fs.ErrExist where there is a file or a directory of the name. It
@@ -108,7 +104,7 @@ func (f *Fs) change(op, name string, do func(ctx context.Context, key string) er
 
 // move renames or copies from one name to another.
 func (f *Fs) move(
-	ctx context.Context, op string, do func(ctx context.Context, target *Tree, oldKey, newKey string) error, target *Fs, oldname, newname string,
+	ctx context.Context, op string, do func(ctx context.Context, target *tree.Tree, oldKey, newKey string) error, target *Fs, oldname, newname string,
 ) error {
 	oldKey, err := f.keys.Key(oldname)
 	if err == nil {
@@ -118,21 +114,4 @@ func (f *Fs) move(
 		}
 	}
 	return s3errors.LinkError(op, oldname, newname, err)
-}
-
-// treeOptions is what a [Tree] needs. Each field is set, but for Quotas.
-type treeOptions struct {
-	fileinfo.Finder                    // the bucket, and the keys of the files
-	Memory          *membudget.Budget  // of small files that are copied through this process
-	Uploads         *upload.Uploader   // copies by parts
-	CopyLimit       int64              // bytes of an object that S3 copies by one request
-	NoOverwrite     bool               // a file must be new
-	Quotas          quota.Quotas       // in which files take room
-	Objects         attributes.Objects // what objects are stored with
-}
-
-// A Tree is the files and directories below a prefix of a bucket. It is safe for concurrent use.
-type Tree struct {
-	treeOptions
-	incomplete *incompleteRenames
 }

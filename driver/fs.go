@@ -58,6 +58,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	"github.com/babelftp/babelftp/driver/internal/tree"
 	"github.com/babelftp/babelftp/driver/internal/upload"
 )
 
@@ -80,7 +81,7 @@ type Fs struct {
 	opts     Options
 
 	uploads *upload.Uploader
-	tree    *Tree
+	tree    *tree.Tree
 }
 
 var _ afero.Fs = (*Fs)(nil)
@@ -144,9 +145,9 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 		NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects, BeforeCommit: o.BeforeCommit,
 		Journal: o.Journal, Owner: o.Owner,
 	})
-	f.tree = &Tree{incomplete: &incompleteRenames{}, treeOptions: treeOptions{
+	f.tree = tree.New(tree.Options{
 		Finder: f.find, Memory: f.memory, Uploads: f.uploads, CopyLimit: o.CopyLimit, NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects,
-	}}
+	})
 	return f, nil
 }
 
