@@ -8,14 +8,15 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/textproto"
 	"net/url"
 	"path"
 	"strings"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/ftptest"
 )
 
-// workTimeout is how long one session may be at work.
+// workTimeout is the maximum time for one answer of a server, and for one transfer.
 const workTimeout = 15 * time.Minute
 
 // An ftpServer is an FTP server, as a URL names it: ftp://user:password@host:port/directory.
@@ -45,7 +46,7 @@ func (f *ftpServer) open(ctx context.Context) (session, error) {
 	if err != nil {
 		return nil, err // not a session that is nil
 	}
-	if err := s.command(2, "TYPE I"); err != nil {
+	if err := s.command("2", "TYPE I"); err != nil {
 		s.close()
 		return nil, err
 	}
@@ -57,14 +58,14 @@ func (f *ftpServer) login(ctx context.Context) (*ftpSession, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = conn.SetDeadline(time.Now().Add(workTimeout))
-	s := &ftpSession{server: f, conn: conn, reader: textproto.NewReader(bufio.NewReader(conn))}
-	err = s.reply(2)
+	s := &ftpSession{f, ftptest.NewConn(conn)}
+	s.Timeout = workTimeout
+	err = s.reply("2")
 	if err == nil {
-		err = s.command(3, "USER "+f.user)
+		err = s.command("3", "USER "+f.user)
 	}
 	if err == nil {
-		err = s.command(2, "PASS "+f.password)
+		err = s.command("2", "PASS "+f.password)
 	}
 	if err != nil {
 		s.close()
@@ -73,21 +74,23 @@ func (f *ftpServer) login(ctx context.Context) (*ftpSession, error) {
 	return s, nil
 }
 
-// An ftpSession is the control connection of a minimal client.
+// An ftpSession is a session on a server.
 type ftpSession struct {
 	server *ftpServer
-	conn   net.Conn
-	reader *textproto.Reader
+	*ftptest.Conn
 }
 
 // reply reads a reply and checks the first digit of its code.
-func (s *ftpSession) reply(digit int) error {
-	_, _, err := s.reader.ReadResponse(digit)
+func (s *ftpSession) reply(digit string) error {
+	reply, err := s.Reply()
+	if err == nil && !strings.HasPrefix(reply, digit) {
+		err = errors.New(reply)
+	}
 	return err
 }
 
-func (s *ftpSession) command(digit int, line string) error {
-	if _, err := io.WriteString(s.conn, line+"\r\n"); err != nil {
+func (s *ftpSession) command(digit string, line string) error {
+	if _, err := io.WriteString(s, line+"\r\n"); err != nil {
 		return err
 	}
 	if err := s.reply(digit); err != nil {
@@ -98,28 +101,11 @@ func (s *ftpSession) command(digit int, line string) error {
 
 // data opens a passive data connection for a command and waits for its first reply.
 func (s *ftpSession) data(line string) (net.Conn, error) {
-	if _, err := io.WriteString(s.conn, "EPSV\r\n"); err != nil {
-		return nil, err
-	}
-	_, text, err := s.reader.ReadResponse(229)
-	if err != nil {
-		return nil, fmt.Errorf("EPSV: %w", err)
-	}
-	var port uint16
-	_, text, _ = strings.Cut(text, "(")
-	if _, err := fmt.Sscanf(text, "|||%d|", &port); err != nil {
-		return nil, fmt.Errorf("EPSV: %s: %w", text, err)
-	}
-	host, _, err := net.SplitHostPort(s.server.address)
+	conn, err := s.Data()
 	if err != nil {
 		return nil, err
 	}
-	conn, err := net.DialTimeout("tcp", net.JoinHostPort(host, fmt.Sprint(port)), workTimeout)
-	if err != nil {
-		return nil, err
-	}
-	_ = conn.SetDeadline(time.Now().Add(workTimeout))
-	if err := s.command(1, line); err != nil {
+	if err := s.command("1", line); err != nil {
 		_ = conn.Close()
 		return nil, err
 	}
@@ -135,7 +121,7 @@ func (s *ftpSession) store(_ context.Context, name string, size int64) error {
 	if closed := conn.Close(); err == nil {
 		err = closed
 	}
-	return errors.Join(s.reply(2), err)
+	return errors.Join(s.reply("2"), err)
 }
 
 func (s *ftpSession) fetch(_ context.Context, name string, size int64) error {
@@ -145,7 +131,7 @@ func (s *ftpSession) fetch(_ context.Context, name string, size int64) error {
 	}
 	defer conn.Close()
 	err = s.server.content.check(conn, 0, size)
-	return errors.Join(s.reply(2), err)
+	return errors.Join(s.reply("2"), err)
 }
 
 func (s *ftpSession) list(_ context.Context, dir string) (entries int, first time.Duration, err error) {
@@ -159,7 +145,7 @@ func (s *ftpSession) list(_ context.Context, dir string) (entries int, first tim
 	for {
 		line, err := lines.ReadSlice('\n')
 		if errors.Is(err, io.EOF) {
-			return entries, first, s.reply(2)
+			return entries, first, s.reply("2")
 		}
 		if err != nil {
 			return 0, 0, err
@@ -176,13 +162,10 @@ func (s *ftpSession) list(_ context.Context, dir string) (entries int, first tim
 // quit ends the session and waits until the server has closed the connection.
 func (s *ftpSession) quit() error {
 	defer s.close()
-	if err := s.command(2, "QUIT"); err != nil {
+	if err := s.command("2", "QUIT"); err != nil {
 		return err
 	}
-	if _, err := s.reader.ReadLine(); !errors.Is(err, io.EOF) {
-		return fmt.Errorf("after QUIT: %w", err)
-	}
-	return nil
+	return s.Closed()
 }
 
-func (s *ftpSession) close() { _ = s.conn.Close() }
+func (s *ftpSession) close() { _ = s.Close() }

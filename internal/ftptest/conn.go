@@ -14,18 +14,22 @@ import (
 	"time"
 )
 
-// patience is the maximum time for one answer of the server, on a machine that does much else.
-const patience = 2 * time.Minute
+// timeout is the default of [Conn.Timeout], for a machine that does much else.
+const timeout = 2 * time.Minute
 
 // A Conn is a control connection. What a test writes goes out as it is, and a reply has every NUL and IAC that came.
 type Conn struct {
 	net.Conn
 	In  *bufio.Reader // what the server has sent
 	TLS *tls.Config   // of data connections, nil in the clear
+
+	Timeout time.Duration // the maximum for one answer, and for a data connection
 }
 
 // NewConn speaks on a connection.
-func NewConn(conn net.Conn) *Conn { return &Conn{Conn: conn, In: bufio.NewReader(conn)} }
+func NewConn(conn net.Conn) *Conn {
+	return &Conn{Conn: conn, In: bufio.NewReader(conn), Timeout: timeout}
+}
 
 // Open connects to a server and reads nothing.
 func Open(address string) (*Conn, error) {
@@ -38,7 +42,7 @@ func Open(address string) (*Conn, error) {
 
 // Reply reads one reply, whose lines it divides by CRLF.
 func (c *Conn) Reply() (string, error) {
-	_ = c.SetReadDeadline(time.Now().Add(patience))
+	_ = c.SetReadDeadline(time.Now().Add(c.Timeout))
 	reply := ""
 	for {
 		line := ""
@@ -67,7 +71,7 @@ func (c *Conn) Send(line string) (string, error) {
 
 // Bytes reads so many bytes that are no reply.
 func (c *Conn) Bytes(n int) (string, error) {
-	_ = c.SetReadDeadline(time.Now().Add(patience))
+	_ = c.SetReadDeadline(time.Now().Add(c.Timeout))
 	bytes := make([]byte, n)
 	n, err := io.ReadFull(c.In, bytes)
 	return string(bytes[:n]), err
@@ -75,7 +79,7 @@ func (c *Conn) Bytes(n int) (string, error) {
 
 // Closed waits until the server hangs up. The error says what came instead.
 func (c *Conn) Closed() error {
-	_ = c.SetReadDeadline(time.Now().Add(patience))
+	_ = c.SetReadDeadline(time.Now().Add(c.Timeout))
 	b, err := c.In.ReadByte()
 	switch {
 	case errors.Is(err, io.EOF):
@@ -119,7 +123,7 @@ func (c *Conn) DialData(address string) (net.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	_ = conn.SetDeadline(time.Now().Add(patience))
+	_ = conn.SetDeadline(time.Now().Add(c.Timeout))
 	if c.TLS != nil {
 		return tls.Client(conn, c.TLS), nil
 	}
