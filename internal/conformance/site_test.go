@@ -2,7 +2,6 @@ package conformance_test
 
 import (
 	"cmp"
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -11,14 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 
-	"github.com/alexedwards/argon2id"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/server"
@@ -27,7 +25,7 @@ import (
 func TestMain(m *testing.M) { s3test.Main(m) }
 
 // password is that of every user.
-const password = "correct horse"
+const password = configtest.Password
 
 // hosts are the names in the server's certificate.
 var hosts = []string{"ftp.acme.example", "ftp.umbrella.example", "ftp.nobody.example"}
@@ -75,21 +73,12 @@ type site struct {
 	bucket  string
 }
 
-// hash is the password's, with the least work that argon2id allows: the tests log in hundreds of times.
-var hash = sync.OnceValues(func() (string, error) {
-	return argon2id.CreateHash(password, &argon2id.Params{Memory: 8, Iterations: 1, Parallelism: 1, SaltLength: 16, KeyLength: 32})
-})
-
 func newSite(t *testing.T, extra settings) *site {
 	t.Helper()
 	storage := s3test.Start(t, cmp.Or(extra.storage, "embedded"))
 	s := &site{client: storage.Client(), bucket: storage.Bucket(t)}
-	hash, err := hash()
-	if err != nil {
-		t.Fatal(err)
-	}
 	text := fmt.Sprintf(configuration, storage.Endpoint, storage.Region, storage.AccessKeyID, storage.SecretAccessKey,
-		extra.server, s.bucket, hash, indent(extra.acme), cmp.Or(extra.hosts, "ftp.acme.example"))
+		extra.server, s.bucket, configtest.PasswordHash().Reveal(), indent(extra.acme), cmp.Or(extra.hosts, "ftp.acme.example"))
 	file := filepath.Join(t.TempDir(), "babelftp.yaml")
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -98,8 +87,7 @@ func newSite(t *testing.T, extra settings) *site {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	awsConfig := storage.AWSConfig()
-	opts := server.Options{AWS: &awsConfig}
+	opts := server.Options{AWS: storage.AWSConfig()}
 	opts.Certificate, s.tls = certificate(t)
 	s.address = serve(t, cfg, opts)
 	return s
@@ -132,19 +120,7 @@ func serve(t *testing.T, cfg *config.Config, opts server.Options) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := srv.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(context.WithoutCancel(t.Context())) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // what runs is cut
-		_ = srv.Shutdown(ctx)
-		if err := <-served; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	})
+	ftptest.Serve(t, srv)
 	return srv.Addr().String()
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -39,14 +40,14 @@ func TestCheckBuckets(t *testing.T) {
 			},
 		} {
 			t.Run(tc.name, func(t *testing.T) {
-				cfg := newConfig(t, s)
+				cfg := configtest.New(t, s)
 				tc.change(cfg)
 				want := ""
 				if tc.want != "" {
 					want = fmt.Sprintf("tenant acme: bucket %q: ", cfg.Tenants["acme"].Bucket) + strings.ReplaceAll(tc.want, "%s", s.Endpoint)
 				}
 				got := ""
-				if _, err := verify(t.Context(), cfg, awsOf(s)); err != nil {
+				if _, err := verify(t.Context(), cfg, s.AWSConfig()); err != nil {
 					got = err.Error()
 				}
 				if got != want {
@@ -64,7 +65,7 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 	}
 	address := l.Addr().String()
 	_ = l.Close() // the port is closed now
-	cfg := newConfig(t, s3test.Start(t, "embedded"))
+	cfg := configtest.New(t, s3test.Start(t, "embedded"))
 	cfg.S3.Endpoint = "http://" + address
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella"}
 	want := ""
@@ -79,7 +80,7 @@ func TestCheckBucketsUnreachable(t *testing.T) {
 
 // Without path_style the bucket is looked for under a host name of its own, which few servers but AWS have.
 func TestCheckBucketsWithoutPathStyle(t *testing.T) {
-	cfg := newConfig(t, s3test.Start(t, "embedded"))
+	cfg := configtest.New(t, s3test.Start(t, "embedded"))
 	cfg.S3.Endpoint, cfg.S3.PathStyle = "http://s3.invalid", nil // RFC 2606 keeps the name unused
 	const want = ": write s3.path_style: true if the server has no host name for each bucket"
 	if _, err := verify(t.Context(), cfg, nil); err == nil || !strings.HasSuffix(err.Error(), want) {
@@ -97,7 +98,7 @@ func TestAccountFromTheSDK(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", nowhere)
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	s := s3test.Start(t, "minio")
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	bucket := fmt.Sprintf("tenant acme: bucket %q: ", cfg.Tenants["acme"].Bucket)
 	account := cfg.S3
 
@@ -127,7 +128,7 @@ func TestAccountFromTheSDK(t *testing.T) {
 
 // Tenants that reach S3 alike share a client, and so its connections.
 func TestClientsAreShared(t *testing.T) {
-	cfg := newConfig(t, s3test.Start(t, "embedded"))
+	cfg := configtest.New(t, s3test.Start(t, "embedded"))
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", S3: config.S3{Region: cfg.S3.Region}}
 	cfg.Tenants["zebra"] = &config.Tenant{Bucket: "zebra", S3: config.S3{Region: "eu-west-1"}}
 	all, err := open(t.Context(), cfg, nil)

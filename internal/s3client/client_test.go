@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -106,9 +107,9 @@ func TestChecksums(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := newConfig(t, s)
+			cfg := configtest.New(t, s)
 			cfg.S3.Checksums, cfg.Tenants["acme"].S3.Checksums = tc.server, tc.tenant
-			all, err := open(t.Context(), cfg, awsOf(s))
+			all, err := open(t.Context(), cfg, s.AWSConfig())
 			if err != nil {
 				t.Fatal(err)
 			}

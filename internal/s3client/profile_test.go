@@ -11,6 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -79,9 +80,9 @@ func TestFindProfile(t *testing.T) {
 			t.Fatal(s.Name)
 		}
 		for _, configured := range []config.Profile{"", config.AutoProfile, config.Profile(want.Name)} {
-			cfg := newConfig(t, s)
+			cfg := configtest.New(t, s)
 			cfg.S3.Profile, cfg.Tenants["acme"].Resume = configured, config.KeepBroken
-			reach := awsOf(s)
+			reach := s.AWSConfig()
 			seen := watch(reach)
 			b, err := checked(t, cfg, reach)
 			if err != nil {
@@ -100,7 +101,7 @@ func TestFindProfile(t *testing.T) {
 // What a configuration says holds, at each level.
 func TestProfileByConfiguration(t *testing.T) {
 	s := s3test.Start(t, "embedded")
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	cfg.S3.Profile, acme.S3.Profile = "ceph", "r2"
 	acme.Folders = map[string]*config.Folder{
@@ -108,7 +109,7 @@ func TestProfileByConfiguration(t *testing.T) {
 		"/b": {Prefix: "b/", S3: config.S3{Profile: "strict"}},
 	}
 	cfg.Tenants["other"] = &config.Tenant{Bucket: s.Bucket(t)}
-	all, err := verify(t.Context(), cfg, awsOf(s))
+	all, err := verify(t.Context(), cfg, s.AWSConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -167,10 +168,10 @@ func TestUnknownServer(t *testing.T) {
 			"deny":           {func(t *config.Tenant) { t.Overwrite = config.DenyOverwrite }, shown},
 		} {
 			t.Run(name, func(t *testing.T) {
-				cfg := newConfig(t, s)
+				cfg := configtest.New(t, s)
 				acme := cfg.Tenants["acme"]
 				tc.set(acme)
-				reach := awsOf(s)
+				reach := s.AWSConfig()
 				seen := watch(reach)
 				seen.answer = func(response *http.Response) { response.Header.Set("Server", "nginx") }
 				b, err := checked(t, cfg, reach)
@@ -199,9 +200,9 @@ func TestUnknownServer(t *testing.T) {
 // What a server cannot do is refused where the configuration counts on it.
 func TestResumeOnDirectoryBucket(t *testing.T) {
 	s := s3test.Start(t, "embedded")
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	cfg.S3.Profile, cfg.Tenants["acme"].Resume = "aws-directory", config.KeepBroken
-	_, err := checked(t, cfg, awsOf(s))
+	_, err := checked(t, cfg, s.AWSConfig())
 	want := `tenant acme: bucket "` + cfg.Tenants["acme"].Bucket + `": its S3 server (aws-directory) lists no prefix that ends in the middle of ` +
 		`a name, so that interrupted uploads cannot be found, which resume: keep counts on: write resume: discard, or move to a general purpose bucket`
 	if err == nil || err.Error() != want {
@@ -217,9 +218,9 @@ func TestAcceptEncodingIsNotSigned(t *testing.T) {
 		works   bool
 	}{{"gcs", true}, {"strict", true}, {"minio", false}} {
 		t.Run(string(tc.profile), func(t *testing.T) {
-			cfg := newConfig(t, s)
+			cfg := configtest.New(t, s)
 			cfg.S3.Profile = tc.profile
-			reach := awsOf(s)
+			reach := s.AWSConfig()
 			seen := watch(reach)
 			seen.request = func(request *http.Request) { request.Header.Set("Accept-Encoding", "identity,gzip(gfe)") }
 			b, err := checked(t, cfg, reach)

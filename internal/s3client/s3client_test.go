@@ -16,30 +16,6 @@ import (
 
 func TestMain(m *testing.M) { s3test.Main(m) }
 
-// awsOf is how an S3 server is reached, whatever the environment of the test says.
-func awsOf(s *s3test.Server) *aws.Config {
-	cfg := s.AWSConfig()
-	return &cfg
-}
-
-// newConfig is a configuration with the tenant acme in a fresh bucket of an S3 server.
-func newConfig(t *testing.T, s *s3test.Server) *config.Config {
-	t.Helper()
-	cfg := config.Default()
-	cfg.S3 = config.S3{
-		Endpoint: s.Endpoint, Region: s.Region, PathStyle: aws.Bool(true),
-		AccessKeyID: s.AccessKeyID, SecretAccessKey: config.NewSecret(s.SecretAccessKey),
-	}
-	cfg.Tenants = map[string]*config.Tenant{"acme": {Bucket: s.Bucket(t), Prefix: "inbox/", Users: users()}}
-	return cfg
-}
-
-// users are those that a valid tenant needs.
-func users() map[string]*config.User {
-	hash := config.NewSecret("$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs")
-	return map[string]*config.User{"alice": {PasswordHash: hash}}
-}
-
 // open makes the buckets of all tenants, each followed by those of its folders. A nil reach is what the SDK finds.
 func open(ctx context.Context, cfg *config.Config, reach *aws.Config) (all []*Bucket, err error) {
 	if reach == nil {

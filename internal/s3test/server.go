@@ -30,8 +30,8 @@ type Server struct {
 
 // AWSConfig is what the AWS SDK needs to reach the server, with the defaults of config.LoadDefaultConfig. An S3 client made
 // from it must set UsePathStyle.
-func (s *Server) AWSConfig() aws.Config {
-	return aws.Config{
+func (s *Server) AWSConfig() *aws.Config {
+	return &aws.Config{
 		BaseEndpoint:               aws.String(s.Endpoint),
 		Region:                     s.Region,
 		Credentials:                credentials.NewStaticCredentialsProvider(s.AccessKeyID, s.SecretAccessKey, ""),
@@ -44,7 +44,7 @@ func (s *Server) AWSConfig() aws.Config {
 // Client is an S3 client for the server with the SDK's defaults and optFns.
 func (s *Server) Client(optFns ...func(*s3.Options)) *s3.Client {
 	pathStyle := func(o *s3.Options) { o.UsePathStyle = true }
-	return s3.NewFromConfig(s.AWSConfig(), append([]func(*s3.Options){pathStyle}, optFns...)...)
+	return s3.NewFromConfig(*s.AWSConfig(), append([]func(*s3.Options){pathStyle}, optFns...)...)
 }
 
 // Bucket makes a bucket with a name of its own and returns the name. Main removes it with the server's data.

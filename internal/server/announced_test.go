@@ -7,6 +7,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -14,9 +15,9 @@ import (
 // smaller than such a part is one request.
 func TestAnnouncedSize(t *testing.T) {
 	s := s3test.Start(t, "embedded")
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	cfg.S3.Profile = "r2"
-	c := session(t, start(t, cfg, Options{AWS: awsOf(s)}), "alice")
+	c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")
 	for name, announced := range map[string]string{"announced": "64424509440", "not-announced": "0"} {
 		c.Command(200, "TYPE I")
 		conn := c.Data()

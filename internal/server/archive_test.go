@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -28,9 +29,9 @@ func (c changedAnswers) Do(request *http.Request) (*http.Response, error) {
 // A client learns that a file lies in an archive, and does not look for missing rights.
 func TestArchivedFile(t *testing.T) {
 	s := s3test.Start(t, "embedded")
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	put(t, s, cfg, "alice/archived")
-	reach := awsOf(s)
+	reach := s.AWSConfig()
 	reach.HTTPClient = changedAnswers{reach.HTTPClient, func(response *http.Response) {
 		request := response.Request
 		reads := request.Method == http.MethodGet && strings.HasSuffix(request.URL.Path, "/archived")

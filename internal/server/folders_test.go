@@ -12,13 +12,14 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
 // A client works in folders as in any directory.
 func TestFoldersSession(t *testing.T) {
 	s := s3test.Start(t, "minio") // whose links every HTTP client reaches
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.Presign = time.Hour
 	acme.Folders = map[string]*config.Folder{
@@ -28,10 +29,10 @@ func TestFoldersSession(t *testing.T) {
 		"/alice/mine":    {Prefix: "mine/"},
 	}
 	maps.Copy(acme.Users, map[string]*config.User{
-		"bob":   {PasswordHash: passwordHash(t), Root: "/archive"},
-		"carol": {PasswordHash: passwordHash(t), Root: "/archive/inbox/carol", Home: "/new"},
+		"bob":   {PasswordHash: configtest.PasswordHash(), Root: "/archive"},
+		"carol": {PasswordHash: configtest.PasswordHash(), Root: "/archive/inbox/carol", Home: "/new"},
 	})
-	srv := start(t, cfg, Options{AWS: awsOf(s)})
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	object := func(bucket, key string) bool {
 		_, err := s.Client().HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: &bucket, Key: aws.String(key)})
 		return err == nil
@@ -100,7 +101,7 @@ func TestFoldersSession(t *testing.T) {
 // An error of a folder names the keys to correct.
 func TestCheckFolders(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.Folders = map[string]*config.Folder{
 		"/fine":    {Bucket: s.Bucket(t)},
@@ -108,7 +109,7 @@ func TestCheckFolders(t *testing.T) {
 		"/part":    {Prefix: "part/"},
 		"/wrong":   {Bucket: s.Bucket(t), S3: config.S3{AccessKeyID: "nobody", SecretAccessKey: config.NewSecret("wrong")}},
 	}
-	srv, err := New(t.Context(), cfg, Options{AWS: awsOf(s)})
+	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -17,9 +18,9 @@ import (
 
 func TestMetricsListener(t *testing.T) {
 	s := s3test.Start(t, "embedded")
-	srv := start(t, newConfig(t, s), Options{AWS: awsOf(s), Version: "v1.2.3"})
+	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig(), Version: "v1.2.3"})
 	c := ftptest.Dial(t, srv.Addr().String())
-	c.Login("alice", password)
+	c.Login("alice", configtest.Password)
 	c.Store("file", "seven b")
 	c.Command(500, "PEANUTS")
 	c.Command(221, "QUIT")

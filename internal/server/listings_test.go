@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -23,11 +24,11 @@ func sessionBehind(t *testing.T, change func(*config.Tenant), user string, keys 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	change(cfg.Tenants["acme"])
 	put(t, s, cfg, keys...)
-	return session(t, start(t, cfg, Options{AWS: awsOf(s)}), user), proxy
+	return session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), user), proxy
 }
 
 // What clients do around a listing, and how many requests to S3 that takes.
@@ -107,10 +108,10 @@ func TestListingsShowWhatOthersStored(t *testing.T) {
 	} {
 		t.Run(label, func(t *testing.T) {
 			s := s3test.Start(t, "minio")
-			cfg := newConfig(t, s)
+			cfg := configtest.New(t, s)
 			change(cfg.Tenants["acme"])
 			put(t, s, cfg, "dir/a", "dir/b")
-			server := start(t, cfg, Options{AWS: awsOf(s)})
+			server := start(t, cfg, Options{AWS: s.AWSConfig()})
 			reader, writer := session(t, server, "alice"), session(t, server, "alice")
 			names := func(want string) {
 				t.Helper()

@@ -15,6 +15,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -22,12 +23,12 @@ import (
 // Under overwrite: deny no command changes the bytes of a file that is there, and of two clients one gets a new name.
 func TestDenyOverwrite(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		cfg := newConfig(t, s)
+		cfg := configtest.New(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Overwrite = config.DenyOverwrite
-		acme.Users["editor"] = &config.User{PasswordHash: passwordHash(t), Overwrite: config.AllowOverwrite}
+		acme.Users["editor"] = &config.User{PasswordHash: configtest.PasswordHash(), Overwrite: config.AllowOverwrite}
 		put(t, s, cfg, "alice/there", "alice/other")
-		srv := start(t, cfg, Options{AWS: awsOf(s)})
+		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 
 		c := session(t, srv, "alice")
 		refused := func(commands ...string) {
@@ -90,12 +91,12 @@ func TestDenyOverwrite(t *testing.T) {
 // Under overwrite: version what was replaced can be had back, so the bucket must keep it.
 func TestVersionOverwrite(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		cfg := newConfig(t, s)
+		cfg := configtest.New(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Users["alice"].Overwrite = config.VersionOverwrite
 		acme.Folders = map[string]*config.Folder{"/archive": {Bucket: s.Bucket(t), Permissions: granted("lr")}} // no user may write there
 		check := func() string {
-			srv, err := New(t.Context(), cfg, Options{AWS: awsOf(s)})
+			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +119,7 @@ func TestVersionOverwrite(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := session(t, start(t, cfg, Options{AWS: awsOf(s)}), "alice")
+		c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")
 		c.Store("f", "first")
 		c.Store("f", "second")
 		c.Command(250, "DELE f")
@@ -159,10 +160,10 @@ func TestServerWithoutConditions(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	for _, operation := range []string{"PutObject", "CompleteMultipartUpload"} {
 		t.Run(operation, func(t *testing.T) {
-			cfg := newConfig(t, s)
+			cfg := configtest.New(t, s)
 			acme := cfg.Tenants["acme"]
 			acme.Overwrite = config.DenyOverwrite
-			reach := awsOf(s)
+			reach := s.AWSConfig()
 			withoutConditions(reach, operation)
 			srv, err := New(t.Context(), cfg, Options{AWS: reach})
 			if err != nil {

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -28,7 +29,7 @@ func granted(text string) []config.Permission {
 // permitted is a user with permissions in the letters of [granted].
 func permitted(t *testing.T, everywhere string, byPath map[string]string) *config.User {
 	t.Helper()
-	u := &config.User{PasswordHash: passwordHash(t), Permissions: granted(everywhere), PathPermissions: map[string][]config.Permission{}}
+	u := &config.User{PasswordHash: configtest.PasswordHash(), Permissions: granted(everywhere), PathPermissions: map[string][]config.Permission{}}
 	for pattern, letters := range byPath {
 		u.PathPermissions[pattern] = granted(letters)
 	}
@@ -59,17 +60,17 @@ func put(t *testing.T, s *s3test.Server, cfg *config.Config, keys ...string) {
 func session(t *testing.T, srv *Server, user string) *ftptest.Client {
 	t.Helper()
 	c := ftptest.Dial(t, srv.Addr().String())
-	c.Login(user+"@acme", password)
+	c.Login(user+"@acme", configtest.Password)
 	return c
 }
 
 // What each command answers to the user of a drop box: the same about what others have stored as about nothing.
 func TestDropBoxSession(t *testing.T) {
 	s := s3test.Start(t, "embedded")
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	cfg.Tenants["acme"].Users["scanner"] = permitted(t, "wn", nil)
 	put(t, s, cfg, "theirs/file", "file")
-	c := session(t, start(t, cfg, Options{AWS: awsOf(s)}), "scanner")
+	c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "scanner")
 
 	c.Command(257, "PWD")
 	for _, name := range []string{"/theirs", "/nothing", "/file", "/theirs/file", "/"} {
@@ -121,7 +122,7 @@ func TestDropBoxSession(t *testing.T) {
 // Rights by pathname, met by a client: what the tenant allows at most, what the user's root makes of it, and a read-only user.
 func TestPathPermissionsSession(t *testing.T) {
 	s := s3test.Start(t, "embedded")
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.PathPermissions = map[string][]config.Permission{"/*/archive": granted("lr")}
 	maps.Copy(acme.Users, map[string]*config.User{
@@ -130,7 +131,7 @@ func TestPathPermissionsSession(t *testing.T) {
 	})
 	acme.Users["partner"].Root = "/partner"
 	put(t, s, cfg, "partner/in/old", "partner/out/a.pdf", "partner/out/b.txt", "partner/archive/x", "partner/secret/y")
-	srv := start(t, cfg, Options{AWS: awsOf(s)})
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 
 	c := session(t, srv, "partner")
 	for _, dir := range []string{"/in", "/out", "/archive", "/"} {

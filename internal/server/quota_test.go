@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -16,7 +17,7 @@ import (
 // A tenant and a user store as much as they may together. What is in folders of other buckets does not count.
 func TestQuotas(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		cfg := newConfig(t, s)
+		cfg := configtest.New(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Quota = 100
 		acme.Welcome = map[language.Tag]string{language.English: "{Quota}"}
@@ -26,9 +27,9 @@ func TestQuotas(t *testing.T) {
 			"/alice/elsewhere": {Bucket: s.Bucket(t)},
 		}
 		acme.Users["alice"].Root, acme.Users["alice"].Home, acme.Users["alice"].Quota = "/alice", "/", 40
-		acme.Users["bob"] = &config.User{PasswordHash: passwordHash(t)}
+		acme.Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash()}
 		put(t, s, cfg, "alice/before", "outside") // 7 bytes each
-		srv := start(t, cfg, Options{AWS: awsOf(s)})
+		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		count(t, srv)
 
 		alice, bob := session(t, srv, "alice"), session(t, srv, "bob")
@@ -75,7 +76,7 @@ func TestQuotas(t *testing.T) {
 		}
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(331, "USER bob@acme")
-		if welcome := c.Command(230, "PASS "+password); !strings.HasPrefix(welcome, "68 B / 100 B\n") {
+		if welcome := c.Command(230, "PASS "+configtest.Password); !strings.HasPrefix(welcome, "68 B / 100 B\n") {
 			t.Errorf("the welcome is %q", welcome)
 		}
 	})
@@ -99,12 +100,12 @@ func TestQuotaUncounted(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer proxy.Close()
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.Tenants["acme"].Quota = 1
 	proxy.Inject(s3test.Fault{Operation: "ListObjectsV2", Under: "inbox/", Harm: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
 	log := make(logged, 100)
-	srv := start(t, cfg, Options{AWS: awsOf(s), Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	for line := range log { // another line reports that the uploads could not be listed
 		if strings.Contains(line, "quota") && strings.Contains(line, "tenant=acme") {
 			break

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -20,10 +21,10 @@ type uploadsTest struct {
 
 func newUploadsTest(t *testing.T, s *s3test.Server) *uploadsTest {
 	t.Helper()
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	cfg.Tenants["acme"].Resume = config.KeepBroken
-	cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: passwordHash(t), Home: "/alice"}
-	return &uploadsTest{t, [2]*Server{start(t, cfg, Options{AWS: awsOf(s)}), start(t, cfg, Options{AWS: awsOf(s)})}}
+	cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash(), Home: "/alice"}
+	return &uploadsTest{t, [2]*Server{start(t, cfg, Options{AWS: s.AWSConfig()}), start(t, cfg, Options{AWS: s.AWSConfig()})}}
 }
 
 // as logs a user in at a server.

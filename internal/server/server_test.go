@@ -15,49 +15,12 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
-	"github.com/babelftp/babelftp/internal/tenant"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
-
-// password is that of every user, and passwordHash its hash.
-const password = "correct horse"
-
-func passwordHash(t *testing.T) config.Secret {
-	t.Helper()
-	hash, err := tenant.HashPassword(password)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return config.NewSecret(hash)
-}
-
-// awsOf is how an S3 server is reached, whatever the environment of the test says.
-func awsOf(s *s3test.Server) *aws.Config {
-	cfg := s.AWSConfig()
-	return &cfg
-}
-
-// newConfig is a configuration with the tenant acme in a fresh bucket of an S3 server and the user alice.
-func newConfig(t *testing.T, s *s3test.Server) *config.Config {
-	t.Helper()
-	cfg := config.Default()
-	cfg.Listen, cfg.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
-	cfg.S3 = config.S3{
-		Endpoint: s.Endpoint, Region: s.Region, PathStyle: aws.Bool(true),
-		AccessKeyID: s.AccessKeyID, SecretAccessKey: config.NewSecret(s.SecretAccessKey),
-	}
-	cfg.Tenants = map[string]*config.Tenant{"acme": {
-		Hosts:    []string{"ftp.acme.example"},
-		Bucket:   s.Bucket(t),
-		Prefix:   "inbox/",
-		Greeting: map[language.Tag]string{language.English: "Welcome to Acme"},
-		Users:    map[string]*config.User{"alice": {PasswordHash: passwordHash(t), Home: "/alice"}},
-	}}
-	return cfg
-}
 
 // start starts a server, which serves until the end of the test.
 func start(t *testing.T, cfg *config.Config, opts Options) *Server {
@@ -69,19 +32,7 @@ func start(t *testing.T, cfg *config.Config, opts Options) *Server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := srv.Start(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	served := make(chan error, 1)
-	go func() { served <- srv.Serve(context.WithoutCancel(t.Context())) }()
-	t.Cleanup(func() {
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel() // what runs is cut
-		_ = srv.Shutdown(ctx)
-		if err := <-served; err != nil {
-			t.Errorf("Serve: %v", err)
-		}
-	})
+	ftptest.Serve(t, srv)
 	return srv
 }
 
@@ -103,10 +54,10 @@ func get(t *testing.T, srv *Server, path string) (int, string) {
 // A user who has nothing yet logs in, finds an empty home, and what is uploaded there is an object under the tenant's prefix.
 func TestUploadToAnEmptyHome(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		cfg := newConfig(t, s)
-		srv := start(t, cfg, Options{AWS: awsOf(s)})
+		cfg := configtest.New(t, s)
+		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		c := ftptest.Dial(t, srv.Addr().String())
-		c.Login("alice@acme", password)
+		c.Login("alice@acme", configtest.Password)
 		if got := c.Command(257, "PWD"); !strings.HasPrefix(got, `"/alice"`) {
 			t.Errorf("PWD: %s", got)
 		}
@@ -134,17 +85,17 @@ func TestUploadToAnEmptyHome(t *testing.T) {
 
 func TestLoginReplies(t *testing.T) {
 	s := s3test.Start(t, "embedded")
-	srv := start(t, newConfig(t, s), Options{AWS: awsOf(s)})
+	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig()})
 	for _, tc := range []struct {
 		name, host, user, password string
 		code                       int
 	}{
-		{"plain-name", "", "alice", password, 230},
-		{"qualified-name", "", "alice@acme", password, 230},
-		{"with-a-host", "FTP.acme.example", "alice", password, 230},
+		{"plain-name", "", "alice", configtest.Password, 230},
+		{"qualified-name", "", "alice@acme", configtest.Password, 230},
+		{"with-a-host", "FTP.acme.example", "alice", configtest.Password, 230},
 		{"wrong-password", "", "alice", "wrong", 530},
-		{"unknown-user", "", "bob", password, 530},
-		{"unknown-tenant", "", "alice@umbrella", password, 530},
+		{"unknown-user", "", "bob", configtest.Password, 530},
+		{"unknown-tenant", "", "alice@umbrella", configtest.Password, 530},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			c := ftptest.Dial(t, srv.Addr().String())
@@ -162,7 +113,7 @@ func TestLoginReplies(t *testing.T) {
 // A client meets what the configuration says of a tenant: its languages, texts and charsets.
 func TestTenantsOwnWays(t *testing.T) {
 	s := s3test.Start(t, "embedded")
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	cfg.DefaultLanguage = language.German
 	cfg.UnknownHosts = config.IgnoreUnknownHosts
 	acme := cfg.Tenants["acme"]
@@ -171,13 +122,13 @@ func TestTenantsOwnWays(t *testing.T) {
 	acme.GreetAfterLang = true
 	acme.Messages = map[i18n.ID]map[language.Tag]string{i18n.Goodbye: {language.English: "Acme says goodbye."}}
 	acme.DirectoryEncodings = map[string]config.Encoding{"/alice/legacy": encoding(t, "shift_jis")}
-	srv := start(t, cfg, Options{AWS: awsOf(s)})
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	login := func() (*ftptest.Client, string) {
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(220, "HOST ftp.nobody.example")
 		c.Command(220, "HOST ftp.acme.example")
 		c.Command(331, "USER alice")
-		return c, c.Command(230, "PASS "+password)
+		return c, c.Command(230, "PASS "+configtest.Password)
 	}
 	if _, welcome := login(); !strings.HasPrefix(welcome, "Bonjour alice.\n") || strings.Contains(welcome, "Vu le") {
 		t.Errorf("the first welcome is %q", welcome)
@@ -207,14 +158,14 @@ func TestTenantsOwnWays(t *testing.T) {
 // The host that a client names to TLS chooses both the certificate that it is shown and the tenant that greets it.
 func TestHostNamedToTLS(t *testing.T) {
 	s := s3test.Start(t, "embedded")
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	dir := t.TempDir()
 	cfg.TLS = config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
 	writeCertificate(t, cfg.TLS, 1)
 	acme := config.TLS{CertFile: dir + "/acme.crt", KeyFile: dir + "/acme.key"}
 	writeCertificate(t, acme, 2)
 	cfg.Tenants["acme"].TLS = config.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile}
-	srv := start(t, cfg, Options{AWS: awsOf(s)})
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	for serverName, want := range map[string]struct {
 		serial   int64
 		greeting string
@@ -242,11 +193,11 @@ func TestHostNamedToTLS(t *testing.T) {
 // A server that shuts down says goodbye to who is idle, and lets a running transfer end.
 func TestShutdown(t *testing.T) {
 	s := s3test.Start(t, "embedded")
-	cfg := newConfig(t, s)
-	srv := start(t, cfg, Options{AWS: awsOf(s)})
+	cfg := configtest.New(t, s)
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	idle, busy := ftptest.Dial(t, srv.Addr().String()), ftptest.Dial(t, srv.Addr().String())
 	idle.Command(200, "LANG en")
-	busy.Login("alice", password)
+	busy.Login("alice", configtest.Password)
 	upload := busy.Data()
 	busy.Command(150, "STOR late.txt")
 
@@ -282,9 +233,9 @@ func TestListenErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer busy.Close()
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	cfg.Listen = busy.Addr().String()
-	srv, err := New(t.Context(), cfg, Options{AWS: awsOf(s)})
+	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 	if err != nil {
 		t.Fatal(err)
 	}

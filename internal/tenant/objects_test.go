@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
@@ -43,7 +44,7 @@ func TestObjects(t *testing.T) {
 		"kms-key": {config.EncryptionKMS, s3test.KMSKey, types.ServerSideEncryptionAwsKms},
 	} {
 		t.Run(name, func(t *testing.T) {
-			cfg := newConfig(t, s)
+			cfg := configtest.New(t, s)
 			acme := cfg.Tenants["acme"]
 			acme.Objects = config.Objects{
 				ContentTypes: map[string]string{".dwg": "application/x-own"}, CacheControl: "no-cache", StorageClass: "REDUCED_REDUNDANCY",
@@ -71,7 +72,7 @@ func TestObjects(t *testing.T) {
 // A key of the tenant's own comes from a file, and no client reads the objects without it.
 func TestObjectsWithCustomerKey(t *testing.T) {
 	s := s3test.Start(t, "minio-tls")
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
 	acme.Objects = config.Objects{Encryption: config.EncryptionCustomer, CustomerKey: config.NewSecret(key)}

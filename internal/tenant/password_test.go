@@ -5,12 +5,21 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/configtest"
 )
 
-// newCredential is a credential with the package's password.
+// password is that of each credential.
+const password = configtest.Password
+
+// newCredential is a credential with a hash of its own.
 func newCredential(t *testing.T) *credential {
 	t.Helper()
-	return &credential{hash: passwordHash(t).Reveal()}
+	hash, err := HashPassword(password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &credential{hash: hash}
 }
 
 func TestCheckPassword(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -28,7 +29,7 @@ import (
 
 func TestFindUser(t *testing.T) {
 	cfg := config.Default()
-	hash := passwordHash(t)
+	hash := configtest.PasswordHash()
 	users := func(names ...string) map[string]*config.User {
 		m := map[string]*config.User{}
 		for _, name := range names {
@@ -246,11 +247,11 @@ func TestTenant(t *testing.T) {
 // What a login says of the user agrees with what the storage lets the user do.
 func TestLogin(t *testing.T) {
 	s := s3test.Start(t, "minio") // whose links every HTTP client reaches
-	cfg := newConfig(t, s)
+	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.DirectoryEncodings = map[string]config.Encoding{"/legacy/dos": encoding(t, "ibm850")}
 	acme.Presign = time.Hour
-	hash := passwordHash(t)
+	hash := configtest.PasswordHash()
 	maps.Copy(acme.Users, map[string]*config.User{
 		"writer": {PasswordHash: hash, Permissions: []config.Permission{config.Write}},
 		"rooted": {PasswordHash: hash, Root: "/legacy", PathPermissions: map[string][]config.Permission{"/in": {config.Write}}},
