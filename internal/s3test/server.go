@@ -5,8 +5,10 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
@@ -28,8 +30,11 @@ type Server struct {
 	Limits Limits
 }
 
-// AWSConfig is what the AWS SDK needs to reach the server, with the defaults of config.LoadDefaultConfig. An S3 client made
-// from it must set UsePathStyle.
+// maxBackoff is the longest time between two attempts of a client. It is short, because a server that a test breaks needs no rest.
+const maxBackoff = 20 * time.Millisecond
+
+// AWSConfig is what the AWS SDK needs to reach the server, with the defaults of config.LoadDefaultConfig but for the time between two
+// attempts. An S3 client made from it must set UsePathStyle.
 func (s *Server) AWSConfig() *aws.Config {
 	return &aws.Config{
 		BaseEndpoint:               aws.String(s.Endpoint),
@@ -38,10 +43,13 @@ func (s *Server) AWSConfig() *aws.Config {
 		HTTPClient:                 s.HTTPClient,
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
+		Retryer: func() aws.Retryer {
+			return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = maxBackoff })
+		},
 	}
 }
 
-// Client is an S3 client for the server with the SDK's defaults and optFns.
+// Client is an S3 client for the server with the configuration of AWSConfig and optFns.
 func (s *Server) Client(optFns ...func(*s3.Options)) *s3.Client {
 	pathStyle := func(o *s3.Options) { o.UsePathStyle = true }
 	return s3.NewFromConfig(*s.AWSConfig(), append([]func(*s3.Options){pathStyle}, optFns...)...)
