@@ -32,14 +32,7 @@ func (c Codec) Resolve(workingDirectory, arg string) (string, error) {
 	if strings.IndexByte(arg, 0) >= 0 {
 		return "", syscall.EILSEQ
 	}
-	name, err := c.decode(workingDirectory, arg)
-	if err != nil {
-		return "", err
-	}
-	if len(name)-len("/") > maxPathname {
-		return "", syscall.ENAMETOOLONG
-	}
-	return name, nil
+	return c.decode(workingDirectory, arg)
 }
 
 // ResolveFile is Resolve for the pathname of a file to be made. The error is
@@ -70,7 +63,9 @@ func (c Codec) decode(workingDirectory, arg string) (string, error) {
 		if err != nil {
 			return "", &EncodingError{encoding, err}
 		}
-		name = path.Join(name, decoded)
+		if name = path.Join(name, decoded); len(name)-len("/") > maxPathname {
+			return "", syscall.ENAMETOOLONG // also where ".." would make it shorter
+		}
 	}
 	return name, nil
 }

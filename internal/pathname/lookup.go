@@ -6,6 +6,7 @@ import (
 	"iter"
 	"path"
 	"slices"
+	"strings"
 	"syscall"
 
 	"golang.org/x/text/unicode/norm"
@@ -34,9 +35,12 @@ func (r *Resolver) Lookup(name string, try func(name string) error) (located str
 		return name, err
 	}
 	dir, base := path.Split(name)
-	dir, dirErr := r.locateDirectory(path.Clean(dir))
+	dir, missing, dirErr := r.locateDirectory(path.Clean(dir))
 	if dirErr != nil {
 		return "", dirErr
+	}
+	if missing {
+		return "", err
 	}
 	for variant := range r.nameVariants(dir, base) {
 		other := path.Join(dir, variant)
@@ -50,20 +54,45 @@ func (r *Resolver) Lookup(name string, try func(name string) error) (located str
 	return "", err
 }
 
+// maxMisses is how many directories locateDirectory does not find before it asks whether
+// the last one exists in the form in which it would be created. Below one that does not exist, nothing
+// exists. So a long pathname costs few requests.
+const maxMisses = 8
+
 // locateDirectory finds the directory of a file, segment by segment. A segment that
-// does not exist gets the form in which it would be created.
-func (r *Resolver) locateDirectory(dir string) (string, error) {
-	if dir == "/" || dir == r.WorkingDirectory {
-		return dir, nil
+// does not exist gets the form in which it would be created. Missing reports that the
+// directory is known not to exist.
+func (r *Resolver) locateDirectory(dir string) (located string, missing bool, err error) {
+	located = "/"
+	if strings.HasPrefix(withTrailingSlash(dir), withTrailingSlash(r.WorkingDirectory)) {
+		located = r.WorkingDirectory
 	}
-	above, err := r.locateDirectory(path.Dir(dir))
-	if err != nil {
-		return "", err
-	}
-	return r.locate(above, path.Base(dir), func(name string) error {
+	misses := 0
+	statDir := func(name string) error {
+		misses++
 		_, err := r.StatDir(name)
 		return err
-	})
+	}
+	for segment := range strings.SplitSeq(strings.Trim(dir[len(located):], "/"), "/") {
+		if missing {
+			located = path.Join(located, r.NormalForm(located, segment))
+			continue
+		}
+		var exists bool
+		if located, exists, err = r.locate(located, segment, statDir); err != nil {
+			return "", false, err
+		}
+		if misses >= maxMisses && !exists {
+			if exists, err = Exists(statDir, located); err != nil {
+				return "", false, err
+			}
+			missing = !exists
+		}
+		if exists {
+			misses = 0
+		}
+	}
+	return located, missing, nil
 }
 
 // ResolveForCreate returns the pathname under which a command creates a file or
@@ -71,17 +100,21 @@ func (r *Resolver) locateDirectory(dir string) (string, error) {
 // the Unicode form of the tenant.
 func (r *Resolver) ResolveForCreate(name string, stat func(name string) error) (string, error) {
 	dir, base := path.Split(name)
-	dir, err := r.locateDirectory(path.Clean(dir))
+	dir, missing, err := r.locateDirectory(path.Clean(dir))
 	if err != nil {
 		return "", err
 	}
-	return r.locate(dir, base, stat)
+	if missing {
+		return path.Join(dir, r.NormalForm(dir, base)), nil
+	}
+	located, _, err := r.locate(dir, base, stat)
+	return located, err
 }
 
-// locate returns the pathname of base in a directory: the first variant that exists,
+// locate returns the pathname of base in a directory: the first variant that is found to exist,
 // or else the normal form. It asks for the normal form last, because that is mostly
 // the answer whether it exists or not.
-func (r *Resolver) locate(dir, base string, stat func(name string) error) (string, error) {
+func (r *Resolver) locate(dir, base string, stat func(name string) error) (located string, exists bool, err error) {
 	variants := slices.Collect(r.nameVariants(dir, base))
 	normal := r.NormalForm(dir, base)
 	last := slices.Index(variants, normal)
@@ -92,7 +125,7 @@ func (r *Resolver) locate(dir, base string, stat func(name string) error) (strin
 		}
 		there, err := Exists(stat, path.Join(dir, variant))
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		if there {
 			found = i
@@ -100,18 +133,18 @@ func (r *Resolver) locate(dir, base string, stat func(name string) error) (strin
 		}
 	}
 	if found < 0 {
-		return path.Join(dir, normal), nil
+		return path.Join(dir, normal), false, nil
 	}
 	if last < found {
 		there, err := Exists(stat, path.Join(dir, normal))
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
 		if there {
 			found = last
 		}
 	}
-	return path.Join(dir, variants[found]), nil
+	return path.Join(dir, variants[found]), true, nil
 }
 
 // Exists reports whether a name exists, as stat tells. [fs.ErrPermission] counts as no:

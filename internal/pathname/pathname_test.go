@@ -79,6 +79,36 @@ func TestResolveForCreate(t *testing.T) {
 	}
 }
 
+// A long pathname below a directory that does not exist costs few requests, and one that exists is found.
+func TestLongPathnames(t *testing.T) {
+	const depth = 100
+	long := strings.Repeat("/"+composed, depth)
+	t.Run("missing", func(t *testing.T) {
+		s := &tree{}
+		if got, err := s.resolver(pathname.NFC).Lookup(long, s.stat); got != "" || !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q, %v", got, err)
+		}
+		if got, err := s.resolver(pathname.NFC).ResolveForCreate(strings.Repeat("/"+decomposed, depth), s.stat); got != long || err != nil {
+			t.Errorf("%q, %v; want the normal form", got, err)
+		}
+		if most := 20; len(s.asked) > most {
+			t.Errorf("%d requests, want up to %d", len(s.asked), most)
+		}
+	})
+	for label, form := range map[string]string{"normal-form": composed, "other-form": decomposed} {
+		t.Run(label, func(t *testing.T) {
+			s := &tree{}
+			for i := range depth {
+				s.there = append(s.there, strings.Repeat("/"+form, i+1))
+			}
+			want := strings.Repeat("/"+form, depth)
+			if got, err := s.resolver(pathname.NFC).Lookup(strings.Repeat("/"+composed, depth-1)+"/"+decomposed, s.stat); got != want || err != nil {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+}
+
 // Each directory has the encoding of the nearest one above it that has one.
 func TestCodec(t *testing.T) {
 	latin, err := charset.Parse("windows-1252")

@@ -1,7 +1,7 @@
 package pathname
 
 import (
-	"path"
+	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
@@ -21,20 +21,22 @@ type Rules struct {
 	Normalization Normalization
 }
 
-// EncodingOf returns the encoding of the names in a directory.
+// EncodingOf returns the encoding of the names in a directory: that of the nearest directory
+// which has one.
 func (r *Rules) EncodingOf(dir string) *charset.Encoding {
+	encoding, nearest := r.Encoding, ""
 	if len(r.DirectoryEncodings) > 0 {
-		for dir = norm.NFC.String(dir); ; dir = path.Dir(dir) {
-			if encoding, ok := r.DirectoryEncodings[dir]; ok {
-				return encoding
-			}
-			if dir == "/" {
-				break
-			}
+		dir = withTrailingSlash(norm.NFC.String(dir))
+	}
+	for above, e := range r.DirectoryEncodings {
+		if len(above) > len(nearest) && strings.HasPrefix(dir, withTrailingSlash(above)) {
+			encoding, nearest = e, above
 		}
 	}
-	return r.Encoding
+	return encoding
 }
+
+func withTrailingSlash(dir string) string { return strings.TrimSuffix(dir, "/") + "/" }
 
 // NormalForm returns the form in which a name is created in dir.
 func (r *Rules) NormalForm(dir, name string) string {
