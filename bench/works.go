@@ -231,7 +231,7 @@ func requests() work {
 			if err != nil {
 				return err
 			}
-			j.report(amount("S3 requests for a new small file, "+way.name, "requests"), float64(len(j.proxy.Seen())))
+			j.report(amount("S3 requests for a new small file, "+way.name, "requests"), float64(len(j.proxy.Operations())))
 		}
 		return nil
 	}}

@@ -102,14 +102,14 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 	if o.smallestPart == 0 {
 		o.smallestPart = s3api.MinPartSize
 	}
-	if o.Concurrency == 0 {
-		o.Concurrency = defaultConcurrency
+	if o.UploadConcurrency == 0 {
+		o.UploadConcurrency = defaultUploadConcurrency
 	}
 	if o.Memory == nil {
 		o.Memory = NewBudget(defaultMemory)
 	}
-	if o.Streams == 0 {
-		o.Streams = defaultStreams
+	if o.DownloadConcurrency == 0 {
+		o.DownloadConcurrency = defaultDownloadConcurrency
 	}
 	if o.Endpoint == nil {
 		o.Endpoint = NewEndpoint()
@@ -140,7 +140,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 	f.find = fileinfo.Finder{Bucket: f.bucket, Keys: f.keys}
 	f.uploads = upload.New(upload.Options{
 		Bucket: f.bucket, Keys: f.keys, Memory: f.memory, Log: f.log,
-		Limiter: o.Endpoint.uploads, Concurrency: o.Concurrency,
+		Limiter: o.Endpoint.uploads, Concurrency: o.UploadConcurrency,
 		PartSize: o.PartSize, SmallestPart: o.smallestPart, CopyLimit: o.CopyLimit,
 		NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects, BeforeCommit: o.BeforeCommit,
 		Journal: o.Journal, Owner: o.Owner,

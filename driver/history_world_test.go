@@ -162,7 +162,7 @@ func (w *world) newSession(plan sessionPlan) *session {
 	})
 	opts := driver.Options{
 		PartSize: historyPart, CopyLimit: w.Copies, Memory: r.memory, Endpoint: r.route, NoOverwrite: plan.NoOverwrite, Journal: r.journal,
-		Owner: plan.Owner, Profile: w.profile, Concurrency: 4,
+		Owner: plan.Owner, Profile: w.profile, UploadConcurrency: 4,
 	}
 	if r.quota != nil {
 		opts.Quotas = driver.Quotas{r.quota}

@@ -14,12 +14,12 @@ import (
 
 // Defaults of Options.
 const (
-	defaultPartSize    = s3api.MinPartSize
-	defaultConcurrency = 16
-	defaultMemory      = 64 << 20
-	defaultStreams     = 16
-	defaultIdleTimeout = 30 * time.Second
-	defaultCopyLimit   = maxCopyLimit
+	defaultPartSize            = s3api.MinPartSize
+	defaultUploadConcurrency   = 16
+	defaultMemory              = 64 << 20
+	defaultDownloadConcurrency = 16
+	defaultIdleTimeout         = 30 * time.Second
+	defaultCopyLimit           = maxCopyLimit
 )
 
 // maxCopyLimit is how many bytes CopyObject copies at most.
@@ -35,13 +35,13 @@ type Options struct {
 	// 5 MiB, S3's own; the maximum is 5 GiB. The parts of a file beyond 1,280 of them grow with it, so that 10,000 reach 5 TiB.
 	PartSize int64
 
-	// Concurrency is how many parts one upload may send in parallel, where fewer are slower than its client. The default is 16, the minimum
+	// UploadConcurrency is how many parts one upload may send in parallel, where fewer are slower than its client. The default is 16, the minimum
 	// 1, the maximum 10,000, as many parts as an object has.
-	Concurrency int
+	UploadConcurrency int
 
-	// Streams is how many requests one download may make in parallel, where one is slower than its client. The default is 16, the
+	// DownloadConcurrency is how many requests one download may make in parallel, where one is slower than its client. The default is 16, the
 	// minimum 1, the maximum 10,000.
-	Streams int
+	DownloadConcurrency int
 
 	// Memory bounds the bytes that uploads collect and downloads prefetch. All file systems of a process share one. The default is a budget of
 	// 64 MiB for this file system alone; the minimum is 5 MiB.
@@ -116,8 +116,8 @@ func (o *Options) Validate() error {
 	errs := []error{
 		checkRange("Prefix", len(o.Prefix), 0, keys.MaxBytes, " bytes"),
 		checkRange("PartSize", o.PartSize, minPartSize, s3api.MaxPartSize, " bytes"),
-		checkRange("Concurrency", o.Concurrency, 1, maxParallel, " parts"),
-		checkRange("Streams", o.Streams, 1, maxParallel, " requests"),
+		checkRange("UploadConcurrency", o.UploadConcurrency, 1, maxParallel, " parts"),
+		checkRange("DownloadConcurrency", o.DownloadConcurrency, 1, maxParallel, " requests"),
 		checkRange("CopyLimit", o.CopyLimit, 1, maxCopyLimit, " bytes"),
 	}
 	if o.Memory != nil && o.Memory.Limit() < membudget.MinLimit {

@@ -42,7 +42,7 @@ func TestSettledBehindProxy(t *testing.T) {
 			after: append(bytes.Clone(old), added...),
 		},
 	} {
-		for label, harm := range map[string]s3test.Harm{"reset": s3test.LoseAnswer(), "cut": s3test.ShortResponse()} {
+		for label, harm := range map[string]s3test.Effect{"reset": s3test.LoseAnswer(), "cut": s3test.ShortResponse()} {
 			for times, often := range []string{"always", "once"} {
 				onEachServer(t, test.label+"-"+label+"-"+often, func(t *testing.T, s *s3test.Server) {
 					proxy, err := s3test.NewProxy(s)
@@ -63,14 +63,14 @@ func TestSettledBehindProxy(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					lost := proxy.Inject(s3test.Fault{Operation: test.operation, Times: times, Harm: harm})
+					lost := proxy.Inject(s3test.Fault{Operation: test.operation, Times: times, Effect: harm})
 					if _, err := f.Write(test.data); err != nil {
 						t.Fatal(err)
 					}
 					if err := f.Close(); err != nil {
 						t.Error(err)
 					}
-					if lost.Harmed() == 0 {
+					if lost.Applied() == 0 {
 						t.Error("no answer was lost")
 					}
 					got, err := afero.ReadFile(drivertest.MustNew(t.Context(), direct, bucket, nil), name)
@@ -108,7 +108,7 @@ func TestHurtOnTheWay(t *testing.T) {
 		bucket := s.Bucket(t)
 		opts := &driver.Options{Profile: profile(t, s)}
 		direct, hurt := drivertest.MustNew(t.Context(), s.Client(), bucket, opts), drivertest.MustNew(t.Context(), proxy.Server().Client(), bucket, opts)
-		proxy.Inject(s3test.Fault{Operation: "GetObject", Harm: s3test.SpoilResponse()})
+		proxy.Inject(s3test.Fault{Operation: "GetObject", Effect: s3test.CorruptResponse()})
 		for label, keep := range map[string]int64{"all": 7, "some": 4} {
 			if err := afero.WriteFile(direct, "file", []byte("content"), 0); err != nil {
 				t.Fatal(err)

@@ -21,8 +21,8 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// testObjects checks what objects are stored with.
-func testObjects(t *testing.T, h Harness) {
+// testObjectAttributes checks what objects are stored with.
+func testObjectAttributes(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	objects := driver.Objects{
 		ContentTypes: map[string]string{".dwg": "application/x-own"},
@@ -103,11 +103,11 @@ func testObjects(t *testing.T, h Harness) {
 			}
 		}
 	})
-	x.run("kept", func(x *fixture) { x.testKeptAttributes(objects) })
+	x.run("kept", func(x *fixture) { x.testAttributesStay(objects) })
 }
 
-// testKeptAttributes appends to an object that somebody else has stored, and sets its time: it keeps what it has.
-func (x *fixture) testKeptAttributes(objects driver.Objects) {
+// testAttributesStay appends to an object that somebody else has stored, and sets its time: it keeps what it has.
+func (x *fixture) testAttributesStay(objects driver.Objects) {
 	for label, size := range map[string]int{"small": 10, "large": partSize} {
 		x.run(label, func(x *fixture) {
 			before := x.putWithAttributes(label, random(size))

@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// testSeen looks at what a session need not ask for twice, and at what it must ask for again: what this process has written.
-func testSeen(t *testing.T, h Harness) {
+// testMetadataCache looks at what a session need not ask for twice, and at what it must ask for again: what this process has written.
+func testMetadataCache(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	x.putAll("dir/a", "dir/b", "dir/sub/")
 	requests := func(x *fixture, want int, run func()) {
@@ -37,11 +37,11 @@ func testSeen(t *testing.T, h Harness) {
 		x.wantList("dir", "a", "b", "sub/")
 		requests(x, 1, func() { x.wantSize("dir/a", 0) })
 	})
-	testSeenWrites(t, h)
+	testMetadataCacheWrites(t, h)
 }
 
-// testSeenWrites writes in each way that there is, by one of two sessions, and looks whether the other knows.
-func testSeenWrites(t *testing.T, h Harness) {
+// testMetadataCacheWrites writes in each way that there is, by one of two sessions, and looks whether the other knows.
+func testMetadataCacheWrites(t *testing.T, h Harness) {
 	const size = 6 << 20 // of more than a part
 	for _, test := range []struct {
 		label string
@@ -124,8 +124,8 @@ func testSeenWrites(t *testing.T, h Harness) {
 		if _, err := f.Write(random(5)); err != nil {
 			t.Fatal(err)
 		}
-		f.(aborter).Abort(errBroken)
-		wantError(t, f.Close(), errBroken)
+		f.(aborter).Abort(errInterrupted)
+		wantError(t, f.Close(), errInterrupted)
 		x.wantSize("a", 3)
 	})
 }

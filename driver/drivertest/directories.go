@@ -238,7 +238,7 @@ func testPages(t *testing.T, h Harness) {
 		t.Errorf("%d entries took %d requests, want 3", len(want), n)
 	}
 
-	x.run("ahead", func(x *fixture) { x.testAhead() })
+	x.run("ahead", func(x *fixture) { x.testPrefetchedPages() })
 	x.run("while-keys-come-and-go", func(x *fixture) { x.testWhileKeysComeAndGo() })
 	x.run("distant-and-listed-before", func(x *fixture) { x.testListedBefore() })
 	x.run("second-page-fails", func(x *fixture) {
@@ -269,8 +269,8 @@ func testPages(t *testing.T, h Harness) {
 // asks for pages by keys that it remembers. It needs a server that encodes keys and sorts listings for that.
 func (x *fixture) testListedBefore() {
 	const way = 50 * time.Millisecond
-	client, link := Over(x.client)
-	link.Stretch(way, 0)
+	client, link := NewLink(x.client)
+	link.SetSpeed(way, 0)
 	far := *x
 	far.spy = NewSpy(client)
 	far.Fs = far.session(x.Context(), nil)
@@ -304,8 +304,8 @@ func (x *fixture) testListedBefore() {
 	}
 }
 
-// testAhead counts the requests for pages while the test reads one, and before it reads any.
-func (x *fixture) testAhead() {
+// testPrefetchedPages counts the requests for pages while the test reads one, and before it reads any.
+func (x *fixture) testPrefetchedPages() {
 	x.spy.Reset()
 	entries, err := x.ReadDirSeq("many")
 	if err != nil {

@@ -30,10 +30,10 @@ func testDownload(t *testing.T, h Harness) {
 		client, bucket := h.Bucket(t)
 		x := &fixture{T: t, client: client, bucket: bucket, limits: h.Limits}
 		x.put("file", content)
-		far, link := Over(client)
+		far, link := NewLink(client)
 		x.spy = NewSpy(far)
 		x.Fs = x.session(t.Context(), opts)
-		link.Stretch(distance, bandwidth)
+		link.SetSpeed(distance, bandwidth)
 		return x, link
 	}
 	gets := func(x *fixture) int { return x.spy.Counts()["GetObject"] }
@@ -67,8 +67,8 @@ func testDownload(t *testing.T, h Harness) {
 		equal(t, "file", got, content)
 	})
 	t.Run("one-stream-by-option", func(t *testing.T) {
-		x, link := open(t, &driver.Options{Streams: 1})
-		link.Stretch(0, 40<<20)
+		x, link := open(t, &driver.Options{DownloadConcurrency: 1})
+		link.SetSpeed(0, 40<<20)
 		equal(t, "file", x.read("file"), content)
 		if n := gets(x); n != 1 {
 			t.Errorf("it took %d requests, want 1", n)
@@ -108,7 +108,7 @@ func testDownload(t *testing.T, h Harness) {
 		} {
 			t.Run(label, func(t *testing.T) {
 				x, link := open(t, nil)
-				link.Break(func(n int, _ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+				link.InjectFault(func(n int, _ *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 					out, err := send()
 					if err == nil && n%2 == 0 {
 						out.Body = fault(out.Body)
@@ -121,7 +121,7 @@ func testDownload(t *testing.T, h Harness) {
 	})
 	t.Run("refused-now-and-then", func(t *testing.T) {
 		x, link := open(t, nil)
-		link.Break(func(n int, r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
+		link.InjectFault(func(n int, r *http.Request, send func() (*http.Response, error)) (*http.Response, error) {
 			if n%3 == 2 {
 				return answer(r, http.StatusServiceUnavailable, "SlowDown"), nil
 			}
@@ -130,11 +130,11 @@ func testDownload(t *testing.T, h Harness) {
 		equal(t, "file", x.read("file"), content)
 	})
 	t.Run("replaced", func(t *testing.T) {
-		x, link := open(t, &driver.Options{Streams: 2, Memory: driver.NewBudget(16 << 20)})
+		x, link := open(t, &driver.Options{DownloadConcurrency: 2, Memory: driver.NewBudget(16 << 20)})
 		f := x.openAt("file", os.O_RDONLY, 0)
 		defer x.close(f)
 		got := inWindow(t, x, f)
-		link.Break(func(_ int, r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
+		link.InjectFault(func(_ int, r *http.Request, _ func() (*http.Response, error)) (*http.Response, error) {
 			return answer(r, http.StatusPreconditionFailed, "PreconditionFailed"), nil
 		})
 		rest, err := io.ReadAll(f)
@@ -147,7 +147,7 @@ func testDownload(t *testing.T, h Harness) {
 		}
 	})
 	t.Run("replaced-meanwhile", func(t *testing.T) {
-		x, _ := open(t, &driver.Options{Streams: 2})
+		x, _ := open(t, &driver.Options{DownloadConcurrency: 2})
 		other := slices.Clone(content)
 		for i := range other {
 			other[i]++
@@ -179,7 +179,7 @@ func testDownload(t *testing.T, h Harness) {
 		wantError(t, err, cause)
 		wantError(t, f.Close(), cause)
 	})
-	t.Run("memory", func(t *testing.T) { testBorrowedMemory(t, open, content) })
+	t.Run("memory", func(t *testing.T) { testRevokedMemory(t, open, content) })
 }
 
 // inWindow reads until the file comes by several requests, and returns what it has read.
@@ -207,13 +207,13 @@ func answer(r *http.Request, status int, code string) *http.Response {
 	}
 }
 
-// testBorrowedMemory lets downloads and uploads share a budget that is too small for both.
-func testBorrowedMemory(t *testing.T, open func(*testing.T, *driver.Options) (*fixture, *Link), content []byte) {
+// testRevokedMemory lets downloads and uploads share a budget that is too small for both.
+func testRevokedMemory(t *testing.T, open func(*testing.T, *driver.Options) (*fixture, *Link), content []byte) {
 	t.Run("none", func(t *testing.T) { // for more than one stream
 		memory := driver.NewBudget(8 << 20)
 		x, link := open(t, &driver.Options{Memory: memory})
 		busy := fill(t, x, memory, 8<<20)
-		link.Stretch(0, 30<<20)
+		link.SetSpeed(0, 30<<20)
 		equal(t, "file", x.read("file"), content)
 		if n := x.spy.Counts()["GetObject"]; n != 1 {
 			t.Errorf("it took %d requests, want 1", n)

@@ -24,22 +24,22 @@ type Link struct {
 // A Fault is what happens to a request on a link, which is the n-th. It calls send to have it answered, or not.
 type Fault func(n int, r *http.Request, send func() (*http.Response, error)) (*http.Response, error)
 
-// Over returns a client like the one given, over a link. It asks S3 once where the SDK would try again, unless opts say otherwise.
-func Over(client *s3.Client, opts ...func(*s3.Options)) (*s3.Client, *Link) {
+// NewLink returns a client like the one given, over a link. It asks S3 once where the SDK would try again, unless opts say otherwise.
+func NewLink(client *s3.Client, opts ...func(*s3.Options)) (*s3.Client, *Link) {
 	l := &Link{client: client.Options().HTTPClient}
 	through := func(o *s3.Options) { o.HTTPClient, o.RetryMaxAttempts = l, 1 }
 	return s3.New(client.Options(), append([]func(*s3.Options){through}, opts...)...), l
 }
 
-// Stretch lets each answer come so much later, and bodies as so many bytes a second by each connection; 0 is as fast as they are.
-func (l *Link) Stretch(latency time.Duration, bandwidth int64) {
+// SetSpeed lets each answer come so much later, and bodies as so many bytes a second by each connection; 0 is as fast as they are.
+func (l *Link) SetSpeed(latency time.Duration, bandwidth int64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.latency, l.bandwidth = latency, bandwidth
 }
 
-// Break sets what happens to the requests that follow; nil ends that. It counts them from 1.
-func (l *Link) Break(fault Fault) {
+// InjectFault sets what happens to the requests that follow; nil ends that. It counts them from 1.
+func (l *Link) InjectFault(fault Fault) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.fault, l.requests = fault, 0
@@ -74,25 +74,25 @@ func (l *Link) Do(r *http.Request) (*http.Response, error) {
 		out, err = send()
 	}
 	if err == nil && bandwidth > 0 {
-		out.Body = &narrow{ReadCloser: out.Body, bandwidth: bandwidth, due: time.Now()}
+		out.Body = &throttledBody{ReadCloser: out.Body, bandwidth: bandwidth, due: time.Now()}
 	}
 	return out, err
 }
 
-// A narrow body comes as so many bytes a second.
-type narrow struct {
+// A throttledBody yields so many bytes a second.
+type throttledBody struct {
 	io.ReadCloser
 	bandwidth int64
 	due       time.Time // of the next byte
 }
 
-// narrowRead is how many bytes come together, so that a slow body comes evenly.
-const narrowRead = 32 << 10
+// throttledRead is how many bytes come together, so that a slow body comes evenly.
+const throttledRead = 32 << 10
 
 // Read implements io.Reader.
-func (b *narrow) Read(p []byte) (int, error) {
+func (b *throttledBody) Read(p []byte) (int, error) {
 	time.Sleep(time.Until(b.due))
-	n, err := b.ReadCloser.Read(p[:min(len(p), narrowRead)])
+	n, err := b.ReadCloser.Read(p[:min(len(p), throttledRead)])
 	b.due = b.due.Add(time.Duration(int64(n) * int64(time.Second) / b.bandwidth))
 	return n, err
 }

@@ -95,8 +95,8 @@ func Names() []Name {
 	}
 }
 
-// Unnameable returns pathnames that no file can have.
-func Unnameable() []Name {
+// UnrepresentableKeys returns pathnames that no file can have.
+func UnrepresentableKeys() []Name {
 	return []Name{
 		{Label: "latin-1", Path: "caf\xe9"},
 		{Label: "cut-off", Path: "caf\xc3"},

@@ -127,7 +127,7 @@ func testNames(t *testing.T, h Harness) {
 	x.wantKeys()
 	t.Run("directories", func(t *testing.T) { testDirectoryNames(t, h) })
 	t.Run("refused", func(t *testing.T) { testRefusedNames(t, h) })
-	t.Run("unnameable", func(t *testing.T) { testUnnameable(t, h) })
+	t.Run("unnameable", func(t *testing.T) { testUnrepresentableKeys(t, h) })
 }
 
 func (x *fixture) wantInfo(stat func(string) (fs.FileInfo, error), name, key string, size int64) {
@@ -269,12 +269,12 @@ func testRefusedNames(t *testing.T, h Harness) {
 	x.wantContent("safe", content)
 }
 
-// testUnnameable checks that every operation refuses a pathname which is no UTF-8, or too long for S3, before it asks S3.
-func testUnnameable(t *testing.T, h Harness) {
+// testUnrepresentableKeys checks that every operation refuses a pathname which is no UTF-8, or too long for S3, before it asks S3.
+func testUnrepresentableKeys(t *testing.T, h Harness) {
 	const prefix = "p/"
 	x := h.open(t, &driver.Options{Prefix: prefix})
 	tooLong := longest(prefix, 200) + "k"
-	for _, n := range append(Unnameable(), Name{Label: "key-1025", Path: tooLong}) {
+	for _, n := range append(UnrepresentableKeys(), Name{Label: "key-1025", Path: tooLong}) {
 		kind := error(syscall.EILSEQ)
 		if n.Path == tooLong {
 			kind = syscall.ENAMETOOLONG

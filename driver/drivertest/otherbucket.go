@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// testElsewhere moves and copies from one bucket to another.
-func testElsewhere(t *testing.T, h Harness) {
+// testOtherBucket moves and copies from one bucket to another.
+func testOtherBucket(t *testing.T, h Harness) {
 	const byParts = 5 << 20 // the least that a limit of copies can be
 	x := h.open(t, &driver.Options{Prefix: "from/", CopyLimit: byParts})
 	client, name := h.Bucket(t)

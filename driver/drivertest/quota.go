@@ -10,8 +10,8 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// bounded opens a file system below a prefix, with a quota that has counted what is there.
-func (x *fixture) bounded(prefix string, limit int64) (*fixture, *driver.Quota) {
+// withQuota opens a file system below a prefix, with a quota that has counted what is there.
+func (x *fixture) withQuota(prefix string, limit int64) (*fixture, *driver.Quota) {
 	x.Helper()
 	quota := driver.NewQuota(x.spy, x.bucket, prefix, limit)
 	if err := quota.Count(x.Context()); err != nil {
@@ -34,11 +34,11 @@ func testQuota(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	x.run("sums", testQuotaSums)
 	x.run("limit", testQuotaLimit)
-	x.run("moving", testQuotaOfWhatMoves)
+	x.run("moving", testQuotaOfMoves)
 
 	// What others delete makes room, as soon as it may be counted again.
 	x.run("others", func(x *fixture) {
-		y, _ := x.bounded("others/", 100)
+		y, _ := x.withQuota("others/", 100)
 		y.write("full", random(100))
 		wantError(x, y.tryWrite("more", random(1)), syscall.EDQUOT)
 		x.delete("others/full")
@@ -88,7 +88,7 @@ func testQuota(t *testing.T, h Harness) {
 		x.wantUsed(narrow, 10)
 	})
 	x.run("requests", func(x *fixture) {
-		y, _ := x.bounded("requests/", 100)
+		y, _ := x.withQuota("requests/", 100)
 		x.spy.Reset()
 		y.write("file", random(100))
 		if n := x.spy.Total(); n > 2 {
@@ -109,7 +109,7 @@ func testQuotaSums(x *fixture) {
 	prefix := "sums/"
 	x.put(prefix+"before", random(1000))
 	x.put("sums-and-more", random(1000))
-	y, quota := x.bounded(prefix, 100<<20)
+	y, quota := x.withQuota(prefix, 100<<20)
 	x.wantUsed(quota, 1000)
 	for _, test := range []struct {
 		label string
@@ -168,7 +168,7 @@ func testQuotaSums(x *fixture) {
 // testQuotaLimit stores as much as there may be, and not a byte more.
 func testQuotaLimit(x *fixture) {
 	const limit = 2*partSize + 10
-	y, quota := x.bounded("limit/", limit)
+	y, quota := x.withQuota("limit/", limit)
 	y.write("file", random(partSize))
 
 	wantError(x, y.tryWrite("small", random(partSize-1+12)), syscall.EDQUOT)
@@ -182,8 +182,8 @@ func testQuotaLimit(x *fixture) {
 	// An upload that has begun has its room; one that breaks gives it back.
 	begun := y.begin(y.Fs, "begun", create, 0, random(partSize+1))
 	wantError(x, y.tryWrite("other", random(11)), syscall.EDQUOT)
-	begun.(aborter).Abort(errBroken)
-	wantError(x, begun.Close(), errBroken)
+	begun.(aborter).Abort(errInterrupted)
+	wantError(x, begun.Close(), errInterrupted)
 	y.write("other", random(11))
 
 	y.write("exactly", random(limit-partSize-11))
@@ -215,14 +215,14 @@ func testQuotaLimit(x *fixture) {
 	_, err = f.Write(random(3 * partSize))
 	wantError(x, err, syscall.EDQUOT)
 	wantError(x, f.Close(), syscall.EDQUOT)
-	if n := x.kept(owner, "kept"); n != 0 {
+	if n := x.pendingSize(owner, "kept"); n != 0 {
 		x.Errorf("%d bytes are kept", n)
 	}
 }
 
-// testQuotaOfWhatMoves moves and copies to where there is a quota, and away.
-func testQuotaOfWhatMoves(x *fixture) {
-	y, quota := x.bounded("bounded/", 100)
+// testQuotaOfMoves moves and copies to where there is a quota, and away.
+func testQuotaOfMoves(x *fixture) {
+	y, quota := x.withQuota("bounded/", 100)
 	free := *x
 	free.Fs = x.session(x.Context(), &driver.Options{Prefix: "free/"})
 	free.write("large", random(101))

@@ -18,9 +18,9 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// testSettled loses the answers of S3. What the driver says is what the bucket holds. Where S3 shows neither MD5s nor checksums, the driver
+// testReconcile loses the answers of S3. What the driver says is what the bucket holds. Where S3 shows neither MD5s nor checksums, the driver
 // cannot know whether the bytes are stored, and says so by EAGAIN.
-func testSettled(t *testing.T, h Harness) {
+func testReconcile(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	for _, test := range []struct {
 		label, operation string

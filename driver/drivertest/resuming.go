@@ -23,7 +23,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// A process is what one server has of a bucket: an upload journal, and file systems that share it.
+// A process is a server of a bucket: an upload journal, and file systems that share it.
 type process struct {
 	*fixture
 	journal *driver.Journal
@@ -33,7 +33,7 @@ func (x *fixture) process() *process {
 	return &process{fixture: x, journal: driver.NewJournal(x.spy, x.bucket, "", x.profile, driver.Objects{}, nil)}
 }
 
-// as opens a file system of a user. The first of opts, if any, says the rest.
+// as opens a file system of a user, with the first of opts if there is one.
 func (p *process) as(owner string, opts ...driver.Options) *driver.Fs {
 	o := append(opts, driver.Options{})[0]
 	o.Journal, o.Owner = p.journal, owner
@@ -59,39 +59,39 @@ func (x *fixture) begin(session *driver.Fs, name string, flag int, offset int64,
 	return f
 }
 
-var errBroken = errors.New("broken by the test")
+var errInterrupted = errors.New("broken by the test")
 
-// breakOff uploads the beginning of a file, and loses its client.
-func (x *fixture) breakOff(session *driver.Fs, name string, flag int, offset int64, content []byte) {
+// interrupt uploads the beginning of a file, then its client disconnects.
+func (x *fixture) interrupt(session *driver.Fs, name string, flag int, offset int64, content []byte) {
 	x.Helper()
 	f := x.begin(session, name, flag, offset, content)
-	f.(aborter).Abort(errBroken)
-	wantError(x, f.Close(), errBroken)
+	f.(aborter).Abort(errInterrupted)
+	wantError(x, f.Close(), errInterrupted)
 }
 
-// kept is the size at which a user can resume an upload, 0 without one.
-func (x *fixture) kept(session *driver.Fs, name string) int64 {
+// pendingSize returns the offset at which a user can resume an upload, 0 without one.
+func (x *fixture) pendingSize(session *driver.Fs, name string) int64 {
 	x.Helper()
 	info, err := session.PendingUpload(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0
 	}
 	if err != nil {
-		x.Fatalf("kept upload of %q: %v", name, err)
+		x.Fatalf("pending upload of %q: %v", name, err)
 	}
 	if info.IsDir() || info.ModTime().IsZero() {
-		x.Errorf("kept upload of %q is %v", name, info)
+		x.Errorf("pending upload of %q is %v", name, info)
 	}
 	return info.Size()
 }
 
-// records are the keys that the driver has for itself.
+// records returns the keys below the driver's reserved prefix.
 func (x *fixture) records() []string {
 	return slices.DeleteFunc(x.keys(), func(key string) bool { return !strings.HasPrefix(key, reserved) })
 }
 
-// wantNothingKept wants no record, no upload to key, and no other keys than these.
-func (x *fixture) wantNothingKept(key string, keys ...string) {
+// wantNothingPending wants no record, no upload to key, and no other keys than these.
+func (x *fixture) wantNothingPending(key string, keys ...string) {
 	x.Helper()
 	x.wantNoUploads(key)
 	x.wantKeys(keys...)
@@ -120,8 +120,8 @@ func (x *fixture) testJournalWhileOpen() {
 	for label, end := range map[string]func(f afero.File) error{
 		"closed": func(f afero.File) error { return f.Close() },
 		"broken": func(f afero.File) error {
-			f.(aborter).Abort(errBroken)
-			if err := f.Close(); !errors.Is(err, errBroken) {
+			f.(aborter).Abort(errInterrupted)
+			if err := f.Close(); !errors.Is(err, errInterrupted) {
 				return fmt.Errorf("close: %w", err)
 			}
 			return nil
@@ -154,7 +154,7 @@ func (x *fixture) testJournalWhileOpen() {
 	x.wantKeys("dir/closed", "small")
 }
 
-// awaitRecords waits until there are so many records: nothing waits for them to be written.
+// awaitRecords waits until there are so many records. The driver writes them in the background.
 func (x *fixture) awaitRecords(n int) {
 	x.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -187,14 +187,14 @@ func (x *fixture) awaitParts(key string, n int) {
 	}
 }
 
-// testSweep loses a server, and lets another sweep.
+// testSweep lets a server die, and another one sweep.
 func (x *fixture) testSweep() {
 	died := x.process()
 	for _, name := range []string{"file", "dir/été +%"} {
 		x.begin(died.as(""), name, create, 0, random(2*partSize+1))
 		x.awaitParts(name, 2) // one that arrives after the upload was aborted stays on some servers
 	}
-	x.breakOff(died.as("alice"), "small", create, 0, random(1000))
+	x.interrupt(died.as("alice"), "small", create, 0, random(1000))
 	x.awaitRecords(3)
 	foreign, err := x.client.CreateMultipartUpload(x.Context(), &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: aws.String("file")})
 	if err != nil {
@@ -204,8 +204,8 @@ func (x *fixture) testSweep() {
 	if n, err := p.journal.Sweep(x.Context(), 0); err != nil || n != 1 {
 		x.Errorf("%d uploads, %v; only one is of a server that does not work on it", n, err)
 	}
-	x.breakOff(died.as("alice"), "small", create, 0, random(1000))
-	x.letPass(10 * time.Minute)
+	x.interrupt(died.as("alice"), "small", create, 0, random(1000))
+	x.advanceClock(10 * time.Minute)
 	defer x.spy.After(nil)
 	for _, sweep := range []struct {
 		age     time.Duration
@@ -249,21 +249,21 @@ func (x *fixture) testSweepOwn() {
 	}
 	x.close(f)
 	x.wantContent("file", random(partSize+1))
-	x.wantNothingKept("file", "file")
+	x.wantNothingPending("file", "file")
 }
 
-// testSweepLeftBehind leaves an upload that could not be aborted to the sweep.
+// testSweepLeftBehind fails to abort an upload. A sweep removes it.
 func (x *fixture) testSweepLeftBehind() {
 	p := x.process()
 	f := x.begin(p.as(""), "file", create, 0, random(partSize+1))
 	x.awaitRecords(1)
 	x.fail(always, "AbortMultipartUpload")
-	f.(aborter).Abort(errBroken)
-	wantError(x, f.Close(), errBroken)
+	f.(aborter).Abort(errInterrupted)
+	wantError(x, f.Close(), errInterrupted)
 	if n := x.uploads("file"); n != 1 {
 		x.Fatalf("%d uploads are left, so the test proves nothing", n)
 	}
-	x.letPass(10 * time.Minute)
+	x.advanceClock(10 * time.Minute)
 	if _, err := p.journal.Sweep(x.Context(), 0); err == nil {
 		x.Error("what cannot be aborted is no error")
 	}
@@ -272,7 +272,7 @@ func (x *fixture) testSweepLeftBehind() {
 		x.Errorf("%d uploads, %v", n, err)
 	}
 	x.spy.After(nil)
-	x.wantNothingKept("file")
+	x.wantNothingPending("file")
 }
 
 // testUnrecorded checks that an upload does not need its record.
@@ -286,13 +286,13 @@ func (x *fixture) testUnrecorded() {
 	p := x.process()
 	x.close(x.begin(p.as(""), "file", create, 0, random(partSize+1)))
 	x.wantContent("file", random(partSize+1))
-	x.breakOff(p.as("alice"), "other", create, 0, random(partSize+1))
-	x.breakOff(p.as("alice"), "small", create, 0, random(10))
+	x.interrupt(p.as("alice"), "other", create, 0, random(partSize+1))
+	x.interrupt(p.as("alice"), "small", create, 0, random(10))
 	x.spy.Before(nil)
 	x.wantKeys("file")
 }
 
-// testForeignRecord puts something else where the records are.
+// testForeignRecord puts an object that is no record among the records.
 func (x *fixture) testForeignRecord() {
 	x.put(reserved+"uploads/else", []byte("else"))
 	if n, err := x.process().journal.Sweep(x.Context(), 0); n != 0 || err == nil {
@@ -301,38 +301,38 @@ func (x *fixture) testForeignRecord() {
 	x.wantKeys(reserved + "uploads/else")
 }
 
-func testKept(t *testing.T, h Harness) {
-	t.Run("sizes", func(t *testing.T) { testKeptSizes(t, h) })
-	t.Run("breaks", func(t *testing.T) { testKeptBreaks(t, h) })
+func testResume(t *testing.T, h Harness) {
+	t.Run("sizes", func(t *testing.T) { testResumeSizes(t, h) })
+	t.Run("after-errors", func(t *testing.T) { testResumeAfterErrors(t, h) })
 	for _, test := range []struct {
 		label string
 		run   func(x *fixture)
 	}{
-		{"invisible", (*fixture).testKeptInvisible},
-		{"again-and-again", (*fixture).testKeptAgain},
-		{"offsets", (*fixture).testKeptOffsets},
+		{"invisible", (*fixture).testPendingInvisible},
+		{"again-and-again", (*fixture).testInterruptedAgain},
+		{"offsets", (*fixture).testResumeOffsets},
 		{"appended-to", (*fixture).testPendingAppended},
 		{"live", (*fixture).testLiveUntouched},
-		{"bounded", (*fixture).testPendingBounded},
-		{"started-over", (*fixture).testKeptStartedOver},
-		{"stored-meanwhile", (*fixture).testKeptStoredMeanwhile},
-		{"wrong", (*fixture).testKeptWrong},
-		{"not-completed", (*fixture).testKeptNotCompleted},
-		{"removed", (*fixture).testKeptRemoved},
-		{"appended", (*fixture).testKeptAppended},
-		{"server-died", (*fixture).testKeptServerDied},
-		{"stale-record", (*fixture).testKeptStale},
-		{"hung-part", (*fixture).testKeptHungPart},
-		{"part-not-sent", (*fixture).testKeptPartNotSent},
-		{"other-part-size", (*fixture).testKeptOtherPartSize},
-		{"requests", (*fixture).testKeptRequests},
+		{"limit", (*fixture).testPendingLimit},
+		{"started-over", (*fixture).testPendingReplaced},
+		{"stored-meanwhile", (*fixture).testStoredBeforeInterrupt},
+		{"wrong-bytes", (*fixture).testWrongBytesDiscarded},
+		{"not-completed", (*fixture).testResumeNotCompleted},
+		{"removed", (*fixture).testPendingRemoved},
+		{"appended", (*fixture).testInterruptedAppend},
+		{"server-died", (*fixture).testResumeAfterServerDied},
+		{"stale-record", (*fixture).testStaleRecord},
+		{"hung-part", (*fixture).testResumeHungPart},
+		{"part-not-sent", (*fixture).testResumePartNotSent},
+		{"other-part-size", (*fixture).testResumeOtherPartSize},
+		{"requests", (*fixture).testResumeRequests},
 	} {
 		t.Run(test.label, func(t *testing.T) { test.run(h.open(t, nil)) })
 	}
 }
 
-// testKeptSizes breaks uploads off after some bytes, and goes on in another process with each of the ways that clients have.
-func testKeptSizes(t *testing.T, h Harness) {
+// testResumeSizes interrupts uploads after some bytes. Another process resumes them in each way that clients have.
+func testResumeSizes(t *testing.T, h Harness) {
 	x := h.open(t, nil)
 	const size = 3*partSize + 1000
 	content := random(size)
@@ -343,11 +343,11 @@ func testKeptSizes(t *testing.T, h Harness) {
 		for way, flag := range map[string]int{"restart": goOn, "append": goOn | os.O_APPEND} {
 			x.run(label+"-"+way, func(x *fixture) {
 				name := label + "-" + way
-				x.breakOff(x.process().as("alice"), name, create, 0, content[:sent])
+				x.interrupt(x.process().as("alice"), name, create, 0, content[:sent])
 				alice := x.process().as("alice")
-				from := x.kept(alice, name)
+				from := x.pendingSize(alice, name)
 				if want := int64(max(sent-1, 0)); from != want {
-					x.Errorf("%d bytes are kept, want %d", from, want)
+					x.Errorf("%d bytes are pending, want %d", from, want)
 				}
 				offset := from
 				if flag&os.O_APPEND != 0 {
@@ -363,8 +363,8 @@ func testKeptSizes(t *testing.T, h Harness) {
 				x.close(f)
 				x.wantContent(name, content)
 				x.wantNoUploads(name)
-				if n := x.kept(alice, name); n != 0 {
-					x.Errorf("%d bytes are kept of what is stored", n)
+				if n := x.pendingSize(alice, name); n != 0 {
+					x.Errorf("%d bytes are pending of what is stored", n)
 				}
 			})
 		}
@@ -374,22 +374,22 @@ func testKeptSizes(t *testing.T, h Harness) {
 	}
 }
 
-// testKeptBreaks breaks uploads off in each way.
-func testKeptBreaks(t *testing.T, h Harness) {
+// testResumeAfterErrors interrupts uploads by each kind of error.
+func testResumeAfterErrors(t *testing.T, h Harness) {
 	const sent = 2*partSize + 1000
 	content := random(3 * partSize)
 	for _, test := range []struct {
-		label string
-		kept  int64
-		kind  error
-		run   func(x *fixture, f afero.File, end context.CancelFunc)
+		label   string
+		pending int64
+		kind    error
+		run     func(x *fixture, f afero.File, end context.CancelFunc)
 	}{
-		{"aborted", sent - 1, errBroken, func(_ *fixture, f afero.File, _ context.CancelFunc) { f.(aborter).Abort(errBroken) }},
+		{"aborted", sent - 1, errInterrupted, func(_ *fixture, f afero.File, _ context.CancelFunc) { f.(aborter).Abort(errInterrupted) }},
 		{"session-ended", sent - 1, context.Canceled, func(_ *fixture, _ afero.File, end context.CancelFunc) { end() }},
-		{"source-failed", sent - 1, errBroken, func(_ *fixture, f afero.File, _ context.CancelFunc) {
-			_, _ = io.Copy(f, iotest.ErrReader(errBroken))
+		{"source-failed", sent - 1, errInterrupted, func(_ *fixture, f afero.File, _ context.CancelFunc) {
+			_, _ = io.Copy(f, iotest.ErrReader(errInterrupted))
 		}},
-		{"refused-before-commit", sent - 1, errBroken, func(*fixture, afero.File, context.CancelFunc) {}},
+		{"refused-before-commit", sent - 1, errInterrupted, func(*fixture, afero.File, context.CancelFunc) {}},
 		{"commit-failed", sent - 1, fs.ErrPermission, func(x *fixture, _ afero.File, _ context.CancelFunc) {
 			x.spy.Before(func(_ context.Context, operation string, _ any) error {
 				if operation == "CompleteMultipartUpload" {
@@ -408,7 +408,7 @@ func testKeptBreaks(t *testing.T, h Harness) {
 				if test.label == "commit-failed" {
 					return nil
 				}
-				return errBroken
+				return errInterrupted
 			}})
 			f := x.begin(session, "file", create, 0, content[:sent])
 			test.run(x, f, end)
@@ -418,25 +418,25 @@ func testKeptBreaks(t *testing.T, h Harness) {
 				x.Error("the object is there")
 			}
 			alice := p.as("alice")
-			from := x.kept(alice, "file")
-			if from != test.kept {
-				x.Fatalf("%d bytes are kept, want %d", from, test.kept)
+			from := x.pendingSize(alice, "file")
+			if from != test.pending {
+				x.Fatalf("%d bytes are pending, want %d", from, test.pending)
 			}
 			x.close(x.begin(alice, "file", goOn, from, content[from:]))
 			x.wantContent("file", content)
-			x.wantNothingKept("file", "file")
+			x.wantNothingPending("file", "file")
 		})
 	}
 }
 
-// testKeptInvisible checks that no other user sees an interrupted upload.
-func (x *fixture) testKeptInvisible() {
+// testPendingInvisible checks that no other user sees an interrupted upload.
+func (x *fixture) testPendingInvisible() {
 	p := x.process()
-	x.breakOff(p.as("alice"), "dir/file", create, 0, random(partSize+1000))
+	x.interrupt(p.as("alice"), "dir/file", create, 0, random(partSize+1000))
 	bob := p.as("bob")
-	for label, session := range map[string]*driver.Fs{"another-user": bob, "nobody": p.as(""), "herself": p.as("alice")} {
+	for label, session := range map[string]*driver.Fs{"another-user": bob, "without-owner": p.as(""), "herself": p.as("alice")} {
 		x.run(label, func(x *fixture) {
-			if label != "herself" && x.kept(session, "dir/file") != 0 {
+			if label != "herself" && x.pendingSize(session, "dir/file") != 0 {
 				x.Error("shown")
 			}
 			_, err := session.Stat("dir/file")
@@ -457,20 +457,20 @@ func (x *fixture) testKeptInvisible() {
 	}
 	x.close(x.begin(bob, "dir/file", create, 0, random(10)))
 	x.wantContent("dir/file", random(10))
-	if n := x.kept(p.as("alice"), "other"); n != 0 {
+	if n := x.pendingSize(p.as("alice"), "other"); n != 0 {
 		x.Errorf("another file has %d", n)
 	}
 }
 
-// testKeptAgain breaks an upload off again and again.
-func (x *fixture) testKeptAgain() {
+// testInterruptedAgain interrupts and resumes an upload several times.
+func (x *fixture) testInterruptedAgain() {
 	content := random(4*partSize + 12345)
 	sent := 0
 	for round := 0; ; round++ {
 		session := x.process().as("alice")
-		from := int(x.kept(session, "file"))
+		from := int(x.pendingSize(session, "file"))
 		if from > sent {
-			x.Fatalf("%d bytes are kept of %d", from, sent)
+			x.Fatalf("%d bytes are pending of %d", from, sent)
 		}
 		if round == 12 {
 			x.close(x.begin(session, "file", goOn, int64(from), content[from:]))
@@ -481,17 +481,17 @@ func (x *fixture) testKeptAgain() {
 			flag = create
 		}
 		sent = min(from+[]int{300, partSize / 3, 0, 1, partSize + 5, 7}[round%6], len(content))
-		x.breakOff(session, "file", flag, int64(from), content[from:sent])
-		if again := int(x.kept(session, "file")); again < from || again < sent-1 {
-			x.Errorf("round %d: %d bytes are kept of %d, and were %d before", round, again, sent, from)
+		x.interrupt(session, "file", flag, int64(from), content[from:sent])
+		if again := int(x.pendingSize(session, "file")); again < from || again < sent-1 {
+			x.Errorf("round %d: %d bytes are pending of %d, and were %d before", round, again, sent, from)
 		}
 	}
 	x.wantContent("file", content)
-	x.wantNothingKept("file", "file")
+	x.wantNothingPending("file", "file")
 }
 
-// testKeptOffsets opens a file at other offsets than that of its pending upload.
-func (x *fixture) testKeptOffsets() {
+// testResumeOffsets opens a file at other offsets than that of its pending upload.
+func (x *fixture) testResumeOffsets() {
 	const pending = 2*partSize + 99
 	content := random(3 * partSize)
 	for label, object := range map[string][]byte{"no-object": nil, "object": random(partSize + 50)} {
@@ -500,7 +500,7 @@ func (x *fixture) testKeptOffsets() {
 			if object != nil {
 				x.put("file", object)
 			}
-			x.breakOff(session, "file", create, 0, content[:pending+1])
+			x.interrupt(session, "file", create, 0, content[:pending+1])
 			for _, offset := range []int64{1, partSize, partSize + 50, 2 * partSize, pending - 1, pending + 1, 1 << 40} {
 				_, err := session.OpenAt("file", goOn, offset)
 				x.wantResumeError(err, pending)
@@ -512,7 +512,7 @@ func (x *fixture) testKeptOffsets() {
 			}
 			x.close(x.begin(session, "file", goOn, pending, content[pending:]))
 			x.wantContent("file", content)
-			x.wantNothingKept("file", "file")
+			x.wantNothingPending("file", "file")
 			x.delete("file")
 		})
 	}
@@ -541,7 +541,7 @@ func (x *fixture) testPendingAppended() {
 	for label, size := range map[string]int{"small": 999, "parts": partSize + 500} {
 		x.run(label, func(x *fixture) {
 			p := x.process()
-			x.breakOff(p.as("alice"), label, create, 0, content[:size+1])
+			x.interrupt(p.as("alice"), label, create, 0, content[:size+1])
 			for _, added := range [][]byte{nil, []byte("added")} {
 				x.wantResumeError(appendTo(p.as("alice"), label, added), int64(size)) // it has not asked
 			}
@@ -550,7 +550,7 @@ func (x *fixture) testPendingAppended() {
 			}
 			x.wantContent(label, []byte("bob's"))
 			alice := p.as("alice")
-			if n := x.kept(alice, label); n != 0 {
+			if n := x.pendingSize(alice, label); n != 0 {
 				x.Errorf("%d bytes are shown of a file that exists", n)
 			}
 			if err := appendTo(alice, label, []byte(" hers")); err != nil {
@@ -563,8 +563,8 @@ func (x *fixture) testPendingAppended() {
 	x.run("asked-then-stored", func(x *fixture) {
 		p := x.process()
 		alice := p.as("alice")
-		x.breakOff(alice, "file", create, 0, content[:1000])
-		if n := x.kept(alice, "file"); n != 999 {
+		x.interrupt(alice, "file", create, 0, content[:1000])
+		if n := x.pendingSize(alice, "file"); n != 999 {
 			x.Errorf("%d bytes are shown", n)
 		}
 		x.put("file", []byte("finished"))
@@ -575,7 +575,7 @@ func (x *fixture) testPendingAppended() {
 	})
 	x.run("broken-off", func(x *fixture) { // a log that is appended to is never in its own way
 		alice := x.process().as("alice")
-		x.breakOff(alice, "log", goOn|os.O_APPEND, 0, content[:1000])
+		x.interrupt(alice, "log", goOn|os.O_APPEND, 0, content[:1000])
 		if err := appendTo(alice, "log", []byte("line")); err != nil {
 			x.Error(err)
 		}
@@ -583,7 +583,7 @@ func (x *fixture) testPendingAppended() {
 	})
 }
 
-// testLiveUntouched leaves an upload alone on which a session works, whatever others of its owner do with the name.
+// testLiveUntouched checks that other sessions of an owner do not touch an upload on which a session works.
 func (x *fixture) testLiveUntouched() {
 	content := random(2*partSize + 77)
 	for label, process := range map[string]func() *process{"other-process": x.process, "same-process": nil} {
@@ -597,7 +597,7 @@ func (x *fixture) testLiveUntouched() {
 				other = process()
 			}
 			alice := other.as("alice")
-			if n := x.kept(alice, "file"); n != 0 {
+			if n := x.pendingSize(alice, "file"); n != 0 {
 				x.Errorf("%d bytes are shown", n)
 			}
 			_, err := alice.OpenAt("file", goOn, partSize)
@@ -615,18 +615,18 @@ func (x *fixture) testLiveUntouched() {
 			}
 			x.close(live)
 			x.wantContent("file", content)
-			x.wantNothingKept("file", "file")
+			x.wantNothingPending("file", "file")
 			x.delete("file")
 		})
 	}
 }
 
-// testKeptStartedOver sends the file anew: nothing of the old upload is left, whatever becomes of the new one.
-func (x *fixture) testKeptStartedOver() {
+// testPendingReplaced sends the file anew. Nothing of the old upload is left, whether or not the new one succeeds.
+func (x *fixture) testPendingReplaced() {
 	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1000} {
 		x.run(label, func(x *fixture) {
 			session := x.process().as("alice")
-			x.breakOff(session, label, create, 0, random(2*partSize+9))
+			x.interrupt(session, label, create, 0, random(2*partSize+9))
 			x.close(x.begin(session, label, create, 0, random(size)))
 			x.wantContent(label, random(size))
 			x.wantNoUploads(label)
@@ -637,18 +637,18 @@ func (x *fixture) testKeptStartedOver() {
 	}
 }
 
-// testKeptStoredMeanwhile lets a client come back before its old session knows that it had gone.
-func (x *fixture) testKeptStoredMeanwhile() {
+// testStoredBeforeInterrupt lets a client reconnect and store the file before its old session notices the interruption.
+func (x *fixture) testStoredBeforeInterrupt() {
 	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1000} {
 		x.run(label, func(x *fixture) {
 			p := x.process()
 			old := x.begin(p.as("alice"), label, create, 0, random(size))
 			time.Sleep(3100 * time.Millisecond) // S3 tells seconds
 			x.close(x.begin(p.as("alice"), label, create, 0, random(size+5)))
-			old.(aborter).Abort(errBroken)
-			wantError(x, old.Close(), errBroken)
-			if n := x.kept(p.as("alice"), label); n != 0 {
-				x.Errorf("%d bytes are kept", n)
+			old.(aborter).Abort(errInterrupted)
+			wantError(x, old.Close(), errInterrupted)
+			if n := x.pendingSize(p.as("alice"), label); n != 0 {
+				x.Errorf("%d bytes are pending", n)
 			}
 			x.wantContent(label, random(size+5))
 			x.wantNoUploads(label)
@@ -659,62 +659,62 @@ func (x *fixture) testKeptStoredMeanwhile() {
 	}
 }
 
-// testKeptWrong checks that bytes which are none of the file are not kept.
-func (x *fixture) testKeptWrong() {
+// testWrongBytesDiscarded checks that an owner cannot resume an upload with wrong bytes.
+func (x *fixture) testWrongBytesDiscarded() {
 	p := x.process()
 	wrong := fmt.Errorf("too many: %w", fs.ErrInvalid)
 	refuse := driver.Options{BeforeCommit: func(context.Context) error { return wrong }}
 	for label, size := range map[string]int{"small": 1000, "parts": partSize + 1000} {
 		x.run(label, func(x *fixture) {
 			wantError(x, x.begin(p.as("alice", refuse), label, create, 0, random(size)).Close(), wrong)
-			x.wantNothingKept(label)
-			x.breakOff(p.as("alice"), label, create, 0, random(size))
+			x.wantNothingPending(label)
+			x.interrupt(p.as("alice"), label, create, 0, random(size))
 			wantError(x, x.begin(p.as("alice", refuse), label, goOn, int64(size-1), random(size)).Close(), wrong)
-			x.wantNothingKept(label)
+			x.wantNothingPending(label)
 		})
 	}
 }
 
-// testKeptPartNotSent loses the client when a part is full, and is not on its way yet.
-func (x *fixture) testKeptPartNotSent() {
+// testResumePartNotSent lets the client disconnect when a part is full and not sent yet.
+func (x *fixture) testResumePartNotSent() {
 	session := x.process().as("alice")
 	f := x.begin(session, "file", create, 0, random(partSize))
 	x.spy.Before(func(_ context.Context, operation string, _ any) error {
 		if operation == "CreateMultipartUpload" {
-			f.(aborter).Abort(errBroken)
+			f.(aborter).Abort(errInterrupted)
 		}
 		return nil
 	})
 	_, err := f.Write([]byte{0})
-	wantError(x, err, errBroken)
-	wantError(x, f.Close(), errBroken)
-	from := x.kept(session, "file")
+	wantError(x, err, errInterrupted)
+	wantError(x, f.Close(), errInterrupted)
+	from := x.pendingSize(session, "file")
 	if from != partSize-1 {
-		x.Errorf("%d bytes are kept of %d", from, partSize)
+		x.Errorf("%d bytes are pending of %d", from, partSize)
 	}
 	x.close(x.begin(session, "file", goOn, from, random(partSize)[from:]))
 	x.wantContent("file", random(partSize))
 	x.wantNoUploads("file")
 }
 
-// testKeptOtherPartSize interrupts an upload before its first part, resumes it with another part size, and interrupts it again.
-func (x *fixture) testKeptOtherPartSize() {
+// testResumeOtherPartSize interrupts an upload before its first part, resumes it with another part size, and interrupts it again.
+func (x *fixture) testResumeOtherPartSize() {
 	const size = 3 * partSize
 	content := random(size)
-	x.breakOff(x.process().as("alice", driver.Options{PartSize: partSize + 1<<20}), "file", create, 0, content[:1000])
+	x.interrupt(x.process().as("alice", driver.Options{PartSize: partSize + 1<<20}), "file", create, 0, content[:1000])
 	alice := x.process().as("alice")
-	from := x.kept(alice, "file")
-	x.breakOff(alice, "file", goOn, from, content[from:])
-	if from = x.kept(alice, "file"); from != size-1 {
-		x.Errorf("%d bytes are kept of %d", from, size)
+	from := x.pendingSize(alice, "file")
+	x.interrupt(alice, "file", goOn, from, content[from:])
+	if from = x.pendingSize(alice, "file"); from != size-1 {
+		x.Errorf("%d bytes are pending of %d", from, size)
 	}
 	x.close(x.begin(alice, "file", goOn, from, content[from:]))
 	x.wantContent("file", content)
-	x.wantNothingKept("file", "file")
+	x.wantNothingPending("file", "file")
 }
 
-// testKeptNotCompleted loses an upload after its last part: a client that asks must not find all of its bytes, and go.
-func (x *fixture) testKeptNotCompleted() {
+// testResumeNotCompleted interrupts an upload after its last part. The client must not find all of its bytes there.
+func (x *fixture) testResumeNotCompleted() {
 	for label, size := range map[string]int{"part": partSize, "parts": 2 * partSize, "more": 2*partSize + 1} {
 		x.run(label, func(x *fixture) {
 			x.spy.Before(func(_ context.Context, operation string, in any) error {
@@ -730,9 +730,9 @@ func (x *fixture) testKeptNotCompleted() {
 				x.Error("closed")
 			}
 			x.spy.Before(nil)
-			from := x.kept(session, label)
+			from := x.pendingSize(session, label)
 			if from != int64(size-1) {
-				x.Errorf("%d bytes are kept of %d", from, size)
+				x.Errorf("%d bytes are pending of %d", from, size)
 			}
 			x.close(x.begin(session, label, goOn, from, random(size)[from:]))
 			x.wantContent(label, random(size))
@@ -741,32 +741,32 @@ func (x *fixture) testKeptNotCompleted() {
 	}
 }
 
-// testKeptRemoved removes a file that is kept only.
-func (x *fixture) testKeptRemoved() {
+// testPendingRemoved removes a file of which only a pending upload exists.
+func (x *fixture) testPendingRemoved() {
 	session := x.process().as("alice")
-	x.breakOff(session, "file", create, 0, random(partSize+1000))
+	x.interrupt(session, "file", create, 0, random(partSize+1000))
 	if err := session.RemoveFile("file"); err != nil {
 		x.Error(err)
 	}
-	x.wantNothingKept("file")
+	x.wantNothingPending("file")
 	wantError(x, session.RemoveFile("file"), fs.ErrNotExist)
 	x.put("file", nil)
-	x.breakOff(session, "file", create, 0, random(10))
+	x.interrupt(session, "file", create, 0, random(10))
 	if err := session.RemoveFile("file"); err != nil {
 		x.Error(err)
 	}
-	x.wantNothingKept("file")
+	x.wantNothingPending("file")
 }
 
-// testKeptAppended interrupts an upload that appends to an object. The object still exists, and the client can append again.
-func (x *fixture) testKeptAppended() {
+// testInterruptedAppend interrupts an upload that appends to an object. The object still exists, and the client can append again.
+func (x *fixture) testInterruptedAppend() {
 	for label, size := range map[string]int{"small": 1000, "parts": partSize} {
 		x.run(label, func(x *fixture) {
 			x.put(label, random(size))
 			session := x.process().as("alice")
-			x.breakOff(session, label, goOn|os.O_APPEND, 0, random(partSize+1000))
-			if n := x.kept(session, label); n != 0 {
-				x.Errorf("%d bytes are kept", n)
+			x.interrupt(session, label, goOn|os.O_APPEND, 0, random(partSize+1000))
+			if n := x.pendingSize(session, label); n != 0 {
+				x.Errorf("%d bytes are pending", n)
 			}
 			x.wantContent(label, random(size))
 			x.wantNoUploads(label)
@@ -774,29 +774,29 @@ func (x *fixture) testKeptAppended() {
 	}
 }
 
-// testKeptServerDied resumes an upload whose server is no more.
-func (x *fixture) testKeptServerDied() {
+// testResumeAfterServerDied resumes an upload whose server has died.
+func (x *fixture) testResumeAfterServerDied() {
 	content := random(3 * partSize)
 	died := x.begin(x.process().as("alice"), "file", create, 0, content[:2*partSize+10])
 	x.awaitRecords(1)
 	x.awaitParts("file", 2)
 	alice := x.process().as("alice")
-	if n := x.kept(alice, "file"); n != 0 {
+	if n := x.pendingSize(alice, "file"); n != 0 {
 		x.Errorf("%d bytes are shown while the server may live", n)
 	}
-	x.letPass(time.Hour)
-	if n := x.kept(alice, "file"); n != 2*partSize {
-		x.Errorf("%d bytes are kept", n)
+	x.advanceClock(time.Hour)
+	if n := x.pendingSize(alice, "file"); n != 2*partSize {
+		x.Errorf("%d bytes are pending", n)
 	}
 	x.close(x.begin(alice, "file", goOn, 2*partSize, content[2*partSize:]))
 	x.spy.After(nil)
 	x.wantContent("file", content)
-	x.wantNothingKept("file", "file")
+	x.wantNothingPending("file", "file")
 	_ = died // the other never closes it
 }
 
-// letPass makes everything older that S3 tells of from now on.
-func (x *fixture) letPass(time time.Duration) {
+// advanceClock lets the clock of S3 be ahead from now on, so that everything is older.
+func (x *fixture) advanceClock(time time.Duration) {
 	x.spy.After(func(_ string, out any) error {
 		switch out := out.(type) {
 		case *s3.HeadObjectOutput:
@@ -810,8 +810,8 @@ func (x *fixture) letPass(time time.Duration) {
 	})
 }
 
-// testPendingBounded interrupts more uploads than an owner may keep.
-func (x *fixture) testPendingBounded() {
+// testPendingLimit interrupts more uploads than an owner may have pending.
+func (x *fixture) testPendingLimit() {
 	p := x.process()
 	quota := driver.NewQuota(x.spy, x.bucket, "", 6*partSize)
 	if err := quota.Count(x.Context()); err != nil {
@@ -819,14 +819,14 @@ func (x *fixture) testPendingBounded() {
 	}
 	alice := p.as("alice", driver.Options{Quotas: driver.Quotas{quota}})
 	for i := range 5 {
-		x.breakOff(alice, fmt.Sprint("file", i), create, 0, random(partSize+1000))
+		x.interrupt(alice, fmt.Sprint("file", i), create, 0, random(partSize+1000))
 	}
-	var kept int64
+	var pending int64
 	for i := range 5 {
-		kept += x.kept(alice, fmt.Sprint("file", i))
+		pending += x.pendingSize(alice, fmt.Sprint("file", i))
 	}
-	if want := int64(2 * (partSize + 999)); kept != want {
-		x.Errorf("%d bytes are kept, want %d", kept, want)
+	if want := int64(2 * (partSize + 999)); pending != want {
+		x.Errorf("%d bytes are pending, want %d", pending, want)
 	}
 	if records := x.records(); len(records) != 2 {
 		x.Errorf("records are %q", records)
@@ -837,19 +837,19 @@ func (x *fixture) testPendingBounded() {
 	if used, _ := quota.Used(); used != 0 {
 		x.Errorf("%d bytes are used of the quota", used)
 	}
-	x.breakOff(alice, "large", create, 0, random(4*partSize)) // more than all may have together
-	if n := x.kept(alice, "large"); n != 0 {
-		x.Errorf("%d bytes are kept of the large file", n)
+	x.interrupt(alice, "large", create, 0, random(4*partSize)) // more than all may have together
+	if n := x.pendingSize(alice, "large"); n != 0 {
+		x.Errorf("%d bytes are pending of the large file", n)
 	}
 	if records := x.records(); len(records) != 2 {
 		x.Errorf("records are %q", records)
 	}
 }
 
-// testKeptStale leaves the record of an upload that is no more.
-func (x *fixture) testKeptStale() {
+// testStaleRecord leaves a record whose upload no longer exists.
+func (x *fixture) testStaleRecord() {
 	p := x.process()
-	x.breakOff(p.as("alice"), "file", create, 0, random(partSize+1000))
+	x.interrupt(p.as("alice"), "file", create, 0, random(partSize+1000))
 	out, err := x.client.ListMultipartUploads(x.Context(), &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: aws.String("file")})
 	if err != nil || len(out.Uploads) != 1 {
 		x.Fatal(err, len(out.Uploads))
@@ -860,14 +860,14 @@ func (x *fixture) testKeptStale() {
 	if err != nil {
 		x.Fatal(err)
 	}
-	if n := x.kept(p.as("alice"), "file"); n != 0 {
-		x.Errorf("%d bytes are kept", n)
+	if n := x.pendingSize(p.as("alice"), "file"); n != 0 {
+		x.Errorf("%d bytes are pending", n)
 	}
-	x.wantNothingKept("file")
+	x.wantNothingPending("file")
 }
 
-// testKeptHungPart aborts an upload, one part of which does not get through: the others are kept.
-func (x *fixture) testKeptHungPart() {
+// testResumeHungPart aborts an upload while S3 does not answer for one part. The other parts stay.
+func (x *fixture) testResumeHungPart() {
 	content := random(4 * partSize)
 	session := x.process().as("alice")
 	f, err := session.OpenAt("file", create, 0)
@@ -877,7 +877,7 @@ func (x *fixture) testKeptHungPart() {
 	var once sync.Once
 	x.spy.Before(func(_ context.Context, _ string, in any) error {
 		if part, ok := in.(*s3.UploadPartInput); ok && *part.PartNumber == 2 {
-			once.Do(func() { go f.(aborter).Abort(errBroken) })
+			once.Do(func() { go f.(aborter).Abort(errInterrupted) })
 			return responseError(503, "SlowDown")
 		}
 		return nil
@@ -887,16 +887,16 @@ func (x *fixture) testKeptHungPart() {
 		x.Error("closed")
 	}
 	x.spy.Before(nil)
-	if from := x.kept(session, "file"); from != 0 && from != partSize {
-		x.Errorf("%d bytes are kept", from)
+	if from := x.pendingSize(session, "file"); from != 0 && from != partSize {
+		x.Errorf("%d bytes are pending", from)
 	}
 	if x.exists("file") {
 		x.Error("the object is there")
 	}
 }
 
-// testKeptRequests counts what it costs to keep uploads.
-func (x *fixture) testKeptRequests() {
+// testResumeRequests counts the requests for the records of uploads.
+func (x *fixture) testResumeRequests() {
 	alice := x.process().as("alice", driver.Options{PartSize: 8 << 20})
 	look := 0 // in place of a condition
 	if !x.profile.ConditionalPut {
@@ -908,9 +908,9 @@ func (x *fixture) testKeptRequests() {
 		run   func()
 	}{
 		{"write", 2, func() { x.close(x.begin(alice, "small", create, 0, random(1000))) }},
-		{"ask", 1, func() { x.kept(alice, "file") }},
-		{"break-off", 4, func() { x.breakOff(alice, "file", create, 0, random(1000)) }},
-		{"ask-of-kept", 3, func() { x.kept(alice, "file") }},
+		{"ask", 1, func() { x.pendingSize(alice, "file") }},
+		{"break-off", 4, func() { x.interrupt(alice, "file", create, 0, random(1000)) }},
+		{"look-at-pending", 3, func() { x.pendingSize(alice, "file") }},
 		{"go-on", 8 + look, func() { x.close(x.begin(alice, "file", goOn, 999, random(1000))) }},
 	} {
 		x.spy.Reset()

@@ -28,7 +28,7 @@ func TestOutOfDescriptors(t *testing.T) {
 	port := listener.Addr().(*net.TCPAddr).Port
 	for _, way := range []string{"active", "passive"} {
 		t.Run(way, func(t *testing.T) {
-			k, err := newTalker(s, "acme")
+			k, err := newFaultClient(s, "acme")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -39,9 +39,9 @@ func TestOutOfDescriptors(t *testing.T) {
 			}
 			for spare := range 5 {
 				s.allowDescriptors(t, spare)
-				r := k.say("PORT 127,0,0,1,%d,%d", port>>8, port&0xff)
+				r := k.send("PORT 127,0,0,1,%d,%d", port>>8, port&0xff)
 				if way == "passive" {
-					r = k.say("EPSV")
+					r = k.send("EPSV")
 				}
 				if r.done() {
 					r = k.uploadTo(way, r.text, listener)
@@ -51,7 +51,7 @@ func TestOutOfDescriptors(t *testing.T) {
 				if spare == 0 && r.code != 425 || r.code/100 != 4 && r.code != 226 || r.code == 421 {
 					t.Errorf("%d descriptors: %v", spare, r)
 				}
-				if r := k.say("NOOP"); r.code != 200 {
+				if r := k.send("NOOP"); r.code != 200 {
 					t.Fatalf("NOOP after it: %v", r)
 				}
 				if r := k.transfer("STOR /after", &data); r.code != 226 {
@@ -63,7 +63,7 @@ func TestOutOfDescriptors(t *testing.T) {
 }
 
 // uploadTo stores something on a data connection that has been agreed on. The server may not be able to open it.
-func (k *talker) uploadTo(way, agreed string, listener net.Listener) response {
+func (k *faultClient) uploadTo(way, agreed string, listener net.Listener) response {
 	var conn net.Conn
 	var err error
 	if way == "passive" {
@@ -73,7 +73,7 @@ func (k *talker) uploadTo(way, agreed string, listener net.Listener) response {
 		}
 		defer conn.Close()
 	}
-	r := k.say("STOR /file")
+	r := k.send("STOR /file")
 	if r.code != 150 {
 		return r
 	}
@@ -91,19 +91,19 @@ func (k *talker) uploadTo(way, agreed string, listener net.Listener) response {
 func TestTransfersOpenNoListeners(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))
-	k, err := newTalker(s, "acme")
+	k, err := newFaultClient(s, "acme")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer k.Close()
 	before := s.listening(t)
-	_, port, _ := strings.Cut(k.say("EPSV").text, "(|||")
+	_, port, _ := strings.Cut(k.send("EPSV").text, "(|||")
 	conn, err := net.Dial("tcp", net.JoinHostPort(k.host, strings.TrimSuffix(port, "|)")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer conn.Close()
-	if r := k.say("STOR /file"); r.code != 150 {
+	if r := k.send("STOR /file"); r.code != 150 {
 		t.Fatal(r)
 	}
 	if during := s.listening(t); during != before {

@@ -9,15 +9,15 @@ import (
 	"github.com/babelftp/babelftp/internal/ftptest"
 )
 
-// A talker is a session that returns every reply. Many talkers run in parallel, so a broken connection is an error and not the end of the
+// A faultClient is a session that returns every reply. Many talkers run in parallel, so a broken connection is an error and not the end of the
 // test.
-type talker struct {
+type faultClient struct {
 	*ftptest.Conn
 	host string
 }
 
-// newTalker logs a tenant's alice in.
-func newTalker(s *site, tenant string) (*talker, error) {
+// newFaultClient logs a tenant's alice in.
+func newFaultClient(s *site, tenant string) (*faultClient, error) {
 	host, _, err := net.SplitHostPort(s.address)
 	if err != nil {
 		return nil, err
@@ -26,7 +26,7 @@ func newTalker(s *site, tenant string) (*talker, error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &talker{conn, host}
+	k := &faultClient{conn, host}
 	if r := k.reply(); r.code != 220 {
 		return nil, fmt.Errorf("greeting: %v", r)
 	}
@@ -34,7 +34,7 @@ func newTalker(s *site, tenant string) (*talker, error) {
 		line string
 		code int
 	}{{"USER alice@" + tenant, 331}, {"PASS " + password, 230}, {"TYPE I", 200}} {
-		if r := k.say("%s", step.line); r.code != step.code {
+		if r := k.send("%s", step.line); r.code != step.code {
 			return nil, fmt.Errorf("%s: %v", step.line, r)
 		}
 	}
@@ -59,12 +59,12 @@ func (r response) String() string {
 // done tells whether the command was (RFC 959 4.2.1).
 func (r response) done() bool { return r.code/100 == 2 }
 
-// say sends a command and reads one reply.
-func (k *talker) say(format string, args ...any) response {
+// send sends a command and reads one reply.
+func (k *faultClient) send(format string, args ...any) response {
 	return newResponse(k.Send(fmt.Sprintf(format, args...)))
 }
 
-func (k *talker) reply() response { return newResponse(k.Reply()) }
+func (k *faultClient) reply() response { return newResponse(k.Reply()) }
 
 func newResponse(reply string, err error) response {
 	code, text := ftptest.Parse(reply)
@@ -72,8 +72,8 @@ func newResponse(reply string, err error) response {
 }
 
 // transfer sends a command that moves data, the data of an upload, and what an upload has none of, reads what comes.
-func (k *talker) transfer(line string, upload *string) response {
-	r := k.say("EPSV")
+func (k *faultClient) transfer(line string, upload *string) response {
+	r := k.send("EPSV")
 	if !r.done() {
 		return r
 	}
@@ -83,7 +83,7 @@ func (k *talker) transfer(line string, upload *string) response {
 		return response{err: err}
 	}
 	defer conn.Close()
-	if r = k.say("%s", line); r.code/100 != 1 {
+	if r = k.send("%s", line); r.code/100 != 1 {
 		return r
 	}
 	var data []byte

@@ -9,15 +9,15 @@ import (
 	"strings"
 )
 
-// A deed is what a client does in a directory, and what it makes of the objects there.
-type deed struct {
+// A operation is what a client does in a directory, and what it makes of the objects there.
+type operation struct {
 	name   string
 	tenant string // acme when empty
 	before objects
-	do     func(k *talker, dir string) response
-	// after is what the directory holds when the deed was done, the same as before when nil.
+	do     func(k *faultClient, dir string) response
+	// after is what the directory holds when the operation was done, the same as before when nil.
 	after objects
-	// byParts says that a deed which failed may have been done in part: a rename by two requests, for one. Then nothing is lost, and
+	// byParts says that an operation which failed may have been done in part: a rename by two requests, for one. Then nothing is lost, and
 	// to do it again completes it.
 	byParts bool
 }
@@ -45,23 +45,25 @@ func described(content []byte, mtime string) string {
 	return text
 }
 
-// deeds lists what clients do.
-func deeds() []deed {
+// operations lists what clients do.
+func operations() []operation {
 	const size = 5<<20 + 345 // two parts, and enough for S3 to copy it as one
 	small, large := string(content(4<<10)), string(content(size))
 	file := objects{"file": "content"}
 	tree := objects{"from/": "", "from/a": "a", "from/sub/b": "b", "beside": "beside"}
 	moved := objects{"to/": "", "to/a": "a", "to/sub/b": "b", "beside": "beside"}
 
-	command := func(line string) func(*talker, string) response {
-		return func(k *talker, dir string) response { return k.say("%s", strings.ReplaceAll(line, "{dir}", dir)) }
+	command := func(line string) func(*faultClient, string) response {
+		return func(k *faultClient, dir string) response { return k.send("%s", strings.ReplaceAll(line, "{dir}", dir)) }
 	}
-	upload := func(line, data string) func(*talker, string) response {
-		return func(k *talker, dir string) response { return k.transfer(strings.ReplaceAll(line, "{dir}", dir), &data) }
+	upload := func(line, data string) func(*faultClient, string) response {
+		return func(k *faultClient, dir string) response {
+			return k.transfer(strings.ReplaceAll(line, "{dir}", dir), &data)
+		}
 	}
 	// download wants what comes to be right when the server says so.
-	download := func(line string, right func(string) bool) func(*talker, string) response {
-		return func(k *talker, dir string) response {
+	download := func(line string, right func(string) bool) func(*faultClient, string) response {
+		return func(k *faultClient, dir string) response {
 			r := k.transfer(strings.ReplaceAll(line, "{dir}", dir), nil)
 			if r.done() && !right(r.data) {
 				r.err = fmt.Errorf("%d and the wrong data, %d bytes", r.code, len(r.data))
@@ -69,29 +71,31 @@ func deeds() []deed {
 			return r
 		}
 	}
-	pair := func(first, from, second, to string) func(*talker, string) response {
-		return func(k *talker, dir string) response {
-			if r := k.say("%s %s/%s", first, dir, from); r.code != 350 {
+	pair := func(first, from, second, to string) func(*faultClient, string) response {
+		return func(k *faultClient, dir string) response {
+			if r := k.send("%s %s/%s", first, dir, from); r.code != 350 {
 				return r
 			}
-			return k.say("%s %s/%s", second, dir, to)
+			return k.send("%s %s/%s", second, dir, to)
 		}
 	}
-	rename := func(from, to string) func(*talker, string) response { return pair("RNFR", from, "RNTO", to) }
-	copies := func(from, to string) func(*talker, string) response { return pair("SITE CPFR", from, "SITE CPTO", to) }
+	rename := func(from, to string) func(*faultClient, string) response { return pair("RNFR", from, "RNTO", to) }
+	copies := func(from, to string) func(*faultClient, string) response {
+		return pair("SITE CPFR", from, "SITE CPTO", to)
+	}
 	is := func(want string) func(string) bool { return func(got string) bool { return got == want } }
 	lists := func(got string) bool {
 		return strings.Contains(got, "a\r\n") && strings.HasSuffix(got, "sub\r\n")
 	}
 
-	return []deed{
+	return []operation{
 		{name: "STOR-new", before: file, do: upload("STOR {dir}/new", small), after: file.with("new", small)},
 		{name: "STOR-replace", before: file, do: upload("STOR {dir}/file", small), after: file.with("file", small)},
 		{name: "STOR-large", before: file, do: upload("STOR {dir}/file", large), after: file.with("file", large)},
 		{
 			name: "REST-STOR", before: file, after: file.with("file", "cont"+small),
-			do: func(k *talker, dir string) response {
-				if r := k.say("REST 4"); r.code != 350 {
+			do: func(k *faultClient, dir string) response {
+				if r := k.send("REST 4"); r.code != 350 {
 					return r
 				}
 				return upload("STOR {dir}/file", small)(k, dir)
@@ -104,8 +108,8 @@ func deeds() []deed {
 		{name: "RETR-large", before: objects{"file": large}, do: download("RETR {dir}/file", is(large))},
 		{
 			name: "REST-RETR", before: objects{"file": large},
-			do: func(k *talker, dir string) response {
-				if r := k.say("REST %d", size/2); r.code != 350 {
+			do: func(k *faultClient, dir string) response {
+				if r := k.send("REST %d", size/2); r.code != 350 {
 					return r
 				}
 				return download("RETR {dir}/file", is(large[size/2:]))(k, dir)
@@ -134,8 +138,8 @@ func deeds() []deed {
 		},
 		{
 			name: "HASH", before: objects{"file": small},
-			do: func(k *talker, dir string) response {
-				r := k.say("HASH %s/file", dir)
+			do: func(k *faultClient, dir string) response {
+				r := k.send("HASH %s/file", dir)
 				if r.done() && !strings.Contains(r.text, fmt.Sprintf("%x", sha256.Sum256([]byte(small)))) {
 					r.err = fmt.Errorf("%v: the wrong hash", r)
 				}

@@ -23,21 +23,21 @@ import (
 // A fault is what may happen to requests, and the reply that a client gets then.
 type fault struct {
 	name        string
-	harm        s3test.Harm
+	effect      s3test.Effect
 	on          []string // operations, all when nil
 	once, often outcome
-	unseen      []string // deeds in which no client can notice it
+	unseen      []string // operations in which no client can notice it
 }
 
-func (f fault) shows(d deed) bool { return !slices.Contains(f.unseen, d.name) }
+func (f fault) isVisible(d operation) bool { return !slices.Contains(f.unseen, d.name) }
 
-// An outcome is what a deed may come to.
+// An outcome is what an operation may come to.
 type outcome int
 
 const (
 	untried   outcome = iota
 	done              // asking S3 again helps
-	temporary         // 4xx, or done where the deed can do without
+	temporary         // 4xx, or done where the operation can do without
 	permanent         // 5xx, or done likewise
 )
 
@@ -48,29 +48,29 @@ func faults() []fault {
 	}
 	inRanges := []string{"REST-RETR", "RETR-large"} // which have no checksum
 	return []fault{
-		{name: "delay", harm: s3test.Delay(50 * time.Millisecond), once: done},
-		{name: "internal-error", harm: s3test.Refuse(http.StatusInternalServerError, "InternalError"), once: done, often: temporary},
-		{name: "slow-down", harm: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown"), once: done, often: temporary},
-		{name: "reset-request", harm: s3test.ResetRequest(), once: done, often: temporary},
-		{name: "lose-answer", harm: s3test.LoseAnswer(), once: done, often: temporary},
-		{name: "reset-response", harm: s3test.ResetResponse(), once: done, often: temporary},
-		{name: "short-response", harm: s3test.ShortResponse(), once: done, often: temporary},
-		{name: "half-close", harm: s3test.HalfClose(), once: done, often: temporary},
+		{name: "delay", effect: s3test.Delay(50 * time.Millisecond), once: done},
+		{name: "internal-error", effect: s3test.Refuse(http.StatusInternalServerError, "InternalError"), once: done, often: temporary},
+		{name: "slow-down", effect: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown"), once: done, often: temporary},
+		{name: "reset-request", effect: s3test.ResetRequest(), once: done, often: temporary},
+		{name: "lose-answer", effect: s3test.LoseAnswer(), once: done, often: temporary},
+		{name: "reset-response", effect: s3test.ResetResponse(), once: done, often: temporary},
+		{name: "short-response", effect: s3test.ShortResponse(), once: done, often: temporary},
+		{name: "half-close", effect: s3test.HalfClose(), once: done, often: temporary},
 		{
-			name: "error-behind-ok", harm: s3test.RefuseWithOK("InternalError"),
+			name: "error-behind-ok", effect: s3test.RefuseWithOK("InternalError"),
 			on: []string{"CompleteMultipartUpload", "CopyObject", "UploadPartCopy"}, once: done, often: temporary,
 		},
-		{name: "spoil-request", harm: s3test.SpoilRequest(), on: []string{"PutObject", "UploadPart"}, often: temporary},
-		{name: "spoil-response", harm: s3test.SpoilResponse(), on: []string{"GetObject"}, often: temporary, unseen: inRanges},
+		{name: "corrupt-request", effect: s3test.CorruptRequest(), on: []string{"PutObject", "UploadPart"}, often: temporary},
+		{name: "corrupt-response", effect: s3test.CorruptResponse(), on: []string{"GetObject"}, often: temporary, unseen: inRanges},
 		{
-			name: "disk-full", harm: s3test.Refuse(http.StatusInsufficientStorage, "XMinioStorageFull"), on: writes,
+			name: "disk-full", effect: s3test.Refuse(http.StatusInsufficientStorage, "XMinioStorageFull"), on: writes,
 			often: temporary,
 		},
-		{name: "expired-token", harm: s3test.Refuse(http.StatusForbidden, "ExpiredToken"), often: permanent},
+		{name: "expired-token", effect: s3test.Refuse(http.StatusForbidden, "ExpiredToken"), often: permanent},
 	}
 }
 
-// A mode says which of a deed's requests for one operation a fault meets.
+// A mode says which of a operation's requests for one operation a fault meets.
 type mode struct {
 	name         string
 	after, times int
@@ -80,14 +80,14 @@ func (m mode) outcome(f fault) outcome {
 	switch {
 	case m.times == 1:
 		return f.once
-	case m.after > 0 && f.name != "internal-error": // one fault shows where a deed is interrupted
+	case m.after > 0 && f.name != "internal-error": // one fault shows where an operation is interrupted
 		return untried
 	}
 	return f.often
 }
 
-// TestFaults does each deed under each fault of each S3 operation of the deed. After a positive reply the client finds the deed done. After a
-// negative reply it finds everything as before, and repeats the deed in the same session with success. Nothing stays unfinished but a
+// TestFaults does each operation under each fault of each S3 operation of the operation. After a positive reply the client finds the operation done. After a
+// negative reply it finds everything as before, and repeats the operation in the same session with success. Nothing stays unfinished but a
 // multipart upload without parts, whose ID got lost.
 func TestFaults(t *testing.T) {
 	t.Parallel()
@@ -103,10 +103,10 @@ func TestFaults(t *testing.T) {
 			t.Parallel()
 			storage := s3test.Start(t, "minio")
 			strict := storage.Bucket(t)
-			b := &brokenSite{}
+			b := &faultSite{}
 			b.site, b.proxy = newSiteBehindProxy(t, storage, fmt.Sprintf(denyingTenant, strict, passwordHash(t, password)))
 			b.buckets[denying] = strict
-			b.misdeeds(t, tt.modes)
+			b.runFaults(t, tt.modes)
 		})
 	}
 }
@@ -123,23 +123,23 @@ const (
     users: {alice: {password_hash: %q}}`
 )
 
-// A brokenSite is a site before a proxy that does harm. The test itself looks past it.
-type brokenSite struct {
+// A faultSite is a site before a proxy that injects faults. The test itself looks past it.
+type faultSite struct {
 	*site
 	proxy *s3test.Proxy
 }
 
-// misdeeds does all deeds under all faults, some at once.
-func (b *brokenSite) misdeeds(t *testing.T, modes []mode) {
+// runFaults does all operations under all faults, some at once.
+func (b *faultSite) runFaults(t *testing.T, modes []mode) {
 	const atOnce = 48
-	var all []misdeed
-	for _, d := range deeds() {
-		for operation, requests := range b.operations(t, d) {
+	var all []faultCase
+	for _, d := range operations() {
+		for operation, requests := range b.requests(t, d) {
 			for _, f := range faults() {
 				for _, m := range modes {
-					if requests > m.after && m.outcome(f) != untried && (f.on == nil || slices.Contains(f.on, operation)) && f.shows(d) {
+					if requests > m.after && m.outcome(f) != untried && (f.on == nil || slices.Contains(f.on, operation)) && f.isVisible(d) {
 						dir := fmt.Sprintf("d%04d", len(all))
-						all = append(all, misdeed{brokenSite: b, deed: d, fault: f, operation: operation, mode: m, dir: dir})
+						all = append(all, faultCase{faultSite: b, operation: d, fault: f, request: operation, mode: m, dir: dir})
 					}
 				}
 			}
@@ -159,52 +159,52 @@ func (b *brokenSite) misdeeds(t *testing.T, modes []mode) {
 	t.Logf("%d cases", len(all))
 }
 
-// operations does a deed without a fault and returns how often each operation was asked of S3.
-func (b *brokenSite) operations(t *testing.T, d deed) map[string]int {
+// requests does an operation without a fault and returns how often each operation was asked of S3.
+func (b *faultSite) requests(t *testing.T, d operation) map[string]int {
 	t.Helper()
-	nothing := fault{name: "no fault", harm: s3test.Delay(0), once: done}
-	m := misdeed{brokenSite: b, deed: d, fault: nothing, mode: mode{times: 1}, dir: "clean-" + d.name}
+	nothing := fault{name: "no fault", effect: s3test.Delay(0), once: done}
+	m := faultCase{faultSite: b, operation: d, fault: nothing, mode: mode{times: 1}, dir: "clean-" + d.name}
 	if err := m.run(t.Context()); err != nil {
 		t.Fatalf("%v: %v", m, err)
 	}
 	requests := map[string]int{}
-	for _, o := range b.proxy.Seen() {
-		if o.Under(prefix + m.dir + "/") {
+	for _, o := range b.proxy.Operations() {
+		if o.HasPrefix(prefix + m.dir + "/") {
 			requests[o.Name]++
 		}
 	}
 	return requests
 }
 
-// A misdeed is a deed under a fault.
-type misdeed struct {
-	*brokenSite
-	deed      deed
+// A faultCase is an operation under a fault.
+type faultCase struct {
+	*faultSite
+	operation operation
 	fault     fault
-	operation string
+	request   string
 	mode      mode
 	dir       string
 }
 
-func (m misdeed) String() string {
-	return fmt.Sprintf("%s, %s at %s %s", m.deed.name, m.fault.name, m.operation, m.mode.name)
+func (m faultCase) String() string {
+	return fmt.Sprintf("%s, %s at %s %s", m.operation.name, m.fault.name, m.request, m.mode.name)
 }
 
-func (m misdeed) run(ctx context.Context) error {
+func (m faultCase) run(ctx context.Context) error {
 	if err := m.prepare(ctx); err != nil {
 		return err
 	}
-	k, err := newTalker(m.site, cmp.Or(m.deed.tenant, acme))
+	k, err := newFaultClient(m.site, cmp.Or(m.operation.tenant, acme))
 	if err != nil {
 		return err
 	}
 	defer k.Close()
 	injection := m.proxy.Inject(s3test.Fault{
-		Operation: m.operation, Under: prefix + m.dir + "/", After: m.mode.after, Times: m.mode.times, Harm: m.fault.harm,
+		Operation: m.request, KeyPrefix: prefix + m.dir + "/", After: m.mode.after, Times: m.mode.times, Effect: m.fault.effect,
 	})
-	r := m.deed.do(k, "/"+m.dir)
+	r := m.operation.do(k, "/"+m.dir)
 	injection.End()
-	if injection.Harmed() == 0 && m.mode.after == 0 { // there need not be a second request each time
+	if injection.Applied() == 0 && m.mode.after == 0 { // there need not be a second request each time
 		return fmt.Errorf("%v, and the fault did not happen", r)
 	}
 	if err := m.judge(r); err != nil {
@@ -216,23 +216,23 @@ func (m misdeed) run(ctx context.Context) error {
 	if err := m.mustHoldSomething(ctx, r); err != nil {
 		return err
 	}
-	again := m.deed.do(k, "/"+m.dir)
+	again := m.operation.do(k, "/"+m.dir)
 	if !again.done() {
 		return fmt.Errorf("%v, and when there was no fault any more %v", r, again)
 	}
 	return m.mustHold(ctx, m.after(), again)
 }
 
-// after is what the directory holds when the deed was done.
-func (m misdeed) after() objects {
-	if m.deed.after == nil {
-		return m.deed.before
+// after is what the directory holds when the operation was done.
+func (m faultCase) after() objects {
+	if m.operation.after == nil {
+		return m.operation.before
 	}
-	return m.deed.after
+	return m.operation.after
 }
 
 // judge compares the reply of the client with the bucket.
-func (m misdeed) judge(r response) error {
+func (m faultCase) judge(r response) error {
 	if r.err != nil {
 		return r.err
 	}
@@ -247,7 +247,7 @@ func (m misdeed) judge(r response) error {
 }
 
 // mustHold wants the directory to hold no more and no less, and no open uploads.
-func (m misdeed) mustHold(ctx context.Context, want objects, r response) error {
+func (m faultCase) mustHold(ctx context.Context, want objects, r response) error {
 	got, err := m.holds(ctx)
 	if err != nil {
 		return err
@@ -258,10 +258,10 @@ func (m misdeed) mustHold(ctx context.Context, want objects, r response) error {
 	return m.mustHaveNoUploads(ctx, r)
 }
 
-// mustHoldSomething wants the directory to be as before the deed, or in between where the deed may be done in part.
-func (m misdeed) mustHoldSomething(ctx context.Context, r response) error {
-	if !m.deed.byParts {
-		return m.mustHold(ctx, m.deed.before, r)
+// mustHoldSomething wants the directory to be as before the operation, or in between where the operation may be done in part.
+func (m faultCase) mustHoldSomething(ctx context.Context, r response) error {
+	if !m.operation.byParts {
+		return m.mustHold(ctx, m.operation.before, r)
 	}
 	got, err := m.holds(ctx)
 	if err != nil {
@@ -276,7 +276,7 @@ func (m misdeed) mustHoldSomething(ctx context.Context, r response) error {
 	return m.mustHaveNoUploads(ctx, r)
 }
 
-func (m misdeed) mustHaveNoUploads(ctx context.Context, r response) error {
+func (m faultCase) mustHaveNoUploads(ctx context.Context, r response) error {
 	bucket := m.bucket()
 	pages := s3.NewListMultipartUploadsPaginator(m.client, &s3.ListMultipartUploadsInput{Bucket: &bucket})
 	for pages.HasMorePages() {
@@ -292,7 +292,7 @@ func (m misdeed) mustHaveNoUploads(ctx context.Context, r response) error {
 			if err != nil {
 				return err
 			}
-			if m.operation != "CreateMultipartUpload" || len(parts.Parts) > 0 { // otherwise its ID got lost
+			if m.request != "CreateMultipartUpload" || len(parts.Parts) > 0 { // otherwise its ID got lost
 				return fmt.Errorf("%v, and a multipart upload of %s is open, %d parts", r, *upload.Key, len(parts.Parts))
 			}
 		}
@@ -300,13 +300,13 @@ func (m misdeed) mustHaveNoUploads(ctx context.Context, r response) error {
 	return nil
 }
 
-// bucket is where the deed is done.
-func (m misdeed) bucket() string { return m.buckets[cmp.Or(m.deed.tenant, acme)] }
+// bucket is where the operation is done.
+func (m faultCase) bucket() string { return m.buckets[cmp.Or(m.operation.tenant, acme)] }
 
-// prepare makes the objects that the deed finds.
-func (m misdeed) prepare(ctx context.Context) error {
+// prepare makes the objects that the operation finds.
+func (m faultCase) prepare(ctx context.Context) error {
 	bucket := m.bucket()
-	for name, content := range m.deed.before {
+	for name, content := range m.operation.before {
 		key := prefix + m.dir + "/" + name
 		if _, err := m.client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(content)}); err != nil {
 			return err
@@ -316,8 +316,8 @@ func (m misdeed) prepare(ctx context.Context) error {
 }
 
 // holds returns what the bucket has below the directory. It looks again where an object is gone that was listed: S3 may still be at a
-// request that was cancelled, because another of the deed's had failed.
-func (m misdeed) holds(ctx context.Context) (objects, error) {
+// request that was cancelled, because another of the operation's had failed.
+func (m faultCase) holds(ctx context.Context) (objects, error) {
 	for {
 		got, err := m.look(ctx)
 		if _, gone := errors.AsType[*types.NoSuchKey](err); !gone {
@@ -326,7 +326,7 @@ func (m misdeed) holds(ctx context.Context) (objects, error) {
 	}
 }
 
-func (m misdeed) look(ctx context.Context) (objects, error) {
+func (m faultCase) look(ctx context.Context) (objects, error) {
 	bucket, dir := m.bucket(), prefix+m.dir+"/"
 	got := objects{}
 	pages := s3.NewListObjectsV2Paginator(m.client, &s3.ListObjectsV2Input{Bucket: &bucket, Prefix: &dir})

@@ -58,8 +58,8 @@ type answer struct {
 	Error string
 }
 
-// tell calls a method of the client, whose answer comes later.
-func (f *ftplib) tell(method string, arguments ...any) {
+// send calls a method of the client, whose answer comes later.
+func (f *ftplib) send(method string, arguments ...any) {
 	f.t.Helper()
 	line, err := json.Marshal(append([]any{method}, arguments...))
 	if err != nil {
@@ -68,8 +68,8 @@ func (f *ftplib) tell(method string, arguments ...any) {
 	f.send(string(line) + "\n")
 }
 
-// hear waits for the next answer.
-func (f *ftplib) hear() answer {
+// receive waits for the next answer.
+func (f *ftplib) receive() answer {
 	f.t.Helper()
 	f.answers++
 	m := f.expect(f.stdout, `^(?:.*\n){`+strconv.Itoa(f.answers-1)+`}(.*)\n`)
@@ -83,8 +83,8 @@ func (f *ftplib) hear() answer {
 // try calls a method and returns its answer.
 func (f *ftplib) try(method string, arguments ...any) answer {
 	f.t.Helper()
-	f.tell(method, arguments...)
-	return f.hear()
+	f.send(method, arguments...)
+	return f.receive()
 }
 
 // must calls a method that shall succeed and returns a reply or another text.

@@ -126,10 +126,10 @@ func TestKilledClientsOnABusyMachine(t *testing.T) {
 			for k := range names {
 				names[k] = fmt.Sprintf("/killed %d", first+i*batch+k)
 			}
-			f.tell("kill_uploads", host, number, "alice@acme", password, names, least, most)
+			f.send("kill_uploads", host, number, "alice@acme", password, names, least, most)
 		}
 		for _, f := range uploaders {
-			if a := f.hear(); a.Error != "" {
+			if a := f.receive(); a.Error != "" {
 				t.Fatal(a.Error)
 			}
 		}

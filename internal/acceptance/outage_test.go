@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// A wire is a TCP connection to a server that can be cut. While it is, connections are closed as soon as they are accepted.
-type wire struct {
+// A breakableLink is a TCP connection to a server that can be cut. While it is, connections are closed as soon as they are accepted.
+type breakableLink struct {
 	listener net.Listener
 	target   string
 
@@ -22,13 +22,13 @@ type wire struct {
 	conns map[net.Conn]struct{}
 }
 
-func newWire(t *testing.T, target string) *wire {
+func newBreakableLink(t *testing.T, target string) *breakableLink {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &wire{listener: listener, target: target, conns: map[net.Conn]struct{}{}}
+	w := &breakableLink{listener: listener, target: target, conns: map[net.Conn]struct{}{}}
 	go w.serve()
 	t.Cleanup(func() {
 		_ = listener.Close()
@@ -37,7 +37,7 @@ func newWire(t *testing.T, target string) *wire {
 	return w
 }
 
-func (w *wire) serve() {
+func (w *breakableLink) serve() {
 	for {
 		conn, err := w.listener.Accept()
 		if err != nil {
@@ -57,7 +57,7 @@ func (w *wire) serve() {
 }
 
 // enter notes both sides of a connection, and closes them while the wire is cut.
-func (w *wire) enter(conns ...net.Conn) bool {
+func (w *breakableLink) enter(conns ...net.Conn) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, conn := range conns {
@@ -70,7 +70,7 @@ func (w *wire) enter(conns ...net.Conn) bool {
 	return !w.down
 }
 
-func (w *wire) carry(to, from net.Conn) {
+func (w *breakableLink) carry(to, from net.Conn) {
 	_, _ = io.Copy(to, from)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -80,7 +80,7 @@ func (w *wire) carry(to, from net.Conn) {
 	}
 }
 
-func (w *wire) cut() {
+func (w *breakableLink) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.down = true
@@ -89,20 +89,20 @@ func (w *wire) cut() {
 	}
 }
 
-func (w *wire) mend() {
+func (w *breakableLink) mend() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.down = false
 }
 
-// newSiteBehindWire is a site whose S3 server is at the other end of a wire. The test itself looks past it.
-func newSiteBehindWire(t *testing.T, storage *s3test.Server) (*site, *wire) {
+// newSiteBehindLink is a site whose S3 server is at the other end of a wire. The test itself looks past it.
+func newSiteBehindLink(t *testing.T, storage *s3test.Server) (*site, *breakableLink) {
 	t.Helper()
 	endpoint, err := url.Parse(storage.Endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newWire(t, endpoint.Host)
+	w := newBreakableLink(t, endpoint.Host)
 	distant := *storage
 	distant.Endpoint = "http://" + w.listener.Addr().String()
 	s := newSite(t, &distant)
@@ -114,7 +114,7 @@ func newSiteBehindWire(t *testing.T, storage *s3test.Server) (*site, *wire) {
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	const temporary = "4"
-	s, w := newSiteBehindWire(t, s3test.Start(t, "minio"))
+	s, w := newSiteBehindLink(t, s3test.Start(t, "minio"))
 	f := newFtplib(t, s, usual)
 	local := newFolder(t)
 	file := local.write("file", content(smallSize))
@@ -130,10 +130,10 @@ func TestOutage(t *testing.T) {
 	}
 	w.cut()
 	for i, call := range calls {
-		sessions[i].tell(call[0].(string), call[1:]...)
+		sessions[i].send(call[0].(string), call[1:]...)
 	}
 	for i, call := range calls {
-		if a := sessions[i].hear(); !strings.HasPrefix(a.Error, temporary) {
+		if a := sessions[i].receive(); !strings.HasPrefix(a.Error, temporary) {
 			t.Errorf("%q: %s %s, want a temporary reply", call, a.Error, a.Value)
 		}
 	}

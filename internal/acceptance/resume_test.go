@@ -16,8 +16,8 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// keeping are the lines of a configuration that keeps uploads of clients which are killed.
-var keeping = []string{"    resume: keep", "commit_delay: 1s"}
+// resumeConfig are the lines of a configuration that keeps uploads of clients which are killed.
+var resumeConfig = []string{"    resume: keep", "commit_delay: 1s"}
 
 // A resumer begins or resumes an upload, at a rate in bytes a second. 0 is no limit.
 type resumer func(t *testing.T, s *site, file, remote string, rate int) *process
@@ -76,7 +76,7 @@ func TestResumedUploads(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, s3test.Start(t, tt.storage), slices.Concat(profileOf(tt.storage), keeping)...)
+			s := newSite(t, s3test.Start(t, tt.storage), slices.Concat(profileOf(tt.storage), resumeConfig)...)
 			all := content(tt.size)
 			file := newFolder(t).write("file", all)
 			remote := "/dir é/file"
@@ -153,7 +153,7 @@ func TestKilledServerResumed(t *testing.T) {
 	for _, storage := range []string{"minio", "versitygw"} {
 		t.Run(storage, func(t *testing.T) {
 			t.Parallel()
-			s, proxy := newSiteBehindProxy(t, s3test.Start(t, storage), keeping...)
+			s, proxy := newSiteBehindProxy(t, s3test.Start(t, storage), resumeConfig...)
 			all := content(4 * largeSize)
 			file := newFolder(t).write("file", all)
 			p := resumingCurl(t, s, file, "/file", 4<<20)
@@ -161,7 +161,7 @@ func TestKilledServerResumed(t *testing.T) {
 			if n := s.size(t, "/file"); n != 0 {
 				t.Errorf("SIZE tells %d of an upload that goes on", n)
 			}
-			s.killed(t, keeping...)
+			s.killed(t, resumeConfig...)
 			p.kill()
 			if n := s.size(t, "/file"); n != 0 {
 				t.Errorf("SIZE tells %d of an upload whose server may be alive", n)
@@ -191,7 +191,7 @@ func TestKilledServerResumed(t *testing.T) {
 
 // serverDead lets two minutes pass for the clock of S3, by which the heartbeats in the records of uploads are judged: a server that was killed
 // counts as dead.
-var serverDead = s3test.Fault{Operation: "HeadObject", Under: prefix + ".babelftp/", Harm: s3test.Advance(2 * time.Minute)}
+var serverDead = s3test.Fault{Operation: "HeadObject", KeyPrefix: prefix + ".babelftp/", Effect: s3test.Advance(2 * time.Minute)}
 
 // parts is how many parts S3 has of the only upload to a file of acme's, 0 where there is none.
 func (s *site) parts(t *testing.T, name string) int {

@@ -14,7 +14,7 @@ func TestStorageProblems(t *testing.T) {
 		t.Run(storage, func(t *testing.T) {
 			t.Parallel()
 			real := s3test.Start(t, storage)
-			closed := newWire(t, "127.0.0.1:1")
+			closed := newBreakableLink(t, "127.0.0.1:1")
 			for _, tt := range []struct {
 				name   string
 				change func(s *s3test.Server, buckets map[string]string)

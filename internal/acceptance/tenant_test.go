@@ -38,8 +38,8 @@ const ownTenants = `
       bob: {password_hash: HASH, permissions: [list, write]}
 `
 
-// newAtelier starts babelftp with ownTenants, and returns the file of the atelier's certificate too.
-func newAtelier(t *testing.T) (s *site, ca string) {
+// newTLSSite starts babelftp with ownTenants, and returns the file of the atelier's certificate too.
+func newTLSSite(t *testing.T) (s *site, ca string) {
 	t.Helper()
 	dir := newFolder(t)
 	cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.atelier.example"}})
@@ -51,7 +51,7 @@ func newAtelier(t *testing.T) (s *site, ca string) {
 // TestTenantsOwnTexts has a whole conversation with a tenant that offers three languages and texts of its own.
 func TestTenantsOwnTexts(t *testing.T) {
 	t.Parallel()
-	s, _ := newAtelier(t)
+	s, _ := newTLSSite(t)
 	const lastLogin = `\d{4}-\d\d-\d\d \d\d:\d\d UTC`
 	for _, again := range []bool{false, true} {
 		visit := ""
@@ -89,7 +89,7 @@ func TestTenantsOwnTexts(t *testing.T) {
 // TestLinks asks for links, and fetches them with a client of HTTP that knows no FTP.
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	s, _ := newAtelier(t)
+	s, _ := newTLSSite(t)
 	alice := s.connect(t, "", true)
 	alice.must("login", "alice@atelier", password)
 	local := newFolder(t)
@@ -136,7 +136,7 @@ func TestLinks(t *testing.T) {
 // else the server's.
 func TestTenantCertificate(t *testing.T) {
 	t.Parallel()
-	s, ca := newAtelier(t)
+	s, ca := newTLSSite(t)
 	file := newFolder(t).write("file", []byte("content"))
 	_, explicit, _ := strings.Cut(s.address, ":")
 	_, implicit, _ := strings.Cut(s.implicit, ":")

@@ -202,13 +202,13 @@ func (c *Config) Bundle() (*i18n.Bundle, error) {
 }
 
 // StorageOf is how a tenant's bucket is reached: what the tenant says over what the server says.
-func (c *Config) StorageOf(t *Tenant) S3 { return t.S3.over(c.S3) }
+func (c *Config) StorageOf(t *Tenant) S3 { return t.S3.inherit(c.S3) }
 
 // StorageOfFolder is how the bucket of a tenant's folder is reached: what the folder says over what the tenant says.
-func (c *Config) StorageOfFolder(t *Tenant, f *Folder) S3 { return f.S3.over(c.StorageOf(t)) }
+func (c *Config) StorageOfFolder(t *Tenant, f *Folder) S3 { return f.S3.inherit(c.StorageOf(t)) }
 
-// over is what s says, and where it says nothing what another says.
-func (s S3) over(other S3) S3 {
+// inherit is what s says, and where it says nothing what another says.
+func (s S3) inherit(other S3) S3 {
 	s.Endpoint = cmp.Or(s.Endpoint, other.Endpoint)
 	s.PublicEndpoint = cmp.Or(s.PublicEndpoint, other.PublicEndpoint)
 	s.Region = cmp.Or(s.Region, other.Region)

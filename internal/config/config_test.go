@@ -107,7 +107,7 @@ func TestLoad(t *testing.T) {
 		{"listing-cache", acme.ListingCache, 5 * time.Second},
 		{"listing-cache-by-default", umbrella.ListingCache, time.Duration(0)},
 		{"abandoned-uploads", cfg.AbandonedUploads, 48 * time.Hour},
-		{"resume", acme.Resume, KeepBroken},
+		{"resume", acme.Resume, KeepInterrupted},
 		{"content-type", acme.Objects.ContentTypes[".dwg"], "image/vnd.dwg"},
 		{"storage-class", acme.Objects.StorageClass, "STANDARD_IA"},
 		{"acl", acme.Objects.ACL, ACL("bucket-owner-full-control")},

@@ -11,8 +11,8 @@ const (
 	LogJSON LogFormat = "json"
 )
 
-// Words implements [yamlconf.Enum].
-func (LogFormat) Words() []string { return yamlconf.Words(LogText, LogJSON) }
+// Values implements [yamlconf.Enum].
+func (LogFormat) Values() []string { return yamlconf.EnumValues(LogText, LogJSON) }
 
 // A Permission is what a user may do.
 type Permission string
@@ -30,8 +30,8 @@ const (
 // AllPermissions is every permission, in the order of the documentation.
 func AllPermissions() []Permission { return []Permission{List, Read, Write, Delete, Rename, Mkdir} }
 
-// Words implements [yamlconf.Enum].
-func (Permission) Words() []string { return yamlconf.Words(AllPermissions()...) }
+// Values implements [yamlconf.Enum].
+func (Permission) Values() []string { return yamlconf.EnumValues(AllPermissions()...) }
 
 // Overwrite is what happens when a file is stored whose name another one has. The zero value stands for what the layer above says.
 type Overwrite string
@@ -43,9 +43,9 @@ const (
 	VersionOverwrite Overwrite = "version" // the file is replaced where the bucket keeps it as an older version, and only there
 )
 
-// Words implements [yamlconf.Enum].
-func (Overwrite) Words() []string {
-	return yamlconf.Words(AllowOverwrite, DenyOverwrite, VersionOverwrite)
+// Values implements [yamlconf.Enum].
+func (Overwrite) Values() []string {
+	return yamlconf.EnumValues(AllowOverwrite, DenyOverwrite, VersionOverwrite)
 }
 
 // UnknownHosts is how HOST with a name that no tenant has is answered. The zero value is RefuseUnknownHosts.
@@ -57,20 +57,22 @@ const (
 	IgnoreUnknownHosts UnknownHosts = "ignore" // HOST chooses no tenant (RFC 7151, section 3.2)
 )
 
-// Words implements [yamlconf.Enum].
-func (UnknownHosts) Words() []string { return yamlconf.Words(RefuseUnknownHosts, IgnoreUnknownHosts) }
+// Values implements [yamlconf.Enum].
+func (UnknownHosts) Values() []string {
+	return yamlconf.EnumValues(RefuseUnknownHosts, IgnoreUnknownHosts)
+}
 
 // Resume is what happens to an interrupted upload. The zero value is DiscardBroken.
 type Resume string
 
 // The choices.
 const (
-	DiscardBroken Resume = "discard"
-	KeepBroken    Resume = "keep" // for the user who began it, to resume
+	DiscardInterrupted Resume = "discard"
+	KeepInterrupted    Resume = "keep" // for the user who began it, to resume
 )
 
-// Words implements [yamlconf.Enum].
-func (Resume) Words() []string { return yamlconf.Words(DiscardBroken, KeepBroken) }
+// Values implements [yamlconf.Enum].
+func (Resume) Values() []string { return yamlconf.EnumValues(DiscardInterrupted, KeepInterrupted) }
 
 // A Profile names what an S3 server can do, see docs/s3-servers.md.
 type Profile string
@@ -83,9 +85,9 @@ func Profiles() []Profile {
 	return []Profile{"aws", "aws-directory", "minio", "ceph", "r2", "gcs", "versitygw", "strict"}
 }
 
-// Words implements [yamlconf.Enum].
-func (Profile) Words() []string {
-	return yamlconf.Words(append([]Profile{AutoProfile}, Profiles()...)...)
+// Values implements [yamlconf.Enum].
+func (Profile) Values() []string {
+	return yamlconf.EnumValues(append([]Profile{AutoProfile}, Profiles()...)...)
 }
 
 // A ChecksumUse is for which requests the AWS SDK computes checksums that S3 does not ask for. The zero value is the SDK's choice.
@@ -97,14 +99,16 @@ const (
 	ChecksumsSupported ChecksumUse = "supported" // for all that know them
 )
 
-// Words implements [yamlconf.Enum].
-func (ChecksumUse) Words() []string { return yamlconf.Words(ChecksumsRequired, ChecksumsSupported) }
+// Values implements [yamlconf.Enum].
+func (ChecksumUse) Values() []string {
+	return yamlconf.EnumValues(ChecksumsRequired, ChecksumsSupported)
+}
 
 // An ACL is one of S3's canned access control lists: https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html
 type ACL string
 
-// Words implements [yamlconf.Enum].
-func (ACL) Words() []string {
+// Values implements [yamlconf.Enum].
+func (ACL) Values() []string {
 	return []string{"private", "public-read", "public-read-write", "authenticated-read", "aws-exec-read", "bucket-owner-read", "bucket-owner-full-control"}
 }
 
@@ -118,16 +122,16 @@ const (
 	EncryptionCustomer Encryption = "customer" // this server alone (SSE-C)
 )
 
-// Words implements [yamlconf.Enum].
-func (Encryption) Words() []string {
-	return yamlconf.Words(EncryptionS3, EncryptionKMS, EncryptionCustomer)
+// Values implements [yamlconf.Enum].
+func (Encryption) Values() []string {
+	return yamlconf.EnumValues(EncryptionS3, EncryptionKMS, EncryptionCustomer)
 }
 
 // A ChecksumAlgorithm is one of the checksums that S3 keeps, as S3 names it in lower case. The zero value is the SDK's choice.
 type ChecksumAlgorithm string
 
-// Words implements [yamlconf.Enum].
-func (ChecksumAlgorithm) Words() []string {
+// Values implements [yamlconf.Enum].
+func (ChecksumAlgorithm) Values() []string {
 	return []string{"crc32", "crc32c", "crc64nvme", "sha1", "sha256"}
 }
 
@@ -140,5 +144,5 @@ const (
 	SetTimes    ListingTimes = "set"    // those that were set, at the price of a request for each file
 )
 
-// Words implements [yamlconf.Enum].
-func (ListingTimes) Words() []string { return yamlconf.Words(StoredTimes, SetTimes) }
+// Values implements [yamlconf.Enum].
+func (ListingTimes) Values() []string { return yamlconf.EnumValues(StoredTimes, SetTimes) }

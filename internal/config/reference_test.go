@@ -199,7 +199,7 @@ func words(t reflect.Type) []string {
 		return []string{"debug", "info", "warn", "error"}
 	}
 	if e, ok := reflect.Zero(t).Interface().(yamlconf.Enum); ok {
-		return e.Words()
+		return e.Values()
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	if t.Bucket == "" {
 		v.report(p.Child("bucket"), "is missing: name the tenant's S3 bucket")
 	}
-	v.place(p, t.Bucket, t.Prefix)
+	v.bucketAndPrefix(p, t.Bucket, t.Prefix)
 	v.tenantCertificate(p.Child("tls"), t)
 	v.languages(p, t)
 	v.texts(p.Child("greeting"), t.Greeting)
@@ -56,7 +56,7 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	}
 	v.permissions(p, t.Permissions, t.PathPermissions)
 	v.folders(p.Child("folders"), t)
-	if t.Resume == KeepBroken && v.cfg.AbandonedUploads == 0 {
+	if t.Resume == KeepInterrupted && v.cfg.AbandonedUploads == 0 {
 		v.report(p.Child("resume"), "needs abandoned_uploads: what nobody goes on with would be kept for ever")
 	}
 	v.objects(p.Child("objects"), t)
@@ -69,8 +69,8 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	}
 }
 
-// place checks the bucket, where there is one, and the prefix that p, a tenant or a folder, names.
-func (v *validator) place(p yamlconf.Path, bucket, prefix string) {
+// bucketAndPrefix checks the bucket, where there is one, and the prefix that p, a tenant or a folder, names.
+func (v *validator) bucketAndPrefix(p yamlconf.Path, bucket, prefix string) {
 	if bucket != "" {
 		if broken := rule.Bucket(bucket); broken != "" {
 			v.report(p.Child("bucket"), "%q is no name for a bucket: %s", bucket, broken)

@@ -77,9 +77,9 @@ func bytesOf(names []pathname) []string {
 	return all
 }
 
-// takers are what a pathname goes through in a life: each command that takes one, in an order in which it succeeds. NAME stands
+// pathnameCases are what a pathname goes through in a life: each command that takes one, in an order in which it succeeds. NAME stands
 // for the pathname as it is sent and NEW for another one. Where it is in the reply the reply says so with it.
-var takers = []struct{ name, line, want string }{
+var pathnameCases = []struct{ name, line, want string }{
 	{"size", "SIZE NAME", "213 7"},
 	{"mdtm", "MDTM NAME", "213 2"},
 	{"mlst", "MLST NAME", "250-"},
@@ -110,17 +110,17 @@ var takers = []struct{ name, line, want string }{
 	{"site-rmdir", "SITE RMDIR NAME", "250 "},
 }
 
-// liveAll lets each name go through its life, in a subtest of its own.
-func liveAll(t *testing.T, s *site, names []pathname) {
+// storeAndDeleteAll lets each name go through its life, in a subtest of its own.
+func storeAndDeleteAll(t *testing.T, s *site, names []pathname) {
 	t.Helper()
 	for _, name := range names {
-		t.Run(name.label, func(t *testing.T) { live(t, s, name.bytes) })
+		t.Run(name.label, func(t *testing.T) { storeAndDelete(t, s, name.bytes) })
 	}
 }
 
-// live lets a name go through its life, as a file and as a directory: the bucket holds exactly its bytes, and every reply that
+// storeAndDelete lets a name go through its life, as a file and as a directory: the bucket holds exactly its bytes, and every reply that
 // names it shows it.
-func live(t *testing.T, s *site, name string) {
+func storeAndDelete(t *testing.T, s *site, name string) {
 	t.Helper()
 	c := s.login(t)
 	sent := nvt(name)
@@ -139,7 +139,7 @@ func live(t *testing.T, s *site, name string) {
 		t.Errorf("APPE %q: %q", sent, r)
 	}
 	fill := strings.NewReplacer("NAME", sent, "NEW", "new "+sent)
-	for _, taker := range takers {
+	for _, taker := range pathnameCases {
 		inReply := shown
 		if strings.HasPrefix(taker.want, "257 ") {
 			inReply = strings.ReplaceAll(shown, `"`, `""`)
@@ -167,7 +167,7 @@ func TestContentsAreNotConverted(t *testing.T) {
 // Section 3.1: names of eight bits go both ways, unchanged.
 func TestPathnamesHaveEightBits(t *testing.T) {
 	s := newSite(t, settings{})
-	liveAll(t, s, scripts)
+	storeAndDeleteAll(t, s, scripts)
 	t.Run("listings", func(t *testing.T) { wantListed(t, s, bytesOf(scripts)) })
 	t.Run("made-elsewhere", func(t *testing.T) {
 		s := newSite(t, settings{})
@@ -243,7 +243,7 @@ func TestPathnamesMayHaveEveryCharacter(t *testing.T) {
 // Section 3.1: one SP divides command and pathname, further ones belong to it.
 func TestSpacesBelongToThePathname(t *testing.T) {
 	s := newSite(t, settings{})
-	liveAll(t, s, spaces)
+	storeAndDeleteAll(t, s, spaces)
 	t.Run("listings", func(t *testing.T) { wantListed(t, s, bytesOf(spaces)) })
 	t.Run("the-example", func(t *testing.T) {
 		s := newSite(t, settings{})
@@ -291,7 +291,7 @@ func TestOnlySPDivides(t *testing.T) {
 // Section 3.1: a client sends CR as CR NUL, and the server takes the NUL away. In replies CR and LF are pictures.
 func TestCRIsPadded(t *testing.T) {
 	s := newSite(t, settings{})
-	liveAll(t, s, lineEnds)
+	storeAndDeleteAll(t, s, lineEnds)
 	t.Run("no-command-hides-behind", func(t *testing.T) {
 		c := newSite(t, settings{}).login(t)
 		c.store("keep", "x")

@@ -15,7 +15,7 @@ import (
 
 // Section 2.1: hex-encoding belongs to URIs. What goes over FTP is the name itself, and "%" is a character of it.
 func TestPercentIsACharacter(t *testing.T) {
-	liveAll(t, newSite(t, settings{}), []pathname{
+	storeAndDeleteAll(t, newSite(t, settings{}), []pathname{
 		{"letter", "%41"},
 		{"behind", "100%"},
 		{"alone", "%"},

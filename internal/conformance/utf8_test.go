@@ -237,7 +237,7 @@ var valid = []pathname{
 // RFC 2279 2 and 4: what is UTF-8 is taken, and every byte of it comes back.
 func TestValidUTF8IsKept(t *testing.T) {
 	s := newSite(t, settings{})
-	liveAll(t, s, valid)
+	storeAndDeleteAll(t, s, valid)
 	t.Run("listings", func(t *testing.T) {
 		wantListed(t, s, bytesOf(valid))
 	})
@@ -255,7 +255,7 @@ func TestNoncharactersAreKept(t *testing.T) {
 		{"U+FDD0", "\ufdd0"},
 	}
 	s := newSite(t, settings{storage: "minio"})
-	liveAll(t, s, names)
+	storeAndDeleteAll(t, s, names)
 	t.Run("listings", func(t *testing.T) { wantListed(t, s, bytesOf(names)) })
 }
 

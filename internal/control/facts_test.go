@@ -15,13 +15,13 @@ import (
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
-// altered is a backend whose logins are changed.
-type altered struct {
+// modifiedBackend is a backend whose logins are changed.
+type modifiedBackend struct {
 	account.Backend
 	change func(*account.Login)
 }
 
-func (b altered) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
+func (b modifiedBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
 	login, err := b.Backend.Login(ctx, r)
 	if err == nil {
 		b.change(login)
@@ -126,7 +126,7 @@ func TestPerm(t *testing.T) {
 	} {
 		t.Run(label, func(t *testing.T) {
 			s := newSite(t, func(cfg *control.Config) {
-				cfg.Backend = altered{cfg.Backend, func(l *account.Login) { l.Rights = everywhere(test.rights) }}
+				cfg.Backend = modifiedBackend{cfg.Backend, func(l *account.Login) { l.Rights = everywhere(test.rights) }}
 			})
 			c := s.login()
 			c.store("d/sub/file", "x")
@@ -171,7 +171,7 @@ func TestPerm(t *testing.T) {
 // and of a directory what holds for the names in it that nothing is said of.
 func TestPermByPathname(t *testing.T) {
 	s := newSite(t, func(cfg *control.Config) {
-		cfg.Backend = altered{cfg.Backend, func(l *account.Login) {
+		cfg.Backend = modifiedBackend{cfg.Backend, func(l *account.Login) {
 			l.Rights = func(name string) vfs.Rights {
 				switch {
 				case strings.HasPrefix(name, "/in/"):

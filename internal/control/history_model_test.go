@@ -80,8 +80,8 @@ func (m *historyModel) busy(name string) bool {
 	return false
 }
 
-// senseless tells whether a step is to be passed over, because nothing can be predicted of it.
-func (m *historyModel) senseless(s *modelSession, st step) bool {
+// isPointless tells whether a step is to be passed over, because nothing can be predicted of it.
+func (m *historyModel) isPointless(s *modelSession, st step) bool {
 	_, isFile := m.objects[s.renaming]
 	switch {
 	case s.held == nil && st.verb == "", s.held != nil && st.verb != "": // commands wait until the upload has ended
@@ -110,10 +110,10 @@ func toCRLF(text string) string { return strings.ReplaceAll(toLF(text), "\n", "\
 func (m *historyModel) expect(st step) expectation {
 	s := &m.sessions[st.session]
 	switch {
-	case m.senseless(s, st):
+	case m.isPointless(s, st):
 		return expectation{skip: true}
 	case st.verb == "":
-		return m.goOn(s, st)
+		return m.resume(s, st)
 	}
 	renaming := s.renaming
 	s.renaming = ""
@@ -387,13 +387,13 @@ func (m *historyModel) begin(s *modelSession, st step, name string) expectation 
 		u.kept, u.alone = m.objects[name], true
 	}
 	s.held = u
-	e := m.goOn(s, st)
+	e := m.resume(s, st)
 	e.replies = append([]string{"150"}, e.replies...)
 	return e
 }
 
-// goOn predicts what becomes of an upload that has begun.
-func (m *historyModel) goOn(s *modelSession, st step) expectation {
+// resume predicts what becomes of an upload that has begun.
+func (m *historyModel) resume(s *modelSession, st step) expectation {
 	e := expectation{upload: m.data(st.bytes)}
 	u := s.held
 	u.sent += e.upload

@@ -41,7 +41,7 @@ func (s *session) list(arg string) {
 // listClient describes this client to a listing.
 func (s *session) listClient() *ftplist.Client {
 	return &ftplist.Client{
-		Names:       s.codec(),
+		Names:       s.nameCodec(),
 		Rights:      s.login.Rights,
 		NoOverwrite: s.login.NoOverwrite,
 		ObjectURI:   s.login.ObjectURI,
@@ -78,7 +78,7 @@ func (s *session) mlst(arg string) {
 	}
 	shown := s.echo(arg)
 	if arg == "" {
-		shown = s.codec().EncodePath(s.workingDirectory())
+		shown = s.nameCodec().EncodePath(s.workingDirectory())
 	}
 	line := append(s.facts.Append([]byte(" "), s.listClient(), ftplist.Entry{FileInfo: info, Dir: path.Dir(s.op.Path)}), shown...)
 	s.send(wire.NewReply(250, s.text(i18n.FileDetails), string(line), s.text(i18n.DetailsEnd)))

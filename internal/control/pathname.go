@@ -15,18 +15,18 @@ func (s *session) nameRules() pathname.Rules {
 	}
 }
 
-// codec translates the pathnames of the client.
-func (s *session) codec() pathname.Codec {
+// nameCodec translates the pathnames of the client.
+func (s *session) nameCodec() pathname.Codec {
 	return pathname.Codec{Rules: s.nameRules(), UTF8: s.locale.UTF8}
 }
 
 // resolve returns the absolute pathname in UTF-8 that a command's argument means.
 func (s *session) resolve(arg string) (string, error) {
-	return s.codec().Resolve(s.workingDirectory(), arg)
+	return s.nameCodec().Resolve(s.workingDirectory(), arg)
 }
 
 // echo is a command's argument as a reply repeats it.
-func (s *session) echo(arg string) string { return s.codec().Echo(s.workingDirectory(), arg) }
+func (s *session) echo(arg string) string { return s.nameCodec().Echo(s.workingDirectory(), arg) }
 
 // lookup does work on a command's argument, in the form of the name that the storage has.
 func (s *session) lookup(arg string, work func(name string) error) error {
@@ -46,7 +46,7 @@ func (s *session) resolver(storage vfs.Storage) *pathname.Resolver {
 // options that it asks for. A client whose charset has a letter with the byte 255 means
 // that letter, and not Telnet's IAC.
 func (s *session) commandText(l wire.Line) (text string, refusals []byte) {
-	if l.Literal == "" || s.login == nil || !s.codec().HasLetterIAC() {
+	if l.Literal == "" || s.login == nil || !s.nameCodec().HasLetterIAC() {
 		return l.Text, l.Refusals
 	}
 	return l.Literal, l.Refusals[:l.Certain]

@@ -68,7 +68,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) (*session
 }
 
 // What may have happened in a session before the engine replies.
-var situations = []struct {
+var replyCases = []struct {
 	name     string
 	noted    error // of the storage
 	cause    error // of the data connection
@@ -100,7 +100,7 @@ func TestRulesInEveryLanguage(t *testing.T) {
 				if first := slices.IndexFunc(s.server.rules, takes); first != i {
 					t.Fatalf("%d %q is meant for the rule %s, but %s takes it", r.Code, said, r.Text, s.server.rules[first].Text)
 				}
-				for _, situation := range situations {
+				for _, situation := range replyCases {
 					var got [2]wire.Reply
 					for j, s := range []*session{english, s} {
 						s.op.Err = situation.noted
@@ -306,8 +306,8 @@ func englishIn(tag language.Tag, english, text string) []string {
 	return found
 }
 
-// HoldNoEnglish compares the transcript of a whole session, long replies among them, with the same one in English.
-func HoldNoEnglish(t *testing.T, tag language.Tag, inEnglish, transcript []string) {
+// CheckNoEnglish compares the transcript of a whole session, long replies among them, with the same one in English.
+func CheckNoEnglish(t *testing.T, tag language.Tag, inEnglish, transcript []string) {
 	t.Helper()
 	english, played := newExchanges(inEnglish), newExchanges(transcript)
 	if len(played) != len(english) {

@@ -61,9 +61,9 @@ func (s *session) rewrite(r wire.Reply) wire.Reply {
 	case engine.ParameterNotImplemented:
 		return wire.NewReply(504, s.text(i18n.ParameterNotImplemented, s.verb))
 	case engine.CurrentDirectory: // the pathname comes first (RFC 959 4.2.2 and appendix II)
-		return wire.NewReply(257, syntax.Quote(s.codec().EncodePath(s.workingDirectory()))+" "+s.text(i18n.CurrentDirectory))
+		return wire.NewReply(257, syntax.Quote(s.nameCodec().EncodePath(s.workingDirectory()))+" "+s.text(i18n.CurrentDirectory))
 	case engine.DirectoryCreated:
-		return wire.NewReply(257, syntax.Quote(s.codec().EncodePath(s.op.Path))+" "+s.text(i18n.DirectoryCreated))
+		return wire.NewReply(257, syntax.Quote(s.nameCodec().EncodePath(s.op.Path))+" "+s.text(i18n.DirectoryCreated))
 	case engine.DirectoryChanged: // the engine has taken it as the client wrote it
 		s.engine.SetWorkingDirectory(s.op.Path)
 		return wire.NewReply(250, s.text(i18n.DirectoryChanged))

@@ -101,7 +101,7 @@ func (s *session) observeTransfer(t *transfer, commandLine string, r wire.Reply)
 // transferStarting names the file that STOU chose (RFC 1123 4.1.2.9).
 func (s *session) transferStarting() wire.Reply {
 	if name := s.transfer.fileName; name != "" {
-		return wire.NewReply(150, "FILE: "+s.codec().EncodeName(s.workingDirectory(), name))
+		return wire.NewReply(150, "FILE: "+s.nameCodec().EncodeName(s.workingDirectory(), name))
 	}
 	return wire.NewReply(150, s.text(i18n.TransferStarting))
 }
@@ -161,7 +161,7 @@ func (s *session) runFileTransfer(t *transfer, verb, name string) {
 
 // stor is STOR and APPE. After REST they are the same (RFC 3659 5.3).
 func (s *session) stor(arg string) {
-	name, err := s.codec().ResolveFile(s.workingDirectory(), arg)
+	name, err := s.nameCodec().ResolveFile(s.workingDirectory(), arg)
 	if err != nil {
 		s.replyError(err)
 		return

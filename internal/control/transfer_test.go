@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/internal/control"
 )
 
-// nasty are pathnames that other servers trip over.
-var nasty = []string{
+// brokenLines are pathnames that other servers trip over.
+var brokenLines = []string{
 	"plain.txt", " leading", "trailing ", "two  spaces", "100%", "a+b", "%41", `quo"te`, `back\slash`, "emoji 🦊",
 	"caf\u00e9", "日本語.txt", "Ελληνικά", "русский", "عربي", "中文", "-la", "\ufeffbom", "*?[x]", "tab\there",
 }
@@ -22,7 +22,7 @@ var nasty = []string{
 func TestTransfers(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.login()
-	for _, name := range nasty {
+	for _, name := range brokenLines {
 		content := "content of " + name
 		c.store(name, content)
 		if got := c.download("RETR " + name); got != content {
@@ -35,7 +35,7 @@ func TestTransfers(t *testing.T) {
 		}
 	}
 	keys := s.objects()
-	want := slices.Sorted(slices.Values(nasty))
+	want := slices.Sorted(slices.Values(brokenLines))
 	if slices.Sort(keys); !slices.Equal(keys, want) {
 		t.Errorf("keys %q, want %q", keys, want)
 	}
@@ -65,7 +65,7 @@ func TestTransfers(t *testing.T) {
 		c.do("MLSD nowhere", "550 ")
 	})
 	t.Run("rename-and-delete", func(t *testing.T) {
-		for _, name := range nasty {
+		for _, name := range brokenLines {
 			c.do("RNFR "+name, "350 ")
 			c.do("RNTO x"+name, "250 ")
 			c.do("DELE x"+name, "250 ")

@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-// notSaid are the replies of the engine that no client can bring about, with
+// unreachableReplies are the replies of the engine that no client can bring about, with
 // the reason; what matches none of these and no rule fails the test below.
-var notSaid = []struct{ code, text, why string }{
+var unreachableReplies = []struct{ code, text, why string }{
 	{"220", `<msg>`, "the engine's greeting is taken by Start"},
 	{"500", `<msg>`, "ClientConnected never fails"},
 	{"421", `command timeout .*`, "the session watches for idleness"},
@@ -118,7 +118,7 @@ func TestEveryReplyOfTheEngineIsKnown(t *testing.T) {
 			t.Errorf("%s: no rule for %s %q", r.place, r.code, r.text)
 		}
 	}
-	for i, n := range notSaid {
+	for i, n := range unreachableReplies {
 		if !used[i] {
 			t.Errorf("the engine has no reply %s %s any more: %s", n.code, n.text, n.why)
 		}
@@ -134,7 +134,7 @@ func knownReply(table Rules, r engineReply, used map[int]bool) bool {
 			return true
 		}
 	}
-	for i, n := range notSaid {
+	for i, n := range unreachableReplies {
 		if regexp.MustCompile("^(?:"+n.code+")$").MatchString(r.code) && regexp.MustCompile("^(?s:"+n.text+")$").MatchString(r.text) {
 			used[i] = true
 			return true

@@ -15,8 +15,8 @@ const (
 	None Normalization = "none" // names are created and looked for as they are given
 )
 
-// Words are the values in a configuration.
-func (Normalization) Words() []string { return []string{string(NFC), string(NFD), string(None)} }
+// Values are the values in a configuration.
+func (Normalization) Values() []string { return []string{string(NFC), string(NFD), string(None)} }
 
 // Normalize returns the form in which a name is created.
 func (n Normalization) Normalize(name string) string {

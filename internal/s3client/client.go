@@ -83,7 +83,7 @@ func accountOf(s config.S3) account {
 		pathStyle:          aws.ToBool(s.PathStyle),
 		checksums:          s.Checksums,
 		credentialsFromSDK: s.AccessKeyID == "",
-		profile:            limitingProfile(s.Profile, s.Endpoint),
+		profile:            restrictingProfile(s.Profile, s.Endpoint),
 	}
 }
 
@@ -128,7 +128,7 @@ func (f *Factory) client(a account) (*s3.Client, error) {
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = a.pathStyle
-		limitClient(o, cmp.Or(a.profile, limitingProfile(config.AutoProfile, aws.ToString(cfg.BaseEndpoint))))
+		restrictClient(o, cmp.Or(a.profile, restrictingProfile(config.AutoProfile, aws.ToString(cfg.BaseEndpoint))))
 		useChecksums(o, a.checksums)
 		if f.observe != nil {
 			o.APIOptions = append(o.APIOptions, f.observe)

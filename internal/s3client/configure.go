@@ -49,7 +49,7 @@ func newBucket(t *config.Tenant, storage config.S3, layers []layer) *Bucket {
 		keys:        configKeysOf(layers),
 		customerKey: t.Objects.Key(),
 		configured:  storage.Profile,
-		resumable:   t.Resume == config.KeepBroken,
+		resumable:   t.Resume == config.KeepInterrupted,
 	}
 }
 

@@ -15,12 +15,12 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// showProfile has an S3 server of which nothing is known show what it can do, with an object that is removed in the end. It adds to a profile what
+// probeProfile has an S3 server of which nothing is known show what it can do, with an object that is removed in the end. It adds to a profile what
 // the server has shown. A refusal of any kind shows nothing; the error is one of the network.
-func (b *Bucket) showProfile(ctx context.Context, p driver.Profile) (driver.Profile, error) {
+func (b *Bucket) probeProfile(ctx context.Context, p driver.Profile) (driver.Profile, error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	x := &trial{client: b.Client, bucket: b.Name, key: b.Prefix + probePrefix + strings.ToLower(rand.Text())}
+	x := &prober{client: b.Client, bucket: b.Name, key: b.Prefix + probePrefix + strings.ToLower(rand.Text())}
 	defer x.clean(context.WithoutCancel(ctx))
 	put, err := x.put(ctx, &s3.PutObjectInput{})
 	switch {
@@ -54,8 +54,8 @@ const (
 	probeETag    = `"00000000000000000000000000000000"` // of no object
 )
 
-// A trial is what a server is asked to do with one object. Its methods tell whether the server has done as S3 does.
-type trial struct {
+// A prober makes requests for one object. Its methods tell whether the server does what AWS does.
+type prober struct {
 	client      *s3.Client
 	bucket, key string
 	etag        string    // of the object
@@ -63,7 +63,7 @@ type trial struct {
 }
 
 // clean deletes what was stored, as far as it may.
-func (x *trial) clean(ctx context.Context) {
+func (x *prober) clean(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	for _, version := range x.versions {
@@ -71,7 +71,7 @@ func (x *trial) clean(ctx context.Context) {
 	}
 }
 
-func (x *trial) put(ctx context.Context, in *s3.PutObjectInput) (*s3.PutObjectOutput, error) {
+func (x *prober) put(ctx context.Context, in *s3.PutObjectInput) (*s3.PutObjectOutput, error) {
 	in.Bucket, in.Key, in.Body = &x.bucket, &x.key, strings.NewReader(probeContent)
 	out, err := x.client.PutObject(ctx, in)
 	if err == nil {
@@ -82,7 +82,7 @@ func (x *trial) put(ctx context.Context, in *s3.PutObjectInput) (*s3.PutObjectOu
 }
 
 // refusesWrong tries a request on a condition that does not hold, and then on one that does.
-func (x *trial) refusesWrong(wrong, right func() error) (bool, error) {
+func (x *prober) refusesWrong(wrong, right func() error) (bool, error) {
 	if err := refused(wrong()); errors.Is(err, errReplaced) {
 		return false, nil
 	} else if err != nil {
@@ -92,7 +92,7 @@ func (x *trial) refusesWrong(wrong, right func() error) (bool, error) {
 	return err == nil, err
 }
 
-func (x *trial) conditionalPut(ctx context.Context) (bool, error) {
+func (x *prober) conditionalPut(ctx context.Context) (bool, error) {
 	put := func(in *s3.PutObjectInput) func() error {
 		return func() error {
 			_, err := x.put(ctx, in)
@@ -114,7 +114,7 @@ func ignore(err, expected error) error {
 }
 
 // upload begins a multipart upload, which is aborted when done is called, unless it was completed.
-func (x *trial) upload(ctx context.Context) (id *string, done func(), err error) {
+func (x *prober) upload(ctx context.Context) (id *string, done func(), err error) {
 	created, err := x.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: &x.key})
 	if err != nil {
 		return nil, nil, err
@@ -130,7 +130,7 @@ func (x *trial) upload(ctx context.Context) (id *string, done func(), err error)
 type precondition struct{ ifMatch, ifNoneMatch *string }
 
 // complete stores the object by an upload of one part.
-func (x *trial) complete(ctx context.Context, c precondition) error {
+func (x *prober) complete(ctx context.Context, c precondition) error {
 	id, done, err := x.upload(ctx)
 	if err != nil {
 		return err
@@ -153,7 +153,7 @@ func (x *trial) complete(ctx context.Context, c precondition) error {
 	return err
 }
 
-func (x *trial) conditionalComplete(ctx context.Context) (bool, error) {
+func (x *prober) conditionalComplete(ctx context.Context) (bool, error) {
 	complete := func(c precondition) func() error { return func() error { return x.complete(ctx, c) } }
 	if err := refused(complete(precondition{ifNoneMatch: aws.String("*")})()); err != nil {
 		return false, ignore(err, errReplaced)
@@ -163,7 +163,7 @@ func (x *trial) conditionalComplete(ctx context.Context) (bool, error) {
 	})
 }
 
-func (x *trial) partCopy(ctx context.Context) (bool, error) {
+func (x *prober) partCopy(ctx context.Context) (bool, error) {
 	id, done, err := x.upload(ctx)
 	if err != nil {
 		return false, err
@@ -176,12 +176,12 @@ func (x *trial) partCopy(ctx context.Context) (bool, error) {
 }
 
 // again stores the object again where it was deleted.
-func (x *trial) again(ctx context.Context) error {
+func (x *prober) again(ctx context.Context) error {
 	_, err := x.put(ctx, &s3.PutObjectInput{})
 	return err
 }
 
-func (x *trial) conditionalDelete(ctx context.Context) (bool, error) {
+func (x *prober) conditionalDelete(ctx context.Context) (bool, error) {
 	remove := func(etag *string) func() error {
 		return func() error {
 			out, err := x.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: &x.key, IfMatch: etag})
@@ -195,7 +195,7 @@ func (x *trial) conditionalDelete(ctx context.Context) (bool, error) {
 }
 
 // deleteAll deletes the object by DeleteObjects, on the condition that it has an ETag, and tells whether it was deleted.
-func (x *trial) deleteAll(ctx context.Context, etag *string) (bool, error) {
+func (x *prober) deleteAll(ctx context.Context, etag *string) (bool, error) {
 	out, err := x.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &x.bucket, Delete: &types.Delete{
 		Objects: []types.ObjectIdentifier{{Key: &x.key, ETag: etag}},
 	}})
@@ -208,7 +208,7 @@ func (x *trial) deleteAll(ctx context.Context, etag *string) (bool, error) {
 	return len(out.Deleted) == 1 && len(out.Errors) == 0, nil
 }
 
-func (x *trial) conditionalBatchDelete(ctx context.Context) (bool, error) {
+func (x *prober) conditionalBatchDelete(ctx context.Context) (bool, error) {
 	if err := x.again(ctx); err != nil {
 		return false, err
 	}
@@ -218,7 +218,7 @@ func (x *trial) conditionalBatchDelete(ctx context.Context) (bool, error) {
 	return x.deleteAll(ctx, &x.etag)
 }
 
-func (x *trial) batchDelete(ctx context.Context) (bool, error) {
+func (x *prober) batchDelete(ctx context.Context) (bool, error) {
 	if err := x.again(ctx); err != nil {
 		return false, err
 	}

@@ -57,26 +57,26 @@ func serverHeader(metadata middleware.Metadata) string {
 	return ""
 }
 
-// profileBefore is the name of the profile as it is known before the server is asked, empty where it is not.
-func profileBefore(configured config.Profile, endpoint, bucket string) string {
+// knownProfile is the name of the profile as it is known before the server is asked, empty where it is not.
+func knownProfile(configured config.Profile, endpoint, bucket string) string {
 	if configured != "" && configured != config.AutoProfile {
 		return string(configured)
 	}
 	return profileOfEndpoint(endpoint, bucket)
 }
 
-// limitingProfile is the name of the profile if it is known before the server is asked and there is something that the server does not
+// restrictingProfile is the name of the profile if it is known before the server is asked and there is something that the server does not
 // take from any client, and empty otherwise. Accounts of one server differ by nothing else.
-func limitingProfile(configured config.Profile, endpoint string) string {
-	name := profileBefore(configured, endpoint, "")
+func restrictingProfile(configured config.Profile, endpoint string) string {
+	name := knownProfile(configured, endpoint, "")
 	if p, known := driver.ProfileNamed(name); known && p.SignedAcceptEncoding && p.Checksums {
 		return ""
 	}
 	return name
 }
 
-// limitClient makes a client leave out what the server of a profile does not take.
-func limitClient(o *s3.Options, profile string) {
+// restrictClient makes a client leave out what the server of a profile does not take.
+func restrictClient(o *s3.Options, profile string) {
 	p, known := driver.ProfileNamed(profile)
 	if !known {
 		return
@@ -110,13 +110,13 @@ func withoutAcceptEncoding(stack *middleware.Stack) error {
 // findProfile finds out what the bucket's server can do, from its address and from the Server header of its answer. Of one that stays
 // unknown nothing is taken for granted: what the configuration needs, the server has to show.
 func (b *Bucket) findProfile(ctx context.Context, header string, log *slog.Logger) error {
-	name := cmp.Or(profileBefore(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name), profileOfServer(header), "strict")
+	name := cmp.Or(knownProfile(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name), profileOfServer(header), "strict")
 	b.Profile, _ = driver.ProfileNamed(name)
 	b.Profile.Checksums = b.Profile.Checksums || b.account.checksums == config.ChecksumsSupported
 	auto := b.configured == "" || b.configured == config.AutoProfile
 	if auto && name == "strict" && (b.resumable || b.denies()) {
 		var err error
-		if b.Profile, err = b.showProfile(ctx, b.Profile); err != nil {
+		if b.Profile, err = b.probeProfile(ctx, b.Profile); err != nil {
 			return b.explain(err)
 		}
 	}

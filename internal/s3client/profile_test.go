@@ -81,7 +81,7 @@ func TestFindProfile(t *testing.T) {
 		}
 		for _, configured := range []config.Profile{"", config.AutoProfile, config.Profile(want.Name)} {
 			cfg := configtest.New(t, s)
-			cfg.S3.Profile, cfg.Tenants["acme"].Resume = configured, config.KeepBroken
+			cfg.S3.Profile, cfg.Tenants["acme"].Resume = configured, config.KeepInterrupted
 			reach := s.AWSConfig()
 			seen := watch(reach)
 			b, err := checked(t, cfg, reach)
@@ -164,7 +164,7 @@ func TestUnknownServer(t *testing.T) {
 			want driver.Profile
 		}{
 			"nothing-needed": {func(*config.Tenant) {}, strict},
-			"resume":         {func(t *config.Tenant) { t.Resume = config.KeepBroken }, shown},
+			"resume":         {func(t *config.Tenant) { t.Resume = config.KeepInterrupted }, shown},
 			"deny":           {func(t *config.Tenant) { t.Overwrite = config.DenyOverwrite }, shown},
 		} {
 			t.Run(name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestUnknownServer(t *testing.T) {
 func TestResumeOnDirectoryBucket(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
-	cfg.S3.Profile, cfg.Tenants["acme"].Resume = "aws-directory", config.KeepBroken
+	cfg.S3.Profile, cfg.Tenants["acme"].Resume = "aws-directory", config.KeepInterrupted
 	_, err := checked(t, cfg, s.AWSConfig())
 	want := `tenant acme: bucket "` + cfg.Tenants["acme"].Bucket + `": its S3 server (aws-directory) lists no prefix that ends in the middle of ` +
 		`a name, so that interrupted uploads cannot be found, which resume: keep counts on: write resume: discard, or move to a general purpose bucket`

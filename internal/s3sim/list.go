@@ -62,7 +62,7 @@ func (s *Server) refusesPrefix(q *request) bool {
 
 func (s *Server) list(b *bucket, q *request) *reply {
 	if s.refusesPrefix(q) {
-		return notThere()
+		return notImplemented()
 	}
 	encode := func(text string) string { return text }
 	if q.query.Get("encoding-type") == "url" {
@@ -76,7 +76,7 @@ func (s *Server) list(b *bucket, q *request) *reply {
 		}
 		after = string(last)
 	} else if after != "" && !s.opts.Profile.SortedListings {
-		return notThere()
+		return notImplemented()
 	}
 	out := struct {
 		XMLName               xml.Name `xml:"ListBucketResult"`
@@ -157,7 +157,7 @@ func (b *bucket) listVersions(q *request) *reply {
 
 func (s *Server) listUploads(b *bucket, q *request) *reply {
 	if s.opts.HideUploads && (!s.opts.Profile.ListUploads || s.refusesPrefix(q)) {
-		return notThere()
+		return notImplemented()
 	}
 	type element struct{ Key, UploadId, Initiated string }
 	out := struct {

@@ -103,7 +103,7 @@ func (s *Server) strict() bool { return s.opts.Profile.Name == "" || s.opts.Prof
 
 func (s *Server) uploadPartCopy(b *bucket, q *request, e *Event) *reply {
 	if !s.opts.Profile.PartCopy {
-		return notThere()
+		return notImplemented()
 	}
 	u, refusal := b.upload(q)
 	n, valid := q.number()
@@ -204,7 +204,7 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 	case xml.Unmarshal(q.body, &in) != nil || len(in.Parts) == 0:
 		return malformed()
 	}
-	parts, refusal := s.chosen(u, in.Parts)
+	parts, refusal := s.completedParts(u, in.Parts)
 	if refusal == nil {
 		refusal = s.precondition(q, e.Old, s.opts.Profile.ConditionalComplete)
 	}
@@ -244,8 +244,8 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 	return answer
 }
 
-// chosen finds the parts of a completed object, and enforces the rules for them.
-func (s *Server) chosen(u *upload, in []partElement) ([]*part, *reply) {
+// completedParts finds the parts of a completed object, and enforces the rules for them.
+func (s *Server) completedParts(u *upload, in []partElement) ([]*part, *reply) {
 	var parts []*part
 	for i, e := range in {
 		p := u.parts[e.PartNumber]

@@ -50,7 +50,7 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 		return b.versioning()
 	case "PutBucketVersioning":
 		if s.opts.Profile.Name == "r2" {
-			return notThere() // R2 keeps no versions
+			return notImplemented() // R2 keeps no versions
 		}
 		b.versioned = strings.Contains(string(q.body), "<Status>Enabled</Status>")
 		return ok()
@@ -85,7 +85,7 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 	case "AbortMultipartUpload":
 		return s.abort(b, q)
 	}
-	return notThere()
+	return notImplemented()
 }
 
 func (s *Server) listBuckets() *reply {
@@ -126,17 +126,17 @@ func (s *Server) precondition(q *request, current *Object, supported bool) *repl
 	case match == "" && none == "":
 		return nil
 	case !supported && s.opts.RefuseUnsupported:
-		return notThere()
+		return notImplemented()
 	case !supported:
 		return nil
 	case none != "" && none != "*":
-		return notThere() // so says S3 of an ETag here
+		return notImplemented() // so says S3 of an ETag here
 	case none != "" && current != nil:
-		return failed412()
+		return preconditionFailed()
 	case match != "" && current == nil:
 		return noSuchKey()
 	case match != "" && match != "*" && !sameETag(match, current.ETag):
-		return failed412()
+		return preconditionFailed()
 	}
 	return nil
 }
@@ -271,13 +271,13 @@ func (s *Server) get(b *bucket, q *request) *reply {
 	case o == nil:
 		return noSuchKey()
 	case q.header.Get("If-Match") != "" && !sameETag(q.header.Get("If-Match"), o.ETag):
-		return failed412()
+		return preconditionFailed()
 	case q.header.Get("If-None-Match") != "" && sameETag(q.header.Get("If-None-Match"), o.ETag):
 		return &reply{status: http.StatusNotModified, header: http.Header{"Etag": {o.ETag}}}
 	case o.archived() && q.Name == "GetObject":
 		return refuse(http.StatusForbidden, "InvalidObjectState")
 	case q.query.Has("partNumber"):
-		return notThere()
+		return notImplemented()
 	}
 	size := o.Content.Size()
 	from, to, partial, valid := byteRange(q.header.Get("Range"), size)
@@ -355,7 +355,7 @@ func (s *Server) source(q *request) (*Object, *reply) {
 	case o == nil:
 		return nil, noSuchKey()
 	case match != "" && !sameETag(match, o.ETag), none != "" && sameETag(none, o.ETag):
-		return nil, failed412()
+		return nil, preconditionFailed()
 	case o.archived():
 		return nil, refuse(http.StatusForbidden, "InvalidObjectState")
 	}
@@ -473,7 +473,7 @@ func (s *Server) deleteAll(b *bucket, q *request) *reply {
 	}
 	switch {
 	case !s.opts.Profile.BatchDelete:
-		return notThere()
+		return notImplemented()
 	case xml.Unmarshal(q.body, &in) != nil || len(in.Objects) > maxPage:
 		return malformed()
 	case q.header.Get("Content-Md5") == "" && len(q.checksums) == 0:

@@ -231,11 +231,11 @@ func answerXML(status int, document any) *reply {
 }
 
 // The answers of which there are many.
-func ok() *reply         { return &reply{status: http.StatusOK, header: http.Header{}} }
-func noContent() *reply  { return &reply{status: http.StatusNoContent, header: http.Header{}} }
-func noSuchKey() *reply  { return refuse(http.StatusNotFound, "NoSuchKey") }
-func malformed() *reply  { return refuse(http.StatusBadRequest, "MalformedXML") }
-func notThere() *reply   { return refuse(http.StatusNotImplemented, "NotImplemented") }
-func failed412() *reply  { return refuse(http.StatusPreconditionFailed, "PreconditionFailed") }
-func noUpload() *reply   { return refuse(http.StatusNotFound, "NoSuchUpload") }
-func invalidArg() *reply { return refuse(http.StatusBadRequest, "InvalidArgument") }
+func ok() *reply                 { return &reply{status: http.StatusOK, header: http.Header{}} }
+func noContent() *reply          { return &reply{status: http.StatusNoContent, header: http.Header{}} }
+func noSuchKey() *reply          { return refuse(http.StatusNotFound, "NoSuchKey") }
+func malformed() *reply          { return refuse(http.StatusBadRequest, "MalformedXML") }
+func notImplemented() *reply     { return refuse(http.StatusNotImplemented, "NotImplemented") }
+func preconditionFailed() *reply { return refuse(http.StatusPreconditionFailed, "PreconditionFailed") }
+func noUpload() *reply           { return refuse(http.StatusNotFound, "NoSuchUpload") }
+func invalidArg() *reply         { return refuse(http.StatusBadRequest, "InvalidArgument") }

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// A Harm handles a request in place of the proxy, which would forward the request and return the answer.
-type Harm func(e *exchange)
+// An Effect handles a request in place of the proxy, which would forward the request and return the answer.
+type Effect func(e *exchange)
 
 // Refuse answers with an error of S3, such as 503 SlowDown. The server does not get the request.
-func Refuse(status int, code string) Harm {
+func Refuse(status int, code string) Effect {
 	return func(e *exchange) {
 		_, _ = io.Copy(io.Discard, e.r.Body) // a server that does not read it may break the connection instead
 		e.w.Header().Set("Content-Type", "application/xml")
@@ -24,7 +24,7 @@ func Refuse(status int, code string) Harm {
 
 // RefuseWithOK answers 200 with an error in the body, as S3 does when it has begun to answer CompleteMultipartUpload, CopyObject or
 // UploadPartCopy and then fails. The server does not get the request.
-func RefuseWithOK(code string) Harm { return Refuse(http.StatusOK, code) }
+func RefuseWithOK(code string) Effect { return Refuse(http.StatusOK, code) }
 
 func errorBody(code string) string {
 	body, err := xml.Marshal(struct {
@@ -40,7 +40,7 @@ func errorBody(code string) string {
 }
 
 // Delay forwards the request after some time.
-func Delay(d time.Duration) Harm {
+func Delay(d time.Duration) Effect {
 	return func(e *exchange) {
 		select {
 		case <-time.After(d):
@@ -51,7 +51,7 @@ func Delay(d time.Duration) Harm {
 }
 
 // Advance lets the clock of S3 be ahead, by the Date of the answer: what the server stored counts as older by d.
-func Advance(d time.Duration) Harm {
+func Advance(d time.Duration) Effect {
 	return func(e *exchange) {
 		e.pass(e.r.Body, func(r *http.Response) io.Reader {
 			if now, err := http.ParseTime(r.Header.Get("Date")); err == nil {
@@ -63,7 +63,7 @@ func Advance(d time.Duration) Harm {
 }
 
 // Stall never answers; the server does not get the request.
-func Stall() Harm {
+func Stall() Effect {
 	return func(e *exchange) {
 		_, _ = io.Copy(io.Discard, e.r.Body)
 		<-e.r.Context().Done()
@@ -73,7 +73,7 @@ func Stall() Harm {
 
 // ResetRequest breaks the connection on both sides, in the middle of the request's body. A request without a body does not reach
 // the server.
-func ResetRequest() Harm {
+func ResetRequest() Effect {
 	return func(e *exchange) {
 		if half := e.r.ContentLength / 2; half > 0 {
 			if response, err := e.forward(io.MultiReader(io.LimitReader(e.r.Body, half), cut{})); err == nil {
@@ -85,7 +85,7 @@ func ResetRequest() Harm {
 }
 
 // LoseAnswer lets the server perform the request, and breaks the connection before a byte of its answer.
-func LoseAnswer() Harm {
+func LoseAnswer() Effect {
 	return func(e *exchange) {
 		if response, err := e.forward(e.r.Body); err == nil {
 			_, _ = io.Copy(io.Discard, response.Body) // some servers finish while they answer
@@ -96,13 +96,13 @@ func LoseAnswer() Harm {
 }
 
 // ResetResponse breaks the connection by RST in the middle of the answer's body, or before an answer without one.
-func ResetResponse() Harm { return breakResponse((*exchange).reset) }
+func ResetResponse() Effect { return breakResponse((*exchange).reset) }
 
 // ShortResponse closes the connection in the middle of the answer's body, or before an answer without one. It closes only the direction
 // to the client. The Content-Length stays.
-func ShortResponse() Harm { return breakResponse((*exchange).hangUp) }
+func ShortResponse() Effect { return breakResponse((*exchange).hangUp) }
 
-func breakResponse(end func(*exchange)) Harm {
+func breakResponse(end func(*exchange)) Effect {
 	return func(e *exchange) {
 		response, err := e.forward(e.r.Body)
 		if err == nil {
@@ -117,24 +117,24 @@ func breakResponse(end func(*exchange)) Harm {
 }
 
 // HalfClose reads the request and closes the direction to the client, without an answer. The server does not get the request.
-func HalfClose() Harm {
+func HalfClose() Effect {
 	return func(e *exchange) {
 		_, _ = io.Copy(io.Discard, e.r.Body)
 		e.hangUp()
 	}
 }
 
-// SpoilRequest changes a byte in the middle of the request's body, so that every checksum is wrong.
-func SpoilRequest() Harm {
+// CorruptRequest changes a byte in the middle of the request's body, so that every checksum is wrong.
+func CorruptRequest() Effect {
 	return func(e *exchange) {
-		e.pass(&spoiler{r: e.r.Body, left: e.r.ContentLength / 2}, func(r *http.Response) io.Reader { return r.Body })
+		e.pass(&corrupter{r: e.r.Body, left: e.r.ContentLength / 2}, func(r *http.Response) io.Reader { return r.Body })
 	}
 }
 
-// SpoilResponse changes a byte in the middle of the answer's body.
-func SpoilResponse() Harm {
+// CorruptResponse changes a byte in the middle of the answer's body.
+func CorruptResponse() Effect {
 	return func(e *exchange) {
-		e.pass(e.r.Body, func(r *http.Response) io.Reader { return &spoiler{r: r.Body, left: r.ContentLength / 2} })
+		e.pass(e.r.Body, func(r *http.Response) io.Reader { return &corrupter{r: r.Body, left: r.ContentLength / 2} })
 	}
 }
 
@@ -150,13 +150,13 @@ func (e *exchange) pass(body io.Reader, answer func(*http.Response) io.Reader) {
 	}
 }
 
-// A spoiler changes the byte after the first left bytes.
-type spoiler struct {
+// A corrupter changes the byte after the first left bytes.
+type corrupter struct {
 	r    io.Reader
 	left int64
 }
 
-func (s *spoiler) Read(p []byte) (int, error) {
+func (s *corrupter) Read(p []byte) (int, error) {
 	n, err := s.r.Read(p)
 	if s.left >= 0 && s.left < int64(n) {
 		p[s.left] ^= 1

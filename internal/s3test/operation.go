@@ -14,8 +14,8 @@ type Operation struct {
 	Prefix string // of a listing
 }
 
-// Under reports whether the key, or the prefix of a listing, begins with prefix.
-func (o Operation) Under(start string) bool { return strings.HasPrefix(o.Key+o.Prefix, start) }
+// HasPrefix reports whether the key, or the prefix of a listing, begins with prefix.
+func (o Operation) HasPrefix(start string) bool { return strings.HasPrefix(o.Key+o.Prefix, start) }
 
 // operations names the operation of a request to an object or a bucket, by its method and a query parameter or a header. The first one
 // that the request has decides. An entry without either matches the rest.

@@ -67,8 +67,8 @@ func (p *Proxy) Reset() {
 	p.seen = nil
 }
 
-// Seen returns the requests so far.
-func (p *Proxy) Seen() []Operation {
+// Operations returns the requests so far.
+func (p *Proxy) Operations() []Operation {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.seen)
@@ -77,21 +77,21 @@ func (p *Proxy) Seen() []Operation {
 // Counts returns how many requests there were for each operation.
 func (p *Proxy) Counts() map[string]int {
 	counts := map[string]int{}
-	for _, o := range p.Seen() {
+	for _, o := range p.Operations() {
 		counts[o.Name]++
 	}
 	return counts
 }
 
-// A Fault is a Harm for some of the requests.
+// A Fault applies an Effect to some of the requests.
 type Fault struct {
 	Operation string // "PutObject", any when empty
-	Under     string // what their keys, or the prefixes of listings, begin with
+	KeyPrefix string // of their keys, or of the prefixes of listings
 	After     int    // how many such requests pass before the first
-	Times     int    // how many are harmed, all that follow when 0
-	Harm      Harm
+	Times     int    // how many the fault meets, all when 0
+	Effect    Effect
 
-	passed, harmed int
+	passed, applied int
 }
 
 // Inject adds a fault. It has priority over the faults before it. End removes it.
@@ -109,11 +109,11 @@ type Injection struct {
 	fault *Fault
 }
 
-// Harmed is how many requests the fault has handled so far.
-func (i *Injection) Harmed() int {
+// Applied is how many requests the fault has handled so far.
+func (i *Injection) Applied() int {
 	i.proxy.mu.Lock()
 	defer i.proxy.mu.Unlock()
-	return i.fault.harmed
+	return i.fault.applied
 }
 
 // End removes the fault.
@@ -128,22 +128,22 @@ func (i *Injection) End() {
 	}
 }
 
-// enter counts a request and returns the harm for it, nil for none.
-func (p *Proxy) enter(o Operation) Harm {
+// enter counts a request and returns the effect of a fault on it, nil for none.
+func (p *Proxy) enter(o Operation) Effect {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.seen = append(p.seen, o)
 	for _, f := range p.faults {
-		if f.Operation != "" && f.Operation != o.Name || !o.Under(f.Under) {
+		if f.Operation != "" && f.Operation != o.Name || !o.HasPrefix(f.KeyPrefix) {
 			continue
 		}
 		if f.passed < f.After {
 			f.passed++
 			continue
 		}
-		if f.Times == 0 || f.harmed < f.Times {
-			f.harmed++
-			return f.Harm
+		if f.Times == 0 || f.applied < f.Times {
+			f.applied++
+			return f.Effect
 		}
 	}
 	return nil
@@ -152,8 +152,8 @@ func (p *Proxy) enter(o Operation) Harm {
 // ServeHTTP implements http.Handler.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	e := &exchange{proxy: p, w: w, r: r}
-	if harm := p.enter(operationOf(r)); harm != nil {
-		harm(e)
+	if effect := p.enter(operationOf(r)); effect != nil {
+		effect(e)
 		return
 	}
 	e.pass(r.Body, func(response *http.Response) io.Reader { return response.Body })

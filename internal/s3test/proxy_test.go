@@ -44,7 +44,7 @@ func TestProxyPassesAll(t *testing.T) {
 			t.Errorf("counts are %v, want %v", got, want)
 		}
 		p.Reset()
-		if got := p.Seen(); len(got) > 0 {
+		if got := p.Operations(); len(got) > 0 {
 			t.Errorf("after Reset there are %v", got)
 		}
 	})
@@ -127,9 +127,9 @@ func TestOperations(t *testing.T) {
 	}
 }
 
-// TestHarms does each harm to an upload and to a download, by a client that asks once: the client gets an error, and the server has
+// TestEffects applies each effect to an upload and to a download, by a client that asks once: the client gets an error, and the server has
 // what it should.
-func TestHarms(t *testing.T) {
+func TestEffects(t *testing.T) {
 	const size = 100_000
 	old, fresh := strings.Repeat("old ", size/4), strings.Repeat("new ", size/4)
 	status := func(code string) func(error) bool {
@@ -146,7 +146,7 @@ func TestHarms(t *testing.T) {
 	none := func(err error) bool { return err == nil }
 	for _, tt := range []struct {
 		name     string
-		harm     s3test.Harm
+		effect   s3test.Effect
 		put, get func(error) bool
 		stored   bool // the upload has been done
 	}{
@@ -157,8 +157,8 @@ func TestHarms(t *testing.T) {
 		{"reset-response", s3test.ResetResponse(), isReset, isReset, true},
 		{"short-response", s3test.ShortResponse(), broken, short, true},
 		{"half-close", s3test.HalfClose(), broken, broken, false},
-		{"spoil-request", s3test.SpoilRequest(), status("XAmzContentSHA256Mismatch"), none, false},
-		{"spoil-response", s3test.SpoilResponse(), none, func(err error) bool { return strings.Contains(err.Error(), "checksum") }, true},
+		{"corrupt-request", s3test.CorruptRequest(), status("XAmzContentSHA256Mismatch"), none, false},
+		{"corrupt-response", s3test.CorruptResponse(), none, func(err error) bool { return strings.Contains(err.Error(), "checksum") }, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			server := s3test.Start(t, "minio")
@@ -168,17 +168,17 @@ func TestHarms(t *testing.T) {
 			if err := direct.put(t.Context(), "dir/file", old); err != nil {
 				t.Fatal(err)
 			}
-			get := p.Inject(s3test.Fault{Operation: "GetObject", Under: "dir/", Harm: tt.harm})
+			get := p.Inject(s3test.Fault{Operation: "GetObject", KeyPrefix: "dir/", Effect: tt.effect})
 			if got, err := b.get(t.Context(), "dir/file"); !tt.get(err) || err == nil && got != old {
 				t.Errorf("download: %d bytes, %v", len(got), err)
 			}
-			put := p.Inject(s3test.Fault{Operation: "PutObject", Under: "dir/", Harm: tt.harm})
+			put := p.Inject(s3test.Fault{Operation: "PutObject", KeyPrefix: "dir/", Effect: tt.effect})
 			if err := b.put(t.Context(), "dir/file", fresh); !tt.put(err) {
 				t.Errorf("upload: %v", err)
 			}
 			// Go's HTTP client asks again for itself when a used connection breaks before the answer.
-			if get.Harmed() == 0 || get.Harmed() > 2 || put.Harmed() != 1 {
-				t.Errorf("%d downloads and %d uploads were harmed", get.Harmed(), put.Harmed())
+			if get.Applied() == 0 || get.Applied() > 2 || put.Applied() != 1 {
+				t.Errorf("%d downloads and %d uploads met the fault", get.Applied(), put.Applied())
 			}
 			want := old
 			if tt.stored {
@@ -195,11 +195,11 @@ func TestHarms(t *testing.T) {
 	}
 }
 
-// TestFaultsCount harms the third and the fourth request of one directory.
+// TestFaultsCount lets a fault meet the third and the fourth request of one directory.
 func TestFaultsCount(t *testing.T) {
 	p := newProxy(t, s3test.Start(t, "minio"))
 	b := newBucket(t, p.Server())
-	fault := p.Inject(s3test.Fault{Operation: "PutObject", Under: "x/", After: 2, Times: 2, Harm: s3test.Refuse(http.StatusForbidden, "ExpiredToken")})
+	fault := p.Inject(s3test.Fault{Operation: "PutObject", KeyPrefix: "x/", After: 2, Times: 2, Effect: s3test.Refuse(http.StatusForbidden, "ExpiredToken")})
 	var got []bool
 	for _, key := range []string{"x/1", "y/1", "x/2", "x/3", "y/2", "x/4", "x/5"} {
 		got = append(got, b.put(t.Context(), key, key) == nil)
@@ -207,8 +207,8 @@ func TestFaultsCount(t *testing.T) {
 	if want := []bool{true, true, true, false, true, false, true}; !slices.Equal(got, want) {
 		t.Errorf("successes are %v, want %v", got, want)
 	}
-	if fault.Harmed() != 2 {
-		t.Errorf("%d were harmed", fault.Harmed())
+	if fault.Applied() != 2 {
+		t.Errorf("%d met the fault", fault.Applied())
 	}
 }
 
@@ -219,7 +219,7 @@ func TestRefuseWithOK(t *testing.T) {
 	if err := b.put(t.Context(), "a", "content"); err != nil {
 		t.Fatal(err)
 	}
-	p.Inject(s3test.Fault{Operation: "CopyObject", Harm: s3test.RefuseWithOK("InternalError")})
+	p.Inject(s3test.Fault{Operation: "CopyObject", Effect: s3test.RefuseWithOK("InternalError")})
 	_, err := b.CopyObject(t.Context(), &s3.CopyObjectInput{Bucket: &b.name, Key: aws.String("b"), CopySource: aws.String(b.name + "/a")})
 	if api, ok := errors.AsType[smithy.APIError](err); !ok || api.ErrorCode() != "InternalError" {
 		t.Errorf("error is %v", err)
@@ -230,7 +230,7 @@ func TestRefuseWithOK(t *testing.T) {
 func TestStall(t *testing.T) {
 	p := newProxy(t, s3test.Start(t, "minio"))
 	b := newBucket(t, p.Server())
-	p.Inject(s3test.Fault{Harm: s3test.Stall()})
+	p.Inject(s3test.Fault{Effect: s3test.Stall()})
 	impatient := bucket{s3.New(b.Options(), func(o *s3.Options) { o.HTTPClient = &http.Client{Timeout: 50 * time.Millisecond} }), b.name}
 	if err := impatient.put(t.Context(), "a", "content"); err == nil {
 		t.Error("an answer came")

@@ -92,8 +92,8 @@ func TestRequestsAroundListings(t *testing.T) {
 			c, proxy := sessionBehind(t, test.change, "alice", "dir/a", "dir/b", "other/x")
 			for i, step := range test.steps {
 				proxy.Reset()
-				if step.run(c); len(proxy.Seen()) != step.want {
-					t.Errorf("step %d took %d requests, %v; want %d", i, len(proxy.Seen()), proxy.Counts(), step.want)
+				if step.run(c); len(proxy.Operations()) != step.want {
+					t.Errorf("step %d took %d requests, %v; want %d", i, len(proxy.Operations()), proxy.Counts(), step.want)
 				}
 			}
 		})
@@ -152,7 +152,7 @@ func TestStatusWhosePageFails(t *testing.T) {
 	if text := c.Command(212, "STAT /dir"); strings.Count(text, "\n") != len(keys)+1 {
 		t.Errorf("%d lines, want those of %d files", strings.Count(text, "\n"), len(keys))
 	}
-	page := proxy.Inject(s3test.Fault{Operation: "ListObjectsV2", After: 1, Harm: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
+	page := proxy.Inject(s3test.Fault{Operation: "ListObjectsV2", After: 1, Effect: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
 	if _, err := io.WriteString(c, "STAT /dir\r\n"); err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestStatusWhosePageFails(t *testing.T) {
 	if !strings.HasPrefix(last, "421 ") {
 		t.Errorf("the last line is %q", last)
 	}
-	if page.Harmed() == 0 {
+	if page.Applied() == 0 {
 		t.Error("no page has failed")
 	}
 }

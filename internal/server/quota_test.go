@@ -103,7 +103,7 @@ func TestQuotaUncounted(t *testing.T) {
 	cfg := configtest.New(t, s)
 	cfg.S3.Endpoint = proxy.Server().Endpoint
 	cfg.Tenants["acme"].Quota = 1
-	proxy.Inject(s3test.Fault{Operation: "ListObjectsV2", Under: "inbox/", Harm: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
+	proxy.Inject(s3test.Fault{Operation: "ListObjectsV2", KeyPrefix: "inbox/", Effect: s3test.Refuse(http.StatusForbidden, "AccessDenied")})
 	log := make(logged, 100)
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
 	for line := range log { // another line reports that the uploads could not be listed

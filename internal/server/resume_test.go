@@ -22,7 +22,7 @@ type uploadsTest struct {
 func newUploadsTest(t *testing.T, s *s3test.Server) *uploadsTest {
 	t.Helper()
 	cfg := configtest.New(t, s)
-	cfg.Tenants["acme"].Resume = config.KeepBroken
+	cfg.Tenants["acme"].Resume = config.KeepInterrupted
 	cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash(), Home: "/alice"}
 	return &uploadsTest{t, [2]*Server{start(t, cfg, Options{AWS: s.AWSConfig()}), start(t, cfg, Options{AWS: s.AWSConfig()})}}
 }

@@ -76,10 +76,10 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}
 	tenants, err := tenant.NewRegistry(cfg, bundle, buckets, tenant.Options{
 		Files: driver.Options{
-			PartSize:    int64(cfg.PartSize),
-			Concurrency: cfg.UploadConcurrency,
-			Streams:     cfg.DownloadConcurrency,
-			Memory:      driver.NewBudget(int64(cfg.Memory)),
+			PartSize:            int64(cfg.PartSize),
+			UploadConcurrency:   cfg.UploadConcurrency,
+			DownloadConcurrency: cfg.DownloadConcurrency,
+			Memory:              driver.NewBudget(int64(cfg.Memory)),
 		},
 		Logger: log,
 	})

@@ -139,7 +139,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 		},
 		users:        map[string]*user{},
 		maxPresign:   tc.Presign,
-		resumable:    tc.Resume == config.KeepBroken,
+		resumable:    tc.Resume == config.KeepInterrupted,
 		listingCache: tc.ListingCache,
 	}, nil
 }

@@ -68,25 +68,25 @@ type Invalidating struct {
 
 // PutObject implements [Client].
 func (n Invalidating) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
-	defer n.logWrites(in.Bucket, in.Key)()
+	defer n.recordWrites(in.Bucket, in.Key)()
 	return n.Client.PutObject(ctx, in, opts...)
 }
 
 // DeleteObject implements [Client].
 func (n Invalidating) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput, opts ...func(*s3.Options)) (*s3.DeleteObjectOutput, error) {
-	defer n.logWrites(in.Bucket, in.Key)()
+	defer n.recordWrites(in.Bucket, in.Key)()
 	return n.Client.DeleteObject(ctx, in, opts...)
 }
 
 // DeleteObjects implements [Client].
 func (n Invalidating) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput, opts ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
-	defer n.logWrites(in.Bucket, keysOf(in.Delete)...)()
+	defer n.recordWrites(in.Bucket, keysOf(in.Delete)...)()
 	return n.Client.DeleteObjects(ctx, in, opts...)
 }
 
 // CopyObject implements [Client].
 func (n Invalidating) CopyObject(ctx context.Context, in *s3.CopyObjectInput, opts ...func(*s3.Options)) (*s3.CopyObjectOutput, error) {
-	defer n.logWrites(in.Bucket, in.Key)()
+	defer n.recordWrites(in.Bucket, in.Key)()
 	return n.Client.CopyObject(ctx, in, opts...)
 }
 
@@ -94,12 +94,12 @@ func (n Invalidating) CopyObject(ctx context.Context, in *s3.CopyObjectInput, op
 func (n Invalidating) CompleteMultipartUpload(
 	ctx context.Context, in *s3.CompleteMultipartUploadInput, opts ...func(*s3.Options),
 ) (*s3.CompleteMultipartUploadOutput, error) {
-	defer n.logWrites(in.Bucket, in.Key)()
+	defer n.recordWrites(in.Bucket, in.Key)()
 	return n.Client.CompleteMultipartUpload(ctx, in, opts...)
 }
 
-// logWrites notes that keys are about to be written, and returns what notes it again.
-func (n Invalidating) logWrites(bucket *string, keys ...*string) func() {
+// recordWrites notes that keys are about to be written, and returns what notes it again.
+func (n Invalidating) recordWrites(bucket *string, keys ...*string) func() {
 	each := func() {
 		for _, key := range keys {
 			n.Log.Add(aws.ToString(bucket), aws.ToString(key))

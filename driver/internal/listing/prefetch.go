@@ -56,7 +56,7 @@ func (a *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 			}
 		}
 		if a.split || recorded && a.lister.Stats.SplitsListings(time.Now()) {
-			a.lister.SplitPoints.put(directory{a.lister.Bucket.Name, a.listing.Prefix}, points.end(a.listing.Prefix))
+			a.lister.SplitPoints.put(listedPrefix{a.lister.Bucket.Name, a.listing.Prefix}, points.end(a.listing.Prefix))
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (l *Lister) split(ctx context.Context, in s3api.Listing, room *room) *prefe
 	if !l.Bucket.Profile.SortedListings || l.Stats.Pages.BacksOff(time.Now()) {
 		return nil
 	}
-	m := l.SplitPoints.at(directory{l.Bucket.Name, in.Prefix})
+	m := l.SplitPoints.at(listedPrefix{l.Bucket.Name, in.Prefix})
 	if len(m) == 0 {
 		return nil
 	}
@@ -105,7 +105,7 @@ type prefetcher struct {
 
 	points      splitPoints // where the key ranges end that were not asked for yet; nil where the listing is not split
 	front       string      // where the next key range begins
-	wave        wave
+	wave        splitWave
 	split       bool                 // from the beginning, by split points
 	ended       atomic.Bool          // the last page was requested
 	room        *room                // of two pages
@@ -122,12 +122,12 @@ type keyRange struct {
 	splitOff   bool
 	cancel     context.CancelFunc // of the request for its first page
 	reserved   bool               // the memory for that page
-	coming     <-chan arrival     // the next page; nil if not yet requested
+	coming     <-chan pageResult  // the next page; nil if not yet requested
 	token      string             // of that page
 }
 
-// An arrival is a page or the error in its place.
-type arrival struct {
+// A pageResult is a page or the error in its place.
+type pageResult struct {
 	page *s3api.Page
 	err  error
 }
@@ -153,14 +153,14 @@ func (a *prefetcher) close() {
 }
 
 // ask asks for the page that follows another in a key range, by its token. It is as large as there is room.
-func (a *prefetcher) ask(token string) <-chan arrival {
+func (a *prefetcher) ask(token string) <-chan pageResult {
 	l := a.listing
 	l.Token, l.Limit = token, a.room.take()
 	return a.request(func() (*s3api.Page, error) { return a.lister.Bucket.List(a.ctx, l) })
 }
 
 // begin asks for the first page of a key range. Where that turns out to have a little more, the second comes along with it.
-func (a *prefetcher) begin(ctx context.Context, after, end string) <-chan arrival {
+func (a *prefetcher) begin(ctx context.Context, after, end string) <-chan pageResult {
 	l := a.listing
 	l.After = after
 	return a.request(func() (*s3api.Page, error) {
@@ -178,14 +178,14 @@ func (a *prefetcher) begin(ctx context.Context, after, end string) <-chan arriva
 }
 
 // request makes requests for a page, and notes when nothing comes after it.
-func (a *prefetcher) request(list func() (*s3api.Page, error)) <-chan arrival {
-	coming := make(chan arrival, 1)
+func (a *prefetcher) request(list func() (*s3api.Page, error)) <-chan pageResult {
+	coming := make(chan pageResult, 1)
 	a.requests.Go(func() {
 		page, err := list()
 		if err == nil && page.Next == "" {
 			a.ended.Store(true)
 		}
-		coming <- arrival{page, err}
+		coming <- pageResult{page, err}
 	})
 	return coming
 }
@@ -220,7 +220,7 @@ func (a *prefetcher) next() (*s3api.Page, error) {
 }
 
 // current returns the key range that is read, nil at the end, and where its next page will be.
-func (a *prefetcher) current() (*keyRange, <-chan arrival) {
+func (a *prefetcher) current() (*keyRange, <-chan pageResult) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if len(a.ranges) == 0 {
@@ -286,8 +286,8 @@ func (a *prefetcher) drop() {
 			continue
 		}
 		s.cancel()
-		nothing := make(chan arrival, 1)
-		nothing <- arrival{err: errRevoked}
+		nothing := make(chan pageResult, 1)
+		nothing <- pageResult{err: errRevoked}
 		s.coming, s.reserved = nothing, false
 		a.reservation.Return(pageBytes)
 	}

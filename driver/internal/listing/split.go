@@ -42,8 +42,8 @@ func (a *prefetcher) extend() {
 	}
 }
 
-// A wave is some key ranges in a row.
-type wave struct {
+// A splitWave is key ranges that follow each other and that the prefetcher requested together.
+type splitWave struct {
 	ranges  int
 	entries int           // on their first pages
 	took    time.Duration // for these, one after another
@@ -64,5 +64,5 @@ func (a *prefetcher) judge(s *keyRange, p *s3api.Page) {
 	if w.entries < maxRanges*pageEntries/2 || !a.lister.Stats.Pages.Gains(time.Now(), each) {
 		a.points = nil
 	}
-	a.wave = wave{}
+	a.wave = splitWave{}
 }

@@ -66,26 +66,26 @@ func (m *recorder) end(prefix string) splitPoints {
 	return append(m.points, prefix+string(utf8.MaxRune))
 }
 
-// A directory is a directory of a bucket.
-type directory struct{ bucket, prefix string }
+// A listedPrefix is a directory of a bucket.
+type listedPrefix struct{ bucket, prefix string }
 
 // SplitPointCache are the split points of directories that were listed recently. What others do meanwhile makes them worse, never wrong: nothing depends
 // on them but time.
 type SplitPointCache struct {
 	mu     sync.Mutex
-	places map[directory]splitPoints
+	places map[listedPrefix]splitPoints
 	bytes  int
 }
 
 // at returns the split points of a directory, nil where none are known.
-func (b *SplitPointCache) at(place directory) splitPoints {
+func (b *SplitPointCache) at(place listedPrefix) splitPoints {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.places[place]
 }
 
 // put remembers the split points of a directory, or forgets them where there are none. Others make room for them.
-func (b *SplitPointCache) put(place directory, m splitPoints) {
+func (b *SplitPointCache) put(place listedPrefix, m splitPoints) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.drop(place)
@@ -100,13 +100,13 @@ func (b *SplitPointCache) put(place directory, m splitPoints) {
 		b.drop(other)
 	}
 	if b.places == nil {
-		b.places = map[directory]splitPoints{}
+		b.places = map[listedPrefix]splitPoints{}
 	}
 	b.places[place] = m
 	b.bytes += size
 }
 
-func (b *SplitPointCache) drop(place directory) {
+func (b *SplitPointCache) drop(place listedPrefix) {
 	b.bytes -= b.places[place].size()
 	delete(b.places, place)
 }

@@ -63,7 +63,7 @@ func TestSplitPoints(t *testing.T) {
 // TestSplitPointCache remembers more directories than there is room for.
 func TestSplitPointCache(t *testing.T) {
 	var b SplitPointCache
-	place := func(i int) directory { return directory{"bucket", fmt.Sprintf("%d/", i)} }
+	place := func(i int) listedPrefix { return listedPrefix{"bucket", fmt.Sprintf("%d/", i)} }
 	large := splitPoints{strings.Repeat("k", 100_000)}
 	for i := range 50 {
 		b.put(place(i), large)

@@ -43,7 +43,7 @@ type Budget struct {
 	mu        sync.Mutex
 	free      int64
 	buffers   map[*Buffer]struct{} // those that hold memory
-	waiting   []*request           // in the order they came
+	waiting   []*waiter            // in the order they came
 	revocable map[*Revocable]struct{}
 
 	Listings     Share     // the pages of listings that are read
@@ -52,8 +52,8 @@ type Budget struct {
 	transferPool sync.Pool // of *[transferSize]byte
 }
 
-// A request is a buffer that waits to hold more bytes.
-type request struct {
+// A waiter is a buffer that waits for more memory.
+type waiter struct {
 	buffer *Buffer
 	bytes  int64
 	ready  chan struct{} // closed when the buffer has them
@@ -101,12 +101,12 @@ func (b *Budget) Recycle(block *Block) { b.arena.put(block) }
 // Buffer returns a buffer, empty and without memory, for at most so many bytes.
 func (b *Budget) Buffer(size int64) *Buffer {
 	size = min(size, b.limit)
-	return &Buffer{budget: b, size: size, claim: (size + BlockSize - 1) / BlockSize * BlockSize}
+	return &Buffer{budget: b, size: size, maxBytes: (size + BlockSize - 1) / BlockSize * BlockSize}
 }
 
 // acquire waits until the buffer holds so many bytes more.
 func (b *Budget) acquire(ctx context.Context, buffer *Buffer, bytes int64) error {
-	r := &request{buffer: buffer, bytes: bytes, ready: make(chan struct{})}
+	r := &waiter{buffer: buffer, bytes: bytes, ready: make(chan struct{})}
 	b.mu.Lock()
 	b.waiting = append(b.waiting, r)
 	b.serve()
@@ -121,14 +121,14 @@ func (b *Budget) acquire(ctx context.Context, buffer *Buffer, bytes int64) error
 	if i := slices.Index(b.waiting, r); i >= 0 {
 		b.waiting = slices.Delete(b.waiting, i, i+1)
 	} else {
-		b.takeBack(r) // it was granted meanwhile
+		b.undo(r) // it was granted in the meantime
 	}
 	b.serve() // who stood back for it
 	return context.Cause(ctx)
 }
 
-// takeBack undoes a request that was granted.
-func (b *Budget) takeBack(r *request) {
+// undo takes back the memory of a waiter that was granted.
+func (b *Budget) undo(r *waiter) {
 	b.free += r.bytes
 	if r.buffer.held -= r.bytes; r.buffer.held == 0 {
 		delete(b.buffers, r.buffer)
@@ -139,7 +139,7 @@ func (b *Budget) takeBack(r *request) {
 func (b *Budget) seal(buffer *Buffer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	buffer.claim = buffer.held
+	buffer.maxBytes = buffer.held
 	b.serve()
 }
 
@@ -148,7 +148,7 @@ func (b *Budget) release(buffer *Buffer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.free += buffer.held
-	buffer.held, buffer.claim = 0, 0
+	buffer.held, buffer.maxBytes = 0, 0
 	delete(b.buffers, buffer)
 	b.serve()
 }
@@ -158,7 +158,7 @@ func (b *Budget) release(buffer *Buffer) {
 func (b *Budget) serve() {
 	overtaking := false
 	var order []*Buffer // of b.buffers as they are now, when it is known
-	b.waiting = slices.DeleteFunc(b.waiting, func(r *request) bool {
+	b.waiting = slices.DeleteFunc(b.waiting, func(r *waiter) bool {
 		switch {
 		case r.bytes > b.free, overtaking && r.buffer.held == 0:
 			overtaking = true
@@ -185,7 +185,7 @@ func (b *Budget) serve() {
 
 // fills reports whether the buffer of a request can become full after the grant. It may use the free bytes, and those that other buffers
 // return when they are full. The buffers that miss least come first.
-func fills(r *request, others []*Buffer, free int64) bool {
+func fills(r *waiter, others []*Buffer, free int64) bool {
 	missing := r.buffer.missing() - r.bytes
 	for _, other := range others {
 		if missing <= free || other.missing() > free {
@@ -208,11 +208,11 @@ type Buffer struct {
 	blocks []*Block
 
 	// Guarded by the budget's mutex:
-	held  int64 // bytes of memory
-	claim int64 // bytes of memory it may ask for, in all
+	held     int64 // bytes of memory
+	maxBytes int64 // bytes of memory it may ask for, in all
 }
 
-func (b *Buffer) missing() int64 { return b.claim - b.held }
+func (b *Buffer) missing() int64 { return b.maxBytes - b.held }
 
 // Full tells whether the buffer has all bytes that it is for.
 func (b *Buffer) Full() bool { return b.length == b.size }

@@ -171,11 +171,11 @@ func (q *Quota) recount(ctx context.Context) bool {
 		return false
 	}
 	defer q.endCount()
-	return q.rested() && q.count(ctx) == nil
+	return q.mayRecount() && q.count(ctx) == nil
 }
 
-// rested tells whether the last count was long enough ago.
-func (q *Quota) rested() bool {
+// mayRecount tells whether the last count was long enough ago.
+func (q *Quota) mayRecount() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return time.Since(q.tried) > recountRest*q.took

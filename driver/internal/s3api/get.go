@@ -61,12 +61,12 @@ func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.Re
 func (b *Bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	growStack()
 	ctx, cancel := context.WithCancelCause(ctx)
-	watch := time.AfterFunc(b.idleTimeout, func() { cancel(errSilent) })
+	watch := time.AfterFunc(b.idleTimeout, func() { cancel(errIdle) })
 	begin := time.Now()
 	out, err := b.client.GetObject(ctx, in)
 	watch.Stop()
 	if err != nil {
-		err = silent(ctx, err)
+		err = idleError(ctx, err)
 		cancel(nil)
 		return nil, s3errors.FromSDK(err)
 	}
@@ -95,7 +95,7 @@ func (b *watchedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.watch.Stop()
 	if err != nil {
-		err = silent(b.ctx, err)
+		err = idleError(b.ctx, err)
 	}
 	return n, err
 }
@@ -106,13 +106,13 @@ func (b *watchedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// errSilent is the end of a request to which S3 sends nothing.
-var errSilent = fmt.Errorf("S3 has sent nothing for too long: %w", context.DeadlineExceeded)
+// errIdle is the end of a request to which S3 sends nothing.
+var errIdle = fmt.Errorf("S3 has sent nothing for too long: %w", context.DeadlineExceeded)
 
-// silent prefers errSilent, if that is why a request ended, to the error that shows it.
-func silent(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), errSilent) {
-		return errSilent
+// idleError prefers errSilent, if that is why a request ended, to the error that shows it.
+func idleError(ctx context.Context, err error) error {
+	if errors.Is(context.Cause(ctx), errIdle) {
+		return errIdle
 	}
 	return err
 }

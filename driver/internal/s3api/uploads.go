@@ -77,12 +77,12 @@ func (b *Bucket) CreateUpload(ctx context.Context, key string, a *attributes.Att
 // UploadPart uploads a part, whose CRC-32C is in base64.
 func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io.ReadSeeker, crc32c *string) (Part, error) {
 	in := &s3.UploadPartInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number, Body: body}
-	opts := []func(*s3.Options){withoutChecksum, withoutQuestion}
+	opts := []func(*s3.Options){withoutChecksum, withoutExpectContinue}
 	switch u.Checksum {
 	case "":
 	case checksums.Algorithm:
 		in.ChecksumCRC32C = crc32c
-		opts = []func(*s3.Options){unsigned, withoutQuestion}
+		opts = []func(*s3.Options){unsigned, withoutExpectContinue}
 	default:
 		in.ChecksumAlgorithm = u.Checksum // the SDK computes it
 	}
@@ -98,9 +98,9 @@ func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io
 	}, nil
 }
 
-// withoutQuestion keeps the SDK from asking S3 before each part whether it would take it, which costs the time of a request. S3 has
+// withoutExpectContinue keeps the SDK from asking S3 before each part whether it would take it, which costs the time of a request. S3 has
 // just taken the upload.
-func withoutQuestion(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 }
+func withoutExpectContinue(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 }
 
 // CopyPart makes a part of the bytes [from, to) of a version.
 func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version, from, to int64) (Part, error) {

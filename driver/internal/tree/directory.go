@@ -324,6 +324,6 @@ func (r *treeMove) merge(sourceWalk, copyWalk iter.Seq2[s3api.Version, error]) i
 func (f *Tree) limited(requests clients.Slots) *Tree {
 	g := *f
 	g.Bucket = f.Bucket.Wrap(func(c s3api.Client) s3api.Client { return clients.Limited{Client: c, Slots: requests} })
-	g.Uploads = f.Uploads.Limited(g.Bucket, cap(requests))
+	g.Uploads = f.Uploads.WithCopySlots(g.Bucket, cap(requests))
 	return &g
 }

@@ -43,12 +43,12 @@ func partSizeAt(b *membudget.Budget, size, offset int64) int64 {
 // A multipart is a multipart upload, with several parts in parallel. It ends with complete, abort or drain. Only one goroutine may call
 // its methods.
 type multipart struct {
-	bucket *s3api.Bucket
-	log    *slog.Logger
-	upload s3api.Upload
-	entry  *journal.Entry  // in the journal
-	until  context.Context // of the session; when it ends, the session waits for parts no more
-	ctx    context.Context // of the requests; it ends when the first part fails
+	bucket  *s3api.Bucket
+	log     *slog.Logger
+	upload  s3api.Upload
+	entry   *journal.Entry  // in the journal
+	session context.Context // of the session; when it ends, the session waits for parts no more
+	ctx     context.Context // of the requests; it ends when the first part fails
 
 	cancel   context.CancelFunc
 	group    *errgroup.Group
@@ -58,8 +58,8 @@ type multipart struct {
 	slots    semaphore     // of the parts that S3 copies; nil: the upload has slots of its own
 }
 
-// An uploadPlan describes an upload that is about to be created.
-type uploadPlan struct {
+// uploadOptions describe an upload that is about to be created.
+type uploadOptions struct {
 	key      string
 	owner    string // the user that may resume the upload, empty for none
 	partSize int64  // bytes of the first part
@@ -69,10 +69,10 @@ type uploadPlan struct {
 	cancel context.CancelCauseFunc // ends the upload when another session has taken it over
 }
 
-// startMultipart creates an upload that has no owner. It ends with ctx.
-func (u *Uploader) startMultipart(ctx context.Context, key string, a *attributes.Attributes) (*multipart, error) {
+// createCopy creates an upload that has no owner. It ends with ctx.
+func (u *Uploader) createCopy(ctx context.Context, key string, a *attributes.Attributes) (*multipart, error) {
 	ctx, lost := context.WithCancelCause(ctx)
-	m, err := u.createMultipart(ctx, ctx, uploadPlan{key: key, partSize: u.PartSize, cancel: lost}, a)
+	m, err := u.createMultipart(ctx, ctx, uploadOptions{key: key, partSize: u.PartSize, cancel: lost}, a)
 	if err != nil {
 		lost(nil)
 		return nil, err
@@ -86,7 +86,7 @@ func (u *Uploader) startMultipart(ctx context.Context, key string, a *attributes
 }
 
 // createMultipart creates an upload. The first context is that of the session. The second one is that of the parts, and may last longer.
-func (u *Uploader) createMultipart(until, ctx context.Context, p uploadPlan, a *attributes.Attributes) (_ *multipart, err error) {
+func (u *Uploader) createMultipart(until, ctx context.Context, p uploadOptions, a *attributes.Attributes) (_ *multipart, err error) {
 	if err := context.Cause(until); err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (u *Uploader) createMultipart(until, ctx context.Context, p uploadPlan, a *
 // multipart returns the state of an upload that S3 has created.
 func (u *Uploader) multipart(until, ctx context.Context, begun s3api.Upload) *multipart {
 	m := &multipart{
-		bucket: u.Bucket, log: u.Log, upload: begun, until: until, transfer: u.Limiter.Join(u.Concurrency), slots: u.copySlots,
+		bucket: u.Bucket, log: u.Log, upload: begun, session: until, transfer: u.Limiter.Join(u.Concurrency), slots: u.copySlots,
 	}
 	ctx, m.cancel = context.WithCancel(ctx)
 	m.group, m.ctx = errgroup.WithContext(ctx)
@@ -141,7 +141,7 @@ func (m *multipart) add(s slots, bytes int64, transfer func(p *s3api.Part) error
 	if err := m.ended(); err != nil {
 		return err
 	}
-	if !s.Acquire(m.ctx, m.until) {
+	if !s.Acquire(m.ctx, m.session) {
 		return m.ended()
 	}
 	m.number++
@@ -159,9 +159,9 @@ func (m *multipart) add(s slots, bytes int64, transfer func(p *s3api.Part) error
 	return nil
 }
 
-// await waits until the turn of this upload is near, so that the session may fill another part.
-func (m *multipart) await() error {
-	if !m.transfer.WaitToFill(m.ctx, m.until) {
+// waitToFill waits until the turn of this upload is near, so that the session may fill another part.
+func (m *multipart) waitToFill() error {
+	if !m.transfer.WaitToFill(m.ctx, m.session) {
 		return m.ended()
 	}
 	return nil
@@ -172,7 +172,7 @@ func (m *multipart) ended() error {
 	if err := context.Cause(m.ctx); err != nil {
 		return err
 	}
-	return context.Cause(m.until)
+	return context.Cause(m.session)
 }
 
 // send adds the bytes of a buffer as a part, and calls done after the request. If send returns an error, the buffer still belongs to the
@@ -254,8 +254,8 @@ func (m *multipart) wait() error {
 	select {
 	case err := <-arrived:
 		return err
-	case <-m.until.Done():
-		return context.Cause(m.until)
+	case <-m.session.Done():
+		return context.Cause(m.session)
 	}
 }
 

@@ -40,27 +40,27 @@ func (w *Writer) Announce(size int64) {
 	}
 }
 
-// keepHead begins the upload with the bytes of the object that stay. S3 copies them as whole parts, where it can. The driver reads the
+// copyHead begins the upload with the bytes of the object that stay. S3 copies them as whole parts, where it can. The driver reads the
 // others.
-func (w *Writer) keepHead() error {
+func (w *Writer) copyHead() error {
 	p := &w.u.Bucket.Profile
-	copied, size := w.keep, int64(copyPartSize)
+	copied, size := w.headSize, int64(copyPartSize)
 	if !p.UnequalParts {
 		size = w.u.partSizeAt(w.partSize, 0)
 		copied = copied / size * size
 	}
 	if copied < w.u.SmallestPart || !p.PartCopy {
 		w.offset = 0
-		return w.read(w.kept, w.keep)
+		return w.read(w.head, w.headSize)
 	}
 	if err := w.start(); err != nil {
 		return err
 	}
-	if err := w.upload.copy(w.kept, copied, size); err != nil {
+	if err := w.upload.copy(w.head, copied, size); err != nil {
 		return err
 	}
 	w.offset = copied
-	rest := download.NewRange(w.ctx, w.u.Bucket, w.kept, copied, w.keep)
+	rest := download.NewRange(w.ctx, w.u.Bucket, w.head, copied, w.headSize)
 	defer rest.Close()
 	_, err := w.fill(rest)
 	return err
@@ -71,7 +71,7 @@ func (u *Uploader) CopyByParts(ctx context.Context, v s3api.Version, a *attribut
 	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return "", err
 	}
-	m, err := u.startMultipart(ctx, to, a)
+	m, err := u.createCopy(ctx, to, a)
 	if err != nil {
 		return "", err
 	}
@@ -110,7 +110,7 @@ func (u *Uploader) stream(ctx context.Context, m *multipart, v s3api.Version) er
 	defer source.Close()
 	first := u.partSizeFor(v.Size)
 	for offset := int64(0); offset < v.Size; {
-		if err := m.await(); err != nil {
+		if err := m.waitToFill(); err != nil {
 			return err
 		}
 		part := u.Memory.Buffer(min(u.partSizeAt(first, offset), v.Size-offset))

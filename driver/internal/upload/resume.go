@@ -266,7 +266,7 @@ func (w *Writer) interrupt() {
 		err = w.upload.drain(ctx)
 	}
 	if err == nil {
-		e, err = w.keepTail(ctx, e)
+		e, err = w.storeTail(ctx, e)
 	}
 	if errors.Is(err, journal.ErrTakenOver) {
 		e.Release()
@@ -277,7 +277,7 @@ func (w *Writer) interrupt() {
 			"bucket", w.u.Bucket.Name, "key", w.key, "error", err)
 	}
 	if w.upload != nil && !e.Recorded() || errors.Is(err, errStored) {
-		w.drop() // the owner would not find it, or must not
+		w.discard() // the owner would not find it, or must not
 		return
 	}
 	e.Release()
@@ -291,8 +291,8 @@ func (w *Writer) interrupt() {
 // errStored says that an interrupted upload is superseded, because its client has stored the file since.
 var errStored = errors.New("another upload has stored the file since")
 
-// keepTail writes the bytes after the parts into the record of the upload. Without parts it writes a new record.
-func (w *Writer) keepTail(ctx context.Context, e *journal.Entry) (*journal.Entry, error) {
+// storeTail writes the bytes after the parts into the record of the upload. Without parts it writes a new record.
+func (w *Writer) storeTail(ctx context.Context, e *journal.Entry) (*journal.Entry, error) {
 	offset, length := w.offset, int64(0)
 	if w.part != nil {
 		offset -= w.part.Len()
@@ -328,8 +328,8 @@ func (w *Writer) tail(length int64) checksums.Content {
 	return io.NewSectionReader(w.part, 0, length)
 }
 
-// drop removes the upload and its record.
-func (w *Writer) drop() {
+// discard removes the upload and its record.
+func (w *Writer) discard() {
 	if w.upload != nil {
 		w.upload.abort()
 	}

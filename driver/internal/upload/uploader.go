@@ -54,8 +54,8 @@ func New(o Options) *Uploader {
 	return &Uploader{Options: o, reported: &reported{}}
 }
 
-// Limited returns an Uploader that uses another client of the bucket. All parts that it lets S3 copy share so many slots.
-func (u *Uploader) Limited(bucket *s3api.Bucket, slots int) *Uploader {
+// WithCopySlots returns an Uploader that uses another client of the bucket. All parts that it lets S3 copy share so many slots.
+func (u *Uploader) WithCopySlots(bucket *s3api.Bucket, slots int) *Uploader {
 	limited := *u
 	limited.Bucket, limited.copySlots = bucket, make(semaphore, slots)
 	return &limited

@@ -35,8 +35,8 @@ type Writer struct {
 	key        string
 	attributes attributes.Attributes
 	condition  s3api.Condition // on the object that this one replaces
-	kept       s3api.Version   // the object whose first bytes stay; no key when there is none
-	keep       int64           // how many bytes of it stay
+	head       s3api.Version   // the object whose first bytes stay; no key when there is none
+	headSize   int64           // how many bytes of it stay
 
 	resumed     *pending // the upload that this one continues, nil when there is none
 	resumable   bool     // whether the owner can resume the upload when it is interrupted
@@ -105,7 +105,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 			if offset > v.Size {
 				return nil, s3errors.ErrInvalid
 			}
-			w.kept, w.keep, w.offset, w.resumable = v, offset, offset, false
+			w.head, w.headSize, w.offset, w.resumable = v, offset, offset, false
 			w.partSize = u.partSizeFor(offset)
 			w.attributes, w.condition = a, s3api.Condition{ETag: v.ETag}
 			w.attributes.ForgetMTime()
@@ -118,8 +118,8 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
 	w.reservation = quota.Reservation{Quotas: u.Quotas}
 	switch {
-	case w.kept.Key != "":
-		w.reservation.Replaced = quota.Exactly(w.kept.Size)
+	case w.head.Key != "":
+		w.reservation.Replaced = quota.Exactly(w.head.Size)
 	case w.condition.Absent:
 		w.reservation.Replaced = quota.Exactly(0)
 	default:
@@ -197,11 +197,11 @@ func (w *Writer) ReadFrom(r io.Reader) (int64, error) {
 // bytes of an interrupted upload. A client that found all of its file there would send no more, and no session would complete it.
 func (w *Writer) fill(r io.Reader) (int64, error) {
 	if !w.begun {
-		if w.keep > 0 || w.resumed != nil {
+		if w.headSize > 0 || w.resumed != nil {
 			// The bytes that stay are copied only when another byte follows them.
 			first := make([]byte, 1)
 			if _, err := io.ReadFull(r, first); err != nil {
-				return 0, eofIsEnd(err)
+				return 0, ignoreEOF(err)
 			}
 			r = io.MultiReader(bytes.NewReader(first), r)
 		}
@@ -219,14 +219,14 @@ func (w *Writer) fill(r io.Reader) (int64, error) {
 				if sendErr := w.flush(); sendErr != nil {
 					return total, sendErr
 				}
-				room, roomErr := w.room()
+				room, roomErr := w.bufferSpace()
 				if roomErr != nil {
 					return total, roomErr
 				}
 				copy(room, w.next[:])
 			}
 		} else {
-			room, roomErr := w.room()
+			room, roomErr := w.bufferSpace()
 			if roomErr != nil {
 				return total, roomErr
 			}
@@ -259,18 +259,18 @@ func (w *Writer) receive(r io.Reader, p []byte) (int, error) {
 	return n, err
 }
 
-func eofIsEnd(err error) error {
+func ignoreEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
 	return err
 }
 
-// room returns memory for the bytes at offset. The slice is empty only if the buffer is full.
-func (w *Writer) room() ([]byte, error) {
+// bufferSpace returns memory for the bytes at offset. The slice is empty only if the buffer is full.
+func (w *Writer) bufferSpace() ([]byte, error) {
 	if w.part == nil {
 		if w.upload != nil {
-			if err := w.upload.await(); err != nil {
+			if err := w.upload.waitToFill(); err != nil {
 				return nil, err
 			}
 		}
@@ -288,10 +288,10 @@ func (w *Writer) begin() error {
 	switch {
 	case w.resumed != nil:
 		return w.resume()
-	case w.keep == 0:
+	case w.headSize == 0:
 		return nil
 	}
-	return w.keepHead()
+	return w.copyHead()
 }
 
 // read adds the first length bytes of an object to the upload. If little more follows, it reads the whole object, because S3 sends a checksum
@@ -328,7 +328,7 @@ func (w *Writer) flush() error {
 }
 
 func (w *Writer) start() (err error) {
-	p := uploadPlan{key: w.key, partSize: w.partSize, cancel: w.cancel, uploaded: w.kept.Key == ""}
+	p := uploadOptions{key: w.key, partSize: w.partSize, cancel: w.cancel, uploaded: w.head.Key == ""}
 	if w.resumable {
 		p.owner, p.client = w.u.Owner, &w.client
 	}
@@ -400,7 +400,7 @@ func (w *Writer) Close() error {
 	case w.resumable && canResumeAfter(err):
 		w.interrupt()
 	default:
-		w.drop()
+		w.discard()
 	}
 	if w.part != nil {
 		w.part.Release()
@@ -416,7 +416,7 @@ func (w *Writer) finish() error {
 	}
 	switch {
 	case w.begun:
-	case w.kept.Key != "" && w.keep == w.kept.Size:
+	case w.head.Key != "" && w.headSize == w.head.Size:
 		return nil // the object stays as it is
 	case w.resumed != nil:
 		return &ResumeError{Size: w.offset} // the pending upload lacks at least a byte

@@ -8,12 +8,12 @@ import (
 
 // An Enum is a string type whose values are few words.
 type Enum interface {
-	// Words are the values, in the order in which messages and references show them.
-	Words() []string
+	// Values are the values, in the order in which messages and references show them.
+	Values() []string
 }
 
-// Words are values of an [Enum].
-func Words[E ~string](values ...E) []string {
+// EnumValues are values of an [Enum].
+func EnumValues[E ~string](values ...E) []string {
 	words := make([]string, len(values))
 	for i, v := range values {
 		words[i] = string(v)
@@ -27,9 +27,9 @@ func OneOf(words []string) string {
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
-// checkWord returns an error for a text that is none of the words of an Enum.
-func checkWord(e Enum, text string) error {
-	if words := e.Words(); !slices.Contains(words, text) {
+// checkEnum returns an error for a text that is none of the words of an Enum.
+func checkEnum(e Enum, text string) error {
+	if words := e.Values(); !slices.Contains(words, text) {
 		return fmt.Errorf("%q is not known: write %s", text, OneOf(words))
 	}
 	return nil

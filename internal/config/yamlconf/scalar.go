@@ -62,7 +62,7 @@ func setScalar(v reflect.Value, text string) error {
 	}
 	if v.Kind() == reflect.String {
 		if e, ok := v.Interface().(Enum); ok {
-			if err := checkWord(e, text); err != nil {
+			if err := checkEnum(e, text); err != nil {
 				return err
 			}
 		}
