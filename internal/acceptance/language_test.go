@@ -48,6 +48,7 @@ func TestLanguages(t *testing.T) {
 		want := `257 "/" ` + bundle.Localizer(tag).Text(i18n.CurrentDirectory)
 		for _, speaker := range speakers {
 			t.Run(speaker.name+"-"+tag.String(), func(t *testing.T) {
+				t.Parallel()
 				if got := speaker.ask(t, s, tag.String()); !strings.Contains(got, want) {
 					t.Errorf("no %s in what %s shows:\n%s", want, speaker.name, got)
 				}

@@ -76,7 +76,7 @@ func TestPartsOfFiles(t *testing.T) {
 func TestLargeDirectory(t *testing.T) {
 	t.Parallel()
 	const (
-		entries = 5000
+		entries = 2100 // three pages
 		dir     = "/many"
 		atOnce  = 16
 	)

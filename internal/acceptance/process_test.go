@@ -36,12 +36,15 @@ func (s *suite) Run() int {
 	return s.M.Run()
 }
 
-// built is the binary. It is a variable of the package because go test gives the tests of one process nothing else to share, and
+// built is the binary, and what it has made of passwords. It is a variable of the package because go test gives the tests of one process nothing else to share, and
 // a build for each would take longer than the test.
 var built struct {
 	once sync.Once
 	dir  string
 	err  error
+
+	hashing sync.Mutex
+	hashes  map[string]string // of passwords
 }
 
 // binary is the path of babelftp, built with the race detector.
@@ -144,6 +147,16 @@ func (p *process) signal(signal syscall.Signal) {
 	p.t.Helper()
 	if err := p.cmd.Process.Signal(signal); err != nil {
 		p.t.Fatalf("send %v to %v: %v", signal, p, err)
+	}
+}
+
+// ended tells whether the process has ended.
+func (p *process) ended() bool {
+	select {
+	case <-p.done:
+		return true
+	default:
+		return false
 	}
 }
 

@@ -50,7 +50,7 @@ func TestResumedUploads(t *testing.T) {
 	t.Parallel()
 	const (
 		kills    = 3
-		duration = 3 * time.Second
+		duration = 1500 * time.Millisecond
 	)
 	for _, tt := range []struct {
 		name, storage string
@@ -84,7 +84,9 @@ func TestResumedUploads(t *testing.T) {
 			var had int64
 			finished := false
 			for range kills {
+				before := s.uploadsBegun(t)
 				p := tt.resume(t, s, file, remote, rate)
+				eventually(t, func() bool { return s.uploadsBegun(t) > before || p.ended() }, func() { t.Fatal("no upload has begun") })
 				select {
 				case <-time.After(duration/10 + rand.N(duration*2/3)): // what the test varies
 				case <-p.done:
@@ -122,6 +124,16 @@ func TestResumedUploads(t *testing.T) {
 			}
 		})
 	}
+}
+
+// uploadsBegun is how often the server has answered 150 to a command that uploads.
+func (s *site) uploadsBegun(t *testing.T) float64 {
+	t.Helper()
+	sum := 0.0
+	for _, command := range []string{"STOR", "APPE"} {
+		sum += s.metric(t, `babelftp_commands_total{class="1xx",command="`+command+`"}`)
+	}
+	return sum
 }
 
 // files are the names of acme's objects but for directories.

@@ -162,9 +162,7 @@ func (s *site) configure(t *testing.T, lines ...string) string {
 // stop ends the server as Kubernetes does, unless a test has ended it, and looks for races.
 func (s *site) stop(t *testing.T) {
 	t.Helper()
-	select {
-	case <-s.server.done:
-	default:
+	if !s.server.ended() {
 		s.server.signal(syscall.SIGTERM)
 		if code := s.server.wait(); code != 0 {
 			t.Errorf("the server ended with exit code %d", code)
@@ -185,7 +183,17 @@ func (p *process) mustBeClean() {
 // passwordHash is what `babelftp hash-password` makes of a password.
 func passwordHash(t *testing.T, password string) string {
 	t.Helper()
-	return strings.TrimSpace(launchWith(t, password+"\n", binary(t), "hash-password").succeed())
+	built.hashing.Lock()
+	defer built.hashing.Unlock()
+	hash, found := built.hashes[password]
+	if !found {
+		hash = strings.TrimSpace(launchWith(t, password+"\n", binary(t), "hash-password").succeed())
+		if built.hashes == nil {
+			built.hashes = map[string]string{}
+		}
+		built.hashes[password] = hash
+	}
+	return hash
 }
 
 // objects are the names of acme's objects below a directory, or of all for "", as the bucket has them.
