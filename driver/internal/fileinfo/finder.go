@@ -68,8 +68,8 @@ func (f Finder) DirAndMarker(ctx context.Context, key string) (*Info, error) {
 	return NewDir(info.Name(), info.Key(), marker.ModTime), nil
 }
 
-// Both tells whether there are a file and a directory of a key. It takes one request where listings are sorted, unless more than a
-// thousand keys stand between the two, such as "foo", "foo 1", "foo 2" ... "foo/".
+// Both tells whether there are a file and a directory of a key. It takes one request where listings are sorted. It takes a second one
+// where more than a thousand keys stand between the two, such as "foo", "foo 1", "foo 2" ... "foo/".
 func (f Finder) Both(ctx context.Context, key string) (file, directory bool, err error) {
 	if !f.FindsBoth() {
 		return f.eachOf(ctx, key)
@@ -100,7 +100,7 @@ func (f Finder) FindsBoth() bool {
 	return f.Bucket.Profile.SortedListings && !f.Bucket.Profile.SlashPrefixes
 }
 
-// eachOf is Both by one request for each, for servers that do not list the file first, or do not list what begins with its name.
+// eachOf is Both by one request for each. It is for servers that do not list the file first, or do not list what begins with its name.
 func (f Finder) eachOf(ctx context.Context, key string) (file, directory bool, err error) {
 	found := func(_ *Info, err error) (bool, error) {
 		if errors.Is(err, fs.ErrNotExist) {

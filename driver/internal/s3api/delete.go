@@ -125,10 +125,7 @@ func (b *Bucket) DeleteListed(ctx context.Context, versions []Version) (bytes in
 	if b.Profile.ConditionalBatchDelete {
 		return b.deleteMatching(ctx, versions)
 	}
-	if err := b.DeleteAll(ctx, versions); err != nil {
-		return 0, err
-	}
-	return SizeOfAll(versions), nil
+	return b.DeleteAll(ctx, versions)
 }
 
 // deleteMatching is DeleteVersions where S3 compares the ETags.
@@ -153,7 +150,7 @@ func (b *Bucket) deleteMatching(ctx context.Context, versions []Version) (bytes 
 	default:
 		left = versions
 	}
-	bytes = SizeOfAll(versions) - SizeOfAll(left)
+	bytes = sizeOfAll(versions) - sizeOfAll(left)
 	var replaced error
 	for _, v := range left { // one by one, whose errors tell more
 		switch err := b.DeleteVersion(ctx, v); {
@@ -201,8 +198,8 @@ func (b *Bucket) unchanged(ctx context.Context, prefix, after string, versions [
 	return still, nil
 }
 
-// SizeOfAll is the size of the versions together, in bytes.
-func SizeOfAll(versions []Version) int64 {
+// sizeOfAll is the size of the versions together, in bytes.
+func sizeOfAll(versions []Version) int64 {
 	var bytes int64
 	for _, v := range versions {
 		bytes += v.Size
@@ -210,11 +207,11 @@ func SizeOfAll(versions []Version) int64 {
 	return bytes
 }
 
-// DeleteAll deletes whatever has the keys of some versions by one request, and what that leaves one by one, whose errors tell more. Some
-// servers want a checksum with it that the SDK no longer sends.
-func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) error {
+// DeleteAll deletes whatever has the keys of some versions by one request, and what that leaves one by one, whose errors tell more. It returns
+// the size of the versions in bytes. Some servers want a checksum with it that the SDK no longer sends.
+func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) (bytes int64, err error) {
 	if len(versions) == 0 {
-		return nil
+		return 0, nil
 	}
 	in := &types.Delete{Quiet: aws.Bool(true), Objects: make([]types.ObjectIdentifier, len(versions))}
 	keys := make([]string, len(versions))
@@ -231,14 +228,14 @@ func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) error {
 			left = append(left, aws.ToString(refused.Key))
 		}
 	case errors.Is(err, syscall.EAGAIN) || ctx.Err() != nil:
-		return err
+		return 0, err
 	}
 	for _, key := range left {
 		if err := b.Delete(ctx, key); err != nil {
-			return err
+			return 0, err
 		}
 	}
-	return nil
+	return sizeOfAll(versions), nil
 }
 
 // Delete deletes whatever has a key. Nothing is deleted twice, so that nothing is there is no error.

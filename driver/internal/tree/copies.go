@@ -19,20 +19,23 @@ import (
 type mergeEntry struct{ source, copy *s3api.Version }
 
 // replaced is how many bytes a copy replaces.
-func (p mergeEntry) replaced() int64 {
-	if p.copy == nil {
+func (e mergeEntry) replaced() int64 {
+	if e.copy == nil {
 		return 0
 	}
-	return p.copy.Size
+	return e.copy.Size
 }
 
-// isCopy tells whether one object is proven to be a copy of the other.
-func (p mergeEntry) isCopy(ctx context.Context) (bool, error) {
-	is, err := p.source.IsCopiedTo(ctx, p.copy)
-	if errors.Is(err, syscall.ESTALE) {
-		err = errChanged
+// mustBeCopy fails with ENOTEMPTY unless one object is proven to be a copy of the other.
+func (e mergeEntry) mustBeCopy(ctx context.Context) error {
+	is, err := e.source.IsCopiedTo(ctx, e.copy)
+	switch {
+	case errors.Is(err, syscall.ESTALE):
+		return errChanged
+	case err == nil && !is:
+		return syscall.ENOTEMPTY
 	}
-	return is, err
+	return err
 }
 
 // fingerprints are those of the versions of a directory that have their copies. They take eight bytes each: there may be millions.
@@ -66,25 +69,24 @@ func (f *fingerprints) of(v s3api.Version) uint64 {
 	return maphash.String(f.seed, strings.Trim(v.ETag, `"`)+" "+strconv.FormatInt(v.Size, 10)+" "+v.Key)
 }
 
-// stampCopy puts a stamp into the attributes of a copy that a version will have, where nothing else will show for certain that it is one. The
-// copy is made by one request, or by parts.
-func stampCopy(v s3api.Version, a *attributes.Attributes, o *attributes.Objects, target *s3api.Bucket, to string, atOnce bool) {
+// stampCopy puts a stamp into the attributes of a future copy of a version, where nothing else will prove that it is one. S3 makes the copy
+// by one request, or by parts.
+func (t *Tree) stampCopy(v s3api.Version, a *attributes.Attributes, to string) {
 	encryption := a.Encryption
 	if encryption.Algorithm == "" {
-		encryption = o.DefaultEncryption()
+		encryption = t.Objects.DefaultEncryption()
 	}
-	keepsETag := v.Bucket.Name == target.Name && v.Bucket.Profile.MD5ETags && checksums.MD5OfETag(v.ETag) != nil &&
-		a.Encryption.KeepsMD5() && encryption.KeepsMD5() && atOnce
+	keepsETag := v.Bucket.Name == t.Bucket.Name && v.Bucket.Profile.MD5ETags && checksums.MD5OfETag(v.ETag) != nil &&
+		a.Encryption.KeepsMD5() && encryption.KeepsMD5() && t.copiesAtOnce(v)
 	if v.Size == 0 || keepsETag {
 		return
 	}
-	value := v.Stamp(target, to)
+	value := v.Stamp(t.Bucket, to)
 	bytes := len(attributes.CopyStampKey) + len(value)
 	for key, value := range a.Metadata {
 		bytes += len(key) + len(value)
 	}
-	if bytes > attributes.MaxMetadata {
-		return
+	if bytes <= attributes.MaxMetadata {
+		a.SetMetadata(attributes.CopyStampKey, value)
 	}
-	a.SetMetadata(attributes.CopyStampKey, value)
 }

@@ -13,47 +13,45 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// copy copies a version, also of another bucket, to a key, on a condition of what the copy replaces. The copy has the attributes, and the tags and
+// copy copies a version, also of another bucket, to a key, on a condition of what the copy replaces. The copy has the attributes, the tags and
 // the encryption of the source. It returns the ETag of the copy.
 //
-// The error is fs.ErrExist where the condition is that there is nothing, and ESTALE where it is a version that something has replaced, or
-// where something has replaced what is to be copied.
-func (f *Tree) copy(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (etag string, err error) {
-	f.Objects.Inherit(a)
-	p := &f.Bucket.Profile
-	inPlace := p.InPlaceCopy && v.Bucket.Name == f.Bucket.Name && v.Key == to && f.copiesAtOnce(v)
-	switch always := c == (s3api.Condition{}) || inPlace; {
-	case f.copiesAtOnce(v) && (always || p.ConditionalCopy):
-		if always {
-			c = s3api.Condition{}
-		}
-		return f.Bucket.Copy(ctx, v, a, to, c)
-	case always:
-		return f.Uploads.CopyByParts(ctx, v, a, to, s3api.Condition{})
-	case v.Size < s3api.MinPartSize && p.ConditionalPut:
-		return f.copyByPut(ctx, v, a, to, c)
-	case p.ConditionalComplete, !f.copiesAtOnce(v):
-		return f.Uploads.CopyByParts(ctx, v, a, to, c)
+// The error is fs.ErrExist where the condition is that there is nothing. It is ESTALE where something has replaced the source, or the version
+// of the condition.
+func (t *Tree) copy(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (etag string, err error) {
+	t.Objects.Inherit(a)
+	p, atOnce := &t.Bucket.Profile, t.copiesAtOnce(v)
+	if atOnce && p.InPlaceCopy && v.Bucket.Name == t.Bucket.Name && v.Key == to {
+		c = s3api.Condition{} // the condition of the source is enough
 	}
-	if err := f.Bucket.CheckCondition(ctx, to, c); err != nil {
+	always := c == s3api.Condition{}
+	switch {
+	case atOnce && (always || p.ConditionalCopy):
+		return t.Bucket.Copy(ctx, v, a, to, c)
+	case !always && v.Size < s3api.MinPartSize && p.ConditionalPut:
+		return t.copyByPut(ctx, v, a, to, c)
+	case !atOnce, p.ConditionalComplete:
+		return t.Uploads.CopyByParts(ctx, v, a, to, c)
+	}
+	if err := t.Bucket.CheckCondition(ctx, to, c); err != nil {
 		return "", err
 	}
-	return f.Bucket.Copy(ctx, v, a, to, s3api.Condition{})
+	return t.Bucket.Copy(ctx, v, a, to, s3api.Condition{})
 }
 
 // copiesAtOnce tells whether S3 copies a version by one request.
-func (f *Tree) copiesAtOnce(v s3api.Version) bool { return v.Size <= f.CopyLimit }
+func (t *Tree) copiesAtOnce(v s3api.Version) bool { return v.Size <= t.CopyLimit }
 
 // copyByPut copies a small version through this process, for servers that have conditions for what is stored and none for what is copied.
-func (f *Tree) copyByPut(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (etag string, err error) {
+func (t *Tree) copyByPut(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (etag string, err error) {
 	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return "", err
 	}
 	if v.Size == 0 {
-		etag, err = f.Bucket.Put(ctx, to, a, c, bytes.NewReader(nil), nil)
+		etag, err = t.Bucket.Put(ctx, to, a, c, bytes.NewReader(nil), nil)
 		return etag, c.Failed(err)
 	}
-	part := f.Memory.Buffer(v.Size)
+	part := t.Memory.Buffer(v.Size)
 	defer part.Release()
 	source := download.NewRange(ctx, v.Bucket, v, 0, v.Size)
 	defer source.Close()
@@ -64,18 +62,18 @@ func (f *Tree) copyByPut(ctx context.Context, v s3api.Version, a *attributes.Att
 		return "", err
 	}
 	part.Seal()
-	etag, err = f.Bucket.Put(ctx, to, a, c, io.NewSectionReader(part, 0, part.Len()), part.Checksum())
+	etag, err = t.Bucket.Put(ctx, to, a, c, io.NewSectionReader(part, 0, part.Len()), part.Checksum())
 	return etag, c.Failed(err)
 }
 
 // SetTime sets the modification time of a file. S3 copies the object onto itself.
-func (f *Tree) SetTime(ctx context.Context, key string, mtime time.Time) error {
-	if f.Keys.IsRoot(key) {
+func (t *Tree) SetTime(ctx context.Context, key string, mtime time.Time) error {
+	if t.Keys.IsRoot(key) {
 		return errors.ErrUnsupported
 	}
-	v, a, err := f.Bucket.Head(ctx, key)
+	v, a, err := t.Bucket.Head(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
-		if _, err = f.Dir(ctx, key); err == nil {
+		if _, err = t.Dir(ctx, key); err == nil {
 			err = errors.ErrUnsupported
 		}
 	}
@@ -83,6 +81,6 @@ func (f *Tree) SetTime(ctx context.Context, key string, mtime time.Time) error {
 		return err
 	}
 	a.SetMTime(mtime)
-	_, err = f.copy(ctx, v, &a, key, s3api.Condition{ETag: v.ETag})
+	_, err = t.copy(ctx, v, &a, key, s3api.Condition{ETag: v.ETag})
 	return err
 }

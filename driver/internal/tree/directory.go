@@ -17,17 +17,17 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// errChanged is about a directory in which another client has changed something meanwhile.
+// errChanged reports that another client has changed something in a directory meanwhile.
 var errChanged = s3errors.New(syscall.EAGAIN, "directory changed meanwhile")
 
-// maxPairs is how many pairs are held between the check and the copies: as many as one request lists.
-const maxPairs = 1000
+// maxEntries is how many entries are held between the check and the copies: as many as one request lists.
+const maxEntries = 1000
 
 // directory takes a directory from one prefix to another. Its steps hold no list of the keys of a large directory, of which there may be
 // millions: each walks through the directories anew.
 func (r *treeMove) directory(ctx context.Context) error {
-	requests := make(clients.Slots, treeConcurrency)
-	r.f, r.target = r.f.limited(requests), r.target.limited(requests)
+	requests := make(clients.Slots, maxRequests)
+	r.source, r.target = r.source.limited(requests), r.target.limited(requests)
 	r.copied = &fingerprints{seed: maphash.MakeSeed()}
 	if err := r.check(ctx); err != nil {
 		return err
@@ -38,84 +38,51 @@ func (r *treeMove) directory(ctx context.Context) error {
 	return r.delete(ctx)
 }
 
-// check makes sure that nothing stands in the way. What the new directory holds must come from an attempt that was interrupted: each file
-// in it is a copy of the one of its name, and one directory holds all that the other does, the new one while files were being deleted,
-// the old one before.
+// check makes sure that nothing stands in the way. What the new directory holds must come from an attempt that was interrupted. So each file
+// in it is a copy of the one of its name, and one directory holds all that the other does. That is the old one, unless the attempt
+// had begun to delete files.
 func (r *treeMove) check(ctx context.Context) error {
 	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		var onlySource, onlyCopy bool
 		all := make([]mergeEntry, 0, 1)
-		for p, err := range r.checkPairs(ctx) {
+		for e, err := range r.walk(ctx, true) {
 			if err != nil {
 				return err
 			}
-			if len(all) <= maxPairs {
-				all = append(all, p)
+			if len(all) <= maxEntries {
+				all = append(all, e)
 			}
 			switch {
-			case p.source != nil && len(r.to)+len(p.source.Key)-len(r.from) > keys.MaxBytes:
+			case e.source != nil && len(r.to)+len(e.source.Key)-len(r.from) > keys.MaxBytes:
 				return syscall.ENAMETOOLONG
-			case p.copy == nil:
+			case e.copy == nil:
 				onlySource = true
-			case p.copy.Key == r.to && p.copy.Size == 0: // a marker is of no weight
-			case p.source == nil:
+			case e.copy.Key == r.to && e.copy.Size == 0: // a marker does not count
+			case e.source == nil:
 				onlyCopy = true
-			case !p.source.ShowsCopy(p.copy):
-				submit(func() error { return p.mustBeCopy(ctx) })
+			case !e.source.ShowsCopy(e.copy):
+				submit(func() error { return e.mustBeCopy(ctx) })
 			}
 			if onlySource && onlyCopy {
 				return syscall.ENOTEMPTY
 			}
 		}
-		if len(all) <= maxPairs {
-			r.pairs = all
+		if len(all) <= maxEntries {
+			r.checked = all
 		}
 		return nil
 	})
 }
 
-func (p mergeEntry) mustBeCopy(ctx context.Context) error {
-	is, err := p.isCopy(ctx)
-	if err == nil && !is {
-		err = syscall.ENOTEMPTY
-	}
-	return err
-}
-
-// checkPairs are all pairs, of which one at least must have a source.
-func (r *treeMove) checkPairs(ctx context.Context) iter.Seq2[mergeEntry, error] {
-	sources, copies := r.f.Bucket.WalkInOrder(ctx, r.from), r.target.Bucket.WalkInOrder(ctx, r.to)
-	if r.toIsNew {
-		copies = func(func(s3api.Version, error) bool) {}
-	}
-	return r.merge(mustHaveSome(sources), copies)
-}
-
-// mustHaveSome is a walk that ends with fs.ErrNotExist where there is nothing.
-func mustHaveSome(walk iter.Seq2[s3api.Version, error]) iter.Seq2[s3api.Version, error] {
-	return func(yield func(s3api.Version, error) bool) {
-		some := false
-		for v, err := range walk {
-			some = true
-			if !yield(v, err) {
-				return
-			}
-		}
-		if !some {
-			yield(s3api.Version{}, fs.ErrNotExist)
-		}
-	}
-}
-
-// checkedPairs are those of a small directory as they were checked. What has changed since, the copies notice, and the deletes. A large
+// checkedEntries are those of a small directory as they were checked. What has changed since, the copies notice, and the deletes. A large
 // directory is walked through again.
-func (r *treeMove) checkedPairs(ctx context.Context) iter.Seq2[mergeEntry, error] {
-	if r.pairs == nil {
-		return r.merge(r.f.Bucket.WalkInOrder(ctx, r.from), r.target.Bucket.WalkInOrder(ctx, r.to))
+func (r *treeMove) checkedEntries(ctx context.Context) iter.Seq2[mergeEntry, error] {
+	if r.checked == nil {
+		return r.walk(ctx, false)
 	}
 	return func(yield func(mergeEntry, error) bool) {
-		for _, p := range r.pairs {
-			if !yield(p, nil) {
+		for _, e := range r.checked {
+			if !yield(e, nil) {
 				return
 			}
 		}
@@ -125,60 +92,59 @@ func (r *treeMove) checkedPairs(ctx context.Context) iter.Seq2[mergeEntry, error
 // copy copies all files and markers that an attempt before has not.
 func (r *treeMove) copy(ctx context.Context) error {
 	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
-		for p, err := range r.checkedPairs(ctx) {
+		for e, err := range r.checkedEntries(ctx) {
 			switch {
 			case err != nil:
 				return err
-			case p.source == nil:
-			case p.copy == nil:
-				submit(func() error { return r.copyEntry(ctx, p, s3api.Condition{Absent: true}) })
+			case e.source == nil:
+			case e.copy == nil:
+				submit(func() error { return r.copyEntry(ctx, e, s3api.Condition{Absent: true}) })
 			default:
-				submit(func() error { return r.complete(ctx, p) })
+				submit(func() error { return r.complete(ctx, e) })
 			}
 		}
 		return nil
 	})
 }
 
-// complete sees to a file that has its copy. One whose attributes may have changed since, because the file is younger, is copied anew.
-func (r *treeMove) complete(ctx context.Context, p mergeEntry) error {
-	if err := p.mustBeCopy(ctx); err != nil {
+// complete handles a file that has its copy. One whose attributes may have changed since, because the file is younger, is copied anew.
+func (r *treeMove) complete(ctx context.Context, e mergeEntry) error {
+	if err := e.mustBeCopy(ctx); err != nil {
 		return err
 	}
-	if isMarker(*p.source) || r.target.NoOverwrite || !p.copy.ModTime.Before(p.source.ModTime) {
-		r.copied.add(*p.source)
+	if isMarker(*e.source) || r.target.NoOverwrite || !e.copy.ModTime.Before(e.source.ModTime) {
+		r.copied.add(*e.source)
 		return nil
 	}
-	return r.copyEntry(ctx, p, s3api.Condition{ETag: p.copy.ETag})
+	return r.copyEntry(ctx, e, s3api.Condition{ETag: e.copy.ETag})
 }
 
 // isMarker tells whether an object is nothing but the marker of a directory.
 func isMarker(v s3api.Version) bool { return v.Size == 0 && strings.HasSuffix(v.Key, keys.Separator) }
 
 // copyEntry copies a file or a marker, if what has the new name is still what was seen there. What is no longer there needs no copy.
-func (r *treeMove) copyEntry(ctx context.Context, p mergeEntry, c s3api.Condition) error {
-	key := p.source.Key
-	v, a, err := r.f.Bucket.Head(ctx, key)
+func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Condition) error {
+	v, a, err := r.source.Bucket.Head(ctx, e.source.Key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	to, customer := r.to+key[len(r.from):], a.HasCustomerKey()
-	if isMarker(v) {
+	to, customer, marker := r.to+v.Key[len(r.from):], a.HasCustomerKey(), isMarker(v)
+	if marker {
 		err = r.copyMarker(ctx, v, &a, to)
 	} else {
-		err = r.copyFile(ctx, v, &a, to, c, p.replaced)
+		err = r.copyFile(ctx, v, &a, to, c, e.replaced)
 	}
 	switch {
 	case err == nil:
 		r.copied.add(v)
 		if customer { // MinIO lists another ETag, because listings do not have the key
-			r.copied.add(*p.source)
+			r.copied.add(*e.source)
 		}
-	case errors.Is(err, fs.ErrExist) && !isMarker(v):
-		return r.takeCopy(ctx, mergeEntry{source: &v}, *p.source, to)
+	case errors.Is(err, fs.ErrExist) && !marker:
+		return r.takeCopy(ctx, v, *e.source, to)
 	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ESTALE) && !c.Absent:
 		return syscall.ENOTEMPTY // another client has stored something there
 	case errors.Is(err, syscall.ESTALE):
@@ -187,22 +153,20 @@ func (r *treeMove) copyEntry(ctx context.Context, p mergeEntry, c s3api.Conditio
 	return err
 }
 
-// takeCopy sees to a file whose new name something has got since the directories were listed. S3 may have completed a request of an attempt
+// takeCopy handles a file whose new name something has got since the directories were listed. S3 may have completed a request of an attempt
 // that was interrupted: then it is the copy. Otherwise another client has stored it.
-func (r *treeMove) takeCopy(ctx context.Context, p mergeEntry, listed s3api.Version, to string) error {
+func (r *treeMove) takeCopy(ctx context.Context, v, listed s3api.Version, to string) error {
 	made, _, err := r.target.Bucket.Head(ctx, to)
 	if errors.Is(err, fs.ErrNotExist) {
 		return errChanged
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.complete(ctx, mergeEntry{source: &v, copy: &made})
 	}
-	p.copy = &made
-	if err := r.complete(ctx, p); err != nil {
-		return err
+	if err == nil {
+		r.copied.add(listed)
 	}
-	r.copied.add(listed)
-	return nil
+	return err
 }
 
 // copyFile copies a file. A condition that would take several requests more, because CopyObject does not know it, is looked at right before:
@@ -214,7 +178,7 @@ func (r *treeMove) copyFile(ctx context.Context, v s3api.Version, a *attributes.
 		}
 		c = s3api.Condition{}
 	}
-	stampCopy(v, a, &r.target.Objects, r.target.Bucket, to, r.target.copiesAtOnce(v))
+	r.target.stampCopy(v, a, to)
 	_, err := r.copyVersion(ctx, v, a, to, c, replaced)
 	return err
 }
@@ -222,7 +186,7 @@ func (r *treeMove) copyFile(ctx context.Context, v s3api.Version, a *attributes.
 // copyMarker makes a marker anew: versitygw does not copy them. One that is there already is as good.
 func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string) error {
 	r.target.Objects.Inherit(a)
-	if err := r.f.Bucket.ReadTags(ctx, v.Key, a); err != nil {
+	if err := r.source.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return err
 	}
 	c := s3api.Condition{Absent: true}
@@ -244,22 +208,22 @@ func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *attribute
 // delete deletes the versions that were copied. A file that was added or replaced since stays, and so does one whose copy is gone; the error
 // is then EAGAIN, because to move it takes another attempt.
 func (r *treeMove) delete(ctx context.Context) error {
-	deleted := batch{f: r.f, exact: true, prefix: r.from, listed: true}
+	deleted := batch{tree: r.source, exact: true, prefix: r.from, listed: true}
 	err := inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		deleted.submit = submit
 		walked := 0
-		for p, err := range r.merge(r.f.Bucket.WalkInOrder(ctx, r.from), r.target.Bucket.WalkInOrder(ctx, r.to)) {
-			if walked++; walked > maxPairs {
+		for e, err := range r.walk(ctx, false) {
+			if walked++; walked > maxEntries {
 				deleted.listed = false
 			}
 			switch {
 			case err != nil:
 				return err
-			case p.source == nil:
-			case p.copy == nil, !r.copied.has(*p.source):
+			case e.source == nil:
+			case e.copy == nil, !r.copied.has(*e.source):
 				deleted.replaced.Store(true)
 			default:
-				if err := deleted.add(ctx, *p.source); err != nil {
+				if err := deleted.add(ctx, *e.source); err != nil {
 					return err
 				}
 			}
@@ -273,14 +237,11 @@ func (r *treeMove) delete(ctx context.Context) error {
 	return err
 }
 
-// merge walks through both directories at once, in the order of the keys. The sources are listed last: where S3 compares no versions, that is the
-// look right before a small directory is deleted.
-func (r *treeMove) merge(sourceWalk, copyWalk iter.Seq2[s3api.Version, error]) iter.Seq2[mergeEntry, error] {
+// walk walks through both directories in parallel, in the order of the keys. The first walk fails with fs.ErrNotExist where there is no source.
+// It does not list a target that did not exist a moment ago. The sources are listed last: where S3 compares no versions, this list is
+// the check right before a small directory is deleted.
+func (r *treeMove) walk(ctx context.Context, first bool) iter.Seq2[mergeEntry, error] {
 	return func(yield func(mergeEntry, error) bool) {
-		sources, stop := iter.Pull2(sourceWalk)
-		defer stop()
-		copies, stop := iter.Pull2(copyWalk)
-		defer stop()
 		advance := func(next func() (s3api.Version, error, bool)) (*s3api.Version, error) {
 			v, err, more := next()
 			if !more {
@@ -288,28 +249,39 @@ func (r *treeMove) merge(sourceWalk, copyWalk iter.Seq2[s3api.Version, error]) i
 			}
 			return &v, err
 		}
-		copied, copyErr := advance(copies)
+		sources, stop := iter.Pull2(r.source.Bucket.WalkInOrder(ctx, r.from))
+		defer stop()
+		copies, stop := iter.Pull2(r.target.Bucket.WalkInOrder(ctx, r.to))
+		defer stop()
+		var copied *s3api.Version
+		var copyErr error
+		if !first || !r.toIsNew {
+			copied, copyErr = advance(copies)
+		}
 		source, err := advance(sources)
+		if err == nil && first && source == nil {
+			err = fs.ErrNotExist
+		}
 		if err == nil {
 			err = copyErr
 		}
 		for err == nil && (source != nil || copied != nil) {
-			p := mergeEntry{source: source, copy: copied}
+			e := mergeEntry{source: source, copy: copied}
 			if source != nil && copied != nil {
 				switch strings.Compare(source.Key[len(r.from):], copied.Key[len(r.to):]) {
 				case -1:
-					p.copy = nil
+					e.copy = nil
 				case +1:
-					p.source = nil
+					e.source = nil
 				}
 			}
-			if !yield(p, nil) {
+			if !yield(e, nil) {
 				return
 			}
-			if p.source != nil {
+			if e.source != nil {
 				source, err = advance(sources)
 			}
-			if p.copy != nil && err == nil {
+			if e.copy != nil && err == nil {
 				copied, err = advance(copies)
 			}
 		}
@@ -319,11 +291,11 @@ func (r *treeMove) merge(sourceWalk, copyWalk iter.Seq2[s3api.Version, error]) i
 	}
 }
 
-// limited is the file system by whose requests an operation stays within its slots. All parts that it copies share as many slots, so that
+// limited returns the tree whose requests stay within the slots of an operation. All parts that it copies share as many slots, so that
 // no queue of them keeps other requests waiting.
-func (f *Tree) limited(requests clients.Slots) *Tree {
-	g := *f
-	g.Bucket = f.Bucket.Wrap(func(c s3api.Client) s3api.Client { return clients.Limited{Client: c, Slots: requests} })
-	g.Uploads = f.Uploads.WithCopySlots(g.Bucket, cap(requests))
-	return &g
+func (t *Tree) limited(requests clients.Slots) *Tree {
+	limited := *t
+	limited.Bucket = t.Bucket.Wrap(func(c s3api.Client) s3api.Client { return clients.Limited{Client: c, Slots: requests} })
+	limited.Uploads = t.Uploads.WithCopySlots(limited.Bucket, cap(requests))
+	return &limited
 }

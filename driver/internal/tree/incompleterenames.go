@@ -3,6 +3,7 @@ package tree
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
@@ -19,50 +20,36 @@ const maxIncompleteRenames = 1000
 // It also remembers that S3 has refused to delete a file. From then on a rename looks whether there is a file of the new name before it makes one,
 // so that it can be undone.
 type incompleteRenames struct {
-	mu      sync.Mutex
-	files   map[string]mergeEntry // by the new key
-	refused bool
-}
+	refused atomic.Bool // S3 has refused to delete a file
 
-func (h *incompleteRenames) refuse() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.refused = true
-}
-
-func (h *incompleteRenames) wasRefused() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.refused
+	mu    sync.Mutex
+	files map[string]mergeEntry // by the new key
 }
 
 // add remembers a rename.
-func (h *incompleteRenames) add(source, made s3api.Version) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.files == nil {
-		h.files = map[string]mergeEntry{}
-	}
-	if len(h.files) < maxIncompleteRenames {
-		h.files[made.Key] = mergeEntry{source: &source, copy: &made}
+func (i *incompleteRenames) add(source, made s3api.Version) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if len(i.files) < maxIncompleteRenames {
+		i.files[made.Key] = mergeEntry{source: &source, copy: &made}
 	}
 }
 
 // remove forgets a rename that has come to its end.
-func (h *incompleteRenames) remove(newKey string) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.files, newKey)
+func (i *incompleteRenames) remove(newKey string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	delete(i.files, newKey)
 }
 
 // has tells whether a rename is incomplete, and both files are as it left them.
-func (h *incompleteRenames) has(ctx context.Context, source s3api.Version, newKey string, target *s3api.Bucket) bool {
-	h.mu.Lock()
-	p, found := h.files[newKey]
-	h.mu.Unlock()
-	if !found || !p.source.Is(source) {
+func (i *incompleteRenames) has(ctx context.Context, source s3api.Version, newKey string, target *s3api.Bucket) bool {
+	i.mu.Lock()
+	e, found := i.files[newKey]
+	i.mu.Unlock()
+	if !found || !e.source.Is(source) {
 		return false
 	}
 	made, _, err := target.Head(ctx, newKey)
-	return err == nil && p.copy.Is(made)
+	return err == nil && e.copy.Is(made)
 }

@@ -12,30 +12,30 @@ import (
 )
 
 // Mkdir makes a directory by writing its marker.
-func (f *Tree) Mkdir(ctx context.Context, key string) error {
-	if f.Keys.IsRoot(key) {
+func (t *Tree) Mkdir(ctx context.Context, key string) error {
+	if t.Keys.IsRoot(key) {
 		return fs.ErrExist
 	}
-	file, directory, err := f.Both(ctx, key)
+	file, directory, err := t.Both(ctx, key)
+	if err == nil && (file || directory) {
+		err = fs.ErrExist
+	}
 	if err != nil {
 		return err
 	}
-	if file || directory {
-		return fs.ErrExist
-	}
-	return f.mark(ctx, f.Keys.Directory(key))
+	return t.mark(ctx, t.Keys.Directory(key))
 }
 
 // MkdirAll makes a directory, and its parents where they are missing.
-func (f *Tree) MkdirAll(ctx context.Context, key string) error {
-	if f.Keys.IsRoot(key) {
+func (t *Tree) MkdirAll(ctx context.Context, key string) error {
+	if t.Keys.IsRoot(key) {
 		return nil
 	}
-	path := string(f.Keys)
+	path := string(t.Keys)
 	for segment := range strings.SplitAfterSeq(key[len(path):], keys.Separator) {
 		path += segment
 		parent := strings.TrimSuffix(path, keys.Separator)
-		file, directory, err := f.Both(ctx, parent)
+		file, directory, err := t.Both(ctx, parent)
 		switch {
 		case err != nil:
 			return err
@@ -43,7 +43,7 @@ func (f *Tree) MkdirAll(ctx context.Context, key string) error {
 		case file:
 			return syscall.ENOTDIR
 		default:
-			if err := f.mark(ctx, f.Keys.Directory(parent)); err != nil {
+			if err := t.mark(ctx, t.Keys.Directory(parent)); err != nil {
 				return err
 			}
 		}
@@ -52,11 +52,11 @@ func (f *Tree) MkdirAll(ctx context.Context, key string) error {
 }
 
 // mark writes the marker of a directory.
-func (f *Tree) mark(ctx context.Context, marker string) error {
+func (t *Tree) mark(ctx context.Context, marker string) error {
 	if len(marker) > keys.MaxBytes {
 		return syscall.ENAMETOOLONG
 	}
-	a := f.Objects.OfMarker()
-	_, err := f.Bucket.Put(ctx, marker, &a, s3api.Condition{}, bytes.NewReader(nil), nil)
+	a := t.Objects.OfMarker()
+	_, err := t.Bucket.Put(ctx, marker, &a, s3api.Condition{}, bytes.NewReader(nil), nil)
 	return err
 }

@@ -14,33 +14,35 @@ import (
 )
 
 // Rename moves a file or a directory to a key in a target, perhaps the same tree.
-func (f *Tree) Rename(ctx context.Context, target *Tree, oldKey, newKey string) error {
-	return (&treeMove{f: f, target: target}).run(ctx, oldKey, newKey)
+func (t *Tree) Rename(ctx context.Context, target *Tree, oldKey, newKey string) error {
+	return (&treeMove{source: t, target: target}).run(ctx, oldKey, newKey)
 }
 
 // Copy copies a file or a directory to a key in a target, perhaps the same tree.
-func (f *Tree) Copy(ctx context.Context, target *Tree, oldKey, newKey string) error {
-	return (&treeMove{f: f, target: target, keepsSource: true}).run(ctx, oldKey, newKey)
+func (t *Tree) Copy(ctx context.Context, target *Tree, oldKey, newKey string) error {
+	return (&treeMove{source: t, target: target, keepsSource: true}).run(ctx, oldKey, newKey)
 }
 
 // A treeMove is a rename or, where it keeps the source, a copy.
 type treeMove struct {
-	f           *Tree // where it begins
+	source      *Tree // where it begins
 	target      *Tree // where it ends, perhaps the same
 	keepsSource bool
-	from, to    string        // the prefixes of a directory
-	toIsNew     bool          // there was nothing at to a moment ago
-	pairs       []mergeEntry  // all of a small directory, as they were checked
-	copied      *fingerprints // of its files and markers
+
+	// Of a directory:
+	from, to string        // the prefixes of both
+	toIsNew  bool          // nothing was at to a moment ago
+	checked  []mergeEntry  // all entries of a small directory
+	copied   *fingerprints // the files and markers that have their copies
 }
 
 func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
-	f, target := r.f, r.target
-	if f.Keys.IsRoot(oldKey) || target.Keys.IsRoot(newKey) {
+	source, target := r.source, r.target
+	if source.Keys.IsRoot(oldKey) || target.Keys.IsRoot(newKey) {
 		return s3errors.ErrInvalid
 	}
-	oneBucket := f.Bucket.Name == target.Bucket.Name
-	v, a, err := f.Bucket.Head(ctx, oldKey)
+	oneBucket := source.Bucket.Name == target.Bucket.Name
+	v, a, err := source.Bucket.Head(ctx, oldKey)
 	switch {
 	case err == nil && oneBucket && oldKey == newKey:
 		return nil
@@ -49,41 +51,37 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	r.from, r.to = f.Keys.Directory(oldKey), target.Keys.Directory(newKey)
-	var inTheWay error
+	r.from, r.to = source.Keys.Directory(oldKey), target.Keys.Directory(newKey)
+	var result error // if the old directory exists
 	switch {
 	case oneBucket && oldKey == newKey:
-		_, err := f.Dir(ctx, oldKey)
-		return err
 	case oneBucket && strings.HasPrefix(r.to, r.from):
-		inTheWay = s3errors.ErrInvalid
+		result = s3errors.ErrInvalid
 	case oneBucket && strings.HasPrefix(r.from, r.to):
-		inTheWay = syscall.ENOTEMPTY
+		result = syscall.ENOTEMPTY
 	default:
 		var file bool
 		if file, r.toIsNew, err = target.lookupNew(ctx, newKey); err != nil {
 			return err
 		}
-		if file {
-			inTheWay = syscall.ENOTDIR
+		if !file {
+			return r.directory(ctx)
 		}
+		result = syscall.ENOTDIR
 	}
-	if inTheWay == nil {
-		return r.directory(ctx)
-	}
-	if _, err := f.Dir(ctx, oldKey); err != nil {
+	if _, err := source.Dir(ctx, oldKey); err != nil {
 		return err
 	}
-	return inTheWay
+	return result
 }
 
-// lookupNew tells by one request whether there is a file of a key, and whether it is certain that there is neither a file nor a directory.
-func (f *Tree) lookupNew(ctx context.Context, key string) (file, nothing bool, err error) {
-	if f.FindsBoth() {
-		file, directory, err := f.Both(ctx, key)
+// lookupNew tells by one request whether there is a file of a key. It also tells whether there is certainly neither a file nor a directory.
+func (t *Tree) lookupNew(ctx context.Context, key string) (file, nothing bool, err error) {
+	if t.FindsBoth() {
+		file, directory, err := t.Both(ctx, key)
 		return file, !file && !directory, err
 	}
-	_, err = f.File(ctx, key)
+	_, err = t.File(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false, false, nil
 	}
@@ -97,22 +95,21 @@ func (r *treeMove) file(ctx context.Context, v s3api.Version, a *attributes.Attr
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
-	there := true // for all that is known
-	if r.target.NoOverwrite || r.f.incomplete.wasRefused() {
+	occupied := true // possibly
+	if r.target.NoOverwrite || r.source.incomplete.refused.Load() {
 		switch _, err := r.target.File(ctx, newKey); {
 		case errors.Is(err, fs.ErrNotExist):
-			there = false
+			occupied = false
 		case err != nil:
 			return err
 		}
 	}
-	if there && r.target.NoOverwrite {
+	if occupied && r.target.NoOverwrite {
 		if r.keepsSource || !r.target.incomplete.has(ctx, v, newKey, r.target.Bucket) {
 			return fs.ErrExist
 		}
-		err := r.f.Bucket.DeleteVersion(ctx, v)
+		_, err := r.source.deleteVersion(ctx, v)
 		if err == nil {
-			r.f.Quotas.Add(-v.Size)
 			r.target.incomplete.remove(newKey)
 		}
 		return err
@@ -122,7 +119,7 @@ func (r *treeMove) file(ctx context.Context, v s3api.Version, a *attributes.Attr
 	if err != nil || r.keepsSource {
 		return err
 	}
-	return r.deleteSource(ctx, v, newKey, etag, there)
+	return r.deleteSource(ctx, v, newKey, etag, occupied)
 }
 
 // copyVersion copies a version to a key on a condition, where it replaces so many bytes. It returns the ETag of the copy.
@@ -133,7 +130,7 @@ func (r *treeMove) copyVersion(
 ) (etag string, err error) {
 	added := quota.Reservation{Quotas: r.target.Quotas, Replaced: replaced}
 	if !r.keepsSource {
-		added.Exempt = r.f.Quotas
+		added.Exempt = r.source.Quotas
 	}
 	if err := added.Grow(ctx, v.Size); err != nil {
 		return "", err
@@ -143,13 +140,10 @@ func (r *treeMove) copyVersion(
 	return etag, err
 }
 
-// deleteSource deletes a file that has a copy, and where that fails sees to what becomes of the copy. It may be removed where there was
-// nothing of its name. A file that was replaced since it was copied stays; the error is ESTALE.
-func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey, etag string, there bool) error {
-	attempts, err := r.f.Bucket.DeleteVersionCounted(ctx, v)
-	if err == nil {
-		r.f.Quotas.Add(-v.Size)
-	}
+// deleteSource deletes a file that has a copy. Where that fails it removes the copy again, if the new name was not occupied. A file that was
+// replaced since it was copied stays; the error is ESTALE.
+func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey, etag string, occupied bool) error {
+	attempts, err := r.source.deleteVersion(ctx, v)
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
@@ -157,13 +151,13 @@ func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey, et
 	replaced := errors.Is(err, syscall.ESTALE)
 	refused := attempts < 2 && !replaced && !errors.Is(err, syscall.EAGAIN)
 	if refused {
-		r.f.incomplete.refuse()
+		r.source.incomplete.refused.Store(true)
 	}
 	switch {
 	case headErr != nil || strings.Trim(made.ETag, `"`) != strings.Trim(etag, `"`): // it is not the copy any more
-	case replaced && !there:
+	case replaced && !occupied:
 		r.removeCopy(ctx, made)
-	case refused && !there && r.undo(ctx, v, made):
+	case refused && !occupied && r.undo(ctx, v, made):
 	case r.target.NoOverwrite && !replaced:
 		r.target.incomplete.add(v, made)
 	}
@@ -173,15 +167,12 @@ func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey, et
 // undo removes the copy of a file that S3 has refused to delete, so that it is not there twice, and tells whether it could. The file
 // must be as it was, so that the copy is not the last one. Where S3 may yet delete the file, because no answer came, nothing is undone.
 func (r *treeMove) undo(ctx context.Context, v, made s3api.Version) bool {
-	source, _, err := r.f.Bucket.Head(ctx, v.Key)
+	source, _, err := r.source.Bucket.Head(ctx, v.Key)
 	return err == nil && source.Is(v) && r.removeCopy(ctx, made)
 }
 
-// removeCopy removes a copy that nobody has replaced, and tells whether it could.
+// removeCopy removes a copy that no client has replaced, and tells whether it could.
 func (r *treeMove) removeCopy(ctx context.Context, made s3api.Version) bool {
-	err := r.target.Bucket.DeleteVersion(ctx, made)
-	if err == nil {
-		r.target.Quotas.Add(-made.Size)
-	}
+	_, err := r.target.deleteVersion(ctx, made)
 	return err == nil
 }

@@ -16,13 +16,20 @@ import (
 
 // Options is what a [Tree] needs. Each field is set, but for Quotas.
 type Options struct {
-	fileinfo.Finder                    // the bucket, and the keys of the files
-	Memory          *membudget.Budget  // of small files that are copied through this process
-	Uploads         *upload.Uploader   // copies by parts
-	CopyLimit       int64              // bytes of an object that S3 copies by one request
-	NoOverwrite     bool               // a file must be new
-	Quotas          quota.Quotas       // in which files take room
-	Objects         attributes.Objects // what objects are stored with
+	// Finder has the bucket, and the keys of the files.
+	fileinfo.Finder
+	// Memory is for small files whose copies go through this process.
+	Memory *membudget.Budget
+	// Uploads copies files by parts.
+	Uploads *upload.Uploader
+	// CopyLimit is how many bytes of an object S3 copies by one request.
+	CopyLimit int64
+	// NoOverwrite refuses a copy or a rename to the name of a file.
+	NoOverwrite bool
+	// Quotas are those in which files take room.
+	Quotas quota.Quotas
+	// Objects is what objects are stored with.
+	Objects attributes.Objects
 }
 
 // A Tree is the files and directories below a prefix of a bucket. It is safe for concurrent use.
@@ -32,4 +39,6 @@ type Tree struct {
 }
 
 // New returns a Tree, without a request.
-func New(o Options) *Tree { return &Tree{Options: o, incomplete: &incompleteRenames{}} }
+func New(o Options) *Tree {
+	return &Tree{Options: o, incomplete: &incompleteRenames{files: map[string]mergeEntry{}}}
+}
