@@ -1,24 +1,18 @@
 // Package driver shows a part of an S3 bucket as a file system: an [afero.Fs], and operations that need fewer requests.
 //
-// A file is an object. A directory is a prefix that some key has, with or without an empty object at "directory/" that marks
-// it; it needs no parents, and one without a marker ends with its last file. A file and a directory of the same name may exist
-// side by side, and "foo" is no directory because "foobar" exists. Pathnames are UTF-8 (RFC 3629) and become keys in one place,
-// the keyspace, unchanged.
+//	fs, err := driver.New(ctx, s3.NewFromConfig(cfg), "acme-data", &driver.Options{Prefix: "inbox/"})
 //
-// An object cannot be changed, only replaced. What is written becomes visible when the file is closed, all of it at once, or not
-// at all; it goes to S3 from memory, which a [Budget] bounds, and never over a disk. To go on after the end of an object, or after
-// its first bytes, S3 copies what is kept.
+// A file is an object. A directory is a prefix that some key has; an empty object at "directory/" may mark it. It needs no parents. Without a
+// marker it ends with its last file. A file and a directory of the same name may exist side by side. Pathnames are UTF-8 (RFC 3629
+// section 4) and become keys unchanged.
 //
-// # Errors
+// An object cannot be changed, only replaced. What is written becomes visible when the file is closed: all at once, or not at all. It goes
+// to S3 from memory, which a [Budget] bounds, and never over a disk.
 //
-// Errors are [*fs.PathError] and, of Rename, [*os.LinkError]. What kind of error it is errors.Is tells, by values of the standard
-// library, so that who asks need not import this package:
+// Errors are [*fs.PathError] and, of Rename, [*os.LinkError]. errors.Is tells the kind, by values of the standard library:
 //
-//	fs.ErrNotExist         no such file or directory
-//	fs.ErrExist            there is one already
-//	fs.ErrPermission       S3 does not let these credentials do it
+//	fs.ErrNotExist, ErrExist, ErrPermission, ErrClosed  as package fs has them
 //	fs.ErrInvalid, EINVAL  an argument makes no sense: an offset beyond the end, a directory renamed into itself
-//	fs.ErrClosed           the file was closed before
 //	EISDIR, ENOTDIR        a directory where a file belongs, and the reverse
 //	ENOTEMPTY              the directory is not empty; this is an fs.ErrExist too, so ask for it first
 //	EILSEQ                 the name is no UTF-8, holds a NUL, or is one that the S3 server cannot store
@@ -26,7 +20,7 @@
 //	EFBIG                  larger than an object can be
 //	ENODATA                the object is archived: S3 must restore it before its bytes can be read
 //	ENOSPC, EDQUOT         the S3 server is full, or a quota of it is used up
-//	EAGAIN                 it may work later: S3 is overloaded, out of order or out of reach, or something changed meanwhile
+//	EAGAIN                 it may work later: S3 is overloaded or out of reach, or something changed meanwhile
 //	ESTALE                 the object was replaced while it was read or appended to
 //	ENXIO                  there is no such bucket
 //	EBADF                  the file is open for something else
@@ -34,12 +28,7 @@
 //	context.Canceled       the session ended
 //	EIO                    anything else
 //
-// errors.As finds the error of the AWS SDK, with S3's code and the ID of the request, for a log.
-//
-// # RFCs
-//
-// RFC 3629 section 4: what is UTF-8. RFC 3986 section 2: the percent-encoding in which a copy names its source and a URI its key.
-// RFC 6266 section 4.3 and RFC 8187 section 3.2: the name under which a link is saved.
+// errors.As finds the SDK's error, with S3's code and the ID of the request.
 package driver
 
 import (

@@ -165,7 +165,7 @@ func (w *world) newSession(plan sessionPlan) *session {
 		Owner: plan.Owner, Profile: w.profile, UploadConcurrency: 4,
 	}
 	if r.quota != nil {
-		opts.Quotas = driver.Quotas{r.quota}
+		opts.Quotas = []*driver.Quota{r.quota}
 	}
 	s.fs = drivertest.MustNew(ctx, client, historyBucket, opts.WithSmallestPart(historyPart))
 	return s

@@ -11,9 +11,9 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// MaxLinkLifetime is the longest that S3 lets a link be good for:
+// maxLinkLifetime is the longest validity of a link that S3 allows:
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
-const MaxLinkLifetime = 7 * 24 * time.Hour
+const maxLinkLifetime = 7 * 24 * time.Hour
 
 // A Presigner signs a request that somebody else will send. *s3.PresignClient is one.
 type Presigner = s3api.Presigner
@@ -31,7 +31,7 @@ func (f *Fs) URI(name string) string {
 // Presign returns a link with which anybody downloads a file over HTTP, under the name that it has here, for as long as valid says
 // and as the credentials live that signed it. One request asks whether there is such a file.
 //
-// The error is EINVAL for less than a second or more than [MaxLinkLifetime], and errors.ErrUnsupported without [Options.Presigner].
+// The error is EINVAL for less than a second or more than seven days, and errors.ErrUnsupported without [Options.Presigner].
 func (f *Fs) Presign(ctx context.Context, name string, valid time.Duration) (string, error) {
 	link, err := f.presign(ctx, name, valid)
 	if err != nil {
@@ -49,7 +49,7 @@ func (f *Fs) presign(ctx context.Context, name string, valid time.Duration) (str
 		return "", errors.ErrUnsupported
 	case f.keys.IsRoot(key):
 		return "", syscall.EISDIR
-	case valid < time.Second || valid > MaxLinkLifetime: // a fraction of a second would become the SDK's default of 15 minutes
+	case valid < time.Second || valid > maxLinkLifetime: // a fraction of a second would become the SDK's default of 15 minutes
 		return "", s3errors.ErrInvalid
 	}
 	return f.bucket.Presign(ctx, f.opts.Presigner, key, path.Base(key), valid)

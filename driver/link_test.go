@@ -111,6 +111,7 @@ func TestPresignedLinkIsSigned(t *testing.T) {
 
 func TestPresignErrors(t *testing.T) {
 	s := s3test.Start(t, "embedded")
+	const maxLifetime = 7 * 24 * time.Hour // S3's
 	f := linked(t, s, "")
 	for _, name := range []string{"file", "dir/file"} {
 		if err := afero.WriteFile(f, name, []byte("x"), 0); err != nil {
@@ -122,12 +123,12 @@ func TestPresignErrors(t *testing.T) {
 		valid       time.Duration
 		want        error
 	}{
-		{"file", "/file", driver.MaxLinkLifetime, nil},
+		{"file", "/file", maxLifetime, nil},
 		{"missing", "/nothing", time.Hour, fs.ErrNotExist},
 		{"directory", "/dir", time.Hour, fs.ErrNotExist},
 		{"root", "/", time.Hour, syscall.EISDIR},
 		{"not-utf-8", "/caf\xe9", time.Hour, syscall.EILSEQ},
-		{"too-long", "/file", driver.MaxLinkLifetime + time.Second, fs.ErrInvalid},
+		{"too-long", "/file", maxLifetime + time.Second, fs.ErrInvalid},
 		{"too-short", "/file", time.Millisecond, fs.ErrInvalid},
 	} {
 		t.Run(tc.label, func(t *testing.T) {

@@ -65,7 +65,7 @@ type Options struct {
 
 	// Quotas bound how many bytes are stored. They take one request more to write or copy a file, for the size of what it replaces; a write
 	// does not wait for it. The default is none.
-	Quotas Quotas
+	Quotas []*Quota
 
 	// Objects is what the file system stores objects with, besides their bytes. The default leaves everything to the bucket.
 	Objects Objects

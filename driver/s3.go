@@ -48,9 +48,6 @@ func NewMetadataCache(keep time.Duration) *MetadataCache { return listing.NewMet
 // are stored. Its Count lists the objects; until that was done once there is no bound.
 type Quota = quota.Quota
 
-// Quotas are those that hold for what a file system stores.
-type Quotas = quota.Quotas
-
 // NewQuota returns a quota of limit bytes, without a request.
 func NewQuota(client Client, bucketName, prefix string, limit int64) *Quota {
 	return quota.New(client, bucketName, prefix, limit)
@@ -67,9 +64,6 @@ type Journal = journal.Journal
 func NewJournal(client Client, bucketName, prefix string, profile Profile, objects Objects, log *slog.Logger) *Journal {
 	return journal.New(client, bucketName, prefix, profile, objects, log)
 }
-
-// SweepInterval is how often to sweep uploads of an age: every hour, or more often where they are abandoned sooner.
-func SweepInterval(age time.Duration) time.Duration { return journal.SweepInterval(age) }
 
 // A ResumeError refuses to write to a file of which an upload of this owner is pending: it can be resumed at Size, or begun anew with
 // os.O_TRUNC, but the bytes of two uploads must not mix. It is an fs.ErrInvalid.

@@ -18,7 +18,7 @@ func (x *fixture) withQuota(prefix string, limit int64) (*fixture, *driver.Quota
 		x.Fatal(err)
 	}
 	y := *x
-	y.Fs = x.session(x.Context(), &driver.Options{Prefix: prefix, Quotas: driver.Quotas{quota}})
+	y.Fs = x.session(x.Context(), &driver.Options{Prefix: prefix, Quotas: []*driver.Quota{quota}})
 	return &y, quota
 }
 
@@ -57,7 +57,7 @@ func testQuota(t *testing.T, h Harness) {
 	x.run("uncounted", func(x *fixture) {
 		x.put("uncounted/file", random(100))
 		quota := driver.NewQuota(x.spy, x.bucket, "uncounted/", 50)
-		x.Fs = x.session(x.Context(), &driver.Options{Prefix: "uncounted/", Quotas: driver.Quotas{quota}})
+		x.Fs = x.session(x.Context(), &driver.Options{Prefix: "uncounted/", Quotas: []*driver.Quota{quota}})
 		x.write("more", random(10))
 		if _, known := quota.Used(); known {
 			x.Error("it is known how much there is")
@@ -77,8 +77,8 @@ func testQuota(t *testing.T, h Harness) {
 				x.Fatal(err)
 			}
 		}
-		all := x.session(x.Context(), &driver.Options{Prefix: "two/", Quotas: driver.Quotas{wide}})
-		x.Fs = x.session(x.Context(), &driver.Options{Prefix: "two/narrow/", Quotas: driver.Quotas{wide, narrow}})
+		all := x.session(x.Context(), &driver.Options{Prefix: "two/", Quotas: []*driver.Quota{wide}})
+		x.Fs = x.session(x.Context(), &driver.Options{Prefix: "two/narrow/", Quotas: []*driver.Quota{wide, narrow}})
 		wantError(x, x.tryWrite("file", random(11)), syscall.EDQUOT)
 		x.write("file", random(10))
 		x.Fs = all
@@ -207,7 +207,7 @@ func testQuotaLimit(x *fixture) {
 
 	// Nothing is kept of what is too much.
 	p := y.process()
-	owner := p.as("alice", driver.Options{Prefix: "limit/", Quotas: driver.Quotas{quota}})
+	owner := p.as("alice", driver.Options{Prefix: "limit/", Quotas: []*driver.Quota{quota}})
 	f, err := owner.OpenAt("kept", create, 0)
 	if err != nil {
 		x.Fatal(err)

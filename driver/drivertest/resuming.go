@@ -817,7 +817,7 @@ func (x *fixture) testPendingLimit() {
 	if err := quota.Count(x.Context()); err != nil {
 		x.Fatal(err)
 	}
-	alice := p.as("alice", driver.Options{Quotas: driver.Quotas{quota}})
+	alice := p.as("alice", driver.Options{Quotas: []*driver.Quota{quota}})
 	for i := range 5 {
 		x.interrupt(alice, fmt.Sprint("file", i), create, 0, random(partSize+1000))
 	}

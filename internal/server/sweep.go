@@ -6,9 +6,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/s3client"
 )
+
+// maxSweepInterval is the longest time between two sweeps.
+const maxSweepInterval = time.Hour
 
 // sweepUploads removes abandoned uploads, again and again until ctx ends. Their server died, or their client did not come back. Other servers of
 // the same buckets do the same.
@@ -17,7 +19,7 @@ func (s *Server) sweepUploads(ctx context.Context) {
 	if age == 0 {
 		return
 	}
-	runEvery(ctx, driver.SweepInterval(age), func() {
+	runEvery(ctx, min(maxSweepInterval, age), func() {
 		forEachLimit(s.buckets, func(b *s3client.Bucket) error {
 			_, err := b.Journal.Sweep(ctx, age)
 			if err != nil && ctx.Err() == nil {

@@ -53,8 +53,8 @@ func (q *Quota) holds(b *s3client.Bucket, prefix string) bool {
 }
 
 // quotasAt are those of a user's quotas that count what is stored in a bucket below a prefix.
-func (u *user) quotasAt(b *s3client.Bucket, prefix string) driver.Quotas {
-	var held driver.Quotas
+func (u *user) quotasAt(b *s3client.Bucket, prefix string) []*driver.Quota {
+	var held []*driver.Quota
 	for _, q := range u.quotas() {
 		if q.holds(b, prefix) {
 			held = append(held, q.Quota)

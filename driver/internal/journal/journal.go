@@ -587,16 +587,8 @@ func (e *Entry) Remove(ctx context.Context) {
 	}
 }
 
-const (
-	// sweepInterval is the longest time between two sweeps.
-	sweepInterval = time.Hour
-
-	// clockSkew is by how much the clocks of this server and of S3 may differ before a sweep removes an upload late.
-	clockSkew = time.Minute
-)
-
-// SweepInterval returns how often to sweep, for uploads that count as abandoned after age: every hour, or every age if that is shorter.
-func SweepInterval(age time.Duration) time.Duration { return min(sweepInterval, age) }
+// clockSkew is by how much the clocks of this server and of S3 may differ before a sweep removes an upload late.
+const clockSkew = time.Minute
 
 // Sweep removes the uploads on which no session has worked for the duration age, and returns how many. An upload whose server may still
 // live stays for two minutes at least. A sweep takes one request for each 1,000 records, and four for each upload that it removes.
