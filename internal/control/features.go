@@ -42,7 +42,7 @@ func (s *session) feat(string) {
 // opts is OPTS (RFC 2389 4).
 func (s *session) opts(arg string) {
 	name, options, hasOptions := strings.Cut(arg, " ")
-	switch strings.ToUpper(name) {
+	switch syntax.Upper(name) {
 	case "UTF8", "UTF-8":
 		s.optsUTF8(options)
 	case "HASH":
@@ -56,7 +56,7 @@ func (s *session) opts(arg string) {
 
 // optsUTF8 is OPTS UTF8, which no RFC defines and many clients send.
 func (s *session) optsUTF8(options string) {
-	switch strings.ToUpper(options) {
+	switch syntax.Upper(options) {
 	case "", "ON":
 		s.locale.UTF8 = true
 		if s.locale.Charset().Raw() {

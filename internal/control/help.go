@@ -1,8 +1,8 @@
 package control
 
 import (
+	"github.com/babelftp/babelftp/internal/syntax"
 	"slices"
-	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/reply"
@@ -15,7 +15,7 @@ func (s *session) help(arg string) {
 		s.helpAll()
 		return
 	}
-	name := strings.ToUpper(arg)
+	name := syntax.Upper(arg)
 	if name == "SITE" {
 		s.siteHelp()
 		return

@@ -123,6 +123,8 @@ func TestMalformedCommands(t *testing.T) {
 		"SITE MKDIR":                        "501 ",
 		"HELP FOO":                          "502 ",
 		"AUTH GSSAPI":                       "504 ",
+		"AUTH TL\u017f":                     "504 ", // to Unicode the last letter is a form of S
+		"SITE M\u212aDIR x":                 "502 ", // and this one of K
 		"PBSZ 0":                            "503 ",
 		"PROT P":                            "503 ",
 		"CCC":                               "533 ",

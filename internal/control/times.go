@@ -52,7 +52,7 @@ func (s *session) mff(arg string) {
 		return
 	}
 	if refused != nil {
-		s.send(wire.NewReply(504, s.text(i18n.ParameterNotImplemented, "MFF")+" ("+strings.ToUpper(strings.Join(refused, ", "))+")"))
+		s.send(wire.NewReply(504, s.text(i18n.ParameterNotImplemented, "MFF")+" ("+syntax.Upper(strings.Join(refused, ", "))+")"))
 		return
 	}
 	t, ok := ftplist.ParseTimeVal(modify)

@@ -4,8 +4,8 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"github.com/babelftp/babelftp/internal/syntax"
 	"strconv"
-	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/dataconn"
@@ -14,7 +14,7 @@ import (
 
 // auth is AUTH (RFC 4217 4).
 func (s *session) auth(mechanism string) {
-	switch strings.ToUpper(mechanism) {
+	switch syntax.Upper(mechanism) {
 	case "TLS", "TLS-C", "SSL": // RFC 4217 17; SSL is what old devices call it
 	default:
 		s.reply(504, i18n.ParameterNotImplemented, "AUTH")
@@ -72,7 +72,7 @@ func (s *session) pbsz(size string) {
 
 // prot is PROT (RFC 4217 9).
 func (s *session) prot(level string) {
-	switch level = strings.ToUpper(level); {
+	switch level = syntax.Upper(level); {
 	case !s.conn.Encrypted():
 		s.reply(503, i18n.TLSFirst)
 	case !s.data.sized:

@@ -21,7 +21,7 @@ func IsNumber(s string) bool {
 // ParseALLO reads the argument of ALLO (RFC 959 4.1.3): the size of an upload in
 // bytes, 0 where the argument does not tell it. A size of records does not.
 func ParseALLO(arg string) (size int64, ok bool) {
-	number, record, records := strings.Cut(strings.ToUpper(arg), " R ")
+	number, record, records := strings.Cut(Upper(arg), " R ")
 	if !IsNumber(number) || records && !IsNumber(record) {
 		return 0, false
 	}
@@ -45,7 +45,7 @@ func ParseMFF(arg string) (modify string, others []string, pathname string, ok b
 		switch {
 		case !ok || !ftplist.IsToken(name):
 			return "", nil, "", false
-		case !strings.EqualFold(name, "modify"):
+		case !Equal(name, "modify"):
 			others = append(others, name)
 		case modify != "":
 			return "", nil, "", false

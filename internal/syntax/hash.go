@@ -16,7 +16,7 @@ func hashAlgorithms() []string { return []string{DefaultHash, "SHA-512", "SHA-1"
 // returns false for an algorithm that the storage does not compute.
 func FindHash(name string) (algorithm string, ok bool) {
 	for _, known := range hashAlgorithms() {
-		if strings.EqualFold(known, name) {
+		if Equal(known, name) {
 			return known, true
 		}
 	}

@@ -2,7 +2,6 @@ package syntax
 
 import (
 	"strconv"
-	"strings"
 )
 
 // TransferParameters are what TYPE, REST, RANG and ALLO have set for the next transfer.
@@ -27,7 +26,7 @@ func (p *TransferParameters) AfterTransfer() TransferParameters {
 // SetType takes the argument of TYPE (RFC 959 3.1.1): text or bytes of 8 bits. It returns
 // false for any other type.
 func (p *TransferParameters) SetType(arg string) bool {
-	switch strings.ToUpper(arg) {
+	switch Upper(arg) {
 	case "A", "A N", "AN":
 		p.ASCII = true
 	case "I", "L 8", "L8":
