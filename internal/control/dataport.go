@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net/netip"
 	"strconv"
-	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/dataconn"
@@ -50,7 +49,7 @@ func (s *session) pasv(string) {
 
 // epsv is EPSV (RFC 2428 3).
 func (s *session) epsv(arg string) {
-	switch strings.ToUpper(arg) {
+	switch syntax.Upper(arg) {
 	case "":
 	case "ALL":
 		s.data.epsvAll = true
@@ -106,13 +105,14 @@ func (s *session) prepareActive(address netip.AddrPort, err error) {
 		s.syntaxError()
 	case s.data.epsvAll:
 		s.reply(503, i18n.ExtendedPassiveOnly)
-	case address.Addr() != s.conn.Remote():
+	case address.Addr() != s.conn.Remote().WithZone(""):
 		s.log.Warn("data connection to a foreign address refused", "address", address)
 		s.reply(501, i18n.DataAddressRefused)
 	case address.Port() < dataconn.FirstUserPort:
 		s.log.Warn("data connection to a low port refused", "address", address)
 		s.reply(504, i18n.ParameterNotImplemented, s.verb)
 	default:
+		address = netip.AddrPortFrom(s.conn.Remote(), address.Port())
 		s.data.Prepare(dataconn.Dial(s.ctx, address, s.conn.Local()))
 		s.reply(200, i18n.DataAddressAccepted)
 	}

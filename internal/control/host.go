@@ -40,7 +40,7 @@ func (s *session) host(arg string) {
 // 3.1). It accepts a name if the configuration says so (RFC 7151 3.2).
 func (s *session) acceptsUnknown(name string) bool {
 	if addr, err := netip.ParseAddr(name); err == nil {
-		return addr == s.conn.Local() || addr == s.server.cfg.PublicAddress
+		return addr == s.conn.Local().WithZone("") || addr == s.server.cfg.PublicAddress
 	}
 	return s.server.cfg.AcceptUnknownHosts
 }

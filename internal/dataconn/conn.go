@@ -34,6 +34,16 @@ type Conn struct {
 	ended    time.Time // when the client's last byte had come
 }
 
+// RemoteAddr is the client's address without the zone of a link-local one, which the engine could not read. It looks at the
+// address and does nothing with it.
+func (c *Conn) RemoteAddr() net.Addr {
+	tcp, ok := c.Conn.RemoteAddr().(*net.TCPAddr)
+	if !ok {
+		return c.Conn.RemoteAddr()
+	}
+	return &net.TCPAddr{IP: tcp.IP, Port: tcp.Port}
+}
+
 func newConn(ctx context.Context, t *Transfer, raw net.Conn) *Conn {
 	c := &Conn{Conn: raw, raw: raw, ctx: WithHost(ctx, t.Host), transfer: t, opened: time.Now()}
 	if t.TLS == nil {

@@ -49,7 +49,7 @@ func (b *Base) URI(name string, directory bool) string {
 	}
 	host := b.Host
 	if host == "" {
-		host = wire.AddrOf(b.Addr).String()
+		host = wire.AddrOf(b.Addr).WithZone("").String()
 	}
 	if local, ok := b.Addr.(*net.TCPAddr); ok && local.Port != port {
 		host = net.JoinHostPort(host, strconv.Itoa(local.Port))

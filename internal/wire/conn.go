@@ -116,13 +116,14 @@ func (c *Conn) Local() netip.Addr { return AddrOf(c.tcp.LocalAddr()) }
 // Remote is the client's IP address.
 func (c *Conn) Remote() netip.Addr { return AddrOf(c.tcp.RemoteAddr()) }
 
-// AddrOf is the IP address of a TCP address, IPv4 never mapped into IPv6.
+// AddrOf is the IP address of a TCP address, IPv4 never mapped into IPv6. A link-local address
+// has its zone, without which no data connection reaches it (RFC 4007 11).
 func AddrOf(addr net.Addr) netip.Addr {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok {
 		return netip.Addr{}
 	}
-	return tcp.AddrPort().Addr().Unmap().WithZone("")
+	return tcp.AddrPort().Addr().Unmap()
 }
 
 // Close closes the connection, under TLS with close_notify.
