@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/certtest"
@@ -120,6 +121,37 @@ func TestCertificateOfATenant(t *testing.T) {
 	_ = os.Remove(acme.KeyFile)
 	if _, err := tlsConfig(cfg, nil, log); err == nil {
 		t.Error("a missing file of a tenant is no error")
+	}
+}
+
+// Suites in CBC mode are refused.
+func TestCipherSuites(t *testing.T) {
+	files := config.TLS{CertFile: filepath.Join(t.TempDir(), "crt"), KeyFile: filepath.Join(t.TempDir(), "key")}
+	writeCertificate(t, files, 1)
+	cfg, err := tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for suite, accepted := range map[uint16]bool{
+		tls.TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256:         true,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256:       true,
+		tls.TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256: true,
+		tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA:            false,
+		tls.TLS_ECDHE_ECDSA_WITH_AES_256_CBC_SHA:          false,
+	} {
+		if slices.Contains(cfg.CipherSuites, suite) != accepted {
+			t.Errorf("%s: accepted %v, want %v", tls.CipherSuiteName(suite), !accepted, accepted)
+		}
+	}
+	ours, theirs := net.Pipe()
+	defer ours.Close()
+	go func() { _ = tls.Server(theirs, cfg).HandshakeContext(t.Context()); _ = theirs.Close() }() // the client's side tells
+	client := tls.Client(ours, &tls.Config{
+		InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12,
+		CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA},
+	})
+	if err := client.HandshakeContext(t.Context()); err == nil {
+		t.Error("a client that has CBC only is accepted")
 	}
 }
 
