@@ -161,6 +161,14 @@ func TestEnvironmentProblems(t *testing.T) {
 			"environment variable BABELFTP_S3_SECRET_ACESS_KEY: is no setting: did you mean BABELFTP_S3_SECRET_ACCESS_KEY?",
 		},
 		{
+			"like-a-port-of-kubernetes", minimal, []string{"BABELFTP_PASSIVE_PORT=30000-30099"},
+			"environment variable BABELFTP_PASSIVE_PORT: is no setting: did you mean BABELFTP_PASSIVE_PORTS?",
+		},
+		{
+			"credentials-in-an-address", minimal, []string{"BABELFTP_S3_ENDPOINT=http://id:hidden@127.0.0.1:9000"},
+			"environment variable BABELFTP_S3_ENDPOINT: s3.endpoint: holds credentials: write them as access_key_id and secret_access_key",
+		},
+		{
 			"unknown-tenant", minimal, []string{"BABELFTP_TENANTS_ACNE_BUCKET=x"},
 			"environment variable BABELFTP_TENANTS_ACNE_BUCKET: is no setting: did you mean BABELFTP_TENANTS_ACME_BUCKET?",
 		},

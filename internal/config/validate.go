@@ -198,7 +198,11 @@ func (v *validator) storage(p yamlconf.Path, s S3) {
 			continue
 		}
 		u, err := url.Parse(e.value)
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		if strings.Contains(e.value, "@") { // the value is not shown: it may hold a password
+			v.report(p.Child(e.key), "holds credentials: write them as access_key_id and secret_access_key")
+			continue
+		}
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" {
 			v.report(p.Child(e.key), "%q is no address of an S3 server: write it like https://s3.example.com", e.value)
 		}
 	}

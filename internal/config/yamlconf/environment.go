@@ -84,11 +84,11 @@ func (env environment) bind(name string, p Path) string {
 
 // unknown is the names of the variables that no value was looked up in.
 func (env environment) unknown() []string {
-	// What Kubernetes sets in each container for a Service of the prefix's name.
-	serviceLink := regexp.MustCompile(`_SERVICE_(HOST|PORT(_\w+)?)$|_PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?$`)
+	// What Kubernetes sets in each container for a Service whose name begins like the prefix. A variable that only ends in _PORT has a URL there.
+	serviceLink := regexp.MustCompile(`_SERVICE_(HOST|PORT(_\w+)?)=|_PORT_\d+_(TCP|UDP|SCTP)_(PROTO|PORT|ADDR)=|_PORT(_\d+_(TCP|UDP|SCTP))?=(tcp|udp|sctp)://`)
 	var names []string
-	for name := range env.values {
-		if _, known := env.users[name]; !known && !serviceLink.MatchString(name) {
+	for name, value := range env.values {
+		if _, known := env.users[name]; !known && !serviceLink.MatchString(name+"="+value) {
 			names = append(names, name)
 		}
 	}
