@@ -19,8 +19,9 @@ import (
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
-// ErrLoginRefused is what a Backend's Login returns, perhaps wrapped, for a
-// wrong user name or password (reply 530). Any other error means that the
+// ErrLoginRefused is what a Backend's Login returns, wrapped, for a
+// wrong user name or password (reply 530). The text goes to the log, so it names no unknown user:
+// people type passwords there. Any other error means that the
 // login could not be decided and may be tried again.
 var ErrLoginRefused = errors.New("login refused")
 
@@ -94,6 +95,9 @@ type Login struct {
 	// Quota is how many bytes are stored of those that may be, and false as long
 	// as the first is not known; nil where there is no bound.
 	Quota func() (used, limit int64, known bool)
+	// QuotaHidden says that the user must not see Quota: whoever may not list some files
+	// could tell by it which of them exist.
+	QuotaHidden bool
 	// DirectoryEncodings are the directories, absolute, whose names have another
 	// encoding than the tenant's, and those below them.
 	DirectoryEncodings map[string]*charset.Encoding

@@ -86,12 +86,12 @@ func (s *session) loginFailed() wire.Reply {
 	err := s.outcome(s.op.Err)
 	switch {
 	case errors.Is(err, account.ErrLoginRefused):
-		s.log.Info("login refused", "name", s.name)
+		s.log.Info("login refused", "err", err)
 		return wire.NewReply(530, s.text(i18n.LoginFailed))
 	case errors.Is(err, dataconn.ErrAborted):
 		return s.errorReply(err)
 	}
-	s.log.Error("login not decided", "name", s.name, "err", err)
+	s.log.Error("login not decided", "err", err)
 	return wire.NewReply(530, s.text(i18n.LoginUnavailable))
 }
 

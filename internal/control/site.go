@@ -39,7 +39,7 @@ func (s *session) site(arg string) {
 	name, arg, _ := strings.Cut(arg, " ")
 	for _, c := range siteCommands() {
 		switch {
-		case !strings.EqualFold(c.name, name):
+		case !syntax.Equal(c.name, name):
 			continue
 		case arg == "" && c.syntax != "":
 			s.reply(501, i18n.Syntax, "SITE "+c.name+c.syntax)
@@ -48,7 +48,7 @@ func (s *session) site(arg string) {
 		}
 		return
 	}
-	s.reply(502, i18n.NotImplemented, "SITE "+strings.ToUpper(name)) // lftp asks again and again after 504
+	s.reply(502, i18n.NotImplemented, "SITE "+syntax.Upper(name)) // lftp asks again and again after 504
 }
 
 // siteHelp is SITE HELP and HELP SITE.
@@ -79,6 +79,8 @@ func (s *session) siteQuota() {
 	switch usage := s.quotaUsage(); {
 	case s.login.Quota == nil:
 		s.reply(200, i18n.QuotaNone)
+	case s.login.QuotaHidden:
+		s.replyError(fs.ErrPermission)
 	case usage == "":
 		s.reply(451, i18n.StorageUnavailable)
 	default:
@@ -89,7 +91,7 @@ func (s *session) siteQuota() {
 // quotaUsage shows what is stored and what may be, "" where there is no bound or
 // what is stored is not known.
 func (s *session) quotaUsage() string {
-	if s.login == nil {
+	if s.login == nil || s.login.QuotaHidden {
 		return ""
 	}
 	return reply.Usage(s.login.Quota)

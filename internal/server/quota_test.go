@@ -93,6 +93,23 @@ func count(t *testing.T, srv *Server) {
 }
 
 // Where S3 does not let the server count the objects, the log says so, the server refuses nothing, and no reply has a number.
+// Who may not list everything learns nothing of the quota: a file that replaces another takes less of it.
+func TestHiddenQuota(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	acme := cfg.Tenants["acme"]
+	acme.Quota = 100
+	acme.Welcome = map[language.Tag]string{language.English: "Used: {Quota}."}
+	acme.Users["alice"].PathPermissions = map[string][]config.Permission{"/drop": {config.Write}}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	count(t, srv)
+	c := session(t, srv, "alice")
+	c.Command(550, "SITE QUOTA")
+	if status := c.Command(211, "STAT"); strings.Contains(status, "100") {
+		t.Errorf("STAT: %q", status)
+	}
+}
+
 func TestQuotaUncounted(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	proxy, err := s3test.NewProxy(s)

@@ -283,16 +283,17 @@ func (r *Registry) lookUp(host, name string) *user {
 func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
 	u := r.find(req.Host, req.User)
 	var c *credential
-	password := req.Password
+	who, password := "unknown user", req.Password
 	if u != nil {
 		c, password = &u.credential, u.tenant.inUTF8(password)
+		who = fmt.Sprintf("user %q of tenant %q", u.name, u.tenant.Name)
 	}
 	right, err := r.verifier.check(ctx, c, password)
-	if err != nil {
-		return nil, err
+	if err == nil && !right {
+		err = account.ErrLoginRefused
 	}
-	if !right {
-		return nil, account.ErrLoginRefused
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", who, err)
 	}
 	mounts, err := r.mounts(ctx, u, req)
 	if err != nil {
@@ -322,7 +323,9 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 	if len(u.quotas()) > 0 {
 		login.Quota = u.usage
 	}
-	if _, most := u.policy.Bounds("/"); most.Read && u.tenant.maxPresign > 0 {
+	least, most := u.policy.Bounds("/")
+	login.QuotaHidden = !least.List
+	if most.Read && u.tenant.maxPresign > 0 {
 		login.Presign = func(ctx context.Context, name string, valid time.Duration) (string, error) {
 			return storage(ctx).Presign(ctx, name, valid)
 		}
