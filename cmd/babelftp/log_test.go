@@ -1,0 +1,29 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/config"
+)
+
+// What a client sends reaches the log. A terminal that shows the log obeys nothing of it.
+func TestLogEscapes(t *testing.T) {
+	const hostile, want = "a\u202eb\u009b31m\x1b[31m\r\n\u65e5\u672c", `a\u{202E}b\u{9B}31m` + "\x1b[31m\r\n\u65e5\u672c"
+	for _, format := range []config.LogFormat{config.LogJSON, ""} {
+		var out strings.Builder
+		newLogger(&out, config.Log{Format: format}).Info("event", "text", hostile, "err", errors.New(hostile))
+		if strings.ContainsAny(out.String(), "\u202e\u009b\x1b\r") || strings.Count(out.String(), "\n") != 1 {
+			t.Errorf("%s: %q", format, out.String())
+		}
+		if format != config.LogJSON {
+			continue
+		}
+		var line struct{ Text, Err string }
+		if err := json.Unmarshal([]byte(out.String()), &line); err != nil || line.Text != want || line.Err != want {
+			t.Errorf("%+q, %+q, %v; want %+q", line.Text, line.Err, err, want)
+		}
+	}
+}
