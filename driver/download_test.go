@@ -137,7 +137,7 @@ func (t taker) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestRequestsOfDownload checks how many requests at a time a download settles at.
+// TestRequestsOfDownload checks how many requests in parallel a download settles at.
 func TestRequestsOfDownload(t *testing.T) {
 	const mib = 1 << 20
 	const far, near = 40 * time.Millisecond, time.Millisecond
@@ -185,7 +185,7 @@ func TestRequestsOfDownload(t *testing.T) {
 				defer mu.Unlock()
 				slices.Sort(samples)
 				if n := samples[len(samples)/2]; n < test.least || n > test.most {
-					t.Errorf("there are %d requests at a time, want %d to %d", n, test.least, test.most)
+					t.Errorf("there are %d requests in parallel, want %d to %d", n, test.least, test.most)
 				}
 			})
 		})
@@ -230,7 +230,7 @@ func TestDownloads(t *testing.T) {
 				}
 				downloads.Wait()
 				took := time.Since(begin)
-				t.Logf("took %v, %d requests, %d at a time", took, s.requests, s.most)
+				t.Logf("took %v, %d requests, %d in parallel", took, s.requests, s.most)
 				if took > test.within {
 					t.Errorf("it took %v", took)
 				}

@@ -140,7 +140,7 @@ func (m *model) beginsAnew(op *operation) {
 	op.wasTold = false
 }
 
-// wasTold notes that a session was shown a pending upload. Nobody may be shown one that is live, or of somebody else.
+// wasTold notes that a session has seen a pending upload. No session may see one that is live, or that belongs to another user.
 func (m *model) wasTold(op *operation, n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -222,7 +222,7 @@ func (m *model) observe(e s3sim.Event) {
 	m.versions[e.Key] = append(m.versions[e.Key], state{from: m.seq, exists: e.New != nil, content: bytesOf(e.New)})
 }
 
-// touched judges a request for a multipart upload, which may be for one of somebody else.
+// touched judges a request for a multipart upload, which may belong to another session.
 func (m *model) touched(e s3sim.Event, op *operation) {
 	owner := m.uploads[e.UploadID]
 	if e.Status >= 300 || owner == nil || owner == op || !m.live(owner) {
@@ -238,7 +238,7 @@ func (m *model) touched(e s3sim.Event, op *operation) {
 // stalled is how long an upload may wait for its client before another session may take it over.
 const stalled = 10 * time.Second
 
-// live tells whether an upload goes on.
+// live tells whether a session works on an upload.
 func (m *model) live(op *operation) bool {
 	return !op.ended && !op.lost && op.session.replica.ctx.Err() == nil && (op.waiting.IsZero() || time.Since(op.waiting) < stalled)
 }
@@ -295,7 +295,7 @@ func (m *model) inWindow(e s3sim.Event, op *operation) bool {
 }
 
 // judgeUpload judges what an upload has made of an object: it must be what was there before, as far as the client wants to keep it,
-// or what there is of an interrupted upload that it goes on with, and then all that the client has sent.
+// or the bytes of the interrupted upload that it resumes, and then all that the client has sent.
 func (m *model) judgeUpload(e s3sim.Event, op *operation, content []byte) {
 	old := bytesOf(e.Old)
 	switch {
@@ -518,14 +518,14 @@ func (m *model) longestRun(content []byte) (id, from, length int) {
 	return id, from, length
 }
 
-// finish notes how an operation has ended, and judges what its client is told.
+// finish notes how an operation has ended, and judges the answer to its client.
 func (m *model) finish(op *operation, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	op.end, op.ended, op.err = m.seq, true, err
 	m.trace("%d step %d (%s %q %q) ends: %v", m.seq, op.ID, op.Do, op.Name, op.To, err)
 	if op.session.replica.ctx.Err() != nil {
-		return // nobody is told
+		return // the client has disconnected
 	}
 	switch op.Do {
 	case "stor", "appe", "rest", "resume", "resume-append":
@@ -566,7 +566,7 @@ func (m *model) judgeUploadReply(op *operation) {
 	}
 }
 
-// hadContent tells whether somebody else has stored what an upload was to store.
+// hadContent tells whether another session has stored the bytes of an upload.
 func (m *model) hadContent(op *operation) bool {
 	return slices.ContainsFunc(m.alive(op.Name, op.start, op.end), func(s state) bool { return s.exists && bytes.HasSuffix(s.content, op.content) })
 }

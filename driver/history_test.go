@@ -19,7 +19,7 @@ var (
 	historyTime   = flag.Duration("histories.time", 0, "run random histories for so long, whatever their number")
 	historyReplay = flag.String("histories.replay", "", "replay the history in a file")
 	historyTrace  = flag.Bool("histories.trace", false, "print what each step came to, and each request that changed something")
-	historyKinds  = flag.Bool("histories.all", false, "go on after a failure, and show one history of each kind")
+	historyKinds  = flag.Bool("histories.all", false, "continue after a failure, and show one history of each kind")
 )
 
 // TestHistories runs random histories of several sessions on several replicas before a simulated S3, and judges everything that happens

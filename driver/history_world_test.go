@@ -267,7 +267,7 @@ func (w *world) run() {
 	for _, r := range w.replicas {
 		r.cancel()
 	}
-	time.Sleep(settled) // until what goes on in the background has ended
+	time.Sleep(settled) // until the background work has ended
 }
 
 // settled is how long after the last session its replica may still be at work.
@@ -397,7 +397,7 @@ func (c *sender) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// resume goes on with an upload that broke, the way clients do: it asks how much there is.
+// resume resumes an interrupted upload like clients do: it asks for the size first.
 func (s *session) resume(op *operation) error {
 	content := fileOf(op.Of, op.Size)
 	info, err := s.fs.PendingUpload(op.Name)

@@ -171,7 +171,7 @@ func TestTakeOver(t *testing.T) {
 					_, _ = client.Write([]byte("late"))
 				}
 				if err := <-done; err == nil && !sends {
-					x.Error("the first session goes on")
+					x.Error("the first session continues")
 				}
 				_ = client.Close()
 				if err := file.Close(); !errors.Is(err, syscall.EAGAIN) {
@@ -188,7 +188,7 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// A client that has stalled and sends again goes on, if nobody has taken its upload over.
+// A stalled client that sends again continues, if no other session has taken its upload over.
 func TestStalledGoesOn(t *testing.T) {
 	inVirtualTime(t, func(x *journalTest) {
 		content := patterned(2*journalPart + 5000)
@@ -203,7 +203,7 @@ func TestStalledGoesOn(t *testing.T) {
 		x.send(client, content[journalPart+1:journalPart+1000])
 		synctest.Wait()
 		if n := x.pending(other); n != 0 {
-			x.Errorf("%d bytes are shown of one that goes on", n)
+			x.Errorf("%d bytes are pending of a live upload", n)
 		}
 		time.Sleep(20 * time.Second)
 		x.send(client, content[journalPart+1000:])
@@ -297,7 +297,7 @@ func (x *journalTest) wantObject(content []byte) {
 	}
 }
 
-// Of several that append to a file which is not there one begins it, and the others are told.
+// Of several clients that append to a missing file one begins it, and the others get an error.
 func TestConcurrentAppends(t *testing.T) {
 	inVirtualTime(t, func(x *journalTest) {
 		var files []afero.File

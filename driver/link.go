@@ -15,7 +15,7 @@ import (
 // https://docs.aws.amazon.com/AmazonS3/latest/API/sigv4-query-string-auth.html
 const maxLinkLifetime = 7 * 24 * time.Hour
 
-// A Presigner signs a request that somebody else will send. *s3.PresignClient is one.
+// A Presigner signs a request that another program will send. *s3.PresignClient is one.
 type Presigner = s3api.Presigner
 
 // URI names the object of a file as S3's own tools do, in percent-encoding: "s3://bucket/caf%C3%A9". Whether there is one it does not
@@ -28,7 +28,7 @@ func (f *Fs) URI(name string) string {
 	return f.bucket.URI(key)
 }
 
-// Presign returns a link with which anybody downloads a file over HTTP, under the name that it has here, for as long as valid says
+// Presign returns a link by which any HTTP client downloads a file over HTTP, under the name that it has here, for as long as valid says
 // and as the credentials live that signed it. One request asks whether there is such a file.
 //
 // The error is EINVAL for less than a second or more than seven days, and errors.ErrUnsupported without [Options.Presigner].

@@ -111,7 +111,7 @@ func TestWalkTakesAll(t *testing.T) {
 	}
 }
 
-// TestStatDirAsksOnce looks at a directory whose listing would be asked for by several requests at a time.
+// TestStatDirAsksOnce looks at a directory whose listing would take several requests in parallel.
 func TestStatDirAsksOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := s3fake.Far(s3fake.Numbered(5000)...)

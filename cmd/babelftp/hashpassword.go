@@ -43,7 +43,7 @@ func newHashPasswordCommand() *cobra.Command {
 var (
 	errPasswordEmpty = errors.New("the password is empty: type one, or send one line to standard input")
 	errPasswordLines = errors.New("the password is more than one line: send one line to standard input")
-	errPasswordLong  = fmt.Errorf("the password is longer than %d bytes", maxPassword)
+	errPasswordLong  = fmt.Errorf("the password is longer than %d bytes: choose a shorter one", maxPassword)
 	errPasswordDiffs = errors.New("the two passwords differ: try again")
 )
 

@@ -106,7 +106,7 @@ func testObjectAttributes(t *testing.T, h Harness) {
 	x.run("kept", func(x *fixture) { x.testAttributesStay(objects) })
 }
 
-// testAttributesStay appends to an object that somebody else has stored, and sets its time: it keeps what it has.
+// testAttributesStay appends to an object of another client, and sets its time. The object keeps its attributes.
 func (x *fixture) testAttributesStay(objects driver.Objects) {
 	for label, size := range map[string]int{"small": 10, "large": partSize} {
 		x.run(label, func(x *fixture) {
@@ -177,7 +177,7 @@ func testListTimes(t *testing.T, h Harness) {
 		t.Errorf("listed %q, want %q", names, want)
 	}
 	if n := most.Load(); n < 2 || n > 40 {
-		t.Errorf("%d files were asked for at a time", n)
+		t.Errorf("%d requests for files were under way in parallel", n)
 	}
 	t.Run("left-early", func(t *testing.T) {
 		next, stop := iter.Pull2(must(f.ReadDirSeq("dir")))

@@ -164,7 +164,7 @@ func (x *fixture) testReaddir() {
 		}
 	}
 	if x.sortUnlessListed(names); !slices.Equal(names, want) {
-		x.Errorf("three at a time: %q", names)
+		x.Errorf("by three: %q", names)
 	}
 	x.close(some)
 	_, err = some.Readdir(1)
@@ -312,7 +312,7 @@ func (x *fixture) testPrefetchedPages() {
 		x.Fatal(err)
 	}
 	if n := x.spy.Total(); n != 1 {
-		x.Errorf("a listing that nobody reads took %d requests, want 1", n)
+		x.Errorf("a listing that its client does not read took %d requests, want 1", n)
 	}
 	seen := 0
 	for _, err := range entries {

@@ -221,7 +221,7 @@ func testRevokedMemory(t *testing.T, open func(*testing.T, *driver.Options) (*fi
 		busy()
 	})
 	t.Run("wanted-back", func(t *testing.T) {
-		// The client of a download stops to read, and will go on when its upload is through.
+		// The client of a download stops reading until its upload has ended.
 		memory := driver.NewBudget(8 << 20)
 		x, _ := open(t, &driver.Options{Memory: memory})
 		f := x.openAt("file", os.O_RDONLY, 0)

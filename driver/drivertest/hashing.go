@@ -78,7 +78,7 @@ func testHash(t *testing.T, h Harness) {
 	})
 	x.run("cancelled", func(x *fixture) {
 		ctx, cancel := context.WithCancelCause(x.Context())
-		cause := errors.New("nobody waits")
+		cause := errors.New("the client has disconnected")
 		x.spy.After(func(operation string, _ any) error {
 			if operation == "GetObject" {
 				cancel(cause)

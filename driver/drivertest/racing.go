@@ -452,7 +452,7 @@ func testRequestsAtOnce(t *testing.T, h Harness) {
 		t.Errorf("the files were copied by %d parts", n)
 	}
 	if peak.Load() > most || peak.Load() < most/4 {
-		t.Errorf("up to %d requests were under way at a time, want %d at most", peak.Load(), most)
+		t.Errorf("up to %d requests were under way in parallel, want %d at most", peak.Load(), most)
 	}
 }
 

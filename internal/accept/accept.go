@@ -64,7 +64,7 @@ func (a *Acceptor) Serve(ctx context.Context, listener net.Listener, newSession 
 			if !isTemporary(err) {
 				return fmt.Errorf("accept a control connection: %w", err)
 			}
-			a.log.Error("control connection not accepted", "err", err)
+			a.log.Error("control connection not accepted; the listener tries again", "err", err)
 			select {
 			case <-time.After(acceptRetry):
 				continue

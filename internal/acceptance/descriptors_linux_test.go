@@ -15,8 +15,8 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// TestOutOfDescriptors lowers the number of descriptors that the server may have while sessions last. Whatever no descriptor is left
-// for, the reply is a temporary one, the session lives on, and the same transfer works when there are descriptors again.
+// TestOutOfDescriptors lowers the number of descriptors that the server may have while sessions last. Without a
+// descriptor the reply is a temporary one, and the session continues. The same transfer works when there are descriptors again.
 func TestOutOfDescriptors(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, s3test.Start(t, "minio"))

@@ -68,7 +68,7 @@ class Client:
             return self.ftp.retrlines("RETR " + remote, lambda line: print(line, file=file))
 
     def begin(self, command):
-        """Begins a transfer, which write or read and finish go on with."""
+        """Begins a transfer. write, read and finish continue it."""
         self.ftp.voidcmd("TYPE I")  # listings leave TYPE A
         self.data = self.ftp.transfercmd(command)
 

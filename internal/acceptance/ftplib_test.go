@@ -141,7 +141,7 @@ func (f *ftplib) size(name string) (size int64) {
 	return size
 }
 
-// resumeUpload goes on by APPE from the end of what is there, and once more by REST and STOR from its middle.
+// resumeUpload resumes by APPE at the end of the file, then by REST and STOR in its middle.
 func (f *ftplib) resumeUpload(file move) {
 	f.t.Helper()
 	there := f.size(file.to)
@@ -149,7 +149,7 @@ func (f *ftplib) resumeUpload(file move) {
 	f.must("upload", file.from, file.to, there/2)
 }
 
-// resumeDownload goes on from the end of what is there.
+// resumeDownload resumes at the end of the local file.
 func (f *ftplib) resumeDownload(file move) {
 	f.t.Helper()
 	info, err := os.Stat(file.to)

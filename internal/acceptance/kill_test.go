@@ -159,7 +159,7 @@ func TestKilledServer(t *testing.T) {
 			}
 			s.server.kill()
 			if a := f.try("finish"); a.Error == "" {
-				t.Errorf("the client was told %s", a.Value)
+				t.Errorf("the client got the reply %s", a.Value)
 			}
 			files := slices.DeleteFunc(s.objects(t, ""), func(key string) bool { return strings.HasPrefix(key, ".babelftp/") }) // the record of the upload, for the sweep
 			if len(files) > 0 {

@@ -44,7 +44,7 @@ func mirroringLftp(t *testing.T, s *site, file, remote string, rate int) *proces
 		"mirror --reverse --continue "+lftpQuote(filepath.Dir(file))+" "+lftpQuote("/"+strings.Split(remote, "/")[1]))
 }
 
-// TestResumedUploads kills clients at several points of an upload, and lets them go on. Of what S3 had nothing is sent again, the object
+// TestResumedUploads kills clients at several points of an upload, and lets them resume. Clients send nothing again that S3 has, the object
 // appears when all is there, and nothing is left behind.
 func TestResumedUploads(t *testing.T) {
 	t.Parallel()
@@ -171,7 +171,7 @@ func TestKilledServerResumed(t *testing.T) {
 			p := resumingCurl(t, s, file, "/file", 4<<20)
 			eventually(t, func() bool { return s.parts(t, "file") >= 2 }, func() { t.Fatal("no parts arrive") })
 			if n := s.size(t, "/file"); n != 0 {
-				t.Errorf("SIZE tells %d of an upload that goes on", n)
+				t.Errorf("SIZE answers %d for an upload under way", n)
 			}
 			s.killed(t, resumeConfig...)
 			p.kill()

@@ -21,9 +21,9 @@ const (
 )
 
 // An Encoding is how a client writes pathnames: in UTF-8, in a charset from
-// before it, or as bytes that mean nothing. Whatever it is, a name that one
-// client has written is the same key for all, and Encode gives back what Decode
-// was given. Nil and the zero value are UTF-8. An Encoding does not change and
+// before it, or as bytes that mean nothing. In each of them a name that
+// one client has written is the same key for all, and Encode returns the bytes that
+// Decode got. Nil and the zero value are UTF-8. An Encoding does not change and
 // serves all sessions at once.
 type Encoding struct {
 	name      string

@@ -70,7 +70,7 @@ func TestCertificateOfATenant(t *testing.T) {
 		{"none-of-its-own", "", "    tls: {strict_data_eof: false}\n", ""},
 		{"without-hosts", server, pair, "tls: needs hosts: write the names"},
 		{"with-an-address", server, "    hosts: [203.0.113.7]\n" + pair, "tls: needs hosts: write the names"},
-		{"without-a-certificate-of-the-server", "", "    hosts: [ftp.acme.example]\n" + pair, "tls: needs a certificate of the server beside it"},
+		{"without-a-certificate-of-the-server", "", "    hosts: [ftp.acme.example]\n" + pair, "tls: needs a certificate of the server too"},
 		{
 			"key-of-another", server, "    hosts: [ftp.acme.example]\n    tls: {cert_file: acme.crt, key_file: other.key}\n",
 			"tls.cert_file: the certificate in ",

@@ -133,7 +133,7 @@ const (
 	defaultPartSize            = 5 * MiB
 	defaultUploadConcurrency   = 16
 	defaultDownloadConcurrency = 16             // where each carries 25 MiB/s, as from a distant S3, they are as fast as a server's disk
-	defaultAbandonedUploads    = 24 * time.Hour // who goes home in the evening can go on in the morning
+	defaultAbandonedUploads    = 24 * time.Hour // a user can resume on the next day
 )
 
 // environmentPrefix begins the names of the variables that give values.

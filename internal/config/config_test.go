@@ -36,7 +36,7 @@ tenants:
 func TestLoadProblems(t *testing.T) {
 	for _, name := range []string{
 		"addresses", "aliases", "ambiguous", "duplicate-keys", "empty", "names", "objects", "policies", "syntax", "tenants", "texts", "two-documents", "unknown-keys",
-		"uploads", "uploads-for-ever",
+		"uploads", "uploads-not-removed",
 		"wrong-types",
 	} {
 		t.Run(name, func(t *testing.T) {

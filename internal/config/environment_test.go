@@ -174,7 +174,7 @@ func TestEnvironmentProblems(t *testing.T) {
 		},
 		{
 			"broken-value", minimal, []string{"BABELFTP_MAX_FAILED_LOGINS=many"},
-			`environment variable BABELFTP_MAX_FAILED_LOGINS: max_failed_logins: "many" is no whole number`,
+			`environment variable BABELFTP_MAX_FAILED_LOGINS: max_failed_logins: "many" is no whole number: write it like 10`,
 		},
 		{
 			"broken-rule", minimal, []string{"BABELFTP_TENANTS_ACME_BUCKET=x"},

@@ -91,18 +91,18 @@ func (v *validator) encryption(p yamlconf.Path, t *Tenant) {
 		return // and what belongs to it is not known
 	}
 	if o.KMSKeyID != "" && o.Encryption != EncryptionKMS {
-		v.report(p.Child("kms_key_id"), "is of use with encryption: kms only")
+		v.report(p.Child("kms_key_id"), "works with encryption: kms only")
 	}
 	switch {
 	case o.Encryption != EncryptionCustomer && !o.CustomerKey.Empty():
-		v.report(key, "is of use with encryption: customer only")
+		v.report(key, "works with encryption: customer only")
 	case o.Encryption != EncryptionCustomer:
 	case o.CustomerKey.Empty():
 		v.report(key, "is missing: write the Base64 of %d random bytes (openssl rand -base64 %[1]d) into a file, and customer_key_file", customerKeySize)
 	case len(o.Key()) != customerKeySize:
 		v.report(key, "is not the Base64 of %d bytes", customerKeySize)
 	case t.Presign != 0:
-		v.report(p.Child("encryption"), "whoever has a link cannot read what is encrypted with a key that only this server has: "+
+		v.report(p.Child("encryption"), "the reader of a link cannot decrypt objects whose key only this server has: "+
 			"remove presign, or choose another encryption")
 	default:
 		endpoints := []string{v.cfg.StorageOf(t).Endpoint}

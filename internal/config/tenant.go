@@ -46,7 +46,7 @@ type Tenant struct {
 	Resume Resume `yaml:"resume" default:"discard"`
 	// Longest life of a link to a file, up to 168h.
 	Presign time.Duration `yaml:"presign" default:"no links"`
-	// How long SIZE and MDTM may answer from the session's listings, up to 1m. What others write meanwhile does not show.
+	// How long SIZE and MDTM may answer from the session's listings, up to 1m. Changes by others in that time do not show.
 	ListingCache time.Duration `yaml:"listing_cache" default:"not at all"`
 
 	// Most that any user of the tenant may do.

@@ -29,7 +29,7 @@ const (
 	maxDownloadConcurrency = 64
 	// maxCommitDelay is where users would feel every upload wait.
 	maxCommitDelay = time.Second
-	// minAbandonedUploads is where the clocks of S3 and of several servers could take an upload that goes on for an abandoned one.
+	// minAbandonedUploads is more than the clocks of S3 and of the servers may differ. Below it a sweep could remove an upload under way.
 	minAbandonedUploads = 10 * time.Second
 )
 

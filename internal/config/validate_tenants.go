@@ -57,12 +57,12 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	v.permissions(p, t.Permissions, t.PathPermissions)
 	v.folders(p.Child("folders"), t)
 	if t.Resume == KeepInterrupted && v.cfg.AbandonedUploads == 0 {
-		v.report(p.Child("resume"), "needs abandoned_uploads: what nobody goes on with would be kept for ever")
+		v.report(p.Child("resume"), "needs abandoned_uploads: an upload that no client resumes would stay permanently")
 	}
 	v.objects(p.Child("objects"), t)
 	v.storage(p.Child("s3"), t.S3)
 	if len(t.Users) == 0 {
-		v.report(p.Child("users"), "there are none: write one at least, so that somebody can log in")
+		v.report(p.Child("users"), "there are none: write one at least, so that a client can log in")
 	}
 	for name, u := range t.Users {
 		v.user(p.Child("users").Child(name), name, u)
@@ -120,7 +120,7 @@ func (v *validator) tenantCertificate(p yamlconf.Path, t *Tenant) {
 		v.report(p, "needs hosts: write the names by which clients reach the tenant; TLS tells no addresses (RFC 6066, section 3)")
 	}
 	if v.cfg.TLS.CertFile == "" && v.cfg.TLS.KeyFile == "" {
-		v.report(p, "needs a certificate of the server beside it, for clients that name no host to TLS: write tls.cert_file and tls.key_file")
+		v.report(p, "needs a certificate of the server too, for clients that name no host to TLS: write tls.cert_file and tls.key_file")
 	}
 	v.certificate(p, Certificate{CertFile: t.TLS.CertFile, KeyFile: t.TLS.KeyFile})
 }

@@ -28,7 +28,7 @@ func TestSyntaxOfEPRT(t *testing.T) {
 		{"without-the-last-delimiter", "EPRT |1|127.0.0.1|2000", "501 "},
 		{"without-the-first-delimiter", "EPRT 1|127.0.0.1|2000|", "501 "},
 		{"missing", "EPRT", "501 "},
-		{"somebody-else", "EPRT |1|192.0.2.1|2000|", "501 "},
+		{"other-host", "EPRT |1|192.0.2.1|2000|", "501 "},
 		{"ipv6-in-a-session-over-ipv4", "EPRT |2|::1|2000|", "501 "},
 		{"port-of-a-service", "EPRT |1|127.0.0.1|25|", "504 "},
 	} {

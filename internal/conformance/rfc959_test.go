@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// RFC 959 4.2 and 5.4: what is wrong with a command chooses the code of its reply, and the session goes on.
+// RFC 959 4.2 and 5.4: what is wrong with a command chooses the code of its reply, and the session continues.
 func TestErrorCodes(t *testing.T) {
 	s := newSite(t, settings{})
 	s.login(t).store("keep", "x")

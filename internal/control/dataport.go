@@ -80,7 +80,7 @@ func (s *session) listenPassive() (port uint16, ok bool) {
 	s.data.Close()
 	source, port, err := dataconn.Listen(s.ctx, s.server.cfg.PassivePorts, s.conn.Local(), s.conn.Remote())
 	if err != nil {
-		s.log.Error("no passive port", "err", err)
+		s.log.Error("no free port for a passive data connection; check passive.ports and the limit of descriptors", "err", err)
 		s.reply(425, i18n.PassivePortUnavailable)
 		return 0, false
 	}
@@ -106,10 +106,10 @@ func (s *session) prepareActive(address netip.AddrPort, err error) {
 	case s.data.epsvAll:
 		s.reply(503, i18n.ExtendedPassiveOnly)
 	case address.Addr() != s.conn.Remote().WithZone(""):
-		s.log.Warn("data connection to a foreign address refused", "address", address)
+		s.log.Warn("data connection to another address than the client's refused", "address", address)
 		s.reply(501, i18n.DataAddressRefused)
 	case address.Port() < dataconn.FirstUserPort:
-		s.log.Warn("data connection to a low port refused", "address", address)
+		s.log.Warn("data connection to a port below 1024 refused", "address", address)
 		s.reply(504, i18n.ParameterNotImplemented, s.verb)
 	default:
 		address = netip.AddrPortFrom(s.conn.Remote(), address.Port())

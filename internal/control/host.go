@@ -8,8 +8,8 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// host is HOST (RFC 7151 3): it chooses the tenant. Until somebody has logged in
-// the last one counts, also after USER.
+// host is HOST (RFC 7151 3): it chooses the tenant. Before the login
+// the last HOST counts, also after USER.
 func (s *session) host(arg string) {
 	if s.login != nil {
 		s.reply(503, i18n.HostTooLate)

@@ -46,7 +46,7 @@ func TestHOST(t *testing.T) {
 	}
 }
 
-// Until somebody has logged in the last HOST counts (RFC 7151 3).
+// Before the login the last HOST counts (RFC 7151 3).
 func TestHOSTAgain(t *testing.T) {
 	c := newSite(t, nil).connect()
 	c.do("HOST ftp.example.com", "220-Willkommen!")

@@ -91,7 +91,7 @@ func (s *session) loginFailed() wire.Reply {
 	case errors.Is(err, dataconn.ErrAborted):
 		return s.errorReply(err)
 	}
-	s.log.Error("login not decided", "err", err)
+	s.log.Error("login failed by an error, not by a wrong password", "err", err)
 	return wire.NewReply(530, s.text(i18n.LoginUnavailable))
 }
 

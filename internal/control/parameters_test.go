@@ -17,8 +17,8 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// TestParametersEndWithATransferCommand plays scripts in which REST, RANG or ALLO go before a transfer that does not begin. What
-// they said must be over then, for each of the commands and whatever stopped it.
+// TestParametersEndWithATransferCommand plays scripts in which REST, RANG or ALLO go before a transfer that does not begin. Their
+// parameters must have ended then, for each command and each reason.
 //
 // A step is a command and the code of its reply. ">data" behind a command stands for an upload and "<data" for a download, both
 // on a data connection of their own.

@@ -177,7 +177,7 @@ func TestFailuresInEveryLanguage(t *testing.T) {
 				got := s.errorReply(err)
 				checkReply(t, tag, err.Error(), english.errorReply(err), got)
 				if got.Code != f.Code {
-					t.Errorf("%v is told as %d, want %d", err, got.Code, f.Code)
+					t.Errorf("%v gets the reply %d, want %d", err, got.Code, f.Code)
 				}
 			}
 		})

@@ -32,7 +32,7 @@ func (s *session) stopEngine() {
 // engineFailed ends the session: without its engine it can do nothing.
 func (s *session) engineFailed(err error) wire.Reply {
 	s.closing = true
-	s.log.Error("engine failed", "command", s.verb, "err", err)
+	s.log.Error("FTP engine failed; the session ends", "command", s.verb, "err", err)
 	return wire.NewReply(421, s.text(i18n.InternalError))
 }
 
@@ -84,6 +84,6 @@ func (s *session) rewrite(r wire.Reply) wire.Reply {
 // unexpected is for what the engine should not say, because the session has
 // checked before or answers itself. Nothing of it reaches the client.
 func (s *session) unexpected(r wire.Reply) wire.Reply {
-	s.log.Error("unexpected reply of the engine", "command", s.verb, "text", strings.Join(r.Lines, "\n"))
+	s.log.Error("unexpected reply of the FTP engine; report it as a bug", "command", s.verb, "text", strings.Join(r.Lines, "\n"))
 	return wire.NewReply(451, s.text(i18n.InternalError))
 }

@@ -34,7 +34,7 @@ type Config struct {
 	AcceptUnknownHosts bool
 
 	// PassivePorts is the range that PASV and EPSV listen on; the zero value
-	// means the ports that anybody may use (RFC 6335 6).
+	// means the ports that any program may use (RFC 6335 6).
 	PassivePorts dataconn.PortRange
 	// PublicAddress is what PASV shows; invalid means the address that the
 	// client reached.

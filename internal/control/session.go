@@ -92,7 +92,7 @@ func (s *session) Run() {
 	defer s.end()
 	defer func() {
 		if r := recover(); r != nil {
-			s.log.Error("session failed", "panic", r, "stack", string(debug.Stack()))
+			s.log.Error("session ended by a panic; report it as a bug", "panic", r, "stack", string(debug.Stack()))
 			s.reply(421, i18n.InternalError)
 		}
 	}()

@@ -303,7 +303,7 @@ func TestNoTLSBehindAUTH(t *testing.T) {
 	c.expect("421 La négociation de TLS a échoué.")
 }
 
-// TestREINEndsTLS: RFC 4217 13, the session goes on in the clear.
+// TestREINEndsTLS: RFC 4217 13, the session continues without TLS.
 func TestREINEndsTLS(t *testing.T) {
 	s := newSite(t, nil)
 	c := s.connect()

@@ -130,7 +130,7 @@ func (s *session) siteURL(arg string) {
 // presignedLife is how long a link is good unless the client says.
 const presignedLife = time.Hour
 
-// sitePresign is SITE PRESIGN: a link with which anybody downloads a file over
+// sitePresign is SITE PRESIGN: a link by which any HTTP client downloads a file over
 // HTTPS. What follows the last SP is a duration if it can be one and no file has
 // a name that ends so.
 func (s *session) sitePresign(arg string) {

@@ -92,8 +92,8 @@ func (s *session) prot(level string) {
 	}
 }
 
-// ccc is CCC: the control connection never goes back to the clear while
-// somebody is logged in.
+// ccc is CCC, which would end TLS on the control connection. The server
+// refuses it.
 func (s *session) ccc(string) {
 	if s.conn.Encrypted() {
 		s.reply(534, i18n.EncryptionStays)

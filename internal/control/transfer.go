@@ -64,7 +64,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 	}
 	switch err := s.engine.PrepareTransfer(op, t.offset, t.ascii); {
 	case errors.Is(err, engine.ErrCannotListen):
-		s.log.Error("no data connection", "err", err)
+		s.log.Error("no data connection, because the FTP engine cannot open a socket; check the limit of descriptors", "err", err)
 		s.reply(425, i18n.DataConnectionFailed)
 		return
 	case err != nil:

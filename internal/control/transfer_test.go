@@ -286,7 +286,7 @@ func TestActive(t *testing.T) {
 			}
 		})
 	}
-	t.Run("nobody-listens", func(t *testing.T) {
+	t.Run("no-listener", func(t *testing.T) {
 		c := newSite(t, nil).login()
 		c.do("PORT "+portArgument(c.LocalAddr()), "200 ") // that of a connection, so no other program can have it meanwhile
 		c.do("LIST", "425 ")

@@ -48,7 +48,7 @@ const FirstUserPort = 1024
 
 // Errors of the arguments of PORT and EPRT.
 var (
-	ErrSyntax   = errors.New("not the address of a data connection")
+	ErrSyntax   = errors.New("not an address for a data connection")
 	ErrProtocol = errors.New("an unknown network protocol")
 )
 

@@ -73,7 +73,7 @@ func checkAttributes(file *os.File) error {
 		err = meta.XattrMeta{}.DeleteAttribute(dir, name, probe)
 	}
 	if err != nil {
-		return fmt.Errorf("data folder %s: no user extended attributes, where the embedded S3 server keeps what it knows of an object: "+
+		return fmt.Errorf("data folder %s: its file system has no user extended attributes, in which the embedded S3 server keeps the attributes of objects: "+
 			"use a folder on ext4, xfs, btrfs or zfs, or on tmpfs from Linux 6.6: %w", dir, err)
 	}
 	return nil

@@ -112,7 +112,7 @@ func Start(ctx context.Context, opts Options) (*Server, error) {
 
 func start(ctx context.Context, opts Options) (_ *Server, err error) {
 	if opts.Dir == "" {
-		return nil, errors.New("no data folder")
+		return nil, errors.New("no data folder: set Options.Dir")
 	}
 	dir, err := filepath.Abs(opts.Dir)
 	if err != nil {

@@ -55,7 +55,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	waitForNoGoroutines(t)
 }
 
-// waitForNoGoroutines fails when goroutines of versitygw or its HTTP library go on, but for the two that Close documents.
+// waitForNoGoroutines fails when goroutines of versitygw or its HTTP library continue, except the two that Close documents.
 func waitForNoGoroutines(t *testing.T) {
 	t.Helper()
 	documented := []string{"fasthttp.updateServerDate.func", "fasthttp.(*workerPool).Start.func"}
@@ -111,7 +111,7 @@ func TestStartFails(t *testing.T) {
 		{name: "no-folder", want: "no data folder"},
 		{name: "folder-is-a-file", opts: embeddeds3.Options{Dir: file}, want: "not a directory"},
 		{name: "address-without-port", opts: embeddeds3.Options{Dir: t.TempDir(), Listen: "nowhere"}, want: "missing port"},
-		{name: "address-of-nobody", opts: embeddeds3.Options{Dir: t.TempDir(), Listen: "192.0.2.1:9000"}, want: "192.0.2.1:9000"},
+		{name: "address-of-another-host", opts: embeddeds3.Options{Dir: t.TempDir(), Listen: "192.0.2.1:9000"}, want: "192.0.2.1:9000"},
 		{name: "long-socket-path", tmpdir: long, opts: embeddeds3.Options{Dir: t.TempDir()}, want: "TMPDIR"},
 	}
 	for _, test := range tests {

@@ -112,10 +112,9 @@ func (e *Engine) WorkingDirectory() string { return unescapeLine(e.client.Path()
 // SetWorkingDirectory replaces it.
 func (e *Engine) SetWorkingDirectory(name string) { e.client.SetPath(escapeLine(name)) }
 
-// PrepareTransfer tells the engine what the next command transfers, and nothing
-// else ever does. So whatever a transfer before has left in the engine is
-// replaced: it keeps an offset when a transfer does not begin, and has none under
-// TYPE A. Where there is no descriptor for a data connection, the engine lives on
+// PrepareTransfer sets what the next command transfers. No other function does.
+// So it replaces what the transfer before has left in the engine: the engine keeps
+// an offset when a transfer does not begin, and has none under TYPE A. Where there is no descriptor for a data connection, the engine lives on
 // and the error is [ErrCannotListen].
 func (e *Engine) PrepareTransfer(op *Operation, offset int64, ascii bool) error {
 	e.op = op

@@ -58,7 +58,7 @@ func LoadAWS(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
 	})
 	cfg, err := awsconfig.LoadDefaultConfig(ctx, awsconfig.WithHTTPClient(client), awsconfig.WithLogger(logger))
 	if err != nil {
-		return nil, fmt.Errorf("what the AWS SDK finds in its environment and files is wrong: %w", err)
+		return nil, fmt.Errorf("the environment or the files of the AWS SDK are wrong: %w", err)
 	}
 	return &cfg, nil
 }

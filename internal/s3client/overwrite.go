@@ -84,7 +84,7 @@ func (b *Bucket) checkCondition(ctx context.Context) error {
 	return b.explain(err)
 }
 
-var errReplaced = errors.New("an object was replaced")
+var errReplaced = errors.New("S3 replaced an object although the request forbade it")
 
 // probe returns the versions that it has stored, and errReplaced where one has replaced another.
 func (b *Bucket) probe(ctx context.Context, key string) (versions []*string, err error) {

@@ -122,7 +122,7 @@ func (b *Bucket) findProfile(ctx context.Context, header string, log *slog.Logge
 	}
 	log = log.With("tenant", b.Tenant, "bucket", b.Name, "profile", name)
 	if auto && name == "strict" {
-		log.Warn("S3 server is not known, and taken for the strictest; name its profile (s3.profile) if it is one of docs/s3-servers.md",
+		log.Warn("S3 server is not known, and treated as the strictest; name its profile (s3.profile) if it is one of docs/s3-servers.md",
 			"server", header)
 		return nil
 	}

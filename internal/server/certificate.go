@@ -112,13 +112,13 @@ func (c *certificateFiles) certificate() (*tls.Certificate, error) {
 	switch {
 	case err == nil:
 		if c.loaded != nil {
-			c.log.Info("certificate read again", "file", c.cert)
+			c.log.Info("changed certificate read", "file", c.cert)
 		}
 		c.loaded = &pair
 	case c.loaded == nil:
 		return nil, fmt.Errorf("certificate %s with key %s: %w", c.cert, c.key, err)
 	default:
-		c.log.Error("changed certificate not usable, the one before stays", "file", c.cert, "err", err)
+		c.log.Error("changed certificate cannot be used, and the server shows the previous one; correct the files", "file", c.cert, "err", err)
 	}
 	return c.loaded, nil
 }

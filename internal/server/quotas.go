@@ -19,7 +19,7 @@ func (s *Server) countQuotas(ctx context.Context) {
 		forEachLimit(s.quotas, func(q *tenant.Quota) error {
 			err := q.Count(ctx)
 			if err != nil && ctx.Err() == nil {
-				s.log.Warn("what a quota counts could not be counted", "tenant", q.Tenant, "user", q.User, "err", err)
+				s.log.Warn("files of a quota could not be counted; the next count tries again", "tenant", q.Tenant, "user", q.User, "err", err)
 			}
 			return err
 		})

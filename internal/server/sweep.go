@@ -23,7 +23,7 @@ func (s *Server) sweepUploads(ctx context.Context) {
 		forEachLimit(s.buckets, func(b *s3client.Bucket) error {
 			_, err := b.Journal.Sweep(ctx, age)
 			if err != nil && ctx.Err() == nil {
-				s.log.Warn("abandoned uploads could not be removed", "tenant", b.Tenant, "err", err)
+				s.log.Warn("abandoned uploads could not be removed; the next sweep tries again", "tenant", b.Tenant, "err", err)
 			}
 			return err
 		})

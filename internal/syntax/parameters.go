@@ -6,7 +6,7 @@ import (
 
 // TransferParameters are what TYPE, REST, RANG and ALLO have set for the next transfer.
 //
-// The next transfer command ends all but the type, whatever its result. A client that
+// The next transfer command ends all but the type, also if it fails. A client that
 // tries again sends REST again (RFC 3659 5.3). Other commands may come between, because
 // most clients send REST before PASV.
 type TransferParameters struct {

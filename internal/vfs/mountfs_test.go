@@ -119,7 +119,7 @@ func TestListMounts(t *testing.T) {
 			if err != nil {
 				t.Error(err)
 			}
-			break // and nothing goes on
+			break // and no goroutine continues
 		}
 	})
 }

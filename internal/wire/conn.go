@@ -20,7 +20,7 @@ type Conn struct {
 
 	reader     *Reader       // of stream
 	lines      chan Line     // closed when Read returns
-	resume     chan struct{} // lets Read go on after AUTH and REIN
+	resume     chan struct{} // lets Read continue after AUTH and REIN
 	peerClosed chan struct{} // closed when the client's side has ended
 }
 
@@ -66,7 +66,7 @@ func (l Line) mayChangeTLS() bool {
 	return verb == "AUTH" || verb == "REIN"
 }
 
-// Resume lets Read go on when the command of a line has been answered.
+// Resume lets Read continue after the reply to AUTH or REIN.
 func (c *Conn) Resume(answered Line, done <-chan struct{}) {
 	if !answered.mayChangeTLS() {
 		return

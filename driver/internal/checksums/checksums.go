@@ -165,7 +165,7 @@ func CRC32COf(c Content) (*string, error) {
 	return aws.String(base64.StdEncoding.EncodeToString(h.Sum(nil))), nil
 }
 
-// A Content is the bytes of an object and can be read more than once, also while somebody else does.
+// A Content is the bytes of an object. It can be read more than once, also by several goroutines at once.
 type Content interface {
 	io.ReadSeeker
 	io.ReaderAt

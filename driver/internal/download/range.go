@@ -72,7 +72,7 @@ func (r *Range) cause(err error) error {
 	return err
 }
 
-// Close ends the request. Read goes on by another one.
+// Close ends the request. Read continues by another one.
 func (r *Range) Close() {
 	if r.body != nil {
 		_ = r.body.Close() // nothing was written, so nothing is lost

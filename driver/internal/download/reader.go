@@ -46,7 +46,7 @@ type Reader struct {
 	most    int
 
 	offset     int64       // of the byte that is read next
-	stream     *Range      // goes on from offset, unless the prefetcher does; nil where it must be asked for
+	stream     *Range      // reads from offset, unless the prefetcher does; nil before its request
 	prefetcher *prefetcher // nil while one request is enough
 	buffer     membudget.TransferBuffer
 	rest       []byte // has come and was not read yet; in buffer
@@ -118,7 +118,7 @@ func (r *Reader) Next() ([]byte, error) {
 			r.rest = b.bytes()
 			return r.rest, nil
 		}
-		// One stream goes on, and finds out whether what ended the prefetcher ends the download.
+		// One stream continues, and finds out whether the error of the prefetcher ends the download.
 		r.closePrefetcher()
 	}
 	room := r.buffer.Room(r.version.Size - r.offset)
@@ -209,7 +209,7 @@ func (r *Reader) chunkSize() int64 {
 	return min(max(left/int64(r.most), minChunk), maxChunk, r.memory.Limit()/budgetChunks)
 }
 
-// prefetch asks for a chunk. The stream goes on to where the first one begins.
+// prefetch asks for a chunk. The stream continues up to the first chunk.
 func (r *Reader) prefetch() bool {
 	if r.prefetcher == nil {
 		r.prefetcher = newPrefetcher(r, r.next(), r.chunkSize())
@@ -237,10 +237,10 @@ func (r *Reader) pause(now time.Time, wanted int) {
 	r.wanted, r.since, r.waited = wanted, now.Add(memoryDelay), 0
 }
 
-// Offset is where Read goes on.
+// Offset returns where the next Read begins.
 func (r *Reader) Offset() int64 { return r.offset }
 
-// SeekTo sets where Read goes on. It makes no request, and where the offset is the present one it changes nothing at all.
+// SeekTo sets where the next Read begins. It makes no request. For the present offset it does nothing.
 func (r *Reader) SeekTo(offset int64) {
 	if offset != r.offset {
 		r.closePrefetcher()

@@ -120,7 +120,7 @@ func (b *Backoff) Begin(now time.Time, first time.Duration) {
 	b.until = now.Add(b.length)
 }
 
-// Active tells whether the back-off goes on.
+// Active tells whether the back-off has not ended.
 func (b *Backoff) Active(now time.Time) bool { return now.Before(b.until) }
 
 // Reset makes the next back-off the first.

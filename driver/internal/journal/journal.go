@@ -387,7 +387,7 @@ func (c *ClientWait) tooLong() bool {
 // without a record. If the record cannot be written, the upload continues without one, and the log has a warning.
 func (j *Journal) Enter(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) *Entry {
 	e := j.Take(ctx, r, client, cancel)
-	e.write(ctx, "recorded", func(*Record) {})
+	e.write(ctx, func(*Record) {})
 	return e
 }
 
@@ -425,7 +425,7 @@ func (e *Entry) sendHeartbeats(ctx context.Context) {
 			continue
 		}
 		written = time.Now()
-		e.write(ctx, "refreshed", func(r *Record) {
+		e.write(ctx, func(r *Record) {
 			if !stalls {
 				return
 			}
@@ -440,7 +440,7 @@ func (e *Entry) sendHeartbeats(ctx context.Context) {
 
 // write changes the record unless the upload has ended. If another session has taken the upload over, write ends it. Other errors go to the
 // log, because the next heartbeat tries again.
-func (e *Entry) write(ctx context.Context, what string, change func(*Record)) {
+func (e *Entry) write(ctx context.Context, change func(*Record)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
@@ -457,7 +457,8 @@ func (e *Entry) write(ctx context.Context, what string, change func(*Record)) {
 		e.ended = true
 		e.cancel(ErrTakenOver)
 	default:
-		e.journal.log.Warn("record of an upload could not be "+what, "key", e.record.Key, "upload", e.record.Upload, "error", err)
+		e.journal.log.Warn("record of an upload could not be written; the next heartbeat tries again",
+			"key", e.record.Key, "upload", e.record.Upload, "error", err)
 	}
 }
 
@@ -470,7 +471,7 @@ func (e *Entry) SetUpload(ctx context.Context, id string) {
 	e.record.Upload = id
 	e.mu.Unlock()
 	if e.client != nil || !e.journal.bucket.Profile.ListUploads {
-		go e.write(ctx, "completed", func(*Record) {})
+		go e.write(ctx, func(*Record) {})
 	} // else the next heartbeat writes it, and until then a sweep finds the upload by its key
 }
 
@@ -583,7 +584,7 @@ func (e *Entry) Remove(ctx context.Context) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer done()
 	if err := e.journal.bucket.Delete(ctx, e.record.Name); err != nil {
-		e.journal.log.Warn("record of an upload could not be removed", "key", e.record.Key, "record", e.record.Name, "error", err)
+		e.journal.log.Warn("record of an upload could not be deleted; a later sweep deletes it", "key", e.record.Key, "record", e.record.Name, "error", err)
 	}
 }
 

@@ -58,7 +58,7 @@ func (j *Journal) Trim(ctx context.Context, log *slog.Logger, owner string, maxB
 	}
 	for {
 		if err := j.trimPending(ctx, log, owner, maxBytes); err != nil {
-			log.Warn("interrupted uploads could not be counted", "bucket", j.bucket.Name, "error", err)
+			log.Warn("interrupted uploads of a user could not be counted; the next interrupted upload counts them again", "bucket", j.bucket.Name, "error", err)
 		}
 		if !j.trimAgain(owner) {
 			return
@@ -130,7 +130,7 @@ func (j *Journal) trimPending(ctx context.Context, log *slog.Logger, owner strin
 		if err := j.Delete(ctx, r); err != nil && !errors.Is(err, ErrTakenOver) {
 			return err
 		}
-		log.Info("interrupted upload removed, because there are too many", "bucket", j.bucket.Name, "key", r.Key, "bytes", size)
+		log.Info("oldest interrupted upload removed, because its user has too many", "bucket", j.bucket.Name, "key", r.Key, "bytes", size)
 	}
 	return nil
 }

@@ -122,7 +122,7 @@ func (l *Lister) entries(prefix string, p *s3api.Page) iter.Seq[*fileinfo.Info] 
 			switch {
 			case key == prefix: // the marker of the directory itself
 			case !keys.Representable(name):
-				l.Log.Debug("key without a pathname left out of a listing", "bucket", l.Bucket.Name, "key", key)
+				l.Log.Debug("listing leaves out a key that no pathname can show; rename the object", "bucket", l.Bucket.Name, "key", key)
 			case !yield(info):
 				return
 			}

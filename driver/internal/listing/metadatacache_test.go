@@ -33,7 +33,7 @@ func TestMetadataCacheSharesMemory(t *testing.T) {
 			synctest.Wait()
 		}
 		if n := budget.Metadata.Used() / cachedFileBytes; n != 0 {
-			t.Errorf("%d files count that nobody remembers", n)
+			t.Errorf("%d files count that no session remembers", n)
 		}
 	})
 }

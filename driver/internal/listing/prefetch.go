@@ -133,7 +133,7 @@ type pageResult struct {
 }
 
 // errRevoked takes the place of a page whose memory was needed.
-var errRevoked = errors.New("memory called back")
+var errRevoked = errors.New("the memory budget has revoked the listing's pages")
 
 func newPrefetcher(ctx context.Context, l *Lister, in s3api.Listing, room *room) *prefetcher {
 	in.Limit = 0
@@ -270,7 +270,7 @@ func (a *prefetcher) setRanges(s []*keyRange) {
 	a.ranges = s
 }
 
-// restart goes on after a key with a single key range.
+// restart continues after a key with a single key range.
 func (a *prefetcher) restart(after string) {
 	a.drop()
 	a.points = nil

@@ -123,7 +123,7 @@ func Names() []string {
 	return names
 }
 
-// Resumes tells whether an interrupted upload can be found again, to go on with it: the name of its record begins with a prefix that does
+// Resumes tells whether the driver can find an interrupted upload, to resume it: the name of its record begins with a prefix that does
 // not end in a slash.
 func (p *Profile) Resumes() bool { return !p.SlashPrefixes }
 

@@ -87,7 +87,7 @@ func (q *Quota) beginCount(ctx context.Context) error {
 	case q.counting <- struct{}{}:
 		return nil
 	case <-ctx.Done():
-		return fmt.Errorf("wait for a count: %w", ctx.Err())
+		return fmt.Errorf("wait until the objects of a quota are counted: %w", ctx.Err())
 	}
 }
 
@@ -144,7 +144,7 @@ func (q *Quota) reserve(ctx context.Context, bytes int64) error {
 	if q.fits(bytes) || q.recount(ctx) && q.fits(bytes) {
 		return nil
 	}
-	return s3errors.New(syscall.EDQUOT, fmt.Sprintf("quota of %d bytes", q.limit))
+	return s3errors.New(syscall.EDQUOT, fmt.Sprintf("quota of %d bytes has no room; delete files or raise the quota", q.limit))
 }
 
 func (q *Quota) fits(bytes int64) bool {
@@ -267,7 +267,7 @@ func (a *Reservation) End(size int64, stored bool) {
 // Exactly is a size that is known.
 func Exactly(size int64) func() int64 { return func() int64 { return size } }
 
-// SizeOf finds out, if there are quotas, what size the object of a key has now. That goes on while something else is done, until what it
+// SizeOf finds out, if there are quotas, what size the object of a key has now. It works in the background, until what it
 // returns is called, which must be before the object is replaced. Where S3 does not tell, the size is 0: the next count knows.
 func (qs Quotas) SizeOf(ctx context.Context, bucket *s3api.Bucket, key string) func() int64 {
 	if len(qs) == 0 {

@@ -120,7 +120,7 @@ func (b *Bucket) Precondition(ctx context.Context, key string, c Condition, supp
 		return Condition{}, err
 	}
 	if v.ETag != c.ETag {
-		return Condition{}, s3errors.New(syscall.ESTALE, "object was replaced")
+		return Condition{}, s3errors.New(syscall.ESTALE, "another client has replaced the object")
 	}
 	return Condition{}, nil
 }

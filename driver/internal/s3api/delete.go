@@ -16,7 +16,7 @@ import (
 )
 
 // errReplaced says that another object has the key of the version to delete.
-var errReplaced = s3errors.New(syscall.ESTALE, "object was replaced")
+var errReplaced = s3errors.New(syscall.ESTALE, "another client has replaced the object")
 
 // DeleteVersion deletes an object if it is still this version, by its ETag and size. The error is ESTALE where another object has the key:
 // that one stays. It is no error that nothing has the key any more.

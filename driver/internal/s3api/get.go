@@ -107,7 +107,7 @@ func (b *watchedBody) Close() error {
 }
 
 // errIdle is the end of a request to which S3 sends nothing.
-var errIdle = fmt.Errorf("S3 has sent nothing for too long: %w", context.DeadlineExceeded)
+var errIdle = fmt.Errorf("S3 sent nothing for too long: %w", context.DeadlineExceeded)
 
 // idleError prefers errSilent, if that is why a request ended, to the error that shows it.
 func idleError(ctx context.Context, err error) error {
@@ -118,7 +118,7 @@ func idleError(ctx context.Context, err error) error {
 }
 
 // errOtherBytes is an answer that must not be taken for the one which was asked for.
-var errOtherBytes = s3errors.New(syscall.EIO, "GetObject answered with other bytes than asked for")
+var errOtherBytes = s3errors.New(syscall.EIO, "S3 answered GetObject with another range than requested")
 
 // rangeSize returns the size of the whole object, from the answer to a request for a range that begins at from. It returns nil when the
 // answer is another range, because a proxy may drop the header and send all.

@@ -51,7 +51,7 @@ func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, attribut
 	return v, attributes.Of(out), now.Sub(v.ModTime), nil
 }
 
-// noVersion is the ID of what was stored while the bucket kept no versions.
+// noVersion is the ID of objects that were stored while the bucket kept no versions.
 const noVersion = "null"
 
 func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
@@ -72,7 +72,7 @@ func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 
 // errNoETag is an answer about an object that does not say which version of it. S3 always does; it is of something else on the way, and
 // the size that it tells, or none, is not the object's.
-var errNoETag = s3errors.New(syscall.EIO, "answer about an object has no ETag")
+var errNoETag = s3errors.New(syscall.EIO, "S3 answered without an ETag")
 
 // reason finds out why a HEAD was refused as a bad request. The answer has no body and so no code: the key may be one that the
 // server cannot have, or the credentials may have expired. A GET of the first byte is refused alike, with the code.

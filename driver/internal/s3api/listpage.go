@@ -88,7 +88,7 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	if aws.ToBool(out.IsTruncated) {
 		p.Next = aws.ToString(out.NextContinuationToken)
 		if p.Next == "" || p.Next == l.Token {
-			return nil, s3errors.New(syscall.EIO, "listing goes on without a new continuation token")
+			return nil, s3errors.New(syscall.EIO, "S3 answered a page of a listing with the continuation token of the page before")
 		}
 	}
 	for _, o := range out.Contents {
@@ -128,7 +128,7 @@ func (b *Bucket) Walk(ctx context.Context, prefix string) iter.Seq2[Version, err
 		for in := (Listing{Prefix: prefix}); ; {
 			page, err := b.List(ctx, in)
 			if err == nil && page.Unreadable > 0 {
-				err = s3errors.New(syscall.EILSEQ, "listing holds keys that the server cannot write")
+				err = s3errors.New(syscall.EILSEQ, "S3 cannot list keys with characters that XML does not have")
 			}
 			if err != nil {
 				yield(Version{}, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// A Presigner signs a request that somebody else will send. *s3.PresignClient is one.
+// A Presigner signs a request that another program will send. *s3.PresignClient is one.
 type Presigner interface {
 	PresignGetObject(context.Context, *s3.GetObjectInput, ...func(*s3.PresignOptions)) (*v4.PresignedHTTPRequest, error)
 }
@@ -24,7 +24,7 @@ func (b *Bucket) URI(key string) string {
 	return "s3://" + b.Name + keys.Separator + keys.PercentEncode(key)
 }
 
-// Presign returns a link with which anybody downloads an object over HTTP, under a file name, for as long as valid says. One request asks
+// Presign returns a link by which any HTTP client downloads an object, under a file name, for the duration valid. One request asks
 // whether there is such an object.
 func (b *Bucket) Presign(ctx context.Context, p Presigner, key, filename string, valid time.Duration) (string, error) {
 	if _, _, err := b.Head(ctx, key); err != nil {

@@ -47,7 +47,7 @@ func (b *Bucket) reconcile(ctx context.Context, key string, a *attempts, err err
 	case out != nil && a.predates(out):
 		return "", failed
 	case !done(ctx, out):
-		if errors.Is(failed, syscall.ESTALE) { // an attempt may have done it, and somebody has changed the object since
+		if errors.Is(failed, syscall.ESTALE) { // an attempt may have done it, and another client has changed the object since
 			failed = &s3errors.Error{Kind: syscall.EAGAIN, Cause: failed}
 		}
 		return "", failed

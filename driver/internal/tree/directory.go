@@ -18,7 +18,7 @@ import (
 )
 
 // errChanged reports that another client has changed something in a directory meanwhile.
-var errChanged = s3errors.New(syscall.EAGAIN, "directory changed meanwhile")
+var errChanged = s3errors.New(syscall.EAGAIN, "another client changed the directory during the operation; try again")
 
 // maxEntries is how many entries are held between the check and the copies: as many as one request lists.
 const maxEntries = 1000

@@ -339,7 +339,7 @@ func (w *Writer) discard() {
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), abortTimeout)
 	defer done()
 	if err := w.u.Journal.Delete(ctx, &w.resumed.Record); err != nil {
-		w.u.Log.Warn("interrupted upload could not be removed", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
+		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
 	}
 }
 
@@ -382,7 +382,7 @@ func (w *Writer) removeOlder(but string) {
 	defer done()
 	older := slices.DeleteFunc(<-w.older, func(v s3api.Version) bool { return v.Key == but })
 	if _, err := w.u.Journal.DeleteIdle(ctx, older); err != nil {
-		w.u.Log.Warn("interrupted upload could not be removed", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
+		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
 	}
 }
 

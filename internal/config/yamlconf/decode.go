@@ -208,7 +208,7 @@ func (d *decoder) resolve(n ast.Node) ast.Node {
 		case *ast.AliasNode:
 			n = d.anchors[v.Value.GetToken().Value]
 			if n == nil {
-				d.report(nil, d.at(v.GetToken()), "no anchor is called %s", v.Value.GetToken().Value)
+				d.report(nil, d.at(v.GetToken()), "no anchor is called %s: define it with &%[1]s before", v.Value.GetToken().Value)
 			}
 		case *ast.NullNode:
 			return nil

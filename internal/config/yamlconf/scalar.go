@@ -55,7 +55,7 @@ func setScalar(v reflect.Value, text string) error {
 	case *int:
 		n, err := strconv.Atoi(text)
 		if err != nil {
-			return fmt.Errorf("%q is no whole number", text)
+			return fmt.Errorf("%q is no whole number: write it like 10", text)
 		}
 		*target = n
 		return nil
@@ -88,7 +88,7 @@ func setBool(target *bool, text string) error {
 	case "false":
 		*target = false
 	default:
-		return fmt.Errorf("%q is neither true nor false", text)
+		return fmt.Errorf("%q is neither true nor false: write one of them", text)
 	}
 	return nil
 }
