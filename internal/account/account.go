@@ -95,8 +95,8 @@ type Login struct {
 	// Quota is how many bytes are stored of those that may be, and false as long
 	// as the first is not known; nil where there is no bound.
 	Quota func() (used, limit int64, known bool)
-	// QuotaHidden says that the user must not see Quota: whoever may not list some files
-	// could tell by it which of them exist.
+	// QuotaHidden says that the user must not see Quota, which would show whether files exist
+	// that the user may not list.
 	QuotaHidden bool
 	// DirectoryEncodings are the directories, absolute, whose names have another
 	// encoding than the tenant's, and those below them.
