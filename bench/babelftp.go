@@ -13,9 +13,10 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// configuration is the default one with the place of the bucket.
+// configuration is the default one with the place of the bucket, for any number of sessions of one client.
 const configuration = `
 listen: "127.0.0.1:0"
+limits: {sessions_per_address: 0}
 s3:
   endpoint: %q
   region: %q

@@ -8,13 +8,15 @@ type ID string
 const (
 	// The session.
 
-	ServiceReady  ID = "service-ready"
-	Goodbye       ID = "goodbye"
-	IdleTimeout   ID = "idle-timeout" // seconds
-	ShuttingDown  ID = "shutting-down"
-	TooManyLogins ID = "too-many-logins"
-	InternalError ID = "internal-error"
-	SessionReset  ID = "session-reset"
+	ServiceReady    ID = "service-ready"
+	Goodbye         ID = "goodbye"
+	IdleTimeout     ID = "idle-timeout" // seconds
+	ShuttingDown    ID = "shutting-down"
+	TooManyLogins   ID = "too-many-logins"
+	TooManySessions ID = "too-many-sessions"
+	LoginTimeout    ID = "login-timeout"
+	InternalError   ID = "internal-error"
+	SessionReset    ID = "session-reset"
 
 	// Login.
 

@@ -25,13 +25,26 @@ import (
 // login could not be decided and may be tried again.
 var ErrLoginRefused = errors.New("login refused")
 
+// A FullError is what a Backend's Login returns for a right password when the tenant
+// or the user has as many sessions as may be (reply 421).
+type FullError struct {
+	Tenant *Tenant
+	Limit  string // its name
+}
+
+// Error is for the log.
+func (e *FullError) Error() string {
+	return "tenant " + e.Tenant.Name + ": too many sessions: " + e.Limit
+}
+
 // A Backend knows the tenants and their users.
 type Backend interface {
 	// Host returns the tenant that answers to a virtual host (RFC 7151),
 	// and false where there is none.
 	Host(name string) (*Tenant, bool)
 	// Login checks a user's password. The end of ctx, that of the command, ends it.
-	// Nothing of the login outlives the contexts that its Storage gets.
+	// Nothing of the login outlives the contexts that its Storage gets, but what
+	// its End ends.
 	Login(ctx context.Context, req *LoginRequest) (*Login, error)
 }
 
@@ -78,6 +91,9 @@ type LoginRequest struct {
 type Login struct {
 	User   string
 	Tenant *Tenant
+	// End is called once, when the user has logged out or the session has ended; nil
+	// where nothing waits for it.
+	End func()
 	// Storage is the user's storage for the time of a command: the end of ctx ends
 	// its operations.
 	Storage func(ctx context.Context) vfs.ObjectStorage

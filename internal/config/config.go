@@ -36,6 +36,7 @@ type Config struct {
 	Passive Passive `yaml:"passive"`
 	S3      S3      `yaml:"s3"`
 	Log     Log     `yaml:"log"`
+	Limits  Limits  `yaml:"limits"`
 
 	// How long a session may be idle between two commands.
 	IdleTimeout time.Duration `yaml:"idle_timeout"`
@@ -109,6 +110,16 @@ type S3 struct {
 	SecretAccessKey Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
 }
 
+// Limits bounds what clients may take of the server. Who is above a maximum gets 421.
+type Limits struct {
+	// Most sessions at the same time. With `0` there is no limit.
+	Sessions int `yaml:"sessions" since:"0.2.0"`
+	// Most sessions of one IPv4 address, or of one /64 of IPv6 addresses, at the same time. With `0` there is no limit.
+	SessionsPerAddress int `yaml:"sessions_per_address" since:"0.2.0"`
+	// How long a session may take to log in, whatever the client sends. After REIN the time begins again.
+	LoginTimeout time.Duration `yaml:"login_timeout" since:"0.2.0"`
+}
+
 // Log is what the server writes to standard error.
 type Log struct {
 	// Least important records that are written.
@@ -127,8 +138,12 @@ const (
 	// is busy 20 milliseconds were seen with few tasks for each processor; where that machine is the server's own, the wait grows with them.
 	defaultCommitDelay = 50 * time.Millisecond
 	// Kubernetes kills a pod 30 seconds after SIGTERM by default. The server needs the rest to end the transfers that still run.
-	defaultDrainTimeout        = 25 * time.Second
-	defaultMaxFailedLogins     = 5
+	defaultDrainTimeout    = 25 * time.Second
+	defaultMaxFailedLogins = 5
+	// A session takes some 20 KiB and one descriptor.
+	defaultSessions            = 10000
+	defaultSessionsPerAddress  = 50 // a dozen clients behind one router, with four parallel sessions each
+	defaultLoginTimeout        = 30 * time.Second
 	defaultMemory              = 256 * MiB
 	defaultPartSize            = 5 * MiB
 	defaultUploadConcurrency   = 16
@@ -145,15 +160,20 @@ type Problems = yamlconf.Problems
 // Default is a configuration without tenants.
 func Default() *Config {
 	return &Config{
-		Listen:              defaultListen,
-		DefaultLanguage:     language.English,
-		Log:                 Log{Level: slog.LevelInfo, Format: LogText},
-		IdleTimeout:         defaultIdleTimeout,
-		DataTimeout:         defaultDataTimeout,
-		StallTimeout:        defaultStallTimeout,
-		CommitDelay:         defaultCommitDelay,
-		DrainTimeout:        defaultDrainTimeout,
-		MaxFailedLogins:     defaultMaxFailedLogins,
+		Listen:          defaultListen,
+		DefaultLanguage: language.English,
+		Log:             Log{Level: slog.LevelInfo, Format: LogText},
+		IdleTimeout:     defaultIdleTimeout,
+		DataTimeout:     defaultDataTimeout,
+		StallTimeout:    defaultStallTimeout,
+		CommitDelay:     defaultCommitDelay,
+		DrainTimeout:    defaultDrainTimeout,
+		MaxFailedLogins: defaultMaxFailedLogins,
+		Limits: Limits{
+			Sessions:           defaultSessions,
+			SessionsPerAddress: defaultSessionsPerAddress,
+			LoginTimeout:       defaultLoginTimeout,
+		},
 		Memory:              defaultMemory,
 		PartSize:            defaultPartSize,
 		UploadConcurrency:   defaultUploadConcurrency,

@@ -59,11 +59,20 @@ type Tenant struct {
 	// Other buckets, or parts of buckets, as directories of the tenant, by absolute pathname.
 	Folders map[string]*Folder `yaml:"folders" default:"none"`
 
-	Objects Objects `yaml:"objects"`
-	S3      S3      `yaml:"s3"`
+	Objects Objects      `yaml:"objects"`
+	S3      S3           `yaml:"s3"`
+	Limits  TenantLimits `yaml:"limits"`
 
 	// The users, by name. At least one is required.
 	Users map[string]*User `yaml:"users"`
+}
+
+// TenantLimits bounds what the users of a tenant may take of the server. Who is above a maximum gets 421 after the password.
+type TenantLimits struct {
+	// Most sessions that are logged in at the same time, of all users of the tenant.
+	Sessions int `yaml:"sessions" default:"no limit" since:"0.2.0"`
+	// Most sessions that each user may have logged in at the same time.
+	SessionsPerUser int `yaml:"sessions_per_user" default:"no limit" since:"0.2.0"`
 }
 
 // A Folder shows another bucket, or another part of one, as a directory of a tenant.

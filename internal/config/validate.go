@@ -70,6 +70,7 @@ func (v *validator) server() {
 	v.serverCertificate()
 	v.storage(yamlconf.Path{"s3"}, v.cfg.S3)
 	v.durations()
+	v.limits()
 	v.uploads()
 	if addr := v.cfg.Passive.PublicAddress; addr.IsValid() && !addr.Unmap().Is4() {
 		v.report(yamlconf.Path{"passive", "public_address"}, "%s is no IPv4 address: PASV can show no other, and EPSV needs none", addr)
@@ -232,6 +233,21 @@ func (v *validator) durations() {
 	}
 	if v.cfg.CommitDelay > maxCommitDelay {
 		v.report(yamlconf.Path{"commit_delay"}, "must be at most %s: uploads wait so long", maxCommitDelay)
+	}
+}
+
+func (v *validator) limits() {
+	p, l := yamlconf.Path{"limits"}, v.cfg.Limits
+	v.notNegative(p.Child("sessions"), l.Sessions)
+	v.notNegative(p.Child("sessions_per_address"), l.SessionsPerAddress)
+	if l.LoginTimeout <= 0 {
+		v.report(p.Child("login_timeout"), "must be longer than 0")
+	}
+}
+
+func (v *validator) notNegative(p yamlconf.Path, n int) {
+	if n < 0 {
+		v.report(p, "must be at least 0, which means no limit")
 	}
 }
 

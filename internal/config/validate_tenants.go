@@ -60,6 +60,8 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 		v.report(p.Child("resume"), "needs abandoned_uploads: an upload that no client resumes would stay permanently")
 	}
 	v.objects(p.Child("objects"), t)
+	v.notNegative(p.Child("limits").Child("sessions"), t.Limits.Sessions)
+	v.notNegative(p.Child("limits").Child("sessions_per_user"), t.Limits.SessionsPerUser)
 	v.storage(p.Child("s3"), t.S3)
 	if len(t.Users) == 0 {
 		v.report(p.Child("users"), "there are none: write one at least, so that a client can log in")

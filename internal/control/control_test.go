@@ -392,5 +392,6 @@ type noObserver struct{}
 func (noObserver) SessionOpened()                         {}
 func (noObserver) SessionClosed()                         {}
 func (noObserver) LoggedIn(string, bool)                  {}
+func (noObserver) Refused(string, string)                 {}
 func (noObserver) Replied(string, int)                    {}
 func (noObserver) Transferred(string, bool, int64, error) {}

@@ -2,7 +2,9 @@ package control
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"time"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/account"
@@ -46,7 +48,7 @@ func (s *session) pass(password string) {
 	s.stopEngine()
 	s.name = ""
 	s.failedLogins++
-	if s.failedLogins >= s.server.cfg.MaxLogins {
+	if s.failedLogins >= s.server.cfg.MaxLogins && !s.closing {
 		s.closing = true
 		r = wire.NewReply(421, s.text(i18n.TooManyLogins))
 	}
@@ -55,7 +57,9 @@ func (s *session) pass(password string) {
 
 // authenticate is called by the engine when it handles PASS.
 func (s *session) authenticate() (home string, err error) {
-	login, err := s.server.cfg.Backend.Login(s.op.Context, &account.LoginRequest{
+	ctx, cancel := s.untilLogin(s.op.Context)
+	defer cancel()
+	login, err := s.server.cfg.Backend.Login(ctx, &account.LoginRequest{
 		Host:         s.hostname,
 		User:         s.name,
 		Password:     s.password,
@@ -84,7 +88,14 @@ func (s *session) loggedIn() wire.Reply {
 // loginFailed is the reply to a password that was not accepted.
 func (s *session) loginFailed() wire.Reply {
 	err := s.outcome(s.op.Err)
+	full, isFull := errors.AsType[*account.FullError](err)
 	switch {
+	case isFull:
+		s.log.Info("session refused", "name", s.name, "tenant", full.Tenant.Name, "limit", full.Limit)
+		s.observer.Refused(full.Tenant.Name, full.Limit)
+		s.setTenant(full.Tenant)
+		s.closing = true
+		return wire.NewReply(421, s.text(i18n.TooManySessions))
 	case errors.Is(err, account.ErrLoginRefused):
 		s.log.Info("login refused", "err", err)
 		return wire.NewReply(530, s.text(i18n.LoginFailed))
@@ -122,13 +133,47 @@ func (s *session) logOut() {
 	s.data.Close()
 	s.data = s.newDataSettings()
 	s.facts = ftplist.DefaultFacts()
-	s.name, s.login = "", nil
+	s.name = ""
+	if s.login != nil {
+		s.endLogin()
+		s.startLoginTimeout()
+	}
 	if s.hostname == "" {
 		s.setTenant(nil) // the user's
 	}
 	s.parameters = syntax.TransferParameters{}
 	s.copySource, s.algorithm = "", syntax.DefaultHash
 	s.log = s.server.cfg.Logger.With("remote", s.conn.RemoteAddr().String())
+}
+
+// endLogin ends the login, if there is one.
+func (s *session) endLogin() {
+	if s.login != nil && s.login.End != nil {
+		s.login.End()
+	}
+	s.login = nil
+}
+
+// limitLogin is the name of the limit on the time without a login.
+const limitLogin = "login_timeout"
+
+// startLoginTimeout begins the time in which the client must log in. Commands do not
+// prolong it.
+func (s *session) startLoginTimeout() {
+	if timeout := s.server.cfg.LoginTimeout; timeout > 0 {
+		s.loginUntil = time.Now().Add(timeout)
+	}
+}
+
+// mustLogIn says whether the time to log in is running.
+func (s *session) mustLogIn() bool { return s.login == nil && !s.loginUntil.IsZero() }
+
+// untilLogin ends a context with the time to log in.
+func (s *session) untilLogin(ctx context.Context) (context.Context, context.CancelFunc) {
+	if s.mustLogIn() {
+		return context.WithDeadline(ctx, s.loginUntil)
+	}
+	return context.WithCancel(ctx)
 }
 
 // quit is QUIT. A transfer has ended before: commands are handled in order.

@@ -16,6 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
+	"github.com/babelftp/babelftp/internal/limits"
 )
 
 // Config is what a Server needs. Bundle, Backend, Observer, Logger,
@@ -54,6 +55,11 @@ type Config struct {
 	CommitDelay time.Duration
 	MaxLogins   int // failed logins a session
 
+	// The zero values mean no limit.
+	MaxSessions           int
+	MaxSessionsPerAddress int           // of one [limits.Network]
+	LoginTimeout          time.Duration // of a session, until the login
+
 	Observer Observer
 	Logger   *slog.Logger
 }
@@ -64,6 +70,7 @@ type Observer interface {
 	SessionOpened()
 	SessionClosed()
 	LoggedIn(tenant string, accepted bool) // tenant is empty for an unknown user
+	Refused(tenant, limit string)          // a session, with 421; tenant is empty where the limit is the server's
 	Replied(command string, code int)      // command is upper case, "" for what is none
 	Transferred(tenant string, upload bool, bytes int64, err error)
 }
@@ -76,6 +83,7 @@ type Server struct {
 
 	placeholder engine.Placeholder
 	acceptor    *accept.Acceptor
+	sessions    *limits.Sessions[netip.Prefix]
 }
 
 // New makes a server; Serve and ServeTLS give it listeners.
@@ -88,6 +96,10 @@ func New(cfg Config) *Server {
 		commands: commands(),
 		rules:    engine.NewRules(),
 		acceptor: accept.New(cfg.Logger),
+		sessions: limits.NewSessions[netip.Prefix](
+			limits.Max{Limit: "sessions", Count: cfg.MaxSessions},
+			limits.Max{Limit: "sessions_per_address", Count: cfg.MaxSessionsPerAddress},
+		),
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/ftplist"
+	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
@@ -46,6 +47,7 @@ type session struct {
 	password     string          // from PASS, until the engine has asked for it
 	login        *account.Login
 	failedLogins int
+	loginUntil   time.Time // when the time to log in ends; zero without a limit
 
 	renaming   bool   // whether RNFR was the command before
 	algorithm  string // of HASH
@@ -87,9 +89,15 @@ func (s *session) Cut() {
 // Run is the session. It returns when the control connection is closed and
 // everything that belonged to it has ended.
 func (s *session) Run() {
+	leave, limit := s.server.sessions.Enter(limits.Network(s.conn.Remote()))
+	if limit != "" {
+		s.refuse(limit)
+		return
+	}
 	s.observer.SessionOpened()
 	defer s.observer.SessionClosed()
-	defer s.end()
+	defer s.end(leave)
+	s.startLoginTimeout()
 	defer func() {
 		if r := recover(); r != nil {
 			s.log.Error("session ended by a panic; report it as a bug", "panic", r, "stack", string(debug.Stack()))
@@ -121,10 +129,27 @@ func (s *session) Run() {
 	}
 }
 
-func (s *session) end() {
+// refuse answers a connection that is one too many. Under implicit TLS the answer would
+// cost a handshake, which is more than the limit saves, and the server just closes the
+// connection.
+func (s *session) refuse(limit string) {
+	s.log.Info("session refused", "limit", limit)
+	s.observer.Refused("", limit)
+	if !s.implicit {
+		s.reply(421, i18n.TooManySessions)
+	}
+	s.cancel()
+	s.conn.Close()
+}
+
+// end ends what belongs to the session. A client that sees the end of the connection can
+// connect again, so its place is free before.
+func (s *session) end(leave func()) {
 	s.data.Close()
+	s.endLogin()
 	s.stopEngine()
 	s.cancel()
+	leave()
 	s.conn.Close()
 }
 
@@ -136,27 +161,48 @@ func (s *session) next() (wire.Line, bool) {
 		return wire.Line{}, false
 	default:
 	}
+	timeout, timedOut := s.timeout()
+	if timeout <= 0 {
+		timedOut()
+		return wire.Line{}, false
+	}
 	if len(s.queued) > 0 {
 		first := s.queued[0]
 		s.queued = s.queued[1:]
 		return first, true
 	}
 	s.queued = nil
-	timeout := s.server.cfg.IdleTimeout
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case l, ok := <-s.conn.Lines():
 		return l, ok
 	case <-timer.C:
-		s.verb = ""
-		s.reply(421, i18n.IdleTimeout, strconv.Itoa(int(timeout/time.Second)))
+		timedOut()
 	case <-s.drain:
 		s.verb = ""
 		s.reply(421, i18n.ShuttingDown)
 	case <-s.done:
 	}
 	return wire.Line{}, false
+}
+
+// timeout is how long the client may take to send a command, and what answers a client
+// that takes longer.
+func (s *session) timeout() (time.Duration, func()) {
+	idle := s.server.cfg.IdleTimeout
+	if left := time.Until(s.loginUntil); s.mustLogIn() && left < idle {
+		return left, func() {
+			s.verb = ""
+			s.log.Info("session refused", "limit", limitLogin)
+			s.observer.Refused("", limitLogin)
+			s.reply(421, i18n.LoginTimeout)
+		}
+	}
+	return idle, func() {
+		s.verb = ""
+		s.reply(421, i18n.IdleTimeout, strconv.Itoa(int(idle/time.Second)))
+	}
 }
 
 func (s *session) notImplemented(string) { s.reply(502, i18n.NotImplemented, s.verb) }

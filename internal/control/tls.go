@@ -34,7 +34,9 @@ func (s *session) auth(mechanism string) {
 
 // startTLS makes the control connection one under TLS.
 func (s *session) startTLS(start func(context.Context, *tls.Config) error) bool {
-	if err := start(dataconn.WithHost(s.ctx, s.hostname), s.server.cfg.TLS); err != nil {
+	ctx, cancel := s.untilLogin(s.ctx)
+	defer cancel()
+	if err := start(dataconn.WithHost(ctx, s.hostname), s.server.cfg.TLS); err != nil {
 		s.log.Info("TLS handshake failed", "err", err)
 		if errors.Is(err, wire.ErrNotTLS) {
 			s.reply(421, i18n.TLSFailed)

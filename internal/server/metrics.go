@@ -24,6 +24,7 @@ type metrics struct {
 	sessions      prometheus.Gauge
 	sessionsTotal prometheus.Counter
 	logins        *prometheus.CounterVec
+	refusals      *prometheus.CounterVec
 	replies       *prometheus.CounterVec
 	transfers     *prometheus.CounterVec
 	bytes         *prometheus.CounterVec
@@ -42,6 +43,7 @@ func newMetrics(version string) *metrics {
 		sessions:      prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: "sessions", Help: "Control connections that are open."}),
 		sessionsTotal: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "babelftp", Name: "sessions_total", Help: "Control connections so far."}),
 		logins:        counter("logins_total", "Logins, by tenant (empty where it is not known) and result (accepted, refused).", "tenant", "result"),
+		refusals:      counter("refusals_total", "Sessions that got 421, by limit (the key of the configuration) and tenant (empty where the limit is the server's).", "limit", "tenant"),
 		replies:       counter("commands_total", "Replies to commands, by command (empty for what is none) and class of the reply (2xx).", "command", "class"),
 		transfers:     counter("transfers_total", "Transfers on data connections, by tenant, direction (upload, download) and result (complete, failed).", "tenant", "direction", "result"),
 		bytes:         counter("transfer_bytes_total", "Bytes on data connections, by tenant and direction.", "tenant", "direction"),
@@ -56,7 +58,7 @@ func newMetrics(version string) *metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(
-		m.sessions, m.sessionsTotal, m.logins, m.replies, m.transfers, m.bytes, m.requests, m.durations, build,
+		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.replies, m.transfers, m.bytes, m.requests, m.durations, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
@@ -84,6 +86,9 @@ func (m *metrics) LoggedIn(tenant string, accepted bool) {
 	}
 	m.logins.WithLabelValues(tenant, result).Inc()
 }
+
+// Refused implements [control.Observer].
+func (m *metrics) Refused(tenant, limit string) { m.refusals.WithLabelValues(limit, tenant).Inc() }
 
 // Replied implements [control.Observer].
 func (m *metrics) Replied(command string, code int) {

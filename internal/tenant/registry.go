@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/vfs"
 	"github.com/babelftp/babelftp/internal/wire"
@@ -47,9 +48,10 @@ type Options struct {
 
 type tenant struct {
 	account.Tenant
-	bucket *s3client.Bucket
-	quota  *Quota // nil without
-	users  map[string]*user
+	bucket   *s3client.Bucket
+	quota    *Quota // nil without
+	users    map[string]*user
+	sessions *limits.Sessions[string] // by user
 
 	maxPresign   time.Duration // the longest life of a link; 0: there are none
 	resumable    bool          // whether interrupted uploads are kept for the user who began them
@@ -137,7 +139,11 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 			Normalization:   tc.NormalizationOf(),
 			LenientDataEOF:  tc.TLS.StrictDataEOF != nil && !*tc.TLS.StrictDataEOF,
 		},
-		users:        map[string]*user{},
+		users: map[string]*user{},
+		sessions: limits.NewSessions[string](
+			limits.Max{Limit: "sessions", Count: tc.Limits.Sessions},
+			limits.Max{Limit: "sessions_per_user", Count: tc.Limits.SessionsPerUser},
+		),
 		maxPresign:   tc.Presign,
 		resumable:    tc.Resume == config.KeepInterrupted,
 		listingCache: tc.ListingCache,
@@ -299,6 +305,10 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 	if err != nil {
 		return nil, err
 	}
+	leave, limit := u.tenant.sessions.Enter(u.name)
+	if limit != "" {
+		return nil, &account.FullError{Tenant: &u.tenant.Tenant, Limit: limit}
+	}
 	unseen := &vfs.Unseen{}
 	storage := func(ctx context.Context) vfs.ObjectStorage {
 		mounts := slices.Clone(mounts)
@@ -310,6 +320,7 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 	login := &account.Login{
 		User:               u.name,
 		Tenant:             &u.tenant.Tenant,
+		End:                leave,
 		Storage:            storage,
 		Home:               u.home,
 		Rights:             u.rights,

@@ -1,0 +1,120 @@
+package server
+
+import (
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// dialFrom connects from an address of this machine, and reads a first reply with the code.
+func dialFrom(t *testing.T, srv *Server, from string, code int) (c *ftptest.Client, text string) {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 0))}
+	conn, err := dialer.DialContext(t.Context(), "tcp", srv.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	c = ftptest.New(t, conn)
+	return c, c.Reply(code)
+}
+
+// closed wants the server to have closed the connection.
+func closed(t *testing.T, c *ftptest.Client) {
+	t.Helper()
+	if err := c.Closed(); err != nil {
+		t.Error(err)
+	}
+}
+
+// wantMetrics wants lines of /metrics.
+func wantMetrics(t *testing.T, srv *Server, lines ...string) {
+	t.Helper()
+	_, body := get(t, srv, "/metrics")
+	for _, line := range lines {
+		if !strings.Contains(body, line+"\n") {
+			t.Errorf("/metrics lacks %s", line)
+		}
+	}
+}
+
+// A connection above a maximum gets 421 in the language of the server, and another one has its place when a session has ended.
+func TestSessionLimits(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.DefaultLanguage = language.German
+	cfg.Limits.Sessions, cfg.Limits.SessionsPerAddress = 3, 2
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	const one, other = "127.0.0.1", "127.0.0.2"
+
+	dialFrom(t, srv, one, 220)
+	second, _ := dialFrom(t, srv, one, 220)
+	third, text := dialFrom(t, srv, one, 421)
+	if text != "Zu viele Verbindungen. Bitte versuchen Sie es später erneut." {
+		t.Errorf("the refusal says %q", text)
+	}
+	closed(t, third)
+	second.Login("alice", configtest.Password)
+	fourth, _ := dialFrom(t, srv, other, 220)
+	fifth, _ := dialFrom(t, srv, other, 421)
+	closed(t, fifth)
+
+	fourth.Command(221, "QUIT")
+	closed(t, fourth)
+	second.Command(221, "QUIT")
+	closed(t, second)
+	dialFrom(t, srv, one, 220)
+	wantMetrics(t, srv,
+		`babelftp_refusals_total{limit="sessions",tenant=""} 1`,
+		`babelftp_refusals_total{limit="sessions_per_address",tenant=""} 1`,
+		"babelftp_sessions_total 4",
+		"babelftp_sessions 2",
+	)
+}
+
+// A user above a maximum of the tenant gets 421 after a right password, in the language of the tenant.
+func TestTenantLimits(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	acme := cfg.Tenants["acme"]
+	acme.DefaultLanguage = language.French
+	acme.Limits = config.TenantLimits{Sessions: 2, SessionsPerUser: 1}
+	for _, name := range []string{"bob", "carol"} {
+		acme.Users[name] = &config.User{PasswordHash: configtest.PasswordHash()}
+	}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	refused := func(user string) {
+		t.Helper()
+		c := ftptest.Dial(t, srv.Addr().String())
+		c.Command(331, "USER "+user)
+		if text := c.Command(421, "PASS "+configtest.Password); text != "Trop de connexions. Veuillez réessayer plus tard." {
+			t.Errorf("the refusal says %q", text)
+		}
+		closed(t, c)
+	}
+
+	alice := ftptest.Dial(t, srv.Addr().String())
+	alice.Login("alice", configtest.Password)
+	refused("alice")
+	wrong := ftptest.Dial(t, srv.Addr().String())
+	wrong.Command(331, "USER alice")
+	wrong.Command(530, "PASS wrong")
+	bob := ftptest.Dial(t, srv.Addr().String())
+	bob.Login("bob", configtest.Password)
+	refused("carol")
+
+	alice.Command(220, "REIN") // which ends the login and not the session
+	alice.Login("carol", configtest.Password)
+	wantMetrics(t, srv,
+		`babelftp_refusals_total{limit="sessions",tenant="acme"} 1`,
+		`babelftp_refusals_total{limit="sessions_per_user",tenant="acme"} 1`,
+	)
+}
