@@ -4,11 +4,12 @@ TOOLS      := minio versitygw golangci-lint helm vale govulncheck
 TEST_TOOLS := minio versitygw helm
 
 # The conformance suite of the driver runs with the race detector on MinIO, which is a process of its own and so is not slowed down, and
-# without on the others. What is tested for each profile on a simulated S3 is one goroutine that moves megabytes, and runs without.
+# without on the others. Both of the longest packages, driver and internal/acceptance, run at once in the second command, and several of their
+# tests at once too, because these wait more than they compute.
 #
 # The tests of these packages run without the race detector: one goroutine does the work, or a program that is built with the race
 # detector does it (internal/acceptance). The same bytes go through the sessions of internal/control with it.
-SERIAL := ./bench ./deploy ./i18n/... ./locales ./tools/... ./internal/acceptance ./internal/charset ./internal/config/... ./internal/conformance
+SERIAL := ./internal/acceptance ./bench ./deploy ./i18n/... ./locales ./tools/... ./internal/charset ./internal/config/... ./internal/conformance
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
@@ -31,10 +32,9 @@ quick: ## run the tests that need nothing but Go: embedded S3 only, no race dete
 	go test -short ./...
 
 test: packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
-	go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$|ByProfile$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
+	go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
 	go test $(TESTFLAGS) -race -run '^TestConcurrentSessions$$' ./i18n
-	go test $(TESTFLAGS) -timeout 20m $(SERIAL)
-	go test $(TESTFLAGS) -timeout 20m -run '^(TestConformance|TestConformanceSimulated|TestHistories)$$|ByProfile$$' -skip '^TestConformance$$/^minio$$' ./driver
+	go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip '^TestConformance$$/^minio$$' ./driver $(SERIAL)
 
 fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)

@@ -1,3 +1,7 @@
+//go:build !race
+
+// One goroutine moves megabytes to simulated servers.
+
 package driver_test
 
 import (

@@ -1,3 +1,7 @@
+//go:build !race
+
+// One goroutine lists simulated servers.
+
 package driver_test
 
 import (
