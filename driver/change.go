@@ -20,25 +20,29 @@ func (f *Fs) MkdirAll(name string, _ fs.FileMode) error {
 	return f.change("mkdir", name, f.tree.MkdirAll)
 }
 
-// Rename moves a file or, where there is none of the name, a directory. S3 copies what is moved, with its metadata, its tags, its storage
-// class and its encryption, and an object is deleted only after all copies were confirmed. The time of a file that none was set for is
-// that of the copy. Where S3 refuses to delete a file its copy is removed again, if it is known that nothing had the new name before: under
-// [Options.NoOverwrite], and from the second such Rename on. Otherwise, and where S3 does not answer, the file may have both names; none is
+// Rename moves a file or, where there is none of the name, a directory. S3 copies each object with its metadata, tags, storage class and
+// encryption. Rename deletes an object only after S3 has confirmed all copies. A file without a set time gets the time of the copy.
+//
+// Where S3 refuses to delete a file, Rename removes the copy again if it knows that nothing had the new name before. It knows that under
+// [Options.NoOverwrite], and from the second such Rename on. Otherwise, and where S3 does not answer, the file may have both names. None is
 // lost, and the same Rename completes it.
 //
-// A file replaces a file of the new name. A directory moves to a name that nothing has, or an empty directory: ENOTEMPTY keeps it
-// from being mixed with another. When its move was interrupted some files have both names, none is lost, and the same Rename
-// completes it, in any session: what has the new name of a file must then be proven to be its copy. Equal MD5s or checksums prove it, and
-// so does user metadata that such copies get whose ETags prove nothing. Under [Options.NoOverwrite] a file is not replaced either.
+// A file replaces a file of the new name, but for [Options.NoOverwrite]. A directory moves to a name that nothing has, or to an empty
+// directory. The error is ENOTEMPTY otherwise, so that two directories do not mix.
 //
-// Only what was copied is deleted. A file that another client replaces meanwhile stays where it is: the error is ESTALE and, of a
-// directory, EAGAIN. Where S3 has no conditional delete ([Profile]) it is asked right before what is there, and what is stored
-// between these two requests is deleted; in a bucket that keeps versions a file comes back, and of a directory S3 keeps the version.
-// What another client stores under a new name while a directory is moved stays, and the error is ENOTEMPTY. There too, a server without
-// the condition (of CopyObject) is asked right before.
+// When the move of a directory was interrupted, some files have both names. None is lost, and the same Rename completes it, in any session. It
+// continues only if what has the new name of a file is proven to be its copy. Equal MD5s or checksums prove it. Where ETags prove nothing,
+// copies get user metadata that does.
 //
-// A directory in the place of the new file is EISDIR, a file in the place of the new directory ENOTDIR; a directory moved into
-// itself is an fs.ErrInvalid. Nothing happens where both names are the same.
+// Rename deletes only what it has copied. A file that another client replaces meanwhile stays where it is: the error is ESTALE, and EAGAIN for a
+// directory. A server without conditional deletes ([Profile]) is asked right before. What is stored between these two requests is deleted.
+// In a bucket that keeps versions a file comes back, and S3 keeps the version of what was in a directory.
+//
+// What another client stores under a new name while a directory is moved stays, and the error is ENOTEMPTY. A server without this condition
+// (of CopyObject) is asked right before, too.
+//
+// A directory in the place of the new file is EISDIR, a file in the place of the new directory ENOTDIR. A directory moved into itself is an
+// fs.ErrInvalid. Nothing happens where both names are the same.
 func (f *Fs) Rename(oldname, newname string) error { return f.RenameTo(f, oldname, newname) }
 
 // RenameTo is [Fs.Rename] to a name in another file system, which must be of the same account of the same S3 server.
@@ -46,8 +50,8 @@ func (f *Fs) RenameTo(target *Fs, oldname, newname string) error {
 	return f.move(f.ctx, "rename", f.tree.Rename, target, oldname, newname)
 }
 
-// Copy copies a file or, where there is none of the name, a directory, with all that Rename would take along and by the same rules; what is
-// copied stays. A directory that was copied in part, by an attempt that was interrupted, is completed. The end of ctx ends the copying.
+// Copy copies a file or, where there is none of the name, a directory. It takes along what Rename does, by the same rules, and the source
+// stays. It completes a directory that an interrupted attempt has copied in part. The end of ctx ends the copying.
 func (f *Fs) Copy(ctx context.Context, oldname, newname string) error {
 	return f.CopyTo(ctx, f, oldname, newname)
 }
@@ -82,13 +86,13 @@ func (f *Fs) RemoveDir(name string) error { return f.change("remove", name, f.tr
 // fails some of it may be gone; it can be run again.
 func (f *Fs) RemoveAll(name string) error { return f.change("remove", name, f.tree.RemoveAll) }
 
-// Chtimes sets the modification time of a file; S3 has no other time. S3 copies the object onto itself to keep it, in the user
-// metadata that rclone reads too. It fails with errors.ErrUnsupported for a directory, and with ESTALE where the file is replaced
-// meanwhile: then it stays as it is.
+// Chtimes sets the modification time of a file; S3 has no other time. The time is in the user metadata that rclone reads too, so S3 copies the
+// object onto itself. The error is errors.ErrUnsupported for a directory. It is ESTALE where another client replaces the file meanwhile,
+// which then stays as it is.
 //
-// Where S3 has no condition for the copy ([Profile]) the file goes through this process if it is smaller than a part, and is copied by
-// parts otherwise. A server that has no conditions at all is asked right before whether the file is still the same; what is stored
-// between these two requests may be replaced by the old bytes.
+// Where S3 has no condition for the copy ([Profile]), a file smaller than a part goes through this process, and S3 copies others by parts.
+// A server without any conditions is asked right before whether the file is still the same. What is stored between these two requests may
+// be replaced by the old bytes.
 func (f *Fs) Chtimes(name string, _, mtime time.Time) error {
 	return f.change("chtimes", name, func(ctx context.Context, key string) error { return f.tree.SetTime(ctx, key, mtime) })
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/listing"
 )
 
-// An Endpoint is what file systems have learned of an S3 server: how many requests at a time it rewards, how far away it is, how long a page of
-// a listing takes, and which keys they have written. Share one among all file systems of a server, so that each need not learn it again.
+// An Endpoint holds what file systems have measured of an S3 server: its distance, and how many parallel requests pay. It also remembers how long
+// a page of a listing takes, and which keys they have written. Share one among all file systems of a server, so that each need not measure
+// anew.
 type Endpoint struct {
 	uploads     *concurrency.Limiter
 	stats       *endpoint.Stats
@@ -24,5 +25,5 @@ func NewEndpoint() *Endpoint {
 	return &Endpoint{stats: stats, uploads: concurrency.New(stats), writes: clients.NewWriteLog()}
 }
 
-// Answered notes how long an answer took to a request that was made for something else than files, such as to see whether a bucket is there.
+// Answered reports how long S3 took to answer a request that was not made for files. A check whether a bucket exists is an example.
 func (e *Endpoint) Answered(took time.Duration) { e.stats.ObserveAny(time.Now(), took) }

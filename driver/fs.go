@@ -55,7 +55,7 @@ import (
 type Budget = membudget.Budget
 
 // NewBudget returns a budget of so many bytes. [New] refuses one below 5 MiB, S3's smallest part. No part is larger than the budget, and an
-// object has 10,000 parts at most: 256 MiB are enough for objects of 1 TiB, 4 GiB for S3's largest, 5 TiB.
+// object has 10,000 parts at most. So 256 MiB are enough for objects of 1 TiB, and 4 GiB for S3's largest, 5 TiB.
 func NewBudget(bytes int64) *Budget { return membudget.New(bytes) }
 
 // An Fs is a file system in a bucket. It is safe for concurrent use; the files that it opens are not, but for their Abort.
@@ -178,23 +178,23 @@ func (f *Fs) OpenFile(name string, flag int, _ fs.FileMode) (afero.File, error) 
 // accessMode is the bits of a flag that tell reading from writing.
 const accessMode = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 
-// OpenAt opens a file for a transfer that starts offset bytes after its beginning. Beside the methods of afero.File the file
-// has ReadFrom or WriteTo, and Abort(error), which may be called while another method runs and ends the transfer: the file
-// system stays as it was, and Close returns the error.
+// OpenAt opens a file for a transfer that starts offset bytes after its beginning. Besides the methods of afero.File the file has ReadFrom or
+// WriteTo, and Abort(error). Abort may be called while another method runs. It ends the transfer: the file system stays as it was, and
+// Close returns the error.
 //
-// For reading (os.O_RDONLY) the object is asked for at once, by one request. The file goes on reading the same version of the
-// object whatever happens to a connection; when the object is replaced meanwhile the error is ESTALE.
+// For reading (os.O_RDONLY) one request asks for the object at once. The file reads the same version of the object to its end, also over
+// another connection. When something replaces the object meanwhile, the error is ESTALE.
 //
-// For writing (os.O_WRONLY) the object will hold its first offset bytes, with os.O_APPEND all of its bytes, with os.O_TRUNC none,
-// and then what is written. Nothing is kept of what came after, because an object cannot be overwritten in place; for the same
-// reason os.O_RDWR needs os.O_TRUNC or os.O_EXCL, and is no more than os.O_WRONLY. One request asks for the object where something of it is
-// kept, where it must exist (without os.O_CREATE) and where it must not (os.O_EXCL). Otherwise S3 hears of the file when there is
-// a part to send, or at Close.
+// For writing (os.O_WRONLY) the object will hold its first offset bytes, and then what is written. With os.O_APPEND it will hold all of its
+// bytes before that, with os.O_TRUNC none. What came after the offset goes, because an object cannot be overwritten in place. For the same
+// reason os.O_RDWR needs os.O_TRUNC or os.O_EXCL, and is the same as os.O_WRONLY.
 //
-// Where an upload of the owner's is pending, an offset must be where it can be resumed, which then happens, or the error is a [ResumeError].
-// So is os.O_APPEND where the file does not exist: it resumes an upload that [Fs.PendingUpload] has reported since
-// this file system last opened the file for writing. A
-// file that exists is appended to, whatever is pending. os.O_TRUNC begins anew.
+// One request looks at the object where bytes of it stay, where it must exist (without os.O_CREATE), and where it must not (os.O_EXCL).
+// Otherwise the first request sends a part, or comes with Close.
+//
+// Where an upload of the owner is pending, OpenAt resumes it, and offset must be its size. Otherwise the error is a [ResumeError]. Where the
+// file does not exist, os.O_APPEND resumes an upload too. [Fs.PendingUpload] must have reported it since this file system last opened the file
+// for writing. OpenAt appends to a file that exists, whatever is pending. os.O_TRUNC begins anew.
 //
 // An offset beyond the end is an fs.ErrInvalid. OpenAt does not look for a directory of the name.
 func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {

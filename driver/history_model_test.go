@@ -294,8 +294,8 @@ func (m *model) inWindow(e s3sim.Event, op *operation) bool {
 	return !has && last > 0 && changed > last
 }
 
-// judgeUpload judges what an upload has made of an object: it must be what was there before, as far as the client wants to keep it,
-// or the bytes of the interrupted upload that it resumes, and then all that the client has sent.
+// judgeUpload judges what an upload has made of an object. It must begin with what was there before, as far as the client wants to keep it, or
+// with the bytes of the interrupted upload that it resumes. All that the client has sent must follow.
 func (m *model) judgeUpload(e s3sim.Event, op *operation, content []byte) {
 	old := bytesOf(e.Old)
 	switch {

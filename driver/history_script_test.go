@@ -268,7 +268,7 @@ func (h *history) shrink(fails func(*history) bool) *history {
 	return h
 }
 
-// simplify leaves out what a step has beside its operation.
+// simplify leaves out what a step has besides its operation.
 func (h *history) simplify(i int, try func(func(*history)) bool) bool {
 	simpler := false
 	for k := len(h.Steps[i].Faults) - 1; k >= 0; k-- {

@@ -93,7 +93,7 @@ func (x *journalTest) send(client io.Writer, content []byte) {
 	}
 }
 
-// wantFile wants the object to hold this, and nothing to be left beside it.
+// wantFile wants the object to hold this, and nothing else to be left.
 func (x *journalTest) wantFile(content []byte) {
 	x.Helper()
 	synctest.Wait()

@@ -28,8 +28,8 @@ func (f *Fs) URI(name string) string {
 	return f.bucket.URI(key)
 }
 
-// Presign returns a link by which any HTTP client downloads a file over HTTP, under the name that it has here, for as long as valid says
-// and as the credentials live that signed it. One request asks whether there is such a file.
+// Presign returns a link by which any HTTP client downloads a file, under the name that it has here. The link works for the duration valid,
+// but no longer than the credentials that signed it. One request asks whether there is such a file.
 //
 // The error is EINVAL for less than a second or more than seven days, and errors.ErrUnsupported without [Options.Presigner].
 func (f *Fs) Presign(ctx context.Context, name string, valid time.Duration) (string, error) {

@@ -79,8 +79,8 @@ type Options struct {
 	Journal *Journal
 
 	// Owner is the user who may resume interrupted uploads ([Fs.PendingUpload]), in any file system of the same owner and bucket. The
-	// default is "": an interrupted upload leaves nothing. So it does without a Journal. An owner has 100 of them at most, and they take at most
-	// half as many bytes as the smallest of the quotas; the file system removes the oldest first.
+	// default is "": an interrupted upload leaves nothing. So it does without a Journal. An owner has 100 of them at most. They take at most
+	// half as many bytes as the smallest of the quotas. The file system removes the oldest first.
 	Owner string
 
 	// MetadataCache remembers the files that listings have shown. All file systems of a session share one. The default remembers none.

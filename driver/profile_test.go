@@ -152,7 +152,7 @@ type shower struct {
 	bucket string
 }
 
-const shownPart = 5 << 20 // the least that S3 takes for a part that others follow
+const shownPart = 5 << 20 // the minimum of a part that others follow
 
 func (x *shower) put(key, content string) (etag *string, err error) {
 	out, err := x.client.PutObject(x.ctx, &s3.PutObjectInput{Bucket: &x.bucket, Key: &key, Body: strings.NewReader(content)})

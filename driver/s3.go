@@ -24,7 +24,7 @@ func ProfileNamed(name string) (Profile, bool) { return profile.Named(name) }
 // ProfileNames are the names of all profiles.
 func ProfileNames() []string { return profile.Names() }
 
-// Objects says what a file system stores objects with beside their bytes. The zero value leaves everything to the bucket.
+// Objects says what a file system stores objects with, besides their bytes. The zero value leaves everything to the bucket.
 type Objects = attributes.Objects
 
 // Client is the part of S3 that a file system uses. *s3.Client is one; others wrap it to count, to measure or to break.
@@ -34,7 +34,7 @@ type Client = s3api.Client
 type Object = fileinfo.Object
 
 // WithCustomerKey returns a client whose objects S3 encrypts with a key of 32 bytes that it then forgets (SSE-C). It must be the key of all
-// objects that the client meets. Links to them are of no use, because they cannot hold the key.
+// objects that the client meets. Links to them do not work, because a link cannot hold the key.
 func WithCustomerKey(client Client, key []byte) Client { return clients.WithCustomerKey(client, key) }
 
 // MetadataCache remembers for a short time which files the listings of a session have shown, so that [Fs.StatFile] need not ask for them again.
@@ -45,7 +45,7 @@ type MetadataCache = listing.MetadataCache
 func NewMetadataCache(keep time.Duration) *MetadataCache { return listing.NewMetadataCache(keep) }
 
 // Quota bounds how many bytes the objects whose keys start with a prefix have together. Share one among all file systems in which such keys
-// are stored. Its Count lists the objects; until that was done once there is no bound.
+// are stored. Its Count lists the objects. Before the first Count there is no bound.
 type Quota = quota.Quota
 
 // NewQuota returns a quota of limit bytes, without a request.
@@ -53,10 +53,10 @@ func NewQuota(client Client, bucketName, prefix string, limit int64) *Quota {
 	return quota.New(client, bucketName, prefix, limit)
 }
 
-// A Journal is the journal of the multipart uploads that are open, in the bucket itself. Any server finds there what an owner can resume,
-// and what nobody will end: its Sweep removes the uploads that nobody has worked on for an age, and returns how many. Share one among all
-// file systems of a process in a bucket below a prefix. A record costs three requests, or two for an upload without an owner, and only
-// uploads of more than one part have one.
+// A Journal is the journal of the multipart uploads that are open, in the bucket itself. Any server finds there what an owner can resume. Its
+// Sweep removes the uploads on which no session has worked for an age, and returns how many. Share one among all file systems of a process
+// in a bucket below a prefix. Only uploads of more than one part have a record. It costs three requests, or two for an upload without an
+// owner.
 type Journal = journal.Journal
 
 // NewJournal returns the journal of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
@@ -65,6 +65,6 @@ func NewJournal(client Client, bucketName, prefix string, profile Profile, objec
 	return journal.New(client, bucketName, prefix, profile, objects, log)
 }
 
-// A ResumeError refuses to write to a file of which an upload of this owner is pending: it can be resumed at Size, or begun anew with
-// os.O_TRUNC, but the bytes of two uploads must not mix. It is an fs.ErrInvalid.
+// A ResumeError refuses to write to a file while an upload of this owner is pending, because the bytes of two uploads must not mix. The owner can
+// resume the upload at Size, or begin anew with os.O_TRUNC. It is an fs.ErrInvalid.
 type ResumeError = upload.ResumeError
