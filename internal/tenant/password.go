@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"fmt"
+	"net/netip"
 	"runtime"
 	"runtime/debug"
 	"sync/atomic"
@@ -14,6 +15,8 @@ import (
 
 	"github.com/alexedwards/argon2id"
 	"golang.org/x/text/secure/precis"
+
+	"github.com/babelftp/babelftp/internal/limits"
 )
 
 // hashParams is what new password hashes cost, as OWASP's cheat sheet on password storage recommends it: little memory, because
@@ -49,11 +52,11 @@ const passwordCacheTime = 5 * time.Minute
 // much pile up once more before it looks.
 const freeMemDelay = 500 * time.Millisecond
 
-// A verifier checks passwords. However many clients try at once, it holds the memory of a few checks only.
+// A verifier checks passwords. However many clients try at once, it takes the memory of a few checks, and leaves a processor to others.
 type verifier struct {
-	slots        chan struct{} // one for each check under way
-	key          []byte        // of the MACs of passwords that were right; new in each process
-	dummy        string        // a hash that no user has
+	queue        *limits.Queue[netip.Prefix] // for the checks that hash, by [limits.Network]
+	key          []byte                      // of the MACs of passwords that were right; new in each process
+	dummy        string                      // a hash that no user has, as costly as the costliest of them
 	now          func() time.Time
 	freeMemTimer *time.Timer // gives back the memory of checks, freeMemDelay after the last
 }
@@ -69,15 +72,16 @@ type cachedPassword struct {
 	until time.Time
 }
 
-func newVerifier() (*verifier, error) {
-	dummy, err := HashPassword(rand.Text())
+// newVerifier makes a verifier for users with these hashes.
+func newVerifier(hashes []string) (*verifier, error) {
+	dummy, err := argon2id.CreateHash(rand.Text(), costliest(hashes))
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("hash a password: %w", err)
 	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // it never fails
 	return &verifier{
-		slots:        make(chan struct{}, runtime.GOMAXPROCS(0)), // more at once would only take more memory
+		queue:        limits.NewQueue[netip.Prefix](max(1, runtime.GOMAXPROCS(0)-1)),
 		key:          key,
 		dummy:        dummy,
 		now:          time.Now,
@@ -85,9 +89,28 @@ func newVerifier() (*verifier, error) {
 	}, nil
 }
 
-// check reports whether password is right for c. A nil c, an unknown user, is never right and takes as long. The error is that of
-// ctx, or of a broken hash.
-func (v *verifier) check(ctx context.Context, c *credential, password string) (bool, error) {
+// costliest is what the hash costs that takes longest, so that the time of a reply does not tell that a user is unknown. The
+// configuration has only hashes that can be read.
+func costliest(hashes []string) *argon2id.Params {
+	most := &argon2id.Params{}
+	for _, hash := range hashes {
+		params, _, _, err := argon2id.DecodeHash(hash)
+		if err == nil && cost(params) > cost(most) {
+			most = params
+		}
+	}
+	if cost(most) == 0 {
+		return hashParams()
+	}
+	return most
+}
+
+// cost is how many KiB a hash goes through.
+func cost(p *argon2id.Params) uint64 { return uint64(p.Memory) * uint64(p.Iterations) }
+
+// check reports whether password is right for c. A nil c, an unknown user, is never right and takes as long. Clients wait in the queue by
+// their network. The error is that of ctx, or of a broken hash.
+func (v *verifier) check(ctx context.Context, client netip.Prefix, c *credential, password string) (bool, error) {
 	password = preparePassword(password)
 	hash := v.dummy
 	if c != nil {
@@ -100,13 +123,12 @@ func (v *verifier) check(ctx context.Context, c *credential, password string) (b
 		return true, nil
 	}
 
-	select {
-	case v.slots <- struct{}{}:
-	case <-ctx.Done():
-		return false, ctx.Err()
+	leave, err := v.queue.Enter(ctx, client)
+	if err != nil {
+		return false, err
 	}
 	match, err := argon2id.ComparePasswordAndHash(password, hash)
-	<-v.slots
+	leave()
 	v.freeMemTimer.Reset(freeMemDelay)
 	if err != nil {
 		return false, fmt.Errorf("compare a password: %w", err)

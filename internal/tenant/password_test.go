@@ -3,6 +3,9 @@ package tenant
 import (
 	"context"
 	"errors"
+	"net/netip"
+	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +14,9 @@ import (
 
 // password is that of each credential.
 const password = configtest.Password
+
+// client is the network of each client.
+var client = netip.MustParsePrefix("192.0.2.1/32")
 
 // newCredential is a credential with a hash of its own.
 func newCredential(t *testing.T) *credential {
@@ -23,7 +29,7 @@ func newCredential(t *testing.T) *credential {
 }
 
 func TestCheckPassword(t *testing.T) {
-	v, err := newVerifier()
+	v, err := newVerifier(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +52,7 @@ func TestCheckPassword(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			for range 2 { // the second time from memory, where it was right
-				if got, err := v.check(t.Context(), tc.credential, tc.password); err != nil || got != tc.want {
+				if got, err := v.check(t.Context(), client, tc.credential, tc.password); err != nil || got != tc.want {
 					t.Errorf("right is %v, %v; want %v", got, err, tc.want)
 				}
 			}
@@ -57,23 +63,25 @@ func TestCheckPassword(t *testing.T) {
 // With every slot taken only who was right a while ago gets in: an unknown user costs what a known one does, and no number of
 // clients makes more hashes at once.
 func TestCheckPasswordIsLimited(t *testing.T) {
-	v, err := newVerifier()
+	v, err := newVerifier(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	now := time.Now()
 	v.now = func() time.Time { return now }
 	known := newCredential(t)
-	if right, err := v.check(t.Context(), known, password); err != nil || !right {
+	if right, err := v.check(t.Context(), client, known, password); err != nil || !right {
 		t.Fatalf("right is %v, %v", right, err)
 	}
-	for range cap(v.slots) {
-		v.slots <- struct{}{}
+	for range max(1, runtime.GOMAXPROCS(0)-1) {
+		if _, err := v.queue.Enter(t.Context(), client); err != nil {
+			t.Fatal(err)
+		}
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 
-	if right, err := v.check(ended, known, password); err != nil || !right {
+	if right, err := v.check(ended, client, known, password); err != nil || !right {
 		t.Errorf("the password that was right: %v, %v", right, err)
 	}
 	for _, tc := range []struct {
@@ -90,8 +98,35 @@ func TestCheckPasswordIsLimited(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			defer func(before time.Time) { now = before }(now)
 			now = now.Add(tc.later)
-			if _, err := v.check(ended, tc.credential, tc.password); !errors.Is(err, context.Canceled) {
+			if _, err := v.check(ended, client, tc.credential, tc.password); !errors.Is(err, context.Canceled) {
 				t.Errorf("the check did not wait: %v", err)
+			}
+		})
+	}
+}
+
+// An unknown user costs as much as the known one whose hash costs most, so that the time of a reply tells no names.
+func TestUnknownUserIsCostliest(t *testing.T) {
+	const (
+		small = "$argon2id$v=19$m=8,t=1,p=1$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo"
+		large = "$argon2id$v=19$m=64,t=3,p=2$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo"
+		wide  = "$argon2id$v=19$m=128,t=1,p=1$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo"
+	)
+	for name, tc := range map[string]struct {
+		hashes []string
+		want   string
+	}{
+		"one":     {[]string{small}, "$argon2id$v=19$m=8,t=1,p=1$"},
+		"several": {[]string{small, large, wide}, "$argon2id$v=19$m=64,t=3,p=2$"},
+		"none":    {nil, "$argon2id$v=19$m=19456,t=2,p=1$"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			v, err := newVerifier(tc.hashes)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !strings.HasPrefix(v.dummy, tc.want) {
+				t.Errorf("the hash of an unknown user is %s, want %s", v.dummy, tc.want)
 			}
 		})
 	}

@@ -75,7 +75,13 @@ type user struct {
 // modes of overwriting their users need. The error names the tenant whose languages or messages bundle cannot take, or whose files
 // [driver.New] would refuse.
 func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket, opts Options) (*Registry, error) {
-	verifier, err := newVerifier()
+	var hashes []string
+	for _, tc := range cfg.Tenants {
+		for _, uc := range tc.Users {
+			hashes = append(hashes, uc.PasswordHash.Reveal())
+		}
+	}
+	verifier, err := newVerifier(hashes)
 	if err != nil {
 		return nil, err
 	}
@@ -294,7 +300,7 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 		c, password = &u.credential, u.tenant.inUTF8(password)
 		who = fmt.Sprintf("user %q of tenant %q", u.name, u.tenant.Name)
 	}
-	right, err := r.verifier.check(ctx, c, password)
+	right, err := r.verifier.check(ctx, limits.Network(wire.AddrOf(req.RemoteAddr)), c, password)
 	if err == nil && !right {
 		err = account.ErrLoginRefused
 	}
