@@ -1,0 +1,200 @@
+package checksums_test
+
+import (
+	"bytes"
+	"crypto/md5"
+	"encoding/base64"
+	"encoding/hex"
+	"fmt"
+	"hash/crc32"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/checksums"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+// crc32c is the CRC-32C of some bytes, as S3 writes it.
+func crc32c(content []byte) *string {
+	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
+	_, _ = h.Write(content) // it never fails
+	return aws.String(base64.StdEncoding.EncodeToString(h.Sum(nil)))
+}
+
+// etagOf is the ETag of an object of these bytes.
+func etagOf(content []byte) *string {
+	sum := md5.Sum(content)
+	return aws.String(`"` + hex.EncodeToString(sum[:]) + `"`)
+}
+
+// TestHashes sums up "abc" with the function that each name stands for.
+func TestHashes(t *testing.T) {
+	for name, want := range map[string]string{
+		"SHA-256": "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+		"SHA-1":   "a9993e364706816aba3e25717850c26c9cd0d89d",
+		"MD5":     "900150983cd24fb0d6963f7d28e17f72",
+		"CRC32":   "352441c2",
+		"SHA-512": "ddaf35a193617abacc417349ae20413112e6fa4e89a97ea20a9eeee64b55d39a" +
+			"2192992a274fc1a836ba3c23a3feebbd454d4423643ce80e2a9ac94fa54ca49f",
+		"CRC32C": "", "sha-256": "", "": "",
+	} {
+		h := checksums.New(name)
+		if (h == nil) != (want == "") {
+			t.Errorf("%q: %v", name, h)
+		}
+		if h == nil {
+			continue
+		}
+		_, _ = h.Write([]byte("abc")) // it never fails
+		if got := hex.EncodeToString(h.Sum(nil)); got != want {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}
+
+// TestOfObject reads the hash of the bytes from what S3 says of an object.
+func TestOfObject(t *testing.T) {
+	content := []byte("content")
+	sum := checksums.New("CRC32")
+	_, _ = sum.Write(content) // it never fails
+	crc := aws.String(base64.StdEncoding.EncodeToString(sum.Sum(nil)))
+	whole, parts := etagOf(content), aws.String(`"900150983cd24fb0d6963f7d28e17f72-2"`)
+	for name, test := range map[string]struct {
+		object s3.HeadObjectOutput
+		known  bool
+	}{
+		"full-object":            {s3.HeadObjectOutput{ETag: parts, ChecksumType: types.ChecksumTypeFullObject, ChecksumCRC32: crc}, true},
+		"composite":              {s3.HeadObjectOutput{ETag: parts, ChecksumType: types.ChecksumTypeComposite, ChecksumCRC32: crc}, false},
+		"no-type":                {s3.HeadObjectOutput{ETag: whole, ChecksumCRC32: crc}, true},
+		"no-type-and-parts":      {s3.HeadObjectOutput{ETag: parts, ChecksumCRC32: crc}, false},
+		"other-algorithm":        {s3.HeadObjectOutput{ETag: whole, ChecksumSHA256: crc}, false},
+		"number-of-parts-at-end": {s3.HeadObjectOutput{ETag: whole, ChecksumCRC32: aws.String(*crc + "-2")}, false},
+		"too-short":              {s3.HeadObjectOutput{ETag: whole, ChecksumCRC32: aws.String("AAA=")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := checksums.OfObject(&test.object, "CRC32")
+			if test.known && !bytes.Equal(got, sum.Sum(nil)) || !test.known && got != nil {
+				t.Errorf("%x, known %t", got, test.known)
+			}
+		})
+	}
+}
+
+func TestMD5OfETag(t *testing.T) {
+	for etag, known := range map[string]bool{
+		`"900150983cd24fb0d6963f7d28e17f72"`: true, "900150983cd24fb0d6963f7d28e17f72": true,
+		`"900150983cd24fb0d6963f7d28e17f72-1"`: false, `"900150983cd24fb0d6963f7d28e17f"`: false, `"not hexadecimal"`: false, "": false,
+	} {
+		if got := checksums.MD5OfETag(etag); (got != nil) != known {
+			t.Errorf("%s: %x", etag, got)
+		}
+	}
+}
+
+// TestEqual compares the checksums of two objects.
+func TestEqual(t *testing.T) {
+	one, other := crc32c([]byte("one")), crc32c([]byte("other"))
+	object := func(kind types.ChecksumType, crc32c *string) *s3.HeadObjectOutput {
+		return &s3.HeadObjectOutput{ETag: aws.String(`"e-2"`), ChecksumType: kind, ChecksumCRC32C: crc32c}
+	}
+	full, composite := types.ChecksumTypeFullObject, types.ChecksumTypeComposite
+	for name, test := range map[string]struct {
+		a, b *s3.HeadObjectOutput
+		want bool
+	}{
+		"same":              {object(full, one), object(full, one), true},
+		"other":             {object(full, one), object(full, other), false},
+		"none":              {object(full, nil), object(full, nil), false},
+		"one-has-none":      {object(full, one), object(full, nil), false},
+		"composite":         {object(composite, one), object(composite, one), false},
+		"parts-of-no-type":  {object("", one), object("", one), false},
+		"not-the-same-kind": {object(full, one), &s3.HeadObjectOutput{ChecksumType: full, ChecksumSHA1: one}, false},
+	} {
+		if got := checksums.Equal(test.a, test.b); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestMatch compares bytes with what S3 says of an object.
+func TestMatch(t *testing.T) {
+	content := []byte("content")
+	size, unknown := aws.Int64(int64(len(content))), aws.String(`"of encrypted bytes"`)
+	for name, test := range map[string]struct {
+		object s3.HeadObjectOutput
+		want   bool
+	}{
+		"etag":             {s3.HeadObjectOutput{ContentLength: size, ETag: etagOf(content)}, true},
+		"checksum":         {s3.HeadObjectOutput{ContentLength: size, ETag: unknown, ChecksumCRC32C: crc32c(content)}, true},
+		"neither":          {s3.HeadObjectOutput{ContentLength: size, ETag: unknown}, false},
+		"other-checksum":   {s3.HeadObjectOutput{ContentLength: size, ETag: unknown, ChecksumCRC32C: crc32c(nil)}, false},
+		"of-another-size":  {s3.HeadObjectOutput{ContentLength: aws.Int64(1), ETag: etagOf(content)}, false},
+		"of-other-content": {s3.HeadObjectOutput{ContentLength: size, ETag: etagOf([]byte("CONTENT"))}, false},
+	} {
+		if got := checksums.Match(&test.object, bytes.NewReader(content)); got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestMatchParts completes a multipart upload with and without checksums, and compares the object with parts.
+func TestMatchParts(t *testing.T) {
+	const key = "key"
+	for _, algorithm := range []types.ChecksumAlgorithm{"", checksums.Algorithm} {
+		t.Run(fmt.Sprintf("checksum-%q", algorithm), func(t *testing.T) {
+			s := s3test.Start(t, "embedded")
+			client, bucket := s.Client(), s.Bucket(t)
+			created, err := client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{
+				Bucket: &bucket, Key: aws.String(key), ChecksumAlgorithm: algorithm,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var parts []types.CompletedPart
+			for i, content := range [][]byte{bytes.Repeat([]byte("part"), 5<<18), []byte("rest")} {
+				part := types.CompletedPart{PartNumber: aws.Int32(int32(i + 1))}
+				if algorithm != "" {
+					part.ChecksumCRC32C = crc32c(content)
+				}
+				out, err := client.UploadPart(t.Context(), &s3.UploadPartInput{
+					Bucket: &bucket, Key: aws.String(key), UploadId: created.UploadId, PartNumber: part.PartNumber, Body: bytes.NewReader(content),
+					ChecksumCRC32C: part.ChecksumCRC32C,
+				}, func(o *s3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired })
+				if err != nil {
+					t.Fatal(err)
+				}
+				part.ETag = out.ETag
+				parts = append(parts, part)
+			}
+			if _, err := client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
+				Bucket: &bucket, Key: aws.String(key), UploadId: created.UploadId, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			object, err := client.HeadObject(t.Context(), &s3.HeadObjectInput{
+				Bucket: &bucket, Key: aws.String(key), ChecksumMode: types.ChecksumModeEnabled,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			others := []types.CompletedPart{parts[1], parts[0]}
+			if !checksums.MatchParts(object, parts, false) || checksums.MatchParts(object, others, false) || checksums.MatchParts(object, parts[:1], true) {
+				t.Errorf("object %s, %s: it must match its parts, and no others", *object.ETag, aws.ToString(object.ChecksumCRC32C))
+			}
+			if !checksums.MatchParts(object, others, true) {
+				t.Error("the number of parts is not enough where it may be")
+			}
+			if algorithm != "" { // the sums of an object whose ETag is no MD5
+				object.ETag = aws.String(`"encrypted"`)
+				if !checksums.MatchParts(object, parts, false) || checksums.MatchParts(object, others, false) {
+					t.Errorf("checksum %s: it must match that of its parts, and of no others", *object.ChecksumCRC32C)
+				}
+			}
+		})
+	}
+}

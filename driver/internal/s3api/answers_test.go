@@ -1,0 +1,267 @@
+package s3api_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+// A fixture is a bucket whose answers a test can change.
+type fixture struct {
+	*s3api.Bucket
+	http   s3.HTTPClient
+	change func(*http.Response) // nil for none
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	s := s3test.Start(t, "embedded")
+	f := &fixture{http: s.HTTPClient}
+	client := s.Client(func(o *s3.Options) { o.HTTPClient = f })
+	p, _ := profile.Named("versitygw")
+	f.Bucket = s3api.NewBucket(client, s.Bucket(t), p, &endpoint.Stats{}, time.Minute)
+	return f
+}
+
+// Do implements [s3.HTTPClient].
+func (f *fixture) Do(request *http.Request) (*http.Response, error) {
+	response, err := f.http.Do(request)
+	if err == nil && f.change != nil {
+		f.change(response)
+	}
+	return response, err
+}
+
+// put stores an object and returns it.
+func (f *fixture) put(t *testing.T, key, content string) s3api.Version {
+	t.Helper()
+	if _, err := f.Put(t.Context(), key, &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil); err != nil {
+		t.Fatal(err)
+	}
+	v, _, err := f.Head(t.Context(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// upload begins a multipart upload.
+func (f *fixture) upload(t *testing.T, key string) s3api.Upload {
+	t.Helper()
+	u, err := f.CreateUpload(t.Context(), key, &attributes.Attributes{}, s3api.PartChecksums{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
+}
+
+// part uploads the only part of an upload.
+func (f *fixture) part(t *testing.T, u s3api.Upload, content string) *s3api.Part {
+	t.Helper()
+	p, err := f.UploadPart(t.Context(), u, 1, strings.NewReader(content), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &p
+}
+
+var etagElement = regexp.MustCompile(`<ETag>[^<]*</ETag>`)
+
+// withoutETag takes the ETag out of an answer, from its headers and its body.
+func withoutETag(response *http.Response) {
+	response.Header.Del("ETag")
+	if strings.Contains(response.Header.Get("Content-Type"), "xml") {
+		body, _ := io.ReadAll(response.Body)
+		body = etagElement.ReplaceAll(body, nil)
+		response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	}
+}
+
+// TestAnswersWithoutETag takes the ETag out of every answer. Such an answer is none: the request may be made again, or the object is of
+// something else on the way.
+func TestAnswersWithoutETag(t *testing.T) {
+	const content = "content"
+	for name, test := range map[string]struct {
+		request func(ctx context.Context, t *testing.T, f *fixture) func() error // prepares it
+		want    error
+	}{
+		"head": {func(ctx context.Context, t *testing.T, f *fixture) func() error {
+			f.put(t, "key", content)
+			return func() error { _, _, err := f.Head(ctx, "key"); return err }
+		}, syscall.EIO},
+		"get": {func(ctx context.Context, t *testing.T, f *fixture) func() error {
+			f.put(t, "key", content)
+			return func() error { _, _, _, err := f.Get(ctx, "key", 0); return err }
+		}, syscall.EIO},
+		"get-range": {func(ctx context.Context, t *testing.T, f *fixture) func() error {
+			v := f.put(t, "key", content)
+			return func() error { _, err := f.GetRange(ctx, v, 1, 3); return err }
+		}, syscall.EIO},
+		"put": {func(ctx context.Context, _ *testing.T, f *fixture) func() error {
+			return func() error {
+				_, err := f.Put(ctx, "key", &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
+				return err
+			}
+		}, syscall.EAGAIN},
+		"copy": {func(ctx context.Context, t *testing.T, f *fixture) func() error {
+			v := f.put(t, "key", content)
+			return func() error {
+				_, err := f.Copy(ctx, v, &attributes.Attributes{}, "copy", s3api.Condition{})
+				return err
+			}
+		}, syscall.EAGAIN},
+		"upload-part": {func(ctx context.Context, t *testing.T, f *fixture) func() error {
+			u := f.upload(t, "key")
+			return func() error { _, err := f.UploadPart(ctx, u, 1, strings.NewReader(content), nil); return err }
+		}, syscall.EAGAIN},
+		"copy-part": {func(ctx context.Context, t *testing.T, f *fixture) func() error {
+			v, u := f.put(t, "source", content), f.upload(t, "key")
+			return func() error { _, err := f.CopyPart(ctx, u, 1, v, 0, v.Size); return err }
+		}, syscall.EAGAIN},
+		"list-parts": {func(ctx context.Context, t *testing.T, f *fixture) func() error {
+			u := f.upload(t, "key")
+			f.part(t, u, content)
+			return func() error {
+				_, err := f.ListParts(ctx, u, func(s3api.Part, int64) bool { t.Error("a part is listed"); return true })
+				return err
+			}
+		}, syscall.EAGAIN},
+		"complete": {func(ctx context.Context, t *testing.T, f *fixture) func() error {
+			u := f.upload(t, "key")
+			parts := []*s3api.Part{f.part(t, u, content)}
+			return func() error {
+				_, _, err := f.CompleteUpload(ctx, u, parts, int64(len(content)), s3api.Condition{})
+				return err
+			}
+		}, syscall.EAGAIN},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			request := test.request(t.Context(), t, f)
+			f.change = withoutETag
+			if err := request(); !errors.Is(err, test.want) {
+				t.Errorf("error is %v, want %v", err, test.want)
+			}
+		})
+	}
+}
+
+// TestAnswersLost takes the ETag out of the answer to a write only. A look at the object shows then what S3 has done.
+func TestAnswersLost(t *testing.T) {
+	const content = "content"
+	writes := func(response *http.Response) {
+		if response.Request.Method != http.MethodHead {
+			withoutETag(response)
+		}
+	}
+	for name, write := range map[string]func(t *testing.T, f *fixture) (etag string, err error){
+		"put": func(t *testing.T, f *fixture) (string, error) {
+			f.change = writes
+			return f.Put(t.Context(), "key", &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
+		},
+		"copy": func(t *testing.T, f *fixture) (string, error) {
+			v := f.put(t, "source", content)
+			f.change = writes
+			return f.Copy(t.Context(), v, &attributes.Attributes{}, "key", s3api.Condition{})
+		},
+		"complete": func(t *testing.T, f *fixture) (string, error) {
+			u := f.upload(t, "key")
+			parts := []*s3api.Part{f.part(t, u, content)}
+			f.change = writes
+			etag, seen, err := f.CompleteUpload(t.Context(), u, parts, int64(len(content)), s3api.Condition{})
+			if !seen {
+				t.Error("no look has shown the object")
+			}
+			return etag, err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			etag, err := write(t, f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v, _, err := f.Head(t.Context(), "key"); err != nil || v.ETag != etag || v.Size != int64(len(content)) {
+				t.Errorf("the object is %+v, %v; want ETag %s", v, err, etag)
+			}
+		})
+	}
+}
+
+// TestOtherBytes changes what an answer says of its bytes.
+func TestOtherBytes(t *testing.T) {
+	const content = "content"
+	header := func(name, value string) func(*http.Response) {
+		return func(response *http.Response) { response.Header.Set(name, value) }
+	}
+	for name, test := range map[string]struct {
+		change   func(*http.Response)
+		from, to int64
+		size     int64 // that the caller knows
+		want     error
+	}{
+		"part":                  {func(*http.Response) {}, 2, 5, 7, nil},
+		"all":                   {func(*http.Response) {}, 0, 7, 7, nil},
+		"part-without-range":    {header("Content-Range", ""), 2, 5, 7, syscall.EIO},
+		"another-part":          {header("Content-Range", "bytes 1-3/7"), 2, 5, 7, syscall.EIO},
+		"all-of-another-length": {func(*http.Response) {}, 0, 8, 8, syscall.EIO},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			v := f.put(t, "key", content)
+			v.Size, f.change = test.size, test.change
+			body, err := f.GetRange(t.Context(), v, test.from, test.to)
+			if !errors.Is(err, test.want) {
+				t.Fatalf("error is %v, want %v", err, test.want)
+			}
+			if err != nil {
+				return
+			}
+			defer body.Close()
+			if got, err := io.ReadAll(body); err != nil || string(got) != content[test.from:test.to] {
+				t.Errorf("%q, %v", got, err)
+			}
+		})
+	}
+	t.Run("from-an-offset-without-range", func(t *testing.T) {
+		f := newFixture(t)
+		f.put(t, "key", content)
+		f.change = header("Content-Range", "")
+		if _, _, _, err := f.Get(t.Context(), "key", 2); !errors.Is(err, syscall.EIO) {
+			t.Errorf("error is %v, want %v", err, syscall.EIO)
+		}
+	})
+}
+
+// TestReplacedVersion reads and deletes a version that another client has replaced.
+func TestReplacedVersion(t *testing.T) {
+	f := newFixture(t)
+	v := f.put(t, "key", "old")
+	f.put(t, "key", "new")
+	if _, err := f.GetRange(t.Context(), v, 0, 3); !errors.Is(err, syscall.ESTALE) {
+		t.Errorf("read: %v", err)
+	}
+	if err := f.DeleteVersion(t.Context(), v); !errors.Is(err, syscall.ESTALE) {
+		t.Errorf("delete: %v", err)
+	}
+	if _, _, err := f.Head(t.Context(), "key"); err != nil {
+		t.Errorf("the object of the other client: %v", err)
+	}
+}
