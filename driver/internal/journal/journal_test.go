@@ -1,0 +1,265 @@
+package journal_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/journal"
+	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+const (
+	owner    = "alice"
+	key      = "dir/café"
+	partSize = 5 << 20
+)
+
+// A storage is a bucket, which several processes share.
+type storage struct {
+	t      *testing.T
+	client *s3.Client
+	bucket string
+	*s3api.Bucket
+}
+
+func newStorage(t *testing.T) *storage {
+	t.Helper()
+	server := s3test.Start(t, "embedded")
+	s := &storage{t: t, client: server.Client(), bucket: server.Bucket(t)}
+	s.Bucket = s3api.NewBucket(s.client, s.bucket, versitygw(), &endpoint.Stats{}, time.Minute)
+	return s
+}
+
+func versitygw() profile.Profile {
+	p, _ := profile.Named("versitygw")
+	return p
+}
+
+// process is the journal of another process.
+func (s *storage) process() *journal.Journal {
+	return journal.New(s.client, s.bucket, "", versitygw(), attributes.Objects{}, nil)
+}
+
+// enter begins a multipart upload with a record. canceled tells whether another session has ended it.
+func (s *storage) enter(j *journal.Journal, key string) (e *journal.Entry, upload s3api.Upload, canceled *atomic.Bool) {
+	s.t.Helper()
+	canceled = &atomic.Bool{}
+	e = j.Enter(s.t.Context(), j.NewRecord(owner, key, partSize), &journal.ClientWait{}, func(error) { canceled.Store(true) })
+	s.t.Cleanup(e.Release)
+	upload, err := s.CreateUpload(s.t.Context(), key, &attributes.Attributes{}, s3api.PartChecksums{})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return e, upload, canceled
+}
+
+// read reads a record in a process.
+func (s *storage) read(j *journal.Journal, name string) *journal.Record {
+	s.t.Helper()
+	r, err := j.Read(s.t.Context(), name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return r
+}
+
+// wantKeys wants the bucket to have these objects.
+func (s *storage) wantKeys(want ...string) {
+	s.t.Helper()
+	if got := s3test.Objects(s.t, s.client, s.bucket); strings.Join(got, " ") != strings.Join(want, " ") {
+		s.t.Errorf("the bucket has %q, want %q", got, want)
+	}
+}
+
+// TestInterrupt has a record that no other process may change while its session works, and that gives all back that an interrupted upload
+// had.
+func TestInterrupt(t *testing.T) {
+	const tail, offset = "the last bytes", 2 * partSize
+	s := newStorage(t)
+	e, _, _ := s.enter(s.process(), key)
+	other := s.process()
+	r := s.read(other, e.Name())
+	if r.CanResume() || !r.CountsPart(1<<40) || r.Key != key || r.PartSize != partSize || r.TailSize != 0 {
+		t.Errorf("the record of a live session: %+v, can be resumed: %t", r, r.CanResume())
+	}
+	if err := e.Interrupt(t.Context(), offset, strings.NewReader(tail)); err != nil {
+		t.Fatal(err)
+	}
+	r = s.read(other, e.Name())
+	if !r.CanResume() || r.TailOffset != offset || r.TailSize != int64(len(tail)) {
+		t.Errorf("the record of an interrupted upload: %+v, can be resumed: %t", r, r.CanResume())
+	}
+	if !r.CountsPart(offset) || r.CountsPart(offset+1) {
+		t.Error("a part must count up to the tail, and not after it")
+	}
+	body, err := s.GetRange(t.Context(), other.Body(*r), 0, r.TailSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer body.Close()
+	if got, err := io.ReadAll(body); err != nil || string(got) != tail {
+		t.Errorf("the tail is %q, %v", got, err)
+	}
+}
+
+// TestResumeOnce lets several processes resume one upload: one of them gets it.
+func TestResumeOnce(t *testing.T) {
+	const processes = 4
+	s := newStorage(t)
+	e, _, _ := s.enter(s.process(), key)
+	if err := e.Interrupt(t.Context(), partSize, strings.NewReader("")); err != nil {
+		t.Fatal(err)
+	}
+	record := s.read(s.process(), e.Name())
+	var resumed atomic.Int32
+	var all sync.WaitGroup
+	for range processes {
+		all.Go(func() {
+			next, err := s.process().Resume(t.Context(), *record, &journal.ClientWait{}, func(error) {})
+			switch {
+			case err == nil:
+				resumed.Add(1)
+				next.Release()
+			case !errors.Is(err, journal.ErrTakenOver):
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := resumed.Load(); n != 1 {
+		t.Errorf("%d processes have the upload, want 1", n)
+	}
+	if r := s.read(s.process(), e.Name()); r.CanResume() || !r.CountsPart(1<<40) {
+		t.Errorf("the record of the session that has resumed: %+v", r)
+	}
+}
+
+// TestTakenOver lets a process take an upload from a session, which must not write its record any more.
+func TestTakenOver(t *testing.T) {
+	for name, write := range map[string]func(ctx context.Context, e *journal.Entry) error{
+		"interrupt":   func(ctx context.Context, e *journal.Entry) error { return e.Interrupt(ctx, 0, strings.NewReader("")) },
+		"bound-parts": func(ctx context.Context, e *journal.Entry) error { return e.BoundParts(ctx, partSize) },
+		"begin-abort": func(ctx context.Context, e *journal.Entry) error { return e.BeginAbort(ctx) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStorage(t)
+			e, _, _ := s.enter(s.process(), key)
+			other := s.process()
+			next, err := other.Resume(t.Context(), *s.read(other, e.Name()), &journal.ClientWait{}, func(error) {})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer next.Release()
+			if err := write(t.Context(), e); !errors.Is(err, journal.ErrTakenOver) {
+				t.Errorf("error is %v, want %v", err, journal.ErrTakenOver)
+			}
+			if err := next.BoundParts(t.Context(), partSize); err != nil {
+				t.Errorf("the session that has the upload: %v", err)
+			}
+		})
+	}
+}
+
+// TestTakenOverInAProcess takes an upload from a session of the same process, which ends at once.
+func TestTakenOverInAProcess(t *testing.T) {
+	s := newStorage(t)
+	j := s.process()
+	e, _, canceled := s.enter(j, key)
+	next, err := j.Resume(t.Context(), *s.read(j, e.Name()), &journal.ClientWait{}, func(error) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer next.Release()
+	if !canceled.Load() {
+		t.Error("the session before has not ended")
+	}
+}
+
+// TestRecords finds the records of one owner and one key, also where both together read alike.
+func TestRecords(t *testing.T) {
+	s := newStorage(t)
+	j := s.process()
+	for _, r := range []journal.Record{
+		j.NewRecord("a", "b/c", partSize), j.NewRecord("a/b", "c", partSize), j.NewRecord("a", "b/c", partSize), j.NewRecord("a", "b", partSize),
+	} {
+		j.Enter(t.Context(), r, nil, func(error) {}).Release()
+	}
+	for _, test := range []struct {
+		owner, key string
+		want       int
+	}{{"a", "b/c", 2}, {"a/b", "c", 1}, {"a", "b", 1}, {"a", "c", 0}, {"", "b/c", 0}} {
+		records, err := s.process().Records(t.Context(), test.owner, test.key)
+		if err != nil || len(records) != test.want {
+			t.Errorf("%s, %s: %d records, %v; want %d", test.owner, test.key, len(records), err, test.want)
+		}
+	}
+}
+
+// TestNoRecord reads an object that others have stored in the journal. A sweep leaves it alone.
+func TestNoRecord(t *testing.T) {
+	s := newStorage(t)
+	j := s.process()
+	name := j.NewRecord(owner, key, partSize).Name
+	if _, err := s.Put(t.Context(), name, &attributes.Attributes{}, s3api.Condition{}, strings.NewReader("other"), nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := j.Read(t.Context(), name); !errors.Is(err, syscall.EIO) {
+		t.Errorf("error is %v, want %v", err, syscall.EIO)
+	}
+	if n, err := j.Sweep(t.Context(), 0); n != 0 || !errors.Is(err, syscall.EIO) {
+		t.Errorf("the sweep has removed %d uploads, %v", n, err)
+	}
+	s.wantKeys(name)
+}
+
+// TestSweep removes what no session works on, and nothing else.
+func TestSweep(t *testing.T) {
+	s := newStorage(t)
+	live, _, canceled := s.enter(s.process(), "live")
+	interrupted, upload, _ := s.enter(s.process(), "interrupted")
+	interrupted.SetUpload(t.Context(), upload.ID)
+	if err := interrupted.Interrupt(t.Context(), partSize, strings.NewReader("tail")); err != nil {
+		t.Fatal(err)
+	}
+	if n, err := s.process().Sweep(t.Context(), time.Hour); n != 0 || err != nil {
+		t.Errorf("a sweep of what is an hour old has removed %d uploads, %v", n, err)
+	}
+	if n, err := s.process().Sweep(t.Context(), 0); n != 1 || err != nil {
+		t.Errorf("a sweep has removed %d uploads, %v; want 1", n, err)
+	}
+	s.wantKeys(live.Name())
+	if uploads := s3test.OpenUploads(t, s.client, s.bucket); len(uploads) != 1 || uploads[0] != "live" {
+		t.Errorf("open uploads are %q", uploads)
+	}
+	if canceled.Load() {
+		t.Error("the live session has ended")
+	}
+}
+
+// TestAbandon ends the work on an upload that S3 has refused to create, or may have created.
+func TestAbandon(t *testing.T) {
+	s := newStorage(t)
+	for err, stays := range map[error]bool{syscall.EAGAIN: true, syscall.EACCES: false} {
+		e := s.process().Enter(t.Context(), s.process().NewRecord(owner, key, partSize), nil, func(error) {})
+		e.Abandon(t.Context(), err)
+		_, readErr := s.process().Read(t.Context(), e.Name())
+		if (readErr == nil) != stays {
+			t.Errorf("%v: reading the record: %v, stays: %t", err, readErr, stays)
+		}
+	}
+}
