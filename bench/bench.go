@@ -40,7 +40,7 @@ const (
 type bench struct {
 	server     *s3test.Server
 	client     *s3.Client
-	distance   *s3test.Distance
+	distance   *s3test.LinkProxy
 	proxy      *s3test.Proxy
 	contenders []*contender
 	content    content
@@ -82,7 +82,7 @@ func start(ctx context.Context, o options, data string, log io.Writer) (b *bench
 	if _, err := b.client.CreateBucket(ctx, &s3.CreateBucketInput{Bucket: new(bucket)}); err != nil {
 		return b, err
 	}
-	if b.distance, err = s3test.NewDistance(s, o.slowAddress, s3test.Link{Latency: slowLatency, Bandwidth: slowBandwidth}); err != nil {
+	if b.distance, err = s3test.NewLinkProxy(s, o.slowAddress, s3test.Link{Latency: slowLatency, Bandwidth: slowBandwidth}); err != nil {
 		return b, err
 	}
 	b.stops = append(b.stops, func() { _ = b.distance.Close() })

@@ -64,14 +64,14 @@ type operation struct {
 	listed     map[string]int      // when it listed a prefix last
 
 	// Of uploads:
-	content  []byte // that its client has
-	wholly   bool   // its client sends all of that
-	sent     int
-	lost     bool // its client is
-	openedAt int
-	waiting  time.Time // since when it waits for its client; zero while it does not
-	told     int64     // the size of the pending upload that its session was shown
-	wasTold  bool
+	content      []byte // that its client has
+	wholly       bool   // its client sends all of that
+	sent         int
+	lost         bool // its client is
+	openedAt     int
+	waiting      time.Time // since when it waits for its client; zero while it does not
+	reportedSize int64     // the size of the pending upload that its session was shown
+	sizeReported bool
 
 	// What it has found:
 	size  int64
@@ -98,7 +98,7 @@ func (m *model) begin(s *session, step step) *operation {
 	op := &operation{
 		step: step, session: s, start: m.seq, copied: map[string][][]byte{}, looked: map[string]int{}, listed: map[string]int{},
 	}
-	op.told, op.wasTold = s.told[step.Name]
+	op.reportedSize, op.sizeReported = s.reported[step.Name]
 	m.operations = append(m.operations, op)
 	s.current = op
 	return op
@@ -137,15 +137,15 @@ func (m *model) lost(op *operation) {
 func (m *model) beginsAnew(op *operation) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	op.wasTold = false
+	op.sizeReported = false
 }
 
-// wasTold notes that a session has seen a pending upload. No session may see one that is live, or that belongs to another user.
-func (m *model) wasTold(op *operation, n int64) {
+// sawPending notes that a session has seen a pending upload. No session may see one that is live, or that belongs to another user.
+func (m *model) sawPending(op *operation, n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	op.session.told[op.Name] = n
-	op.told, op.wasTold = n, true
+	op.session.reported[op.Name] = n
+	op.reportedSize, op.sizeReported = n, true
 	if m.profile.Name == "" {
 		return
 	}
@@ -340,16 +340,16 @@ func (m *model) bases(e s3sim.Event, op *operation) [][]byte {
 		if bases = objects; absent {
 			bases = append(bases, nil)
 		}
-		if absent && op.wasTold {
-			bases = append(bases, heads(m.interrupted(op), op.told)...)
+		if absent && op.sizeReported {
+			bases = append(bases, heads(m.interrupted(op), op.reportedSize)...)
 		}
 	case "rest":
 		bases = append(heads(objects, int64(op.Offset)), heads(m.interrupted(op), int64(op.Offset))...)
 	case "resume", "resume-append":
-		if !op.wasTold {
+		if !op.sizeReported {
 			return [][]byte{nil}
 		}
-		bases = append(heads(objects, op.told), heads(m.interrupted(op), op.told)...)
+		bases = append(heads(objects, op.reportedSize), heads(m.interrupted(op), op.reportedSize)...)
 		if op.Do == "resume-append" {
 			bases = append(bases, objects...)
 		}
@@ -389,10 +389,10 @@ func (m *model) interrupted(op *operation) [][]byte {
 
 // startsOf is what the bytes of an interrupted upload may follow.
 func (m *model) startsOf(op *operation) [][]byte {
-	if op.Do == "stor" || op.Do == "appe" && !op.wasTold || !op.wasTold && op.Do != "rest" {
+	if op.Do == "stor" || op.Do == "appe" && !op.sizeReported || !op.sizeReported && op.Do != "rest" {
 		return [][]byte{nil}
 	}
-	n := op.told
+	n := op.reportedSize
 	if op.Do == "rest" {
 		n = int64(op.Offset)
 	}
@@ -530,7 +530,7 @@ func (m *model) finish(op *operation, err error) {
 	switch op.Do {
 	case "stor", "appe", "rest", "resume", "resume-append":
 		m.judgeUploadReply(op)
-		delete(op.session.told, op.Name)
+		delete(op.session.reported, op.Name)
 	case "rename", "copy":
 		m.judgeCopyReply(op)
 	case "remove":

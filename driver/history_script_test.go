@@ -130,8 +130,8 @@ func randomHistory(seed uint64) *history {
 	r.Shuffle(len(sizes), func(i, j int) { sizes[i], sizes[j] = sizes[j], sizes[i] })
 	g := &generator{ // fewer names and sizes, and less time, so that sessions meet
 		Rand: r, history: h, theme: pick(r, historyThemes), files: files[:1+r.IntN(len(files))], sizes: sizes[:1+r.IntN(len(sizes))],
-		pace: pick(r, []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 300 * time.Millisecond}),
-		long: chance(r, 30),
+		maxWait: pick(r, []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 300 * time.Millisecond}),
+		long:    chance(r, 30),
 	}
 	if g.files = slices.Clone(g.files); len(g.theme) < 12 { // which are few operations, for few names
 		g.files, g.sizes = pick(r, [][]string{{"d/x"}, {"d/x", "e/x"}, {"d/x", "d/y", "e/x", "e/y"}}), sizes[:1+r.IntN(2)]
@@ -154,7 +154,7 @@ type generator struct {
 	*history
 	theme, files []string
 	sizes        []int
-	pace         time.Duration // of sessions
+	maxWait      time.Duration // of sessions
 	long         bool          // some steps come minutes after the one before
 }
 
@@ -178,7 +178,7 @@ var historyThemes = [][]string{
 
 func (h *generator) step(id int) step {
 	r := h.Rand
-	s := step{ID: id, Session: r.IntN(len(h.Sessions)), Wait: time.Duration(r.Int64N(int64(h.pace))), Name: pick(r, h.files)}
+	s := step{ID: id, Session: r.IntN(len(h.Sessions)), Wait: time.Duration(r.Int64N(int64(h.maxWait))), Name: pick(r, h.files)}
 	if h.long && chance(r, 15) {
 		s.Wait = time.Duration(r.IntN(200)) * time.Second
 	}

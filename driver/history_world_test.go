@@ -60,22 +60,22 @@ type replica struct {
 
 // requests counts those of one operation, so that each takes the time, and meets the fault, that its history says.
 type requests struct {
-	mu    sync.Mutex
-	total int
-	seen  map[string]int
+	mu     sync.Mutex
+	total  int
+	counts map[string]int
 }
 
 // next returns which of all requests this is, and which of those of its name and key.
 func (q *requests) next(o s3sim.Operation) (number, same int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.seen == nil {
-		q.seen = map[string]int{}
+	if q.counts == nil {
+		q.counts = map[string]int{}
 	}
 	name := o.Name + " " + steadyKey(o.Key)
 	q.total++
-	q.seen[name]++
-	return q.total, q.seen[name]
+	q.counts[name]++
+	return q.total, q.counts[name]
 }
 
 // steadyKey is a key without what is random in it.
@@ -98,9 +98,9 @@ type session struct {
 	cancel  context.CancelCauseFunc
 
 	// Guarded by the model's mutex:
-	current *operation
-	told    map[string]int64 // the size of the pending upload that was shown, by name
-	over    bool
+	current  *operation
+	reported map[string]int64 // the size of the pending upload that was shown, by name
+	over     bool
 }
 
 func newWorld(t *testing.T, h *history) *world {
@@ -153,7 +153,7 @@ func (w *world) client(c *s3sim.Caller) *s3.Client {
 
 func (w *world) newSession(plan sessionPlan) *session {
 	r := w.replica(plan.Replica)
-	s := &session{world: w, plan: plan, replica: r, told: map[string]int64{}}
+	s := &session{world: w, plan: plan, replica: r, reported: map[string]int64{}}
 	var ctx context.Context
 	ctx, s.cancel = context.WithCancelCause(r.ctx)
 	client := w.client(&s3sim.Caller{
@@ -262,16 +262,16 @@ func (w *world) run() {
 		})
 	}
 	sessions.Wait()
-	time.Sleep(settled)
+	time.Sleep(settleTime)
 	w.finalChecks()
 	for _, r := range w.replicas {
 		r.cancel()
 	}
-	time.Sleep(settled) // until the background work has ended
+	time.Sleep(settleTime) // until the background work has ended
 }
 
-// settled is how long after the last session its replica may still be at work.
-const settled = 3 * time.Minute
+// settleTime is how long after the last session its replica may still be at work.
+const settleTime = 3 * time.Minute
 
 func (s *session) end() {
 	s.world.mu.Lock()
@@ -325,7 +325,7 @@ func (s *session) perform(op *operation) error {
 		_, err := s.fs.StatDir(op.Name)
 		return err
 	case "sweep":
-		_, err := s.replica.journal.Sweep(s.replica.ctx, settled)
+		_, err := s.replica.journal.Sweep(s.replica.ctx, settleTime)
 		return err
 	case "quit":
 		s.end()
@@ -409,7 +409,7 @@ func (s *session) resume(op *operation) error {
 		return err
 	}
 	n := info.Size()
-	s.world.wasTold(op, n)
+	s.world.sawPending(op, n)
 	if op.Do == "resume" && n > 0 {
 		return s.write(op, writeOn, n, content[n:])
 	}
@@ -419,7 +419,7 @@ func (s *session) resume(op *operation) error {
 func (s *session) size(op *operation) error {
 	info, err := s.fs.PendingUpload(op.Name)
 	if err == nil {
-		s.world.wasTold(op, info.Size())
+		s.world.sawPending(op, info.Size())
 		return nil
 	}
 	if !errors.Is(err, fs.ErrNotExist) {

@@ -54,8 +54,8 @@ func (u *upload) close() error {
 	return u.Close()
 }
 
-// fail lets the next requests of some operations fail as those of an overloaded S3 do, and leaves others alone.
-func (x *fixture) fail(times int, operations ...string) {
+// failRequests lets the next requests of some operations fail as those of an overloaded S3 do, and leaves others alone.
+func (x *fixture) failRequests(times int, operations ...string) {
 	var left atomic.Int64
 	left.Store(int64(times))
 	x.spy.Before(func(_ context.Context, operation string, _ any) error {

@@ -170,13 +170,13 @@ func (x *fixture) testNotDone() {
 	for label, size := range map[string]int{"write": 1000, "parts": partSize + 1} {
 		name := "not-done-" + label
 		x.put(name, random(size + 1)[1:]) // of the same size
-		x.fail(always, "PutObject", "CompleteMultipartUpload")
+		x.failRequests(always, "PutObject", "CompleteMultipartUpload")
 		wantError(x, x.tryWrite(name, random(size)), syscall.EAGAIN)
 		x.wantContent(name, random(size + 1)[1:])
 		x.wantNoUploads(name)
 	}
 	x.put("as-before", random(1000)) // an hour ago
-	x.fail(always, "PutObject")
+	x.failRequests(always, "PutObject")
 	x.spy.After(func(_ string, out any) error {
 		if head, ok := out.(*s3.HeadObjectOutput); ok {
 			head.LastModified = aws.Time(time.Now().Add(-time.Hour))
@@ -184,7 +184,7 @@ func (x *fixture) testNotDone() {
 		return nil
 	})
 	wantError(x, x.tryWrite("as-before", random(1000)), syscall.EAGAIN)
-	x.fail(always, "HeadObject")
+	x.failRequests(always, "HeadObject")
 	x.loseAnswers("PutObject")
 	wantError(x, x.tryWrite("unknown", random(1000)), syscall.EAGAIN)
 	x.spy.After(nil)

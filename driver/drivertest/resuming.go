@@ -257,7 +257,7 @@ func (x *fixture) testSweepLeftBehind() {
 	p := x.process()
 	f := x.begin(p.as(""), "file", create, 0, random(partSize+1))
 	x.awaitRecords(1)
-	x.fail(always, "AbortMultipartUpload")
+	x.failRequests(always, "AbortMultipartUpload")
 	f.(aborter).Abort(errInterrupted)
 	wantError(x, f.Close(), errInterrupted)
 	if n := x.uploads("file"); n != 1 {

@@ -279,10 +279,10 @@ func testUnpublished(t *testing.T, h Harness) {
 		{"cancelled-before-commit", context.Canceled, nil, func(u *upload) {
 			u.beforeCommit = func() error { u.cancel(); return nil }
 		}},
-		{"commit-fails", syscall.EAGAIN, func(x *fixture) { x.fail(always, "PutObject", "CompleteMultipartUpload") }, nil},
-		{"part-fails", syscall.EAGAIN, func(x *fixture) { x.fail(always, "PutObject", "UploadPart") }, nil},
-		{"create-fails", syscall.EAGAIN, func(x *fixture) { x.fail(always, "PutObject", "CreateMultipartUpload") }, nil},
-		{"abort-fails-twice", errTest, func(x *fixture) { x.fail(2, "AbortMultipartUpload") }, func(u *upload) {
+		{"commit-fails", syscall.EAGAIN, func(x *fixture) { x.failRequests(always, "PutObject", "CompleteMultipartUpload") }, nil},
+		{"part-fails", syscall.EAGAIN, func(x *fixture) { x.failRequests(always, "PutObject", "UploadPart") }, nil},
+		{"create-fails", syscall.EAGAIN, func(x *fixture) { x.failRequests(always, "PutObject", "CreateMultipartUpload") }, nil},
+		{"abort-fails-twice", errTest, func(x *fixture) { x.failRequests(2, "AbortMultipartUpload") }, func(u *upload) {
 			u.File.(aborter).Abort(errTest)
 		}},
 	} {

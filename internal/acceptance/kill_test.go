@@ -155,7 +155,7 @@ func TestKilledServer(t *testing.T) {
 			f.must("begin", "STOR /never")
 			f.must("write", tt.size)
 			if tt.size == largeSize {
-				eventually(t, func() bool { return len(s.uploads(t, "")) > 0 }, func() { t.Fatal("no multipart upload has begun") })
+				waitUntil(t, func() bool { return len(s.uploads(t, "")) > 0 }, func() { t.Fatal("no multipart upload has begun") })
 			}
 			s.server.kill()
 			if a := f.try("finish"); a.Error == "" {

@@ -150,7 +150,7 @@ func TestOutage(t *testing.T) {
 		f := newFtplib(t, s, usual)
 		f.must("begin", "STOR /never")
 		f.must("write", largeSize/2)
-		eventually(t, func() bool { return len(s.uploads(t, "")) > 0 }, func() { t.Fatal("no multipart upload has begun") })
+		waitUntil(t, func() bool { return len(s.uploads(t, "")) > 0 }, func() { t.Fatal("no multipart upload has begun") })
 		w.cut()
 		f.try("write", largeSize/2) // the server may have closed the data connection already
 		f.refused(temporary, "finish")

@@ -21,8 +21,8 @@ import (
 	_ "github.com/babelftp/babelftp/internal/server"
 )
 
-// patience is how long a test waits for what must come, on two cores that do much else.
-const patience = 60 * time.Second
+// waitTimeout is how long a test waits for what must come, on two cores that do much else.
+const waitTimeout = 60 * time.Second
 
 // TestMain ends with s3test.Main, which exits the process.
 func TestMain(m *testing.M) { s3test.Main(&suite{m}) }
@@ -166,7 +166,7 @@ func (p *process) wait() int {
 	select {
 	case <-p.done:
 		return p.cmd.ProcessState.ExitCode()
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		p.t.Fatalf("%v runs on", p)
 		return -1
 	}
@@ -193,7 +193,7 @@ func (p *process) send(text string) {
 func (p *process) expect(o *output, pattern string) []string {
 	p.t.Helper()
 	re := regexp.MustCompile(pattern)
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for {
 		text, grown := o.snapshot()
 		if match := re.FindStringSubmatch(text); match != nil {
@@ -248,13 +248,13 @@ func (o *output) tail() string {
 	return text[max(0, len(text)-enough):]
 }
 
-// eventually asks again and again until the answer is yes, and calls never when patience ends.
-func eventually(t *testing.T, yes func() bool, never func()) {
+// waitUntil asks again and again until the answer is yes, and calls never after waitTimeout.
+func waitUntil(t *testing.T, yes func() bool, never func()) {
 	t.Helper()
 	const pause = 20 * time.Millisecond
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for !yes() {
 		select {
 		case <-ticker.C:

@@ -86,7 +86,7 @@ func TestResumedUploads(t *testing.T) {
 			for range kills {
 				before := s.uploadsBegun(t)
 				p := tt.resume(t, s, file, remote, rate)
-				eventually(t, func() bool { return s.uploadsBegun(t) > before || p.ended() }, func() { t.Fatal("no upload has begun") })
+				waitUntil(t, func() bool { return s.uploadsBegun(t) > before || p.ended() }, func() { t.Fatal("no upload has begun") })
 				select {
 				case <-time.After(duration/10 + rand.N(duration*2/3)): // what the test varies
 				case <-p.done:
@@ -169,7 +169,7 @@ func TestKilledServerResumed(t *testing.T) {
 			all := content(4 * largeSize)
 			file := newFolder(t).write("file", all)
 			p := resumingCurl(t, s, file, "/file", 4<<20)
-			eventually(t, func() bool { return s.parts(t, "file") >= 2 }, func() { t.Fatal("no parts arrive") })
+			waitUntil(t, func() bool { return s.parts(t, "file") >= 2 }, func() { t.Fatal("no parts arrive") })
 			if n := s.size(t, "/file"); n != 0 {
 				t.Errorf("SIZE answers %d for an upload under way", n)
 			}
@@ -180,7 +180,7 @@ func TestKilledServerResumed(t *testing.T) {
 			}
 			proxy.Inject(serverDead)
 			var had int64
-			eventually(t, func() bool { had = s.size(t, "/file"); return had > 0 },
+			waitUntil(t, func() bool { had = s.size(t, "/file"); return had > 0 },
 				func() { t.Error("nothing is shown of the dead server's upload") })
 			if had < 2*(5<<20) || had >= int64(len(all)) {
 				t.Errorf("%d bytes are there", had)
@@ -240,13 +240,13 @@ func TestAbandonedUploads(t *testing.T) {
 			f := newFtplib(t, s, usual)
 			f.must("begin", "STOR /file")
 			f.must("write", largeSize)
-			eventually(t, func() bool { return len(s.objects(t, ".babelftp/")) > 0 }, func() { t.Fatal("no upload is recorded") })
+			waitUntil(t, func() bool { return len(s.objects(t, ".babelftp/")) > 0 }, func() { t.Fatal("no upload is recorded") })
 			s.killed(t, "abandoned_uploads: 10s")
 			if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "file", "other"}) {
 				t.Errorf("open uploads are %q", uploads)
 			}
 			proxy.Inject(serverDead)
-			eventually(t, func() bool { return len(s.objects(t, "")) == 0 }, func() { t.Fatalf("the bucket has %q", s.objects(t, "")) })
+			waitUntil(t, func() bool { return len(s.objects(t, "")) == 0 }, func() { t.Fatalf("the bucket has %q", s.objects(t, "")) })
 			if uploads := s.uploads(t, ""); !slices.Equal(uploads, []string{"file", "other"}) {
 				t.Errorf("open uploads are %q", uploads)
 			}

@@ -268,7 +268,7 @@ func (s *site) metric(t *testing.T, name string) float64 {
 func (s *site) awaitMetric(t *testing.T, name string, want float64) {
 	t.Helper()
 	var got float64
-	eventually(t, func() bool {
+	waitUntil(t, func() bool {
 		got = s.metric(t, name)
 		return got == want
 	}, func() { t.Fatalf("%s is %v, want %v", name, got, want) })

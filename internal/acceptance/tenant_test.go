@@ -165,7 +165,7 @@ func TestTenantCertificate(t *testing.T) {
 		}
 	}
 	c := newCurl(t, s, usual)
-	eventually(t, func() bool {
+	waitUntil(t, func() bool {
 		return c.start("--cacert", ca, "--resolve", "ftp.atelier.example:"+implicit+":127.0.0.1", "--user", "alice:"+password,
 			"ftps://ftp.atelier.example:"+implicit+"/").wait() == 0
 	}, func() { t.Error("the new certificate is not shown") })

@@ -31,8 +31,8 @@ import (
 
 func TestMain(m *testing.M) { s3test.Main(m) }
 
-// patience is how long a test waits for what must come.
-const patience = time.Minute
+// waitTimeout is how long a test waits for what must come.
+const waitTimeout = time.Minute
 
 // A site is a server with one tenant on a fresh bucket of the embedded S3.
 type site struct {
@@ -83,7 +83,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 	served := make(chan error, 1)
 	go func() { served <- s.server.Serve(context.Background(), listener) }()
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		if err := s.server.Shutdown(ctx); err != nil {
 			t.Errorf("shut down: %v", err)
@@ -379,7 +379,7 @@ func (c *client) protect(conn net.Conn) net.Conn {
 // shutdown waits until every session has ended.
 func (s *site) shutdown() {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 	defer cancel()
 	if err := s.server.Shutdown(ctx); err != nil {
 		s.t.Fatalf("shut down: %v", err)

@@ -331,7 +331,7 @@ func (p *player) dial(text string) error {
 	if err != nil {
 		return err
 	}
-	_ = data.SetDeadline(time.Now().Add(patience))
+	_ = data.SetDeadline(time.Now().Add(waitTimeout))
 	p.data = data
 	return nil
 }

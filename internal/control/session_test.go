@@ -421,7 +421,7 @@ func TestShutdown(t *testing.T) {
 
 	ended := make(chan error, 1)
 	go func() {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), waitTimeout)
 		defer cancel()
 		ended <- s.server.Shutdown(ctx)
 	}()

@@ -275,7 +275,7 @@ func receive(t *testing.T, what string, from <-chan struct{}) {
 	t.Helper()
 	select {
 	case <-from:
-	case <-time.After(patience):
+	case <-time.After(waitTimeout):
 		t.Fatalf("the operation does not %s", what)
 	}
 }

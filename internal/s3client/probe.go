@@ -175,8 +175,8 @@ func (x *prober) partCopy(ctx context.Context) (bool, error) {
 	return err == nil && out.CopyPartResult != nil && out.CopyPartResult.ETag != nil, err
 }
 
-// again stores the object again where it was deleted.
-func (x *prober) again(ctx context.Context) error {
+// putAgain stores the object again where it was deleted.
+func (x *prober) putAgain(ctx context.Context) error {
 	_, err := x.put(ctx, &s3.PutObjectInput{})
 	return err
 }
@@ -209,7 +209,7 @@ func (x *prober) deleteAll(ctx context.Context, etag *string) (bool, error) {
 }
 
 func (x *prober) conditionalBatchDelete(ctx context.Context) (bool, error) {
-	if err := x.again(ctx); err != nil {
+	if err := x.putAgain(ctx); err != nil {
 		return false, err
 	}
 	if deleted, err := x.deleteAll(ctx, aws.String(probeETag)); err != nil || deleted {
@@ -219,7 +219,7 @@ func (x *prober) conditionalBatchDelete(ctx context.Context) (bool, error) {
 }
 
 func (x *prober) batchDelete(ctx context.Context) (bool, error) {
-	if err := x.again(ctx); err != nil {
+	if err := x.putAgain(ctx); err != nil {
 		return false, err
 	}
 	return x.deleteAll(ctx, nil)

@@ -46,14 +46,14 @@ func Delay(d time.Duration) Effect {
 		case <-time.After(d):
 		case <-e.r.Context().Done():
 		}
-		e.pass(e.r.Body, func(r *http.Response) io.Reader { return r.Body })
+		e.relay(e.r.Body, func(r *http.Response) io.Reader { return r.Body })
 	}
 }
 
 // Advance lets the clock of S3 be ahead, by the Date of the answer: what the server stored counts as older by d.
 func Advance(d time.Duration) Effect {
 	return func(e *exchange) {
-		e.pass(e.r.Body, func(r *http.Response) io.Reader {
+		e.relay(e.r.Body, func(r *http.Response) io.Reader {
 			if now, err := http.ParseTime(r.Header.Get("Date")); err == nil {
 				r.Header.Set("Date", now.Add(d).Format(http.TimeFormat))
 			}
@@ -127,19 +127,19 @@ func HalfClose() Effect {
 // CorruptRequest changes a byte in the middle of the request's body, so that every checksum is wrong.
 func CorruptRequest() Effect {
 	return func(e *exchange) {
-		e.pass(&corrupter{r: e.r.Body, left: e.r.ContentLength / 2}, func(r *http.Response) io.Reader { return r.Body })
+		e.relay(&corruptingReader{r: e.r.Body, left: e.r.ContentLength / 2}, func(r *http.Response) io.Reader { return r.Body })
 	}
 }
 
 // CorruptResponse changes a byte in the middle of the answer's body.
 func CorruptResponse() Effect {
 	return func(e *exchange) {
-		e.pass(e.r.Body, func(r *http.Response) io.Reader { return &corrupter{r: r.Body, left: r.ContentLength / 2} })
+		e.relay(e.r.Body, func(r *http.Response) io.Reader { return &corruptingReader{r: r.Body, left: r.ContentLength / 2} })
 	}
 }
 
-// pass forwards the request with one body, and its answer with another.
-func (e *exchange) pass(body io.Reader, answer func(*http.Response) io.Reader) {
+// relay forwards the request with one body, and its answer with another.
+func (e *exchange) relay(body io.Reader, answer func(*http.Response) io.Reader) {
 	response, err := e.forward(body)
 	if err != nil {
 		e.reset()
@@ -150,18 +150,18 @@ func (e *exchange) pass(body io.Reader, answer func(*http.Response) io.Reader) {
 	}
 }
 
-// A corrupter changes the byte after the first left bytes.
-type corrupter struct {
+// A corruptingReader changes the byte after the first left bytes.
+type corruptingReader struct {
 	r    io.Reader
 	left int64
 }
 
-func (s *corrupter) Read(p []byte) (int, error) {
-	n, err := s.r.Read(p)
-	if s.left >= 0 && s.left < int64(n) {
-		p[s.left] ^= 1
+func (r *corruptingReader) Read(p []byte) (int, error) {
+	n, err := r.r.Read(p)
+	if r.left >= 0 && r.left < int64(n) {
+		p[r.left] ^= 1
 	}
-	s.left -= int64(n)
+	r.left -= int64(n)
 	return n, err
 }
 

@@ -18,9 +18,9 @@ type Link struct {
 // linkChunk is how many bytes travel together. At 25 MiB/s they take 2.5 ms.
 const linkChunk = 64 << 10
 
-// A Distance makes a server look distant. It forwards connections to the server, and delays bytes as the Link says. Connections open
+// A LinkProxy makes a server look distant. It forwards connections to the server, and delays bytes as the Link says. Connections open
 // without delay, because the kernel accepts them.
-type Distance struct {
+type LinkProxy struct {
 	link     Link
 	target   string
 	listener net.Listener
@@ -30,8 +30,8 @@ type Distance struct {
 	conns  map[net.Conn]struct{}
 }
 
-// NewDistance listens on an address such as "127.0.0.1:0" for a server that clients reach over TCP.
-func NewDistance(s *Server, address string, link Link) (*Distance, error) {
+// NewLinkProxy listens on an address such as "127.0.0.1:0" for a server that clients reach over TCP.
+func NewLinkProxy(s *Server, address string, link Link) (*LinkProxy, error) {
 	endpoint, err := url.Parse(s.Endpoint)
 	if err != nil {
 		return nil, err
@@ -40,16 +40,16 @@ func NewDistance(s *Server, address string, link Link) (*Distance, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Distance{link: link, target: endpoint.Host, listener: listener, conns: map[net.Conn]struct{}{}}
+	d := &LinkProxy{link: link, target: endpoint.Host, listener: listener, conns: map[net.Conn]struct{}{}}
 	go d.serve()
 	return d, nil
 }
 
 // Endpoint is the URL of the distant server.
-func (d *Distance) Endpoint() string { return "http://" + d.listener.Addr().String() }
+func (d *LinkProxy) Endpoint() string { return "http://" + d.listener.Addr().String() }
 
 // Close ends all connections.
-func (d *Distance) Close() error {
+func (d *LinkProxy) Close() error {
 	err := d.listener.Close()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,7 +60,7 @@ func (d *Distance) Close() error {
 	return err
 }
 
-func (d *Distance) serve() {
+func (d *LinkProxy) serve() {
 	for {
 		near, err := d.listener.Accept()
 		if err != nil {
@@ -78,7 +78,7 @@ func (d *Distance) serve() {
 }
 
 // enter records both sides of a connection.
-func (d *Distance) enter(conns ...net.Conn) bool {
+func (d *LinkProxy) enter(conns ...net.Conn) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, conn := range conns {
@@ -92,7 +92,7 @@ func (d *Distance) enter(conns ...net.Conn) bool {
 }
 
 // connect copies bytes both ways until both sides have ended.
-func (d *Distance) connect(near, far net.Conn) {
+func (d *LinkProxy) connect(near, far net.Conn) {
 	var ways sync.WaitGroup
 	ways.Go(func() { d.link.carry(far, near) })
 	ways.Go(func() { d.link.carry(near, far) })
@@ -142,7 +142,7 @@ func (l Link) carry(to, from net.Conn) {
 		}
 		n, err := from.Read(buffer)
 		if n > 0 {
-			sent = later(sent, time.Now())
+			sent = latest(sent, time.Now())
 			if l.Bandwidth > 0 {
 				sent = sent.Add(time.Duration(int64(n) * int64(time.Second) / l.Bandwidth))
 			}
@@ -162,7 +162,7 @@ func (l Link) carry(to, from net.Conn) {
 	}
 }
 
-func later(a, b time.Time) time.Time {
+func latest(a, b time.Time) time.Time {
 	if a.After(b) {
 		return a
 	}

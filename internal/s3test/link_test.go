@@ -19,7 +19,7 @@ func TestDistance(t *testing.T) {
 		latency   = 30 * time.Millisecond
 	)
 	server := s3test.Start(t, "minio")
-	distance, err := s3test.NewDistance(server, "127.0.0.1:0", s3test.Link{Latency: latency, Bandwidth: bandwidth})
+	distance, err := s3test.NewLinkProxy(server, "127.0.0.1:0", s3test.Link{Latency: latency, Bandwidth: bandwidth})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -52,7 +52,7 @@ type process struct {
 }
 
 // startProcess starts the process that d describes and waits until it answers.
-func startProcess(ctx context.Context, d descriptor, p place) (*Server, func() error, error) {
+func startProcess(ctx context.Context, d descriptor, p workspace) (*Server, func() error, error) {
 	if _, err := os.Stat(p.binary); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil, fmt.Errorf("%s is missing; run: make tools", p.binary)
 	}
@@ -78,7 +78,7 @@ func startProcess(ctx context.Context, d descriptor, p place) (*Server, func() e
 }
 
 // tryProcess starts the process on some free port.
-func tryProcess(ctx context.Context, d descriptor, p place) (*Server, *process, error) {
+func tryProcess(ctx context.Context, d descriptor, p workspace) (*Server, *process, error) {
 	address := p.address
 	if address == "" {
 		var err error

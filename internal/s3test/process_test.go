@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestMissingBinaryTellsWhatToDo(t *testing.T) {
-	_, _, err := startProcess(t.Context(), descriptor{}, place{binary: filepath.Join(t.TempDir(), "minio")})
+	_, _, err := startProcess(t.Context(), descriptor{}, workspace{binary: filepath.Join(t.TempDir(), "minio")})
 	if err == nil || !strings.HasSuffix(err.Error(), "run: make tools") {
 		t.Errorf("error is %v", err)
 	}
@@ -45,7 +45,7 @@ func TestProcessThatEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	d := descriptor{command: func(_, address string, _ login) (args, env []string) { return []string{address}, nil }}
-	_, _, err := startProcess(t.Context(), d, place{binary: binary, data: t.TempDir()})
+	_, _, err := startProcess(t.Context(), d, workspace{binary: binary, data: t.TempDir()})
 	if !errors.Is(err, errEnded) || !strings.Contains(err.Error(), "cannot listen") || !strings.Contains(err.Error(), "exit status 3") {
 		t.Errorf("error is %v", err)
 	}

@@ -156,7 +156,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		effect(e)
 		return
 	}
-	e.pass(r.Body, func(response *http.Response) io.Reader { return response.Body })
+	e.relay(r.Body, func(response *http.Response) io.Reader { return response.Body })
 }
 
 // An exchange is a request and its answer.

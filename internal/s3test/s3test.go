@@ -94,7 +94,7 @@ type Program struct {
 func (p Program) Start(ctx context.Context, name string) (s *Server, stop func() error, err error) {
 	for _, d := range descriptors() {
 		if d.name == name && d.command != nil {
-			return d.start(ctx, d, place{p.Binary, p.Data, p.Address, login{p.AccessKeyID, p.SecretAccessKey}})
+			return d.start(ctx, d, workspace{p.Binary, p.Data, p.Address, login{p.AccessKeyID, p.SecretAccessKey}})
 		}
 	}
 	return nil, nil, fmt.Errorf("no S3 server that is a program is called %q", name)
@@ -161,7 +161,7 @@ func (r *registry) server(ctx context.Context, d descriptor) (*Server, error) {
 	r.mu.Unlock()
 
 	l.once.Do(func() {
-		place := place{
+		place := workspace{
 			binary: filepath.Join(r.root, ".tools", "bin", strings.TrimSuffix(d.name, "-tls")),
 			data:   filepath.Join(r.data, d.name),
 		}

@@ -22,7 +22,7 @@ type descriptor struct {
 	limits Limits
 
 	// start starts it at a place and returns how to stop it.
-	start func(ctx context.Context, d descriptor, p place) (*Server, func() error, error)
+	start func(ctx context.Context, d descriptor, p workspace) (*Server, func() error, error)
 
 	// tls says that clients reach the server over https. Run does not use it.
 	tls bool
@@ -32,8 +32,8 @@ type descriptor struct {
 	command func(data, address string, c login) (args, env []string)
 }
 
-// place is where a server of this process finds its binary (if it has one) and keeps its data.
-type place struct {
+// workspace is where a server of this process finds its binary (if it has one) and keeps its data.
+type workspace struct {
 	binary, data string
 	address      string // to serve; a free one when empty
 	login        login  // a new one when empty
@@ -90,7 +90,7 @@ func plainDescriptors() []descriptor {
 	}
 }
 
-func startEmbedded(ctx context.Context, d descriptor, p place) (*Server, func() error, error) {
+func startEmbedded(ctx context.Context, d descriptor, p workspace) (*Server, func() error, error) {
 	e, err := embeddeds3.Start(ctx, embeddeds3.Options{Dir: p.data})
 	if err != nil {
 		return nil, nil, err

@@ -28,7 +28,7 @@ func simulators() []descriptor {
 	return all
 }
 
-func startSimulator(ctx context.Context, d descriptor, _ place) (*Server, func() error, error) {
+func startSimulator(ctx context.Context, d descriptor, _ workspace) (*Server, func() error, error) {
 	profile, known := driver.ProfileNamed(strings.TrimPrefix(d.name, simulated))
 	if !known {
 		return nil, nil, fmt.Errorf("no profile is called %q", strings.TrimPrefix(d.name, simulated))

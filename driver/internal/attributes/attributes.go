@@ -117,8 +117,8 @@ func (o *Objects) Common() Attributes {
 	return a
 }
 
-// Of reads the attributes of an object from an answer to HeadObject. The stamp of a copy is not among them.
-func Of(out *s3.HeadObjectOutput) Attributes {
+// FromHead reads the attributes of an object from an answer to HeadObject. The stamp of a copy is not among them.
+func FromHead(out *s3.HeadObjectOutput) Attributes {
 	a := Attributes{
 		ContentType:        out.ContentType,
 		contentEncoding:    out.ContentEncoding,
@@ -144,8 +144,8 @@ func Of(out *s3.HeadObjectOutput) Attributes {
 // SetMTime sets the modification time.
 func (a *Attributes) SetMTime(t time.Time) { a.SetMetadata(MTimeKey, FormatMTime(t)) }
 
-// ForgetMTime drops the modification time that was set, because it is of other bytes.
-func (a *Attributes) ForgetMTime() {
+// RemoveMTime drops the modification time that was set, because it is of other bytes.
+func (a *Attributes) RemoveMTime() {
 	a.Metadata = maps.Clone(a.Metadata)
 	delete(a.Metadata, MTimeKey)
 }

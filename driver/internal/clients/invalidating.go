@@ -67,42 +67,42 @@ type Invalidating struct {
 }
 
 // PutObject implements [Client].
-func (n Invalidating) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
-	defer n.recordWrites(in.Bucket, in.Key)()
-	return n.Client.PutObject(ctx, in, opts...)
+func (c Invalidating) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	defer c.recordWrites(in.Bucket, in.Key)()
+	return c.Client.PutObject(ctx, in, opts...)
 }
 
 // DeleteObject implements [Client].
-func (n Invalidating) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput, opts ...func(*s3.Options)) (*s3.DeleteObjectOutput, error) {
-	defer n.recordWrites(in.Bucket, in.Key)()
-	return n.Client.DeleteObject(ctx, in, opts...)
+func (c Invalidating) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput, opts ...func(*s3.Options)) (*s3.DeleteObjectOutput, error) {
+	defer c.recordWrites(in.Bucket, in.Key)()
+	return c.Client.DeleteObject(ctx, in, opts...)
 }
 
 // DeleteObjects implements [Client].
-func (n Invalidating) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput, opts ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
-	defer n.recordWrites(in.Bucket, keysOf(in.Delete)...)()
-	return n.Client.DeleteObjects(ctx, in, opts...)
+func (c Invalidating) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput, opts ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
+	defer c.recordWrites(in.Bucket, keysOf(in.Delete)...)()
+	return c.Client.DeleteObjects(ctx, in, opts...)
 }
 
 // CopyObject implements [Client].
-func (n Invalidating) CopyObject(ctx context.Context, in *s3.CopyObjectInput, opts ...func(*s3.Options)) (*s3.CopyObjectOutput, error) {
-	defer n.recordWrites(in.Bucket, in.Key)()
-	return n.Client.CopyObject(ctx, in, opts...)
+func (c Invalidating) CopyObject(ctx context.Context, in *s3.CopyObjectInput, opts ...func(*s3.Options)) (*s3.CopyObjectOutput, error) {
+	defer c.recordWrites(in.Bucket, in.Key)()
+	return c.Client.CopyObject(ctx, in, opts...)
 }
 
 // CompleteMultipartUpload implements [Client].
-func (n Invalidating) CompleteMultipartUpload(
+func (c Invalidating) CompleteMultipartUpload(
 	ctx context.Context, in *s3.CompleteMultipartUploadInput, opts ...func(*s3.Options),
 ) (*s3.CompleteMultipartUploadOutput, error) {
-	defer n.recordWrites(in.Bucket, in.Key)()
-	return n.Client.CompleteMultipartUpload(ctx, in, opts...)
+	defer c.recordWrites(in.Bucket, in.Key)()
+	return c.Client.CompleteMultipartUpload(ctx, in, opts...)
 }
 
 // recordWrites notes that keys are about to be written, and returns what notes it again.
-func (n Invalidating) recordWrites(bucket *string, keys ...*string) func() {
+func (c Invalidating) recordWrites(bucket *string, keys ...*string) func() {
 	each := func() {
 		for _, key := range keys {
-			n.Log.Add(aws.ToString(bucket), aws.ToString(key))
+			c.Log.Add(aws.ToString(bucket), aws.ToString(key))
 		}
 	}
 	each()

@@ -49,7 +49,7 @@ type Reader struct {
 	stream     *Range      // reads from offset, unless the prefetcher does; nil before its request
 	prefetcher *prefetcher // nil while one request is enough
 	buffer     membudget.TransferBuffer
-	rest       []byte // has come and was not read yet; in buffer
+	unread     []byte // has come and was not read yet; in buffer
 
 	wanted   int           // requests
 	reduceAt int64         // offset before which the download gives up no more of them
@@ -86,7 +86,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if len(r.rest) == 0 && !r.prefetching() { // straight from the connection
+	if len(r.unread) == 0 && !r.prefetching() { // straight from the connection
 		n, err := r.receive(p)
 		r.offset += int64(n)
 		return n, err
@@ -105,8 +105,8 @@ func (r *Reader) Next() ([]byte, error) {
 	if err := context.Cause(r.ctx); err != nil {
 		return nil, err
 	}
-	if len(r.rest) > 0 {
-		return r.rest, nil
+	if len(r.unread) > 0 {
+		return r.unread, nil
 	}
 	if r.prefetching() {
 		r.closeStream()
@@ -115,21 +115,21 @@ func (r *Reader) Next() ([]byte, error) {
 		r.adjust(begin)
 		if err == nil {
 			r.buffer.Hold(b.memory)
-			r.rest = b.bytes()
-			return r.rest, nil
+			r.unread = b.bytes()
+			return r.unread, nil
 		}
 		// One stream continues, and finds out whether the error of the prefetcher ends the download.
 		r.closePrefetcher()
 	}
 	room := r.buffer.Room(r.version.Size - r.offset)
 	n, err := r.receive(room)
-	r.rest = room[:n]
-	return r.rest, err
+	r.unread = room[:n]
+	return r.unread, err
 }
 
 // Advance says that so many bytes of Next were read.
 func (r *Reader) Advance(n int) {
-	r.rest = r.rest[n:]
+	r.unread = r.unread[n:]
 	r.offset += int64(n)
 }
 
@@ -244,7 +244,7 @@ func (r *Reader) Offset() int64 { return r.offset }
 func (r *Reader) SeekTo(offset int64) {
 	if offset != r.offset {
 		r.closePrefetcher()
-		r.rest, r.offset = nil, offset
+		r.unread, r.offset = nil, offset
 	}
 }
 

@@ -292,9 +292,9 @@ func (r *Record) CountsPart(end int64) bool {
 	return r.TailOffset == unknownOffset || end <= r.TailOffset
 }
 
-// claim makes the caller the holder of a record that it has read, and sets the state. The error is ErrTakenOver if another session was
+// takeOver makes the caller the holder of a record that it has read, and sets the state. The error is ErrTakenOver if another session was
 // faster.
-func (j *Journal) claim(ctx context.Context, r *Record, s state) error {
+func (j *Journal) takeOver(ctx context.Context, r *Record, s state) error {
 	r.state, r.holder = s, nonce()
 	return j.put(ctx, r, bytes.NewReader(nil))
 }
@@ -309,7 +309,7 @@ func (j *Journal) Delete(ctx context.Context, r *Record) error {
 	if err := j.findUnnamed(ctx, r); err != nil {
 		return err
 	}
-	if err := j.claim(ctx, r, stateEnding); err != nil {
+	if err := j.takeOver(ctx, r, stateEnding); err != nil {
 		return err
 	}
 	if r.Upload != "" {
@@ -395,7 +395,7 @@ func (j *Journal) Enter(ctx context.Context, r Record, client *ClientWait, cance
 // faster.
 func (j *Journal) Resume(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) (*Entry, error) {
 	r.TailOffset = unknownOffset
-	if err := j.claim(ctx, &r, stateLive); err != nil {
+	if err := j.takeOver(ctx, &r, stateLive); err != nil {
 		return nil, err
 	}
 	return j.Take(ctx, r, client, cancel), nil

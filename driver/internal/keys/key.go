@@ -47,12 +47,12 @@ type Space string
 //
 // The error is EILSEQ for a name that is no valid UTF-8, holds a NUL or has the reserved segment, ENAMETOOLONG for one whose key S3
 // would not store.
-func (k Space) Key(name string) (string, error) {
+func (s Space) Key(name string) (string, error) {
 	name = path.Clean(Separator + name)
 	if !utf8.ValidString(name) || strings.IndexByte(name, 0) >= 0 || IsReserved(name+Separator) {
 		return "", syscall.EILSEQ
 	}
-	key := string(k) + strings.TrimPrefix(name, Separator)
+	key := string(s) + strings.TrimPrefix(name, Separator)
 	if len(key) > MaxBytes {
 		return "", syscall.ENAMETOOLONG
 	}
@@ -60,12 +60,12 @@ func (k Space) Key(name string) (string, error) {
 }
 
 // Name is the reverse of key: the absolute pathname of a key, also of the key of a marker, or false when it has none.
-func (k Space) Name(key string) (string, bool) {
-	rest, ok := strings.CutPrefix(key, string(k))
+func (s Space) Name(key string) (string, bool) {
+	rest, ok := strings.CutPrefix(key, string(s))
 	if !ok {
 		return "", false
 	}
-	if k.IsRoot(key) {
+	if s.IsRoot(key) {
 		return Separator, true
 	}
 	rest = strings.TrimSuffix(rest, Separator)
@@ -78,16 +78,16 @@ func (k Space) Name(key string) (string, bool) {
 }
 
 // Base is the last segment of the pathname of a key, and "/" for the root.
-func (k Space) Base(key string) string {
-	return path.Base(Separator + strings.TrimPrefix(key, string(k)))
+func (s Space) Base(key string) string {
+	return path.Base(Separator + strings.TrimPrefix(key, string(s)))
 }
 
 // IsRoot tells whether a key is the one of the root.
-func (k Space) IsRoot(key string) bool { return key == string(k) }
+func (s Space) IsRoot(key string) bool { return key == string(s) }
 
 // Directory returns what the keys in the directory of a key start with. It is the key of the directory's marker as well.
-func (k Space) Directory(key string) string {
-	if k.IsRoot(key) {
+func (s Space) Directory(key string) string {
+	if s.IsRoot(key) {
 		return key
 	}
 	return key + Separator

@@ -39,13 +39,13 @@ func TestMetadataCacheSharesMemory(t *testing.T) {
 }
 
 // count is how many files are remembered.
-func (s *MetadataCache) count() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.files == nil {
+func (c *MetadataCache) count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.files == nil {
 		return 0
 	}
-	return len(s.files.entries)
+	return len(c.files.entries)
 }
 
 // remember lists the directory to the end, and returns how many entries it has.

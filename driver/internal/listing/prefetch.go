@@ -32,31 +32,31 @@ const (
 // in parallel. A range begins after some key, which need not exist any more, and ends with the key after which the next begins. These split points
 // come from the listing before. Only the speed depends on them. A range of more than a page is fetched page by page. Together the
 // ranges are the whole listing, in order, each entry once.
-func (a *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
+func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	return func(yield func(*s3api.Page, error) bool) {
-		defer a.room.release()
-		defer a.close()
+		defer f.room.release()
+		defer f.close()
 		if first.Limit == 0 {
-			a.measure(first)
+			f.measure(first)
 		}
 		var points recorder
-		recorded := a.split || first.Took >= endpoint.SlowPage // where pages come soon, split points bring nothing
-		page := a.begun(first)
+		recorded := f.split || first.Took >= endpoint.SlowPage // where pages come soon, split points bring nothing
+		page := f.begun(first)
 		for first = nil; page != nil; {
 			if recorded {
-				points.add(a.listing.Prefix, page)
+				points.add(f.listing.Prefix, page)
 			}
 			if !yield(page, nil) {
 				return
 			}
 			var err error
-			if page, err = a.next(); err != nil {
+			if page, err = f.next(); err != nil {
 				yield(nil, err)
 				return
 			}
 		}
-		if a.split || recorded && a.lister.Stats.SplitsListings(time.Now()) {
-			a.lister.SplitPoints.put(listedPrefix{a.lister.Bucket.Name, a.listing.Prefix}, points.end(a.listing.Prefix))
+		if f.split || recorded && f.lister.Stats.SplitsListings(time.Now()) {
+			f.lister.SplitPoints.put(listedPrefix{f.lister.Bucket.Name, f.listing.Prefix}, points.end(f.listing.Prefix))
 		}
 	}
 }
@@ -67,7 +67,7 @@ func (l *Lister) split(ctx context.Context, in s3api.Listing, room *room) *prefe
 	if !l.Bucket.Profile.SortedListings || l.Stats.Pages.BacksOff(time.Now()) {
 		return nil
 	}
-	m := l.SplitPoints.at(listedPrefix{l.Bucket.Name, in.Prefix})
+	m := l.SplitPoints.get(listedPrefix{l.Bucket.Name, in.Prefix})
 	if len(m) == 0 {
 		return nil
 	}
@@ -84,14 +84,14 @@ func (l *Lister) split(ctx context.Context, in s3api.Listing, room *room) *prefe
 }
 
 // begun asks for what comes after the first page, and returns what of it lies in the first key range.
-func (a *prefetcher) begun(first *s3api.Page) *s3api.Page {
-	if a.split && !inOrder(first) {
-		a.drop()
-		a.points = nil
-		a.setRanges([]*keyRange{{}})
+func (f *prefetcher) begun(first *s3api.Page) *s3api.Page {
+	if f.split && !inOrder(first) {
+		f.drop()
+		f.points = nil
+		f.setRanges([]*keyRange{{}})
 	}
-	s := a.ranges[0]
-	a.follow(s, first)
+	s := f.ranges[0]
+	f.follow(s, first)
 	return until(first, s.end)
 }
 
@@ -143,33 +143,33 @@ func newPrefetcher(ctx context.Context, l *Lister, in s3api.Listing, room *room)
 }
 
 // close ends the requests that are still under way.
-func (a *prefetcher) close() {
-	a.cancel()
-	a.drop()
-	a.requests.Wait()
-	if a.reservation != nil {
-		a.reservation.Close()
+func (f *prefetcher) close() {
+	f.cancel()
+	f.drop()
+	f.requests.Wait()
+	if f.reservation != nil {
+		f.reservation.Close()
 	}
 }
 
 // ask asks for the page that follows another in a key range, by its token. It is as large as there is room.
-func (a *prefetcher) ask(token string) <-chan pageResult {
-	l := a.listing
-	l.Token, l.Limit = token, a.room.take()
-	return a.request(func() (*s3api.Page, error) { return a.lister.Bucket.List(a.ctx, l) })
+func (f *prefetcher) ask(token string) <-chan pageResult {
+	l := f.listing
+	l.Token, l.Limit = token, f.room.take()
+	return f.request(func() (*s3api.Page, error) { return f.lister.Bucket.List(f.ctx, l) })
 }
 
 // begin asks for the first page of a key range. Where that turns out to have a little more, the second comes along with it.
-func (a *prefetcher) begin(ctx context.Context, after, end string) <-chan pageResult {
-	l := a.listing
+func (f *prefetcher) begin(ctx context.Context, after, end string) <-chan pageResult {
+	l := f.listing
 	l.After = after
-	return a.request(func() (*s3api.Page, error) {
-		p, err := a.lister.Bucket.List(ctx, l)
+	return f.request(func() (*s3api.Page, error) {
+		p, err := f.lister.Bucket.List(ctx, l)
 		if err != nil || p.Next == "" || end == "" || p.Last() >= end {
 			return p, err
 		}
 		l.Token = p.Next
-		second, err := a.lister.Bucket.List(ctx, l)
+		second, err := f.lister.Bucket.List(ctx, l)
 		if err != nil {
 			return nil, err
 		}
@@ -178,12 +178,12 @@ func (a *prefetcher) begin(ctx context.Context, after, end string) <-chan pageRe
 }
 
 // request makes requests for a page, and notes when nothing comes after it.
-func (a *prefetcher) request(list func() (*s3api.Page, error)) <-chan pageResult {
+func (f *prefetcher) request(list func() (*s3api.Page, error)) <-chan pageResult {
 	coming := make(chan pageResult, 1)
-	a.requests.Go(func() {
+	f.requests.Go(func() {
 		page, err := list()
 		if err == nil && page.Next == "" {
-			a.ended.Store(true)
+			f.ended.Store(true)
 		}
 		coming <- pageResult{page, err}
 	})
@@ -191,97 +191,97 @@ func (a *prefetcher) request(list func() (*s3api.Page, error)) <-chan pageResult
 }
 
 // next waits for the page that follows, and asks for others after it. It returns nil when there is none.
-func (a *prefetcher) next() (*s3api.Page, error) {
+func (f *prefetcher) next() (*s3api.Page, error) {
 	for {
-		s, coming := a.current()
+		s, coming := f.current()
 		if s == nil {
 			return nil, nil
 		}
 		if coming == nil {
-			coming = a.ask(s.token)
+			coming = f.ask(s.token)
 		}
 		got := <-coming
-		splitOff := a.arrived(s)
+		splitOff := f.arrived(s)
 		switch {
 		case splitOff && (got.err != nil || !inOrder(got.page)):
-			a.restart(s.after)
+			f.restart(s.after)
 			continue
 		case got.err != nil:
 			return nil, got.err
 		case splitOff:
-			a.judge(s, got.page)
-		case a.points == nil && len(a.ranges) == 1 && got.page.Limit == 0:
-			a.lister.Stats.Pages.Observe(time.Now(), got.page.Took)
+			f.judge(s, got.page)
+		case f.points == nil && len(f.ranges) == 1 && got.page.Limit == 0:
+			f.lister.Stats.Pages.Observe(time.Now(), got.page.Took)
 		}
-		a.follow(s, got.page)
+		f.follow(s, got.page)
 		cut(got.page, s.after, s.end)
 		return got.page, nil
 	}
 }
 
 // current returns the key range that is read, nil at the end, and where its next page will be.
-func (a *prefetcher) current() (*keyRange, <-chan pageResult) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if len(a.ranges) == 0 {
+func (f *prefetcher) current() (*keyRange, <-chan pageResult) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.ranges) == 0 {
 		return nil, nil
 	}
-	return a.ranges[0], a.ranges[0].coming
+	return f.ranges[0], f.ranges[0].coming
 }
 
 // arrived takes a page out of reserved memory, and tells whether it is the first of a key range that was split off.
-func (a *prefetcher) arrived(s *keyRange) (splitOff bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
+func (f *prefetcher) arrived(s *keyRange) (splitOff bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	splitOff = s.splitOff
 	if s.splitOff = false; s.reserved {
 		s.reserved = false
 		s.cancel()
-		a.reservation.Return(pageBytes)
+		f.reservation.Return(pageBytes)
 	}
 	return splitOff
 }
 
 // follow asks for what comes after a page of the key range that is read. Where there is no room it leaves that for later.
-func (a *prefetcher) follow(s *keyRange, p *s3api.Page) {
+func (f *prefetcher) follow(s *keyRange, p *s3api.Page) {
 	switch {
 	case p.Next == "":
 		s.end = "" // there is nothing but what the page has
-		a.drop()
-		a.setRanges(nil)
+		f.drop()
+		f.setRanges(nil)
 		return
-	case !a.room.held:
+	case !f.room.held:
 		s.coming, s.token = nil, p.Next
 		return
 	case s.end != "" && p.Last() >= s.end:
-		if a.setRanges(a.ranges[1:]); len(a.ranges) == 0 {
-			a.restart(s.end)
+		if f.setRanges(f.ranges[1:]); len(f.ranges) == 0 {
+			f.restart(s.end)
 		}
-		a.extend()
+		f.extend()
 		return
 	}
-	s.coming = a.ask(p.Next)
-	a.extend()
+	s.coming = f.ask(p.Next)
+	f.extend()
 }
 
-func (a *prefetcher) setRanges(s []*keyRange) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.ranges = s
+func (f *prefetcher) setRanges(s []*keyRange) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ranges = s
 }
 
 // restart continues after a key with a single key range.
-func (a *prefetcher) restart(after string) {
-	a.drop()
-	a.points = nil
-	a.setRanges([]*keyRange{{after: after, coming: a.begin(a.ctx, after, "")}})
+func (f *prefetcher) restart(after string) {
+	f.drop()
+	f.points = nil
+	f.setRanges([]*keyRange{{after: after, coming: f.begin(f.ctx, after, "")}})
 }
 
 // drop gives up the pages in reserved memory that were not read yet. It may be called while another method runs.
-func (a *prefetcher) drop() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for _, s := range a.ranges {
+func (f *prefetcher) drop() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, s := range f.ranges {
 		if !s.reserved {
 			continue
 		}
@@ -289,6 +289,6 @@ func (a *prefetcher) drop() {
 		nothing := make(chan pageResult, 1)
 		nothing <- pageResult{err: errRevoked}
 		s.coming, s.reserved = nothing, false
-		a.reservation.Return(pageBytes)
+		f.reservation.Return(pageBytes)
 	}
 }

@@ -22,15 +22,15 @@ const (
 type splitPoints []string
 
 // after returns the mark that follows a key, or false where there is none.
-func (m splitPoints) after(key string) (string, bool) {
-	i, found := slices.BinarySearch(m, key)
+func (s splitPoints) after(key string) (string, bool) {
+	i, found := slices.BinarySearch(s, key)
 	if found {
 		i++
 	}
-	if i == len(m) {
+	if i == len(s) {
 		return "", false
 	}
-	return m[i], true
+	return s[i], true
 }
 
 // A recorder records the split points of a directory as its pages are read.
@@ -41,29 +41,29 @@ type recorder struct {
 }
 
 // add looks at the page that follows. A mark is never a directory, whose slash would be behind the prefix, but its name.
-func (m *recorder) add(prefix string, p *s3api.Page) {
-	m.disordered = m.disordered || !inOrder(p)
+func (r *recorder) add(prefix string, p *s3api.Page) {
+	r.disordered = r.disordered || !inOrder(p)
 	entries := len(p.Versions) + len(p.Prefixes)
 	var sorted []string
-	for at := splitEntries - m.entries; at <= entries; at += splitEntries {
+	for at := splitEntries - r.entries; at <= entries; at += splitEntries {
 		if sorted == nil {
 			sorted = names(p, prefix)
 		}
 		if at <= len(sorted) { // the marker of the directory has no name
-			m.points = append(m.points, strings.Clone(sorted[at-1])) // which else would hold the whole answer in memory
+			r.points = append(r.points, strings.Clone(sorted[at-1])) // which else would hold the whole answer in memory
 		}
-		m.entries -= splitEntries
+		r.entries -= splitEntries
 	}
-	m.entries += entries
+	r.entries += entries
 }
 
 // end returns the split points of a directory with the prefix. A single page needs none, and where keys are in no order there are none.
-func (m *recorder) end(prefix string) splitPoints {
-	single := len(m.points) == 0 || len(m.points) == 1 && m.entries <= pageEntries-splitEntries
-	if single || m.disordered || !slices.IsSorted(m.points) {
+func (r *recorder) end(prefix string) splitPoints {
+	single := len(r.points) == 0 || len(r.points) == 1 && r.entries <= pageEntries-splitEntries
+	if single || r.disordered || !slices.IsSorted(r.points) {
 		return nil
 	}
-	return append(m.points, prefix+string(utf8.MaxRune))
+	return append(r.points, prefix+string(utf8.MaxRune))
 }
 
 // A listedPrefix is a directory of a bucket.
@@ -72,50 +72,50 @@ type listedPrefix struct{ bucket, prefix string }
 // SplitPointCache are the split points of directories that were listed recently. What others do meanwhile makes them worse, never wrong: nothing depends
 // on them but time.
 type SplitPointCache struct {
-	mu     sync.Mutex
-	places map[listedPrefix]splitPoints
-	bytes  int
+	mu       sync.Mutex
+	byPrefix map[listedPrefix]splitPoints
+	bytes    int
 }
 
-// at returns the split points of a directory, nil where none are known.
-func (b *SplitPointCache) at(place listedPrefix) splitPoints {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.places[place]
+// get returns the split points of a directory, nil where none are known.
+func (c *SplitPointCache) get(place listedPrefix) splitPoints {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.byPrefix[place]
 }
 
 // put remembers the split points of a directory, or forgets them where there are none. Others make room for them.
-func (b *SplitPointCache) put(place listedPrefix, m splitPoints) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.drop(place)
+func (c *SplitPointCache) put(place listedPrefix, m splitPoints) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.drop(place)
 	size := m.size()
 	if len(m) == 0 || size > maxSplitPointBytes {
 		return
 	}
-	for other := range b.places {
-		if b.bytes+size <= maxSplitPointBytes {
+	for other := range c.byPrefix {
+		if c.bytes+size <= maxSplitPointBytes {
 			break
 		}
-		b.drop(other)
+		c.drop(other)
 	}
-	if b.places == nil {
-		b.places = map[listedPrefix]splitPoints{}
+	if c.byPrefix == nil {
+		c.byPrefix = map[listedPrefix]splitPoints{}
 	}
-	b.places[place] = m
-	b.bytes += size
+	c.byPrefix[place] = m
+	c.bytes += size
 }
 
-func (b *SplitPointCache) drop(place listedPrefix) {
-	b.bytes -= b.places[place].size()
-	delete(b.places, place)
+func (c *SplitPointCache) drop(place listedPrefix) {
+	c.bytes -= c.byPrefix[place].size()
+	delete(c.byPrefix, place)
 }
 
 // size is about what the split points take, in bytes.
-func (m splitPoints) size() int {
+func (s splitPoints) size() int {
 	const header = 16 // of a string
 	size := 0
-	for _, mark := range m {
+	for _, mark := range s {
 		size += header + len(mark)
 	}
 	return size

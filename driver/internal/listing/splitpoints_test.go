@@ -67,11 +67,11 @@ func TestSplitPointCache(t *testing.T) {
 	large := splitPoints{strings.Repeat("k", 100_000)}
 	for i := range 50 {
 		b.put(place(i), large)
-		if got := b.at(place(i)); !slices.Equal(got, large) {
+		if got := b.get(place(i)); !slices.Equal(got, large) {
 			t.Fatalf("%d marks are remembered of the last directory", len(got))
 		}
 		size := 0
-		for _, m := range b.places {
+		for _, m := range b.byPrefix {
 			size += m.size()
 		}
 		if size != b.bytes || size > maxSplitPointBytes {
@@ -79,12 +79,12 @@ func TestSplitPointCache(t *testing.T) {
 		}
 	}
 	b.put(place(49), nil)
-	if got := b.at(place(49)); got != nil {
+	if got := b.get(place(49)); got != nil {
 		t.Errorf("%d marks are remembered of a directory that has none any more", len(got))
 	}
-	kept := len(b.places)
+	kept := len(b.byPrefix)
 	b.put(place(50), slices.Repeat(large, 50))
-	if len(b.places) != kept || b.at(place(50)) != nil {
+	if len(b.byPrefix) != kept || b.get(place(50)) != nil {
 		t.Error("a directory took the place of all others")
 	}
 }

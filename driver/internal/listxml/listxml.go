@@ -27,22 +27,22 @@ import (
 type Decoder struct{ objects []types.Object }
 
 // Install is an option of the request whose answer it is for.
-func (c *Decoder) Install(o *s3.Options) {
+func (d *Decoder) Install(o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
 		const decoder = "OperationDeserializer" // the SDK's
-		err := stack.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("CutContents", c.before), decoder, middleware.After)
+		err := stack.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("CutContents", d.before), decoder, middleware.After)
 		if err != nil {
 			return err
 		}
-		return stack.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("AddContents", c.after), decoder, middleware.Before)
+		return stack.Deserialize.Insert(middleware.DeserializeMiddlewareFunc("AddContents", d.after), decoder, middleware.Before)
 	})
 }
 
 // before stands between the connection and the SDK's decoder.
-func (c *Decoder) before(
+func (d *Decoder) before(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
-	c.objects = nil // of an attempt before
+	d.objects = nil // of an attempt before
 	out, metadata, err := next.HandleDeserialize(ctx, in)
 	response, ok := out.RawResponse.(*smithyhttp.Response)
 	if err != nil || !ok || response.StatusCode >= http.StatusMultipleChoices {
@@ -54,7 +54,7 @@ func (c *Decoder) before(
 	}
 	objects, rest, ok := cutObjects(body)
 	if ok {
-		c.objects, body = objects, rest
+		d.objects, body = objects, rest
 	}
 	response.Body = struct {
 		io.Reader
@@ -64,12 +64,12 @@ func (c *Decoder) before(
 }
 
 // after stands behind the SDK's decoder.
-func (c *Decoder) after(
+func (d *Decoder) after(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
 	out, metadata, err := next.HandleDeserialize(ctx, in)
-	if answer, ok := out.Result.(*s3.ListObjectsV2Output); ok && err == nil && c.objects != nil {
-		answer.Contents = c.objects
+	if answer, ok := out.Result.(*s3.ListObjectsV2Output); ok && err == nil && d.objects != nil {
+		answer.Contents = d.objects
 	}
 	return out, metadata, err
 }

@@ -230,38 +230,38 @@ type Reservation struct {
 }
 
 // Grow takes the room that a file of so many bytes needs, before any of them is stored. EDQUOT says that there is too little.
-func (a *Reservation) Grow(ctx context.Context, size int64) error {
-	more := size - a.Replaced() - a.reserved
+func (r *Reservation) Grow(ctx context.Context, size int64) error {
+	more := size - r.Replaced() - r.reserved
 	if more <= 0 {
 		return nil
 	}
-	err := a.bounds().Reserve(ctx, more)
+	err := r.bounds().Reserve(ctx, more)
 	if err == nil {
-		a.reserved += more
+		r.reserved += more
 	}
 	return err
 }
 
 // Open returns EDQUOT where there is room for nothing. A client understands an error best before it sends a byte.
-func (a *Reservation) Open(ctx context.Context) error {
-	if !slices.ContainsFunc(a.Quotas, (*Quota).full) {
+func (r *Reservation) Open(ctx context.Context) error {
+	if !slices.ContainsFunc(r.Quotas, (*Quota).full) {
 		return nil
 	}
-	defer a.End(0, false)
-	return a.Grow(ctx, 1)
+	defer r.End(0, false)
+	return r.Grow(ctx, 1)
 }
 
-func (a *Reservation) bounds() Quotas {
-	return slices.DeleteFunc(slices.Clone(a.Quotas), func(q *Quota) bool { return slices.Contains(a.Exempt, q) })
+func (r *Reservation) bounds() Quotas {
+	return slices.DeleteFunc(slices.Clone(r.Quotas), func(q *Quota) bool { return slices.Contains(r.Exempt, q) })
 }
 
 // End notes that the file is stored, with so many bytes, or will not be.
-func (a *Reservation) End(size int64, stored bool) {
+func (r *Reservation) End(size int64, stored bool) {
 	if stored {
-		a.Quotas.Add(size - a.Replaced())
+		r.Quotas.Add(size - r.Replaced())
 	}
-	a.bounds().Release(a.reserved)
-	a.reserved = 0
+	r.bounds().Release(r.reserved)
+	r.reserved = 0
 }
 
 // Exactly is a size that is known.

@@ -45,7 +45,7 @@ func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, 
 // copyObject makes the request, which done shows to be done.
 func (b *Bucket) copyObject(ctx context.Context, in *s3.CopyObjectInput, done evidence) (etag string, err error) {
 	tries := attempts{begun: time.Now()}
-	out, err := b.client.CopyObject(ctx, in, tries.counted)
+	out, err := b.client.CopyObject(ctx, in, tries.countAttempts)
 	switch {
 	case err != nil:
 	case out.CopyObjectResult == nil || out.CopyObjectResult.ETag == nil:

@@ -60,7 +60,7 @@ func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) (int, error) {
 	if b.Profile.ConditionalDelete {
 		in.IfMatch = Condition{ETag: v.ETag}.ifMatch()
 	}
-	out, err := b.client.DeleteObject(ctx, in, tries.counted)
+	out, err := b.client.DeleteObject(ctx, in, tries.countAttempts)
 	if err != nil {
 		_, err = b.reconcile(ctx, v.Key, &tries, err, evidenceOfDelete)
 	}
@@ -68,7 +68,7 @@ func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) (int, error) {
 	case errors.Is(err, fs.ErrNotExist):
 		err = nil
 	case err == nil && in.IfMatch == nil && v.ID != "" && out != nil && aws.ToBool(out.DeleteMarker) && out.VersionId != nil:
-		err = b.uncover(ctx, v, *out.VersionId)
+		err = b.removeDeleteMarker(ctx, v, *out.VersionId)
 	}
 	return tries.count, err
 }
@@ -78,9 +78,9 @@ func (v *Version) isStill(now Version) bool {
 	return v.Key == now.Key && v.Size == now.Size && strings.Trim(v.ETag, `"`) == strings.Trim(now.ETag, `"`)
 }
 
-// uncover looks what S3 has covered with a delete marker. If it is another version than the one that was to be deleted, the marker goes and
+// removeDeleteMarker looks what S3 has covered with a delete marker. If it is another version than the one that was to be deleted, the marker goes and
 // the error is ESTALE. Where S3 does not let these credentials look, the version was checked right before.
-func (b *Bucket) uncover(ctx context.Context, v Version, marker string) error {
+func (b *Bucket) removeDeleteMarker(ctx context.Context, v Version, marker string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reconcileTimeout)
 	defer cancel()
 	out, err := b.client.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{
@@ -241,7 +241,7 @@ func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) (bytes int64
 // Delete deletes whatever has a key. Nothing is deleted twice, so that nothing is there is no error.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
 	var tries attempts
-	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key}, tries.counted)
+	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key}, tries.countAttempts)
 	if err != nil {
 		_, err = b.reconcile(ctx, key, &tries, err, evidenceOfDelete)
 	}

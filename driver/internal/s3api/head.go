@@ -22,7 +22,7 @@ func (b *Bucket) Head(ctx context.Context, key string) (Version, attributes.Attr
 	if err != nil {
 		return Version{}, attributes.Attributes{}, err
 	}
-	return b.version(key, out), attributes.Of(out), nil
+	return b.version(key, out), attributes.FromHead(out), nil
 }
 
 // version is the one that S3 tells of.
@@ -48,7 +48,7 @@ func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, attribut
 		now = time.Now()
 	}
 	v := b.version(key, out)
-	return v, attributes.Of(out), now.Sub(v.ModTime), nil
+	return v, attributes.FromHead(out), now.Sub(v.ModTime), nil
 }
 
 // noVersion is the ID of objects that were stored while the bucket kept no versions.

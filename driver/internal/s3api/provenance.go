@@ -52,7 +52,7 @@ func (v *Version) IsCopiedTo(ctx context.Context, copied *Version) (bool, error)
 	}
 	made, err := copied.Bucket.look(ctx, copied.Key)
 	if err != nil {
-		return false, goneIsReplaced(err)
+		return false, replacedIfMissing(err)
 	}
 	if now := copied.Bucket.version(copied.Key, made); !copied.isStill(now) {
 		return false, errReplaced
@@ -71,7 +71,7 @@ func (v *Version) isIn(ctx context.Context, b *Bucket, key string, object *s3.He
 	}
 	source, err := v.Bucket.look(ctx, v.Key)
 	if err != nil {
-		return false, goneIsReplaced(err)
+		return false, replacedIfMissing(err)
 	}
 	if !v.isStill(v.Bucket.version(v.Key, source)) {
 		return false, errReplaced
@@ -79,7 +79,7 @@ func (v *Version) isIn(ctx context.Context, b *Bucket, key string, object *s3.He
 	return checksums.Equal(source, object), nil
 }
 
-func goneIsReplaced(err error) error {
+func replacedIfMissing(err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return errReplaced
 	}

@@ -27,7 +27,7 @@ func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, 
 			return "", err
 		}
 	}
-	out, err := b.client.PutObject(ctx, in, tries.counted, func(o *s3.Options) {
+	out, err := b.client.PutObject(ctx, in, tries.countAttempts, func(o *s3.Options) {
 		switch {
 		case in.ChecksumCRC32C == nil:
 		case b.sendsChecksums(o):

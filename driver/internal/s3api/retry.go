@@ -20,15 +20,15 @@ type attempts struct {
 	count int
 }
 
-// counted is an option of the request.
-func (a *attempts) counted(o *s3.Options) {
+// countAttempts is an option of the request.
+func (a *attempts) countAttempts(o *s3.Options) {
 	if retryer, ok := o.Retryer.(aws.RetryerV2); ok {
 		a.RetryerV2, o.Retryer = retryer, a
 	}
 }
 
 // repeatable is the option of a request whose attempts the caller does not count.
-func repeatable(o *s3.Options) { new(attempts).counted(o) }
+func repeatable(o *s3.Options) { new(attempts).countAttempts(o) }
 
 // GetAttemptToken implements aws.RetryerV2. It is asked for before each attempt.
 func (a *attempts) GetAttemptToken(ctx context.Context) (func(error) error, error) {

@@ -17,7 +17,7 @@ func (b *Bucket) StoredHash(ctx context.Context, key, algorithm string) (sum []b
 	if err != nil {
 		return nil, 0, err
 	}
-	if algorithm == "MD5" && b.Profile.MD5ETags && attributes.Of(out).Encryption.KeepsMD5() {
+	if algorithm == "MD5" && b.Profile.MD5ETags && attributes.FromHead(out).Encryption.KeepsMD5() {
 		sum = checksums.MD5OfETag(aws.ToString(out.ETag))
 	}
 	if sum == nil {

@@ -132,7 +132,7 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, si
 	out, err := b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
 		Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: all},
-	}, tries.counted)
+	}, tries.countAttempts)
 	switch {
 	case err != nil:
 	case out.ETag == nil:

@@ -108,7 +108,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 			w.head, w.headSize, w.offset, w.resumable = v, offset, offset, false
 			w.partSize = u.partSizeFor(offset)
 			w.attributes, w.condition = a, s3api.Condition{ETag: v.ETag}
-			w.attributes.ForgetMTime()
+			w.attributes.RemoveMTime()
 			u.Objects.Inherit(&w.attributes)
 			if err := u.Bucket.ReadTags(ctx, key, &w.attributes); err != nil {
 				return nil, err

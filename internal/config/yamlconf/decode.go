@@ -73,13 +73,13 @@ func (d *decoder) document(text []byte, target reflect.Value) bool {
 	}
 	for _, doc := range file.Docs[min(1, len(file.Docs)):] {
 		if doc.Body != nil {
-			d.report(nil, d.at(doc.Body.GetToken()), "a second document begins here: write everything in one document, without ---")
+			d.report(nil, d.positionOf(doc.Body.GetToken()), "a second document begins here: write everything in one document, without ---")
 		}
 	}
 	if body != nil {
 		ast.Walk(d, body)
 		if _, ok := d.resolve(body).(ast.MapNode); !ok && d.resolve(body) != nil {
-			d.report(nil, d.at(body.GetToken()), "must be a mapping (key: value), not %s", describe(body))
+			d.report(nil, d.positionOf(body.GetToken()), "must be a mapping (key: value), not %s", describe(body))
 			return false
 		}
 	}
@@ -96,7 +96,7 @@ func (d *decoder) document(text []byte, target reflect.Value) bool {
 func (d *decoder) syntax(err error) {
 	var found yaml.Error
 	if errors.As(err, &found) && found.GetToken() != nil {
-		d.report(nil, d.at(found.GetToken()), "this is not YAML: %s", found.GetMessage())
+		d.report(nil, d.positionOf(found.GetToken()), "this is not YAML: %s", found.GetMessage())
 		return
 	}
 	d.report(nil, position{source: d.file, line: 1, column: 1}, "this is not YAML: %v", err)
@@ -127,8 +127,8 @@ func (d *decoder) Visit(n ast.Node) ast.Visitor {
 	return d
 }
 
-// at is the position of a token.
-func (d *decoder) at(t *token.Token) position {
+// positionOf is the position of a token.
+func (d *decoder) positionOf(t *token.Token) position {
 	if t == nil || t.Position == nil {
 		return position{source: d.file, line: 1, column: 1}
 	}
@@ -156,7 +156,7 @@ func (e entry) given() bool { return e.value != nil }
 // position is where the value stands, or where its key does when it is of many lines.
 func (d *decoder) position(e entry) position {
 	if _, isScalar := e.value.(ast.ScalarNode); isScalar {
-		return d.at(e.value.GetToken())
+		return d.positionOf(e.value.GetToken())
 	}
 	return e.at
 }
@@ -169,13 +169,13 @@ func (d *decoder) entries(p Path, n ast.Node) []entry {
 	}
 	mapping, ok := n.(ast.MapNode)
 	if !ok {
-		d.report(p, d.at(n.GetToken()), "must be a mapping (key: value), not %s", describe(n))
+		d.report(p, d.positionOf(n.GetToken()), "must be a mapping (key: value), not %s", describe(n))
 		return nil
 	}
 	var found []entry
 	seen := map[string]position{}
 	for i := mapping.MapRange(); i.Next(); {
-		e := entry{key: i.Key().GetToken().Value, at: d.at(i.Key().GetToken()), value: d.resolve(i.Value())}
+		e := entry{key: i.Key().GetToken().Value, at: d.positionOf(i.Key().GetToken()), value: d.resolve(i.Value())}
 		if text, isScalar := scalarText(keyNode(i.Key())); isScalar {
 			e.key = text
 		}
@@ -208,7 +208,7 @@ func (d *decoder) resolve(n ast.Node) ast.Node {
 		case *ast.AliasNode:
 			n = d.anchors[v.Value.GetToken().Value]
 			if n == nil {
-				d.report(nil, d.at(v.GetToken()), "no anchor is called %s: define it with &%[1]s before", v.Value.GetToken().Value)
+				d.report(nil, d.positionOf(v.GetToken()), "no anchor is called %s: define it with &%[1]s before", v.Value.GetToken().Value)
 			}
 		case *ast.NullNode:
 			return nil
@@ -336,19 +336,19 @@ func (d *decoder) list(p Path, n ast.Node, v reflect.Value) {
 	}
 	sequence, ok := n.(*ast.SequenceNode)
 	if !ok {
-		d.report(p, d.at(n.GetToken()), "must be a list ([a, b]), not %s", describe(n))
+		d.report(p, d.positionOf(n.GetToken()), "must be a list ([a, b]), not %s", describe(n))
 		return
 	}
 	v.Set(reflect.MakeSlice(v.Type(), 0, len(sequence.Values)))
 	for i, item := range sequence.Values {
 		child := p.Child(fmt.Sprint(i))
-		d.positions[child.key()] = d.at(item.GetToken())
+		d.positions[child.key()] = d.positionOf(item.GetToken())
 		text, isScalar := scalarText(d.resolve(item))
 		value := reflect.New(v.Type().Elem()).Elem()
 		if !isScalar {
-			d.report(child, d.at(item.GetToken()), "must be a single value")
+			d.report(child, d.positionOf(item.GetToken()), "must be a single value")
 		} else if err := setScalar(value, text); err != nil {
-			d.report(child, d.at(item.GetToken()), "%v", err)
+			d.report(child, d.positionOf(item.GetToken()), "%v", err)
 		}
 		v.Set(reflect.Append(v, value)) // a broken one too, so that the others keep their numbers
 	}

@@ -17,9 +17,9 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// TestSettledBehindProxy loses answers on the way, so that the SDK asks for the same twice. S3 refuses it the second time, or does it
+// TestReconcileBehindProxy loses answers on the way, so that the SDK asks for the same twice. S3 refuses it the second time, or does it
 // again.
-func TestSettledBehindProxy(t *testing.T) {
+func TestReconcileBehindProxy(t *testing.T) {
 	const large = 5<<20 + 1
 	old, added := bytes.Repeat([]byte("old"), large/3+1), []byte("added")
 	for _, test := range []struct {
