@@ -118,6 +118,8 @@ type Limits struct {
 	SessionsPerAddress int `yaml:"sessions_per_address" since:"0.2.0"`
 	// How long a session may take to log in, whatever the client sends. After REIN the time begins again.
 	LoginTimeout time.Duration `yaml:"login_timeout" since:"0.2.0"`
+	// Longest time that a login waits if the client's address has sent wrong passwords. With `0` none waits.
+	FailedLoginDelay time.Duration `yaml:"failed_login_delay" since:"0.2.0"`
 }
 
 // Log is what the server writes to standard error.
@@ -141,9 +143,11 @@ const (
 	defaultDrainTimeout    = 25 * time.Second
 	defaultMaxFailedLogins = 5
 	// A session takes some 20 KiB and one descriptor.
-	defaultSessions            = 10000
-	defaultSessionsPerAddress  = 50 // a dozen clients behind one router, with four parallel sessions each
-	defaultLoginTimeout        = 30 * time.Second
+	defaultSessions           = 10000
+	defaultSessionsPerAddress = 50 // a dozen clients behind one router, with four parallel sessions each
+	defaultLoginTimeout       = 30 * time.Second
+	// Clients with a time limit on replies give up after 15 to 20 seconds.
+	defaultFailedLoginDelay    = 15 * time.Second
 	defaultMemory              = 256 * MiB
 	defaultPartSize            = 5 * MiB
 	defaultUploadConcurrency   = 16
@@ -173,6 +177,7 @@ func Default() *Config {
 			Sessions:           defaultSessions,
 			SessionsPerAddress: defaultSessionsPerAddress,
 			LoginTimeout:       defaultLoginTimeout,
+			FailedLoginDelay:   defaultFailedLoginDelay,
 		},
 		Memory:              defaultMemory,
 		PartSize:            defaultPartSize,

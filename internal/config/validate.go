@@ -243,6 +243,10 @@ func (v *validator) limits() {
 	if l.LoginTimeout <= 0 {
 		v.report(p.Child("login_timeout"), "must be longer than 0")
 	}
+	if l.FailedLoginDelay < 0 || l.FailedLoginDelay >= l.LoginTimeout && l.FailedLoginDelay > 0 {
+		v.report(p.Child("failed_login_delay"), "%s is not between 0s and limits.login_timeout (%s): a login that waits must still be in time",
+			l.FailedLoginDelay, l.LoginTimeout)
+	}
 }
 
 func (v *validator) notNegative(p yamlconf.Path, n int) {

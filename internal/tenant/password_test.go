@@ -3,12 +3,16 @@ package tenant
 import (
 	"context"
 	"errors"
+	"net"
 	"net/netip"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/account"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/configtest"
 )
 
@@ -130,4 +134,35 @@ func TestUnknownUserIsCostliest(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Logins of an address wait after a failure, and no more after a success. Logins of other addresses never wait.
+func TestLoginWaitsAfterFailures(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := config.Default()
+		cfg.Tenants = map[string]*config.Tenant{"acme": {
+			Bucket: "acme-data",
+			Users:  map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}},
+		}}
+		r := registryOf(t, cfg)
+		for _, step := range []struct {
+			address, user, password string
+			want                    error
+			waits                   time.Duration
+		}{
+			{"192.0.2.1", "alice", "wrong", account.ErrLoginRefused, 0},
+			{"192.0.2.1", "nobody", password, account.ErrLoginRefused, 250 * time.Millisecond},
+			{"192.0.2.2", "alice", password, nil, 0},
+			{"192.0.2.1", "alice", password, nil, 500 * time.Millisecond},
+			{"192.0.2.1", "alice", "wrong", account.ErrLoginRefused, 0},
+		} {
+			begin := time.Now()
+			_, err := r.Login(t.Context(), &account.LoginRequest{
+				User: step.user, Password: step.password, RemoteAddr: &net.TCPAddr{IP: net.ParseIP(step.address)},
+			})
+			if waits := time.Since(begin).Round(10 * time.Millisecond); !errors.Is(err, step.want) || waits != step.waits {
+				t.Errorf("%s at %s: %v after %v, want %v after %v", step.user, step.address, err, waits, step.want, step.waits)
+			}
+		}
+	})
 }

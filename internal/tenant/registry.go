@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/netip"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -32,7 +33,8 @@ type Registry struct {
 	users   map[string]*user // by the names that only one tenant has
 
 	verifier *verifier
-	files    driver.Options // what the file systems of all users have in common
+	throttle *limits.Throttle[netip.Prefix] // of logins, by [limits.Network]
+	files    driver.Options                 // what the file systems of all users have in common
 	log      *slog.Logger
 }
 
@@ -90,6 +92,7 @@ func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3
 		hosts:    map[string]*tenant{},
 		users:    map[string]*user{},
 		verifier: verifier,
+		throttle: limits.NewThrottle[netip.Prefix](cfg.Limits.FailedLoginDelay),
 		files:    opts.Files,
 		log:      opts.Logger,
 	}
@@ -300,11 +303,7 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 		c, password = &u.credential, u.tenant.inUTF8(password)
 		who = fmt.Sprintf("user %q of tenant %q", u.name, u.tenant.Name)
 	}
-	right, err := r.verifier.check(ctx, limits.Network(wire.AddrOf(req.RemoteAddr)), c, password)
-	if err == nil && !right {
-		err = account.ErrLoginRefused
-	}
-	if err != nil {
+	if err := r.authenticate(ctx, limits.Network(wire.AddrOf(req.RemoteAddr)), c, password); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
 	mounts, err := r.mounts(ctx, u, req)
@@ -348,6 +347,23 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 		}
 	}
 	return login, nil
+}
+
+// authenticate checks the password of a client, who waits after failures.
+func (r *Registry) authenticate(ctx context.Context, client netip.Prefix, c *credential, password string) error {
+	if err := r.throttle.Wait(ctx, client); err != nil {
+		return err
+	}
+	right, err := r.verifier.check(ctx, client, c, password)
+	switch {
+	case err != nil:
+		return err
+	case !right:
+		r.throttle.Failed(client)
+		return account.ErrLoginRefused
+	}
+	r.throttle.Succeeded(client)
+	return nil
 }
 
 // loggedIn notes the time of a login and returns that of the one before, zero if this process has seen none.
