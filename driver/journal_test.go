@@ -189,7 +189,7 @@ func TestTakeOver(t *testing.T) {
 }
 
 // A stalled client that sends again continues, if no other session has taken its upload over.
-func TestStalledGoesOn(t *testing.T) {
+func TestStalledClientContinues(t *testing.T) {
 	inVirtualTime(t, func(x *journalTest) {
 		content := patterned(2*journalPart + 5000)
 		alice, _, _ := x.replica(x.Context(), "alice")

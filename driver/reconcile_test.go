@@ -97,8 +97,8 @@ func onEachServer(t *testing.T, label string, f func(*testing.T, *s3test.Server)
 	})
 }
 
-// TestHurtOnTheWay changes bytes of an object that an upload keeps the beginning of: they are not stored as they came.
-func TestHurtOnTheWay(t *testing.T) {
+// TestHeadCorruptedOnTheWay changes bytes of the object whose head an upload keeps. The driver does not store them.
+func TestHeadCorruptedOnTheWay(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		proxy, err := s3test.NewProxy(s)
 		if err != nil {

@@ -329,7 +329,7 @@ func TestLoadJoinsErrors(t *testing.T) {
 	}
 }
 
-func TestOverlayThatIsNotThere(t *testing.T) {
+func TestOverlayMissing(t *testing.T) {
 	if _, err := i18n.Load(os.DirFS(filepath.Join(t.TempDir(), "none"))); err == nil {
 		t.Error("no error")
 	}

@@ -166,7 +166,7 @@ func TestFeatTagIsNegotiable(t *testing.T) {
 	}
 }
 
-func TestChoose(t *testing.T) {
+func TestSelectText(t *testing.T) {
 	tests := []struct {
 		name  string
 		texts map[string]string

@@ -106,7 +106,7 @@ func TestWithOverridesLocalizer(t *testing.T) {
 	}
 }
 
-func TestFind(t *testing.T) {
+func TestMatch(t *testing.T) {
 	bundle := load(t)
 	for want, found := range map[string]string{"fr": "fr", "fr-CA": "fr", "pt": "pt-BR", "es-419": "es", "sv": "", "und": ""} {
 		tag, ok := bundle.Match(language.MustParse(want))

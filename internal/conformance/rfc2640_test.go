@@ -768,8 +768,8 @@ func TestFEATNamesTheLanguages(t *testing.T) {
 	}
 }
 
-// Section 4.1: what was said before is said again in the new language, where a tenant wishes so.
-func TestGreetingsAreSaidAgain(t *testing.T) {
+// Section 4.1: the server repeats the greeting in the new language, where a tenant has set that.
+func TestGreetingAfterLANG(t *testing.T) {
 	const texts = `greeting: {en: "Welcome to {Tenant}", fr: "Bienvenue chez {Tenant}"}
 welcome: {en: "Hello {User}", fr: "Bonjour {User}"}`
 	for _, tt := range []struct {

@@ -77,8 +77,8 @@ func TestSiteCopyAborted(t *testing.T) {
 	s.wantObjects("dir/x")
 }
 
-// A copy whose client has gone ends too: the site waits for every session.
-func TestSiteCopyOfClientThatIsGone(t *testing.T) {
+// A copy ends when its client disconnects. The test waits for the end of every session.
+func TestSiteCopyClientDisconnects(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("f")
 	begun := make(chan struct{})

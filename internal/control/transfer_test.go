@@ -354,9 +354,9 @@ func TestABOR(t *testing.T) {
 	})
 }
 
-// TestVanishedClient: a client whose connections end in the middle leaves
+// TestClientDisconnects: a client whose connections end in the middle leaves
 // nothing, whichever connection ends first.
-func TestVanishedClient(t *testing.T) {
+func TestClientDisconnects(t *testing.T) {
 	big := strings.Repeat("x", 12<<20) // several parts
 	for _, tt := range []struct {
 		name   string

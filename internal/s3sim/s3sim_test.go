@@ -255,7 +255,7 @@ func TestDeleteObjectsByETag(t *testing.T) {
 	x.want("b", "2")
 }
 
-func TestWhatIsNotOffered(t *testing.T) {
+func TestUnsupportedOperations(t *testing.T) {
 	x := newFixture(t, s3sim.Options{HideUploads: true})
 	x.mustPut("file", "bytes")
 	_, err := x.client.DeleteObjects(t.Context(), &s3.DeleteObjectsInput{
@@ -311,8 +311,8 @@ func TestETags(t *testing.T) {
 	}
 }
 
-// TestSpoiled sends bytes with a checksum, or a length, of others.
-func TestSpoiled(t *testing.T) {
+// TestCorruptedBody sends bytes with a checksum, or a length, of others.
+func TestCorruptedBody(t *testing.T) {
 	server := s3sim.New(s3sim.Options{})
 	server.CreateBucket(bucket)
 	web := httptest.NewServer(server)

@@ -11,8 +11,8 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// TestDistance moves an object over a distance: it comes whole. How long that takes is in TestLink.
-func TestDistance(t *testing.T) {
+// TestLinkProxy moves an object over a distance: it comes whole. How long that takes is in TestLink.
+func TestLinkProxy(t *testing.T) {
 	const (
 		size      = 2 << 20
 		bandwidth = 8 << 20

@@ -110,8 +110,8 @@ func TestLoginReplies(t *testing.T) {
 	}
 }
 
-// A client meets what the configuration says of a tenant: its languages, texts and charsets.
-func TestTenantsOwnWays(t *testing.T) {
+// A session has the settings of its tenant: languages, texts and charsets.
+func TestTenantSettings(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
 	cfg.DefaultLanguage = language.German

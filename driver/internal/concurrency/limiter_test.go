@@ -227,9 +227,9 @@ func TestCorrection(t *testing.T) {
 	})
 }
 
-// TestTurns checks that an upload with many parts under way keeps none waiting that begins, and has no more than its turn
+// TestLimiterIsFair checks that an upload with many parts under way keeps none waiting that begins, and has no more than its turn
 // from then on.
-func TestTurns(t *testing.T) {
+func TestLimiterIsFair(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := New(&endpoint.Stats{})
 		greedy, modest := l.Join(16), l.Join(16)

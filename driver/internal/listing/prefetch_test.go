@@ -307,8 +307,8 @@ func TestRepeatedListing(t *testing.T) {
 	}
 }
 
-// TestRepeatedListingInVain opens listings of a directory that was listed before. No client reads them, or only later.
-func TestRepeatedListingInVain(t *testing.T) {
+// TestRepeatedListingNotRead opens listings of a directory that was listed before. No client reads them, or only later.
+func TestRepeatedListingNotRead(t *testing.T) {
 	const count = 5000
 	for _, test := range []struct {
 		label    string
@@ -416,8 +416,8 @@ func TestListingHoldsFewPages(t *testing.T) {
 	}
 }
 
-// TestSplitListingGivesWay lets an upload ask for the memory of a listing whose client has stopped to read.
-func TestSplitListingGivesWay(t *testing.T) {
+// TestSplitListingRevoked lets an upload ask for the memory of a listing whose client has stopped to read.
+func TestSplitListingRevoked(t *testing.T) {
 	const count = 30_000
 	synctest.Test(t, func(t *testing.T) {
 		s := s3fake.Far(s3fake.Numbered(count)...)

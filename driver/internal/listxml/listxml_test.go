@@ -88,8 +88,8 @@ func aPage(objects int) string {
 	return b.String() + `<EncodingType>url</EncodingType></ListBucketResult>`
 }
 
-// TestContentsAreCut wants the usual answer to be read without the SDK.
-func TestContentsAreCut(t *testing.T) {
+// TestContentsAreDecoded wants the usual answer to be read without the SDK.
+func TestContentsAreDecoded(t *testing.T) {
 	objects, rest, ok := cutObjects([]byte(aPage(2)))
 	if !ok || len(objects) != 2 || strings.Contains(string(rest), "Key>") {
 		t.Fatalf("%d objects, %v, left is %s", len(objects), ok, rest)

@@ -144,9 +144,9 @@ func TestBudgetNeverDeadlocks(t *testing.T) {
 	}
 }
 
-// TestBudgetNewcomersStandBack checks that buffers which hold nothing do not overtake one that waits for more: otherwise small
-// files, one after another, could keep a large part from ever filling.
-func TestBudgetNewcomersStandBack(t *testing.T) {
+// TestBudgetServesInOrder checks that empty buffers do not overtake one that waits for more. Otherwise small files, one
+// after another, could starve a large part.
+func TestBudgetServesInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := New(80 * BlockSize)
 		hold := func(blocks int64) *Buffer {

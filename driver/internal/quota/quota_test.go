@@ -13,8 +13,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3fake"
 )
 
-// TestRecountRests lets uploads be refused one after another, by a quota whose count fails, is cut off, or comes to its end.
-func TestRecountRests(t *testing.T) {
+// TestRecountBackOff refuses uploads one after another, by a quota whose count fails, is interrupted or ends.
+func TestRecountBackOff(t *testing.T) {
 	const work = 100 * time.Millisecond
 	for _, test := range []struct {
 		label  string
