@@ -43,8 +43,8 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// slowBackend knows one user, whose password nobody decides, and another one, whose
-// every password is right.
+// slowBackend knows two users. It never decides about a password of the one, and
+// accepts every password of the other.
 type slowBackend struct{}
 
 func (slowBackend) Host(string) (*account.Tenant, bool) { return nil, false }
