@@ -35,7 +35,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"log/slog"
 	"os"
 	"syscall"
 
@@ -60,15 +59,11 @@ func NewBudget(bytes int64) *Budget { return membudget.New(bytes) }
 
 // An Fs is a file system in a bucket. It is safe for concurrent use; the files that it opens are not, but for their Abort.
 type Fs struct {
-	ctx      context.Context // of the session: afero has no other place for one
-	bucket   *s3api.Bucket
-	keys     keys.Space
-	find     fileinfo.Finder
-	memory   *Budget
-	endpoint *Endpoint
-	log      *slog.Logger
-	opts     Options
-
+	ctx     context.Context // of the session: afero has no other place for one
+	opts    Options
+	bucket  *s3api.Bucket
+	keys    keys.Space
+	find    fileinfo.Finder
 	uploads *upload.Uploader
 	tree    *tree.Tree
 }
@@ -85,57 +80,22 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
-	if o.PartSize == 0 {
-		o.PartSize = defaultPartSize
-	}
-	if o.smallestPart == 0 {
-		o.smallestPart = s3api.MinPartSize
-	}
-	if o.UploadConcurrency == 0 {
-		o.UploadConcurrency = defaultUploadConcurrency
-	}
-	if o.Memory == nil {
-		o.Memory = NewBudget(defaultMemory)
-	}
-	if o.DownloadConcurrency == 0 {
-		o.DownloadConcurrency = defaultDownloadConcurrency
-	}
-	if o.Endpoint == nil {
-		o.Endpoint = NewEndpoint()
-	}
-	if o.MetadataCache == nil {
-		o.MetadataCache = NewMetadataCache(0)
-	}
-	if o.IdleTimeout == 0 {
-		o.IdleTimeout = defaultIdleTimeout
-	}
-	if o.CopyLimit == 0 {
-		o.CopyLimit = defaultCopyLimit
-	}
-	if o.Journal == nil {
-		o.Owner = ""
-	}
-	if o.BeforeCommit == nil {
-		o.BeforeCommit = func(context.Context) error { return nil }
-	}
-	if o.Logger == nil {
-		o.Logger = slog.New(slog.DiscardHandler)
-	}
+	o.setDefaults()
 	f := &Fs{
 		ctx:    ctx,
 		bucket: s3api.NewBucket(clients.Invalidating{Client: client, Log: o.Endpoint.writes}, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout),
-		keys:   keys.Space(o.Prefix), memory: o.Memory, endpoint: o.Endpoint, log: o.Logger, opts: o,
+		keys:   keys.Space(o.Prefix), opts: o,
 	}
 	f.find = fileinfo.Finder{Bucket: f.bucket, Keys: f.keys}
 	f.uploads = upload.New(upload.Options{
-		Bucket: f.bucket, Keys: f.keys, Memory: f.memory, Log: f.log,
+		Bucket: f.bucket, Keys: f.keys, Memory: o.Memory, Log: o.Logger,
 		Limiter: o.Endpoint.uploads, Concurrency: o.UploadConcurrency,
 		PartSize: o.PartSize, SmallestPart: o.smallestPart, CopyLimit: o.CopyLimit,
 		NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects, BeforeCommit: o.BeforeCommit,
 		Journal: o.Journal, Owner: o.Owner,
 	})
 	f.tree = tree.New(tree.Options{
-		Finder: f.find, Memory: f.memory, Uploads: f.uploads, CopyLimit: o.CopyLimit, NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects,
+		Finder: f.find, Memory: o.Memory, Uploads: f.uploads, CopyLimit: o.CopyLimit, NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects,
 	})
 	return f, nil
 }
@@ -164,11 +124,7 @@ func (f *Fs) OpenFile(name string, flag int, _ fs.FileMode) (afero.File, error) 
 	if flag&accessMode != os.O_RDONLY || !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.EISDIR) {
 		return file, err
 	}
-	key, err := f.keys.Key(name)
-	if err != nil {
-		return nil, s3errors.PathError("open", name, err)
-	}
-	d, err := f.openDirectory(name, key)
+	d, err := f.openDirectory(name)
 	if err != nil {
 		return nil, s3errors.PathError("open", name, err)
 	}
@@ -211,18 +167,16 @@ func (f *Fs) OpenAt(name string, flag int, offset int64) (afero.File, error) {
 	if err != nil {
 		return nil, s3errors.PathError("open", name, err)
 	}
+	var file afero.File
 	if flag&accessMode == os.O_RDONLY {
-		r, err := f.openReader(name, key, offset)
-		if err != nil {
-			return nil, s3errors.PathError("open", name, err)
-		}
-		return r, nil
+		file, err = f.openReader(name, key, offset)
+	} else {
+		file, err = f.uploads.Open(f.ctx, name, key, flag, offset)
 	}
-	w, err := f.uploads.Open(f.ctx, name, key, flag, offset)
 	if err != nil {
 		return nil, s3errors.PathError("open", name, err)
 	}
-	return w, nil
+	return file, nil
 }
 
 // Chmod fails with errors.ErrUnsupported: S3 keeps no permission bits.

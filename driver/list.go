@@ -29,15 +29,16 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	if err != nil {
 		return nil, s3errors.PathError("readdir", name, err)
 	}
-	at := f.endpoint.writes.Now()
+	at := f.opts.Endpoint.writes.Now()
 	l := listing.Lister{
-		Bucket: f.bucket, Memory: f.memory, Stats: f.endpoint.stats, SplitPoints: &f.endpoint.splitPoints, SetTimes: f.opts.Objects.ListSetTimes, Log: f.log,
+		Bucket: f.bucket, Memory: f.opts.Memory, Stats: f.opts.Endpoint.stats, SplitPoints: &f.opts.Endpoint.splitPoints,
+		SetTimes: f.opts.Objects.ListSetTimes, Log: f.opts.Logger,
 	}
 	entries, err := l.List(f.ctx, f.keys.Directory(key), f.keys.IsRoot(key))
 	if err != nil {
 		return nil, s3errors.PathError("readdir", name, err)
 	}
-	return f.opts.MetadataCache.Remember(f.memory, f.bucket, func(yield func(fs.FileInfo, error) bool) {
+	return f.opts.MetadataCache.Remember(f.opts.Memory, f.bucket, func(yield func(fs.FileInfo, error) bool) {
 		for info, err := range entries {
 			if err != nil {
 				yield(nil, s3errors.PathError("readdir", name, err))
@@ -59,7 +60,11 @@ type dirFile struct {
 	stop    func()
 }
 
-func (f *Fs) openDirectory(name, key string) (*dirFile, error) {
+func (f *Fs) openDirectory(name string) (*dirFile, error) {
+	key, err := f.keys.Key(name)
+	if err != nil {
+		return nil, err
+	}
 	entries, err := f.ReadDirSeq(name)
 	if err != nil {
 		return nil, errors.Unwrap(err)

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -107,15 +108,39 @@ const (
 	minIdleTimeout = time.Millisecond
 )
 
+// setDefaults gives each option without a value its default.
+func (o *Options) setDefaults() {
+	o.PartSize = cmp.Or(o.PartSize, defaultPartSize)
+	o.smallestPart = cmp.Or(o.smallestPart, s3api.MinPartSize)
+	o.UploadConcurrency = cmp.Or(o.UploadConcurrency, defaultUploadConcurrency)
+	o.DownloadConcurrency = cmp.Or(o.DownloadConcurrency, defaultDownloadConcurrency)
+	o.IdleTimeout = cmp.Or(o.IdleTimeout, defaultIdleTimeout)
+	o.CopyLimit = cmp.Or(o.CopyLimit, defaultCopyLimit)
+	if o.Memory == nil {
+		o.Memory = NewBudget(defaultMemory)
+	}
+	if o.Endpoint == nil {
+		o.Endpoint = NewEndpoint()
+	}
+	if o.MetadataCache == nil {
+		o.MetadataCache = NewMetadataCache(0)
+	}
+	if o.BeforeCommit == nil {
+		o.BeforeCommit = func(context.Context) error { return nil }
+	}
+	if o.Logger == nil {
+		o.Logger = slog.New(slog.DiscardHandler)
+	}
+	if o.Journal == nil {
+		o.Owner = ""
+	}
+}
+
 // Validate returns an error that names each option out of range, with its range and the unit.
 func (o *Options) Validate() error {
-	minPartSize := int64(s3api.MinPartSize)
-	if o.smallestPart != 0 {
-		minPartSize = o.smallestPart
-	}
 	errs := []error{
 		checkRange("Prefix", len(o.Prefix), 0, keys.MaxBytes, " bytes"),
-		checkRange("PartSize", o.PartSize, minPartSize, s3api.MaxPartSize, " bytes"),
+		checkRange("PartSize", o.PartSize, cmp.Or(o.smallestPart, s3api.MinPartSize), s3api.MaxPartSize, " bytes"),
 		checkRange("UploadConcurrency", o.UploadConcurrency, 1, maxParallel, " parts"),
 		checkRange("DownloadConcurrency", o.DownloadConcurrency, 1, maxParallel, " requests"),
 		checkRange("CopyLimit", o.CopyLimit, 1, maxCopyLimit, " bytes"),

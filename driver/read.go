@@ -43,7 +43,7 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 		Handle: openfile.Handle{FileName: name, Unsupported: syscall.EBADF},
 		ctx:    ctx, cancel: cancel, bucket: f.bucket, version: v,
 		info:    fileinfo.New(f.keys.Base(key), &v, &a),
-		content: download.NewReader(ctx, f.bucket, v, offset, body, f.memory, f.endpoint.stats, f.opts.DownloadConcurrency),
+		content: download.NewReader(ctx, f.bucket, v, offset, body, f.opts.Memory, f.opts.Endpoint.stats, f.opts.DownloadConcurrency),
 	}, nil
 }
 

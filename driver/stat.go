@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"syscall"
@@ -12,10 +13,10 @@ import (
 // Stat describes a file or, where there is none of the name, a directory. It takes one request for a file and two for a
 // directory; [Fs.StatFile] and [Fs.StatDir] take one. A directory's modification time is zero unless a marker has it.
 func (f *Fs) Stat(name string) (fs.FileInfo, error) {
-	return f.stat(name, func(key string) (*fileinfo.Info, error) {
-		info, err := f.find.File(f.ctx, key)
+	return f.stat(name, func(ctx context.Context, key string) (*fileinfo.Info, error) {
+		info, err := f.find.File(ctx, key)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
-			return f.find.DirAndMarker(f.ctx, key)
+			return f.find.DirAndMarker(ctx, key)
 		}
 		return info, err
 	})
@@ -23,35 +24,32 @@ func (f *Fs) Stat(name string) (fs.FileInfo, error) {
 
 // StatFile describes a file, in one request, or in none if [Options.MetadataCache] remembers it.
 func (f *Fs) StatFile(name string) (fs.FileInfo, error) {
-	return f.stat(name, func(key string) (*fileinfo.Info, error) {
-		if info := f.opts.MetadataCache.File(f.endpoint.writes, f.bucket, key); info != nil {
+	return f.stat(name, func(ctx context.Context, key string) (*fileinfo.Info, error) {
+		if info := f.opts.MetadataCache.File(f.opts.Endpoint.writes, f.bucket, key); info != nil {
 			return info, nil
 		}
-		return f.find.File(f.ctx, key)
+		return f.find.File(ctx, key)
 	})
 }
 
 // StatDir describes a directory, in one request, or two where listings are not sorted. The root always exists, which takes none.
-func (f *Fs) StatDir(name string) (fs.FileInfo, error) {
-	return f.stat(name, func(key string) (*fileinfo.Info, error) { return f.find.DirAndMarker(f.ctx, key) })
-}
-
-func (f *Fs) stat(name string, find func(key string) (*fileinfo.Info, error)) (fs.FileInfo, error) {
-	key, err := f.keys.Key(name)
-	if err != nil {
-		return nil, s3errors.PathError("stat", name, err)
-	}
-	info, err := find(key)
-	if err != nil {
-		return nil, s3errors.PathError("stat", name, err)
-	}
-	return info, nil
-}
+func (f *Fs) StatDir(name string) (fs.FileInfo, error) { return f.stat(name, f.find.DirAndMarker) }
 
 // PendingUpload describes the interrupted upload of a file that this owner can resume: the bytes that S3 holds of it. There is none, which
 // is an fs.ErrNotExist, where the file exists, and none that a session works on. It takes one request where nothing is pending.
 //
 // A file system that has reported an upload resumes it when it opens the file with that size as the offset, or next with os.O_APPEND.
-func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) {
-	return f.stat(name, func(key string) (*fileinfo.Info, error) { return f.uploads.Pending(f.ctx, key) })
+func (f *Fs) PendingUpload(name string) (fs.FileInfo, error) { return f.stat(name, f.uploads.Pending) }
+
+// stat describes what find finds under the key of a name.
+func (f *Fs) stat(name string, find func(ctx context.Context, key string) (*fileinfo.Info, error)) (fs.FileInfo, error) {
+	var info *fileinfo.Info
+	key, err := f.keys.Key(name)
+	if err == nil {
+		info, err = find(f.ctx, key)
+	}
+	if err != nil {
+		return nil, s3errors.PathError("stat", name, err)
+	}
+	return info, nil
 }
