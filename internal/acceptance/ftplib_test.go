@@ -65,7 +65,7 @@ func (f *ftplib) send(method string, arguments ...any) {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	f.send(string(line) + "\n")
+	f.process.send(string(line) + "\n")
 }
 
 // receive waits for the next answer.
