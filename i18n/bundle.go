@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -63,6 +64,9 @@ func load(overlays []fs.FS) (*Bundle, error) {
 // Tags returns the languages: English, the others that are built in, and the
 // overlays' in alphabetical order. A bundle with overrides has its own order.
 func (b *Bundle) Tags() []language.Tag { return slices.Clone(b.tags) }
+
+// IDs returns the identifiers of all messages, sorted.
+func (b *Bundle) IDs() []ID { return slices.Sorted(maps.Keys(b.sources)) }
 
 // Coverage says how many messages a language has.
 type Coverage struct {

@@ -1,7 +1,6 @@
 package i18n
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -125,50 +124,18 @@ func listTags(tags []language.Tag) string {
 	return strings.Join(names, ", ")
 }
 
-// adviseID suggests the identifiers that are nearest to an unknown one.
+// adviseID suggests the identifiers that contain an unknown one, whatever its hyphens and capitals.
 func adviseID(sources map[ID]source, id ID) string {
-	const few = 3
-	near := min(3, len(id)/3) // edits
-	distance := make(map[ID]int)
-	for other := range sources {
-		d := edits(string(id), string(other))
-		if near > 0 && strings.Contains(string(other), string(id)) {
-			d = min(d, near)
-		}
-		if d <= near {
-			distance[other] = d
+	const few, least = 3, 3 // identifiers, letters
+	fold := func(id ID) string { return strings.ReplaceAll(strings.ToLower(string(id)), "-", "") }
+	var names []string
+	for _, other := range slices.Sorted(maps.Keys(sources)) {
+		if len(id) >= least && strings.Contains(fold(other), fold(id)) {
+			names = append(names, fmt.Sprintf("%q", other))
 		}
 	}
-	ids := slices.SortedFunc(maps.Keys(distance), func(x, y ID) int {
-		return cmp.Or(cmp.Compare(distance[x], distance[y]), cmp.Compare(x, y))
-	})
-	if len(ids) == 0 {
+	if len(names) == 0 {
 		return "take the identifiers from the English catalogue"
 	}
-	var names []string
-	for _, id := range ids[:min(few, len(ids))] {
-		names = append(names, fmt.Sprintf("%q", id))
-	}
-	return "is it " + strings.Join(names, " or ") + "?"
-}
-
-// edits returns Levenshtein's distance, in bytes.
-func edits(a, b string) int {
-	row := make([]int, len(b)+1) // from a[:i] to each b[:j]
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replace := diagonal
-			if a[i] != b[j] {
-				replace++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replace, row[j]+1, diagonal+1)
-		}
-	}
-	return row[len(b)]
+	return "is it " + strings.Join(names[:min(few, len(names))], " or ") + "?"
 }

@@ -83,7 +83,8 @@ func (v *validator) messages(p yamlconf.Path, t *Tenant) {
 	}
 	for id, texts := range t.Messages {
 		at := p.Child(string(id))
-		if !check(at, id, nil) { // no such message
+		if known := v.bundle.IDs(); !slices.Contains(known, id) {
+			v.report(at, "no such message: %s", yamlconf.Suggest(string(id), known, "take the identifiers from the English catalogue"))
 			continue
 		}
 		if len(texts) == 0 {

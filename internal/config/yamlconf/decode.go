@@ -86,7 +86,7 @@ func (d *decoder) document(text []byte, target reflect.Value) bool {
 	d.positions[Path(nil).key()] = position{source: d.file, line: 1, column: 1}
 	d.structure(nil, body, target)
 	for _, name := range d.env.unknown() {
-		advice := suggest(name, d.env.known(), "correct its name or remove it")
+		advice := Suggest(name, d.env.known(), "correct its name or remove it")
 		d.report(nil, position{source: environmentSource(name)}, "is no setting: %s", advice)
 	}
 	return true
@@ -273,7 +273,7 @@ func (d *decoder) unknownKey(key string, known []string) string {
 	if key == "<<" {
 		return "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias"
 	}
-	return "unknown key: " + suggest(key, known, "correct its name or remove it")
+	return "unknown key: " + Suggest(key, known, "correct its name or remove it")
 }
 
 // collection decodes a struct, a map or a list.

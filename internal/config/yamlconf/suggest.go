@@ -5,12 +5,12 @@ import "strings"
 // maxTypos is how many characters a suggested name may differ in; a third of a short name.
 const maxTypos = 3
 
-// suggest asks "did you mean X?" for the known name that is nearest to name, or returns advice when none is near.
-func suggest(name string, known []string, advice string) string {
-	nearest, least := "", max(1, min(len(name)/3, maxTypos))+1
+// Suggest asks "did you mean X?" for the known name that is nearest to name, or returns advice when none is near.
+func Suggest[T ~string](name string, known []T, advice string) string {
+	nearest, least := T(""), max(1, min(len(name)/3, maxTypos))+1
 	for _, k := range known {
-		distance := editDistance(name, k)
-		if strings.HasPrefix(k, name) { // cert for cert_file
+		distance := editDistance(name, string(k))
+		if strings.HasPrefix(string(k), name) { // cert for cert_file
 			distance = 1
 		}
 		if distance < least {
@@ -20,7 +20,7 @@ func suggest(name string, known []string, advice string) string {
 	if nearest == "" {
 		return advice
 	}
-	return "did you mean " + nearest + "?"
+	return "did you mean " + string(nearest) + "?"
 }
 
 // editDistance is how many characters must be added, removed or replaced to turn a into b (Levenshtein).
