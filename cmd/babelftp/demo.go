@@ -20,6 +20,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/embeddeds3"
 	"github.com/babelftp/babelftp/internal/server"
 	"github.com/babelftp/babelftp/internal/tenant"
@@ -163,7 +164,7 @@ func demoConfig(listen, locales string) (*config.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	user := &config.User{PasswordHash: config.NewSecret(hash)}
+	user := &config.User{PasswordHash: value.NewSecret(hash)}
 	cfg := config.Default()
 	cfg.Listen = listen
 	cfg.LocalesDir = locales

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/dataconn"
 )
@@ -52,9 +53,9 @@ type Config struct {
 	MaxFailedLogins int `yaml:"max_failed_logins"`
 
 	// Memory that all uploads hold together. Downloads and listings read ahead with what uploads leave of it.
-	Memory Size `yaml:"memory"`
+	Memory value.Size `yaml:"memory"`
 	// Size of the parts of a multipart upload, 5 MiB or more. Smaller files take one request.
-	PartSize Size `yaml:"part_size"`
+	PartSize value.Size `yaml:"part_size"`
 	// Most parts of one upload that are sent to S3 at the same time.
 	UploadConcurrency int `yaml:"upload_concurrency"`
 	// Most ranges of one download that are requested from S3 at the same time.
@@ -79,7 +80,7 @@ type TLS struct {
 	// Refuse logins and data connections that are not encrypted.
 	Required bool `yaml:"required"`
 	// Oldest version of TLS that the server accepts.
-	MinVersion TLSVersion `yaml:"min_version" default:"1.2"`
+	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
 }
 
 // Passive is where the data connections of PASV and EPSV arrive.
@@ -107,7 +108,7 @@ type S3 struct {
 	// Access key ID. It needs `secret_access_key`.
 	AccessKeyID string `yaml:"access_key_id" default:"what the AWS SDK finds"`
 	// Secret access key. Without both keys the SDK looks into its environment, profile, IRSA or instance role.
-	SecretAccessKey Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
+	SecretAccessKey value.Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
 }
 
 // Limits bounds what clients may take of the server. Who is above a maximum gets 421.
@@ -148,8 +149,8 @@ const (
 	defaultLoginTimeout       = 30 * time.Second
 	// Clients with a time limit on replies give up after 15 to 20 seconds.
 	defaultFailedLoginDelay    = 15 * time.Second
-	defaultMemory              = 256 * MiB
-	defaultPartSize            = 5 * MiB
+	defaultMemory              = 256 * value.MiB
+	defaultPartSize            = 5 * value.MiB
 	defaultUploadConcurrency   = 16
 	defaultDownloadConcurrency = 16             // where each carries 25 MiB/s, as from a distant S3, they are as fast as a server's disk
 	defaultAbandonedUploads    = 24 * time.Hour // a user can resume on the next day

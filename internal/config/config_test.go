@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/pathname"
 )
@@ -81,7 +82,7 @@ func TestLoad(t *testing.T) {
 		{"log-format", cfg.Log.Format, LogJSON},
 		{"duration", cfg.IdleTimeout, 10 * time.Minute},
 		{"default-duration", cfg.DataTimeout, defaultDataTimeout},
-		{"size", cfg.Memory, GiB},
+		{"size", cfg.Memory, value.GiB},
 		{"host-in-lower-case", acme.Hosts[0], "ftp.acme.example"},
 		{"host-in-ascii", acme.Hosts[1], "xn--mnchen-3ya.example"},
 		{"host-that-is-an-address", acme.Hosts[2], "2001:db8::7"},
@@ -101,9 +102,9 @@ func TestLoad(t *testing.T) {
 		{"normalization-by-default", umbrella.NormalizationOf(), pathname.NFC},
 		{"normalization-of-raw-names", cfg.Tenants["zebra"].NormalizationOf(), pathname.None},
 		{"presign", acme.Presign, 24 * time.Hour},
-		{"quota", acme.Quota, 100 * GiB},
-		{"quota-of-a-user", acme.Users["bob@home"].Quota, 5 * GiB},
-		{"no-quota", umbrella.Quota, Size(0)},
+		{"quota", acme.Quota, 100 * value.GiB},
+		{"quota-of-a-user", acme.Users["bob@home"].Quota, 5 * value.GiB},
+		{"no-quota", umbrella.Quota, value.Size(0)},
 		{"listing-cache", acme.ListingCache, 5 * time.Second},
 		{"listing-cache-by-default", umbrella.ListingCache, time.Duration(0)},
 		{"abandoned-uploads", cfg.AbandonedUploads, 48 * time.Hour},
@@ -153,8 +154,8 @@ func TestLoad(t *testing.T) {
 // A tenant with keys of its own uses both, never one of its own and one of the server's.
 func TestStorageOfKeepsKeysTogether(t *testing.T) {
 	cfg := Default()
-	cfg.S3 = S3{AccessKeyID: "server", SecretAccessKey: NewSecret("server's")}
-	got := cfg.StorageOf(&Tenant{S3: S3{AccessKeyID: "tenant", SecretAccessKey: NewSecret("tenant's")}})
+	cfg.S3 = S3{AccessKeyID: "server", SecretAccessKey: value.NewSecret("server's")}
+	got := cfg.StorageOf(&Tenant{S3: S3{AccessKeyID: "tenant", SecretAccessKey: value.NewSecret("tenant's")}})
 	if got.AccessKeyID != "tenant" || got.SecretAccessKey.Reveal() != "tenant's" {
 		t.Errorf("keys are %s and %s", got.AccessKeyID, got.SecretAccessKey.Reveal())
 	}
@@ -195,7 +196,7 @@ func TestValidate(t *testing.T) {
 	cfg := Default()
 	cfg.Tenants = map[string]*Tenant{"acme": {
 		Bucket: "acme-data",
-		Users:  map[string]*User{"alice": {PasswordHash: NewSecret(hash)}},
+		Users:  map[string]*User{"alice": {PasswordHash: value.NewSecret(hash)}},
 	}}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/internal/config/rule"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -29,7 +30,7 @@ type Objects struct {
 	// ID, ARN or alias of the key, for `encryption: kms`.
 	KMSKeyID string `yaml:"kms_key_id" default:"AWS's own"`
 	// Base64 of 32 random bytes, for `encryption: customer`. Without it the objects of the tenant cannot be read.
-	CustomerKey Secret `yaml:"customer_key" default:"none"`
+	CustomerKey value.Secret `yaml:"customer_key" default:"none"`
 	// Checksum that S3 keeps of new files.
 	Checksum ChecksumAlgorithm `yaml:"checksum" default:"the SDK's"`
 	// Times that listings show: `stored`, or `set` for those of MFMT, at the price of a request for each file.

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/dataconn"
 )
@@ -193,7 +194,7 @@ func oneLine(c *ast.CommentGroup) string { return strings.Join(strings.Fields(c.
 // words are those of an enumeration, nil for another type.
 func words(t reflect.Type) []string {
 	switch t {
-	case reflect.TypeFor[TLSVersion]():
+	case reflect.TypeFor[value.TLSVersion]():
 		return []string{"1.2", "1.3"}
 	case reflect.TypeFor[slog.Level]():
 		return []string{"debug", "info", "warn", "error"}
@@ -222,7 +223,7 @@ func formOf(t reflect.Type) form {
 		values := []any{}
 		for _, w := range all {
 			values = append(values, w)
-			if t == reflect.TypeFor[TLSVersion]() {
+			if t == reflect.TypeFor[value.TLSVersion]() {
 				values = append(values, json.Number(w))
 			}
 		}
@@ -231,7 +232,7 @@ func formOf(t reflect.Type) form {
 	switch t {
 	case reflect.TypeFor[time.Duration]():
 		return form{"duration", "`30s`, `5m`, `1h30m`", text(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`, "integer")}
-	case reflect.TypeFor[Size]():
+	case reflect.TypeFor[value.Size]():
 		return form{"size", "a whole number of bytes, or of a unit: `64MiB`, `1GB`", text(`^[0-9]+ *([TGMK]iB|[TGM]B|kB|B)?$`, "integer")}
 	case reflect.TypeFor[dataconn.PortRange]():
 		return form{"range of ports", "`30000-30099`, or one port", text(`^[0-9]+( *- *[0-9]+)?$`, "integer")}
@@ -239,9 +240,9 @@ func formOf(t reflect.Type) form {
 		return form{"IP address", "`203.0.113.7`", text("")}
 	case reflect.TypeFor[language.Tag]():
 		return form{"language", "a language tag (BCP 47): `en`, `pt-BR`", text("")}
-	case reflect.TypeFor[Encoding]():
+	case reflect.TypeFor[value.Encoding]():
 		return form{"encoding", "`utf-8`, `raw`, or the label of a charset: `windows-1252`, `shift_jis`", text("")}
-	case reflect.TypeFor[Secret]():
+	case reflect.TypeFor[value.Secret]():
 		return form{"secret", "a text that the server never shows, best from a file", text("", "number")}
 	}
 	switch t.Kind() {

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
@@ -34,14 +35,14 @@ type Tenant struct {
 	Messages map[i18n.ID]map[language.Tag]string `yaml:"messages" default:"none"`
 
 	// How clients without UTF-8 write pathnames: `utf-8`, `raw`, or the label of a charset.
-	PathnameEncoding Encoding `yaml:"pathname_encoding" default:"utf-8"`
+	PathnameEncoding value.Encoding `yaml:"pathname_encoding" default:"utf-8"`
 	// Encodings of the names in directories of the tenant and below them.
-	DirectoryEncodings map[string]Encoding `yaml:"directory_encodings" default:"none"`
+	DirectoryEncodings map[string]value.Encoding `yaml:"directory_encodings" default:"none"`
 	// Unicode form in which names are created. For raw pathnames it is `none`.
 	Normalization pathname.Normalization `yaml:"normalization" default:"nfc"`
 
 	// Bytes that may be stored below `prefix`.
-	Quota Size `yaml:"quota" default:"no limit"`
+	Quota value.Size `yaml:"quota" default:"no limit"`
 	// What happens to interrupted uploads: `keep` lets the user who began one resume it.
 	Resume Resume `yaml:"resume" default:"discard"`
 	// Longest life of a link to a file, up to 168h.
@@ -105,7 +106,7 @@ type TenantTLS struct {
 // A User of a tenant.
 type User struct {
 	// Argon2id hash of the password, which `babelftp hash-password` prints.
-	PasswordHash Secret `yaml:"password_hash" default:"required"`
+	PasswordHash value.Secret `yaml:"password_hash" default:"required"`
 	// Directory in which a login starts, as the user sees it. It confines no user: use `root`.
 	Home string `yaml:"home" default:"/"`
 	// Directory of the tenant that the user sees as `/`.
@@ -117,7 +118,7 @@ type User struct {
 	// What happens to a file when the user stores another one of its name.
 	Overwrite Overwrite `yaml:"overwrite" default:"the tenant's"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
-	Quota Size `yaml:"quota" default:"no limit"`
+	Quota value.Size `yaml:"quota" default:"no limit"`
 }
 
 // NormalizationOf is the Unicode form of the tenant's names: NFC unless the tenant says otherwise, or has names that are no text.

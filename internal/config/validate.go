@@ -13,13 +13,14 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
 // Limits of S3, see https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html.
 const (
-	minPartSize = 5 * MiB
-	maxPartSize = 5 * GiB
+	minPartSize = 5 * value.MiB
+	maxPartSize = 5 * value.GiB
 )
 
 const (

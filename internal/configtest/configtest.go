@@ -8,6 +8,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -15,8 +16,8 @@ import (
 const Password = "correct horse"
 
 // PasswordHash is the hash of Password, with the least work that argon2id allows: tests log in hundreds of times.
-func PasswordHash() config.Secret {
-	return config.NewSecret("$argon2id$v=19$m=8,t=1,p=1$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo")
+func PasswordHash() value.Secret {
+	return value.NewSecret("$argon2id$v=19$m=8,t=1,p=1$4RtGSB4BBxL3TKEdVeZQWQ$+ksVq8D/o9KnRp1aLQ78v/DBAkDO6if5PXA++CTwFSo")
 }
 
 // New is a configuration with the tenant acme in a fresh bucket of an S3 server, and the user alice.
@@ -26,7 +27,7 @@ func New(tb testing.TB, s *s3test.Server) *config.Config {
 	cfg.Listen, cfg.MetricsListen = "127.0.0.1:0", "127.0.0.1:0"
 	cfg.S3 = config.S3{
 		Endpoint: s.Endpoint, Region: s.Region, PathStyle: aws.Bool(true),
-		AccessKeyID: s.AccessKeyID, SecretAccessKey: config.NewSecret(s.SecretAccessKey),
+		AccessKeyID: s.AccessKeyID, SecretAccessKey: value.NewSecret(s.SecretAccessKey),
 	}
 	cfg.Tenants = map[string]*config.Tenant{"acme": {
 		Hosts:    []string{"ftp.acme.example"},

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -29,12 +30,12 @@ func TestCheckBuckets(t *testing.T) {
 				"does not exist at %s: create it, or correct tenants.acme.bucket",
 			},
 			{
-				"wrong-secret", func(c *config.Config) { c.S3.SecretAccessKey = config.NewSecret("wrong") },
+				"wrong-secret", func(c *config.Config) { c.S3.SecretAccessKey = value.NewSecret("wrong") },
 				"%s refuses the credentials (SignatureDoesNotMatch): correct s3.access_key_id and s3.secret_access_key",
 			},
 			{
 				"wrong-key-of-the-tenant", func(c *config.Config) {
-					c.Tenants["acme"].S3 = config.S3{AccessKeyID: "nobody", SecretAccessKey: config.NewSecret("wrong")}
+					c.Tenants["acme"].S3 = config.S3{AccessKeyID: "nobody", SecretAccessKey: value.NewSecret("wrong")}
 				},
 				"%s refuses the credentials (" + unknownKey + "): correct tenants.acme.s3.access_key_id and tenants.acme.s3.secret_access_key",
 			},

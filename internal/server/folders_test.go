@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -107,7 +108,7 @@ func TestCheckFolders(t *testing.T) {
 		"/fine":    {Bucket: s.Bucket(t)},
 		"/missing": {Bucket: "no-such-bucket"},
 		"/part":    {Prefix: "part/"},
-		"/wrong":   {Bucket: s.Bucket(t), S3: config.S3{AccessKeyID: "nobody", SecretAccessKey: config.NewSecret("wrong")}},
+		"/wrong":   {Bucket: s.Bucket(t), S3: config.S3{AccessKeyID: "nobody", SecretAccessKey: value.NewSecret("wrong")}},
 	}
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -121,7 +122,7 @@ func TestTenantSettings(t *testing.T) {
 	acme.Welcome = map[language.Tag]string{language.French: "Bonjour {User}.\nVu le {LastLogin}.", language.English: "Hello {User}."}
 	acme.GreetAfterLang = true
 	acme.Messages = map[i18n.ID]map[language.Tag]string{i18n.Goodbye: {language.English: "Acme says goodbye."}}
-	acme.DirectoryEncodings = map[string]config.Encoding{"/alice/legacy": encoding(t, "shift_jis")}
+	acme.DirectoryEncodings = map[string]value.Encoding{"/alice/legacy": encoding(t, "shift_jis")}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	login := func() (*ftptest.Client, string) {
 		c := ftptest.Dial(t, srv.Addr().String())
@@ -249,9 +250,9 @@ func TestListenErrors(t *testing.T) {
 }
 
 // encoding is a charset of pathnames by its label.
-func encoding(t *testing.T, label string) config.Encoding {
+func encoding(t *testing.T, label string) value.Encoding {
 	t.Helper()
-	var e config.Encoding
+	var e value.Encoding
 	if err := e.UnmarshalText([]byte(label)); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/vfs"
@@ -75,7 +76,7 @@ func TestObjectsWithCustomerKey(t *testing.T) {
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
-	acme.Objects = config.Objects{Encryption: config.EncryptionCustomer, CustomerKey: config.NewSecret(key)}
+	acme.Objects = config.Objects{Encryption: config.EncryptionCustomer, CustomerKey: value.NewSecret(key)}
 	storage := loginTo(t, s, cfg)
 	if err := afero.WriteFile(storage, "/secret", []byte("content"), 0); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/vfs"
@@ -186,7 +187,7 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 
 // encodingsBelow returns the encodings of a tenant's directories for a user who sees root as "/". It leaves out directories outside of root.
 // "/" has the encoding of root, or of the nearest directory above it. The control connection compares the names in NFC.
-func encodingsBelow(root string, dirs map[string]config.Encoding) map[string]*charset.Encoding {
+func encodingsBelow(root string, dirs map[string]value.Encoding) map[string]*charset.Encoding {
 	seen := map[string]*charset.Encoding{}
 	root = norm.NFC.String(strings.TrimSuffix(root, "/"))
 	around := ""

@@ -21,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/s3client"
@@ -127,9 +128,9 @@ func TestRootOfAUser(t *testing.T) {
 }
 
 // encoding is that of a label.
-func encoding(t *testing.T, label string) config.Encoding {
+func encoding(t *testing.T, label string) value.Encoding {
 	t.Helper()
-	var e config.Encoding
+	var e value.Encoding
 	if err := e.UnmarshalText([]byte(label)); err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +139,7 @@ func encoding(t *testing.T, label string) config.Encoding {
 
 // A user with a root has the encodings of what is below it, and "/" has that of what it is in.
 func TestEncodingsBelow(t *testing.T) {
-	dirs := map[string]config.Encoding{
+	dirs := map[string]value.Encoding{
 		"/legacy": encoding(t, "shift_jis"), "/legacy/dos": encoding(t, "ibm850"), "/legacy/dos/new/old": encoding(t, "utf-8"),
 		"/legacy2": encoding(t, "big5"), "/scans": encoding(t, "raw"), "/cafe\u0301/old": encoding(t, "gbk"),
 	}
@@ -249,7 +250,7 @@ func TestLogin(t *testing.T) {
 	s := s3test.Start(t, "minio") // whose links every HTTP client reaches
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
-	acme.DirectoryEncodings = map[string]config.Encoding{"/legacy/dos": encoding(t, "ibm850")}
+	acme.DirectoryEncodings = map[string]value.Encoding{"/legacy/dos": encoding(t, "ibm850")}
 	acme.Presign = time.Hour
 	hash := configtest.PasswordHash()
 	maps.Copy(acme.Users, map[string]*config.User{
@@ -267,7 +268,7 @@ func TestLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Tenants["berlin"] = &config.Tenant{
-		Bucket: s.Bucket(t), Users: map[string]*config.User{"hans": {PasswordHash: config.NewSecret(umlaut)}}, PathnameEncoding: encoding(t, "iso-8859-1"),
+		Bucket: s.Bucket(t), Users: map[string]*config.User{"hans": {PasswordHash: value.NewSecret(umlaut)}}, PathnameEncoding: encoding(t, "iso-8859-1"),
 	}
 	r := registryBefore(t, cfg, s)
 	login := func(t *testing.T, name string) *account.Login {

@@ -1,4 +1,6 @@
-package config
+// Package value has the types of single values in the configuration that are more than a text or a number: sizes in bytes, secrets,
+// versions of TLS and encodings of pathnames. Each reads itself from text and says what is wrong with it.
+package value
 
 import (
 	"crypto/tls"

@@ -1,4 +1,4 @@
-package config
+package value
 
 import "log/slog"
 
@@ -40,7 +40,7 @@ func (s Secret) String() string {
 }
 
 // GoString implements [fmt.GoStringer].
-func (s Secret) GoString() string { return `config.Secret("` + s.String() + `")` }
+func (s Secret) GoString() string { return `value.Secret("` + s.String() + `")` }
 
 // LogValue implements [slog.LogValuer].
 func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
