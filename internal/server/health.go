@@ -118,7 +118,7 @@ func (h *health) refresh(ctx context.Context, done chan struct{}) {
 	var failed []error
 	for _, err := range h.check(ctx, h.buckets) {
 		if err != nil {
-			h.log.Error("bucket cannot be used; /readyz answers 503", "err", err)
+			h.log.Error("bucket cannot be used; check the credentials, the endpoint and the bucket", "err", err)
 			failed = append(failed, err)
 		}
 	}

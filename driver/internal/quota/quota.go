@@ -1,4 +1,4 @@
-// Package quota bounds how many bytes a part of a bucket holds: it counts them by ListObjectsV2, and what is stored reserves its room first.
+// Package quota bounds how many bytes a part of a bucket holds. It counts them by ListObjectsV2, and uploads reserve room before they store.
 //
 // A [Quota] is shared by all file systems below a prefix. A [Reservation] is what one file adds to its [Quotas].
 package quota
@@ -20,42 +20,40 @@ import (
 )
 
 const (
-	// recountRest is how many times the duration of a count must pass before the next one that an upload asks for. It also holds for a count
-	// that failed. Otherwise a client that tries again and again would make S3 list the bucket all the time.
-	recountRest = 10
+	// recountFactor times the duration of a count must pass before an upload causes the next count, also after a count that failed. Otherwise
+	// a client that repeats an upload would make S3 list the bucket all the time.
+	recountFactor = 10
 
 	// recountTimeout is how long an upload waits for such a count, in which S3 lists some hundred thousand objects.
 	recountTimeout = 10 * time.Second
 )
 
-// A Quota bounds how many bytes the objects whose keys start with a prefix have together. Share one among all file systems in which
-// such keys are stored.
+// A Quota bounds the bytes of all objects whose keys start with a prefix. All file systems that store such keys share one.
 //
-// S3 keeps no such sum, so that it is counted by listing the objects ([Quota.Count]), which takes a request for each 1,000. In between
-// a quota adds what its file systems store and takes off what they delete; what others do shows with the next count. Until the first
-// one has ended there is no bound. An upload reserves its room part by part, so that several
-// uploads do not take the same room. The parts of interrupted uploads do not count, nor do their records in the upload
-// journal.
+// S3 keeps no such sum. So [Quota.Count] lists the objects, by a request for each 1,000. In between a quota adds what its file systems
+// store, and subtracts what they delete. Changes by other clients show with the next count. Until the first count has ended there is no
+// bound. An upload reserves its room part by part, so that several uploads do not take the same room. The parts of interrupted uploads
+// do not count, nor do their records in the upload journal.
 //
-// Before something is refused the objects are counted anew, unless that was tried a short while ago: what others have deleted makes room
-// then.
+// Before a quota refuses an upload it counts anew, because other clients may have deleted objects. It does not if the last count was
+// recent.
 type Quota struct {
 	bucket *s3api.Bucket
 	prefix string
 	limit  int64
 
-	counting chan struct{} // holds what only one may have: the right to count
+	counting chan struct{} // a semaphore: only one goroutine counts
 
 	mu       sync.Mutex
 	counted  int64     // by the last count
 	since    int64     // stored less deleted since it began
 	reserved int64     // for uploads under way
 	known    bool      // a count has ended
-	tried    time.Time // when the last count ended, or was cut off
+	tried    time.Time // when the last count ended, with or without an error
 	took     time.Duration
 }
 
-// New returns a quota of limit bytes, without a request.
+// New returns a quota of limit bytes. It makes no request.
 func New(client s3api.Client, bucketName, prefix string, limit int64) *Quota {
 	return &Quota{
 		bucket: s3api.NewBucket(client, bucketName, profile.Profile{}, &endpoint.Stats{}, 0), // it reads no object
@@ -63,17 +61,17 @@ func New(client s3api.Client, bucketName, prefix string, limit int64) *Quota {
 	}
 }
 
-// Limit is how many bytes there may be.
+// Limit returns the limit in bytes.
 func (q *Quota) Limit() int64 { return q.limit }
 
-// Used is how many bytes there are, and false as long as they were not counted.
+// Used returns how many bytes the objects have. known is false before the first count.
 func (q *Quota) Used() (bytes int64, known bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return max(0, q.counted+q.since), q.known
 }
 
-// Count counts the bytes of all objects. After an error the quota goes by what it knew before.
+// Count counts the bytes of all objects. After an error the quota keeps the previous count.
 func (q *Quota) Count(ctx context.Context) error {
 	if err := q.beginCount(ctx); err != nil {
 		return err
@@ -102,7 +100,7 @@ func (q *Quota) count(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	q.counted, q.since = sum, q.since-before // what came meanwhile may be in both: too much rather than too little
+	q.counted, q.since = sum, q.since-before // objects stored during the count may be in both: rather too much than too little
 	q.known = true
 	return nil
 }
@@ -125,7 +123,7 @@ func (q *Quota) sum(ctx context.Context) (int64, error) {
 	}
 }
 
-// Charged is how many bytes of an object count. The driver's own objects are not content, and come and go without their owner.
+// Charged returns how many bytes of an object count. The driver's own objects do not count, because users do not store them.
 func Charged(key string, size int64) int64 {
 	if keys.IsReserved(key) {
 		return 0
@@ -139,7 +137,7 @@ func (q *Quota) sinceCount() int64 {
 	return q.since
 }
 
-// reserve takes room for bytes that shall be stored. EDQUOT says that there is not so much.
+// reserve takes room for bytes. The error is EDQUOT if there is not enough.
 func (q *Quota) reserve(ctx context.Context, bytes int64) error {
 	if q.fits(bytes) || q.recount(ctx) && q.fits(bytes) {
 		return nil
@@ -163,7 +161,7 @@ func (q *Quota) full() bool {
 	return q.known && q.counted+q.since+q.reserved >= q.limit
 }
 
-// recount counts anew, and returns false where that brings nothing new.
+// recount counts anew. It returns false if it did not count, or if the count failed.
 func (q *Quota) recount(ctx context.Context) bool {
 	ctx, done := context.WithTimeout(ctx, recountTimeout)
 	defer done()
@@ -178,13 +176,13 @@ func (q *Quota) recount(ctx context.Context) bool {
 func (q *Quota) mayRecount() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return time.Since(q.tried) > recountRest*q.took
+	return time.Since(q.tried) > recountFactor*q.took
 }
 
-// Quotas are those that hold for what a file system stores.
+// Quotas are the quotas of a file system. An upload must fit into each.
 type Quotas []*Quota
 
-// Reserve takes room for bytes that shall be stored in all of them, or none.
+// Reserve takes room for bytes in all quotas, or in none.
 func (qs Quotas) Reserve(ctx context.Context, bytes int64) error {
 	for i, q := range qs {
 		if err := q.reserve(ctx, bytes); err != nil {
@@ -195,7 +193,7 @@ func (qs Quotas) Reserve(ctx context.Context, bytes int64) error {
 	return nil
 }
 
-// Release gives back what was reserved, when it is stored or never will be.
+// Release ends a reservation of so many bytes, after they are stored or when they will not be.
 func (qs Quotas) Release(bytes int64) {
 	for _, q := range qs {
 		q.mu.Lock()
@@ -204,7 +202,7 @@ func (qs Quotas) Release(bytes int64) {
 	}
 }
 
-// Smallest is the least of the limits, 0 where there is none.
+// Smallest returns the smallest limit in bytes, 0 without a quota.
 func (qs Quotas) Smallest() int64 {
 	if len(qs) == 0 {
 		return 0
@@ -212,7 +210,7 @@ func (qs Quotas) Smallest() int64 {
 	return slices.MinFunc(qs, func(a, b *Quota) int { return cmp.Compare(a.limit, b.limit) }).limit
 }
 
-// Add notes that objects have grown by so many bytes, or have shrunk.
+// Add counts so many bytes more, or fewer if bytes is negative.
 func (qs Quotas) Add(bytes int64) {
 	for _, q := range qs {
 		q.mu.Lock()
@@ -221,15 +219,15 @@ func (qs Quotas) Add(bytes int64) {
 	}
 }
 
-// An Reservation is what a file adds to quotas: its bytes, less those of the object that it replaces.
+// A Reservation is the room of a file in quotas: its bytes, less those of the object that it replaces.
 type Reservation struct {
 	Quotas   Quotas
-	Exempt   Quotas       // those of the quotas in which all that is stored has its room already
-	Replaced func() int64 // the size of that object in bytes, 0 where there is none
+	Exempt   Quotas       // the quotas in which the bytes count already
+	Replaced func() int64 // returns the size of the replaced object in bytes, 0 without one
 	reserved int64
 }
 
-// Grow takes the room that a file of so many bytes needs, before any of them is stored. EDQUOT says that there is too little.
+// Grow takes the room that a file of so many bytes needs, before the caller stores them. The error is EDQUOT if there is not enough.
 func (r *Reservation) Grow(ctx context.Context, size int64) error {
 	more := size - r.Replaced() - r.reserved
 	if more <= 0 {
@@ -242,7 +240,7 @@ func (r *Reservation) Grow(ctx context.Context, size int64) error {
 	return err
 }
 
-// Open returns EDQUOT where there is room for nothing. A client understands an error best before it sends a byte.
+// Open returns EDQUOT if there is no room for a single byte. So a client gets the error before it sends a byte.
 func (r *Reservation) Open(ctx context.Context) error {
 	if !slices.ContainsFunc(r.Quotas, (*Quota).full) {
 		return nil
@@ -255,7 +253,7 @@ func (r *Reservation) bounds() Quotas {
 	return slices.DeleteFunc(slices.Clone(r.Quotas), func(q *Quota) bool { return slices.Contains(r.Exempt, q) })
 }
 
-// End notes that the file is stored, with so many bytes, or will not be.
+// End counts a file that is stored, with so many bytes, and ends the reservation.
 func (r *Reservation) End(size int64, stored bool) {
 	if stored {
 		r.Quotas.Add(size - r.Replaced())
@@ -264,11 +262,11 @@ func (r *Reservation) End(size int64, stored bool) {
 	r.reserved = 0
 }
 
-// Exactly is a size that is known.
+// Exactly returns a function for Replaced, for a known size.
 func Exactly(size int64) func() int64 { return func() int64 { return size } }
 
-// SizeOf finds out, if there are quotas, what size the object of a key has now. It works in the background, until what it
-// returns is called, which must be before the object is replaced. Where S3 does not tell, the size is 0: the next count knows.
+// SizeOf asks S3 in the background for the size of the object of a key, if there are quotas. The caller must call the returned function
+// before it replaces the object. If S3 gives no answer the size is 0, and the next count corrects that.
 func (qs Quotas) SizeOf(ctx context.Context, bucket *s3api.Bucket, key string) func() int64 {
 	if len(qs) == 0 {
 		return Exactly(0)

@@ -59,9 +59,9 @@ func TestRecountBackOff(t *testing.T) {
 						if took := refused(); took > 0 {
 							t.Errorf("refused after %v, want no count so soon after the last one", took)
 						}
-						time.Sleep((test.count - 2*work) * recountRest / 10)
+						time.Sleep((test.count - 2*work) * recountFactor / 10)
 					}
-					time.Sleep(test.count * recountRest)
+					time.Sleep(test.count * recountFactor)
 				}
 			})
 		})

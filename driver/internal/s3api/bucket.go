@@ -1,8 +1,8 @@
-// Package s3api is the one door to S3. The methods of a [Bucket] make all requests. They check every answer (ETag, size, range), and give
-// every error a kind (package s3errors).
+// Package s3api makes all requests to S3. The methods of a [Bucket] check every answer (ETag, size, range), and give every error a kind
+// (package s3errors).
 //
-// [Client] lists the operations of S3 that are used. A [Version] names what a key holds at one time, a [Condition] what must hold of it when
-// it is written. Where the answer to a write is lost the bucket looks at the object to find out what has become of it (reconcile.go).
+// [Client] lists the operations of S3 that the driver uses. A [Version] is an object as it was at one time. A [Condition] says which version
+// a write may replace. When the answer to a write is lost, the bucket looks at the object to find out whether S3 performed it (reconcile.go).
 //
 // Operations: HeadObject, GetObject, PutObject, CopyObject, DeleteObject, DeleteObjects, GetObjectTagging, ListObjectsV2, ListObjectVersions,
 // CreateMultipartUpload, UploadPart, UploadPartCopy, ListParts, ListMultipartUploads, CompleteMultipartUpload, AbortMultipartUpload.
@@ -31,7 +31,7 @@ const (
 	MaxParts    = 10_000
 )
 
-// Client is the part of S3 that a file system uses. *s3.Client is one; others wrap it to count, to measure or to break.
+// Client is the part of S3 that a file system uses. *s3.Client is one. Others wrap it to count, to measure or to inject faults.
 type Client interface {
 	HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
@@ -53,8 +53,7 @@ type Client interface {
 
 var _ Client = (*s3.Client)(nil)
 
-// A Bucket speaks the driver's terms to a Client: keys and versions in, errors of a kind out. All requests are made by its methods, which
-// check every answer.
+// A Bucket makes requests by a Client, in the terms of the driver: keys, versions, and errors with a kind. Its methods check every answer.
 type Bucket struct {
 	client      Client
 	Name        string
@@ -68,14 +67,14 @@ func NewBucket(client Client, name string, p profile.Profile, stats *endpoint.St
 	return &Bucket{client: client, Name: name, Profile: p, stats: stats, idleTimeout: idleTimeout}
 }
 
-// Wrap returns the same bucket, asked by another client that is made of its own.
+// Wrap returns the same bucket with another client, which the function makes from the present one.
 func (b *Bucket) Wrap(client func(Client) Client) *Bucket {
 	c := *b
 	c.client = client(b.client)
 	return &c
 }
 
-// A Version is what S3 says of an object at one time.
+// A Version describes an object as S3 had it at one time.
 type Version struct {
 	Bucket       *Bucket
 	Key          string
@@ -86,7 +85,7 @@ type Version struct {
 	ID           string // where the bucket keeps versions, empty elsewhere and in listings
 }
 
-// A Condition must hold of what a key names at the time it is written, or S3 refuses. The zero value always holds.
+// A Condition says which object a key must have, so that S3 performs a write. The zero value always holds.
 type Condition struct {
 	Absent bool   // there is no object
 	ETag   string // the object is still this version
@@ -106,8 +105,8 @@ func (c Condition) ifNoneMatch() *string {
 	return aws.String("*")
 }
 
-// Precondition returns what S3 is to check of a condition when it writes an object: all of it where the server can do that. Otherwise it
-// looks whether the condition holds now, and what others do between the look and the write stays unnoticed. ESTALE says that it does not hold.
+// Precondition returns the condition for a write, if the server supports it. Otherwise it looks whether the condition holds now, and returns
+// the zero value. A change between the look and the write stays unnoticed. The error is ESTALE if the condition does not hold.
 func (b *Bucket) Precondition(ctx context.Context, key string, c Condition, supported bool) (Condition, error) {
 	if supported || c == (Condition{}) {
 		return c, nil
@@ -125,7 +124,7 @@ func (b *Bucket) Precondition(ctx context.Context, key string, c Condition, supp
 	return Condition{}, nil
 }
 
-// Failed is the error of a request that was made on the condition, of the kind that says what did not hold.
+// Failed returns the error of a request with this condition. If the condition was Absent and did not hold, it is fs.ErrExist.
 func (c Condition) Failed(err error) error {
 	if c.Absent && errors.Is(err, syscall.ESTALE) {
 		return &s3errors.Error{Kind: fs.ErrExist, Cause: err}

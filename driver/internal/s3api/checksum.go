@@ -6,16 +6,16 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// sendsChecksums tells whether a client is configured to send checksums: it is unless "request_checksum_calculation = when_required"
-// says otherwise, for a server that does not take them.
+// sendsChecksums tells whether the configuration of a client lets it send checksums. "request_checksum_calculation = when_required" forbids it,
+// for a server that does not take them.
 func sendsChecksums(o *s3.Options) bool {
 	return o.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired
 }
 
-// sendsChecksums tells whether a client is configured to send checksums, and the server takes them.
+// sendsChecksums tells whether the client may send checksums, and the server takes them.
 func (b *Bucket) sendsChecksums(o *s3.Options) bool { return b.Profile.Checksums && sendsChecksums(o) }
 
-// unsigned leaves the bytes of a request that has their checksum out of its signature.
+// unsigned leaves the body out of the signature, for a request that has a checksum of its body.
 func unsigned(o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, v4.SwapComputePayloadSHA256ForUnsignedPayloadMiddleware)
 }

@@ -13,14 +13,15 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// CheckCondition tells whether a condition holds now. It is for servers that have no condition for what is done next: what another client stores
-// meanwhile is replaced.
+// CheckCondition looks whether a condition holds now. It is for servers without a condition for the next request. That request replaces what
+// another client stores in between.
 func (b *Bucket) CheckCondition(ctx context.Context, key string, c Condition) error {
 	_, err := b.Precondition(ctx, key, c, false)
 	return c.Failed(err)
 }
 
-// Copy copies a version, also of another bucket, by one request and on a condition that only some servers know. It returns the ETag of the copy.
+// Copy copies a version by one request, also from another bucket. The caller may set a condition if the server supports it. Copy returns the
+// ETag of the copy.
 func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, to string, c Condition) (etag string, err error) {
 	in := &s3.CopyObjectInput{
 		Bucket: &b.Name, Key: &to, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
@@ -42,7 +43,7 @@ func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, 
 	return etag, c.Failed(err)
 }
 
-// copyObject makes the request, which done shows to be done.
+// copyObject makes the request. done tells from a look at the object whether S3 has performed it.
 func (b *Bucket) copyObject(ctx context.Context, in *s3.CopyObjectInput, done evidence) (etag string, err error) {
 	tries := attempts{begun: time.Now()}
 	out, err := b.client.CopyObject(ctx, in, tries.countAttempts)

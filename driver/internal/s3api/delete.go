@@ -18,19 +18,19 @@ import (
 // errReplaced says that another object has the key of the version to delete.
 var errReplaced = s3errors.New(syscall.ESTALE, "another client has replaced the object")
 
-// DeleteVersion deletes an object if it is still this version, by its ETag and size. The error is ESTALE where another object has the key:
-// that one stays. It is no error that nothing has the key any more.
+// DeleteVersion deletes an object if it is still this version, by its ETag and size. If another object has the key, that one stays, and the
+// error is ESTALE. A missing object is no error.
 //
-// A server without conditional deletes is asked right before for what is there. An object that is stored between these two requests is
-// deleted; a bucket that keeps versions gets it back.
+// On a server without conditional deletes it looks right before the delete. The delete then also removes an object that another client stores
+// between the two requests. In a bucket that keeps versions, that object comes back.
 //
-// It never deletes by the ID of a version: that would remove it from the history of the bucket, and show the version before it.
+// It never deletes by the ID of a version. That would remove the version from the history of the bucket, and S3 would show the one before.
 func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
 	_, err := b.DeleteVersionCounted(ctx, v)
 	return err
 }
 
-// DeleteVersionCounted is DeleteVersion, and tells how often S3 was asked to delete.
+// DeleteVersionCounted is DeleteVersion, and returns how many delete requests the SDK has sent.
 func (b *Bucket) DeleteVersionCounted(ctx context.Context, v Version) (attempts int, err error) {
 	if b.Profile.ConditionalDelete {
 		return b.DeleteCurrent(ctx, v)
@@ -41,15 +41,15 @@ func (b *Bucket) DeleteVersionCounted(ctx context.Context, v Version) (attempts 
 		return 0, nil
 	case err != nil:
 		return 0, err
-	case a.Encryption.CustomerKey && v.isAsOld(now): // MinIO lists another ETag, because listings do not have the key
-	case !v.isStill(now):
+	case a.Encryption.CustomerKey && v.sameSizeAndTime(now): // MinIO lists another ETag, because listings do not have the key
+	case !v.sameSizeAndETag(now):
 		return 0, errReplaced
 	}
 	return b.DeleteCurrent(ctx, now)
 }
 
-// isAsOld tells whether S3 still has this version, by its size and the second in which it was stored.
-func (v *Version) isAsOld(now Version) bool {
+// sameSizeAndTime tells whether S3 still has this version, by its size and the second in which it was stored.
+func (v *Version) sameSizeAndTime(now Version) bool {
 	return v.Key == now.Key && v.Size == now.Size && v.ModTime.Truncate(time.Second).Equal(now.ModTime.Truncate(time.Second))
 }
 
@@ -73,13 +73,13 @@ func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) (int, error) {
 	return tries.count, err
 }
 
-// isStill tells whether S3 still has this version, by what it tells of the key now.
-func (v *Version) isStill(now Version) bool {
+// sameSizeAndETag tells whether now is this version, by its ETag and size.
+func (v *Version) sameSizeAndETag(now Version) bool {
 	return v.Key == now.Key && v.Size == now.Size && strings.Trim(v.ETag, `"`) == strings.Trim(now.ETag, `"`)
 }
 
-// removeDeleteMarker looks what S3 has covered with a delete marker. If it is another version than the one that was to be deleted, the marker goes and
-// the error is ESTALE. Where S3 does not let these credentials look, the version was checked right before.
+// removeDeleteMarker looks which version a new delete marker covers. If it is another one than v, it removes the marker, and the error is
+// ESTALE. If S3 does not let these credentials look, the marker stays: the caller has checked the version right before.
 func (b *Bucket) removeDeleteMarker(ctx context.Context, v Version, marker string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reconcileTimeout)
 	defer cancel()
@@ -103,9 +103,9 @@ func (b *Bucket) removeDeleteMarker(ctx context.Context, v Version, marker strin
 	return errReplaced
 }
 
-// DeleteVersions deletes versions of one directory by few requests, each as DeleteVersion does, and returns the size of what it has deleted.
-// All but those that were replaced are deleted; the error is then ESTALE. The versions are in the order of their keys, and the key
-// before them in a listing is after.
+// DeleteVersions deletes versions of one directory by few requests, each like DeleteVersion, and returns the bytes that it has deleted. It
+// deletes all except replaced versions, and then the error is ESTALE. The versions are in the order of their keys. after is the key before
+// them in a listing.
 func (b *Bucket) DeleteVersions(ctx context.Context, prefix, after string, versions []Version) (bytes int64, err error) {
 	if b.Profile.ConditionalBatchDelete {
 		return b.deleteMatching(ctx, versions)
@@ -120,7 +120,7 @@ func (b *Bucket) DeleteVersions(ctx context.Context, prefix, after string, versi
 	return bytes, err
 }
 
-// DeleteListed is DeleteVersions for what S3 has listed right before, so that the list is the look at what is there.
+// DeleteListed is DeleteVersions for versions that S3 has listed right before, so that it needs no other look.
 func (b *Bucket) DeleteListed(ctx context.Context, versions []Version) (bytes int64, err error) {
 	if b.Profile.ConditionalBatchDelete {
 		return b.deleteMatching(ctx, versions)
@@ -165,8 +165,8 @@ func (b *Bucket) deleteMatching(ctx context.Context, versions []Version) (bytes 
 	return bytes, replaced
 }
 
-// unchanged returns those of the versions that S3 still has, by a listing. Those of which nothing is left are among them: there is nothing
-// that could be deleted by mistake.
+// unchanged returns the versions that no other object has replaced, by a listing. Missing ones are among them, because a delete of them does
+// no harm.
 func (b *Bucket) unchanged(ctx context.Context, prefix, after string, versions []Version) ([]Version, error) {
 	last := versions[len(versions)-1].Key
 	replaced := map[string]bool{}
@@ -180,7 +180,7 @@ func (b *Bucket) unchanged(ctx context.Context, prefix, after string, versions [
 			return nil, err
 		}
 		for _, now := range page.Versions {
-			if v := byKey[now.Key]; v != nil && !v.isStill(now) {
+			if v := byKey[now.Key]; v != nil && !v.sameSizeAndETag(now) {
 				replaced[now.Key] = true
 			}
 		}
@@ -198,7 +198,7 @@ func (b *Bucket) unchanged(ctx context.Context, prefix, after string, versions [
 	return still, nil
 }
 
-// sizeOfAll is the size of the versions together, in bytes.
+// sizeOfAll returns the size of all versions together, in bytes.
 func sizeOfAll(versions []Version) int64 {
 	var bytes int64
 	for _, v := range versions {
@@ -207,8 +207,8 @@ func sizeOfAll(versions []Version) int64 {
 	return bytes
 }
 
-// DeleteAll deletes whatever has the keys of some versions by one request, and what that leaves one by one, whose errors tell more. It returns
-// the size of the versions in bytes. Some servers want a checksum with it that the SDK no longer sends.
+// DeleteAll deletes the keys of some versions by one request, without a condition. Then it deletes those that are left one by one, because
+// those errors tell more. It returns the size of the versions in bytes. Some servers require a checksum that the SDK no longer sends.
 func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) (bytes int64, err error) {
 	if len(versions) == 0 {
 		return 0, nil
@@ -238,7 +238,7 @@ func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) (bytes int64
 	return sizeOfAll(versions), nil
 }
 
-// Delete deletes whatever has a key. Nothing is deleted twice, so that nothing is there is no error.
+// Delete deletes the object of a key, without a condition. A missing object is no error.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
 	var tries attempts
 	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key}, tries.countAttempts)

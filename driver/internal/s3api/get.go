@@ -39,7 +39,7 @@ func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, at
 	return v, attributes.Attributes{ContentType: out.ContentType, Metadata: out.Metadata}, out.Body, nil
 }
 
-// GetRange opens the bytes [from, to) of a version. All of them are no range, so that they come with their checksum.
+// GetRange opens the bytes [from, to) of a version. For the whole object it requests no range, so that the answer has a checksum.
 func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.ReadCloser, error) {
 	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &v.Key, IfMatch: Condition{ETag: v.ETag}.ifMatch()}
 	whole := from == 0 && to == v.Size
@@ -57,7 +57,7 @@ func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.Re
 	return out.Body, nil
 }
 
-// object asks for an object. The request ends with an EAGAIN when S3 sends nothing for a while.
+// object requests an object. The error is EAGAIN when S3 sends nothing for the idle timeout.
 func (b *Bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	growStack()
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -80,7 +80,7 @@ func (b *Bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObje
 	return out, nil
 }
 
-// A watchedBody ends when S3 sends nothing of it for a while. The time in which the client reads nothing does not count.
+// A watchedBody ends when S3 sends nothing for the idle timeout. The time between two reads of the client does not count.
 type watchedBody struct {
 	io.ReadCloser
 	ctx         context.Context
@@ -106,10 +106,10 @@ func (b *watchedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// errIdle is the end of a request to which S3 sends nothing.
+// errIdle says that S3 sent nothing for the idle timeout.
 var errIdle = fmt.Errorf("S3 sent nothing for too long: %w", context.DeadlineExceeded)
 
-// idleError prefers errSilent, if that is why a request ended, to the error that shows it.
+// idleError returns errIdle if that ended the request, and err otherwise.
 func idleError(ctx context.Context, err error) error {
 	if errors.Is(context.Cause(ctx), errIdle) {
 		return errIdle
@@ -117,7 +117,7 @@ func idleError(ctx context.Context, err error) error {
 	return err
 }
 
-// errOtherBytes is an answer that must not be taken for the one which was asked for.
+// errOtherBytes says that an answer has another range than the request.
 var errOtherBytes = s3errors.New(syscall.EIO, "S3 answered GetObject with another range than requested")
 
 // rangeSize returns the size of the whole object, from the answer to a request for a range that begins at from. It returns nil when the

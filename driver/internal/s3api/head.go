@@ -16,7 +16,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// Head asks for all that S3 says of an object but its bytes.
+// Head requests the version and the attributes of an object.
 func (b *Bucket) Head(ctx context.Context, key string) (Version, attributes.Attributes, error) {
 	out, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})
 	if err != nil {
@@ -25,7 +25,7 @@ func (b *Bucket) Head(ctx context.Context, key string) (Version, attributes.Attr
 	return b.version(key, out), attributes.FromHead(out), nil
 }
 
-// version is the one that S3 tells of.
+// version returns the version that an answer describes.
 func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
 	v := Version{
 		Bucket: b, Key: key, Size: aws.ToInt64(out.ContentLength), ModTime: aws.ToTime(out.LastModified),
@@ -70,12 +70,12 @@ func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 	return out, nil
 }
 
-// errNoETag is an answer about an object that does not say which version of it. S3 always does; it is of something else on the way, and
-// the size that it tells, or none, is not the object's.
+// errNoETag says that an answer has no ETag. S3 always sends one, so the answer comes from another machine, such as a proxy. Its size is not
+// that of the object.
 var errNoETag = s3errors.New(syscall.EIO, "S3 answered without an ETag")
 
-// reason finds out why a HEAD was refused as a bad request. The answer has no body and so no code: the key may be one that the
-// server cannot have, or the credentials may have expired. A GET of the first byte is refused alike, with the code.
+// reason finds out why S3 refused a HEAD as a bad request. The answer has no body, so it has no code. Perhaps the server cannot store such a
+// key, or the credentials have expired. S3 refuses a GET of the first byte for the same reason, with a code.
 func (b *Bucket) reason(ctx context.Context, key string, err error) error {
 	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
 	if !ok || response.HTTPStatusCode() != http.StatusBadRequest {
@@ -89,8 +89,8 @@ func (b *Bucket) reason(ctx context.Context, key string, err error) error {
 	return err
 }
 
-// ReadTags asks for the tags of an object that has some. What S3 copies as a whole keeps them; what is put together of parts gets those
-// that it is given.
+// ReadTags requests the tags of an object that has some. CopyObject copies them, but a multipart upload gets only the tags of its
+// request.
 func (b *Bucket) ReadTags(ctx context.Context, key string, a *attributes.Attributes) error {
 	if !a.Tagged || a.Tags != nil {
 		return nil

@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// A Listing is what to ask ListObjectsV2 for.
+// A Listing holds the parameters of ListObjectsV2.
 type Listing struct {
 	Prefix    string
 	Delimiter string
@@ -38,12 +38,12 @@ type Page struct {
 	Took       time.Duration
 }
 
-// Empty tells whether nothing at all has the prefix that was asked for.
+// Empty tells whether no key has the prefix of the listing.
 func (p *Page) Empty() bool {
 	return len(p.Versions) == 0 && len(p.Prefixes) == 0 && p.Unreadable == 0 && p.Next == ""
 }
 
-// Last is the last key or prefix, empty when there is none.
+// Last returns the last key or prefix, empty when there is none.
 func (p *Page) Last() string {
 	last := ""
 	if n := len(p.Versions); n > 0 {
@@ -55,11 +55,11 @@ func (p *Page) Last() string {
 	return last
 }
 
-// List asks for one page.
+// List requests one page.
 //
-// Answers are XML, which cannot hold most control characters, so keys are asked for in percent-encoding. A server that does not
-// know of it, versitygw, writes U+FFFD in place of such a character. The key is then unknown, and is not shown under a name
-// that belongs to another.
+// Answers are XML, which cannot hold most control characters. So List requests keys in percent-encoding. versitygw does not know that
+// encoding, and writes U+FFFD in place of such a character. Then the key is unknown, and List leaves it out, because another object may have
+// the name that is left.
 func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	in := &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &l.Prefix, EncodingType: types.EncodingTypeUrl}
 	if l.Delimiter != "" {
@@ -111,7 +111,7 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	return p, nil
 }
 
-// decode undoes the encoding of a key, or returns false for one that the server could not write.
+// decode decodes a key. It returns false for a key that the server could not encode.
 func (p *Page) decode(encoded *string) (key string, ok bool) {
 	key = aws.ToString(encoded)
 	if !p.Encoded {
@@ -121,8 +121,8 @@ func (p *Page) decode(encoded *string) (key string, ok bool) {
 	return key, err == nil
 }
 
-// Walk lists every object whose key starts with prefix, in the order of the keys. Where one cannot be read, because the server
-// cannot write its key, it ends with EILSEQ, because the caller needs all keys.
+// Walk lists every object whose key starts with prefix, in the order of the keys. The error is EILSEQ if the server could not encode a key,
+// because the caller needs all keys.
 func (b *Bucket) Walk(ctx context.Context, prefix string) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
 		for in := (Listing{Prefix: prefix}); ; {

@@ -16,7 +16,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
-// Stamp names a version, and where its copy is. An object that comes to another name with its metadata is so no copy any more.
+// Stamp returns metadata that names a version and the key of its copy. So an object that another program copies on, with its metadata, does
+// not count as the copy.
 func (v *Version) Stamp(target *Bucket, to string) string {
 	h := sha256.New()
 	for _, text := range []string{v.Bucket.Name, v.Key, strings.Trim(v.ETag, `"`), strconv.FormatInt(v.Size, 10), target.Name, to} {
@@ -44,8 +45,8 @@ func (v *Version) ShowsCopy(copied *Version) bool {
 	return whole != nil && strings.Trim(copied.ETag, `"`) == hex.EncodeToString(ofOnePart[:])+"-1"
 }
 
-// IsCopiedTo tells whether an object is proven to be a copy of this version: by ETags, by its stamp, or by checksums of all bytes that S3 has of
-// both. Names, sizes and times prove nothing. Most need no request, the others up to two. ESTALE says that one of both was replaced.
+// IsCopiedTo tells whether an object is a proven copy of this version: by ETags, by its stamp, or by S3's checksums of all bytes. Names, sizes
+// and times prove nothing. It takes up to two requests, mostly none. The error is ESTALE if another client has replaced one of the two.
 func (v *Version) IsCopiedTo(ctx context.Context, copied *Version) (bool, error) {
 	if v.Size != copied.Size || v.ShowsCopy(copied) {
 		return v.Size == copied.Size, nil
@@ -54,14 +55,14 @@ func (v *Version) IsCopiedTo(ctx context.Context, copied *Version) (bool, error)
 	if err != nil {
 		return false, replacedIfMissing(err)
 	}
-	if now := copied.Bucket.version(copied.Key, made); !copied.isStill(now) {
+	if now := copied.Bucket.version(copied.Key, made); !copied.sameSizeAndETag(now) {
 		return false, errReplaced
 	}
-	return v.isIn(ctx, copied.Bucket, copied.Key, made)
+	return v.hasBytesOf(ctx, copied.Bucket, copied.Key, made)
 }
 
-// isIn tells whether an object has the bytes of this version.
-func (v *Version) isIn(ctx context.Context, b *Bucket, key string, object *s3.HeadObjectOutput) (bool, error) {
+// hasBytesOf tells whether an object has the bytes of this version.
+func (v *Version) hasBytesOf(ctx context.Context, b *Bucket, key string, object *s3.HeadObjectOutput) (bool, error) {
 	has := b.version(key, object)
 	switch {
 	case v.Size != has.Size:
@@ -73,7 +74,7 @@ func (v *Version) isIn(ctx context.Context, b *Bucket, key string, object *s3.He
 	if err != nil {
 		return false, replacedIfMissing(err)
 	}
-	if !v.isStill(v.Bucket.version(v.Key, source)) {
+	if !v.sameSizeAndETag(v.Bucket.version(v.Key, source)) {
 		return false, errReplaced
 	}
 	return checksums.Equal(source, object), nil

@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
-// Put makes an object with attributes, on a condition, and returns its ETag. The CRC-32C of the body is in base64; nil where the caller does not
-// know it.
+// Put stores an object with attributes, on a condition, and returns its ETag. crc32c is the checksum of the body in base64, nil where the
+// caller does not know it.
 func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, c Condition, body checksums.Content, crc32c *string) (etag string, err error) {
 	growStack()
 	in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: body, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch()}

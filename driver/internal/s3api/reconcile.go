@@ -21,12 +21,12 @@ import (
 // reconcileTimeout bounds the look at an object that may outlive the session.
 const reconcileTimeout = 30 * time.Second
 
-// reconcile finds out what has become of a request to change an object that ended with an error. It returns the ETag of the object where a
-// look at it shows that it was done, and why it failed otherwise.
+// reconcile finds out whether S3 performed a request that ended with an error. If a look at the object shows that it did, reconcile returns the
+// ETag of the object. Otherwise it returns why the request failed.
 //
-// S3 may do what it is asked to although its answer gets lost. The SDK then asks again, and S3 refuses what is done already: the
-// object is not the one any more that is to be replaced, or the upload no longer there. So no error counts that came after another
-// attempt, and none that may pass. Where the look fails too, the error is EAGAIN.
+// S3 may perform a request although its answer is lost. The SDK then repeats the request, and S3 refuses it: the object is no longer the one
+// to replace, or the upload no longer exists. So an error after another attempt proves nothing, nor does a temporary error. If the look fails
+// too, the error is EAGAIN.
 //
 // A look cannot find a request that S3 performs later.
 func (b *Bucket) reconcile(ctx context.Context, key string, a *attempts, err error, done evidence) (etag string, _ error) {
@@ -57,21 +57,22 @@ func (b *Bucket) reconcile(ctx context.Context, key string, a *attempts, err err
 	return aws.ToString(out.ETag), nil
 }
 
-// look asks for what shows the content of an object.
+// look requests the attributes and checksums of an object.
 func (b *Bucket) look(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
 	return b.headObject(ctx, &s3.HeadObjectInput{Key: &key, ChecksumMode: types.ChecksumModeEnabled})
 }
 
-// predates tells whether an object was there before the attempts. Both times are by the clock of S3, which tells seconds.
+// predates tells whether an object is older than the attempts. Both times are by the clock of S3, in whole seconds.
 func (a *attempts) predates(object *s3.HeadObjectOutput) bool {
 	now, ok := awsmiddleware.GetServerTime(object.ResultMetadata)
 	return ok && !a.begun.IsZero() && now.Sub(aws.ToTime(object.LastModified)) > time.Since(a.begun)+time.Second
 }
 
-// evidence tells whether an object shows that a request was done. It gets nil where there is none. Nil is of what cannot be seen.
+// evidence tells whether an object shows that S3 performed a request. It gets nil if there is no object. A nil evidence says that an object
+// cannot show it.
 type evidence func(ctx context.Context, object *s3.HeadObjectOutput) bool
 
-// evidenceOfDelete is there being no object.
+// evidenceOfDelete is that there is no object.
 func evidenceOfDelete(_ context.Context, object *s3.HeadObjectOutput) bool { return object == nil }
 
 // evidenceOfPut is an object with the bytes and the user metadata.
@@ -81,8 +82,8 @@ func evidenceOfPut(c checksums.Content, metadata map[string]string) evidence {
 	}
 }
 
-// evidenceOfComplete is an object of the size that was put together of these parts. Where its sums are made otherwise the number of parts
-// must do, if the first attempt found the upload and it no longer exists.
+// evidenceOfComplete is an object of this size with an ETag or a checksum made of these parts. If its checksums are made otherwise, the number
+// of parts is enough, provided that the upload existed at the first attempt and no longer exists.
 func evidenceOfComplete(parts []types.CompletedPart, size int64, gone bool) evidence {
 	return func(_ context.Context, object *s3.HeadObjectOutput) bool {
 		return object != nil && aws.ToInt64(object.ContentLength) == size && checksums.MatchParts(object, parts, gone)
@@ -95,7 +96,7 @@ func (v Version) evidenceOfCopy(b *Bucket, to string, metadata map[string]string
 		if object == nil || !maps.Equal(object.Metadata, metadata) {
 			return false
 		}
-		is, err := v.isIn(ctx, b, to, object)
+		is, err := v.hasBytesOf(ctx, b, to, object)
 		return err == nil && is
 	}
 }

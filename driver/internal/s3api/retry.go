@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// attempts are those that the SDK makes of one request, by itself where there is no answer or one of an S3 out of order. It makes them also
-// where an answer ends early or cannot be read. So they are for requests that may be made twice.
+// attempts counts the attempts of the SDK for one request. The SDK repeats a request without an answer, with an answer of an overloaded S3,
+// and with one that ends early or that it cannot read. So attempts are for requests that may be made twice.
 type attempts struct {
 	aws.RetryerV2
 	begun time.Time // where an object that is older cannot be what they have made; zero where it can
@@ -30,7 +30,7 @@ func (a *attempts) countAttempts(o *s3.Options) {
 // repeatable is the option of a request whose attempts the caller does not count.
 func repeatable(o *s3.Options) { new(attempts).countAttempts(o) }
 
-// GetAttemptToken implements aws.RetryerV2. It is asked for before each attempt.
+// GetAttemptToken implements aws.RetryerV2. The SDK calls it before each attempt.
 func (a *attempts) GetAttemptToken(ctx context.Context) (func(error) error, error) {
 	a.count++
 	return a.RetryerV2.GetAttemptToken(ctx)

@@ -2,7 +2,7 @@ package s3api
 
 import "runtime"
 
-// requestStack is what a request takes of a goroutine's stack at most, in bytes.
+// requestStack bounds the bytes of a goroutine's stack that a request needs.
 const requestStack = 40 << 10
 
 // growStack grows the stack of a goroutine that is about to make a request. It would grow anyway, but step by step in the

@@ -11,7 +11,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
-// StoredHash asks for the size of an object, and for its hash if S3 has that.
+// StoredHash returns the size of an object, and its hash if S3 has one.
 func (b *Bucket) StoredHash(ctx context.Context, key, algorithm string) (sum []byte, size int64, err error) {
 	out, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key, ChecksumMode: types.ChecksumModeEnabled})
 	if err != nil {

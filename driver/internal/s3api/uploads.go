@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	// abortAttempts is how often an upload is aborted before it is left to the bucket's lifecycle rules. abortDelay is waited
-	// after the first, and twice as long after each further.
+	// abortAttempts bounds how often AbortUpload tries. Then the upload is left to a sweep or to the bucket's lifecycle rules. abortDelay is the
+	// pause after the first attempt. Each further pause is twice as long.
 	abortAttempts = 4
 	abortDelay    = 200 * time.Millisecond
 )
@@ -31,7 +31,7 @@ type Upload struct {
 	Checksum types.ChecksumAlgorithm
 }
 
-// A Part of an upload, as S3 has confirmed it.
+// A Part is a part of an upload that S3 has confirmed.
 type Part struct {
 	Number                   int32
 	ETag                     string
@@ -98,8 +98,8 @@ func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io
 	}, nil
 }
 
-// withoutExpectContinue keeps the SDK from asking S3 before each part whether it would take it, which costs the time of a request. S3 has
-// just taken the upload.
+// withoutExpectContinue keeps the SDK from sending "Expect: 100-continue" with each part, which costs a round trip. S3 has just accepted the
+// upload.
 func withoutExpectContinue(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 }
 
 // CopyPart makes a part of the bytes [from, to) of a version.
@@ -121,8 +121,8 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 	return Part{Number: number, ETag: *out.CopyPartResult.ETag}, nil
 }
 
-// CompleteUpload makes an object of so many bytes visible, on a condition, and returns its ETag. seen tells that no answer has come which says so,
-// but a look at the object.
+// CompleteUpload makes an object of so many bytes visible, on a condition, and returns its ETag. seen is true if the answer was lost, and a
+// look at the object has shown the ETag.
 func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, size int64, c Condition) (etag string, seen bool, err error) {
 	all := make([]types.CompletedPart, len(parts))
 	for i, p := range parts {
@@ -145,7 +145,7 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, si
 	return etag, true, err
 }
 
-// AbortUpload removes a multipart upload and its parts. That there is none any more is no error.
+// AbortUpload removes a multipart upload and its parts. A missing upload is no error.
 func (b *Bucket) AbortUpload(ctx context.Context, u Upload) error {
 	delay := abortDelay
 	for attempt := 1; ; attempt++ {
@@ -194,7 +194,7 @@ type OpenUpload struct {
 	Initiated time.Time
 }
 
-// OpenUploads lists the multipart uploads of a key, no more than one request tells.
+// OpenUploads lists the multipart uploads of a key, the first page.
 func (b *Bucket) OpenUploads(ctx context.Context, key string) ([]OpenUpload, error) {
 	out, err := b.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &b.Name, Prefix: &key}, repeatable)
 	if err != nil {
