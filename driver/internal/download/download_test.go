@@ -39,7 +39,7 @@ type fixture struct {
 	breaks []int    // after how many bytes the answers end, in order; what follows is whole
 }
 
-func newFixture(t *testing.T, content string) *fixture {
+func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	server := s3test.Start(t, "embedded")
 	f := &fixture{http: server.HTTPClient}
@@ -105,7 +105,7 @@ func TestRange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := newFixture(t, content)
+			f := newFixture(t)
 			f.breaks = test.breaks
 			r := download.NewRange(t.Context(), f.Bucket, f.version, test.from, test.to)
 			defer r.Close()
@@ -122,7 +122,7 @@ func TestRange(t *testing.T) {
 
 // TestRangeOfReplaced continues to read an object that another client has replaced.
 func TestRangeOfReplaced(t *testing.T) {
-	f := newFixture(t, content)
+	f := newFixture(t)
 	f.breaks = []int{2}
 	r := download.NewRange(t.Context(), f.Bucket, f.version, 0, 10)
 	defer r.Close()
@@ -137,7 +137,7 @@ func TestRangeOfReplaced(t *testing.T) {
 
 // TestRangeEnds says why its context has ended, also where bytes have come.
 func TestRangeEnds(t *testing.T) {
-	f := newFixture(t, content)
+	f := newFixture(t)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	r := download.NewRange(ctx, f.Bucket, f.version, 0, 10)
 	defer r.Close()
@@ -165,7 +165,7 @@ func (f *fixture) open(t *testing.T, offset int64) *download.Reader {
 
 // TestReader reads from one offset and then from another. Only what is read from another offset takes a request.
 func TestReader(t *testing.T) {
-	f := newFixture(t, content)
+	f := newFixture(t)
 	r := f.open(t, 2)
 	read := func(n int, want string) {
 		t.Helper()
@@ -193,7 +193,7 @@ func TestReader(t *testing.T) {
 
 // TestReaderBroken reads by Next from connections that break.
 func TestReaderBroken(t *testing.T) {
-	f := newFixture(t, content)
+	f := newFixture(t)
 	f.breaks = []int{3, 3}
 	r := f.open(t, 0)
 	var got []byte
