@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -37,7 +39,7 @@ func TestOutOfDescriptors(t *testing.T) {
 			if r := k.transfer("STOR /warm", &data); r.code != 226 {
 				t.Fatal(r)
 			}
-			for spare := range 5 {
+			for spare := range 8 { // the first of them are the reserve of the server
 				s.allowDescriptors(t, spare)
 				r := k.send("PORT 127,0,0,1,%d,%d", port>>8, port&0xff)
 				if way == "passive" {
@@ -60,6 +62,69 @@ func TestOutOfDescriptors(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Where clients take all descriptors that they get, another one gets 421 at once, and the probes and metrics are answered.
+func TestDescriptorReserve(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"), "limits: {sessions_per_address: 0}")
+	const spare = 60
+	s.allowDescriptors(t, spare)
+	var last *ftptest.Conn
+	refused := ""
+	for range spare {
+		c, err := ftptest.Open(s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if refused, err = c.Reply(); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(refused, "220") {
+			break
+		}
+		last = c
+	}
+	if last == nil || refused != "421 Too many connections. Please try again later." {
+		t.Fatalf("at the limit of descriptors the greeting is %q", refused)
+	}
+	for path, want := range map[string]string{"/healthz": "ok\n", "/readyz": "ready\n", "/metrics": "babelftp_refusals_total"} {
+		client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+		response, err := client.Get("http://" + s.metrics + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(body), want) {
+			t.Errorf("%s answers %d %.200q, %v", path, response.StatusCode, body, err)
+		}
+	}
+	if n := s.metric(t, `babelftp_refusals_total{limit="descriptors",tenant=""}`); n != 1 {
+		t.Errorf("%v refusals are counted, want 1", n)
+	}
+
+	for _, command := range []string{"USER alice@acme", "PASS " + password} { // who came before can go on
+		if _, err := last.Send(command); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if reply, err := last.Upload("STOR /file", "some data"); err != nil || !strings.HasPrefix(reply, "226") {
+		t.Errorf("STOR in a session that is open: %q, %v", reply, err)
+	}
+	if err := last.Close(); err != nil {
+		t.Fatal(err)
+	}
+	waitUntil(t, func() bool {
+		c, err := ftptest.Open(s.address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		greeting, err := c.Reply()
+		return err == nil && strings.HasPrefix(greeting, "220")
+	}, func() { t.Error("no connection is accepted after a session has ended") })
 }
 
 // uploadTo stores something on a data connection that has been agreed on. The server may not be able to open it.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/account"
+	"github.com/babelftp/babelftp/internal/descriptors"
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/limits"
@@ -29,6 +30,7 @@ type session struct {
 
 	conn     *wire.Conn
 	implicit bool // whether TLS came with the connection and stays
+	scarce   bool // whether the connection has one of the last descriptors
 
 	queued  []wire.Line   // received while a command was running
 	drain   chan struct{} // closed when the server is shutting down
@@ -66,6 +68,7 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 		log:       server.cfg.Logger.With("remote", conn.RemoteAddr().String()),
 		conn:      wire.NewConn(conn),
 		implicit:  implicit,
+		scarce:    descriptors.Sessions.Scarce(conn),
 		drain:     make(chan struct{}),
 		facts:     ftplist.DefaultFacts(),
 		algorithm: syntax.DefaultHash,
@@ -90,6 +93,10 @@ func (s *session) Cut() {
 // everything that belonged to it has ended.
 func (s *session) Run() {
 	leave, limit := s.server.sessions.Enter(limits.Network(s.conn.Remote()))
+	if limit == "" && s.scarce {
+		leave()
+		limit = "descriptors"
+	}
 	if limit != "" {
 		s.refuse(limit)
 		return

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/descriptors"
 )
 
 // active connects to the client.
@@ -26,6 +28,7 @@ func (a *active) Open(ctx context.Context) (net.Conn, error) {
 	dialer := net.Dialer{
 		LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.local, 0)),
 		KeepAlive: -1, // stalls are watched for
+		Control:   descriptors.Transfers.Control,
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		dialer.Timeout = time.Until(deadline)

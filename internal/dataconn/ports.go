@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/babelftp/babelftp/internal/descriptors"
 )
 
 // A PortRange is an inclusive range of TCP ports. The zero value means
@@ -63,7 +65,7 @@ func (r PortRange) listen(ctx context.Context, local netip.Addr) (*net.TCPListen
 	}
 	size := r.size()
 	start := rand.IntN(size)
-	config := net.ListenConfig{KeepAlive: -1} // stalls are watched for
+	config := net.ListenConfig{KeepAlive: -1, Control: descriptors.Transfers.Control} // stalls are watched for
 	var err error
 	for i := range size {
 		port := r.First + uint16((start+i)%size)

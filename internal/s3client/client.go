@@ -21,6 +21,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/descriptors"
 )
 
 const (
@@ -44,7 +45,7 @@ const (
 func LoadAWS(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
 	// Not frozen, so that the SDK can add the certificates of AWS_CA_BUNDLE.
 	client := awshttp.NewBuildableClient().
-		WithDialerOptions(func(d *net.Dialer) { d.Timeout = dialTimeout }).
+		WithDialerOptions(func(d *net.Dialer) { d.Timeout, d.Control = dialTimeout, descriptors.Transfers.Control }).
 		WithTransportOptions(func(t *http.Transport) {
 			t.MaxIdleConns = 0 // bounded for each server only
 			t.MaxIdleConnsPerHost = idleConnections
