@@ -100,7 +100,7 @@ func (r *Reader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Next waits for the bytes that are read next, and returns some of them. They are the reader's; Advance says how many were read.
+// Next waits for the next bytes, and returns some of them. They belong to the reader. Advance says how many the caller has taken.
 func (r *Reader) Next() ([]byte, error) {
 	if err := context.Cause(r.ctx); err != nil {
 		return nil, err
@@ -156,7 +156,7 @@ func (r *Reader) receive(p []byte) (int, error) {
 // prefetching tells whether the next byte comes from the prefetcher.
 func (r *Reader) prefetching() bool { return r.prefetcher != nil && r.offset >= r.prefetcher.start }
 
-// adjust notes that the reader has waited for S3 since begin, and asks for more chunks where that is worth it.
+// adjust records that the reader has waited for S3 since begin, and requests more chunks if they are worth it.
 func (r *Reader) adjust(begin time.Time) {
 	now := time.Now()
 	r.waited += now.Sub(begin)
@@ -181,7 +181,7 @@ func (r *Reader) adjust(begin time.Time) {
 	}
 }
 
-// requests is how many chunks are on their way or wait, and the stream.
+// requests returns how many requests are under way or have unread chunks, with the stream.
 func (r *Reader) requests() (n int) {
 	if !r.prefetching() {
 		n++
@@ -232,7 +232,7 @@ func (r *Reader) closePrefetcher() {
 	}
 }
 
-// pause wants so many requests for a while.
+// pause sets how many requests the reader wants, for a while.
 func (r *Reader) pause(now time.Time, wanted int) {
 	r.wanted, r.since, r.waited = wanted, now.Add(memoryDelay), 0
 }
@@ -248,7 +248,7 @@ func (r *Reader) SeekTo(offset int64) {
 	}
 }
 
-// Close gives the connection back, where all was read, or ends it.
+// Close returns the connection to the pool if the reader has read all, and closes it otherwise.
 func (r *Reader) Close() {
 	r.closeStream()
 	r.closePrefetcher()

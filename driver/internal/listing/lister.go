@@ -1,8 +1,8 @@
 // Package listing lists directories by ListObjectsV2.
 //
 // A [Lister] prefetches the pages of a listing (prefetch.go). Where S3 is far away and the directory was listed before, it splits the listing
-// into key ranges and requests them in parallel (split.go). A [SplitPointCache] has the keys between the ranges. Prefetched pages lie in
-// revocable memory, which uploads can claim. A [MetadataCache] remembers the files that were listed.
+// into key ranges and requests them in parallel (split.go). A [SplitPointCache] holds the keys between the ranges. Prefetched pages lie in
+// revocable memory, which the budget takes back for uploads. A [MetadataCache] remembers the files of listings.
 package listing
 
 import (
@@ -31,8 +31,8 @@ type Lister struct {
 	Log         *slog.Logger
 }
 
-// List lists the directory whose keys start with prefix, in the order of the keys. The first page is asked for before it returns: a directory
-// that is empty is an fs.ErrNotExist, unless it may be empty. The sequence is for one loop, and ends with the first error.
+// List lists the directory whose keys start with prefix, in the order of the keys. It requests the first page before it returns. An empty
+// directory is an fs.ErrNotExist, unless mayBeEmpty is set. The sequence is for one loop, and ends with the first error.
 func (l *Lister) List(ctx context.Context, prefix string, mayBeEmpty bool) (iter.Seq2[fs.FileInfo, error], error) {
 	in := s3api.Listing{Prefix: prefix, Delimiter: keys.Separator}
 	room := &room{memory: &l.Memory.Listings}
@@ -100,8 +100,8 @@ func (l *Lister) pages(ctx context.Context, in s3api.Listing) iter.Seq2[*s3api.P
 	}
 }
 
-// entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the directory's
-// own marker and what no pathname can name.
+// entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the directory's own marker, and
+// keys that no pathname can show.
 func (l *Lister) entries(prefix string, p *s3api.Page) iter.Seq[*fileinfo.Info] {
 	return func(yield func(*fileinfo.Info) bool) {
 		files, directories := p.Versions, p.Prefixes

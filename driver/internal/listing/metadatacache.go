@@ -12,14 +12,14 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// maxCachedFiles is how many files of listings are remembered: as many take a megabyte or two.
+// maxCachedFiles is how many files a session remembers: they take a megabyte or two.
 const maxCachedFiles = 5000
 
-// cachedFileBytes is about what it takes to remember a file, in bytes.
+// cachedFileBytes is about how many bytes a remembered file takes.
 const cachedFileBytes = 512
 
-// A MetadataCache remembers the files that the listings of a session have shown, so that it need not ask for them again. A file that was
-// written since, as a [clients.WriteLog] knows it, is not taken from it. What other software writes makes it out of date.
+// A MetadataCache remembers the files that the listings of a session have shown, so that the session need not request them again. It returns
+// no file that this process has written since, by a [clients.WriteLog]. Writes of other software make it out of date.
 type MetadataCache struct {
 	keepFor time.Duration // 0: not at all
 
@@ -27,7 +27,7 @@ type MetadataCache struct {
 	files *cachedFiles // nil where there are none
 }
 
-// cachedFiles are remembered, and forgotten, together.
+// cachedFiles are files of one period, which the cache drops together.
 type cachedFiles struct {
 	memory  *membudget.Budget
 	entries map[cacheKey]cacheEntry
@@ -43,10 +43,10 @@ type cacheEntry struct {
 	at   uint64 // by the WriteLog, before S3 was asked
 }
 
-// NewMetadataCache returns an empty cache that keeps a file for so long; 0 stands for not at all.
+// NewMetadataCache returns an empty cache that keeps a file for this duration. With 0 it keeps none.
 func NewMetadataCache(keep time.Duration) *MetadataCache { return &MetadataCache{keepFor: keep} }
 
-// File returns what a listing has shown of a file, or nil.
+// File returns a file as a listing has shown it, or nil.
 func (c *MetadataCache) File(writes *clients.WriteLog, b *s3api.Bucket, key string) *fileinfo.Info {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -60,7 +60,7 @@ func (c *MetadataCache) File(writes *clients.WriteLog, b *s3api.Bucket, key stri
 	return entry.info
 }
 
-// Remember remembers the files of a listing as they are shown, which was asked for at some time or later.
+// Remember remembers the files of a listing as the loop takes them. at is the time of the write log before the listing began.
 func (c *MetadataCache) Remember(memory *membudget.Budget, b *s3api.Bucket, entries iter.Seq2[fs.FileInfo, error], at uint64) iter.Seq2[fs.FileInfo, error] {
 	if c.keepFor == 0 {
 		return entries

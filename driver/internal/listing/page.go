@@ -8,8 +8,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// names are all keys and prefixes in order, the prefixes without the slash at their end, and without the marker of the directory
-// itself.
+// names returns all keys and prefixes in order, without the slashes at the end of prefixes, and without the marker of the directory itself.
 func names(p *s3api.Page, dir string) []string {
 	names := make([]string, 0, len(p.Versions)+len(p.Prefixes))
 	for _, v := range p.Versions {
@@ -24,8 +23,8 @@ func names(p *s3api.Page, dir string) []string {
 	return names
 }
 
-// inOrder tells whether the page has all keys from where it begins to its last, in order. Most servers sort, but not those
-// that cannot write each key, and not S3's own directory buckets.
+// inOrder tells whether the page has all keys from its begin to its last key, in order. Most servers sort keys. Directory buckets of AWS do
+// not, nor do servers that cannot write each key.
 func inOrder(p *s3api.Page) bool {
 	return p.Encoded && p.Unreadable == 0 && slices.IsSorted(p.Prefixes) &&
 		slices.IsSortedFunc(p.Versions, func(a, b s3api.Version) int { return strings.Compare(a.Key, b.Key) })
@@ -38,7 +37,7 @@ func upTo(p *s3api.Page, end string) int {
 	return files + directories
 }
 
-// until is what of the page lies before the end of a key range, or in it. An empty string is no bound.
+// until returns the part of the page up to the end of a key range. An empty string is no bound.
 func until(p *s3api.Page, end string) *s3api.Page {
 	if end == "" || p.Last() <= end {
 		return p
@@ -49,7 +48,7 @@ func until(p *s3api.Page, end string) *s3api.Page {
 	return &q
 }
 
-// join adds the page that follows.
+// join returns a page with the entries of two pages that follow each other.
 func join(p, following *s3api.Page) *s3api.Page {
 	return &s3api.Page{
 		Versions: append(p.Versions, following.Versions...), Prefixes: append(p.Prefixes, following.Prefixes...),
@@ -58,7 +57,7 @@ func join(p, following *s3api.Page) *s3api.Page {
 	}
 }
 
-// cut leaves what comes after one key, up to another. An empty string is no bound.
+// cut keeps the entries after one key, up to another one. An empty string is no bound.
 func cut(p *s3api.Page, after, end string) {
 	outside := func(key string) bool { return key <= after || end != "" && key > end }
 	p.Versions = slices.DeleteFunc(p.Versions, func(v s3api.Version) bool { return outside(v.Key) })

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// maxRanges is how many key ranges of a listing may be on their way or wait.
+	// maxRanges is how many key ranges of a listing may be under way or unread.
 	maxRanges = 12
 
 	// pageEntries is how many entries S3 puts into a page, and pageMemory about what they take, in bytes.
@@ -26,12 +26,12 @@ const (
 	unreadTime = 3 * time.Second
 )
 
-// pages are the pages of a listing, of which the first is there. While one is read the next is on its way.
+// pages yields the pages of a listing, beginning with the first. While the client reads one page, S3 sends the next.
 //
-// One page of S3 has the token for the next. Where that takes long, and the directory was listed before, the lister requests several key ranges
-// in parallel. A range begins after some key, which need not exist any more, and ends with the key after which the next begins. These split points
-// come from the listing before. Only the speed depends on them. A range of more than a page is fetched page by page. Together the
-// ranges are the whole listing, in order, each entry once.
+// A page of S3 has the token for the next page. If that takes long, and the directory was listed before, the lister requests several key ranges
+// in parallel. A range begins after a split point, which need not exist any more, and ends with the next split point. The split points come
+// from an earlier listing. Only the speed depends on them. A range of more than a page takes several requests. Together the ranges are the
+// whole listing, in order, each entry once.
 func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	return func(yield func(*s3api.Page, error) bool) {
 		defer f.room.release()
@@ -61,8 +61,8 @@ func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	}
 }
 
-// split requests all but the first page of a directory in parallel, where there are split points, or returns nil. It drops pages that the
-// client does not read.
+// split requests all pages of a directory except the first in parallel. It returns nil without split points. It drops pages that the client does
+// not read.
 func (l *Lister) split(ctx context.Context, in s3api.Listing, room *room) *prefetcher {
 	if !l.Bucket.Profile.SortedListings || l.Stats.Pages.BacksOff(time.Now()) {
 		return nil
@@ -83,7 +83,7 @@ func (l *Lister) split(ctx context.Context, in s3api.Listing, room *room) *prefe
 	return a
 }
 
-// begun asks for what comes after the first page, and returns what of it lies in the first key range.
+// begun requests the pages after the first one, and returns the part of the first page that lies in the first key range.
 func (f *prefetcher) begun(first *s3api.Page) *s3api.Page {
 	if f.split && !inOrder(first) {
 		f.drop()
@@ -115,8 +115,8 @@ type prefetcher struct {
 	ranges []*keyRange // in order; the first is read. At the end there are none
 }
 
-// A keyRange is a part of a listing: what comes after one key, up to another. One that is split off was not asked for by a token, and has been
-// read nothing of.
+// A keyRange is the part of a listing after one key, up to another one. A range that is split off was not requested by a token, and the client
+// has read nothing of it.
 type keyRange struct {
 	after, end string // empty for no bound
 	splitOff   bool
@@ -126,13 +126,13 @@ type keyRange struct {
 	token      string             // of that page
 }
 
-// A pageResult is a page or the error in its place.
+// A pageResult is a page, or the error of its request.
 type pageResult struct {
 	page *s3api.Page
 	err  error
 }
 
-// errRevoked takes the place of a page whose memory was needed.
+// errRevoked is the error of a page whose memory the budget has revoked.
 var errRevoked = errors.New("the memory budget has revoked the listing's pages")
 
 func newPrefetcher(ctx context.Context, l *Lister, in s3api.Listing, room *room) *prefetcher {
@@ -152,14 +152,14 @@ func (f *prefetcher) close() {
 	}
 }
 
-// ask asks for the page that follows another in a key range, by its token. It is as large as there is room.
+// ask requests the next page of a key range, by its token. The page is as large as the memory allows.
 func (f *prefetcher) ask(token string) <-chan pageResult {
 	l := f.listing
 	l.Token, l.Limit = token, f.room.take()
 	return f.request(func() (*s3api.Page, error) { return f.lister.Bucket.List(f.ctx, l) })
 }
 
-// begin asks for the first page of a key range. Where that turns out to have a little more, the second comes along with it.
+// begin requests the first page of a key range. If the range has a little more, it requests the second page at once.
 func (f *prefetcher) begin(ctx context.Context, after, end string) <-chan pageResult {
 	l := f.listing
 	l.After = after
@@ -177,7 +177,7 @@ func (f *prefetcher) begin(ctx context.Context, after, end string) <-chan pageRe
 	})
 }
 
-// request makes requests for a page, and notes when nothing comes after it.
+// request lists a page in a goroutine of its own.
 func (f *prefetcher) request(list func() (*s3api.Page, error)) <-chan pageResult {
 	coming := make(chan pageResult, 1)
 	f.requests.Go(func() {
@@ -190,7 +190,7 @@ func (f *prefetcher) request(list func() (*s3api.Page, error)) <-chan pageResult
 	return coming
 }
 
-// next waits for the page that follows, and asks for others after it. It returns nil when there is none.
+// next waits for the next page, and requests later ones. It returns nil at the end.
 func (f *prefetcher) next() (*s3api.Page, error) {
 	for {
 		s, coming := f.current()
@@ -219,7 +219,7 @@ func (f *prefetcher) next() (*s3api.Page, error) {
 	}
 }
 
-// current returns the key range that is read, nil at the end, and where its next page will be.
+// current returns the key range that the client reads, nil at the end, and the channel of its next page.
 func (f *prefetcher) current() (*keyRange, <-chan pageResult) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -229,7 +229,7 @@ func (f *prefetcher) current() (*keyRange, <-chan pageResult) {
 	return f.ranges[0], f.ranges[0].coming
 }
 
-// arrived takes a page out of reserved memory, and tells whether it is the first of a key range that was split off.
+// arrived returns the memory of a page to the reservation, and tells whether it is the first page of a range that was split off.
 func (f *prefetcher) arrived(s *keyRange) (splitOff bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -242,7 +242,7 @@ func (f *prefetcher) arrived(s *keyRange) (splitOff bool) {
 	return splitOff
 }
 
-// follow asks for what comes after a page of the key range that is read. Where there is no room it leaves that for later.
+// follow requests the page after one of the key range that the client reads. Without memory it does so later.
 func (f *prefetcher) follow(s *keyRange, p *s3api.Page) {
 	switch {
 	case p.Next == "":
@@ -277,7 +277,7 @@ func (f *prefetcher) restart(after string) {
 	f.setRanges([]*keyRange{{after: after, coming: f.begin(f.ctx, after, "")}})
 }
 
-// drop gives up the pages in reserved memory that were not read yet. It may be called while another method runs.
+// drop drops the unread pages in reserved memory. Another method may run at the same time.
 func (f *prefetcher) drop() {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -13,8 +13,8 @@ import (
 // headsAhead is how many files of a listing are requested in parallel. At most as many answers wait, in the order of the listing.
 const headsAhead = 32
 
-// withSetTimes asks for each file of a listing, to show the modification time that was set, which S3's listings do not tell. It takes one
-// request more for each. A file that is gone since, or that may not be looked at, is shown as it was listed.
+// withSetTimes requests the attributes of each file of a listing, to show the modification time that a client has set. S3's listings do not have
+// it. A file that no longer exists, or that S3 does not let these credentials see, stays as it was listed.
 func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.FileInfo, error] {
 	type answer struct {
 		info fs.FileInfo

@@ -23,7 +23,7 @@ func (f *prefetcher) measure(p *s3api.Page) {
 	})
 }
 
-// extend asks for the first pages of as many key ranges as there may be.
+// extend requests the first pages of further key ranges, up to maxRanges.
 func (f *prefetcher) extend() {
 	for f.points != nil && len(f.ranges) < maxRanges && !f.ended.Load() {
 		end, ok := f.points.after(f.front)

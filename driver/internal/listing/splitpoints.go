@@ -18,10 +18,10 @@ const (
 	maxSplitPointBytes = 1 << 20
 )
 
-// splitPoints are keys of a directory in order, about a page apart, where it was seen whole. The last is no key, and comes after all others.
+// splitPoints are keys of a directory in order, about a page apart, of a complete listing. The last one is no key, and comes after all others.
 type splitPoints []string
 
-// after returns the mark that follows a key, or false where there is none.
+// after returns the first split point after a key, or false where there is none.
 func (s splitPoints) after(key string) (string, bool) {
 	i, found := slices.BinarySearch(s, key)
 	if found {
@@ -40,7 +40,7 @@ type recorder struct {
 	disordered bool // some page is
 }
 
-// add looks at the page that follows. A mark is never a directory, whose slash would be behind the prefix, but its name.
+// add looks at the next page. A split point in dir of a directory is its name without the slash.
 func (r *recorder) add(prefix string, p *s3api.Page) {
 	r.disordered = r.disordered || !inOrder(p)
 	entries := len(p.Versions) + len(p.Prefixes)
@@ -57,7 +57,7 @@ func (r *recorder) add(prefix string, p *s3api.Page) {
 	r.entries += entries
 }
 
-// end returns the split points of a directory with the prefix. A single page needs none, and where keys are in no order there are none.
+// end returns the split points of a directory with the prefix. There are none for a single page, nor for keys without an order.
 func (r *recorder) end(prefix string) splitPoints {
 	single := len(r.points) == 0 || len(r.points) == 1 && r.entries <= pageEntries-splitEntries
 	if single || r.disordered || !slices.IsSorted(r.points) {
@@ -69,8 +69,8 @@ func (r *recorder) end(prefix string) splitPoints {
 // A listedPrefix is a directory of a bucket.
 type listedPrefix struct{ bucket, prefix string }
 
-// SplitPointCache are the split points of directories that were listed recently. What others do meanwhile makes them worse, never wrong: nothing depends
-// on them but time.
+// SplitPointCache holds the split points of directories that sessions have listed recently. Changes by other clients make a listing slower, never
+// wrong.
 type SplitPointCache struct {
 	mu       sync.Mutex
 	byPrefix map[listedPrefix]splitPoints
@@ -78,17 +78,17 @@ type SplitPointCache struct {
 }
 
 // get returns the split points of a directory, nil where none are known.
-func (c *SplitPointCache) get(place listedPrefix) splitPoints {
+func (c *SplitPointCache) get(dir listedPrefix) splitPoints {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.byPrefix[place]
+	return c.byPrefix[dir]
 }
 
-// put remembers the split points of a directory, or forgets them where there are none. Others make room for them.
-func (c *SplitPointCache) put(place listedPrefix, m splitPoints) {
+// put stores the split points of a directory, or removes them if m is empty. To make room it removes those of other directories.
+func (c *SplitPointCache) put(dir listedPrefix, m splitPoints) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.drop(place)
+	c.drop(dir)
 	size := m.size()
 	if len(m) == 0 || size > maxSplitPointBytes {
 		return
@@ -102,16 +102,16 @@ func (c *SplitPointCache) put(place listedPrefix, m splitPoints) {
 	if c.byPrefix == nil {
 		c.byPrefix = map[listedPrefix]splitPoints{}
 	}
-	c.byPrefix[place] = m
+	c.byPrefix[dir] = m
 	c.bytes += size
 }
 
-func (c *SplitPointCache) drop(place listedPrefix) {
-	c.bytes -= c.byPrefix[place].size()
-	delete(c.byPrefix, place)
+func (c *SplitPointCache) drop(dir listedPrefix) {
+	c.bytes -= c.byPrefix[dir].size()
+	delete(c.byPrefix, dir)
 }
 
-// size is about what the split points take, in bytes.
+// size returns about how many bytes the split points take.
 func (s splitPoints) size() int {
 	const header = 16 // of a string
 	size := 0

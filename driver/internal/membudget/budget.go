@@ -34,8 +34,8 @@ type Block = [BlockSize]byte
 //
 // A part takes memory as its bytes come and doubles what it has. So a small file takes little, and an idle upload little more
 // than came. Where no memory is left parts wait, first come, first served. Parts that hold some and wait for more could wait for
-// each other. So the budget gives memory only where an order remains in which all parts can fill, one after another. This is Dijkstra's
-// banker's algorithm, the size of a part being its claim.
+// each other. So the budget gives memory only if an order remains in which all parts can become full, one after another. This is Dijkstra's
+// banker's algorithm: the size of a part is its maximum demand.
 type Budget struct {
 	limit int64
 	arena *arena
@@ -75,10 +75,10 @@ func New(bytes int64) *Budget {
 	}
 }
 
-// Limit is how many bytes the budget has. No buffer is larger.
+// Limit returns how many bytes the budget has. No buffer is larger.
 func (b *Budget) Limit() int64 { return b.limit }
 
-// Used is how many bytes are held.
+// Used returns how many bytes buffers and reservations hold.
 func (b *Budget) Used() int64 {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -92,7 +92,7 @@ func (b *Budget) Reservations() int {
 	return len(b.revocable)
 }
 
-// Block returns a block with whatever bytes. Its owner accounts for it by a buffer or a reservation.
+// Block returns a block with arbitrary bytes. Its owner accounts for it by a buffer or a reservation.
 func (b *Budget) Block() *Block { return b.arena.get() }
 
 // Recycle takes a block back.
@@ -135,7 +135,7 @@ func (b *Budget) undo(r *waiter) {
 	}
 }
 
-// seal ends what a buffer may ask for: it keeps what it holds until release.
+// seal says that a buffer needs no more memory. It keeps its memory until release.
 func (b *Budget) seal(buffer *Buffer) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -153,8 +153,8 @@ func (b *Budget) release(buffer *Buffer) {
 	b.serve()
 }
 
-// serve gives memory to those who wait, in order, where that is safe. A part that holds none does not overtake: else small files,
-// one after another, could keep a large part from ever filling.
+// serve gives memory to the waiting buffers, in order, where that is safe. A buffer without memory does not overtake. Otherwise small files, one
+// after another, could starve a large part.
 func (b *Budget) serve() {
 	overtaking := false
 	var order []*Buffer // of b.buffers as they are now, when it is known
@@ -214,13 +214,13 @@ type Buffer struct {
 
 func (b *Buffer) missing() int64 { return b.maxBytes - b.held }
 
-// Full tells whether the buffer has all bytes that it is for.
+// Full tells whether the buffer has Size bytes.
 func (b *Buffer) Full() bool { return b.length == b.size }
 
 // Len is how many bytes the buffer has.
 func (b *Buffer) Len() int64 { return b.length }
 
-// Size is how many bytes the buffer is for.
+// Size returns how many bytes the buffer can have.
 func (b *Buffer) Size() int64 { return b.size }
 
 // Room returns memory for the bytes that come next. It is empty only if the buffer is full.
@@ -247,7 +247,7 @@ func (b *Buffer) grow(ctx context.Context) error {
 	return nil
 }
 
-// Filled says how many bytes were put into the room. They are summed up now, while they are in the processor's cache.
+// Filled says how many bytes the caller has put into the room. It adds them to the checksum now, while they are in the processor's cache.
 func (b *Buffer) Filled(n int) {
 	if n > 0 {
 		from := b.length % BlockSize

@@ -1,13 +1,13 @@
 package membudget
 
-// idleShare of a budget is never given to reservations, as one part of so many, but waits for uploads that begin.
+// idleShare divides a budget: one part of so many is never reserved, so that uploads can begin.
 const idleShare = 4
 
-// A Revocable is a reservation of memory that no buffer needs just now, for what can be fetched from S3 again.
+// A Revocable is a reservation of memory that no buffer needs at the moment, for bytes that the driver can fetch from S3 again.
 //
-// It never waits, and no buffer waits long for it: when one has to wait, the budget revokes reservations, whose owners give
-// the memory back without waiting for a client. So a reservation cannot delay an upload, not even one whose client
-// sends what it receives from the owner of the reservation.
+// It never waits, and no buffer waits long for it. When a buffer has to wait, the budget revokes reservations. Their owners return the memory
+// without waiting for a client. So a reservation cannot delay an upload, even if the client of the upload sends what it downloads by the
+// reservation.
 type Revocable struct {
 	budget *Budget
 	revoke func()
@@ -27,8 +27,7 @@ func (b *Budget) Reserve(revoke func()) *Revocable {
 	return r
 }
 
-// TryTake takes so many bytes, or returns false: where a buffer waits for memory, where little is left, and where the reservation
-// has its share already.
+// TryTake takes so many bytes. It returns false if a buffer waits for memory, if little is left, or if the reservation has its share already.
 func (r *Revocable) TryTake(bytes int64) bool {
 	b := r.budget
 	b.mu.Lock()

@@ -11,7 +11,7 @@ func TestReservations(t *testing.T) {
 	never := func() { t.Error("revoked") }
 	first := budget.Reserve(never)
 	if !first.TryTake(12*mib) || first.TryTake(BlockSize) {
-		t.Error("the first borrower gets three quarters of the budget, and no more")
+		t.Error("the first reservation gets three quarters of the budget, and no more")
 	}
 	second := budget.Reserve(never)
 	if second.TryTake(BlockSize) {
@@ -19,7 +19,7 @@ func TestReservations(t *testing.T) {
 	}
 	first.Return(8 * mib)
 	if first.TryTake(3*mib) || !second.TryTake(6*mib) || second.TryTake(BlockSize) {
-		t.Error("two borrowers do not share")
+		t.Error("two reservations do not share")
 	}
 	first.Return(4 * mib)
 	second.Return(6 * mib)
@@ -30,7 +30,7 @@ func TestReservations(t *testing.T) {
 	}
 }
 
-// TestRevocation lets an upload wait for memory that was lent.
+// TestRevocation lets an upload wait for memory that a reservation holds.
 func TestRevocation(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const mib = 1 << 20
