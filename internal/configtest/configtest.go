@@ -38,3 +38,13 @@ func New(tb testing.TB, s *s3test.Server) *config.Config {
 	}}
 	return cfg
 }
+
+// Encoding is the charset of pathnames that has a label.
+func Encoding(tb testing.TB, label string) value.Encoding {
+	tb.Helper()
+	var e value.Encoding
+	if err := e.UnmarshalText([]byte(label)); err != nil {
+		tb.Fatal(err)
+	}
+	return e
+}

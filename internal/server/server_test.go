@@ -122,7 +122,7 @@ func TestTenantSettings(t *testing.T) {
 	acme.Welcome = map[language.Tag]string{language.French: "Bonjour {User}.\nVu le {LastLogin}.", language.English: "Hello {User}."}
 	acme.GreetAfterLang = true
 	acme.Messages = map[i18n.ID]map[language.Tag]string{i18n.Goodbye: {language.English: "Acme says goodbye."}}
-	acme.DirectoryEncodings = map[string]value.Encoding{"/alice/legacy": encoding(t, "shift_jis")}
+	acme.DirectoryEncodings = map[string]value.Encoding{"/alice/legacy": configtest.Encoding(t, "shift_jis")}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	login := func() (*ftptest.Client, string) {
 		c := ftptest.Dial(t, srv.Addr().String())
@@ -247,14 +247,4 @@ func TestListenErrors(t *testing.T) {
 	if _, err := net.Dial("tcp", srv.MetricsAddr().String()); err == nil {
 		t.Error("the metrics listener is still open")
 	}
-}
-
-// encoding is a charset of pathnames by its label.
-func encoding(t *testing.T, label string) value.Encoding {
-	t.Helper()
-	var e value.Encoding
-	if err := e.UnmarshalText([]byte(label)); err != nil {
-		t.Fatal(err)
-	}
-	return e
 }

@@ -42,9 +42,9 @@ func TestFindUser(t *testing.T) {
 		"acme":     {Bucket: "acme-data", Hosts: []string{"ftp.acme.example"}, Users: users("alice", "carol", "Jos\u00e9")},
 		"umbrella": {Bucket: "umbrella", Hosts: []string{"xn--mnchen-3ya.example"}, Users: users("alice", "dave@home")},
 		"zebra":    {Bucket: "zebra", Users: users("erin")},
-		"tokyo":    {Bucket: "tokyo", Users: users("花子"), PathnameEncoding: encoding(t, "shift_jis")},
-		"moscow":   {Bucket: "moscow", Users: users("Женя"), PathnameEncoding: encoding(t, "windows-1251"), Hosts: []string{"moscow.example"}},
-		"mirror":   {Bucket: "mirror", Users: users("‛C6enia"), PathnameEncoding: encoding(t, "raw")},
+		"tokyo":    {Bucket: "tokyo", Users: users("花子"), PathnameEncoding: configtest.Encoding(t, "shift_jis")},
+		"moscow":   {Bucket: "moscow", Users: users("Женя"), PathnameEncoding: configtest.Encoding(t, "windows-1251"), Hosts: []string{"moscow.example"}},
+		"mirror":   {Bucket: "mirror", Users: users("‛C6enia"), PathnameEncoding: configtest.Encoding(t, "raw")},
 	}
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
@@ -127,21 +127,11 @@ func TestRootOfAUser(t *testing.T) {
 	}
 }
 
-// encoding is that of a label.
-func encoding(t *testing.T, label string) value.Encoding {
-	t.Helper()
-	var e value.Encoding
-	if err := e.UnmarshalText([]byte(label)); err != nil {
-		t.Fatal(err)
-	}
-	return e
-}
-
 // A user with a root has the encodings of what is below it, and "/" has that of what it is in.
 func TestEncodingsBelow(t *testing.T) {
 	dirs := map[string]value.Encoding{
-		"/legacy": encoding(t, "shift_jis"), "/legacy/dos": encoding(t, "ibm850"), "/legacy/dos/new/old": encoding(t, "utf-8"),
-		"/legacy2": encoding(t, "big5"), "/scans": encoding(t, "raw"), "/cafe\u0301/old": encoding(t, "gbk"),
+		"/legacy": configtest.Encoding(t, "shift_jis"), "/legacy/dos": configtest.Encoding(t, "ibm850"), "/legacy/dos/new/old": configtest.Encoding(t, "utf-8"),
+		"/legacy2": configtest.Encoding(t, "big5"), "/scans": configtest.Encoding(t, "raw"), "/cafe\u0301/old": configtest.Encoding(t, "gbk"),
 	}
 	for _, tc := range []struct {
 		name, root, want string
@@ -208,10 +198,10 @@ func TestTenant(t *testing.T) {
 			Welcome:          map[language.Tag]string{language.English: "Hello {User}"},
 			GreetAfterLang:   true,
 			Messages:         map[i18n.ID]map[language.Tag]string{i18n.Goodbye: {language.English: "Bye."}},
-			PathnameEncoding: encoding(t, "shift_jis"),
+			PathnameEncoding: configtest.Encoding(t, "shift_jis"),
 			Normalization:    pathname.NFD,
 		},
-		"mirror": {PathnameEncoding: encoding(t, "raw")},
+		"mirror": {PathnameEncoding: configtest.Encoding(t, "raw")},
 		"plain":  {},
 	}
 	r := registryOf(t, cfg)
@@ -250,7 +240,7 @@ func TestLogin(t *testing.T) {
 	s := s3test.Start(t, "minio") // whose links every HTTP client reaches
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
-	acme.DirectoryEncodings = map[string]value.Encoding{"/legacy/dos": encoding(t, "ibm850")}
+	acme.DirectoryEncodings = map[string]value.Encoding{"/legacy/dos": configtest.Encoding(t, "ibm850")}
 	acme.Presign = time.Hour
 	hash := configtest.PasswordHash()
 	maps.Copy(acme.Users, map[string]*config.User{
@@ -268,7 +258,7 @@ func TestLogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg.Tenants["berlin"] = &config.Tenant{
-		Bucket: s.Bucket(t), Users: map[string]*config.User{"hans": {PasswordHash: value.NewSecret(umlaut)}}, PathnameEncoding: encoding(t, "iso-8859-1"),
+		Bucket: s.Bucket(t), Users: map[string]*config.User{"hans": {PasswordHash: value.NewSecret(umlaut)}}, PathnameEncoding: configtest.Encoding(t, "iso-8859-1"),
 	}
 	r := registryBefore(t, cfg, s)
 	login := func(t *testing.T, name string) *account.Login {

@@ -71,6 +71,14 @@ func (l *lister) list(ctx context.Context) (names []string, took time.Duration, 
 	return names, time.Since(begin), nil
 }
 
+// wantMemoryBack wants no listing to hold memory.
+func (l *lister) wantMemoryBack(t *testing.T) {
+	t.Helper()
+	if l.Memory.Used() != 0 || l.Memory.Reservations() != 0 || l.Memory.Listings.Used() != 0 {
+		t.Errorf("%d bytes of memory, and %d of listings, were not given back", l.Memory.Used(), l.Memory.Listings.Used())
+	}
+}
+
 // keySets are the names that people give to many files in one directory.
 func keySets() map[string]func(i int) string {
 	hex, word, character := rand.New(rand.NewPCG(1, 2)), rand.New(rand.NewPCG(3, 4)), rand.New(rand.NewPCG(5, 6))
@@ -218,9 +226,7 @@ func TestSplitListing(t *testing.T) {
 				if !slices.Equal(got, names[:len(got)]) || err == nil && len(got) != count {
 					t.Errorf("%d entries, want %d", len(got), count)
 				}
-				if l.Memory.Used() != 0 || l.Memory.Reservations() != 0 {
-					t.Errorf("%d bytes of memory were not given back", l.Memory.Used())
-				}
+				l.wantMemoryBack(t)
 			})
 		})
 	}
@@ -299,9 +305,7 @@ func TestRepeatedListing(t *testing.T) {
 				if times < test.times {
 					t.Errorf("%.1f times as fast as one page after another, want %.1f", times, test.times)
 				}
-				if l.Memory.Used() != 0 || l.Memory.Reservations() != 0 || l.Memory.Listings.Used() != 0 {
-					t.Errorf("%d bytes of memory, and %d of listings, were not given back", l.Memory.Used(), l.Memory.Listings.Used())
-				}
+				l.wantMemoryBack(t)
 			})
 		})
 	}
@@ -358,9 +362,7 @@ func TestRepeatedListingNotRead(t *testing.T) {
 				if s.Requests > test.requests {
 					t.Errorf("%d requests, want %d", s.Requests, test.requests)
 				}
-				if l.Memory.Used() != 0 || l.Memory.Reservations() != 0 || l.Memory.Listings.Used() != 0 {
-					t.Errorf("%d bytes of memory, and %d of listings, were not given back", l.Memory.Used(), l.Memory.Listings.Used())
-				}
+				l.wantMemoryBack(t)
 			})
 		})
 	}
