@@ -40,7 +40,7 @@ type recorder struct {
 	disordered bool // some page is
 }
 
-// add looks at the next page. A split point in dir of a directory is its name without the slash.
+// add looks at the next page. The split point for a directory is its name without the slash.
 func (r *recorder) add(prefix string, p *s3api.Page) {
 	r.disordered = r.disordered || !inOrder(p)
 	entries := len(p.Versions) + len(p.Prefixes)
