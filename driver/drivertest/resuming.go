@@ -334,7 +334,7 @@ func testResume(t *testing.T, h Harness) {
 // testResumeSizes interrupts uploads after some bytes. Another process resumes them in each way that clients have.
 func testResumeSizes(t *testing.T, h Harness) {
 	x := h.open(t, nil)
-	const size = 3*partSize + 1000
+	const size = 2*partSize + 1000
 	content := random(size)
 	for label, sent := range map[string]int{
 		"nothing": 0, "one-byte": 1, "two-bytes": 2, "small": 1000, "part-less-one": partSize - 1, "part": partSize,
