@@ -1,11 +1,11 @@
 package control
 
 import (
-	"github.com/babelftp/babelftp/internal/syntax"
 	"slices"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/reply"
+	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
