@@ -183,11 +183,10 @@ func (l *Limiter) capacity(transfers int) int { return l.limit - 1 + transfers }
 
 // free is how many more parts a transfer may have now.
 func (l *Limiter) free(t *Transfer) int {
-	transfers := l.active
 	if t.used == 0 {
-		transfers++
+		return max(min(l.capacity(l.active+1)-l.used, t.most), 1) // also where the limit has just shrunk
 	}
-	return max(min(l.capacity(transfers)-l.used, t.most-t.used), 0)
+	return max(min(l.capacity(l.active)-l.used, t.most-t.used), 0)
 }
 
 // serve grants parts to those who have waited longest, and first to filled ones.

@@ -274,6 +274,25 @@ func TestLimiterIsFair(t *testing.T) {
 	})
 }
 
+// TestShrunkLimit checks that an upload which begins has a part under way, though others have more than the limit allows by now.
+func TestShrunkLimit(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // where one that waits would end the test
+		l := New(&endpoint.Stats{})
+		greedy, modest := l.Join(16), l.Join(16)
+		l.limit = 16
+		for range 16 {
+			greedy.Acquire(t.Context(), t.Context())
+		}
+		l.limit = 1
+		if !modest.Acquire(t.Context(), t.Context()) {
+			t.Error("no part may be sent")
+		}
+		if l.free(modest) != 0 || l.free(greedy) != 0 {
+			t.Errorf("%d and %d more parts may be sent, want none", l.free(modest), l.free(greedy))
+		}
+	})
+}
+
 // TestGivenUpWhenGranted lets uploads give up in the moment in which their turn comes: the limiter gets each slot back.
 func TestGivenUpWhenGranted(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
