@@ -78,7 +78,7 @@ func (s *session) unsupportedProtocol(supported string) {
 // client has reached. When there is none it tells the client.
 func (s *session) listenPassive() (port uint16, ok bool) {
 	s.data.Close()
-	source, port, err := dataconn.Listen(s.ctx, s.server.cfg.PassivePorts, s.conn.Local(), s.conn.Remote())
+	source, port, err := dataconn.Listen(s.ctx, s.server.cfg.PassivePorts, s.conn.Local(), s.conn.Remote(), s.server.cfg.DataTimeout)
 	if err != nil {
 		s.log.Error("no free port for a passive data connection; check passive.ports and the limit of descriptors", "err", err)
 		s.reply(425, i18n.PassivePortUnavailable)

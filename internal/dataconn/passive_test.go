@@ -1,0 +1,98 @@
+package dataconn
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+)
+
+// listen listens on any port of this machine, for a time.
+func listen(t *testing.T, client string, timeout time.Duration) (p *passive, address string) {
+	t.Helper()
+	local := netip.MustParseAddr("127.0.0.1")
+	source, port, err := Listen(t.Context(), PortRange{}, local, netip.MustParseAddr(client), timeout)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(source.Close)
+	return source.(*passive), netip.AddrPortFrom(local, port).String()
+}
+
+// The port is free when the time is over without a client, although no transfer has begun.
+func TestPassivePortEndsInTime(t *testing.T) {
+	p, address := listen(t, "127.0.0.1", time.Millisecond)
+	<-p.accepted
+	if conn, err := net.Dial("tcp", address); err == nil {
+		_ = conn.Close()
+		t.Error("the port is still open")
+	}
+	if _, err := p.Open(t.Context()); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("a transfer on it: %v", err)
+	}
+}
+
+// A client that connects before the transfer command is kept, and its port is free for others.
+func TestPassiveConnectsEarly(t *testing.T) {
+	p, address := listen(t, "127.0.0.1", time.Hour)
+	client, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	<-p.accepted
+	again, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Errorf("the port is still in use: %v", err)
+	} else {
+		_ = again.Close()
+	}
+	conn, err := p.Open(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if conn.RemoteAddr().String() != client.LocalAddr().String() {
+		t.Errorf("a connection from %v, want %v", conn.RemoteAddr(), client.LocalAddr())
+	}
+}
+
+// What no transfer takes is closed with its session.
+func TestPassiveCloseEndsTheConnection(t *testing.T) {
+	p, address := listen(t, "127.0.0.1", time.Hour)
+	client, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	<-p.accepted
+	p.Close()
+	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
+		t.Errorf("the client reads %v, want the end", err)
+	}
+	if _, err := p.Open(t.Context()); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("a transfer after it: %v", err)
+	}
+}
+
+// A connection from another address is closed, and the client's still awaited. The end of the transfer's context ends that.
+func TestPassiveRefusesOthers(t *testing.T) {
+	p, address := listen(t, "127.0.0.2", time.Hour)
+	other, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if _, err := other.Read(make([]byte, 1)); err == nil {
+		t.Error("another client reads something")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := p.Open(ctx); !errors.Is(err, net.ErrClosed) {
+		t.Errorf("after the transfer has ended: %v", err)
+	}
+}
