@@ -24,7 +24,7 @@ func TestQueueOrder(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				order = append(order, key) // one at a time
+				order = append(order, key) // by the one that has entered
 				leave()
 			}()
 			synctest.Wait()

@@ -61,7 +61,7 @@ func (t *Throttle[K]) Wait(ctx context.Context, key K) error {
 	}
 }
 
-// reserve returns how long an attempt has to wait, and moves the next one behind it.
+// reserve returns how long an attempt has to wait, and moves the next one to after it.
 func (t *Throttle[K]) reserve(key K, now time.Time) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 // maxCachedFiles is how many files a session remembers: they take a megabyte or two.
 const maxCachedFiles = 5000
 
-// cachedFileBytes is about how many bytes a remembered file takes.
+// cachedFileBytes estimates how many bytes a remembered file takes.
 const cachedFileBytes = 512
 
 // A MetadataCache remembers the files that the listings of a session have shown, so that the session need not request them again. It returns

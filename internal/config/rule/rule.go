@@ -87,8 +87,8 @@ func Pattern(pattern string) string {
 	return ""
 }
 
-// Bounds of the parameters of argon2id. Under the lower ones the algorithm is not defined or too weak (RFC 9106, section 3.1); over
-// the upper ones a few logins at once would take the machine's memory or minutes of its time.
+// Bounds of the parameters of argon2id. Below the minimums the algorithm is not defined or too weak (RFC 9106, section 3.1). Above
+// the maximums a few logins at the same time would take the machine's memory, or minutes of its time.
 const (
 	maxHashMemory     = 1 << 20 // KiB
 	maxHashIterations = 100

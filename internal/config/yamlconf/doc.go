@@ -1,10 +1,14 @@
 // Package yamlconf loads a struct from a YAML document, from environment variables and from files that hold one value each.
 //
-// [Loader.Decode] walks over the fields of the struct that have a tag `yaml:"key"`. It reports every problem at once, each with its file, line
-// and column: a key that is unknown or given twice, a value that cannot be read, a variable that gives no value. What it returns as [Positions]
+// [Loader.Decode] walks over the fields of the struct that have a tag `yaml:"key"`. It reports all problems, each with its file, line
+// and column: a key that is unknown or given twice, a value that cannot be read, a variable that gives no value.
+//
+// What it returns as [Positions]
 // lets later checks report their problems at the same places, and only where nothing was wrong before.
 //
-// Fields are structs, maps (of single values, of lists, of maps, of pointers to structs), lists of single values, and single values: strings,
-// strings of few words (see [Enum]), bools, ints, durations, and every type that implements [encoding.TextUnmarshaler]. The package comment of internal/config tells users how a
+// Fields are structs, lists of single values, and maps of single values, lists, maps or pointers to structs. Single values are strings,
+// strings of few words (see [Enum]), bools, ints and durations. So is every type that implements [encoding.TextUnmarshaler].
+//
+// The package comment of internal/config tells users how a
 // value is given by a variable or by a file.
 package yamlconf

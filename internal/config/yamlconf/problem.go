@@ -13,10 +13,16 @@ import (
 
 // A Problem is one thing that is wrong with a configuration, and what to do about it.
 type Problem struct {
-	Source       string // the file, or the environment variable; empty for a configuration that was not loaded
-	Line, Column int    // from 1, in characters; 0 outside of a file
-	Path         string // the keys that lead to the value, like tenants.acme.bucket; empty for the whole
-	Message      string
+	// Source is the file or the environment variable. It is empty for a configuration that was not loaded.
+	Source string
+
+	// Line and Column are where the problem is in the file: from 1, in characters. They are 0 outside of a file.
+	Line, Column int
+
+	// Path is the keys that lead to the value, like tenants.acme.bucket. It is empty for the whole.
+	Path string
+
+	Message string
 }
 
 // Error is "file:line:column: path: message".

@@ -46,7 +46,7 @@ func TestDecode(t *testing.T) {
 	}
 }
 
-// A value with a problem has no second one, and nor has what it holds.
+// A value with a problem has no second one. What it holds has none.
 func TestOneProblemForAValue(t *testing.T) {
 	var s settings
 	positions, problems := Loader{}.Decode("f.yaml", []byte("idle_timeout: soon\nnamed: {one: 1}\n"), &s)
