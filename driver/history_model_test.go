@@ -68,6 +68,7 @@ type operation struct {
 	wholly       bool   // its client sends all of that
 	sent         int
 	lost         bool // its client is
+	takenOver    bool // by another session or a server, while it was not live
 	openedAt     int
 	waiting      time.Time // since when it waits for its client; zero while it does not
 	reportedSize int64     // the size of the pending upload that its session was shown
@@ -215,11 +216,25 @@ func (m *model) observe(e s3sim.Event) {
 	default:
 		return
 	}
-	if e.Status >= 300 || e.Old == e.New || strings.HasPrefix(e.Key, journal) {
+	if e.Status >= 300 || e.Old == e.New {
+		return
+	}
+	if strings.HasPrefix(e.Key, journal) {
+		m.recorded(e)
 		return
 	}
 	m.judge(e, op)
 	m.versions[e.Key] = append(m.versions[e.Key], state{from: m.seq, exists: e.New != nil, content: bytesOf(e.New)})
+}
+
+// recorded notes that a record of an upload has another holder. Who takes over a stalled upload may end it, also when its client
+// sends something just after.
+func (m *model) recorded(e s3sim.Event) {
+	const holder, upload = "holder", "upload"
+	owner := m.uploads[e.New.Metadata(upload)]
+	if owner != nil && e.New.Metadata(holder) != e.Old.Metadata(holder) && !m.live(owner) {
+		owner.takenOver = true
+	}
 }
 
 // touched judges a request for a multipart upload, which may belong to another session.
@@ -240,7 +255,7 @@ const stalled = 10 * time.Second
 
 // live tells whether a session works on an upload.
 func (m *model) live(op *operation) bool {
-	return !op.ended && !op.lost && op.session.replica.ctx.Err() == nil && (op.waiting.IsZero() || time.Since(op.waiting) < stalled)
+	return !op.ended && !op.lost && !op.takenOver && op.session.replica.ctx.Err() == nil && (op.waiting.IsZero() || time.Since(op.waiting) < stalled)
 }
 
 // judge judges a change of an object.

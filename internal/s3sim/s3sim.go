@@ -113,6 +113,14 @@ type Object struct {
 	deleted              bool   // a delete marker
 }
 
+// Metadata returns a value of user metadata, empty where there is none.
+func (o *Object) Metadata(key string) string {
+	if o == nil {
+		return ""
+	}
+	return o.header.Get(metadataHeader + key)
+}
+
 // Content is bytes in several slices, so that parts become an object without a copy.
 type Content [][]byte
 
