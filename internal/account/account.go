@@ -129,3 +129,8 @@ type Login struct {
 	// hands out none.
 	LinkLifetime time.Duration
 }
+
+// NameRules say how the names of the user are written.
+func (l *Login) NameRules() pathname.Rules {
+	return pathname.Rules{Encoding: l.Tenant.Encoding, DirectoryEncodings: l.DirectoryEncodings, Normalization: l.Tenant.Normalization}
+}

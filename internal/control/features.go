@@ -4,38 +4,15 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// feat is FEAT (RFC 2389 3). The lines between the first and the last are not
-// translated, nor is the last.
+// feat is FEAT (RFC 2389 3). Only its first line is translated.
 func (s *session) feat(string) {
-	lines := []string{s.text(i18n.FeaturesIntro)}
-	if s.server.cfg.TLS != nil {
-		lines = append(lines, " AUTH TLS", " PBSZ", " PROT")
-	}
-	lines = append(lines,
-		" CLNT",
-		" EPRT",
-		" EPSV",
-		" HASH "+syntax.HashFeature(s.algorithm),
-		" HOST",
-		" LANG "+s.locale.Tags("*"),
-		" MDTM",
-		" MFF Modify;",
-		" MFMT",
-		" MLST "+s.facts.Feature(),
-		" RANG STREAM",
-		" REST STREAM",
-		" SITE COPY", // by which WinSCP knows SITE CPFR and SITE CPTO
-		" SIZE",
-		" TVFS",
-		" UTF8",
-	)
-	for _, verb := range syntax.HashVerbs() {
-		lines = append(lines, " "+verb+` "filename" SP EP`) // as GlobalSCAPE's server and Gene6's, whose clients look for it
-	}
+	features := reply.Features{TLS: s.server.cfg.TLS != nil, Hash: s.algorithm, Languages: s.locale.Tags("*"), Facts: s.facts.Feature()}
+	lines := append([]string{s.text(i18n.FeaturesIntro)}, features.Lines()...)
 	s.send(wire.NewReply(211, append(lines, "End")...))
 }
 

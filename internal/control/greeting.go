@@ -17,23 +17,5 @@ func (s *session) greet(id i18n.ID, args ...string) {
 	s.send(wire.NewReply(220, lines...))
 }
 
-// greeting is what the tenant says to those who have named its host and, after
-// login, to its users: its own text in the session's language, by lines.
-func (s *session) greeting() []string {
-	if s.tenant == nil {
-		return nil
-	}
-	texts := s.tenant.Greeting
-	values := map[string]string{"{Tenant}": s.tenant.Name, "{User}": "", "{LastLogin}": "", "{Quota}": ""}
-	if s.login != nil {
-		values["{User}"] = s.login.User
-		if !s.login.LastLogin.IsZero() {
-			values["{LastLogin}"] = reply.Time(s.login.LastLogin)
-		}
-		values["{Quota}"] = s.quotaUsage()
-		if len(s.tenant.Welcome) > 0 {
-			texts = s.tenant.Welcome
-		}
-	}
-	return s.locale.Lines(texts, values)
-}
+// greeting is what the tenant says, by lines.
+func (s *session) greeting() []string { return reply.Greeting(s.locale, s.tenant, s.login) }

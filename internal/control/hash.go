@@ -4,10 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/engine"
+	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -32,23 +32,13 @@ func (s *session) hash(pathname string) {
 	r := s.parameters.TakeRange()
 	sum, end, err := s.hashOf(s.algorithm, pathname, r)
 	if err != nil {
-		s.send(s.hashFailure(err))
+		r := s.errorReply(err)
+		r.Code = reply.HashCode(err, r.Code)
+		s.send(r)
 		return
 	}
 	text := fmt.Sprintf("%s %d-%d %x %s", s.algorithm, r.From, max(0, end-1), sum, s.echo(pathname))
 	s.send(wire.NewReply(213, text))
-}
-
-// hashFailure has the codes of draft-ietf-ftpext2-hash 3.5.
-func (s *session) hashFailure(err error) wire.Reply {
-	r := s.errorReply(err)
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		r.Code = 552
-	case errors.Is(err, syscall.EISDIR):
-		r.Code = 553
-	}
-	return r
 }
 
 // xhash is XCRC, XMD5 and their like, which no document defines: a pathname,

@@ -2,14 +2,13 @@ package control
 
 import (
 	"cmp"
-	"context"
 	"errors"
-	"time"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/ftplist"
+	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -57,7 +56,7 @@ func (s *session) pass(password string) {
 
 // authenticate is called by the engine when it handles PASS.
 func (s *session) authenticate() (home string, err error) {
-	ctx, cancel := s.untilLogin(s.op.Context)
+	ctx, cancel := s.loginUntil.Context(s.op.Context)
 	defer cancel()
 	login, err := s.server.cfg.Backend.Login(ctx, &account.LoginRequest{
 		Host:         s.hostname,
@@ -72,7 +71,7 @@ func (s *session) authenticate() (home string, err error) {
 		return "", err
 	}
 	s.observer.LoggedIn(login.Tenant.Name, true)
-	s.login = login
+	s.login, s.loginUntil = login, limits.Deadline{}
 	return cmp.Or(login.Home, "/"), nil
 }
 
@@ -136,7 +135,7 @@ func (s *session) logOut() {
 	s.name = ""
 	if s.login != nil {
 		s.endLogin()
-		s.startLoginTimeout()
+		s.loginUntil = limits.In(s.server.cfg.LoginTimeout)
 	}
 	if s.hostname == "" {
 		s.setTenant(nil) // the user's
@@ -156,25 +155,6 @@ func (s *session) endLogin() {
 
 // limitLogin is the name of the limit on the time without a login.
 const limitLogin = "login_timeout"
-
-// startLoginTimeout begins the time in which the client must log in. Commands do not
-// prolong it.
-func (s *session) startLoginTimeout() {
-	if timeout := s.server.cfg.LoginTimeout; timeout > 0 {
-		s.loginUntil = time.Now().Add(timeout)
-	}
-}
-
-// mustLogIn says whether the time to log in is running.
-func (s *session) mustLogIn() bool { return s.login == nil && !s.loginUntil.IsZero() }
-
-// untilLogin ends a context with the time to log in.
-func (s *session) untilLogin(ctx context.Context) (context.Context, context.CancelFunc) {
-	if s.mustLogIn() {
-		return context.WithDeadline(ctx, s.loginUntil)
-	}
-	return context.WithCancel(ctx)
-}
 
 // quit is QUIT. A transfer has ended before: commands are handled in order.
 func (s *session) quit(string) {

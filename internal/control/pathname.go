@@ -6,18 +6,9 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// nameRules say how the names of the logged-in user are written.
-func (s *session) nameRules() pathname.Rules {
-	return pathname.Rules{
-		Encoding:           s.login.Tenant.Encoding,
-		DirectoryEncodings: s.login.DirectoryEncodings,
-		Normalization:      s.login.Tenant.Normalization,
-	}
-}
-
 // nameCodec translates the pathnames of the client.
 func (s *session) nameCodec() pathname.Codec {
-	return pathname.Codec{Rules: s.nameRules(), UTF8: s.locale.UTF8}
+	return pathname.Codec{Rules: s.login.NameRules(), UTF8: s.locale.UTF8}
 }
 
 // resolve returns the absolute pathname in UTF-8 that a command's argument means.
@@ -39,7 +30,7 @@ func (s *session) lookup(arg string, work func(name string) error) error {
 
 // resolver finds the pathnames of this client in a storage.
 func (s *session) resolver(storage vfs.Storage) *pathname.Resolver {
-	return &pathname.Resolver{Rules: s.nameRules(), WorkingDirectory: s.workingDirectory(), StatDir: storage.StatDir}
+	return &pathname.Resolver{Rules: s.login.NameRules(), WorkingDirectory: s.workingDirectory(), StatDir: storage.StatDir}
 }
 
 // commandText is a command line as the client meant it, and the answers to the Telnet

@@ -49,7 +49,7 @@ type session struct {
 	password     string          // from PASS, until the engine has asked for it
 	login        *account.Login
 	failedLogins int
-	loginUntil   time.Time // when the time to log in ends; zero without a limit
+	loginUntil   limits.Deadline // of the login; commands do not prolong it
 
 	renaming   bool   // whether RNFR was the command before
 	algorithm  string // of HASH
@@ -104,7 +104,7 @@ func (s *session) Run() {
 	s.observer.SessionOpened()
 	defer s.observer.SessionClosed()
 	defer s.end(leave)
-	s.startLoginTimeout()
+	s.loginUntil = limits.In(s.server.cfg.LoginTimeout)
 	defer func() {
 		if r := recover(); r != nil {
 			s.log.Error("session ended by a panic; report it as a bug", "panic", r, "stack", string(debug.Stack()))
@@ -198,7 +198,7 @@ func (s *session) next() (wire.Line, bool) {
 // that takes longer.
 func (s *session) timeout() (time.Duration, func()) {
 	idle := s.server.cfg.IdleTimeout
-	if left := time.Until(s.loginUntil); s.mustLogIn() && left < idle {
+	if left, within := s.loginUntil.Within(idle); within {
 		return left, func() {
 			s.verb = ""
 			s.log.Info("session refused", "limit", limitLogin)

@@ -76,7 +76,7 @@ func (s *session) siteDirectory(sub, arg string) {
 
 // siteQuota is SITE QUOTA: how much is stored of what the user may store.
 func (s *session) siteQuota() {
-	switch usage := s.quotaUsage(); {
+	switch usage := reply.Usage(s.login); {
 	case s.login.Quota == nil:
 		s.reply(200, i18n.QuotaNone)
 	case s.login.QuotaHidden:
@@ -86,15 +86,6 @@ func (s *session) siteQuota() {
 	default:
 		s.reply(200, i18n.QuotaState, usage)
 	}
-}
-
-// quotaUsage shows what is stored and what may be, "" where there is no bound or
-// what is stored is not known.
-func (s *session) quotaUsage() string {
-	if s.login == nil || s.login.QuotaHidden {
-		return ""
-	}
-	return reply.Usage(s.login.Quota)
 }
 
 // siteURL is SITE URL: the addresses of a file or directory as URIs, or with
@@ -173,7 +164,7 @@ func (s *session) presign(arg string, life time.Duration) (link string, err erro
 func (s *session) ftpURI(name string, directory bool) string {
 	base := ftpuri.Base{
 		TLS: s.implicit, Host: s.hostname, Addr: s.conn.LocalAddr(), User: s.name, Home: s.login.Home,
-		EncodeName: ftpuri.InNormalForm(s.nameRules(), name, s.op.Has),
+		EncodeName: ftpuri.InNormalForm(s.login.NameRules(), name, s.op.Has),
 	}
 	return base.URI(name, directory)
 }

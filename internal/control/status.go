@@ -6,6 +6,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftplist"
+	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -25,30 +26,14 @@ func (s *session) stat(arg string) {
 
 // status also answers while a transfer is running.
 func (s *session) status() {
-	user, encryption := s.text(i18n.StatusNoUser), s.text(i18n.StatusUnencrypted)
+	status := reply.Status{Client: s.conn.Remote().String(), Encrypted: s.conn.Encrypted(), Usage: reply.Usage(s.login)}
 	if s.login != nil {
-		user = s.text(i18n.StatusUser, s.login.User)
+		status.User = s.login.User
 	}
-	if s.conn.Encrypted() {
-		encryption = s.text(i18n.StatusEncrypted)
-	}
-	transfer := s.text(i18n.StatusNoTransfer)
 	if s.transfer != nil {
-		transfer = s.text(i18n.StatusTransfer, strconv.FormatInt(s.transfer.Bytes(), 10))
+		status.Transfers, status.Transferred = true, s.transfer.Bytes()
 	}
-	lines := []string{
-		s.text(i18n.StatusIntro),
-		" " + s.text(i18n.StatusAddress, s.conn.Remote().String()),
-		" " + user,
-		" " + s.text(i18n.StatusLanguage, i18n.FeatTag(s.locale.Tag())),
-		" " + s.text(i18n.StatusCharset, s.locale.Charset().DisplayName()),
-		" " + encryption,
-		" " + transfer,
-	}
-	if usage := s.quotaUsage(); usage != "" {
-		lines = append(lines, " "+s.text(i18n.QuotaState, usage))
-	}
-	s.send(wire.NewReply(211, append(lines, s.text(i18n.StatusEnd))...))
+	s.send(wire.NewReply(211, status.Lines(s.locale)...))
 }
 
 // pathStatus lists on the control connection what LIST would: 212 for a

@@ -34,7 +34,7 @@ func (s *session) auth(mechanism string) {
 
 // startTLS makes the control connection one under TLS.
 func (s *session) startTLS(start func(context.Context, *tls.Config) error) bool {
-	ctx, cancel := s.untilLogin(s.ctx)
+	ctx, cancel := s.loginUntil.Context(s.ctx)
 	defer cancel()
 	if err := start(dataconn.WithHost(ctx, s.hostname), s.server.cfg.TLS); err != nil {
 		s.log.Info("TLS handshake failed", "err", err)

@@ -91,3 +91,14 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 	}
 	return code, id, args
 }
+
+// HashCode is the code for an error of HASH (draft-ietf-ftpext2-hash 3.5), which has other codes than the rest for some.
+func HashCode(err error, code int) int {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return 552
+	case errors.Is(err, syscall.EISDIR):
+		return 553
+	}
+	return code
+}

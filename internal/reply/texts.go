@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/account"
 )
 
 // fillIn puts the values into a line. It returns false when one is missing.
@@ -35,17 +37,37 @@ func Size(bytes int64) string {
 	return strings.TrimSuffix(strconv.FormatFloat(size, 'f', 1, 64), ".0") + " " + units[unit:unit+1] + "iB"
 }
 
-// Usage shows how much is stored of a quota, "" where there is no quota or the first is
-// not known yet.
-func Usage(quota func() (used, limit int64, known bool)) string {
-	if quota == nil {
+// Usage shows how much is stored of a user's quota. It is "" before the login, where there is no quota, where the user must not
+// see it, and while the first number is not known yet.
+func Usage(login *account.Login) string {
+	if login == nil || login.Quota == nil || login.QuotaHidden {
 		return ""
 	}
-	used, limit, known := quota()
+	used, limit, known := login.Quota()
 	if !known {
 		return ""
 	}
 	return Size(used) + " / " + Size(limit)
+}
+
+// Greeting is what a tenant says to clients that have named its host and, after login, to its users: its own text in the language of the
+// locale, by lines. It is nil where there is none.
+func Greeting(l *Locale, t *account.Tenant, login *account.Login) []string {
+	if t == nil {
+		return nil
+	}
+	texts := t.Greeting
+	values := map[string]string{"{Tenant}": t.Name, "{User}": "", "{LastLogin}": "", "{Quota}": Usage(login)}
+	if login != nil {
+		values["{User}"] = login.User
+		if !login.LastLogin.IsZero() {
+			values["{LastLogin}"] = Time(login.LastLogin)
+		}
+		if len(t.Welcome) > 0 {
+			texts = t.Welcome
+		}
+	}
+	return l.Lines(texts, values)
 }
 
 // Columns writes the names of commands as lines of HELP do.

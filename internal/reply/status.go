@@ -1,0 +1,44 @@
+package reply
+
+import (
+	"strconv"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// Status is what STAT without an argument shows of a session (RFC 959 4.1.3).
+type Status struct {
+	Client      string // the address
+	User        string // empty before the login
+	Encrypted   bool
+	Transfers   bool // a transfer is running
+	Transferred int64
+	Usage       string // of the quota; empty where it is not shown
+}
+
+// Lines returns the lines of the reply.
+func (st Status) Lines(l *Locale) []string {
+	user, encryption, transfer := l.Text(i18n.StatusNoUser), l.Text(i18n.StatusUnencrypted), l.Text(i18n.StatusNoTransfer)
+	if st.User != "" {
+		user = l.Text(i18n.StatusUser, st.User)
+	}
+	if st.Encrypted {
+		encryption = l.Text(i18n.StatusEncrypted)
+	}
+	if st.Transfers {
+		transfer = l.Text(i18n.StatusTransfer, strconv.FormatInt(st.Transferred, 10))
+	}
+	lines := []string{
+		l.Text(i18n.StatusIntro),
+		" " + l.Text(i18n.StatusAddress, st.Client),
+		" " + user,
+		" " + l.Text(i18n.StatusLanguage, i18n.FeatTag(l.Tag())),
+		" " + l.Text(i18n.StatusCharset, l.Charset().DisplayName()),
+		" " + encryption,
+		" " + transfer,
+	}
+	if st.Usage != "" {
+		lines = append(lines, " "+l.Text(i18n.QuotaState, st.Usage))
+	}
+	return append(lines, l.Text(i18n.StatusEnd))
+}
