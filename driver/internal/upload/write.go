@@ -134,8 +134,8 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 }
 
 // appendToNothing appends to a missing file: it resumes the upload that the driver has reported with seen bytes, or begins the file. A client
-// that begins a file so does not expect to resume it, so the driver keeps nothing of an interrupted one. No other session may begin the file
-// meanwhile.
+// that begins a file so does not expect to resume it, so the driver keeps nothing of an interrupted one. In both cases no other session may
+// store the file meanwhile.
 func (w *Writer) appendToNothing(ctx context.Context, seen int64) (err error) {
 	w.resumed, err = w.u.resumeAt(ctx, w.key, seen)
 	switch {
@@ -145,8 +145,8 @@ func (w *Writer) appendToNothing(ctx context.Context, seen int64) (err error) {
 		w.partSize, w.offset = w.resumed.PartSize, w.resumed.size()
 	default:
 		w.resumable = false
-		w.condition.Absent = true
 	}
+	w.condition.Absent = true
 	return nil
 }
 
