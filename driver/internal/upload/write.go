@@ -143,6 +143,8 @@ func (w *Writer) appendToNothing(ctx context.Context, seen int64) (err error) {
 		return err
 	case w.resumed != nil:
 		w.partSize, w.offset = w.resumed.PartSize, w.resumed.size()
+	case seen > 0: // another session has removed it, and the client sends only the rest of the file
+		return &ResumeError{Size: 0}
 	default:
 		w.resumable = false
 	}
