@@ -68,7 +68,7 @@ type operation struct {
 	wholly       bool   // its client sends all of that
 	sent         int
 	lost         bool // its client is
-	takenOver    bool // by another session or a server, while it was not live
+	takenOver    bool // by another session or a server, which may do so
 	openedAt     int
 	waiting      time.Time // since when it waits for its client; zero while it does not
 	reportedSize int64     // the size of the pending upload that its session was shown
@@ -227,12 +227,13 @@ func (m *model) observe(e s3sim.Event) {
 	m.versions[e.Key] = append(m.versions[e.Key], state{from: m.seq, exists: e.New != nil, content: bytesOf(e.New)})
 }
 
-// recorded notes that a record of an upload has another holder. Who takes over a stalled upload may end it, also when its client
-// sends something just after.
+// recorded notes that a record of an upload has another holder. A session may take over and end an upload whose record says that it has
+// stalled, also when its client sends something just before the record says so.
 func (m *model) recorded(e s3sim.Event) {
-	const holder, upload = "holder", "upload"
+	const holder, state, stalled, upload = "holder", "state", "stalled", "upload"
 	owner := m.uploads[e.New.Metadata(upload)]
-	if owner != nil && e.New.Metadata(holder) != e.Old.Metadata(holder) && !m.live(owner) {
+	changed := e.New.Metadata(holder) != e.Old.Metadata(holder)
+	if owner != nil && changed && (e.Old.Metadata(state) == stalled || !m.live(owner)) {
 		owner.takenOver = true
 	}
 }
