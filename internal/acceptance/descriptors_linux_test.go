@@ -67,7 +67,7 @@ func TestOutOfDescriptors(t *testing.T) {
 // Where clients take all descriptors that they get, another one gets 421 at once, and the probes and metrics are answered.
 func TestDescriptorReserve(t *testing.T) {
 	t.Parallel()
-	s := newSite(t, s3test.Start(t, "minio"), "limits: {sessions_per_address: 0}")
+	s := newSite(t, s3test.Start(t, "minio"))
 	const spare = 60
 	s.allowDescriptors(t, spare)
 	var last *ftptest.Conn

@@ -1,6 +1,7 @@
 package acceptance_test
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
 
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -217,6 +219,9 @@ func (s *site) parts(t *testing.T, name string) int {
 		return 0
 	}
 	parts, err := s.client.ListParts(t.Context(), &s3.ListPartsInput{Bucket: &bucket, Key: &key, UploadId: uploads.Uploads[0].UploadId})
+	if api, ok := errors.AsType[smithy.APIError](err); ok && api.ErrorCode() == "NoSuchUpload" {
+		return 0 // it has ended meanwhile
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
