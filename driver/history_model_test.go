@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 	"slices"
 	"strconv"
@@ -69,6 +70,7 @@ type operation struct {
 	sent         int
 	lost         bool // its client is
 	takenOver    bool // by another session or a server, which may do so
+	stalledTo    int  // when its record said last that it has stalled
 	openedAt     int
 	waiting      time.Time // since when it waits for its client; zero while it does not
 	reportedSize int64     // the size of the pending upload that its session was shown
@@ -132,6 +134,14 @@ func (m *model) lost(op *operation) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	op.lost = true
+}
+
+// sawFile notes that a session has seen a file, so that it knows of no pending upload of it.
+func (m *model) sawFile(op *operation, size int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	op.size = size
+	delete(op.session.reported, op.Name)
 }
 
 // beginsAnew notes that an upload is to resume none.
@@ -227,14 +237,23 @@ func (m *model) observe(e s3sim.Event) {
 	m.versions[e.Key] = append(m.versions[e.Key], state{from: m.seq, exists: e.New != nil, content: bytesOf(e.New)})
 }
 
-// recorded notes that a record of an upload has another holder. A session may take over and end an upload whose record says that it has
-// stalled, also when its client sends something just before the record says so.
+// recorded notes what a record of an upload says. A session may take over and end an upload whose record says that it has stalled, also
+// when its client sends something just before the record says so.
 func (m *model) recorded(e s3sim.Event) {
 	const holder, state, stalled, upload = "holder", "state", "stalled", "upload"
 	owner := m.uploads[e.New.Metadata(upload)]
-	changed := e.New.Metadata(holder) != e.Old.Metadata(holder)
-	if owner != nil && changed && (e.Old.Metadata(state) == stalled || !m.live(owner)) {
+	if owner == nil {
+		return
+	}
+	wasStalled := e.Old.Metadata(state) == stalled
+	if e.New.Metadata(holder) != e.Old.Metadata(holder) && (wasStalled || !m.live(owner)) {
 		owner.takenOver = true
+	}
+	switch {
+	case e.New.Metadata(state) == stalled:
+		owner.stalledTo = math.MaxInt
+	case wasStalled:
+		owner.stalledTo = m.seq
 	}
 }
 
@@ -348,29 +367,26 @@ func (m *model) bases(e s3sim.Event, op *operation) [][]byte {
 			}
 		}
 	}
-	var bases [][]byte
-	switch op.Do {
-	case "stor":
-		bases = append(bases, nil)
-	case "appe":
-		if bases = objects; absent {
-			bases = append(bases, nil)
+	switch resumed := heads(m.interrupted(op), op.reportedSize); op.Do {
+	case "appe", "rest":
+		reported := op.sizeReported && (op.Do == "appe" || int64(op.Offset) == op.reportedSize)
+		switch {
+		case reported && (absent || op.Do == "rest"):
+			return resumed
+		case reported: // its client knows of a pending upload, and sends what follows that
+			return nil
+		case op.Do == "rest":
+			return append(heads(objects, int64(op.Offset)), heads(m.interrupted(op), int64(op.Offset))...)
+		case absent:
+			return append(objects, nil)
 		}
-		if absent && op.sizeReported {
-			bases = append(bases, heads(m.interrupted(op), op.reportedSize)...)
-		}
-	case "rest":
-		bases = append(heads(objects, int64(op.Offset)), heads(m.interrupted(op), int64(op.Offset))...)
+		return objects
 	case "resume", "resume-append":
-		if !op.sizeReported {
-			return [][]byte{nil}
-		}
-		bases = append(heads(objects, op.reportedSize), heads(m.interrupted(op), op.reportedSize)...)
-		if op.Do == "resume-append" {
-			bases = append(bases, objects...)
+		if op.sizeReported {
+			return resumed
 		}
 	}
-	return bases
+	return [][]byte{nil}
 }
 
 // heads are the first n bytes of each that has so many.
@@ -384,12 +400,15 @@ func heads(contents [][]byte, n int64) [][]byte {
 	return heads
 }
 
-// interrupted are the files, as far as their clients have sent them, of the uploads to the same name by the same owner that are not live
-// and were not stored. Where it is unknown what their bytes follow, each possibility is among them.
+// interrupted are the files of the interrupted uploads to the same name by the same owner, as far as their clients have sent them. An upload
+// counts that was not live at some time since the operation began. Where it is unknown what their bytes follow, each possibility is among them.
 func (m *model) interrupted(op *operation) [][]byte {
 	var files [][]byte
 	for _, other := range m.operations {
-		if other == op || other.openedAt == 0 && other.content == nil || other.Name != op.Name || m.live(other) || other.start > op.start && op.ended {
+		if other == op || other.openedAt == 0 && other.content == nil || other.Name != op.Name || other.start > op.start && op.ended {
+			continue
+		}
+		if m.live(other) && other.stalledTo < op.start {
 			continue
 		}
 		if other.session.plan.Owner != op.session.plan.Owner || other.ended && other.err == nil {

@@ -138,9 +138,14 @@ func randomHistory(seed uint64) *history {
 	}
 	steps := 3 + r.IntN(14)
 	for _, name := range g.files[:r.IntN(len(g.files)+1)] {
-		h.Steps = append(h.Steps, step{
-			ID: len(h.Steps) + 1, Session: r.IntN(len(h.Sessions)), First: true, Do: "stor", Name: name, Size: pick(r, g.sizes),
-		})
+		s := step{ID: len(h.Steps) + 1, Session: r.IntN(len(h.Sessions)), First: true, Do: "stor", Name: name, Size: pick(r, g.sizes)}
+		if s.Breaks = chance(r, 30); s.Breaks {
+			s.Cut = r.IntN(s.Size + 1)
+		}
+		h.Steps = append(h.Steps, s)
+		if s.Breaks {
+			h.Steps = append(h.Steps, step{ID: s.ID + 1, Session: r.IntN(len(h.Sessions)), First: true, Do: "size", Name: name})
+		}
 	}
 	for range steps {
 		h.Steps = append(h.Steps, g.step(len(h.Steps)+1))
@@ -168,12 +173,20 @@ var historyThemes = [][]string{
 	{ // one name, and uploads to it
 		"stor", "stor", "stor", "stor", "appe", "appe", "rest", "resume", "resume", "size", "size", "read", "remove", "list", "cwd", "quit",
 	},
+	{ // interrupted uploads that one session has seen and another one ends
+		"stor", "stor", "stor", "appe", "appe", "rest", "resume", "size", "size", "remove",
+	},
 	{ // directories
 		"stor", "stor", "stor", "stor", "rename", "rename-dir", "rename-dir", "copy-dir", "remove", "chtimes", "list",
 	},
 	{ // what is replaced while it moves
 		"stor", "stor", "stor", "rename", "rename-dir", "chtimes",
 	},
+}
+
+// stepsThat returns the steps so far that do something.
+func (h *generator) stepsThat(do string) []step {
+	return slices.DeleteFunc(slices.Clone(h.Steps), func(s step) bool { return s.Do != do })
 }
 
 func (h *generator) step(id int) step {
@@ -186,17 +199,23 @@ func (h *generator) step(id int) step {
 	switch s.Do {
 	case "stor", "appe", "rest":
 		s.Size = pick(r, h.sizes)
+		if asked := h.stepsThat("size"); s.Do != "stor" && len(asked) > 0 && chance(r, 50) { // clients that resume ask first
+			of := pick(r, asked)
+			s.Session, s.Name = of.Session, of.Name
+		}
 		if s.Do == "rest" {
 			s.Offset = pick(r, []int{1, 300, 998, 999, historyPart, 1500})
 		}
 		if s.Breaks = chance(r, 30); s.Breaks {
-			s.Cut = r.IntN(s.Size + 1)
+			if s.Cut = r.IntN(s.Size + 1); chance(r, 20) {
+				s.Cut = min(1000, s.Size)
+			}
 		}
 		if chance(r, 30) {
 			s.Pause = pick(r, []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 5 * time.Minute})
 		}
 	case "resume":
-		broken := slices.DeleteFunc(slices.Clone(h.Steps), func(s step) bool { return s.Do != "stor" || !s.Breaks })
+		broken := slices.DeleteFunc(h.stepsThat("stor"), func(s step) bool { return !s.Breaks })
 		if len(broken) == 0 {
 			s.Do = "size"
 			break

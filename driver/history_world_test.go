@@ -427,7 +427,7 @@ func (s *session) size(op *operation) error {
 	}
 	info, err = s.fs.StatFile(op.Name)
 	if err == nil {
-		op.size = info.Size()
+		s.world.sawFile(op, info.Size())
 	}
 	return err
 }

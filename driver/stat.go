@@ -14,7 +14,7 @@ import (
 // directory; [Fs.StatFile] and [Fs.StatDir] take one. A directory's modification time is zero unless a marker has it.
 func (f *Fs) Stat(name string) (fs.FileInfo, error) {
 	return f.stat(name, func(ctx context.Context, key string) (*fileinfo.Info, error) {
-		info, err := f.find.File(ctx, key)
+		info, err := f.statFile(ctx, key)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.EISDIR) {
 			return f.find.DirAndMarker(ctx, key)
 		}
@@ -28,8 +28,17 @@ func (f *Fs) StatFile(name string) (fs.FileInfo, error) {
 		if info := f.opts.MetadataCache.File(f.opts.Endpoint.writes, f.bucket, key); info != nil {
 			return info, nil
 		}
-		return f.find.File(ctx, key)
+		return f.statFile(ctx, key)
 	})
+}
+
+// statFile describes a file. A session that knows the file resumes no upload that it was shown before.
+func (f *Fs) statFile(ctx context.Context, key string) (*fileinfo.Info, error) {
+	info, err := f.find.File(ctx, key)
+	if err == nil {
+		f.uploads.FileSeen(key)
+	}
+	return info, err
 }
 
 // StatDir describes a directory, in one request, or two where listings are not sorted. The root always exists, which takes none.

@@ -568,10 +568,41 @@ func (x *fixture) testPendingAppended() {
 			x.Errorf("%d bytes are shown", n)
 		}
 		x.put("file", []byte("finished"))
+		x.wantResumeError(appendTo(alice, "file", content[999:]), int64(len("finished")))
+		if err := appendTo(alice, "file", []byte(" more")); err != nil { // the report counted for one append
+			x.Error(err)
+		}
+		x.wantContent("file", []byte("finished more"))
+		x.delete("file")
+	})
+	x.run("asked-then-stored-then-restarted", func(x *fixture) {
+		p := x.process()
+		x.interrupt(p.as("alice"), "file", create, 0, content[:1000])
+		alice := p.as("alice")
+		if n := x.pendingSize(alice, "file"); n != 999 {
+			x.Errorf("%d bytes are shown", n)
+		}
+		x.close(x.begin(p.as("alice"), "file", create, 0, random(2000))) // ends the pending upload
+		_, err := alice.OpenAt("file", goOn, 999)
+		x.wantResumeError(err, 2000)
+		x.wantContent("file", random(2000))
+		x.delete("file")
+	})
+	x.run("asked-then-stored-then-seen", func(x *fixture) {
+		alice := x.process().as("alice")
+		x.interrupt(alice, "file", create, 0, content[:1000])
+		if n := x.pendingSize(alice, "file"); n != 999 {
+			x.Errorf("%d bytes are shown", n)
+		}
+		x.put("file", []byte("finished"))
+		if _, err := alice.StatFile("file"); err != nil {
+			x.Error(err)
+		}
 		if err := appendTo(alice, "file", []byte(" more")); err != nil {
 			x.Error(err)
 		}
 		x.wantContent("file", []byte("finished more"))
+		x.delete("file")
 	})
 	x.run("broken-off", func(x *fixture) { // a log that is appended to is never in its own way
 		alice := x.process().as("alice")

@@ -69,10 +69,11 @@ func (p *pending) tail() int64 {
 
 func (p *pending) size() int64 { return p.end() + p.tail() }
 
-// A ResumeError refuses to write to a file at a wrong offset while an upload of this owner is pending. The owner can resume the upload at
-// Size, or begin a new one with os.O_TRUNC. The bytes of two uploads must not mix. It is an fs.ErrInvalid.
+// A ResumeError refuses to write to a file at a wrong offset while an upload of this owner is pending. It also refuses the rest of an upload that
+// has ended since the session was shown it. The owner can go on at Size, or begin a new upload with os.O_TRUNC. The bytes of two uploads must
+// not mix. It is an fs.ErrInvalid.
 type ResumeError struct {
-	Size int64 // bytes that S3 holds of the pending upload
+	Size int64 // bytes that S3 holds of the pending upload; where there is none, of the file
 }
 
 // Error implements error.
@@ -113,6 +114,9 @@ func (r *reported) take(key string) int64 {
 	delete(r.sizes, key)
 	return size
 }
+
+// FileSeen forgets the pending upload of a key that the driver has reported: the session knows since that the file exists.
+func (u *Uploader) FileSeen(key string) { u.reported.take(key) }
 
 // Pending describes the interrupted upload to a key that this owner can resume. The error is fs.ErrNotExist where there is none, or where
 // the file exists. The Uploader remembers the reported size for the next append.
