@@ -21,16 +21,16 @@ var update = flag.Bool("update", false, "write the drawings of docs/architecture
 // module is the path of the module, with a slash.
 const module = "github.com/babelftp/babelftp/"
 
-// A room is a package: what its comment says in one sentence, and the packages of the module that it imports.
-type room struct {
+// A programPackage is a package of the program: the first sentence of its comment, and the packages of the module that it imports.
+type programPackage struct {
 	synopsis string
 	imports  []string
 }
 
-// rooms returns the packages of the program by their folders. Packages for tests are not among them.
-func rooms(t *testing.T) map[string]room {
+// programPackages returns the packages of the program by their folders. Packages for tests are not among them.
+func programPackages(t *testing.T) map[string]programPackage {
 	t.Helper()
-	found := map[string]room{}
+	found := map[string]programPackage{}
 	for _, pattern := range []string{"cmd/*", "driver", "driver/internal/*", "i18n", "internal/*", "internal/config/*", "locales"} {
 		folders, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
@@ -41,22 +41,22 @@ func rooms(t *testing.T) map[string]room {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r, ok := readRoom(t, folder); ok && !strings.HasSuffix(name, "test") && name != "internal/s3sim" {
-				found[filepath.ToSlash(name)] = r
+			if p, ok := readPackage(t, folder); ok && !strings.HasSuffix(name, "test") && name != "internal/s3sim" {
+				found[filepath.ToSlash(name)] = p
 			}
 		}
 	}
 	return found
 }
 
-// readRoom reads the Go files of a folder that are not tests. It returns false where they have no code.
-func readRoom(t *testing.T, folder string) (room, bool) {
+// readPackage reads the Go files of a folder that are not tests. It returns false where they have no code.
+func readPackage(t *testing.T, folder string) (programPackage, bool) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(folder, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	var r room
+	var p programPackage
 	code := false
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
@@ -67,43 +67,43 @@ func readRoom(t *testing.T, folder string) (room, bool) {
 			t.Fatal(err)
 		}
 		code = code || len(file.Decls) > 0
-		if file.Doc != nil && r.synopsis == "" {
-			r.synopsis = new(doc.Package).Synopsis(file.Doc.Text())
+		if file.Doc != nil && p.synopsis == "" {
+			p.synopsis = new(doc.Package).Synopsis(file.Doc.Text())
 		}
 		for _, spec := range file.Imports {
 			to, err := strconv.Unquote(spec.Path.Value)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if to, ours := strings.CutPrefix(to, module); ours && !slices.Contains(r.imports, to) {
-				r.imports = append(r.imports, to)
+			if to, ours := strings.CutPrefix(to, module); ours && !slices.Contains(p.imports, to) {
+				p.imports = append(p.imports, to)
 			}
 		}
 	}
-	slices.Sort(r.imports)
-	return r, code
+	slices.Sort(p.imports)
+	return p, code
 }
 
 // reaches reports whether from imports to through another package.
-func reaches(rooms map[string]room, from, to string) bool {
+func reaches(packages map[string]programPackage, from, to string) bool {
 	var below func(name string) bool
 	below = func(name string) bool {
-		return slices.ContainsFunc(rooms[name].imports, func(next string) bool { return next == to || below(next) })
+		return slices.ContainsFunc(packages[name].imports, func(next string) bool { return next == to || below(next) })
 	}
-	return slices.ContainsFunc(rooms[from].imports, below)
+	return slices.ContainsFunc(packages[from].imports, below)
 }
 
 // draw returns a flow chart of the packages that keep accepts. An arrow is an import; imports that a longer way shows are left out.
-func draw(rooms map[string]room, keep func(name string) bool) string {
+func draw(packages map[string]programPackage, keep func(name string) bool) string {
 	var b strings.Builder
 	b.WriteString("```mermaid\nflowchart TD\n")
-	for _, from := range slices.Sorted(maps.Keys(rooms)) {
+	for _, from := range slices.Sorted(maps.Keys(packages)) {
 		if !keep(from) {
 			continue
 		}
 		fmt.Fprintf(&b, "    %s[\"%s\"]\n", node(from), from)
-		for _, to := range rooms[from].imports {
-			if keep(to) && !reaches(rooms, from, to) {
+		for _, to := range packages[from].imports {
+			if keep(to) && !reaches(packages, from, to) {
 				fmt.Fprintf(&b, "    %s --> %s\n", node(from), node(to))
 			}
 		}
@@ -115,22 +115,22 @@ func draw(rooms map[string]room, keep func(name string) bool) string {
 func node(name string) string { return strings.ReplaceAll(name, "/", "_") }
 
 // table lists the packages with the first sentences of their comments.
-func table(rooms map[string]room) string {
+func table(packages map[string]programPackage) string {
 	var b strings.Builder
 	b.WriteString("| package | what it is for |\n| --- | --- |\n")
-	for _, name := range slices.Sorted(maps.Keys(rooms)) {
-		synopsis := strings.TrimPrefix(rooms[name].synopsis, "Package "+path.Base(name)+" ")
+	for _, name := range slices.Sorted(maps.Keys(packages)) {
+		synopsis := strings.TrimPrefix(packages[name].synopsis, "Package "+path.Base(name)+" ")
 		synopsis = strings.TrimPrefix(synopsis, "Command "+path.Base(name)+" ")
 		fmt.Fprintf(&b, "| [`%s`](../%[1]s) | %s |\n", name, strings.ReplaceAll(synopsis, "|", `\|`))
 	}
 	return b.String()
 }
 
-// TestRooms compares the drawings of docs/architecture.md with the packages, or writes them with -update.
-func TestRooms(t *testing.T) {
-	all := rooms(t)
-	for name, r := range all {
-		if r.synopsis == "" {
+// TestPackages compares the drawings of docs/architecture.md with the packages, or writes them with -update.
+func TestPackages(t *testing.T) {
+	all := programPackages(t)
+	for name, p := range all {
+		if p.synopsis == "" {
 			t.Errorf("%s has no package comment", name)
 		}
 	}
@@ -146,7 +146,7 @@ func TestRooms(t *testing.T) {
 		"server":   draw(all, func(name string) bool { return !inDriver(name) || name == "driver" }),
 		"driver":   draw(all, inDriver),
 	} {
-		begin, end := fmt.Sprintf("<!-- begin %s: go test ./docs -run TestRooms -update -->\n", name), "<!-- end -->"
+		begin, end := fmt.Sprintf("<!-- begin %s: go test ./docs -update -->\n", name), "<!-- end -->"
 		head, rest, found := strings.Cut(text, begin)
 		_, tail, closed := strings.Cut(rest, end)
 		if !found || !closed {
@@ -158,7 +158,7 @@ func TestRooms(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatal("docs/architecture.md does not show the packages as they are: run go test ./docs -run TestRooms -update")
+		t.Fatal("docs/architecture.md does not show the packages as they are: run go test ./docs -update")
 	}
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
