@@ -22,8 +22,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/embeddeds3"
+	"github.com/babelftp/babelftp/internal/passwordhash"
 	"github.com/babelftp/babelftp/internal/server"
-	"github.com/babelftp/babelftp/internal/tenant"
 )
 
 const (
@@ -160,7 +160,7 @@ const (
 
 // demoConfig is what the demo serves.
 func demoConfig(listen, locales string) (*config.Config, error) {
-	hash, err := tenant.HashPassword(demoPassword)
+	hash, err := passwordhash.New(demoPassword)
 	if err != nil {
 		return nil, err
 	}

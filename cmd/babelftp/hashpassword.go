@@ -10,7 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
-	"github.com/babelftp/babelftp/internal/tenant"
+	"github.com/babelftp/babelftp/internal/passwordhash"
 )
 
 // maxPassword is more bytes than an FTP client can send in one command.
@@ -30,7 +30,7 @@ func newHashPasswordCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			hash, err := tenant.HashPassword(password)
+			hash, err := passwordhash.New(password)
 			if err != nil {
 				return err
 			}

@@ -14,8 +14,8 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/passwordhash"
 	"github.com/babelftp/babelftp/internal/s3test"
-	"github.com/babelftp/babelftp/internal/tenant"
 )
 
 // A process is a program under test that runs until it gets a signal.
@@ -91,7 +91,7 @@ func (p *process) stop(signal os.Signal) {
 // writeConfig writes a configuration with the tenant acme in a bucket, the user alice and her password hash.
 func writeConfig(t *testing.T, s *s3test.Server, bucket string) string {
 	t.Helper()
-	hash, err := tenant.HashPassword("correct horse")
+	hash, err := passwordhash.New("correct horse")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,7 +105,7 @@ type TenantTLS struct {
 
 // A User of a tenant.
 type User struct {
-	// Argon2id hash of the password, which `babelftp hash-password` prints.
+	// Hash of the password, which `babelftp hash-password` prints. Hashes of other servers count too: argon2id, bcrypt, SHA-512 and SHA-256 crypt.
 	PasswordHash value.Secret `yaml:"password_hash" default:"required"`
 	// Directory in which a login starts, as the user sees it. It confines no user: use `root`.
 	Home string `yaml:"home" default:"/"`

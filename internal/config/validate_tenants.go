@@ -15,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
+	"github.com/babelftp/babelftp/internal/passwordhash"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -90,7 +91,7 @@ func (v *validator) user(p yamlconf.Path, name string, u *User) {
 	hash := p.Child("password_hash")
 	if u.PasswordHash.Empty() {
 		v.report(hash, "is missing: write what `babelftp hash-password` prints")
-	} else if problem := rule.PasswordHash(u.PasswordHash.Reveal()); problem != "" {
+	} else if problem := passwordhash.Problem(u.PasswordHash.Reveal()); problem != "" {
 		v.report(hash, "%s: write what `babelftp hash-password` prints", problem)
 	}
 	for _, d := range []struct{ key, value string }{{"home", u.Home}, {"root", u.Root}} {

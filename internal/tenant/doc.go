@@ -4,5 +4,5 @@
 // connection: HOST and the server name of TLS choose a tenant (RFC 7151), USER and PASS a user of it. A login gets a storage of its own, made
 // of layers of package vfs over file systems of the driver, one for each bucket that the user sees.
 //
-// Passwords are kept as argon2id hashes (RFC 9106), see [HashPassword]. They are compared in the form of RFC 8265, section 4.2.
+// Package passwordhash compares passwords. An unknown user takes as long as the user with the costliest hash.
 package tenant

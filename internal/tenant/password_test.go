@@ -14,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/passwordhash"
 )
 
 // password is that of each credential.
@@ -22,10 +23,16 @@ const password = configtest.Password
 // client is the network of each client.
 var client = netip.MustParsePrefix("192.0.2.1/32")
 
+// Hashes of password that other servers have made.
+const (
+	bcrypt = "$2y$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2"
+	sha512 = "$6$saltsaltsalt$Cy2drr8kDRji6smvDcT28wkqtq0R0VzVL5CkrjPQCITc5d/31j94knt9rGTcVSyjLXfjsiIsBh5ee8qR/3QDx1"
+)
+
 // newCredential is a credential with a hash of its own.
 func newCredential(t *testing.T) *credential {
 	t.Helper()
-	hash, err := HashPassword(password)
+	hash, err := passwordhash.New(password)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +44,7 @@ func TestCheckPassword(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nfd, err := HashPassword("cafe\u0301")
+	nfd, err := passwordhash.New("cafe\u0301")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,6 +59,10 @@ func TestCheckPassword(t *testing.T) {
 		{"empty", newCredential(t), "", false},
 		{"unknown-user", nil, password, false},
 		{"other-unicode-form", &credential{hash: nfd}, "caf\u00e9", true},
+		{"bcrypt", &credential{hash: bcrypt}, password, true},
+		{"bcrypt-wrong", &credential{hash: bcrypt}, "wrong", false},
+		{"sha-512", &credential{hash: sha512}, password, true},
+		{"sha-512-wrong", &credential{hash: sha512}, "wrong", false},
 		{"not-utf-8", newCredential(t), "caf\xe9", false},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -122,6 +133,7 @@ func TestUnknownUserIsCostliest(t *testing.T) {
 	}{
 		"one":     {[]string{small}, "$argon2id$v=19$m=8,t=1,p=1$"},
 		"several": {[]string{small, large, wide}, "$argon2id$v=19$m=64,t=3,p=2$"},
+		"kinds":   {[]string{small, bcrypt, sha512}, bcrypt},
 		"none":    {nil, "$argon2id$v=19$m=19456,t=2,p=1$"},
 	} {
 		t.Run(name, func(t *testing.T) {

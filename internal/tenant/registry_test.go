@@ -23,6 +23,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/passwordhash"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -253,7 +254,7 @@ func TestLogin(t *testing.T) {
 		Bucket: s.Bucket(t), Users: map[string]*config.User{"peter": {PasswordHash: hash}}, Presign: time.Hour,
 		S3: config.S3{PublicEndpoint: "https://files.example"},
 	}
-	umlaut, err := HashPassword("wörd")
+	umlaut, err := passwordhash.New("wörd")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,5 +1,5 @@
-// Package rule says what single values of a configuration break: names of buckets, prefixes of keys, pathnames and patterns, hashes of
-// passwords, characters of texts, tags of objects. Each function returns the broken rule with what to do about it, or an empty text for a good
+// Package rule says what single values of a configuration break: names of buckets, prefixes of keys, pathnames and patterns,
+// characters of texts, tags of objects. Each function returns the broken rule with what to do about it, or an empty text for a good
 // value.
 package rule
 
@@ -11,8 +11,6 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-
-	"github.com/alexedwards/argon2id"
 )
 
 // Bucket is what the name of a bucket breaks of the rules at
@@ -83,32 +81,6 @@ func Pattern(pattern string) string {
 		if _, err := path.Match(segment, ""); err != nil {
 			return segment + ` is no pattern: close its [, or write \ before a character that means itself`
 		}
-	}
-	return ""
-}
-
-// Bounds of the parameters of argon2id. Below the minimums the algorithm is not defined or too weak (RFC 9106, section 3.1). Above
-// the maximums a few logins at the same time would take the machine's memory, or minutes of its time.
-const (
-	maxHashMemory     = 1 << 20 // KiB
-	maxHashIterations = 100
-	minHashSalt       = 8  // bytes
-	minHashKey        = 16 // bytes
-)
-
-// PasswordHash is why hash, which it does not show, is no hash of a password that can be checked.
-func PasswordHash(hash string) string {
-	params, salt, key, err := argon2id.DecodeHash(hash)
-	switch {
-	case err != nil && !strings.HasPrefix(hash, "$"):
-		return "is no password hash; passwords are not kept in plain text"
-	case err != nil:
-		return "is no argon2id hash in the PHC string format"
-	case params.Iterations < 1 || params.Parallelism < 1 || params.Memory < 8*uint32(params.Parallelism),
-		len(salt) < minHashSalt, len(key) < minHashKey:
-		return "has parameters too weak for argon2id"
-	case params.Memory > maxHashMemory || params.Iterations > maxHashIterations:
-		return "has parameters that would make each login too expensive"
 	}
 	return ""
 }
