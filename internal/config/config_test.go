@@ -37,7 +37,7 @@ tenants:
 func TestLoadProblems(t *testing.T) {
 	for _, name := range []string{
 		"addresses", "aliases", "ambiguous", "duplicate-keys", "empty", "names", "objects", "policies", "syntax", "tenants", "texts", "two-documents", "unknown-keys",
-		"uploads", "uploads-not-removed",
+		"uploads", "uploads-not-removed", "users-files",
 		"wrong-types",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -232,4 +232,40 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 	})
+}
+
+// Users come from a mounted Secret: a folder with a link to each file, through a hidden folder.
+func TestUsersFolder(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "babelftp.yaml")
+	for name, text := range map[string]string{
+		"babelftp.yaml":                minimal + "    users_file: secret\n",
+		"secret/..2026_11_22/one.yaml": "users:\n  bob: {password_hash_file: bob.hash, home: /bob/}\n",
+		"secret/..2026_11_22/two.YML":  "users: {carol: {quota: 1GiB}}\n",
+		"secret/..2026_11_22/bob.hash": hash + "\n",
+	} {
+		name = filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, target := range map[string]string{
+		"..data": "..2026_11_22", "one.yaml": "..data/one.yaml", "two.YML": "..data/two.YML", "bob.hash": "..data/bob.hash",
+	} {
+		if err := os.Symlink(target, filepath.Join(dir, "secret", link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg, err := Load(file, []string{"BABELFTP_TENANTS_ACME_USERS_CAROL_PASSWORD_HASH=" + hash})
+	if err != nil {
+		t.Fatal(err)
+	}
+	users := cfg.Tenants["acme"].Users
+	if len(users) != 3 || users["bob"].Home != "/bob" || users["bob"].PasswordHash.Reveal() != hash || users["carol"].Quota != value.GiB ||
+		users["carol"].PasswordHash.Reveal() != hash {
+		t.Errorf("the users are %v", users)
+	}
 }

@@ -64,8 +64,10 @@ type Tenant struct {
 	S3      S3           `yaml:"s3"`
 	Limits  TenantLimits `yaml:"limits"`
 
+	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. A restart reads it again.
+	UsersFile string `yaml:"users_file" default:"none" since:"0.2.0"`
 	// The users, by name. At least one is required.
-	Users map[string]*User `yaml:"users"`
+	Users map[string]*User `yaml:"users" include:"UsersFile"`
 }
 
 // TenantLimits bounds what the users of a tenant may take of the server. Who is above a maximum gets 421 after the password.

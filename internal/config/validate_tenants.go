@@ -65,7 +65,11 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	v.notNegative(p.Child("limits").Child("sessions_per_user"), t.Limits.SessionsPerUser)
 	v.storage(p.Child("s3"), t.S3)
 	if len(t.Users) == 0 {
-		v.report(p.Child("users"), "there are none: write one at least, so that a client can log in")
+		key := "users"
+		if t.UsersFile != "" {
+			key = "users_file"
+		}
+		v.report(p.Child(key), "there are none: write one at least, so that a client can log in")
 	}
 	for name, u := range t.Users {
 		v.user(p.Child("users").Child(name), name, u)

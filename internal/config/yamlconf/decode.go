@@ -55,9 +55,24 @@ type decoder struct {
 
 // document decodes text into target, and reports whether it is YAML at all.
 func (d *decoder) document(text []byte, target reflect.Value) bool {
+	body, ok := d.parse(text)
+	if !ok {
+		return false
+	}
+	d.positions[Path(nil).key()] = position{source: d.file, line: 1, column: 1}
+	d.structure(nil, body, target)
+	for _, name := range d.env.unknown() {
+		advice := Suggest(name, d.env.known(), "correct its name or remove it")
+		d.report(nil, position{source: environmentSource(name)}, "is no setting: %s", advice)
+	}
+	return true
+}
+
+// parse returns the mapping that text is, nil for an empty text. It reports whether text is YAML at all.
+func (d *decoder) parse(text []byte) (body ast.Node, ok bool) {
 	if !utf8.Valid(text) {
 		d.report(nil, d.invalidUTF8(text), "this is not UTF-8: save the file in that encoding")
-		return false
+		return nil, false
 	}
 	// As YAML has it, a byte order mark is nothing and CR LF is one line break; the parser counts two.
 	text = bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
@@ -65,9 +80,8 @@ func (d *decoder) document(text []byte, target reflect.Value) bool {
 	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		d.syntax(err)
-		return false
+		return nil, false
 	}
-	var body ast.Node
 	if len(file.Docs) > 0 {
 		body = file.Docs[0].Body
 	}
@@ -80,16 +94,10 @@ func (d *decoder) document(text []byte, target reflect.Value) bool {
 		ast.Walk(d, body)
 		if _, ok := d.resolve(body).(ast.MapNode); !ok && d.resolve(body) != nil {
 			d.report(nil, d.positionOf(body.GetToken()), "must be a mapping (key: value), not %s", describe(body))
-			return false
+			return nil, false
 		}
 	}
-	d.positions[Path(nil).key()] = position{source: d.file, line: 1, column: 1}
-	d.structure(nil, body, target)
-	for _, name := range d.env.unknown() {
-		advice := Suggest(name, d.env.known(), "correct its name or remove it")
-		d.report(nil, position{source: environmentSource(name)}, "is no setting: %s", advice)
-	}
-	return true
+	return body, true
 }
 
 // syntax reports what the parser found.
@@ -255,6 +263,7 @@ func (d *decoder) structure(p Path, n ast.Node, v reflect.Value) {
 	for _, e := range entries {
 		d.report(p.Child(e.key), e.at, "%s", d.unknownKey(e.key, keys))
 	}
+	d.include(p, v)
 }
 
 // FileSuffix makes the key of a value the key of a file that holds the value.
@@ -303,7 +312,7 @@ func (d *decoder) mapping(p Path, n ast.Node, v reflect.Value) {
 		}
 		child := p.Child(fmt.Sprint(key))
 		if v.MapIndex(key).IsValid() {
-			d.report(child, e.at, "the key is given twice, in another spelling: remove one")
+			d.report(child, e.at, "is given at %s too: remove one", d.positions[child.key()])
 			continue
 		}
 		if v.IsNil() {

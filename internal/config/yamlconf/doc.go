@@ -9,6 +9,8 @@
 // Fields are structs, lists of single values, and maps of single values, lists, maps or pointers to structs. Single values are strings,
 // strings of few words (see [Enum]), bools, ints and durations. So is every type that implements [encoding.TextUnmarshaler].
 //
+// A map of pointers to structs with a tag `include:"Field"` gets more entries from the files that the other field names.
+//
 // The package comment of internal/config tells users how a
 // value is given by a variable or by a file.
 package yamlconf

@@ -54,11 +54,12 @@ func (ps Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// Sort puts the problems into the order of the file, and those outside of it last.
+// Sort puts the problems into the order of the files, and those outside of files last.
 func (ps Problems) Sort() {
 	slices.SortStableFunc(ps, func(a, b *Problem) int {
 		return cmp.Or(
 			-cmp.Compare(min(a.Line, 1), min(b.Line, 1)),
+			min(a.Line, 1)*strings.Compare(a.Source, b.Source),
 			cmp.Compare(a.Line, b.Line),
 			cmp.Compare(a.Column, b.Column),
 			cmp.Compare(a.Path, b.Path),
@@ -74,6 +75,14 @@ type position struct {
 	source       string
 	line, column int
 	broken       bool // a problem with it was found already
+}
+
+// String is the source with the line.
+func (at position) String() string {
+	if at.line == 0 {
+		return at.source
+	}
+	return fmt.Sprintf("%s:%d", at.source, at.line)
 }
 
 func (at position) problem(p Path, message string) *Problem {
