@@ -410,6 +410,9 @@ func (r *Registry) storageOptions(u *user, m mount) driver.Options {
 	}
 	opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
 	opts.Presigner, opts.Endpoint, opts.Journal, opts.Objects, opts.Profile = b.Presigner, b.Endpoint, b.Journal, b.Objects, b.Profile
+	if opts.Memory != nil {
+		opts.Memory = opts.Memory.For(u.tenant.Name, u.name)
+	}
 	opts.Logger = r.log.With("tenant", u.tenant.Name, "user", u.name)
 	return opts
 }

@@ -1,21 +1,18 @@
-// Package membudget bounds the memory of transfers and listings by one configured number of bytes.
+// Package membudget bounds the memory of transfers and listings by one configured number of bytes, and shares it fairly between those for whom
+// it is taken.
 //
 // Uploads collect each part in a [Buffer], which waits for memory. What can be fetched from S3 again, such as the chunks that a download
 // prefetches, lies in a [Revocable] reservation: the budget revokes it when a buffer waits. Small memory for which no transfer can wait comes out of a
 // [Share], in addition to the budget.
+//
+// [Budget.For] returns the budget for a member of a group. Whatever the sessions of one group do, a quarter of the budget is left for others.
 package membudget
 
 import (
 	"cmp"
 	"context"
-	"encoding/base64"
-	"encoding/binary"
-	"hash/crc32"
-	"io"
-	"maps"
 	"slices"
 	"sync"
-	"sync/atomic"
 )
 
 const (
@@ -33,23 +30,38 @@ type Block = [BlockSize]byte
 // A Budget bounds the memory in which uploads collect their parts. All file systems of a process share one.
 //
 // A part takes memory as its bytes come and doubles what it has. So a small file takes little, and an idle upload little more
-// than came. Where no memory is left parts wait, first come, first served. Parts that hold some and wait for more could wait for
-// each other. So the budget gives memory only if an order remains in which all parts can become full, one after another. This is Dijkstra's
-// banker's algorithm: the size of a part is its maximum demand.
+// than came. Where no memory is left parts wait: first those of whom holds least, and among these first come, first served. Parts that hold
+// some and wait for more could wait for each other. So each pool gives memory only if an order remains in which all parts can become full, one after
+// another. This is Dijkstra's banker's algorithm: the size of a part is its maximum demand.
+//
+// A part counts in the pool of its member, that of its group, and that of all. In each of them, the part that misses least can always become full.
+// The part that misses least of all is that one in each of its pools. So there is always a part that need not wait for others.
 type Budget struct {
-	limit int64
-	arena *arena
+	*memory
+	consumer consumer
+	pools    []*pool // in which its buffers count, the smallest first and that of all last
+
+	Listings  Share // the pages of listings that are read
+	Metadata  Share // what sessions remember of files
+	transfers Share // the larger transfer buffers
+	first     Share // the first block of each part, so that a small file need not wait
+}
+
+// memory is what all budgets of a process have in common.
+type memory struct {
+	limit        int64
+	arena        *arena
+	transferPool sync.Pool // of *[transferSize]byte
 
 	mu        sync.Mutex
-	free      int64
-	buffers   map[*Buffer]struct{} // those that hold memory
-	waiting   []*waiter            // in the order they came
+	all       *pool
+	groups    map[string]*pool
+	members   map[consumer]*pool // they stay, because there are no more of them than users
+	waiting   []*waiter
+	round     uint64  // of serve
+	starved   *waiter // the first that waits for memory which others hold, nil where there is none
 	revocable map[*Revocable]struct{}
-
-	Listings     Share     // the pages of listings that are read
-	Metadata     Share     // what sessions remember of files
-	transfers    Share     // the larger transfer buffers
-	transferPool sync.Pool // of *[transferSize]byte
+	lent      holdings // to reservations
 }
 
 // A waiter is a buffer that waits for more memory.
@@ -59,276 +71,163 @@ type waiter struct {
 	ready  chan struct{} // closed when the buffer has them
 }
 
-// New returns a budget of so many bytes, rounded down to whole blocks. Below [MinLimit] no part fits.
+// New returns a budget of so many bytes, rounded down to whole blocks without shares. Below [MinLimit] no part fits.
 func New(bytes int64) *Budget {
 	limit := bytes / BlockSize * BlockSize
-	return &Budget{
+	m := &memory{
 		limit:        limit,
-		free:         limit,
-		buffers:      map[*Buffer]struct{}{},
 		arena:        newArena(),
-		revocable:    map[*Revocable]struct{}{},
-		Listings:     Share{limit: limit / listingShare},
-		Metadata:     Share{limit: limit / metadataShare},
-		transfers:    Share{limit: limit / transferShare},
 		transferPool: sync.Pool{New: func() any { return new([transferSize]byte) }},
+		all:          newPool(limit),
+		groups:       map[string]*pool{},
+		members:      map[consumer]*pool{},
+		revocable:    map[*Revocable]struct{}{},
+	}
+	return &Budget{
+		memory:    m,
+		pools:     []*pool{m.all},
+		Listings:  newShare(limit / listingShare),
+		Metadata:  newShare(limit / metadataShare),
+		transfers: newShare(limit / transferShare),
+		first:     newShare(max(limit/firstShare, minFirstShare)),
 	}
 }
 
-// Limit returns how many bytes the budget has. No buffer is larger.
-func (b *Budget) Limit() int64 { return b.limit }
-
-// Used returns how many bytes buffers and reservations hold.
-func (b *Budget) Used() int64 {
+// For returns the budget for a member of a group. A group holds at most three quarters of it, and a member at most three quarters of what its
+// group may hold, except for a part that is larger than that.
+func (b *Budget) For(group, member string) *Budget {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.limit - b.free
+	c, ofGroup := consumer{group, member}, fair(b.limit)
+	return &Budget{
+		memory: b.memory, consumer: c,
+		pools:    []*pool{poolOf(b.members, c, fair(ofGroup)), poolOf(b.groups, group, ofGroup), b.all},
+		Listings: b.Listings.of(c), Metadata: b.Metadata.of(c), transfers: b.transfers.of(c), first: b.first.of(c),
+	}
+}
+
+// poolOf returns the pool of a key, of limit bytes if there was none.
+func poolOf[K comparable](pools map[K]*pool, key K, limit int64) *pool {
+	p := pools[key]
+	if p == nil {
+		p = newPool(limit)
+		pools[key] = p
+	}
+	return p
+}
+
+// Limit returns how many bytes the budget has. No buffer is larger.
+func (m *memory) Limit() int64 { return m.limit }
+
+// Used returns how many bytes buffers and reservations hold.
+func (m *memory) Used() int64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.limit - m.all.free
+}
+
+// Scarce tells whether an upload waits for memory that uploads of this member hold, or may hold.
+func (b *Budget) Scarce() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(b.pools, func(p *pool) bool { return p.refused(b.round) })
 }
 
 // Reservations is how many reservations are open.
-func (b *Budget) Reservations() int {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return len(b.revocable)
+func (m *memory) Reservations() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return len(m.revocable)
 }
 
 // Block returns a block with arbitrary bytes. Its owner accounts for it by a buffer or a reservation.
-func (b *Budget) Block() *Block { return b.arena.get() }
+func (m *memory) Block() *Block { return m.arena.get() }
 
 // Recycle takes a block back.
-func (b *Budget) Recycle(block *Block) { b.arena.put(block) }
+func (m *memory) Recycle(block *Block) { m.arena.put(block) }
 
 // Buffer returns a buffer, empty and without memory, for at most so many bytes.
 func (b *Budget) Buffer(size int64) *Buffer {
 	size = min(size, b.limit)
-	return &Buffer{budget: b, size: size, maxBytes: (size + BlockSize - 1) / BlockSize * BlockSize}
+	buffer := &Buffer{budget: b, size: size, maxBytes: (size + BlockSize - 1) / BlockSize * BlockSize}
+	for _, p := range b.pools {
+		if buffer.maxBytes <= p.limit {
+			buffer.pools = append(buffer.pools, p)
+		}
+	}
+	return buffer
 }
 
 // acquire waits until the buffer holds so many bytes more.
-func (b *Budget) acquire(ctx context.Context, buffer *Buffer, bytes int64) error {
+func (m *memory) acquire(ctx context.Context, buffer *Buffer, bytes int64) error {
 	r := &waiter{buffer: buffer, bytes: bytes, ready: make(chan struct{})}
-	b.mu.Lock()
-	b.waiting = append(b.waiting, r)
-	b.serve()
-	b.mu.Unlock()
+	m.mu.Lock()
+	m.waiting = append(m.waiting, r)
+	m.serve()
+	m.mu.Unlock()
 	select {
 	case <-r.ready:
 		return nil
 	case <-ctx.Done():
 	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if i := slices.Index(b.waiting, r); i >= 0 {
-		b.waiting = slices.Delete(b.waiting, i, i+1)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i := slices.Index(m.waiting, r); i >= 0 {
+		m.waiting = slices.Delete(m.waiting, i, i+1)
 	} else {
-		b.undo(r) // it was granted in the meantime
+		buffer.hold(-bytes) // it was granted in the meantime
 	}
-	b.serve() // who stood back for it
+	m.serve() // who stood back for it
 	return context.Cause(ctx)
 }
 
-// undo takes back the memory of a waiter that was granted.
-func (b *Budget) undo(r *waiter) {
-	b.free += r.bytes
-	if r.buffer.held -= r.bytes; r.buffer.held == 0 {
-		delete(b.buffers, r.buffer)
-	}
-}
-
 // seal says that a buffer needs no more memory. It keeps its memory until release.
-func (b *Budget) seal(buffer *Buffer) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (m *memory) seal(buffer *Buffer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	buffer.maxBytes = buffer.held
-	b.serve()
+	buffer.hold(0)
+	m.serve()
 }
 
 // release takes back all that a buffer holds.
-func (b *Budget) release(buffer *Buffer) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.free += buffer.held
-	buffer.held, buffer.maxBytes = 0, 0
-	delete(b.buffers, buffer)
-	b.serve()
+func (m *memory) release(buffer *Buffer) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	buffer.hold(-buffer.held)
+	buffer.maxBytes = 0
+	m.serve()
 }
 
-// serve gives memory to the waiting buffers, in order, where that is safe. A buffer without memory does not overtake. Otherwise small files, one
-// after another, could starve a large part.
-func (b *Budget) serve() {
-	overtaking := false
-	var order []*Buffer // of b.buffers as they are now, when it is known
-	b.waiting = slices.DeleteFunc(b.waiting, func(r *waiter) bool {
-		switch {
-		case r.bytes > b.free, overtaking && r.buffer.held == 0:
-			overtaking = true
-			return false
-		case r.buffer.missing() <= b.free: // it can fill at once, and then all is as it was, which was safe
-		default:
-			if order == nil {
-				order = slices.SortedFunc(maps.Keys(b.buffers), func(a, b *Buffer) int { return cmp.Compare(a.missing(), b.missing()) })
-			}
-			if !fills(r, order, b.free-r.bytes) {
-				overtaking = true
+// serve gives memory to the waiting buffers where that is safe in each of their pools. A buffer without memory overtakes no other one of a pool. Otherwise
+// small files, one after another, could starve a large part.
+//
+// A buffer that waits for its own group or member keeps no others from overtaking it.
+func (m *memory) serve() {
+	m.round++
+	m.starved = nil
+	slices.SortStableFunc(m.waiting, func(a, b *waiter) int {
+		return cmp.Or(cmp.Compare(a.group(), b.group()), cmp.Compare(a.member(), b.member()))
+	})
+	m.waiting = slices.DeleteFunc(m.waiting, func(r *waiter) bool {
+		for _, p := range r.buffer.pools {
+			if !p.grants(r, m.round) {
+				if p == m.all && m.starved == nil {
+					m.starved = r
+				}
 				return false
 			}
 		}
-		b.free -= r.bytes
-		r.buffer.held += r.bytes
-		b.buffers[r.buffer] = struct{}{}
-		order = nil
+		r.buffer.hold(r.bytes)
 		close(r.ready)
 		return true
 	})
-	b.revokeForFirst()
+	m.revokeForStarved()
 }
 
-// fills reports whether the buffer of a request can become full after the grant. It may use the free bytes, and those that other buffers
-// return when they are full. The buffers that miss least come first.
-func fills(r *waiter, others []*Buffer, free int64) bool {
-	missing := r.buffer.missing() - r.bytes
-	for _, other := range others {
-		if missing <= free || other.missing() > free {
-			break
-		}
-		if other != r.buffer {
-			free += other.held
-		}
-	}
-	return missing <= free
-}
-
-// A Buffer collects the bytes of one part. Its memory comes from a budget, as much as its bytes need, and returns to it by
-// Release. It is an io.ReaderAt over the bytes collected.
-type Buffer struct {
-	budget *Budget
-	size   int64  // bytes it is for
-	length int64  // bytes it has
-	sum    uint32 // their CRC-32C
-	blocks []*Block
-
-	// Guarded by the budget's mutex:
-	held     int64 // bytes of memory
-	maxBytes int64 // bytes of memory it may ask for, in all
-}
-
-func (b *Buffer) missing() int64 { return b.maxBytes - b.held }
-
-// Full tells whether the buffer has Size bytes.
-func (b *Buffer) Full() bool { return b.length == b.size }
-
-// Len is how many bytes the buffer has.
-func (b *Buffer) Len() int64 { return b.length }
-
-// Size returns how many bytes the buffer can have.
-func (b *Buffer) Size() int64 { return b.size }
-
-// Room returns memory for the bytes that come next. It is empty only if the buffer is full.
-func (b *Buffer) Room(ctx context.Context) ([]byte, error) {
-	if b.length == int64(len(b.blocks))*BlockSize && !b.Full() {
-		if err := b.grow(ctx); err != nil {
-			return nil, err
-		}
-	}
-	if b.Full() {
-		return nil, nil
-	}
-	block := b.blocks[b.length/BlockSize][b.length%BlockSize:]
-	return block[:min(int64(len(block)), b.size-b.length)], nil
-}
-
-func (b *Buffer) grow(ctx context.Context) error {
-	if int64(len(b.blocks))*BlockSize == b.held {
-		if err := b.budget.acquire(ctx, b, min(max(b.held, BlockSize), b.missing())); err != nil {
-			return err
-		}
-	}
-	b.blocks = append(b.blocks, b.budget.Block())
-	return nil
-}
-
-// Filled says how many bytes the caller has put into the room. It adds them to the checksum now, while they are in the processor's cache.
-func (b *Buffer) Filled(n int) {
-	if n > 0 {
-		from := b.length % BlockSize
-		b.sum = crc32.Update(b.sum, crc32.MakeTable(crc32.Castagnoli), b.blocks[b.length/BlockSize][from:from+int64(n)])
-		b.length += int64(n)
-	}
-}
-
-// FillFrom reads from r until the buffer is full or r ends, which is an error.
-func (b *Buffer) FillFrom(ctx context.Context, r io.Reader) error {
-	for !b.Full() {
-		room, err := b.Room(ctx)
-		if err != nil {
-			return err
-		}
-		n, err := r.Read(room)
-		b.Filled(n)
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// Checksum is the sum as S3 writes it.
-func (b *Buffer) Checksum() *string {
-	text := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, b.sum))
-	return &text
-}
-
-// Body is what a request sends; it can be sent again.
-func (b *Buffer) Body() *Body { return &Body{reader: io.NewSectionReader(b, 0, b.length)} }
-
-// A Body reads a buffer.
-type Body struct {
-	reader *io.SectionReader
-	read   atomic.Int64
-}
-
-// Read implements io.Reader.
-func (b *Body) Read(p []byte) (int, error) {
-	n, err := b.reader.Read(p)
-	b.read.Add(int64(n))
-	return n, err
-}
-
-// Seek implements io.Seeker.
-func (b *Body) Seek(offset int64, whence int) (int64, error) {
-	at, err := b.reader.Seek(offset, whence)
-	if err == nil {
-		b.read.Store(at)
-	}
-	return at, err
-}
-
-// Sent tells whether all of the buffer has been read.
-func (b *Body) Sent() bool { return b.read.Load() == b.reader.Size() }
-
-// ReadAt implements io.ReaderAt.
-func (b *Buffer) ReadAt(p []byte, offset int64) (int, error) {
-	n := 0
-	for n < len(p) && offset < b.length {
-		block := b.blocks[offset/BlockSize][offset%BlockSize:]
-		m := copy(p[n:], block[:min(int64(len(block)), b.length-offset)])
-		n += m
-		offset += int64(m)
-	}
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
-// Seal says that no more bytes will come.
-func (b *Buffer) Seal() { b.budget.seal(b) }
-
-// Release returns the memory. The buffer must not be used after it.
-func (b *Buffer) Release() {
-	for _, block := range b.blocks {
-		b.budget.Recycle(block)
-	}
-	b.blocks, b.length, b.sum = nil, 0, 0
-	b.budget.release(b)
+// member and group return how many bytes those hold for whom the buffer is.
+func (r *waiter) member() int64 { return r.buffer.budget.pools[0].held() }
+func (r *waiter) group() int64 {
+	pools := r.buffer.budget.pools
+	return pools[min(1, len(pools)-1)].held()
 }

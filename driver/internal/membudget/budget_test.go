@@ -46,12 +46,12 @@ func TestBufferBody(t *testing.T) {
 		if b.Full() != (size > 0) {
 			t.Errorf("%d bytes: full is %v", size, b.Full())
 		}
-		if held := budget.limit - budget.free; held > 2*int64(size)+BlockSize {
+		if held := budget.limit - budget.all.free; held > 2*int64(size)+BlockSize {
 			t.Errorf("%d bytes hold %d", size, held)
 		}
 		b.Release()
-		if budget.free != budget.limit || len(budget.buffers) != 0 {
-			t.Errorf("%d bytes: %d of %d are free after release", size, budget.free, budget.limit)
+		if budget.all.free != budget.limit || len(budget.all.buffers) != 0 {
+			t.Errorf("%d bytes: %d of %d are free after release", size, budget.all.free, budget.limit)
 		}
 	}
 }
@@ -117,9 +117,13 @@ func TestBudgetNeverDeadlocks(t *testing.T) {
 				size := []int64{MinLimit, 8 << 20, 16 << 20, 64 << 20}[random.IntN(4)]
 				parts := 1 + random.IntN(4)
 				chunk := BlockSize/2 + random.IntN(BlockSize)
+				memory := budget
+				if seed%2 == 1 {
+					memory = budget.For(string(rune('a'+random.IntN(3))), string(rune('a'+random.IntN(3))))
+				}
 				uploads.Go(func() {
 					for range parts {
-						b := budget.Buffer(size)
+						b := memory.Buffer(size)
 						for !b.Full() {
 							room, err := b.Room(t.Context())
 							if err != nil {
@@ -139,6 +143,14 @@ func TestBudgetNeverDeadlocks(t *testing.T) {
 			uploads.Wait()
 			if budget.Used() != 0 || len(budget.waiting) != 0 {
 				t.Errorf("%d bytes are held, %d buffers wait", budget.Used(), len(budget.waiting))
+			}
+			for c, p := range budget.members {
+				if p.held() != 0 || len(p.buffers) != 0 || budget.groups[c.group].held() != 0 {
+					t.Errorf("%v holds %d bytes in %d buffers", c, p.held(), len(p.buffers))
+				}
+			}
+			if budget.first.Used() != 0 {
+				t.Errorf("%d bytes of first blocks are held", budget.first.Used())
 			}
 		})
 	}
@@ -195,8 +207,8 @@ func TestBudgetGivenUpWhenGranted(t *testing.T) {
 		if err := budget.acquire(ended, b, BlockSize); err == nil {
 			b.Release()
 		}
-		if budget.Used() != 0 || len(budget.buffers) != 0 {
-			t.Fatalf("%d bytes are held by %d buffers, want none", budget.Used(), len(budget.buffers))
+		if budget.Used() != 0 || len(budget.all.buffers) != 0 {
+			t.Fatalf("%d bytes are held by %d buffers, want none", budget.Used(), len(budget.all.buffers))
 		}
 	}
 }

@@ -27,19 +27,39 @@ func (b *Budget) Reserve(revoke func()) *Revocable {
 	return r
 }
 
-// TryTake takes so many bytes. It returns false if a buffer waits for memory, if little is left, or if the reservation has its share already.
+// TryTake takes so many bytes. It returns false if a buffer waits for memory that others hold, if little is left, or if the reservation has its share
+// already.
 func (r *Revocable) TryTake(bytes int64) bool {
 	b := r.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	idle := b.limit / idleShare
-	share := (b.limit - idle) / int64(len(b.revocable))
-	if len(b.waiting) > 0 || r.revoked || b.free-bytes < idle || r.held+bytes > share {
+	share := (b.limit - idle) / b.reservationsOf(b.consumer)
+	switch {
+	case b.starved != nil || r.revoked || b.all.free-bytes < idle:
+		return false
+	case r.held+bytes > share || !b.lent.allows(b.limit-idle, b.consumer, bytes):
 		return false
 	}
-	b.free -= bytes
-	r.held += bytes
+	r.hold(bytes)
 	return true
+}
+
+// reservationsOf is how many reservations of a consumer are open.
+func (m *memory) reservationsOf(c consumer) (n int64) {
+	for r := range m.revocable {
+		if r.budget.consumer == c {
+			n++
+		}
+	}
+	return n
+}
+
+// hold takes so many bytes, or returns them.
+func (r *Revocable) hold(bytes int64) {
+	r.held += bytes
+	r.budget.all.free -= bytes
+	r.budget.lent.add(r.budget.consumer, bytes)
 }
 
 // Return gives bytes back that were taken.
@@ -47,8 +67,7 @@ func (r *Revocable) Return(bytes int64) {
 	b := r.budget
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.free += bytes
-	r.held -= bytes
+	r.hold(-bytes)
 	b.serve()
 }
 
@@ -60,13 +79,13 @@ func (r *Revocable) Close() {
 	delete(b.revocable, r)
 }
 
-// revokeForFirst revokes as much as the first request lacks. The mutex is held.
-func (b *Budget) revokeForFirst() {
-	if len(b.waiting) == 0 {
+// revokeForStarved revokes as much as the first buffer lacks that waits for memory which others hold. The mutex is held.
+func (m *memory) revokeForStarved() {
+	if m.starved == nil {
 		return
 	}
-	lacking := b.waiting[0].buffer.missing() - b.free
-	for r := range b.revocable {
+	lacking := m.starved.buffer.missing() - m.all.free
+	for r := range m.revocable {
 		if lacking <= 0 {
 			return
 		}

@@ -25,8 +25,8 @@ func TestReservations(t *testing.T) {
 	second.Return(6 * mib)
 	first.Close()
 	second.Close()
-	if budget.free != budget.limit || len(budget.revocable) != 0 {
-		t.Errorf("%d of %d are free at the end", budget.free, budget.limit)
+	if budget.all.free != budget.limit || len(budget.revocable) != 0 {
+		t.Errorf("%d of %d are free at the end", budget.all.free, budget.limit)
 	}
 }
 
@@ -63,8 +63,8 @@ func TestRevocation(t *testing.T) {
 		}
 		small.Release()
 		large.Release()
-		if budget.free != budget.limit {
-			t.Errorf("%d of %d are free at the end", budget.free, budget.limit)
+		if budget.all.free != budget.limit {
+			t.Errorf("%d of %d are free at the end", budget.all.free, budget.limit)
 		}
 	})
 }

@@ -1,0 +1,78 @@
+package acceptance_test
+
+import (
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+const (
+	// onePart is the size of a part in bytes.
+	onePart = 5 << 20
+
+	// smallWindow is how many bytes of an attacker wait in its kernel.
+	smallWindow = 16 << 10
+)
+
+// mallory is a further user of acme, whose password takes the server little time to check.
+func mallory() string {
+	return "      mallory: {password_hash: " + strconv.Quote(configtest.PasswordHash().Reveal()) + "}"
+}
+
+// attackMemory lets mallory begin so many uploads, each of which sends just less than a part and then no more. The first ones, whose parts fill the
+// share of one user, have sent it when attackMemory returns. The others wait for memory. The connections end with the test.
+func (s *site) attackMemory(t *testing.T, first, others int) (uploads []*ftptest.Client, data []net.Conn) {
+	t.Helper()
+	var sent sync.WaitGroup
+	almost := make([]byte, onePart-1)
+	for i := range first + others {
+		c := ftptest.Dial(t, s.address)
+		c.Login("mallory@acme", configtest.Password)
+		conn := c.Data()
+		t.Cleanup(func() { _ = conn.Close() })
+		if err := conn.(*net.TCPConn).SetWriteBuffer(smallWindow); err != nil {
+			t.Fatal(err)
+		}
+		c.Command(150, "STOR /attack "+strconv.Itoa(i))
+		uploads, data = append(uploads, c), append(data, conn)
+		write := func() {
+			if _, err := conn.Write(almost); err != nil && i < first {
+				t.Errorf("an upload for which there is memory: %v", err)
+			}
+		}
+		if i < first {
+			sent.Go(write)
+			continue
+		}
+		sent.Wait()
+		go write()
+	}
+	return uploads, data
+}
+
+// TestMemoryOfOneUser lets a user hold all the memory that it gets. Others store files meanwhile, in its own tenant and in another one.
+func TestMemoryOfOneUser(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB")
+	const share = 64 << 20 * 9 / 16 / onePart // parts of one user
+	s.attackMemory(t, share, 100)
+	for _, tc := range []struct {
+		user  string
+		files int
+		size  int
+	}{
+		{"alice@umbrella", 50, 1000}, {"alice@umbrella", 3, 2*onePart + 1}, {"alice@acme", 50, 1000}, {"alice@acme", 3, onePart / 2},
+	} {
+		c := ftptest.Dial(t, s.address)
+		c.Login(tc.user, password)
+		for i := range tc.files {
+			c.Store("/file "+strconv.Itoa(i), strings.Repeat("x", tc.size))
+		}
+	}
+}
