@@ -84,17 +84,8 @@ func newRootCommand() *cobra.Command {
 		Short: "S3 buckets over FTP and FTPS, in the reader's language",
 		Long: "babelftp exposes S3 buckets over FTP and FTPS, in the language of the person at the other end.\n\n" +
 			"To look at it, run babelftp demo: it needs nothing else.",
-		Version: versionText(),
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return newUsageError(cmd, "a command is missing")
-			}
-			hint := ""
-			if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
-				hint = ", did you mean " + strings.Join(similar, " or ") + "?"
-			}
-			return newUsageError(cmd, "unknown command %q%s", args[0], hint)
-		},
+		Version:                    versionText(),
+		Args:                       commandNeeded,
 		RunE:                       func(*cobra.Command, []string) error { return nil }, // Args refuses every call
 		SuggestionsMinimumDistance: 2,
 		SilenceErrors:              true,
@@ -106,9 +97,21 @@ func newRootCommand() *cobra.Command {
 	root.SetHelpCommand(newHelpCommand(root))
 	root.AddCommand(
 		newDemoCommand(), newServeCommand(), newCheckCommand(), newHashPasswordCommand(), newLanguagesCommand(),
-		newSchemaCommand(), newHealthCommand(), newVersionCommand(),
+		newSchemaCommand(), newUsersCommand(), newHealthCommand(), newVersionCommand(),
 	)
 	return root
+}
+
+// commandNeeded refuses a command that only holds others, and names those that the user may have meant.
+func commandNeeded(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return newUsageError(cmd, "a command is missing")
+	}
+	hint := ""
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		hint = ", did you mean " + strings.Join(similar, " or ") + "?"
+	}
+	return newUsageError(cmd, "unknown command %q%s", args[0], hint)
 }
 
 // newHelpCommand is cobra's help command, with an exit code of its own for an unknown command.
