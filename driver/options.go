@@ -75,6 +75,10 @@ type Options struct {
 	// Close returns the error. After an fs.ErrInvalid the bytes are wrong, and no owner can resume the upload. The default allows all.
 	BeforeCommit func(context.Context) error
 
+	// BeginOperation is called before a whole directory is renamed, copied or removed, which it can refuse by an error. The file system calls
+	// end when that has ended. The default allows all.
+	BeginOperation func() (end func(), err error)
+
 	// Journal records uploads of more than one part while they are open, so that its Sweep finds abandoned ones. The default is none: such
 	// uploads stay in the bucket if this process dies.
 	Journal *Journal
@@ -127,6 +131,9 @@ func (o *Options) setDefaults() {
 	}
 	if o.BeforeCommit == nil {
 		o.BeforeCommit = func(context.Context) error { return nil }
+	}
+	if o.BeginOperation == nil {
+		o.BeginOperation = func() (func(), error) { return func() {}, nil }
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -8,15 +8,17 @@ type ID string
 const (
 	// The session.
 
-	ServiceReady    ID = "service-ready"
-	Goodbye         ID = "goodbye"
-	IdleTimeout     ID = "idle-timeout" // seconds
-	ShuttingDown    ID = "shutting-down"
-	TooManyLogins   ID = "too-many-logins"
-	TooManySessions ID = "too-many-sessions"
-	LoginTimeout    ID = "login-timeout"
-	InternalError   ID = "internal-error"
-	SessionReset    ID = "session-reset"
+	ServiceReady      ID = "service-ready"
+	Goodbye           ID = "goodbye"
+	IdleTimeout       ID = "idle-timeout" // seconds
+	ShuttingDown      ID = "shutting-down"
+	TooManyLogins     ID = "too-many-logins"
+	TooManySessions   ID = "too-many-sessions"
+	LoginTimeout      ID = "login-timeout"
+	TooManyOperations ID = "too-many-operations"
+	CommandTimeout    ID = "command-timeout"
+	InternalError     ID = "internal-error"
+	SessionReset      ID = "session-reset"
 
 	// Login.
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/charset"
+	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
@@ -25,17 +26,18 @@ import (
 // login could not be decided and may be tried again.
 var ErrLoginRefused = errors.New("login refused")
 
-// A FullError is what a Backend's Login returns for a right password when the tenant
-// or the user has as many sessions as may be (reply 421).
+// A FullError is what a Backend's Login returns when there are as many sessions or logins
+// as may be (reply 421).
 type FullError struct {
-	Tenant *Tenant
-	Limit  string // its name
+	Tenant *Tenant // nil before the right password
+	Limit  *limits.Error
 }
 
 // Error is for the log.
-func (e *FullError) Error() string {
-	return "tenant " + e.Tenant.Name + ": too many sessions: " + e.Limit
-}
+func (e *FullError) Error() string { return e.Limit.Error() }
+
+// Unwrap returns the limit.
+func (e *FullError) Unwrap() error { return e.Limit }
 
 // A Backend knows the tenants and their users.
 type Backend interface {
@@ -81,7 +83,8 @@ type LoginRequest struct {
 	User       string
 	Password   string
 	RemoteAddr net.Addr
-	Encrypted  bool // whether the control connection is under TLS
+	Encrypted  bool          // whether the control connection is under TLS
+	Limits     limits.Scopes // of the server and of the address
 	// BeforeCommit must be asked before an upload becomes visible: it returns
 	// an error when the client is no longer there.
 	BeforeCommit func(context.Context) error
@@ -94,6 +97,10 @@ type Login struct {
 	// End is called once, when the user has logged out or the session has ended; nil
 	// where nothing waits for it.
 	End func()
+	// Limits are those of the request, of the tenant and of the user.
+	Limits limits.Scopes
+	// IdleTimeout and CommandTimeout replace those of the server; 0 leaves them.
+	IdleTimeout, CommandTimeout time.Duration
 	// Storage is the user's storage for the time of a command: the end of ctx ends
 	// its operations.
 	Storage func(ctx context.Context) vfs.ObjectStorage

@@ -121,6 +121,11 @@ type Limits struct {
 	LoginTimeout time.Duration `yaml:"login_timeout" since:"0.2.0"`
 	// Longest time that a login waits if the client's address has sent wrong passwords. With `0` none waits.
 	FailedLoginDelay time.Duration `yaml:"failed_login_delay" since:"0.2.0"`
+	// Longest time that a command takes, a transfer too. The server ends it then.
+	CommandTimeout time.Duration `yaml:"command_timeout" default:"no limit" since:"0.2.0"`
+	Usage
+	// What each address uses: an IPv4 address, or a /64 of IPv6 addresses.
+	PerAddress Usage `yaml:"per_address" since:"0.2.0"`
 }
 
 // Log is what the server writes to standard error.
@@ -149,6 +154,7 @@ const (
 	defaultLoginTimeout       = 30 * time.Second
 	// Clients with a time limit on replies give up after 15 to 20 seconds.
 	defaultFailedLoginDelay    = 15 * time.Second
+	defaultOperations          = 100 // each makes up to 32 requests to S3 at the same time
 	defaultMemory              = 256 * value.MiB
 	defaultPartSize            = 5 * value.MiB
 	defaultUploadConcurrency   = 16
@@ -179,6 +185,7 @@ func Default() *Config {
 			SessionsPerAddress: defaultSessionsPerAddress,
 			LoginTimeout:       defaultLoginTimeout,
 			FailedLoginDelay:   defaultFailedLoginDelay,
+			Usage:              Usage{Operations: defaultOperations},
 		},
 		Memory:              defaultMemory,
 		PartSize:            defaultPartSize,

@@ -116,19 +116,21 @@ func (r *reference) add(path string, v reflect.Value) *section {
 	}
 	s := &section{typ: v.Type(), name: v.Type().Name(), paths: []string{path}}
 	r.sections = append(r.sections, s)
-	for i := range v.NumField() {
-		f := v.Type().Field(i)
-		name := f.Tag.Get("yaml")
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		name, field, owner := f.Tag.Get("yaml"), v.FieldByIndex(f.Index), s.name
 		if name == "" {
 			continue
 		}
-		k := key{name: name, typ: f.Type, meaning: r.comments[s.name+"."+f.Name], since: cmp.Or(f.Tag.Get("since"), firstVersion)}
+		if len(f.Index) > 1 {
+			owner = v.Type().Field(f.Index[0]).Type.Name() // an embedded struct
+		}
+		k := key{name: name, typ: f.Type, meaning: r.comments[owner+"."+f.Name], since: cmp.Or(f.Tag.Get("since"), firstVersion)}
 		at := strings.TrimPrefix(path+"."+name, ".")
 		switch {
 		case yamlconf.IsScalar(f.Type):
-			k.fallback, k.isDefault = fallback(v.Field(i), f.Tag.Get("default"))
+			k.fallback, k.isDefault = fallback(field, f.Tag.Get("default"))
 		case f.Type.Kind() == reflect.Struct:
-			k.section = r.add(at, v.Field(i))
+			k.section = r.add(at, field)
 		case f.Type.Kind() == reflect.Map && f.Type.Elem().Kind() == reflect.Pointer:
 			placeholder := map[string]string{"tenants": "TENANT", "users": "USER", "folders": "DIRECTORY"}[name]
 			k.section = r.add(at+"."+placeholder, reflect.New(f.Type.Elem().Elem()).Elem())

@@ -239,8 +239,11 @@ func (v *validator) durations() {
 
 func (v *validator) limits() {
 	p, l := yamlconf.Path{"limits"}, v.cfg.Limits
-	v.notNegative(p.Child("sessions"), l.Sessions)
-	v.notNegative(p.Child("sessions_per_address"), l.SessionsPerAddress)
+	v.usage(p, l.Usage)
+	v.usage(p.Child("per_address"), l.PerAddress)
+	notNegative(v, p.Child("sessions"), l.Sessions)
+	notNegative(v, p.Child("sessions_per_address"), l.SessionsPerAddress)
+	notNegative(v, p.Child("command_timeout"), l.CommandTimeout)
 	if l.LoginTimeout <= 0 {
 		v.report(p.Child("login_timeout"), "must be longer than 0")
 	}
@@ -250,7 +253,20 @@ func (v *validator) limits() {
 	}
 }
 
-func (v *validator) notNegative(p yamlconf.Path, n int) {
+// usage checks the numbers; a size is never negative.
+func (v *validator) usage(p yamlconf.Path, u Usage) {
+	notNegative(v, p.Child("login_rate"), u.LoginRate)
+	notNegative(v, p.Child("command_rate"), u.CommandRate)
+	notNegative(v, p.Child("transfers"), u.Transfers)
+	notNegative(v, p.Child("operations"), u.Operations)
+}
+
+func (v *validator) times(p yamlconf.Path, t TimeLimits) {
+	notNegative(v, p.Child("idle_timeout"), t.IdleTimeout)
+	notNegative(v, p.Child("command_timeout"), t.CommandTimeout)
+}
+
+func notNegative[N int | time.Duration](v *validator, p yamlconf.Path, n N) {
 	if n < 0 {
 		v.report(p, "must be at least 0, which means no limit")
 	}

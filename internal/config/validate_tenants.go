@@ -61,8 +61,11 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 		v.report(p.Child("resume"), "needs abandoned_uploads: an upload that no client resumes would stay permanently")
 	}
 	v.objects(p.Child("objects"), t)
-	v.notNegative(p.Child("limits").Child("sessions"), t.Limits.Sessions)
-	v.notNegative(p.Child("limits").Child("sessions_per_user"), t.Limits.SessionsPerUser)
+	notNegative(v, p.Child("limits").Child("sessions"), t.Limits.Sessions)
+	notNegative(v, p.Child("limits").Child("sessions_per_user"), t.Limits.SessionsPerUser)
+	v.times(p.Child("limits"), t.Limits.TimeLimits)
+	v.usage(p.Child("limits"), t.Limits.Usage)
+	v.usage(p.Child("limits").Child("per_user"), t.Limits.PerUser)
 	v.storage(p.Child("s3"), t.S3)
 	if len(t.Users) == 0 {
 		key := "users"
@@ -108,6 +111,9 @@ func (v *validator) user(p yamlconf.Path, name string, u *User) {
 		}
 	}
 	v.permissions(p, u.Permissions, u.PathPermissions)
+	notNegative(v, p.Child("limits").Child("sessions"), u.Limits.Sessions)
+	v.times(p.Child("limits"), u.Limits.TimeLimits)
+	v.usage(p.Child("limits"), u.Limits.Usage)
 }
 
 // maxPresign is how long S3 lets a link be good:

@@ -43,8 +43,7 @@ const (
 	listSyntax     = " [<SP> pathname]"
 )
 
-// commands is the command table: every verb that this server knows, with
-// answers of its own or the engine's.
+// commands is the command table: every verb that this server knows, with answers of its own or the engine's.
 func commands() map[string]command {
 	table := map[string]command{
 		// Login.
@@ -116,16 +115,12 @@ func commands() map[string]command {
 		usage := verb + pathnameSyntax + " [<SP> start [<SP> end]]"
 		table[verb] = command{run: (*session).xhash, argument: neededArgument, login: true, syntax: usage}
 	}
-	// The names of RFC 775, which RFC 1123 4.1.3.1 asks for.
-	for old, verb := range map[string]string{"XCWD": "CWD", "XCUP": "CDUP", "XPWD": "PWD", "XMKD": "MKD", "XRMD": "RMD"} {
+	for old, verb := range syntax.OldVerbs() {
 		c := table[verb]
 		c.syntax = old + strings.TrimPrefix(c.syntax, verb)
 		table[old] = c
 	}
-	// Known to other documents and not done here: 502 rather than 500.
-	for _, verb := range []string{"SMNT", "ADAT", "CONF", "ENC", "MIC", "LPRT", "LPSV", "MAIL", "MSND", "MSOM", "MSAM",
-		"MRSQ", "MRCP", "XRSQ", "XSEM", "XSEN", "XRCP", "SPSV", "CSID", "COMB", "AVBL", "DSIZ", "RMDA", "MFCT",
-		"MD5", "THMB"} {
+	for _, verb := range syntax.UnimplementedVerbs() { // 502 rather than 500
 		table[verb] = command{run: (*session).notImplemented, argument: optionalArgument}
 	}
 	return table
@@ -136,15 +131,18 @@ func (s *session) dispatch(line string) {
 	verb, arg, hasArg := wire.ParseCommand(line)
 	s.renaming = s.renaming && verb == "RNTO" // which must follow RNFR at once (RFC 959 4.1.3)
 	c, known := s.server.commands[verb]
-	if !known {
-		s.verb = ""
-		s.reply(500, i18n.UnknownCommand)
-		return
-	}
 	s.verb, s.argument = verb, arg
+	if !known {
+		s.verb = "" // of a metric
+	}
 	s.op = s.newOperation()
 	defer s.endOperation()
+	if !s.pace() {
+		return
+	}
 	switch {
+	case !known:
+		s.reply(500, i18n.UnknownCommand)
 	case c.login && s.login == nil:
 		s.reply(530, i18n.NotLoggedIn)
 	case !c.argument.fits(arg, hasArg):

@@ -21,8 +21,8 @@ func (s *session) siteCopy(arg string) {
 	s.copied(200, err)
 }
 
-// siteCopyFrom is SITE CPFR: the file or directory that SITE CPTO will copy, in
-// the way of ProFTPD's mod_copy. Other commands may come between the two.
+// siteCopyFrom is SITE CPFR: the file or directory that SITE CPTO will copy, in the way of ProFTPD's mod_copy. Other commands may come
+// between the two.
 func (s *session) siteCopyFrom(arg string) {
 	s.copySource = ""
 	if err := s.lookup(arg, s.op.Has); err != nil {

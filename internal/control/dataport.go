@@ -19,9 +19,8 @@ type dataSettings struct {
 	dataconn.Prepared
 }
 
-// newDataSettings is what counts before a client has said anything. Where TLS
-// comes with the control connection, data connections are under TLS too: there
-// clients send neither PBSZ nor PROT.
+// newDataSettings is what counts before a client has said anything. Where TLS comes with the control connection, data connections are under
+// TLS too: there clients send neither PBSZ nor PROT.
 func (s *session) newDataSettings() dataSettings {
 	return dataSettings{sized: s.implicit, private: s.implicit}
 }
@@ -74,8 +73,7 @@ func (s *session) unsupportedProtocol(supported string) {
 	s.send(wire.NewReply(522, s.text(i18n.DataProtocolUnsupported)+" ("+supported+")"))
 }
 
-// listenPassive opens a port for the next transfer, on the address that the
-// client has reached. When there is none it tells the client.
+// listenPassive opens a port for the next transfer, on the address that the client has reached. When there is none it tells the client.
 func (s *session) listenPassive() (port uint16, ok bool) {
 	s.data.Close()
 	source, port, err := dataconn.Listen(s.ctx, s.server.cfg.PassivePorts, s.conn.Local(), s.conn.Remote(), s.server.cfg.DataTimeout)
@@ -94,9 +92,8 @@ func (s *session) port(arg string) { s.prepareActive(dataconn.ParsePort(arg)) }
 // eprt is EPRT (RFC 2428 2).
 func (s *session) eprt(arg string) { s.prepareActive(dataconn.ParseExtendedPort(arg)) }
 
-// prepareActive accepts the address of a data connection when it is the
-// client's own, so that no client reaches another host through this server (RFC
-// 2577 3).
+// prepareActive accepts the address of a data connection when it is the client's own, so that no client reaches another host through this
+// server (RFC 2577 3).
 func (s *session) prepareActive(address netip.AddrPort, err error) {
 	switch {
 	case errors.Is(err, dataconn.ErrProtocol):

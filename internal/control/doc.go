@@ -1,8 +1,6 @@
-// Package control is the control connection in front of the session engine
-// (ftpserverlib). A session reads commands with RFC 2640 and Telnet framing. It answers
-// some itself and forwards the others to an engine of its own in memory. It rewrites the
-// engine's replies in the client's language. It also owns the data connections, and hands
-// the engine connections that are already open.
+// Package control is the control connection in front of the session engine (ftpserverlib). A session reads commands with RFC 2640 and
+// Telnet framing. It answers some itself and forwards the others to an engine of its own in memory. It rewrites the engine's replies in the
+// client's language. It also owns the data connections, and hands the engine connections that are already open.
 //
 // Implemented here:
 //
@@ -19,8 +17,7 @@
 //   - draft-ietf-ftpext2-hash-03: HASH, OPTS HASH
 //   - draft-bryan-ftp-range-08: RANG, before HASH and RETR
 //
-// One goroutine for each session, [session.Run], handles commands one after another
-// and is the only one that writes to the client. A second one reads. Each command
-// has an [operation], whose context ends with it. While a command runs, [await]
-// reacts to ABOR, STAT, the end of the control connection and a shutdown.
+// One goroutine for each session, [session.Run], handles commands one after another and is the only one that writes to the client. A second
+// one reads. Each command has an [operation], whose context ends with it. While a command runs, [await] reacts to ABOR, STAT, the end of the
+// control connection and a shutdown.
 package control

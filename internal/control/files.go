@@ -41,8 +41,7 @@ func (s *session) cdup(string) {
 	s.send(s.forward("CDUP", ""))
 }
 
-// mayRename says whether RNTO can succeed. The storage decides in the end, but RNFR
-// should not ask for a new name that RNTO then refuses.
+// mayRename says whether RNTO can succeed. The storage decides in the end, but RNFR should not ask for a new name that RNTO then refuses.
 func (s *session) mayRename(name string) bool {
 	return s.login.Rights == nil || s.login.Rights(name).Rename
 }

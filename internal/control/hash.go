@@ -12,8 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// optsHash is OPTS HASH (draft-ietf-ftpext2-hash 3.2), which tells the
-// algorithm, or chooses one.
+// optsHash is OPTS HASH (draft-ietf-ftpext2-hash 3.2), which tells the algorithm, or chooses one.
 func (s *session) optsHash(name string) {
 	if name != "" {
 		algorithm, known := syntax.FindHash(name)
@@ -26,8 +25,7 @@ func (s *session) optsHash(name string) {
 	s.send(wire.NewReply(200, s.algorithm))
 }
 
-// hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of what RANG
-// has chosen.
+// hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of what RANG has chosen.
 func (s *session) hash(pathname string) {
 	r := s.parameters.TakeRange()
 	sum, end, err := s.hashOf(s.algorithm, pathname, r)
@@ -41,9 +39,8 @@ func (s *session) hash(pathname string) {
 	s.send(wire.NewReply(213, text))
 }
 
-// xhash is XCRC, XMD5 and their like, which no document defines: a pathname,
-// perhaps in quotes, and perhaps where the bytes begin and end. What it means
-// is the first of its readings that names a file.
+// xhash is XCRC, XMD5 and their like, which no document defines: a pathname, perhaps in quotes, and perhaps where the bytes begin and end.
+// What it means is the first of its readings that names a file.
 func (s *session) xhash(arg string) {
 	var failure error
 	for _, reading := range syntax.ParseHashArgument(arg) {

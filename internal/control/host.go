@@ -8,8 +8,7 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// host is HOST (RFC 7151 3): it chooses the tenant. Before the login
-// the last HOST counts, also after USER.
+// host is HOST (RFC 7151 3): it chooses the tenant. Before the login the last HOST counts, also after USER.
 func (s *session) host(arg string) {
 	if s.login != nil {
 		s.reply(503, i18n.HostTooLate)
@@ -35,9 +34,8 @@ func (s *session) host(arg string) {
 	s.greet(i18n.HostAccepted, name)
 }
 
-// acceptsUnknown says whether HOST accepts a host that no tenant has, and then chooses no
-// tenant. It accepts an address that is the server's own, never another one (RFC 7151
-// 3.1). It accepts a name if the configuration says so (RFC 7151 3.2).
+// acceptsUnknown says whether HOST accepts a host that no tenant has, and then chooses no tenant. It accepts an address that is the
+// server's own, never another one (RFC 7151 3.1). It accepts a name if the configuration says so (RFC 7151 3.2).
 func (s *session) acceptsUnknown(name string) bool {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		return addr == s.conn.Local().WithZone("") || addr == s.server.cfg.PublicAddress
@@ -45,9 +43,8 @@ func (s *session) acceptsUnknown(name string) bool {
 	return s.server.cfg.AcceptUnknownHosts
 }
 
-// chooseHost begins anew with a host, or none, and its tenant, which ends what
-// LANG has chosen (RFC 2640 4.1). What names no tenant, such as the server's own
-// address, leaves a session without one as it is: lftp sends LANG, then that.
+// chooseHost begins anew with a host, or none, and its tenant, which ends what LANG has chosen (RFC 2640 4.1). What names no tenant, such
+// as the server's own address, leaves a session without one as it is: lftp sends LANG, then that.
 func (s *session) chooseHost(name string, tenant *account.Tenant) {
 	if tenant == nil {
 		name = "" // users are those of all tenants
@@ -59,8 +56,7 @@ func (s *session) chooseHost(name string, tenant *account.Tenant) {
 	s.setTenant(tenant)
 }
 
-// namedToTLS is the host that the client has named to TLS (SNI, RFC 6066 3),
-// empty when there is none.
+// namedToTLS is the host that the client has named to TLS (SNI, RFC 6066 3), empty when there is none.
 func (s *session) namedToTLS() string {
 	name, _ := wire.ParseHost(s.conn.ServerName())
 	return name

@@ -9,8 +9,8 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// language is LANG (RFC 2640 4.1 and 4.2). Without an argument the default
-// language comes back. Who sends it knows RFC 2640, whose pathnames are UTF-8.
+// language is LANG (RFC 2640 4.1 and 4.2). Without an argument the default language comes back. Who sends it knows RFC 2640, whose
+// pathnames are UTF-8.
 func (s *session) language(arg string) {
 	if arg == "" {
 		s.locale.UTF8 = true
@@ -36,8 +36,7 @@ func (s *session) language(arg string) {
 	}
 }
 
-// languageSet is the answer to LANG, with the greeting again where the tenant
-// wants it (RFC 2640 4.1).
+// languageSet is the answer to LANG, with the greeting again where the tenant wants it (RFC 2640 4.1).
 func (s *session) languageSet(id i18n.ID, args ...string) {
 	var lines []string
 	if s.tenant != nil && s.tenant.GreetAfterLang {
@@ -46,8 +45,7 @@ func (s *session) languageSet(id i18n.ID, args ...string) {
 	s.send(wire.NewReply(200, append(lines, s.text(id, args...))...))
 }
 
-// setTenant makes a tenant, or none, the session's, and its language unless
-// the client has selected one.
+// setTenant makes a tenant, or none, the session's, and its language unless the client has selected one.
 func (s *session) setTenant(t *account.Tenant) {
 	s.tenant = t
 	s.locale.SetTenant(reply.PreferencesOf(t))

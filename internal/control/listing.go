@@ -48,9 +48,8 @@ func (s *session) listClient() *ftplist.Client {
 	}
 }
 
-// optsMLST is OPTS MLST: it chooses the facts of MLST and MLSD. Unknown ones are
-// ignored, and the reply names what is left; after a wrong list nothing changes
-// (RFC 3659 7.9).
+// optsMLST is OPTS MLST: it chooses the facts of MLST and MLSD. Unknown ones are ignored, and the reply names what is left; after a wrong
+// list nothing changes (RFC 3659 7.9).
 func (s *session) optsMLST(options string, hasOptions bool) {
 	var facts ftplist.Facts
 	if hasOptions {
@@ -68,8 +67,7 @@ func (s *session) optsMLST(options string, hasOptions bool) {
 	s.send(wire.NewReply(200, line))
 }
 
-// mlst is MLST (RFC 3659 7): one entry, on the control connection, with the
-// pathname that was asked for.
+// mlst is MLST (RFC 3659 7): one entry, on the control connection, with the pathname that was asked for.
 func (s *session) mlst(arg string) {
 	info, err := s.find(arg)
 	if err != nil {
@@ -84,8 +82,7 @@ func (s *session) mlst(arg string) {
 	s.send(wire.NewReply(250, s.text(i18n.FileDetails), string(line), s.text(i18n.DetailsEnd)))
 }
 
-// find looks for a file, an upload that can be resumed or a directory; the root
-// needs no look.
+// find looks for a file, an upload that can be resumed or a directory; the root needs no look.
 func (s *session) find(arg string) (info fs.FileInfo, err error) {
 	err = s.lookup(arg, func(name string) (err error) {
 		if name == "/" {

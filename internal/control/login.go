@@ -26,8 +26,7 @@ func (s *session) user(name string) {
 	}
 }
 
-// pass is PASS. The engine hangs up on a wrong password; the next USER gets
-// another one.
+// pass is PASS. The engine hangs up on a wrong password; the next USER gets another one.
 func (s *session) pass(password string) {
 	if s.login != nil {
 		s.reply(530, i18n.AlreadyLoggedIn)
@@ -64,6 +63,7 @@ func (s *session) authenticate() (home string, err error) {
 		Password:     s.password,
 		RemoteAddr:   s.conn.RemoteAddr(),
 		Encrypted:    s.conn.Encrypted(),
+		Limits:       s.limits,
 		BeforeCommit: s.beforeCommit,
 	})
 	if err != nil {
@@ -75,8 +75,7 @@ func (s *session) authenticate() (home string, err error) {
 	return cmp.Or(login.Home, "/"), nil
 }
 
-// loggedIn is the reply to an accepted password: the tenant's greeting, in the
-// tenant's language unless the client has chosen one.
+// loggedIn is the reply to an accepted password: the tenant's greeting, in the tenant's language unless the client has chosen one.
 func (s *session) loggedIn() wire.Reply {
 	s.log = s.log.With("tenant", s.login.Tenant.Name, "user", s.login.User)
 	s.log.Info("logged in", "encrypted", s.conn.Encrypted())
@@ -90,9 +89,10 @@ func (s *session) loginFailed() wire.Reply {
 	full, isFull := errors.AsType[*account.FullError](err)
 	switch {
 	case isFull:
-		s.log.Info("session refused", "name", s.name, "tenant", full.Tenant.Name, "limit", full.Limit)
-		s.observer.Refused(full.Tenant.Name, full.Limit)
-		s.setTenant(full.Tenant)
+		s.refused(full)
+		if full.Tenant != nil {
+			s.setTenant(full.Tenant)
+		}
 		s.closing = true
 		return wire.NewReply(421, s.text(i18n.TooManySessions))
 	case errors.Is(err, account.ErrLoginRefused):
@@ -108,8 +108,8 @@ func (s *session) loginFailed() wire.Reply {
 // acct is ACCT: only users log in.
 func (s *session) acct(string) { s.reply(202, i18n.AccountNotNeeded) }
 
-// rein is REIN: the session starts again, in the clear unless TLS came with
-// the connection (RFC 4217 13), and in the default language (RFC 2640 4.1).
+// rein is REIN: the session starts again, in the clear unless TLS came with the connection (RFC 4217 13), and in the default language (RFC
+// 2640 4.1).
 func (s *session) rein(string) {
 	s.logOut()
 	s.locale.Unselect()
@@ -125,8 +125,7 @@ func (s *session) rein(string) {
 	}
 }
 
-// logOut forgets the user and the transfer parameters, as REIN and AUTH ask
-// (RFC 4217 4).
+// logOut forgets the user and the transfer parameters, as REIN and AUTH ask (RFC 4217 4).
 func (s *session) logOut() {
 	s.stopEngine()
 	s.data.Close()
@@ -152,9 +151,6 @@ func (s *session) endLogin() {
 	}
 	s.login = nil
 }
-
-// limitLogin is the name of the limit on the time without a login.
-const limitLogin = "login_timeout"
 
 // quit is QUIT. A transfer has ended before: commands are handled in order.
 func (s *session) quit(string) {

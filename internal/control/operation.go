@@ -8,19 +8,17 @@ import (
 
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
+	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// maxQueued is how many commands may wait behind one that is running before
-// the session stops reading.
+// maxQueued is how many commands may wait behind one that is running before the session stops reading.
 const maxQueued = 64
 
-// endTimeout bounds the wait for a command that is running when its session is
-// cut.
+// endTimeout bounds the wait for a command that is running when its session is cut.
 const endTimeout = 30 * time.Second
 
-// An operation is a command that is running: what it asks of the storage, and
-// what may end it.
+// An operation is a command that is running: what it asks of the storage, and what may end it.
 type operation struct {
 	engine.Operation
 	cancel context.CancelCauseFunc // of Context
@@ -28,12 +26,13 @@ type operation struct {
 	lines      <-chan wire.Line // nil when no more come
 	peerClosed <-chan struct{}  // nil when the client is known to have disconnected
 	done       <-chan struct{}  // of the session, nil when it is known to be cut
-	tooLate    <-chan time.Time // nil until the session is cut
+	tooLate    <-chan time.Time // nil until the session is cut.
+	tooLong    <-chan time.Time // nil without command_timeout
 }
 
 // newOperation makes the operation of a command.
 func (s *session) newOperation() *operation {
-	op := &operation{lines: s.conn.Lines(), peerClosed: s.conn.PeerClosed(), done: s.done}
+	op := &operation{lines: s.conn.Lines(), peerClosed: s.conn.PeerClosed(), done: s.done, tooLong: s.tooLong()}
 	op.Context, op.cancel = context.WithCancelCause(s.ctx)
 	if s.login != nil {
 		op.Storage = s.login.Storage(op.Context)
@@ -42,9 +41,8 @@ func (s *session) newOperation() *operation {
 	return op
 }
 
-// endOperation ends the context of the command that has been answered, and lets go
-// of its storage and its data connection: most sessions are idle. A session that
-// was cut may have left the command running.
+// endOperation ends the context of the command that has been answered, and lets go of its storage and its data connection: most sessions
+// are idle. A session that was cut may have left the command running.
 func (s *session) endOperation() {
 	s.op.cancel(nil)
 	if s.closing {
@@ -56,14 +54,11 @@ func (s *session) endOperation() {
 	}
 }
 
-// await waits for a result of the command that is running. The session waits for
-// the storage, the engine and the data connection in this loop only, so each
-// command ends alike. ABOR, the end of the control connection and a shutdown
-// cancel the operation and stop its transfer; the command then ends with a reply.
-// STAT is answered during a transfer. Other commands are queued.
+// await waits for a result of the command that is running. The session waits for the storage, the engine and the data connection in this
+// loop only, so each command ends alike. ABOR, the end of the control connection and a shutdown cancel the operation and stop its transfer;
+// the command then ends with a reply. STAT is answered during a transfer. Other commands are queued.
 //
-// await returns false when failed is closed, or when a session that was cut has
-// waited too long.
+// await returns false when failed is closed, or when a session that was cut has waited too long.
 func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result T, ok bool) {
 	op := s.op
 	for {
@@ -92,6 +87,10 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 			op.done = nil
 			s.stop(s.ctx.Err())
 			op.tooLate = time.After(endTimeout)
+		case <-op.tooLong:
+			op.tooLong = nil
+			s.refused(&limits.Error{Limit: "command_timeout"})
+			s.stop(limits.ErrTooLong)
 		case <-op.tooLate:
 			s.closing = true
 			return result, false
@@ -112,9 +111,8 @@ func (s *session) handleDuringCommand(l wire.Line) {
 	s.queued = append(s.queued, l)
 }
 
-// quitQueued says whether the client has sent QUIT. If it then ends its side of
-// the control connection, that is no unexpected end (RFC 959 4.1.1): the commands
-// before are done and answered.
+// quitQueued says whether the client has sent QUIT. If it then ends its side of the control connection, that is no unexpected end (RFC 959
+// 4.1.1): the commands before are done and answered.
 func (s *session) quitQueued() bool {
 	return slices.ContainsFunc(s.queued, func(l wire.Line) bool {
 		verb, _, _ := wire.ParseCommand(l.Text)
@@ -130,8 +128,7 @@ func (s *session) stop(cause error) {
 	s.op.cancel(cause)
 }
 
-// outcome is why the command has failed: the reason for which it was stopped, or
-// else what the storage says.
+// outcome is why the command has failed: the reason for which it was stopped, or else what the storage says.
 func (s *session) outcome(err error) error {
 	cause := context.Cause(s.op.Context)
 	if err == nil || cause == nil {
@@ -166,8 +163,7 @@ func (s *session) perform(work func() error) error {
 	return s.outcome(r.err)
 }
 
-// forward gives the engine a command, passes its preliminary replies on and
-// returns its final reply, rewritten.
+// forward gives the engine a command, passes its preliminary replies on and returns its final reply, rewritten.
 func (s *session) forward(verb, argument string) wire.Reply {
 	if err := s.startEngine(); err != nil {
 		return s.engineFailed(err)

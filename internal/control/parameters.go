@@ -50,9 +50,8 @@ func (s *session) rang(arg string) {
 	}
 }
 
-// beginRange makes a transfer one of the bytes that RANG has chosen, or refuses it and
-// returns false. For the engine the beginning is an offset of REST. An upload cannot
-// replace a part of an object.
+// beginRange makes a transfer one of the bytes that RANG has chosen, or refuses it and returns false. For the engine the beginning is an
+// offset of REST. An upload cannot replace a part of an object.
 func (s *session) beginRange(t *transfer) bool {
 	r := s.parameters.ByteRange
 	switch {
@@ -69,9 +68,8 @@ func (s *session) beginRange(t *transfer) bool {
 	return true
 }
 
-// allo is ALLO (RFC 959 4.1.3). The size is a hint for the storage and the log, and
-// refuses nothing: clients send the size of the local file, which has other line ends, or
-// that of a buffer. The code is 200, because some cameras repeat ALLO after 202.
+// allo is ALLO (RFC 959 4.1.3). The size is a hint for the storage and the log, and refuses nothing: clients send the size of the local
+// file, which has other line ends, or that of a buffer. The code is 200, because some cameras repeat ALLO after 202.
 func (s *session) allo(arg string) {
 	size, ok := syntax.ParseALLO(arg)
 	if !ok {

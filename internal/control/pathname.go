@@ -33,9 +33,8 @@ func (s *session) resolver(storage vfs.Storage) *pathname.Resolver {
 	return &pathname.Resolver{Rules: s.login.NameRules(), WorkingDirectory: s.workingDirectory(), StatDir: storage.StatDir}
 }
 
-// commandText is a command line as the client meant it, and the answers to the Telnet
-// options that it asks for. A client whose charset has a letter with the byte 255 means
-// that letter, and not Telnet's IAC.
+// commandText is a command line as the client meant it, and the answers to the Telnet options that it asks for. A client whose charset has
+// a letter with the byte 255 means that letter, and not Telnet's IAC.
 func (s *session) commandText(l wire.Line) (text string, refusals []byte) {
 	if l.Literal == "" || s.login == nil || !s.nameCodec().HasLetterIAC() {
 		return l.Text, l.Refusals

@@ -14,8 +14,7 @@ func (s *session) reply(code int, id i18n.ID, args ...string) {
 	s.send(wire.NewReply(code, s.text(id, args...)))
 }
 
-// send writes a reply to the client. An error is left to the reading side,
-// which will meet it too.
+// send writes a reply to the client. An error is left to the reading side, which will meet it too.
 func (s *session) send(r wire.Reply) {
 	s.bufferReply(r)
 	s.flush()
@@ -46,9 +45,23 @@ func (s *session) replyError(err error) { s.send(s.errorReply(err)) }
 
 // errorReply is the reply to an error of the storage, which it logs.
 func (s *session) errorReply(err error) wire.Reply {
+	s.refused(err)
 	code, id, args := reply.ForError(err)
 	if s.transfer == nil { // else observeTransfer tells
 		s.log.Info("command failed", "command", s.verb, "code", code, "err", err)
 	}
 	return wire.NewReply(code, s.text(id, args...))
 }
+
+// greet sends 220 with the tenant's greeting, or a message where there is none. At the beginning of a session (RFC 959 5.4) the tenant is
+// that of the host that the client has named to TLS.
+func (s *session) greet(id i18n.ID, args ...string) {
+	lines := s.greeting()
+	if lines == nil {
+		lines = []string{s.text(id, args...)}
+	}
+	s.send(wire.NewReply(220, lines...))
+}
+
+// greeting is what the tenant says, by lines.
+func (s *session) greeting() []string { return reply.Greeting(s.locale, s.tenant, s.login) }

@@ -81,8 +81,8 @@ func (s *session) rewrite(r wire.Reply) wire.Reply {
 	return s.unexpected(r)
 }
 
-// unexpected is for what the engine should not say, because the session has
-// checked before or answers itself. Nothing of it reaches the client.
+// unexpected is for what the engine should not say, because the session has checked before or answers itself. Nothing of it reaches the
+// client.
 func (s *session) unexpected(r wire.Reply) wire.Reply {
 	s.log.Error("unexpected reply of the FTP engine; report it as a bug", "command", s.verb, "text", strings.Join(r.Lines, "\n"))
 	return wire.NewReply(451, s.text(i18n.InternalError))

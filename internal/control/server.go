@@ -19,9 +19,8 @@ import (
 	"github.com/babelftp/babelftp/internal/limits"
 )
 
-// Config is what a Server needs. Bundle, Backend, Observer, Logger,
-// the durations and MaxLogins are required. The zero value of every other field is its
-// default.
+// Config is what a Server needs. Bundle, Backend, Observer, Logger, the durations and MaxLogins are required. The zero value of every other
+// field is its default.
 type Config struct {
 	Bundle          *i18n.Bundle
 	Backend         account.Backend
@@ -30,47 +29,41 @@ type Config struct {
 	TLS         *tls.Config // nil: AUTH TLS is refused
 	TLSRequired bool        // USER is refused before AUTH TLS, and data connections before PROT P
 
-	// AcceptUnknownHosts says that HOST may name what no tenant answers to, and
-	// then chooses none (RFC 7151 3.2), where it is refused otherwise.
+	// AcceptUnknownHosts says that HOST may name what no tenant answers to, and then chooses none (RFC 7151 3.2), where it is refused
+	// otherwise.
 	AcceptUnknownHosts bool
 
-	// PassivePorts is the range that PASV and EPSV listen on; the zero value
-	// means the ports that any program may use (RFC 6335 6).
+	// PassivePorts is the range that PASV and EPSV listen on; the zero value means the ports that any program may use (RFC 6335 6).
 	PassivePorts dataconn.PortRange
-	// PublicAddress is what PASV shows; invalid means the address that the
-	// client reached.
+	// PublicAddress is what PASV shows; invalid means the address that the client reached.
 	PublicAddress netip.Addr
 
 	// internal/config has the defaults of the durations and of MaxLogins.
 	IdleTimeout time.Duration // between commands
 	DataTimeout time.Duration // to open a data connection
-	// StallTimeout ends a transfer whose data connection moves no byte for so
-	// long.
+	// StallTimeout ends a transfer whose data connection moves no byte for so long.
 	StallTimeout time.Duration
-	// CommitDelay is the maximum time that an upload that looks complete waits for
-	// the end of the control connection. The kernel of a killed client closes the
-	// data connection first and the control connection just after. An upload that
-	// took less than eight times as long waits less. While tasks wait for the
-	// machine's processors it waits longer.
+	// CommitDelay is the maximum time that an upload that looks complete waits for the end of the control connection. The kernel of a
+	// killed client closes the data connection first and the control connection just after. An upload that took less than eight times as
+	// long waits less. While tasks wait for the machine's processors it waits longer.
 	CommitDelay time.Duration
 	MaxLogins   int // failed logins a session
 
+	Limits *limits.Server // nil for none
 	// The zero values mean no limit.
-	MaxSessions           int
-	MaxSessionsPerAddress int           // of one [limits.Network]
-	LoginTimeout          time.Duration // of a session, until the login
+	LoginTimeout   time.Duration // of a session, until the login
+	CommandTimeout time.Duration // of a command, a transfer too
 
 	Observer Observer
 	Logger   *slog.Logger
 }
 
-// An Observer gets what happens, for metrics. Many sessions call its methods at once, so
-// they must not wait.
+// An Observer gets what happens, for metrics. Many sessions call its methods at once, so they must not wait.
 type Observer interface {
 	SessionOpened()
 	SessionClosed()
 	LoggedIn(tenant string, accepted bool) // tenant is empty for an unknown user
-	Refused(tenant, limit string)          // a session, with 421; tenant is empty where the limit is the server's
+	Refused(tenant, limit string)          // what a limit refuses or ends
 	Replied(command string, code int)      // command is upper case, "" for what is none
 	Transferred(tenant string, upload bool, bytes int64, err error)
 }
@@ -83,11 +76,14 @@ type Server struct {
 
 	placeholder engine.Placeholder
 	acceptor    *accept.Acceptor
-	sessions    *limits.Sessions[netip.Prefix]
+	refusals    limits.Sampler[limits.Error] // that the log shows
 }
 
 // New makes a server; Serve and ServeTLS give it listeners.
 func New(cfg Config) *Server {
+	if cfg.Limits == nil {
+		cfg.Limits = limits.NewServer(0, 0, limits.Usage{}, limits.Usage{})
+	}
 	if cfg.TLS != nil {
 		cfg.TLS = dataconn.TLSConfig(cfg.TLS)
 	}
@@ -96,16 +92,11 @@ func New(cfg Config) *Server {
 		commands: commands(),
 		rules:    engine.NewRules(),
 		acceptor: accept.New(cfg.Logger),
-		sessions: limits.NewSessions[netip.Prefix](
-			limits.Max{Limit: "sessions", Count: cfg.MaxSessions},
-			limits.Max{Limit: "sessions_per_address", Count: cfg.MaxSessionsPerAddress},
-		),
 	}
 }
 
-// Serve runs a session on each connection that the listener accepts. It
-// returns nil after Shutdown. Sessions live until they end themselves, or
-// until ctx is cancelled.
+// Serve runs a session on each connection that the listener accepts. It returns nil after Shutdown. Sessions live until they end
+// themselves, or until ctx is cancelled.
 func (srv *Server) Serve(ctx context.Context, listener net.Listener) error {
 	return srv.serve(ctx, listener, false)
 }
@@ -124,9 +115,8 @@ func (srv *Server) serve(ctx context.Context, listener net.Listener, implicit bo
 	})
 }
 
-// Shutdown stops accepting connections, says 421 to idle sessions in their
-// languages, lets running transfers end and waits for all of that. When ctx
-// ends first it cuts what is left and returns ctx's error.
+// Shutdown stops accepting connections, says 421 to idle sessions in their languages, lets running transfers end and waits for all of that.
+// When ctx ends first it cuts what is left and returns ctx's error.
 func (srv *Server) Shutdown(ctx context.Context) error {
 	defer srv.placeholder.Close()
 	return srv.acceptor.Shutdown(ctx)

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"net"
@@ -50,6 +51,7 @@ type session struct {
 	login        *account.Login
 	failedLogins int
 	loginUntil   limits.Deadline // of the login; commands do not prolong it
+	limits       limits.Scopes   // of the server and the address, and after the login of the tenant and the user
 
 	renaming   bool   // whether RNFR was the command before
 	algorithm  string // of HASH
@@ -89,18 +91,18 @@ func (s *session) Cut() {
 	s.conn.Cut()
 }
 
-// Run is the session. It returns when the control connection is closed and
-// everything that belonged to it has ended.
+// Run is the session. It returns when the control connection is closed and everything that belonged to it has ended.
 func (s *session) Run() {
-	leave, limit := s.server.sessions.Enter(limits.Network(s.conn.Remote()))
-	if limit == "" && s.scarce {
+	scopes, leave, err := s.server.cfg.Limits.Enter(s.conn.Remote())
+	if err == nil && s.scarce {
 		leave()
-		limit = "descriptors"
+		err = &limits.Error{Limit: "descriptors"}
 	}
-	if limit != "" {
-		s.refuse(limit)
+	if err != nil {
+		s.refuse(err)
 		return
 	}
+	s.limits = scopes
 	s.observer.SessionOpened()
 	defer s.observer.SessionClosed()
 	defer s.end(leave)
@@ -136,12 +138,10 @@ func (s *session) Run() {
 	}
 }
 
-// refuse answers a connection that is one too many. Under implicit TLS the answer would
-// cost a handshake, which is more than the limit saves, and the server just closes the
-// connection.
-func (s *session) refuse(limit string) {
-	s.log.Info("session refused", "limit", limit)
-	s.observer.Refused("", limit)
+// refuse answers a connection that is one too many. Under implicit TLS the answer would cost a handshake, which is more than the limit
+// saves, and the server just closes the connection.
+func (s *session) refuse(err error) {
+	s.refused(err)
 	if !s.implicit {
 		s.reply(421, i18n.TooManySessions)
 	}
@@ -149,8 +149,7 @@ func (s *session) refuse(limit string) {
 	s.conn.Close()
 }
 
-// end ends what belongs to the session. A client that sees the end of the connection can
-// connect again, so its place is free before.
+// end ends what belongs to the session. A client that sees the end of the connection can connect again, so its place is free before.
 func (s *session) end(leave func()) {
 	s.data.Close()
 	s.endLogin()
@@ -194,15 +193,16 @@ func (s *session) next() (wire.Line, bool) {
 	return wire.Line{}, false
 }
 
-// timeout is how long the client may take to send a command, and what answers a client
-// that takes longer.
+// timeout is how long the client may take to send a command, and what answers a client that takes longer.
 func (s *session) timeout() (time.Duration, func()) {
 	idle := s.server.cfg.IdleTimeout
+	if s.login != nil {
+		idle = cmp.Or(s.login.IdleTimeout, idle)
+	}
 	if left, within := s.loginUntil.Within(idle); within {
 		return left, func() {
 			s.verb = ""
-			s.log.Info("session refused", "limit", limitLogin)
-			s.observer.Refused("", limitLogin)
+			s.refused(&limits.Error{Limit: "login_timeout"})
 			s.reply(421, i18n.LoginTimeout)
 		}
 	}

@@ -60,8 +60,7 @@ func (s *session) siteHelp() {
 	s.send(wire.NewReply(214, append(lines, s.text(i18n.SiteHelpEnd))...))
 }
 
-// siteDirectory is SITE MKDIR and SITE RMDIR, which make a directory with its
-// parents and remove one with its content.
+// siteDirectory is SITE MKDIR and SITE RMDIR, which make a directory with its parents and remove one with its content.
 func (s *session) siteDirectory(sub, arg string) {
 	name, err := s.resolve(arg)
 	if err == nil && name == "/" {
@@ -121,9 +120,8 @@ func (s *session) siteURL(arg string) {
 // presignedLife is how long a link is good unless the client says.
 const presignedLife = time.Hour
 
-// sitePresign is SITE PRESIGN: a link by which any HTTP client downloads a file over
-// HTTPS. What follows the last SP is a duration if it can be one and no file has
-// a name that ends so.
+// sitePresign is SITE PRESIGN: a link by which any HTTP client downloads a file over HTTPS. What follows the last SP is a duration if it
+// can be one and no file has a name that ends so.
 func (s *session) sitePresign(arg string) {
 	switch {
 	case s.login.LinkLifetime == 0:

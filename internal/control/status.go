@@ -11,8 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// stat is STAT: of the connection without an argument, of a file or directory
-// with one (RFC 959 4.1.3).
+// stat is STAT: of the connection without an argument, of a file or directory with one (RFC 959 4.1.3).
 func (s *session) stat(arg string) {
 	switch {
 	case arg == "":
@@ -36,8 +35,7 @@ func (s *session) status() {
 	s.send(wire.NewReply(211, status.Lines(s.locale)...))
 }
 
-// pathStatus lists on the control connection what LIST would: 212 for a
-// directory, 213 for a file.
+// pathStatus lists on the control connection what LIST would: 212 for a directory, 213 for a file.
 func (s *session) pathStatus(arg string) {
 	name, err := s.resolve(arg)
 	if err != nil {
@@ -68,8 +66,8 @@ func (s *session) pathStatus(arg string) {
 	s.send(wire.NewReply(code, s.text(i18n.PathStatusEnd)))
 }
 
-// writeListing writes a listing as the middle lines of a reply. The storage
-// delivers it page by page, so it is read by an operation of its own.
+// writeListing writes a listing as the middle lines of a reply. The storage delivers it page by page, so it is read by an operation of its
+// own.
 func (s *session) writeListing(l *ftplist.Listing) error {
 	next, stop := iter.Pull2(l.Blocks())
 	defer func() {
@@ -94,9 +92,8 @@ func (s *session) writeListing(l *ftplist.Listing) error {
 	return nil
 }
 
-// statusInterrupted ends the session in the middle of a listing whose next page
-// has failed. The last line of a reply has the code of its first one (RFC 959
-// 4.2), so a client would take any other end for that of the whole listing.
+// statusInterrupted ends the session in the middle of a listing whose next page has failed. The last line of a reply has the code of its
+// first one (RFC 959 4.2), so a client would take any other end for that of the whole listing.
 func (s *session) statusInterrupted(err error) {
 	s.closing = true
 	s.send(wire.NewReply(421, s.errorReply(err).Lines...))

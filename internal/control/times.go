@@ -42,9 +42,8 @@ func (s *session) mfmt(arg string) {
 	s.setModified(pathname, t)
 }
 
-// mff is MFF (draft-somers-ftp-mfxx 5): facts, one SP and a pathname. Only the
-// time of modification can be changed; the time when an object was created is
-// S3's own. A command with a fact that is refused changes nothing.
+// mff is MFF (draft-somers-ftp-mfxx 5): facts, one SP and a pathname. Only the time of modification can be changed; the time when an object
+// was created is S3's own. A command with a fact that is refused changes nothing.
 func (s *session) mff(arg string) {
 	modify, refused, pathname, ok := syntax.ParseMFF(arg)
 	if !ok {

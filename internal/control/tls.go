@@ -47,8 +47,7 @@ func (s *session) startTLS(start func(context.Context, *tls.Config) error) bool 
 	return true
 }
 
-// takeServerName takes the name that a client has given to TLS (SNI) for HOST,
-// if a tenant has that name.
+// takeServerName takes the name that a client has given to TLS (SNI) for HOST, if a tenant has that name.
 func (s *session) takeServerName() {
 	name := s.namedToTLS()
 	if tenant, known := s.server.cfg.Backend.Host(name); known && s.hostname == "" {
@@ -57,8 +56,7 @@ func (s *session) takeServerName() {
 	}
 }
 
-// pbsz is PBSZ (RFC 4217 8): over TLS there is no buffer to agree on, but what
-// does not fit in 32 bits is no size (RFC 2228 3).
+// pbsz is PBSZ (RFC 4217 8): over TLS there is no buffer to agree on, but what does not fit in 32 bits is no size (RFC 2228 3).
 func (s *session) pbsz(size string) {
 	_, err := strconv.ParseUint(size, 10, 32)
 	switch {
@@ -94,8 +92,7 @@ func (s *session) prot(level string) {
 	}
 }
 
-// ccc is CCC, which would end TLS on the control connection. The server
-// refuses it.
+// ccc is CCC, which would end TLS on the control connection. The server refuses it.
 func (s *session) ccc(string) {
 	if s.conn.Encrypted() {
 		s.reply(534, i18n.EncryptionStays)

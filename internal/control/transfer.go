@@ -17,8 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// A transfer is a transfer command: what the engine needs to know, and its data
-// connection.
+// A transfer is a transfer command: what the engine needs to know, and its data connection.
 type transfer struct {
 	*dataconn.Transfer
 	upload   bool
@@ -29,9 +28,8 @@ type transfer struct {
 	count    int64            // bytes of RANG, 0 for all
 }
 
-// runTransfer lets the engine do a transfer on the data connection that the
-// client has prepared. The engine learns of that connection by an EPSV that no
-// client sees.
+// runTransfer lets the engine do a transfer on the data connection that the client has prepared. The engine learns of that connection by an
+// EPSV that no client sees.
 func (s *session) runTransfer(t *transfer, verb, name string) {
 	cfg := &s.server.cfg
 	source := s.data.Take()
@@ -44,9 +42,15 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 		s.reply(521, i18n.ProtectionRequired)
 		return
 	}
+	leave, err := s.scopes().EnterTransfer()
+	if err != nil {
+		s.replyError(err)
+		return
+	}
+	defer leave()
 	options := dataconn.Options{
 		Upload: t.upload, ControlTLS: s.conn.Encrypted(), LenientEOF: s.login.Tenant.LenientDataEOF,
-		OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout,
+		OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout, Pace: s.scopes().Pace(t.upload),
 	}
 	if t.listing != nil {
 		options.Listing = t.listing.WriteLines
@@ -81,9 +85,8 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 	s.send(r)
 }
 
-// observeTransfer tells the observer and the log how a transfer ended. The log shows
-// the errors of the data connection and of the storage, because the one often
-// follows from the other.
+// observeTransfer tells the observer and the log how a transfer ended. The log shows the errors of the data connection and of the storage,
+// because the one often follows from the other.
 func (s *session) observeTransfer(t *transfer, commandLine string, r wire.Reply) {
 	about := []any{"command", commandLine, "bytes", t.Bytes(), "code", r.Code}
 	if size := s.parameters.AllocSize; t.upload && size > 0 {
@@ -106,8 +109,7 @@ func (s *session) transferStarting() wire.Reply {
 	return wire.NewReply(150, s.text(i18n.TransferStarting))
 }
 
-// transferFailed is the reply to a transfer that did not complete. An error of the
-// data connection goes before one of the storage.
+// transferFailed is the reply to a transfer that did not complete. An error of the data connection goes before one of the storage.
 func (s *session) transferFailed() wire.Reply {
 	cause := s.transfer.Err()
 	if cause == nil && s.op.Err != nil {
@@ -173,9 +175,8 @@ func (s *session) stor(arg string) {
 	s.runFileTransfer(&transfer{upload: true}, verb, name)
 }
 
-// orPendingUpload describes what stat finds, or where there is nothing the
-// upload of a file that the user can resume: SIZE and MLST are how clients learn
-// where.
+// orPendingUpload describes what stat finds, or where there is nothing the upload of a file that the user can resume: SIZE and MLST are how
+// clients learn where.
 func (s *session) orPendingUpload(name string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
 	info, err := stat(name)
 	if !s.login.Resumable || !errors.Is(err, fs.ErrNotExist) {
@@ -184,8 +185,8 @@ func (s *session) orPendingUpload(name string, stat func(string) (fs.FileInfo, e
 	return s.op.Storage.PendingUpload(name)
 }
 
-// stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9). The
-// name is new because it holds the time in nanoseconds and the session looks.
+// stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9). The name is new because it holds the time in nanoseconds and the
+// session looks.
 func (s *session) stou(string) {
 	name := path.Join(s.workingDirectory(), "ftp-"+time.Now().UTC().Format("20060102T150405.000000000"))
 	err := s.perform(func() error {
@@ -202,9 +203,8 @@ func (s *session) stou(string) {
 	s.runFileTransfer(&transfer{upload: true, fileName: path.Base(name)}, "STOR", name)
 }
 
-// abor is ABOR when its turn has come: a transfer that was running has been
-// stopped and answered with 426 before. Without one a data connection that waits
-// for a transfer is closed. Both are 226 (RFC 959 4.1.3).
+// abor is ABOR when its turn has come: a transfer that was running has been stopped and answered with 426 before. Without one a data
+// connection that waits for a transfer is closed. Both are 226 (RFC 959 4.1.3).
 func (s *session) abor(string) {
 	id := i18n.AbortNothing
 	if s.aborted {

@@ -110,8 +110,11 @@ func (c *Conn) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	_ = c.raw.SetReadDeadline(time.Now().Add(c.transfer.StallTimeout))
-	n, err := c.Conn.Read(b)
+	n, err := c.Conn.Read(b[:c.transfer.Pace.Chunk(len(b))])
 	c.transfer.bytes.Add(int64(n))
+	if waitErr := c.pace(n); err == nil {
+		err = waitErr
+	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return n, c.failed(err)
 	}
@@ -133,14 +136,25 @@ func (c *Conn) Write(b []byte) (int, error) {
 	written := 0
 	for written < len(b) {
 		_ = c.raw.SetWriteDeadline(time.Now().Add(c.transfer.StallTimeout))
-		n, err := c.Conn.Write(b[written:min(len(b), written+maxDataWrite)])
+		n, err := c.Conn.Write(b[written : written+c.transfer.Pace.Chunk(min(len(b)-written, maxDataWrite))])
 		written += n
 		c.transfer.bytes.Add(int64(n))
+		if err == nil {
+			err = c.pace(n)
+		}
 		if err != nil {
 			return written, c.failed(err)
 		}
 	}
 	return written, nil
+}
+
+// pace waits where the bytes that have moved are many for their time.
+func (c *Conn) pace(n int) error {
+	if c.transfer.Pace == nil {
+		return nil
+	}
+	return c.transfer.Pace.Wait(c.ctx, n)
 }
 
 func (c *Conn) writeListing() error {

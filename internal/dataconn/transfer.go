@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/limits"
 )
 
 // Why a transfer was stopped.
@@ -36,6 +38,7 @@ type Options struct {
 	LenientEOF   bool
 	OpenTimeout  time.Duration // until there is a connection
 	StallTimeout time.Duration // until the next byte moves
+	Pace         limits.Pace   // bytes a second
 }
 
 // A Transfer is one use of a data connection, for a file or a listing.

@@ -47,18 +47,7 @@ func NewThrottle[K comparable](longest time.Duration) *Throttle[K] {
 // failure, because a client that knows that failures take longer would hang up early.
 // Attempts at the same time get one turn after another. The error is that of ctx.
 func (t *Throttle[K]) Wait(ctx context.Context, key K) error {
-	wait := t.reserve(key, time.Now())
-	if wait <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return Sleep(ctx, t.reserve(key, time.Now()))
 }
 
 // reserve returns how long an attempt has to wait, and moves the next one to after it.

@@ -12,6 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/ftplist"
+	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
@@ -30,6 +31,8 @@ func Errors() []ErrorRow {
 		{ftplist.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
 		{dataconn.ErrAborted, 426, i18n.TransferAborted},
 		{engine.ErrPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
+		{limits.ErrTooLong, 451, i18n.CommandTimeout},
+		{syscall.EBUSY, 450, i18n.TooManyOperations},
 		{fs.ErrNotExist, 550, i18n.NotFound},
 		{syscall.EILSEQ, 553, i18n.NameNotAllowed},
 		{syscall.ENAMETOOLONG, 553, i18n.NameTooLong},
@@ -62,6 +65,8 @@ func ForTransfer(err error, upload bool) (code int, id i18n.ID) {
 		return 522, i18n.TLSFailed // RFC 4217 10.2
 	case errors.Is(err, dataconn.ErrAborted):
 		return 426, i18n.TransferAborted
+	case errors.Is(err, limits.ErrTooLong):
+		return 426, i18n.CommandTimeout
 	case errors.Is(err, dataconn.ErrStalled):
 		return 426, i18n.TransferStalled
 	case err != nil && upload:

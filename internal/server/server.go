@@ -17,6 +17,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/tenant"
 )
@@ -90,24 +91,24 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		cfg: cfg,
 		log: log,
 		control: control.New(control.Config{
-			Bundle:                bundle,
-			Backend:               tenants,
-			DefaultLanguage:       tenant.FirstOffered(bundle, cfg.DefaultLanguage),
-			AcceptUnknownHosts:    cfg.UnknownHosts == config.IgnoreUnknownHosts,
-			TLS:                   tlsCfg,
-			TLSRequired:           cfg.TLS.Required,
-			PassivePorts:          cfg.Passive.Ports,
-			PublicAddress:         cfg.Passive.PublicAddress.Unmap(),
-			IdleTimeout:           cfg.IdleTimeout,
-			DataTimeout:           cfg.DataTimeout,
-			StallTimeout:          cfg.StallTimeout,
-			CommitDelay:           cfg.CommitDelay,
-			MaxLogins:             cfg.MaxFailedLogins,
-			MaxSessions:           cfg.Limits.Sessions,
-			MaxSessionsPerAddress: cfg.Limits.SessionsPerAddress,
-			LoginTimeout:          cfg.Limits.LoginTimeout,
-			Observer:              m,
-			Logger:                log,
+			Bundle:             bundle,
+			Backend:            tenants,
+			DefaultLanguage:    tenant.FirstOffered(bundle, cfg.DefaultLanguage),
+			AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
+			TLS:                tlsCfg,
+			TLSRequired:        cfg.TLS.Required,
+			PassivePorts:       cfg.Passive.Ports,
+			PublicAddress:      cfg.Passive.PublicAddress.Unmap(),
+			IdleTimeout:        cfg.IdleTimeout,
+			DataTimeout:        cfg.DataTimeout,
+			StallTimeout:       cfg.StallTimeout,
+			CommitDelay:        cfg.CommitDelay,
+			MaxLogins:          cfg.MaxFailedLogins,
+			Limits:             limits.NewServer(cfg.Limits.Sessions, cfg.Limits.SessionsPerAddress, cfg.Limits.Limits(), cfg.Limits.PerAddress.Limits()),
+			LoginTimeout:       cfg.Limits.LoginTimeout,
+			CommandTimeout:     cfg.Limits.CommandTimeout,
+			Observer:           m,
+			Logger:             log,
 		}),
 	}
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {

@@ -1,7 +1,9 @@
 package tenant
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -51,10 +53,10 @@ type Options struct {
 
 type tenant struct {
 	account.Tenant
-	bucket   *s3client.Bucket
-	quota    *Quota // nil without
-	users    map[string]*user
-	sessions *limits.Sessions[string] // by user
+	bucket *s3client.Bucket
+	quota  *Quota // nil without
+	users  map[string]*user
+	scope  *limits.Scope
 
 	maxPresign   time.Duration // the longest life of a link; 0: there are none
 	resumable    bool          // whether interrupted uploads are kept for the user who began them
@@ -70,6 +72,8 @@ type user struct {
 	encodings  map[string]*charset.Encoding // of directories as the user sees them
 	policy     vfs.Policy
 	overwrite  config.Overwrite
+	scope      *limits.Scope
+	times      config.TimeLimits
 	quota      *Quota                    // nil without
 	lastLogin  atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
 }
@@ -113,7 +117,7 @@ func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3
 			r.hosts[host] = t
 		}
 		for name, uc := range tc.Users {
-			u := newUser(t, tc, name, uc)
+			u := newUser(cfg, t, tc, name, uc)
 			for _, m := range u.mounts {
 				opts := r.storageOptions(u, m)
 				if err := opts.Validate(); err != nil {
@@ -149,18 +153,15 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 			Normalization:   tc.NormalizationOf(),
 			LenientDataEOF:  tc.TLS.StrictDataEOF != nil && !*tc.TLS.StrictDataEOF,
 		},
-		users: map[string]*user{},
-		sessions: limits.NewSessions[string](
-			limits.Max{Limit: "sessions", Count: tc.Limits.Sessions},
-			limits.Max{Limit: "sessions_per_user", Count: tc.Limits.SessionsPerUser},
-		),
+		users:        map[string]*user{},
+		scope:        limits.NewTenant(name, tc.Limits.Sessions, tc.Limits.Limits()),
 		maxPresign:   tc.Presign,
 		resumable:    tc.Resume == config.KeepInterrupted,
 		listingCache: tc.ListingCache,
 	}, nil
 }
 
-func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
+func newUser(cfg *config.Config, t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 	u := &user{
 		tenant:    t,
 		name:      config.NormalizeUser(name),
@@ -173,6 +174,11 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 			layerOf(uc.Permissions, uc.PathPermissions),
 		},
 		overwrite: tc.OverwriteOf(uc),
+		scope:     limits.NewUser(t.Name, cmp.Or(uc.Limits.Sessions, tc.Limits.SessionsPerUser), uc.Limits.Limits().Or(tc.Limits.PerUser.Limits())),
+		times: config.TimeLimits{
+			IdleTimeout:    shortest(uc.Limits.IdleTimeout, tc.Limits.IdleTimeout, cfg.IdleTimeout),
+			CommandTimeout: shortest(uc.Limits.CommandTimeout, tc.Limits.CommandTimeout, cfg.Limits.CommandTimeout),
+		},
 	}
 	for _, m := range u.mounts {
 		if _, most := u.policy.Bounds(m.at); most.Write {
@@ -183,6 +189,16 @@ func newUser(t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
 	u.quota = newQuota(whole.bucket, whole.prefix, u.name, int64(uc.Quota))
 	u.credential.hash = uc.PasswordHash.Reveal()
 	return u
+}
+
+// shortest is the shortest of times, of which 0 is none.
+func shortest(times ...time.Duration) (least time.Duration) {
+	for _, t := range times {
+		if t > 0 && (least == 0 || t < least) {
+			least = t
+		}
+	}
+	return least
 }
 
 // encodingsBelow returns the encodings of a tenant's directories for a user who sees root as "/". It leaves out directories outside of root.
@@ -298,6 +314,9 @@ func (r *Registry) lookUp(host, name string) *user {
 // Login implements [account.Backend].
 func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
 	u := r.find(req.Host, req.User)
+	if err := req.Limits.Login(); err != nil {
+		return nil, full(nil, err)
+	}
 	var c *credential
 	who, password := "unknown user", req.Password
 	if u != nil {
@@ -307,13 +326,18 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 	if err := r.authenticate(ctx, limits.Network(wire.AddrOf(req.RemoteAddr)), c, password); err != nil {
 		return nil, fmt.Errorf("%s: %w", who, err)
 	}
-	mounts, err := r.mounts(ctx, u, req)
+	own := limits.Scopes{u.tenant.scope, u.scope}
+	scopes := slices.Concat(req.Limits, own)
+	mounts, err := r.mounts(ctx, u, req, scopes)
 	if err != nil {
 		return nil, err
 	}
-	leave, limit := u.tenant.sessions.Enter(u.name)
-	if limit != "" {
-		return nil, &account.FullError{Tenant: &u.tenant.Tenant, Limit: limit}
+	if err := own.Login(); err != nil {
+		return nil, full(&u.tenant.Tenant, err)
+	}
+	leave, err := own.EnterSession()
+	if err != nil {
+		return nil, full(&u.tenant.Tenant, err)
 	}
 	unseen := &vfs.Unseen{}
 	storage := func(ctx context.Context) vfs.ObjectStorage {
@@ -327,6 +351,9 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 		User:               u.name,
 		Tenant:             &u.tenant.Tenant,
 		End:                leave,
+		Limits:             scopes,
+		IdleTimeout:        u.times.IdleTimeout,
+		CommandTimeout:     u.times.CommandTimeout,
 		Storage:            storage,
 		Home:               u.home,
 		Rights:             u.rights,
@@ -348,6 +375,14 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 		}
 	}
 	return login, nil
+}
+
+// full is the error of a limit that is reached, with the tenant that has the language of the reply.
+func full(t *account.Tenant, err error) error {
+	if reached, ok := errors.AsType[*limits.Error](err); ok {
+		return &account.FullError{Tenant: t, Limit: reached}
+	}
+	return err
 }
 
 // authenticate checks the password of a client, who waits after failures.
@@ -386,12 +421,12 @@ func (u *user) rights(name string) vfs.Rights {
 }
 
 // mounts returns the file systems of the user's folders for the time of ctx.
-func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginRequest) ([]vfs.Mount[*driver.Fs], error) {
+func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginRequest, scopes limits.Scopes) ([]vfs.Mount[*driver.Fs], error) {
 	cache := driver.NewMetadataCache(u.tenant.listingCache)
 	var mounts []vfs.Mount[*driver.Fs]
 	for _, m := range u.mounts {
 		opts := r.storageOptions(u, m)
-		opts.BeforeCommit, opts.MetadataCache = req.BeforeCommit, cache
+		opts.BeforeCommit, opts.MetadataCache, opts.BeginOperation = req.BeforeCommit, cache, scopes.EnterOperation
 		storage, err := driver.New(ctx, m.bucket.ObjectClient(), m.bucket.Name, &opts)
 		if err != nil {
 			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.tenant.Name, u.name, m.at, err)

@@ -26,6 +26,11 @@ const maxEntries = 1000
 // directory takes a directory from one prefix to another. Its steps hold no list of the keys of a large directory, of which there may be
 // millions: each walks through the directories anew.
 func (r *treeMove) directory(ctx context.Context) error {
+	end, err := r.source.BeginOperation()
+	if err != nil {
+		return err
+	}
+	defer end()
 	requests := make(clients.Slots, maxRequests)
 	r.source, r.target = r.source.limited(requests), r.target.limited(requests)
 	r.copied = &fingerprints{seed: maphash.MakeSeed()}

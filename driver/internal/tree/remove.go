@@ -83,6 +83,11 @@ func (t *Tree) RemoveDir(ctx context.Context, key string) error {
 
 // RemoveAll removes a file and a directory of the key with all that it holds.
 func (t *Tree) RemoveAll(ctx context.Context, key string) error {
+	end, err := t.BeginOperation()
+	if err != nil {
+		return err
+	}
+	defer end()
 	if !t.Keys.IsRoot(key) {
 		if err := t.delete(ctx, key, t.Quotas.SizeOf(ctx, t.Bucket, key)()); err != nil {
 			return err

@@ -28,6 +28,8 @@ type Options struct {
 	NoOverwrite bool
 	// Quotas are those in which files take room.
 	Quotas quota.Quotas
+	// BeginOperation allows an operation on a whole directory; end is called when that has ended.
+	BeginOperation func() (end func(), err error)
 	// Objects is what objects are stored with.
 	Objects attributes.Objects
 }

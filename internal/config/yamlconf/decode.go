@@ -243,13 +243,13 @@ func (d *decoder) structure(p Path, n ast.Node, v reflect.Value) {
 		return entry{}
 	}
 	var keys []string
-	for i := range v.NumField() {
-		key := v.Type().Field(i).Tag.Get("yaml")
+	for _, f := range reflect.VisibleFields(v.Type()) { // those of embedded structs too
+		key := f.Tag.Get("yaml")
 		if key == "" {
 			continue // not part of the file
 		}
 		keys = append(keys, key)
-		field, child, e := v.Field(i), p.Child(key), take(key)
+		field, child, e := v.FieldByIndex(f.Index), p.Child(key), take(key)
 		if !IsScalar(field.Type()) {
 			d.collection(child, e, field)
 			continue

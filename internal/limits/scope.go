@@ -1,0 +1,308 @@
+package limits
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// An Error reports a limit that is reached. It is a [syscall.EBUSY].
+type Error struct {
+	Tenant string // empty where the limit is the server's, or an address's
+	Limit  string // its key in the configuration
+}
+
+// Error is for the log.
+func (e *Error) Error() string { return "the limit " + e.Limit + " is reached" }
+
+// Unwrap returns the kind of the error.
+func (e *Error) Unwrap() error { return syscall.EBUSY }
+
+// ErrTooLong reports a command that took longer than it may.
+var ErrTooLong = errors.New("the command took too long")
+
+// A Scope is what shares a [Usage]: the server, an address, a tenant or a user. It counts what is in use. The nil Scope has no limits.
+type Scope struct {
+	tenant                         string
+	sessions, transfers, operation slots
+	logins, commands               meter
+	upload, download               *rate.Limiter // nil for no limit
+}
+
+// Names of scopes begin the names of their limits in metrics: "per_address." for example.
+const (
+	addressPrefix = "per_address."
+	userPrefix    = "per_user."
+)
+
+// NewTenant makes the scope of a tenant, with so many sessions.
+func NewTenant(name string, sessions int, u Usage) *Scope {
+	return newScope(name, "", "sessions", sessions, u)
+}
+
+// NewUser makes the scope of a user of a tenant, with so many sessions.
+func NewUser(tenant string, sessions int, u Usage) *Scope {
+	return newScope(tenant, userPrefix, "sessions_per_user", sessions, u)
+}
+
+func newScope(tenant, prefix, sessionsLimit string, sessions int, u Usage) *Scope {
+	return &Scope{
+		tenant:    tenant,
+		sessions:  slots{limit: sessionsLimit, most: sessions},
+		transfers: slots{limit: prefix + "transfers", most: u.Transfers},
+		operation: slots{limit: prefix + "operations", most: u.Operations},
+		logins:    newMeter(prefix+"login_rate", u.Logins),
+		commands:  newMeter(prefix+"command_rate", u.Commands),
+		upload:    newPacer(u.UploadRate),
+		download:  newPacer(u.DownloadRate),
+	}
+}
+
+// slots counts what is in use at the same time.
+type slots struct {
+	limit string
+	most  int // 0 for no limit
+
+	mu   sync.Mutex
+	used int
+}
+
+func (s *slots) enter() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.most > 0 && s.used >= s.most {
+		return false
+	}
+	s.used++
+	return true
+}
+
+func (s *slots) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used--
+}
+
+// A meter bounds how many there are in a second.
+type meter struct {
+	limit string
+	*rate.Limiter
+}
+
+func newMeter(limit string, perSecond int) meter {
+	if perSecond == 0 {
+		return meter{limit: limit}
+	}
+	return meter{limit, rate.NewLimiter(rate.Limit(perSecond), perSecond)}
+}
+
+// Scopes are those that a session belongs to: the server's first, the user's last.
+type Scopes []*Scope
+
+// EnterSession counts a session in each scope, or in none: then the error is an [Error]. The session calls leave once, when it has ended.
+func (s Scopes) EnterSession() (leave func(), err error) {
+	return s.enter(func(scope *Scope) *slots { return &scope.sessions })
+}
+
+// EnterTransfer is EnterSession for a transfer.
+func (s Scopes) EnterTransfer() (leave func(), err error) {
+	return s.enter(func(scope *Scope) *slots { return &scope.transfers })
+}
+
+// EnterOperation is EnterSession for an operation on a whole directory.
+func (s Scopes) EnterOperation() (leave func(), err error) {
+	return s.enter(func(scope *Scope) *slots { return &scope.operation })
+}
+
+func (s Scopes) enter(of func(*Scope) *slots) (leave func(), err error) {
+	entered := func(n int) {
+		for _, scope := range s[:n] {
+			of(scope).leave()
+		}
+	}
+	for i := len(s) - 1; i >= 0; i-- { // the narrowest scope is the one to name
+		if counted := of(s[i]); !counted.enter() {
+			for _, scope := range s[i+1:] {
+				of(scope).leave()
+			}
+			return nil, &Error{s[i].tenant, counted.limit}
+		}
+	}
+	return func() { entered(len(s)) }, nil
+}
+
+// Login takes a login in each scope, or returns an [Error].
+func (s Scopes) Login() error {
+	_, err := s.reserve(func(scope *Scope) meter { return scope.logins }, 0)
+	return err
+}
+
+// maxCommandWait is how long a command waits at most. Clients with a time limit on replies give up after 15 to 20 seconds.
+const maxCommandWait = 10 * time.Second
+
+// Command takes a command in each scope, and returns how long the command has to wait. The error is an [Error] where that is too long.
+func (s Scopes) Command() (wait time.Duration, err error) {
+	return s.reserve(func(scope *Scope) meter { return scope.commands }, maxCommandWait)
+}
+
+// reserve takes one of each meter, or of none where the wait would be longer than most.
+func (s Scopes) reserve(of func(*Scope) meter, most time.Duration) (wait time.Duration, err error) {
+	var taken []*rate.Reservation
+	for _, scope := range s {
+		m := of(scope)
+		if m.Limiter == nil {
+			continue
+		}
+		r := m.Reserve()
+		taken = append(taken, r)
+		if wait = max(wait, r.Delay()); wait > most {
+			for _, r := range taken {
+				r.Cancel()
+			}
+			return 0, &Error{scope.tenant, m.limit}
+		}
+	}
+	return wait, nil
+}
+
+// Pace returns the rates of uploads or of downloads, nil without any.
+func (s Scopes) Pace(upload bool) (pace Pace) {
+	for _, scope := range s {
+		limiter := scope.download
+		if upload {
+			limiter = scope.upload
+		}
+		if limiter != nil {
+			pace = append(pace, limiter)
+		}
+	}
+	return pace
+}
+
+// A Pace bounds the bytes a second of transfers that share its limiters. The nil Pace bounds nothing.
+type Pace []*rate.Limiter
+
+const (
+	// paceShare is the part of a second whose bytes move at once, so that a slow transfer moves some in every moment.
+	paceShare = 8
+	// minBurst is the least number of bytes that move at once.
+	minBurst = 512
+)
+
+func newPacer(bytesPerSecond int) *rate.Limiter {
+	if bytesPerSecond == 0 {
+		return nil
+	}
+	return rate.NewLimiter(rate.Limit(bytesPerSecond), max(bytesPerSecond/paceShare, minBurst))
+}
+
+// Chunk is how many of n bytes may move at once.
+func (p Pace) Chunk(n int) int {
+	for _, limiter := range p {
+		n = min(n, limiter.Burst())
+	}
+	return n
+}
+
+// Wait waits for the turn of n bytes, as many as Chunk allows at most. The error is that of ctx.
+func (p Pace) Wait(ctx context.Context, n int) error {
+	var wait time.Duration
+	for _, limiter := range p {
+		wait = max(wait, limiter.ReserveN(time.Now(), n).Delay())
+	}
+	return Sleep(ctx, wait)
+}
+
+// Sleep waits for a time. The error is that of ctx.
+func Sleep(ctx context.Context, wait time.Duration) error {
+	if wait <= 0 {
+		return ctx.Err()
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// A Server has the scope of a server, and one for each address, by [Network].
+type Server struct {
+	scope              *Scope
+	sessionsPerAddress int
+	perAddress         Usage
+	mu                 sync.Mutex
+	addresses          map[netip.Prefix]*address
+	sweepAt            int
+}
+
+// An address is a scope, and how many use it.
+type address struct {
+	*Scope
+	users int
+	since time.Time // when the last one has left
+}
+
+// NewServer makes the scopes of a server with so many sessions, and so many of each address.
+func NewServer(sessions, sessionsPerAddress int, u, perAddress Usage) *Server {
+	return &Server{
+		scope:              newScope("", "", "sessions", sessions, u),
+		sessionsPerAddress: sessionsPerAddress, perAddress: perAddress,
+		addresses: make(map[netip.Prefix]*address), sweepAt: sweepAt,
+	}
+}
+
+// addressIdle is how long the scope of an address without sessions stays. Its rates are full again after a second.
+const addressIdle = 2 * time.Second
+
+// Enter counts a session from an address, and returns its scopes. The session calls leave once, when it has ended. The error is an [Error].
+func (s *Server) Enter(addr netip.Addr) (scopes Scopes, leave func(), err error) {
+	a := s.use(Network(addr))
+	scopes = Scopes{s.scope, a.Scope}
+	left, err := scopes.EnterSession()
+	if err != nil {
+		s.release(a)
+		return nil, nil, err
+	}
+	return scopes, func() { left(); s.release(a) }, nil
+}
+
+func (s *Server) use(network netip.Prefix) *address {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a := s.addresses[network]
+	if a == nil {
+		s.sweep()
+		a = &address{Scope: newScope("", addressPrefix, "sessions_per_address", s.sessionsPerAddress, s.perAddress)}
+		s.addresses[network] = a
+	}
+	a.users++
+	return a
+}
+
+func (s *Server) release(a *address) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	a.users--
+	a.since = time.Now()
+}
+
+// sweep removes the addresses that are not in use, each time when there are twice as many.
+func (s *Server) sweep() {
+	if len(s.addresses) < s.sweepAt {
+		return
+	}
+	for network, a := range s.addresses {
+		if a.users == 0 && time.Since(a.since) > addressIdle {
+			delete(s.addresses, network)
+		}
+	}
+	s.sweepAt = max(sweepAt, 2*len(s.addresses))
+}

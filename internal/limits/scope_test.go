@@ -1,0 +1,195 @@
+package limits
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// limitOf is the name of the limit that an error reports, empty for no error.
+func limitOf(t *testing.T, err error) string {
+	t.Helper()
+	if err == nil {
+		return ""
+	}
+	reached, ok := errors.AsType[*Error](err)
+	if !ok || !errors.Is(err, syscall.EBUSY) {
+		t.Fatalf("%v is no limit", err)
+	}
+	return reached.Tenant + ":" + reached.Limit
+}
+
+// The narrowest scope that is full is named, and what is refused takes no place in the others.
+func TestSlots(t *testing.T) {
+	tenant := NewTenant("acme", 3, Usage{Transfers: 2})
+	alice, bob := NewUser("acme", 2, Usage{Transfers: 1}), NewUser("acme", 0, Usage{})
+	enter := func(user *Scope, want string) func() {
+		t.Helper()
+		leave, err := Scopes{tenant, user}.EnterTransfer()
+		if got := limitOf(t, err); got != want {
+			t.Errorf("limit %q, want %q", got, want)
+		}
+		return leave
+	}
+	first := enter(alice, "")
+	enter(alice, "acme:per_user.transfers")
+	second := enter(bob, "")
+	enter(bob, "acme:transfers")
+	first()
+	second()
+	enter(alice, "")()
+	for _, scope := range []*Scope{tenant, alice, bob} {
+		if n := scope.transfers.used; n != 0 {
+			t.Errorf("%d transfers after all have ended", n)
+		}
+	}
+}
+
+func TestSessions(t *testing.T) {
+	s := NewServer(3, 2, Usage{}, Usage{})
+	enter := func(addr, want string) func() {
+		t.Helper()
+		_, leave, err := s.Enter(netip.MustParseAddr(addr))
+		if got := limitOf(t, err); got != want {
+			t.Errorf("%s: limit %q, want %q", addr, got, want)
+		}
+		return leave
+	}
+	const a, b = "192.0.2.1", "192.0.2.2"
+	first, second := enter(a, ""), enter(a, "")
+	enter(a, ":sessions_per_address")
+	third := enter(b, "")
+	enter(b, ":sessions")
+	first()
+	enter(a, "")()
+	second()
+	third()
+	if s.scope.sessions.used != 0 {
+		t.Errorf("%d sessions after all have left", s.scope.sessions.used)
+	}
+}
+
+// A rate of an address outlives its sessions, and ends with time.
+func TestAddressRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := NewServer(0, 0, Usage{}, Usage{Logins: 2})
+		login := func(addr netip.Addr, want string) {
+			t.Helper()
+			scopes, leave, err := s.Enter(addr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer leave()
+			if got := limitOf(t, scopes.Login()); got != want {
+				t.Errorf("limit %q, want %q", got, want)
+			}
+		}
+		a, b := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2")
+		login(a, "")
+		login(a, "")
+		login(a, ":per_address.login_rate")
+		login(b, "")
+		time.Sleep(time.Second / 2)
+		login(a, "")
+		login(a, ":per_address.login_rate")
+
+		addr := netip.MustParseAddr("198.51.100.0")
+		for range sweepAt - 2 {
+			login(addr, "")
+			addr = addr.Next()
+		}
+		time.Sleep(2 * addressIdle)
+		login(addr, "")
+		if n := len(s.addresses); n >= sweepAt {
+			t.Errorf("%d addresses are remembered", n)
+		}
+	})
+}
+
+// Commands wait for their turn. Who would wait for too long is refused, and takes no turn from others.
+func TestCommandRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		scopes := Scopes{NewTenant("acme", 0, Usage{Commands: 2}), NewUser("acme", 0, Usage{})}
+		for i, want := range []time.Duration{0, 0, time.Second / 2, time.Second} {
+			if wait, err := scopes.Command(); err != nil || wait != want {
+				t.Errorf("command %d waits %v, want %v: %v", i, wait, want, err)
+			}
+		}
+		for {
+			if _, err := scopes.Command(); err != nil {
+				if got := limitOf(t, err); got != "acme:command_rate" {
+					t.Errorf("limit %q", got)
+				}
+				break
+			}
+		}
+		time.Sleep(maxCommandWait + time.Second)
+		if wait, err := scopes.Command(); err != nil || wait != 0 {
+			t.Errorf("afterwards a command waits %v: %v", wait, err)
+		}
+	})
+}
+
+// Transfers share the rate of their scope, and each has its own.
+func TestPace(t *testing.T) {
+	const second, bytes = time.Second, 1 << 20
+	synctest.Test(t, func(t *testing.T) {
+		tenant := NewTenant("acme", 0, Usage{DownloadRate: bytes})
+		alice := Scopes{tenant, NewUser("acme", 0, Usage{DownloadRate: bytes / 4})}
+		bob := Scopes{tenant, NewUser("acme", 0, Usage{})}
+		if alice.Pace(true) != nil {
+			t.Error("uploads have a rate")
+		}
+		begin := time.Now()
+		ended := make(chan time.Duration, 2)
+		move := func(pace Pace, n int) {
+			for n > 0 {
+				chunk := pace.Chunk(n)
+				if err := pace.Wait(t.Context(), chunk); err != nil {
+					t.Error(err)
+				}
+				n -= chunk
+			}
+			ended <- time.Since(begin)
+		}
+		go move(alice.Pace(false), bytes/2)
+		if took := <-ended; took < 3*second/2 || took > 2*second {
+			t.Errorf("half of the bytes took %v at a quarter of the rate", took)
+		}
+		time.Sleep(second)
+		begin = time.Now()
+		go move(bob.Pace(false), bytes)
+		go move(bob.Pace(false), bytes)
+		<-ended
+		if took := <-ended; took < 3*second/2 || took > 2*second {
+			t.Errorf("two transfers took %v, want about two seconds", took)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := alice.Pace(false).Wait(ctx, bytes/32); !errors.Is(err, context.Canceled) {
+			t.Errorf("after the end: %v", err)
+		}
+	})
+}
+
+func TestWithoutLimits(t *testing.T) {
+	scopes := Scopes{NewTenant("acme", 0, Usage{})}
+	for range 100 {
+		_, sessions := scopes.EnterSession()
+		_, operations := scopes.EnterOperation()
+		wait, commands := scopes.Command()
+		if err := errors.Join(sessions, operations, commands, scopes.Login()); err != nil || wait != 0 {
+			t.Fatalf("%v, waits %v", err, wait)
+		}
+	}
+	if scopes.Pace(true) != nil {
+		t.Error("there is a rate")
+	}
+	if n := Pace(nil).Chunk(1 << 30); n != 1<<30 {
+		t.Errorf("a chunk is %d bytes", n)
+	}
+}

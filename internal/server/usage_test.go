@@ -1,0 +1,255 @@
+package server
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// tooMany is what a client reads in French.
+const tooMany = "Trop d’opérations en cours. Veuillez réessayer plus tard."
+
+// A user above a maximum of transfers gets 450, and may transfer again after the one before.
+func TestTransferLimit(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	acme := cfg.Tenants["acme"]
+	acme.DefaultLanguage = language.French
+	acme.Limits.PerUser.Transfers = 1
+	acme.Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash(), Limits: config.UserLimits{Usage: config.Usage{Transfers: 2}}}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	begin := func(user string) (end func()) {
+		t.Helper()
+		c := session(t, srv, user)
+		conn := c.Data()
+		c.Command(150, "STOR "+user)
+		return func() {
+			t.Helper()
+			_ = conn.Close()
+			c.Reply(226)
+		}
+	}
+	endFirst := begin("alice")
+	second := session(t, srv, "alice")
+	_ = second.Data()
+	if text := second.Command(450, "NLST /"); text != tooMany {
+		t.Errorf("the refusal says %q", text)
+	}
+	endBob := begin("bob")
+	endBobs := begin("bob")
+	endBob()
+	endBobs()
+	endFirst()
+	second.Transfer("NLST /")
+	wantMetrics(t, srv, `babelftp_refusals_total{limit="per_user.transfers",tenant="acme"} 1`)
+}
+
+// A holdingS3 is the way to an S3 server that holds copies back.
+type holdingS3 struct {
+	aws.HTTPClient
+	held    chan struct{} // gets one for each copy
+	release chan struct{} // closed to let them go on
+}
+
+func hold(t *testing.T, cfg *aws.Config) *holdingS3 {
+	h := &holdingS3{cfg.HTTPClient, make(chan struct{}, 1000), make(chan struct{})}
+	cfg.HTTPClient = h
+	t.Cleanup(sync.OnceFunc(h.let))
+	return h
+}
+
+func (h *holdingS3) let() {
+	select {
+	case <-h.release:
+	default:
+		close(h.release)
+	}
+}
+
+func (h *holdingS3) Do(r *http.Request) (*http.Response, error) {
+	if r.Header.Get("X-Amz-Copy-Source") != "" {
+		h.held <- struct{}{}
+		select {
+		case <-h.release:
+		case <-r.Context().Done():
+			return nil, r.Context().Err()
+		}
+	}
+	return h.HTTPClient.Do(r)
+}
+
+// Whole directories are renamed, copied and removed by so many clients at the same time. Files do not count.
+func TestOperationLimit(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Tenants["acme"].DefaultLanguage = language.French
+	cfg.Tenants["acme"].Limits.Operations = 1
+	put(t, s, cfg, "a/1", "a/2", "b/1", "file")
+	opts := Options{AWS: s.AWSConfig()}
+	s3 := hold(t, opts.AWS)
+	srv := start(t, cfg, opts)
+	c, other := session(t, srv, "alice"), session(t, srv, "alice")
+	c.Command(350, "RNFR /a")
+	done := make(chan error, 1)
+	go func() {
+		reply, err := c.Send("RNTO /moved")
+		if err == nil && !strings.HasPrefix(reply, "250") {
+			err = errors.New(reply)
+		}
+		done <- err
+	}()
+	<-s3.held
+	other.Command(350, "RNFR /b")
+	if text := other.Command(450, "RNTO /c"); text != tooMany {
+		t.Errorf("the refusal says %q", text)
+	}
+	other.Command(450, "SITE RMDIR /b")
+	other.Command(450, "SITE COPY /b /c")
+	other.Command(250, "DELE /file")
+	s3.let()
+	if err := <-done; err != nil {
+		t.Errorf("the first rename: %v", err)
+	}
+	other.Command(350, "RNFR /b")
+	other.Command(250, "RNTO /c")
+	other.Command(250, "SITE RMDIR /c")
+	wantMetrics(t, srv, `babelftp_refusals_total{limit="operations",tenant="acme"} 3`)
+}
+
+// A command that takes too long is ended, a transfer too.
+func TestCommandTimeout(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	acme := cfg.Tenants["acme"]
+	acme.DefaultLanguage = language.French
+	acme.Users["alice"].Limits.CommandTimeout = 500 * time.Millisecond
+	put(t, s, cfg, "a")
+	opts := Options{AWS: s.AWSConfig()}
+	hold(t, opts.AWS)
+	srv := start(t, cfg, opts)
+	c := session(t, srv, "alice")
+	c.Command(350, "RNFR /a")
+	const want = "L’opération a duré trop longtemps et a été arrêtée."
+	if text := c.Command(451, "RNTO /b"); text != want {
+		t.Errorf("the reply to RNTO is %q", text)
+	}
+	conn := c.Data()
+	defer conn.Close()
+	c.Command(150, "STOR /file")
+	if text := c.Reply(426); text != want {
+		t.Errorf("the reply to STOR is %q", text)
+	}
+	c.Command(550, "SIZE /file")
+	wantMetrics(t, srv, `babelftp_refusals_total{limit="command_timeout",tenant=""} 2`)
+}
+
+// The session of a user may be idle for a shorter time than others.
+func TestIdleTimeoutOfAUser(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Tenants["acme"].Users["alice"].Limits.IdleTimeout = time.Millisecond
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	c := session(t, srv, "alice")
+	c.Reply(421)
+	closed(t, c)
+}
+
+// A flood of logins of one address, or by a user, gets 421. Another address can log in. The log has a line of it and no flood.
+func TestLoginRates(t *testing.T) {
+	for limit, change := range map[string]func(*config.Config){
+		`limit="per_address.login_rate",tenant=""`:  func(cfg *config.Config) { cfg.Limits.PerAddress.LoginRate = 1 },
+		`limit="per_user.login_rate",tenant="acme"`: func(cfg *config.Config) { cfg.Tenants["acme"].Limits.PerUser.LoginRate = 1 },
+	} {
+		t.Run(limit, func(t *testing.T) {
+			s := s3test.Start(t, "embedded")
+			cfg := configtest.New(t, s)
+			cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash()}
+			change(cfg)
+			log := make(logged, 10000)
+			srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+			for refused := 0; refused < 3; {
+				c, _ := dialFrom(t, srv, "127.0.0.1", 220)
+				c.Command(331, "USER alice")
+				reply, err := c.Send("PASS " + configtest.Password)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if strings.HasPrefix(reply, "421") {
+					refused++
+					closed(t, c)
+				}
+			}
+			c, _ := dialFrom(t, srv, "127.0.0.2", 220)
+			c.Login("bob", configtest.Password)
+			wantMetrics(t, srv, `babelftp_refusals_total{`+limit+`} 3`)
+			lines := 0
+			for range len(log) {
+				if strings.Contains(<-log, "refused by a limit") {
+					lines++
+				}
+			}
+			if lines != 1 {
+				t.Errorf("the log has %d lines of it, want one", lines)
+			}
+		})
+	}
+}
+
+// Commands above the rate wait for their turn, and get 421 where that would take too long.
+func TestCommandRate(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Limits.PerAddress.CommandRate = 1
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	const sessions = 30 // each has one command that waits at most
+	refused := make(chan struct{}, sessions)
+	for range sessions {
+		conn, err := ftptest.Open(srv.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		go func() {
+			for {
+				reply, err := conn.Send("PEANUTS")
+				if strings.HasPrefix(reply, "421") {
+					refused <- struct{}{}
+				}
+				if err != nil || strings.HasPrefix(reply, "421") {
+					return
+				}
+			}
+		}()
+	}
+	<-refused
+	other, _ := dialFrom(t, srv, "127.0.0.2", 220)
+	other.Login("alice", configtest.Password)
+}
+
+// What moves at a rate arrives whole, in both directions.
+func TestTransferRates(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Tenants["acme"].Limits.Usage = config.Usage{UploadRate: value.MiB, DownloadRate: value.MiB}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	c := session(t, srv, "alice")
+	content := strings.Repeat("0123456789abcde\n", 20<<10)
+	c.Command(200, "TYPE I")
+	c.Store("file", content)
+	if got := c.Transfer("RETR file"); got != content {
+		t.Errorf("the download has %d bytes, want %d", len(got), len(content))
+	}
+}
