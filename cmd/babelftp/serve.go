@@ -1,15 +1,13 @@
 package main
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
-	"strings"
-	"unicode"
 
 	"github.com/spf13/cobra"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/logline"
 	"github.com/babelftp/babelftp/internal/server"
 )
 
@@ -34,7 +32,7 @@ func newServeCommand() *cobra.Command {
 		log := newLogger(cmd.ErrOrStderr(), cfg.Log)
 		ctx, now, stop := stopSignals(cmd.Context())
 		defer stop()
-		srv, err := server.New(ctx, cfg, server.Options{Version: buildVersion(), Logger: log})
+		srv, err := server.New(ctx, cfg, server.Options{Version: buildVersion(), Logger: log, Stdout: cmd.OutOrStdout()})
 		if err != nil {
 			return err
 		}
@@ -47,34 +45,9 @@ func newServeCommand() *cobra.Command {
 
 // newLogger is a logger that writes to w.
 func newLogger(w io.Writer, cfg config.Log) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: cfg.Level, ReplaceAttr: escapeUnprintable}
+	opts := &slog.HandlerOptions{Level: cfg.Level, ReplaceAttr: logline.Escape}
 	if cfg.Format == config.LogJSON {
 		return slog.New(slog.NewJSONHandler(w, opts))
 	}
 	return slog.New(slog.NewTextHandler(w, opts))
-}
-
-// escapeUnprintable escapes the characters of a log attribute that a terminal would obey and not show, such as U+202E, which turns the direction
-// of text around. The handler itself escapes those of ASCII.
-func escapeUnprintable(_ []string, a slog.Attr) slog.Attr {
-	obeyed := func(r rune) bool { return r > unicode.MaxASCII && !unicode.IsPrint(r) }
-	var text string
-	switch v := a.Value.Any().(type) {
-	case string:
-		text = v
-	case error:
-		text = v.Error()
-	}
-	if !strings.ContainsFunc(text, obeyed) {
-		return a
-	}
-	var escaped strings.Builder
-	for _, r := range text {
-		if obeyed(r) {
-			fmt.Fprintf(&escaped, `\u{%X}`, r)
-			continue
-		}
-		escaped.WriteRune(r)
-	}
-	return slog.String(a.Key, escaped.String())
 }

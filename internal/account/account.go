@@ -8,6 +8,7 @@ package account
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"time"
 
@@ -25,6 +26,23 @@ import (
 // people type passwords there. Any other error means that the
 // login could not be decided and may be tried again.
 var ErrLoginRefused = errors.New("login refused")
+
+// A LoginError is what a Backend's Login returns for a login that is not accepted. It says whose, and wraps why.
+type LoginError struct {
+	Tenant, User string // empty for an unknown user
+	Err          error
+}
+
+// Error is for the log.
+func (e *LoginError) Error() string {
+	if e.User == "" {
+		return "unknown user: " + e.Err.Error()
+	}
+	return fmt.Sprintf("user %q of tenant %q: %v", e.User, e.Tenant, e.Err)
+}
+
+// Unwrap returns why the login is not accepted.
+func (e *LoginError) Unwrap() error { return e.Err }
 
 // A FullError is what a Backend's Login returns when there are as many sessions or logins
 // as may be (reply 421).

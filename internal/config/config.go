@@ -37,6 +37,7 @@ type Config struct {
 	Passive Passive `yaml:"passive"`
 	S3      S3      `yaml:"s3"`
 	Log     Log     `yaml:"log"`
+	Audit   Audit   `yaml:"audit"`
 	Limits  Limits  `yaml:"limits"`
 
 	// How long a session may be idle between two commands.
@@ -134,6 +135,14 @@ type Log struct {
 	Level slog.Level `yaml:"level"`
 	// Form of the records.
 	Format LogFormat `yaml:"format"`
+}
+
+// Audit is where the audit log goes: a line of JSON for each login, change and transfer.
+type Audit struct {
+	// File to which the lines are added. When it is moved away, the server makes a new one.
+	File string `yaml:"file" default:"none" since:"0.2.0"`
+	// Write the lines to standard output.
+	Stdout bool `yaml:"stdout" since:"0.2.0"`
 }
 
 // What Default sets.

@@ -27,6 +27,7 @@ import (
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/vfs"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -67,8 +68,8 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 			demo:  account.Login{Tenant: &account.Tenant{Name: "demo"}, Rights: allRights},
 			hosts: map[string]*account.Tenant{"ftp.example.com": tenant},
 		},
-		Observer: noObserver{},
-		Logger:   slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Observe: func(*wire.Conn) control.Observer { return noObserver{} },
+		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	cfg.TLS, s.tls = certificates(t)
 	if change != nil {
@@ -389,9 +390,11 @@ func (s *site) shutdown() {
 // noObserver is the Observer that does nothing.
 type noObserver struct{}
 
-func (noObserver) SessionOpened()                         {}
-func (noObserver) SessionClosed()                         {}
-func (noObserver) LoggedIn(string, bool)                  {}
-func (noObserver) Refused(string, string)                 {}
-func (noObserver) Replied(string, int)                    {}
-func (noObserver) Transferred(string, bool, int64, error) {}
+func (noObserver) SessionOpened()                                {}
+func (noObserver) SessionClosed()                                {}
+func (noObserver) LoggedIn(*account.Login, error)                {}
+func (noObserver) LoggedOut()                                    {}
+func (noObserver) Refused(string, string)                        {}
+func (noObserver) Storage(s vfs.ObjectStorage) vfs.ObjectStorage { return s }
+func (noObserver) Replied(string, string, int)                   {}
+func (noObserver) Transferred(string, bool, int64, bool)         {}

@@ -66,11 +66,10 @@ func (s *session) authenticate() (home string, err error) {
 		Limits:       s.limits,
 		BeforeCommit: s.beforeCommit,
 	})
+	s.observer.LoggedIn(login, err)
 	if err != nil {
-		s.observer.LoggedIn("", false)
 		return "", err
 	}
-	s.observer.LoggedIn(login.Tenant.Name, true)
 	s.login, s.loginUntil = login, limits.Deadline{}
 	return cmp.Or(login.Home, "/"), nil
 }
@@ -146,6 +145,7 @@ func (s *session) logOut() {
 
 // endLogin ends the login, if there is one.
 func (s *session) endLogin() {
+	s.observer.LoggedOut()
 	if s.login != nil && s.login.End != nil {
 		s.login.End()
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/vfs"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // A pipeListener accepts one connection in memory, so that a session runs by the clock
@@ -84,7 +85,7 @@ func TestLoginTimeout(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server := control.New(control.Config{
-					Bundle: bundle, Backend: slowBackend{}, Observer: noObserver{}, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
+					Bundle: bundle, Backend: slowBackend{}, Observe: func(*wire.Conn) control.Observer { return noObserver{} }, Logger: slog.New(slog.NewTextHandler(t.Output(), nil)),
 					IdleTimeout: 5 * time.Minute, LoginTimeout: timeout, MaxLogins: 5,
 				})
 				listener := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}

@@ -35,7 +35,7 @@ func (s *session) newOperation() *operation {
 	op := &operation{lines: s.conn.Lines(), peerClosed: s.conn.PeerClosed(), done: s.done, tooLong: s.tooLong()}
 	op.Context, op.cancel = context.WithCancelCause(s.ctx)
 	if s.login != nil {
-		op.Storage = s.login.Storage(op.Context)
+		op.Storage = s.observer.Storage(s.login.Storage(op.Context))
 		op.Names = s.resolver(op.Storage)
 	}
 	return op

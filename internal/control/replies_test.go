@@ -53,7 +53,9 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) (*session
 	log := &bytes.Buffer{}
 	conn, client := net.Pipe()
 	t.Cleanup(func() { conn.Close(); client.Close() })
-	s := newSession(t.Context(), New(Config{Bundle: bundle, Logger: slog.New(slog.NewTextHandler(log, nil))}), conn, false)
+	s := newSession(t.Context(), New(Config{
+		Bundle: bundle, Observe: func(*wire.Conn) Observer { return nil }, Logger: slog.New(slog.NewTextHandler(log, nil)),
+	}), conn, false)
 	t.Cleanup(s.cancel)
 	s.locale.Select(tag) // or a login changes it
 	s.verb, s.argument, s.name = "REST", "4071", "ALICE"

@@ -23,7 +23,7 @@ func (s *session) send(r wire.Reply) {
 // bufferReply keeps a reply, to be written together with the next.
 func (s *session) bufferReply(r wire.Reply) {
 	if !r.Preliminary() {
-		s.observer.Replied(s.verb, r.Code)
+		s.observer.Replied(s.verb, s.argument, r.Code)
 	}
 	s.conn.BufferReply(r)
 }

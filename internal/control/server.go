@@ -17,9 +17,11 @@ import (
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/limits"
+	"github.com/babelftp/babelftp/internal/vfs"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// Config is what a Server needs. Bundle, Backend, Observer, Logger, the durations and MaxLogins are required. The zero value of every other
+// Config is what a Server needs. Bundle, Backend, Observe, Logger, the durations and MaxLogins are required. The zero value of every other
 // field is its default.
 type Config struct {
 	Bundle          *i18n.Bundle
@@ -54,18 +56,20 @@ type Config struct {
 	LoginTimeout   time.Duration // of a session, until the login
 	CommandTimeout time.Duration // of a command, a transfer too
 
-	Observer Observer
-	Logger   *slog.Logger
+	Observe func(*wire.Conn) Observer // makes the observer of a session
+	Logger  *slog.Logger
 }
 
-// An Observer gets what happens, for metrics. Many sessions call its methods at once, so they must not wait.
+// An Observer gets what happens in a session, for metrics and the audit log. Its methods must not wait for long.
 type Observer interface {
 	SessionOpened()
 	SessionClosed()
-	LoggedIn(tenant string, accepted bool) // tenant is empty for an unknown user
-	Refused(tenant, limit string)          // what a limit refuses or ends
-	Replied(command string, code int)      // command is upper case, "" for what is none
-	Transferred(tenant string, upload bool, bytes int64, err error)
+	LoggedIn(login *account.Login, err error) // login is nil after an error
+	LoggedOut()
+	Refused(tenant, limit string)                  // what a limit refuses or ends
+	Storage(s vfs.ObjectStorage) vfs.ObjectStorage // what the next command asks in place of s
+	Replied(command, argument string, code int)    // argument may be a password
+	Transferred(tenant string, upload bool, bytes int64, complete bool)
 }
 
 // A Server accepts control connections and runs a session on each.

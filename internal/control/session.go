@@ -66,7 +66,6 @@ type session struct {
 func newSession(ctx context.Context, server *Server, conn net.Conn, implicit bool) *session {
 	s := &session{
 		server:    server,
-		observer:  server.cfg.Observer,
 		log:       server.cfg.Logger.With("remote", conn.RemoteAddr().String()),
 		conn:      wire.NewConn(conn),
 		implicit:  implicit,
@@ -76,6 +75,7 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 		algorithm: syntax.DefaultHash,
 		locale:    reply.NewLocale(reply.Preferences{Bundle: server.cfg.Bundle, DefaultLanguage: server.cfg.DefaultLanguage}),
 	}
+	s.observer = server.cfg.Observe(s.conn)
 	s.ctx, s.cancel = context.WithCancel(ctx)
 	s.done = s.ctx.Done()
 	s.data = s.newDataSettings()

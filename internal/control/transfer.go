@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"time"
@@ -92,12 +91,10 @@ func (s *session) observeTransfer(t *transfer, commandLine string, r wire.Reply)
 	if size := s.parameters.AllocSize; t.upload && size > 0 {
 		about = append(about, "announced", size)
 	}
-	var err error
 	if r.Code >= 400 {
-		err = fmt.Errorf("reply %d", r.Code)
 		about = append(about, "connection", t.Err(), "storage", s.op.Err)
 	}
-	s.observer.Transferred(s.login.Tenant.Name, t.upload, t.Bytes(), err)
+	s.observer.Transferred(s.login.Tenant.Name, t.upload, t.Bytes(), r.Code < 400)
 	s.log.Info("transfer", about...)
 }
 

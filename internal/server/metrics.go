@@ -14,7 +14,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // metrics counts what happens. It watches the control connections and, as a middleware of the SDK, the requests to S3.
@@ -29,6 +31,7 @@ type metrics struct {
 	transfers     *prometheus.CounterVec
 	bytes         *prometheus.CounterVec
 	requests      *prometheus.CounterVec
+	auditLost     *prometheus.CounterVec
 	durations     *prometheus.HistogramVec
 }
 
@@ -48,6 +51,7 @@ func newMetrics(version string) *metrics {
 		transfers:     counter("transfers_total", "Transfers on data connections, by tenant, direction (upload, download) and result (complete, failed).", "tenant", "direction", "result"),
 		bytes:         counter("transfer_bytes_total", "Bytes on data connections, by tenant and direction.", "tenant", "direction"),
 		requests:      counter("s3_requests_total", "Requests to S3, retries included, by operation and HTTP status (error where no answer came).", "operation", "status"),
+		auditLost:     counter("audit_lines_lost_total", "Lines of the audit log that a destination (file, stdout) did not get.", "destination"),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "babelftp", Name: "s3_request_duration_seconds", Help: "Time until S3 began to answer a request, by operation.",
 			Buckets: prometheus.ExponentialBuckets(0.002, 2, 15), // to 33 seconds
@@ -58,7 +62,7 @@ func newMetrics(version string) *metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(
-		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.replies, m.transfers, m.bytes, m.requests, m.durations, build,
+		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.replies, m.transfers, m.bytes, m.requests, m.auditLost, m.durations, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
@@ -79,29 +83,35 @@ func (m *metrics) SessionOpened() {
 func (m *metrics) SessionClosed() { m.sessions.Dec() }
 
 // LoggedIn implements [control.Observer].
-func (m *metrics) LoggedIn(tenant string, accepted bool) {
-	result := "refused"
-	if accepted {
-		result = "accepted"
+func (m *metrics) LoggedIn(login *account.Login, err error) {
+	result, tenant := "refused", ""
+	if err == nil {
+		result, tenant = "accepted", login.Tenant.Name
 	}
 	m.logins.WithLabelValues(tenant, result).Inc()
 }
+
+// LoggedOut implements [control.Observer].
+func (m *metrics) LoggedOut() {}
+
+// Storage implements [control.Observer].
+func (m *metrics) Storage(s vfs.ObjectStorage) vfs.ObjectStorage { return s }
 
 // Refused implements [control.Observer].
 func (m *metrics) Refused(tenant, limit string) { m.refusals.WithLabelValues(limit, tenant).Inc() }
 
 // Replied implements [control.Observer].
-func (m *metrics) Replied(command string, code int) {
+func (m *metrics) Replied(command, _ string, code int) {
 	m.replies.WithLabelValues(command, strconv.Itoa(code/100)+"xx").Inc()
 }
 
 // Transferred implements [control.Observer].
-func (m *metrics) Transferred(tenant string, upload bool, bytes int64, err error) {
+func (m *metrics) Transferred(tenant string, upload bool, bytes int64, complete bool) {
 	direction, result := "download", "complete"
 	if upload {
 		direction = "upload"
 	}
-	if err != nil {
+	if !complete {
 		result = "failed"
 	}
 	m.transfers.WithLabelValues(tenant, direction, result).Inc()

@@ -1,10 +1,12 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -36,12 +38,16 @@ type Options struct {
 
 	// Logger gets what happens. The default discards it.
 	Logger *slog.Logger
+
+	// Stdout gets the audit log where the configuration asks for that. The default discards it.
+	Stdout io.Writer
 }
 
 // A Server serves the tenants of a configuration over FTP.
 type Server struct {
 	cfg     *config.Config
 	log     *slog.Logger
+	audit   *auditLog
 	control *control.Server
 	health  *health
 	buckets []*s3client.Bucket
@@ -87,9 +93,11 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
+	audit := newAuditLog(cfg.Audit, cmp.Or[io.Writer](opts.Stdout, io.Discard), m.auditLost, log)
 	s := &Server{
-		cfg: cfg,
-		log: log,
+		cfg:   cfg,
+		log:   log,
+		audit: audit,
 		control: control.New(control.Config{
 			Bundle:             bundle,
 			Backend:            tenants,
@@ -107,7 +115,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 			Limits:             limits.NewServer(cfg.Limits.Sessions, cfg.Limits.SessionsPerAddress, cfg.Limits.Limits(), cfg.Limits.PerAddress.Limits()),
 			LoginTimeout:       cfg.Limits.LoginTimeout,
 			CommandTimeout:     cfg.Limits.CommandTimeout,
-			Observer:           m,
+			Observe:            audit.observer(m),
 			Logger:             log,
 		}),
 	}
@@ -163,9 +171,13 @@ func (e *ListenError) Unwrap() error { return e.Err }
 
 // Start checks the buckets and opens the listeners. The probes are answered from the beginning. After an error nothing is open.
 func (s *Server) Start(ctx context.Context) (err error) {
+	if err := s.audit.open(); err != nil {
+		return err
+	}
 	defer func() {
 		if err != nil {
 			s.close()
+			s.audit.close(ctx, s.log)
 		}
 	}()
 	if s.metrics, err = s.listen(ctx, "metrics_listen", s.cfg.MetricsListen); err != nil {
@@ -260,5 +272,6 @@ func (s *Server) Serve(ctx context.Context) error {
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.health.enter(draining)
 	defer s.web.Close()
+	defer s.audit.close(ctx, s.log)
 	return s.control.Shutdown(ctx)
 }

@@ -318,13 +318,14 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 		return nil, full(nil, err)
 	}
 	var c *credential
-	who, password := "unknown user", req.Password
+	failed, password := account.LoginError{}, req.Password
 	if u != nil {
 		c, password = &u.credential, u.tenant.inUTF8(password)
-		who = fmt.Sprintf("user %q of tenant %q", u.name, u.tenant.Name)
+		failed.Tenant, failed.User = u.tenant.Name, u.name
 	}
 	if err := r.authenticate(ctx, limits.Network(wire.AddrOf(req.RemoteAddr)), c, password); err != nil {
-		return nil, fmt.Errorf("%s: %w", who, err)
+		failed.Err = err
+		return nil, &failed
 	}
 	own := limits.Scopes{u.tenant.scope, u.scope}
 	scopes := slices.Concat(req.Limits, own)

@@ -65,6 +65,9 @@ func (i *Info) IsDir() bool { return i.mode.IsDir() }
 // Key is the key of the object, or the prefix of the directory.
 func (i *Info) Key() string { return i.object.Key }
 
+// ETag is that of the object, with its quotes, empty where S3 has not told it.
+func (i *Info) ETag() string { return i.object.ETag }
+
 // Sys returns an [*Object].
 func (i *Info) Sys() any { return &i.object }
 

@@ -39,6 +39,7 @@ type Writer struct {
 	headSize   int64           // how many bytes of it stay
 
 	resumed     *pending // the upload that this one continues, nil when there is none
+	etag        string   // of the new object
 	resumable   bool     // whether the owner can resume the upload when it is interrupted
 	exclusive   bool     // whether there must be no object
 	reservation quota.Reservation
@@ -375,7 +376,7 @@ func (w *Writer) Truncate(size int64) error {
 
 // Stat describes the file as far as it is written.
 func (w *Writer) Stat() (fs.FileInfo, error) {
-	v := s3api.Version{Key: w.key, Size: w.offset}
+	v := s3api.Version{Key: w.key, Size: w.offset, ETag: w.etag}
 	return fileinfo.New(w.u.Keys.Base(w.key), &v, &w.attributes), nil
 }
 
@@ -472,7 +473,8 @@ func (w *Writer) commit(publish func(context.Context) (etag string, err error)) 
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), commitTimeout)
 	defer done()
-	_, err := publish(ctx)
+	var err error
+	w.etag, err = publish(ctx)
 	if w.exclusive {
 		return w.condition.Failed(err)
 	}

@@ -1,0 +1,132 @@
+// Package audit writes the audit log: one line of JSON for each login, each refusal, each change and each transfer of a file, with who did it and
+// what came of it.
+//
+// A [Session] observes a session of package control, and gets the outcome with the reply. It wraps the storage of a command, because only the
+// storage knows which files a command touches.
+package audit
+
+import (
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/account"
+	"github.com/babelftp/babelftp/internal/logline"
+)
+
+// A Log writes the lines of all sessions.
+type Log struct{ out *slog.Logger }
+
+// New returns a log that writes each line by one call of out.Write, and ignores its error.
+func New(out io.Writer) *Log {
+	return &Log{slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{ReplaceAttr: attribute}))}
+}
+
+// attribute gives slog's attributes the names of the audit log. All events are equally important, so there is no level.
+func attribute(groups []string, a slog.Attr) slog.Attr {
+	switch a.Key {
+	case slog.LevelKey:
+		return slog.Attr{}
+	case slog.MessageKey:
+		a.Key = "event"
+	case slog.TimeKey:
+		a.Value = slog.TimeValue(a.Value.Time().UTC())
+	}
+	return logline.Escape(groups, a)
+}
+
+// A Conn is the control connection of a session.
+type Conn interface {
+	RemoteAddr() net.Addr
+	Encrypted() bool
+}
+
+// A Session writes the lines of one session. It is for the goroutine of the session.
+type Session struct {
+	out  *slog.Logger
+	conn Conn
+
+	login    *account.Login // nil when logged out
+	loggedIn time.Time
+	command  *command // the running one, nil without a login
+	files    map[string]int
+	bytes    map[string]int64
+}
+
+// sessionBytes make the names of sessions different from each other.
+const sessionBytes = 8
+
+// Session returns the log of a session.
+func (l *Log) Session(conn Conn) *Session {
+	id := make([]byte, sessionBytes)
+	_, _ = rand.Read(id) // never fails
+	return &Session{out: l.out.With("session", hex.EncodeToString(id), "client", conn.RemoteAddr().String()), conn: conn}
+}
+
+// The values of "outcome".
+const (
+	outcomeOK     = "ok"
+	outcomeFailed = "failed"
+)
+
+func (s *Session) write(event, outcome string, about ...any) {
+	about = append([]any{"tls", s.conn.Encrypted(), "outcome", outcome}, about...)
+	if s.login != nil {
+		about = append([]any{"tenant", s.login.Tenant.Name, "user", s.login.User}, about...)
+	}
+	s.out.Info(event, about...)
+}
+
+// LoggedIn writes an accepted login, or why it was not. A login that a limit refuses is left to [Session.Refused].
+func (s *Session) LoggedIn(login *account.Login, err error) {
+	if err == nil {
+		s.login, s.loggedIn = login, time.Now()
+		s.files, s.bytes = map[string]int{}, map[string]int64{}
+		s.write("login", outcomeOK)
+		return
+	}
+	if _, full := errors.AsType[*account.FullError](err); full {
+		return
+	}
+	about := []any{"reason", reason(err)}
+	if of, ok := errors.AsType[*account.LoginError](err); ok && of.User != "" {
+		about = append(about, "tenant", of.Tenant, "user", of.User)
+	}
+	s.write("login", outcomeFailed, about...)
+}
+
+// reason is the class of a failed login.
+func reason(err error) string {
+	of, known := errors.AsType[*account.LoginError](err)
+	switch {
+	case !errors.Is(err, account.ErrLoginRefused):
+		return "unavailable"
+	case known && of.User == "":
+		return "unknown_user"
+	}
+	return "wrong_password"
+}
+
+// LoggedOut writes the totals of the login that ends.
+func (s *Session) LoggedOut() {
+	if s.login == nil {
+		return
+	}
+	s.write("logout", outcomeOK, "duration_ms", time.Since(s.loggedIn).Milliseconds(),
+		"uploads", s.files[eventUpload], "uploaded_bytes", s.bytes[eventUpload],
+		"downloads", s.files[eventDownload], "downloaded_bytes", s.bytes[eventDownload])
+	s.login, s.command = nil, nil
+}
+
+// Refused writes that a limit has refused something. The tenant is empty where the limit is the server's.
+func (s *Session) Refused(tenant, limit string) {
+	about := []any{"limit", limit}
+	if tenant != "" && s.login == nil {
+		about = append(about, "tenant", tenant)
+	}
+	s.write("refused", outcomeFailed, about...)
+}

@@ -1,0 +1,190 @@
+package server
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// auditLines serves a session that does something, stops the server, and returns the audit log.
+func auditLines(t *testing.T, cfg *config.Config, s *s3test.Server, do func(*ftptest.Client)) []map[string]any {
+	t.Helper()
+	cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() { served <- srv.Serve(t.Context()) }()
+	do(ftptest.Dial(t, srv.Addr().String()))
+	if err := srv.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := <-served; err != nil {
+		t.Error(err)
+	}
+	text, err := os.ReadFile(cfg.Audit.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(text), configtest.Password) || strings.Contains(string(text), "secret") {
+		t.Errorf("the audit log holds a password:\n%s", text)
+	}
+	var lines []map[string]any
+	for line := range strings.Lines(string(text)) {
+		var fields map[string]any
+		if err := json.Unmarshal([]byte(line), &fields); err != nil {
+			t.Fatalf("%q: %v", line, err)
+		}
+		lines = append(lines, fields)
+	}
+	return lines
+}
+
+// Each event is one line, with its outcome. What the server was sent before the login, and commands that change nothing, are none.
+func TestAuditLog(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Tenants["acme"].Users["alice"].PathPermissions = map[string][]config.Permission{"/closed/**": {config.List}}
+	uri := "s3://" + cfg.Tenants["acme"].Bucket + "/inbox"
+	lines := auditLines(t, cfg, s, func(c *ftptest.Client) {
+		c.Command(331, "USER hunter2")
+		c.Command(530, "PASS secret1")
+		c.Command(331, "USER alice")
+		c.Command(530, "PASS secret2")
+		c.Command(500, "secret3")
+		c.Login("alice", configtest.Password)
+		c.Store("a", "abc")
+		c.Command(350, "REST 1")
+		c.Transfer("RETR a")
+		c.Transfer("NLST")
+		c.Command(550, "DELE none")
+		c.Command(550, "DELE /closed/x")
+		c.Command(257, "MKD d")
+		c.Command(350, "RNFR a")
+		c.Command(250, "RNTO d/b\u202e")
+		c.Command(200, "SITE COPY d /e")
+		c.Command(213, "MFMT 20240102030405 d/b\u202e")
+		c.Command(250, "DELE d/b\u202e")
+		c.Command(250, "RMD d")
+		c.Command(250, "SITE RMDIR /e")
+		c.Command(550, "RMD /")
+		c.Command(221, "QUIT")
+	})
+	const etag = "900150983cd24fb0d6963f7d28e17f72" // the MD5 of abc
+	login := func(want string) string { return "outcome=failed tls=false " + want }
+	user := func(want string) string { return "tenant=acme tls=false user=alice " + want }
+	want := []string{
+		"login " + login("reason=unknown_user"),
+		"login " + login("reason=wrong_password tenant=acme user=alice"),
+		"login " + user("outcome=ok"),
+		"upload " + user("outcome=ok bytes=3 code=226 command=STOR etag="+etag+" path=/alice/a s3_uri="+uri+"/alice/a size=3"),
+		"download " + user("outcome=ok bytes=2 code=226 command=RETR offset=1 path=/alice/a s3_uri="+uri+"/alice/a"),
+		"delete " + user("outcome=failed code=550 command=DELE path=/alice/none s3_uri="+uri+"/alice/none"),
+		"delete " + user("outcome=failed code=550 command=DELE path=/closed/x s3_uri="+uri+"/closed/x"),
+		"mkdir " + user("outcome=ok code=257 command=MKD path=/alice/d s3_uri="+uri+"/alice/d"),
+		"rename " + user(`outcome=ok code=250 command=RNTO path=/alice/a s3_uri=`+uri+`/alice/a to_path=/alice/d/b\u{202E} to_s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
+		"copy " + user("outcome=ok code=200 command=SITE path=/alice/d s3_uri="+uri+"/alice/d to_path=/e to_s3_uri="+uri+"/e"),
+		"set_time " + user(`outcome=ok code=213 command=MFMT path=/alice/d/b\u{202E} s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
+		"delete " + user(`outcome=ok code=250 command=DELE path=/alice/d/b\u{202E} s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
+		"rmdir " + user("outcome=ok code=250 command=RMD path=/alice/d s3_uri="+uri+"/alice/d"),
+		"rmdir " + user("outcome=ok code=250 command=SITE path=/e s3_uri="+uri+"/e"),
+		"rmdir " + user("outcome=failed argument=/ code=550 command=RMD"),
+		"logout " + user("outcome=ok downloaded_bytes=2 downloads=1 uploaded_bytes=3 uploads=1"),
+	}
+	session, client := lines[0]["session"], lines[0]["client"]
+	for i, fields := range lines {
+		if fields["time"] == nil || session == nil || fields["session"] != session || client == nil || fields["client"] != client {
+			t.Errorf("line %d: time %v, session %v, client %v", i, fields["time"], fields["session"], fields["client"])
+		}
+		for _, key := range []string{"time", "session", "client"} {
+			delete(fields, key)
+		}
+		delete(fields, "error")
+		delete(fields, "duration_ms")
+		if i >= len(want) {
+			t.Errorf("line %d: %v, want none", i, fields)
+			continue
+		}
+		event, rest, _ := strings.Cut(want[i], " ")
+		wanted := map[string]string{"event": event}
+		for pair := range strings.FieldsSeq(rest) {
+			key, value, _ := strings.Cut(pair, "=")
+			wanted[key] = value
+		}
+		got := map[string]string{}
+		for key, value := range fields {
+			got[key] = fmt.Sprint(value)
+		}
+		if fmt.Sprint(got) != fmt.Sprint(wanted) {
+			t.Errorf("line %d:\n got %v\nwant %v", i, got, wanted)
+		}
+	}
+	if len(lines) < len(want) {
+		t.Errorf("%d lines, want %d", len(lines), len(want))
+	}
+}
+
+// A limit that refuses a session shows in the audit log, and so does an upload that is too many bytes.
+func TestAuditOfLimits(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Tenants["acme"].Quota = 2
+	cfg.Tenants["acme"].Limits.Sessions = 1
+	lines := auditLines(t, cfg, s, func(c *ftptest.Client) {
+		c.Login("alice", configtest.Password)
+		second, err := ftptest.Open(c.RemoteAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, command := range []string{"", "USER alice", "PASS " + configtest.Password} {
+			if command == "" {
+				_, err = second.Reply()
+			} else {
+				_, err = second.Send(command)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if reply, err := c.Upload("STOR a", "abc"); err != nil || !strings.HasPrefix(reply, "552") {
+			t.Errorf("STOR: %q, %v; want 552", reply, err)
+		}
+	})
+	var got []string
+	for _, fields := range lines {
+		got = append(got, fmt.Sprint(fields["event"], " ", fields["outcome"], " ", fields["limit"], " ", fields["code"]))
+	}
+	want := []string{"login ok <nil> <nil>", "refused failed sessions <nil>", "upload failed <nil> 552", "logout ok <nil> <nil>"}
+	if fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// A server whose audit log cannot be written does not start.
+func TestAuditFileCannotBeOpened(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Audit.File = t.TempDir()
+	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := srv.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "audit.file") {
+		t.Errorf("Start: %v, want an error about audit.file", err)
+	}
+}
