@@ -44,8 +44,8 @@ type Options struct {
 	// minimum 1, the maximum 10,000.
 	DownloadConcurrency int
 
-	// Memory bounds the bytes that uploads collect and downloads prefetch. All file systems of a process share one. The default is a budget of
-	// 64 MiB for this file system alone; the minimum is 5 MiB.
+	// Memory bounds the bytes that uploads collect and downloads prefetch. All file systems of a process share one: give each [Budget.For] the
+	// user that it belongs to. The default is a budget of 64 MiB for this file system alone; the minimum is 5 MiB.
 	Memory *Budget
 
 	// Endpoint holds what requests have measured of the S3 server, and the keys that were written there recently. All file systems of a server

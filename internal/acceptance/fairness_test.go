@@ -1,11 +1,13 @@
 package acceptance_test
 
 import (
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
@@ -30,7 +32,7 @@ func mallory() string {
 func (s *site) attackMemory(t *testing.T, first, others int) (uploads []*ftptest.Client, data []net.Conn) {
 	t.Helper()
 	var sent sync.WaitGroup
-	almost := make([]byte, onePart-1)
+	almost := make([]byte, onePart-60<<10) // which takes all of the blocks of the part
 	for i := range first + others {
 		c := ftptest.Dial(t, s.address)
 		c.Login("mallory@acme", configtest.Password)
@@ -53,6 +55,7 @@ func (s *site) attackMemory(t *testing.T, first, others int) (uploads []*ftptest
 		sent.Wait()
 		go write()
 	}
+	sent.Wait()
 	return uploads, data
 }
 
@@ -74,5 +77,53 @@ func TestMemoryOfOneUser(t *testing.T) {
 		for i := range tc.files {
 			c.Store("/file "+strconv.Itoa(i), strings.Repeat("x", tc.size))
 		}
+	}
+}
+
+// TestSlowUploads lets a user hold memory and send a byte now and then, which is less than the minimum. As others of its sessions wait for memory, one of
+// these uploads after another ends with 426. An upload of another tenant that is as slow may go on.
+func TestSlowUploads(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"), mallory(), "memory: 64MiB", "stall_timeout: 10s")
+	const share = 64 << 20 * 9 / 16 / onePart // parts of one user
+	holding, data := s.attackMemory(t, share, 0)
+	slow := ftptest.Dial(t, s.address)
+	slow.Login("alice@umbrella", password)
+	conn := slow.Data()
+	slow.Command(150, "STOR /slow")
+	ended := make(chan struct{})
+	dripped := make(chan int)
+	go func() {
+		drip := time.NewTicker(200 * time.Millisecond)
+		defer drip.Stop()
+		for n := 0; ; n++ {
+			select {
+			case <-drip.C:
+			case <-ended:
+				dripped <- n
+				return
+			}
+			for _, c := range append(data, conn) {
+				_, _ = c.Write([]byte("x"))
+			}
+		}
+	}()
+	s.attackMemory(t, 0, share)
+	replies := make(chan string, share)
+	for _, c := range holding {
+		go func() {
+			reply, err := c.Conn.Reply()
+			replies <- fmt.Sprint(reply, err)
+		}()
+	}
+	if reply := <-replies; !strings.HasPrefix(reply, "426 ") {
+		t.Errorf("the first upload that ends of those that hold memory gets %s", reply)
+	}
+	close(ended)
+	sent := <-dripped
+	_ = conn.Close()
+	slow.Reply(226)
+	if got := slow.Transfer("RETR /slow"); len(got) != sent {
+		t.Errorf("the slow upload has %d bytes, want %d", len(got), sent)
 	}
 }

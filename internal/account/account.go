@@ -122,7 +122,10 @@ type Login struct {
 	// Storage is the user's storage for the time of a command: the end of ctx ends
 	// its operations.
 	Storage func(ctx context.Context) vfs.ObjectStorage
-	Home    string // the working directory after login, absolute; empty means "/"
+	// Scarce tells whether others wait for memory that uploads of this user hold, or
+	// may hold; nil where that is not known.
+	Scarce func() bool
+	Home   string // the working directory after login, absolute; empty means "/"
 	// Rights says what the user may do with what an absolute pathname names, for
 	// the fact "perm" (RFC 3659 7.5.5), which is left out where it is nil. The
 	// storage itself refuses everything else. Rights is asked for every entry of a

@@ -112,7 +112,7 @@ type S3 struct {
 	SecretAccessKey value.Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
 }
 
-// Limits bounds what clients may take of the server. Who is above a maximum gets 421.
+// Limits bounds what clients may take of the server. Who is above a maximum of sessions gets 421.
 type Limits struct {
 	// Most sessions at the same time. With `0` there is no limit.
 	Sessions int `yaml:"sessions" since:"0.2.0"`
@@ -122,6 +122,8 @@ type Limits struct {
 	LoginTimeout time.Duration `yaml:"login_timeout" since:"0.2.0"`
 	// Longest time that a login waits if the client's address has sent wrong passwords. With `0` none waits.
 	FailedLoginDelay time.Duration `yaml:"failed_login_delay" since:"0.2.0"`
+	// Fewest bytes of an upload in a minute, while others wait for memory that its user or tenant holds. A slower one gets 426. With `0` there is no limit.
+	MinUploadRate value.Size `yaml:"min_upload_rate" since:"0.2.0"`
 	// Longest time that a command takes, a transfer too. The server ends it then.
 	CommandTimeout time.Duration `yaml:"command_timeout" default:"no limit" since:"0.2.0"`
 	Usage
@@ -163,7 +165,8 @@ const (
 	defaultLoginTimeout       = 30 * time.Second
 	// Clients with a time limit on replies give up after 15 to 20 seconds.
 	defaultFailedLoginDelay    = 15 * time.Second
-	defaultOperations          = 100 // each makes up to 32 requests to S3 at the same time
+	defaultOperations          = 100           // each makes up to 32 requests to S3 at the same time
+	defaultMinUploadRate       = 4 * value.KiB // a quarter of what a satellite telephone sends, 2,400 bits a second
 	defaultMemory              = 256 * value.MiB
 	defaultPartSize            = 5 * value.MiB
 	defaultUploadConcurrency   = 16
@@ -195,6 +198,7 @@ func Default() *Config {
 			LoginTimeout:       defaultLoginTimeout,
 			FailedLoginDelay:   defaultFailedLoginDelay,
 			Usage:              Usage{Operations: defaultOperations},
+			MinUploadRate:      defaultMinUploadRate,
 		},
 		Memory:              defaultMemory,
 		PartSize:            defaultPartSize,

@@ -24,6 +24,7 @@ import (
 	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/vfs"
@@ -57,12 +58,11 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 	}
 	defaults := config.Default()
 	cfg := control.Config{
-		Bundle:       bundle,
-		IdleTimeout:  defaults.IdleTimeout,
-		DataTimeout:  defaults.DataTimeout,
-		StallTimeout: defaults.StallTimeout,
-		CommitDelay:  defaults.CommitDelay,
-		MaxLogins:    defaults.MaxFailedLogins,
+		Bundle:      bundle,
+		IdleTimeout: defaults.IdleTimeout,
+		Data:        dataconn.Settings{OpenTimeout: defaults.DataTimeout, StallTimeout: defaults.StallTimeout},
+		CommitDelay: defaults.CommitDelay,
+		MaxLogins:   defaults.MaxFailedLogins,
 		Backend: &backend{
 			site:  s,
 			demo:  account.Login{Tenant: &account.Tenant{Name: "demo"}, Rights: allRights},

@@ -76,7 +76,7 @@ func (s *session) unsupportedProtocol(supported string) {
 // listenPassive opens a port for the next transfer, on the address that the client has reached. When there is none it tells the client.
 func (s *session) listenPassive() (port uint16, ok bool) {
 	s.data.Close()
-	source, port, err := dataconn.Listen(s.ctx, s.server.cfg.PassivePorts, s.conn.Local(), s.conn.Remote(), s.server.cfg.DataTimeout)
+	source, port, err := dataconn.Listen(s.ctx, s.server.cfg.Data.Ports, s.conn.Local(), s.conn.Remote(), s.server.cfg.Data.OpenTimeout)
 	if err != nil {
 		s.log.Error("no free port for a passive data connection; check passive.ports and the limit of descriptors", "err", err)
 		s.reply(425, i18n.PassivePortUnavailable)

@@ -68,7 +68,7 @@ func TestParametersEndWithATransferCommand(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, func(cfg *control.Config) {
 				if strings.Contains(tt.script, "229 EPSV") { // and no client connects
-					cfg.DataTimeout = 100 * time.Millisecond
+					cfg.Data.OpenTimeout = 100 * time.Millisecond
 				}
 			})
 			content := map[string]string{"a": "0123456789", "b": old}

@@ -35,16 +35,12 @@ type Config struct {
 	// otherwise.
 	AcceptUnknownHosts bool
 
-	// PassivePorts is the range that PASV and EPSV listen on; the zero value means the ports that any program may use (RFC 6335 6).
-	PassivePorts dataconn.PortRange
 	// PublicAddress is what PASV shows; invalid means the address that the client reached.
 	PublicAddress netip.Addr
 
 	// internal/config has the defaults of the durations and of MaxLogins.
 	IdleTimeout time.Duration // between commands
-	DataTimeout time.Duration // to open a data connection
-	// StallTimeout ends a transfer whose data connection moves no byte for so long.
-	StallTimeout time.Duration
+	Data        dataconn.Settings
 	// CommitDelay is the maximum time that an upload that looks complete waits for the end of the control connection. The kernel of a
 	// killed client closes the data connection first and the control connection just after. An upload that took less than eight times as
 	// long waits less. While tasks wait for the machine's processors it waits longer.

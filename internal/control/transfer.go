@@ -48,8 +48,9 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 	}
 	defer leave()
 	options := dataconn.Options{
+		Settings: cfg.Data, Scarce: s.login.Scarce,
 		Upload: t.upload, ControlTLS: s.conn.Encrypted(), LenientEOF: s.login.Tenant.LenientDataEOF,
-		OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout, Pace: s.scopes().Pace(t.upload),
+		Pace: s.scopes().Pace(t.upload),
 	}
 	if t.listing != nil {
 		options.Listing = t.listing.WriteLines

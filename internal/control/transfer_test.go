@@ -300,7 +300,7 @@ func TestActive(t *testing.T) {
 }
 
 func TestDataConnectionTimeout(t *testing.T) {
-	s := newSite(t, func(cfg *control.Config) { cfg.DataTimeout = 100 * time.Millisecond })
+	s := newSite(t, func(cfg *control.Config) { cfg.Data.OpenTimeout = 100 * time.Millisecond })
 	c := s.login()
 	c.do("EPSV", "229 ")
 	c.do("STOR f", "425 ")
@@ -309,7 +309,7 @@ func TestDataConnectionTimeout(t *testing.T) {
 }
 
 func TestStall(t *testing.T) {
-	s := newSite(t, func(cfg *control.Config) { cfg.StallTimeout = 100 * time.Millisecond })
+	s := newSite(t, func(cfg *control.Config) { cfg.Data.StallTimeout = 100 * time.Millisecond })
 	c := s.login()
 	conn := c.epsv()
 	c.do("STOR f", "150 ")

@@ -32,6 +32,7 @@ type Conn struct {
 	transfer *Transfer
 	opened   time.Time
 	ended    time.Time // when the client's last byte had come
+	window   window    // of an upload
 }
 
 // RemoteAddr is the client's address without the zone of a link-local one, which the engine could not read. It looks at the
@@ -109,8 +110,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 	if err := c.handshake(); err != nil {
 		return 0, err
 	}
-	_ = c.raw.SetReadDeadline(time.Now().Add(c.transfer.StallTimeout))
-	n, err := c.Conn.Read(b[:c.transfer.Pace.Chunk(len(b))])
+	n, err := c.receive(b[:c.transfer.Pace.Chunk(len(b))])
 	c.transfer.bytes.Add(int64(n))
 	if waitErr := c.pace(n); err == nil {
 		err = waitErr

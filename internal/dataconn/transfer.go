@@ -23,10 +23,22 @@ var (
 	ErrTLS        = errors.New("no TLS on the data connection")
 )
 
-// Options are what is known of a transfer before it begins. The times are
-// required.
+// Settings are what all transfers of a server have in common. The times are required.
+type Settings struct {
+	Ports        PortRange     // of passive data connections
+	OpenTimeout  time.Duration // until there is a connection
+	StallTimeout time.Duration // until the next byte moves
+
+	// MinRate is how many bytes the client of an upload must send in a minute while memory is scarce, 0 for no minimum.
+	MinRate int64
+}
+
+// Options are what is known of a transfer before it begins.
 type Options struct {
+	Settings
 	Upload bool
+	// Scarce tells whether others wait for memory that this upload may hold. Nil means that they never do.
+	Scarce func() bool
 	// Listing writes what the client gets instead of a file; nil for a file.
 	Listing func(io.Writer) error
 	// TLS is nil for a data connection in the clear.
@@ -35,10 +47,8 @@ type Options struct {
 	// ControlTLS says whether the control connection is under TLS.
 	ControlTLS bool
 	// LenientEOF accepts an upload under TLS that ends without close_notify.
-	LenientEOF   bool
-	OpenTimeout  time.Duration // until there is a connection
-	StallTimeout time.Duration // until the next byte moves
-	Pace         limits.Pace   // bytes a second
+	LenientEOF bool
+	Pace       limits.Pace // bytes a second
 }
 
 // A Transfer is one use of a data connection, for a file or a listing.

@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/tenant"
@@ -105,18 +106,18 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 			AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
 			TLS:                tlsCfg,
 			TLSRequired:        cfg.TLS.Required,
-			PassivePorts:       cfg.Passive.Ports,
 			PublicAddress:      cfg.Passive.PublicAddress.Unmap(),
 			IdleTimeout:        cfg.IdleTimeout,
-			DataTimeout:        cfg.DataTimeout,
-			StallTimeout:       cfg.StallTimeout,
-			CommitDelay:        cfg.CommitDelay,
-			MaxLogins:          cfg.MaxFailedLogins,
-			Limits:             limits.NewServer(cfg.Limits.Sessions, cfg.Limits.SessionsPerAddress, cfg.Limits.Limits(), cfg.Limits.PerAddress.Limits()),
-			LoginTimeout:       cfg.Limits.LoginTimeout,
-			CommandTimeout:     cfg.Limits.CommandTimeout,
-			Observe:            audit.observer(m),
-			Logger:             log,
+			Data: dataconn.Settings{
+				Ports: cfg.Passive.Ports, OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout, MinRate: int64(cfg.Limits.MinUploadRate),
+			},
+			CommitDelay:    cfg.CommitDelay,
+			MaxLogins:      cfg.MaxFailedLogins,
+			Limits:         limits.NewServer(cfg.Limits.Sessions, cfg.Limits.SessionsPerAddress, cfg.Limits.Limits(), cfg.Limits.PerAddress.Limits()),
+			LoginTimeout:   cfg.Limits.LoginTimeout,
+			CommandTimeout: cfg.Limits.CommandTimeout,
+			Observe:        audit.observer(m),
+			Logger:         log,
 		}),
 	}
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {

@@ -365,6 +365,9 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 		LinkLifetime:       u.tenant.maxPresign,
 		Resumable:          u.tenant.resumable,
 	}
+	if r.files.Memory != nil {
+		login.Scarce = r.files.Memory.For(u.tenant.Name, u.name).Scarce
+	}
 	if len(u.quotas()) > 0 {
 		login.Quota = u.usage
 	}
