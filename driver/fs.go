@@ -83,7 +83,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 	o.setDefaults()
 	f := &Fs{
 		ctx:    ctx,
-		bucket: s3api.NewBucket(clients.Invalidating{Client: client, Log: o.Endpoint.writes}, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout),
+		bucket: s3api.NewBucket(clients.Invalidating(client, o.Endpoint.writes), bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout),
 		keys:   keys.Space(o.Prefix), opts: o,
 	}
 	f.find = fileinfo.Finder{Bucket: f.bucket, Keys: f.keys}

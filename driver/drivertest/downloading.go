@@ -103,8 +103,8 @@ func testDownload(t *testing.T, h Harness) {
 	})
 	t.Run("broken", func(t *testing.T) {
 		for label, fault := range map[string]func(body io.ReadCloser) io.ReadCloser{
-			"reset": func(b io.ReadCloser) io.ReadCloser { return &Broken{b, 300_000, syscall.ECONNRESET} },
-			"short": func(b io.ReadCloser) io.ReadCloser { return &Broken{b, 300_000, io.ErrUnexpectedEOF} },
+			"reset": func(b io.ReadCloser) io.ReadCloser { return &TruncatedBody{b, 300_000, syscall.ECONNRESET} },
+			"short": func(b io.ReadCloser) io.ReadCloser { return &TruncatedBody{b, 300_000, io.ErrUnexpectedEOF} },
 		} {
 			t.Run(label, func(t *testing.T) {
 				x, link := open(t, nil)

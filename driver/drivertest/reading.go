@@ -192,7 +192,7 @@ func (x *fixture) testBroken(name string, content []byte) {
 	breakAfter := func(left int64, err error) {
 		x.spy.After(func(_ string, out any) error {
 			if get, ok := out.(*s3.GetObjectOutput); ok {
-				get.Body = &Broken{ReadCloser: get.Body, Left: left, Err: err}
+				get.Body = &TruncatedBody{ReadCloser: get.Body, Left: left, Err: err}
 			}
 			return nil
 		})

@@ -11,7 +11,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
@@ -60,59 +59,39 @@ func (l *WriteLog) slot(bucket, key string) uint64 {
 	return maphash.Comparable(l.seed, [...]string{bucket, key}) % writeSlots
 }
 
-// A Invalidating is a client that notes everything that is written, before and after: what was seen meanwhile may be either version.
-type Invalidating struct {
-	s3api.Client
-	Log *WriteLog
-}
-
-// PutObject implements [Client].
-func (c Invalidating) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
-	defer c.recordWrites(in.Bucket, in.Key)()
-	return c.Client.PutObject(ctx, in, opts...)
-}
-
-// DeleteObject implements [Client].
-func (c Invalidating) DeleteObject(ctx context.Context, in *s3.DeleteObjectInput, opts ...func(*s3.Options)) (*s3.DeleteObjectOutput, error) {
-	defer c.recordWrites(in.Bucket, in.Key)()
-	return c.Client.DeleteObject(ctx, in, opts...)
-}
-
-// DeleteObjects implements [Client].
-func (c Invalidating) DeleteObjects(ctx context.Context, in *s3.DeleteObjectsInput, opts ...func(*s3.Options)) (*s3.DeleteObjectsOutput, error) {
-	defer c.recordWrites(in.Bucket, keysOf(in.Delete)...)()
-	return c.Client.DeleteObjects(ctx, in, opts...)
-}
-
-// CopyObject implements [Client].
-func (c Invalidating) CopyObject(ctx context.Context, in *s3.CopyObjectInput, opts ...func(*s3.Options)) (*s3.CopyObjectOutput, error) {
-	defer c.recordWrites(in.Bucket, in.Key)()
-	return c.Client.CopyObject(ctx, in, opts...)
-}
-
-// CompleteMultipartUpload implements [Client].
-func (c Invalidating) CompleteMultipartUpload(
-	ctx context.Context, in *s3.CompleteMultipartUploadInput, opts ...func(*s3.Options),
-) (*s3.CompleteMultipartUploadOutput, error) {
-	defer c.recordWrites(in.Bucket, in.Key)()
-	return c.Client.CompleteMultipartUpload(ctx, in, opts...)
-}
-
-// recordWrites notes that keys are about to be written, and returns what notes it again.
-func (c Invalidating) recordWrites(bucket *string, keys ...*string) func() {
-	each := func() {
-		for _, key := range keys {
-			c.Log.Add(aws.ToString(bucket), aws.ToString(key))
+// Invalidating returns a client that notes in a log which keys it writes, before and after each request: what was seen meanwhile may be either
+// version.
+func Invalidating(client s3api.Client, log *WriteLog) s3api.Client {
+	return s3api.Intercept(client, func(_ context.Context, in any, send func() (any, error)) error {
+		bucket, keys := written(in)
+		note := func() {
+			for _, key := range keys {
+				log.Add(aws.ToString(bucket), aws.ToString(key))
+			}
 		}
-	}
-	each()
-	return each
+		note()
+		defer note()
+		_, err := send()
+		return err
+	})
 }
 
-func keysOf(d *types.Delete) []*string {
-	keys := make([]*string, len(d.Objects))
-	for i := range keys {
-		keys[i] = d.Objects[i].Key
+// written returns the keys of the objects that a request writes, none for a request that leaves objects alone.
+func written(in any) (bucket *string, keys []*string) {
+	switch in := in.(type) {
+	case *s3.PutObjectInput:
+		return in.Bucket, []*string{in.Key}
+	case *s3.DeleteObjectInput:
+		return in.Bucket, []*string{in.Key}
+	case *s3.CopyObjectInput:
+		return in.Bucket, []*string{in.Key}
+	case *s3.CompleteMultipartUploadInput:
+		return in.Bucket, []*string{in.Key}
+	case *s3.DeleteObjectsInput:
+		for _, o := range in.Delete.Objects {
+			keys = append(keys, o.Key)
+		}
+		return in.Bucket, keys
 	}
-	return keys
+	return nil, nil
 }

@@ -18,7 +18,7 @@ import (
 func TestEveryWriteIsNoted(t *testing.T) {
 	harmless := []string{"Head", "Get", "List", "Create", "Upload", "Abort"} // parts are seen when they are put together
 	log := NewWriteLog()
-	client := reflect.ValueOf(s3api.Client(Invalidating{silentClient{}, log}))
+	client := reflect.ValueOf(Invalidating(silentClient{}, log))
 	of := reflect.TypeFor[s3api.Client]()
 	for i := range of.NumMethod() {
 		method := of.Method(i)

@@ -300,7 +300,7 @@ func (r *treeMove) walk(ctx context.Context, first bool) iter.Seq2[mergeEntry, e
 // no queue of them keeps other requests waiting.
 func (t *Tree) limited(requests clients.Slots) *Tree {
 	limited := *t
-	limited.Bucket = t.Bucket.Wrap(func(c s3api.Client) s3api.Client { return clients.Limited{Client: c, Slots: requests} })
+	limited.Bucket = t.Bucket.Wrap(func(c s3api.Client) s3api.Client { return clients.Limited(c, requests) })
 	limited.Uploads = t.Uploads.WithCopySlots(limited.Bucket, cap(requests))
 	return &limited
 }
