@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -19,19 +20,13 @@ import (
 var errReplaced = s3errors.New(syscall.ESTALE, "another client has replaced the object")
 
 // DeleteVersion deletes an object if it is still this version, by its ETag and size. If another object has the key, that one stays, and the
-// error is ESTALE. A missing object is no error.
+// error is ESTALE. A missing object is no error. DeleteVersion also returns how many delete requests the SDK has sent.
 //
 // On a server without conditional deletes it looks right before the delete. The delete then also removes an object that another client stores
 // between the two requests. In a bucket that keeps versions, that object comes back.
 //
 // It never deletes by the ID of a version. That would remove the version from the history of the bucket, and S3 would show the one before.
-func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
-	_, err := b.DeleteVersionCounted(ctx, v)
-	return err
-}
-
-// DeleteVersionCounted is DeleteVersion, and returns how many delete requests the SDK has sent.
-func (b *Bucket) DeleteVersionCounted(ctx context.Context, v Version) (attempts int, err error) {
+func (b *Bucket) DeleteVersion(ctx context.Context, v Version) (attempts int, err error) {
 	if b.Profile.ConditionalDelete {
 		return b.DeleteCurrent(ctx, v)
 	}
@@ -53,7 +48,7 @@ func (v *Version) sameSizeAndTime(now Version) bool {
 	return v.Key == now.Key && v.Size == now.Size && v.ModTime.Truncate(time.Second).Equal(now.ModTime.Truncate(time.Second))
 }
 
-// DeleteCurrent is DeleteVersionCounted for a version that S3 has just described.
+// DeleteCurrent is DeleteVersion for a version that S3 has just described.
 func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) (int, error) {
 	var tries attempts
 	in := &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key}
@@ -104,59 +99,60 @@ func (b *Bucket) removeDeleteMarker(ctx context.Context, v Version, marker strin
 }
 
 // DeleteVersions deletes versions of one directory by few requests, each like DeleteVersion, and returns the bytes that it has deleted. It
-// deletes all except replaced versions, and then the error is ESTALE. The versions are in the order of their keys. after is the key before
-// them in a listing.
-func (b *Bucket) DeleteVersions(ctx context.Context, prefix, after string, versions []Version) (bytes int64, err error) {
-	if b.Profile.ConditionalBatchDelete {
-		return b.deleteMatching(ctx, versions)
+// deletes all except replaced versions, and then the error is ESTALE. The versions are in the order of their keys. If S3 has not listed them
+// right before, since is the part of a listing that has them.
+func (b *Bucket) DeleteVersions(ctx context.Context, since *Listing, versions []Version) (bytes int64, err error) {
+	if since == nil || b.Profile.ConditionalBatchDelete {
+		return b.deleteBatch(ctx, versions, b.Profile.ConditionalBatchDelete)
 	}
-	still, err := b.unchanged(ctx, prefix, after, versions)
+	still, err := b.unchanged(ctx, *since, versions)
 	if err != nil {
 		return 0, err
 	}
-	if bytes, err = b.DeleteListed(ctx, still); err == nil && len(still) < len(versions) {
+	if bytes, err = b.deleteBatch(ctx, still, false); err == nil && len(still) < len(versions) {
 		err = errReplaced
 	}
 	return bytes, err
 }
 
-// DeleteListed is DeleteVersions for versions that S3 has listed right before, so that it needs no other look.
-func (b *Bucket) DeleteListed(ctx context.Context, versions []Version) (bytes int64, err error) {
-	if b.Profile.ConditionalBatchDelete {
-		return b.deleteMatching(ctx, versions)
-	}
-	return b.DeleteAll(ctx, versions)
+// DeleteAll deletes the keys of some versions by one request, without a condition, and returns the size of the versions in bytes.
+func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) (bytes int64, err error) {
+	return b.deleteBatch(ctx, versions, false)
 }
 
-// deleteMatching is DeleteVersions where S3 compares the ETags.
-func (b *Bucket) deleteMatching(ctx context.Context, versions []Version) (bytes int64, err error) {
+// deleteBatch deletes objects by one request, in which S3 compares the ETags if exact is set. Then it deletes those that are left one by one,
+// because those errors tell more. Some servers require a checksum that the SDK no longer sends. It returns the bytes that it has deleted.
+func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool) (bytes int64, err error) {
+	if len(versions) == 0 {
+		return 0, nil
+	}
 	in := &types.Delete{Quiet: aws.Bool(true), Objects: make([]types.ObjectIdentifier, len(versions))}
-	byKey := make(map[string]Version, len(versions))
 	for i, v := range versions {
-		in.Objects[i] = types.ObjectIdentifier{Key: &v.Key, ETag: Condition{ETag: v.ETag}.ifMatch()}
-		byKey[v.Key] = v
+		in.Objects[i].Key = &v.Key
+		if exact {
+			in.Objects[i].ETag = Condition{ETag: v.ETag}.ifMatch()
+		}
 	}
 	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, repeatable)
-	var left []Version
+	left := versions
 	switch err = s3errors.FromSDK(err); {
 	case err == nil:
-		for _, refused := range out.Errors {
-			if v, ok := byKey[aws.ToString(refused.Key)]; ok {
-				left = append(left, v)
-			}
-		}
+		left = refused(versions, out.Errors)
 	case errors.Is(err, syscall.EAGAIN) || ctx.Err() != nil:
 		return 0, err
-	default:
-		left = versions
 	}
 	bytes = sizeOfAll(versions) - sizeOfAll(left)
 	var replaced error
-	for _, v := range left { // one by one, whose errors tell more
-		switch err := b.DeleteVersion(ctx, v); {
+	for _, v := range left {
+		if exact {
+			_, err = b.DeleteVersion(ctx, v)
+		} else {
+			err = b.Delete(ctx, v.Key)
+		}
+		switch {
 		case err == nil:
 			bytes += v.Size
-		case errors.Is(err, syscall.ESTALE):
+		case exact && errors.Is(err, syscall.ESTALE):
 			replaced = err
 		default:
 			return bytes, err
@@ -165,22 +161,32 @@ func (b *Bucket) deleteMatching(ctx context.Context, versions []Version) (bytes 
 	return bytes, replaced
 }
 
+// refused returns the versions that S3 has refused to delete, all of them where an error does not say which.
+func refused(versions []Version, errs []types.Error) []Version {
+	var left []Version
+	for _, e := range errs {
+		i := slices.IndexFunc(versions, func(v Version) bool { return v.Key == aws.ToString(e.Key) })
+		if i < 0 {
+			return versions
+		}
+		left = append(left, versions[i])
+	}
+	return left
+}
+
 // unchanged returns the versions that no other object has replaced, by a listing. Missing ones are among them, because a delete of them does
 // no harm.
-func (b *Bucket) unchanged(ctx context.Context, prefix, after string, versions []Version) ([]Version, error) {
+func (b *Bucket) unchanged(ctx context.Context, in Listing, versions []Version) ([]Version, error) {
 	last := versions[len(versions)-1].Key
+	compare := func(v Version, key string) int { return strings.Compare(v.Key, key) }
 	replaced := map[string]bool{}
-	byKey := make(map[string]*Version, len(versions))
-	for i := range versions {
-		byKey[versions[i].Key] = &versions[i]
-	}
-	for in := (Listing{Prefix: prefix, After: after}); ; {
+	for {
 		page, err := b.List(ctx, in)
 		if err != nil {
 			return nil, err
 		}
 		for _, now := range page.Versions {
-			if v := byKey[now.Key]; v != nil && !v.sameSizeAndETag(now) {
+			if i, found := slices.BinarySearchFunc(versions, now.Key, compare); found && !versions[i].sameSizeAndETag(now) {
 				replaced[now.Key] = true
 			}
 		}
@@ -189,13 +195,7 @@ func (b *Bucket) unchanged(ctx context.Context, prefix, after string, versions [
 		}
 		in.Token = page.Next
 	}
-	still := make([]Version, 0, len(versions))
-	for _, v := range versions {
-		if !replaced[v.Key] {
-			still = append(still, v)
-		}
-	}
-	return still, nil
+	return slices.DeleteFunc(slices.Clone(versions), func(v Version) bool { return replaced[v.Key] }), nil
 }
 
 // sizeOfAll returns the size of all versions together, in bytes.
@@ -205,37 +205,6 @@ func sizeOfAll(versions []Version) int64 {
 		bytes += v.Size
 	}
 	return bytes
-}
-
-// DeleteAll deletes the keys of some versions by one request, without a condition. Then it deletes those that are left one by one, because
-// those errors tell more. It returns the size of the versions in bytes. Some servers require a checksum that the SDK no longer sends.
-func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) (bytes int64, err error) {
-	if len(versions) == 0 {
-		return 0, nil
-	}
-	in := &types.Delete{Quiet: aws.Bool(true), Objects: make([]types.ObjectIdentifier, len(versions))}
-	keys := make([]string, len(versions))
-	for i := range versions {
-		keys[i] = versions[i].Key
-		in.Objects[i].Key = &keys[i]
-	}
-	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, repeatable)
-	left := keys
-	switch err = s3errors.FromSDK(err); {
-	case err == nil:
-		left = nil
-		for _, refused := range out.Errors {
-			left = append(left, aws.ToString(refused.Key))
-		}
-	case errors.Is(err, syscall.EAGAIN) || ctx.Err() != nil:
-		return 0, err
-	}
-	for _, key := range left {
-		if err := b.Delete(ctx, key); err != nil {
-			return 0, err
-		}
-	}
-	return sizeOfAll(versions), nil
 }
 
 // Delete deletes the object of a key, without a condition. A missing object is no error.

@@ -40,10 +40,10 @@ func (b *batch) add(ctx context.Context, v s3api.Version) error {
 	switch {
 	case !b.tree.Bucket.Profile.BatchDeletesMarkers && strings.HasSuffix(v.Key, keys.Separator):
 		b.listed = false
-		return b.one(ctx, v)
+		return b.deleteOne(ctx, v)
 	case !b.takesMany() || !keys.IsXMLText(v.Key):
 		b.listed = false
-		b.submit(func() error { return b.one(ctx, v) })
+		b.submit(func() error { return b.deleteOne(ctx, v) })
 	default:
 		if len(b.waiting) == 0 {
 			b.after = before
@@ -62,17 +62,17 @@ func (b *batch) takesMany() bool {
 	return p.BatchDelete && (!b.exact || p.ConditionalBatchDelete || !p.ConditionalDelete && p.SortedListings)
 }
 
-// one deletes an object by a request of its own.
-func (b *batch) one(ctx context.Context, v s3api.Version) error {
+// deleteOne deletes an object by a request of its own.
+func (b *batch) deleteOne(ctx context.Context, v s3api.Version) error {
 	if !b.exact {
 		return b.tree.delete(ctx, v.Key, v.Size)
 	}
 	_, err := b.tree.deleteVersion(ctx, v)
-	return b.note(err)
+	return b.noteReplaced(err)
 }
 
-// note records that a version was replaced, and returns other errors.
-func (b *batch) note(err error) error {
+// noteReplaced records that a version was replaced, and returns other errors.
+func (b *batch) noteReplaced(err error) error {
 	if errors.Is(err, syscall.ESTALE) {
 		b.replaced.Store(true)
 		return nil
@@ -93,11 +93,11 @@ func (b *batch) send(ctx context.Context) {
 		case !b.exact:
 			bytes, err = b.tree.Bucket.DeleteAll(ctx, versions)
 		case listed:
-			bytes, err = b.tree.Bucket.DeleteListed(ctx, versions)
+			bytes, err = b.tree.Bucket.DeleteVersions(ctx, nil, versions)
 		default:
-			bytes, err = b.tree.Bucket.DeleteVersions(ctx, b.prefix, after, versions)
+			bytes, err = b.tree.Bucket.DeleteVersions(ctx, &s3api.Listing{Prefix: b.prefix, After: after}, versions)
 		}
 		b.tree.Quotas.Add(-bytes)
-		return b.note(err)
+		return b.noteReplaced(err)
 	})
 }

@@ -48,7 +48,7 @@ func (t *Tree) delete(ctx context.Context, key string, size int64) error {
 
 // deleteVersion deletes an object if it is still this version, and tells how often S3 was asked to.
 func (t *Tree) deleteVersion(ctx context.Context, v s3api.Version) (attempts int, err error) {
-	attempts, err = t.Bucket.DeleteVersionCounted(ctx, v)
+	attempts, err = t.Bucket.DeleteVersion(ctx, v)
 	if err == nil {
 		t.Quotas.Add(-v.Size)
 	}
