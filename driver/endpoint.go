@@ -26,4 +26,4 @@ func NewEndpoint() *Endpoint {
 }
 
 // Answered reports how long S3 took to answer a request that was not made for files. A check whether a bucket exists is an example.
-func (e *Endpoint) Answered(took time.Duration) { e.stats.ObserveAny(time.Now(), took) }
+func (e *Endpoint) Answered(took time.Duration) { e.stats.Observe(time.Now(), took) }

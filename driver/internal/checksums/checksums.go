@@ -39,10 +39,9 @@ func New(algorithm string) hash.Hash {
 	return nil
 }
 
-// OfObject returns the checksum of a whole object. A checksum of the checksums of parts is no hash of the bytes. Some servers do not name
-// its type. There it belongs to objects of several parts, whose ETags have a hyphen.
+// OfObject returns the checksum of a whole object. A checksum of the checksums of parts is no hash of the bytes.
 func OfObject(out *s3.HeadObjectOutput, algorithm string) []byte {
-	if out.ChecksumType == types.ChecksumTypeComposite || out.ChecksumType == "" && strings.Contains(aws.ToString(out.ETag), "-") {
+	if !hasWholeChecksum(out) {
 		return nil
 	}
 	stored := map[string]*string{

@@ -116,7 +116,7 @@ func (t *Transfer) ReleasePart(begin time.Time, bytes int64) {
 	l, now := t.limiter, time.Now()
 	took := now.Sub(begin)
 	if bytes > 0 && took < endpoint.FarAway {
-		l.stats.ObserveAny(now, took)
+		l.stats.Observe(now, took)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()

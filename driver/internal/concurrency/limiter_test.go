@@ -78,7 +78,7 @@ func (s *partServer) speed() float64 { return min(s.connection, s.server/float64
 // newLimiter returns a limiter for an endpoint that has answered something after a latency.
 func newLimiter(latency time.Duration) *Limiter {
 	var stats endpoint.Stats
-	stats.ObserveAny(time.Now(), latency)
+	stats.Observe(time.Now(), latency)
 	return New(&stats)
 }
 
@@ -191,7 +191,7 @@ func TestLimitRemembered(t *testing.T) {
 		}
 		time.Sleep(endpoint.MaxBackoff + time.Second)
 		server.connection, server.server, server.latency = 400*mib, 400*mib, time.Millisecond
-		l.stats.ObserveAny(time.Now(), server.latency)
+		l.stats.Observe(time.Now(), server.latency)
 		server.most = 0
 		upload()
 		if server.most > 4 {

@@ -13,7 +13,7 @@ import (
 func (f *prefetcher) measure(p *s3api.Page) {
 	const times = 3
 	key := p.Last()
-	if p.Next == "" || key == "" || p.Took < endpoint.SlowPage || f.lister.Stats.RTT(time.Now()) > 0 {
+	if p.Next == "" || key == "" || p.Took < endpoint.SlowPage || f.lister.Stats.Nearest(time.Now()) > 0 {
 		return
 	}
 	f.requests.Go(func() {

@@ -70,7 +70,7 @@ func (b *Bucket) CreateUpload(ctx context.Context, key string, a *attributes.Att
 	if err != nil {
 		return Upload{}, s3errors.FromSDK(err)
 	}
-	b.stats.ObserveAny(time.Now(), time.Since(begin))
+	b.stats.Observe(time.Now(), time.Since(begin))
 	return Upload{Key: key, ID: *out.UploadId, Checksum: in.ChecksumAlgorithm}, nil
 }
 
