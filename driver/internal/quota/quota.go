@@ -44,13 +44,14 @@ type Quota struct {
 
 	counting chan struct{} // a semaphore: only one goroutine counts
 
+	// Of the last count, with or without an error. Only the goroutine that counts may use them.
+	ended time.Time
+	took  time.Duration
+
 	mu       sync.Mutex
-	counted  int64     // by the last count
-	since    int64     // stored less deleted since it began
-	reserved int64     // for uploads under way
-	known    bool      // a count has ended
-	tried    time.Time // when the last count ended, with or without an error
-	took     time.Duration
+	used     int64 // by the last count, and stored less deleted since it began
+	reserved int64 // for uploads under way
+	known    bool  // a count has ended
 }
 
 // New returns a quota of limit bytes. It makes no request.
@@ -68,41 +69,40 @@ func (q *Quota) Limit() int64 { return q.limit }
 func (q *Quota) Used() (bytes int64, known bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return max(0, q.counted+q.since), q.known
+	return max(0, q.used), q.known
 }
 
 // Count counts the bytes of all objects. After an error the quota keeps the previous count.
 func (q *Quota) Count(ctx context.Context) error {
-	if err := q.beginCount(ctx); err != nil {
-		return err
-	}
-	defer q.endCount()
-	return q.count(ctx)
+	_, err := q.count(ctx, false)
+	return err
 }
 
-func (q *Quota) beginCount(ctx context.Context) error {
+// count counts, one goroutine at a time. It counts nothing if the last count is recent and spare is set.
+func (q *Quota) count(ctx context.Context, spare bool) (counted bool, err error) {
 	select {
 	case q.counting <- struct{}{}:
-		return nil
+		defer func() { <-q.counting }()
 	case <-ctx.Done():
-		return fmt.Errorf("wait until the objects of a quota are counted: %w", ctx.Err())
+		return false, fmt.Errorf("wait until the objects of a quota are counted: %w", ctx.Err())
 	}
-}
-
-func (q *Quota) endCount() { <-q.counting }
-
-func (q *Quota) count(ctx context.Context) error {
-	begun, before := time.Now(), q.sinceCount()
+	if spare && time.Since(q.ended) <= recountFactor*q.took {
+		return false, nil
+	}
+	begun := time.Now()
+	q.mu.Lock()
+	before := q.used
+	q.mu.Unlock()
 	sum, err := q.sum(ctx)
+	q.ended, q.took = time.Now(), time.Since(begun)
+	if err != nil {
+		return false, err
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.tried, q.took = time.Now(), time.Since(begun)
-	if err != nil {
-		return err
-	}
-	q.counted, q.since = sum, q.since-before // objects stored during the count may be in both: rather too much than too little
+	q.used += sum - before // objects stored during the count may be in both: rather too much than too little
 	q.known = true
-	return nil
+	return true, nil
 }
 
 // sum lists all objects.
@@ -131,15 +131,14 @@ func Charged(key string, size int64) int64 {
 	return size
 }
 
-func (q *Quota) sinceCount() int64 {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.since
-}
-
 // reserve takes room for bytes. The error is EDQUOT if there is not enough.
 func (q *Quota) reserve(ctx context.Context, bytes int64) error {
-	if q.fits(bytes) || q.recount(ctx) && q.fits(bytes) {
+	if q.fits(bytes) {
+		return nil
+	}
+	countCtx, done := context.WithTimeout(ctx, recountTimeout)
+	defer done()
+	if counted, _ := q.count(countCtx, true); counted && q.fits(bytes) { // after an error the previous count holds
 		return nil
 	}
 	return s3errors.New(syscall.EDQUOT, fmt.Sprintf("quota of %d bytes has no room; delete files or raise the quota", q.limit))
@@ -148,7 +147,7 @@ func (q *Quota) reserve(ctx context.Context, bytes int64) error {
 func (q *Quota) fits(bytes int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.known && q.counted+q.since+q.reserved+bytes > q.limit {
+	if q.known && q.used+q.reserved+bytes > q.limit {
 		return false
 	}
 	q.reserved += bytes
@@ -158,25 +157,7 @@ func (q *Quota) fits(bytes int64) bool {
 func (q *Quota) full() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.known && q.counted+q.since+q.reserved >= q.limit
-}
-
-// recount counts anew. It returns false if it did not count, or if the count failed.
-func (q *Quota) recount(ctx context.Context) bool {
-	ctx, done := context.WithTimeout(ctx, recountTimeout)
-	defer done()
-	if q.beginCount(ctx) != nil {
-		return false
-	}
-	defer q.endCount()
-	return q.mayRecount() && q.count(ctx) == nil
-}
-
-// mayRecount tells whether the last count was long enough ago.
-func (q *Quota) mayRecount() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return time.Since(q.tried) > recountFactor*q.took
+	return q.known && q.used+q.reserved >= q.limit
 }
 
 // Quotas are the quotas of a file system. An upload must fit into each.
@@ -214,7 +195,7 @@ func (qs Quotas) Smallest() int64 {
 func (qs Quotas) Add(bytes int64) {
 	for _, q := range qs {
 		q.mu.Lock()
-		q.since += bytes
+		q.used += bytes
 		q.mu.Unlock()
 	}
 }
