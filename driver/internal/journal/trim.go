@@ -9,8 +9,6 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 const (
@@ -20,35 +18,6 @@ const (
 	// trimConcurrency is how many records Trim reads in parallel to find the oldest.
 	trimConcurrency = 32
 )
-
-// Records returns the records of an owner's uploads to a key, the first thousand.
-func (j *Journal) Records(ctx context.Context, owner, key string) ([]s3api.Version, error) {
-	page, err := j.bucket.List(ctx, s3api.Listing{Prefix: j.recordsOf(owner, key)})
-	if err != nil {
-		return nil, err
-	}
-	return page.Versions, nil
-}
-
-// DeleteIdle removes the uploads on which no session works, and tells whether it removed one.
-func (j *Journal) DeleteIdle(ctx context.Context, records []s3api.Version) (removed bool, failed error) {
-	for _, v := range records {
-		r, err := j.Read(ctx, v.Key)
-		if err == nil && r.inUse() {
-			continue
-		}
-		if err == nil {
-			err = j.Delete(ctx, r)
-		}
-		switch {
-		case err == nil:
-			removed = true
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrTakenOver):
-			failed = errors.Join(failed, err)
-		}
-	}
-	return removed, failed
-}
 
 // Trim removes the oldest interrupted uploads of an owner if there are more than 100, or if they hold more than maxBytes. 0 means no limit
 // of bytes. One call counts for each owner; it counts again if other calls came meanwhile. Trim writes to the log of the caller.

@@ -1,0 +1,267 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/checksums"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+// An Entry is the record of an upload that this process works on. Its methods do nothing for a nil one, which stands for an upload
+// outside of any journal.
+type Entry struct {
+	journal        *Journal
+	cancel         context.CancelCauseFunc // ends the upload when another session has taken it over
+	stopHeartbeats context.CancelFunc      // ends the heartbeat
+	client         *ClientWait             // nil for an upload without an owner, where a stall does not matter
+
+	stalled atomic.Bool // another session may have the upload
+
+	mu      lock // held during a write of the record
+	record  Record
+	written bool // S3 has the record
+	ended   bool // the heartbeat writes no more
+}
+
+// A lock is a mutex that a goroutine may hold during a request to S3. A goroutine that waits for a lock counts as blocked in a bubble of
+// testing/synctest. One that waits for a sync.Mutex does not.
+type lock chan struct{}
+
+// Lock waits until no other goroutine holds the lock.
+func (l lock) Lock() { l <- struct{}{} }
+
+// Unlock releases the lock.
+func (l lock) Unlock() { <-l }
+
+// A ClientWait holds since when an upload waits for bytes of its client, in nanoseconds since 1970. It is 0 where the upload does not wait.
+type ClientWait struct{ since atomic.Int64 }
+
+// Begin says that the upload begins to wait.
+func (c *ClientWait) Begin() { c.since.Store(time.Now().UnixNano()) }
+
+// End says that bytes have come.
+func (c *ClientWait) End() { c.since.Store(0) }
+
+// tooLong tells whether the upload has waited for stallAfter.
+func (c *ClientWait) tooLong() bool {
+	if c == nil {
+		return false
+	}
+	since := c.since.Load()
+	return since != 0 && time.Since(time.Unix(0, since)) >= stallAfter
+}
+
+// Enter makes the entry of an upload that the caller is about to create, and writes its record. So a server that dies leaves no upload
+// without a record. If the record cannot be written, the upload continues without one, and the log has a warning.
+func (j *Journal) Enter(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) *Entry {
+	e := j.Take(ctx, r, client, cancel)
+	e.write(ctx, func(*Record) {})
+	return e
+}
+
+// Resume makes the entry of an interrupted upload. The record no longer bounds the parts. The error is ErrTakenOver if another session was
+// faster.
+func (j *Journal) Resume(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) (*Entry, error) {
+	r.TailOffset = unknownOffset
+	if err := j.takeOver(ctx, &r, stateLive); err != nil {
+		return nil, err
+	}
+	return j.Take(ctx, r, client, cancel), nil
+}
+
+// Take makes the entry of a record, and begins its heartbeat, which ends with ctx.
+func (j *Journal) Take(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) *Entry {
+	e := &Entry{journal: j, record: r, written: r.etag != "", client: client, cancel: cancel, mu: make(lock, 1)}
+	ctx, e.stopHeartbeats = context.WithCancel(ctx)
+	j.mu.Lock()
+	before := j.open[r.Name]
+	j.open[r.Name] = e
+	j.mu.Unlock()
+	if before != nil {
+		before.cancel(ErrTakenOver) // a stalled session of this process, which would otherwise notice it later
+	}
+	go e.sendHeartbeats(ctx)
+	return e
+}
+
+// sendHeartbeats writes heartbeats while the upload lasts. When the client has stalled, it writes that too.
+func (e *Entry) sendHeartbeats(ctx context.Context) {
+	written := time.Now()
+	for s3api.Sleep(ctx, stallCheckInterval) == nil {
+		stalls := e.client.tooLong() && !e.stalled.Load()
+		if !stalls && time.Since(written) < heartbeatInterval {
+			continue
+		}
+		written = time.Now()
+		e.write(ctx, func(r *Record) {
+			if !stalls {
+				return
+			}
+			e.stalled.Store(true) // before the check, so that either this check or the client's next byte notices the other
+			if r.state = stateStalled; !e.client.tooLong() {
+				r.state = stateLive
+				e.stalled.Store(false)
+			}
+		})
+	}
+}
+
+// write changes the record unless the upload has ended. If another session has taken the upload over, write ends it. Other errors go to the
+// log, because the next heartbeat tries again.
+func (e *Entry) write(ctx context.Context, change func(*Record)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended {
+		return
+	}
+	change(&e.record)
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer done()
+	err := e.put(ctx)
+	switch {
+	case err == nil:
+		e.written = true
+	case errors.Is(err, ErrTakenOver):
+		e.ended = true
+		e.cancel(ErrTakenOver)
+	default:
+		e.journal.log.Warn("record of an upload could not be written; the next heartbeat tries again",
+			"key", e.record.Key, "upload", e.record.Upload, "error", err)
+	}
+}
+
+// put writes the record, which the caller has locked, without bytes of the object.
+func (e *Entry) put(ctx context.Context) error {
+	return e.journal.put(ctx, &e.record, bytes.NewReader(nil))
+}
+
+// SetUpload writes the ID of the upload into the record. It does not wait.
+func (e *Entry) SetUpload(ctx context.Context, id string) {
+	if e == nil {
+		return
+	}
+	e.mu.Lock()
+	e.record.Upload = id
+	e.mu.Unlock()
+	if e.client != nil || !e.journal.bucket.Profile.ListUploads {
+		go e.write(ctx, func(*Record) {})
+	} // else the next heartbeat writes it, and until then a sweep finds the upload by its key
+}
+
+// Name returns the key of the record.
+func (e *Entry) Name() string { return e.record.Name }
+
+// ConfirmHolder makes sure that the upload still belongs to this session: before the session completes it, or when a stalled client sends again.
+func (e *Entry) ConfirmHolder(ctx context.Context) error {
+	if e == nil || !e.stalled.Load() {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended {
+		return ErrTakenOver
+	}
+	e.record.state = stateLive
+	err := e.put(ctx)
+	if err == nil {
+		e.stalled.Store(false)
+	}
+	return err
+}
+
+// BoundParts writes into the record that parts at or after an offset do not count. A session that resumes the upload ignores them.
+func (e *Entry) BoundParts(ctx context.Context, offset int64) error {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.written || e.ended {
+		return nil
+	}
+	e.record.TailOffset = offset
+	return e.put(ctx)
+}
+
+// Interrupt writes the record of an upload that its owner can resume. The tail is the bytes that follow the parts.
+func (e *Entry) Interrupt(ctx context.Context, offset int64, tail checksums.Content) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended {
+		return ErrTakenOver
+	}
+	e.ended = true
+	e.record.TailOffset, e.record.state = offset, stateInterrupted
+	err := e.journal.put(ctx, &e.record, tail)
+	e.written = e.written || err == nil
+	return err
+}
+
+// Recorded tells whether S3 has the record, so that a session or a sweep can find the upload.
+func (e *Entry) Recorded() bool {
+	if e == nil {
+		return false
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.written
+}
+
+// BeginAbort writes into the record that this session is about to abort the upload. The error is ErrTakenOver if another session has the upload.
+func (e *Entry) BeginAbort(ctx context.Context) error {
+	if e == nil || e.client == nil {
+		return nil // it has no owner, so no other session can want it
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.ended || !e.written {
+		return nil
+	}
+	e.ended = true
+	e.record.state = stateEnding
+	return e.put(ctx)
+}
+
+// Abandon ends the work on an upload whose creation failed with an error. If the answer was lost (EAGAIN), there may be an upload. Then
+// the record stays, so that a sweep finds the upload.
+func (e *Entry) Abandon(ctx context.Context, err error) {
+	if errors.Is(err, syscall.EAGAIN) {
+		e.Release()
+		return
+	}
+	e.Remove(ctx)
+}
+
+// Release ends the work on the upload. The record stays as it is.
+func (e *Entry) Release() {
+	if e == nil {
+		return
+	}
+	e.stopHeartbeats()
+	e.mu.Lock()
+	e.ended = true
+	e.mu.Unlock()
+	e.journal.mu.Lock()
+	defer e.journal.mu.Unlock()
+	if e.journal.open[e.record.Name] == e {
+		delete(e.journal.open, e.record.Name)
+	}
+}
+
+// Remove ends the work on an upload that S3 has completed or aborted, and deletes the record. If that fails, a later sweep deletes it.
+func (e *Entry) Remove(ctx context.Context) {
+	if e == nil {
+		return
+	}
+	e.Release()
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
+	defer done()
+	if err := e.journal.bucket.Delete(ctx, e.record.Name); err != nil {
+		e.journal.log.Warn("record of an upload could not be deleted; a later sweep deletes it", "key", e.record.Key, "record", e.record.Name, "error", err)
+	}
+}

@@ -1,0 +1,224 @@
+package journal
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"io"
+	"io/fs"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/checksums"
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+)
+
+// A state says which sessions may change a record.
+type state string
+
+const (
+	stateLive        state = "live"
+	stateStalled     state = "stalled"
+	stateInterrupted state = "interrupted"
+	stateEnding      state = "ending"
+)
+
+// A Record describes an open upload. The body of an interrupted one begins with the last bytes that came, too few for a part. Every body
+// ends with the random bytes of its version.
+type Record struct {
+	Name     string // key of the record itself
+	Key      string // of the object that the upload makes
+	Upload   string // the ID of the multipart upload, empty when there is none
+	PartSize int64  // bytes of the first part
+	state    state
+	holder   string // a random name of the session or server that wrote the record last
+
+	// TailOffset is where in the object the bytes of the body belong. Parts at or after it do not count. It is unknownOffset where nothing
+	// bounds the parts.
+	TailOffset int64
+
+	etag string // of the version that was read or written last; empty before
+
+	TailSize int64         // bytes of the body that belong to the object; only as read
+	ModTime  time.Time     // by the clock of S3; only as read
+	age      time.Duration // since ModTime; only as read
+}
+
+const unknownOffset = -1
+
+// The user metadata of a record. Its key is in base64, because metadata hold ASCII only.
+const (
+	recordKey      = "key"
+	recordUpload   = "upload"
+	recordPartSize = "part-size"
+	recordOffset   = "offset"
+	recordState    = "state"
+	recordHolder   = "holder"
+)
+
+const (
+	// nonceBytes make the names of records different from each other, and those of their holders.
+	nonceBytes = 8
+
+	// versionBytes make the bodies of a record different from each other.
+	versionBytes = 16
+
+	// ownerBytes and keyBytes are how many bytes of a hash the name of a record contains.
+	ownerBytes, keyBytes = 8, 16
+)
+
+func hashPrefix(text string, bytes int) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:bytes])
+}
+
+// recordsOfOwner returns the prefix of the names of an owner's records.
+func (j *Journal) recordsOfOwner(owner string) string {
+	return j.prefix + hashPrefix(owner, ownerBytes) + keys.Separator
+}
+
+// recordsOf returns the prefix of the names of the records of an owner's uploads to a key.
+func (j *Journal) recordsOf(owner, key string) string {
+	return j.recordsOfOwner(owner) + hashPrefix(key, keyBytes) + keys.Separator
+}
+
+// NewRecord describes an upload of an owner to a key. This process is about to create the upload. The first part has partSize bytes.
+func (j *Journal) NewRecord(owner, key string, partSize int64) Record {
+	return Record{
+		Name: j.recordsOf(owner, key) + nonce(), Key: key, PartSize: partSize,
+		state: stateLive, holder: nonce(), TailOffset: unknownOffset,
+	}
+}
+
+func nonce() string {
+	b := make([]byte, nonceBytes)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// ErrTakenOver says that a session cannot continue an upload: another session works on it, or has ended it.
+var ErrTakenOver = s3errors.New(syscall.EAGAIN, "another session has taken the upload over")
+
+// put writes a record, with the bytes that belong at its TailOffset. The error is ErrTakenOver if another holder has written it since.
+func (j *Journal) put(ctx context.Context, r *Record, tail checksums.Content) error {
+	err := j.tryPut(ctx, r, tail)
+	if r.etag == "" || !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	// An earlier write of this holder may have succeeded although its answer was lost.
+	now, readErr := j.Read(ctx, r.Name)
+	switch {
+	case errors.Is(readErr, fs.ErrNotExist):
+		return ErrTakenOver
+	case readErr != nil:
+		return readErr
+	case now.holder != r.holder:
+		return ErrTakenOver
+	}
+	r.etag = now.etag
+	if err = j.tryPut(ctx, r, tail); errors.Is(err, syscall.ESTALE) || errors.Is(err, fs.ErrNotExist) {
+		return ErrTakenOver
+	}
+	return err
+}
+
+func (j *Journal) tryPut(ctx context.Context, r *Record, tail checksums.Content) error {
+	c, err := j.bucket.Precondition(ctx, r.Name, s3api.Condition{ETag: r.etag}, j.bucket.Profile.ConditionalPut)
+	if err != nil {
+		return err
+	}
+	version := make([]byte, versionBytes)
+	_, _ = rand.Read(version) // never fails
+	a := j.attributes(r)
+	etag, err := j.bucket.Put(ctx, r.Name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
+	if err == nil {
+		r.etag = etag
+	}
+	return err
+}
+
+// appended is a content with some bytes added at its end.
+type appended struct {
+	checksums.Content
+	suffix []byte
+}
+
+// ReadAt implements io.ReaderAt.
+func (a appended) ReadAt(p []byte, offset int64) (int, error) {
+	n := 0
+	if left := a.Size() - offset; left > 0 {
+		var err error
+		n, err = a.Content.ReadAt(p[:min(int64(len(p)), left)], offset)
+		if n == len(p) || int64(n) < left {
+			return n, err
+		}
+	}
+	m, err := bytes.NewReader(a.suffix).ReadAt(p[n:], offset+int64(n)-a.Size())
+	return n + m, err
+}
+
+func (j *Journal) attributes(r *Record) attributes.Attributes {
+	a := j.common
+	a.Metadata = map[string]string{
+		recordKey:      base64.RawURLEncoding.EncodeToString([]byte(r.Key)),
+		recordUpload:   r.Upload,
+		recordPartSize: strconv.FormatInt(r.PartSize, 10),
+		recordOffset:   strconv.FormatInt(r.TailOffset, 10),
+		recordState:    string(r.state),
+		recordHolder:   r.holder,
+	}
+	return a
+}
+
+// Read reads a record without its body. The error is EIO for an object that is no record.
+func (j *Journal) Read(ctx context.Context, name string) (*Record, error) {
+	v, a, age, err := j.bucket.HeadWithAge(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	key, keyErr := base64.RawURLEncoding.DecodeString(a.Metadata[recordKey])
+	partSize, partErr := strconv.ParseInt(a.Metadata[recordPartSize], 10, 64)
+	offset, offsetErr := strconv.ParseInt(a.Metadata[recordOffset], 10, 64)
+	r := &Record{
+		Name: name, Key: string(key), Upload: a.Metadata[recordUpload], PartSize: partSize, TailOffset: offset,
+		state: state(a.Metadata[recordState]), holder: a.Metadata[recordHolder], etag: v.ETag,
+		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age),
+	}
+	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.state == "" || r.TailSize < 0 {
+		return nil, s3errors.New(syscall.EIO, "object in the upload journal is no record; delete the object")
+	}
+	return r, nil
+}
+
+// inUse tells whether a session works on the upload, or removes it. No other session may do so then.
+func (r *Record) inUse() bool {
+	return r.age < deadAfter && (r.state == stateLive || r.state == stateEnding)
+}
+
+// CanResume tells whether the owner can resume the upload, by what the record says.
+func (r *Record) CanResume() bool { return r.state != stateEnding && !r.inUse() }
+
+// CountsPart tells whether a part that ends at an offset counts. It does not if it ends after TailOffset.
+func (r *Record) CountsPart(end int64) bool {
+	return r.TailOffset == unknownOffset || end <= r.TailOffset
+}
+
+// takeOver makes the caller the holder of a record that it has read, and sets the state. The error is ErrTakenOver if another session was
+// faster.
+func (j *Journal) takeOver(ctx context.Context, r *Record, s state) error {
+	r.state, r.holder = s, nonce()
+	return j.put(ctx, r, bytes.NewReader(nil))
+}
+
+// Body returns the version of the record that was read. Its first TailSize bytes belong to the object.
+func (j *Journal) Body(r Record) s3api.Version {
+	return s3api.Version{Bucket: j.bucket, Key: r.Name, Size: r.TailSize + versionBytes, ETag: r.etag}
+}

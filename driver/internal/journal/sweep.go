@@ -1,0 +1,119 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+// Delete aborts the multipart upload of a record, then deletes the record. The error is ErrTakenOver if another session has the upload.
+func (j *Journal) Delete(ctx context.Context, r *Record) error {
+	if err := j.findUnnamed(ctx, r); err != nil {
+		return err
+	}
+	if err := j.takeOver(ctx, r, stateEnding); err != nil {
+		return err
+	}
+	if r.Upload != "" {
+		if err := j.bucket.AbortUpload(ctx, s3api.Upload{Key: r.Key, ID: r.Upload}); err != nil {
+			return err
+		}
+	}
+	return j.bucket.Delete(ctx, r.Name)
+}
+
+// findUnnamed finds the upload of a record that names none, because its server died before it wrote the ID into the record. It is the
+// upload to this key that began when the server wrote the record.
+func (j *Journal) findUnnamed(ctx context.Context, r *Record) error {
+	if r.Upload != "" || r.TailOffset != unknownOffset || !j.bucket.Profile.ListUploads {
+		return nil
+	}
+	uploads, err := j.bucket.OpenUploads(ctx, r.Key)
+	if err != nil {
+		return err
+	}
+	for _, u := range uploads {
+		if u.Initiated.Sub(r.ModTime).Abs() <= CreateTimeout+time.Second {
+			r.Upload = u.ID
+			break
+		}
+	}
+	return nil
+}
+
+// DeleteIdle removes the uploads on which no session works, and tells whether it removed one.
+func (j *Journal) DeleteIdle(ctx context.Context, records []s3api.Version) (removed bool, failed error) {
+	for _, v := range records {
+		r, err := j.Read(ctx, v.Key)
+		if err == nil && r.inUse() {
+			continue
+		}
+		if err == nil {
+			err = j.Delete(ctx, r)
+		}
+		switch {
+		case err == nil:
+			removed = true
+		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrTakenOver):
+			failed = errors.Join(failed, err)
+		}
+	}
+	return removed, failed
+}
+
+// clockSkew is by how much the clocks of this server and of S3 may differ before a sweep removes an upload late.
+const clockSkew = time.Minute
+
+// Sweep removes the uploads on which no session has worked for the duration age, and returns how many. An upload whose server may still
+// live stays for two minutes at least. A sweep takes one request for each 1,000 records, and four for each upload that it removes.
+func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
+	swept := 0
+	var failed error
+	now := time.Now()
+	for v, err := range j.bucket.Walk(ctx, j.prefix) {
+		if err != nil {
+			return swept, err
+		}
+		if now.Sub(v.ModTime) < age-clockSkew || j.isOpen(v.Key) { // sweep checks the age again by the clock of S3
+			continue
+		}
+		ended, err := j.sweep(ctx, v.Key, age)
+		failed = errors.Join(failed, err)
+		if ended {
+			swept++
+		}
+	}
+	return swept, failed
+}
+
+// sweep removes an upload unless a session has worked on it since.
+func (j *Journal) sweep(ctx context.Context, name string, age time.Duration) (bool, error) {
+	r, err := j.Read(ctx, name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // another server was faster
+		return false, nil
+	case err != nil:
+		return false, err
+	case r.age < age, r.inUse():
+		return false, nil
+	}
+	since := r.ModTime
+	switch err := j.Delete(ctx, r); {
+	case errors.Is(err, ErrTakenOver):
+		return false, nil
+	case err != nil:
+		return false, err
+	}
+	j.log.Info("abandoned upload removed", "key", r.Key, "upload", r.Upload, "since", since)
+	return true, nil
+}
+
+// isOpen tells whether this process works on the upload of a record.
+func (j *Journal) isOpen(name string) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.open[name] != nil
+}
