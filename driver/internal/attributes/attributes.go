@@ -150,9 +150,6 @@ func (a *Attributes) RemoveMTime() {
 	delete(a.Metadata, MTimeKey)
 }
 
-// HasCustomerKey tells whether S3 needs a key of the customer to read the object (SSE-C).
-func (a *Attributes) HasCustomerKey() bool { return a.Encryption.CustomerKey }
-
 // SetMetadata sets a value of the user metadata.
 func (a *Attributes) SetMetadata(key, value string) {
 	a.Metadata = maps.Clone(a.Metadata)

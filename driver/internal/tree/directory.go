@@ -136,7 +136,7 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Conditio
 	if err != nil {
 		return err
 	}
-	to, customer, marker := r.to+v.Key[len(r.from):], a.HasCustomerKey(), isMarker(v)
+	to, customer, marker := r.to+v.Key[len(r.from):], a.Encryption.CustomerKey, isMarker(v)
 	if marker {
 		err = r.copyMarker(ctx, v, &a, to)
 	} else {

@@ -17,28 +17,12 @@ import (
 )
 
 const (
-	// partGrowth makes a part at least this fraction of the bytes before it. So 10,000 parts hold 5 TiB even if the first has 5 MiB, the
-	// smallest that S3 takes. The last parts have 4 GiB then, which S3 takes too.
-	partGrowth = 1280
-
 	// copyConcurrency is how many parts of one object S3 copies in parallel. They cost this process nothing.
 	copyConcurrency = 16
-
-	// minCopyPart is the fewest bytes that one request copies, except of a smaller object. S3 copies them within seconds.
-	minCopyPart = 128 << 20
-
-	// copyPartSize is how many bytes of the kept head one request copies: few enough that requests in parallel copy a large object.
-	copyPartSize = 1 << 30
 
 	// abortTimeout bounds the requests that outlive the session, because without them an upload could stay open.
 	abortTimeout = 30 * time.Second
 )
-
-// partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else decides the size. So the
-// number of a part says where it begins.
-func partSizeAt(b *membudget.Budget, size, offset int64) int64 {
-	return min(max(size, offset/partGrowth), s3api.MaxPartSize, b.Limit())
-}
 
 // A multipart is a multipart upload, with several parts in parallel. It ends with complete, abort or drain. Only one goroutine may call
 // its methods.
@@ -67,22 +51,6 @@ type uploadOptions struct {
 
 	client *journal.ClientWait     // since when the upload waits for bytes, nil without an owner
 	cancel context.CancelCauseFunc // ends the upload when another session has taken it over
-}
-
-// createCopy creates an upload that has no owner. It ends with ctx.
-func (u *Uploader) createCopy(ctx context.Context, key string, a *attributes.Attributes) (*multipart, error) {
-	ctx, lost := context.WithCancelCause(ctx)
-	m, err := u.createMultipart(ctx, ctx, uploadOptions{key: key, partSize: u.PartSize, cancel: lost}, a)
-	if err != nil {
-		lost(nil)
-		return nil, err
-	}
-	cancel := m.cancel
-	m.cancel = func() {
-		cancel()
-		lost(nil)
-	}
-	return m, nil
 }
 
 // createMultipart creates an upload. The first context is that of the session. The second one is that of the parts, and may last longer.

@@ -9,16 +9,28 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// partSizeStep is the step, in bytes, to which partSizeFor rounds up.
-const partSizeStep = 1 << 20
+const (
+	// partGrowth makes a part at least this fraction of the bytes before it. So 10,000 parts hold 5 TiB even if the first has 5 MiB, the
+	// smallest that S3 takes. The last parts have 4 GiB then, which S3 takes too.
+	partGrowth = 1280
+
+	// partSizeStep is the step, in bytes, to which partSizeFor rounds up.
+	partSizeStep = 1 << 20
+
+	// minCopyPart is the fewest bytes that one request copies, except of a smaller object. S3 copies them within seconds.
+	minCopyPart = 128 << 20
+
+	// copyPartSize is how many bytes of the kept head one request copies: few enough that requests in parallel copy a large object.
+	copyPartSize = 1 << 30
+)
 
 // partSizeAt returns the size in bytes of the part that begins at offset, where the first has size. Nothing else decides the size. So the
 // number of a part says where it begins. Parts grow where the S3 server takes parts of different sizes.
 func (u *Uploader) partSizeAt(size, offset int64) int64 {
-	if u.Bucket.Profile.UnequalParts {
-		return partSizeAt(u.Memory, size, offset)
+	if !u.Bucket.Profile.UnequalParts {
+		offset = 0
 	}
-	return partSizeAt(u.Memory, size, 0)
+	return min(max(size, offset/partGrowth), s3api.MaxPartSize, u.Memory.Limit())
 }
 
 // partSizeFor returns the size in bytes of the first part of an upload. known is how many bytes the upload has at least; it may have twice as
@@ -29,7 +41,7 @@ func (u *Uploader) partSizeFor(known int64) int64 {
 		steps := (2*known/s3api.MaxParts + partSizeStep - 1) / partSizeStep
 		size = max(size, steps*partSizeStep)
 	}
-	return partSizeAt(u.Memory, size, 0)
+	return u.partSizeAt(size, 0)
 }
 
 // Announce says how many bytes the file will probably have, before the first write. It is a hint: if all parts of an upload must have one
@@ -71,7 +83,9 @@ func (u *Uploader) CopyByParts(ctx context.Context, v s3api.Version, a *attribut
 	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
 		return "", err
 	}
-	m, err := u.createCopy(ctx, to, a)
+	partsCtx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	m, err := u.createMultipart(partsCtx, partsCtx, uploadOptions{key: to, partSize: u.PartSize, cancel: cancel}, a)
 	if err != nil {
 		return "", err
 	}

@@ -118,16 +118,17 @@ func (r *reported) take(key string) int64 {
 // FileSeen forgets the pending upload of a key that the driver has reported: the session knows since that the file exists.
 func (u *Uploader) FileSeen(key string) { u.reported.take(key) }
 
-// Pending describes the interrupted upload to a key that this owner can resume. The error is fs.ErrNotExist where there is none, or where
+// Pending describes the latest interrupted upload to a key that this owner can resume. The error is fs.ErrNotExist where there is none, or where
 // the file exists. The Uploader remembers the reported size for the next append.
 func (u *Uploader) Pending(ctx context.Context, key string) (*fileinfo.Info, error) {
-	p, err := u.latestPending(ctx, key)
-	if err == nil && p == nil {
+	all, err := u.pendingUploads(ctx, key)
+	if err == nil && len(all) == 0 {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
 		return nil, err
 	}
+	p := all[0]
 	if _, _, err := u.Bucket.Head(ctx, key); err == nil {
 		return nil, fs.ErrNotExist
 	} else if !errors.Is(err, fs.ErrNotExist) {
@@ -135,15 +136,6 @@ func (u *Uploader) Pending(ctx context.Context, key string) (*fileinfo.Info, err
 	}
 	u.reported.set(key, p.size())
 	return fileinfo.New(u.Keys.Base(key), &s3api.Version{Key: key, Size: p.size(), ModTime: p.ModTime}, &attributes.Attributes{}), nil
-}
-
-// latestPending returns the latest upload that the owner can resume, nil where there is none.
-func (u *Uploader) latestPending(ctx context.Context, key string) (*pending, error) {
-	all, err := u.pendingUploads(ctx, key)
-	if err != nil || len(all) == 0 {
-		return nil, err
-	}
-	return all[0], nil
 }
 
 // resumeAt returns the upload that the owner can resume at an offset, and nil where none is pending. The error is a ResumeError where

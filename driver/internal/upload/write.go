@@ -6,8 +6,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
-	"syscall"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
@@ -20,9 +18,6 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
-
-// commitTimeout bounds the request that makes an upload visible. S3 may take minutes to assemble many parts.
-const commitTimeout = 10 * time.Minute
 
 // A Writer is a file open for writing. It collects bytes in a buffer, sends the full buffer as a part, and continues with another buffer.
 // A file that fits into one buffer becomes an object by one request.
@@ -56,103 +51,6 @@ type Writer struct {
 	next     [1]byte           // after a full buffer
 	client   journal.ClientWait
 	err      error // the first; Close publishes nothing then
-}
-
-// Open opens a file for writing, with the flags of os.OpenFile. The new object will begin with the first offset bytes of the present one. The
-// end of ctx ends the upload.
-func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset int64) (*Writer, error) {
-	var (
-		create    = flag&os.O_CREATE != 0
-		exclusive = create && flag&os.O_EXCL != 0 || u.NoOverwrite
-		whole     = flag&os.O_APPEND != 0
-		keeps     = flag&os.O_TRUNC == 0 && (whole || offset > 0)
-	)
-	w := &Writer{
-		Handle: openfile.Handle{FileName: name, Unsupported: syscall.EBADF}, u: u, key: key,
-		attributes: u.Objects.OfFile(name),
-		condition:  s3api.Condition{Absent: exclusive},
-		exclusive:  exclusive,
-		opened:     time.Now(),
-		partSize:   u.PartSize,
-	}
-	w.resumable = u.Owner != ""
-	seen := u.reported.take(key)
-	if keeps && !whole {
-		var err error
-		if w.resumed, err = u.resumeAt(ctx, key, offset); err != nil {
-			return nil, err
-		}
-	}
-	if w.resumed != nil {
-		keeps, create = false, true // the first bytes come from the upload
-		w.partSize, w.offset = w.resumed.PartSize, offset
-	}
-	if keeps || exclusive || !create {
-		v, a, err := u.Bucket.Head(ctx, key)
-		switch {
-		case errors.Is(err, fs.ErrNotExist) && create && whole:
-			if err := w.appendToNothing(ctx, seen); err != nil {
-				return nil, err
-			}
-		case errors.Is(err, fs.ErrNotExist) && create && !keeps: // the file begins empty
-		case err != nil:
-			return nil, err
-		case exclusive:
-			return nil, fs.ErrExist
-		case keeps && seen >= 0 && (whole || offset == seen): // another session has stored it, and the client sends only the rest of its own
-			return nil, &ResumeError{Size: v.Size}
-		case keeps:
-			if whole {
-				offset = v.Size
-			}
-			if offset > v.Size {
-				return nil, s3errors.ErrInvalid
-			}
-			w.head, w.headSize, w.offset, w.resumable = v, offset, offset, false
-			w.partSize = u.partSizeFor(offset)
-			w.attributes, w.condition = a, s3api.Condition{ETag: v.ETag}
-			w.attributes.RemoveMTime()
-			u.Objects.Inherit(&w.attributes)
-			if err := u.Bucket.ReadTags(ctx, key, &w.attributes); err != nil {
-				return nil, err
-			}
-		}
-	}
-	w.ctx, w.cancel = context.WithCancelCause(ctx)
-	w.reservation = quota.Reservation{Quotas: u.Quotas}
-	switch {
-	case w.head.Key != "":
-		w.reservation.Replaced = quota.Exactly(w.head.Size)
-	case w.condition.Absent:
-		w.reservation.Replaced = quota.Exactly(0)
-	default:
-		w.reservation.Replaced = u.Quotas.SizeOf(w.ctx, u.Bucket, key)
-	}
-	if err := w.reservation.Open(w.ctx); err != nil {
-		w.cancel(err)
-		return nil, err
-	}
-	w.findPending()
-	return w, nil
-}
-
-// appendToNothing appends to a missing file: it resumes the upload that the driver has reported with seen bytes, or begins the file. A client
-// that begins a file so does not expect to resume it, so the driver keeps nothing of an interrupted one. In both cases no other session may
-// store the file meanwhile.
-func (w *Writer) appendToNothing(ctx context.Context, seen int64) (err error) {
-	w.resumed, err = w.u.resumeAt(ctx, w.key, seen)
-	switch {
-	case err != nil:
-		return err
-	case w.resumed != nil:
-		w.partSize, w.offset = w.resumed.PartSize, w.resumed.size()
-	case seen > 0: // another session has removed it, and the client sends only the rest of the file
-		return &ResumeError{Size: 0}
-	default:
-		w.resumable = false
-	}
-	w.condition.Absent = true
-	return nil
 }
 
 // Write appends to what was written.
@@ -383,124 +281,3 @@ func (w *Writer) Stat() (fs.FileInfo, error) {
 // Abort ends the upload: Close publishes nothing, and every write and Close return cause. If Close has already asked S3 to publish, Abort
 // does nothing.
 func (w *Writer) Abort(cause error) { w.cancel(cause) }
-
-// Close publishes the file, unless writing failed or was aborted. When it returns nil, S3 has confirmed the object. After an error the bucket
-// has at most an interrupted upload that the owner can resume. There is one exception: the answer to the request that publishes is lost, and
-// a look at the object shows nothing. Then the complete object may be there.
-func (w *Writer) Close() error {
-	if w.Closed {
-		return w.Refuse("close")
-	}
-	w.Closed = true
-	err := w.err
-	if err == nil {
-		err = w.finish()
-	}
-	err = w.cause(err)
-	w.reservation.End(w.offset, err == nil)
-	switch {
-	case err == nil:
-		w.removeOlder("")
-	case w.resumed != nil && !w.begun: // no byte has come, and the owner can resume the upload as before
-	case w.resumable && canResumeAfter(err):
-		w.interrupt()
-	default:
-		w.discard()
-	}
-	if w.part != nil {
-		w.part.Release()
-	}
-	w.cancel(nil)
-	return s3errors.PathError("close", w.FileName, err)
-}
-
-// finish publishes the file.
-func (w *Writer) finish() error {
-	if err := context.Cause(w.ctx); err != nil {
-		return err
-	}
-	switch {
-	case w.begun:
-	case w.head.Key != "" && w.headSize == w.head.Size:
-		return nil // the object stays as it is
-	case w.resumed != nil:
-		return &ResumeError{Size: w.offset} // the pending upload lacks at least a byte
-	}
-	if err := w.begin(); err != nil {
-		return err
-	}
-	if err := w.reservation.Grow(w.ctx, w.offset); err != nil {
-		return err
-	}
-	if w.upload == nil {
-		return w.commit(w.put)
-	}
-	if w.part != nil && w.part.Len() > 0 {
-		if w.part.Full() && w.resumable { // a session that resumes the upload must not continue after the last part
-			if err := w.upload.entry.BoundParts(w.ctx, w.offset-w.part.Len()); err != nil {
-				return err
-			}
-		}
-		if err := w.upload.send(w.part, func() {}); err != nil { // done does not release the buffer: interrupt may need its bytes
-			return err
-		}
-	}
-	if err := w.upload.wait(); err != nil {
-		return err
-	}
-	return w.commit(func(ctx context.Context) (string, error) {
-		if err := w.upload.entry.ConfirmHolder(ctx); err != nil {
-			return "", err
-		}
-		c, err := w.u.Bucket.Precondition(ctx, w.key, w.condition, w.u.Bucket.Profile.ConditionalComplete)
-		if err != nil {
-			return "", err
-		}
-		return w.upload.complete(ctx, w.offset, c)
-	})
-}
-
-// commit lets publish make the object visible, if the session still wants it.
-//
-// The end of the session does not cancel this request, because S3 may perform it anyway, and only the answer tells. The client has sent the
-// whole file, so the object is right even if the client has disconnected.
-func (w *Writer) commit(publish func(context.Context) (etag string, err error)) error {
-	if err := w.u.BeforeCommit(w.ctx); err != nil {
-		return err
-	}
-	if err := context.Cause(w.ctx); err != nil {
-		return err
-	}
-	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), commitTimeout)
-	defer done()
-	var err error
-	w.etag, err = publish(ctx)
-	if w.exclusive {
-		return w.condition.Failed(err)
-	}
-	return err
-}
-
-// put makes an object of the bytes in the buffer.
-func (w *Writer) put(ctx context.Context) (etag string, err error) {
-	c, err := w.u.Bucket.Precondition(ctx, w.key, w.condition, w.u.Bucket.Profile.ConditionalPut)
-	if err != nil {
-		return "", err
-	}
-	if w.part == nil {
-		return w.u.Bucket.Put(ctx, w.key, &w.attributes, c, bytes.NewReader(nil), nil)
-	}
-	w.part.Seal()
-	return w.u.Bucket.Put(ctx, w.key, &w.attributes, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
-}
-
-// cause returns why the upload was ended, if it was. Otherwise it returns err.
-func (w *Writer) cause(err error) error {
-	if err == nil {
-		return nil
-	}
-	if cause := context.Cause(w.ctx); cause != nil {
-		return cause
-	}
-	return err
-}

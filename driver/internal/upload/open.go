@@ -1,0 +1,112 @@
+package upload
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/openfile"
+	"github.com/babelftp/babelftp/driver/internal/quota"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+)
+
+// Open opens a file for writing, with the flags of os.OpenFile. The new object will begin with the first offset bytes of the present one. The
+// end of ctx ends the upload.
+func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset int64) (*Writer, error) {
+	var (
+		create    = flag&os.O_CREATE != 0
+		exclusive = create && flag&os.O_EXCL != 0 || u.NoOverwrite
+		whole     = flag&os.O_APPEND != 0
+		keeps     = flag&os.O_TRUNC == 0 && (whole || offset > 0)
+	)
+	w := &Writer{
+		Handle: openfile.Handle{FileName: name, Unsupported: syscall.EBADF}, u: u, key: key,
+		attributes: u.Objects.OfFile(name),
+		condition:  s3api.Condition{Absent: exclusive},
+		exclusive:  exclusive,
+		opened:     time.Now(),
+		partSize:   u.PartSize,
+	}
+	w.resumable = u.Owner != ""
+	seen := u.reported.take(key)
+	if keeps && !whole {
+		var err error
+		if w.resumed, err = u.resumeAt(ctx, key, offset); err != nil {
+			return nil, err
+		}
+	}
+	if w.resumed != nil {
+		keeps, create = false, true // the first bytes come from the upload
+		w.partSize, w.offset = w.resumed.PartSize, offset
+	}
+	if keeps || exclusive || !create {
+		v, a, err := u.Bucket.Head(ctx, key)
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && create && whole:
+			if err := w.appendToNothing(ctx, seen); err != nil {
+				return nil, err
+			}
+		case errors.Is(err, fs.ErrNotExist) && create && !keeps: // the file begins empty
+		case err != nil:
+			return nil, err
+		case exclusive:
+			return nil, fs.ErrExist
+		case keeps && seen >= 0 && (whole || offset == seen): // another session has stored it, and the client sends only the rest of its own
+			return nil, &ResumeError{Size: v.Size}
+		case keeps:
+			if whole {
+				offset = v.Size
+			}
+			if offset > v.Size {
+				return nil, s3errors.ErrInvalid
+			}
+			w.head, w.headSize, w.offset, w.resumable = v, offset, offset, false
+			w.partSize = u.partSizeFor(offset)
+			w.attributes, w.condition = a, s3api.Condition{ETag: v.ETag}
+			w.attributes.RemoveMTime()
+			u.Objects.Inherit(&w.attributes)
+			if err := u.Bucket.ReadTags(ctx, key, &w.attributes); err != nil {
+				return nil, err
+			}
+		}
+	}
+	w.ctx, w.cancel = context.WithCancelCause(ctx)
+	w.reservation = quota.Reservation{Quotas: u.Quotas}
+	switch {
+	case w.head.Key != "":
+		w.reservation.Replaced = quota.Exactly(w.head.Size)
+	case w.condition.Absent:
+		w.reservation.Replaced = quota.Exactly(0)
+	default:
+		w.reservation.Replaced = u.Quotas.SizeOf(w.ctx, u.Bucket, key)
+	}
+	if err := w.reservation.Open(w.ctx); err != nil {
+		w.cancel(err)
+		return nil, err
+	}
+	w.findPending()
+	return w, nil
+}
+
+// appendToNothing appends to a missing file: it resumes the upload that the driver has reported with seen bytes, or begins the file. A client
+// that begins a file so does not expect to resume it, so the driver keeps nothing of an interrupted one. In both cases no other session may
+// store the file meanwhile.
+func (w *Writer) appendToNothing(ctx context.Context, seen int64) (err error) {
+	w.resumed, err = w.u.resumeAt(ctx, w.key, seen)
+	switch {
+	case err != nil:
+		return err
+	case w.resumed != nil:
+		w.partSize, w.offset = w.resumed.PartSize, w.resumed.size()
+	case seen > 0: // another session has removed it, and the client sends only the rest of the file
+		return &ResumeError{Size: 0}
+	default:
+		w.resumable = false
+	}
+	w.condition.Absent = true
+	return nil
+}

@@ -1,0 +1,134 @@
+package upload
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+)
+
+// commitTimeout bounds the request that makes an upload visible. S3 may take minutes to assemble many parts.
+const commitTimeout = 10 * time.Minute
+
+// Close publishes the file, unless writing failed or was aborted. When it returns nil, S3 has confirmed the object. After an error the bucket
+// has at most an interrupted upload that the owner can resume. There is one exception: the answer to the request that publishes is lost, and
+// a look at the object shows nothing. Then the complete object may be there.
+func (w *Writer) Close() error {
+	if w.Closed {
+		return w.Refuse("close")
+	}
+	w.Closed = true
+	err := w.err
+	if err == nil {
+		err = w.finish()
+	}
+	err = w.cause(err)
+	w.reservation.End(w.offset, err == nil)
+	switch {
+	case err == nil:
+		w.removeOlder("")
+	case w.resumed != nil && !w.begun: // no byte has come, and the owner can resume the upload as before
+	case w.resumable && canResumeAfter(err):
+		w.interrupt()
+	default:
+		w.discard()
+	}
+	if w.part != nil {
+		w.part.Release()
+	}
+	w.cancel(nil)
+	return s3errors.PathError("close", w.FileName, err)
+}
+
+// finish publishes the file.
+func (w *Writer) finish() error {
+	if err := context.Cause(w.ctx); err != nil {
+		return err
+	}
+	switch {
+	case w.begun:
+	case w.head.Key != "" && w.headSize == w.head.Size:
+		return nil // the object stays as it is
+	case w.resumed != nil:
+		return &ResumeError{Size: w.offset} // the pending upload lacks at least a byte
+	}
+	if err := w.begin(); err != nil {
+		return err
+	}
+	if err := w.reservation.Grow(w.ctx, w.offset); err != nil {
+		return err
+	}
+	if w.upload == nil {
+		return w.commit(w.put)
+	}
+	if w.part != nil && w.part.Len() > 0 {
+		if w.part.Full() && w.resumable { // a session that resumes the upload must not continue after the last part
+			if err := w.upload.entry.BoundParts(w.ctx, w.offset-w.part.Len()); err != nil {
+				return err
+			}
+		}
+		if err := w.upload.send(w.part, func() {}); err != nil { // done does not release the buffer: interrupt may need its bytes
+			return err
+		}
+	}
+	if err := w.upload.wait(); err != nil {
+		return err
+	}
+	return w.commit(func(ctx context.Context) (string, error) {
+		if err := w.upload.entry.ConfirmHolder(ctx); err != nil {
+			return "", err
+		}
+		c, err := w.u.Bucket.Precondition(ctx, w.key, w.condition, w.u.Bucket.Profile.ConditionalComplete)
+		if err != nil {
+			return "", err
+		}
+		return w.upload.complete(ctx, w.offset, c)
+	})
+}
+
+// commit lets publish make the object visible, if the session still wants it.
+//
+// The end of the session does not cancel this request, because S3 may perform it anyway, and only the answer tells. The client has sent the
+// whole file, so the object is right even if the client has disconnected.
+func (w *Writer) commit(publish func(context.Context) (etag string, err error)) error {
+	if err := w.u.BeforeCommit(w.ctx); err != nil {
+		return err
+	}
+	if err := context.Cause(w.ctx); err != nil {
+		return err
+	}
+	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), commitTimeout)
+	defer done()
+	var err error
+	w.etag, err = publish(ctx)
+	if w.exclusive {
+		return w.condition.Failed(err)
+	}
+	return err
+}
+
+// put makes an object of the bytes in the buffer.
+func (w *Writer) put(ctx context.Context) (etag string, err error) {
+	c, err := w.u.Bucket.Precondition(ctx, w.key, w.condition, w.u.Bucket.Profile.ConditionalPut)
+	if err != nil {
+		return "", err
+	}
+	if w.part == nil {
+		return w.u.Bucket.Put(ctx, w.key, &w.attributes, c, bytes.NewReader(nil), nil)
+	}
+	w.part.Seal()
+	return w.u.Bucket.Put(ctx, w.key, &w.attributes, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
+}
+
+// cause returns why the upload was ended, if it was. Otherwise it returns err.
+func (w *Writer) cause(err error) error {
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(w.ctx); cause != nil {
+		return cause
+	}
+	return err
+}
