@@ -116,7 +116,7 @@ func later(a, b time.Time) time.Time {
 }
 
 // download fetches the object for a client.
-func (s *store) download(t *testing.T, f *Fs, client taker) {
+func (s *store) download(t *testing.T, f *Fs, client slowClient) {
 	file, err := f.Open("file")
 	if err != nil {
 		t.Error(err)
@@ -128,12 +128,12 @@ func (s *store) download(t *testing.T, f *Fs, client taker) {
 	}
 }
 
-// A taker is a client that takes so many bytes a second.
-type taker float64
+// A slowClient is a client that reads so many bytes a second.
+type slowClient float64
 
 // Write implements io.Writer.
-func (t taker) Write(p []byte) (int, error) {
-	time.Sleep(time.Duration(float64(len(p)) / float64(t) * float64(time.Second)))
+func (c slowClient) Write(p []byte) (int, error) {
+	time.Sleep(time.Duration(float64(len(p)) / float64(c) * float64(time.Second)))
 	return len(p), nil
 }
 
@@ -177,7 +177,7 @@ func TestRequestsOfDownload(t *testing.T) {
 						time.Sleep(10 * time.Millisecond)
 					}
 				}()
-				s.download(t, f, taker(test.client))
+				s.download(t, f, slowClient(test.client))
 				if most := 10; test.most == 1 && s.requests > most {
 					t.Errorf("%d requests were made, want up to %d", s.requests, most)
 				}

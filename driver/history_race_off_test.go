@@ -2,4 +2,4 @@
 
 package driver_test
 
-const raced = false
+const raceDetector = false

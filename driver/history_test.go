@@ -40,7 +40,7 @@ func TestHistories(t *testing.T) {
 	switch {
 	case count == 0 && testing.Short():
 		count = 100
-	case count == 0 && raced:
+	case count == 0 && raceDetector:
 		count = 200
 	case count == 0:
 		count = 2000

@@ -22,8 +22,8 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// linked is a file system that makes links, in a fresh bucket of a server that every HTTP client reaches.
-func linked(t *testing.T, s *s3test.Server, prefix string) *driver.Fs {
+// presigningFs is a file system that makes links, in a fresh bucket of a server that every HTTP client reaches.
+func presigningFs(t *testing.T, s *s3test.Server, prefix string) *driver.Fs {
 	t.Helper()
 	client := s.Client()
 	return drivertest.MustNew(t.Context(), client, s.Bucket(t), &driver.Options{Prefix: prefix, Presigner: s3.NewPresignClient(client)})
@@ -52,7 +52,7 @@ func TestPresign(t *testing.T) {
 	for _, server := range []string{"minio", "versitygw"} {
 		t.Run(server, func(t *testing.T) {
 			s := s3test.Start(t, server)
-			f := linked(t, s, "in box/")
+			f := presigningFs(t, s, "in box/")
 			limited := limits(s)
 			for _, n := range drivertest.Names() {
 				if slices.ContainsFunc(n.Needs, func(l drivertest.Limit) bool { _, cannot := limited[l]; return cannot }) {
@@ -78,7 +78,7 @@ func TestPresign(t *testing.T) {
 
 // A link is good for its own file and its own time.
 func TestPresignedLinkIsSigned(t *testing.T) {
-	f := linked(t, s3test.Start(t, "minio"), "")
+	f := presigningFs(t, s3test.Start(t, "minio"), "")
 	for _, name := range []string{"mine", "yours"} {
 		if err := afero.WriteFile(f, name, []byte(name), 0); err != nil {
 			t.Fatal(err)
@@ -112,7 +112,7 @@ func TestPresignedLinkIsSigned(t *testing.T) {
 func TestPresignErrors(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	const maxLifetime = 7 * 24 * time.Hour // S3's
-	f := linked(t, s, "")
+	f := presigningFs(t, s, "")
 	for _, name := range []string{"file", "dir/file"} {
 		if err := afero.WriteFile(f, name, []byte("x"), 0); err != nil {
 			t.Fatal(err)

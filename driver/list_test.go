@@ -16,13 +16,13 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3fake"
 )
 
-// scripted answers listings as none of the servers does that the conformance suite runs on, but S3 or others may.
-type scripted struct {
+// scriptedListings answers listings as none of the servers does that the conformance suite runs on, but S3 or others may.
+type scriptedListings struct {
 	s3api.Client
 	answers []*s3.ListObjectsV2Output
 }
 
-func (s *scripted) ListObjectsV2(
+func (s *scriptedListings) ListObjectsV2(
 	context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options),
 ) (*s3.ListObjectsV2Output, error) {
 	if len(s.answers) == 0 {
@@ -77,7 +77,7 @@ func TestListings(t *testing.T) {
 		{"same-token", []*s3.ListObjectsV2Output{answer(plain, "1", "d/x"), answer(plain, "1", "d/y")}, []string{"x"}, syscall.EIO},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			f := mustNew(t.Context(), &scripted{answers: test.answers}, nil)
+			f := mustNew(t.Context(), &scriptedListings{answers: test.answers}, nil)
 			entries, err := f.ReadDirSeq("d")
 			if err != nil {
 				t.Fatal(err)
@@ -102,7 +102,7 @@ func TestListings(t *testing.T) {
 
 // TestWalkTakesAll checks that what removes or moves a directory fails rather than forget a key that the server cannot write.
 func TestWalkTakesAll(t *testing.T) {
-	client := &scripted{answers: []*s3.ListObjectsV2Output{answer("", "", "d/\uFFFD")}}
+	client := &scriptedListings{answers: []*s3.ListObjectsV2Output{answer("", "", "d/\uFFFD")}}
 	f := mustNew(t.Context(), client, nil)
 	for v, err := range f.bucket.Walk(t.Context(), "d/") {
 		if !errors.Is(err, syscall.EILSEQ) {

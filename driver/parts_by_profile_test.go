@@ -86,9 +86,9 @@ func TestPartsByProfile(t *testing.T) {
 	onSim(t, func(t *testing.T, x *simFixture) {
 		const part = 5 << 20
 		for _, tc := range []struct {
-			name string
-			kept int // bytes of the object before
-			more int
+			name     string
+			existing int // bytes of the object before
+			more     int
 		}{
 			{"small", 100, 100},
 			{"one-part", part, 1},
@@ -96,12 +96,12 @@ func TestPartsByProfile(t *testing.T) {
 			{"one-part-and-a-rest-and-parts", part + 12345, 2*part + 1},
 			{"parts", 3*part - 1, part + 2},
 		} {
-			before, more := content(tc.kept, 1), content(tc.more, 2)
+			before, more := content(tc.existing, 1), content(tc.more, 2)
 			x.write(tc.name, os.O_TRUNC, 0, before)
 			x.holds(tc.name, before)
 			x.write(tc.name, os.O_APPEND, 0, more)
 			x.holds(tc.name, append(bytes.Clone(before), more...))
-			at := tc.kept * 3 / 4
+			at := tc.existing * 3 / 4
 			x.write(tc.name, 0, int64(at), more)
 			x.holds(tc.name, append(bytes.Clone(before[:at]), more...))
 		}

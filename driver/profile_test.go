@@ -96,29 +96,29 @@ func serversTable(t *testing.T) string {
 type fact struct {
 	title string
 	of    func(driver.Profile) bool
-	shown func(*shower) (bool, error) // nil for what a test cannot see
+	probe func(*prober) (bool, error) // nil for what a test cannot see
 }
 
 func facts() []fact {
 	return []fact{
-		{"`PutObject` on a condition", func(p driver.Profile) bool { return p.ConditionalPut }, (*shower).conditionalPut},
-		{"`CompleteMultipartUpload` on a condition", func(p driver.Profile) bool { return p.ConditionalComplete }, (*shower).conditionalComplete},
-		{"`CopyObject` on a condition", func(p driver.Profile) bool { return p.ConditionalCopy }, (*shower).conditionalCopy},
-		{"`DeleteObject` on a condition", func(p driver.Profile) bool { return p.ConditionalDelete }, (*shower).conditionalDelete},
-		{"`DeleteObjects` on a condition", func(p driver.Profile) bool { return p.ConditionalBatchDelete }, (*shower).conditionalBatchDelete},
+		{"`PutObject` on a condition", func(p driver.Profile) bool { return p.ConditionalPut }, (*prober).conditionalPut},
+		{"`CompleteMultipartUpload` on a condition", func(p driver.Profile) bool { return p.ConditionalComplete }, (*prober).conditionalComplete},
+		{"`CopyObject` on a condition", func(p driver.Profile) bool { return p.ConditionalCopy }, (*prober).conditionalCopy},
+		{"`DeleteObject` on a condition", func(p driver.Profile) bool { return p.ConditionalDelete }, (*prober).conditionalDelete},
+		{"`DeleteObjects` on a condition", func(p driver.Profile) bool { return p.ConditionalBatchDelete }, (*prober).conditionalBatchDelete},
 		{"`CopyObject` onto itself leaves bytes alone", func(p driver.Profile) bool { return p.InPlaceCopy }, nil},
-		{"`UploadPartCopy`", func(p driver.Profile) bool { return p.PartCopy }, (*shower).partCopy},
-		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }, (*shower).unequalParts},
-		{"gaps in part numbers", func(p driver.Profile) bool { return p.PartGaps }, (*shower).partGaps},
-		{"`ListMultipartUploads` of a key", func(p driver.Profile) bool { return p.ListUploads }, (*shower).listUploads},
+		{"`UploadPartCopy`", func(p driver.Profile) bool { return p.PartCopy }, (*prober).partCopy},
+		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }, (*prober).unequalParts},
+		{"gaps in part numbers", func(p driver.Profile) bool { return p.PartGaps }, (*prober).partGaps},
+		{"`ListMultipartUploads` of a key", func(p driver.Profile) bool { return p.ListUploads }, (*prober).listUploads},
 		{"interrupted uploads can be resumed", func(p driver.Profile) bool { return p.Resumes() }, nil},
-		{"checksums in requests", func(p driver.Profile) bool { return p.Checksums }, (*shower).checksums},
-		{"ETag is the MD5", func(p driver.Profile) bool { return p.MD5ETags }, (*shower).md5ETags},
-		{"listings are sorted", func(p driver.Profile) bool { return p.SortedListings }, (*shower).sortedListings},
-		{"listings of any prefix", func(p driver.Profile) bool { return !p.SlashPrefixes }, (*shower).anyPrefix},
-		{"`DeleteObjects`", func(p driver.Profile) bool { return p.BatchDelete }, (*shower).batchDelete},
+		{"checksums in requests", func(p driver.Profile) bool { return p.Checksums }, (*prober).checksums},
+		{"ETag is the MD5", func(p driver.Profile) bool { return p.MD5ETags }, (*prober).md5ETags},
+		{"listings are sorted", func(p driver.Profile) bool { return p.SortedListings }, (*prober).sortedListings},
+		{"listings of any prefix", func(p driver.Profile) bool { return !p.SlashPrefixes }, (*prober).anyPrefix},
+		{"`DeleteObjects`", func(p driver.Profile) bool { return p.BatchDelete }, (*prober).batchDelete},
 		{"markers and files in one `DeleteObjects`", func(p driver.Profile) bool { return p.BatchDeletesMarkers }, nil},
-		{"milliseconds in listings", func(p driver.Profile) bool { return p.PreciseTimes }, (*shower).preciseTimes},
+		{"milliseconds in listings", func(p driver.Profile) bool { return p.PreciseTimes }, (*prober).preciseTimes},
 		{"signed `Accept-Encoding`", func(p driver.Profile) bool { return p.SignedAcceptEncoding }, nil},
 	}
 }
@@ -128,12 +128,12 @@ func TestProfilesOfServers(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		p := profile(t, s)
 		for _, fact := range facts() {
-			if fact.shown == nil {
+			if fact.probe == nil {
 				continue
 			}
 			t.Run(strings.NewReplacer(" ", "-", "`", "").Replace(fact.title), func(t *testing.T) {
-				x := &shower{ctx: t.Context(), client: s.Client(), bucket: s.Bucket(t)}
-				got, err := fact.shown(x)
+				x := &prober{ctx: t.Context(), client: s.Client(), bucket: s.Bucket(t)}
+				got, err := fact.probe(x)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -145,16 +145,16 @@ func TestProfilesOfServers(t *testing.T) {
 	})
 }
 
-// A shower asks an S3 server to do something, in an empty bucket of its own. Its methods tell whether the server did.
-type shower struct {
+// A prober asks an S3 server to do something, in an empty bucket of its own. Its methods tell whether the server did.
+type prober struct {
 	ctx    context.Context
 	client *s3.Client
 	bucket string
 }
 
-const shownPart = 5 << 20 // the minimum of a part that others follow
+const probePart = 5 << 20 // the minimum of a part that others follow
 
-func (x *shower) put(key, content string) (etag *string, err error) {
+func (x *prober) put(key, content string) (etag *string, err error) {
 	out, err := x.client.PutObject(x.ctx, &s3.PutObjectInput{Bucket: &x.bucket, Key: &key, Body: strings.NewReader(content)})
 	if err != nil {
 		return nil, err
@@ -186,7 +186,7 @@ func both(wrong, right error) (bool, error) {
 	return !failed, err
 }
 
-func (x *shower) conditionalPut() (bool, error) {
+func (x *prober) conditionalPut() (bool, error) {
 	etag, err := x.put("a", "first")
 	if err != nil {
 		return false, err
@@ -206,7 +206,7 @@ func (x *shower) conditionalPut() (bool, error) {
 // otherETag is that of no object.
 const otherETag = `"0123456789abcdef0123456789abcdef"`
 
-func (x *shower) conditionalComplete() (bool, error) {
+func (x *prober) conditionalComplete() (bool, error) {
 	etag, err := x.put("a", "first")
 	if err != nil {
 		return false, err
@@ -227,7 +227,7 @@ func (x *shower) conditionalComplete() (bool, error) {
 	return both(complete(s3.CompleteMultipartUploadInput{IfMatch: aws.String(otherETag)}), complete(s3.CompleteMultipartUploadInput{IfMatch: etag}))
 }
 
-func (x *shower) conditionalCopy() (bool, error) {
+func (x *prober) conditionalCopy() (bool, error) {
 	if _, err := x.put("source", "first"); err != nil {
 		return false, err
 	}
@@ -247,7 +247,7 @@ func (x *shower) conditionalCopy() (bool, error) {
 	return both(copied(s3.CopyObjectInput{IfMatch: aws.String(otherETag)}), copied(s3.CopyObjectInput{IfMatch: etag}))
 }
 
-func (x *shower) conditionalDelete() (bool, error) {
+func (x *prober) conditionalDelete() (bool, error) {
 	etag, err := x.put("a", "first")
 	if err != nil {
 		return false, err
@@ -263,7 +263,7 @@ func (x *shower) conditionalDelete() (bool, error) {
 	return done(one(etag))
 }
 
-func (x *shower) conditionalBatchDelete() (bool, error) {
+func (x *prober) conditionalBatchDelete() (bool, error) {
 	etag, err := x.put("a", "first")
 	if err != nil {
 		return false, err
@@ -291,7 +291,7 @@ type begunUpload struct {
 }
 
 // begin uploads parts, with numbers from 1 on.
-func (x *shower) begin(key string, contents ...string) (*begunUpload, error) {
+func (x *prober) begin(key string, contents ...string) (*begunUpload, error) {
 	in := &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: &key}
 	if len(contents) > 0 {
 		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32 // parts that are copied have none
@@ -309,7 +309,7 @@ func (x *shower) begin(key string, contents ...string) (*begunUpload, error) {
 	return u, nil
 }
 
-func (x *shower) part(u *begunUpload, number int32, content string) error {
+func (x *prober) part(u *begunUpload, number int32, content string) error {
 	part, err := x.client.UploadPart(x.ctx, &s3.UploadPartInput{
 		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, PartNumber: &number, Body: strings.NewReader(content),
 	})
@@ -319,7 +319,7 @@ func (x *shower) part(u *begunUpload, number int32, content string) error {
 	return err
 }
 
-func (x *shower) complete(u *begunUpload) error {
+func (x *prober) complete(u *begunUpload) error {
 	_, err := x.client.CompleteMultipartUpload(x.ctx, &s3.CompleteMultipartUploadInput{
 		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, MultipartUpload: u.parts,
 	})
@@ -334,8 +334,8 @@ func done(err error) (bool, error) {
 	return err == nil, nil
 }
 
-func (x *shower) partCopy() (bool, error) {
-	if _, err := x.put("source", strings.Repeat("s", shownPart)); err != nil {
+func (x *prober) partCopy() (bool, error) {
+	if _, err := x.put("source", strings.Repeat("s", probePart)); err != nil {
 		return false, err
 	}
 	u, err := x.begin("a")
@@ -352,16 +352,16 @@ func (x *shower) partCopy() (bool, error) {
 	return done(x.complete(u))
 }
 
-func (x *shower) unequalParts() (bool, error) {
-	u, err := x.begin("a", strings.Repeat("1", shownPart), strings.Repeat("2", shownPart+1), "3")
+func (x *prober) unequalParts() (bool, error) {
+	u, err := x.begin("a", strings.Repeat("1", probePart), strings.Repeat("2", probePart+1), "3")
 	if err != nil {
 		return false, err
 	}
 	return done(x.complete(u))
 }
 
-func (x *shower) partGaps() (bool, error) {
-	u, err := x.begin("a", strings.Repeat("1", shownPart))
+func (x *prober) partGaps() (bool, error) {
+	u, err := x.begin("a", strings.Repeat("1", probePart))
 	if err == nil {
 		err = x.part(u, 3, "3")
 	}
@@ -371,7 +371,7 @@ func (x *shower) partGaps() (bool, error) {
 	return done(x.complete(u))
 }
 
-func (x *shower) listUploads() (bool, error) {
+func (x *prober) listUploads() (bool, error) {
 	u, err := x.begin("dir/a", "1")
 	if err != nil {
 		return false, err
@@ -383,7 +383,7 @@ func (x *shower) listUploads() (bool, error) {
 	return len(out.Uploads) == 1 && aws.ToString(out.Uploads[0].UploadId) == u.id, nil
 }
 
-func (x *shower) checksums() (bool, error) {
+func (x *prober) checksums() (bool, error) {
 	crc := crc32.Checksum([]byte("first"), crc32.MakeTable(crc32.Castagnoli))
 	sum := base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, crc))
 	put := func(sum string) error {
@@ -407,13 +407,13 @@ func (x *shower) checksums() (bool, error) {
 	return aws.ToString(out.ChecksumCRC32C) == sum, nil
 }
 
-func (x *shower) md5ETags() (bool, error) {
+func (x *prober) md5ETags() (bool, error) {
 	etag, err := x.put("a", "first")
 	sum := md5.Sum([]byte("first"))
 	return strings.Trim(aws.ToString(etag), `"`) == hex.EncodeToString(sum[:]), err
 }
 
-func (x *shower) sortedListings() (bool, error) {
+func (x *prober) sortedListings() (bool, error) {
 	keys := []string{"z", "é", "a/b", "a.b", "a-", "a b", "b"}
 	for _, key := range keys {
 		if _, err := x.put(key, ""); err != nil {
@@ -429,7 +429,7 @@ func (x *shower) sortedListings() (bool, error) {
 	}), nil
 }
 
-func (x *shower) anyPrefix() (bool, error) {
+func (x *prober) anyPrefix() (bool, error) {
 	if _, err := x.put("dir/name.one", ""); err != nil {
 		return false, err
 	}
@@ -440,7 +440,7 @@ func (x *shower) anyPrefix() (bool, error) {
 	return len(out.Contents) == 1, nil
 }
 
-func (x *shower) batchDelete() (bool, error) {
+func (x *prober) batchDelete() (bool, error) {
 	if _, err := x.put("a", ""); err != nil {
 		return false, err
 	}
@@ -453,7 +453,7 @@ func (x *shower) batchDelete() (bool, error) {
 	return len(out.Errors) == 0, nil
 }
 
-func (x *shower) preciseTimes() (bool, error) {
+func (x *prober) preciseTimes() (bool, error) {
 	for i := range 5 { // a time may be of a whole second
 		if _, err := x.put(fmt.Sprint(i), ""); err != nil {
 			return false, err

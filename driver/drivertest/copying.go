@@ -185,7 +185,7 @@ func testRenameContinued(t *testing.T, h Harness) {
 		return nil
 	})
 	x.spy.Reset()
-	if x.excepted(unprovenBytes) {
+	if x.hasException(unprovenBytes) {
 		wantError(t, x.Rename("d", "e"), syscall.ENOTEMPTY)
 		x.wantKeys("d/a", "d/b", "d/c", "e/a", "e/b")
 		return

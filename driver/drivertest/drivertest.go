@@ -371,7 +371,7 @@ func (x *fixture) wantList(name string, want ...string) {
 
 // sortUnlessListed sorts names where the server lists in no order.
 func (x *fixture) sortUnlessListed(names []string) {
-	if x.excepted(unorderedListings) {
+	if x.hasException(unorderedListings) {
 		slices.Sort(names)
 	}
 }

@@ -91,8 +91,8 @@ func exceptions() map[exception]struct {
 	}
 }
 
-// excepted tells whether an exception applies to the server, and logs the reason.
-func (x *fixture) excepted(e exception) bool {
+// hasException tells whether an exception applies to the server, and logs the reason.
+func (x *fixture) hasException(e exception) bool {
 	x.Helper()
 	entry := exceptions()[e]
 	if !entry.applies(&x.profile) {
@@ -105,7 +105,7 @@ func (x *fixture) excepted(e exception) bool {
 // requestsFor is how many requests more an operation takes where an exception applies: one or none.
 func (x *fixture) requestsFor(e exception) int {
 	x.Helper()
-	if x.excepted(e) {
+	if x.hasException(e) {
 		return 1
 	}
 	return 0

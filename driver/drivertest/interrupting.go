@@ -163,7 +163,7 @@ func testMemory(t *testing.T, h Harness) {
 		const budget, uploads, size = 12 << 20, 6, 11 << 20
 		x := h.open(t, nil)
 		var onTheWay, most atomic.Int64
-		counted := &gauge{Spy: x.spy, now: &onTheWay, most: &most}
+		counted := &partGauge{Spy: x.spy, now: &onTheWay, most: &most}
 		memory := driver.NewBudget(budget)
 		var group errgroup.Group
 		for _, key := range numbered("file", uploads) {
@@ -212,14 +212,14 @@ func testMemory(t *testing.T, h Harness) {
 	})
 }
 
-// A gauge measures how many bytes of parts are on their way at the same time.
-type gauge struct {
+// A partGauge measures how many bytes of parts are on their way at the same time.
+type partGauge struct {
 	*Spy
 	now, most *atomic.Int64
 }
 
 // UploadPart implements driver.Client.
-func (g *gauge) UploadPart(ctx context.Context, in *s3.UploadPartInput, opts ...func(*s3.Options)) (*s3.UploadPartOutput, error) {
+func (g *partGauge) UploadPart(ctx context.Context, in *s3.UploadPartInput, opts ...func(*s3.Options)) (*s3.UploadPartOutput, error) {
 	size, err := in.Body.(io.Seeker).Seek(0, io.SeekEnd)
 	if err != nil {
 		return nil, err

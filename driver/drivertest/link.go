@@ -45,7 +45,7 @@ func (l *Link) InjectFault(fault Fault) {
 	l.fault, l.requests = fault, 0
 }
 
-// Requests returns how many there were since Break.
+// Requests returns how many there were since InjectFault.
 func (l *Link) Requests() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -16,16 +16,16 @@ import (
 	"github.com/babelftp/babelftp/driver"
 )
 
-// A fate is what a server makes of a name.
-type fate int
+// An outcome is what a server makes of a name.
+type outcome int
 
 const (
-	stored  fate = iota // and listed
-	hidden              // stored, but not listed
-	refused             // nothing is made
+	stored  outcome = iota // and listed
+	hidden                 // stored, but not listed
+	refused                // nothing is made
 )
 
-func (l Limits) fate(n Name) fate {
+func (l Limits) outcome(n Name) outcome {
 	worst := stored
 	for _, need := range n.Needs {
 		if _, limited := l[need]; !limited {
@@ -45,7 +45,7 @@ func (l Limits) fate(n Name) fate {
 func (l Limits) listing(names []Name) []string {
 	entries := []string{}
 	for _, n := range names {
-		if l.fate(n) != stored {
+		if l.outcome(n) != stored {
 			continue
 		}
 		first, _, nested := strings.Cut(n.Path, "/")
@@ -76,7 +76,7 @@ func testNames(t *testing.T, h Harness) {
 	for _, n := range names {
 		x.run("write-"+n.Label, func(x *fixture) {
 			err := x.tryWrite(n.Path, []byte(n.Label))
-			if h.Limits.fate(n) == refused {
+			if h.Limits.outcome(n) == refused {
 				x.wantRefused(err, prefix+n.Path)
 				return
 			}
@@ -91,7 +91,7 @@ func testNames(t *testing.T, h Harness) {
 	}
 	x.run("list", func(x *fixture) { x.wantList("/", h.Limits.listing(names)...) })
 	for i, n := range names {
-		if h.Limits.fate(n) == refused {
+		if h.Limits.outcome(n) == refused {
 			continue
 		}
 		x.run("rename-"+n.Label, func(x *fixture) {
@@ -179,7 +179,7 @@ func testDirectoryNames(t *testing.T, h Harness) {
 		}
 		x.run(n.Label, func(x *fixture) {
 			err := x.Mkdir(n.Path, 0o755)
-			if h.Limits.fate(n) == refused {
+			if h.Limits.outcome(n) == refused {
 				x.wantRefused(err, n.Path+"/")
 				return
 			}
@@ -193,7 +193,7 @@ func testDirectoryNames(t *testing.T, h Harness) {
 			if err != nil || info.Name() != path.Base(n.Path) || !info.IsDir() {
 				x.Errorf("described as %v, %v", info, err)
 			}
-			if h.Limits.fate(n) == hidden {
+			if h.Limits.outcome(n) == hidden {
 				x.testHiddenDirectory(n.Path)
 				return
 			}

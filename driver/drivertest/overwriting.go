@@ -71,7 +71,7 @@ func testNoOverwrite(t *testing.T, h Harness) {
 			x.Fatal(err)
 		}
 		x.put("fresh/empty", nil)
-		if x.excepted(unprovenBytes) {
+		if x.hasException(unprovenBytes) {
 			wantError(x, x.Rename("dated", "fresh"), syscall.ENOTEMPTY)
 			x.wantContent("dated/small", random(100))
 			x.delete("fresh/small")
@@ -194,7 +194,7 @@ func (x *fixture) wantWinner(attempts []func() error, several exception) (winner
 			x.Error(err)
 		}
 	}
-	if len(winners) == 0 || len(winners) > 1 && !x.excepted(several) {
+	if len(winners) == 0 || len(winners) > 1 && !x.hasException(several) {
 		x.Fatalf("%v have won", winners)
 	}
 	return winners

@@ -195,7 +195,7 @@ func (x *fixture) race(r race, dir string, at int) bool {
 		return false
 	case written == "": // the server refuses what was to be written: a marker with content
 	case x.holds(victim, content), r.moves != "" && x.holds(dir+"/"+r.moves, content):
-	case slices.Contains(r.open.looks, last) && slices.Contains(r.open.next, next) && x.excepted(r.open.exception):
+	case slices.Contains(r.open.looks, last) && slices.Contains(r.open.next, next) && x.hasException(r.open.exception):
 	default:
 		x.Errorf("written before request %d, %s, and between %q and %q for it, it is lost; the operation ended with %v", at, written, last, next, opErr)
 	}

@@ -73,7 +73,7 @@ func testReconcile(t *testing.T, h Harness) {
 			if test.objects.Encryption != "" {
 				unproven = unprovenEncrypted
 			}
-			x.wantReconciled(err, !x.excepted(unproven))
+			x.wantReconciled(err, !x.hasException(unproven))
 			x.wantContent(name, test.after)
 			x.wantNoUploads(name)
 		})
@@ -101,7 +101,7 @@ func testReconcile(t *testing.T, h Harness) {
 			x.loseAnswers(test.operation)
 			err := test.run(x)
 			x.spy.After(nil)
-			shows := test.shown || !x.excepted(unprovenBytes)
+			shows := test.shown || !x.hasException(unprovenBytes)
 			x.wantReconciled(err, shows)
 			if test.label == "rename-copied" && !shows {
 				x.wantKeys(append(test.want, "file")...) // both names stay, and the same rename completes it

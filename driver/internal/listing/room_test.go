@@ -29,7 +29,7 @@ func TestListingsShareMemory(t *testing.T) {
 		s.After = func(out *s3.ListObjectsV2Output) { came.Add(int64(len(out.Contents))) }
 		l := newLister(s)
 		l.Memory = membudget.New(32 << 20)
-		goOn := make(chan struct{})
+		proceed := make(chan struct{})
 		var listings sync.WaitGroup
 		read := func(pause <-chan struct{}) {
 			entries, err := l.open(t.Context())
@@ -52,14 +52,14 @@ func TestListingsShareMemory(t *testing.T) {
 			}
 		}
 		for range clients {
-			listings.Go(func() { read(goOn) })
+			listings.Go(func() { read(proceed) })
 		}
 		time.Sleep(time.Minute)
 		room := l.Memory.Listings.Limit() / pageBytes
 		if most := 2*pageEntries*room + clients*fewEntries; came.Load() > most {
 			t.Errorf("%d listings hold %d entries, want at most %d", clients, came.Load(), most)
 		}
-		close(goOn)
+		close(proceed)
 		listings.Wait()
 		if l.Memory.Listings.Used() != 0 {
 			t.Errorf("listings hold %d bytes at the end", l.Memory.Listings.Used())
@@ -67,7 +67,7 @@ func TestListingsShareMemory(t *testing.T) {
 
 		large.Store(0)
 		s.Requests = 0
-		read(goOn)
+		read(proceed)
 		if pages := int64(count / pageEntries); large.Load() != pages || s.Requests != int(pages) {
 			t.Errorf("alone it took %d requests, %d of them for large pages; want %d", s.Requests, large.Load(), pages)
 		}

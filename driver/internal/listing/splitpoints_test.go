@@ -82,9 +82,9 @@ func TestSplitPointCache(t *testing.T) {
 	if got := b.get(place(49)); got != nil {
 		t.Errorf("%d marks are remembered of a directory that has none any more", len(got))
 	}
-	kept := len(b.byPrefix)
+	directories := len(b.byPrefix)
 	b.put(place(50), slices.Repeat(large, 50))
-	if len(b.byPrefix) != kept || b.get(place(50)) != nil {
+	if len(b.byPrefix) != directories || b.get(place(50)) != nil {
 		t.Error("a directory took the place of all others")
 	}
 }

@@ -78,7 +78,7 @@ func (q *Quota) Count(ctx context.Context) error {
 	return err
 }
 
-// count counts, one goroutine at a time. It counts nothing if the last count is recent and spare is set.
+// count counts when no other goroutine does. It counts nothing if the last count is recent and spare is set.
 func (q *Quota) count(ctx context.Context, spare bool) (counted bool, err error) {
 	select {
 	case q.counting <- struct{}{}:
