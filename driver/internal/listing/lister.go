@@ -35,16 +35,16 @@ type Lister struct {
 // directory is an fs.ErrNotExist, unless mayBeEmpty is set. The sequence is for one loop, and ends with the first error.
 func (l *Lister) List(ctx context.Context, prefix string, mayBeEmpty bool) (iter.Seq2[fs.FileInfo, error], error) {
 	in := s3api.Listing{Prefix: prefix, Delimiter: keys.Separator}
-	room := &room{memory: &l.Memory.Listings}
-	var recalled *prefetcher
-	if in.Limit = room.take(); in.Limit == 0 {
-		recalled = l.split(ctx, in, room)
+	pageMemory := &pageMemory{memory: &l.Memory.Listings}
+	var split *prefetcher
+	if in.Limit = pageMemory.take(); in.Limit == 0 {
+		split = l.split(ctx, in, pageMemory)
 	}
 	giveUp := func() {
-		if recalled != nil {
-			recalled.close()
+		if split != nil {
+			split.close()
 		}
-		room.release()
+		pageMemory.release()
 	}
 	first, err := l.Bucket.List(ctx, in)
 	if err == nil && first.Empty() && !mayBeEmpty {
@@ -54,16 +54,16 @@ func (l *Lister) List(ctx context.Context, prefix string, mayBeEmpty bool) (iter
 		giveUp()
 		return nil, err
 	}
-	unwanted := time.AfterFunc(unreadTime, func() {
+	unread := time.AfterFunc(unreadTime, func() {
 		first = nil // for the garbage collector, which else would leave it to the session
 		giveUp()
 	})
 	var entries iter.Seq2[fs.FileInfo, error] = func(yield func(fs.FileInfo, error) bool) {
 		pages := l.pages(ctx, in)
-		if unwanted.Stop() {
-			a := recalled
+		if unread.Stop() {
+			a := split
 			if a == nil {
-				a = newPrefetcher(ctx, l, in, room)
+				a = newPrefetcher(ctx, l, in, pageMemory)
 			}
 			pages, first = a.pages(first), nil // which else would be held as long as the others are read
 		}
@@ -88,15 +88,15 @@ func (l *Lister) List(ctx context.Context, prefix string, mayBeEmpty bool) (iter
 // pages requests all pages of a listing whose first page the client has not read in time.
 func (l *Lister) pages(ctx context.Context, in s3api.Listing) iter.Seq2[*s3api.Page, error] {
 	return func(yield func(*s3api.Page, error) bool) {
-		room := &room{memory: &l.Memory.Listings}
-		in.Limit = room.take()
+		pageMemory := &pageMemory{memory: &l.Memory.Listings}
+		in.Limit = pageMemory.take()
 		first, err := l.Bucket.List(ctx, in)
 		if err != nil {
-			room.release()
+			pageMemory.release()
 			yield(nil, err)
 			return
 		}
-		newPrefetcher(ctx, l, in, room).pages(first)(yield)
+		newPrefetcher(ctx, l, in, pageMemory).pages(first)(yield)
 	}
 }
 

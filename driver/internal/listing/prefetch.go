@@ -17,7 +17,7 @@ const (
 	// maxRanges is how many key ranges of a listing may be under way or unread.
 	maxRanges = 12
 
-	// pageEntries is how many entries S3 puts into a page, and pageMemory about what they take, in bytes.
+	// pageEntries is how many entries S3 puts into a page, and pageBytes about what they take, in bytes.
 	pageEntries = 1000
 	pageBytes   = 512 << 10
 
@@ -34,14 +34,14 @@ const (
 // whole listing, in order, each entry once.
 func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	return func(yield func(*s3api.Page, error) bool) {
-		defer f.room.release()
+		defer f.pageMemory.release()
 		defer f.close()
 		if first.Limit == 0 {
 			f.measure(first)
 		}
 		var points recorder
 		recorded := f.split || first.Took >= endpoint.SlowPage // where pages come soon, split points bring nothing
-		page := f.begun(first)
+		page := f.firstPage(first)
 		for first = nil; page != nil; {
 			if recorded {
 				points.add(f.listing.Prefix, page)
@@ -63,7 +63,7 @@ func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 
 // split requests all pages of a directory except the first in parallel. It returns nil without split points. It drops pages that the client does
 // not read.
-func (l *Lister) split(ctx context.Context, in s3api.Listing, room *room) *prefetcher {
+func (l *Lister) split(ctx context.Context, in s3api.Listing, pageMemory *pageMemory) *prefetcher {
 	if !l.Bucket.Profile.SortedListings || l.Stats.Pages.BacksOff(time.Now()) {
 		return nil
 	}
@@ -71,10 +71,10 @@ func (l *Lister) split(ctx context.Context, in s3api.Listing, room *room) *prefe
 	if len(m) == 0 {
 		return nil
 	}
-	a := newPrefetcher(ctx, l, in, room)
+	a := newPrefetcher(ctx, l, in, pageMemory)
 	a.reservation = a.lister.Memory.Reserve(a.drop)
-	a.points, a.front = m, m[0]
-	if a.extend(); len(a.ranges) == 1 { // there is no memory for any
+	a.points, a.nextRange = m, m[0]
+	if a.requestRanges(); len(a.ranges) == 1 { // there is no memory for any
 		a.close()
 		return nil
 	}
@@ -83,15 +83,15 @@ func (l *Lister) split(ctx context.Context, in s3api.Listing, room *room) *prefe
 	return a
 }
 
-// begun requests the pages after the first one, and returns the part of the first page that lies in the first key range.
-func (f *prefetcher) begun(first *s3api.Page) *s3api.Page {
+// firstPage requests the pages after the first one, and returns the part of the first page that lies in the first key range.
+func (f *prefetcher) firstPage(first *s3api.Page) *s3api.Page {
 	if f.split && !inOrder(first) {
 		f.drop()
 		f.points = nil
 		f.setRanges([]*keyRange{{}})
 	}
 	s := f.ranges[0]
-	f.follow(s, first)
+	f.requestNext(s, first)
 	return until(first, s.end)
 }
 
@@ -104,11 +104,11 @@ type prefetcher struct {
 	requests sync.WaitGroup
 
 	points      splitPoints // where the key ranges end that were not asked for yet; nil where the listing is not split
-	front       string      // where the next key range begins
+	nextRange   string      // where the next key range begins
 	wave        splitWave
 	split       bool                 // from the beginning, by split points
 	ended       atomic.Bool          // the last page was requested
-	room        *room                // of two pages
+	pageMemory  *pageMemory          // of two pages
 	reservation *membudget.Revocable // of other pages; nil until the split
 
 	mu     sync.Mutex
@@ -135,9 +135,9 @@ type pageResult struct {
 // errRevoked is the error of a page whose memory the budget has revoked.
 var errRevoked = errors.New("the memory budget has revoked the listing's pages")
 
-func newPrefetcher(ctx context.Context, l *Lister, in s3api.Listing, room *room) *prefetcher {
+func newPrefetcher(ctx context.Context, l *Lister, in s3api.Listing, pageMemory *pageMemory) *prefetcher {
 	in.Limit = 0
-	a := &prefetcher{lister: l, listing: in, room: room, ranges: []*keyRange{{}}}
+	a := &prefetcher{lister: l, listing: in, pageMemory: pageMemory, ranges: []*keyRange{{}}}
 	a.ctx, a.cancel = context.WithCancel(ctx)
 	return a
 }
@@ -152,15 +152,15 @@ func (f *prefetcher) close() {
 	}
 }
 
-// ask requests the next page of a key range, by its token. The page is as large as the memory allows.
-func (f *prefetcher) ask(token string) <-chan pageResult {
+// requestPage requests the next page of a key range, by its token. The page is as large as the memory allows.
+func (f *prefetcher) requestPage(token string) <-chan pageResult {
 	l := f.listing
-	l.Token, l.Limit = token, f.room.take()
+	l.Token, l.Limit = token, f.pageMemory.take()
 	return f.request(func() (*s3api.Page, error) { return f.lister.Bucket.List(f.ctx, l) })
 }
 
-// begin requests the first page of a key range. If the range has a little more, it requests the second page at once.
-func (f *prefetcher) begin(ctx context.Context, after, end string) <-chan pageResult {
+// requestRange requests the first page of a key range. If the range has a little more, it requests the second page at once.
+func (f *prefetcher) requestRange(ctx context.Context, after, end string) <-chan pageResult {
 	l := f.listing
 	l.After = after
 	return f.request(func() (*s3api.Page, error) {
@@ -198,7 +198,7 @@ func (f *prefetcher) next() (*s3api.Page, error) {
 			return nil, nil
 		}
 		if coming == nil {
-			coming = f.ask(s.token)
+			coming = f.requestPage(s.token)
 		}
 		got := <-coming
 		splitOff := f.arrived(s)
@@ -209,11 +209,11 @@ func (f *prefetcher) next() (*s3api.Page, error) {
 		case got.err != nil:
 			return nil, got.err
 		case splitOff:
-			f.judge(s, got.page)
+			f.checkGain(s, got.page)
 		case f.points == nil && len(f.ranges) == 1 && got.page.Limit == 0:
 			f.lister.Stats.Pages.Observe(time.Now(), got.page.Took)
 		}
-		f.follow(s, got.page)
+		f.requestNext(s, got.page)
 		cut(got.page, s.after, s.end)
 		return got.page, nil
 	}
@@ -242,26 +242,26 @@ func (f *prefetcher) arrived(s *keyRange) (splitOff bool) {
 	return splitOff
 }
 
-// follow requests the page after one of the key range that the client reads. Without memory it does so later.
-func (f *prefetcher) follow(s *keyRange, p *s3api.Page) {
+// requestNext requests the page after one of the key range that the client reads. Without memory it does so later.
+func (f *prefetcher) requestNext(s *keyRange, p *s3api.Page) {
 	switch {
 	case p.Next == "":
 		s.end = "" // there is nothing but what the page has
 		f.drop()
 		f.setRanges(nil)
 		return
-	case !f.room.held:
+	case !f.pageMemory.held:
 		s.coming, s.token = nil, p.Next
 		return
 	case s.end != "" && p.Last() >= s.end:
 		if f.setRanges(f.ranges[1:]); len(f.ranges) == 0 {
 			f.restart(s.end)
 		}
-		f.extend()
+		f.requestRanges()
 		return
 	}
-	s.coming = f.ask(p.Next)
-	f.extend()
+	s.coming = f.requestPage(p.Next)
+	f.requestRanges()
 }
 
 func (f *prefetcher) setRanges(s []*keyRange) {
@@ -274,7 +274,7 @@ func (f *prefetcher) setRanges(s []*keyRange) {
 func (f *prefetcher) restart(after string) {
 	f.drop()
 	f.points = nil
-	f.setRanges([]*keyRange{{after: after, coming: f.begin(f.ctx, after, "")}})
+	f.setRanges([]*keyRange{{after: after, coming: f.requestRange(f.ctx, after, "")}})
 }
 
 // drop drops the unread pages in reserved memory. Another method may run at the same time.

@@ -23,22 +23,22 @@ func (f *prefetcher) measure(p *s3api.Page) {
 	})
 }
 
-// extend requests the first pages of further key ranges, up to maxRanges.
-func (f *prefetcher) extend() {
+// requestRanges requests the first pages of further key ranges, up to maxRanges.
+func (f *prefetcher) requestRanges() {
 	for f.points != nil && len(f.ranges) < maxRanges && !f.ended.Load() {
-		end, ok := f.points.after(f.front)
+		end, ok := f.points.after(f.nextRange)
 		if !ok {
 			f.points = nil // what is after the last is fetched page by page
 		}
 		if !ok || !f.reservation.TryTake(pageBytes) {
 			return
 		}
-		s := &keyRange{after: f.front, end: end, splitOff: true, reserved: true}
+		s := &keyRange{after: f.nextRange, end: end, splitOff: true, reserved: true}
 		var ctx context.Context
 		ctx, s.cancel = context.WithCancel(f.ctx)
-		s.coming = f.begin(ctx, s.after, s.end)
+		s.coming = f.requestRange(ctx, s.after, s.end)
 		f.setRanges(append(f.ranges, s))
-		f.front = end
+		f.nextRange = end
 	}
 }
 
@@ -49,9 +49,9 @@ type splitWave struct {
 	took    time.Duration // for these, one after another
 }
 
-// judge looks at the first page of a key range. It ends splitting when less than half of a wave was useful, or when it was not faster. The
+// checkGain looks at the first page of a key range. It ends splitting when less than half of a wave was useful, or when it was not faster. The
 // server may be busy, or may need longer to begin at a key than to continue a page. The statistics record that.
-func (f *prefetcher) judge(s *keyRange, p *s3api.Page) {
+func (f *prefetcher) checkGain(s *keyRange, p *s3api.Page) {
 	entries := upTo(p, s.end)
 	w := &f.wave
 	w.ranges++

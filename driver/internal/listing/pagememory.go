@@ -7,15 +7,15 @@ const (
 	fewEntries = 100
 )
 
-// A room is the memory of a listing for the page that the client reads and the next one. A listing without memory continues with small pages, one
+// A pageMemory is the memory of a listing for the page that the client reads and the next one. A listing without memory continues with small pages, one
 // after another, until other listings have ended. It is for one goroutine.
-type room struct {
+type pageMemory struct {
 	memory *membudget.Share
 	held   bool
 }
 
 // take reserves memory if there is some. It returns how many entries to request, 0 for a full page.
-func (r *room) take() (limit int32) {
+func (r *pageMemory) take() (limit int32) {
 	r.held = r.held || r.memory.TryTake(pageBytes)
 	if !r.held {
 		return fewEntries
@@ -23,7 +23,7 @@ func (r *room) take() (limit int32) {
 	return 0
 }
 
-func (r *room) release() {
+func (r *pageMemory) release() {
 	if r.held {
 		r.held = false
 		r.memory.Return(pageBytes)
