@@ -97,7 +97,7 @@ func newRootCommand() *cobra.Command {
 	root.SetHelpCommand(newHelpCommand(root))
 	root.AddCommand(
 		newDemoCommand(), newServeCommand(), newCheckCommand(), newHashPasswordCommand(), newLanguagesCommand(),
-		newSchemaCommand(), newUsersCommand(), newHealthCommand(), newVersionCommand(),
+		newSchemaCommand(), newUsersCommand(), newHealthCommand(), newBansCommand(), newVersionCommand(),
 	)
 	return root
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/dataconn"
@@ -26,6 +27,8 @@ type Config struct {
 	Listen string `yaml:"listen"`
 	// Address of `/metrics`, `/healthz` and `/readyz`, host:port.
 	MetricsListen string `yaml:"metrics_listen" default:"none"`
+	// Unix socket on which the server answers `babelftp bans`. Only the user of the server may connect to it.
+	AdminSocket string `yaml:"admin_socket" default:"none" since:"0.2.0"`
 	// Language of a session until LANG, HOST or the login choose another one.
 	DefaultLanguage language.Tag `yaml:"default_language"`
 	// Folder of catalogues, `TAG/messages.gotext.json`, that add languages or replace single messages.
@@ -33,12 +36,12 @@ type Config struct {
 	// How HOST with a name that no tenant has is answered: `refuse` answers 504, `ignore` accepts it and chooses no tenant (RFC 7151 3.2).
 	UnknownHosts UnknownHosts `yaml:"unknown_hosts" default:"refuse"`
 
-	TLS     TLS     `yaml:"tls"`
-	Passive Passive `yaml:"passive"`
-	S3      S3      `yaml:"s3"`
-	Log     Log     `yaml:"log"`
-	Audit   Audit   `yaml:"audit"`
-	Limits  Limits  `yaml:"limits"`
+	TLS     TLS          `yaml:"tls"`
+	Passive Passive      `yaml:"passive"`
+	S3      S3           `yaml:"s3"`
+	Log     Log          `yaml:"log"`
+	Audit   Audit        `yaml:"audit"`
+	Limits  limit.Limits `yaml:"limits"`
 
 	// How long a session may be idle between two commands.
 	IdleTimeout time.Duration `yaml:"idle_timeout"`
@@ -112,25 +115,6 @@ type S3 struct {
 	SecretAccessKey value.Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
 }
 
-// Limits bounds what clients may take of the server. Who is above a maximum of sessions gets 421.
-type Limits struct {
-	// Most sessions at the same time. With `0` there is no limit.
-	Sessions int `yaml:"sessions" since:"0.2.0"`
-	// Most sessions of one IPv4 address, or of one /64 of IPv6 addresses, at the same time. With `0` there is no limit.
-	SessionsPerAddress int `yaml:"sessions_per_address" since:"0.2.0"`
-	// How long a session may take to log in, whatever the client sends. After REIN the time begins again.
-	LoginTimeout time.Duration `yaml:"login_timeout" since:"0.2.0"`
-	// Longest time that a login waits if the client's address has sent wrong passwords. With `0` none waits.
-	FailedLoginDelay time.Duration `yaml:"failed_login_delay" since:"0.2.0"`
-	// Fewest bytes of an upload in a minute, while others wait for memory that its user or tenant holds. A slower one gets 426. With `0` there is no limit.
-	MinUploadRate value.Size `yaml:"min_upload_rate" since:"0.2.0"`
-	// Longest time that a command takes, a transfer too. The server ends it then.
-	CommandTimeout time.Duration `yaml:"command_timeout" default:"no limit" since:"0.2.0"`
-	Usage
-	// What each address uses: an IPv4 address, or a /64 of IPv6 addresses.
-	PerAddress Usage `yaml:"per_address" since:"0.2.0"`
-}
-
 // Log is what the server writes to standard error.
 type Log struct {
 	// Least important records that are written.
@@ -165,6 +149,8 @@ const (
 	defaultLoginTimeout       = 30 * time.Second
 	// Clients with a time limit on replies give up after 15 to 20 seconds.
 	defaultFailedLoginDelay    = 15 * time.Second
+	defaultBanTime             = 15 * time.Minute
+	defaultBanHalfLife         = 10 * time.Minute
 	defaultOperations          = 100           // each makes up to 32 requests to S3 at the same time
 	defaultMinUploadRate       = 4 * value.KiB // a quarter of what a satellite telephone sends, 2,400 bits a second
 	defaultMemory              = 256 * value.MiB
@@ -192,12 +178,13 @@ func Default() *Config {
 		CommitDelay:     defaultCommitDelay,
 		DrainTimeout:    defaultDrainTimeout,
 		MaxFailedLogins: defaultMaxFailedLogins,
-		Limits: Limits{
+		Limits: limit.Limits{
 			Sessions:           defaultSessions,
 			SessionsPerAddress: defaultSessionsPerAddress,
 			LoginTimeout:       defaultLoginTimeout,
 			FailedLoginDelay:   defaultFailedLoginDelay,
-			Usage:              Usage{Operations: defaultOperations},
+			Usage:              limit.Usage{Operations: defaultOperations},
+			Bans:               limit.Bans{Time: defaultBanTime, HalfLife: defaultBanHalfLife},
 			MinUploadRate:      defaultMinUploadRate,
 		},
 		Memory:              defaultMemory,

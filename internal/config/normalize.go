@@ -12,7 +12,7 @@ import (
 
 // normalize gives values that may be written in several ways their one form. dir is what the paths of files are relative to.
 func (c *Config) normalize(dir string) {
-	files := []*string{&c.TLS.CertFile, &c.TLS.KeyFile, &c.LocalesDir, &c.Audit.File}
+	files := []*string{&c.TLS.CertFile, &c.TLS.KeyFile, &c.LocalesDir, &c.Audit.File, &c.AdminSocket}
 	for _, t := range c.Tenants {
 		files = append(files, &t.TLS.CertFile, &t.TLS.KeyFile)
 		for i, host := range t.Hosts {

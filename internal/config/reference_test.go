@@ -164,6 +164,7 @@ func comments(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	names = append(names, "limit/limit.go")
 	found := map[string]string{}
 	for _, name := range names {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
@@ -238,6 +239,8 @@ func formOf(t reflect.Type) form {
 		return form{"size", "a whole number of bytes, or of a unit: `64MiB`, `1GB`", text(`^[0-9]+ *([TGMK]iB|[TGM]B|kB|B)?$`, "integer")}
 	case reflect.TypeFor[dataconn.PortRange]():
 		return form{"range of ports", "`30000-30099`, or one port", text(`^[0-9]+( *- *[0-9]+)?$`, "integer")}
+	case reflect.TypeFor[value.Network]():
+		return form{"network", "`203.0.113.0/24`, `2001:db8::/32`, or an address", text("")}
 	case reflect.TypeFor[netip.Addr]():
 		return form{"IP address", "`203.0.113.7`", text("")}
 	case reflect.TypeFor[language.Tag]():

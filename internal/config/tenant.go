@@ -7,8 +7,8 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/pathname"
 )
 
@@ -61,66 +61,14 @@ type Tenant struct {
 	// Other buckets, or parts of buckets, as directories of the tenant, by absolute pathname.
 	Folders map[string]*Folder `yaml:"folders" default:"none"`
 
-	Objects Objects      `yaml:"objects"`
-	S3      S3           `yaml:"s3"`
-	Limits  TenantLimits `yaml:"limits"`
+	Objects Objects            `yaml:"objects"`
+	S3      S3                 `yaml:"s3"`
+	Limits  limit.TenantLimits `yaml:"limits"`
 
 	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. A restart reads it again.
 	UsersFile string `yaml:"users_file" default:"none" since:"0.2.0"`
 	// The users, by name. At least one is required.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
-}
-
-// TenantLimits bounds what the users of a tenant may take of the server. Who is above a maximum gets 421 after the password.
-type TenantLimits struct {
-	// Most sessions that are logged in at the same time, of all users of the tenant.
-	Sessions int `yaml:"sessions" default:"no limit" since:"0.2.0"`
-	// Most sessions that each user may have logged in at the same time.
-	SessionsPerUser int `yaml:"sessions_per_user" default:"no limit" since:"0.2.0"`
-	TimeLimits
-	Usage
-	// What each user uses.
-	PerUser Usage `yaml:"per_user" since:"0.2.0"`
-}
-
-// UserLimits bounds what one user may take of the server, in place of what the tenant says of each user.
-type UserLimits struct {
-	// Most sessions that the user may have logged in at the same time.
-	Sessions int `yaml:"sessions" default:"sessions_per_user of the tenant" since:"0.2.0"`
-	TimeLimits
-	Usage
-}
-
-// TimeLimits are times of the sessions of a tenant or of a user, where they are shorter than those around them.
-type TimeLimits struct {
-	// How long a session may be idle between two commands, if that is shorter than elsewhere.
-	IdleTimeout time.Duration `yaml:"idle_timeout" default:"that of the server" since:"0.2.0"`
-	// Longest time that a command takes, if that is shorter than elsewhere.
-	CommandTimeout time.Duration `yaml:"command_timeout" default:"that of the server" since:"0.2.0"`
-}
-
-// Usage bounds what is used in a second, or at the same time. With `0` there is no limit. After a second of rest, a rate allows as many at once.
-type Usage struct {
-	// Logins a second, else 421. The server and an address count before the password, a tenant and a user after the right one.
-	LoginRate int `yaml:"login_rate" default:"no limit" since:"0.2.0"`
-	// Commands a second. More wait, and get 421 if they would wait for more than ten seconds.
-	CommandRate int `yaml:"command_rate" default:"no limit" since:"0.2.0"`
-	// Most transfers and listings at the same time. More get 450.
-	Transfers int `yaml:"transfers" default:"no limit" since:"0.2.0"`
-	// Most renames, copies and removals of directories at the same time. More get 450.
-	Operations int `yaml:"operations" default:"no limit" since:"0.2.0"`
-	// Bytes a second of all uploads together.
-	UploadRate value.Size `yaml:"upload_rate" default:"no limit" since:"0.2.0"`
-	// Bytes a second of all downloads and listings together.
-	DownloadRate value.Size `yaml:"download_rate" default:"no limit" since:"0.2.0"`
-}
-
-// Limits is the usage as package limits takes it.
-func (u Usage) Limits() limits.Usage {
-	return limits.Usage{
-		Logins: u.LoginRate, Commands: u.CommandRate, Transfers: u.Transfers, Operations: u.Operations,
-		UploadRate: int(u.UploadRate), DownloadRate: int(u.DownloadRate),
-	}
 }
 
 // A Folder shows another bucket, or another part of one, as a directory of a tenant.
@@ -165,8 +113,8 @@ type User struct {
 	// What happens to a file when the user stores another one of its name.
 	Overwrite Overwrite `yaml:"overwrite" default:"the tenant's"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
-	Quota  value.Size `yaml:"quota" default:"no limit"`
-	Limits UserLimits `yaml:"limits" since:"0.2.0"`
+	Quota  value.Size       `yaml:"quota" default:"no limit"`
+	Limits limit.UserLimits `yaml:"limits" since:"0.2.0"`
 }
 
 // NormalizationOf is the Unicode form of the tenant's names: NFC unless the tenant says otherwise, or has names that are no text.

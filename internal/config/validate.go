@@ -13,6 +13,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -244,6 +245,13 @@ func (v *validator) limits() {
 	notNegative(v, p.Child("sessions"), l.Sessions)
 	notNegative(v, p.Child("sessions_per_address"), l.SessionsPerAddress)
 	notNegative(v, p.Child("command_timeout"), l.CommandTimeout)
+	notNegative(v, p.Child("bans").Child("address_score"), l.Bans.AddressScore)
+	notNegative(v, p.Child("bans").Child("user_score"), l.Bans.UserScore)
+	for key, d := range map[string]time.Duration{"time": l.Bans.Time, "half_life": l.Bans.HalfLife} {
+		if d <= 0 {
+			v.report(p.Child("bans").Child(key), "must be longer than 0")
+		}
+	}
 	if l.LoginTimeout <= 0 {
 		v.report(p.Child("login_timeout"), "must be longer than 0")
 	}
@@ -254,14 +262,14 @@ func (v *validator) limits() {
 }
 
 // usage checks the numbers; a size is never negative.
-func (v *validator) usage(p yamlconf.Path, u Usage) {
+func (v *validator) usage(p yamlconf.Path, u limit.Usage) {
 	notNegative(v, p.Child("login_rate"), u.LoginRate)
 	notNegative(v, p.Child("command_rate"), u.CommandRate)
 	notNegative(v, p.Child("transfers"), u.Transfers)
 	notNegative(v, p.Child("operations"), u.Operations)
 }
 
-func (v *validator) times(p yamlconf.Path, t TimeLimits) {
+func (v *validator) times(p yamlconf.Path, t limit.TimeLimits) {
 	notNegative(v, p.Child("idle_timeout"), t.IdleTimeout)
 	notNegative(v, p.Child("command_timeout"), t.CommandTimeout)
 }

@@ -142,6 +142,7 @@ func (s *session) dispatch(line string) {
 	}
 	switch {
 	case !known:
+		s.server.cfg.Limits.Offended(s.conn.Remote())
 		s.reply(500, i18n.UnknownCommand)
 	case c.login && s.login == nil:
 		s.reply(530, i18n.NotLoggedIn)

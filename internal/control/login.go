@@ -9,6 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/limits"
+	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -93,7 +94,7 @@ func (s *session) loginFailed() wire.Reply {
 			s.setTenant(full.Tenant)
 		}
 		s.closing = true
-		return wire.NewReply(421, s.text(i18n.TooManySessions))
+		return wire.NewReply(421, s.text(reply.ForRefusal(full)))
 	case errors.Is(err, account.ErrLoginRefused):
 		s.log.Info("login refused", "err", err)
 		return wire.NewReply(530, s.text(i18n.LoginFailed))

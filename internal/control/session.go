@@ -143,7 +143,7 @@ func (s *session) Run() {
 func (s *session) refuse(err error) {
 	s.refused(err)
 	if !s.implicit {
-		s.reply(421, i18n.TooManySessions)
+		s.reply(421, reply.ForRefusal(err))
 	}
 	s.cancel()
 	s.conn.Close()

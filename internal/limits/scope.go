@@ -23,6 +23,12 @@ func (e *Error) Error() string { return "the limit " + e.Limit + " is reached" }
 // Unwrap returns the kind of the error.
 func (e *Error) Unwrap() error { return syscall.EBUSY }
 
+// Limits that refuse a client for other reasons than its number.
+const (
+	Bans = "bans" // the address or the user is banned
+	Deny = "deny" // the address is in a network that is denied
+)
+
 // ErrTooLong reports a command that took longer than it may.
 var ErrTooLong = errors.New("the command took too long")
 
@@ -233,8 +239,17 @@ func Sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
+// A Guard refuses addresses, and learns of what they do.
+type Guard interface {
+	// Check returns an [Error] for an address that is refused.
+	Check(netip.Addr) error
+	// Offended notes that an address has sent an unknown command, or was above a limit of its own.
+	Offended(netip.Addr)
+}
+
 // A Server has the scope of a server, and one for each address, by [Network].
 type Server struct {
+	Guard              Guard // nil for none
 	scope              *Scope
 	sessionsPerAddress int
 	perAddress         Usage
@@ -264,14 +279,29 @@ const addressIdle = 2 * time.Second
 
 // Enter counts a session from an address, and returns its scopes. The session calls leave once, when it has ended. The error is an [Error].
 func (s *Server) Enter(addr netip.Addr) (scopes Scopes, leave func(), err error) {
+	if s.Guard != nil {
+		if err := s.Guard.Check(addr); err != nil {
+			return nil, nil, err
+		}
+	}
 	a := s.use(Network(addr))
 	scopes = Scopes{s.scope, a.Scope}
 	left, err := scopes.EnterSession()
 	if err != nil {
 		s.release(a)
+		if reached, ok := errors.AsType[*Error](err); ok && reached.Limit == a.sessions.limit {
+			s.Offended(addr)
+		}
 		return nil, nil, err
 	}
 	return scopes, func() { left(); s.release(a) }, nil
+}
+
+// Offended tells the guard, if there is one.
+func (s *Server) Offended(addr netip.Addr) {
+	if s.Guard != nil {
+		s.Guard.Offended(addr)
+	}
 }
 
 func (s *Server) use(network netip.Prefix) *address {

@@ -97,6 +97,19 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 	return code, id, args
 }
 
+// ForRefusal is the message for a connection or a login that a limit, a ban or a network refuses.
+func ForRefusal(err error) i18n.ID {
+	if reached, ok := errors.AsType[*limits.Error](err); ok {
+		switch reached.Limit {
+		case limits.Bans:
+			return i18n.LoginUnavailable
+		case limits.Deny:
+			return i18n.PermissionDenied
+		}
+	}
+	return i18n.TooManySessions
+}
+
 // HashCode is the code for an error of HASH (draft-ietf-ftpext2-hash 3.5), which has other codes than the rest for some.
 func HashCode(err error, code int) int {
 	switch {

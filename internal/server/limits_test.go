@@ -9,6 +9,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -86,7 +87,7 @@ func TestTenantLimits(t *testing.T) {
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French
-	acme.Limits = config.TenantLimits{Sessions: 2, SessionsPerUser: 1}
+	acme.Limits = limit.TenantLimits{Sessions: 2, SessionsPerUser: 1}
 	for _, name := range []string{"bob", "carol"} {
 		acme.Users[name] = &config.User{PasswordHash: configtest.PasswordHash()}
 	}

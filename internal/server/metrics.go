@@ -27,6 +27,7 @@ type metrics struct {
 	sessionsTotal prometheus.Counter
 	logins        *prometheus.CounterVec
 	refusals      *prometheus.CounterVec
+	bans          *prometheus.CounterVec
 	replies       *prometheus.CounterVec
 	transfers     *prometheus.CounterVec
 	bytes         *prometheus.CounterVec
@@ -47,6 +48,7 @@ func newMetrics(version string) *metrics {
 		sessionsTotal: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "babelftp", Name: "sessions_total", Help: "Control connections so far."}),
 		logins:        counter("logins_total", "Logins, by tenant (empty where it is not known) and result (accepted, refused).", "tenant", "result"),
 		refusals:      counter("refusals_total", "What a limit has refused or ended, by limit (its key, or descriptors) and tenant (empty where the limit is the server's).", "limit", "tenant"),
+		bans:          counter("bans_total", "Bans so far, by kind (address, user).", "kind"),
 		replies:       counter("commands_total", "Replies to commands, by command (empty for what is none) and class of the reply (2xx).", "command", "class"),
 		transfers:     counter("transfers_total", "Transfers on data connections, by tenant, direction (upload, download) and result (complete, failed).", "tenant", "direction", "result"),
 		bytes:         counter("transfer_bytes_total", "Bytes on data connections, by tenant and direction.", "tenant", "direction"),
@@ -62,7 +64,7 @@ func newMetrics(version string) *metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(
-		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.replies, m.transfers, m.bytes, m.requests, m.auditLost, m.durations, build,
+		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.transfers, m.bytes, m.requests, m.auditLost, m.durations, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
@@ -99,6 +101,8 @@ func (m *metrics) Storage(s vfs.ObjectStorage) vfs.ObjectStorage { return s }
 
 // Refused implements [control.Observer].
 func (m *metrics) Refused(tenant, limit string) { m.refusals.WithLabelValues(limit, tenant).Inc() }
+
+func (m *metrics) banned(kind string) { m.bans.WithLabelValues(kind).Inc() }
 
 // Replied implements [control.Observer].
 func (m *metrics) Replied(command, _ string, code int) {

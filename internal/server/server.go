@@ -17,6 +17,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/bans"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/dataconn"
@@ -54,6 +56,7 @@ type Server struct {
 	buckets []*s3client.Bucket
 	quotas  []*tenant.Quota
 	web     *http.Server // metrics and probes
+	admin   *http.Server // on the socket of administrators
 
 	explicit, implicit, metrics net.Listener // nil where the configuration asks for none
 }
@@ -82,6 +85,9 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
+	list := bans.New(cfg.Limits.Bans, cfg.Limits.Networks, log, m.banned)
+	shared := limits.NewServer(cfg.Limits.Sessions, cfg.Limits.SessionsPerAddress, cfg.Limits.Limits(), cfg.Limits.PerAddress.Limits())
+	shared.Guard = list
 	tenants, err := tenant.NewRegistry(cfg, bundle, buckets, tenant.Options{
 		Files: driver.Options{
 			PartSize:            int64(cfg.PartSize),
@@ -90,6 +96,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 			Memory:              driver.NewBudget(int64(cfg.Memory)),
 		},
 		Logger: log,
+		Bans:   list,
 	})
 	if err != nil {
 		return nil, err
@@ -113,7 +120,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 			},
 			CommitDelay:    cfg.CommitDelay,
 			MaxLogins:      cfg.MaxFailedLogins,
-			Limits:         limits.NewServer(cfg.Limits.Sessions, cfg.Limits.SessionsPerAddress, cfg.Limits.Limits(), cfg.Limits.PerAddress.Limits()),
+			Limits:         shared,
 			LoginTimeout:   cfg.Limits.LoginTimeout,
 			CommandTimeout: cfg.Limits.CommandTimeout,
 			Observe:        audit.observer(m),
@@ -126,6 +133,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	s.quotas = tenants.Quotas()
 	m.registry.MustRegister(newQuotaMetrics(s.quotas))
 	s.health = newHealth(s.buckets, log)
+	s.admin = &http.Server{Handler: admin.Handler(list), ReadHeaderTimeout: requestTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	s.web = &http.Server{
 		Handler:           s.health.handler(m.handler()),
 		ReadHeaderTimeout: requestTimeout,
@@ -157,7 +165,7 @@ func (s *Server) openJournals() {
 
 // A ListenError says which address of the configuration could not be listened on.
 type ListenError struct {
-	Key     string // of the configuration: listen, tls.implicit_listen or metrics_listen
+	Key     string // of the configuration: listen, tls.implicit_listen, metrics_listen or admin_socket
 	Address string
 	Err     error
 }
@@ -191,6 +199,17 @@ func (s *Server) Start(ctx context.Context) (err error) {
 			}
 		}()
 	}
+	if path := s.cfg.AdminSocket; path != "" {
+		l, err := admin.Listen(ctx, path)
+		if err != nil {
+			return &ListenError{Key: "admin_socket", Address: path, Err: err}
+		}
+		go func() {
+			if err := s.admin.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+				s.log.Error("admin socket closed", "err", err)
+			}
+		}()
+	}
 	if err := s.CheckBuckets(ctx); err != nil {
 		return err
 	}
@@ -221,6 +240,7 @@ func (s *Server) listen(ctx context.Context, key, address string) (net.Listener,
 // close closes what Start has opened.
 func (s *Server) close() {
 	_ = s.web.Close()
+	_ = s.admin.Close()
 	for _, l := range []net.Listener{s.explicit, s.implicit, s.metrics} {
 		if l != nil {
 			_ = l.Close()
@@ -274,5 +294,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	s.health.enter(draining)
 	defer s.web.Close()
 	defer s.audit.close(ctx, s.log)
+	defer s.admin.Close()
 	return s.control.Shutdown(ctx)
 }

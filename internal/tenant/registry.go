@@ -3,6 +3,8 @@ package tenant
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -20,8 +22,10 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/account"
+	"github.com/babelftp/babelftp/internal/bans"
 	"github.com/babelftp/babelftp/internal/charset"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/s3client"
@@ -37,7 +41,8 @@ type Registry struct {
 
 	verifier *verifier
 	throttle *limits.Throttle[netip.Prefix] // of logins, by [limits.Network]
-	files    driver.Options                 // what the file systems of all users have in common
+	bans     *bans.List
+	files    driver.Options // what the file systems of all users have in common
 	log      *slog.Logger
 }
 
@@ -49,6 +54,8 @@ type Options struct {
 	Files driver.Options
 	// Logger gets what happens to the files of a user. The default discards it.
 	Logger *slog.Logger
+	// Bans are asked before a password, and learn of those that are wrong. The default bans none.
+	Bans *bans.List
 }
 
 type tenant struct {
@@ -73,7 +80,8 @@ type user struct {
 	policy     vfs.Policy
 	overwrite  config.Overwrite
 	scope      *limits.Scope
-	times      config.TimeLimits
+	networks   []limit.Networks // of the tenant and of the user
+	times      limit.TimeLimits
 	quota      *Quota                    // nil without
 	lastLogin  atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
 }
@@ -103,6 +111,9 @@ func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
+	}
+	if r.bans = opts.Bans; r.bans == nil {
+		r.bans = bans.New(limit.Bans{}, limit.Networks{}, r.log, func(string) {})
 	}
 	owners := map[string]int{} // of a name
 	for name, tc := range cfg.Tenants {
@@ -175,7 +186,8 @@ func newUser(cfg *config.Config, t *tenant, tc *config.Tenant, name string, uc *
 		},
 		overwrite: tc.OverwriteOf(uc),
 		scope:     limits.NewUser(t.Name, cmp.Or(uc.Limits.Sessions, tc.Limits.SessionsPerUser), uc.Limits.Limits().Or(tc.Limits.PerUser.Limits())),
-		times: config.TimeLimits{
+		networks:  []limit.Networks{tc.Limits.Networks, uc.Limits.Networks},
+		times: limit.TimeLimits{
 			IdleTimeout:    shortest(uc.Limits.IdleTimeout, tc.Limits.IdleTimeout, cfg.IdleTimeout),
 			CommandTimeout: shortest(uc.Limits.CommandTimeout, tc.Limits.CommandTimeout, cfg.Limits.CommandTimeout),
 		},
@@ -314,18 +326,30 @@ func (r *Registry) lookUp(host, name string) *user {
 // Login implements [account.Backend].
 func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
 	u := r.find(req.Host, req.User)
-	if err := req.Limits.Login(); err != nil {
-		return nil, full(nil, err)
-	}
+	addr, id := wire.AddrOf(req.RemoteAddr), unknownUser(req.User)
 	var c *credential
 	failed, password := account.LoginError{}, req.Password
 	if u != nil {
+		id = u.name + "@" + u.tenant.Name
 		c, password = &u.credential, u.tenant.inUTF8(password)
 		failed.Tenant, failed.User = u.tenant.Name, u.name
 	}
-	if err := r.authenticate(ctx, limits.Network(wire.AddrOf(req.RemoteAddr)), c, password); err != nil {
+	for _, err := range []error{r.bans.Check(addr), r.bans.CheckUser(id), req.Limits.Login()} {
+		if err != nil {
+			return nil, full(nil, err)
+		}
+	}
+	if err := r.authenticate(ctx, limits.Network(addr), c, password); err != nil {
+		if errors.Is(err, account.ErrLoginRefused) {
+			r.bans.LoginFailed(addr, id)
+		}
 		failed.Err = err
 		return nil, &failed
+	}
+	for _, networks := range u.networks {
+		if networks.Refuses(addr) {
+			return nil, full(&u.tenant.Tenant, &limits.Error{Tenant: u.tenant.Name, Limit: limits.Deny})
+		}
 	}
 	own := limits.Scopes{u.tenant.scope, u.scope}
 	scopes := slices.Concat(req.Limits, own)
@@ -379,6 +403,14 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 		}
 	}
 	return login, nil
+}
+
+// unknownUser is what the failures of a name count for that no user has. So the server bans it like a user, and the reply does not tell which names
+// exist. People type passwords there, so the name itself is not kept.
+func unknownUser(name string) string {
+	const digits = 16
+	sum := sha256.Sum256([]byte(name))
+	return "unknown-" + hex.EncodeToString(sum[:])[:digits] + "@"
 }
 
 // full is the error of a limit that is reached, with the tenant that has the language of the reply.

@@ -110,6 +110,7 @@ metrics: 9121
 {{- $passivePorts := include "babelftp.passivePorts" . | splitList " " -}}
 {{- $_ := set $config "listen" (printf ":%d" (int $ports.ftp)) -}}
 {{- $_ := set $config "metrics_listen" (printf ":%d" (int $ports.metrics)) -}}
+{{- $_ := set $config "admin_socket" "/run/babelftp/admin/admin.sock" -}}
 {{- $_ := set $config "drain_timeout" (printf "%ds" (int .Values.drainTimeoutSeconds)) -}}
 {{- $passive := dict "ports" (printf "%s-%s" (first $passivePorts) (last $passivePorts)) -}}
 {{- with .Values.passive.publicAddress -}}

@@ -6,6 +6,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"math"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,5 +91,22 @@ func (e *Encoding) UnmarshalText(text []byte) error {
 		return err
 	}
 	e.Encoding = parsed
+	return nil
+}
+
+// A Network is the addresses that begin alike.
+type Network struct{ netip.Prefix }
+
+// UnmarshalText reads a network in CIDR notation, or a single address: 203.0.113.0/24, 2001:db8::/32, 203.0.113.7.
+func (n *Network) UnmarshalText(text []byte) error {
+	if addr, err := netip.ParseAddr(string(text)); err == nil && addr.Zone() == "" {
+		n.Prefix = netip.PrefixFrom(addr.Unmap(), addr.Unmap().BitLen())
+		return nil
+	}
+	prefix, err := netip.ParsePrefix(string(text))
+	if err != nil || prefix != prefix.Masked() {
+		return fmt.Errorf("%q is no network: write it like 203.0.113.0/24, 2001:db8::/32 or 203.0.113.7", text)
+	}
+	n.Prefix = prefix
 	return nil
 }

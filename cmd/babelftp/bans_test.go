@@ -1,0 +1,62 @@
+package main
+
+import (
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/bans"
+	"github.com/babelftp/babelftp/internal/config/limit"
+)
+
+func TestBans(t *testing.T) {
+	dir, err := os.MkdirTemp("", "bans") // a socket's name is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	socket := filepath.Join(dir, "admin.sock")
+	file := filepath.Join(dir, "babelftp.yaml")
+	text := "admin_socket: admin.sock\n" + `tenants: {acme: {bucket: acme-data, users: {alice: {password_hash: "` + validHash + `"}}}}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, stderr := output(t, "", "bans", "list", "--socket", socket); code != 1 || !strings.Contains(stderr, "no server answers at "+socket) {
+		t.Errorf("without a server: exit code %d: %s", code, stderr)
+	}
+	l, err := admin.Listen(t.Context(), socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	list := bans.New(limit.Bans{Time: time.Hour}, limit.Networks{}, slog.New(slog.DiscardHandler), func(string) {})
+	go func() { _ = http.Serve(l, admin.Handler(list)) }() // until the listener is closed
+	for _, step := range []struct {
+		args string
+		code int
+		want string // in the output
+	}{
+		{"list --socket SOCKET", 0, "NAME  UNTIL  REASON\n"},
+		{"add 203.0.113.7 --config FILE", 0, "203.0.113.7 is banned until "},
+		{"add alice@acme --time 24h --socket SOCKET", 0, "alice@acme is banned until "},
+		{"list --socket SOCKET", 0, "an administrator\nalice@acme   "},
+		{"remove 203.0.113.7 --socket SOCKET", 0, "203.0.113.7 is not banned any more\n"},
+		{"remove 203.0.113.7 --socket SOCKET", 1, "203.0.113.7 is not banned: see babelftp bans list"},
+		{"add alice --socket SOCKET", 1, `"alice" is neither an address nor a user`},
+		{"add --socket SOCKET", 2, "write one address"},
+		{"list --socket SOCKET --config FILE", 2, "do not go together"},
+		{"", 2, "a command is missing"},
+		{"lift", 2, `unknown command "lift"`},
+	} {
+		args := strings.Fields("bans " + strings.NewReplacer("SOCKET", socket, "FILE", file).Replace(step.args))
+		code, stdout, stderr := output(t, "", args...)
+		if code != step.code || !strings.Contains(stdout+stderr, step.want) {
+			t.Errorf("%v: exit code %d: %s%s, want %q", args, code, stdout, stderr, step.want)
+		}
+	}
+}

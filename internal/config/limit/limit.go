@@ -1,0 +1,118 @@
+// Package limit has the parts of the configuration that bound what clients may take of the server.
+package limit
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/limits"
+)
+
+// Limits bounds what clients may take of the server. Who is above a maximum of sessions gets 421.
+type Limits struct {
+	// Most sessions at the same time. With `0` there is no limit.
+	Sessions int `yaml:"sessions" since:"0.2.0"`
+	// Most sessions of one IPv4 address, or of one /64 of IPv6 addresses, at the same time. With `0` there is no limit.
+	SessionsPerAddress int `yaml:"sessions_per_address" since:"0.2.0"`
+	// How long a session may take to log in, whatever the client sends. After REIN the time begins again.
+	LoginTimeout time.Duration `yaml:"login_timeout" since:"0.2.0"`
+	// Longest time that a login waits if the client's address has sent wrong passwords. With `0` none waits.
+	FailedLoginDelay time.Duration `yaml:"failed_login_delay" since:"0.2.0"`
+	// Fewest bytes of an upload in a minute, while others wait for memory that its user or tenant holds. A slower one gets 426. With `0` there is no limit.
+	MinUploadRate value.Size `yaml:"min_upload_rate" since:"0.2.0"`
+	// Longest time that a command takes, a transfer too. The server ends it then.
+	CommandTimeout time.Duration `yaml:"command_timeout" default:"no limit" since:"0.2.0"`
+	Usage
+	// What each address uses: an IPv4 address, or a /64 of IPv6 addresses.
+	PerAddress Usage `yaml:"per_address" since:"0.2.0"`
+	Networks
+	Bans Bans `yaml:"bans" since:"0.2.0"`
+}
+
+// TenantLimits bounds what the users of a tenant may take of the server. Who is above a maximum gets 421 after the password.
+type TenantLimits struct {
+	// Most sessions that are logged in at the same time, of all users of the tenant.
+	Sessions int `yaml:"sessions" default:"no limit" since:"0.2.0"`
+	// Most sessions that each user may have logged in at the same time.
+	SessionsPerUser int `yaml:"sessions_per_user" default:"no limit" since:"0.2.0"`
+	TimeLimits
+	Usage
+	// What each user uses.
+	PerUser Usage `yaml:"per_user" since:"0.2.0"`
+	Networks
+}
+
+// UserLimits bounds what one user may take of the server, in place of what the tenant says of each user.
+type UserLimits struct {
+	// Most sessions that the user may have logged in at the same time.
+	Sessions int `yaml:"sessions" default:"sessions_per_user of the tenant" since:"0.2.0"`
+	TimeLimits
+	Usage
+	Networks
+}
+
+// TimeLimits are times of the sessions of a tenant or of a user, where they are shorter than those around them.
+type TimeLimits struct {
+	// How long a session may be idle between two commands, if that is shorter than elsewhere.
+	IdleTimeout time.Duration `yaml:"idle_timeout" default:"that of the server" since:"0.2.0"`
+	// Longest time that a command takes, if that is shorter than elsewhere.
+	CommandTimeout time.Duration `yaml:"command_timeout" default:"that of the server" since:"0.2.0"`
+}
+
+// Usage bounds what is used in a second, or at the same time. With `0` there is no limit. After a second of rest, a rate allows as many at once.
+type Usage struct {
+	// Logins a second, else 421. The server and an address count before the password, a tenant and a user after the right one.
+	LoginRate int `yaml:"login_rate" default:"no limit" since:"0.2.0"`
+	// Commands a second. More wait, and get 421 if they would wait for more than ten seconds.
+	CommandRate int `yaml:"command_rate" default:"no limit" since:"0.2.0"`
+	// Most transfers and listings at the same time. More get 450.
+	Transfers int `yaml:"transfers" default:"no limit" since:"0.2.0"`
+	// Most renames, copies and removals of directories at the same time. More get 450.
+	Operations int `yaml:"operations" default:"no limit" since:"0.2.0"`
+	// Bytes a second of all uploads together.
+	UploadRate value.Size `yaml:"upload_rate" default:"no limit" since:"0.2.0"`
+	// Bytes a second of all downloads and listings together.
+	DownloadRate value.Size `yaml:"download_rate" default:"no limit" since:"0.2.0"`
+}
+
+// Limits is the usage as package limits takes it.
+func (u Usage) Limits() limits.Usage {
+	return limits.Usage{
+		Logins: u.LoginRate, Commands: u.CommandRate, Transfers: u.Transfers, Operations: u.Operations,
+		UploadRate: int(u.UploadRate), DownloadRate: int(u.DownloadRate),
+	}
+}
+
+// Networks say from where clients come.
+type Networks struct {
+	// Networks that no ban and no `deny` refuses, such as those of load balancers.
+	Allow []value.Network `yaml:"allow" default:"none" since:"0.2.0"`
+	// Networks whose clients get 421. To let in those of `allow` only, write `["0.0.0.0/0", "::/0"]`.
+	Deny []value.Network `yaml:"deny" default:"none" since:"0.2.0"`
+}
+
+// Bans refuse addresses and users for a time after many failures. A failed login counts 1. An unknown command and a connection that a limit
+// refuses count 0.1 for the address.
+type Bans struct {
+	// Failures of an address after which the server refuses its connections.
+	AddressScore int `yaml:"address_score" default:"no bans" since:"0.2.0"`
+	// Failures of a user after which the server refuses the user's logins, also with the right password.
+	UserScore int `yaml:"user_score" default:"no bans" since:"0.2.0"`
+	// How long a ban lasts.
+	Time time.Duration `yaml:"time" since:"0.2.0"`
+	// Time in which the server forgets half of the failures.
+	HalfLife time.Duration `yaml:"half_life" since:"0.2.0"`
+}
+
+// Refuses tells whether an address is denied and not allowed.
+func (n Networks) Refuses(addr netip.Addr) bool { return contains(n.Deny, addr) && !n.Allows(addr) }
+
+// Allows tells whether an address is in `allow`.
+func (n Networks) Allows(addr netip.Addr) bool { return contains(n.Allow, addr) }
+
+func contains(networks []value.Network, addr netip.Addr) bool {
+	addr = addr.Unmap().WithZone("")
+	return slices.ContainsFunc(networks, func(n value.Network) bool { return n.Contains(addr) })
+}

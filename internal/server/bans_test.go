@@ -1,0 +1,208 @@
+package server
+
+import (
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// banned is what a client reads in French, and denied what one of a network that is refused reads.
+const (
+	banned = "L’authentification est impossible pour le moment. Veuillez réessayer plus tard."
+	denied = "Vous n’avez pas l’autorisation d’effectuer cette opération."
+)
+
+func networks(t *testing.T, texts ...string) (all []value.Network) {
+	t.Helper()
+	for _, text := range texts {
+		var n value.Network
+		if err := n.UnmarshalText([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, n)
+	}
+	return all
+}
+
+// bansBehind is a configuration with bans in French, and a client of the administrator.
+func bansBehind(t *testing.T) (*config.Config, *s3test.Server, *admin.Client) {
+	t.Helper()
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.DefaultLanguage = language.French
+	cfg.Limits.FailedLoginDelay = 0
+	cfg.Limits.Bans.HalfLife = time.Hour
+	dir, err := os.MkdirTemp("", "admin") // a socket's name is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	cfg.AdminSocket = filepath.Join(dir, "admin.sock")
+	return cfg, s, admin.NewClient(cfg.AdminSocket)
+}
+
+// An address that guesses passwords is refused, in the sessions that it has too. Others are not, and an administrator ends the ban.
+func TestBanOfAnAddress(t *testing.T) {
+	cfg, s, administrator := bansBehind(t)
+	cfg.Limits.Bans.AddressScore = 6
+	log := make(logged, 1000)
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+	const attacker = "127.0.0.2"
+	waiting, _ := dialFrom(t, srv, attacker, 220)
+	for range 6 {
+		c, _ := dialFrom(t, srv, attacker, 220)
+		c.Command(331, "USER alice")
+		c.Command(530, "PASS guess")
+	}
+	c, text := dialFrom(t, srv, attacker, 421)
+	if text != banned {
+		t.Errorf("the refusal says %q", text)
+	}
+	closed(t, c)
+	waiting.Command(331, "USER alice")
+	waiting.Command(421, "PASS "+configtest.Password)
+	other, _ := dialFrom(t, srv, "127.0.0.1", 220)
+	other.Login("alice", configtest.Password)
+
+	all, err := administrator.Bans(t.Context())
+	if err != nil || len(all) != 1 || all[0].Name != attacker || all[0].Reason != "failed logins" {
+		t.Errorf("bans are %v: %v", all, err)
+	}
+	if _, err := administrator.Unban(t.Context(), attacker); err != nil {
+		t.Fatal(err)
+	}
+	free, _ := dialFrom(t, srv, attacker, 220)
+	free.Login("alice", configtest.Password)
+	wantMetrics(t, srv, `babelftp_bans_total{kind="address"} 1`, `babelftp_refusals_total{limit="bans",tenant=""} 2`)
+	lines := 0
+	for range len(log) {
+		if strings.Contains(<-log, "msg=banned kind=address name="+attacker) {
+			lines++
+		}
+	}
+	if lines != 1 {
+		t.Errorf("the log has %d lines of the ban, want one", lines)
+	}
+}
+
+// A user whose password is guessed from many addresses is refused with the right one, and an unknown name looks the same.
+func TestBanOfAUser(t *testing.T) {
+	cfg, s, administrator := bansBehind(t)
+	cfg.Limits.Bans.UserScore = 3
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	login := func(from, user, password string, code int) {
+		t.Helper()
+		c, _ := dialFrom(t, srv, from, 220)
+		c.Command(331, "USER "+user)
+		c.Command(code, "PASS "+password)
+	}
+	for _, user := range []string{"alice", "nobody"} {
+		for _, from := range []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"} {
+			login(from, user, "guess", 530)
+		}
+		login("127.0.0.5", user, "guess", 421)
+	}
+	login("127.0.0.1", "alice@acme", configtest.Password, 421)
+	if _, err := administrator.Unban(t.Context(), "alice@acme"); err != nil {
+		t.Fatal(err)
+	}
+	login("127.0.0.1", "alice", configtest.Password, 230)
+	if _, err := administrator.Ban(t.Context(), "alice@acme", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	login("127.0.0.1", "alice", configtest.Password, 421)
+}
+
+// Garbage bans an address, but not one that is allowed, such as that of a load balancer.
+func TestBanForGarbage(t *testing.T) {
+	cfg, s, _ := bansBehind(t)
+	cfg.Limits.Bans.AddressScore = 2
+	cfg.Limits.Allow = networks(t, "127.0.0.2")
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	for _, from := range []string{"127.0.0.2", "127.0.0.3"} {
+		c, _ := dialFrom(t, srv, from, 220)
+		for range 20 {
+			c.Command(500, "GET / HTTP/1.1")
+		}
+	}
+	dialFrom(t, srv, "127.0.0.2", 220)
+	dialFrom(t, srv, "127.0.0.3", 421)
+}
+
+// The networks of the server, of a tenant and of a user refuse clients, the last two after the right password only.
+func TestNetworks(t *testing.T) {
+	cfg, s, _ := bansBehind(t)
+	acme := cfg.Tenants["acme"]
+	cfg.Limits.Deny = networks(t, "127.0.0.9")
+	acme.Limits.Deny, acme.Limits.Allow = networks(t, "127.0.0.0/24"), networks(t, "127.0.0.1", "127.0.0.2")
+	acme.Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash()}
+	acme.Users["bob"].Limits.Deny = networks(t, "127.0.0.2")
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	c, text := dialFrom(t, srv, "127.0.0.9", 421)
+	if text != denied {
+		t.Errorf("the refusal says %q", text)
+	}
+	closed(t, c)
+	for _, tc := range []struct {
+		from, user, password string
+		code                 int
+	}{
+		{"127.0.0.1", "alice", configtest.Password, 230},
+		{"127.0.0.2", "alice", configtest.Password, 230},
+		{"127.0.0.3", "alice", configtest.Password, 421},
+		{"127.0.0.3", "alice", "wrong", 530},
+		{"127.0.0.1", "bob", configtest.Password, 230},
+		{"127.0.0.2", "bob", configtest.Password, 421},
+	} {
+		c, _ := dialFrom(t, srv, tc.from, 220)
+		c.Command(331, "USER "+tc.user)
+		c.Command(tc.code, "PASS "+tc.password)
+	}
+	wantMetrics(t, srv, `babelftp_refusals_total{limit="deny",tenant="acme"} 2`, `babelftp_refusals_total{limit="deny",tenant=""} 1`)
+}
+
+// Only the user of the process may connect to the socket. A second server does not take it, and one after a crash does.
+func TestAdminSocket(t *testing.T) {
+	cfg, s, administrator := bansBehind(t)
+	left, err := net.Listen("unix", cfg.AdminSocket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	left.(*net.UnixListener).SetUnlinkOnClose(false)
+	_ = left.Close()
+	start(t, cfg, Options{AWS: s.AWSConfig()})
+	info, err := os.Stat(cfg.AdminSocket)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the socket has %v: %v", info, err)
+	}
+	second, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := second.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "admin_socket") {
+		t.Errorf("a second server on the socket: %v", err)
+	}
+	for _, name := range []string{"", "alice", "203.0.113.0/24"} {
+		if _, err := administrator.Ban(t.Context(), name, 0); err == nil {
+			t.Errorf("%q is banned", name)
+		}
+	}
+	if _, err := administrator.Ban(t.Context(), "203.0.113.7", -time.Second); err == nil {
+		t.Error("a ban in the past")
+	}
+	if _, err := administrator.Unban(t.Context(), "203.0.113.7"); err == nil || !strings.Contains(err.Error(), "is not banned") {
+		t.Errorf("to end no ban: %v", err)
+	}
+}
