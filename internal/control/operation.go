@@ -9,6 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/limits"
+	"github.com/babelftp/babelftp/internal/panics"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -130,6 +131,7 @@ func (s *session) stop(cause error) {
 
 // outcome is why the command has failed: the reason for which it was stopped, or else what the storage says.
 func (s *session) outcome(err error) error {
+	panics.Raise(err) // ends this session only
 	cause := context.Cause(s.op.Context)
 	if err == nil || cause == nil {
 		return err
@@ -140,27 +142,13 @@ func (s *session) outcome(err error) error {
 
 // perform does a part of the command that may take long and is not the engine's.
 func (s *session) perform(work func() error) error {
-	type result struct {
-		err      error
-		panicked any
-	}
-	results := make(chan result, 1)
-	go func() {
-		var r result
-		defer func() {
-			r.panicked = recover()
-			results <- r
-		}()
-		r.err = work()
-	}()
-	r, ok := await(s, results, nil)
-	switch {
-	case !ok:
+	results := make(chan error, 1)
+	go func() { results <- panics.Catch(work) }()
+	err, ok := await(s, results, nil)
+	if !ok {
 		return s.ctx.Err()
-	case r.panicked != nil:
-		panic(r.panicked) // ends this session only
 	}
-	return s.outcome(r.err)
+	return s.outcome(err)
 }
 
 // forward gives the engine a command, passes its preliminary replies on and returns its final reply, rewritten.

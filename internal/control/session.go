@@ -5,7 +5,6 @@ import (
 	"context"
 	"log/slog"
 	"net"
-	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/limits"
+	"github.com/babelftp/babelftp/internal/panics"
 	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
@@ -109,7 +109,7 @@ func (s *session) Run() {
 	s.loginUntil = limits.In(s.server.cfg.LoginTimeout)
 	defer func() {
 		if r := recover(); r != nil {
-			s.log.Error("session ended by a panic; report it as a bug", "panic", r, "stack", string(debug.Stack()))
+			s.log.Error("session ended by a panic; report it as a bug", "panic", r, "stack", string(panics.Stack(r)))
 			s.reply(421, i18n.InternalError)
 		}
 	}()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"iter"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -16,11 +17,23 @@ import (
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
-// A blockade makes one operation of the storage, or the login, wait until its context ends.
+// A blockade makes one operation of the storage, or the login, wait until its context ends, or panic.
 type blockade struct {
 	operation string
+	panics    bool
+	log       lines
 	begun     chan struct{} // receives when the operation has begun
 	ended     chan struct{} // receives when its context has ended
+}
+
+// lines are what a server logs. Each is one Write.
+type lines chan string
+
+func (l lines) Write(line []byte) (int, error) {
+	if strings.Contains(string(line), "level=ERROR") {
+		l <- string(line)
+	}
+	return len(line), nil
 }
 
 func (b *blockade) pass(ctx context.Context, operation string) error {
@@ -28,6 +41,9 @@ func (b *blockade) pass(ctx context.Context, operation string) error {
 		return nil
 	}
 	b.begun <- struct{}{}
+	if b.panics {
+		panic("a bug in " + operation)
+	}
 	<-ctx.Done()
 	b.ended <- struct{}{}
 	return &fs.PathError{Op: operation, Path: "/", Err: ctx.Err()}
@@ -191,10 +207,13 @@ var stoppable = []struct {
 // TestStoppingCommands: ABOR, the end of the control connection and a shutdown end whatever the storage is doing for a command.
 func TestStoppingCommands(t *testing.T) {
 	for _, tt := range stoppable {
-		begin := func(t *testing.T) (*client, *blockade) {
+		begin := func(t *testing.T, panics bool) (*client, *blockade) {
 			t.Helper()
-			b := &blockade{begun: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
-			s := newSite(t, func(cfg *control.Config) { cfg.Backend = &blockedBackend{cfg.Backend, b} })
+			b := &blockade{panics: panics, log: make(lines, 10), begun: make(chan struct{}, 1), ended: make(chan struct{}, 1)}
+			s := newSite(t, func(cfg *control.Config) {
+				cfg.Backend = &blockedBackend{cfg.Backend, b}
+				cfg.Logger = slog.New(slog.NewTextHandler(b.log, nil))
+			})
 			c := s.connect()
 			c.do("USER demo", "331 ")
 			var data net.Conn
@@ -216,7 +235,7 @@ func TestStoppingCommands(t *testing.T) {
 			return c, b
 		}
 		t.Run(tt.name+"/ABOR", func(t *testing.T) {
-			c, b := begin(t)
+			c, b := begin(t, false)
 			c.write("ABOR\r\n")
 			receive(t, "end", b.ended)
 			switch tt.aborted {
@@ -242,12 +261,30 @@ func TestStoppingCommands(t *testing.T) {
 			c.do("PWD", "257 ")
 		})
 		t.Run(tt.name+"/hang-up", func(t *testing.T) {
-			c, b := begin(t)
+			c, b := begin(t, false)
 			c.Close()
 			receive(t, "end", b.ended)
 		})
+		t.Run(tt.name+"/panic", func(t *testing.T) {
+			c, b := begin(t, true)
+			switch tt.aborted {
+			case "150 ":
+				c.expect("150 ")
+			case "212-":
+				if line, err := c.In.ReadString('\n'); err != nil || !strings.HasPrefix(line, "212-") {
+					t.Errorf("%q, %v", line, err)
+				}
+			}
+			c.expect("421 ")
+			c.closed()
+			if line := <-b.log; !strings.Contains(line, "a bug in "+tt.operation) || !strings.Contains(line, "stack=\"goroutine ") {
+				t.Errorf("the log has no panic with its stack: %s", line)
+			}
+			b.operation = ""
+			c.site.login().do("PWD", "257 ") // other sessions go on
+		})
 		t.Run(tt.name+"/shutdown", func(t *testing.T) {
-			c, b := begin(t)
+			c, b := begin(t, false)
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
 			if err := c.site.server.Shutdown(ctx); err == nil {

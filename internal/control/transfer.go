@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"path"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/ftplist"
+	"github.com/babelftp/babelftp/internal/panics"
 	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/wire"
@@ -53,7 +55,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 		Pace: s.scopes().Pace(t.upload),
 	}
 	if t.listing != nil {
-		options.Listing = t.listing.WriteLines
+		options.Listing = func(w io.Writer) error { return s.op.Do(func() error { return t.listing.WriteLines(w) }) }
 	}
 	if s.data.private {
 		options.TLS, options.Host = cfg.TLS, s.hostname
@@ -109,6 +111,7 @@ func (s *session) transferStarting() wire.Reply {
 
 // transferFailed is the reply to a transfer that did not complete. An error of the data connection goes before one of the storage.
 func (s *session) transferFailed() wire.Reply {
+	panics.Raise(s.op.Err)
 	cause := s.transfer.Err()
 	if cause == nil && s.op.Err != nil {
 		return s.errorReply(s.op.Err)

@@ -32,10 +32,13 @@ var (
 )
 
 // Stat looks for the file or directory of the command.
-func (f *engineFs) Stat(name string) (fs.FileInfo, error) {
+func (f *engineFs) Stat(name string) (info fs.FileInfo, err error) {
 	op := f.engine.op
-	info, err := op.Find(unescapeLine(name))
-	return info, op.recordErr(err)
+	err = op.Do(func() (err error) {
+		info, err = op.Find(unescapeLine(name))
+		return err
+	})
+	return info, err
 }
 
 // ReadDir gives the engine an empty list: the entries are written by the data
@@ -45,12 +48,16 @@ func (f *engineFs) ReadDir(string) ([]fs.FileInfo, error) { return nil, nil }
 // GetHandle opens a file for a transfer.
 func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.FileTransfer, error) {
 	op := f.engine.op
-	file, err := op.open(unescapeLine(name), flags, offset)
-	if err != nil {
-		if offset > 0 && (errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrInvalid)) {
+	var file afero.File
+	err := op.Do(func() (err error) {
+		file, err = op.open(unescapeLine(name), flags, offset)
+		if err != nil && offset > 0 && (errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrInvalid)) {
 			err = errors.Join(ErrPastEnd, err)
 		}
-		return nil, op.recordErr(err)
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	if file, ok := file.(aborter); ok {
 		op.Transfer.Opened(file.Abort)
@@ -64,61 +71,69 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 // Remove is DELE: files only.
 func (f *engineFs) Remove(name string) error {
 	op := f.engine.op
-	return op.recordErr(op.Lookup(unescapeLine(name), op.Storage.RemoveFile))
+	return op.Do(func() error { return op.Lookup(unescapeLine(name), op.Storage.RemoveFile) })
 }
 
 // RemoveDir is RMD: empty directories only.
 func (f *engineFs) RemoveDir(name string) error {
 	op := f.engine.op
-	return op.recordErr(op.Lookup(unescapeLine(name), op.Storage.RemoveDir))
+	return op.Do(func() error { return op.Lookup(unescapeLine(name), op.Storage.RemoveDir) })
 }
 
 // RemoveAll is SITE RMDIR.
 func (f *engineFs) RemoveAll(name string) error {
 	op := f.engine.op
-	return op.recordErr(op.Lookup(unescapeLine(name), func(name string) error {
-		if err := op.Has(name); err != nil {
-			return err
-		}
-		return op.Storage.RemoveAll(name)
-	}))
+	return op.Do(func() error {
+		return op.Lookup(unescapeLine(name), func(name string) error {
+			if err := op.Has(name); err != nil {
+				return err
+			}
+			return op.Storage.RemoveAll(name)
+		})
+	})
 }
 
 // Mkdir is MKD.
 func (f *engineFs) Mkdir(name string, mode os.FileMode) error {
 	op := f.engine.op
-	name, err := op.ResolveForCreate(unescapeLine(name), op.hasDir)
-	if err == nil {
-		err = op.Storage.Mkdir(name, mode)
-	}
-	return op.recordErr(err)
+	return op.Do(func() error {
+		name, err := op.ResolveForCreate(unescapeLine(name), op.hasDir)
+		if err != nil {
+			return err
+		}
+		return op.Storage.Mkdir(name, mode)
+	})
 }
 
 // MkdirAll is SITE MKDIR.
 func (f *engineFs) MkdirAll(name string, mode os.FileMode) error {
 	op := f.engine.op
-	name, err := op.ResolveForCreate(unescapeLine(name), op.hasDir)
-	if err == nil {
-		err = op.Storage.MkdirAll(name, mode)
-	}
-	return op.recordErr(err)
+	return op.Do(func() error {
+		name, err := op.ResolveForCreate(unescapeLine(name), op.hasDir)
+		if err != nil {
+			return err
+		}
+		return op.Storage.MkdirAll(name, mode)
+	})
 }
 
 // Rename is RNTO. What is renamed is no obstacle to a new spelling of its name.
 func (f *engineFs) Rename(from, to string) error {
 	op := f.engine.op
-	return op.recordErr(op.Lookup(unescapeLine(from), func(from string) error {
-		to, err := op.ResolveForCreate(unescapeLine(to), func(name string) error {
-			if name == from {
-				return fs.ErrNotExist
+	return op.Do(func() error {
+		return op.Lookup(unescapeLine(from), func(from string) error {
+			to, err := op.ResolveForCreate(unescapeLine(to), func(name string) error {
+				if name == from {
+					return fs.ErrNotExist
+				}
+				return op.Has(name)
+			})
+			if err != nil {
+				return err
 			}
-			return op.Has(name)
+			return op.Storage.Rename(from, to)
 		})
-		if err != nil {
-			return err
-		}
-		return op.Storage.Rename(from, to)
-	}))
+	})
 }
 
 // The session answers the commands that would call these.
@@ -157,22 +172,28 @@ const asciiRead = 32 << 10
 
 // ReadFrom uploads. What the engine has put before the data connection converts
 // ASCII.
-func (f *engineFile) ReadFrom(r io.Reader) (int64, error) {
+func (f *engineFile) ReadFrom(r io.Reader) (n int64, err error) {
 	if _, direct := r.(*dataconn.Conn); !direct {
 		r = struct{ io.Reader }{bufio.NewReaderSize(r, asciiRead)} // its WriteTo would hand on the reader below
 	}
-	n, err := io.Copy(f.File, r)
-	return n, f.op.recordErr(err)
+	err = f.op.Do(func() (err error) {
+		n, err = io.Copy(f.File, r)
+		return err
+	})
+	return n, err
 }
 
 // WriteTo downloads.
-func (f *engineFile) WriteTo(w io.Writer) (int64, error) {
+func (f *engineFile) WriteTo(w io.Writer) (n int64, err error) {
 	var file io.Reader = f.File
 	if f.op.Count > 0 {
 		file = io.LimitReader(file, f.op.Count)
 	}
-	n, err := io.Copy(w, file)
-	return n, f.op.recordErr(err)
+	err = f.op.Do(func() (err error) {
+		n, err = io.Copy(w, file)
+		return err
+	})
+	return n, err
 }
 
 // TransferError tells the file that its transfer failed, before Close.
@@ -185,9 +206,8 @@ func (f *engineFile) TransferError(err error) {
 
 // Close commits an upload. After a failure its error is no news.
 func (f *engineFile) Close() error {
-	err := f.File.Close()
 	if f.failed {
-		return err
+		return f.File.Close()
 	}
-	return f.op.recordErr(err)
+	return f.op.Do(f.File.Close)
 }

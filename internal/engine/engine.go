@@ -232,9 +232,13 @@ func (e *Engine) ClientDisconnected(ftpserver.ClientContext) {}
 
 // AuthUser is called by PASS.
 func (e *Engine) AuthUser(client ftpserver.ClientContext, _, _ string) (ftpserver.ClientDriver, error) {
-	home, err := e.cfg.Login()
+	var home string
+	err := e.op.Do(func() (err error) {
+		home, err = e.cfg.Login()
+		return err
+	})
 	if err != nil {
-		return nil, e.op.recordErr(err)
+		return nil, err
 	}
 	client.SetPath(escapeLine(home))
 	return &engineFs{engine: e}, nil

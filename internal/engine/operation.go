@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/panics"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
@@ -41,8 +42,9 @@ type Operation struct {
 // ErrPastEnd reports an offset beyond the end of the file.
 var ErrPastEnd = errors.New("restart offset beyond the end of the file")
 
-// recordErr keeps an error, because the engine keeps only its text, and passes it on.
-func (o *Operation) recordErr(err error) error {
+// Do does what the engine asks for. It keeps the error, because the engine keeps only its text. A panic is one too: the session ends with it.
+func (o *Operation) Do(work func() error) error {
+	err := panics.Catch(work)
 	if err != nil {
 		o.Err = err
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/babelftp/babelftp/internal/panics"
 	"github.com/babelftp/babelftp/internal/tenant"
 )
 
@@ -17,7 +18,7 @@ const recountEvery = time.Hour
 func (s *Server) countQuotas(ctx context.Context) {
 	runEvery(ctx, recountEvery, func() {
 		forEachLimit(s.quotas, func(q *tenant.Quota) error {
-			err := q.Count(ctx)
+			err := panics.Catch(func() error { return q.Count(ctx) })
 			if err != nil && ctx.Err() == nil {
 				s.log.Warn("files of a quota could not be counted; the next count tries again", "tenant", q.Tenant, "user", q.User, "err", err)
 			}

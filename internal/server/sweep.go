@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/babelftp/babelftp/internal/panics"
 	"github.com/babelftp/babelftp/internal/s3client"
 )
 
@@ -21,7 +22,10 @@ func (s *Server) sweepUploads(ctx context.Context) {
 	}
 	runEvery(ctx, min(maxSweepInterval, age), func() {
 		forEachLimit(s.buckets, func(b *s3client.Bucket) error {
-			_, err := b.Journal.Sweep(ctx, age)
+			err := panics.Catch(func() error {
+				_, err := b.Journal.Sweep(ctx, age)
+				return err
+			})
 			if err != nil && ctx.Err() == nil {
 				s.log.Warn("abandoned uploads could not be removed; the next sweep tries again", "tenant", b.Tenant, "err", err)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 const (
@@ -99,8 +100,10 @@ func (p *prefetcher) fetch(c *chunk, from, to, blocks int64) {
 	defer r.Close()
 	for ; blocks > 0; blocks-- {
 		b := block{memory: p.memory.Block()}
-		var err error
-		b.length, err = io.ReadFull(r, b.memory[:min(membudget.BlockSize, to-r.offset)])
+		err := panics.Catch(func() (err error) {
+			b.length, err = io.ReadFull(r, b.memory[:min(membudget.BlockSize, to-r.offset)])
+			return err
+		})
 		if !p.put(c, b, err, blocks == 1) {
 			p.memory.Recycle(b.memory)
 			break

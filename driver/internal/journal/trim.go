@@ -9,6 +9,8 @@ import (
 	"slices"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 const (
@@ -73,14 +75,15 @@ func (j *Journal) trimPending(ctx context.Context, log *slog.Logger, owner strin
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(trimConcurrency)
 	for i, name := range names {
-		group.Go(func() error {
+		read := func() error {
 			r, err := j.Read(groupCtx, name)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}
 			records[i] = r
 			return err
-		})
+		}
+		group.Go(func() error { return panics.Catch(read) })
 	}
 	if err := group.Wait(); err != nil {
 		return err

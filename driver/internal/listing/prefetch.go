@@ -11,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 const (
@@ -181,7 +182,11 @@ func (f *prefetcher) requestRange(ctx context.Context, after, end string) <-chan
 func (f *prefetcher) request(list func() (*s3api.Page, error)) <-chan pageResult {
 	coming := make(chan pageResult, 1)
 	f.requests.Go(func() {
-		page, err := list()
+		var page *s3api.Page
+		err := panics.Catch(func() (err error) {
+			page, err = list()
+			return err
+		})
 		if err == nil && page.Next == "" {
 			f.ended.Store(true)
 		}

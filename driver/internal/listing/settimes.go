@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 // headsAhead is how many files of a listing are requested in parallel. At most as many answers wait, in the order of the listing.
@@ -32,7 +33,7 @@ func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo
 		}()
 		go func() {
 			defer close(waiting)
-			for info, err := range entries {
+			for info, err := range withPanics(entries) {
 				a := make(chan answer, 1)
 				select {
 				case waiting <- a:
@@ -44,7 +45,10 @@ func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo
 					continue
 				}
 				heads.Go(func() {
-					info, err := l.withSetTime(ctx, info)
+					err := panics.Catch(func() (err error) {
+						info, err = l.withSetTime(ctx, info)
+						return err
+					})
 					a <- answer{info, err}
 				})
 			}
@@ -53,6 +57,19 @@ func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo
 			if answer := <-a; !yield(answer.info, answer.err) {
 				return
 			}
+		}
+	}
+}
+
+// withPanics yields the panic that ends entries as an error.
+func withPanics(entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.FileInfo, error] {
+	return func(yield func(fs.FileInfo, error) bool) {
+		err := panics.Catch(func() error {
+			entries(yield)
+			return nil
+		})
+		if err != nil {
+			yield(nil, err)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 // measure measures the round trip where no request has recently: it asks whether there is some object, which takes S3 no time. It asks a
@@ -17,9 +18,12 @@ func (f *prefetcher) measure(p *s3api.Page) {
 		return
 	}
 	f.requests.Go(func() {
-		for range times {
-			_, _, _ = f.lister.Bucket.Head(f.ctx, key)
-		}
+		_ = panics.Catch(func() error {
+			for range times {
+				_, _, _ = f.lister.Bucket.Head(f.ctx, key)
+			}
+			return nil
+		})
 	})
 }
 

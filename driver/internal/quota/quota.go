@@ -17,6 +17,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 const (
@@ -254,7 +255,11 @@ func (qs Quotas) SizeOf(ctx context.Context, bucket *s3api.Bucket, key string) f
 	}
 	found := make(chan int64, 1)
 	go func() {
-		v, _, _ := bucket.Head(ctx, key)
+		var v s3api.Version
+		_ = panics.Catch(func() (err error) {
+			v, _, err = bucket.Head(ctx, key)
+			return err
+		})
 		found <- v.Size
 	}()
 	return sync.OnceValue(func() int64 { return <-found })

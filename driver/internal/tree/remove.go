@@ -11,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 // maxRequests is how many requests a directory is copied or deleted by in parallel. They are small, and spend their time waiting for S3.
@@ -112,7 +113,7 @@ func (t *Tree) RemoveAll(ctx context.Context, key string) error {
 func inParallel(ctx context.Context, walk func(ctx context.Context, submit func(func() error)) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(maxRequests)
-	walkErr := walk(ctx, group.Go)
+	walkErr := walk(ctx, func(work func() error) { group.Go(func() error { return panics.Catch(work) }) })
 	if err := group.Wait(); err != nil {
 		return err // it also ended the walk, if that failed too
 	}

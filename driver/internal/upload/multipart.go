@@ -14,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 const (
@@ -117,7 +118,7 @@ func (m *multipart) add(s slots, bytes int64, transfer func(p *s3api.Part) error
 	m.parts = append(m.parts, part)
 	begin := time.Now()
 	m.group.Go(func() error {
-		err := transfer(part)
+		err := panics.Catch(func() error { return transfer(part) })
 		if err != nil {
 			bytes = 0
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/journal"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 const (
@@ -361,7 +362,11 @@ func (w *Writer) findPending() {
 	}
 	w.older = make(chan []s3api.Version, 1)
 	go func() {
-		records, err := w.u.Journal.Records(w.ctx, w.u.Owner, w.key)
+		var records []s3api.Version
+		err := panics.Catch(func() (err error) {
+			records, err = w.u.Journal.Records(w.ctx, w.u.Owner, w.key)
+			return err
+		})
 		if err != nil {
 			w.u.Log.Debug("interrupted uploads could not be listed", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
 		}
