@@ -18,7 +18,7 @@ func WithCustomerKey(client s3api.Client, customerKey []byte) s3api.Client {
 	hash := md5.Sum(customerKey)
 	algorithm, key := aws.String("AES256"), aws.String(base64.StdEncoding.EncodeToString(customerKey))
 	sum := aws.String(base64.StdEncoding.EncodeToString(hash[:]))
-	return s3api.Intercept(client, func(_ context.Context, in any, send func() (any, error)) error {
+	return Intercept(client, func(_ context.Context, in any, send func() (any, error)) error {
 		switch in := in.(type) {
 		case *s3.HeadObjectInput:
 			in.SSECustomerAlgorithm, in.SSECustomerKey, in.SSECustomerKeyMD5 = algorithm, key, sum

@@ -62,7 +62,7 @@ func (l *WriteLog) slot(bucket, key string) uint64 {
 // Invalidating returns a client that notes in a log which keys it writes, before and after each request: what was seen meanwhile may be either
 // version.
 func Invalidating(client s3api.Client, log *WriteLog) s3api.Client {
-	return s3api.Intercept(client, func(_ context.Context, in any, send func() (any, error)) error {
+	return Intercept(client, func(_ context.Context, in any, send func() (any, error)) error {
 		bucket, keys := written(in)
 		note := func() {
 			for _, key := range keys {

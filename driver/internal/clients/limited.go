@@ -11,7 +11,7 @@ type Slots chan struct{}
 
 // Limited returns a client that waits for a slot before each request.
 func Limited(client s3api.Client, slots Slots) s3api.Client {
-	return s3api.Intercept(client, func(ctx context.Context, _ any, send func() (any, error)) error {
+	return Intercept(client, func(ctx context.Context, _ any, send func() (any, error)) error {
 		select {
 		case slots <- struct{}{}:
 		case <-ctx.Done():

@@ -1,9 +1,11 @@
-package s3api
+package clients
 
 import (
 	"context"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // An Interceptor is called in place of a request, and calls send for it. in is the input of the request, such as *s3.PutObjectInput, and out its
@@ -11,12 +13,12 @@ import (
 type Interceptor func(ctx context.Context, in any, send func() (out any, err error)) error
 
 // Intercept returns a client that calls an interceptor in place of each request to another client.
-func Intercept(client Client, interceptor Interceptor) Client {
+func Intercept(client s3api.Client, interceptor Interceptor) s3api.Client {
 	return &intercepted{client: client, interceptor: interceptor}
 }
 
 type intercepted struct {
-	client      Client
+	client      s3api.Client
 	interceptor Interceptor
 }
 
