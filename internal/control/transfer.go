@@ -29,24 +29,24 @@ type transfer struct {
 	count    int64            // bytes of RANG, 0 for all
 }
 
-// runTransfer lets the engine do a transfer on the data connection that the client has prepared. The engine learns of that connection by an
-// EPSV that no client sees.
-func (s *session) runTransfer(t *transfer, verb, name string) {
+// runTransfer does a transfer on the data connection that the client has prepared. When the client reads the last reply, the transfer counts
+// for no limit any more.
+func (s *session) runTransfer(t *transfer, verb, name string) { s.send(s.doTransfer(t, verb, name)) }
+
+// doTransfer lets the engine do a transfer, and returns its last reply. The engine learns of the data connection by an EPSV that no client sees.
+func (s *session) doTransfer(t *transfer, verb, name string) wire.Reply {
 	cfg := &s.server.cfg
 	source := s.data.Take()
 	if source == nil {
-		s.reply(425, i18n.DataConnectionFirst)
-		return
+		return wire.NewReply(425, s.text(i18n.DataConnectionFirst))
 	}
 	defer source.Close()
 	if cfg.TLSRequired && !s.data.private {
-		s.reply(521, i18n.ProtectionRequired)
-		return
+		return wire.NewReply(521, s.text(i18n.ProtectionRequired))
 	}
 	leave, err := s.scopes().EnterTransfer()
 	if err != nil {
-		s.replyError(err)
-		return
+		return s.errorReply(err)
 	}
 	defer leave()
 	options := dataconn.Options{
@@ -71,11 +71,9 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 	switch err := s.engine.PrepareTransfer(op, t.offset, t.ascii); {
 	case errors.Is(err, engine.ErrCannotListen):
 		s.log.Error("no data connection, because the FTP engine cannot open a socket; check the limit of descriptors", "err", err)
-		s.reply(425, i18n.DataConnectionFailed)
-		return
+		return wire.NewReply(425, s.text(i18n.DataConnectionFailed))
 	case err != nil:
-		s.send(s.engineFailed(err))
-		return
+		return s.engineFailed(err)
 	}
 	r := s.forward(verb, name)
 	s.observeTransfer(t, verb+" "+name, r)
@@ -84,7 +82,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) {
 			r = s.engineFailed(err)
 		}
 	}
-	s.send(r)
+	return r
 }
 
 // observeTransfer tells the observer and the log how a transfer ended. The log shows the errors of the data connection and of the storage,
