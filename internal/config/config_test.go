@@ -36,8 +36,8 @@ tenants:
 // Every problem of a file is reported at once, each where it stands.
 func TestLoadProblems(t *testing.T) {
 	for _, name := range []string{
-		"addresses", "aliases", "ambiguous", "duplicate-keys", "empty", "limits", "names", "objects", "policies", "syntax", "tenants", "texts", "two-documents", "unknown-keys",
-		"uploads", "uploads-not-removed", "users-files",
+		"addresses", "aliases", "ambiguous", "auth", "duplicate-keys", "empty", "limits", "names", "objects", "policies", "syntax", "tenants", "texts", "two-documents",
+		"unknown-keys", "uploads", "uploads-not-removed", "users-files",
 		"wrong-types",
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -105,6 +105,10 @@ func TestLoad(t *testing.T) {
 		{"quota", acme.Quota, 100 * value.GiB},
 		{"quota-of-a-user", acme.Users["bob@home"].Quota, 5 * value.GiB},
 		{"no-quota", umbrella.Quota, value.Size(0)},
+		{"hook", umbrella.Auth.Hook.URL, "https://auth.umbrella.example/ftp?v=1"},
+		{"hook-secret", umbrella.Auth.Hook.Secret.Reveal(), "hidden"},
+		{"hook-cache", umbrella.Auth.Hook.Cache, time.Minute},
+		{"hook-timeout-by-default", umbrella.Auth.Hook.TimeoutOf(), 5 * time.Second},
 		{"listing-cache", acme.ListingCache, 5 * time.Second},
 		{"listing-cache-by-default", umbrella.ListingCache, time.Duration(0)},
 		{"abandoned-uploads", cfg.AbandonedUploads, 48 * time.Hour},

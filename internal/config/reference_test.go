@@ -157,14 +157,18 @@ func fallback(v reflect.Value, tag string) (text string, isValue bool) {
 	return tag, known
 }
 
-// comments are those of the structs of this package and of their fields.
+// comments are those of the structs of this package, and of those below it, and of their fields.
 func comments(t *testing.T) map[string]string {
 	t.Helper()
 	names, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	names = append(names, "limit/limit.go")
+	below, err := filepath.Glob("*/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	names = append(names, below...)
 	found := map[string]string{}
 	for _, name := range names {
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)

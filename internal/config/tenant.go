@@ -7,6 +7,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/external"
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/pathname"
@@ -65,9 +66,10 @@ type Tenant struct {
 	S3      S3                 `yaml:"s3"`
 	Limits  limit.TenantLimits `yaml:"limits"`
 
+	Auth external.Auth `yaml:"auth"`
 	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. A restart reads it again.
 	UsersFile string `yaml:"users_file" default:"none" since:"0.2.0"`
-	// The users, by name. At least one is required.
+	// The users, by name. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
 }
 
@@ -80,12 +82,6 @@ type Folder struct {
 	// Most that any user may do in the folder.
 	Permissions []Permission `yaml:"permissions" default:"all"`
 	S3          S3           `yaml:"s3"`
-}
-
-// A Certificate is the files of a certificate and its key, both PEM. The zero value is none.
-type Certificate struct {
-	CertFile string // the server's certificate first
-	KeyFile  string
 }
 
 // TenantTLS is how the connections of a tenant are encrypted where that differs from the server's.

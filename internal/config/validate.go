@@ -1,7 +1,6 @@
 package config
 
 import (
-	"crypto/tls"
 	"fmt"
 	"net"
 	"net/url"
@@ -13,6 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/certfile"
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -159,39 +159,7 @@ func (v *validator) serverCertificate() {
 		}
 		return
 	}
-	v.certificate(yamlconf.Path{"tls"}, Certificate{CertFile: t.CertFile, KeyFile: t.KeyFile})
-}
-
-// certificate checks the files of a certificate, at least one of which is given.
-func (v *validator) certificate(p yamlconf.Path, c Certificate) {
-	readable := true
-	for _, f := range []struct{ key, name, other string }{
-		{"cert_file", c.CertFile, "key_file"},
-		{"key_file", c.KeyFile, "cert_file"},
-	} {
-		if f.name == "" {
-			v.report(p.Child(f.key), "is missing: it belongs to %s", p.Child(f.other))
-			readable = false
-		} else if err := readableFile(f.name); err != nil {
-			v.report(p.Child(f.key), "cannot read %s: %v", f.name, err)
-			readable = false
-		}
-	}
-	if !readable {
-		return
-	}
-	if _, err := tls.LoadX509KeyPair(c.CertFile, c.KeyFile); err != nil {
-		v.report(p.Child("cert_file"), "the certificate in %s and the key in %s do not work together: %v", c.CertFile, c.KeyFile, err)
-	}
-}
-
-// readableFile says why name cannot be read.
-func readableFile(name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return yamlconf.WithoutPath(err)
-	}
-	return f.Close()
+	certfile.Check(yamlconf.Path{"tls"}, t.CertFile, t.KeyFile, v.report)
 }
 
 // storage checks one s3 section; in a tenant's what is missing comes from the server's.

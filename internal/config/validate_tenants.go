@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/babelftp/babelftp/internal/config/certfile"
 	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/passwordhash"
@@ -67,7 +68,8 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	v.usage(p.Child("limits"), t.Limits.Usage)
 	v.usage(p.Child("limits").Child("per_user"), t.Limits.PerUser)
 	v.storage(p.Child("s3"), t.S3)
-	if len(t.Users) == 0 {
+	t.Auth.Check(p.Child("auth"), v.cfg.Limits.LoginTimeout, v.report)
+	if len(t.Users) == 0 && !t.Auth.Given() {
 		key := "users"
 		if t.UsersFile != "" {
 			key = "users_file"
@@ -101,6 +103,20 @@ func (v *validator) user(p yamlconf.Path, name string, u *User) {
 	} else if problem := passwordhash.Problem(u.PasswordHash.Reveal()); problem != "" {
 		v.report(hash, "%s: write what `babelftp hash-password` prints", problem)
 	}
+	v.userSettings(p, u)
+}
+
+// Validate checks the settings that p leads to, of a user whom another service described: all but the name and the password. It gives
+// directories their one form.
+func (u *User) Validate(p yamlconf.Path, positions yamlconf.Positions) Problems {
+	u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
+	v := &validator{cfg: &Config{positions: positions}}
+	v.userSettings(p, u)
+	return v.problems
+}
+
+// userSettings checks all of a user but the name and the password.
+func (v *validator) userSettings(p yamlconf.Path, u *User) {
 	for _, d := range []struct{ key, value string }{{"home", u.Home}, {"root", u.Root}} {
 		switch {
 		case d.value == "":
@@ -135,7 +151,7 @@ func (v *validator) tenantCertificate(p yamlconf.Path, t *Tenant) {
 	if v.cfg.TLS.CertFile == "" && v.cfg.TLS.KeyFile == "" {
 		v.report(p, "needs a certificate of the server too, for clients that name no host to TLS: write tls.cert_file and tls.key_file")
 	}
-	v.certificate(p, Certificate{CertFile: t.TLS.CertFile, KeyFile: t.TLS.KeyFile})
+	certfile.Check(p, t.TLS.CertFile, t.TLS.KeyFile, v.report)
 }
 
 // encodings checks how the names of a tenant are written.

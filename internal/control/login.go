@@ -46,8 +46,7 @@ func (s *session) pass(password string) {
 	}
 	s.stopEngine()
 	s.name = ""
-	s.failedLogins++
-	if s.failedLogins >= s.server.cfg.MaxLogins && !s.closing {
+	if s.failedLogins++; s.failedLogins >= s.server.cfg.MaxLogins && !s.closing {
 		s.closing = true
 		r = wire.NewReply(421, s.text(i18n.TooManyLogins))
 	}
@@ -102,7 +101,8 @@ func (s *session) loginFailed() wire.Reply {
 		return s.errorReply(err)
 	}
 	s.log.Error("login failed by an error, not by a wrong password", "err", err)
-	return wire.NewReply(530, s.text(i18n.LoginUnavailable))
+	s.closing = true // of the replies to PASS only 421 asks to try again (RFC 959 5.4)
+	return wire.NewReply(421, s.text(i18n.LoginUnavailable))
 }
 
 // acct is ACCT: only users log in.

@@ -78,7 +78,7 @@ func TestLoginTimeout(t *testing.T) {
 		{"commands", `10s NOOP 200; 10s LANG 200; 9s NOSUCH 500`, timeout},
 		{"user-without-password", `29s USER demo 331`, timeout},
 		{"rein-without-login", `20s REIN 220; 5s USER demo 331`, timeout},
-		{"password-undecided", `5s USER slow 331; 5s PASS x 530`, timeout},
+		{"password-undecided", `5s USER slow 331; 5s PASS x 421`, timeout},
 		{"logged-in-and-idle", `5s USER demo 331; 5s PASS x 230; 50s NOOP 200`, time.Minute + 5*time.Minute},
 		{"after-rein", `5s USER demo 331; 5s PASS x 230; 50s REIN 220; 29s USER demo 331`, time.Minute + timeout},
 	} {
@@ -118,8 +118,10 @@ func TestLoginTimeout(t *testing.T) {
 					reply, err := c.Send(strings.Join(words[1:last], " "))
 					expect(reply, err, words[last])
 				}
-				reply, err = c.Reply()
-				expect(reply, err, "421")
+				if !strings.HasSuffix(tc.steps, " 421") {
+					reply, err = c.Reply()
+					expect(reply, err, "421")
+				}
 				if after := time.Since(begin); after != tc.ends {
 					t.Errorf("the session ends after %v, want %v", after, tc.ends)
 				}

@@ -49,9 +49,10 @@ func TestLogin(t *testing.T) {
 	t.Run("not-decided", func(t *testing.T) {
 		c := s.connect()
 		c.do("USER broken", "331 ")
-		if r := c.do("PASS demo", "530 "); strings.Contains(r, "EOF") {
+		if r := c.do("PASS demo", "421 "); strings.Contains(r, "EOF") {
 			t.Errorf("the cause reaches the client: %q", r)
 		}
+		c.closed()
 	})
 	t.Run("needed-first", func(t *testing.T) {
 		c := s.connect()

@@ -85,7 +85,7 @@ func TestQuotas(t *testing.T) {
 // count counts what the server counts in the background.
 func count(t *testing.T, srv *Server) {
 	t.Helper()
-	for _, q := range srv.quotas {
+	for _, q := range srv.tenants.Quotas() {
 		if err := q.Count(t.Context()); err != nil {
 			t.Fatal(err)
 		}

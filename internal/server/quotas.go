@@ -14,26 +14,38 @@ import (
 // takes a request for each 1,000 objects.
 const recountEvery = time.Hour
 
-// countQuotas counts what is stored, again and again until ctx ends.
+// countQuotas counts what is stored, again and again until ctx ends. It counts the quota of a user whom a service brought at once.
 func (s *Server) countQuotas(ctx context.Context) {
-	runEvery(ctx, recountEvery, func() {
-		forEachLimit(s.quotas, func(q *tenant.Quota) error {
-			err := panics.Catch(func() error { return q.Count(ctx) })
-			if err != nil && ctx.Err() == nil {
-				s.log.Warn("files of a quota could not be counted; the next count tries again", "tenant", q.Tenant, "user", q.User, "err", err)
+	go func() {
+		for {
+			select {
+			case q := <-s.tenants.NewQuotas():
+				_ = s.countQuota(ctx, q) // logged
+			case <-ctx.Done():
+				return
 			}
-			return err
-		})
+		}
+	}()
+	runEvery(ctx, recountEvery, func() {
+		forEachLimit(s.tenants.Quotas(), func(q *tenant.Quota) error { return s.countQuota(ctx, q) })
 	})
+}
+
+func (s *Server) countQuota(ctx context.Context, q *tenant.Quota) error {
+	err := panics.Catch(func() error { return q.Count(ctx) })
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("files of a quota could not be counted; the next count tries again", "tenant", q.Tenant, "user", q.User, "err", err)
+	}
+	return err
 }
 
 // quotaMetrics shows the quotas to Prometheus, and what is used as soon as it is known.
 type quotaMetrics struct {
-	quotas      []*tenant.Quota
+	quotas      func() []*tenant.Quota
 	limit, used *prometheus.Desc
 }
 
-func newQuotaMetrics(quotas []*tenant.Quota) *quotaMetrics {
+func newQuotaMetrics(quotas func() []*tenant.Quota) *quotaMetrics {
 	gauge := func(name, help string) *prometheus.Desc {
 		return prometheus.NewDesc(prometheus.BuildFQName("babelftp", "quota", name), help, []string{"tenant", "user"}, nil)
 	}
@@ -55,7 +67,7 @@ func (m *quotaMetrics) Collect(metrics chan<- prometheus.Metric) {
 	show := func(desc *prometheus.Desc, q *tenant.Quota, bytes int64) {
 		metrics <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, float64(bytes), q.Tenant, q.User)
 	}
-	for _, q := range m.quotas {
+	for _, q := range m.quotas() {
 		show(m.limit, q, q.Limit())
 		if used, known := q.Used(); known {
 			show(m.used, q, used)

@@ -54,7 +54,7 @@ type Server struct {
 	control *control.Server
 	health  *health
 	buckets []*s3client.Bucket
-	quotas  []*tenant.Quota
+	tenants *tenant.Registry
 	web     *http.Server // metrics and probes
 	admin   *http.Server // on the socket of administrators
 
@@ -103,9 +103,10 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}
 	audit := newAuditLog(cfg.Audit, cmp.Or[io.Writer](opts.Stdout, io.Discard), m.auditLost, log)
 	s := &Server{
-		cfg:   cfg,
-		log:   log,
-		audit: audit,
+		cfg:     cfg,
+		log:     log,
+		audit:   audit,
+		tenants: tenants,
 		control: control.New(control.Config{
 			Bundle:             bundle,
 			Backend:            tenants,
@@ -130,8 +131,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {
 		s.buckets = append(append(s.buckets, buckets[name]), buckets[name].Folders...)
 	}
-	s.quotas = tenants.Quotas()
-	m.registry.MustRegister(newQuotaMetrics(s.quotas))
+	m.registry.MustRegister(newQuotaMetrics(tenants.Quotas))
 	s.health = newHealth(s.buckets, log)
 	s.admin = &http.Server{Handler: admin.Handler(list), ReadHeaderTimeout: requestTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	s.web = &http.Server{

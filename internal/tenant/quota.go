@@ -27,7 +27,7 @@ func newQuota(b *s3client.Bucket, prefix, user string, limit int64) *Quota {
 	return &Quota{driver.NewQuota(b.Client, b.Name, prefix, limit), b.Tenant, user, b, prefix}
 }
 
-// Quotas are those of all tenants and users.
+// Quotas are those of all tenants and users. Users whom a source brought are among them as long as the process remembers them.
 func (r *Registry) Quotas() []*Quota {
 	var all []*Quota
 	for _, t := range r.tenants {
@@ -35,9 +35,15 @@ func (r *Registry) Quotas() []*Quota {
 		for _, u := range t.users {
 			all = append(all, u.quota)
 		}
+		for _, u := range t.external.all() {
+			all = append(all, u.quota)
+		}
 	}
 	return nonNil(all...)
 }
+
+// NewQuotas are the quotas of users whom a source has just brought. They must be counted.
+func (r *Registry) NewQuotas() <-chan *Quota { return r.newQuotas }
 
 // quotas are those that hold for a user: the user's own and the tenant's.
 func (u *user) quotas() []*Quota { return nonNil(u.quota, u.tenant.quota) }

@@ -39,11 +39,12 @@ type Registry struct {
 	hosts   map[string]*tenant
 	users   map[string]*user // by the names that only one tenant has
 
-	verifier *verifier
-	throttle *limits.Throttle[netip.Prefix] // of logins, by [limits.Network]
-	bans     *bans.List
-	files    driver.Options // what the file systems of all users have in common
-	log      *slog.Logger
+	verifier  *verifier
+	newQuotas chan *Quota                    // of users whom sources brought; see [Registry.NewQuotas]
+	throttle  *limits.Throttle[netip.Prefix] // of logins, by [limits.Network]
+	bans      *bans.List
+	files     driver.Options // what the file systems of all users have in common
+	log       *slog.Logger
 }
 
 var _ account.Backend = (*Registry)(nil)
@@ -60,10 +61,11 @@ type Options struct {
 
 type tenant struct {
 	account.Tenant
-	bucket *s3client.Bucket
-	quota  *Quota // nil without
-	users  map[string]*user
-	scope  *limits.Scope
+	bucket   *s3client.Bucket
+	quota    *Quota // nil without
+	users    map[string]*user
+	external *external // nil without
+	scope    *limits.Scope
 
 	maxPresign   time.Duration // the longest life of a link; 0: there are none
 	resumable    bool          // whether interrupted uploads are kept for the user who began them
@@ -101,13 +103,14 @@ func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3
 		return nil, err
 	}
 	r := &Registry{
-		tenants:  map[string]*tenant{},
-		hosts:    map[string]*tenant{},
-		users:    map[string]*user{},
-		verifier: verifier,
-		throttle: limits.NewThrottle[netip.Prefix](cfg.Limits.FailedLoginDelay),
-		files:    opts.Files,
-		log:      opts.Logger,
+		tenants:   map[string]*tenant{},
+		hosts:     map[string]*tenant{},
+		users:     map[string]*user{},
+		verifier:  verifier,
+		newQuotas: make(chan *Quota, maxNewQuotas),
+		throttle:  limits.NewThrottle[netip.Prefix](cfg.Limits.FailedLoginDelay),
+		files:     opts.Files,
+		log:       opts.Logger,
 	}
 	if r.log == nil {
 		r.log = slog.New(slog.DiscardHandler)
@@ -123,17 +126,21 @@ func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3
 		}
 		t.bucket = buckets[name]
 		t.quota = newQuota(t.bucket, t.bucket.Prefix, "", int64(tc.Quota))
+		if t.external, err = newExternal(cfg, tc); err != nil {
+			return nil, fmt.Errorf("tenant %s: auth: %w", name, err)
+		}
+		if t.external != nil {
+			t.addOverwriteMode(newUser(cfg, t, tc, "", &config.User{}))
+		}
 		r.tenants[name] = t
 		for _, host := range tc.Hosts {
 			r.hosts[host] = t
 		}
 		for name, uc := range tc.Users {
 			u := newUser(cfg, t, tc, name, uc)
-			for _, m := range u.mounts {
-				opts := r.storageOptions(u, m)
-				if err := opts.Validate(); err != nil {
-					return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", t.Name, u.name, m.at, err)
-				}
+			t.addOverwriteMode(u)
+			if err := r.checkStorage(u); err != nil {
+				return nil, err
 			}
 			t.users[u.name] = u
 			r.users[u.name] = u
@@ -142,6 +149,26 @@ func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3
 	}
 	maps.DeleteFunc(r.users, func(name string, _ *user) bool { return owners[name] > 1 })
 	return r, nil
+}
+
+// checkStorage returns an error if [driver.New] would refuse the files of a user.
+func (r *Registry) checkStorage(u *user) error {
+	for _, m := range u.mounts {
+		opts := r.storageOptions(u, m)
+		if err := opts.Validate(); err != nil {
+			return fmt.Errorf("tenant %s: user %s: directory %s: %w", u.tenant.Name, u.name, m.at, err)
+		}
+	}
+	return nil
+}
+
+// addOverwriteMode notes in the buckets of a user how the user overwrites files.
+func (t *tenant) addOverwriteMode(u *user) {
+	for _, m := range u.mounts {
+		if _, most := u.policy.Bounds(m.at); most.Write {
+			m.bucket.AddOverwriteMode(u.overwrite)
+		}
+	}
 }
 
 // newTenant is a tenant without bucket and users.
@@ -191,11 +218,6 @@ func newUser(cfg *config.Config, t *tenant, tc *config.Tenant, name string, uc *
 			IdleTimeout:    shortest(uc.Limits.IdleTimeout, tc.Limits.IdleTimeout, cfg.IdleTimeout),
 			CommandTimeout: shortest(uc.Limits.CommandTimeout, tc.Limits.CommandTimeout, cfg.Limits.CommandTimeout),
 		},
-	}
-	for _, m := range u.mounts {
-		if _, most := u.policy.Bounds(m.at); most.Write {
-			m.bucket.AddOverwriteMode(u.overwrite)
-		}
 	}
 	whole := u.mounts[len(u.mounts)-1] // that of "/"
 	u.quota = newQuota(whole.bucket, whole.prefix, u.name, int64(uc.Quota))
@@ -325,25 +347,21 @@ func (r *Registry) lookUp(host, name string) *user {
 
 // Login implements [account.Backend].
 func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
-	u := r.find(req.Host, req.User)
-	addr, id := wire.AddrOf(req.RemoteAddr), unknownUser(req.User)
-	var c *credential
-	failed, password := account.LoginError{}, req.Password
-	if u != nil {
-		id = u.name + "@" + u.tenant.Name
-		c, password = &u.credential, u.tenant.inUTF8(password)
-		failed.Tenant, failed.User = u.tenant.Name, u.name
-	}
-	for _, err := range []error{r.bans.Check(addr), r.bans.CheckUser(id), req.Limits.Login()} {
+	addr, who := wire.AddrOf(req.RemoteAddr), r.identify(req.Host, req.User)
+	for _, err := range []error{r.bans.Check(addr), r.bans.CheckUser(who.id), req.Limits.Login()} {
 		if err != nil {
 			return nil, full(nil, err)
 		}
 	}
-	if err := r.authenticate(ctx, limits.Network(addr), c, password); err != nil {
+	u, err := r.authenticate(ctx, limits.Network(addr), who, req)
+	if err != nil {
 		if errors.Is(err, account.ErrLoginRefused) {
-			r.bans.LoginFailed(addr, id)
+			r.bans.LoginFailed(addr, who.id)
 		}
-		failed.Err = err
+		failed := account.LoginError{Err: err}
+		if who.user != nil {
+			failed.Tenant, failed.User = who.user.tenant.Name, who.user.name
+		}
 		return nil, &failed
 	}
 	for _, networks := range u.networks {
@@ -405,8 +423,27 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 	return login, nil
 }
 
-// unknownUser is what the failures of a name count for that no user has. So the server bans it like a user, and the reply does not tell which names
-// exist. People type passwords there, so the name itself is not kept.
+// An identity is whom a login names.
+type identity struct {
+	id     string  // what failures count for, and what administrators ban
+	user   *user   // of the configuration, nil for others
+	source *tenant // whose source decides, nil if none does
+	name   string  // of the user there
+}
+
+// identify finds whom a login names, and asks no source.
+func (r *Registry) identify(host, login string) identity {
+	if u := r.find(host, login); u != nil {
+		return identity{id: u.name + "@" + u.tenant.Name, user: u}
+	}
+	if t, name := r.sourceOf(host, login); t != nil {
+		return identity{id: name + "@" + t.Name, source: t, name: name}
+	}
+	return identity{id: unknownUser(login)}
+}
+
+// unknownUser is what the failures of a name count for that neither the configuration nor a source has. So the server bans it like a user, and the
+// reply does not tell which names exist. People type passwords there, so the name itself is not kept.
 func unknownUser(name string) string {
 	const digits = 16
 	sum := sha256.Sum256([]byte(name))
@@ -421,21 +458,44 @@ func full(t *account.Tenant, err error) error {
 	return err
 }
 
-// authenticate checks the password of a client, who waits after failures.
-func (r *Registry) authenticate(ctx context.Context, client netip.Prefix, c *credential, password string) error {
+// authenticate returns the user whose password is right. A client waits after failures.
+func (r *Registry) authenticate(ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest) (*user, error) {
 	if err := r.throttle.Wait(ctx, client); err != nil {
-		return err
+		return nil, err
 	}
-	right, err := r.verifier.check(ctx, client, c, password)
+	u, err := r.decide(ctx, client, who, req)
 	switch {
-	case err != nil:
-		return err
-	case !right:
+	case errors.Is(err, account.ErrLoginRefused):
 		r.throttle.Failed(client)
-		return account.ErrLoginRefused
+	case err == nil:
+		r.throttle.Succeeded(client)
 	}
-	r.throttle.Succeeded(client)
-	return nil
+	return u, err
+}
+
+// decide compares the password of a configured user, or asks the source of the tenant. The error names no user.
+func (r *Registry) decide(ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest) (*user, error) {
+	refused := account.ErrLoginRefused
+	var c *credential
+	password := req.Password
+	switch {
+	case who.user != nil:
+		c, password = &who.user.credential, who.user.tenant.inUTF8(password)
+	case who.source != nil:
+		var u *user
+		u, refused = r.askSource(ctx, client, who, req)
+		if refused == nil || !errors.Is(refused, account.ErrLoginRefused) {
+			return u, refused
+		}
+	}
+	// A refusal of the source comes no sooner than that of a configured user.
+	switch right, err := r.verifier.check(ctx, client, c, password); {
+	case err != nil:
+		return nil, err
+	case !right:
+		return nil, refused
+	}
+	return who.user, nil
 }
 
 // loggedIn notes the time of a login and returns that of the one before, zero if this process has seen none.

@@ -22,6 +22,9 @@ type Loader struct {
 	Environ []string // as os.Environ gives it
 	Prefix  string   // of the variables in Environ that give values, like BABELFTP_
 
+	// NoFiles says that no value may come from a file, because another program wrote the document.
+	NoFiles bool
+
 	// Advice says what to write in the place of some unknown keys, by the key.
 	Advice map[string]string
 }
@@ -31,6 +34,7 @@ type Loader struct {
 func (l Loader) Decode(file string, text []byte, target any) (Positions, Problems) {
 	d := &decoder{
 		file:      file,
+		noFiles:   l.NoFiles,
 		advice:    l.Advice,
 		env:       newEnvironment(l.Environ, l.Prefix),
 		anchors:   map[string]ast.Node{},
@@ -46,6 +50,7 @@ func (l Loader) Decode(file string, text []byte, target any) (Positions, Problem
 // first problem and forget where each value stood.
 type decoder struct {
 	file      string
+	noFiles   bool // no value comes from a file
 	advice    map[string]string
 	env       environment
 	anchors   map[string]ast.Node
@@ -255,7 +260,7 @@ func (d *decoder) structure(p Path, n ast.Node, v reflect.Value) {
 			continue
 		}
 		var inFile entry
-		if HasFileForm(key) {
+		if HasFileForm(key) && !d.noFiles {
 			inFile = take(key + FileSuffix)
 		}
 		d.scalar(child, e, inFile, field)

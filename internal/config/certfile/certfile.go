@@ -1,0 +1,32 @@
+// Package certfile checks the files of a certificate and its key that a configuration names.
+package certfile
+
+import (
+	"crypto/tls"
+	"os"
+
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// Check reports what is wrong with the values of cert_file and key_file in the section that p leads to. At least one is given.
+func Check(p yamlconf.Path, cert, key string, report func(p yamlconf.Path, format string, args ...any)) {
+	readable := true
+	for _, f := range []struct{ key, name, other string }{
+		{"cert_file", cert, "key_file"},
+		{"key_file", key, "cert_file"},
+	} {
+		if f.name == "" {
+			report(p.Child(f.key), "is missing: it belongs to %s", p.Child(f.other))
+			readable = false
+		} else if _, err := os.ReadFile(f.name); err != nil {
+			report(p.Child(f.key), "cannot read %s: %v", f.name, yamlconf.WithoutPath(err))
+			readable = false
+		}
+	}
+	if !readable {
+		return
+	}
+	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
+		report(p.Child("cert_file"), "the certificate in %s and the key in %s do not work together: %v", cert, key, err)
+	}
+}

@@ -1,0 +1,157 @@
+package server
+
+import (
+	"encoding/json"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config/external"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// A hook decides on users whom the configuration does not have: who gets in, what they see and may do, and how much they store.
+func TestHook(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var login struct{ User, Password string }
+		switch err := json.NewDecoder(r.Body).Decode(&login); {
+		case err != nil || login.User == "down":
+			w.WriteHeader(http.StatusBadGateway)
+		case r.Header.Get("Authorization") != "Bearer of good news" || login.Password != "correct horse":
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			_, _ = io.WriteString(w, `{"user": {"root": "/bob", "home": "/in", "quota": 20, "path_permissions": {"/out": ["list", "read"]}}}`)
+		}
+	}))
+	defer hook.Close()
+	cfg := configtest.New(t, s)
+	cfg.Limits.FailedLoginDelay = 0
+	acme := cfg.Tenants["acme"]
+	acme.Auth.Hook = external.Hook{URL: hook.URL, Secret: value.NewSecret("of good news")}
+	put(t, s, cfg, "bob/before", "alice/private") // 7 bytes each
+	log := make(logged, 1000)
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+
+	for _, step := range []struct {
+		name, user, password string
+		code                 int
+	}{
+		{"wrong", "bob", "wrong-horse", 530},
+		{"empty", "bob", "", 530},
+		{"configured", "alice", configtest.Password, 230},
+		{"configured-wrong", "alice", "wrong-horse", 530},
+		{"accepted", "bob", "correct horse", 230},
+		{"down", "down", "correct horse", 421},
+	} {
+		c := ftptest.Dial(t, srv.Addr().String())
+		c.Command(331, "USER "+step.user)
+		c.Command(step.code, "PASS "+step.password)
+		if step.code == 421 {
+			if err := c.Closed(); err != nil {
+				t.Errorf("%s: the session goes on: %v", step.name, err)
+			}
+		}
+	}
+
+	bob := ftptest.Dial(t, srv.Addr().String())
+	bob.Login("bob@acme", "correct horse")
+	if got := bob.Command(257, "PWD"); !strings.HasPrefix(got, `"/in"`) {
+		t.Errorf("PWD: %s", got)
+	}
+	bob.Command(250, "CWD /")
+	if got := bob.Transfer("NLST"); got != "before\r\n" {
+		t.Errorf("the root lists %q", got)
+	}
+	bob.Command(550, "MKD /out/new")
+	count(t, srv)
+	bob.Store("small", "0123456789")
+	if got := bob.Command(200, "SITE QUOTA"); got != "Space used: 17 B / 20 B" {
+		t.Errorf("SITE QUOTA: %q", got)
+	}
+	if _, metrics := get(t, srv, "/metrics"); !strings.Contains(metrics, `babelftp_quota_limit_bytes{tenant="acme",user="bob"} 20`+"\n") {
+		t.Error("the metrics lack the quota of the user")
+	}
+
+	decided := false
+	for len(log) > 0 {
+		line := <-log
+		if strings.Contains(line, "horse") || strings.Contains(line, "good news") || strings.Contains(line, "down") {
+			t.Errorf("the log has a secret or an unknown name: %s", line)
+		}
+		decided = decided || strings.Contains(line, "level=ERROR") && strings.Contains(line, "hook "+hook.URL+": answered 502")
+	}
+	if !decided {
+		t.Error("the log does not say that the hook is down")
+	}
+}
+
+// A banned address or user gets no login, and the hook no request. Failures count for users of a hook as for those of the configuration, but
+// not when the hook does not decide.
+func TestHookGetsNoBannedLogins(t *testing.T) {
+	var asked atomic.Int64
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		var login struct{ User, Password string }
+		switch err := json.NewDecoder(r.Body).Decode(&login); {
+		case err != nil || login.User == "down":
+			w.WriteHeader(http.StatusBadGateway)
+		case login.Password != "correct horse":
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			_, _ = io.WriteString(w, `{"user": {}}`)
+		}
+	}))
+	defer hook.Close()
+	cfg, s, administrator := bansBehind(t)
+	cfg.Limits.Bans.UserScore = 2
+	cfg.Tenants["acme"].Auth.Hook = external.Hook{URL: hook.URL}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	waiting, _ := dialFrom(t, srv, "127.0.0.9", 220)
+	ban := func(name string) func() error {
+		return func() error { _, err := administrator.Ban(t.Context(), name, time.Hour); return err }
+	}
+	for _, step := range []struct {
+		name                 string
+		before               func() error
+		from, user, password string
+		code                 int
+		asked                int64 // by this login
+	}{
+		{"guess", nil, "127.0.0.2", "bob", "guess", 530, 1},
+		{"guess-of-the-full-name", nil, "127.0.0.3", "bob@acme", "guess", 530, 1},
+		{"banned", nil, "127.0.0.4", "bob", "correct horse", 421, 0},
+		{"banned-by-the-full-name", nil, "127.0.0.4", "bob@acme", "correct horse", 421, 0},
+		{"not-banned", nil, "127.0.0.2", "carol", "correct horse", 230, 1},
+		{"unbanned", func() error { _, err := administrator.Unban(t.Context(), "bob@acme"); return err }, "127.0.0.4", "bob", "correct horse", 230, 1},
+		{"administrator", ban("dora@acme"), "127.0.0.4", "dora", "correct horse", 421, 0},
+		{"down", nil, "127.0.0.4", "down", "x", 421, 1},
+		{"down-again", nil, "127.0.0.4", "down", "x", 421, 1},
+		{"down-for-long", nil, "127.0.0.4", "down", "x", 421, 1},
+		{"address", ban("127.0.0.9"), "127.0.0.9", "carol", "correct horse", 421, 0},
+	} {
+		if step.before != nil {
+			if err := step.before(); err != nil {
+				t.Fatalf("%s: %v", step.name, err)
+			}
+		}
+		c := waiting // banned addresses get no other session
+		if step.from != "127.0.0.9" {
+			c, _ = dialFrom(t, srv, step.from, 220)
+		}
+		before := asked.Load()
+		c.Command(331, "USER "+step.user)
+		c.Command(step.code, "PASS "+step.password)
+		if got := asked.Load() - before; got != step.asked {
+			t.Errorf("%s: the hook was asked %d times, want %d", step.name, got, step.asked)
+		}
+	}
+}
