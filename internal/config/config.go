@@ -12,6 +12,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -36,12 +37,12 @@ type Config struct {
 	// How HOST with a name that no tenant has is answered: `refuse` answers 504, `ignore` accepts it and chooses no tenant (RFC 7151 3.2).
 	UnknownHosts UnknownHosts `yaml:"unknown_hosts" default:"refuse"`
 
-	TLS     TLS          `yaml:"tls"`
-	Passive Passive      `yaml:"passive"`
-	S3      S3           `yaml:"s3"`
-	Log     Log          `yaml:"log"`
-	Audit   Audit        `yaml:"audit"`
-	Limits  limit.Limits `yaml:"limits"`
+	TLS     TLS               `yaml:"tls"`
+	Passive Passive           `yaml:"passive"`
+	S3      S3                `yaml:"s3"`
+	Log     Log               `yaml:"log"`
+	Audit   destination.Audit `yaml:"audit"`
+	Limits  limit.Limits      `yaml:"limits"`
 
 	// How long a session may be idle between two commands.
 	IdleTimeout time.Duration `yaml:"idle_timeout"`
@@ -121,14 +122,6 @@ type Log struct {
 	Level slog.Level `yaml:"level"`
 	// Form of the records.
 	Format LogFormat `yaml:"format"`
-}
-
-// Audit is where the audit log goes: a line of JSON for each login, change and transfer.
-type Audit struct {
-	// File to which the lines are added. When it is moved away, the server makes a new one.
-	File string `yaml:"file" default:"none" since:"0.2.0"`
-	// Write the lines to standard output.
-	Stdout bool `yaml:"stdout" since:"0.2.0"`
 }
 
 // What Default sets.
@@ -257,8 +250,7 @@ func (s S3) inherit(other S3) S3 {
 }
 
 // UsersCount is the number of users of all tenants.
-func (c *Config) UsersCount() int {
-	n := 0
+func (c *Config) UsersCount() (n int) {
 	for _, t := range c.Tenants {
 		n += len(t.Users)
 	}

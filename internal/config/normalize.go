@@ -14,7 +14,7 @@ import (
 func (c *Config) normalize(dir string) {
 	files := []*string{&c.TLS.CertFile, &c.TLS.KeyFile, &c.LocalesDir, &c.Audit.File, &c.AdminSocket}
 	for _, t := range c.Tenants {
-		files = append(files, &t.TLS.CertFile, &t.TLS.KeyFile, &t.Auth.Hook.CAFile)
+		files = append(files, &t.TLS.CertFile, &t.TLS.KeyFile, &t.Auth.Hook.CAFile, &t.Webhook.CAFile)
 		for i, host := range t.Hosts {
 			t.Hosts[i] = wire.NormalizeHost(host)
 		}

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/external"
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -62,9 +63,10 @@ type Tenant struct {
 	// Other buckets, or parts of buckets, as directories of the tenant, by absolute pathname.
 	Folders map[string]*Folder `yaml:"folders" default:"none"`
 
-	Objects Objects            `yaml:"objects"`
-	S3      S3                 `yaml:"s3"`
-	Limits  limit.TenantLimits `yaml:"limits"`
+	Objects Objects             `yaml:"objects"`
+	S3      S3                  `yaml:"s3"`
+	Limits  limit.TenantLimits  `yaml:"limits"`
+	Webhook destination.Webhook `yaml:"webhook"`
 
 	Auth external.Auth `yaml:"auth"`
 	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. A restart reads it again.

@@ -56,6 +56,9 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 		v.report(p.Child("listing_cache"), "%s is not between 0s and %s: clients would be told of files that are no longer so",
 			t.ListingCache, maxListingCache)
 	}
+	for key, problem := range t.Webhook.Problems() {
+		v.report(p.Child("webhook").Child(key), "%s", problem)
+	}
 	v.permissions(p, t.Permissions, t.PathPermissions)
 	v.folders(p.Child("folders"), t)
 	if t.Resume == KeepInterrupted && v.cfg.AbandonedUploads == 0 {

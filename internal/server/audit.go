@@ -11,7 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/audit"
-	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/logline"
 	"github.com/babelftp/babelftp/internal/vfs"
@@ -29,7 +29,7 @@ type auditLog struct {
 }
 
 // newAuditLog opens nothing.
-func newAuditLog(cfg config.Audit, stdout io.Writer, lost *prometheus.CounterVec, log *slog.Logger) *auditLog {
+func newAuditLog(cfg destination.Audit, stdout io.Writer, lost *prometheus.CounterVec, log *slog.Logger) *auditLog {
 	a := &auditLog{}
 	var destinations []io.Writer
 	add := func(name string, out io.Writer) {

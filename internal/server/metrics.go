@@ -33,6 +33,7 @@ type metrics struct {
 	bytes         *prometheus.CounterVec
 	requests      *prometheus.CounterVec
 	auditLost     *prometheus.CounterVec
+	events        *prometheus.CounterVec
 	durations     *prometheus.HistogramVec
 }
 
@@ -53,6 +54,7 @@ func newMetrics(version string) *metrics {
 		transfers:     counter("transfers_total", "Transfers on data connections, by tenant, direction (upload, download) and result (complete, failed).", "tenant", "direction", "result"),
 		bytes:         counter("transfer_bytes_total", "Bytes on data connections, by tenant and direction.", "tenant", "direction"),
 		requests:      counter("s3_requests_total", "Requests to S3, retries included, by operation and HTTP status (error where no answer came).", "operation", "status"),
+		events:        counter("webhook_events_total", "Events that a webhook got or not, by tenant and result (delivered, postponed).", "tenant", "result"),
 		auditLost:     counter("audit_lines_lost_total", "Lines of the audit log that a destination (file, stdout) did not get.", "destination"),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "babelftp", Name: "s3_request_duration_seconds", Help: "Time until S3 began to answer a request, by operation.",
@@ -64,7 +66,7 @@ func newMetrics(version string) *metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(
-		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.transfers, m.bytes, m.requests, m.auditLost, m.durations, build,
+		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.transfers, m.bytes, m.requests, m.auditLost, m.events, m.durations, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m

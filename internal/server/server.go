@@ -22,6 +22,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/events"
 	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/tenant"
@@ -55,8 +56,11 @@ type Server struct {
 	health  *health
 	buckets []*s3client.Bucket
 	tenants *tenant.Registry
-	web     *http.Server // metrics and probes
-	admin   *http.Server // on the socket of administrators
+	web     *http.Server             // metrics and probes
+	admin   *http.Server             // on the socket of administrators
+	events  map[string]*events.Queue // of the tenants with a webhook
+
+	endEvents func() // of sendEvents
 
 	explicit, implicit, metrics net.Listener // nil where the configuration asks for none
 }
@@ -88,6 +92,10 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	list := bans.New(cfg.Limits.Bans, cfg.Limits.Networks, log, m.banned)
 	shared := limits.NewServer(cfg.Limits.Sessions, cfg.Limits.SessionsPerAddress, cfg.Limits.Limits(), cfg.Limits.PerAddress.Limits())
 	shared.Guard = list
+	queues, err := newEventQueues(cfg, buckets, m, log)
+	if err != nil {
+		return nil, err
+	}
 	tenants, err := tenant.NewRegistry(cfg, bundle, buckets, tenant.Options{
 		Files: driver.Options{
 			PartSize:            int64(cfg.PartSize),
@@ -95,6 +103,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 			DownloadConcurrency: cfg.DownloadConcurrency,
 			Memory:              driver.NewBudget(int64(cfg.Memory)),
 		},
+		Events: queues,
 		Logger: log,
 		Bans:   list,
 	})
@@ -103,10 +112,12 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	}
 	audit := newAuditLog(cfg.Audit, cmp.Or[io.Writer](opts.Stdout, io.Discard), m.auditLost, log)
 	s := &Server{
-		cfg:     cfg,
-		log:     log,
-		audit:   audit,
-		tenants: tenants,
+		cfg:       cfg,
+		log:       log,
+		audit:     audit,
+		tenants:   tenants,
+		events:    queues,
+		endEvents: func() {},
 		control: control.New(control.Config{
 			Bundle:             bundle,
 			Backend:            tenants,
@@ -217,8 +228,11 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	if s.explicit, err = s.listen(ctx, "listen", s.cfg.Listen); err != nil {
 		return err
 	}
-	s.implicit, err = s.listen(ctx, "tls.implicit_listen", s.cfg.TLS.ImplicitListen)
-	return err
+	if s.implicit, err = s.listen(ctx, "tls.implicit_listen", s.cfg.TLS.ImplicitListen); err != nil {
+		return err
+	}
+	s.endEvents = s.sendEvents(context.WithoutCancel(ctx)) // also while sessions end
+	return nil
 }
 
 // listen opens an address, or nothing for an empty one.
@@ -295,5 +309,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.web.Close()
 	defer s.audit.close(ctx, s.log)
 	defer s.admin.Close()
+	defer s.endEvents()
 	return s.control.Shutdown(ctx)
 }

@@ -27,6 +27,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/events"
 	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/vfs"
@@ -53,6 +54,8 @@ var _ account.Backend = (*Registry)(nil)
 type Options struct {
 	// Files is what the file systems of all users have in common: sizes of parts, concurrency and memory.
 	Files driver.Options
+	// Events are the queues of events of the tenants that have a webhook, by their names.
+	Events map[string]*events.Queue
 	// Logger gets what happens to the files of a user. The default discards it.
 	Logger *slog.Logger
 	// Bans are asked before a password, and learn of those that are wrong. The default bans none.
@@ -62,7 +65,8 @@ type Options struct {
 type tenant struct {
 	account.Tenant
 	bucket   *s3client.Bucket
-	quota    *Quota // nil without
+	quota    *Quota        // nil without
+	events   *events.Queue // nil without a webhook
 	users    map[string]*user
 	external *external // nil without
 	scope    *limits.Scope
@@ -124,7 +128,7 @@ func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3
 		if err != nil {
 			return nil, err
 		}
-		t.bucket = buckets[name]
+		t.bucket, t.events = buckets[name], opts.Events[name]
 		t.quota = newQuota(t.bucket, t.bucket.Prefix, "", int64(tc.Quota))
 		if t.external, err = newExternal(cfg, tc); err != nil {
 			return nil, fmt.Errorf("tenant %s: auth: %w", name, err)
@@ -388,7 +392,11 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 		for i := range mounts {
 			mounts[i].Storage = mounts[i].Storage.WithContext(ctx)
 		}
-		return vfs.NewPolicyFS(vfs.NewHomeFS(vfs.NewMountFS(mounts), u.home), u.policy, u.tenant.Normalization.Normalize, unseen)
+		seen := vfs.NewHomeFS(vfs.NewMountFS(mounts), u.home)
+		if u.tenant.events != nil {
+			seen = events.NewFS(ctx, seen, u.tenant.events, u.name)
+		}
+		return vfs.NewPolicyFS(seen, u.policy, u.tenant.Normalization.Normalize, unseen)
 	}
 	login := &account.Login{
 		User:               u.name,

@@ -1,0 +1,65 @@
+// Package destination describes in the configuration where the server tells what happens: the audit log and the webhook of a tenant.
+package destination
+
+import (
+	"crypto/x509"
+	"net/url"
+	"os"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config/value"
+)
+
+// Audit is where the audit log goes: a line of JSON for each login, change and transfer.
+type Audit struct {
+	// File to which the lines are added. When it is moved away, the server makes a new one.
+	File string `yaml:"file" default:"none" since:"0.2.0"`
+	// Write the lines to standard output.
+	Stdout bool `yaml:"stdout" since:"0.2.0"`
+}
+
+// Webhook is who gets events about the files that users of a tenant store, delete, rename or copy.
+type Webhook struct {
+	// URL that gets the events by POST, `https://` or `http://`.
+	URL string `yaml:"url" default:"none" since:"0.2.0"`
+	// Key of the signatures, 16 bytes or more.
+	Secret value.Secret `yaml:"secret" default:"required with url" since:"0.2.0"`
+	// PEM file of the certificate authorities that the server trusts for the URL.
+	CAFile string `yaml:"ca_file" default:"those of the system" since:"0.2.0"`
+	// How long the receiver may take to answer.
+	Timeout time.Duration `yaml:"timeout" default:"10s" since:"0.2.0"`
+	// How long an event may wait for its outcome. Then its server counts as dead, and another one sends it as unconfirmed.
+	UnconfirmedAfter time.Duration `yaml:"unconfirmed_after" default:"15m" since:"0.2.0"`
+}
+
+// minSecret is the shortest key, in bytes.
+const minSecret = 16
+
+// Problems says what is wrong, by key.
+func (w Webhook) Problems() map[string]string {
+	problems := map[string]string{}
+	if w.URL == "" {
+		if !w.Secret.Empty() {
+			problems["url"] = "is missing: write the address of the receiver"
+		}
+		return problems
+	}
+	if u, err := url.Parse(w.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+		problems["url"] = "is no address of a receiver: write it like https://hooks.example.com/babelftp, without credentials"
+	}
+	if len(w.Secret.Reveal()) < minSecret {
+		problems["secret"] = "is shorter than 16 bytes: write a random one, like that of `openssl rand -hex 32`"
+	}
+	if w.CAFile != "" {
+		if pem, err := os.ReadFile(w.CAFile); err != nil || !x509.NewCertPool().AppendCertsFromPEM(pem) {
+			problems["ca_file"] = "has no certificate that can be read: name a PEM file"
+		}
+	}
+	if w.Timeout < 0 {
+		problems["timeout"] = "must be longer than 0"
+	}
+	if w.UnconfirmedAfter < 0 {
+		problems["unconfirmed_after"] = "must be longer than 0"
+	}
+	return problems
+}

@@ -1,0 +1,121 @@
+package events
+
+import (
+	"context"
+	"io"
+	"os"
+	"strings"
+	"sync/atomic"
+
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/internal/vfs"
+)
+
+// An eventFS tells a queue what a user changes in a storage. The event is in the bucket before the change.
+type eventFS struct {
+	vfs.ObjectStorage
+	ctx   context.Context // of the command
+	queue *Queue
+	user  string
+}
+
+// NewFS wraps the storage of a user for the time of ctx.
+func NewFS(ctx context.Context, storage vfs.ObjectStorage, queue *Queue, user string) vfs.ObjectStorage {
+	return &eventFS{ObjectStorage: storage, ctx: ctx, queue: queue, user: user}
+}
+
+func (f *eventFS) event(t Type, name, to string) Event {
+	e := Event{Type: t, User: f.user, Path: name, URI: f.URI(name)}
+	if to != "" {
+		e.ToPath, e.ToURI = to, f.URI(to)
+	}
+	return e
+}
+
+// change makes an event durable, makes the change, and ends the event.
+func (f *eventFS) change(e Event, do func() error) error {
+	e, err := f.queue.begin(f.ctx, e)
+	if err != nil {
+		return err
+	}
+	err = do()
+	f.queue.end(f.ctx, e, err)
+	return err
+}
+
+func (f *eventFS) RemoveFile(name string) error {
+	return f.change(f.event(Delete, name, ""), func() error { return f.ObjectStorage.RemoveFile(name) })
+}
+
+func (f *eventFS) RemoveAll(name string) error {
+	return f.change(f.event(Delete, name, ""), func() error { return f.ObjectStorage.RemoveAll(name) })
+}
+
+func (f *eventFS) Rename(oldname, newname string) error {
+	return f.change(f.event(Rename, oldname, newname), func() error { return f.ObjectStorage.Rename(oldname, newname) })
+}
+
+func (f *eventFS) Copy(ctx context.Context, oldname, newname string) error {
+	return f.change(f.event(Copy, oldname, newname), func() error { return f.ObjectStorage.Copy(ctx, oldname, newname) })
+}
+
+func (f *eventFS) OpenAt(name string, flag int, offset int64) (afero.File, error) {
+	file, err := f.ObjectStorage.OpenAt(name, flag, offset)
+	if err != nil || flag&(os.O_WRONLY|os.O_RDWR) == 0 {
+		return file, err
+	}
+	return &upload{File: file, fs: f, name: name}, nil
+}
+
+// An upload is a file whose Close is the change.
+type upload struct {
+	afero.File
+	fs      *eventFS
+	name    string
+	aborted atomic.Bool
+}
+
+// ReadFrom lets the file move the data by itself.
+func (u *upload) ReadFrom(r io.Reader) (int64, error) { return io.Copy(u.File, r) }
+
+// Announce hands on the size that the client has announced.
+func (u *upload) Announce(size int64) {
+	if file, ok := u.File.(interface{ Announce(size int64) }); ok {
+		file.Announce(size)
+	}
+}
+
+// Abort ends the upload without a change.
+func (u *upload) Abort(cause error) {
+	u.aborted.Store(true)
+	if file, ok := u.File.(interface{ Abort(cause error) }); ok {
+		file.Abort(cause)
+	}
+}
+
+// Close makes the file visible, after its event.
+func (u *upload) Close() error {
+	if u.aborted.Load() {
+		return u.File.Close()
+	}
+	e := u.fs.event(Upload, u.name, "")
+	if info, err := u.Stat(); err == nil {
+		size := info.Size()
+		e.Size = &size
+	}
+	e, err := u.fs.queue.begin(u.fs.ctx, e)
+	if err != nil {
+		u.Abort(err)
+		_ = u.File.Close() // returns the cause, or that of an abort before
+		return err
+	}
+	err = u.File.Close()
+	if info, statErr := u.Stat(); statErr == nil && err == nil {
+		if stored, ok := info.(interface{ ETag() string }); ok {
+			e.ETag = strings.Trim(stored.ETag(), `"`)
+		}
+	}
+	u.fs.queue.end(u.fs.ctx, e, err)
+	return err
+}

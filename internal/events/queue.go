@@ -1,0 +1,361 @@
+// Package events tells a webhook of the files that users store, delete, rename and copy, at least once each.
+//
+// The queue lies in the bucket, below "PREFIX.babelftp/events/", one object an event (S3 operations PutObject, GetObject, ListObjectsV2,
+// DeleteObject, HeadObject). [NewFS] wraps a storage: it makes the object before a change, so no acknowledged change lacks its
+// event. The object is deleted when the receiver has answered 2xx. So any server can send what another one has left.
+//
+// An event is confirmed when the change has succeeded. If the server dies in between, another one sends the event as unconfirmed.
+package events
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+)
+
+const (
+	// requestTimeout bounds the requests to S3 that outlive a command.
+	requestTimeout = 30 * time.Second
+
+	// maxBatch is how many events one request to the receiver has at most.
+	maxBatch = 100
+
+	// maxFresh is how many events wait in memory. The others wait in the bucket only.
+	maxFresh = 1000
+
+	// sweepInterval is how often a server looks for events that are left in the bucket. After failures it is up to maxBackoff.
+	sweepInterval = 15 * time.Second
+	maxBackoff    = 5 * time.Minute
+
+	// maxObject bounds the size of an event in the bucket, in bytes.
+	maxObject = 64 << 10
+)
+
+// A Type is what has happened.
+type Type string
+
+// The types of events.
+const (
+	Upload Type = "upload"
+	Delete Type = "delete"
+	Rename Type = "rename"
+	Copy   Type = "copy"
+)
+
+// An Event is what the receiver gets, as JSON.
+type Event struct {
+	ID     string    `json:"id"`
+	Time   time.Time `json:"time"`
+	Type   Type      `json:"type"`
+	Tenant string    `json:"tenant"`
+	User   string    `json:"user"`
+	Path   string    `json:"path"`                // as the user sees it
+	URI    string    `json:"s3_uri"`              // of the object
+	ToPath string    `json:"to_path,omitempty"`   // of a rename or a copy
+	ToURI  string    `json:"to_s3_uri,omitempty"` // of a rename or a copy
+	Size   *int64    `json:"size,omitempty"`      // of an upload, in bytes
+	ETag   string    `json:"etag,omitempty"`      // of an upload that is confirmed
+
+	// Confirmed says that the change has succeeded. Otherwise its server has died or S3 has not answered, and the bucket shows whether it has.
+	Confirmed bool `json:"confirmed"`
+}
+
+// A Client is the part of S3 that a queue uses.
+type Client interface {
+	HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
+	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
+	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
+	DeleteObject(context.Context, *s3.DeleteObjectInput, ...func(*s3.Options)) (*s3.DeleteObjectOutput, error)
+	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
+}
+
+// Options is what a [Queue] needs. Observe may be nil.
+type Options struct {
+	Client  Client
+	Bucket  string
+	Prefix  string // of the tenant's keys
+	Tenant  string
+	Webhook *Webhook
+
+	// UnconfirmedAfter is how long an event of another server may be unconfirmed until that server counts as dead.
+	UnconfirmedAfter time.Duration
+	// SweepInterval replaces that of the package in tests; 0 leaves it.
+	SweepInterval time.Duration
+
+	// Observe gets how many events the receiver got or refused.
+	Observe func(events int, delivered bool)
+	Log     *slog.Logger
+}
+
+// A Queue is the events of a tenant. Several servers share one.
+type Queue struct {
+	Options
+	holder string // of the lease
+
+	fresh chan Event // confirmed by this process, to be sent at once
+
+	mu      sync.Mutex
+	pending map[string]bool // the events that this process is to confirm or to send, by ID
+
+	// Of the goroutine of Run.
+	seen  map[string]time.Time // when the sweep first saw an unconfirmed event
+	lease lease
+}
+
+// NewQueue makes a queue, without a request.
+func NewQueue(o Options) *Queue {
+	if o.SweepInterval == 0 {
+		o.SweepInterval = sweepInterval
+	}
+	if o.Observe == nil {
+		o.Observe = func(int, bool) {}
+	}
+	return &Queue{Options: o, holder: nonce(), fresh: make(chan Event, maxFresh), pending: map[string]bool{}, seen: map[string]time.Time{}}
+}
+
+func nonce() string {
+	b := make([]byte, 8)
+	_, _ = rand.Read(b) // never fails
+	return hex.EncodeToString(b)
+}
+
+// folder is what the keys of the events start with. No user sees them, and no quota counts them: package keys of the driver reserves the name.
+func (q *Queue) folder() string { return q.Prefix + ".babelftp/events/" }
+
+// queueFolder is apart from the lease.
+func (q *Queue) queueFolder() string { return q.folder() + "queue/" }
+
+func (q *Queue) put(ctx context.Context, e Event) error {
+	body, err := json.Marshal(e)
+	if err != nil {
+		return err
+	}
+	_, err = q.Client.PutObject(ctx, &s3.PutObjectInput{
+		Bucket: &q.Bucket, Key: aws.String(q.queueFolder() + e.ID), Body: bytes.NewReader(body), ContentType: aws.String("application/json"),
+	})
+	return err
+}
+
+func (q *Queue) remove(ctx context.Context, id string) error {
+	_, err := q.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &q.Bucket, Key: aws.String(q.queueFolder() + id)})
+	return err
+}
+
+// begin makes an event durable before its change. Its ID sorts by time. The error is an EAGAIN.
+func (q *Queue) begin(ctx context.Context, e Event) (Event, error) {
+	e.Time = time.Now().UTC()
+	e.ID, e.Tenant = e.Time.Format("20060102T150405.000000000Z")+"-"+nonce(), q.Tenant
+	q.own(e.ID, true)
+	if err := q.put(ctx, e); err != nil {
+		q.cancel(ctx, e) // S3 may have it although its answer was lost
+		return e, fmt.Errorf("%w: the event of the change cannot be stored: %w", syscall.EAGAIN, err)
+	}
+	return e, nil
+}
+
+// end confirms an event whose change has ended without an error, or else forgets it. Where S3 may still perform the change, it stays unconfirmed.
+func (q *Queue) end(ctx context.Context, e Event, err error) {
+	switch {
+	case err == nil:
+		e.Confirmed = true
+		select {
+		case q.fresh <- e:
+		default:
+			q.postpone(ctx, e)
+		}
+	case errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EIO):
+		q.own(e.ID, false)
+	default:
+		q.cancel(ctx, e)
+	}
+}
+
+func (q *Queue) cancel(ctx context.Context, e Event) {
+	defer q.own(e.ID, false)
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer done()
+	if err := q.remove(ctx, e.ID); err != nil {
+		q.Log.Warn("webhook: an event of a failed command stays in the queue", "id", e.ID, "err", err)
+	}
+}
+
+// postpone leaves a confirmed event to the sweep of any server.
+func (q *Queue) postpone(ctx context.Context, e Event) {
+	defer q.own(e.ID, false)
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer done()
+	if err := q.put(ctx, e); err != nil {
+		q.Log.Warn("webhook: an event will be sent as unconfirmed", "id", e.ID, "err", err)
+	}
+}
+
+func (q *Queue) own(id string, own bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if own {
+		q.pending[id] = true
+		return
+	}
+	delete(q.pending, id)
+}
+
+func (q *Queue) owns(id string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.pending[id]
+}
+
+// Run sends events until ctx ends. Events that wait in memory then are left in the bucket, confirmed.
+func (q *Queue) Run(ctx context.Context) {
+	interval := q.SweepInterval
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case e := <-q.fresh:
+			batch := q.waiting(e)
+			if err := q.send(ctx, batch); err != nil {
+				for _, e := range batch {
+					q.postpone(ctx, e)
+				}
+			}
+		case <-timer.C:
+			if err := q.sweep(ctx); err != nil && ctx.Err() == nil {
+				q.Log.Warn("webhook: events wait in the bucket; the next sweep tries again", "err", err, "in", interval)
+				interval = min(2*interval, maxBackoff)
+			} else {
+				interval = q.SweepInterval
+			}
+			timer.Reset(interval)
+		case <-ctx.Done():
+			for {
+				select {
+				case e := <-q.fresh:
+					q.postpone(ctx, e)
+				default:
+					return
+				}
+			}
+		}
+	}
+}
+
+// waiting adds to an event those that wait in memory.
+func (q *Queue) waiting(e Event) []Event {
+	batch := []Event{e}
+	for len(batch) < maxBatch {
+		select {
+		case e := <-q.fresh:
+			batch = append(batch, e)
+		default:
+			return batch
+		}
+	}
+	return batch
+}
+
+// send gives events to the receiver, and then deletes them.
+func (q *Queue) send(ctx context.Context, batch []Event) error {
+	if err := q.Webhook.Post(ctx, batch); err != nil {
+		q.Observe(len(batch), false)
+		return err
+	}
+	q.Observe(len(batch), true)
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer done()
+	for _, e := range batch {
+		if err := q.remove(ctx, e.ID); err != nil {
+			q.Log.Warn("webhook: an event is delivered and will be delivered again", "id", e.ID, "err", err)
+		}
+		q.own(e.ID, false)
+	}
+	return nil
+}
+
+// sweep sends what is in the bucket, in the order of time, if this server holds the lease. It leaves the unconfirmed events of live servers.
+func (q *Queue) sweep(ctx context.Context) error {
+	pages := s3.NewListObjectsV2Paginator(q.Client, &s3.ListObjectsV2Input{Bucket: &q.Bucket, Prefix: aws.String(q.queueFolder())})
+	present := map[string]time.Time{}
+	for pages.HasMorePages() {
+		page, err := pages.NextPage(ctx)
+		if err != nil {
+			return err
+		}
+		if len(page.Contents) > 0 {
+			if held, err := q.holdLease(ctx); err != nil || !held {
+				return err
+			}
+		}
+		if err := q.sendPage(ctx, page.Contents, present); err != nil {
+			return err
+		}
+	}
+	q.seen = present
+	return nil
+}
+
+func (q *Queue) sendPage(ctx context.Context, objects []types.Object, present map[string]time.Time) error {
+	var batch []Event
+	for _, o := range objects {
+		id := aws.ToString(o.Key)[len(q.queueFolder()):]
+		if q.owns(id) {
+			continue
+		}
+		e, err := q.get(ctx, id)
+		if err != nil {
+			if _, gone := errors.AsType[*types.NoSuchKey](err); gone {
+				continue
+			}
+			return err
+		}
+		if !e.Confirmed {
+			first, again := q.seen[id]
+			if !again {
+				first = time.Now()
+			}
+			present[id] = first
+			if time.Since(first) < q.UnconfirmedAfter {
+				continue
+			}
+		}
+		if batch = append(batch, e); len(batch) == maxBatch {
+			if err := q.send(ctx, batch); err != nil {
+				return err
+			}
+			batch = nil
+		}
+	}
+	if len(batch) == 0 {
+		return nil
+	}
+	return q.send(ctx, batch)
+}
+
+func (q *Queue) get(ctx context.Context, id string) (e Event, err error) {
+	out, err := q.Client.GetObject(ctx, &s3.GetObjectInput{Bucket: &q.Bucket, Key: aws.String(q.queueFolder() + id)})
+	if err != nil {
+		return e, err
+	}
+	defer out.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(out.Body, maxObject))
+	if err != nil {
+		return e, err
+	}
+	if err := json.Unmarshal(body, &e); err != nil || e.ID != id {
+		return e, fmt.Errorf("object %s is no event; delete it", q.queueFolder()+id)
+	}
+	return e, nil
+}

@@ -1,0 +1,252 @@
+package events
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+const secret = "0123456789abcdef"
+
+// A receiver checks signatures and keeps events.
+type receiver struct {
+	*httptest.Server
+	mu   sync.Mutex
+	down bool
+	got  map[string][]Event // by path
+	new  chan struct{}
+}
+
+func newReceiver(t *testing.T) *receiver {
+	r := &receiver{got: map[string][]Event{}, new: make(chan struct{}, 1000)}
+	r.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		body, err := io.ReadAll(request.Body)
+		if want := Sign([]byte(secret), request.Header.Get("Babelftp-Timestamp"), body); err != nil || request.Header.Get("Babelftp-Signature") != want {
+			t.Errorf("signature %q, %v; want %q", request.Header.Get("Babelftp-Signature"), err, want)
+		}
+		if r.down {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		var batch []Event
+		if err := json.Unmarshal(body, &batch); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+		for _, e := range batch {
+			r.got[e.Path] = append(r.got[e.Path], e)
+			r.new <- struct{}{}
+		}
+	}))
+	t.Cleanup(r.Close)
+	return r
+}
+
+func (r *receiver) setDown(down bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down = down
+}
+
+// wait waits for events.
+func (r *receiver) wait(t *testing.T, n int) {
+	t.Helper()
+	for range n {
+		select {
+		case <-r.new:
+		case <-time.After(time.Minute):
+			t.Fatal("an event did not come")
+		}
+	}
+}
+
+// A bucket is a fresh one of the embedded S3.
+type bucket struct {
+	client *s3.Client
+	name   string
+}
+
+func newBucket(t *testing.T) bucket {
+	s := s3test.Start(t, "embedded")
+	return bucket{s.Client(), s.Bucket(t)}
+}
+
+// queue is the queue of one server.
+func (b bucket) queue(t *testing.T, r *receiver) *Queue {
+	t.Helper()
+	webhook, err := NewWebhook(r.URL, secret, "", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return NewQueue(Options{
+		Client: b.client, Bucket: b.name, Prefix: "inbox/", Tenant: "acme", Webhook: webhook,
+		UnconfirmedAfter: 10 * time.Millisecond, SweepInterval: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	})
+}
+
+// run lets a server send, until the function that it returns is called.
+func run(t *testing.T, q *Queue) (stop func()) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() { q.Run(ctx) })
+	stop = func() { cancel(); done.Wait() }
+	t.Cleanup(stop)
+	return stop
+}
+
+// events are the keys that wait.
+func (b bucket) events(t *testing.T) (keys []string) {
+	t.Helper()
+	out, err := b.client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: new("inbox/.babelftp/events/queue/")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range out.Contents {
+		keys = append(keys, *o.Key)
+	}
+	return keys
+}
+
+// waitUntil asks again and again until the answer is yes.
+func waitUntil(t *testing.T, yes func() bool) {
+	t.Helper()
+	ticker := time.NewTicker(10 * time.Millisecond)
+	defer ticker.Stop()
+	deadline := time.After(time.Minute)
+	for !yes() {
+		select {
+		case <-ticker.C:
+		case <-deadline:
+			t.Fatal("it did not come")
+		}
+	}
+}
+
+func change(t *testing.T, q *Queue, path string, outcome error) {
+	t.Helper()
+	e, err := q.begin(t.Context(), Event{Type: Upload, Path: path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.end(t.Context(), e, outcome)
+}
+
+// A change gives one confirmed event, and leaves nothing in the bucket. One that failed gives none. One whose outcome S3 has not told gives an
+// unconfirmed one.
+func TestEventsOfChanges(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	q := b.queue(t, r)
+	change(t, q, "failed", fs.ErrPermission)
+	if keys := b.events(t); len(keys) != 0 {
+		t.Errorf("a failed change leaves %q", keys)
+	}
+	change(t, q, "done", nil)
+	change(t, q, "unknown", syscall.EAGAIN)
+	stop := run(t, q)
+	r.wait(t, 2)
+	waitUntil(t, func() bool { return len(b.events(t)) == 0 })
+	stop()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if got := r.got["done"]; len(got) != 1 || !got[0].Confirmed || got[0].Tenant != "acme" {
+		t.Errorf("done: %+v, want one confirmed event", got)
+	}
+	if got := r.got["unknown"]; len(got) != 1 || got[0].Confirmed {
+		t.Errorf("unknown: %+v, want one unconfirmed event", got)
+	}
+	if len(r.got) != 2 {
+		t.Errorf("the receiver has %d paths, want 2", len(r.got))
+	}
+}
+
+// While the receiver is down events wait in the bucket, confirmed. Another server sends them, in order, after the first one has stopped.
+func TestReceiverDown(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	r.setDown(true)
+	q := b.queue(t, r)
+	stop := run(t, q)
+	const count = 150
+	for i := range count {
+		change(t, q, fmt.Sprint(i), nil)
+	}
+	stop()
+	if keys := b.events(t); len(keys) != count {
+		t.Fatalf("%d events wait, want %d", len(keys), count)
+	}
+	r.setDown(false)
+	run(t, b.queue(t, r))
+	r.wait(t, count)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range count {
+		if got := r.got[fmt.Sprint(i)]; len(got) == 0 || !got[0].Confirmed {
+			t.Errorf("event %d: %+v, want a confirmed one", i, got)
+		}
+	}
+}
+
+// A server dies between the event and the outcome. Another one sends the event as unconfirmed. Of two that sweep, one holds the lease.
+func TestServerDies(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	if _, err := b.queue(t, r).begin(t.Context(), Event{Type: Upload, Path: "lost"}); err != nil {
+		t.Fatal(err)
+	}
+	run(t, b.queue(t, r))
+	run(t, b.queue(t, r))
+	r.wait(t, 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if got := r.got["lost"]; got[0].Confirmed || got[0].ID == "" {
+		t.Errorf("%+v, want an unconfirmed event", got)
+	}
+}
+
+// One server gets the lease. The other gets it when the first has stopped to renew it.
+func TestLease(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	first, second := b.queue(t, r), b.queue(t, r)
+	second.SweepInterval = time.Hour
+	for i, step := range []struct {
+		q    *Queue
+		want bool
+	}{{first, true}, {second, false}, {first, true}, {second, false}} {
+		if got, err := step.q.holdLease(t.Context()); err != nil || got != step.want {
+			t.Errorf("step %d: %v, %v; want %v", i, got, err, step.want)
+		}
+	}
+	second.SweepInterval = 0
+	if got, err := second.holdLease(t.Context()); err != nil || !got {
+		t.Errorf("after the first one died: %v, %v", got, err)
+	}
+	if got, err := first.holdLease(t.Context()); err != nil || got {
+		t.Errorf("the first one still has the lease: %v, %v", got, err)
+	}
+}
+
+// Without S3 no event can be stored, and the change must not be made.
+func TestNoEventWithoutS3(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	q := b.queue(t, r)
+	q.Bucket = strings.Repeat("missing", 2)
+	if _, err := q.begin(t.Context(), Event{Type: Delete, Path: "x"}); !errors.Is(err, syscall.EAGAIN) {
+		t.Errorf("%v, want an EAGAIN", err)
+	}
+}

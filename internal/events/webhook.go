@@ -1,0 +1,87 @@
+package events
+
+import (
+	"bytes"
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"strconv"
+	"time"
+)
+
+// The headers of a request.
+const (
+	timestampHeader = "Babelftp-Timestamp" // seconds since 1970
+	signatureHeader = "Babelftp-Signature" // [Sign]
+)
+
+// maxAnswer is how much of an answer is read so that its connection can be used again, in bytes.
+const maxAnswer = 64 << 10
+
+// A Webhook posts events to a receiver.
+type Webhook struct {
+	url    string
+	secret []byte
+	client *http.Client
+}
+
+// NewWebhook makes a webhook. The file of certificate authorities may be empty.
+func NewWebhook(url, secret, caFile string, timeout time.Duration) (*Webhook, error) {
+	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
+	if caFile != "" {
+		pem, err := os.ReadFile(caFile)
+		if err != nil {
+			return nil, err
+		}
+		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
+		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s has no certificate: name a PEM file", caFile)
+		}
+	}
+	return &Webhook{url: url, secret: []byte(secret), client: &http.Client{
+		Transport: transport, Timeout: timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // another server must not get events
+	}}, nil
+}
+
+// Sign is the signature of a body: "v1=" and the HMAC-SHA256 (RFC 2104) over the timestamp, "." and the body, in hex.
+func Sign(secret []byte, timestamp string, body []byte) string {
+	mac := hmac.New(sha256.New, secret)
+	mac.Write([]byte(timestamp + "."))
+	mac.Write(body)
+	return "v1=" + hex.EncodeToString(mac.Sum(nil))
+}
+
+// Post sends events as a JSON array. The error says that the receiver has not answered 2xx.
+func (w *Webhook) Post(ctx context.Context, batch []Event) error {
+	body, err := json.Marshal(batch)
+	if err != nil {
+		return err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
+	if err != nil {
+		return err
+	}
+	timestamp := strconv.FormatInt(time.Now().Unix(), 10)
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set(timestampHeader, timestamp)
+	request.Header.Set(signatureHeader, Sign(w.secret, timestamp, body))
+	response, err := w.client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer))
+	if response.StatusCode/100 != 2 {
+		return fmt.Errorf("the receiver answers %s", response.Status)
+	}
+	return nil
+}

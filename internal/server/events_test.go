@@ -1,0 +1,73 @@
+package server
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config/destination"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/events"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// The receiver gets each upload, deletion, rename and copy of which the client has a reply, with its signature. No client and no quota sees the queue.
+func TestWebhook(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		const secret = "0123456789abcdef"
+		received := make(chan events.Event, 100)
+		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+			body, err := io.ReadAll(request.Body)
+			if want := events.Sign([]byte(secret), request.Header.Get("Babelftp-Timestamp"), body); err != nil || request.Header.Get("Babelftp-Signature") != want {
+				t.Errorf("signature %q, %v; want %q", request.Header.Get("Babelftp-Signature"), err, want)
+			}
+			var batch []events.Event
+			if err := json.Unmarshal(body, &batch); err != nil {
+				t.Errorf("%s: %v", body, err)
+			}
+			for _, e := range batch {
+				received <- e
+			}
+		}))
+		t.Cleanup(receiver.Close)
+		cfg := configtest.New(t, s)
+		cfg.Tenants["acme"].Webhook = destination.Webhook{URL: receiver.URL, Secret: value.NewSecret(secret)}
+		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+		c := ftptest.Dial(t, srv.Addr().String())
+		c.Login("alice", configtest.Password)
+		c.Store("a", "abc")
+		c.Command(550, "DELE none")
+		c.Command(350, "RNFR a")
+		c.Command(250, "RNTO b")
+		c.Command(200, "SITE COPY b c")
+		c.Command(250, "DELE b")
+		want := []string{"upload /alice/a ", "rename /alice/a /alice/b", "copy /alice/b /alice/c", "delete /alice/b "}
+		var got []string
+		for range want {
+			select {
+			case e := <-received:
+				got = append(got, string(e.Type)+" "+e.Path+" "+e.ToPath)
+				if !e.Confirmed || e.Tenant != "acme" || e.User != "alice" || e.URI != "s3://"+cfg.Tenants["acme"].Bucket+"/inbox"+e.Path {
+					t.Errorf("%+v", e)
+				}
+				if e.Type == events.Upload && (e.Size == nil || *e.Size != 3 || e.ETag == "") {
+					t.Errorf("%+v, want a size of 3 and an ETag", e)
+				}
+			case <-time.After(time.Minute):
+				t.Fatalf("got %q, want %q", got, want)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if list := c.Transfer("NLST /"); list != "/alice\r\n" && list != "alice\r\n" {
+			t.Errorf("NLST shows %q", list)
+		}
+	})
+}
