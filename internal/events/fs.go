@@ -39,9 +39,7 @@ func (f *eventFS) change(e Event, do func() error) error {
 	if err != nil {
 		return err
 	}
-	err = do()
-	f.queue.end(f.ctx, e, err)
-	return err
+	return f.queue.end(f.ctx, e, do())
 }
 
 func (f *eventFS) RemoveFile(name string) error {
@@ -116,6 +114,5 @@ func (u *upload) Close() error {
 			e.ETag = strings.Trim(stored.ETag(), `"`)
 		}
 	}
-	u.fs.queue.end(u.fs.ctx, e, err)
-	return err
+	return u.fs.queue.end(u.fs.ctx, e, err)
 }

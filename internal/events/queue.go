@@ -17,6 +17,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -42,6 +43,9 @@ const (
 
 	// maxObject bounds the size of an event in the bucket, in bytes.
 	maxObject = 64 << 10
+
+	// confirmedSuffix ends the keys of confirmed events. A server that deletes an unconfirmed one, which it has sent, leaves the confirmed one.
+	confirmedSuffix = ".confirmed"
 )
 
 // A Type is what has happened.
@@ -71,6 +75,8 @@ type Event struct {
 
 	// Confirmed says that the change has succeeded. Otherwise its server has died or S3 has not answered, and the bucket shows whether it has.
 	Confirmed bool `json:"confirmed"`
+
+	key string // of its object in the bucket
 }
 
 // A Client is the part of S3 that a queue uses.
@@ -118,7 +124,7 @@ type Queue struct {
 // NewQueue makes a queue, without a request.
 func NewQueue(o Options) *Queue {
 	if o.SweepInterval == 0 {
-		o.SweepInterval = sweepInterval
+		o.SweepInterval = min(sweepInterval, max(o.UnconfirmedAfter, time.Second))
 	}
 	if o.Observe == nil {
 		o.Observe = func(int, bool) {}
@@ -144,13 +150,13 @@ func (q *Queue) put(ctx context.Context, e Event) error {
 		return err
 	}
 	_, err = q.Client.PutObject(ctx, &s3.PutObjectInput{
-		Bucket: &q.Bucket, Key: aws.String(q.queueFolder() + e.ID), Body: bytes.NewReader(body), ContentType: aws.String("application/json"),
+		Bucket: &q.Bucket, Key: &e.key, Body: bytes.NewReader(body), ContentType: aws.String("application/json"),
 	})
 	return err
 }
 
-func (q *Queue) remove(ctx context.Context, id string) error {
-	_, err := q.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &q.Bucket, Key: aws.String(q.queueFolder() + id)})
+func (q *Queue) remove(ctx context.Context, e Event) error {
+	_, err := q.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &q.Bucket, Key: &e.key})
 	return err
 }
 
@@ -158,6 +164,7 @@ func (q *Queue) remove(ctx context.Context, id string) error {
 func (q *Queue) begin(ctx context.Context, e Event) (Event, error) {
 	e.Time = time.Now().UTC()
 	e.ID, e.Tenant = e.Time.Format("20060102T150405.000000000Z")+"-"+nonce(), q.Tenant
+	e.key = q.queueFolder() + e.ID
 	q.own(e.ID, true)
 	if err := q.put(ctx, e); err != nil {
 		q.cancel(ctx, e) // S3 may have it although its answer was lost
@@ -167,39 +174,53 @@ func (q *Queue) begin(ctx context.Context, e Event) (Event, error) {
 }
 
 // end confirms an event whose change has ended without an error, or else forgets it. Where S3 may still perform the change, it stays unconfirmed.
-func (q *Queue) end(ctx context.Context, e Event, err error) {
+// The error is that of the change, or an EAGAIN where the change must not be acknowledged.
+func (q *Queue) end(ctx context.Context, e Event, err error) error {
 	switch {
+	case err == nil && time.Since(e.Time) >= q.UnconfirmedAfter:
+		// Another server may have sent and deleted the event before the change.
+		if err := q.postpone(ctx, e); err != nil {
+			return fmt.Errorf("%w: the event of the change cannot be confirmed: %w", syscall.EAGAIN, err)
+		}
 	case err == nil:
 		e.Confirmed = true
 		select {
 		case q.fresh <- e:
 		default:
-			q.postpone(ctx, e)
+			_ = q.postpone(ctx, e) // if that fails, the event is there as unconfirmed
 		}
-	case errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EIO):
+	case errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EIO) || errors.Is(err, context.Canceled):
 		q.own(e.ID, false)
 	default:
 		q.cancel(ctx, e)
 	}
+	return err
 }
 
 func (q *Queue) cancel(ctx context.Context, e Event) {
 	defer q.own(e.ID, false)
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer done()
-	if err := q.remove(ctx, e.ID); err != nil {
+	if err := q.remove(ctx, e); err != nil {
 		q.Log.Warn("webhook: an event of a failed command stays in the queue", "id", e.ID, "err", err)
 	}
 }
 
-// postpone leaves a confirmed event to the sweep of any server.
-func (q *Queue) postpone(ctx context.Context, e Event) {
+// postpone leaves an event to the sweep of any server, as confirmed.
+func (q *Queue) postpone(ctx context.Context, e Event) error {
 	defer q.own(e.ID, false)
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer done()
-	if err := q.put(ctx, e); err != nil {
+	confirmed := e
+	confirmed.Confirmed, confirmed.key = true, q.queueFolder()+e.ID+confirmedSuffix
+	if err := q.put(ctx, confirmed); err != nil {
 		q.Log.Warn("webhook: an event will be sent as unconfirmed", "id", e.ID, "err", err)
+		return err
 	}
+	if err := q.remove(ctx, e); err != nil {
+		q.Log.Warn("webhook: an event will be sent as confirmed and as unconfirmed", "id", e.ID, "err", err)
+	}
+	return nil
 }
 
 func (q *Queue) own(id string, own bool) {
@@ -229,8 +250,11 @@ func (q *Queue) Run(ctx context.Context) {
 			batch := q.waiting(e)
 			if err := q.send(ctx, batch); err != nil {
 				for _, e := range batch {
-					q.postpone(ctx, e)
+					_ = q.postpone(ctx, e) // logged
 				}
+			} else if interval > q.SweepInterval { // the receiver answers again
+				interval = q.SweepInterval
+				timer.Reset(0)
 			}
 		case <-timer.C:
 			if err := q.sweep(ctx); err != nil && ctx.Err() == nil {
@@ -244,7 +268,7 @@ func (q *Queue) Run(ctx context.Context) {
 			for {
 				select {
 				case e := <-q.fresh:
-					q.postpone(ctx, e)
+					_ = q.postpone(ctx, e) // logged
 				default:
 					return
 				}
@@ -277,7 +301,7 @@ func (q *Queue) send(ctx context.Context, batch []Event) error {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
 	defer done()
 	for _, e := range batch {
-		if err := q.remove(ctx, e.ID); err != nil {
+		if err := q.remove(ctx, e); err != nil {
 			q.Log.Warn("webhook: an event is delivered and will be delivered again", "id", e.ID, "err", err)
 		}
 		q.own(e.ID, false)
@@ -310,18 +334,11 @@ func (q *Queue) sweep(ctx context.Context) error {
 func (q *Queue) sendPage(ctx context.Context, objects []types.Object, present map[string]time.Time) error {
 	var batch []Event
 	for _, o := range objects {
-		id := aws.ToString(o.Key)[len(q.queueFolder()):]
+		id, confirmed := strings.CutSuffix(aws.ToString(o.Key)[len(q.queueFolder()):], confirmedSuffix)
 		if q.owns(id) {
 			continue
 		}
-		e, err := q.get(ctx, id)
-		if err != nil {
-			if _, gone := errors.AsType[*types.NoSuchKey](err); gone {
-				continue
-			}
-			return err
-		}
-		if !e.Confirmed {
+		if !confirmed {
 			first, again := q.seen[id]
 			if !again {
 				first = time.Now()
@@ -330,6 +347,17 @@ func (q *Queue) sendPage(ctx context.Context, objects []types.Object, present ma
 			if time.Since(first) < q.UnconfirmedAfter {
 				continue
 			}
+		}
+		e, err := q.get(ctx, aws.ToString(o.Key))
+		if _, gone := errors.AsType[*types.NoSuchKey](err); gone {
+			continue
+		}
+		if errors.Is(err, errNoEvent) { // the others must not wait for it
+			q.Log.Error("webhook: an object in the queue is no event: delete it", "key", aws.ToString(o.Key))
+			continue
+		}
+		if err != nil {
+			return err
 		}
 		if batch = append(batch, e); len(batch) == maxBatch {
 			if err := q.send(ctx, batch); err != nil {
@@ -344,8 +372,10 @@ func (q *Queue) sendPage(ctx context.Context, objects []types.Object, present ma
 	return q.send(ctx, batch)
 }
 
-func (q *Queue) get(ctx context.Context, id string) (e Event, err error) {
-	out, err := q.Client.GetObject(ctx, &s3.GetObjectInput{Bucket: &q.Bucket, Key: aws.String(q.queueFolder() + id)})
+var errNoEvent = errors.New("no event")
+
+func (q *Queue) get(ctx context.Context, key string) (e Event, err error) {
+	out, err := q.Client.GetObject(ctx, &s3.GetObjectInput{Bucket: &q.Bucket, Key: &key})
 	if err != nil {
 		return e, err
 	}
@@ -354,8 +384,9 @@ func (q *Queue) get(ctx context.Context, id string) (e Event, err error) {
 	if err != nil {
 		return e, err
 	}
-	if err := json.Unmarshal(body, &e); err != nil || e.ID != id {
-		return e, fmt.Errorf("object %s is no event; delete it", q.queueFolder()+id)
+	if err := json.Unmarshal(body, &e); err != nil || e.ID == "" {
+		return e, errNoEvent
 	}
+	e.key = key
 	return e, nil
 }

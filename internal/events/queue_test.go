@@ -146,7 +146,9 @@ func change(t *testing.T, q *Queue, path string, outcome error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	q.end(t.Context(), e, outcome)
+	if err := q.end(t.Context(), e, outcome); !errors.Is(err, outcome) {
+		t.Fatal(err)
+	}
 }
 
 // A change gives one confirmed event, and leaves nothing in the bucket. One that failed gives none. One whose outcome S3 has not told gives an
@@ -249,4 +251,83 @@ func TestNoEventWithoutS3(t *testing.T) {
 	if _, err := q.begin(t.Context(), Event{Type: Delete, Path: "x"}); !errors.Is(err, syscall.EAGAIN) {
 		t.Errorf("%v, want an EAGAIN", err)
 	}
+}
+
+// A change that takes longer than unconfirmed_after is announced as unconfirmed before it has happened. Its reply waits until the confirmed event is
+// in the bucket. When the first server has died, another one sends that.
+func TestSlowChange(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	slow := b.queue(t, r)
+	e, err := slow.begin(t.Context(), Event{Type: Rename, Path: "slow"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop := run(t, b.queue(t, r))
+	r.wait(t, 1)
+	waitUntil(t, func() bool { return len(b.events(t)) == 0 })
+	stop()
+	if err := slow.end(t.Context(), e, nil); err != nil {
+		t.Fatal(err)
+	}
+	run(t, b.queue(t, r))
+	r.wait(t, 1)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if got := r.got["slow"]; got[0].Confirmed || !got[1].Confirmed || got[0].ID != got[1].ID {
+		t.Errorf("%+v, want an unconfirmed event and then the same as confirmed", got)
+	}
+}
+
+// A server has read an unconfirmed event, and deletes it after another one has confirmed it. The confirmed event stays.
+func TestConfirmedWhileSent(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	slow, other := b.queue(t, r), b.queue(t, r)
+	e, err := slow.begin(t.Context(), Event{Type: Rename, Path: "slow"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read, err := other.get(t.Context(), b.events(t)[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := slow.postpone(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.send(t.Context(), []Event{read}); err != nil {
+		t.Fatal(err)
+	}
+	run(t, b.queue(t, r))
+	r.wait(t, 2)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if got := r.got["slow"]; got[0].Confirmed || !got[1].Confirmed {
+		t.Errorf("%+v, want an unconfirmed event and a confirmed one", got)
+	}
+}
+
+// Where the confirmed event of a slow change cannot be stored, the change is not acknowledged.
+func TestSlowChangeWithoutS3(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	q := b.queue(t, r)
+	e, err := q.begin(t.Context(), Event{Type: Rename, Path: "slow"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e.Time = e.Time.Add(-q.UnconfirmedAfter)
+	q.Bucket = strings.Repeat("missing", 2)
+	if err := q.end(t.Context(), e, nil); !errors.Is(err, syscall.EAGAIN) {
+		t.Errorf("%v, want an EAGAIN", err)
+	}
+}
+
+// An object that is no event stops no other one.
+func TestForeignObject(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	foreign := "inbox/.babelftp/events/queue/0.confirmed"
+	if _, err := b.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.name, Key: &foreign, Body: strings.NewReader("{}")}); err != nil {
+		t.Fatal(err)
+	}
+	change(t, b.queue(t, r), "unknown", syscall.EAGAIN)
+	run(t, b.queue(t, r))
+	r.wait(t, 1)
 }
