@@ -1,0 +1,210 @@
+package acceptance_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/events"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+const webhookSecret = "0123456789abcdef"
+
+// An eventReceiver keeps the events that it answers with 200. It wants valid signatures.
+type eventReceiver struct {
+	t    *testing.T
+	mu   sync.Mutex
+	down bool          // it answers 503
+	hold chan struct{} // requests wait until it is closed, and get 503 then
+	held chan struct{} // a request waits
+	got  map[change][]events.Event
+}
+
+// A change is what a client asks for.
+type change struct {
+	kind     events.Type
+	path, to string
+}
+
+func (r *eventReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	body, err := io.ReadAll(request.Body)
+	if err != nil {
+		return // the server was killed
+	}
+	signature := request.Header.Get("Babelftp-Signature")
+	if want := events.Sign([]byte(webhookSecret), request.Header.Get("Babelftp-Timestamp"), body); signature != want {
+		r.t.Errorf("signature %q, want %q", signature, want)
+	}
+	var batch []events.Event
+	if err := json.Unmarshal(body, &batch); err != nil {
+		r.t.Errorf("%s: %v", body, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if hold := r.hold; hold != nil {
+		r.mu.Unlock()
+		select {
+		case r.held <- struct{}{}:
+		default:
+		}
+		<-hold
+		r.mu.Lock()
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	if r.down {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	for _, e := range batch {
+		c := change{e.Type, e.Path, e.ToPath}
+		r.got[c] = append(r.got[c], e)
+	}
+}
+
+func (r *eventReceiver) setDown(down bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.down = down
+}
+
+// holdRequests lets requests wait, until the function that it returns is called.
+func (r *eventReceiver) holdRequests() (release func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	hold := make(chan struct{})
+	r.hold, r.held = hold, make(chan struct{}, 1)
+	return func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.hold = nil
+		close(hold)
+	}
+}
+
+// events returns what came.
+func (r *eventReceiver) events(c change) []events.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.got[c])
+}
+
+// TestEventsOfKilledServers kills the server at several moments while clients change files and while the receiver gets events. For some of the time
+// the receiver is down. Each change with a positive reply has an event in the end. An event is confirmed only if the change has happened.
+func TestEventsOfKilledServers(t *testing.T) {
+	t.Parallel()
+	const (
+		clients = 3
+		steps   = 5
+		moments = 40 * time.Millisecond
+	)
+	r := &eventReceiver{t: t, got: map[change][]events.Event{}}
+	receiver := httptest.NewServer(r)
+	t.Cleanup(receiver.Close)
+	webhook := fmt.Sprintf("    webhook: {url: %q, secret: %q, unconfirmed_after: 1s}", receiver.URL, webhookSecret)
+	s := newSite(t, s3test.Start(t, "minio"), webhook)
+	file := newFolder(t).write("file", content(smallSize))
+	var acknowledged, others []change
+	for round := range 2 * steps {
+		r.setDown(round >= 3 && round < 7)
+		users := make([]*ftplib, clients)
+		for i := range users {
+			users[i] = newFtplib(t, s, usual)
+		}
+		for step := range round%steps + 1 {
+			last := step == round%steps
+			release := func() {}
+			if last && round >= steps {
+				release = r.holdRequests()
+			}
+			asked := make([]change, clients)
+			for i, f := range users {
+				a, b := fmt.Sprintf("/%d-%d a é", round, i), fmt.Sprintf("/%d-%d b", round, i)
+				asked[i] = [steps]change{
+					{events.Upload, a, ""}, {events.Upload, b, ""}, {events.Rename, a, a + " 2"}, {events.Delete, b, ""}, {events.Upload, b + " 2", ""},
+				}[step]
+				switch c := asked[i]; c.kind {
+				case events.Upload:
+					f.send("upload", file, c.path)
+				case events.Rename:
+					f.send("rename", c.path, c.to)
+				default:
+					f.send("remove", c.path)
+				}
+			}
+			if last {
+				if round >= steps {
+					select {
+					case <-r.held:
+					case <-time.After(waitTimeout):
+						t.Error("the receiver has no request")
+					}
+				} else {
+					<-time.After(rand.N(moments)) // what the test varies
+				}
+				s.server.kill()
+			}
+			for i, f := range users {
+				a := f.receive()
+				if a.Error == "" {
+					acknowledged = append(acknowledged, asked[i])
+					continue
+				}
+				others = append(others, asked[i])
+				if !last {
+					t.Errorf("%v: %s", asked[i], a.Error)
+				}
+			}
+			release()
+		}
+		for _, f := range users {
+			f.kill()
+		}
+		s.killed(t, webhook)
+	}
+	t.Logf("%d changes have a positive reply, %d have none", len(acknowledged), len(others))
+	waitUntil(t, func() bool { return len(s.objects(t, ".babelftp/events/queue/")) == 0 },
+		func() { t.Errorf("the queue has %q", s.objects(t, ".babelftp/events/queue/")) })
+	for _, c := range acknowledged {
+		got := r.events(c)
+		if len(got) == 0 {
+			t.Errorf("%v has no event", c)
+		}
+		for _, e := range got {
+			to := ""
+			if e.ToPath != "" {
+				to = s.uri(e.ToPath)
+			}
+			if e.URI != s.uri(e.Path) || e.ToURI != to || e.Tenant != acme || e.User != "alice" {
+				t.Errorf("%+v, want the objects %q and %q", e, s.uri(e.Path), to)
+			}
+		}
+	}
+	files := s.files(t)
+	for _, c := range others {
+		stored := c.path
+		if c.kind == events.Rename {
+			stored = c.to
+		}
+		happened := slices.Contains(files, stored[1:]) == (c.kind != events.Delete)
+		for _, e := range r.events(c) {
+			if e.Confirmed && !happened {
+				t.Errorf("%+v is confirmed and has not happened", e)
+			}
+		}
+	}
+}
+
+// uri is that of a file of acme's.
+func (s *site) uri(name string) string {
+	return "s3://" + s.buckets[acme] + (&url.URL{Path: "/" + prefix + name[1:]}).EscapedPath()
+}
