@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -45,12 +46,27 @@ type fingerprints struct {
 	mu     sync.Mutex
 	sums   []uint64
 	sorted bool
+	first  map[string]s3api.Version // by key, at most maxEntries
+}
+
+func newFingerprints() *fingerprints {
+	return &fingerprints{seed: maphash.MakeSeed(), first: make(map[string]s3api.Version)}
 }
 
 func (f *fingerprints) add(v s3api.Version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.sums, f.sorted = append(f.sums, f.of(v)), false
+	if _, known := f.first[v.Key]; !known && len(f.first) < maxEntries {
+		f.first[v.Key] = v
+	}
+}
+
+// few are the versions of a small directory, in the order of their keys, each as it was first added.
+func (f *fingerprints) few() []s3api.Version {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.SortedFunc(maps.Values(f.first), func(a, b s3api.Version) int { return strings.Compare(a.Key, b.Key) })
 }
 
 // has tells whether a version is among them. One that is not is taken for one of a million as often as once in 10¹³ times.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"hash/maphash"
 	"io/fs"
 	"iter"
 	"strings"
@@ -33,7 +32,7 @@ func (r *treeMove) directory(ctx context.Context) error {
 	defer end()
 	requests := make(clients.Slots, maxRequests)
 	r.source, r.target = r.source.limited(requests), r.target.limited(requests)
-	r.copied = &fingerprints{seed: maphash.MakeSeed()}
+	r.copied = newFingerprints()
 	if err := r.check(ctx); err != nil {
 		return err
 	}
@@ -210,14 +209,14 @@ func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *attribute
 	return err
 }
 
-// delete deletes the versions that were copied. A file that was added or replaced since stays, and so does one whose copy is gone; the error
-// is then EAGAIN, because to move it takes another attempt.
+// delete deletes the versions that were copied. A file that was added or replaced since stays, and so does one whose copy is seen to be gone.
+// The error is then EAGAIN where that is known, because to move such a file takes another attempt.
 func (r *treeMove) delete(ctx context.Context) error {
 	deleted := batch{tree: r.source, exact: true, prefix: r.from, listed: true}
 	err := inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		deleted.submit = submit
 		walked := 0
-		for e, err := range r.walk(ctx, false) {
+		for e, err := range r.entriesToDelete(ctx) {
 			if walked++; walked > maxEntries {
 				deleted.listed = false
 			}
@@ -240,6 +239,21 @@ func (r *treeMove) delete(ctx context.Context) error {
 		err = errChanged
 	}
 	return err
+}
+
+// entriesToDelete are the files of a directory that may have copies now. Where S3 compares the ETags of what it deletes, those of a small
+// directory are not listed again. A file that another client has added since was then added after the rename.
+func (r *treeMove) entriesToDelete(ctx context.Context) iter.Seq2[mergeEntry, error] {
+	if p := &r.source.Bucket.Profile; r.checked == nil || !p.ConditionalDelete || !p.ConditionalBatchDelete {
+		return r.walk(ctx, false)
+	}
+	return func(yield func(mergeEntry, error) bool) {
+		for _, v := range r.copied.few() {
+			if !yield(mergeEntry{source: &v, copy: &v}, nil) {
+				return
+			}
+		}
+	}
 }
 
 // walk walks through both directories in parallel, in the order of the keys. The first walk fails with fs.ErrNotExist where there is no source.
