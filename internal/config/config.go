@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config/destination"
+	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -37,7 +38,7 @@ type Config struct {
 	// How HOST with a name that no tenant has is answered: `refuse` answers 504, `ignore` accepts it and chooses no tenant (RFC 7151 3.2).
 	UnknownHosts UnknownHosts `yaml:"unknown_hosts" default:"refuse"`
 
-	TLS     TLS               `yaml:"tls"`
+	TLS     encryption.TLS    `yaml:"tls"`
 	Passive Passive           `yaml:"passive"`
 	S3      S3                `yaml:"s3"`
 	Log     Log               `yaml:"log"`
@@ -72,20 +73,6 @@ type Config struct {
 	Tenants map[string]*Tenant `yaml:"tenants"`
 
 	positions yamlconf.Positions // where each value was given
-}
-
-// TLS is how connections are encrypted. Without a certificate AUTH TLS is refused.
-type TLS struct {
-	// Address where TLS begins with the connection, host:port. Data connections use TLS there without PBSZ and PROT.
-	ImplicitListen string `yaml:"implicit_listen" default:"none"`
-	// PEM file of the certificate, the server's own first. The server reads it again when it changes.
-	CertFile string `yaml:"cert_file" default:"none"`
-	// PEM file of the certificate's key.
-	KeyFile string `yaml:"key_file" default:"none"`
-	// Refuse logins and data connections that are not encrypted.
-	Required bool `yaml:"required"`
-	// Oldest version of TLS that the server accepts.
-	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
 }
 
 // Passive is where the data connections of PASV and EPSV arrive.

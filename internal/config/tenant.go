@@ -8,6 +8,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config/destination"
+	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/external"
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -17,8 +18,8 @@ import (
 // A Tenant owns a bucket, or a part of one, and the users who see it.
 type Tenant struct {
 	// Virtual hosts: names for HOST (RFC 7151), and those that a client gives to TLS.
-	Hosts []string  `yaml:"hosts" default:"none"`
-	TLS   TenantTLS `yaml:"tls"`
+	Hosts []string             `yaml:"hosts" default:"none"`
+	TLS   encryption.TenantTLS `yaml:"tls"`
 	// Name of the S3 bucket.
 	Bucket string `yaml:"bucket" default:"required"`
 	// Beginning of all keys. A slash at its end may be left out.
@@ -84,16 +85,6 @@ type Folder struct {
 	// Most that any user may do in the folder.
 	Permissions []Permission `yaml:"permissions" default:"all"`
 	S3          S3           `yaml:"s3"`
-}
-
-// TenantTLS is how the connections of a tenant are encrypted where that differs from the server's.
-type TenantTLS struct {
-	// PEM file of the certificate for clients that name one of `hosts` to TLS.
-	CertFile string `yaml:"cert_file" default:"the server's"`
-	// PEM file of the certificate's key.
-	KeyFile string `yaml:"key_file" default:"the server's"`
-	// Refuse an upload under TLS that ends without close_notify. With `false`, an upload that was cut can be stored as complete.
-	StrictDataEOF *bool `yaml:"strict_data_eof" default:"true"`
 }
 
 // A User of a tenant.

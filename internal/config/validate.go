@@ -12,7 +12,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/config/certfile"
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -69,7 +68,7 @@ func (v *validator) server() {
 	v.catalogues()
 	v.language(yamlconf.Path{"default_language"}, v.cfg.DefaultLanguage)
 	v.addresses()
-	v.serverCertificate()
+	v.cfg.TLS.Check(yamlconf.Path{"tls"}, v.report)
 	v.storage(yamlconf.Path{"s3"}, v.cfg.S3)
 	v.durations()
 	v.limits()
@@ -146,20 +145,6 @@ func (v *validator) addresses() {
 			v.report(a.path, "port %d lies in passive.ports (%s): choose another, or another range", port, v.cfg.Passive.Ports)
 		}
 	}
-}
-
-func (v *validator) serverCertificate() {
-	t := v.cfg.TLS
-	if t.CertFile == "" && t.KeyFile == "" {
-		if t.Required {
-			v.report(yamlconf.Path{"tls", "required"}, "needs a certificate: write tls.cert_file and tls.key_file")
-		}
-		if t.ImplicitListen != "" {
-			v.report(yamlconf.Path{"tls", "implicit_listen"}, "needs a certificate: write tls.cert_file and tls.key_file")
-		}
-		return
-	}
-	certfile.Check(yamlconf.Path{"tls"}, t.CertFile, t.KeyFile, v.report)
 }
 
 // storage checks one s3 section; in a tenant's what is missing comes from the server's.

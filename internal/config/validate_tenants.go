@@ -13,7 +13,6 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/babelftp/babelftp/internal/config/certfile"
 	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/passwordhash"
@@ -42,7 +41,7 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 		v.report(p.Child("bucket"), "is missing: name the tenant's S3 bucket")
 	}
 	v.bucketAndPrefix(p, t.Bucket, t.Prefix)
-	v.tenantCertificate(p.Child("tls"), t)
+	t.TLS.Check(p.Child("tls"), &v.cfg.TLS, t.Hosts, v.report)
 	v.languages(p, t)
 	v.texts(p.Child("greeting"), t.Greeting)
 	v.texts(p.Child("welcome"), t.Welcome)
@@ -141,21 +140,6 @@ const maxPresign = 7 * 24 * time.Hour
 
 // maxListingCache is how long a session may go by what it has listed, without having written since.
 const maxListingCache = time.Minute
-
-// tenantCertificate checks the certificate that a tenant shows instead of the server's.
-func (v *validator) tenantCertificate(p yamlconf.Path, t *Tenant) {
-	if t.TLS.CertFile == "" && t.TLS.KeyFile == "" {
-		return
-	}
-	isName := func(host string) bool { _, err := netip.ParseAddr(host); return err != nil }
-	if !slices.ContainsFunc(t.Hosts, isName) {
-		v.report(p, "needs hosts: write the names by which clients reach the tenant; TLS tells no addresses (RFC 6066, section 3)")
-	}
-	if v.cfg.TLS.CertFile == "" && v.cfg.TLS.KeyFile == "" {
-		v.report(p, "needs a certificate of the server too, for clients that name no host to TLS: write tls.cert_file and tls.key_file")
-	}
-	certfile.Check(p, t.TLS.CertFile, t.TLS.KeyFile, v.report)
-}
 
 // encodings checks how the names of a tenant are written.
 func (v *validator) encodings(p yamlconf.Path, t *Tenant) {

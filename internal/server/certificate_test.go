@@ -13,10 +13,11 @@ import (
 
 	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/encryption"
 )
 
 // writeCertificate writes a certificate with a serial number, and its key.
-func writeCertificate(t *testing.T, files config.TLS, serial int64) {
+func writeCertificate(t *testing.T, files encryption.TLS, serial int64) {
 	t.Helper()
 	cert, key := certtest.New(t, &x509.Certificate{SerialNumber: big.NewInt(serial)})
 	write(t, files.CertFile, cert)
@@ -51,7 +52,7 @@ func serial(t *testing.T, cfg *tls.Config, serverName string) int64 {
 // The server shows a changed certificate without a restart. While the new one is invalid, it shows the one before.
 func TestCertificateIsReadAgain(t *testing.T) {
 	dir := t.TempDir()
-	files := config.TLS{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}
+	files := encryption.TLS{CertFile: filepath.Join(dir, "tls.crt"), KeyFile: filepath.Join(dir, "tls.key")}
 	writeCertificate(t, files, 1)
 	cfg, err := tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -78,14 +79,14 @@ func TestCertificateIsReadAgain(t *testing.T) {
 // A client is shown the certificate of the tenant that it names, which is read again when it changes.
 func TestCertificateOfATenant(t *testing.T) {
 	dir := t.TempDir()
-	pair := func(name string) config.TLS {
-		return config.TLS{CertFile: filepath.Join(dir, name+".crt"), KeyFile: filepath.Join(dir, name+".key")}
+	pair := func(name string) encryption.TLS {
+		return encryption.TLS{CertFile: filepath.Join(dir, name+".crt"), KeyFile: filepath.Join(dir, name+".key")}
 	}
 	acme := pair("acme")
 	cfg := &config.Config{TLS: pair("server"), Tenants: map[string]*config.Tenant{
 		"acme": {
 			Hosts: []string{"ftp.acme.example", "xn--mnchen-3ya.example"},
-			TLS:   config.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile},
+			TLS:   encryption.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile},
 		},
 		"umbrella": {Hosts: []string{"ftp.umbrella.example"}},
 	}}
@@ -126,7 +127,7 @@ func TestCertificateOfATenant(t *testing.T) {
 
 // Suites in CBC mode are refused.
 func TestCipherSuites(t *testing.T) {
-	files := config.TLS{CertFile: filepath.Join(t.TempDir(), "crt"), KeyFile: filepath.Join(t.TempDir(), "key")}
+	files := encryption.TLS{CertFile: filepath.Join(t.TempDir(), "crt"), KeyFile: filepath.Join(t.TempDir(), "key")}
 	writeCertificate(t, files, 1)
 	cfg, err := tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler))
 	if err != nil {
@@ -160,7 +161,7 @@ func TestTLSConfig(t *testing.T) {
 	if cfg, err := tlsConfig(&config.Config{}, nil, log); cfg != nil || err != nil {
 		t.Errorf("without a certificate: %v, %v", cfg, err)
 	}
-	if _, err := tlsConfig(&config.Config{TLS: config.TLS{CertFile: "nowhere", KeyFile: "nowhere"}}, nil, log); err == nil {
+	if _, err := tlsConfig(&config.Config{TLS: encryption.TLS{CertFile: "nowhere", KeyFile: "nowhere"}}, nil, log); err == nil {
 		t.Error("missing files are no error")
 	}
 	cfg, err := tlsConfig(&config.Config{}, &tls.Certificate{}, log)

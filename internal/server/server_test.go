@@ -15,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
@@ -161,11 +162,11 @@ func TestHostNamedToTLS(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	cfg := configtest.New(t, s)
 	dir := t.TempDir()
-	cfg.TLS = config.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
+	cfg.TLS = encryption.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
 	writeCertificate(t, cfg.TLS, 1)
-	acme := config.TLS{CertFile: dir + "/acme.crt", KeyFile: dir + "/acme.key"}
+	acme := encryption.TLS{CertFile: dir + "/acme.crt", KeyFile: dir + "/acme.key"}
 	writeCertificate(t, acme, 2)
-	cfg.Tenants["acme"].TLS = config.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile}
+	cfg.Tenants["acme"].TLS = encryption.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	for serverName, want := range map[string]struct {
 		serial   int64

@@ -21,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/passwordhash"
@@ -368,7 +369,7 @@ func TestStrictDataEOF(t *testing.T) {
 		lenient bool
 	}{"absent": {nil, false}, "strict": {aws.Bool(true), false}, "lenient": {aws.Bool(false), true}} {
 		t.Run(name, func(t *testing.T) {
-			tc := &config.Tenant{TLS: config.TenantTLS{StrictDataEOF: test.strict}}
+			tc := &config.Tenant{TLS: encryption.TenantTLS{StrictDataEOF: test.strict}}
 			tenant, err := newTenant(config.Default(), "acme", tc, bundle)
 			if err != nil {
 				t.Fatal(err)

@@ -1,5 +1,4 @@
-// Package certfile checks the files of a certificate and its key that a configuration names.
-package certfile
+package encryption
 
 import (
 	"crypto/tls"
@@ -8,8 +7,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Check reports what is wrong with the values of cert_file and key_file in the section that p leads to. At least one is given.
-func Check(p yamlconf.Path, cert, key string, report func(p yamlconf.Path, format string, args ...any)) {
+// checkPair reports what is wrong with the values of cert_file and key_file in the section that p leads to. At least one is given.
+func checkPair(p yamlconf.Path, cert, key string, report report) {
 	readable := true
 	for _, f := range []struct{ key, name, other string }{
 		{"cert_file", cert, "key_file"},

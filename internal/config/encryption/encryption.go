@@ -1,0 +1,75 @@
+// Package encryption describes in the configuration how connections are encrypted: the sections tls of the server and of a tenant.
+package encryption
+
+import (
+	"net/netip"
+	"slices"
+
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// TLS is how connections are encrypted. Without a certificate AUTH TLS is refused.
+type TLS struct {
+	// Address where TLS begins with the connection, host:port. Data connections use TLS there without PBSZ and PROT.
+	ImplicitListen string `yaml:"implicit_listen" default:"none"`
+	// PEM file of the certificate, the server's own first. The server reads it again when it changes.
+	CertFile string `yaml:"cert_file" default:"none"`
+	// PEM file of the certificate's key.
+	KeyFile string `yaml:"key_file" default:"none"`
+	// Refuse logins and data connections that are not encrypted.
+	Required bool `yaml:"required"`
+	// Oldest version of TLS that the server accepts.
+	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
+}
+
+// TenantTLS is how the connections of a tenant are encrypted where that differs from the server's.
+type TenantTLS struct {
+	// PEM file of the certificate for clients that name one of `hosts` to TLS.
+	CertFile string `yaml:"cert_file" default:"the server's"`
+	// PEM file of the certificate's key.
+	KeyFile string `yaml:"key_file" default:"the server's"`
+	// Refuse an upload under TLS that ends without close_notify. With `false`, an upload that was cut can be stored as complete.
+	StrictDataEOF *bool `yaml:"strict_data_eof" default:"true"`
+}
+
+// A report takes what is wrong with the value that a path leads to.
+type report = func(p yamlconf.Path, format string, args ...any)
+
+// Given reports whether the server has a certificate.
+func (t *TLS) Given() bool { return t.CertFile != "" || t.KeyFile != "" }
+
+// Files are the values that name files.
+func (t *TLS) Files() []*string { return []*string{&t.CertFile, &t.KeyFile} }
+
+// Check reports what is wrong with the section that p leads to.
+func (t *TLS) Check(p yamlconf.Path, report report) {
+	if t.Given() {
+		checkPair(p, t.CertFile, t.KeyFile, report)
+		return
+	}
+	if t.Required {
+		report(p.Child("required"), "needs a certificate: write tls.cert_file and tls.key_file")
+	}
+	if t.ImplicitListen != "" {
+		report(p.Child("implicit_listen"), "needs a certificate: write tls.cert_file and tls.key_file")
+	}
+}
+
+// Files are the values that name files.
+func (t *TenantTLS) Files() []*string { return []*string{&t.CertFile, &t.KeyFile} }
+
+// Check reports what is wrong with the section that p leads to, of a tenant with these hosts.
+func (t *TenantTLS) Check(p yamlconf.Path, server *TLS, hosts []string, report report) {
+	if t.CertFile == "" && t.KeyFile == "" {
+		return
+	}
+	isName := func(host string) bool { _, err := netip.ParseAddr(host); return err != nil }
+	if !slices.ContainsFunc(hosts, isName) {
+		report(p, "needs hosts: write the names by which clients reach the tenant; TLS tells no addresses (RFC 6066, section 3)")
+	}
+	if !server.Given() {
+		report(p, "needs a certificate of the server too, for clients that name no host to TLS: write tls.cert_file and tls.key_file")
+	}
+	checkPair(p, t.CertFile, t.KeyFile, report)
+}
