@@ -1,7 +1,6 @@
 package config
 
 import (
-	"cmp"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -12,6 +11,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/limit"
@@ -40,7 +40,7 @@ type Config struct {
 
 	TLS     encryption.TLS    `yaml:"tls"`
 	Passive Passive           `yaml:"passive"`
-	S3      S3                `yaml:"s3"`
+	S3      bucket.S3         `yaml:"s3"`
 	Log     Log               `yaml:"log"`
 	Audit   destination.Audit `yaml:"audit"`
 	Limits  limit.Limits      `yaml:"limits"`
@@ -81,26 +81,6 @@ type Passive struct {
 	Ports dataconn.PortRange `yaml:"ports" default:"49152-65535"`
 	// IPv4 address that PASV shows.
 	PublicAddress netip.Addr `yaml:"public_address" default:"the address that the client reached"`
-}
-
-// S3 is how a bucket is reached. A tenant or a folder replaces single values of the layer above.
-type S3 struct {
-	// URL of the S3 server.
-	Endpoint string `yaml:"endpoint" default:"AWS"`
-	// URL of the S3 server for those who download by links (`presign`).
-	PublicEndpoint string `yaml:"public_endpoint" default:"that of endpoint"`
-	// Region of the bucket.
-	Region string `yaml:"region" default:"what the AWS SDK finds"`
-	// Put the bucket into the path of the URL instead of the host name.
-	PathStyle *bool `yaml:"path_style" default:"false"`
-	// For which requests the SDK computes checksums: `supported` for all that know them, `required` only where S3 asks for them.
-	Checksums ChecksumUse `yaml:"checksums" default:"by the profile"`
-	// What the S3 server can do. With `auto` the server finds it out.
-	Profile Profile `yaml:"profile" default:"auto"`
-	// Access key ID. It needs `secret_access_key`.
-	AccessKeyID string `yaml:"access_key_id" default:"what the AWS SDK finds"`
-	// Secret access key. Without both keys the SDK looks into its environment, profile, IRSA or instance role.
-	SecretAccessKey value.Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
 }
 
 // Log is what the server writes to standard error.
@@ -215,26 +195,10 @@ func (c *Config) Bundle() (*i18n.Bundle, error) {
 }
 
 // StorageOf is how a tenant's bucket is reached: what the tenant says over what the server says.
-func (c *Config) StorageOf(t *Tenant) S3 { return t.S3.inherit(c.S3) }
+func (c *Config) StorageOf(t *Tenant) bucket.S3 { return t.S3.Inherit(c.S3) }
 
 // StorageOfFolder is how the bucket of a tenant's folder is reached: what the folder says over what the tenant says.
-func (c *Config) StorageOfFolder(t *Tenant, f *Folder) S3 { return f.S3.inherit(c.StorageOf(t)) }
-
-// inherit is what s says, and where it says nothing what another says.
-func (s S3) inherit(other S3) S3 {
-	s.Endpoint = cmp.Or(s.Endpoint, other.Endpoint)
-	s.PublicEndpoint = cmp.Or(s.PublicEndpoint, other.PublicEndpoint)
-	s.Region = cmp.Or(s.Region, other.Region)
-	s.Checksums = cmp.Or(s.Checksums, other.Checksums)
-	s.Profile = cmp.Or(s.Profile, other.Profile)
-	if s.PathStyle == nil {
-		s.PathStyle = other.PathStyle
-	}
-	if s.AccessKeyID == "" { // the two keys belong together
-		s.AccessKeyID, s.SecretAccessKey = other.AccessKeyID, other.SecretAccessKey
-	}
-	return s
-}
+func (c *Config) StorageOfFolder(t *Tenant, f *Folder) bucket.S3 { return f.S3.Inherit(c.StorageOf(t)) }
 
 // UsersCount is the number of users of all tenants.
 func (c *Config) UsersCount() (n int) {

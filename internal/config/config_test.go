@@ -14,6 +14,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/pathname"
@@ -123,10 +124,10 @@ func TestLoad(t *testing.T) {
 		{"listing-times", acme.Objects.ListingTimes, SetTimes},
 		{"customer-key", string(umbrella.Objects.Key()), strings.Repeat("\a", 32)},
 		{"customer-key-hidden", fmt.Sprint(umbrella.Objects.CustomerKey), "[redacted]"},
-		{"checksums-of-the-server", cfg.StorageOf(acme).Checksums, ChecksumsRequired},
-		{"checksums-of-the-tenant", cfg.StorageOf(umbrella).Checksums, ChecksumsSupported},
-		{"profile-of-the-server", cfg.StorageOf(acme).Profile, Profile("minio")},
-		{"profile-of-the-tenant", cfg.StorageOf(umbrella).Profile, AutoProfile},
+		{"checksums-of-the-server", cfg.StorageOf(acme).Checksums, bucket.ChecksumsRequired},
+		{"checksums-of-the-tenant", cfg.StorageOf(umbrella).Checksums, bucket.ChecksumsSupported},
+		{"profile-of-the-server", cfg.StorageOf(acme).Profile, bucket.Profile("minio")},
+		{"profile-of-the-tenant", cfg.StorageOf(umbrella).Profile, bucket.AutoProfile},
 		{"home", acme.Users["alice"].Home, "/alice"},
 		{"permissions", len(acme.Users["alice"].Permissions), 2},
 		{"permissions-by-path", fmt.Sprint(acme.Users["alice"].PathPermissions), "map[/inbox:[write] /private:[]]"},
@@ -158,8 +159,8 @@ func TestLoad(t *testing.T) {
 // A tenant with keys of its own uses both, never one of its own and one of the server's.
 func TestStorageOfKeepsKeysTogether(t *testing.T) {
 	cfg := Default()
-	cfg.S3 = S3{AccessKeyID: "server", SecretAccessKey: value.NewSecret("server's")}
-	got := cfg.StorageOf(&Tenant{S3: S3{AccessKeyID: "tenant", SecretAccessKey: value.NewSecret("tenant's")}})
+	cfg.S3 = bucket.S3{AccessKeyID: "server", SecretAccessKey: value.NewSecret("server's")}
+	got := cfg.StorageOf(&Tenant{S3: bucket.S3{AccessKeyID: "tenant", SecretAccessKey: value.NewSecret("tenant's")}})
 	if got.AccessKeyID != "tenant" || got.SecretAccessKey.Reveal() != "tenant's" {
 		t.Errorf("keys are %s and %s", got.AccessKeyID, got.SecretAccessKey.Reveal())
 	}

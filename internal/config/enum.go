@@ -74,36 +74,6 @@ const (
 // Values implements [yamlconf.Enum].
 func (Resume) Values() []string { return yamlconf.EnumValues(DiscardInterrupted, KeepInterrupted) }
 
-// A Profile names what an S3 server can do, see docs/s3-servers.md.
-type Profile string
-
-// AutoProfile has the server find out the profile.
-const AutoProfile Profile = "auto"
-
-// Profiles are the names that a configuration may have besides AutoProfile.
-func Profiles() []Profile {
-	return []Profile{"aws", "aws-directory", "minio", "ceph", "r2", "gcs", "versitygw", "strict"}
-}
-
-// Values implements [yamlconf.Enum].
-func (Profile) Values() []string {
-	return yamlconf.EnumValues(append([]Profile{AutoProfile}, Profiles()...)...)
-}
-
-// A ChecksumUse is for which requests the AWS SDK computes checksums that S3 does not ask for. The zero value is the SDK's choice.
-type ChecksumUse string
-
-// The choices.
-const (
-	ChecksumsRequired  ChecksumUse = "required"  // for none
-	ChecksumsSupported ChecksumUse = "supported" // for all that know them
-)
-
-// Values implements [yamlconf.Enum].
-func (ChecksumUse) Values() []string {
-	return yamlconf.EnumValues(ChecksumsRequired, ChecksumsSupported)
-}
-
 // An ACL is one of S3's canned access control lists: https://docs.aws.amazon.com/AmazonS3/latest/userguide/acl-overview.html
 type ACL string
 

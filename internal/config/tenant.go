@@ -7,6 +7,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/external"
@@ -65,7 +66,7 @@ type Tenant struct {
 	Folders map[string]*Folder `yaml:"folders" default:"none"`
 
 	Objects Objects             `yaml:"objects"`
-	S3      S3                  `yaml:"s3"`
+	S3      bucket.S3           `yaml:"s3"`
 	Limits  limit.TenantLimits  `yaml:"limits"`
 	Webhook destination.Webhook `yaml:"webhook"`
 
@@ -84,7 +85,7 @@ type Folder struct {
 	Prefix string `yaml:"prefix" default:"none"`
 	// Most that any user may do in the folder.
 	Permissions []Permission `yaml:"permissions" default:"all"`
-	S3          S3           `yaml:"s3"`
+	S3          bucket.S3    `yaml:"s3"`
 }
 
 // A User of a tenant.

@@ -3,7 +3,6 @@ package config
 import (
 	"fmt"
 	"net"
-	"net/url"
 	"os"
 	"strconv"
 	"strings"
@@ -69,7 +68,7 @@ func (v *validator) server() {
 	v.language(yamlconf.Path{"default_language"}, v.cfg.DefaultLanguage)
 	v.addresses()
 	v.cfg.TLS.Check(yamlconf.Path{"tls"}, v.report)
-	v.storage(yamlconf.Path{"s3"}, v.cfg.S3)
+	v.cfg.S3.Check(yamlconf.Path{"s3"}, v.report)
 	v.durations()
 	v.limits()
 	v.uploads()
@@ -144,30 +143,6 @@ func (v *validator) addresses() {
 		if v.cfg.Passive.Ports.Contains(uint16(port)) {
 			v.report(a.path, "port %d lies in passive.ports (%s): choose another, or another range", port, v.cfg.Passive.Ports)
 		}
-	}
-}
-
-// storage checks one s3 section; in a tenant's what is missing comes from the server's.
-func (v *validator) storage(p yamlconf.Path, s S3) {
-	for _, e := range []struct{ key, value string }{{"endpoint", s.Endpoint}, {"public_endpoint", s.PublicEndpoint}} {
-		if e.value == "" {
-			continue
-		}
-		u, err := url.Parse(e.value)
-		if strings.Contains(e.value, "@") { // the value is not shown: it may hold a password
-			v.report(p.Child(e.key), "holds credentials: write them as access_key_id and secret_access_key")
-			continue
-		}
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" {
-			v.report(p.Child(e.key), "%q is no address of an S3 server: write it like https://s3.example.com", e.value)
-		}
-	}
-	id, secret := p.Child("access_key_id"), p.Child("secret_access_key")
-	switch {
-	case s.AccessKeyID == "" && !s.SecretAccessKey.Empty():
-		v.report(id, "is missing: it belongs to %s", secret)
-	case s.AccessKeyID != "" && s.SecretAccessKey.Empty():
-		v.report(secret, "is missing: it belongs to %s", id)
 	}
 }
 

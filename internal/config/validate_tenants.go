@@ -69,7 +69,7 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	v.times(p.Child("limits"), t.Limits.TimeLimits)
 	v.usage(p.Child("limits"), t.Limits.Usage)
 	v.usage(p.Child("limits").Child("per_user"), t.Limits.PerUser)
-	v.storage(p.Child("s3"), t.S3)
+	t.S3.Check(p.Child("s3"), v.report)
 	t.Auth.Check(p.Child("auth"), v.cfg.Limits.LoginTimeout, v.report)
 	if len(t.Users) == 0 && !t.Auth.Given() {
 		key := "users"

@@ -20,6 +20,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
 )
 
 const (
@@ -47,7 +48,7 @@ type Bucket struct {
 	account     account
 	keys        configKeys
 	customerKey []byte             // of SSE-C; nil without it
-	configured  config.Profile     // the configured profile
+	configured  bucket.Profile     // the configured profile
 	resumable   bool               // whether users can resume uploads
 	overwrite   []config.Overwrite // the modes of those who may write, each once
 }

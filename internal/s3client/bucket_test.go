@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -35,7 +36,7 @@ func TestCheckBuckets(t *testing.T) {
 			},
 			{
 				"wrong-key-of-the-tenant", func(c *config.Config) {
-					c.Tenants["acme"].S3 = config.S3{AccessKeyID: "nobody", SecretAccessKey: value.NewSecret("wrong")}
+					c.Tenants["acme"].S3 = bucket.S3{AccessKeyID: "nobody", SecretAccessKey: value.NewSecret("wrong")}
 				},
 				"%s refuses the credentials (" + unknownKey + "): correct tenants.acme.s3.access_key_id and tenants.acme.s3.secret_access_key",
 			},
@@ -100,7 +101,7 @@ func TestAccountFromTheSDK(t *testing.T) {
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
 	s := s3test.Start(t, "minio")
 	cfg := configtest.New(t, s)
-	bucket := fmt.Sprintf("tenant acme: bucket %q: ", cfg.Tenants["acme"].Bucket)
+	place := fmt.Sprintf("tenant acme: bucket %q: ", cfg.Tenants["acme"].Bucket)
 	account := cfg.S3
 
 	check := func() string {
@@ -110,12 +111,12 @@ func TestAccountFromTheSDK(t *testing.T) {
 		}
 		return err.Error()
 	}
-	cfg.S3 = config.S3{}
-	if got, want := check(), bucket+"its region is not known: write s3.region, or set AWS_REGION"; got != want {
+	cfg.S3 = bucket.S3{}
+	if got, want := check(), place+"its region is not known: write s3.region, or set AWS_REGION"; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	cfg.S3 = config.S3{Endpoint: account.Endpoint, PathStyle: account.PathStyle}
-	want := bucket + "no credentials for S3 were found: write s3.access_key_id and its secret, or give the process credentials that " +
+	cfg.S3 = bucket.S3{Endpoint: account.Endpoint, PathStyle: account.PathStyle}
+	want := place + "no credentials for S3 were found: write s3.access_key_id and its secret, or give the process credentials that " +
 		"the AWS SDK finds (environment, profile, IRSA, instance role)"
 	if got := check(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
@@ -130,8 +131,8 @@ func TestAccountFromTheSDK(t *testing.T) {
 // Tenants that reach S3 alike share a client, and so its connections.
 func TestClientsAreShared(t *testing.T) {
 	cfg := configtest.New(t, s3test.Start(t, "embedded"))
-	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", S3: config.S3{Region: cfg.S3.Region}}
-	cfg.Tenants["zebra"] = &config.Tenant{Bucket: "zebra", S3: config.S3{Region: "eu-west-1"}}
+	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: "umbrella", S3: bucket.S3{Region: cfg.S3.Region}}
+	cfg.Tenants["zebra"] = &config.Tenant{Bucket: "zebra", S3: bucket.S3{Region: "eu-west-1"}}
 	all, err := open(t.Context(), cfg, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -20,7 +20,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/descriptors"
 )
 
@@ -70,12 +70,12 @@ type account struct {
 	accessKeyID        string
 	secretAccessKey    string
 	pathStyle          bool
-	checksums          config.ChecksumUse
+	checksums          bucket.ChecksumUse
 	credentialsFromSDK bool
 	profile            string // as far as it is known before the server is asked, and changes what the client sends
 }
 
-func accountOf(s config.S3) account {
+func accountOf(s bucket.S3) account {
 	return account{
 		endpoint:           s.Endpoint,
 		region:             s.Region,
@@ -129,7 +129,7 @@ func (f *Factory) client(a account) (*s3.Client, error) {
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = a.pathStyle
-		restrictClient(o, cmp.Or(a.profile, restrictingProfile(config.AutoProfile, aws.ToString(cfg.BaseEndpoint))))
+		restrictClient(o, cmp.Or(a.profile, restrictingProfile(bucket.AutoProfile, aws.ToString(cfg.BaseEndpoint))))
 		useChecksums(o, a.checksums)
 		if f.observe != nil {
 			o.APIOptions = append(o.APIOptions, f.observe)
@@ -162,12 +162,12 @@ func (c coalescingClient) Do(request *http.Request) (*http.Response, error) {
 
 // useChecksums makes the SDK send checksums that S3 does not ask for, or not. By default the SDK sends them. Some servers other than
 // AWS refuse them, or store a checksum at the end of a body as a part of it.
-func useChecksums(o *s3.Options, use config.ChecksumUse) {
+func useChecksums(o *s3.Options, use bucket.ChecksumUse) {
 	switch use {
-	case config.ChecksumsRequired:
+	case bucket.ChecksumsRequired:
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
-	case config.ChecksumsSupported:
+	case bucket.ChecksumsSupported:
 		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
 		o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenSupported
 	}

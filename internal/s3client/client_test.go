@@ -12,7 +12,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
-	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -95,14 +95,14 @@ func (c *closable) Close() error {
 func TestChecksums(t *testing.T) {
 	s := s3test.Start(t, "embedded")
 	for name, tc := range map[string]struct {
-		server, tenant config.ChecksumUse
+		server, tenant bucket.ChecksumUse
 		request        aws.RequestChecksumCalculation
 		response       aws.ResponseChecksumValidation
 	}{
 		"by-the-sdk":    {"", "", aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported},
-		"by-the-server": {config.ChecksumsRequired, "", aws.RequestChecksumCalculationWhenRequired, aws.ResponseChecksumValidationWhenRequired},
+		"by-the-server": {bucket.ChecksumsRequired, "", aws.RequestChecksumCalculationWhenRequired, aws.ResponseChecksumValidationWhenRequired},
 		"by-the-tenant": {
-			config.ChecksumsRequired, config.ChecksumsSupported,
+			bucket.ChecksumsRequired, bucket.ChecksumsSupported,
 			aws.RequestChecksumCalculationWhenSupported, aws.ResponseChecksumValidationWhenSupported,
 		},
 	} {

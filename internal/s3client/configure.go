@@ -8,6 +8,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
 )
 
 // Buckets makes each tenant's bucket, by the tenant's name, with those of its folders. It sends no request to S3. The error says for which
@@ -42,7 +43,7 @@ func (f *Factory) Buckets(cfg *config.Config) (map[string]*Bucket, error) {
 }
 
 // newBucket is a bucket of the tenant t that is reached as storage says, which was put together from layers.
-func newBucket(t *config.Tenant, storage config.S3, layers []layer) *Bucket {
+func newBucket(t *config.Tenant, storage bucket.S3, layers []layer) *Bucket {
 	return &Bucket{
 		Objects:     objectsOf(&t.Objects),
 		account:     accountOf(storage),
@@ -56,12 +57,12 @@ func newBucket(t *config.Tenant, storage config.S3, layers []layer) *Bucket {
 // A layer is a section of the configuration that may say how an S3 server is reached.
 type layer struct {
 	section string
-	s3      config.S3
+	s3      bucket.S3
 }
 
 // configKeysOf finds out which of the layers, the last of which is the server's, gives each value.
 func configKeysOf(layers []layer) configKeys {
-	first := func(gives func(config.S3) bool) string {
+	first := func(gives func(bucket.S3) bool) string {
 		for _, l := range layers[:len(layers)-1] {
 			if gives(l.s3) {
 				return l.section
@@ -70,9 +71,9 @@ func configKeysOf(layers []layer) configKeys {
 		return layers[len(layers)-1].section
 	}
 	return configKeys{
-		endpoint:    first(func(s config.S3) bool { return s.Endpoint != "" }),
-		region:      first(func(s config.S3) bool { return s.Region != "" }),
-		credentials: first(func(s config.S3) bool { return s.AccessKeyID != "" }),
+		endpoint:    first(func(s bucket.S3) bool { return s.Endpoint != "" }),
+		region:      first(func(s bucket.S3) bool { return s.Region != "" }),
+		credentials: first(func(s bucket.S3) bool { return s.AccessKeyID != "" }),
 	}
 }
 

@@ -14,12 +14,12 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver"
-	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
 )
 
 // profileOfEndpoint is the name of the profile that the address of an S3 server tells, empty where it tells none. An empty endpoint is that
 // of AWS.
-func profileOfEndpoint(endpoint, bucket string) string {
+func profileOfEndpoint(endpoint, bucketName string) string {
 	host := ""
 	if u, err := url.Parse(endpoint); err == nil {
 		host = strings.ToLower(u.Hostname())
@@ -27,7 +27,7 @@ func profileOfEndpoint(endpoint, bucket string) string {
 	at := func(domain string) bool { return host == domain || strings.HasSuffix(host, "."+domain) }
 	switch {
 	case endpoint == "", at("amazonaws.com"), at("amazonaws.com.cn"):
-		if strings.HasSuffix(bucket, "--x-s3") {
+		if strings.HasSuffix(bucketName, "--x-s3") {
 			return "aws-directory"
 		}
 		return "aws"
@@ -58,16 +58,16 @@ func serverHeader(metadata middleware.Metadata) string {
 }
 
 // knownProfile is the name of the profile as it is known before the server is asked, empty where it is not.
-func knownProfile(configured config.Profile, endpoint, bucket string) string {
-	if configured != "" && configured != config.AutoProfile {
+func knownProfile(configured bucket.Profile, endpoint, bucketName string) string {
+	if configured != "" && configured != bucket.AutoProfile {
 		return string(configured)
 	}
-	return profileOfEndpoint(endpoint, bucket)
+	return profileOfEndpoint(endpoint, bucketName)
 }
 
 // restrictingProfile is the name of the profile if it is known before the server is asked and there is something that the server does not
 // take from any client, and empty otherwise. Accounts of one server differ by nothing else.
-func restrictingProfile(configured config.Profile, endpoint string) string {
+func restrictingProfile(configured bucket.Profile, endpoint string) string {
 	name := knownProfile(configured, endpoint, "")
 	if p, known := driver.ProfileNamed(name); known && p.SignedAcceptEncoding && p.Checksums {
 		return ""
@@ -85,7 +85,7 @@ func restrictClient(o *s3.Options, profile string) {
 		o.APIOptions = append(o.APIOptions, withoutAcceptEncoding)
 	}
 	if !p.Checksums {
-		useChecksums(o, config.ChecksumsRequired)
+		useChecksums(o, bucket.ChecksumsRequired)
 	}
 }
 
@@ -112,8 +112,8 @@ func withoutAcceptEncoding(stack *middleware.Stack) error {
 func (b *Bucket) findProfile(ctx context.Context, header string, log *slog.Logger) error {
 	name := cmp.Or(knownProfile(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name), profileOfServer(header), "strict")
 	b.Profile, _ = driver.ProfileNamed(name)
-	b.Profile.Checksums = b.Profile.Checksums || b.account.checksums == config.ChecksumsSupported
-	auto := b.configured == "" || b.configured == config.AutoProfile
+	b.Profile.Checksums = b.Profile.Checksums || b.account.checksums == bucket.ChecksumsSupported
+	auto := b.configured == "" || b.configured == bucket.AutoProfile
 	if auto && name == "strict" && (b.resumable || b.denies()) {
 		var err error
 		if b.Profile, err = b.probeProfile(ctx, b.Profile); err != nil {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -18,7 +19,7 @@ import (
 // A configuration may name each profile.
 func TestProfileNames(t *testing.T) {
 	var names []string
-	for _, p := range config.Profiles() {
+	for _, p := range bucket.Profiles() {
 		names = append(names, string(p))
 	}
 	if want := driver.ProfileNames(); !slices.Equal(names, want) {
@@ -79,7 +80,7 @@ func TestFindProfile(t *testing.T) {
 		if !ok {
 			t.Fatal(s.Name)
 		}
-		for _, configured := range []config.Profile{"", config.AutoProfile, config.Profile(want.Name)} {
+		for _, configured := range []bucket.Profile{"", bucket.AutoProfile, bucket.Profile(want.Name)} {
 			cfg := configtest.New(t, s)
 			cfg.S3.Profile, cfg.Tenants["acme"].Resume = configured, config.KeepInterrupted
 			reach := s.AWSConfig()
@@ -106,7 +107,7 @@ func TestProfileByConfiguration(t *testing.T) {
 	cfg.S3.Profile, acme.S3.Profile = "ceph", "r2"
 	acme.Folders = map[string]*config.Folder{
 		"/a": {Prefix: "a/"},
-		"/b": {Prefix: "b/", S3: config.S3{Profile: "strict"}},
+		"/b": {Prefix: "b/", S3: bucket.S3{Profile: "strict"}},
 	}
 	cfg.Tenants["other"] = &config.Tenant{Bucket: s.Bucket(t)}
 	all, err := verify(t.Context(), cfg, s.AWSConfig())
@@ -214,7 +215,7 @@ func TestResumeOnDirectoryBucket(t *testing.T) {
 func TestAcceptEncodingIsNotSigned(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	for _, tc := range []struct {
-		profile config.Profile
+		profile bucket.Profile
 		works   bool
 	}{{"gcs", true}, {"strict", true}, {"minio", false}} {
 		t.Run(string(tc.profile), func(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
@@ -253,7 +254,7 @@ func TestLogin(t *testing.T) {
 	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: s.Bucket(t), Users: map[string]*config.User{"dave": {PasswordHash: hash}}}
 	cfg.Tenants["initech"] = &config.Tenant{
 		Bucket: s.Bucket(t), Users: map[string]*config.User{"peter": {PasswordHash: hash}}, Presign: time.Hour,
-		S3: config.S3{PublicEndpoint: "https://files.example"},
+		S3: bucket.S3{PublicEndpoint: "https://files.example"},
 	}
 	umlaut, err := passwordhash.New("wörd")
 	if err != nil {

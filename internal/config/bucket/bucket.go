@@ -1,0 +1,101 @@
+// Package bucket describes in the configuration how an S3 bucket is reached: the sections s3 of the server, of a tenant and of a folder.
+package bucket
+
+import (
+	"cmp"
+	"net/url"
+	"strings"
+
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// S3 is how a bucket is reached. A tenant or a folder replaces single values of the layer above.
+type S3 struct {
+	// URL of the S3 server.
+	Endpoint string `yaml:"endpoint" default:"AWS"`
+	// URL of the S3 server for those who download by links (`presign`).
+	PublicEndpoint string `yaml:"public_endpoint" default:"that of endpoint"`
+	// Region of the bucket.
+	Region string `yaml:"region" default:"what the AWS SDK finds"`
+	// Put the bucket into the path of the URL instead of the host name.
+	PathStyle *bool `yaml:"path_style" default:"false"`
+	// For which requests the SDK computes checksums: `supported` for all that know them, `required` only where S3 asks for them.
+	Checksums ChecksumUse `yaml:"checksums" default:"by the profile"`
+	// What the S3 server can do. With `auto` the server finds it out.
+	Profile Profile `yaml:"profile" default:"auto"`
+	// Access key ID. It needs `secret_access_key`.
+	AccessKeyID string `yaml:"access_key_id" default:"what the AWS SDK finds"`
+	// Secret access key. Without both keys the SDK looks into its environment, profile, IRSA or instance role.
+	SecretAccessKey value.Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
+}
+
+// A Profile names what an S3 server can do, see docs/s3-servers.md.
+type Profile string
+
+// AutoProfile has the server find out the profile.
+const AutoProfile Profile = "auto"
+
+// Profiles are the names that a configuration may have besides AutoProfile.
+func Profiles() []Profile {
+	return []Profile{"aws", "aws-directory", "minio", "ceph", "r2", "gcs", "versitygw", "strict"}
+}
+
+// Values implements [yamlconf.Enum].
+func (Profile) Values() []string {
+	return yamlconf.EnumValues(append([]Profile{AutoProfile}, Profiles()...)...)
+}
+
+// A ChecksumUse is for which requests the AWS SDK computes checksums that S3 does not ask for. The zero value is the SDK's choice.
+type ChecksumUse string
+
+// The choices.
+const (
+	ChecksumsRequired  ChecksumUse = "required"  // for none
+	ChecksumsSupported ChecksumUse = "supported" // for all that know them
+)
+
+// Values implements [yamlconf.Enum].
+func (ChecksumUse) Values() []string {
+	return yamlconf.EnumValues(ChecksumsRequired, ChecksumsSupported)
+}
+
+// Inherit is what s says, and where it says nothing what another says.
+func (s S3) Inherit(other S3) S3 {
+	s.Endpoint = cmp.Or(s.Endpoint, other.Endpoint)
+	s.PublicEndpoint = cmp.Or(s.PublicEndpoint, other.PublicEndpoint)
+	s.Region = cmp.Or(s.Region, other.Region)
+	s.Checksums = cmp.Or(s.Checksums, other.Checksums)
+	s.Profile = cmp.Or(s.Profile, other.Profile)
+	if s.PathStyle == nil {
+		s.PathStyle = other.PathStyle
+	}
+	if s.AccessKeyID == "" { // the two keys belong together
+		s.AccessKeyID, s.SecretAccessKey = other.AccessKeyID, other.SecretAccessKey
+	}
+	return s
+}
+
+// Check reports what is wrong with the section that p leads to. In a tenant's, what is missing comes from the server's.
+func (s S3) Check(p yamlconf.Path, report func(p yamlconf.Path, format string, args ...any)) {
+	for _, e := range []struct{ key, value string }{{"endpoint", s.Endpoint}, {"public_endpoint", s.PublicEndpoint}} {
+		if e.value == "" {
+			continue
+		}
+		u, err := url.Parse(e.value)
+		if strings.Contains(e.value, "@") { // the value is not shown: it may hold a password
+			report(p.Child(e.key), "holds credentials: write them as access_key_id and secret_access_key")
+			continue
+		}
+		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" {
+			report(p.Child(e.key), "%q is no address of an S3 server: write it like https://s3.example.com", e.value)
+		}
+	}
+	id, secret := p.Child("access_key_id"), p.Child("secret_access_key")
+	switch {
+	case s.AccessKeyID == "" && !s.SecretAccessKey.Empty():
+		report(id, "is missing: it belongs to %s", secret)
+	case s.AccessKeyID != "" && s.SecretAccessKey.Empty():
+		report(secret, "is missing: it belongs to %s", id)
+	}
+}
