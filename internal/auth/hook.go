@@ -4,18 +4,17 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
-	"os"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/external"
 )
 
@@ -42,19 +41,13 @@ func newHook(cfg *external.Hook) (*hook, error) {
 		return nil, errors.New("the URL of the hook cannot be read")
 	}
 	shown.RawQuery, shown.User = "", nil
-	transport := &http.Transport{
-		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
-		MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTime,
+	authorities, err := encryption.Authorities(cfg.CAFile)
+	if err != nil {
+		return nil, fmt.Errorf("authorities of the hook: %w", err)
 	}
-	if cfg.CAFile != "" {
-		pem, err := os.ReadFile(cfg.CAFile)
-		if err != nil {
-			return nil, fmt.Errorf("authorities of the hook: %w", err)
-		}
-		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
-		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("authorities of the hook: %s has no certificate in PEM", cfg.CAFile)
-		}
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}, ForceAttemptHTTP2: true,
+		MaxIdleConnsPerHost: maxIdle, IdleConnTimeout: idleTime,
 	}
 	return &hook{
 		url: cfg.URL, shown: shown.String(), secret: cfg.Secret.Reveal(), timeout: cfg.TimeoutOf(),

@@ -92,10 +92,7 @@ func newBucket(t *testing.T) bucket {
 // queue is the queue of one server.
 func (b bucket) queue(t *testing.T, r *receiver) *Queue {
 	t.Helper()
-	webhook, err := NewWebhook(r.URL, secret, "", time.Minute)
-	if err != nil {
-		t.Fatal(err)
-	}
+	webhook := NewWebhook(r.URL, secret, nil, time.Minute)
 	return NewQueue(Options{
 		Client: b.client, Bucket: b.name, Prefix: "inbox/", Tenant: "acme", Webhook: webhook,
 		UnconfirmedAfter: 10 * time.Millisecond, SweepInterval: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),

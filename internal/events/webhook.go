@@ -12,7 +12,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"os"
 	"strconv"
 	"time"
 )
@@ -33,23 +32,15 @@ type Webhook struct {
 	client *http.Client
 }
 
-// NewWebhook makes a webhook. The file of certificate authorities may be empty.
-func NewWebhook(url, secret, caFile string, timeout time.Duration) (*Webhook, error) {
-	transport := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}}
-	if caFile != "" {
-		pem, err := os.ReadFile(caFile)
-		if err != nil {
-			return nil, err
-		}
-		transport.TLSClientConfig.RootCAs = x509.NewCertPool()
-		if !transport.TLSClientConfig.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s has no certificate: name a PEM file", caFile)
-		}
+// NewWebhook makes a webhook. Without authorities, its certificate must come from one of the system's.
+func NewWebhook(url, secret string, authorities *x509.CertPool, timeout time.Duration) *Webhook {
+	transport := &http.Transport{
+		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
 	}
 	return &Webhook{url: url, secret: []byte(secret), client: &http.Client{
 		Transport: transport, Timeout: timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // another server must not get events
-	}}, nil
+	}}
 }
 
 // Sign is the signature of a body: "v1=" and the HMAC-SHA256 (RFC 2104) over the timestamp, "." and the body, in hex.

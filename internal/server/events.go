@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/events"
 	"github.com/babelftp/babelftp/internal/s3client"
 )
@@ -28,10 +29,11 @@ func newEventQueues(cfg *config.Config, buckets map[string]*s3client.Bucket, m *
 		if w.URL == "" {
 			continue
 		}
-		webhook, err := events.NewWebhook(w.URL, w.Secret.Reveal(), w.CAFile, cmp.Or(w.Timeout, webhookTimeout))
+		authorities, err := encryption.Authorities(w.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("tenants.%s.webhook.ca_file: %w", name, err)
 		}
+		webhook := events.NewWebhook(w.URL, w.Secret.Reveal(), authorities, cmp.Or(w.Timeout, webhookTimeout))
 		delivered, postponed := m.events.WithLabelValues(name, "delivered"), m.events.WithLabelValues(name, "postponed")
 		queues[name] = events.NewQueue(events.Options{
 			Client: b.ObjectClient(), Bucket: b.Name, Prefix: b.Prefix, Tenant: name, Webhook: webhook,

@@ -2,11 +2,10 @@
 package destination
 
 import (
-	"crypto/x509"
 	"net/url"
-	"os"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
 )
 
@@ -50,10 +49,8 @@ func (w Webhook) Problems() map[string]string {
 	if len(w.Secret.Reveal()) < minSecret {
 		problems["secret"] = "is shorter than 16 bytes: write a random one, like that of `openssl rand -hex 32`"
 	}
-	if w.CAFile != "" {
-		if pem, err := os.ReadFile(w.CAFile); err != nil || !x509.NewCertPool().AppendCertsFromPEM(pem) {
-			problems["ca_file"] = "has no certificate that can be read: name a PEM file"
-		}
+	if _, err := encryption.Authorities(w.CAFile); err != nil {
+		problems["ca_file"] = err.Error()
 	}
 	if w.Timeout < 0 {
 		problems["timeout"] = "must be longer than 0"

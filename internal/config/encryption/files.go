@@ -2,6 +2,8 @@ package encryption
 
 import (
 	"crypto/tls"
+	"crypto/x509"
+	"fmt"
 	"os"
 
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -28,4 +30,20 @@ func checkPair(p yamlconf.Path, cert, key string, report report) {
 	if _, err := tls.LoadX509KeyPair(cert, key); err != nil {
 		report(p.Child("cert_file"), "the certificate in %s and the key in %s do not work together: %v", cert, key, err)
 	}
+}
+
+// Authorities reads the certificates of authorities in a PEM file. Without a name they are nil, which stands for those of the system.
+func Authorities(name string) (*x509.CertPool, error) {
+	if name == "" {
+		return nil, nil
+	}
+	pem, err := os.ReadFile(name)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read %s: %w", name, yamlconf.WithoutPath(err))
+	}
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(pem) {
+		return nil, fmt.Errorf("%s has no certificate in PEM: name the file of the authorities", name)
+	}
+	return pool, nil
 }

@@ -4,9 +4,9 @@ package external
 import (
 	"cmp"
 	"net/url"
-	"os"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -55,10 +55,8 @@ func (a Auth) Check(p yamlconf.Path, loginTimeout time.Duration, report func(p y
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil: // not shown: it may hold a password
 		report(p.Child("url"), "is no URL of a service: write it like https://auth.example.com/ftp, and a password as secret")
 	}
-	if h.CAFile != "" {
-		if _, err := os.ReadFile(h.CAFile); err != nil {
-			report(p.Child("ca_file"), "cannot read %s: %v", h.CAFile, yamlconf.WithoutPath(err))
-		}
+	if _, err := encryption.Authorities(h.CAFile); err != nil {
+		report(p.Child("ca_file"), "%v", err)
 	}
 	if h.Timeout < 0 || h.TimeoutOf() >= loginTimeout {
 		report(p.Child("timeout"), "%s is not between 0s and limits.login_timeout (%s)", h.Timeout, loginTimeout)
