@@ -15,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/events"
 	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/webhook"
 )
 
 const webhookSecret = "0123456789abcdef"
@@ -41,7 +42,7 @@ func (r *eventReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) 
 		return // the server was killed
 	}
 	signature := request.Header.Get("Babelftp-Signature")
-	if want := events.Sign([]byte(webhookSecret), request.Header.Get("Babelftp-Timestamp"), body); signature != want {
+	if want := webhook.Sign([]byte(webhookSecret), request.Header.Get("Babelftp-Timestamp"), body); signature != want {
 		r.t.Errorf("signature %q, want %q", signature, want)
 	}
 	var batch []events.Event
@@ -104,14 +105,14 @@ func TestEventsOfKilledServers(t *testing.T) {
 	t.Parallel()
 	const (
 		clients = 3
-		steps   = 5
+		steps   = 6
 		moments = 40 * time.Millisecond
 	)
 	r := &eventReceiver{t: t, got: map[change][]events.Event{}}
 	receiver := httptest.NewServer(r)
 	t.Cleanup(receiver.Close)
-	webhook := fmt.Sprintf("    webhook: {url: %q, secret: %q, unconfirmed_after: 1s}", receiver.URL, webhookSecret)
-	s := newSite(t, s3test.Start(t, "minio"), webhook)
+	lines := fmt.Sprintf("    webhook: {url: %q, secret: %q, unconfirmed_after: 1s}", receiver.URL, webhookSecret)
+	s := newSite(t, s3test.Start(t, "minio"), lines)
 	file := newFolder(t).write("file", content(smallSize))
 	var acknowledged, others []change
 	for round := range 2 * steps {
@@ -131,12 +132,15 @@ func TestEventsOfKilledServers(t *testing.T) {
 				a, b := fmt.Sprintf("/%d-%d a é", round, i), fmt.Sprintf("/%d-%d b", round, i)
 				asked[i] = [steps]change{
 					{events.Upload, a, ""}, {events.Upload, b, ""}, {events.Rename, a, a + " 2"}, {events.Delete, b, ""}, {events.Upload, b + " 2", ""},
+					{events.Copy, a + " 2", a + " 3"},
 				}[step]
 				switch c := asked[i]; c.kind {
 				case events.Upload:
 					f.send("upload", file, c.path)
 				case events.Rename:
 					f.send("rename", c.path, c.to)
+				case events.Copy:
+					f.send("copy", c.path, c.to)
 				default:
 					f.send("remove", c.path)
 				}
@@ -169,7 +173,7 @@ func TestEventsOfKilledServers(t *testing.T) {
 		for _, f := range users {
 			f.kill()
 		}
-		s.killed(t, webhook)
+		s.killed(t, lines)
 	}
 	t.Logf("%d changes have a positive reply, %d have none", len(acknowledged), len(others))
 	waitUntil(t, func() bool { return len(s.objects(t, ".babelftp/events/queue/")) == 0 },
@@ -192,7 +196,7 @@ func TestEventsOfKilledServers(t *testing.T) {
 	files := s.files(t)
 	for _, c := range others {
 		stored := c.path
-		if c.kind == events.Rename {
+		if c.to != "" {
 			stored = c.to
 		}
 		happened := slices.Contains(files, stored[1:]) == (c.kind != events.Delete)

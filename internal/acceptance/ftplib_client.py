@@ -105,6 +105,10 @@ class Client:
     def rename(self, before, after):
         return self.ftp.rename(before, after)
 
+    def copy(self, before, after):
+        self.ftp.sendcmd("SITE CPFR " + before)
+        return self.ftp.voidcmd("SITE CPTO " + after)
+
     def remove(self, name):
         return self.ftp.delete(name)
 

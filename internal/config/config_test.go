@@ -37,7 +37,7 @@ tenants:
 // Every problem of a file is reported at once, each where it stands.
 func TestLoadProblems(t *testing.T) {
 	for _, name := range []string{
-		"addresses", "aliases", "ambiguous", "auth", "duplicate-keys", "empty", "limits", "names", "objects", "policies", "syntax", "tenants", "texts", "two-documents",
+		"addresses", "aliases", "ambiguous", "auth", "duplicate-keys", "empty", "limits", "names", "objects", "policies", "receivers", "syntax", "tenants", "texts", "two-documents",
 		"unknown-keys", "uploads", "uploads-not-removed", "users-files",
 		"wrong-types",
 	} {

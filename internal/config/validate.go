@@ -72,6 +72,9 @@ func (v *validator) server() {
 	v.durations()
 	v.limits()
 	v.uploads()
+	for key, problem := range v.cfg.Audit.Webhook.Problems() {
+		v.report(yamlconf.Path{"audit", "webhook", key}, "%s", problem)
+	}
 	if addr := v.cfg.Passive.PublicAddress; addr.IsValid() && !addr.Unmap().Is4() {
 		v.report(yamlconf.Path{"passive", "public_address"}, "%s is no IPv4 address: PASV can show no other, and EPSV needs none", addr)
 	}

@@ -25,6 +25,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/internal/webhook"
 )
 
 const (
@@ -94,7 +96,7 @@ type Options struct {
 	Bucket  string
 	Prefix  string // of the tenant's keys
 	Tenant  string
-	Webhook *Webhook
+	Webhook *webhook.Webhook
 
 	// UnconfirmedAfter is how long an event of another server may be unconfirmed until that server counts as dead.
 	UnconfirmedAfter time.Duration
@@ -293,7 +295,11 @@ func (q *Queue) waiting(e Event) []Event {
 
 // send gives events to the receiver, and then deletes them.
 func (q *Queue) send(ctx context.Context, batch []Event) error {
-	if err := q.Webhook.Post(ctx, batch); err != nil {
+	body, err := json.Marshal(batch)
+	if err != nil {
+		return err
+	}
+	if err := q.Webhook.Post(ctx, body); err != nil {
 		q.Observe(len(batch), false)
 		return err
 	}

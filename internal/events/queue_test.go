@@ -19,6 +19,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/webhook"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
@@ -40,7 +41,7 @@ func newReceiver(t *testing.T) *receiver {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		body, err := io.ReadAll(request.Body)
-		if want := Sign([]byte(secret), request.Header.Get("Babelftp-Timestamp"), body); err != nil || request.Header.Get("Babelftp-Signature") != want {
+		if want := webhook.Sign([]byte(secret), request.Header.Get("Babelftp-Timestamp"), body); err != nil || request.Header.Get("Babelftp-Signature") != want {
 			t.Errorf("signature %q, %v; want %q", request.Header.Get("Babelftp-Signature"), err, want)
 		}
 		if r.down {
@@ -92,9 +93,9 @@ func newBucket(t *testing.T) bucket {
 // queue is the queue of one server.
 func (b bucket) queue(t *testing.T, r *receiver) *Queue {
 	t.Helper()
-	webhook := NewWebhook(r.URL, secret, nil, time.Minute)
+	hook := webhook.New(r.URL, secret, nil, time.Minute)
 	return NewQueue(Options{
-		Client: b.client, Bucket: b.name, Prefix: "inbox/", Tenant: "acme", Webhook: webhook,
+		Client: b.client, Bucket: b.name, Prefix: "inbox/", Tenant: "acme", Webhook: hook,
 		UnconfirmedAfter: 10 * time.Millisecond, SweepInterval: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
 	})
 }

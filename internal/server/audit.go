@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/logline"
 	"github.com/babelftp/babelftp/internal/vfs"
+	"github.com/babelftp/babelftp/internal/webhook"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -26,11 +28,12 @@ type auditLog struct {
 	log     *audit.Log
 	file    *logline.File     // nil without
 	writers []*logline.Writer // none where the configuration asks for no audit log
+	endPost context.CancelFunc
 }
 
 // newAuditLog opens nothing.
-func newAuditLog(cfg destination.Audit, stdout io.Writer, lost *prometheus.CounterVec, log *slog.Logger) *auditLog {
-	a := &auditLog{}
+func newAuditLog(cfg destination.Audit, stdout io.Writer, lost *prometheus.CounterVec, log *slog.Logger) (*auditLog, error) {
+	a := &auditLog{endPost: func() {}}
 	var destinations []io.Writer
 	add := func(name string, out io.Writer) {
 		counter := lost.WithLabelValues(name)
@@ -44,8 +47,17 @@ func newAuditLog(cfg destination.Audit, stdout io.Writer, lost *prometheus.Count
 	if cfg.Stdout {
 		add("stdout", stdout)
 	}
+	if cfg.Webhook.URL != "" {
+		hook, err := newWebhook(cfg.Webhook)
+		if err != nil {
+			return nil, fmt.Errorf("audit.webhook.ca_file: %w", err)
+		}
+		var ctx context.Context
+		ctx, a.endPost = context.WithCancel(context.Background()) // close ends it
+		add("webhook", webhook.NewLines(ctx, hook, log))
+	}
 	a.log = audit.New(io.MultiWriter(destinations...))
-	return a
+	return a, nil
 }
 
 // open opens the file and begins to write.
@@ -63,6 +75,7 @@ func (a *auditLog) open() error {
 
 // close writes the lines that wait.
 func (a *auditLog) close(ctx context.Context, log *slog.Logger) {
+	defer a.endPost()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
 	defer cancel()
 	for _, w := range a.writers {

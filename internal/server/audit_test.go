@@ -3,15 +3,22 @@ package server
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/destination"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/webhook"
 )
 
 // auditLines serves a session that does something, stops the server, and returns the audit log.
@@ -187,5 +194,49 @@ func TestAuditFileCannotBeOpened(t *testing.T) {
 	}
 	if err := srv.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "audit.file") {
 		t.Errorf("Start: %v, want an error about audit.file", err)
+	}
+}
+
+// The receiver gets the same lines as the file, also the last ones, although it fails at first.
+func TestAuditToWebhook(t *testing.T) {
+	const secret = "0123456789abcdef"
+	var lines []map[string]any
+	failed := false
+	receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(request.Body)
+		if want := webhook.Sign([]byte(secret), request.Header.Get(webhook.TimestampHeader), body); err != nil || request.Header.Get(webhook.SignatureHeader) != want {
+			t.Errorf("signature %q, %v; want %q", request.Header.Get(webhook.SignatureHeader), err, want)
+		}
+		if !failed {
+			failed = true
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+		var batch []map[string]any
+		if err := json.Unmarshal(body, &batch); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+		lines = append(lines, batch...)
+	}))
+	t.Cleanup(receiver.Close)
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Audit.Webhook = destination.Receiver{URL: receiver.URL, Secret: value.NewSecret(secret)}
+	want := auditLines(t, cfg, s, func(c *ftptest.Client) {
+		c.Login("alice", configtest.Password)
+		c.Store("a", "abc")
+		c.Command(221, "QUIT")
+	})
+	if len(want) != 3 || !reflect.DeepEqual(lines, want) {
+		t.Errorf("the receiver has %v, want %v", lines, want)
+	}
+}
+
+func TestAuditWebhookWithoutCertificates(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Audit.Webhook = destination.Receiver{URL: "https://hooks.example.com/", Secret: value.NewSecret("0123456789abcdef"), CAFile: t.TempDir()}
+	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); err == nil || !strings.HasPrefix(err.Error(), "audit.webhook.ca_file: ") {
+		t.Errorf("%v, want an error of audit.webhook.ca_file", err)
 	}
 }

@@ -9,9 +9,11 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/events"
 	"github.com/babelftp/babelftp/internal/s3client"
+	"github.com/babelftp/babelftp/internal/webhook"
 )
 
 // Defaults of a webhook.
@@ -21,6 +23,14 @@ const (
 	unconfirmedAfter = 15 * time.Minute
 )
 
+func newWebhook(r destination.Receiver) (*webhook.Webhook, error) {
+	authorities, err := encryption.Authorities(r.CAFile)
+	if err != nil {
+		return nil, err
+	}
+	return webhook.New(r.URL, r.Secret.Reveal(), authorities, cmp.Or(r.Timeout, webhookTimeout)), nil
+}
+
 // newEventQueues makes the queues of the tenants that have a webhook.
 func newEventQueues(cfg *config.Config, buckets map[string]*s3client.Bucket, m *metrics, log *slog.Logger) (map[string]*events.Queue, error) {
 	queues := map[string]*events.Queue{}
@@ -29,14 +39,13 @@ func newEventQueues(cfg *config.Config, buckets map[string]*s3client.Bucket, m *
 		if w.URL == "" {
 			continue
 		}
-		authorities, err := encryption.Authorities(w.CAFile)
+		hook, err := newWebhook(w.Receiver)
 		if err != nil {
 			return nil, fmt.Errorf("tenants.%s.webhook.ca_file: %w", name, err)
 		}
-		webhook := events.NewWebhook(w.URL, w.Secret.Reveal(), authorities, cmp.Or(w.Timeout, webhookTimeout))
 		delivered, postponed := m.events.WithLabelValues(name, "delivered"), m.events.WithLabelValues(name, "postponed")
 		queues[name] = events.NewQueue(events.Options{
-			Client: b.ObjectClient(), Bucket: b.Name, Prefix: b.Prefix, Tenant: name, Webhook: webhook,
+			Client: b.ObjectClient(), Bucket: b.Name, Prefix: b.Prefix, Tenant: name, Webhook: hook,
 			UnconfirmedAfter: cmp.Or(w.UnconfirmedAfter, unconfirmedAfter),
 			Observe: func(n int, ok bool) {
 				if ok {

@@ -16,6 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/events"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/webhook"
 )
 
 // The receiver gets each upload, deletion, rename and copy of which the client has a reply, with its signature. No client and no quota sees the queue.
@@ -25,7 +26,7 @@ func TestWebhook(t *testing.T) {
 		received := make(chan events.Event, 100)
 		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
 			body, err := io.ReadAll(request.Body)
-			if want := events.Sign([]byte(secret), request.Header.Get("Babelftp-Timestamp"), body); err != nil || request.Header.Get("Babelftp-Signature") != want {
+			if want := webhook.Sign([]byte(secret), request.Header.Get("Babelftp-Timestamp"), body); err != nil || request.Header.Get("Babelftp-Signature") != want {
 				t.Errorf("signature %q, %v; want %q", request.Header.Get("Babelftp-Signature"), err, want)
 			}
 			var batch []events.Event
@@ -38,7 +39,7 @@ func TestWebhook(t *testing.T) {
 		}))
 		t.Cleanup(receiver.Close)
 		cfg := configtest.New(t, s)
-		cfg.Tenants["acme"].Webhook = destination.Webhook{URL: receiver.URL, Secret: value.NewSecret(secret)}
+		cfg.Tenants["acme"].Webhook = destination.Webhook{Receiver: destination.Receiver{URL: receiver.URL, Secret: value.NewSecret(secret)}}
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Login("alice", configtest.Password)
@@ -81,7 +82,7 @@ func TestWebhookEventsAreHidden(t *testing.T) {
 		cfg := configtest.New(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Quota = 100
-		acme.Webhook = destination.Webhook{URL: receiver.URL, Secret: value.NewSecret("0123456789abcdef")}
+		acme.Webhook = destination.Webhook{Receiver: destination.Receiver{URL: receiver.URL, Secret: value.NewSecret("0123456789abcdef")}}
 		acme.Users["alice"].Home = "/"
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		c := session(t, srv, "alice")

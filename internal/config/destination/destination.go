@@ -15,11 +15,13 @@ type Audit struct {
 	File string `yaml:"file" default:"none" since:"0.2.0"`
 	// Write the lines to standard output.
 	Stdout bool `yaml:"stdout" since:"0.2.0"`
+	// Who gets the lines as JSON arrays. They wait in memory while the receiver fails.
+	Webhook Receiver `yaml:"webhook" since:"0.2.0"`
 }
 
-// Webhook is who gets events about the files that users of a tenant store, delete, rename or copy.
-type Webhook struct {
-	// URL that gets the events by POST, `https://` or `http://`.
+// Receiver is who gets JSON by POST.
+type Receiver struct {
+	// URL that gets a JSON array by POST, `https://` or `http://`.
 	URL string `yaml:"url" default:"none" since:"0.2.0"`
 	// Key of the signatures, 16 bytes or more.
 	Secret value.Secret `yaml:"secret" default:"required with url" since:"0.2.0"`
@@ -27,6 +29,11 @@ type Webhook struct {
 	CAFile string `yaml:"ca_file" default:"those of the system" since:"0.2.0"`
 	// How long the receiver may take to answer.
 	Timeout time.Duration `yaml:"timeout" default:"10s" since:"0.2.0"`
+}
+
+// Webhook is who gets events about the files that users of a tenant store, delete, rename or copy.
+type Webhook struct {
+	Receiver
 	// How long an event may wait for its outcome. Then its server counts as dead, and another one sends it as unconfirmed.
 	UnconfirmedAfter time.Duration `yaml:"unconfirmed_after" default:"15m" since:"0.2.0"`
 }
@@ -36,27 +43,33 @@ const minSecret = 16
 
 // Problems says what is wrong, by key.
 func (w Webhook) Problems() map[string]string {
+	problems := w.Receiver.Problems()
+	if w.UnconfirmedAfter < 0 {
+		problems["unconfirmed_after"] = "must be longer than 0"
+	}
+	return problems
+}
+
+// Problems says what is wrong, by key.
+func (r Receiver) Problems() map[string]string {
 	problems := map[string]string{}
-	if w.URL == "" {
-		if !w.Secret.Empty() {
+	if r.URL == "" {
+		if !r.Secret.Empty() {
 			problems["url"] = "is missing: write the address of the receiver"
 		}
 		return problems
 	}
-	if u, err := url.Parse(w.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
+	if u, err := url.Parse(r.URL); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil {
 		problems["url"] = "is no address of a receiver: write it like https://hooks.example.com/babelftp, without credentials"
 	}
-	if len(w.Secret.Reveal()) < minSecret {
+	if len(r.Secret.Reveal()) < minSecret {
 		problems["secret"] = "is shorter than 16 bytes: write a random one, like that of `openssl rand -hex 32`"
 	}
-	if _, err := encryption.Authorities(w.CAFile); err != nil {
+	if _, err := encryption.Authorities(r.CAFile); err != nil {
 		problems["ca_file"] = err.Error()
 	}
-	if w.Timeout < 0 {
+	if r.Timeout < 0 {
 		problems["timeout"] = "must be longer than 0"
-	}
-	if w.UnconfirmedAfter < 0 {
-		problems["unconfirmed_after"] = "must be longer than 0"
 	}
 	return problems
 }

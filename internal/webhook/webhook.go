@@ -1,4 +1,6 @@
-package events
+// Package webhook posts arrays of JSON objects to a receiver, signed by HMAC-SHA256 (RFC 2104). A tenant's events go by it, and the lines of the
+// audit log.
+package webhook
 
 import (
 	"bytes"
@@ -8,7 +10,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net/http"
@@ -18,28 +19,28 @@ import (
 
 // The headers of a request.
 const (
-	timestampHeader = "Babelftp-Timestamp" // seconds since 1970
-	signatureHeader = "Babelftp-Signature" // [Sign]
+	TimestampHeader = "Babelftp-Timestamp" // seconds since 1970
+	SignatureHeader = "Babelftp-Signature" // [Sign]
 )
 
 // maxAnswer is how much of an answer is read so that its connection can be used again, in bytes.
 const maxAnswer = 64 << 10
 
-// A Webhook posts events to a receiver.
+// A Webhook posts to a receiver.
 type Webhook struct {
 	url    string
 	secret []byte
 	client *http.Client
 }
 
-// NewWebhook makes a webhook. Without authorities, its certificate must come from one of the system's.
-func NewWebhook(url, secret string, authorities *x509.CertPool, timeout time.Duration) *Webhook {
+// New makes a webhook. Without authorities, its certificate must come from one of the system's.
+func New(url, secret string, authorities *x509.CertPool, timeout time.Duration) *Webhook {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
 	}
 	return &Webhook{url: url, secret: []byte(secret), client: &http.Client{
 		Transport: transport, Timeout: timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // another server must not get events
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // another server must not get the body
 	}}
 }
 
@@ -51,20 +52,16 @@ func Sign(secret []byte, timestamp string, body []byte) string {
 	return "v1=" + hex.EncodeToString(mac.Sum(nil))
 }
 
-// Post sends events as a JSON array. The error says that the receiver has not answered 2xx.
-func (w *Webhook) Post(ctx context.Context, batch []Event) error {
-	body, err := json.Marshal(batch)
-	if err != nil {
-		return err
-	}
+// Post sends a JSON array. The error says that the receiver has not answered 2xx.
+func (w *Webhook) Post(ctx context.Context, body []byte) error {
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
 	timestamp := strconv.FormatInt(time.Now().Unix(), 10)
 	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set(timestampHeader, timestamp)
-	request.Header.Set(signatureHeader, Sign(w.secret, timestamp, body))
+	request.Header.Set(TimestampHeader, timestamp)
+	request.Header.Set(SignatureHeader, Sign(w.secret, timestamp, body))
 	response, err := w.client.Do(request)
 	if err != nil {
 		return err
