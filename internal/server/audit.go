@@ -32,7 +32,7 @@ type auditLog struct {
 }
 
 // newAuditLog opens nothing.
-func newAuditLog(cfg destination.Audit, stdout io.Writer, lost *prometheus.CounterVec, log *slog.Logger) (*auditLog, error) {
+func newAuditLog(ctx context.Context, cfg destination.Audit, stdout io.Writer, lost *prometheus.CounterVec, log *slog.Logger) (*auditLog, error) {
 	a := &auditLog{endPost: func() {}}
 	var destinations []io.Writer
 	add := func(name string, out io.Writer) {
@@ -52,8 +52,7 @@ func newAuditLog(cfg destination.Audit, stdout io.Writer, lost *prometheus.Count
 		if err != nil {
 			return nil, fmt.Errorf("audit.webhook.ca_file: %w", err)
 		}
-		var ctx context.Context
-		ctx, a.endPost = context.WithCancel(context.Background()) // close ends it
+		ctx, a.endPost = context.WithCancel(context.WithoutCancel(ctx)) // close ends it
 		add("webhook", webhook.NewLines(ctx, hook, log))
 	}
 	a.log = audit.New(io.MultiWriter(destinations...))

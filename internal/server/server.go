@@ -110,7 +110,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, err
 	}
-	audit, err := newAuditLog(cfg.Audit, cmp.Or[io.Writer](opts.Stdout, io.Discard), m.auditLost, log)
+	audit, err := newAuditLog(ctx, cfg.Audit, cmp.Or[io.Writer](opts.Stdout, io.Discard), m.auditLost, log)
 	if err != nil {
 		return nil, err
 	}
