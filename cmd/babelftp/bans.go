@@ -21,7 +21,7 @@ func newBansCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bans list | add | remove",
 		Short: "Show and change the bans of a running server",
-		Long: "Show and change the bans of a running server: the addresses and users whom it refuses for a time. See limits.bans in the\n" +
+		Long: "Show and change the bans of a running server: the addresses, networks and users whom it refuses for a time. See limits.bans in the\n" +
 			"configuration.\n\n" +
 			"The server answers on admin_socket: from --socket, or from the configuration that --config names, or " + adminSocket + ",\n" +
 			"which is where the Helm chart puts it.",
@@ -73,9 +73,10 @@ func newBansCommand() *cobra.Command {
 		return w.Flush()
 	}
 	add := &cobra.Command{
-		Use: "add ADDRESS | USER@TENANT", Short: "Ban an address or a user",
-		Long:    "Ban an address or a user. New connections of the address, and new logins of the user, get 421. Sessions that are open stay.",
-		Example: "  babelftp bans add 203.0.113.7\n  babelftp bans add alice@acme --time 24h",
+		Use: "add ADDRESS | NETWORK | USER@TENANT", Short: "Ban an address, a network or a user",
+		Long: "Ban an address, a network or a user. Open sessions of it get 421 and end, also in the middle of a transfer. So do new connections of the\n" +
+			"address or network, and new logins of the user. Networks of limits.allow stay.",
+		Example: "  babelftp bans add 203.0.113.7\n  babelftp bans add 203.0.113.0/24\n  babelftp bans add alice@acme --time 24h",
 		Args:    oneName,
 	}
 	d := add.Flags().Duration("time", 0, "how long the ban lasts (default limits.bans.time)")
@@ -92,7 +93,7 @@ func newBansCommand() *cobra.Command {
 		return err
 	}
 	remove := &cobra.Command{
-		Use: "remove ADDRESS | USER@TENANT", Short: "End the ban of an address or a user",
+		Use: "remove ADDRESS | NETWORK | USER@TENANT", Short: "End the ban of an address, a network or a user",
 		Example: "  babelftp bans remove 203.0.113.7\n  babelftp bans remove alice@acme",
 		Args:    oneName,
 	}
@@ -115,7 +116,7 @@ func newBansCommand() *cobra.Command {
 // oneName wants one argument.
 func oneName(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return newUsageError(cmd, "write one address, or one user with the tenant")
+		return newUsageError(cmd, "write one address, one network, or one user with the tenant")
 	}
 	return nil
 }

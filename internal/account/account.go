@@ -103,6 +103,7 @@ type LoginRequest struct {
 	RemoteAddr net.Addr
 	Encrypted  bool          // whether the control connection is under TLS
 	Limits     limits.Scopes // of the server and of the address
+	Session    *limits.Session
 	// BeforeCommit must be asked before an upload becomes visible: it returns
 	// an error when the client is no longer there.
 	BeforeCommit func(context.Context) error

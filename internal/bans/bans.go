@@ -1,11 +1,15 @@
 // Package bans refuses addresses and users for a time after many failures, or because an administrator says so.
 //
-// A [List] keeps scores, which decay, and bans. [List.Check] refuses the connections of an address (reply 421, RFC 959, section 4.2.1), and
-// [List.CheckUser] logins. Both return a [limits.Error]. The list is in the memory of one process.
+// A [List] keeps scores, which decay, and bans. [List.Enter] refuses the connections of an address (reply 421, RFC 959, section 4.2.1), and
+// [List.Check] and [List.LogIn] refuse logins. They return a [limits.Error]. A new ban cuts sessions. The list is in the memory of one process.
 package bans
 
 import (
 	"cmp"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"log/slog"
 	"math"
@@ -28,9 +32,11 @@ const (
 	sweepAt = 1000
 	// forgotten is the score below which it is removed.
 	forgotten = 0.05
+	// administrator is the reason of a ban that no failures have caused.
+	administrator = "an administrator"
 )
 
-// A Ban is an address or a user whom the server refuses.
+// A Ban is an address, a network or a user whom the server refuses.
 type Ban struct {
 	// Name is that of [Parse].
 	Name   string    `json:"name"`
@@ -38,17 +44,40 @@ type Ban struct {
 	Reason string    `json:"reason"`
 }
 
+// kind is the kind of the name: "user", "network" or "address". A network that counts as one address is an address.
+func (b Ban) kind() string {
+	switch {
+	case strings.Contains(b.Name, "@"):
+		return "user"
+	case b.network().IsValid():
+		return "network"
+	}
+	return "address"
+}
+
+// network is that of a ban of several addresses, and not valid for any other.
+func (b Ban) network() netip.Prefix {
+	network, err := netip.ParsePrefix(b.Name)
+	if err != nil || network == limits.Network(network.Addr()) {
+		return netip.Prefix{}
+	}
+	return network
+}
+
 // A List has the scores and the bans.
 type List struct {
-	cfg      limit.Bans
-	networks limit.Networks
-	log      *slog.Logger
-	banned   func(kind string)
+	cfg    limit.Bans
+	rules  limit.Networks
+	log    *slog.Logger
+	banned func(kind string)
+	key    []byte // of the names of unknown users
 
-	mu      sync.Mutex
-	scores  map[string]*score
-	bans    map[string]Ban
-	sweepAt int
+	mu       sync.Mutex
+	scores   map[string]*score
+	bans     map[string]Ban
+	networks map[string]netip.Prefix    // of bans of several addresses
+	sessions map[*limits.Session]string // their users, empty before the login
+	sweepAt  int
 }
 
 // A score is the number of failures, and when that was right.
@@ -57,9 +86,12 @@ type score struct {
 	at     time.Time
 }
 
-// New makes a list without bans. It calls banned for each ban, with "address" or "user".
+// New makes a list without bans. It calls banned for each ban, with "address", "network" or "user".
 func New(cfg limit.Bans, networks limit.Networks, log *slog.Logger, banned func(kind string)) *List {
-	return &List{cfg: cfg, networks: networks, log: log, banned: banned, scores: map[string]*score{}, bans: map[string]Ban{}, sweepAt: sweepAt}
+	return &List{
+		cfg: cfg, rules: networks, log: log, banned: banned, key: []byte(rand.Text()),
+		scores: map[string]*score{}, bans: map[string]Ban{}, networks: map[string]netip.Prefix{}, sessions: map[*limits.Session]string{}, sweepAt: sweepAt,
+	}
 }
 
 // addressName is the name of what an address counts as: see [limits.Network].
@@ -71,46 +103,108 @@ func addressName(addr netip.Addr) string {
 	return network.String()
 }
 
-// Parse returns the name of an address, of a network that counts as one address, or of a user, which is written USER@TENANT.
+// Parse returns the name of an address, of a network, or of a user, which is written USER@TENANT.
 func Parse(name string) (string, error) {
-	network, err := netip.ParsePrefix(name)
-	addr := network.Addr()
-	if err != nil {
-		if addr, err = netip.ParseAddr(name); err != nil {
-			if at := strings.LastIndexByte(name, '@'); at > 0 && at < len(name)-1 {
-				return name, nil
-			}
-			return "", fmt.Errorf("%q is neither an address nor a user: write it like 203.0.113.7 or alice@acme", name)
-		}
+	if at := strings.LastIndexByte(name, '@'); at > 0 && at < len(name)-1 {
+		return name, nil
+	}
+	if addr, err := netip.ParseAddr(name); err == nil {
 		return addressName(addr), nil
 	}
-	if counted := limits.Network(addr); counted != network.Masked() {
-		return "", fmt.Errorf("%s is no network that counts as one client, such as %s: write networks to limits.deny in the configuration", name, counted)
-	}
-	return addressName(addr), nil
-}
-
-// Check implements [limits.Guard].
-func (l *List) Check(addr netip.Addr) error {
+	network, err := netip.ParsePrefix(name)
+	counted := limits.Network(network.Addr())
 	switch {
-	case l.networks.Allows(addr):
-		return nil
-	case l.networks.Refuses(addr):
-		return &limits.Error{Limit: limits.Deny}
+	case err != nil, network.Addr().Is4In6():
+		return "", fmt.Errorf("%q is no address, network or user: write it like 203.0.113.7, 203.0.113.0/24 or alice@acme", name)
+	case network.Bits() >= counted.Bits():
+		return addressName(network.Addr()), nil
+	case network != network.Masked():
+		return "", fmt.Errorf("%s is no network: write %s", name, network.Masked())
 	}
-	return l.check(addressName(addr))
+	return network.String(), nil
 }
 
-// CheckUser returns an error for a user who is banned.
-func (l *List) CheckUser(name string) error { return l.check(name) }
+// UnknownUser is what the failures of a name count for that no tenant has. So the server bans it like a user, and the reply does not tell which names
+// exist. People type passwords there, so the name itself is not kept, and the hash cannot be compared with that of a guess.
+func (l *List) UnknownUser(name string) string {
+	const digits = 16
+	sum := hmac.New(sha256.New, l.key)
+	sum.Write([]byte(name))
+	return "unknown-" + hex.EncodeToString(sum.Sum(nil))[:digits] + "@"
+}
 
-func (l *List) check(name string) error {
+// Enter implements [limits.Guard].
+func (l *List) Enter(s *limits.Session) (leave func(), err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if ban, found := l.bans[name]; found && time.Now().Before(ban.Until) {
+	if err := l.refusal(s.Addr, ""); err != nil {
+		return nil, err
+	}
+	l.sessions[s] = ""
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.sessions, s)
+	}, nil
+}
+
+// Check returns an error for a login from an address that is refused, or as a user who is banned.
+func (l *List) Check(addr netip.Addr, user string) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refusal(addr, user)
+}
+
+// LogIn is Check for a session, which from then on ends with a ban of its user. The session calls leave when the user has logged out.
+func (l *List) LogIn(s *limits.Session, user string) (leave func(), err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.refusal(s.Addr, user); err != nil {
+		return nil, err
+	}
+	l.setUser(s, user)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.setUser(s, "")
+	}, nil
+}
+
+// setUser sets the user of a session that has not ended.
+func (l *List) setUser(s *limits.Session, user string) {
+	if _, found := l.sessions[s]; found {
+		l.sessions[s] = user
+	}
+}
+
+// refusal is why an address or a user is refused, nil for those that are not.
+func (l *List) refusal(addr netip.Addr, user string) error {
+	switch {
+	case l.live(user), !l.rules.Allows(addr) && l.bansAddress(addr):
 		return &limits.Error{Limit: limits.Bans}
+	case l.rules.Refuses(addr):
+		return &limits.Error{Limit: limits.Deny}
 	}
 	return nil
+}
+
+// live tells whether a name is banned.
+func (l *List) live(name string) bool { return time.Now().Before(l.bans[name].Until) }
+
+func (l *List) bansAddress(addr netip.Addr) bool {
+	if l.live(addressName(addr)) {
+		return true
+	}
+	for name, network := range l.networks {
+		if contains(network, addr) && l.live(name) {
+			return true
+		}
+	}
+	return false
+}
+
+func contains(network netip.Prefix, addr netip.Addr) bool {
+	return network.Contains(addr.Unmap().WithZone(""))
 }
 
 // Offended implements [limits.Guard].
@@ -122,17 +216,17 @@ func (l *List) Offended(addr netip.Addr) {
 func (l *List) LoginFailed(addr netip.Addr, user string) {
 	const reason = "failed logins"
 	l.addAddress(addr, loginPoints, reason)
-	l.add("user", user, loginPoints, l.cfg.UserScore, reason)
+	l.add(user, loginPoints, l.cfg.UserScore, reason)
 }
 
 func (l *List) addAddress(addr netip.Addr, points float64, reason string) {
-	if addr.IsValid() && !l.networks.Allows(addr) {
-		l.add("address", addressName(addr), points, l.cfg.AddressScore, reason)
+	if addr.IsValid() && !l.rules.Allows(addr) {
+		l.add(addressName(addr), points, l.cfg.AddressScore, reason)
 	}
 }
 
 // add adds to a score, and bans where that reaches a maximum. A maximum of 0 is none.
-func (l *List) add(kind, name string, points float64, most int, reason string) {
+func (l *List) add(name string, points float64, most int, reason string) {
 	if most == 0 {
 		return
 	}
@@ -150,7 +244,7 @@ func (l *List) add(kind, name string, points float64, most int, reason string) {
 		return
 	}
 	delete(l.scores, name)
-	l.ban(kind, Ban{Name: name, Until: now.Add(l.cfg.Time), Reason: reason})
+	l.ban(Ban{Name: name, Until: now.Add(l.cfg.Time), Reason: reason})
 }
 
 func (l *List) decay(s *score, now time.Time) {
@@ -158,13 +252,32 @@ func (l *List) decay(s *score, now time.Time) {
 	s.at = now
 }
 
-func (l *List) ban(kind string, b Ban) {
+// ban adds a ban, unless there is a longer one, and reports it.
+func (l *List) ban(b Ban) {
 	if l.bans[b.Name].Until.After(b.Until) {
 		return
 	}
+	l.put(b)
+	l.banned(b.kind())
+	l.log.Warn("banned", "kind", b.kind(), "name", b.Name, "until", b.Until, "reason", b.Reason)
+}
+
+// put adds a ban and cuts sessions. Failures cut those of the address that are not logged in: who has logged in has shown a right
+// password, and strangers must not end the transfers of a user by guesses. An administrator cuts all.
+func (l *List) put(b Ban) {
 	l.bans[b.Name] = b
-	l.banned(kind)
-	l.log.Warn("banned", "kind", kind, "name", b.Name, "until", b.Until, "reason", b.Reason)
+	network := b.network()
+	if network.IsValid() {
+		l.networks[b.Name] = network
+	}
+	for s, user := range l.sessions {
+		if user != "" && b.Reason != administrator {
+			continue
+		}
+		if b.Name == user || !l.rules.Allows(s.Addr) && (b.Name == addressName(s.Addr) || contains(network, s.Addr)) {
+			s.Cut(&limits.Error{Limit: limits.Bans})
+		}
+	}
 }
 
 // sweep removes what is over, each time when there is twice as much.
@@ -179,23 +292,25 @@ func (l *List) sweep(now time.Time) {
 	}
 	for name, b := range l.bans {
 		if !now.Before(b.Until) {
-			delete(l.bans, name)
+			l.drop(name)
 		}
 	}
 	l.sweepAt = max(sweepAt, 2*(len(l.scores)+len(l.bans)))
 }
 
+// drop removes a ban.
+func (l *List) drop(name string) {
+	delete(l.bans, name)
+	delete(l.networks, name)
+}
+
 // Add bans a name for a time, or for that of the configuration with 0. The name is that of [Parse].
 func (l *List) Add(name string, d time.Duration) Ban {
-	kind := "address"
-	if strings.Contains(name, "@") {
-		kind = "user"
-	}
-	b := Ban{Name: name, Until: time.Now().Add(cmp.Or(d, l.cfg.Time)).Round(time.Second), Reason: "an administrator"}
+	b := Ban{Name: name, Until: time.Now().Add(cmp.Or(d, l.cfg.Time)).Round(time.Second), Reason: administrator}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.bans, name) // a new time may be shorter
-	l.ban(kind, b)
+	l.drop(name) // a new time may be shorter
+	l.ban(b)
 	return b
 }
 
@@ -203,10 +318,10 @@ func (l *List) Add(name string, d time.Duration) Ban {
 func (l *List) Remove(name string) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b, found := l.bans[name]
-	delete(l.bans, name)
+	found := l.live(name)
+	l.drop(name)
 	delete(l.scores, name)
-	return found && time.Now().Before(b.Until)
+	return found
 }
 
 // All returns the bans, sorted by name.
@@ -215,7 +330,7 @@ func (l *List) All() []Ban {
 	defer l.mu.Unlock()
 	all := []Ban{}
 	for _, b := range l.bans {
-		if time.Now().Before(b.Until) {
+		if l.live(b.Name) {
 			all = append(all, b)
 		}
 	}

@@ -41,7 +41,7 @@ func TestList(t *testing.T) {
 		l := New(cfg, networks, slog.New(slog.DiscardHandler), func(kind string) { kinds[kind]++ })
 		want := func(addr, refused string) {
 			t.Helper()
-			if got := refusedBy(l.Check(netip.MustParseAddr(addr))); got != refused {
+			if got := refusedBy(l.Check(netip.MustParseAddr(addr), "")); got != refused {
 				t.Errorf("%s is refused by %q, want %q", addr, got, refused)
 			}
 		}
@@ -73,10 +73,10 @@ func TestList(t *testing.T) {
 
 		fail("10.1.2.3", "alice@acme", 100) // a load balancer
 		want("10.1.2.3", "")
-		if got := refusedBy(l.CheckUser("alice@acme")); got != "bans" {
+		if got := refusedBy(l.Check(netip.Addr{}, "alice@acme")); got != "bans" {
 			t.Errorf("a user is refused by %q", got)
 		}
-		if err := l.CheckUser("a@acme"); err != nil {
+		if err := l.Check(netip.Addr{}, "a@acme"); err != nil {
 			t.Error(err)
 		}
 
@@ -140,8 +140,12 @@ func TestParse(t *testing.T) {
 		"2001:db8::/64":     "2001:db8::/64",
 		"alice@acme":        "alice@acme",
 		"a@example.com@bcd": "a@example.com@bcd",
-		"203.0.113.0/24":    "",
-		"2001:db8::/32":     "",
+		"203.0.113.0/24":    "203.0.113.0/24",
+		"2001:db8::/32":     "2001:db8::/32",
+		"2001:db8::1/128":   "2001:db8::/64",
+		"203.0.113.7/24":    "",
+		"::ffff:0:0/96":     "",
+		"203.0.113.0/33":    "",
 		"alice":             "",
 		"@acme":             "",
 		"alice@":            "",
@@ -151,5 +155,107 @@ func TestParse(t *testing.T) {
 		if got != want || (err == nil) != (want != "") {
 			t.Errorf("%q is %q, want %q: %v", text, got, want, err)
 		}
+	}
+}
+
+// A ban after failures cuts the sessions of the address that are not logged in. One by an administrator cuts all of the address, network or user.
+func TestBansCutSessions(t *testing.T) {
+	const anonymous = ""
+	type at struct{ addr, user string }
+	for _, tc := range []struct {
+		name string
+		ban  func(l *List)
+		cut  []at
+	}{
+		{"failures-of-an-address", func(l *List) { l.LoginFailed(netip.MustParseAddr("203.0.113.7"), "bob@acme") }, []at{{"203.0.113.7", anonymous}}},
+		{"failures-of-a-user", func(l *List) { l.LoginFailed(netip.MustParseAddr("10.0.0.1"), "alice@acme") }, nil},
+		{"address", func(l *List) { l.Add("203.0.113.7", 0) }, []at{{"203.0.113.7", anonymous}, {"203.0.113.7", "alice@acme"}}},
+		{"network", func(l *List) { l.Add("203.0.113.0/24", 0) }, []at{{"203.0.113.7", anonymous}, {"203.0.113.7", "alice@acme"}, {"203.0.113.9", "alice@acme"}}},
+		{"network-of-ipv6", func(l *List) { l.Add("2001:db8::/32", 0) }, []at{{"2001:db8::1", "bob@acme"}}},
+		{"user", func(l *List) { l.Add("alice@acme", 0) }, []at{{"203.0.113.7", "alice@acme"}, {"203.0.113.9", "alice@acme"}, {"10.0.0.1", "alice@acme"}}},
+		{"address-that-is-allowed", func(l *List) { l.Add("10.0.0.1", 0) }, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			networks := limit.Networks{Allow: []value.Network{network(t, "10.0.0.0/8")}}
+			l := New(limit.Bans{AddressScore: 1, UserScore: 1, Time: time.Hour, HalfLife: time.Minute}, networks, slog.New(slog.DiscardHandler), func(string) {})
+			cut := map[at]bool{}
+			var leaves []func()
+			for _, open := range []at{
+				{"203.0.113.7", anonymous}, {"203.0.113.7", "alice@acme"}, {"203.0.113.9", "alice@acme"},
+				{"10.0.0.1", anonymous}, {"10.0.0.1", "alice@acme"}, {"2001:db8::1", "bob@acme"},
+			} {
+				s := &limits.Session{Addr: netip.MustParseAddr(open.addr), Cut: func(err error) {
+					if got := refusedBy(err); got != limits.Bans {
+						t.Errorf("%v is cut by %q", open, got)
+					}
+					cut[open] = true
+				}}
+				leave, err := l.Enter(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if open.user != anonymous {
+					loggedOut, err := l.LogIn(s, open.user)
+					if err != nil {
+						t.Fatal(err)
+					}
+					leaves = append(leaves, loggedOut)
+				}
+				leaves = append(leaves, leave)
+			}
+			tc.ban(l)
+			for _, want := range tc.cut {
+				if !cut[want] {
+					t.Errorf("%v is not cut", want)
+				}
+			}
+			if len(cut) != len(tc.cut) {
+				t.Errorf("cut are %v, want %v", cut, tc.cut)
+			}
+			for _, leave := range leaves {
+				leave()
+			}
+			if len(l.sessions) != 0 {
+				t.Errorf("%d sessions after all have ended", len(l.sessions))
+			}
+		})
+	}
+}
+
+// A ban that comes while the server checks a password refuses the login, and a ban of a network refuses its addresses until it ends.
+func TestBanDuringLogin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := New(limit.Bans{Time: time.Hour}, limit.Networks{}, slog.New(slog.DiscardHandler), func(string) {})
+		s := &limits.Session{Addr: netip.MustParseAddr("203.0.113.7"), Cut: func(error) {}}
+		leave, err := l.Enter(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l.Add("alice@acme", 0)
+		if _, err := l.LogIn(s, "alice@acme"); refusedBy(err) != limits.Bans {
+			t.Errorf("a user who is banned logs in: %v", err)
+		}
+		leave()
+		l.Add("203.0.113.0/24", time.Minute)
+		if _, err := l.Enter(s); refusedBy(err) != limits.Bans {
+			t.Errorf("an address of a network that is banned enters: %v", err)
+		}
+		time.Sleep(time.Minute)
+		if _, err := l.Enter(s); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// The name of an unknown user may be a password, so another list cannot compare its hash.
+func TestUnknownUser(t *testing.T) {
+	a := New(limit.Bans{}, limit.Networks{}, slog.New(slog.DiscardHandler), nil)
+	b := New(limit.Bans{}, limit.Networks{}, slog.New(slog.DiscardHandler), nil)
+	name := a.UnknownUser("hunter2")
+	if name != a.UnknownUser("hunter2") || name == a.UnknownUser("hunter3") {
+		t.Error("failures of a name do not count together, or those of different names do")
+	}
+	if name == b.UnknownUser("hunter2") {
+		t.Error("another list has the same hash")
 	}
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"cmp"
 	"errors"
+	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/account"
@@ -59,6 +60,7 @@ func (s *session) authenticate() (home string, err error) {
 	defer cancel()
 	login, err := s.server.cfg.Backend.Login(ctx, &account.LoginRequest{
 		Host:         s.hostname,
+		Session:      s.guarded,
 		User:         s.name,
 		Password:     s.password,
 		RemoteAddr:   s.conn.RemoteAddr(),
@@ -85,17 +87,16 @@ func (s *session) loggedIn() wire.Reply {
 // loginFailed is the reply to a password that was not accepted.
 func (s *session) loginFailed() wire.Reply {
 	err := s.outcome(s.op.Err)
-	full, isFull := errors.AsType[*account.FullError](err)
 	switch {
-	case isFull:
-		s.refused(full)
-		if full.Tenant != nil {
+	case errors.Is(err, syscall.EBUSY): // by a limit, or a ban has cut the session
+		s.refused(err)
+		if full, ok := errors.AsType[*account.FullError](err); ok && full.Tenant != nil {
 			s.setTenant(full.Tenant)
 		}
 		s.closing = true
-		return wire.NewReply(421, s.text(reply.ForRefusal(full)))
+		return wire.NewReply(421, s.text(reply.ForRefusal(err)))
 	case errors.Is(err, account.ErrLoginRefused):
-		s.log.Info("login refused", "err", err)
+		s.server.failures.Log(s.log, s.conn.Remote(), err)
 		return wire.NewReply(530, s.text(i18n.LoginFailed))
 	case errors.Is(err, dataconn.ErrAborted):
 		return s.errorReply(err)

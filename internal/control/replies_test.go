@@ -56,7 +56,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) (*session
 	s := newSession(t.Context(), New(Config{
 		Bundle: bundle, Observe: func(*wire.Conn) Observer { return nil }, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}), conn, false)
-	t.Cleanup(s.cancel)
+	t.Cleanup(func() { s.cancel(nil) })
 	s.locale.Select(tag) // or a login changes it
 	s.verb, s.argument, s.name = "REST", "4071", "ALICE"
 	s.login = &account.Login{User: "ALICE", Tenant: &account.Tenant{Name: "ACME"}}

@@ -36,7 +36,7 @@ func (s *session) write(b []byte) {
 func (s *session) flush() {
 	if err := s.conn.Flush(); err != nil {
 		s.log.Debug("reply not sent", "err", err)
-		s.cancel()
+		s.cancel(nil)
 	}
 }
 

@@ -77,6 +77,7 @@ type Server struct {
 	placeholder engine.Placeholder
 	acceptor    *accept.Acceptor
 	refusals    limits.Sampler[limits.Error] // that the log shows
+	failures    account.FailureLog
 }
 
 // New makes a server; Serve and ServeTLS give it listeners.

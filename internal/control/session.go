@@ -3,9 +3,11 @@ package control
 import (
 	"cmp"
 	"context"
+	"errors"
 	"log/slog"
 	"net"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -26,7 +28,7 @@ type session struct {
 	observer Observer
 	log      *slog.Logger
 	ctx      context.Context // ends with the session
-	cancel   context.CancelFunc
+	cancel   context.CancelCauseFunc
 	done     <-chan struct{} // of ctx
 
 	conn     *wire.Conn
@@ -52,6 +54,7 @@ type session struct {
 	failedLogins int
 	loginUntil   limits.Deadline // of the login; commands do not prolong it
 	limits       limits.Scopes   // of the server and the address, and after the login of the tenant and the user
+	guarded      *limits.Session // what a ban cuts
 
 	renaming   bool   // whether RNFR was the command before
 	algorithm  string // of HASH
@@ -76,8 +79,9 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 		locale:    reply.NewLocale(reply.Preferences{Bundle: server.cfg.Bundle, DefaultLanguage: server.cfg.DefaultLanguage}),
 	}
 	s.observer = server.cfg.Observe(s.conn)
-	s.ctx, s.cancel = context.WithCancel(ctx)
+	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.done = s.ctx.Done()
+	s.guarded = &limits.Session{Addr: s.conn.Remote(), Cut: s.cancel}
 	s.data = s.newDataSettings()
 	return s
 }
@@ -87,13 +91,13 @@ func (s *session) Drain() { close(s.drain) }
 
 // Cut ends the session with its command. Any goroutine may call it.
 func (s *session) Cut() {
-	s.cancel()
+	s.cancel(nil)
 	s.conn.Cut()
 }
 
 // Run is the session. It returns when the control connection is closed and everything that belonged to it has ended.
 func (s *session) Run() {
-	scopes, leave, err := s.server.cfg.Limits.Enter(s.conn.Remote())
+	scopes, leave, err := s.server.cfg.Limits.Enter(s.guarded)
 	if err == nil && s.scarce {
 		leave()
 		err = &limits.Error{Limit: "descriptors"}
@@ -138,23 +142,26 @@ func (s *session) Run() {
 	}
 }
 
-// refuse answers a connection that is one too many. Under implicit TLS the answer would cost a handshake, which is more than the limit
-// saves, and the server just closes the connection.
+// refuse answers a connection that is one too many, and a session that a ban has cut. Before implicit TLS the answer would cost a handshake,
+// which is more than the limit saves, and the server just closes the connection.
 func (s *session) refuse(err error) {
 	s.refused(err)
-	if !s.implicit {
+	if s.verb = ""; !s.implicit || s.conn.Encrypted() {
 		s.reply(421, reply.ForRefusal(err))
 	}
-	s.cancel()
+	s.cancel(nil)
 	s.conn.Close()
 }
 
 // end ends what belongs to the session. A client that sees the end of the connection can connect again, so its place is free before.
 func (s *session) end(leave func()) {
+	if cut := context.Cause(s.ctx); errors.Is(cut, syscall.EBUSY) && !s.closing {
+		s.refuse(cut)
+	}
 	s.data.Close()
 	s.endLogin()
 	s.stopEngine()
-	s.cancel()
+	s.cancel(nil)
 	leave()
 	s.conn.Close()
 }
@@ -162,6 +169,8 @@ func (s *session) end(leave func()) {
 // next waits for the next command. It returns false when the session is over.
 func (s *session) next() (wire.Line, bool) {
 	select {
+	case <-s.done:
+		return wire.Line{}, false
 	case <-s.drain:
 		s.reply(421, i18n.ShuttingDown)
 		return wire.Line{}, false

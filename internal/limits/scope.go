@@ -239,10 +239,17 @@ func Sleep(ctx context.Context, wait time.Duration) error {
 	}
 }
 
+// A Session is what a [Guard] may cut.
+type Session struct {
+	Addr netip.Addr
+	// Cut ends the session because of an [Error]. It does not wait, and any goroutine may call it.
+	Cut func(error)
+}
+
 // A Guard refuses addresses, and learns of what they do.
 type Guard interface {
-	// Check returns an [Error] for an address that is refused.
-	Check(netip.Addr) error
+	// Enter returns an [Error] for a session whose address is refused. It may cut any other until that calls leave.
+	Enter(*Session) (leave func(), err error)
 	// Offended notes that an address has sent an unknown command, or was above a limit of its own.
 	Offended(netip.Addr)
 }
@@ -277,24 +284,26 @@ func NewServer(sessions, sessionsPerAddress int, u, perAddress Usage) *Server {
 // addressIdle is how long the scope of an address without sessions stays. Its rates are full again after a second.
 const addressIdle = 2 * time.Second
 
-// Enter counts a session from an address, and returns its scopes. The session calls leave once, when it has ended. The error is an [Error].
-func (s *Server) Enter(addr netip.Addr) (scopes Scopes, leave func(), err error) {
+// Enter counts a session, and returns the scopes of its address. The session calls leave once, when it has ended. The error is an [Error].
+func (s *Server) Enter(session *Session) (scopes Scopes, leave func(), err error) {
+	pass := func() {}
 	if s.Guard != nil {
-		if err := s.Guard.Check(addr); err != nil {
+		if pass, err = s.Guard.Enter(session); err != nil {
 			return nil, nil, err
 		}
 	}
-	a := s.use(Network(addr))
+	a := s.use(Network(session.Addr))
 	scopes = Scopes{s.scope, a.Scope}
 	left, err := scopes.EnterSession()
 	if err != nil {
 		s.release(a)
+		pass()
 		if reached, ok := errors.AsType[*Error](err); ok && reached.Limit == a.sessions.limit {
-			s.Offended(addr)
+			s.Offended(session.Addr)
 		}
 		return nil, nil, err
 	}
-	return scopes, func() { left(); s.release(a) }, nil
+	return scopes, func() { left(); s.release(a); pass() }, nil
 }
 
 // Offended tells the guard, if there is one.

@@ -53,7 +53,7 @@ func TestSessions(t *testing.T) {
 	s := NewServer(3, 2, Usage{}, Usage{})
 	enter := func(addr, want string) func() {
 		t.Helper()
-		_, leave, err := s.Enter(netip.MustParseAddr(addr))
+		_, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
 		if got := limitOf(t, err); got != want {
 			t.Errorf("%s: limit %q, want %q", addr, got, want)
 		}
@@ -79,7 +79,7 @@ func TestAddressRate(t *testing.T) {
 		s := NewServer(0, 0, Usage{}, Usage{Logins: 2})
 		login := func(addr netip.Addr, want string) {
 			t.Helper()
-			scopes, leave, err := s.Enter(addr)
+			scopes, leave, err := s.Enter(&Session{Addr: addr})
 			if err != nil {
 				t.Fatal(err)
 			}

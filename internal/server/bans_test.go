@@ -53,7 +53,7 @@ func bansBehind(t *testing.T) (*config.Config, *s3test.Server, *admin.Client) {
 	return cfg, s, admin.NewClient(cfg.AdminSocket)
 }
 
-// An address that guesses passwords is refused, in the sessions that it has too. Others are not, and an administrator ends the ban.
+// An address that guesses passwords is refused, and its sessions that are not logged in end. Others do not, and an administrator ends the ban.
 func TestBanOfAnAddress(t *testing.T) {
 	cfg, s, administrator := bansBehind(t)
 	cfg.Limits.Bans.AddressScore = 6
@@ -61,18 +61,23 @@ func TestBanOfAnAddress(t *testing.T) {
 	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
 	const attacker = "127.0.0.2"
 	waiting, _ := dialFrom(t, srv, attacker, 220)
-	for range 6 {
+	loggedIn, _ := dialFrom(t, srv, attacker, 220)
+	loggedIn.Login("alice", configtest.Password)
+	for _, code := range []int{530, 530, 530, 530, 530, 421} { // the last one bans, and cuts its own session too
 		c, _ := dialFrom(t, srv, attacker, 220)
 		c.Command(331, "USER alice")
-		c.Command(530, "PASS guess")
+		c.Command(code, "PASS guess")
 	}
 	c, text := dialFrom(t, srv, attacker, 421)
 	if text != banned {
 		t.Errorf("the refusal says %q", text)
 	}
 	closed(t, c)
-	waiting.Command(331, "USER alice")
-	waiting.Command(421, "PASS "+configtest.Password)
+	if text := waiting.Reply(421); text != banned {
+		t.Errorf("a session of the address that is not logged in reads %q", text)
+	}
+	closed(t, waiting)
+	loggedIn.Command(200, "NOOP")
 	other, _ := dialFrom(t, srv, "127.0.0.1", 220)
 	other.Login("alice", configtest.Password)
 
@@ -85,7 +90,8 @@ func TestBanOfAnAddress(t *testing.T) {
 	}
 	free, _ := dialFrom(t, srv, attacker, 220)
 	free.Login("alice", configtest.Password)
-	wantMetrics(t, srv, `babelftp_bans_total{kind="address"} 1`, `babelftp_refusals_total{limit="bans",tenant=""} 2`)
+	// Seven sessions were cut, and one connection was refused.
+	wantMetrics(t, srv, `babelftp_bans_total{kind="address"} 1`, `babelftp_refusals_total{limit="bans",tenant=""} 8`)
 	lines := 0
 	for range len(log) {
 		if strings.Contains(<-log, "msg=banned kind=address name="+attacker) {
@@ -95,6 +101,51 @@ func TestBanOfAnAddress(t *testing.T) {
 	if lines != 1 {
 		t.Errorf("the log has %d lines of the ban, want one", lines)
 	}
+}
+
+// A ban by an administrator cuts the sessions of a user, also in the middle of an upload, of which no file appears. Guesses of others do not.
+func TestBanCutsSessions(t *testing.T) {
+	cfg, s, administrator := bansBehind(t)
+	cfg.Limits.Bans.UserScore = 3
+	cfg.Tenants["acme"].DefaultLanguage = language.French
+	cfg.Tenants["acme"].Users["bob"] = &config.User{PasswordHash: configtest.PasswordHash()}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	idle, busy, bob := session(t, srv, "alice"), session(t, srv, "alice"), session(t, srv, "bob")
+	upload := begin(t, busy, "STOR half.txt", "half of a file")
+	for range 3 {
+		c, _ := dialFrom(t, srv, "127.0.0.2", 220)
+		c.Command(331, "USER alice")
+		c.Command(530, "PASS guess")
+	}
+	c, _ := dialFrom(t, srv, "127.0.0.2", 220)
+	c.Command(331, "USER alice")
+	c.Command(421, "PASS "+configtest.Password)
+	idle.Command(200, "NOOP")
+
+	if _, err := administrator.Ban(t.Context(), "alice@acme", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if text := idle.Reply(421); text != banned {
+		t.Errorf("the session that is cut reads %q", text)
+	}
+	closed(t, idle)
+	busy.Reply(426)
+	if text := busy.Reply(421); text != banned {
+		t.Errorf("the session of the upload reads %q", text)
+	}
+	closed(t, busy)
+	_ = upload.Close()
+	bob.Command(550, "SIZE half.txt")
+
+	if _, err := administrator.Ban(t.Context(), "127.0.0.0/8", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	bob.Reply(421)
+	dialFrom(t, srv, "127.0.0.3", 421)
+	if _, err := administrator.Unban(t.Context(), "127.0.0.0/8"); err != nil {
+		t.Fatal(err)
+	}
+	dialFrom(t, srv, "127.0.0.3", 220)
 }
 
 // A user whose password is guessed from many addresses is refused with the right one, and an unknown name looks the same.
@@ -194,7 +245,7 @@ func TestAdminSocket(t *testing.T) {
 	if err := second.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "admin_socket") {
 		t.Errorf("a second server on the socket: %v", err)
 	}
-	for _, name := range []string{"", "alice", "203.0.113.0/24"} {
+	for _, name := range []string{"", "alice", "203.0.113.7/24"} {
 		if _, err := administrator.Ban(t.Context(), name, 0); err == nil {
 			t.Errorf("%q is banned", name)
 		}

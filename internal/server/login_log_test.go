@@ -30,3 +30,31 @@ func TestLogOfRefusedLogins(t *testing.T) {
 		}
 	}
 }
+
+// Guesses do not flood the log: it has one line for each address and user, and one for all unknown users of an address.
+func TestLogOfGuesses(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Limits.FailedLoginDelay = 0
+	log := make(logged, 1000)
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+	for range 3 {
+		for _, name := range []string{"alice", "root", "admin"} {
+			for _, from := range []string{"127.0.0.2", "127.0.0.3"} {
+				c, _ := dialFrom(t, srv, from, 220)
+				c.Command(331, "USER "+name)
+				c.Command(530, "PASS guess")
+			}
+		}
+	}
+	lines := 0
+	for range len(log) {
+		if strings.Contains(<-log, "login refused") {
+			lines++
+		}
+	}
+	if lines != 4 {
+		t.Errorf("the log has %d lines of 18 refused logins, want 4", lines)
+	}
+	wantMetrics(t, srv, `babelftp_logins_total{result="refused",tenant=""} 18`)
+}

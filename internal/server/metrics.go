@@ -49,7 +49,7 @@ func newMetrics(version string) *metrics {
 		sessionsTotal: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "babelftp", Name: "sessions_total", Help: "Control connections so far."}),
 		logins:        counter("logins_total", "Logins, by tenant (empty where it is not known) and result (accepted, refused).", "tenant", "result"),
 		refusals:      counter("refusals_total", "What a limit has refused or ended, by limit (its key, or descriptors) and tenant (empty where the limit is the server's).", "limit", "tenant"),
-		bans:          counter("bans_total", "Bans so far, by kind (address, user).", "kind"),
+		bans:          counter("bans_total", "Bans so far, by kind (address, network, user).", "kind"),
 		replies:       counter("commands_total", "Replies to commands, by command (empty for what is none) and class of the reply (2xx).", "command", "class"),
 		transfers:     counter("transfers_total", "Transfers on data connections, by tenant, direction (upload, download) and result (complete, failed).", "tenant", "direction", "result"),
 		bytes:         counter("transfer_bytes_total", "Bytes on data connections, by tenant and direction.", "tenant", "direction"),

@@ -3,8 +3,6 @@ package tenant
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -352,7 +350,7 @@ func (r *Registry) lookUp(host, name string) *user {
 // Login implements [account.Backend].
 func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
 	addr, who := wire.AddrOf(req.RemoteAddr), r.identify(req.Host, req.User)
-	for _, err := range []error{r.bans.Check(addr), r.bans.CheckUser(who.id), req.Limits.Login()} {
+	for _, err := range []error{r.bans.Check(addr, who.id), req.Limits.Login()} {
 		if err != nil {
 			return nil, full(nil, err)
 		}
@@ -382,7 +380,7 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 	if err := own.Login(); err != nil {
 		return nil, full(&u.tenant.Tenant, err)
 	}
-	leave, err := own.EnterSession()
+	leave, err := r.enter(own, req.Session, who.id)
 	if err != nil {
 		return nil, full(&u.tenant.Tenant, err)
 	}
@@ -431,6 +429,20 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 	return login, nil
 }
 
+// enter counts the session of a user who has shown the right password, and lets a ban of the user cut it.
+func (r *Registry) enter(scopes limits.Scopes, s *limits.Session, id string) (leave func(), err error) {
+	left, err := scopes.EnterSession()
+	if err != nil || s == nil {
+		return left, err
+	}
+	loggedOut, err := r.bans.LogIn(s, id)
+	if err != nil {
+		left()
+		return nil, err
+	}
+	return func() { left(); loggedOut() }, nil
+}
+
 // An identity is whom a login names.
 type identity struct {
 	id     string  // what failures count for, and what administrators ban
@@ -447,15 +459,7 @@ func (r *Registry) identify(host, login string) identity {
 	if t, name := r.sourceOf(host, login); t != nil {
 		return identity{id: name + "@" + t.Name, source: t, name: name}
 	}
-	return identity{id: unknownUser(login)}
-}
-
-// unknownUser is what the failures of a name count for that neither the configuration nor a source has. So the server bans it like a user, and the
-// reply does not tell which names exist. People type passwords there, so the name itself is not kept.
-func unknownUser(name string) string {
-	const digits = 16
-	sum := sha256.Sum256([]byte(name))
-	return "unknown-" + hex.EncodeToString(sum[:])[:digits] + "@"
+	return identity{id: r.bans.UnknownUser(login)}
 }
 
 // full is the error of a limit that is reached, with the tenant that has the language of the reply.
