@@ -146,8 +146,20 @@ func (c *command) about(uri func(string) string, outcome, argument string) []any
 		return about
 	}
 	about = append(about, "size", info.Size())
-	if stored, ok := info.(interface{ ETag() string }); ok && stored.ETag() != "" {
-		about = append(about, "etag", strings.Trim(stored.ETag(), `"`))
+	stored, ok := info.(interface {
+		ETag() string
+		Checksum() string
+		RequestID() string
+	})
+	if !ok {
+		return about
+	}
+	for _, of := range []struct{ key, value string }{
+		{"etag", strings.Trim(stored.ETag(), `"`)}, {"checksum", stored.Checksum()}, {"s3_request_id", stored.RequestID()},
+	} {
+		if of.value != "" {
+			about = append(about, of.key, of.value)
+		}
 	}
 	return about
 }

@@ -100,7 +100,7 @@ func TestAuditLog(t *testing.T) {
 		"login " + login("reason=unknown_user"),
 		"login " + login("reason=wrong_password tenant=acme user=alice"),
 		"login " + user("outcome=ok"),
-		"upload " + user("outcome=ok bytes=3 code=226 command=STOR etag="+etag+" path=/alice/a s3_uri="+uri+"/alice/a size=3"),
+		"upload " + user("outcome=ok bytes=3 code=226 command=STOR checksum=crc32c:Nks/tw== etag="+etag+" path=/alice/a s3_uri="+uri+"/alice/a size=3"),
 		"download " + user("outcome=ok bytes=2 code=226 command=RETR offset=1 path=/alice/a s3_uri="+uri+"/alice/a"),
 		"delete " + user("outcome=failed code=550 command=DELE path=/alice/none s3_uri="+uri+"/alice/none"),
 		"delete " + user("outcome=failed code=550 command=DELE path=/closed/x s3_uri="+uri+"/closed/x"),
@@ -122,6 +122,10 @@ func TestAuditLog(t *testing.T) {
 		for _, key := range []string{"time", "session", "client"} {
 			delete(fields, key)
 		}
+		if id, _ := fields["s3_request_id"].(string); fields["event"] == "upload" && id == "" {
+			t.Errorf("line %d has no s3_request_id", i)
+		}
+		delete(fields, "s3_request_id")
 		delete(fields, "error")
 		delete(fields, "duration_ms")
 		if i >= len(want) {
@@ -195,6 +199,24 @@ func TestAuditFileCannotBeOpened(t *testing.T) {
 	if err := srv.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "audit.file") {
 		t.Errorf("Start: %v, want an error about audit.file", err)
 	}
+}
+
+// An upload in parts has the answer to the request that made it visible.
+func TestAuditOfLargeUpload(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		cfg := configtest.New(t, s)
+		lines := auditLines(t, cfg, s, func(c *ftptest.Client) {
+			c.Login("alice", configtest.Password)
+			c.Store("a", strings.Repeat("a", int(cfg.PartSize)+1))
+			c.Command(221, "QUIT")
+		})
+		upload := lines[1]
+		checksum, _ := upload["checksum"].(string)
+		etag, _ := upload["etag"].(string)
+		if id, _ := upload["s3_request_id"].(string); id == "" || etag == "" || !strings.HasPrefix(checksum, "crc32c:") {
+			t.Errorf("%v, want an ETag, a checksum and the ID of the request", upload)
+		}
+	})
 }
 
 // The receiver gets the same lines as the file, also the last ones, although it fails at first.

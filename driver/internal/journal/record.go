@@ -138,9 +138,9 @@ func (j *Journal) tryPut(ctx context.Context, r *Record, tail checksums.Content)
 	version := make([]byte, versionBytes)
 	_, _ = rand.Read(version) // never fails
 	a := j.attributes(r)
-	etag, err := j.bucket.Put(ctx, r.Name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
+	made, err := j.bucket.Put(ctx, r.Name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
 	if err == nil {
-		r.etag = etag
+		r.etag = made.ETag
 	}
 	return err
 }

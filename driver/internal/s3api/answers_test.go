@@ -174,7 +174,8 @@ func TestAnswersLost(t *testing.T) {
 	for name, write := range map[string]func(t *testing.T, f *fixture) (etag string, err error){
 		"put": func(t *testing.T, f *fixture) (string, error) {
 			f.change = writes
-			return f.Put(t.Context(), "key", &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
+			made, err := f.Put(t.Context(), "key", &attributes.Attributes{}, s3api.Condition{}, strings.NewReader(content), nil)
+			return made.ETag, err
 		},
 		"copy": func(t *testing.T, f *fixture) (string, error) {
 			v := f.put(t, "source", content)
@@ -185,11 +186,11 @@ func TestAnswersLost(t *testing.T) {
 			u := f.upload(t)
 			parts := []*s3api.Part{f.part(t, u, content)}
 			f.change = writes
-			etag, seen, err := f.CompleteUpload(t.Context(), u, parts, int64(len(content)), s3api.Condition{})
+			made, seen, err := f.CompleteUpload(t.Context(), u, parts, int64(len(content)), s3api.Condition{})
 			if !seen {
 				t.Error("no look has shown the object")
 			}
-			return etag, err
+			return made.ETag, err
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

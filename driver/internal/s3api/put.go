@@ -12,9 +12,9 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
-// Put stores an object with attributes, on a condition, and returns its ETag. crc32c is the checksum of the body in base64, nil where the
+// Put stores an object with attributes, on a condition. crc32c is the checksum of the body in base64, nil where the
 // caller does not know it.
-func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, c Condition, body checksums.Content, crc32c *string) (etag string, err error) {
+func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, c Condition, body checksums.Content, crc32c *string) (made Stored, err error) {
 	growStack()
 	in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: body, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch()}
 	a.ApplyToPut(in)
@@ -24,7 +24,7 @@ func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, 
 	tries := attempts{begun: time.Now()}
 	if in.ChecksumCRC32C == nil && in.ChecksumAlgorithm == "" {
 		if in.ChecksumCRC32C, err = checksums.CRC32COf(body); err != nil {
-			return "", err
+			return Stored{}, err
 		}
 	}
 	out, err := b.client.PutObject(ctx, in, tries.countAttempts, func(o *s3.Options) {
@@ -42,7 +42,14 @@ func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, 
 	case out.ETag == nil:
 		err = s3errors.ErrNoResult
 	default:
-		return *out.ETag, nil
+		if out.ChecksumCRC32C == nil {
+			out.ChecksumCRC32C = in.ChecksumCRC32C // which S3 has compared
+		}
+		return stored(*out.ETag, out.ResultMetadata, map[string]*string{
+			"CRC32": out.ChecksumCRC32, "CRC32C": out.ChecksumCRC32C, "CRC64NVME": out.ChecksumCRC64NVME,
+			"SHA1": out.ChecksumSHA1, "SHA256": out.ChecksumSHA256,
+		}), nil
 	}
-	return b.reconcile(ctx, key, &tries, err, evidenceOfPut(body, in.Metadata))
+	made.ETag, err = b.reconcile(ctx, key, &tries, err, evidenceOfPut(body, in.Metadata))
+	return made, err
 }

@@ -121,9 +121,9 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 	return Part{Number: number, ETag: *out.CopyPartResult.ETag}, nil
 }
 
-// CompleteUpload makes an object of so many bytes visible, on a condition, and returns its ETag. seen is true if the answer was lost, and a
+// CompleteUpload makes an object of so many bytes visible, on a condition. seen is true if the answer was lost, and a
 // look at the object has shown the ETag.
-func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, size int64, c Condition) (etag string, seen bool, err error) {
+func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, size int64, c Condition) (made Stored, seen bool, err error) {
 	all := make([]types.CompletedPart, len(parts))
 	for i, p := range parts {
 		all[i] = p.completed()
@@ -138,11 +138,14 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, si
 	case out.ETag == nil:
 		err = s3errors.ErrNoResult
 	default:
-		return *out.ETag, false, nil
+		return stored(*out.ETag, out.ResultMetadata, map[string]*string{
+			"CRC32": out.ChecksumCRC32, "CRC32C": out.ChecksumCRC32C, "CRC64NVME": out.ChecksumCRC64NVME,
+			"SHA1": out.ChecksumSHA1, "SHA256": out.ChecksumSHA256,
+		}), false, nil
 	}
 	gone := tries.count > 1 && s3errors.IsNoSuchUpload(err)
-	etag, err = b.reconcile(ctx, u.Key, &tries, err, evidenceOfComplete(all, size, gone))
-	return etag, true, err
+	made.ETag, err = b.reconcile(ctx, u.Key, &tries, err, evidenceOfComplete(all, size, gone))
+	return made, true, err
 }
 
 // AbortUpload removes a multipart upload and its parts. A missing upload is no error.

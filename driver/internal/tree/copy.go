@@ -48,8 +48,8 @@ func (t *Tree) copyByPut(ctx context.Context, v s3api.Version, a *attributes.Att
 		return "", err
 	}
 	if v.Size == 0 {
-		etag, err = t.Bucket.Put(ctx, to, a, c, bytes.NewReader(nil), nil)
-		return etag, c.Failed(err)
+		made, err := t.Bucket.Put(ctx, to, a, c, bytes.NewReader(nil), nil)
+		return made.ETag, c.Failed(err)
 	}
 	part := t.Memory.Buffer(v.Size)
 	defer part.Release()
@@ -62,8 +62,8 @@ func (t *Tree) copyByPut(ctx context.Context, v s3api.Version, a *attributes.Att
 		return "", err
 	}
 	part.Seal()
-	etag, err = t.Bucket.Put(ctx, to, a, c, io.NewSectionReader(part, 0, part.Len()), part.Checksum())
-	return etag, c.Failed(err)
+	made, err := t.Bucket.Put(ctx, to, a, c, io.NewSectionReader(part, 0, part.Len()), part.Checksum())
+	return made.ETag, c.Failed(err)
 }
 
 // SetTime sets the modification time of a file. S3 copies the object onto itself.

@@ -228,9 +228,9 @@ func (m *multipart) wait() error {
 	}
 }
 
-// complete makes the object visible, of so many bytes, and returns its ETag. The caller has waited for all parts.
-func (m *multipart) complete(ctx context.Context, size int64, c s3api.Condition) (etag string, err error) {
-	etag, seen, err := m.bucket.CompleteUpload(ctx, m.upload, m.parts, size, c)
+// complete makes the object visible, of so many bytes. The caller has waited for all parts.
+func (m *multipart) complete(ctx context.Context, size int64, c s3api.Condition) (made s3api.Stored, err error) {
+	made, seen, err := m.bucket.CompleteUpload(ctx, m.upload, m.parts, size, c)
 	m.cancel()
 	switch {
 	case err == nil && !seen:
@@ -238,7 +238,7 @@ func (m *multipart) complete(ctx context.Context, size int64, c s3api.Condition)
 	case err == nil:
 		m.abort() // because the object that S3 shows may be an older, equal one
 	}
-	return etag, err
+	return made, err
 }
 
 // abort removes the upload and its parts. It waits for the requests under way, because a part that arrives after the abort may stay. If S3

@@ -99,8 +99,9 @@ func (u *Uploader) CopyByParts(ctx context.Context, v s3api.Version, a *attribut
 		err = c.Failed(err)
 	}
 	if err == nil {
-		etag, err = m.complete(ctx, v.Size, known)
-		err = known.Failed(err)
+		var made s3api.Stored
+		made, err = m.complete(ctx, v.Size, known)
+		etag, err = made.ETag, known.Failed(err)
 	}
 	if err != nil {
 		m.abort()

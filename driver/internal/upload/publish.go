@@ -6,6 +6,7 @@ import (
 	"io"
 	"time"
 
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -76,13 +77,13 @@ func (w *Writer) finish() error {
 	if err := w.upload.wait(); err != nil {
 		return err
 	}
-	return w.commit(func(ctx context.Context) (string, error) {
+	return w.commit(func(ctx context.Context) (s3api.Stored, error) {
 		if err := w.upload.entry.ConfirmHolder(ctx); err != nil {
-			return "", err
+			return s3api.Stored{}, err
 		}
 		c, err := w.u.Bucket.Precondition(ctx, w.key, w.condition, w.u.Bucket.Profile.ConditionalComplete)
 		if err != nil {
-			return "", err
+			return s3api.Stored{}, err
 		}
 		return w.upload.complete(ctx, w.offset, c)
 	})
@@ -92,7 +93,7 @@ func (w *Writer) finish() error {
 //
 // The end of the session does not cancel this request, because S3 may perform it anyway, and only the answer tells. The client has sent the
 // whole file, so the object is right even if the client has disconnected.
-func (w *Writer) commit(publish func(context.Context) (etag string, err error)) error {
+func (w *Writer) commit(publish func(context.Context) (s3api.Stored, error)) error {
 	if err := w.u.BeforeCommit(w.ctx); err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (w *Writer) commit(publish func(context.Context) (etag string, err error)) 
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), commitTimeout)
 	defer done()
 	var err error
-	w.etag, err = publish(ctx)
+	w.stored, err = publish(ctx)
 	if w.exclusive {
 		return w.condition.Failed(err)
 	}
@@ -110,10 +111,10 @@ func (w *Writer) commit(publish func(context.Context) (etag string, err error)) 
 }
 
 // put makes an object of the bytes in the buffer.
-func (w *Writer) put(ctx context.Context) (etag string, err error) {
+func (w *Writer) put(ctx context.Context) (s3api.Stored, error) {
 	c, err := w.u.Bucket.Precondition(ctx, w.key, w.condition, w.u.Bucket.Profile.ConditionalPut)
 	if err != nil {
-		return "", err
+		return s3api.Stored{}, err
 	}
 	if w.part == nil {
 		return w.u.Bucket.Put(ctx, w.key, &w.attributes, c, bytes.NewReader(nil), nil)

@@ -33,10 +33,10 @@ type Writer struct {
 	head       s3api.Version   // the object whose first bytes stay; no key when there is none
 	headSize   int64           // how many bytes of it stay
 
-	resumed     *pending // the upload that this one continues, nil when there is none
-	etag        string   // of the new object
-	resumable   bool     // whether the owner can resume the upload when it is interrupted
-	exclusive   bool     // whether there must be no object
+	resumed     *pending     // the upload that this one continues, nil when there is none
+	stored      s3api.Stored // what S3 has told of the new object.
+	resumable   bool         // whether the owner can resume the upload when it is interrupted
+	exclusive   bool         // whether there must be no object
 	reservation quota.Reservation
 	opened      time.Time
 
@@ -274,8 +274,8 @@ func (w *Writer) Truncate(size int64) error {
 
 // Stat describes the file as far as it is written.
 func (w *Writer) Stat() (fs.FileInfo, error) {
-	v := s3api.Version{Key: w.key, Size: w.offset, ETag: w.etag}
-	return fileinfo.New(w.u.Keys.Base(w.key), &v, &w.attributes), nil
+	v := s3api.Version{Key: w.key, Size: w.offset, ETag: w.stored.ETag}
+	return &fileinfo.Stored{Info: fileinfo.New(w.u.Keys.Base(w.key), &v, &w.attributes), Answer: w.stored}, nil
 }
 
 // Abort ends the upload: Close publishes nothing, and every write and Close return cause. If Close has already asked S3 to publish, Abort
