@@ -37,7 +37,7 @@ tenants:
 // Every problem of a file is reported at once, each where it stands.
 func TestLoadProblems(t *testing.T) {
 	for _, name := range []string{
-		"addresses", "aliases", "ambiguous", "auth", "duplicate-keys", "empty", "limits", "names", "objects", "policies", "receivers", "syntax", "tenants", "texts", "two-documents",
+		"addresses", "aliases", "ambiguous", "auth", "duplicate-keys", "empty", "limits", "names", "objects", "policies", "roles", "receivers", "syntax", "tenants", "texts", "two-documents",
 		"unknown-keys", "uploads", "uploads-not-removed", "users-files",
 		"wrong-types",
 	} {
@@ -145,6 +145,9 @@ func TestLoad(t *testing.T) {
 		{"key-of-the-server", cfg.StorageOf(umbrella).SecretAccessKey.Reveal(), "hidden"},
 		{"path-style-of-the-server", *cfg.StorageOf(acme).PathStyle, true},
 		{"path-style-of-the-tenant", *cfg.StorageOf(umbrella).PathStyle, false},
+		{"role", umbrella.S3.AssumeRole.RoleARN, "arn:aws:iam::210987654321:role/ftp"},
+		{"session-tags", fmt.Sprint(umbrella.S3.AssumeRole.SessionTags), "map[stage:live tenant:{tenant}]"},
+		{"role-duration", umbrella.S3.AssumeRole.Duration, 2 * time.Hour},
 		{"alias", cfg.StorageOf(cfg.Tenants["zebra"]).SecretAccessKey.Reveal(), "hidden"},
 		{"users", cfg.UsersCount(), 4},
 	} {

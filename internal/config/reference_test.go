@@ -111,7 +111,7 @@ func newReference(t *testing.T) *reference {
 // add adds the struct that v is, and those in it, as what stands at a path.
 func (r *reference) add(path string, v reflect.Value) *section {
 	if i := slices.IndexFunc(r.sections, func(s *section) bool { return s.typ == v.Type() }); i >= 0 {
-		r.sections[i].paths = append(r.sections[i].paths, path)
+		r.sections[i].addPath(path)
 		return r.sections[i]
 	}
 	s := &section{typ: v.Type(), name: v.Type().Name(), paths: []string{path}}
@@ -140,6 +140,16 @@ func (r *reference) add(path string, v reflect.Value) *section {
 		s.keys = append(s.keys, k)
 	}
 	return s
+}
+
+// addPath adds a place where a section stands, with the sections in it.
+func (s *section) addPath(path string) {
+	s.paths = append(s.paths, path)
+	for _, k := range s.keys {
+		if k.section != nil {
+			k.section.addPath(path + "." + k.name)
+		}
+	}
 }
 
 // fallback is what an absent value stands for, and whether that is a value.

@@ -2,8 +2,10 @@ package config
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -68,7 +70,7 @@ func (v *validator) server() {
 	v.language(yamlconf.Path{"default_language"}, v.cfg.DefaultLanguage)
 	v.addresses()
 	v.cfg.TLS.Check(yamlconf.Path{"tls"}, v.report)
-	v.cfg.S3.Check(yamlconf.Path{"s3"}, v.report)
+	v.cfg.S3.Check(yamlconf.Path{"s3"}, slices.Sorted(maps.Keys(v.cfg.Tenants)), v.report)
 	v.durations()
 	v.limits()
 	v.uploads()

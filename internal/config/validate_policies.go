@@ -6,7 +6,6 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -50,13 +49,13 @@ func (v *validator) folders(p yamlconf.Path, t *Tenant) {
 			v.report(at, "%s", broken)
 		}
 		switch {
-		case f.Bucket == "" && f.S3 != (bucket.S3{}):
+		case f.Bucket == "" && f.S3.Given():
 			v.report(at.Child("bucket"), "is missing: name the bucket at the S3 server of the folder")
 		case f.Bucket == "" && f.Prefix == "":
 			v.report(at, "says nothing: name a bucket, or a prefix in the bucket of the tenant")
 		}
 		v.bucketAndPrefix(at, f.Bucket, f.Prefix)
-		f.S3.Check(at.Child("s3"), v.report)
+		f.S3.Check(at.Child("s3"), p[1:2], v.report)
 		v.permissions(at, f.Permissions, nil)
 	}
 }

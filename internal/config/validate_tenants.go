@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/passwordhash"
@@ -47,10 +48,7 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	v.texts(p.Child("welcome"), t.Welcome)
 	v.messages(p.Child("messages"), t)
 	v.encodings(p, t)
-	if t.Presign != 0 && (t.Presign < time.Second || t.Presign > maxPresign) {
-		v.report(p.Child("presign"), "%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links",
-			t.Presign, maxPresign.Hours())
-	}
+	v.presign(p.Child("presign"), t)
 	if t.ListingCache < 0 || t.ListingCache > maxListingCache {
 		v.report(p.Child("listing_cache"), "%s is not between 0s and %s: clients would be told of files that are no longer so",
 			t.ListingCache, maxListingCache)
@@ -69,7 +67,7 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	v.times(p.Child("limits"), t.Limits.TimeLimits)
 	v.usage(p.Child("limits"), t.Limits.Usage)
 	v.usage(p.Child("limits").Child("per_user"), t.Limits.PerUser)
-	t.S3.Check(p.Child("s3"), v.report)
+	t.S3.Check(p.Child("s3"), p[1:], v.report)
 	t.Auth.Check(p.Child("auth"), v.cfg.Limits.LoginTimeout, v.report)
 	if len(t.Users) == 0 && !t.Auth.Given() {
 		key := "users"
@@ -80,6 +78,23 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	}
 	for name, u := range t.Users {
 		v.user(p.Child("users").Child(name), name, u)
+	}
+}
+
+// presign checks the life of links. One that is signed with the credentials of a role ends with them.
+func (v *validator) presign(p yamlconf.Path, t *Tenant) {
+	if t.Presign != 0 && (t.Presign < time.Second || t.Presign > maxPresign) {
+		v.report(p, "%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links", t.Presign, maxPresign.Hours())
+	}
+	storages := []bucket.S3{v.cfg.StorageOf(t)}
+	for _, f := range t.Folders {
+		storages = append(storages, v.cfg.StorageOfFolder(t, f))
+	}
+	for _, s := range storages {
+		if most := s.AssumeRole.DurationOf() - bucket.RenewBefore; s.AssumeRole.Given() && most > 0 && t.Presign > most {
+			v.report(p, "%s is longer than the credentials of s3.assume_role are good: write at most %s, or a longer s3.assume_role.duration", t.Presign, most)
+			return
+		}
 	}
 }
 

@@ -26,6 +26,10 @@ import (
 const (
 	// checkTimeout is how long a bucket may take to answer, the SDK's retries included.
 	checkTimeout = 10 * time.Second
+
+	// noCredentialsAdvice says what to do, for a section of the configuration.
+	noCredentialsAdvice = "write %s.access_key_id and its secret, or give the process credentials that the AWS SDK finds " +
+		"(environment, profile, IRSA, instance role)"
 )
 
 var errNoRegion = errors.New("no region is known")
@@ -54,7 +58,7 @@ type Bucket struct {
 }
 
 // configKeys says where the configuration has what it says of a bucket and of its S3 server: "s3" or "tenants.acme.s3".
-type configKeys struct{ bucket, endpoint, region, credentials string }
+type configKeys struct{ bucket, endpoint, region, credentials, role string }
 
 // A bucketError says why a tenant's bucket cannot be used, and what to do, in one line.
 type bucketError struct {
@@ -107,8 +111,10 @@ func (b *Bucket) reach(ctx context.Context) (server string, err error) {
 	defer cancel()
 	// Apart from the request, whose error does not tell missing credentials from a missing server.
 	if _, err := b.Client.Options().Credentials.Retrieve(ctx); err != nil {
-		return "", b.failed(err, "no credentials for S3 were found", "write %s.access_key_id and its secret, or give the process "+
-			"credentials that the AWS SDK finds (environment, profile, IRSA, instance role)", b.keys.credentials)
+		if refused, ok := errors.AsType[*roleError](err); ok {
+			return "", b.failed(err, refused.problem, "%s", refused.advice)
+		}
+		return "", b.failed(err, "no credentials for S3 were found", noCredentialsAdvice, b.keys.credentials)
 	}
 	begin := time.Now()
 	head, err := b.Client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.Name})
@@ -128,6 +134,14 @@ func (b *Bucket) reach(ctx context.Context) (server string, err error) {
 		return "", b.explain(err)
 	}
 	return server, nil
+}
+
+// operationOf is the name of the request that has failed.
+func operationOf(err error) string {
+	if operation, ok := errors.AsType[*smithy.OperationError](err); ok {
+		return operation.Operation()
+	}
+	return "a request"
 }
 
 // statusOf is the HTTP status of the answer that an error came with, 0 if no answer came.
@@ -151,10 +165,12 @@ func (b *Bucket) explain(err error) error {
 		if dns, ok := errors.AsType[*net.DNSError](err); ok && strings.HasPrefix(dns.Name, b.Name+".") && b.account.endpoint != "" {
 			advice = "write %s.path_style: true if the server has no host name for each bucket"
 		}
-		return b.failed(err, fmt.Sprintf("cannot reach S3 at %s: %s", server, networkReason(err)), advice, b.keys.endpoint)
+		return b.failed(err, fmt.Sprintf("cannot reach S3 at %s: %s", server, networkReason(err, checkTimeout)), advice, b.keys.endpoint)
 	case refusesCredentials(code):
 		advice := fmt.Sprintf("correct %s.access_key_id and %[1]s.secret_access_key", b.keys.credentials)
-		if b.account.credentialsFromSDK {
+		if b.account.role != nil {
+			advice = fmt.Sprintf("name the STS of that server in %s.assume_role.sts_endpoint", b.keys.role)
+		} else if b.account.credentialsFromSDK {
 			advice = "correct those that the AWS SDK finds (environment, profile, IRSA, instance role)"
 		}
 		return b.failed(err, fmt.Sprintf("%s refuses the credentials (%s)", server, code), "%s", advice)
@@ -165,18 +181,24 @@ func (b *Bucket) explain(err error) error {
 	case code == "AuthorizationHeaderMalformed" || code == "PermanentRedirect" || status == http.StatusMovedPermanently:
 		return b.failed(err, "is in another region than "+b.Client.Options().Region, "correct %s.region", b.keys.region)
 	case code == "AccessDenied" || status == http.StatusForbidden:
-		return b.failed(err, server+" does not let the credentials use it", "allow them s3:ListBucket, s3:GetObject, s3:PutObject and "+
+		who := "credentials"
+		if b.account.role != nil {
+			who = "role " + b.account.role.RoleARN
+		}
+		return b.failed(err, fmt.Sprintf("%s does not let the %s use it (%s)", server, who, operationOf(err)), "allow s3:ListBucket, s3:GetObject, s3:PutObject and "+
 			"s3:DeleteObject on it")
 	}
-	return b.failed(err, fmt.Sprintf("%s answers %d %s", server, status, code), "look at that server's log")
+	return b.failed(err, fmt.Sprintf("%s answers %d %s to %s", server, status, code, operationOf(err)), "look at that server's log")
 }
 
-// refusesCredentials reports whether S3 refuses the credentials, and not the request.
+// refusesCredentials reports whether S3 or STS refuses the credentials, and not the request.
 func refusesCredentials(code string) bool {
 	switch code {
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken":
 		return true
 	case "XAdminUserNotFound": // versitygw's InvalidAccessKeyId
+		return true
+	case "InvalidClientTokenId", "ExpiredTokenException", "UnrecognizedClientException": // of STS
 		return true
 	}
 	return false
@@ -187,7 +209,7 @@ func (b *Bucket) failed(cause error, problem, advice string, args ...any) error 
 }
 
 // networkReason is the innermost part of an error of the network that says something, on one line.
-func networkReason(err error) string {
+func networkReason(err error, timeout time.Duration) string {
 	if dns, ok := errors.AsType[*net.DNSError](err); ok {
 		return dns.Error()
 	}
@@ -201,7 +223,7 @@ func networkReason(err error) string {
 		return unknown.Error()
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return "no answer within " + checkTimeout.String()
+		return "no answer within " + timeout.String()
 	}
 	return strings.ReplaceAll(err.Error(), "\n", " ")
 }

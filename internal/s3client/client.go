@@ -64,7 +64,7 @@ func LoadAWS(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
 	return &cfg, nil
 }
 
-// An account is an S3 server as one account sees it. Tenants that say the same share one.
+// An account is an S3 server as one account sees it. Tenants that say the same share one, unless a role is assumed.
 type account struct {
 	endpoint, region   string
 	accessKeyID        string
@@ -72,6 +72,7 @@ type account struct {
 	pathStyle          bool
 	checksums          bucket.ChecksumUse
 	credentialsFromSDK bool
+	role               *role  // nil where the keys themselves reach the server
 	profile            string // as far as it is known before the server is asked, and changes what the client sends
 }
 
@@ -92,13 +93,18 @@ func accountOf(s bucket.S3) account {
 type Factory struct {
 	base    *aws.Config
 	observe func(*middleware.Stack) error
+	log     *slog.Logger
 	clients map[account]*s3.Client
+	roles   map[string]*role            // by all that they depend on
 	routes  map[string]*driver.Endpoint // by endpoint
 }
 
 // NewFactory makes clients from base, see [LoadAWS]. observe is added to the requests of each; nil adds nothing.
-func NewFactory(base *aws.Config, observe func(*middleware.Stack) error) *Factory {
-	return &Factory{base: base, observe: observe, clients: map[account]*s3.Client{}, routes: map[string]*driver.Endpoint{}}
+func NewFactory(base *aws.Config, observe func(*middleware.Stack) error, log *slog.Logger) *Factory {
+	return &Factory{
+		base: base, observe: observe, log: log,
+		clients: map[account]*s3.Client{}, roles: map[string]*role{}, routes: map[string]*driver.Endpoint{},
+	}
 }
 
 // route is what is known of the way to an account's server.
@@ -109,23 +115,32 @@ func (f *Factory) route(a account) *driver.Endpoint {
 	return f.routes[a.endpoint]
 }
 
-// client returns the account's client. The error is errNoRegion.
-func (f *Factory) client(a account) (*s3.Client, error) {
-	if client, made := f.clients[a]; made {
-		return client, nil
-	}
+// configOf is the SDK's configuration for an account, with the keys and without the role. The region is empty where none is known.
+func (f *Factory) configOf(a account) aws.Config {
 	cfg := f.base.Copy()
-	cfg.HTTPClient = coalescingClient{cfg.HTTPClient}
 	cfg.Region = cmp.Or(a.region, cfg.Region)
 	if a.endpoint != "" {
 		cfg.BaseEndpoint = &a.endpoint
 		cfg.Region = cmp.Or(cfg.Region, customRegion)
 	}
+	if !a.credentialsFromSDK {
+		cfg.Credentials = credentials.NewStaticCredentialsProvider(a.accessKeyID, a.secretAccessKey, "")
+	}
+	return cfg
+}
+
+// client returns the account's client. The error is errNoRegion.
+func (f *Factory) client(a account) (*s3.Client, error) {
+	if client, made := f.clients[a]; made {
+		return client, nil
+	}
+	cfg := f.configOf(a)
+	cfg.HTTPClient = coalescingClient{cfg.HTTPClient}
 	if cfg.Region == "" {
 		return nil, errNoRegion
 	}
-	if !a.credentialsFromSDK {
-		cfg.Credentials = credentials.NewStaticCredentialsProvider(a.accessKeyID, a.secretAccessKey, "")
+	if a.role != nil {
+		cfg.Credentials = a.role.cache
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = a.pathStyle

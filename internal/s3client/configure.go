@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
@@ -20,7 +21,7 @@ func (f *Factory) Buckets(cfg *config.Config) (map[string]*Bucket, error) {
 		layers := []layer{{section + ".s3", t.S3}, {"s3", cfg.S3}}
 		b := newBucket(t, cfg.StorageOf(t), layers)
 		b.Tenant, b.Name, b.Prefix, b.keys.bucket = name, t.Bucket, t.Prefix, section+".bucket"
-		if err := b.connect(f, t.Presign > 0, cfg.StorageOf(t).PublicEndpoint); err != nil {
+		if err := b.connect(f, cfg.StorageOf(t), t.Presign); err != nil {
 			return nil, err
 		}
 		for _, dir := range slices.Sorted(maps.Keys(t.Folders)) {
@@ -32,7 +33,7 @@ func (f *Factory) Buckets(cfg *config.Config) (map[string]*Bucket, error) {
 			if fc.Bucket == "" {
 				folder.Name, folder.keys.bucket = b.Name, b.keys.bucket
 			}
-			if err := folder.connect(f, t.Presign > 0, storage.PublicEndpoint); err != nil {
+			if err := folder.connect(f, storage, t.Presign); err != nil {
 				return nil, err
 			}
 			b.Folders = append(b.Folders, folder)
@@ -74,15 +75,19 @@ func configKeysOf(layers []layer) configKeys {
 		endpoint:    first(func(s bucket.S3) bool { return s.Endpoint != "" }),
 		region:      first(func(s bucket.S3) bool { return s.Region != "" }),
 		credentials: first(func(s bucket.S3) bool { return s.AccessKeyID != "" }),
+		role:        first(func(s bucket.S3) bool { return s.AssumeRole.Given() }),
 	}
 }
 
-// connect gives a bucket its client, and its presigner where the tenant hands out links.
-func (b *Bucket) connect(factory *Factory, presigns bool, publicEndpoint string) (err error) {
+// connect gives a bucket its client, and its presigner where the tenant hands out links, which are good for presign.
+func (b *Bucket) connect(factory *Factory, storage bucket.S3, presign time.Duration) (err error) {
 	b.Endpoint = factory.route(b.account)
-	if b.Client, err = factory.client(b.account); err == nil && presigns {
+	if storage.AssumeRole.Given() {
+		b.account.role = factory.assume(b, storage.AssumeRole, presign)
+	}
+	if b.Client, err = factory.client(b.account); err == nil && presign > 0 {
 		public := b.account
-		public.endpoint = cmp.Or(publicEndpoint, public.endpoint)
+		public.endpoint = cmp.Or(storage.PublicEndpoint, public.endpoint)
 		var client *s3.Client
 		if client, err = factory.client(public); err == nil {
 			b.Presigner = s3.NewPresignClient(client)

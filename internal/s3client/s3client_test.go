@@ -23,7 +23,7 @@ func open(ctx context.Context, cfg *config.Config, reach *aws.Config) (all []*Bu
 			return nil, err
 		}
 	}
-	buckets, err := NewFactory(reach, nil).Buckets(cfg)
+	buckets, err := NewFactory(reach, nil, slog.New(slog.DiscardHandler)).Buckets(cfg)
 	if err != nil {
 		return nil, err
 	}

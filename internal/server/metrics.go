@@ -53,7 +53,7 @@ func newMetrics(version string) *metrics {
 		replies:       counter("commands_total", "Replies to commands, by command (empty for what is none) and class of the reply (2xx).", "command", "class"),
 		transfers:     counter("transfers_total", "Transfers on data connections, by tenant, direction (upload, download) and result (complete, failed).", "tenant", "direction", "result"),
 		bytes:         counter("transfer_bytes_total", "Bytes on data connections, by tenant and direction.", "tenant", "direction"),
-		requests:      counter("s3_requests_total", "Requests to S3, retries included, by operation and HTTP status (error where no answer came).", "operation", "status"),
+		requests:      counter("s3_requests_total", "Requests to S3, and to STS for roles, retries included, by operation and HTTP status (error where no answer came).", "operation", "status"),
 		events:        counter("webhook_events_total", "Events that a webhook got or not, by tenant and result (delivered, postponed).", "tenant", "result"),
 		auditLost:     counter("audit_lines_lost_total", "Lines of the audit log that a destination (file, stdout) did not get.", "destination"),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{

@@ -85,7 +85,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 			return nil, err
 		}
 	}
-	buckets, err := s3client.NewFactory(opts.AWS, m.observe).Buckets(cfg)
+	buckets, err := s3client.NewFactory(opts.AWS, m.observe, log).Buckets(cfg)
 	if err != nil {
 		return nil, err
 	}

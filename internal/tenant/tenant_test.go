@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"log/slog"
 	"testing"
 
 	"github.com/babelftp/babelftp/internal/config"
@@ -27,7 +28,7 @@ func registryBefore(t *testing.T, cfg *config.Config, s *s3test.Server) *Registr
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	buckets, err := s3client.NewFactory(s.AWSConfig(), nil).Buckets(cfg)
+	buckets, err := s3client.NewFactory(s.AWSConfig(), nil, slog.New(slog.DiscardHandler)).Buckets(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,6 +51,9 @@ func kindOf(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return context.Canceled
 	}
+	if errors.Is(err, syscall.EAGAIN) {
+		return syscall.EAGAIN // the provider of credentials has none at the moment
+	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		if kind := kindOfCode(api.ErrorCode()); kind != nil {
 			return kind

@@ -4,6 +4,7 @@ package bucket
 import (
 	"cmp"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -28,7 +29,14 @@ type S3 struct {
 	AccessKeyID string `yaml:"access_key_id" default:"what the AWS SDK finds"`
 	// Secret access key. Without both keys the SDK looks into its environment, profile, IRSA or instance role.
 	SecretAccessKey value.Secret `yaml:"secret_access_key" default:"what the AWS SDK finds"`
+	AssumeRole      AssumeRole   `yaml:"assume_role" since:"0.2.0"`
 }
+
+// A report takes what is wrong with the value that a path leads to.
+type report = func(p yamlconf.Path, format string, args ...any)
+
+// Given reports whether the section says anything.
+func (s *S3) Given() bool { return !reflect.ValueOf(*s).IsZero() }
 
 // A Profile names what an S3 server can do, see docs/s3-servers.md.
 type Profile string
@@ -70,32 +78,40 @@ func (s S3) Inherit(other S3) S3 {
 	if s.PathStyle == nil {
 		s.PathStyle = other.PathStyle
 	}
-	if s.AccessKeyID == "" { // the two keys belong together
+	if s.AccessKeyID == "" { // the two keys belong together, and to the role that they may assume
 		s.AccessKeyID, s.SecretAccessKey = other.AccessKeyID, other.SecretAccessKey
+	} else {
+		other.AssumeRole.RoleARN = ""
 	}
+	s.AssumeRole = s.AssumeRole.inherit(other.AssumeRole)
 	return s
 }
 
-// Check reports what is wrong with the section that p leads to. In a tenant's, what is missing comes from the server's.
-func (s S3) Check(p yamlconf.Path, report func(p yamlconf.Path, format string, args ...any)) {
-	for _, e := range []struct{ key, value string }{{"endpoint", s.Endpoint}, {"public_endpoint", s.PublicEndpoint}} {
-		if e.value == "" {
-			continue
-		}
-		u, err := url.Parse(e.value)
-		if strings.Contains(e.value, "@") { // the value is not shown: it may hold a password
-			report(p.Child(e.key), "holds credentials: write them as access_key_id and secret_access_key")
-			continue
-		}
-		if err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" {
-			report(p.Child(e.key), "%q is no address of an S3 server: write it like https://s3.example.com", e.value)
-		}
-	}
+// Check reports what is wrong with the section that p leads to. The tenants are those whose buckets are reached by it. In a tenant's section, what
+// is missing comes from the server's.
+func (s *S3) Check(p yamlconf.Path, tenants []string, report report) {
+	checkURL(p.Child("endpoint"), s.Endpoint, "an S3 server", report)
+	checkURL(p.Child("public_endpoint"), s.PublicEndpoint, "an S3 server", report)
 	id, secret := p.Child("access_key_id"), p.Child("secret_access_key")
 	switch {
 	case s.AccessKeyID == "" && !s.SecretAccessKey.Empty():
 		report(id, "is missing: it belongs to %s", secret)
 	case s.AccessKeyID != "" && s.SecretAccessKey.Empty():
 		report(secret, "is missing: it belongs to %s", id)
+	}
+	s.AssumeRole.check(p.Child("assume_role"), tenants, report)
+}
+
+// checkURL reports what is wrong with the address of a server. An empty one is fine.
+func checkURL(p yamlconf.Path, text, server string, report report) {
+	if text == "" {
+		return
+	}
+	if strings.Contains(text, "@") { // the value is not shown: it may hold a password
+		report(p, "holds credentials: write them as access_key_id and secret_access_key")
+		return
+	}
+	if u, err := url.Parse(text); err != nil || (u.Scheme != "http" && u.Scheme != "https") || u.Host == "" || u.RawQuery != "" {
+		report(p, "%q is no address of %s: write it like https://s3.example.com", text, server)
 	}
 }

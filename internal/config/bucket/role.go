@@ -1,0 +1,138 @@
+package bucket
+
+import (
+	"cmp"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config/rule"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// AssumeRole is the role whose temporary credentials reach the bucket (AWS STS, operation AssumeRole). In its texts `{tenant}` stands for the name
+// of the tenant.
+type AssumeRole struct {
+	// ARN of the role. The keys of the section, or the credentials that the SDK finds, must be allowed to assume it.
+	RoleARN string `yaml:"role_arn" default:"none" since:"0.2.0"`
+	// External ID that the trust policy of the role asks for.
+	ExternalID string `yaml:"external_id" default:"none" since:"0.2.0"`
+	// Name of the session, which the logs of AWS show.
+	SessionName string `yaml:"session_name" default:"babelftp-{tenant}" since:"0.2.0"`
+	// Tags of the session, up to 50. A policy can compare them with the bucket or the prefix.
+	SessionTags map[string]string `yaml:"session_tags" default:"none" since:"0.2.0"`
+	// How long credentials are good, 15m to 12h. The server renews them in time.
+	Duration time.Duration `yaml:"duration" default:"1h" since:"0.2.0"`
+	// URL of STS.
+	STSEndpoint string `yaml:"sts_endpoint" default:"AWS's, or endpoint if that is another S3 server" since:"0.2.0"`
+}
+
+// RenewBefore is how long before their end the credentials of a role are renewed.
+const RenewBefore = 5 * time.Minute
+
+// What STS allows, see https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html.
+const (
+	defaultRoleDuration = time.Hour // the longest of any role that another role assumes
+	minRoleDuration     = 15 * time.Minute
+	maxRoleDuration     = 12 * time.Hour
+	maxSessionTags      = 50
+	maxSessionName      = 64
+	maxExternalID       = 1224
+	maxRoleARN          = 2048
+)
+
+const defaultSessionName = "babelftp-{tenant}"
+
+// Given reports whether a role is assumed.
+func (r *AssumeRole) Given() bool { return r.RoleARN != "" }
+
+// DurationOf is how long credentials are good.
+func (r *AssumeRole) DurationOf() time.Duration { return cmp.Or(r.Duration, defaultRoleDuration) }
+
+// For is the role as it is assumed for a tenant.
+func (r *AssumeRole) For(tenant string) AssumeRole {
+	expanded := *r
+	for _, text := range []*string{&expanded.RoleARN, &expanded.ExternalID, &expanded.SessionName} {
+		*text = expand(*text, tenant)
+	}
+	if expanded.SessionName == "" {
+		name := expand(defaultSessionName, tenant)
+		expanded.SessionName = name[:min(len(name), maxSessionName)]
+	}
+	expanded.SessionTags = maps.Clone(r.SessionTags)
+	for key, text := range r.SessionTags {
+		expanded.SessionTags[key] = expand(text, tenant)
+	}
+	expanded.Duration = r.DurationOf()
+	return expanded
+}
+
+func expand(text, tenant string) string { return strings.ReplaceAll(text, "{tenant}", tenant) }
+
+// inherit is what r says, and where it says nothing what another says.
+func (r AssumeRole) inherit(other AssumeRole) AssumeRole {
+	r.RoleARN = cmp.Or(r.RoleARN, other.RoleARN)
+	r.ExternalID = cmp.Or(r.ExternalID, other.ExternalID)
+	r.SessionName = cmp.Or(r.SessionName, other.SessionName)
+	if r.SessionTags == nil {
+		r.SessionTags = other.SessionTags
+	}
+	r.Duration = cmp.Or(r.Duration, other.Duration)
+	r.STSEndpoint = cmp.Or(r.STSEndpoint, other.STSEndpoint)
+	return r
+}
+
+// A roleText is a text of the section, the form of its values, and what to write.
+type roleText struct {
+	key, value string
+	form       *regexp.Regexp
+	max        int
+	advice     string
+}
+
+// check reports what is wrong with the section that p leads to. The role is assumed for each of the tenants.
+func (r *AssumeRole) check(p yamlconf.Path, tenants []string, report report) {
+	for _, text := range []roleText{
+		{"role_arn", r.RoleARN, regexp.MustCompile(`^arn:[^:\s]+:[^:\s]+:[^:\s]*:[^:\s]*:\S+$`), maxRoleARN, "it like arn:aws:iam::123456789012:role/ftp"},
+		{"external_id", r.ExternalID, regexp.MustCompile(`^[A-Za-z0-9_+=,.@:/-]{2,}$`), maxExternalID, "2 to 1224 ASCII letters, digits and + = , . @ : / - _"},
+		{"session_name", r.SessionName, regexp.MustCompile(`^[A-Za-z0-9_+=,.@-]{2,}$`), maxSessionName, "2 to 64 ASCII letters, digits and + = , . @ - _"},
+	} {
+		text.check(p.Child(text.key), tenants, report)
+	}
+	if len(r.SessionTags) > maxSessionTags {
+		report(p.Child("session_tags"), "there are %d: a session has room for %d", len(r.SessionTags), maxSessionTags)
+	}
+	for _, key := range slices.Sorted(maps.Keys(r.SessionTags)) {
+		at := p.Child("session_tags").Child(key)
+		if first := wrongFor(tenants, func(tenant string) bool { return rule.Tag(key, expand(r.SessionTags[key], tenant)) != "" }); first != "" {
+			report(at, "for the tenant %s: %s", first, rule.Tag(key, expand(r.SessionTags[key], first)))
+		}
+	}
+	if d := r.Duration; d != 0 && (d < minRoleDuration || d > maxRoleDuration || d%time.Second != 0) {
+		report(p.Child("duration"), "%s is not between %s and %s, in whole seconds", d, minRoleDuration, maxRoleDuration)
+	}
+	checkURL(p.Child("sts_endpoint"), r.STSEndpoint, "STS", report)
+}
+
+func (t roleText) check(p yamlconf.Path, tenants []string, report report) {
+	if t.value == "" {
+		return
+	}
+	wrong := func(tenant string) bool {
+		expanded := expand(t.value, tenant)
+		return len(expanded) > t.max || strings.ContainsAny(expanded, "{}") || !t.form.MatchString(expanded)
+	}
+	if first := wrongFor(tenants, wrong); first != "" {
+		report(p, "%q does not work for the tenant %s: write %s; {tenant} stands for its name", t.value, first, t.advice)
+	}
+}
+
+// wrongFor is the first of the tenants for which a text is wrong, empty where there is none.
+func wrongFor(tenants []string, wrong func(tenant string) bool) string {
+	if i := slices.IndexFunc(tenants, wrong); i >= 0 {
+		return tenants[i]
+	}
+	return ""
+}

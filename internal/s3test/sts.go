@@ -1,0 +1,97 @@
+package s3test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+)
+
+// An STS is a Security Token Service that looks at each request for AssumeRole, as AWS does. MinIO, which has a service of its own, ignores the role,
+// the external ID and the tags. The credentials come from MinIO, so that they are good there.
+type STS struct {
+	URL string
+
+	mu       sync.Mutex
+	requests []STSRequest
+	answer   func(url.Values) STSAnswer
+}
+
+// An STSRequest is a request for AssumeRole.
+type STSRequest struct {
+	url.Values
+	Authorization string // header
+	Issued        string // access key ID of the answer; empty for a refusal
+}
+
+// An STSAnswer is how an STS answers. The zero value issues credentials that are good for as long as the request says.
+type STSAnswer struct {
+	Status        int // of a refusal
+	Code, Message string
+	Expires       time.Time // of the credentials, whatever MinIO says
+}
+
+// StartSTS starts an STS in front of MinIO, until the end of the test.
+func StartSTS(tb testing.TB, minio *Server) *STS {
+	tb.Helper()
+	s := &STS{}
+	s.Answer(func(url.Values) STSAnswer { return STSAnswer{} })
+	client := sts.NewFromConfig(*minio.AWSConfig())
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, client) }))
+	tb.Cleanup(server.Close)
+	s.URL = server.URL
+	return s
+}
+
+// Answer sets how requests are answered.
+func (s *STS) Answer(answer func(url.Values) STSAnswer) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = answer
+}
+
+// Requests are those so far.
+func (s *STS) Requests() []STSRequest {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]STSRequest(nil), s.requests...)
+}
+
+func (s *STS) serve(w http.ResponseWriter, r *http.Request, minio *sts.Client) {
+	if err := r.ParseForm(); err != nil || r.Form.Get("Action") != "AssumeRole" {
+		http.Error(w, "this is no AssumeRole", http.StatusBadRequest)
+		return
+	}
+	request := STSRequest{Values: r.Form, Authorization: r.Header.Get("Authorization")}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	answer := s.answer(r.Form)
+	defer func() { s.requests = append(s.requests, request) }()
+	w.Header().Set("Content-Type", "text/xml")
+	if answer.Status != 0 {
+		w.WriteHeader(answer.Status)
+		_, _ = fmt.Fprintf(w, `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>%s</Code>`+
+			`<Message>%s</Message></Error><RequestId>1</RequestId></ErrorResponse>`, answer.Code, answer.Message)
+		return
+	}
+	issued, err := minio.AssumeRole(r.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:any:any:any:any:any"), RoleSessionName: aws.String("any")})
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	c := issued.Credentials
+	if !answer.Expires.IsZero() {
+		c.Expiration = &answer.Expires
+	}
+	request.Issued = *c.AccessKeyId
+	_, _ = fmt.Fprintf(w, `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials><AccessKeyId>%s</AccessKeyId>`+
+		`<SecretAccessKey>%s</SecretAccessKey><SessionToken>%s</SessionToken><Expiration>%s</Expiration></Credentials></AssumeRoleResult>`+
+		`<ResponseMetadata><RequestId>1</RequestId></ResponseMetadata></AssumeRoleResponse>`,
+		*c.AccessKeyId, *c.SecretAccessKey, *c.SessionToken, c.Expiration.UTC().Format(time.RFC3339))
+}

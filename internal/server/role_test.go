@@ -1,0 +1,61 @@
+package server
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// Where STS does not renew the credentials of a tenant, its clients get 451 and those of other tenants notice nothing.
+func TestRoleIsNotRenewed(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	sts := s3test.StartSTS(t, s)
+	cfg := configtest.New(t, s)
+	cfg.S3.AssumeRole = bucket.AssumeRole{RoleARN: "arn:aws:iam::123456789012:role/ftp", ExternalID: "{tenant}", STSEndpoint: sts.URL}
+	cfg.Tenants["umbrella"] = &config.Tenant{Bucket: s.Bucket(t), Users: map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}}
+	var refuse atomic.Bool
+	sts.Answer(func(request url.Values) s3test.STSAnswer {
+		if request.Get("ExternalId") != "acme" {
+			return s3test.STSAnswer{}
+		}
+		if refuse.Load() {
+			return s3test.STSAnswer{Status: http.StatusForbidden, Code: "AccessDenied"}
+		}
+		return s3test.STSAnswer{Expires: time.Now().Add(-time.Second)} // each request needs new ones
+	})
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	acme, umbrella := ftptest.Dial(t, srv.Addr().String()), ftptest.Dial(t, srv.Addr().String())
+	acme.Login("alice", configtest.Password)
+	umbrella.Login("bob", configtest.Password)
+	acme.Store("before", "content")
+
+	refuse.Store(true)
+	acme.Command(451, "MKD directory")
+	acme.Command(451, "SIZE before")
+	upload := acme.Data()
+	acme.Command(150, "STOR during")
+	_ = upload.Close()
+	acme.Reply(451)
+	umbrella.Store("during", "content")
+	if got := umbrella.Transfer("NLST"); got != "during\r\n" {
+		t.Errorf("the other tenant lists %q", got)
+	}
+
+	refuse.Store(false)
+	if got := acme.Transfer("NLST"); got != "before\r\n" {
+		t.Errorf("the tenant lists %q", got)
+	}
+	acme.Store("after", "content")
+	if _, body := get(t, srv, "/metrics"); !strings.Contains(body, `babelftp_s3_requests_total{operation="AssumeRole",status="403"}`) {
+		t.Error("/metrics lacks the refusals of STS")
+	}
+}
