@@ -101,6 +101,7 @@ const (
 	NotSupported       ID = "not-supported"
 	FileChanged        ID = "file-changed"
 	RestartBeyondEnd   ID = "restart-beyond-end"
+	ResumeComplete     ID = "resume-complete"  // size
 	ResumeElsewhere    ID = "resume-elsewhere" // offset
 	ArgumentInvalid    ID = "argument-invalid"
 

@@ -88,8 +88,12 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 	if pending, ok := errors.AsType[interface {
 		error
 		ResumeOffset() int64
+		FileStored() bool
 	}](err); ok {
 		code, id, args = 554, i18n.ResumeElsewhere, []string{strconv.FormatInt(pending.ResumeOffset(), 10)}
+		if pending.FileStored() {
+			id = i18n.ResumeComplete
+		}
 	}
 	if name, ok := errors.AsType[*pathname.EncodingError](err); ok && !name.Encoding.UTF8() {
 		id, args = i18n.NameNotInCharset, []string{name.Encoding.DisplayName()}

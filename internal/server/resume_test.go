@@ -109,6 +109,19 @@ func TestInterruptedUploads(t *testing.T) {
 			send(x.T, c, begin(x.T, c, "APPE f", ""), content[6_291_455:])
 			x.wantFile(content)
 		}},
+		{"append-after-another-session", func(x *uploadsTest) {
+			x.interrupt(content[:1000])
+			c := x.as("alice", 1)
+			if size := c.Command(213, "SIZE f"); size != "999" {
+				x.Errorf("SIZE is %s", size)
+			}
+			x.as("bob", 0).Store("f", "the finished object")
+			_ = c.Data()
+			if text := c.Command(554, "APPE f"); !strings.Contains(text, "Another session has stored this file completely, with 19 bytes") {
+				x.Error(text)
+			}
+			x.wantFile("the finished object")
+		}},
 		{"restart", func(x *uploadsTest) {
 			x.as("bob", 0).Store("f", "bob's")
 			x.interrupt(content[:6_000_001])

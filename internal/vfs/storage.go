@@ -52,7 +52,8 @@ type ObjectStorage interface {
 	// resume, by its size as an offset or by appending. The error is
 	// [fs.ErrNotExist] where there is none, or a file exists. To open a file at another
 	// offset, or to append without having asked, is an error with a method
-	// ResumeOffset() int64.
+	// ResumeOffset() int64. Its method FileStored() bool says that another session
+	// has stored the file.
 	PendingUpload(name string) (fs.FileInfo, error)
 }
 

@@ -74,11 +74,15 @@ func (p *pending) size() int64 { return p.end() + p.tail() }
 // has ended since the session was shown it. The owner can go on at Size, or begin a new upload with os.O_TRUNC. The bytes of two uploads must
 // not mix. It is an fs.ErrInvalid.
 type ResumeError struct {
-	Size int64 // bytes that S3 holds of the pending upload; where there is none, of the file
+	Size   int64 // bytes that S3 holds of the pending upload; where there is none, of the file
+	Stored bool  // another session has stored the file, and no upload is pending
 }
 
 // Error implements error.
 func (e *ResumeError) Error() string {
+	if e.Stored {
+		return fmt.Sprintf("another session has stored this file, with %d bytes: upload it anew to replace it", e.Size)
+	}
 	return fmt.Sprintf("an upload of this file was interrupted: resume it at offset %d, or upload the file anew", e.Size)
 }
 
@@ -87,6 +91,9 @@ func (e *ResumeError) Unwrap() error { return s3errors.ErrInvalid }
 
 // ResumeOffset returns Size. It is for callers outside of the driver, which cannot name this type.
 func (e *ResumeError) ResumeOffset() int64 { return e.Size }
+
+// FileStored returns Stored, for the same callers.
+func (e *ResumeError) FileStored() bool { return e.Stored }
 
 // reported holds the sizes of pending uploads that the driver has reported to a session. An append resumes only such an upload.
 type reported struct {
