@@ -138,6 +138,7 @@ const (
 	ProtectionClear       ID = "protection-clear"
 	ProtectionUnsupported ID = "protection-unsupported"
 	ProtectionRequired    ID = "protection-required"
+	SessionReuseRequired  ID = "session-reuse-required"
 	EncryptionStays       ID = "encryption-stays"
 
 	// Language and host.

@@ -13,6 +13,16 @@ import ssl
 import sys
 
 
+class Resuming(ftplib.FTP_TLS):
+    """FTP_TLS whose data connections resume the TLS session of the control connection."""
+
+    def ntransfercmd(self, cmd, rest=None):
+        connection, size = ftplib.FTP.ntransfercmd(self, cmd, rest)
+        if self._prot_p:
+            connection = self.context.wrap_socket(connection, server_hostname=self.host, session=self.sock.session)
+        return connection, size
+
+
 class Client:
     def connect(self, host, port, ca, passive, encoding="utf-8"):
         """Connects, with explicit TLS if ca names a file of certificates to trust, and returns the greeting.
@@ -30,6 +40,10 @@ class Client:
         """Allows one version of TLS, "1.2" or "1.3"."""
         context = self.ftp.context
         context.minimum_version = context.maximum_version = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}[version]
+
+    def resume(self):
+        """Lets data connections resume the TLS session of the control connection."""
+        self.ftp.__class__ = Resuming
 
     def login(self, user, password):
         reply = self.ftp.login(user, password)

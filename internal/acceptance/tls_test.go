@@ -115,3 +115,60 @@ func TestUploadsUnderTLS(t *testing.T) {
 		}
 	}
 }
+
+// TestSessionReuse lets clients upload that resume the TLS session of the control connection, where the tenant requires it. A client that
+// does not resume gets nothing.
+func TestSessionReuse(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"), "    tls: {require_session_reuse: true}")
+	uploads := map[string]func(t *testing.T, s *site, version string, files ...move){}
+	for _, c := range tlsClients() {
+		uploads[c.name] = c.upload
+	}
+	ftplib := func(t *testing.T, version string) *ftplib {
+		f := s.connect(t, s.ca, true)
+		f.must("version", version)
+		return f
+	}
+	uploads["ftplib-resuming"] = func(t *testing.T, _ *site, version string, files ...move) {
+		f := ftplib(t, version)
+		f.must("resume")
+		f.must("login", "alice@acme", password)
+		f.upload(files...)
+	}
+	for _, tt := range []struct {
+		client, version string
+		files           int
+	}{
+		{"lftp", "1.2", 3},
+		{"lftp", "1.3", 3},
+		{"ftplib-resuming", "1.2", 3},
+		{"ftplib-resuming", "1.3", 3},
+		{"ruby", "1.2", 3}, // under TLS 1.3 it takes a new ticket for each, which it gets by downloads only
+		{"curl", "1.3", 1}, // the same; under TLS 1.2 it takes no tickets
+	} {
+		name := tt.client + "-" + tt.version
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			local := newFolder(t)
+			data := content(smallSize)
+			var files []move
+			for i := range tt.files {
+				remote := fmt.Sprintf("%s-%d", name, i)
+				files = append(files, move{local.write(remote, data), "/" + remote})
+			}
+			uploads[tt.client](t, s, tt.version, files...)
+			for _, f := range files {
+				s.mustStore(t, f.to[1:], data)
+			}
+		})
+	}
+	for _, version := range []string{"1.2", "1.3"} {
+		t.Run("not-resumed-"+version, func(t *testing.T) {
+			t.Parallel()
+			f := ftplib(t, version)
+			f.must("login", "alice@acme", password)
+			f.refused("522 ", "list", "/")
+		})
+	}
+}

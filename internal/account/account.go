@@ -93,6 +93,9 @@ type Tenant struct {
 	// connection ends without close_notify, between two records. Then the server
 	// cannot tell the end of the file from that of a connection which was cut.
 	LenientDataEOF bool
+	// RequireSessionReuse refuses a data connection under TLS that does not resume
+	// the TLS session of its control connection.
+	RequireSessionReuse bool
 }
 
 // A LoginRequest is what a client showed of itself.

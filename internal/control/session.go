@@ -35,6 +35,8 @@ type session struct {
 	implicit bool // whether TLS came with the connection and stays
 	scarce   bool // whether the connection has one of the last descriptors
 
+	tlsSession string // which TLS session of the control connection it is, see [dataconn.Handshake]
+
 	queued  []wire.Line   // received while a command was running
 	drain   chan struct{} // closed when the server is shutting down
 	closing bool          // no further command is handled

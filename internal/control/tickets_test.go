@@ -74,9 +74,8 @@ func TestResumption(t *testing.T) {
 	for _, v := range versions {
 		t.Run(v.name, func(t *testing.T) {
 			s := newSite(t, nil)
-			s.tls = s.tls.Clone()
+			s.tls = withCache(s.tls)
 			s.tls.MaxVersion = v.version
-			s.tls.ClientSessionCache = tls.NewLRUClientSessionCache(0)
 			c := s.loginTLS()
 			for range 2 {
 				upload := c.epsv().(*tls.Conn)

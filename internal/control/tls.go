@@ -2,6 +2,7 @@ package control
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"strconv"
@@ -36,7 +37,8 @@ func (s *session) auth(mechanism string) {
 func (s *session) startTLS(start func(context.Context, *tls.Config) error) bool {
 	ctx, cancel := s.loginUntil.Context(s.ctx)
 	defer cancel()
-	if err := start(dataconn.WithHost(ctx, s.hostname), s.server.cfg.TLS); err != nil {
+	s.tlsSession = rand.Text()
+	if err := start(dataconn.WithHandshake(ctx, s.handshake()), s.server.cfg.TLS); err != nil {
 		s.log.Info("TLS handshake failed", "err", err)
 		if errors.Is(err, wire.ErrNotTLS) {
 			s.reply(421, i18n.TLSFailed)
@@ -45,6 +47,10 @@ func (s *session) startTLS(start func(context.Context, *tls.Config) error) bool 
 	}
 	s.takeServerName()
 	return true
+}
+
+func (s *session) handshake() dataconn.Handshake {
+	return dataconn.Handshake{Host: s.hostname, Session: s.tlsSession}
 }
 
 // takeServerName takes the name that a client has given to TLS (SNI) for HOST, if a tenant has that name.

@@ -58,7 +58,7 @@ func (s *session) doTransfer(t *transfer, verb, name string) wire.Reply {
 		options.Listing = func(w io.Writer) error { return s.op.Do(func() error { return t.listing.WriteLines(w) }) }
 	}
 	if s.data.private {
-		options.TLS, options.Host = cfg.TLS, s.hostname
+		options.TLS, options.Handshake, options.RequireReuse = cfg.TLS, s.handshake(), s.login.Tenant.RequireSessionReuse
 	}
 	t.Transfer = dataconn.NewTransfer(source, options)
 	s.transfer = t

@@ -46,7 +46,7 @@ func (c *Conn) RemoteAddr() net.Addr {
 }
 
 func newConn(ctx context.Context, t *Transfer, raw net.Conn) *Conn {
-	c := &Conn{Conn: raw, raw: raw, ctx: WithHost(ctx, t.Host), transfer: t, opened: time.Now()}
+	c := &Conn{Conn: raw, raw: raw, ctx: ctx, transfer: t, opened: time.Now()}
 	if t.TLS == nil {
 		if t.Upload && t.ControlTLS {
 			c.Conn = &clearUpload{Conn: raw}
@@ -54,10 +54,13 @@ func newConn(ctx context.Context, t *Transfer, raw net.Conn) *Conn {
 		return c
 	}
 	c.below = &cutConn{Conn: raw}
+	h := t.Handshake
+	h.data = true
 	if t.Upload {
-		hold := &ticketHold{Conn: raw}
-		c.below.Conn, c.ctx = hold, withHold(c.ctx, hold)
+		h.hold = &ticketHold{Conn: raw}
+		c.below.Conn = h.hold
 	}
+	c.ctx = WithHandshake(ctx, h)
 	c.Conn = tls.Server(c.below, t.TLS)
 	return c
 }
@@ -72,6 +75,9 @@ func (c *Conn) handshake() error {
 	_ = c.raw.SetDeadline(time.Now().Add(c.transfer.StallTimeout))
 	err := conn.HandshakeContext(c.ctx)
 	switch _, broken := errors.AsType[syscall.Errno](err); {
+	case err == nil && c.transfer.RequireReuse && !conn.ConnectionState().DidResume:
+		c.transfer.fail(ErrNotResumed)
+		return ErrNotResumed
 	case err == nil:
 		c.below.lenient = c.transfer.LenientEOF
 		return nil

@@ -1,10 +1,11 @@
 package dataconn
 
 import (
-	"context"
+	"bytes"
 	"crypto/tls"
 	"encoding/binary"
 	"net"
+	"slices"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/wire"
@@ -87,30 +88,42 @@ func lastRecords(b []byte, n int) int {
 	return starts[len(starts)-n]
 }
 
-// holdOfHandshake is the key of a handshake's context under which its
-// ticketHold is.
-type holdOfHandshake struct{}
-
-// withHold is the context of a handshake whose tickets are to be held.
-func withHold(ctx context.Context, hold *ticketHold) context.Context {
-	return context.WithValue(ctx, holdOfHandshake{}, hold)
-}
-
-// holdTickets returns the configuration for a handshake whose context is from
-// withHold. It counts the tickets of TLS 1.3. Those of TLS 1.2 are a part of the handshake,
-// which the client reads. All handshakes share the keys of cfg, so that any
-// connection resumes the session of any other.
-func holdTickets(ctx context.Context, cfg *tls.Config) *tls.Config {
-	hold, ok := ctx.Value(holdOfHandshake{}).(*ticketHold)
-	if !ok {
-		return nil
-	}
-	counting := cfg.Clone()
-	counting.WrapSession = func(state tls.ConnectionState, session *tls.SessionState) ([]byte, error) {
-		if state.Version == tls.VersionTLS13 {
-			hold.issued++
+// forHandshake returns the configuration for one handshake. It takes tickets and
+// makes them with the keys of cfg, which all handshakes share.
+//
+// A control connection resumes any session, and its tickets tell whose they are.
+// A data connection resumes the session of its own control connection only (RFC
+// 4217 10.2). Its tickets tell the same, but only if it did so: else who
+// has made one full handshake could resume with the ticket of that.
+//
+// Under TLS 1.2 such a data connection gets no new ticket. With one, OpenSSL's
+// clients would forget the session of the control connection, and Net::FTP of
+// Ruby could resume it once.
+func forHandshake(h *Handshake, cfg *tls.Config) *tls.Config {
+	own := cfg.Clone()
+	own.WrapSession = func(state tls.ConnectionState, session *tls.SessionState) ([]byte, error) {
+		if h.hold != nil && state.Version == tls.VersionTLS13 { // those of TLS 1.2 are a part of the handshake, which the client reads
+			h.hold.issued++
+		}
+		if !h.data || state.DidResume {
+			session.Extra = append(session.Extra, h.mark())
+		}
+		if h.data && state.DidResume && state.Version < tls.VersionTLS13 {
+			return nil, nil // an empty one (RFC 5077 3.3)
 		}
 		return cfg.EncryptTicket(state, session)
 	}
-	return counting
+	if h.data {
+		own.UnwrapSession = func(identity []byte, state tls.ConnectionState) (*tls.SessionState, error) {
+			session, err := cfg.DecryptTicket(identity, state)
+			if err != nil || session == nil || !slices.ContainsFunc(session.Extra, func(b []byte) bool { return bytes.Equal(b, h.mark()) }) {
+				return nil, err // a full handshake follows
+			}
+			return session, nil
+		}
+	}
+	return own
 }
+
+// mark is what a ticket tells of its control connection. Clients cannot read it, because the server encrypts tickets.
+func (h *Handshake) mark() []byte { return []byte("babelftp control connection " + h.Session) }

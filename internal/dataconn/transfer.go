@@ -21,6 +21,7 @@ var (
 	ErrPeerClosed = errors.New("the control connection has ended")
 	ErrLost       = errors.New("the data connection was lost")
 	ErrTLS        = errors.New("no TLS on the data connection")
+	ErrNotResumed = errors.New("the data connection did not resume the TLS session of the control connection")
 )
 
 // Settings are what all transfers of a server have in common. The times are required.
@@ -42,8 +43,10 @@ type Options struct {
 	// Listing writes what the client gets instead of a file; nil for a file.
 	Listing func(io.Writer) error
 	// TLS is nil for a data connection in the clear.
-	TLS  *tls.Config
-	Host string // from HOST, for the certificate
+	TLS       *tls.Config
+	Handshake Handshake // that of the control connection
+	// RequireReuse refuses a data connection that does not resume the TLS session of the control connection (RFC 4217 10.2).
+	RequireReuse bool
 	// ControlTLS says whether the control connection is under TLS.
 	ControlTLS bool
 	// LenientEOF accepts an upload under TLS that ends without close_notify.

@@ -61,6 +61,8 @@ func Errors() []ErrorRow {
 // error of its data connection. The error is nil where that connection did not fail.
 func ForTransfer(err error, upload bool) (code int, id i18n.ID) {
 	switch {
+	case errors.Is(err, dataconn.ErrNotResumed):
+		return 522, i18n.SessionReuseRequired
 	case errors.Is(err, dataconn.ErrTLS):
 		return 522, i18n.TLSFailed // RFC 4217 10.2
 	case errors.Is(err, dataconn.ErrAborted):

@@ -192,6 +192,8 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 			Encoding:        tc.PathnameEncoding.Encoding,
 			Normalization:   tc.NormalizationOf(),
 			LenientDataEOF:  tc.TLS.StrictDataEOF != nil && !*tc.TLS.StrictDataEOF,
+
+			RequireSessionReuse: tc.TLS.RequiresSessionReuse(&cfg.TLS),
 		},
 		users:        map[string]*user{},
 		scope:        limits.NewTenant(name, tc.Limits.Sessions, tc.Limits.Limits()),

@@ -359,6 +359,28 @@ func TestLogin(t *testing.T) {
 	})
 }
 
+// TestRequireSessionReuse: the tenant decides, or else the server.
+func TestRequireSessionReuse(t *testing.T) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		server bool
+		tenant *bool
+		want   bool
+	}{{false, nil, false}, {true, nil, true}, {true, aws.Bool(false), false}, {false, aws.Bool(true), true}} {
+		cfg := &config.Config{TLS: encryption.TLS{RequireSessionReuse: test.server}}
+		tenant, err := newTenant(cfg, "acme", &config.Tenant{TLS: encryption.TenantTLS{RequireSessionReuse: test.tenant}}, bundle)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tenant.RequireSessionReuse != test.want {
+			t.Errorf("server %t, tenant %v: %t, want %t", test.server, test.tenant, tenant.RequireSessionReuse, test.want)
+		}
+	}
+}
+
 // The end of an upload under TLS is close_notify unless the tenant says otherwise.
 func TestStrictDataEOF(t *testing.T) {
 	bundle, err := i18n.Load()

@@ -19,6 +19,8 @@ type TLS struct {
 	KeyFile string `yaml:"key_file" default:"none"`
 	// Refuse logins and data connections that are not encrypted.
 	Required bool `yaml:"required"`
+	// Refuse a data connection under TLS that does not resume the TLS session of its control connection (RFC 4217 10.2).
+	RequireSessionReuse bool `yaml:"require_session_reuse" since:"0.2.0"`
 	// Oldest version of TLS that the server accepts.
 	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
 }
@@ -31,6 +33,8 @@ type TenantTLS struct {
 	KeyFile string `yaml:"key_file" default:"the server's"`
 	// Refuse an upload under TLS that ends without close_notify. With `false`, an upload that was cut can be stored as complete.
 	StrictDataEOF *bool `yaml:"strict_data_eof" default:"true"`
+	// Refuse a data connection under TLS that does not resume the TLS session of its control connection.
+	RequireSessionReuse *bool `yaml:"require_session_reuse" default:"the server's" since:"0.2.0"`
 }
 
 // A report takes what is wrong with the value that a path leads to.
@@ -58,6 +62,14 @@ func (t *TLS) Check(p yamlconf.Path, report report) {
 
 // Files are the values that name files.
 func (t *TenantTLS) Files() []*string { return []*string{&t.CertFile, &t.KeyFile} }
+
+// RequiresSessionReuse is what the tenant says over what the server says.
+func (t *TenantTLS) RequiresSessionReuse(server *TLS) bool {
+	if t.RequireSessionReuse != nil {
+		return *t.RequireSessionReuse
+	}
+	return server.RequireSessionReuse
+}
 
 // Check reports what is wrong with the section that p leads to, of a tenant with these hosts.
 func (t *TenantTLS) Check(p yamlconf.Path, server *TLS, hosts []string, report report) {
