@@ -283,6 +283,30 @@ func TestTLS(t *testing.T) {
 	c.do("CCC", "534 ")
 }
 
+// TestLongCommandLine: a command line that is too long is answered, and the session goes on, in the clear and under TLS.
+func TestLongCommandLine(t *testing.T) {
+	for _, name := range []string{"in-the-clear", "tls-1.2", "tls-1.3"} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, nil)
+			c := s.connect()
+			for _, v := range versions {
+				if v.name == name {
+					s.tls.MaxVersion = v.version
+					c.startTLS()
+				}
+			}
+			for _, length := range []int{4100, 64 << 10} { // more than a TLS record of 16 KiB too
+				c.do("USER "+strings.Repeat("a", length-len("USER ")), "500 ")
+				c.do("NOOP", "200 ")
+			}
+			c.do("USER demo", "331 ")
+			c.do("PASS demo", "230 ")
+			c.do("MKD "+strings.Repeat("a", 4100), "500 ")
+			c.do("PWD", "257 ")
+		})
+	}
+}
+
 // TestCommandsBehindAUTH: what comes in the clear behind AUTH is not run under TLS.
 func TestCommandsBehindAUTH(t *testing.T) {
 	s := newSite(t, nil)
