@@ -33,9 +33,8 @@ func (s *session) mdtm(arg string) {
 
 // mfmt is MFMT (draft-somers-ftp-mfxx 3): a time, one SP and a pathname.
 func (s *session) mfmt(arg string) {
-	value, pathname, _ := strings.Cut(arg, " ")
-	t, ok := ftplist.ParseTimeVal(value)
-	if !ok || pathname == "" {
+	t, pathname, ok := syntax.ParseMFMT(arg)
+	if !ok {
 		s.syntaxError()
 		return
 	}
@@ -45,18 +44,13 @@ func (s *session) mfmt(arg string) {
 // mff is MFF (draft-somers-ftp-mfxx 5): facts, one SP and a pathname. Only the time of modification can be changed; the time when an object
 // was created is S3's own. A command with a fact that is refused changes nothing.
 func (s *session) mff(arg string) {
-	modify, refused, pathname, ok := syntax.ParseMFF(arg)
+	t, refused, pathname, ok := syntax.ParseMFF(arg)
 	if !ok {
 		s.syntaxError()
 		return
 	}
 	if refused != nil {
 		s.send(wire.NewReply(504, s.text(i18n.ParameterNotImplemented, "MFF")+" ("+syntax.Upper(strings.Join(refused, ", "))+")"))
-		return
-	}
-	t, ok := ftplist.ParseTimeVal(modify)
-	if !ok {
-		s.syntaxError()
 		return
 	}
 	s.setModified(pathname, t)

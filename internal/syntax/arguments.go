@@ -33,27 +33,40 @@ func ParseALLO(arg string) (size int64, ok bool) {
 }
 
 // ParseMFF reads the argument of MFF: facts, each with a semicolon, one SP and a
-// pathname. It returns the value of the fact "modify" and the names of all others.
-func ParseMFF(arg string) (modify string, others []string, pathname string, ok bool) {
+// pathname. It returns the time of the fact "modify" and the names of all others, or
+// only those where there are some.
+func ParseMFF(arg string) (modified time.Time, others []string, pathname string, ok bool) {
+	modify := ""
 	facts, pathname, _ := strings.Cut(arg, " ")
 	facts, ended := strings.CutSuffix(facts, ";")
 	if !ended || pathname == "" {
-		return "", nil, "", false
+		return modified, nil, "", false
 	}
 	for fact := range strings.SplitSeq(facts, ";") {
 		name, value, ok := strings.Cut(fact, "=")
 		switch {
 		case !ok || !ftplist.IsToken(name):
-			return "", nil, "", false
+			return modified, nil, "", false
 		case !Equal(name, "modify"):
 			others = append(others, name)
 		case modify != "":
-			return "", nil, "", false
+			return modified, nil, "", false
 		default:
 			modify = value
 		}
 	}
-	return modify, others, pathname, true
+	if others != nil {
+		return modified, others, pathname, true
+	}
+	modified, ok = ftplist.ParseTimeVal(modify)
+	return modified, nil, pathname, ok
+}
+
+// ParseMFMT reads the argument of MFMT: a time, one SP and a pathname.
+func ParseMFMT(arg string) (modified time.Time, pathname string, ok bool) {
+	value, pathname, _ := strings.Cut(arg, " ")
+	modified, ok = ftplist.ParseTimeVal(value)
+	return modified, pathname, ok && pathname != ""
 }
 
 // WithoutOptions drops the options of ls that many clients send before the
