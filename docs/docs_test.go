@@ -214,7 +214,7 @@ func load(t *testing.T, text string) error {
 	text = strings.ReplaceAll(text, "/run/secrets/", "")
 	cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 	files := map[string]string{
-		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
+		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "ldap": "secret", "tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
 	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {

@@ -26,23 +26,11 @@ func decodeUser(source string, text []byte) (*config.User, error) {
 		User config.User `yaml:"user"`
 	}
 	positions, problems := yamlconf.Loader{NoFiles: true}.Decode(source, plain, &answer)
-	p, u := yamlconf.Path{"user"}, &answer.User
 	if positions != nil {
-		problems = append(problems, u.Validate(p, positions)...)
-	}
-	report := func(key, message string) {
-		if problem := positions.Problem(p.Child(key), message); problem != nil {
-			problems = append(problems, problem)
-		}
-	}
-	if !u.PasswordHash.Empty() {
-		report("password_hash", "has no place here: the service compares the password")
-	}
-	if u.Overwrite != "" {
-		report("overwrite", "has no place here: write it in the tenant, because the server checks at its start what the bucket can do")
+		problems = append(problems, answer.User.Validate(yamlconf.Path{"user"}, positions)...)
 	}
 	if len(problems) > 0 {
 		return nil, problems
 	}
-	return u, nil
+	return &answer.User, nil
 }

@@ -1,14 +1,20 @@
 // Package auth asks services whether users may log in whom the configuration does not have, and what these users may do.
 //
-// A [Source] is such a service: [New] makes one that POSTs each login to an HTTP hook. Package tenant decides who is asked, makes
-// clients wait in turns and after failures, and makes a user of the answer.
+// A [Source] is such a service: [New] makes one that POSTs each login to an HTTP hook, or that binds to a directory as the user. Package
+// tenant decides who is asked, makes clients wait in turns and after failures, and makes a user of the answer.
+//
+// Implemented here:
+//
+//   - RFC 4511, sections 4.2, 4.5 and 4.14: bind, search and StartTLS
+//   - RFC 4513, section 5.1.2: no bind has a name and no password
+//   - RFC 4514 and RFC 4515, section 3: names in distinguished names and filters are escaped
 package auth
 
 import (
 	"context"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
-	"github.com/babelftp/babelftp/internal/config/external"
 )
 
 // A Request is a login of a user whom the configuration does not have.
@@ -28,16 +34,21 @@ type Source interface {
 }
 
 // New makes the source of a tenant, nil if the tenant has none. The error says which file cannot be used.
-func New(cfg external.Auth) (Source, error) {
-	if cfg.Hook.URL == "" {
-		return nil, nil
+func New(cfg *config.Auth) (Source, error) {
+	switch {
+	case cfg.Hook.URL != "":
+		hook, err := newHook(&cfg.Hook)
+		return withCache(hook, cfg.Hook.Cache, err)
+	case len(cfg.LDAP.URLs) > 0:
+		directory, err := newDirectory(cfg)
+		return withCache(directory, cfg.LDAP.Cache, err)
 	}
-	hook, err := newHook(&cfg.Hook)
-	if err != nil {
-		return nil, err
+	return nil, nil
+}
+
+func withCache(s Source, ttl time.Duration, err error) (Source, error) {
+	if err != nil || ttl == 0 {
+		return s, err
 	}
-	if cfg.Hook.Cache == 0 {
-		return hook, nil
-	}
-	return newCache(hook, cfg.Hook.Cache), nil
+	return newCache(s, ttl), nil
 }

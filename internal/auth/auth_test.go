@@ -37,7 +37,7 @@ func serve(t *testing.T, answer http.HandlerFunc, change func(*external.Hook)) S
 	if change != nil {
 		change(&cfg)
 	}
-	source, err := New(external.Auth{Hook: cfg})
+	source, err := New(&config.Auth{Services: external.Services{Hook: cfg}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestHookUnderTLS(t *testing.T) {
 	for file, want := range map[string]string{
 		own: "", "": "certificate", broken: "has no certificate in PEM", filepath.Join(dir, "none.pem"): "no such file",
 	} {
-		source, err := New(external.Auth{Hook: external.Hook{URL: server.URL, CAFile: file}})
+		source, err := New(&config.Auth{Services: external.Services{Hook: external.Hook{URL: server.URL, CAFile: file}}})
 		if err == nil {
 			_, err = source.Authenticate(t.Context(), &request)
 		}
@@ -267,10 +267,10 @@ func TestCacheIsBounded(t *testing.T) {
 
 // A tenant without a service has no source.
 func TestNoSource(t *testing.T) {
-	if source, err := New(external.Auth{}); source != nil || err != nil {
+	if source, err := New(&config.Auth{}); source != nil || err != nil {
 		t.Errorf("%v, %v", source, err)
 	}
-	if source, err := New(external.Auth{Hook: external.Hook{URL: "http://127.0.0.1", Cache: time.Minute}}); err != nil || reflect.TypeOf(source) != reflect.TypeFor[*cache]() {
+	if source, err := New(&config.Auth{Services: external.Services{Hook: external.Hook{URL: "http://127.0.0.1", Cache: time.Minute}}}); err != nil || reflect.TypeOf(source) != reflect.TypeFor[*cache]() {
 		t.Errorf("with a cache: %T, %v", source, err)
 	}
 }

@@ -14,7 +14,8 @@ import (
 func (c *Config) normalize(dir string) {
 	files := append(c.TLS.Files(), &c.LocalesDir, &c.Audit.File, &c.Audit.Webhook.CAFile, &c.AdminSocket)
 	for _, t := range c.Tenants {
-		files = append(append(files, t.TLS.Files()...), &t.Auth.Hook.CAFile, &t.Webhook.CAFile)
+		files = append(append(append(files, t.TLS.Files()...), t.Auth.Files()...), &t.Webhook.CAFile)
+		t.Auth.User.Home, t.Auth.User.Root = cleanDirectory(t.Auth.User.Home), cleanDirectory(t.Auth.User.Root)
 		for i, host := range t.Hosts {
 			t.Hosts[i] = wire.NormalizeHost(host)
 		}

@@ -10,7 +10,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/encryption"
-	"github.com/babelftp/babelftp/internal/config/external"
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/pathname"
@@ -70,11 +69,11 @@ type Tenant struct {
 	Limits  limit.TenantLimits  `yaml:"limits"`
 	Webhook destination.Webhook `yaml:"webhook"`
 
-	Auth external.Auth `yaml:"auth"`
 	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. A restart reads it again.
 	UsersFile string `yaml:"users_file" default:"none" since:"0.2.0"`
 	// The users, by name. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`
+	Auth  Auth             `yaml:"auth"`
 }
 
 // A Folder shows another bucket, or another part of one, as a directory of a tenant.

@@ -68,8 +68,8 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	v.usage(p.Child("limits"), t.Limits.Usage)
 	v.usage(p.Child("limits").Child("per_user"), t.Limits.PerUser)
 	t.S3.Check(p.Child("s3"), p[1:], v.report)
-	t.Auth.Check(p.Child("auth"), v.cfg.Limits.LoginTimeout, v.report)
-	if len(t.Users) == 0 && !t.Auth.Given() {
+	v.auth(p.Child("auth"), &t.Auth)
+	if len(t.Users) == 0 && len(t.Auth.Given()) == 0 {
 		key := "users"
 		if t.UsersFile != "" {
 			key = "users_file"
@@ -123,12 +123,13 @@ func (v *validator) user(p yamlconf.Path, name string, u *User) {
 	v.userSettings(p, u)
 }
 
-// Validate checks the settings that p leads to, of a user whom another service described: all but the name and the password. It gives
-// directories their one form.
+// Validate checks the settings that p leads to, of a user whom another service described: all but the name. It gives directories their one
+// form.
 func (u *User) Validate(p yamlconf.Path, positions yamlconf.Positions) Problems {
 	u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
 	v := &validator{cfg: &Config{positions: positions}}
 	v.userSettings(p, u)
+	v.noLocalSettings(p, u)
 	return v.problems
 }
 

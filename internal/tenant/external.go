@@ -47,7 +47,7 @@ type externalUser struct {
 
 // newExternal returns nil for a tenant without a source.
 func newExternal(cfg *config.Config, tc *config.Tenant) (*external, error) {
-	source, err := auth.New(tc.Auth)
+	source, err := auth.New(&tc.Auth)
 	if source == nil || err != nil {
 		return nil, err
 	}

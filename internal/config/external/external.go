@@ -4,6 +4,8 @@ package external
 import (
 	"cmp"
 	"net/url"
+	"reflect"
+	"strings"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config/encryption"
@@ -11,9 +13,10 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// Auth is the service that decides on logins of users whom the configuration does not have.
-type Auth struct {
+// Services are what can decide on logins of users whom the configuration does not have.
+type Services struct {
 	Hook Hook `yaml:"hook"`
+	LDAP LDAP `yaml:"ldap" since:"0.2.0"`
 }
 
 // Hook is an HTTP service that gets each login in JSON and answers with the settings of the user.
@@ -30,38 +33,92 @@ type Hook struct {
 	Cache time.Duration `yaml:"cache" default:"not at all" since:"0.2.0"`
 }
 
+// Attributes name the attributes of a user's entry in a directory that have settings. An entry without one has the setting of `auth.user`.
+type Attributes struct {
+	// Attribute with the directory that the user sees as `/`.
+	Root string `yaml:"root" default:"none" since:"0.2.0"`
+	// Attribute with the directory in which a login starts.
+	Home string `yaml:"home" default:"none" since:"0.2.0"`
+	// Attribute with the size of the quota, such as `10GiB`.
+	Quota string `yaml:"quota" default:"none" since:"0.2.0"`
+	// Attribute with the permissions, one in each value.
+	Permissions string `yaml:"permissions" default:"none" since:"0.2.0"`
+	// Attribute with the groups of the user, such as `memberOf`, for `auth.groups`.
+	Groups string `yaml:"groups" default:"none" since:"0.2.0"`
+}
+
 const (
-	defaultHookTimeout = 5 * time.Second
-	// maxHookCache is how long a user whom the service no longer knows may log in.
-	maxHookCache = 10 * time.Minute
+	defaultTimeout = 5 * time.Second
+	// maxCache is how long a user whom the service no longer knows may log in.
+	maxCache = 10 * time.Minute
 )
 
 // TimeoutOf is how long the service may take to answer.
-func (h *Hook) TimeoutOf() time.Duration { return cmp.Or(h.Timeout, defaultHookTimeout) }
+func (h *Hook) TimeoutOf() time.Duration { return cmp.Or(h.Timeout, defaultTimeout) }
 
-// Given reports whether there is a service.
-func (a Auth) Given() bool { return a != Auth{} }
-
-// Check reports what is wrong with the section that p leads to. A service must answer in the time that a session has for its login.
-func (a Auth) Check(p yamlconf.Path, loginTimeout time.Duration, report func(p yamlconf.Path, format string, args ...any)) {
-	p, h := p.Child("hook"), a.Hook
-	if h == (Hook{}) {
-		return
+// Given are the keys of the services that there are.
+func (s Services) Given() []string {
+	var keys []string
+	for v, i := reflect.ValueOf(s), 0; i < v.NumField(); i++ {
+		if !v.Field(i).IsZero() {
+			keys = append(keys, v.Type().Field(i).Tag.Get("yaml"))
+		}
 	}
-	u, err := url.Parse(h.URL)
+	return keys
+}
+
+// Files are the names of files in the sections.
+func (s *Services) Files() []*string { return []*string{&s.Hook.CAFile, &s.LDAP.CAFile} }
+
+// A report takes what is wrong with the value that a path leads to.
+type report = func(p yamlconf.Path, format string, args ...any)
+
+// Check reports what is wrong with the sections in that which p leads to. A service must answer in the time that a session has for its login.
+func (s *Services) Check(p yamlconf.Path, loginTimeout time.Duration, report report) {
+	given := s.Given()
+	if len(given) > 1 {
+		report(p.Child(given[1]), "is one service too many: a login asks one, keep %s or %s", given[0], given[1])
+	}
+	for _, key := range given {
+		switch key {
+		case "hook":
+			s.Hook.check(p.Child(key), report)
+			times(p.Child(key), s.Hook.Timeout, s.Hook.TimeoutOf(), s.Hook.Cache, loginTimeout, report)
+		case "ldap":
+			s.LDAP.check(p.Child(key), report)
+			times(p.Child(key), s.LDAP.Timeout, s.LDAP.TimeoutOf(), s.LDAP.Cache, loginTimeout, report)
+		}
+	}
+}
+
+func (h *Hook) check(p yamlconf.Path, report report) {
 	switch {
 	case h.URL == "":
 		report(p.Child("url"), "is missing: write the URL of the service")
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil: // not shown: it may hold a password
+	case !isURL(h.URL, "http", "https"): // not shown: it may hold a password
 		report(p.Child("url"), "is no URL of a service: write it like https://auth.example.com/ftp, and a password as secret")
 	}
-	if _, err := encryption.Authorities(h.CAFile); err != nil {
+	authorities(p, h.CAFile, report)
+}
+
+// isURL reports whether text is the URL of a host with one of two schemes and without credentials.
+func isURL(text string, schemes ...string) bool {
+	u, err := url.Parse(text)
+	return err == nil && strings.Contains(" "+strings.Join(schemes, " ")+" ", " "+u.Scheme+" ") && u.Hostname() != "" && u.User == nil
+}
+
+func authorities(p yamlconf.Path, name string, report report) {
+	if _, err := encryption.Authorities(name); err != nil {
 		report(p.Child("ca_file"), "%v", err)
 	}
-	if h.Timeout < 0 || h.TimeoutOf() >= loginTimeout {
-		report(p.Child("timeout"), "%s is not between 0s and limits.login_timeout (%s)", h.Timeout, loginTimeout)
+}
+
+// times checks the timeout as it is written and as it is in effect, and the time of the cache.
+func times(p yamlconf.Path, written, timeout, cache, loginTimeout time.Duration, report report) {
+	if written < 0 || timeout >= loginTimeout {
+		report(p.Child("timeout"), "%s is not between 0s and limits.login_timeout (%s)", written, loginTimeout)
 	}
-	if h.Cache < 0 || h.Cache > maxHookCache {
-		report(p.Child("cache"), "%s is not between 0s and %s", h.Cache, maxHookCache)
+	if cache < 0 || cache > maxCache {
+		report(p.Child("cache"), "%s is not between 0s and %s", cache, maxCache)
 	}
 }

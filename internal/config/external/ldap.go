@@ -1,0 +1,141 @@
+package external
+
+import (
+	"cmp"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/go-ldap/ldap/v3"
+
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// UserPlaceholder stands for the name of the user in a distinguished name and in directories.
+const UserPlaceholder = "{user}"
+
+// LDAP is a directory (RFC 4511) that compares the password: the server binds as the user.
+type LDAP struct {
+	// URLs of the servers of the directory, `ldaps://` or `ldap://`. A login asks the next one if one does not answer.
+	URLs []string `yaml:"urls" default:"none" since:"0.2.0"`
+	// Encrypt connections to `ldap://` by StartTLS. With `false` passwords cross the network in the clear.
+	StartTLS *bool `yaml:"start_tls" default:"true" since:"0.2.0"`
+	// PEM file of the authorities that the certificates of the servers may come from.
+	CAFile string `yaml:"ca_file" default:"those of the system" since:"0.2.0"`
+	// Longest time that the servers have for a login, all together.
+	Timeout time.Duration `yaml:"timeout" default:"5s" since:"0.2.0"`
+	// How long the same login from the same address needs no further bind, up to 10m.
+	Cache time.Duration `yaml:"cache" default:"not at all" since:"0.2.0"`
+	// Distinguished name of each user, like `uid={user},ou=people,dc=example,dc=com`. Without it the server searches for users.
+	UserDN string `yaml:"user_dn" default:"none" since:"0.2.0"`
+	// Entry below which the server searches for users.
+	BaseDN string `yaml:"base_dn" default:"none" since:"0.2.0"`
+	// How far below `base_dn` it searches.
+	Scope Scope `yaml:"scope" default:"subtree" since:"0.2.0"`
+	// Account that searches.
+	BindDN string `yaml:"bind_dn" default:"anonymous" since:"0.2.0"`
+	// Password of this account.
+	BindPassword value.Secret `yaml:"bind_password" default:"required with bind_dn" since:"0.2.0"`
+	// Attribute that has the name of the user, such as `sAMAccountName`. The client must write it letter by letter.
+	UserAttribute string `yaml:"user_attribute" default:"that of user_dn, or uid" since:"0.2.0"`
+	// Condition that the entry of a user must meet (RFC 4515), like `(memberOf=cn=ftp,ou=groups,dc=example,dc=com)`.
+	Filter string `yaml:"filter" default:"none" since:"0.2.0"`
+	// Attributes that have settings of the user.
+	Attributes Attributes `yaml:"attributes" since:"0.2.0"`
+}
+
+// A Scope is how far below its base a search goes (RFC 4511 4.5.1.2). The zero value is Subtree.
+type Scope string
+
+// The scopes.
+const (
+	Subtree Scope = "subtree" // all entries below, and the base itself
+	One     Scope = "one"     // the entries right below
+)
+
+// Values implements [yamlconf.Enum].
+func (Scope) Values() []string { return yamlconf.EnumValues(Subtree, One) }
+
+// TimeoutOf is the longest time that the servers have for a login.
+func (l *LDAP) TimeoutOf() time.Duration { return cmp.Or(l.Timeout, defaultTimeout) }
+
+// UsesStartTLS reports whether connections to ldap:// are encrypted.
+func (l *LDAP) UsesStartTLS() bool { return l.StartTLS == nil || *l.StartTLS }
+
+// UserAttributeOf is the attribute that has the name of the user.
+func (l *LDAP) UserAttributeOf() string {
+	if l.UserAttribute == "" && l.UserDN != "" {
+		attribute, _, _ := strings.Cut(l.UserDN, "=")
+		return strings.TrimSpace(attribute)
+	}
+	return cmp.Or(l.UserAttribute, "uid")
+}
+
+// UserDNOf is the distinguished name of a user, by the pattern.
+func (l *LDAP) UserDNOf(user string) string {
+	return strings.ReplaceAll(l.UserDN, UserPlaceholder, ldap.EscapeDN(user))
+}
+
+func (l *LDAP) check(p yamlconf.Path, report report) {
+	if len(l.URLs) == 0 {
+		report(p.Child("urls"), "is missing: write the servers of the directory, like [ldaps://ldap.example.com]")
+	}
+	for i, text := range l.URLs {
+		if !isURL(text, "ldap", "ldaps") || strings.ContainsAny(strings.TrimSuffix(text[strings.Index(text, "//")+2:], "/"), "/?#") {
+			report(p.Child("urls").Child(strconv.Itoa(i)), "is no URL of a directory: write it like ldaps://ldap.example.com, without a path")
+		}
+	}
+	authorities(p, l.CAFile, report)
+	l.checkNames(p, report)
+	if l.Filter != "" {
+		if _, err := ldap.CompileFilter(l.Filter); err != nil {
+			report(p.Child("filter"), "is no filter: write it like (objectClass=person), see RFC 4515")
+		}
+	}
+	if strings.Contains(l.Filter, UserPlaceholder) {
+		report(p.Child("filter"), "needs no {user}: the server adds the condition that user_attribute has the name")
+	}
+	attribute := regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*|[0-9]+(\.[0-9]+)+)$`) // RFC 4512 1.4
+	a := l.Attributes
+	for key, name := range map[string]string{
+		"root": a.Root, "home": a.Home, "quota": a.Quota, "permissions": a.Permissions, "groups": a.Groups, "": l.UserAttribute,
+	} {
+		at := p.Child("attributes").Child(key)
+		if key == "" {
+			at = p.Child("user_attribute")
+		}
+		if name != "" && !attribute.MatchString(name) {
+			report(at, "%q is no attribute: write it like uid", name)
+		}
+	}
+}
+
+// checkNames checks the distinguished names, and that there are those of one way to find a user.
+func (l *LDAP) checkNames(p yamlconf.Path, report report) {
+	const like = "write it like uid={user},ou=people,dc=example,dc=com"
+	switch {
+	case l.UserDN == "" && l.BaseDN == "":
+		report(p.Child("base_dn"), "is missing: write where users are, like ou=people,dc=example,dc=com, or the pattern user_dn")
+	case l.UserDN != "" && (l.BaseDN != "" || l.BindDN != "" || l.Scope != ""):
+		report(p.Child("user_dn"), "needs no search: remove base_dn, bind_dn and scope, or user_dn")
+	case l.UserDN != "":
+		dn, err := ldap.ParseDN(l.UserDN)
+		if err != nil || len(dn.RDNs[0].Attributes) != 1 || dn.RDNs[0].Attributes[0].Value != UserPlaceholder ||
+			strings.Count(l.UserDN, UserPlaceholder) != 1 {
+			report(p.Child("user_dn"), "is no distinguished name that begins with an attribute for {user}: %s", like)
+		}
+	}
+	for key, name := range map[string]string{"base_dn": l.BaseDN, "bind_dn": l.BindDN} {
+		if _, err := ldap.ParseDN(name); err != nil {
+			report(p.Child(key), "is no distinguished name: write it like ou=people,dc=example,dc=com, see RFC 4514")
+		}
+	}
+	switch {
+	case l.BindDN != "" && l.BindPassword.Empty(): // RFC 4513 5.1.2
+		report(p.Child("bind_password"), "is missing: without a password the bind would be anonymous")
+	case l.BindDN == "" && !l.BindPassword.Empty():
+		report(p.Child("bind_dn"), "is missing: write whose password bind_password is")
+	}
+}

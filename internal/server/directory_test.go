@@ -1,0 +1,90 @@
+package server
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/external"
+	"github.com/babelftp/babelftp/internal/config/limit"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/ldaptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// A directory decides on users whom the configuration does not have. Wrong passwords count for bans. A directory that is down decides nothing.
+func TestDirectory(t *testing.T) {
+	directory := ldaptest.Start(t)
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Limits.FailedLoginDelay = 0
+	cfg.Limits.Bans = limit.Bans{UserScore: 2, Time: time.Hour, HalfLife: time.Hour}
+	cfg.Tenants["acme"].Auth = config.Auth{
+		User: config.User{Root: "/{user}"},
+		Services: external.Services{LDAP: external.LDAP{
+			URLs: []string{directory.LDAP}, CAFile: directory.CAFile, BaseDN: ldaptest.BaseDN,
+			BindDN: ldaptest.BindDN, BindPassword: value.NewSecret(ldaptest.Password),
+			Attributes: external.Attributes{Root: "ftpRoot", Home: "ftpHome", Quota: "ftpQuota", Permissions: "ftpPermission"},
+		}},
+	}
+	put(t, s, cfg, "bob/before", "teams/alice/before", "private") // 7 bytes each
+	log := make(logged, 1000)
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+	for _, step := range []struct {
+		name, user, password string
+		code                 int
+	}{
+		{"right", "bob@acme", ldaptest.Password, 230},
+		{"wrong", "bob", "wrong-horse", 530},
+		{"empty", "bob", "", 530},
+		{"banned", "bob", ldaptest.Password, 421},
+		{"unknown", "nobody", ldaptest.Password, 530},
+		{"filter", "*)(uid=*", ldaptest.Password, 530},
+		{"star", "*", ldaptest.Password, 230},
+		{"not-below-its-root", "..", ldaptest.Password, 530},
+		{"settings-not-valid", "carol", ldaptest.Password, 421},
+		{"configured", "alice", ldaptest.Password, 230}, // whom the directory has too
+	} {
+		c := ftptest.Dial(t, srv.Addr().String())
+		c.Command(331, "USER "+step.user)
+		t.Log(step.name)
+		c.Command(step.code, "PASS "+step.password)
+	}
+	delete(cfg.Tenants["acme"].Users, "alice")
+	srv = start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+	alice := ftptest.Dial(t, srv.Addr().String())
+	alice.Login("alice", ldaptest.Password)
+	if got := alice.Command(257, "PWD"); !strings.HasPrefix(got, `"/in"`) {
+		t.Errorf("PWD: %s", got)
+	}
+	alice.Command(250, "CWD /")
+	if got := alice.Transfer("NLST"); got != "before\r\n" {
+		t.Errorf("the root lists %q", got)
+	}
+	alice.Command(550, "DELE before")
+	count(t, srv)
+	if got := alice.Command(200, "SITE QUOTA"); got != "Space used: 7 B / 20 B" {
+		t.Errorf("SITE QUOTA: %q", got)
+	}
+
+	directory.Stop()
+	c := ftptest.Dial(t, srv.Addr().String())
+	c.Command(331, "USER alice")
+	c.Command(421, "PASS "+ldaptest.Password)
+
+	down := false
+	for len(log) > 0 {
+		line := <-log
+		if strings.Contains(line, "horse") || strings.Contains(line, "nobody") || strings.Contains(line, "uid=") {
+			t.Errorf("the log has a password or an unknown name: %s", line)
+		}
+		down = down || strings.Contains(line, "level=ERROR") && strings.Contains(line, "directory: "+directory.LDAP)
+	}
+	if !down {
+		t.Error("the log does not say that the directory is down")
+	}
+}
