@@ -48,6 +48,20 @@ func (Overwrite) Values() []string {
 	return yamlconf.EnumValues(AllowOverwrite, DenyOverwrite, VersionOverwrite)
 }
 
+// ControlCharacters is whether users may create names with control characters. The zero value is AllowControlCharacters.
+type ControlCharacters string
+
+// The answers.
+const (
+	AllowControlCharacters  ControlCharacters = "allow" // RFC 2640, section 3.1
+	RefuseControlCharacters ControlCharacters = "refuse"
+)
+
+// Values implements [yamlconf.Enum].
+func (ControlCharacters) Values() []string {
+	return yamlconf.EnumValues(AllowControlCharacters, RefuseControlCharacters)
+}
+
 // UnknownHosts is how HOST with a name that no tenant has is answered. The zero value is RefuseUnknownHosts.
 type UnknownHosts string
 

@@ -44,6 +44,8 @@ type Tenant struct {
 	DirectoryEncodings map[string]value.Encoding `yaml:"directory_encodings" default:"none"`
 	// Unicode form in which names are created. For raw pathnames it is `none`.
 	Normalization pathname.Normalization `yaml:"normalization" default:"nfc"`
+	// Whether users may create names with control characters, such as line ends: `allow`, or `refuse` with 553.
+	ControlCharacters ControlCharacters `yaml:"control_characters" default:"allow" since:"0.2.0"`
 
 	// Bytes that may be stored below `prefix`.
 	Quota value.Size `yaml:"quota" default:"no limit"`

@@ -70,6 +70,7 @@ type tenant struct {
 	scope    *limits.Scope
 
 	maxPresign   time.Duration // the longest life of a link; 0: there are none
+	printable    bool          // whether names with control characters are refused.
 	resumable    bool          // whether interrupted uploads are kept for the user who began them
 	listingCache time.Duration // how long a session remembers the files that it has listed
 }
@@ -198,6 +199,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 		users:        map[string]*user{},
 		scope:        limits.NewTenant(name, tc.Limits.Sessions, tc.Limits.Limits()),
 		maxPresign:   tc.Presign,
+		printable:    tc.ControlCharacters == config.RefuseControlCharacters,
 		resumable:    tc.Resume == config.KeepInterrupted,
 		listingCache: tc.ListingCache,
 	}, nil
@@ -395,6 +397,9 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 		seen := vfs.NewHomeFS(vfs.NewMountFS(mounts), u.home)
 		if u.tenant.events != nil {
 			seen = events.NewFS(ctx, seen, u.tenant.events, u.name)
+		}
+		if u.tenant.printable {
+			seen = vfs.NewPrintableFS(seen)
 		}
 		return vfs.NewPolicyFS(seen, u.policy, u.tenant.Normalization.Normalize, unseen)
 	}
