@@ -1,11 +1,15 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/babelftp/babelftp/internal/certificates"
 	"github.com/babelftp/babelftp/internal/server"
 )
 
@@ -14,6 +18,7 @@ func newCheckCommand() *cobra.Command {
 		Use:   "check --config FILE",
 		Short: "Check a configuration and show every problem",
 		Long: "Check a configuration. Every problem is shown with its file, line and column, and the exit code is 1 if there is one.\n" +
+			"A certificate that ends within 30 days is a warning, and one that has ended is a problem.\n" +
 			"With --buckets S3 is asked for the bucket of each tenant too.",
 		Example: "  babelftp check --config babelftp.yaml\n" +
 			"  babelftp check --config babelftp.yaml --buckets",
@@ -25,6 +30,17 @@ func newCheckCommand() *cobra.Command {
 		cfg, err := loadConfig(cmd, *file)
 		if err != nil {
 			return err
+		}
+		shown, err := certificates.Open(cfg, nil, slog.New(slog.DiscardHandler))
+		if err != nil {
+			return err
+		}
+		ended, warnings := shown.Problems(time.Now())
+		for _, warning := range warnings {
+			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
+		}
+		if len(ended) > 0 {
+			return errors.New(strings.Join(ended, "\n"))
 		}
 		if *buckets {
 			srv, err := server.New(cmd.Context(), cfg, server.Options{Logger: slog.New(slog.DiscardHandler)})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"crypto/x509"
 	"fmt"
 	"io"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/passwordhash"
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -152,6 +155,39 @@ babelftp: the configuration has 2 problems
 `
 	if code, stdout, stderr := output(t, "", "check", "--config", file); code != 1 || stdout != "" || stderr != want {
 		t.Errorf("exit code %d: %s%s\nwant:\n%s", code, stdout, stderr, want)
+	}
+}
+
+// check warns of a certificate that ends soon, and refuses one that has ended.
+func TestCheckCertificates(t *testing.T) {
+	dir := t.TempDir()
+	file, cert, key := filepath.Join(dir, "babelftp.yaml"), filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
+	text := fmt.Sprintf("tls: {cert_file: tls.crt, key_file: tls.key}\ntenants: {acme: {bucket: acme, users: {alice: {password_hash: %q}}}}\n", configtest.PasswordHash().Reveal())
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const day = 24 * time.Hour
+	const ok = "configuration ok: 1 tenant, 1 user\n"
+	for name, tc := range map[string]struct {
+		left           time.Duration
+		code           int
+		stdout, stderr string
+	}{
+		"good":  {31 * day, 0, ok, ""},
+		"soon":  {9*day + time.Hour, 0, ok, "warning: tls.cert_file: the certificate in %s for ftp.example ends on %s, in 9 days: renew it\n"},
+		"ended": {-time.Minute, 1, "", "babelftp: tls.cert_file: the certificate in %s for ftp.example has ended on %s: renew it, clients refuse it\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			end := time.Now().Add(tc.left)
+			certtest.Write(t, cert, key, &x509.Certificate{DNSNames: []string{"ftp.example"}, NotAfter: end})
+			want := tc.stderr
+			if want != "" {
+				want = fmt.Sprintf(want, cert, end.UTC().Format(time.DateOnly))
+			}
+			if code, stdout, stderr := output(t, "", "check", "--config", file); code != tc.code || stdout != tc.stdout || stderr != want {
+				t.Errorf("exit code %d: %s%s\nwant:\n%s", code, stdout, stderr, want)
+			}
+		})
 	}
 }
 

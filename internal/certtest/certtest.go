@@ -9,12 +9,13 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
+	"os"
 	"testing"
 	"time"
 )
 
 // New makes a certificate that has signed itself, and its key, both in PEM. It is for the names and addresses of the template;
-// a serial number may be given too.
+// a serial number and an end may be given too.
 func New(tb testing.TB, template *x509.Certificate) (cert, key string) {
 	tb.Helper()
 	cert, key, err := Make(template)
@@ -22,6 +23,25 @@ func New(tb testing.TB, template *x509.Certificate) (cert, key string) {
 		tb.Fatal(err)
 	}
 	return cert, key
+}
+
+// Write is New into two files, which replace those before as a renewal does.
+func Write(tb testing.TB, certFile, keyFile string, template *x509.Certificate) {
+	tb.Helper()
+	cert, key := New(tb, template)
+	Replace(tb, certFile, cert)
+	Replace(tb, keyFile, key)
+}
+
+// Replace replaces a file by another one.
+func Replace(tb testing.TB, name, content string) {
+	tb.Helper()
+	if err := os.WriteFile(name+".new", []byte(content), 0o600); err != nil {
+		tb.Fatal(err)
+	}
+	if err := os.Rename(name+".new", name); err != nil {
+		tb.Fatal(err)
+	}
 }
 
 // Make is New where there is no test to fail.
@@ -32,7 +52,10 @@ func Make(template *x509.Certificate) (cert, key string, err error) {
 	}
 	filled := *template
 	filled.Subject = pkix.Name{CommonName: "babelftp tests"} // GnuTLS and OpenSSL want a name
-	filled.NotBefore, filled.NotAfter = time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
+	filled.NotBefore = time.Now().Add(-time.Hour)
+	if filled.NotAfter.IsZero() {
+		filled.NotAfter = time.Now().Add(time.Hour)
+	}
 	if filled.SerialNumber == nil {
 		filled.SerialNumber = big.NewInt(1)
 	}

@@ -19,6 +19,22 @@ func TestCertificate(t *testing.T) {
 	}{
 		{"pair", "{cert_file: tls.crt, key_file: tls.key, required: true, min_version: 1.3}", map[string]string{"tls.crt": cert, "tls.key": key}, ""},
 		{
+			"suites", "{cert_file: tls.crt, key_file: tls.key, cipher_suites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA]}",
+			map[string]string{"tls.crt": cert, "tls.key": key}, "",
+		},
+		{
+			"insecure-suite", "{cert_file: tls.crt, key_file: tls.key, cipher_suites: [TLS_RSA_WITH_RC4_128_SHA]}",
+			map[string]string{"tls.crt": cert, "tls.key": key}, `:1:62: tls.cipher_suites.0: "TLS_RSA_WITH_RC4_128_SHA" is not known: ...`,
+		},
+		{
+			"no-suites", "{cert_file: tls.crt, key_file: tls.key, cipher_suites: []}", map[string]string{"tls.crt": cert, "tls.key": key},
+			":1:46: tls.cipher_suites: there are none: ...",
+		},
+		{
+			"suites-of-1.3", "{cert_file: tls.crt, key_file: tls.key, min_version: 1.3, cipher_suites: [TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384]}",
+			map[string]string{"tls.crt": cert, "tls.key": key}, ":1:64: tls.cipher_suites: works with TLS 1.2 only: ...",
+		},
+		{
 			"key-of-another", "{cert_file: tls.crt, key_file: tls.key}", map[string]string{"tls.crt": cert, "tls.key": otherKey},
 			":1:18: tls.cert_file: the certificate in ... do not work together: tls: private key does not match public key",
 		},

@@ -13,12 +13,14 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/bans"
+	"github.com/babelftp/babelftp/internal/certificates"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/dataconn"
@@ -60,6 +62,8 @@ type Server struct {
 	admin   *http.Server             // on the socket of administrators
 	events  map[string]*events.Queue // of the tenants with a webhook
 
+	certificates *certificates.Set
+
 	endEvents func() // of sendEvents
 
 	explicit, implicit, metrics net.Listener // nil where the configuration asks for none
@@ -75,7 +79,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, fmt.Errorf("catalogues: %w", err)
 	}
-	tlsCfg, err := tlsConfig(cfg, opts.Certificate, log)
+	shown, err := certificates.Open(cfg, opts.Certificate, log)
 	if err != nil {
 		return nil, err
 	}
@@ -121,12 +125,15 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		tenants:   tenants,
 		events:    queues,
 		endEvents: func() {},
+
+		certificates: shown,
+
 		control: control.New(control.Config{
 			Bundle:             bundle,
 			Backend:            tenants,
 			DefaultLanguage:    tenant.FirstOffered(bundle, cfg.DefaultLanguage),
 			AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
-			TLS:                tlsCfg,
+			TLS:                shown.Config(),
 			TLSRequired:        cfg.TLS.Required,
 			PublicAddress:      cfg.Passive.PublicAddress.Unmap(),
 			IdleTimeout:        cfg.IdleTimeout,
@@ -145,7 +152,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {
 		s.buckets = append(append(s.buckets, buckets[name]), buckets[name].Folders...)
 	}
-	m.registry.MustRegister(newQuotaMetrics(tenants.Quotas))
+	m.registry.MustRegister(newQuotaMetrics(tenants.Quotas), newCertificateMetrics(shown))
 	s.health = newHealth(s.buckets, log)
 	s.admin = &http.Server{Handler: admin.Handler(list), ReadHeaderTimeout: requestTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	s.web = &http.Server{
@@ -290,6 +297,7 @@ func (s *Server) Serve(ctx context.Context) error {
 	go s.sweepUploads(working)
 	go s.countQuotas(working)
 	go s.returnMemory(working)
+	go runEvery(working, warnEvery, func() { s.certificates.Warn(time.Now()) })
 	ended := make(chan error, 2)
 	listeners := 1
 	go func() { ended <- s.control.Serve(ctx, s.explicit) }()

@@ -3,17 +3,22 @@ package server
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
+	"fmt"
 	"io"
+	"math/big"
 	"net"
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -163,9 +168,9 @@ func TestHostNamedToTLS(t *testing.T) {
 	cfg := configtest.New(t, s)
 	dir := t.TempDir()
 	cfg.TLS = encryption.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
-	writeCertificate(t, cfg.TLS, 1)
+	certtest.Write(t, cfg.TLS.CertFile, cfg.TLS.KeyFile, &x509.Certificate{SerialNumber: big.NewInt(1)})
 	acme := encryption.TLS{CertFile: dir + "/acme.crt", KeyFile: dir + "/acme.key"}
-	writeCertificate(t, acme, 2)
+	certtest.Write(t, acme.CertFile, acme.KeyFile, &x509.Certificate{SerialNumber: big.NewInt(2)})
 	cfg.Tenants["acme"].TLS = encryption.TenantTLS{CertFile: acme.CertFile, KeyFile: acme.KeyFile}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	for serverName, want := range map[string]struct {
@@ -189,6 +194,17 @@ func TestHostNamedToTLS(t *testing.T) {
 				t.Errorf("greeting %q, want %s", got, want.greeting)
 			}
 		})
+	}
+	end := time.Now().Add(48 * time.Hour)
+	for _, files := range []encryption.TLS{cfg.TLS, acme} {
+		certtest.Write(t, files.CertFile, files.KeyFile, &x509.Certificate{NotAfter: end})
+	}
+	_, metrics := get(t, srv, "/metrics")
+	for _, tenant := range []string{"", "acme"} {
+		line := fmt.Sprintf("babelftp_tls_certificate_expiry_timestamp_seconds{host=\"babelftp tests\",tenant=%q} %g\n", tenant, float64(end.Unix()))
+		if !strings.Contains(metrics, line) {
+			t.Errorf("/metrics lacks %s", line)
+		}
 	}
 }
 

@@ -23,6 +23,8 @@ type TLS struct {
 	RequireSessionReuse bool `yaml:"require_session_reuse" since:"0.2.0"`
 	// Oldest version of TLS that the server accepts.
 	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
+	// Cipher suites of TLS 1.2, by the names of IANA. Those of TLS 1.3 are all secure.
+	CipherSuites []CipherSuite `yaml:"cipher_suites" default:"all secure ones but CBC" since:"0.2.0"`
 }
 
 // TenantTLS is how the connections of a tenant are encrypted where that differs from the server's.
@@ -48,6 +50,7 @@ func (t *TLS) Files() []*string { return []*string{&t.CertFile, &t.KeyFile} }
 
 // Check reports what is wrong with the section that p leads to.
 func (t *TLS) Check(p yamlconf.Path, report report) {
+	t.checkSuites(p.Child("cipher_suites"), report)
 	if t.Given() {
 		checkPair(p, t.CertFile, t.KeyFile, report)
 		return

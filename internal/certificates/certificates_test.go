@@ -1,4 +1,4 @@
-package server
+package certificates
 
 import (
 	"crypto/tls"
@@ -9,7 +9,9 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
@@ -19,20 +21,16 @@ import (
 // writeCertificate writes a certificate with a serial number, and its key.
 func writeCertificate(t *testing.T, files encryption.TLS, serial int64) {
 	t.Helper()
-	cert, key := certtest.New(t, &x509.Certificate{SerialNumber: big.NewInt(serial)})
-	write(t, files.CertFile, cert)
-	write(t, files.KeyFile, key)
+	certtest.Write(t, files.CertFile, files.KeyFile, &x509.Certificate{SerialNumber: big.NewInt(serial)})
 }
 
-// write replaces a file by another one, as a renewal does.
-func write(t *testing.T, name, content string) {
-	t.Helper()
-	if err := os.WriteFile(name+".new", []byte(content), 0o600); err != nil {
-		t.Fatal(err)
+// tlsConfig is how the connections of a configuration are encrypted.
+func tlsConfig(cfg *config.Config, builtIn *tls.Certificate, log *slog.Logger) (*tls.Config, error) {
+	s, err := Open(cfg, builtIn, log)
+	if err != nil {
+		return nil, err
 	}
-	if err := os.Rename(name+".new", name); err != nil {
-		t.Fatal(err)
-	}
+	return s.Config(), nil
 }
 
 // serial is that of the certificate which a handshake shows to a client that names a server, or none.
@@ -65,7 +63,7 @@ func TestCertificateIsReadAgain(t *testing.T) {
 	}{
 		{"first", func() {}, 1},
 		{"renewed", func() { writeCertificate(t, files, 2) }, 2},
-		{"broken", func() { write(t, files.CertFile, "half a certificate") }, 2},
+		{"broken", func() { certtest.Replace(t, files.CertFile, "half a certificate") }, 2},
 		{"missing", func() { _ = os.Remove(files.KeyFile) }, 2},
 		{"repaired", func() { writeCertificate(t, files, 3) }, 3},
 	} {
@@ -125,7 +123,7 @@ func TestCertificateOfATenant(t *testing.T) {
 	}
 }
 
-// Suites in CBC mode are refused.
+// Suites in CBC mode are refused, unless the configuration names one.
 func TestCipherSuites(t *testing.T) {
 	files := encryption.TLS{CertFile: filepath.Join(t.TempDir(), "crt"), KeyFile: filepath.Join(t.TempDir(), "key")}
 	writeCertificate(t, files, 1)
@@ -144,15 +142,83 @@ func TestCipherSuites(t *testing.T) {
 			t.Errorf("%s: accepted %v, want %v", tls.CipherSuiteName(suite), !accepted, accepted)
 		}
 	}
-	ours, theirs := net.Pipe()
-	defer ours.Close()
-	go func() { _ = tls.Server(theirs, cfg).HandshakeContext(t.Context()); _ = theirs.Close() }() // the client's side tells
-	client := tls.Client(ours, &tls.Config{
-		InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12,
-		CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA},
-	})
-	if err := client.HandshakeContext(t.Context()); err == nil {
+	handshake := func(cfg *tls.Config) error {
+		ours, theirs := net.Pipe()
+		defer ours.Close()
+		go func() { _ = tls.Server(theirs, cfg).HandshakeContext(t.Context()); _ = theirs.Close() }() // the client's side tells
+		return tls.Client(ours, &tls.Config{
+			InsecureSkipVerify: true, MaxVersion: tls.VersionTLS12,
+			CipherSuites: []uint16{tls.TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA, tls.TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA},
+		}).HandshakeContext(t.Context())
+	}
+	if handshake(cfg) == nil {
 		t.Error("a client that has CBC only is accepted")
+	}
+	files.CipherSuites = []encryption.CipherSuite{"TLS_ECDHE_ECDSA_WITH_AES_128_CBC_SHA"}
+	if cfg, err = tlsConfig(&config.Config{TLS: files}, nil, slog.New(slog.DiscardHandler)); err != nil || len(cfg.CipherSuites) != 1 {
+		t.Fatalf("the suite of the configuration: %v, %v", cfg, err)
+	}
+	if err := handshake(cfg); err != nil {
+		t.Errorf("the suite of the configuration: %v", err)
+	}
+}
+
+// The server tells which certificates have ended or end soon, with what to do, and not those that were renewed.
+func TestEndingCertificates(t *testing.T) {
+	dir := t.TempDir()
+	const day = 24 * time.Hour
+	now := time.Now()
+	cfg := &config.Config{Tenants: map[string]*config.Tenant{}}
+	write := func(tenant, host string, left time.Duration) {
+		cert, key := filepath.Join(dir, host+".crt"), filepath.Join(dir, host+".key")
+		certtest.Write(t, cert, key, &x509.Certificate{DNSNames: []string{host, "www." + host}, NotAfter: now.Add(left)})
+		if tenant == "" {
+			cfg.TLS = encryption.TLS{CertFile: cert, KeyFile: key}
+			return
+		}
+		cfg.Tenants[tenant] = &config.Tenant{Hosts: []string{host}, TLS: encryption.TenantTLS{CertFile: cert, KeyFile: key}}
+	}
+	write("", "ftp.example", 60*day)
+	write("acme", "ftp.acme.example", -time.Minute)
+	write("umbrella", "ftp.umbrella.example", 13*day+time.Hour)
+	write("zebra", "ftp.zebra.example", 29*day+time.Hour)
+	var log strings.Builder
+	s, err := Open(cfg, nil, slog.New(slog.NewTextHandler(&log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	date := func(left time.Duration) string { return now.Add(left).UTC().Format(time.DateOnly) }
+	ended, warnings := s.Problems(now)
+	got := strings.ReplaceAll(strings.Join(append(ended, warnings...), "\n"), dir, "")
+	want := "tenants.acme.tls.cert_file: the certificate in /ftp.acme.example.crt for ftp.acme.example has ended on " + date(-time.Minute) +
+		": renew it, clients refuse it\n" +
+		"tenants.umbrella.tls.cert_file: the certificate in /ftp.umbrella.example.crt for ftp.umbrella.example ends on " + date(13*day+time.Hour) +
+		", in 13 days: renew it\n" +
+		"tenants.zebra.tls.cert_file: the certificate in /ftp.zebra.example.crt for ftp.zebra.example ends on " + date(29*day+time.Hour) +
+		", in 29 days: renew it"
+	if got != want || len(ended) != 1 {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	s.Warn(now)
+	for _, line := range []string{
+		`level=ERROR msg="certificate has ended, and clients refuse it; renew it" tenant=acme host=ftp.acme.example`,
+		`level=WARN msg="certificate ends soon; renew it" tenant=umbrella host=ftp.umbrella.example`,
+	} {
+		if !strings.Contains(log.String(), line) {
+			t.Errorf("the log lacks %s", line)
+		}
+	}
+	if n := strings.Count(log.String(), "\n"); n != 2 {
+		t.Errorf("the log has %d lines:\n%s", n, &log)
+	}
+
+	write("acme", "ftp.acme.example", 90*day) // the files alone change
+	write("umbrella", "ftp.umbrella.example", 90*day)
+	if shown := s.Shown(); len(shown) != 4 || shown[1].Tenant != "acme" || shown[1].Ends.Unix() != now.Add(90*day).Unix() {
+		t.Errorf("after a renewal: %v", shown)
+	}
+	if ended, warnings := s.Problems(now); len(ended) != 0 || len(warnings) != 1 {
+		t.Errorf("after a renewal: %v, %v", ended, warnings)
 	}
 }
 
