@@ -117,9 +117,13 @@ func (c *Conn) Passive() (string, error) {
 	return net.JoinHostPort(host, port), err
 }
 
-// DialData opens a data connection to an address.
+// DialData opens a data connection to an address, from that of the control connection.
 func (c *Conn) DialData(address string) (net.Conn, error) {
-	conn, err := net.Dial("tcp", address)
+	var dialer net.Dialer
+	if own, ok := c.LocalAddr().(*net.TCPAddr); ok {
+		dialer.LocalAddr = &net.TCPAddr{IP: own.IP, Zone: own.Zone}
+	}
+	conn, err := dialer.Dial("tcp", address)
 	if err != nil {
 		return nil, err
 	}
