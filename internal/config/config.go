@@ -77,7 +77,8 @@ type Config struct {
 
 // Passive is where the data connections of PASV and EPSV arrive.
 type Passive struct {
-	// Range of ports for passive data connections, like `30000-30099`.
+	// Range of ports for passive data connections, like `30000-30099`. Clients at different addresses share ports. For the clients at one
+	// address have twice as many ports as data connections that they open at the same moment.
 	Ports dataconn.PortRange `yaml:"ports" default:"49152-65535"`
 	// IPv4 address that PASV shows.
 	PublicAddress netip.Addr `yaml:"public_address" default:"the address that the client reached"`

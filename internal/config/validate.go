@@ -200,6 +200,7 @@ func (v *validator) usage(p yamlconf.Path, u limit.Usage) {
 	notNegative(v, p.Child("command_rate"), u.CommandRate)
 	notNegative(v, p.Child("transfers"), u.Transfers)
 	notNegative(v, p.Child("operations"), u.Operations)
+	notNegative(v, p.Child("passive_ports"), u.PassivePorts)
 }
 
 func (v *validator) times(p yamlconf.Path, t limit.TimeLimits) {

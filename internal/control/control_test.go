@@ -60,7 +60,9 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 	cfg := control.Config{
 		Bundle:      bundle,
 		IdleTimeout: defaults.IdleTimeout,
-		Data:        dataconn.Settings{OpenTimeout: defaults.DataTimeout, StallTimeout: defaults.StallTimeout},
+		Data: dataconn.Settings{
+			Ports: dataconn.NewPorts(dataconn.PortRange{}), OpenTimeout: defaults.DataTimeout, StallTimeout: defaults.StallTimeout,
+		},
 		CommitDelay: defaults.CommitDelay,
 		MaxLogins:   defaults.MaxFailedLogins,
 		Backend: &backend{

@@ -1,6 +1,7 @@
 package control
 
 import (
+	"cmp"
 	"errors"
 	"net/netip"
 	"strconv"
@@ -31,10 +32,7 @@ func (s *session) pasv(string) {
 		s.reply(503, i18n.ExtendedPassiveOnly)
 		return
 	}
-	address := s.server.cfg.PublicAddress
-	if local := s.conn.Local(); !address.IsValid() {
-		address = local
-	}
+	address := cmp.Or(s.server.cfg.PublicAddress, s.conn.Local())
 	if !address.Is4() {
 		s.reply(425, i18n.PassiveNeedsIPv4)
 		return
@@ -76,9 +74,12 @@ func (s *session) unsupportedProtocol(supported string) {
 // listenPassive opens a port for the next transfer, on the address that the client has reached. When there is none it tells the client.
 func (s *session) listenPassive() (port uint16, ok bool) {
 	s.data.Close()
-	source, port, err := dataconn.Listen(s.ctx, s.server.cfg.Data.Ports, s.conn.Local(), s.conn.Remote(), s.server.cfg.Data.OpenTimeout)
+	client := dataconn.Client{Local: s.conn.Local(), Addr: s.conn.Remote(), Tenant: s.login.Tenant.Name, User: s.login.User}
+	source, port, err := s.server.cfg.Data.Ports.Listen(s.ctx, client, s.scopes(), s.server.cfg.Data.OpenTimeout)
 	if err != nil {
-		s.log.Error("no free port for a passive data connection; check passive.ports and the limit of descriptors", "err", err)
+		if !s.refused(err) {
+			s.log.Error("no free port for a passive data connection; check passive.ports and the limit of descriptors", "err", err)
+		}
 		s.reply(425, i18n.PassivePortUnavailable)
 		return 0, false
 	}

@@ -41,14 +41,15 @@ func (s *session) tooLong() <-chan time.Time {
 	return limits.After(longest)
 }
 
-// refused tells the observer and the log where a limit is the reason of an error.
-func (s *session) refused(err error) {
+// refused tells the observer and the log where a limit is the reason of an error, and returns whether one is.
+func (s *session) refused(err error) bool {
 	reached, ok := errors.AsType[*limits.Error](err)
 	if !ok {
-		return
+		return false
 	}
 	s.observer.Refused(reached.Tenant, reached.Limit)
 	if more, first := s.server.refusals.Pass(*reached); first {
 		s.log.Info("refused by a limit; the log shows one a minute", "tenant", reached.Tenant, "limit", reached.Limit, "more", more)
 	}
+	return true
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// Config is what a Server needs. Bundle, Backend, Observe, Logger, the durations and MaxLogins are required. The zero value of every other
+// Config is what a Server needs. Bundle, Backend, Observe, Logger, Data, the durations and MaxLogins are required. The zero value of every other
 // field is its default.
 type Config struct {
 	Bundle          *i18n.Bundle

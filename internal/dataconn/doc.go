@@ -1,6 +1,7 @@
 // Package dataconn makes the data connection of a transfer and watches it.
 //
-// [Listen] and [Dial] make a [Source], which waits for the client or connects to
+// [Ports] are the passive ports of a server. Sessions share them if their clients have different
+// addresses. [Ports.Listen] and [Dial] make a [Source], which waits for the client or connects to
 // it when a [Transfer] begins. A Transfer is one use of a data connection. It
 // opens it, under TLS where the client has asked for it, counts the bytes, and ends
 // a stalled one. [Transfer.Stop] stops it. Before an upload is published,

@@ -2,95 +2,98 @@ package dataconn
 
 import (
 	"context"
-	"errors"
 	"net"
-	"net/netip"
-	"sync"
-	"syscall"
+	"os"
 	"time"
-
-	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// passive waits for the client on a port of its own, until the client connects or the
-// time is over. Then the port is free for others, also if no transfer begins.
+// passive waits for the client on a port, until the client connects or the time is
+// over. Then the session has the port no more, also if no transfer begins.
 type passive struct {
-	listener *net.TCPListener
-	client   netip.Addr // who may connect
-	accepted chan struct{}
+	ports    *Ports
+	listener *listener
+	client   Client
+	leave    func() // the limits
+	timer    *time.Timer
+	ready    chan struct{} // closed when a connection can be that of the session; nil where the port was free
+	settled  chan struct{} // closed when conn or err is set
 
-	mu     sync.Mutex
-	conn   net.Conn // of the client, until Open takes it
-	err    error    // why there is none
-	closed bool
+	// The mutex of ports guards these.
+	conn net.Conn // of the client, until Open takes it
+	err  error    // why there is none
 }
 
-// accept takes the first connection from the client's address, and closes others.
-func (p *passive) accept() {
-	defer close(p.accepted)
-	for {
-		conn, err := p.listener.Accept()
-		if err == nil && wire.AddrOf(conn.RemoteAddr()) != p.client {
-			_ = conn.Close()
-			continue
-		}
-		if !errors.Is(err, syscall.EMFILE) { // then the client is not refused, and its transfer gets 425
-			_ = p.listener.Close()
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		if p.conn, p.err = conn, err; p.closed && err == nil {
-			_ = conn.Close()
-			p.conn, p.err = nil, net.ErrClosed
-		}
-		return
+func (w *passive) isReady() bool {
+	select {
+	case <-w.ready:
+		return true
+	default:
+		return w.ready == nil
 	}
 }
+
+// settle ends the wait by a connection or an error, if that has not happened yet. The mutex of
+// ports is locked.
+func (w *passive) settle(conn net.Conn, err error) {
+	select {
+	case <-w.settled:
+	default:
+		w.conn, w.err = conn, err
+		close(w.settled)
+	}
+}
+
+// remove takes the session off its port, if that has not happened yet. The last one closes
+// the port. The mutex of ports is locked.
+func (w *passive) remove() {
+	p, l := w.ports, w.listener
+	if l.waiting[w.client.Addr] != w {
+		return
+	}
+	delete(l.waiting, w.client.Addr)
+	p.count(w.client, -1)
+	w.leave()
+	w.timer.Stop()
+	if len(l.waiting) == 0 {
+		_ = l.Close()
+		delete(p.listeners, l.address)
+	}
+}
+
+// end gives up the wait for a reason, if the client has not connected.
+func (w *passive) end(err error) {
+	w.ports.mu.Lock()
+	defer w.ports.mu.Unlock()
+	w.remove()
+	w.settle(nil, err)
+}
+
+func (w *passive) expire() { w.end(os.ErrDeadlineExceeded) }
 
 // Open returns the connection of the client. The deadline of ctx replaces that of Listen, if
 // that has not passed.
-func (p *passive) Open(ctx context.Context) (net.Conn, error) {
-	defer p.Close()
-	if deadline, ok := ctx.Deadline(); ok {
-		_ = p.listener.SetDeadline(deadline) // an error means that accept has ended
-	}
+func (w *passive) Open(ctx context.Context) (net.Conn, error) {
+	defer w.Close()
+	w.timer.Stop()
 	select {
-	case <-p.accepted:
+	case <-w.settled:
 	case <-ctx.Done():
-		p.Close()
-		<-p.accepted
+		w.end(context.Cause(ctx))
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	conn := p.conn
-	p.conn = nil
-	if conn == nil && p.err == nil {
-		return nil, net.ErrClosed
-	}
-	return conn, p.err
+	w.ports.mu.Lock()
+	defer w.ports.mu.Unlock()
+	conn := w.conn
+	w.conn = nil
+	return conn, w.err
 }
 
-// Close frees the port, and ends a connection that no transfer has taken.
-func (p *passive) Close() {
-	_ = p.listener.Close()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.closed = true
-	if p.conn != nil {
-		_ = p.conn.Close()
-		p.conn = nil
+// Close leaves the port, and ends a connection that no transfer has taken.
+func (w *passive) Close() {
+	w.end(net.ErrClosed)
+	w.ports.mu.Lock()
+	defer w.ports.mu.Unlock()
+	if w.conn != nil {
+		_ = w.conn.Close()
+		w.conn, w.err = nil, net.ErrClosed
 	}
-}
-
-// Listen listens for the client of a passive transfer (RFC 959 4.1.2, RFC 2428 3), for the
-// time timeout. It takes a free port of the range on the address local, and returns the port.
-func Listen(ctx context.Context, ports PortRange, local, client netip.Addr, timeout time.Duration) (Source, uint16, error) {
-	listener, err := ports.listen(ctx, local)
-	if err != nil {
-		return nil, 0, err
-	}
-	_ = listener.SetDeadline(time.Now().Add(timeout)) // it never fails on an open listener
-	p := &passive{listener: listener, client: client, accepted: make(chan struct{})}
-	go p.accept()
-	return p, listener.Addr().(*net.TCPAddr).AddrPort().Port(), nil
 }

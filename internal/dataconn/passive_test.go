@@ -11,22 +11,34 @@ import (
 	"time"
 )
 
+var localhost = netip.MustParseAddr("127.0.0.1")
+
+// aClient is a user of a tenant at an address.
+func aClient(addr string) Client {
+	return Client{Local: localhost, Addr: netip.MustParseAddr(addr), Tenant: "acme", User: "alice"}
+}
+
 // listen listens on any port of this machine, for a time.
 func listen(t *testing.T, client string, timeout time.Duration) (p *passive, address string) {
 	t.Helper()
-	local := netip.MustParseAddr("127.0.0.1")
-	source, port, err := Listen(t.Context(), PortRange{}, local, netip.MustParseAddr(client), timeout)
+	return listenOn(t, NewPorts(PortRange{}), aClient(client), timeout)
+}
+
+// listenOn listens on one of the ports, for a time.
+func listenOn(t *testing.T, ports *Ports, c Client, timeout time.Duration) (p *passive, address string) {
+	t.Helper()
+	source, port, err := ports.Listen(t.Context(), c, nil, timeout)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(source.Close)
-	return source.(*passive), netip.AddrPortFrom(local, port).String()
+	return source.(*passive), netip.AddrPortFrom(c.Local, port).String()
 }
 
 // The port is free when the time is over without a client, although no transfer has begun.
 func TestPassivePortEndsInTime(t *testing.T) {
 	p, address := listen(t, "127.0.0.1", time.Millisecond)
-	<-p.accepted
+	<-p.settled
 	if conn, err := net.Dial("tcp", address); err == nil {
 		_ = conn.Close()
 		t.Error("the port is still open")
@@ -44,7 +56,7 @@ func TestPassiveConnectsEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	<-p.accepted
+	<-p.settled
 	again, err := net.Listen("tcp", address)
 	if err != nil {
 		t.Errorf("the port is still in use: %v", err)
@@ -69,7 +81,7 @@ func TestPassiveCloseEndsTheConnection(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer client.Close()
-	<-p.accepted
+	<-p.settled
 	p.Close()
 	if _, err := client.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
 		t.Errorf("the client reads %v, want the end", err)
@@ -92,7 +104,7 @@ func TestPassiveRefusesOthers(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := p.Open(ctx); !errors.Is(err, net.ErrClosed) {
+	if _, err := p.Open(ctx); !errors.Is(err, context.Canceled) {
 		t.Errorf("after the transfer has ended: %v", err)
 	}
 }

@@ -24,9 +24,9 @@ var (
 	ErrNotResumed = errors.New("the data connection did not resume the TLS session of the control connection")
 )
 
-// Settings are what all transfers of a server have in common. The times are required.
+// Settings are what all transfers of a server have in common. Ports and the times are required.
 type Settings struct {
-	Ports        PortRange     // of passive data connections
+	Ports        *Ports        // of passive data connections
 	OpenTimeout  time.Duration // until there is a connection
 	StallTimeout time.Duration // until the next byte moves
 

@@ -34,10 +34,10 @@ var ErrTooLong = errors.New("the command took too long")
 
 // A Scope is what shares a [Usage]: the server, an address, a tenant or a user. It counts what is in use. The nil Scope has no limits.
 type Scope struct {
-	tenant                         string
-	sessions, transfers, operation slots
-	logins, commands               meter
-	upload, download               *rate.Limiter // nil for no limit
+	tenant                                       string
+	sessions, transfers, operation, passivePorts slots
+	logins, commands                             meter
+	upload, download                             *rate.Limiter // nil for no limit
 }
 
 // Names of scopes begin the names of their limits in metrics: "per_address." for example.
@@ -58,14 +58,15 @@ func NewUser(tenant string, sessions int, u Usage) *Scope {
 
 func newScope(tenant, prefix, sessionsLimit string, sessions int, u Usage) *Scope {
 	return &Scope{
-		tenant:    tenant,
-		sessions:  slots{limit: sessionsLimit, most: sessions},
-		transfers: slots{limit: prefix + "transfers", most: u.Transfers},
-		operation: slots{limit: prefix + "operations", most: u.Operations},
-		logins:    newMeter(prefix+"login_rate", u.Logins),
-		commands:  newMeter(prefix+"command_rate", u.Commands),
-		upload:    newPacer(u.UploadRate),
-		download:  newPacer(u.DownloadRate),
+		tenant:       tenant,
+		sessions:     slots{limit: sessionsLimit, most: sessions},
+		transfers:    slots{limit: prefix + "transfers", most: u.Transfers},
+		operation:    slots{limit: prefix + "operations", most: u.Operations},
+		passivePorts: slots{limit: prefix + "passive_ports", most: u.PassivePorts},
+		logins:       newMeter(prefix+"login_rate", u.Logins),
+		commands:     newMeter(prefix+"command_rate", u.Commands),
+		upload:       newPacer(u.UploadRate),
+		download:     newPacer(u.DownloadRate),
 	}
 }
 
@@ -123,6 +124,11 @@ func (s Scopes) EnterTransfer() (leave func(), err error) {
 // EnterOperation is EnterSession for an operation on a whole directory.
 func (s Scopes) EnterOperation() (leave func(), err error) {
 	return s.enter(func(scope *Scope) *slots { return &scope.operation })
+}
+
+// EnterPassivePort is EnterSession for a passive port that waits for its client.
+func (s Scopes) EnterPassivePort() (leave func(), err error) {
+	return s.enter(func(scope *Scope) *slots { return &scope.passivePorts })
 }
 
 func (s Scopes) enter(of func(*Scope) *slots) (leave func(), err error) {

@@ -7,6 +7,7 @@ import "cmp"
 type Usage struct {
 	Logins, Commands         int // a second
 	Transfers, Operations    int // at the same time
+	PassivePorts             int // that wait for their clients at the same time
 	UploadRate, DownloadRate int // bytes a second
 }
 
@@ -15,6 +16,7 @@ func (u Usage) Or(other Usage) Usage {
 	return Usage{
 		Logins: cmp.Or(u.Logins, other.Logins), Commands: cmp.Or(u.Commands, other.Commands),
 		Transfers: cmp.Or(u.Transfers, other.Transfers), Operations: cmp.Or(u.Operations, other.Operations),
-		UploadRate: cmp.Or(u.UploadRate, other.UploadRate), DownloadRate: cmp.Or(u.DownloadRate, other.DownloadRate),
+		PassivePorts: cmp.Or(u.PassivePorts, other.PassivePorts),
+		UploadRate:   cmp.Or(u.UploadRate, other.UploadRate), DownloadRate: cmp.Or(u.DownloadRate, other.DownloadRate),
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
@@ -70,6 +71,14 @@ func newMetrics(version string) *metrics {
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
+}
+
+// passivePorts is the gauge of ports that are in use.
+func passivePorts(ports *dataconn.Ports) prometheus.Collector {
+	return prometheus.NewGaugeFunc(
+		prometheus.GaugeOpts{Namespace: "babelftp", Name: "passive_ports", Help: "Passive ports on which sessions wait for their clients."},
+		func() float64 { return float64(ports.InUse()) },
+	)
 }
 
 // handler serves the metrics to Prometheus.

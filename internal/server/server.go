@@ -84,6 +84,8 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	m := newMetrics(opts.Version)
+	ports := dataconn.NewPorts(cfg.Passive.Ports)
+	m.registry.MustRegister(passivePorts(ports))
 	if opts.AWS == nil {
 		if opts.AWS, err = s3client.LoadAWS(ctx, log); err != nil {
 			return nil, err
@@ -138,7 +140,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 			PublicAddress:      cfg.Passive.PublicAddress.Unmap(),
 			IdleTimeout:        cfg.IdleTimeout,
 			Data: dataconn.Settings{
-				Ports: cfg.Passive.Ports, OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout, MinRate: int64(cfg.Limits.MinUploadRate),
+				Ports: ports, OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout, MinRate: int64(cfg.Limits.MinUploadRate),
 			},
 			CommitDelay:    cfg.CommitDelay,
 			MaxLogins:      cfg.MaxFailedLogins,

@@ -73,7 +73,7 @@ metrics: 9121
 {{- end -}}
 {{- $count := int (add 1 (sub $last $first)) -}}
 {{- if gt $count 100 -}}
-{{- fail (printf "passive.ports: %s is %d ports, and 100 is the most: a transfer holds one while it runs, so write as many as there are transfers at once" $range $count) -}}
+{{- fail (printf "passive.ports: %s is %d ports, and 100 is the most: clients at different addresses share ports, so write twice as many as connections that one address opens at the same moment" $range $count) -}}
 {{- end -}}
 {{- range $name, $port := include "babelftp.containerPorts" . | fromYaml -}}
 {{- if and (le $first (int $port)) (le (int $port) $last) -}}

@@ -71,6 +71,8 @@ type Usage struct {
 	Transfers int `yaml:"transfers" default:"no limit" since:"0.2.0"`
 	// Most renames, copies and removals of directories at the same time. More get 450.
 	Operations int `yaml:"operations" default:"no limit" since:"0.2.0"`
+	// Most passive ports that wait for their clients at the same time. More get 425.
+	PassivePorts int `yaml:"passive_ports" default:"no limit" since:"0.2.0"`
 	// Bytes a second of all uploads together.
 	UploadRate value.Size `yaml:"upload_rate" default:"no limit" since:"0.2.0"`
 	// Bytes a second of all downloads and listings together.
@@ -81,7 +83,8 @@ type Usage struct {
 func (u Usage) Limits() limits.Usage {
 	return limits.Usage{
 		Logins: u.LoginRate, Commands: u.CommandRate, Transfers: u.Transfers, Operations: u.Operations,
-		UploadRate: int(u.UploadRate), DownloadRate: int(u.DownloadRate),
+		PassivePorts: u.PassivePorts,
+		UploadRate:   int(u.UploadRate), DownloadRate: int(u.DownloadRate),
 	}
 }
 

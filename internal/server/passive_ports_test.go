@@ -1,0 +1,252 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/limit"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// passivePortRange is so many ports that no program listens on now. They lie below those that the kernel gives to connections.
+func passivePortRange(t *testing.T, n int) dataconn.PortRange {
+	t.Helper()
+	for {
+		first := 10000 + rand.IntN(20000)
+		free := true
+		for port := first; port < first+n; port++ {
+			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+			if free = free && err == nil; err == nil {
+				_ = l.Close()
+			}
+		}
+		if free {
+			return dataconn.PortRange{First: uint16(first), Last: uint16(first + n - 1)}
+		}
+	}
+}
+
+// noPort is what a client reads in French.
+const noPort = "Aucun port n’est libre pour la connexion de données. Veuillez réessayer."
+
+// withGlobex adds a tenant globex with the user bob, on the bucket of acme.
+func withGlobex(cfg *config.Config) {
+	acme := *cfg.Tenants["acme"]
+	acme.Hosts, acme.Prefix = []string{"ftp.globex.example"}, "globex/"
+	acme.Users = map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}
+	cfg.Tenants["globex"] = &acme
+}
+
+// A user who logs in 1,000 times and asks for a port in each session leaves ports to others. The tenant's other users at the same
+// address have some, other tenants there, and all other addresses.
+func TestPassivePortsOfOneUser(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	withGlobex(cfg)
+	cfg.Tenants["acme"].DefaultLanguage = language.French
+	cfg.Tenants["acme"].Users["carol"] = &config.User{PasswordHash: configtest.PasswordHash()}
+	cfg.Limits.SessionsPerAddress, cfg.DataTimeout = 0, time.Hour
+	const ports = 100
+	cfg.Passive.Ports = passivePortRange(t, ports)
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	const sessions = 1000
+	granted := 0
+	for range sessions {
+		reply, err := session(t, srv, "alice").Send("EPSV")
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case strings.HasPrefix(reply, "229 "):
+			granted++
+		case reply != "425 "+noPort:
+			t.Fatalf("EPSV: %q", reply)
+		}
+	}
+	const share = 56 // three quarters of three quarters
+	if granted != share {
+		t.Errorf("%d sessions of one user have a port, want %d", granted, share)
+	}
+	wantMetrics(t, srv,
+		fmt.Sprintf(`babelftp_refusals_total{limit="passive.ports",tenant=""} %d`, sessions-share),
+		fmt.Sprintf("babelftp_passive_ports %d", share),
+	)
+	for _, other := range []struct{ from, user string }{
+		{"127.0.0.1", "bob@globex"}, {"127.0.0.1", "carol@acme"}, {"127.0.0.2", "bob@globex"}, {"127.0.0.2", "alice@acme"},
+	} {
+		c, _ := dialFrom(t, srv, other.from, 220)
+		c.Login(other.user, configtest.Password)
+		for n := range 2 * ports {
+			name, content := fmt.Sprintf("%s-%d", other.from, n), other.user+" was here"
+			c.Store(name, content)
+			if back := c.Transfer("RETR " + name); back != content {
+				t.Fatalf("%s has stored %q and reads %q", other.user, content, back)
+			}
+		}
+	}
+}
+
+// Ten clients of different addresses transfer at the same time on four ports, by PASV and EPSV. Strangers connect to these ports too. Each
+// client gets its own bytes.
+func TestPassivePortsAreShared(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Passive.Ports = passivePortRange(t, 4)
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	ended := make(chan struct{})
+	var strangers, clients sync.WaitGroup
+	strangers.Go(func() {
+		for n := 0; ; n++ {
+			select {
+			case <-ended:
+				return
+			default:
+				knock(int(cfg.Passive.Ports.First) + n%4)
+			}
+		}
+	})
+	for n := range 10 {
+		from := fmt.Sprintf("127.0.0.%d", n+1)
+		c, _ := dialFrom(t, srv, from, 220)
+		c.Login("alice", configtest.Password)
+		clients.Go(func() {
+			for round := range 20 {
+				name, content := fmt.Sprintf("%s-%d", from, round), strings.Repeat(fmt.Sprintf("%s %d\n", from, round), 5000)
+				if reply := transferBy(c, passiveCommand(round), "STOR "+name, &content); !strings.HasPrefix(reply, "226") {
+					t.Errorf("%s: STOR %s: %s", from, name, reply)
+					return
+				}
+				back := ""
+				if reply := transferBy(c, passiveCommand(round+1), "RETR "+name, &back); !strings.HasPrefix(reply, "226") || back != content {
+					t.Errorf("%s: RETR %s: %s, %d bytes, want %d", from, name, reply, len(back), len(content))
+					return
+				}
+			}
+		})
+	}
+	clients.Wait()
+	close(ended)
+	strangers.Wait()
+	wantMetrics(t, srv, "babelftp_passive_ports 0")
+}
+
+// knock connects to a port of the server from an address that has no session.
+func knock(port int) {
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 99)}}
+	conn, err := dialer.Dial("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	_, _ = io.WriteString(conn, "bytes of a stranger")
+	_, _ = conn.Read(make([]byte, 1))
+}
+
+func passiveCommand(n int) string { return []string{"PASV", "EPSV"}[n%2] }
+
+// transferBy stores the content, or reads it where it is empty. It returns the last reply, or what went wrong.
+func transferBy(c *ftptest.Client, passive, line string, content *string) string {
+	reply, err := c.Send(passive)
+	if err != nil {
+		return err.Error()
+	}
+	port := 0
+	if _, text, found := strings.Cut(reply, "(|||"); found {
+		_, err = fmt.Sscanf(text, "%d", &port)
+	} else {
+		_, text, _ = strings.Cut(reply, "(127,0,0,1,")
+		var high, low int
+		_, err = fmt.Sscanf(text, "%d,%d", &high, &low)
+		port = high<<8 | low
+	}
+	if err != nil {
+		return reply
+	}
+	conn, err := c.DialData(net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
+	if err != nil {
+		return err.Error()
+	}
+	defer conn.Close()
+	if reply, err = c.Send(line); err != nil || !strings.HasPrefix(reply, "150") {
+		return fmt.Sprint(reply, err)
+	}
+	if *content != "" {
+		_, err = io.WriteString(conn, *content)
+	} else {
+		var bytes []byte
+		bytes, err = io.ReadAll(conn)
+		*content = string(bytes)
+	}
+	_ = conn.Close()
+	if err != nil {
+		return err.Error()
+	}
+	if reply, err = c.Conn.Reply(); err != nil {
+		return err.Error()
+	}
+	return reply
+}
+
+// A client above a maximum of passive ports gets 425. It gets a port after a connection to another one, after a second EPSV there, and after
+// the end of a session.
+func TestPassivePortLimit(t *testing.T) {
+	one := limit.Usage{PassivePorts: 1}
+	for name, change := range map[string]func(cfg *config.Config){
+		`limit="passive_ports",tenant=""`:              func(cfg *config.Config) { cfg.Limits.PassivePorts = 1 },
+		`limit="per_address.passive_ports",tenant=""`:  func(cfg *config.Config) { cfg.Limits.PerAddress = one },
+		`limit="passive_ports",tenant="acme"`:          func(cfg *config.Config) { cfg.Tenants["acme"].Limits.Usage = one },
+		`limit="per_user.passive_ports",tenant="acme"`: func(cfg *config.Config) { cfg.Tenants["acme"].Users["alice"].Limits.Usage = one },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s3test.Start(t, "embedded")
+			cfg := configtest.New(t, s)
+			cfg.Tenants["acme"].DefaultLanguage = language.French
+			change(cfg)
+			srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+			first, second := session(t, srv, "alice"), session(t, srv, "alice")
+			first.Command(229, "EPSV")
+			first.Command(229, "EPSV")
+			if text := second.Command(425, "EPSV"); text != noPort {
+				t.Errorf("the refusal says %q", text)
+			}
+			conn := first.Data()
+			defer conn.Close()
+			second.Command(227, "PASV")
+			first.Command(425, "EPSV")
+			second.Command(221, "QUIT")
+			closed(t, second)
+			first.Store("file", "some data")
+			wantMetrics(t, srv, `babelftp_refusals_total{`+name+`} 2`)
+		})
+	}
+}
+
+// The port of a session whose client does not connect is free after data_timeout.
+func TestPassivePortTimeout(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.DataTimeout = 100 * time.Millisecond
+	cfg.Passive.Ports = passivePortRange(t, 1)
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	first, second := session(t, srv, "alice"), session(t, srv, "alice")
+	first.Command(229, "EPSV")
+	for reply := ""; !strings.HasPrefix(reply, "229 "); {
+		var err error
+		if reply, err = second.Send("EPSV"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first.Command(425, "NLST")
+}
