@@ -109,6 +109,14 @@ func (p *policyFS) resumesAt(name string, offset int64) bool {
 	return offset == p.reported[Canonical(name)]
 }
 
+// hasReported reports whether the session has told the user of an own interrupted upload of this name.
+func (p *policyFS) hasReported(name string) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	_, ok := p.reported[Canonical(name)]
+	return ok
+}
+
 // writes reports whether an open with this flag may change the file.
 func writes(flag int) bool {
 	return flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC|os.O_APPEND) != 0
@@ -122,7 +130,7 @@ func (p *policyFS) Create(name string) (afero.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.trackUpload(file, name), nil
+	return p.trackUpload(file, name, 0), nil
 }
 
 func (p *policyFS) Open(name string) (afero.File, error) {
@@ -138,7 +146,7 @@ func (p *policyFS) OpenFile(name string, flag int, mode fs.FileMode) (afero.File
 	case err != nil:
 		return nil, err
 	case writes(flag):
-		return p.trackUpload(file, name), nil
+		return p.trackUpload(file, name, flag), nil
 	case p.policy.At(name).List:
 		return file, nil
 	}
@@ -157,7 +165,7 @@ func (p *policyFS) OpenAt(name string, flag int, offset int64) (afero.File, erro
 	if err != nil || !writes(flag) {
 		return file, err
 	}
-	return p.trackUpload(file, name), nil
+	return p.trackUpload(file, name, flag), nil
 }
 
 // PendingUpload describes an own interrupted upload of the user. A user who sees no names may see and resume these.
@@ -188,9 +196,10 @@ func (p *policyFS) Presign(ctx context.Context, name string, valid time.Duration
 	return p.storage.Presign(ctx, name, valid)
 }
 
-// trackUpload remembers a file as stored when it is closed, if the user cannot see it otherwise.
-func (p *policyFS) trackUpload(file afero.File, name string) afero.File {
-	if p.canSee(name) {
+// trackUpload remembers a file as stored when it is closed, if the user cannot see it otherwise. A file to which the session has
+// appended may hold bytes of others, and its size would tell how many. Only an own interrupted upload holds none.
+func (p *policyFS) trackUpload(file afero.File, name string, flag int) afero.File {
+	if p.canSee(name) || flag&os.O_APPEND != 0 && !p.hasReported(name) {
 		return file
 	}
 	return &unseenFile{File: file, stored: func() { p.rememberStored(name) }}
@@ -306,20 +315,23 @@ func (p *policyFS) Rename(oldname, newname string) error {
 }
 
 // allowMove asks permitted about the rights below oldname, and about the least and the most rights below newname.
+//
+// A directory needs more than a file. The reply tells whether its new name was free, so the user must see what has that name. And it must
+// not go from where the user cannot list names to where the user can.
 func (p *policyFS) allowMove(op, oldname, newname string, permitted func(from, to, most Rights) bool) error {
 	if !p.canSee(oldname) {
 		return denied(op, oldname)
 	}
 	from, _ := p.policy.Bounds(oldname)
 	to, most := p.policy.Bounds(newname)
-	if permitted(from, to, most) {
+	if permitted(from, to, most) && p.canSee(newname) && (from.List || !most.List) {
 		return nil
 	}
 	from, to = p.policy.At(oldname), p.policy.At(newname)
 	if !permitted(from, to, to) {
 		return denied(op, oldname)
 	}
-	// Only a name below makes it fail, and a file has none.
+	// Only a directory makes it fail.
 	_, err := p.storage.StatDir(oldname)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

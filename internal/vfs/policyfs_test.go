@@ -125,6 +125,9 @@ func TestPathPermissions(t *testing.T) {
 	rename := func(from, to string) func(Storage) error {
 		return func(s Storage) error { return s.Rename(from, to) }
 	}
+	duplicate := func(from, to string) func(Storage) error {
+		return func(s Storage) error { return s.Copy(t.Context(), from, to) }
+	}
 	for _, tc := range []struct {
 		name, rules string
 		do          func(Storage) error
@@ -160,6 +163,11 @@ func TestPathPermissions(t *testing.T) {
 		{"rename-a-tree-with-more-rights-below", "lrwdn /dir/more=lrwdnm", rename("/dir", "/moved"), true},
 		{"rename-a-tree-over-an-exception", "all /moved/keep=lr", rename("/dir", "/moved"), false},
 		{"rename-a-tree-over-more-rights", "lwdn /moved/open=lrwdn", rename("/dir", "/moved"), false},
+		{"rename-a-tree-to-where-its-names-are-listed", "all /dir=wdn", rename("/dir", "/moved"), false},
+		{"rename-a-tree-to-an-unseen-name", "all /moved=wn", rename("/dir", "/moved/dir"), false},
+		{"rename-a-file-to-an-unseen-name", "all /moved=wn", rename("/dir/file", "/moved/file"), true},
+		{"copy-a-tree-to-where-its-names-are-listed", "all /dir=r", duplicate("/dir", "/copy"), false},
+		{"copy-a-tree-to-an-unseen-name", "all /copy=w", duplicate("/dir", "/copy/dir"), false},
 		{"rename-a-file-over-an-exception", "all /*/keep=lr", rename("/dir/file", "/moved"), true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
