@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"sync"
 
 	"github.com/babelftp/babelftp/driver/internal/membudget"
@@ -38,18 +37,15 @@ type prefetcher struct {
 	size        int64 // of a chunk
 	fetchers    sync.WaitGroup
 
-	news chan struct{} // holds one when there is something new in the first chunk
-
 	mu     sync.Mutex
-	chunks []*chunk
-	ended  bool
+	chunks []*chunk // on their way, or not given out yet
+	ended  bool     // the memory is no longer reserved
 }
 
 // A chunk is a range of an object on its way.
 type chunk struct {
-	blocks []block // that have come and were not given out yet
-	done   bool    // no more will come
-	err    error   // why not all have
+	blocks chan block // has room for all; closed when no more will come
+	err    error      // why not all have come; set before that
 }
 
 // A block is bytes in memory of the budget.
@@ -62,10 +58,7 @@ func (b block) bytes() []byte { return b.memory[:b.length] }
 
 // newPrefetcher returns a prefetcher of chunks of a size, which has asked for none yet.
 func newPrefetcher(r *Reader, start, size int64) *prefetcher {
-	p := &prefetcher{
-		bucket: r.bucket, version: r.version, memory: r.memory, start: start, next: start, size: size,
-		news: make(chan struct{}, 1),
-	}
+	p := &prefetcher{bucket: r.bucket, version: r.version, memory: r.memory, start: start, next: start, size: size}
 	p.ctx, p.cancel = context.WithCancel(r.ctx)
 	p.reservation = r.memory.Reserve(p.revoke)
 	return p
@@ -80,10 +73,10 @@ func (p *prefetcher) open() bool {
 	if p.ended || !p.reservation.TryTake(blocks*membudget.BlockSize) {
 		return false
 	}
-	c := &chunk{}
+	c := &chunk{blocks: make(chan block, blocks)}
 	p.chunks = append(p.chunks, c)
 	p.next = to
-	p.fetchers.Go(func() { p.fetch(c, from, to, blocks) })
+	p.fetchers.Go(func() { p.fetch(c, from, to) })
 	return true
 }
 
@@ -94,44 +87,24 @@ func (p *prefetcher) count() int {
 	return len(p.chunks)
 }
 
-// fetch brings the bytes [from, to) of the object, for which so many blocks are reserved.
-func (p *prefetcher) fetch(c *chunk, from, to, blocks int64) {
+// fetch brings the bytes [from, to) of the object. It returns the reserved memory of what does not come.
+func (p *prefetcher) fetch(c *chunk, from, to int64) {
+	defer close(c.blocks)
 	r := NewRange(p.ctx, p.bucket, p.version, from, to)
 	defer r.Close()
-	for ; blocks > 0; blocks-- {
+	for left := cap(c.blocks); left > 0; left-- {
 		b := block{memory: p.memory.Block()}
-		err := panics.Catch(func() (err error) {
+		c.err = panics.Catch(func() (err error) {
 			b.length, err = io.ReadFull(r, b.memory[:min(membudget.BlockSize, to-r.offset)])
 			return err
 		})
-		if !p.put(c, b, err, blocks == 1) {
+		if c.err != nil {
 			p.memory.Recycle(b.memory)
-			break
+			p.reservation.Return(int64(left) * membudget.BlockSize)
+			return
 		}
+		c.blocks <- b
 	}
-	if blocks > 0 {
-		p.reservation.Return(blocks * membudget.BlockSize)
-	}
-}
-
-// put adds a block to a chunk, or returns false after an error and when the prefetcher has ended.
-func (p *prefetcher) put(c *chunk, b block, err error, last bool) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ended {
-		return false
-	}
-	c.done, c.err = last || err != nil, err
-	if err == nil {
-		c.blocks = append(c.blocks, b)
-	}
-	if p.chunks[0] == c {
-		select {
-		case p.news <- struct{}{}:
-		default:
-		}
-	}
-	return err == nil
 }
 
 // errNoChunk says that the prefetcher has nothing more to give: it has ended, or no chunk is on its way.
@@ -140,56 +113,54 @@ var errNoChunk = errors.New("no chunk")
 // take waits for the bytes that follow those taken before. The memory is the taker's, and no longer reserved.
 func (p *prefetcher) take() (block, error) {
 	for {
-		b, err := p.tryTake()
-		if b.memory != nil {
-			p.reservation.Return(membudget.BlockSize)
-		}
-		if b.memory != nil || err != nil {
-			return b, err
-		}
-		select {
-		case <-p.news:
-		case <-p.ctx.Done():
+		c := p.first()
+		if c == nil {
 			return block{}, errNoChunk
 		}
+		b, more := <-c.blocks
+		switch {
+		case more && p.first() == c:
+			p.reservation.Return(membudget.BlockSize)
+			return b, nil
+		case more: // revoke may have taken some before it
+			p.discard(b)
+			return block{}, errNoChunk
+		case c.err != nil:
+			return block{}, c.err
+		}
+		p.mu.Lock()
+		p.chunks = p.chunks[min(1, len(p.chunks)):]
+		p.mu.Unlock()
 	}
 }
 
-// tryTake is take, but where it would wait it returns no memory.
-func (p *prefetcher) tryTake() (block, error) {
+// first is the chunk whose turn it is, nil where there is none.
+func (p *prefetcher) first() *chunk {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for len(p.chunks) > 0 && p.chunks[0].done && p.chunks[0].err == nil && len(p.chunks[0].blocks) == 0 {
-		p.chunks = slices.Delete(p.chunks, 0, 1)
-	}
 	if len(p.chunks) == 0 {
-		return block{}, errNoChunk
+		return nil
 	}
-	first := p.chunks[0]
-	if len(first.blocks) == 0 {
-		return block{}, first.err
-	}
-	b := first.blocks[0]
-	first.blocks = first.blocks[1:]
-	return b, nil
+	return p.chunks[0]
+}
+
+// discard returns a block and its reserved memory.
+func (p *prefetcher) discard(b block) {
+	p.memory.Recycle(b.memory)
+	p.reservation.Return(membudget.BlockSize)
 }
 
 // revoke ends the prefetcher and returns its memory. It drops what S3 still sends.
 func (p *prefetcher) revoke() {
 	p.mu.Lock()
-	p.ended = true
-	var blocks int64
-	for _, c := range p.chunks {
-		for _, b := range c.blocks {
-			p.memory.Recycle(b.memory)
-			blocks++
-		}
-	}
-	p.chunks = nil
+	chunks := p.chunks
+	p.chunks, p.ended = nil, true
 	p.mu.Unlock()
 	p.cancel()
-	if blocks > 0 {
-		p.reservation.Return(blocks * membudget.BlockSize)
+	for _, c := range chunks {
+		for b := range c.blocks {
+			p.discard(b)
+		}
 	}
 }
 
