@@ -86,11 +86,6 @@ func (r *Reader) Read(p []byte) (int, error) {
 	if len(p) == 0 {
 		return 0, nil
 	}
-	if len(r.unread) == 0 && !r.prefetching() { // straight from the connection
-		n, err := r.receive(p)
-		r.offset += int64(n)
-		return n, err
-	}
 	next, err := r.Next()
 	if err != nil {
 		return 0, err
