@@ -23,27 +23,21 @@ func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo
 	}
 	return func(yield func(fs.FileInfo, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		waiting := make(chan chan answer, headsAhead)
 		var heads sync.WaitGroup
-		defer func() {
-			cancel()
-			for range waiting { // until the listing ends
-			}
-			heads.Wait()
-		}()
-		go func() {
-			defer close(waiting)
-			for info, err := range withPanics(entries) {
-				a := make(chan answer, 1)
-				select {
-				case waiting <- a:
-				case <-ctx.Done():
-					return
-				}
-				if err != nil || info.IsDir() {
-					a <- answer{info, err}
-					continue
-				}
+		defer heads.Wait()
+		defer cancel()
+		var ahead []chan answer
+		yieldFirst := func() bool {
+			first := <-ahead[0]
+			ahead = ahead[1:]
+			return yield(first.info, first.err)
+		}
+		for info, err := range entries {
+			a := make(chan answer, 1)
+			ahead = append(ahead, a)
+			if err != nil || info.IsDir() {
+				a <- answer{info, err}
+			} else {
 				heads.Go(func() {
 					err := panics.Catch(func() (err error) {
 						info, err = l.withSetTime(ctx, info)
@@ -52,24 +46,14 @@ func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo
 					a <- answer{info, err}
 				})
 			}
-		}()
-		for a := range waiting {
-			if answer := <-a; !yield(answer.info, answer.err) {
+			if len(ahead) > headsAhead && !yieldFirst() {
 				return
 			}
 		}
-	}
-}
-
-// withPanics yields the panic that ends entries as an error.
-func withPanics(entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.FileInfo, error] {
-	return func(yield func(fs.FileInfo, error) bool) {
-		err := panics.Catch(func() error {
-			entries(yield)
-			return nil
-		})
-		if err != nil {
-			yield(nil, err)
+		for len(ahead) > 0 {
+			if !yieldFirst() {
+				return
+			}
 		}
 	}
 }
