@@ -82,8 +82,11 @@ func shorter(a, b time.Duration) time.Duration {
 // Far tells whether the server has answered nothing soon in the last hour.
 func (s *Stats) Far(now time.Time) bool { return s.Nearest(now) >= FarAway }
 
-// SplitsListings tells whether it may be worth it to split a listing.
-func (s *Stats) SplitsListings(now time.Time) bool { return s.Far(now) && s.Pages.slow(now) }
+// SplitsListings tells whether it may be worth it to split a listing. The server may also be one of which nothing is known: [PageTimes.Gains]
+// shows after the first attempt whether it is.
+func (s *Stats) SplitsListings(now time.Time) bool {
+	return (s.Far(now) || s.Nearest(now) == 0) && s.Pages.slow(now)
+}
 
 // PageTimes measure how long a page of a listing takes that a token asks for while no other request is under way. They also record whether
 // splitting slow listings was faster.

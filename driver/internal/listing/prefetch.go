@@ -37,9 +37,6 @@ func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	return func(yield func(*s3api.Page, error) bool) {
 		defer f.pageMemory.release()
 		defer f.close()
-		if first.Limit == 0 {
-			f.measure(first)
-		}
 		var points recorder
 		recorded := f.split || first.Took >= endpoint.SlowPage // where pages come soon, split points bring nothing
 		page := f.firstPage(first)

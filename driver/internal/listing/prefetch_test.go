@@ -156,6 +156,32 @@ func TestPagesAhead(t *testing.T) {
 	}
 }
 
+// TestListingOfUnknownDistance lists a directory of a server of which no answer has shown the distance. The second listing is split if pages
+// take long.
+func TestListingOfUnknownDistance(t *testing.T) {
+	const pages = 12
+	for _, test := range []struct {
+		label string
+		way   time.Duration
+		split bool
+	}{{"slow-pages", 40 * time.Millisecond, true}, {"quick-pages", time.Millisecond, false}} {
+		t.Run(test.label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := s3fake.Far(s3fake.Numbered(pages * pageEntries)...)
+				s.RoundTrip = test.way
+				l := newLister(s)
+				_, before, err := l.list(t.Context())
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, took, err := l.list(t.Context()); err != nil || (took < before/2) != test.split {
+					t.Errorf("the first listing took %v, the second one %v, %v", before, took, err)
+				}
+			})
+		})
+	}
+}
+
 // splitOff tells whether a page is asked for that no other has told of.
 func splitOff(in *s3.ListObjectsV2Input) bool {
 	return in.StartAfter != nil && in.ContinuationToken == nil

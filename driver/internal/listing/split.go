@@ -4,28 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/internal/panics"
 )
-
-// measure measures the round trip where no request has recently: it asks whether there is some object, which takes S3 no time. It asks a
-// few times, because the shortest answer counts.
-func (f *prefetcher) measure(p *s3api.Page) {
-	const times = 3
-	key := p.Last()
-	if p.Next == "" || key == "" || p.Took < endpoint.SlowPage || f.lister.Stats.Nearest(time.Now()) > 0 {
-		return
-	}
-	f.requests.Go(func() {
-		_ = panics.Catch(func() error {
-			for range times {
-				_, _, _ = f.lister.Bucket.Head(f.ctx, key)
-			}
-			return nil
-		})
-	})
-}
 
 // requestRanges requests the first pages of further key ranges, up to maxRanges.
 func (f *prefetcher) requestRanges() {

@@ -1,4 +1,4 @@
-// Package s3fake is an S3 bucket for tests that takes time, in a bubble of testing/synctest. It answers HeadObject and ListObjectsV2 only.
+// Package s3fake is an S3 bucket for tests that takes time, in a bubble of testing/synctest. It answers ListObjectsV2 only.
 package s3fake
 
 import (
@@ -21,9 +21,8 @@ import (
 // it the only server whose times can be compared on a machine that has other work.
 type Bucket struct {
 	s3api.Client
-	RoundTrip     time.Duration // there and back
-	PageTime      time.Duration // for a page, one after another
-	FirstPageTime time.Duration // more for a page that no token asks for
+	RoundTrip time.Duration // there and back
+	PageTime  time.Duration // for a page, one after another
 
 	Mu       sync.Mutex
 	Keys     []string // in order
@@ -31,12 +30,6 @@ type Bucket struct {
 	Busy     time.Time
 	Before   func(s *Bucket, in *s3.ListObjectsV2Input) error
 	After    func(out *s3.ListObjectsV2Output)
-}
-
-// HeadObject implements [s3api.Client].
-func (s *Bucket) HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
-	time.Sleep(s.RoundTrip)
-	return &s3.HeadObjectOutput{}, nil
 }
 
 // ListObjectsV2 lists as S3 does. A token is the last key or prefix.
@@ -58,9 +51,6 @@ func (s *Bucket) answer(in *s3.ListObjectsV2Input) (*s3.ListObjectsV2Output, tim
 		s.Busy = now
 	}
 	s.Busy = s.Busy.Add(s.PageTime)
-	if in.ContinuationToken == nil {
-		s.Busy = s.Busy.Add(s.FirstPageTime)
-	}
 	if s.Before != nil {
 		if err := s.Before(s, in); err != nil {
 			return nil, s.Busy, err
