@@ -14,8 +14,8 @@ const (
 	// warmBlocks is how many free blocks keep their memory in any case: those of a part.
 	warmBlocks = MinLimit / BlockSize
 
-	// coolTime is how long the others keep theirs at least. The parts of an upload tend to end together and others to begin; to take
-	// memory from the system anew costs a fifth of what an upload takes of the processor.
+	// coolTime is how long some of the others keep theirs. The parts of an upload tend to end together, and others begin. To take memory from
+	// the system for each anew costs a fifth of what an upload takes of the processor. Once in this time it costs little.
 	coolTime = 10 * time.Second
 )
 
@@ -23,10 +23,9 @@ const (
 // begins: with 512 MiB of parts a process takes 1.1 GiB instead of 0.6. It also gives memory back to the system soon after uploads end.
 type arena struct {
 	mu      sync.Mutex
-	free    []*Block // a stack, whose bottom stays unused
-	cold    int      // blocks at the bottom without memory
-	idle    int      // the fewest free blocks in this coolTime
-	cooling bool     // cool runs at its end
+	warm    []*Block // free, and have memory
+	cold    []*Block // free; the system gives them memory when they are written to
+	cooling bool     // cool runs at the end of the coolTime
 	slabs   *slabs
 }
 
@@ -49,21 +48,27 @@ func (s *slabs) unmap() {
 func (a *arena) get() *Block {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.free) == 0 {
+	if len(a.warm) > 0 {
+		return pop(&a.warm)
+	}
+	if len(a.cold) == 0 {
 		slab, err := mapMemory(slabBlocks * BlockSize)
 		if err != nil {
 			return new(Block) // the heap may have memory
 		}
 		a.slabs.mapped = append(a.slabs.mapped, slab)
 		for ; len(slab) > 0; slab = slab[BlockSize:] {
-			a.free = append(a.free, (*Block)(slab))
+			a.cold = append(a.cold, (*Block)(slab))
 		}
-		a.cold = len(a.free)
 	}
-	last := len(a.free) - 1
-	block := a.free[last]
-	a.free = a.free[:last]
-	a.cold, a.idle = min(a.cold, last), min(a.idle, last)
+	return pop(&a.cold)
+}
+
+// pop removes the last block of a list that is not empty.
+func pop(blocks *[]*Block) *Block {
+	last := len(*blocks) - 1
+	block := (*blocks)[last]
+	*blocks = (*blocks)[:last]
 	return block
 }
 
@@ -71,32 +76,24 @@ func (a *arena) get() *Block {
 func (a *arena) put(block *Block) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.free = append(a.free, block)
-	a.coolLater()
-}
-
-func (a *arena) coolLater() {
-	if !a.cooling && len(a.free)-a.cold > warmBlocks {
+	a.warm = append(a.warm, block)
+	if !a.cooling && len(a.warm) > warmBlocks {
 		a.cooling = true
 		time.AfterFunc(coolTime, a.cool)
 	}
 }
 
-// cool gives back the memory of blocks that were free in all of the coolTime that ends.
+// cool gives back the memory of free blocks.
 func (a *arena) cool() {
 	a.mu.Lock()
-	defer a.mu.Unlock()
-	if end := min(a.idle, len(a.free)-warmBlocks); end > a.cold {
-		unused := slices.Clone(a.free[a.cold:end])
-		a.free = slices.Delete(a.free, a.cold, end)
-		a.mu.Unlock()
-		for _, block := range unused {
-			forgetMemory(block[:]) // which takes the system a while
-		}
-		a.mu.Lock()
-		a.free = slices.Insert(a.free, 0, unused...)
-		a.cold += len(unused)
+	unused := slices.Clone(a.warm[:max(len(a.warm)-warmBlocks, 0)])
+	a.warm = slices.Delete(a.warm, 0, len(unused))
+	a.cooling = false
+	a.mu.Unlock()
+	for _, block := range unused {
+		forgetMemory(block[:]) // which takes the system a while
 	}
-	a.idle, a.cooling = len(a.free), false
-	a.coolLater()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.cold = append(a.cold, unused...)
 }
