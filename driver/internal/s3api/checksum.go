@@ -6,14 +6,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
 
-// sendsChecksums tells whether the configuration of a client lets it send checksums. "request_checksum_calculation = when_required" forbids it,
-// for a server that does not take them.
-func sendsChecksums(o *s3.Options) bool {
-	return o.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired
+// sendsChecksums tells whether the server takes checksums, and the configuration of the client lets it send them.
+// "request_checksum_calculation = when_required" forbids it.
+func (b *Bucket) sendsChecksums(o *s3.Options) bool {
+	return b.Profile.Checksums && o.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired
 }
-
-// sendsChecksums tells whether the client may send checksums, and the server takes them.
-func (b *Bucket) sendsChecksums(o *s3.Options) bool { return b.Profile.Checksums && sendsChecksums(o) }
 
 // unsigned leaves the body out of the signature, for a request that has a checksum of its body.
 func unsigned(o *s3.Options) {

@@ -18,11 +18,8 @@ import (
 
 // Head requests the version and the attributes of an object.
 func (b *Bucket) Head(ctx context.Context, key string) (Version, attributes.Attributes, error) {
-	out, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})
-	if err != nil {
-		return Version{}, attributes.Attributes{}, err
-	}
-	return b.version(key, out), attributes.FromHead(out), nil
+	v, a, _, err := b.HeadWithAge(ctx, key)
+	return v, a, err
 }
 
 // version returns the version that an answer describes.
