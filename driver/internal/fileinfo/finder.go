@@ -71,7 +71,7 @@ func (f Finder) DirAndMarker(ctx context.Context, key string) (*Info, error) {
 // Both tells whether there are a file and a directory of a key. It takes one request where listings are sorted. It takes a second one
 // where more than a thousand keys stand between the two, such as "foo", "foo 1", "foo 2" ... "foo/".
 func (f Finder) Both(ctx context.Context, key string) (file, directory bool, err error) {
-	if !f.FindsBoth() {
+	if p := &f.Bucket.Profile; !p.SortedListings || p.SlashPrefixes {
 		return f.eachOf(ctx, key)
 	}
 	prefix := f.Keys.Directory(key)
@@ -93,11 +93,6 @@ func (f Finder) Both(ctx context.Context, key string) (file, directory bool, err
 		return false, false, err
 	}
 	return file, !page.Empty(), nil
-}
-
-// FindsBoth tells whether one listing shows a file and a directory of a name.
-func (f Finder) FindsBoth() bool {
-	return f.Bucket.Profile.SortedListings && !f.Bucket.Profile.SlashPrefixes
 }
 
 // eachOf is Both by one request for each. It is for servers that do not list the file first, or do not list what begins with its name.

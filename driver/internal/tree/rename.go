@@ -60,11 +60,11 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	case oneBucket && strings.HasPrefix(r.from, r.to):
 		result = syscall.ENOTEMPTY
 	default:
-		var file bool
-		if file, r.toIsNew, err = target.lookupNew(ctx, newKey); err != nil {
+		file, directory, err := target.Both(ctx, newKey)
+		if err != nil {
 			return err
 		}
-		if !file {
+		if r.toIsNew = !file && !directory; !file {
 			return r.directory(ctx)
 		}
 		result = syscall.ENOTDIR
@@ -73,19 +73,6 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 		return err
 	}
 	return result
-}
-
-// lookupNew tells by one request whether there is a file of a key. It also tells whether there is certainly neither a file nor a directory.
-func (t *Tree) lookupNew(ctx context.Context, key string) (file, nothing bool, err error) {
-	if t.FindsBoth() {
-		file, directory, err := t.Both(ctx, key)
-		return file, !file && !directory, err
-	}
-	_, err = t.File(ctx, key)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, false, nil
-	}
-	return err == nil, false, err
 }
 
 func (r *treeMove) file(ctx context.Context, v s3api.Version, a *attributes.Attributes, newKey string) error {
