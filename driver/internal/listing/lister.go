@@ -34,39 +34,39 @@ type Lister struct {
 // List lists the directory whose keys start with prefix, in the order of the keys. It requests the first page before it returns. An empty
 // directory is an fs.ErrNotExist, unless mayBeEmpty is set. The sequence is for one loop, and ends with the first error.
 func (l *Lister) List(ctx context.Context, prefix string, mayBeEmpty bool) (iter.Seq2[fs.FileInfo, error], error) {
-	in := s3api.Listing{Prefix: prefix, Delimiter: keys.Separator}
-	pageMemory := &pageMemory{memory: &l.Memory.Listings}
-	var split *prefetcher
-	if in.Limit = pageMemory.take(); in.Limit == 0 {
-		split = l.split(ctx, in, pageMemory)
+	entries, err := l.list(ctx, prefix, mayBeEmpty)
+	if err == nil && l.SetTimes {
+		entries = l.withSetTimes(ctx, entries)
 	}
-	giveUp := func() {
-		if split != nil {
-			split.close()
-		}
-		pageMemory.release()
-	}
-	first, err := l.Bucket.List(ctx, in)
+	return entries, err
+}
+
+func (l *Lister) list(ctx context.Context, prefix string, mayBeEmpty bool) (iter.Seq2[fs.FileInfo, error], error) {
+	f := newPrefetcher(ctx, l, prefix)
+	first, err := f.begin()
 	if err == nil && first.Empty() && !mayBeEmpty {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		giveUp()
+		f.close()
 		return nil, err
 	}
 	unread := time.AfterFunc(unreadTime, func() {
 		first = nil // for the garbage collector, which else would leave it to the session
-		giveUp()
+		f.close()
 	})
-	var entries iter.Seq2[fs.FileInfo, error] = func(yield func(fs.FileInfo, error) bool) {
-		pages := l.pages(ctx, in)
-		if unread.Stop() {
-			a := split
-			if a == nil {
-				a = newPrefetcher(ctx, l, in, pageMemory)
+	return func(yield func(fs.FileInfo, error) bool) {
+		if !unread.Stop() {
+			again, err := l.list(ctx, prefix, true)
+			if err != nil {
+				yield(nil, err)
+				return
 			}
-			pages, first = a.pages(first), nil // which else would be held as long as the others are read
+			again(yield)
+			return
 		}
+		pages := f.pages(first)
+		first = nil // which else would be held as long as the others are read
 		for page, err := range pages {
 			if err != nil {
 				yield(nil, err)
@@ -78,26 +78,7 @@ func (l *Lister) List(ctx context.Context, prefix string, mayBeEmpty bool) (iter
 				}
 			}
 		}
-	}
-	if l.SetTimes {
-		entries = l.withSetTimes(ctx, entries)
-	}
-	return entries, nil
-}
-
-// pages requests all pages of a listing whose first page the client has not read in time.
-func (l *Lister) pages(ctx context.Context, in s3api.Listing) iter.Seq2[*s3api.Page, error] {
-	return func(yield func(*s3api.Page, error) bool) {
-		pageMemory := &pageMemory{memory: &l.Memory.Listings}
-		in.Limit = pageMemory.take()
-		first, err := l.Bucket.List(ctx, in)
-		if err != nil {
-			pageMemory.release()
-			yield(nil, err)
-			return
-		}
-		newPrefetcher(ctx, l, in, pageMemory).pages(first)(yield)
-	}
+	}, nil
 }
 
 // entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the directory's own marker, and

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/panics"
@@ -35,7 +36,6 @@ const (
 // whole listing, in order, each entry once.
 func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	return func(yield func(*s3api.Page, error) bool) {
-		defer f.pageMemory.release()
 		defer f.close()
 		var points recorder
 		recorded := f.split || first.Took >= endpoint.SlowPage // where pages come soon, split points bring nothing
@@ -59,26 +59,34 @@ func (f *prefetcher) pages(first *s3api.Page) iter.Seq2[*s3api.Page, error] {
 	}
 }
 
-// split requests all pages of a directory except the first in parallel. It returns nil without split points. It drops pages that the client does
-// not read.
-func (l *Lister) split(ctx context.Context, in s3api.Listing, pageMemory *pageMemory) *prefetcher {
-	if !l.Bucket.Profile.SortedListings || l.Stats.Pages.BacksOff(time.Now()) {
-		return nil
+// begin requests the first page. If the directory was listed before, it requests the pages after it in parallel, and drops those that the client
+// does not read.
+func (f *prefetcher) begin() (*s3api.Page, error) {
+	in := f.listing
+	if in.Limit = f.pageMemory.take(); in.Limit == 0 {
+		f.splitByPoints()
 	}
-	m := l.SplitPoints.get(listedPrefix{l.Bucket.Name, in.Prefix})
-	if len(m) == 0 {
-		return nil
+	return f.lister.Bucket.List(f.ctx, in)
+}
+
+// splitByPoints requests the key ranges after the first one, if there are split points.
+func (f *prefetcher) splitByPoints() {
+	if !f.lister.Bucket.Profile.SortedListings || f.lister.Stats.Pages.BacksOff(time.Now()) {
+		return
 	}
-	a := newPrefetcher(ctx, l, in, pageMemory)
-	a.reservation = a.lister.Memory.Reserve(a.drop)
-	a.points, a.nextRange = m, m[0]
-	if a.requestRanges(); len(a.ranges) == 1 { // there is no memory for any
-		a.close()
-		return nil
+	points := f.lister.SplitPoints.get(listedPrefix{f.lister.Bucket.Name, f.listing.Prefix})
+	if len(points) == 0 {
+		return
 	}
-	a.ranges[0].end = m[0]
-	a.split = true
-	return a
+	f.reservation = f.lister.Memory.Reserve(f.drop)
+	f.points, f.nextRange = points, points[0]
+	if f.requestRanges(); len(f.ranges) == 1 { // there is no memory for any
+		f.reservation.Close()
+		f.points, f.reservation = nil, nil
+		return
+	}
+	f.ranges[0].end = points[0]
+	f.split = true
 }
 
 // firstPage requests the pages after the first one, and returns the part of the first page that lies in the first key range.
@@ -106,7 +114,7 @@ type prefetcher struct {
 	wave        splitWave
 	split       bool                 // from the beginning, by split points
 	ended       atomic.Bool          // the last page was requested
-	pageMemory  *pageMemory          // of two pages
+	pageMemory  pageMemory           // of two pages
 	reservation *membudget.Revocable // of other pages; nil until the split
 
 	mu     sync.Mutex
@@ -133,14 +141,16 @@ type pageResult struct {
 // errRevoked is the error of a page whose memory the budget has revoked.
 var errRevoked = errors.New("the memory budget has revoked the listing's pages")
 
-func newPrefetcher(ctx context.Context, l *Lister, in s3api.Listing, pageMemory *pageMemory) *prefetcher {
-	in.Limit = 0
-	a := &prefetcher{lister: l, listing: in, pageMemory: pageMemory, ranges: []*keyRange{{}}}
-	a.ctx, a.cancel = context.WithCancel(ctx)
-	return a
+func newPrefetcher(ctx context.Context, l *Lister, prefix string) *prefetcher {
+	f := &prefetcher{
+		lister: l, listing: s3api.Listing{Prefix: prefix, Delimiter: keys.Separator},
+		pageMemory: pageMemory{memory: &l.Memory.Listings}, ranges: []*keyRange{{}},
+	}
+	f.ctx, f.cancel = context.WithCancel(ctx)
+	return f
 }
 
-// close ends the requests that are still under way.
+// close ends the requests that are still under way, and returns the memory.
 func (f *prefetcher) close() {
 	f.cancel()
 	f.drop()
@@ -148,6 +158,7 @@ func (f *prefetcher) close() {
 	if f.reservation != nil {
 		f.reservation.Close()
 	}
+	f.pageMemory.release()
 }
 
 // requestPage requests the next page of a key range, by its token. The page is as large as the memory allows.
