@@ -37,17 +37,6 @@ func upTo(p *s3api.Page, end string) int {
 	return files + directories
 }
 
-// until returns the part of the page up to the end of a key range. An empty string is no bound.
-func until(p *s3api.Page, end string) *s3api.Page {
-	if end == "" || p.Last() <= end {
-		return p
-	}
-	q := *p
-	q.Versions, q.Prefixes = slices.Clone(p.Versions), slices.Clone(p.Prefixes)
-	cut(&q, "", end)
-	return &q
-}
-
 // join returns a page with the entries of two pages that follow each other.
 func join(p, following *s3api.Page) *s3api.Page {
 	return &s3api.Page{

@@ -98,7 +98,8 @@ func (f *prefetcher) firstPage(first *s3api.Page) *s3api.Page {
 	}
 	s := f.ranges[0]
 	f.requestNext(s, first)
-	return until(first, s.end)
+	cut(first, "", s.end)
+	return first
 }
 
 // prefetcher requests the pages of a listing in advance. Its methods, except drop, are for one goroutine.
