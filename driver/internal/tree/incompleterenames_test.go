@@ -1,0 +1,61 @@
+package tree
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+// TestIncompleteRenames completes a rename only if both files are as it left them.
+func TestIncompleteRenames(t *testing.T) {
+	for _, test := range []struct {
+		label   string
+		between func(s *fakeS3, i *incompleteRenames, source *s3api.Version)
+		want    bool
+	}{
+		{"as-it-was", func(*fakeS3, *incompleteRenames, *s3api.Version) {}, true},
+		{"completed", func(_ *fakeS3, i *incompleteRenames, _ *s3api.Version) { i.remove("new") }, false},
+		{"source-replaced", func(_ *fakeS3, _ *incompleteRenames, source *s3api.Version) { source.ETag = `"other"` }, false},
+		{"another-source", func(_ *fakeS3, _ *incompleteRenames, source *s3api.Version) { source.Key = "other" }, false},
+		{"copy-replaced", func(s *fakeS3, _ *incompleteRenames, _ *s3api.Version) { s.etags["new"] = `"other"` }, false},
+		{"copy-deleted", func(s *fakeS3, _ *incompleteRenames, _ *s3api.Version) { delete(s.etags, "new") }, false},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			s := newFakeS3("old", "new")
+			tree := s.tree(profile.Profile{})
+			source := version(tree.Bucket, "old")
+			if tree.incomplete.has(t.Context(), source, "new", tree.Bucket) {
+				t.Error("a rename is incomplete before any began")
+			}
+			tree.incomplete.add(source, version(tree.Bucket, "new"))
+			test.between(s, tree.incomplete, &source)
+			if got := tree.incomplete.has(t.Context(), source, "new", tree.Bucket); got != test.want {
+				t.Errorf("the rename is incomplete: %t, want %t", got, test.want)
+			}
+			if tree.incomplete.has(t.Context(), source, "other", tree.Bucket) {
+				t.Error("a rename to another name is incomplete")
+			}
+		})
+	}
+}
+
+// TestIncompleteRenamesHasLimit remembers so many renames, and more when one is complete.
+func TestIncompleteRenamesHasLimit(t *testing.T) {
+	tree := newFakeS3().tree(profile.Profile{})
+	add := func(i int) {
+		tree.incomplete.add(version(tree.Bucket, "old"), version(tree.Bucket, strconv.Itoa(i)))
+	}
+	for i := range maxIncompleteRenames + 1 {
+		add(i)
+	}
+	if n := len(tree.incomplete.files); n != maxIncompleteRenames {
+		t.Errorf("%d renames are remembered, want %d", n, maxIncompleteRenames)
+	}
+	tree.incomplete.remove("0")
+	add(maxIncompleteRenames)
+	if _, found := tree.incomplete.files[strconv.Itoa(maxIncompleteRenames)]; !found {
+		t.Error("there is no room for another rename after one is complete")
+	}
+}

@@ -1,0 +1,160 @@
+package tree
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3fake"
+)
+
+// TestWalk walks through the directories "from/" and "to/". An entry is written as the name in "from/", or "-", and the name in "to/", or "-".
+func TestWalk(t *testing.T) {
+	for _, test := range []struct {
+		label string
+		keys  string
+		first bool // the first walk
+		isNew bool // there was nothing at "to/"
+		want  string
+		err   error
+	}{
+		{label: "nothing"},
+		{label: "nothing-at-first", first: true, err: fs.ErrNotExist},
+		{label: "only-copies", keys: "to/a", want: "--a"},
+		{label: "only-copies-at-first", keys: "to/a", first: true, err: fs.ErrNotExist},
+		{label: "only-sources", keys: "from/ from/a from/b", want: "/-- a-- b--"},
+		{label: "same-names", keys: "from/ from/a from/b to/ to/a to/b", want: "/-/ a-a b-b"},
+		{label: "some-copied", keys: "from/a from/b from/c to/b", want: "a-- b-b c--"},
+		{label: "some-deleted", keys: "from/b to/a to/b to/c", want: "--a b-b --c"},
+		{label: "each-has-its-own", keys: "from/a from/c to/b to/d", want: "a-- --b c-- --d"},
+		{label: "new-target-is-not-listed", keys: "from/a to/a", first: true, isNew: true, want: "a--"},
+		{label: "new-target-is-listed-later", keys: "from/a to/a", isNew: true, want: "a-a"},
+		{label: "other-directories", keys: "from-/a from/a to-/a toa", want: "a--"},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			s := newFakeS3(strings.Fields(test.keys)...)
+			for _, p := range []profile.Profile{{SortedListings: true}, {}} {
+				tree := s.tree(p)
+				m := treeMove{source: tree, target: tree, from: "from/", to: "to/", toIsNew: test.isNew}
+				got, err := walked(t, &m, test.first)
+				if want := strings.Fields(test.want); !slices.Equal(got, want) || !errors.Is(err, test.err) {
+					t.Errorf("%q, %v; want %q, %v", got, err, want, test.err)
+				}
+				s.After = reversed(s.After) // for the profile that says nothing of the order
+			}
+		})
+	}
+}
+
+// reversed adds to what a bucket does to a list that it turns the list around.
+func reversed(after func(*s3.ListObjectsV2Output)) func(*s3.ListObjectsV2Output) {
+	return func(out *s3.ListObjectsV2Output) {
+		after(out)
+		slices.Reverse(out.Contents)
+	}
+}
+
+// walked returns the entries of a walk, and its error.
+func walked(t *testing.T, m *treeMove, first bool) (entries []string, failed error) {
+	name := func(v *s3api.Version, prefix string) string {
+		switch {
+		case v == nil:
+			return "-"
+		case v.Key == prefix:
+			return "/"
+		}
+		return strings.TrimPrefix(v.Key, prefix)
+	}
+	for e, err := range m.walk(t.Context(), first) {
+		if failed != nil {
+			t.Error("the walk continues after an error")
+		}
+		if failed = err; err == nil {
+			entries = append(entries, name(e.source, m.from)+"-"+name(e.copy, m.to))
+		}
+	}
+	return entries, failed
+}
+
+// TestWalkFails lets S3 refuse a list, of either directory.
+func TestWalkFails(t *testing.T) {
+	for _, prefix := range []string{"from/", "to/"} {
+		s := newFakeS3("from/a", "to/a")
+		refused := errors.New("refused")
+		s.Before = func(_ *s3fake.Bucket, in *s3.ListObjectsV2Input) error {
+			if *in.Prefix == prefix {
+				return refused
+			}
+			return nil
+		}
+		tree := s.tree(profile.Profile{SortedListings: true})
+		m := treeMove{source: tree, target: tree, from: "from/", to: "to/"}
+		if got, err := walked(t, &m, false); len(got) > 0 || err == nil || !strings.Contains(err.Error(), refused.Error()) {
+			t.Errorf("without a list of %s: %q, %v", prefix, got, err)
+		}
+	}
+}
+
+// TestFingerprints asks for versions like one that was added.
+func TestFingerprints(t *testing.T) {
+	f := newFingerprints()
+	v := s3api.Version{Key: "a", Size: 2, ETag: `"1"`}
+	if f.has(v) {
+		t.Error("it has a version before any was added")
+	}
+	f.add(s3api.Version{Key: "b", Size: 2, ETag: `"1"`})
+	f.add(v)
+	for label, test := range map[string]struct {
+		change func(v *s3api.Version)
+		want   bool
+	}{
+		"same":           {func(*s3api.Version) {}, true},
+		"without-quotes": {func(v *s3api.Version) { v.ETag = "1" }, true},
+		"other-etag":     {func(v *s3api.Version) { v.ETag = `"2"` }, false},
+		"other-size":     {func(v *s3api.Version) { v.Size = 3 }, false},
+		"other-key":      {func(v *s3api.Version) { v.Key = "c" }, false},
+		"moved-space":    {func(v *s3api.Version) { v.ETag, v.Size, v.Key = `"1 2"`, 0, "a" }, false},
+	} {
+		t.Run(label, func(t *testing.T) {
+			asked := v
+			test.change(&asked)
+			if got := f.has(asked); got != test.want {
+				t.Errorf("it has it: %t, want %t", got, test.want)
+			}
+		})
+	}
+	f.add(s3api.Version{Key: "0"})
+	f.add(s3api.Version{Key: "a", Size: 9})
+	var few []string
+	for _, v := range f.few() {
+		few = append(few, v.Key)
+		if v.Size == 9 {
+			t.Error("a version has taken the place of the one that was added before")
+		}
+	}
+	if !slices.Equal(few, []string{"0", "a", "b"}) {
+		t.Errorf("the first versions are %q", few)
+	}
+}
+
+// TestFingerprintsOfMany keeps the versions themselves of a small directory only.
+func TestFingerprintsOfMany(t *testing.T) {
+	f := newFingerprints()
+	for i := range 2 * maxEntries {
+		v := s3api.Version{Key: strconv.Itoa(i)}
+		f.add(v)
+		if !f.has(v) {
+			t.Fatalf("it does not have version %d", i)
+		}
+	}
+	if n := len(f.few()); n != maxEntries {
+		t.Errorf("%d versions are kept, want %d", n, maxEntries)
+	}
+}
