@@ -109,19 +109,15 @@ func (q *Quota) count(ctx context.Context, spare bool) (counted bool, err error)
 // sum lists all objects.
 func (q *Quota) sum(ctx context.Context) (int64, error) {
 	var sum int64
-	for in := (s3api.Listing{Prefix: q.prefix}); ; {
-		page, err := q.bucket.List(ctx, in)
+	for page, err := range q.bucket.Pages(ctx, s3api.Listing{Prefix: q.prefix}) {
 		if err != nil {
 			return 0, err
 		}
 		for _, v := range page.Versions {
 			sum += Charged(v.Key, v.Size)
 		}
-		if page.Next == "" {
-			return sum, nil
-		}
-		in.Token = page.Next
 	}
+	return sum, nil
 }
 
 // Charged returns how many bytes of an object count. The driver's own objects do not count, because users do not store them.

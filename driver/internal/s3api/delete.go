@@ -180,8 +180,7 @@ func (b *Bucket) unchanged(ctx context.Context, in Listing, versions []Version) 
 	last := versions[len(versions)-1].Key
 	compare := func(v Version, key string) int { return strings.Compare(v.Key, key) }
 	replaced := map[string]bool{}
-	for {
-		page, err := b.List(ctx, in)
+	for page, err := range b.Pages(ctx, in) {
 		if err != nil {
 			return nil, err
 		}
@@ -190,10 +189,9 @@ func (b *Bucket) unchanged(ctx context.Context, in Listing, versions []Version) 
 				replaced[now.Key] = true
 			}
 		}
-		if page.Next == "" || page.Last() >= last {
+		if page.Last() >= last {
 			break
 		}
-		in.Token = page.Next
 	}
 	return slices.DeleteFunc(slices.Clone(versions), func(v Version) bool { return replaced[v.Key] }), nil
 }

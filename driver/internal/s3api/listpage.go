@@ -121,12 +121,24 @@ func (p *Page) decode(encoded *string) (key string, ok bool) {
 	return key, err == nil
 }
 
+// Pages lists all pages from the first one of a listing on, until an error.
+func (b *Bucket) Pages(ctx context.Context, in Listing) iter.Seq2[*Page, error] {
+	return func(yield func(*Page, error) bool) {
+		for {
+			page, err := b.List(ctx, in)
+			if !yield(page, err) || err != nil || page.Next == "" {
+				return
+			}
+			in.Token = page.Next
+		}
+	}
+}
+
 // Walk lists every object whose key starts with prefix, in the order of the keys. The error is EILSEQ if the server could not encode a key,
 // because the caller needs all keys.
 func (b *Bucket) Walk(ctx context.Context, prefix string) iter.Seq2[Version, error] {
 	return func(yield func(Version, error) bool) {
-		for in := (Listing{Prefix: prefix}); ; {
-			page, err := b.List(ctx, in)
+		for page, err := range b.Pages(ctx, Listing{Prefix: prefix}) {
 			if err == nil && page.Unreadable > 0 {
 				err = s3errors.New(syscall.EILSEQ, "S3 cannot list keys with characters that XML does not have")
 			}
@@ -139,10 +151,6 @@ func (b *Bucket) Walk(ctx context.Context, prefix string) iter.Seq2[Version, err
 					return
 				}
 			}
-			if page.Next == "" {
-				return
-			}
-			in.Token = page.Next
 		}
 	}
 }
