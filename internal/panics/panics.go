@@ -27,6 +27,15 @@ func Catch(work func() error) (err error) {
 	return work()
 }
 
+// Result does work and returns its result, and its error as [Catch] does.
+func Result[T any](work func() (T, error)) (result T, err error) {
+	err = Catch(func() (err error) {
+		result, err = work()
+		return err
+	})
+	return result, err
+}
+
 // Raise panics again where err is or wraps what a goroutine has panicked with.
 func Raise(err error) {
 	if p, ok := errors.AsType[*Error](err); ok {

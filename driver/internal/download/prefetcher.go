@@ -94,10 +94,7 @@ func (p *prefetcher) fetch(c *chunk, from, to int64) {
 	defer r.Close()
 	for left := cap(c.blocks); left > 0; left-- {
 		b := block{memory: p.memory.Block()}
-		c.err = panics.Catch(func() (err error) {
-			b.length, err = io.ReadFull(r, b.memory[:min(membudget.BlockSize, to-r.offset)])
-			return err
-		})
+		b.length, c.err = panics.Result(func() (int, error) { return io.ReadFull(r, b.memory[:min(membudget.BlockSize, to-r.offset)]) })
 		if c.err != nil {
 			p.memory.Recycle(b.memory)
 			p.reservation.Return(int64(left) * membudget.BlockSize)

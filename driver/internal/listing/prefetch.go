@@ -191,11 +191,7 @@ func (f *prefetcher) requestRange(ctx context.Context, after, end string) <-chan
 func (f *prefetcher) request(list func() (*s3api.Page, error)) <-chan pageResult {
 	coming := make(chan pageResult, 1)
 	f.requests.Go(func() {
-		var page *s3api.Page
-		err := panics.Catch(func() (err error) {
-			page, err = list()
-			return err
-		})
+		page, err := panics.Result(list)
 		if err == nil && page.Next == "" {
 			f.ended.Store(true)
 		}

@@ -39,10 +39,7 @@ func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo
 				a <- answer{info, err}
 			} else {
 				heads.Go(func() {
-					err := panics.Catch(func() (err error) {
-						info, err = l.withSetTime(ctx, info)
-						return err
-					})
+					info, err := panics.Result(func() (fs.FileInfo, error) { return l.withSetTime(ctx, info) })
 					a <- answer{info, err}
 				})
 			}

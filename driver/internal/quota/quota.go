@@ -251,12 +251,11 @@ func (qs Quotas) SizeOf(ctx context.Context, bucket *s3api.Bucket, key string) f
 	}
 	found := make(chan int64, 1)
 	go func() {
-		var v s3api.Version
-		_ = panics.Catch(func() (err error) {
-			v, _, err = bucket.Head(ctx, key)
-			return err
+		size, _ := panics.Result(func() (int64, error) {
+			v, _, err := bucket.Head(ctx, key)
+			return v.Size, err
 		})
-		found <- v.Size
+		found <- size
 	}()
 	return sync.OnceValue(func() int64 { return <-found })
 }

@@ -369,11 +369,7 @@ func (w *Writer) findPending() {
 	}
 	w.older = make(chan []s3api.Version, 1)
 	go func() {
-		var records []s3api.Version
-		err := panics.Catch(func() (err error) {
-			records, err = w.u.Journal.Records(w.ctx, w.u.Owner, w.key)
-			return err
-		})
+		records, err := panics.Result(func() ([]s3api.Version, error) { return w.u.Journal.Records(w.ctx, w.u.Owner, w.key) })
 		if err != nil {
 			w.u.Log.Debug("interrupted uploads could not be listed", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
 		}
