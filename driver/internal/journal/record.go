@@ -131,13 +131,10 @@ func (j *Journal) put(ctx context.Context, r *Record, tail checksums.Content) er
 }
 
 func (j *Journal) tryPut(ctx context.Context, r *Record, tail checksums.Content) error {
-	c, err := j.bucket.Precondition(ctx, r.Name, s3api.Condition{ETag: r.etag}, j.bucket.Profile.ConditionalPut)
-	if err != nil {
-		return err
-	}
 	version := make([]byte, versionBytes)
 	_, _ = rand.Read(version) // never fails
 	a := j.attributes(r)
+	c := s3api.Condition{ETag: r.etag}
 	made, err := j.bucket.Put(ctx, r.Name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
 	if err == nil {
 		r.etag = made.ETag

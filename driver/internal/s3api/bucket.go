@@ -105,9 +105,9 @@ func (c Condition) ifNoneMatch() *string {
 	return aws.String("*")
 }
 
-// Precondition returns the condition for a write, if the server supports it. Otherwise it looks whether the condition holds now, and returns
+// precondition returns the condition for a write, if the server supports it. Otherwise it looks whether the condition holds now, and returns
 // the zero value. A change between the look and the write stays unnoticed. The error is ESTALE if the condition does not hold.
-func (b *Bucket) Precondition(ctx context.Context, key string, c Condition, supported bool) (Condition, error) {
+func (b *Bucket) precondition(ctx context.Context, key string, c Condition, supported bool) (Condition, error) {
 	if supported || c == (Condition{}) {
 		return c, nil
 	}

@@ -16,13 +16,17 @@ import (
 // CheckCondition looks whether a condition holds now. It is for servers without a condition for the next request. That request replaces what
 // another client stores in between.
 func (b *Bucket) CheckCondition(ctx context.Context, key string, c Condition) error {
-	_, err := b.Precondition(ctx, key, c, false)
+	_, err := b.precondition(ctx, key, c, false)
 	return c.Failed(err)
 }
 
-// Copy copies a version by one request, also from another bucket. The caller may set a condition if the server supports it. Copy returns the
-// ETag of the copy.
+// Copy copies a version by one request, also from another bucket, on a condition of what it replaces. It returns the ETag of the copy.
 func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, to string, c Condition) (etag string, err error) {
+	known, err := b.precondition(ctx, to, c, b.Profile.ConditionalCopy)
+	if err != nil {
+		return "", c.Failed(err)
+	}
+	c = known // to S3
 	in := &s3.CopyObjectInput{
 		Bucket: &b.Name, Key: &to, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
 		CopySource: v.copySource(), CopySourceIfMatch: Condition{ETag: v.ETag}.ifMatch(),

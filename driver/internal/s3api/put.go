@@ -16,6 +16,9 @@ import (
 // caller does not know it.
 func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, c Condition, body checksums.Content, crc32c *string) (made Stored, err error) {
 	growStack()
+	if c, err = b.precondition(ctx, key, c, b.Profile.ConditionalPut); err != nil {
+		return Stored{}, err
+	}
 	in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: body, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch()}
 	a.ApplyToPut(in)
 	if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == checksums.Algorithm {

@@ -124,6 +124,9 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 // CompleteUpload makes an object of so many bytes visible, on a condition. seen is true if the answer was lost, and a
 // look at the object has shown the ETag.
 func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, size int64, c Condition) (made Stored, seen bool, err error) {
+	if c, err = b.precondition(ctx, u.Key, c, b.Profile.ConditionalComplete); err != nil {
+		return Stored{}, false, err
+	}
 	all := make([]types.CompletedPart, len(parts))
 	for i, p := range parts {
 		all[i] = p.completed()

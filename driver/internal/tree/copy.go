@@ -33,10 +33,7 @@ func (t *Tree) copy(ctx context.Context, v s3api.Version, a *attributes.Attribut
 	case !atOnce, p.ConditionalComplete:
 		return t.Uploads.CopyByParts(ctx, v, a, to, c)
 	}
-	if err := t.Bucket.CheckCondition(ctx, to, c); err != nil {
-		return "", err
-	}
-	return t.Bucket.Copy(ctx, v, a, to, s3api.Condition{})
+	return t.Bucket.Copy(ctx, v, a, to, c) // which looks right before
 }
 
 // copiesAtOnce tells whether S3 copies a version by one request.

@@ -194,10 +194,7 @@ func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *attribute
 		return err
 	}
 	c := s3api.Condition{Absent: true}
-	known, err := r.target.Bucket.Precondition(ctx, to, c, r.target.Bucket.Profile.ConditionalPut) // to S3
-	if err == nil {
-		_, err = r.target.Bucket.Put(ctx, to, a, known, bytes.NewReader(nil), nil)
-	}
+	_, err := r.target.Bucket.Put(ctx, to, a, c, bytes.NewReader(nil), nil)
 	err = c.Failed(err)
 	if !errors.Is(err, fs.ErrExist) {
 		return err

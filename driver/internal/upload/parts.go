@@ -93,15 +93,10 @@ func (u *Uploader) CopyByParts(ctx context.Context, v s3api.Version, a *attribut
 	if waitErr := m.wait(); err == nil {
 		err = waitErr
 	}
-	var known s3api.Condition // to S3
-	if err == nil {
-		known, err = u.Bucket.Precondition(ctx, to, c, u.Bucket.Profile.ConditionalComplete)
-		err = c.Failed(err)
-	}
 	if err == nil {
 		var made s3api.Stored
-		made, err = m.complete(ctx, v.Size, known)
-		etag, err = made.ETag, known.Failed(err)
+		made, err = m.complete(ctx, v.Size, c)
+		etag, err = made.ETag, c.Failed(err)
 	}
 	if err != nil {
 		m.abort()

@@ -81,11 +81,7 @@ func (w *Writer) finish() error {
 		if err := w.upload.entry.ConfirmHolder(ctx); err != nil {
 			return s3api.Stored{}, err
 		}
-		c, err := w.u.Bucket.Precondition(ctx, w.key, w.condition, w.u.Bucket.Profile.ConditionalComplete)
-		if err != nil {
-			return s3api.Stored{}, err
-		}
-		return w.upload.complete(ctx, w.offset, c)
+		return w.upload.complete(ctx, w.offset, w.condition)
 	})
 }
 
@@ -112,15 +108,11 @@ func (w *Writer) commit(publish func(context.Context) (s3api.Stored, error)) err
 
 // put makes an object of the bytes in the buffer.
 func (w *Writer) put(ctx context.Context) (s3api.Stored, error) {
-	c, err := w.u.Bucket.Precondition(ctx, w.key, w.condition, w.u.Bucket.Profile.ConditionalPut)
-	if err != nil {
-		return s3api.Stored{}, err
-	}
 	if w.part == nil {
-		return w.u.Bucket.Put(ctx, w.key, &w.attributes, c, bytes.NewReader(nil), nil)
+		return w.u.Bucket.Put(ctx, w.key, &w.attributes, w.condition, bytes.NewReader(nil), nil)
 	}
 	w.part.Seal()
-	return w.u.Bucket.Put(ctx, w.key, &w.attributes, c, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
+	return w.u.Bucket.Put(ctx, w.key, &w.attributes, w.condition, io.NewSectionReader(w.part, 0, w.part.Len()), w.part.Checksum())
 }
 
 // cause returns why the upload was ended, if it was. Otherwise it returns err.
