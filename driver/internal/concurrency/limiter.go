@@ -26,7 +26,7 @@ const (
 	minSample = 1 << 20
 
 	// maxAge is how long the limiter goes by the shortest time: a server may move, or have been busy.
-	maxAge = endpoint.MaxBackoff
+	maxAge = 5 * time.Minute
 
 	// lookAhead is how many parts under way allow one part to be filled ahead of its turn. More would only wait in memory.
 	lookAhead = 4

@@ -189,7 +189,7 @@ func TestLimitRemembered(t *testing.T) {
 		if second > first*3/4 {
 			t.Errorf("the first upload took %v, and the second %v", first, second)
 		}
-		time.Sleep(endpoint.MaxBackoff + time.Second)
+		time.Sleep(maxAge + time.Second)
 		server.connection, server.server, server.latency = 400*mib, 400*mib, time.Millisecond
 		l.stats.Observe(time.Now(), server.latency)
 		server.most = 0

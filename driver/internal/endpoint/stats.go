@@ -20,10 +20,8 @@ const (
 	// splitGain is how many times as fast a listing must become by being split.
 	splitGain = 1.5
 
-	// splitBackoff is how long no listing is split after it was not worth it, the first time. Each further back-off takes backoffGrowth times as
-	// long, up to MaxBackoff.
-	splitBackoff  = 30 * time.Second
-	backoffGrowth = 4
+	// splitBackoff is how long no listing is split after that was not worth it: the server may have been busy.
+	splitBackoff = time.Minute
 
 	// recent is how long the time of a page counts: a server may move, or have been busy.
 	recent = time.Minute
@@ -34,9 +32,6 @@ const (
 	// pageInertia is the share, as one part of so many, by which a longer time for a page counts.
 	pageInertia = 8
 )
-
-// MaxBackoff is the longest back-off, after which everything is tried again.
-const MaxBackoff = 5 * time.Minute
 
 // Stats are the statistics of an S3 server. The zero value knows nothing. They are safe for concurrent use.
 type Stats struct {
@@ -93,9 +88,8 @@ func (s *Stats) SplitsListings(now time.Time) bool {
 type PageTimes struct {
 	mu       sync.Mutex
 	took     time.Duration
-	observed time.Time     // when a page came last
-	backoff  time.Duration // the last one, 0 where splitting was worth it since
-	until    time.Time     // when the back-off ends
+	observed time.Time // when a page came last
+	until    time.Time // when the back-off ends
 }
 
 // Observe notes how long a page took. A shorter time counts at once and a longer one little by little: the server may have had other
@@ -130,10 +124,8 @@ func (p *PageTimes) Gains(now time.Time, each time.Duration) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if float64(p.took) >= splitGain*float64(each) {
-		p.backoff = 0
 		return true
 	}
-	p.backoff = min(max(backoffGrowth*p.backoff, splitBackoff), MaxBackoff)
-	p.until = now.Add(p.backoff)
+	p.until = now.Add(splitBackoff)
 	return false
 }
