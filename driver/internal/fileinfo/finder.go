@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"syscall"
 	"time"
 
@@ -68,43 +69,31 @@ func (f Finder) DirAndMarker(ctx context.Context, key string) (*Info, error) {
 	return NewDir(info.Name(), info.Key(), marker.ModTime), nil
 }
 
-// Both tells whether there are a file and a directory of a key. It takes one request where listings are sorted. It takes a second one
-// where more than a thousand keys stand between the two, such as "foo", "foo 1", "foo 2" ... "foo/".
+// Both tells whether there are a file and a directory of a key. It takes one request where listings are sorted, and two elsewhere. It also takes
+// a second one where more than a thousand keys stand between the two, such as "foo", "foo 1", "foo 2" ... "foo/".
 func (f Finder) Both(ctx context.Context, key string) (file, directory bool, err error) {
-	if p := &f.Bucket.Profile; !p.SortedListings || p.SlashPrefixes {
-		return f.eachOf(ctx, key)
+	if p := &f.Bucket.Profile; !p.SortedListings || p.SlashPrefixes { // the file is not listed first, or not at all
+		if file, err = exists(f.File(ctx, key)); err == nil {
+			directory, err = exists(f.Dir(ctx, key))
+		}
+		return file, directory, err
 	}
-	prefix := f.Keys.Directory(key)
 	page, err := f.Bucket.List(ctx, s3api.Listing{Prefix: key, Delimiter: keys.Separator})
 	if err != nil {
 		return false, false, err
 	}
-	for _, v := range page.Versions {
-		file = file || v.Key == key
-	}
-	for _, p := range page.Prefixes {
-		directory = directory || p == prefix
-	}
-	if directory || page.Next == "" {
-		return file, directory, nil
-	}
-	page, err = f.Bucket.List(ctx, s3api.Listing{Prefix: prefix, Limit: 1})
-	if err != nil {
-		return false, false, err
-	}
-	return file, !page.Empty(), nil
-}
-
-// eachOf is Both by one request for each. It is for servers that do not list the file first, or do not list what begins with its name.
-func (f Finder) eachOf(ctx context.Context, key string) (file, directory bool, err error) {
-	found := func(_ *Info, err error) (bool, error) {
-		if errors.Is(err, fs.ErrNotExist) {
-			return false, nil
-		}
-		return err == nil, err
-	}
-	if file, err = found(f.File(ctx, key)); err == nil {
-		directory, err = found(f.Dir(ctx, key))
+	file = slices.ContainsFunc(page.Versions, func(v s3api.Version) bool { return v.Key == key })
+	directory = slices.Contains(page.Prefixes, f.Keys.Directory(key))
+	if !directory && page.Next != "" {
+		directory, err = exists(f.Dir(ctx, key))
 	}
 	return file, directory, err
+}
+
+// exists tells from the answer to a look whether there is something.
+func exists(_ *Info, err error) (bool, error) {
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
