@@ -67,9 +67,9 @@ func (e *external) all() []*externalUser {
 }
 
 // sourceOf returns the tenant whose source decides on a name that no configured user has, and the name there. The tenant is the one that
-// the client has chosen by a host or by user@tenant, or the only tenant: the password of one tenant's user is for no other tenant. The
-// tenant is nil if there is none.
-func (r *Registry) sourceOf(host, login string) (*tenant, string) {
+// the client has chosen by a host or by user@tenant, or the only tenant, or the only one that a token is for. So the password of one tenant's
+// user is for no other tenant. The tenant is nil if there is none.
+func (r *Registry) sourceOf(host, login, password string) (*tenant, string) {
 	t, name := (*tenant)(nil), login
 	at := strings.LastIndexByte(login, '@')
 	switch {
@@ -84,6 +84,8 @@ func (r *Registry) sourceOf(host, login string) (*tenant, string) {
 		for _, only := range r.tenants {
 			t = only
 		}
+	default:
+		t = r.addressee(password)
 	}
 	if t == nil || t.external == nil {
 		return nil, ""
@@ -93,6 +95,23 @@ func (r *Registry) sourceOf(host, login string) (*tenant, string) {
 		return nil, ""
 	}
 	return t, name
+}
+
+// addressee is the only tenant that a token says it is for. Whether that is true, the source of the tenant decides.
+func (r *Registry) addressee(password string) *tenant {
+	var found *tenant
+	for _, t := range r.tenants {
+		if t.external == nil {
+			continue
+		}
+		if c, ok := t.external.source.(auth.Chooser); ok && c.IsAddressee(password) {
+			if found != nil {
+				return nil
+			}
+			found = t
+		}
+	}
+	return found
 }
 
 // askSource asks the source of a tenant for a user. The error has no name of a user.

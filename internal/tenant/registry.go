@@ -353,7 +353,7 @@ func (r *Registry) lookUp(host, name string) *user {
 
 // Login implements [account.Backend].
 func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
-	addr, who := wire.AddrOf(req.RemoteAddr), r.identify(req.Host, req.User)
+	addr, who := wire.AddrOf(req.RemoteAddr), r.identify(req)
 	for _, err := range []error{r.bans.Check(addr, who.id), req.Limits.Login()} {
 		if err != nil {
 			return nil, full(nil, err)
@@ -459,14 +459,14 @@ type identity struct {
 }
 
 // identify finds whom a login names, and asks no source.
-func (r *Registry) identify(host, login string) identity {
-	if u := r.find(host, login); u != nil {
+func (r *Registry) identify(req *account.LoginRequest) identity {
+	if u := r.find(req.Host, req.User); u != nil {
 		return identity{id: u.name + "@" + u.tenant.Name, user: u}
 	}
-	if t, name := r.sourceOf(host, login); t != nil {
+	if t, name := r.sourceOf(req.Host, req.User, req.Password); t != nil {
 		return identity{id: name + "@" + t.Name, source: t, name: name}
 	}
-	return identity{id: r.bans.UnknownUser(login)}
+	return identity{id: r.bans.UnknownUser(req.User)}
 }
 
 // full is the error of a limit that is reached, with the tenant that has the language of the reply.

@@ -17,6 +17,7 @@ import (
 type Services struct {
 	Hook Hook `yaml:"hook"`
 	LDAP LDAP `yaml:"ldap" since:"0.2.0"`
+	JWT  JWT  `yaml:"jwt" since:"0.2.0"`
 }
 
 // Hook is an HTTP service that gets each login in JSON and answers with the settings of the user.
@@ -33,17 +34,18 @@ type Hook struct {
 	Cache time.Duration `yaml:"cache" default:"not at all" since:"0.2.0"`
 }
 
-// Attributes name the attributes of a user's entry in a directory that have settings. An entry without one has the setting of `auth.user`.
+// Attributes name the attributes of an entry in a directory, or the claims of a token, that have settings of the user. In place of one that
+// is missing, the setting of `auth.user` counts.
 type Attributes struct {
-	// Attribute with the directory that the user sees as `/`.
+	// Name of that with the directory that the user sees as `/`.
 	Root string `yaml:"root" default:"none" since:"0.2.0"`
-	// Attribute with the directory in which a login starts.
+	// Name of that with the directory in which a login starts.
 	Home string `yaml:"home" default:"none" since:"0.2.0"`
-	// Attribute with the size of the quota, such as `10GiB`.
+	// Name of that with the size of the quota, such as `10GiB`.
 	Quota string `yaml:"quota" default:"none" since:"0.2.0"`
-	// Attribute with the permissions, one in each value.
+	// Name of that with the permissions, one in each value.
 	Permissions string `yaml:"permissions" default:"none" since:"0.2.0"`
-	// Attribute with the groups of the user, such as `memberOf`, for `auth.groups`.
+	// Name of that with the groups of the user for `auth.groups`, such as `memberOf`, `groups` or `realm_access.roles`.
 	Groups string `yaml:"groups" default:"none" since:"0.2.0"`
 }
 
@@ -68,7 +70,17 @@ func (s Services) Given() []string {
 }
 
 // Files are the names of files in the sections.
-func (s *Services) Files() []*string { return []*string{&s.Hook.CAFile, &s.LDAP.CAFile} }
+func (s *Services) Files() []*string {
+	return []*string{&s.Hook.CAFile, &s.LDAP.CAFile, &s.JWT.CAFile, &s.JWT.JWKSFile}
+}
+
+// Names are the names of attributes or claims with settings, and the path to them from the sections.
+func (s *Services) Names() (*Attributes, yamlconf.Path) {
+	if !reflect.ValueOf(s.JWT).IsZero() {
+		return &s.JWT.Claims, yamlconf.Path{"jwt", "claims"}
+	}
+	return &s.LDAP.Attributes, yamlconf.Path{"ldap", "attributes"}
+}
 
 // A report takes what is wrong with the value that a path leads to.
 type report = func(p yamlconf.Path, format string, args ...any)
@@ -87,6 +99,9 @@ func (s *Services) Check(p yamlconf.Path, loginTimeout time.Duration, report rep
 		case "ldap":
 			s.LDAP.check(p.Child(key), report)
 			times(p.Child(key), s.LDAP.Timeout, s.LDAP.TimeoutOf(), s.LDAP.Cache, loginTimeout, report)
+		case "jwt":
+			s.JWT.check(p.Child(key), report)
+			times(p.Child(key), s.JWT.Timeout, s.JWT.TimeoutOf(), 0, loginTimeout, report)
 		}
 	}
 }
