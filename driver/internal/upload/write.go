@@ -114,39 +114,38 @@ func (w *Writer) fill(r io.Reader) (int64, error) {
 	}
 	var total int64
 	for {
-		var n int
-		var err error
-		if w.part != nil && w.part.Full() {
-			n, err = w.receive(r, w.next[:])
-			if n > 0 {
-				if sendErr := w.flush(); sendErr != nil {
-					return total, sendErr
-				}
-				room, roomErr := w.bufferSpace()
-				if roomErr != nil {
-					return total, roomErr
-				}
-				copy(room, w.next[:])
+		full, room := w.part != nil && w.part.Full(), w.next[:]
+		if !full {
+			var err error
+			if room, err = w.bufferSpace(); err != nil {
+				return total, err
 			}
-		} else {
-			room, roomErr := w.bufferSpace()
-			if roomErr != nil {
-				return total, roomErr
+		}
+		n, err := w.receive(r, room)
+		if n > 0 && full {
+			if err := w.beginPart(); err != nil {
+				return total, err
 			}
-			n, err = w.receive(r, room)
 		}
 		if n > 0 {
 			w.part.Filled(n)
 			w.offset += int64(n)
 			total += int64(n)
 		}
-		if errors.Is(err, io.EOF) {
-			return total, nil
-		}
 		if err != nil {
-			return total, err
+			return total, ignoreEOF(err)
 		}
 	}
+}
+
+// beginPart sends the full buffer as a part, and puts the byte that has come after it into another buffer.
+func (w *Writer) beginPart() error {
+	if err := w.flush(); err != nil {
+		return err
+	}
+	room, err := w.bufferSpace()
+	copy(room, w.next[:])
+	return err
 }
 
 // receive reads from r. While the client sends nothing, another session of the owner may take the upload over.
@@ -182,7 +181,7 @@ func (w *Writer) bufferSpace() ([]byte, error) {
 	return w.part.Room(w.ctx)
 }
 
-// begin makes the bytes that stay the head of the upload, by resume or by keepHead.
+// begin makes the bytes that stay the head of the upload, by resume or by copyHead.
 func (w *Writer) begin() error {
 	if w.begun {
 		return nil
