@@ -142,7 +142,7 @@ func FromHead(out *s3.HeadObjectOutput) Attributes {
 }
 
 // SetMTime sets the modification time.
-func (a *Attributes) SetMTime(t time.Time) { a.SetMetadata(MTimeKey, FormatMTime(t)) }
+func (a *Attributes) SetMTime(t time.Time) { a.SetMetadata(MTimeKey, formatMTime(t)) }
 
 // RemoveMTime drops the modification time that was set, because it is of other bytes.
 func (a *Attributes) RemoveMTime() {

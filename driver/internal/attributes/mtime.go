@@ -19,8 +19,8 @@ const nanoDigits = 9 // of a second
 // it. The header is x-amz-meta-name-language; Content-Language is that of the content.
 const NameLanguageKey = "name-language"
 
-// FormatMTime writes the value of mtimeKey.
-func FormatMTime(t time.Time) string {
+// formatMTime writes the value of MTimeKey.
+func formatMTime(t time.Time) string {
 	sign, seconds, nanos := "", t.Unix(), int64(t.Nanosecond())
 	if seconds < 0 { // nanoseconds count forward, digits count away from zero
 		sign, seconds = "-", -seconds
@@ -31,8 +31,8 @@ func FormatMTime(t time.Time) string {
 	return fmt.Sprintf("%s%d.%09d", sign, seconds, nanos)
 }
 
-// ParseMTime reads the value of mtimeKey. Others write it too, so what has no four-digit year is not taken for a time.
-func ParseMTime(value string) (time.Time, bool) {
+// parseMTime reads the value of MTimeKey. Others write it too, so what has no four-digit year is not taken for a time.
+func parseMTime(value string) (time.Time, bool) {
 	digits, negative := strings.CutPrefix(value, "-")
 	whole, fraction, _ := strings.Cut(digits, ".")
 	seconds, err := strconv.ParseUint(whole, 10, 63)
@@ -52,7 +52,7 @@ func ParseMTime(value string) (time.Time, bool) {
 }
 
 // MTime is the modification time that was set, and false where there is none.
-func (a *Attributes) MTime() (time.Time, bool) { return ParseMTime(a.Metadata[MTimeKey]) }
+func (a *Attributes) MTime() (time.Time, bool) { return parseMTime(a.Metadata[MTimeKey]) }
 
 // NameLanguage is the language tag of the name, empty where there is none.
 func (a *Attributes) NameLanguage() string { return a.Metadata[NameLanguageKey] }

@@ -20,10 +20,10 @@ func TestMtime(t *testing.T) {
 		{"first", "-62135596800.000000000", time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC)},
 	} {
 		t.Run(test.label, func(t *testing.T) {
-			if got := FormatMTime(test.time); got != test.value {
+			if got := formatMTime(test.time); got != test.value {
 				t.Errorf("%v is written as %s, want %s", test.time, got, test.value)
 			}
-			if got, ok := ParseMTime(test.value); !ok || !got.Equal(test.time) {
+			if got, ok := parseMTime(test.value); !ok || !got.Equal(test.time) {
 				t.Errorf("%s is read as %v, %v; want %v", test.value, got, ok, test.time)
 			}
 		})
@@ -34,12 +34,12 @@ func TestMtime(t *testing.T) {
 		"1.":                  time.Unix(1, 0),
 		"1.12345678901234567": time.Unix(1, 123456789), // as strconv.FormatFloat may write it
 	} {
-		if got, ok := ParseMTime(value); !ok || !got.Equal(want) {
+		if got, ok := parseMTime(value); !ok || !got.Equal(want) {
 			t.Errorf("%s is read as %v, %v; want %v", value, got, ok, want)
 		}
 	}
 	for _, value := range []string{"", "-", ".", ".5", "x", "1.x", "1e9", "--1", "+1", "1.-5", "253402300800", "99999999999999999999", "9000000000000000000"} {
-		if got, ok := ParseMTime(value); ok {
+		if got, ok := parseMTime(value); ok {
 			t.Errorf("%q is read as %v", value, got)
 		}
 	}

@@ -62,7 +62,7 @@ func kindOf(err error) error {
 	if _, ok := errors.AsType[*v4.SigningError](err); ok {
 		return fs.ErrPermission // there are no credentials to sign with
 	}
-	if Unreachable(err) || Unreadable(err) {
+	if unreachable(err) || Unreadable(err) {
 		return syscall.EAGAIN
 	}
 	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() != 0 { // 0 where no answer came
@@ -132,8 +132,8 @@ func kindOfStatus(status int) error {
 	return syscall.EIO
 }
 
-// Unreachable tells whether an error came from the network rather than from S3.
-func Unreachable(err error) bool {
+// unreachable tells whether an error came from the network rather than from S3.
+func unreachable(err error) bool {
 	if errors.Is(err, io.EOF) || errors.Is(err, context.DeadlineExceeded) {
 		return true
 	}
