@@ -107,7 +107,9 @@ const (
 	// A session takes some 20 KiB and one descriptor.
 	defaultSessions           = 10000
 	defaultSessionsPerAddress = 50 // a dozen clients behind one router, with four parallel sessions each
-	defaultLoginTimeout       = 30 * time.Second
+	// What strangers cannot take stays for those who are logged in.
+	defaultSessionsBeforeLogin = defaultSessions / 2
+	defaultLoginTimeout        = 30 * time.Second
 	// Clients with a time limit on replies give up after 15 to 20 seconds.
 	defaultFailedLoginDelay    = 15 * time.Second
 	defaultBanTime             = 15 * time.Minute
@@ -140,13 +142,14 @@ func Default() *Config {
 		DrainTimeout:    defaultDrainTimeout,
 		MaxFailedLogins: defaultMaxFailedLogins,
 		Limits: limit.Limits{
-			Sessions:           defaultSessions,
-			SessionsPerAddress: defaultSessionsPerAddress,
-			LoginTimeout:       defaultLoginTimeout,
-			FailedLoginDelay:   defaultFailedLoginDelay,
-			Usage:              limit.Usage{Operations: defaultOperations},
-			Bans:               limit.Bans{Time: defaultBanTime, HalfLife: defaultBanHalfLife},
-			MinUploadRate:      defaultMinUploadRate,
+			Sessions:            defaultSessions,
+			SessionsBeforeLogin: defaultSessionsBeforeLogin,
+			SessionsPerAddress:  defaultSessionsPerAddress,
+			LoginTimeout:        defaultLoginTimeout,
+			FailedLoginDelay:    defaultFailedLoginDelay,
+			Usage:               limit.Usage{Operations: defaultOperations},
+			Bans:                limit.Bans{Time: defaultBanTime, HalfLife: defaultBanHalfLife},
+			MinUploadRate:       defaultMinUploadRate,
 		},
 		Memory:              defaultMemory,
 		PartSize:            defaultPartSize,

@@ -177,6 +177,8 @@ func (v *validator) limits() {
 	v.usage(p.Child("per_address"), l.PerAddress)
 	notNegative(v, p.Child("sessions"), l.Sessions)
 	notNegative(v, p.Child("sessions_per_address"), l.SessionsPerAddress)
+	notNegative(v, p.Child("sessions_before_login"), l.SessionsBeforeLogin)
+	notNegative(v, p.Child("sessions_before_login_per_address"), l.SessionsBeforeLoginPerAddress)
 	notNegative(v, p.Child("command_timeout"), l.CommandTimeout)
 	notNegative(v, p.Child("bans").Child("address_score"), l.Bans.AddressScore)
 	notNegative(v, p.Child("bans").Child("user_score"), l.Bans.UserScore)

@@ -36,6 +36,7 @@ var ErrTooLong = errors.New("the command took too long")
 type Scope struct {
 	tenant                                       string
 	sessions, transfers, operation, passivePorts slots
+	beforeLogin                                  slots // sessions, of the server and of an address
 	logins, commands                             meter
 	upload, download                             *rate.Limiter // nil for no limit
 }
@@ -89,6 +90,13 @@ func (s *slots) enter() bool {
 	return true
 }
 
+// reenter counts one that has been let in before.
+func (s *slots) reenter() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.used++
+}
+
 func (s *slots) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -114,6 +122,18 @@ type Scopes []*Scope
 // EnterSession counts a session in each scope, or in none: then the error is an [Error]. The session calls leave once, when it has ended.
 func (s Scopes) EnterSession() (leave func(), err error) {
 	return s.enter(func(scope *Scope) *slots { return &scope.sessions })
+}
+
+// LogIn says that a session of [Server.Enter] has logged in. The session calls loggedOut when the login has ended.
+func (s Scopes) LogIn() (loggedOut func()) {
+	for _, scope := range s {
+		scope.beforeLogin.leave()
+	}
+	return func() {
+		for _, scope := range s {
+			scope.beforeLogin.reenter()
+		}
+	}
 }
 
 // EnterTransfer is EnterSession for a transfer.
@@ -264,11 +284,17 @@ type Guard interface {
 type Server struct {
 	Guard              Guard // nil for none
 	scope              *Scope
-	sessionsPerAddress int
+	sessionsPerAddress Sessions
 	perAddress         Usage
 	mu                 sync.Mutex
 	addresses          map[netip.Prefix]*address
 	sweepAt            int
+}
+
+// Sessions is how many there may be at the same time. With 0 there is no limit.
+type Sessions struct {
+	Most        int
+	BeforeLogin int // of them that are not logged in
 }
 
 // An address is a scope, and how many use it.
@@ -279,9 +305,11 @@ type address struct {
 }
 
 // NewServer makes the scopes of a server with so many sessions, and so many of each address.
-func NewServer(sessions, sessionsPerAddress int, u, perAddress Usage) *Server {
+func NewServer(sessions, sessionsPerAddress Sessions, u, perAddress Usage) *Server {
+	scope := newScope("", "", "sessions", sessions.Most, u)
+	scope.beforeLogin = slots{limit: "sessions_before_login", most: sessions.BeforeLogin}
 	return &Server{
-		scope:              newScope("", "", "sessions", sessions, u),
+		scope:              scope,
 		sessionsPerAddress: sessionsPerAddress, perAddress: perAddress,
 		addresses: make(map[netip.Prefix]*address), sweepAt: sweepAt,
 	}
@@ -300,16 +328,30 @@ func (s *Server) Enter(session *Session) (scopes Scopes, leave func(), err error
 	}
 	a := s.use(Network(session.Addr))
 	scopes = Scopes{s.scope, a.Scope}
-	left, err := scopes.EnterSession()
+	left, err := scopes.enterBeforeLogin()
 	if err != nil {
 		s.release(a)
 		pass()
-		if reached, ok := errors.AsType[*Error](err); ok && reached.Limit == a.sessions.limit {
+		if reached, ok := errors.AsType[*Error](err); ok && (reached.Limit == a.sessions.limit || reached.Limit == a.beforeLogin.limit) {
 			s.Offended(session.Addr)
 		}
 		return nil, nil, err
 	}
 	return scopes, func() { left(); s.release(a); pass() }, nil
+}
+
+// enterBeforeLogin is EnterSession for a session that is not logged in.
+func (s Scopes) enterBeforeLogin() (leave func(), err error) {
+	left, err := s.EnterSession()
+	if err != nil {
+		return nil, err
+	}
+	leftLogin, err := s.enter(func(scope *Scope) *slots { return &scope.beforeLogin })
+	if err != nil {
+		left()
+		return nil, err
+	}
+	return func() { left(); leftLogin() }, nil
 }
 
 // Offended tells the guard, if there is one.
@@ -325,7 +367,8 @@ func (s *Server) use(network netip.Prefix) *address {
 	a := s.addresses[network]
 	if a == nil {
 		s.sweep()
-		a = &address{Scope: newScope("", addressPrefix, "sessions_per_address", s.sessionsPerAddress, s.perAddress)}
+		a = &address{Scope: newScope("", addressPrefix, "sessions_per_address", s.sessionsPerAddress.Most, s.perAddress)}
+		a.beforeLogin = slots{limit: "sessions_before_login_per_address", most: s.sessionsPerAddress.BeforeLogin}
 		s.addresses[network] = a
 	}
 	a.users++

@@ -50,7 +50,7 @@ func TestSlots(t *testing.T) {
 }
 
 func TestSessions(t *testing.T) {
-	s := NewServer(3, 2, Usage{}, Usage{})
+	s := NewServer(Sessions{Most: 3}, Sessions{Most: 2}, Usage{}, Usage{})
 	enter := func(addr, want string) func() {
 		t.Helper()
 		_, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
@@ -73,10 +73,38 @@ func TestSessions(t *testing.T) {
 	}
 }
 
+// A session counts as one before its login until it logs in, and again when it has logged out, also above the limit.
+func TestSessionsBeforeLogin(t *testing.T) {
+	s := NewServer(Sessions{BeforeLogin: 3}, Sessions{BeforeLogin: 2}, Usage{}, Usage{})
+	enter := func(addr, want string) (Scopes, func()) {
+		t.Helper()
+		scopes, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
+		if got := limitOf(t, err); got != want {
+			t.Errorf("%s: limit %q, want %q", addr, got, want)
+		}
+		return scopes, leave
+	}
+	const a, b = "192.0.2.1", "192.0.2.2"
+	first, leaveFirst := enter(a, "")
+	_, leaveSecond := enter(a, "")
+	enter(a, ":sessions_before_login_per_address")
+	loggedOut := first.LogIn()
+	_, leaveThird := enter(a, "")
+	_, leaveFourth := enter(b, "")
+	enter(b, ":sessions_before_login")
+	loggedOut()
+	for _, leave := range []func(){leaveFirst, leaveSecond, leaveThird, leaveFourth} {
+		leave()
+	}
+	if s.scope.beforeLogin.used != 0 || s.scope.sessions.used != 0 {
+		t.Errorf("%d sessions before login, %d at all, after all have left", s.scope.beforeLogin.used, s.scope.sessions.used)
+	}
+}
+
 // A rate of an address outlives its sessions, and ends with time.
 func TestAddressRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := NewServer(0, 0, Usage{}, Usage{Logins: 2})
+		s := NewServer(Sessions{}, Sessions{}, Usage{}, Usage{Logins: 2})
 		login := func(addr netip.Addr, want string) {
 			t.Helper()
 			scopes, leave, err := s.Enter(&Session{Addr: addr})

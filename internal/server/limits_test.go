@@ -81,6 +81,32 @@ func TestSessionLimits(t *testing.T) {
 	)
 }
 
+// A session that logs in makes room for another one that is not logged in, and REIN takes it back.
+func TestSessionsBeforeLogin(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Limits.SessionsBeforeLogin, cfg.Limits.SessionsBeforeLoginPerAddress = 2, 1
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	const one, other = "127.0.0.1", "127.0.0.2"
+
+	first, _ := dialFrom(t, srv, one, 220)
+	dialFrom(t, srv, one, 421)
+	first.Login("alice", configtest.Password)
+	second, _ := dialFrom(t, srv, one, 220)
+	dialFrom(t, srv, other, 220)
+	dialFrom(t, srv, "127.0.0.3", 421)
+	first.Command(220, "REIN")
+	second.Login("alice", configtest.Password)
+	dialFrom(t, srv, one, 421)
+	first.Command(221, "QUIT")
+	closed(t, first)
+	dialFrom(t, srv, one, 220)
+	wantMetrics(t, srv,
+		`babelftp_refusals_total{limit="sessions_before_login",tenant=""} 1`,
+		`babelftp_refusals_total{limit="sessions_before_login_per_address",tenant=""} 2`,
+	)
+}
+
 // A user above a maximum of the tenant gets 421 after a right password, in the language of the tenant.
 func TestTenantLimits(t *testing.T) {
 	s := s3test.Start(t, "embedded")

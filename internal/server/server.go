@@ -96,7 +96,10 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	list := bans.New(cfg.Limits.Bans, cfg.Limits.Networks, log, m.banned)
-	shared := limits.NewServer(cfg.Limits.Sessions, cfg.Limits.SessionsPerAddress, cfg.Limits.Limits(), cfg.Limits.PerAddress.Limits())
+	shared := limits.NewServer(
+		limits.Sessions{Most: cfg.Limits.Sessions, BeforeLogin: cfg.Limits.SessionsBeforeLogin},
+		limits.Sessions{Most: cfg.Limits.SessionsPerAddress, BeforeLogin: cfg.Limits.SessionsBeforeLoginPerAddress},
+		cfg.Limits.Limits(), cfg.Limits.PerAddress.Limits())
 	shared.Guard = list
 	queues, err := newEventQueues(cfg, buckets, m, log)
 	if err != nil {

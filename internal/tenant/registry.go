@@ -384,7 +384,7 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 	if err := own.Login(); err != nil {
 		return nil, full(&u.tenant.Tenant, err)
 	}
-	leave, err := r.enter(own, req.Session, who.id)
+	leave, err := r.enter(req, own, who.id)
 	if err != nil {
 		return nil, full(&u.tenant.Tenant, err)
 	}
@@ -437,17 +437,18 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 }
 
 // enter counts the session of a user who has shown the right password, and lets a ban of the user cut it.
-func (r *Registry) enter(scopes limits.Scopes, s *limits.Session, id string) (leave func(), err error) {
-	left, err := scopes.EnterSession()
-	if err != nil || s == nil {
+func (r *Registry) enter(req *account.LoginRequest, own limits.Scopes, id string) (leave func(), err error) {
+	left, err := own.EnterSession()
+	if err != nil || req.Session == nil {
 		return left, err
 	}
-	loggedOut, err := r.bans.LogIn(s, id)
+	loggedOut, err := r.bans.LogIn(req.Session, id)
 	if err != nil {
 		left()
 		return nil, err
 	}
-	return func() { left(); loggedOut() }, nil
+	beforeLogin := req.Limits.LogIn()
+	return func() { left(); loggedOut(); beforeLogin() }, nil
 }
 
 // An identity is whom a login names.

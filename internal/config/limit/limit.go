@@ -16,6 +16,10 @@ type Limits struct {
 	Sessions int `yaml:"sessions" since:"0.2.0"`
 	// Most sessions of one IPv4 address, or of one /64 of IPv6 addresses, at the same time. With `0` there is no limit.
 	SessionsPerAddress int `yaml:"sessions_per_address" since:"0.2.0"`
+	// Most sessions that are not logged in, at the same time. With `0` there is no limit.
+	SessionsBeforeLogin int `yaml:"sessions_before_login" since:"0.2.0"`
+	// Most sessions of one address that are not logged in, at the same time. With `0` there is no limit.
+	SessionsBeforeLoginPerAddress int `yaml:"sessions_before_login_per_address" default:"no limit" since:"0.2.0"`
 	// How long a session may take to log in, whatever the client sends. After REIN the time begins again.
 	LoginTimeout time.Duration `yaml:"login_timeout" since:"0.2.0"`
 	// Longest time that a login waits if the client's address has sent wrong passwords. With `0` none waits.
