@@ -213,8 +213,10 @@ func load(t *testing.T, text string) error {
 	text = strings.ReplaceAll(text, "$argon2id$...", hash)
 	text = strings.ReplaceAll(text, "/run/secrets/", "")
 	cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
+	clients := certtest.NewAuthority(t, "clients")
 	files := map[string]string{
 		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "ldap": "secret", "tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
+		"clients.crt": clients.Certificate, "clients.crl": clients.Revoke(&x509.RevocationList{}),
 	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {

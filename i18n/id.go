@@ -128,18 +128,19 @@ const (
 
 	// Encryption.
 
-	TLSStarting           ID = "tls-starting"
-	TLSActive             ID = "tls-active"
-	TLSUnavailable        ID = "tls-unavailable"
-	TLSFirst              ID = "tls-first"
-	TLSFailed             ID = "tls-failed"
-	ProtectionSizeFirst   ID = "protection-size-first"
-	ProtectionPrivate     ID = "protection-private"
-	ProtectionClear       ID = "protection-clear"
-	ProtectionUnsupported ID = "protection-unsupported"
-	ProtectionRequired    ID = "protection-required"
-	SessionReuseRequired  ID = "session-reuse-required"
-	EncryptionStays       ID = "encryption-stays"
+	TLSStarting               ID = "tls-starting"
+	TLSActive                 ID = "tls-active"
+	TLSUnavailable            ID = "tls-unavailable"
+	TLSFirst                  ID = "tls-first"
+	TLSFailed                 ID = "tls-failed"
+	ProtectionSizeFirst       ID = "protection-size-first"
+	ProtectionPrivate         ID = "protection-private"
+	ProtectionClear           ID = "protection-clear"
+	ProtectionUnsupported     ID = "protection-unsupported"
+	ProtectionRequired        ID = "protection-required"
+	ClientCertificateRequired ID = "client-certificate-required"
+	SessionReuseRequired      ID = "session-reuse-required"
+	EncryptionStays           ID = "encryption-stays"
 
 	// Language and host.
 

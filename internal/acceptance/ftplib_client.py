@@ -41,6 +41,10 @@ class Client:
         context = self.ftp.context
         context.minimum_version = context.maximum_version = {"1.2": ssl.TLSVersion.TLSv1_2, "1.3": ssl.TLSVersion.TLSv1_3}[version]
 
+    def certificate(self, file):
+        """Shows the certificate in a file, which has its key too."""
+        self.ftp.context.load_cert_chain(file)
+
     def resume(self):
         """Lets data connections resume the TLS session of the control connection."""
         self.ftp.__class__ = Resuming

@@ -1,11 +1,15 @@
 package acceptance_test
 
 import (
+	"crypto/x509"
+	"crypto/x509/pkix"
 	_ "embed"
 	"fmt"
 	"net"
+	"strings"
 	"testing"
 
+	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -170,5 +174,50 @@ func TestSessionReuse(t *testing.T) {
 			f.must("login", "alice@acme", password)
 			f.refused("522 ", "list", "/")
 		})
+	}
+}
+
+// TestLoginByCertificate lets clients log in without a password, and upload.
+func TestLoginByCertificate(t *testing.T) {
+	t.Parallel()
+	local := newFolder(t)
+	root := certtest.NewAuthority(t, "root")
+	cert, key := root.Issue(&x509.Certificate{Subject: pkix.Name{CommonName: "till"}})
+	till := local.write("till.pem", []byte(cert+key))
+	s := newSite(t, s3test.Start(t, "minio"), `      till: {certificates: ["subject:CN=till"]}`,
+		fmt.Sprintf("    tls: {client_certificates: {ca_file: %q}}", local.write("ca.crt", []byte(root.Certificate))))
+	data := content(smallSize)
+	file := local.write("file", data)
+	clients := map[string]func(t *testing.T, version, name string){
+		"curl": func(t *testing.T, version, name string) {
+			c := newCurl(t, s, way{"passive", "explicit"})
+			c.args = append(c.args, "--tlsv"+version, "--tls-max", version, "--user", "till@acme:", "--cert", till)
+			c.upload(move{file, name})
+		},
+		"lftp": func(t *testing.T, version, name string) {
+			l := newLftp(t, s, way{"passive", "explicit"})
+			l.setup = script("set ssl:priority NORMAL:-VERS-ALL:+VERS-TLS"+version, "set ssl:cert-file "+lftpQuote(till), "set ssl:key-file "+lftpQuote(till)) +
+				strings.Replace(l.setup, "--user alice@acme --password "+lftpQuote(password), "--user till@acme --password none", 1)
+			l.upload(move{file, name})
+		},
+		"ftplib": func(t *testing.T, version, name string) {
+			f := s.connect(t, s.ca, true)
+			f.must("version", version)
+			f.must("certificate", till)
+			if r := f.must("login", "till@acme", "none"); !strings.HasPrefix(r, "232") {
+				t.Errorf("the login ends with %q", r)
+			}
+			f.upload(move{file, name})
+		},
+	}
+	for client, upload := range clients {
+		for _, version := range []string{"1.2", "1.3"} {
+			name := client + "-" + version
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				upload(t, version, "/"+name)
+				s.mustStore(t, name, data)
+			})
+		}
 	}
 }

@@ -7,6 +7,7 @@ package account
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"fmt"
 	"net"
@@ -26,6 +27,9 @@ import (
 // people type passwords there. Any other error means that the
 // login could not be decided and may be tried again.
 var ErrLoginRefused = errors.New("login refused")
+
+// ErrCertificate is an ErrLoginRefused whose reason is the client's certificate, or that there is none.
+var ErrCertificate = fmt.Errorf("client certificate: %w", ErrLoginRefused)
 
 // A LoginError is what a Backend's Login returns for a login that is not accepted. It says whose, and wraps why.
 type LoginError struct {
@@ -62,7 +66,13 @@ type Backend interface {
 	// Host returns the tenant that answers to a virtual host (RFC 7151),
 	// and false where there is none.
 	Host(name string) (*Tenant, bool)
-	// Login checks a user's password. The end of ctx, that of the command, ends it.
+	// Admit returns an error if the server requires a certificate of each client, and
+	// the client has shown none that is valid. The client's own comes first.
+	Admit(certificates []*x509.Certificate) error
+	// ByCertificate tells whether a user needs no password, because the client has
+	// shown a certificate of the user (RFC 2228 4).
+	ByCertificate(req *LoginRequest) bool
+	// Login checks a user's password, certificate, or both. The end of ctx, that of the command, ends it.
 	// Nothing of the login outlives the contexts that its Storage gets, but what
 	// its End ends.
 	Login(ctx context.Context, req *LoginRequest) (*Login, error)
@@ -104,9 +114,12 @@ type LoginRequest struct {
 	User       string
 	Password   string
 	RemoteAddr net.Addr
-	Encrypted  bool          // whether the control connection is under TLS
-	Limits     limits.Scopes // of the server and of the address
-	Session    *limits.Session
+	Encrypted  bool // whether the control connection is under TLS
+	// Certificates are what the client has shown to TLS, its own first. The client has
+	// its key, but nothing else of them has been verified.
+	Certificates []*x509.Certificate
+	Limits       limits.Scopes // of the server and of the address
+	Session      *limits.Session
 	// BeforeCommit must be asked before an upload becomes visible: it returns
 	// an error when the client is no longer there.
 	BeforeCommit func(context.Context) error
@@ -116,6 +129,10 @@ type LoginRequest struct {
 type Login struct {
 	User   string
 	Tenant *Tenant
+	// Certificate is the subject of the client's certificate, which is valid; empty without one.
+	Certificate string
+	// NoPassword says that the certificate was enough.
+	NoPassword bool
 	// End is called once, when the user has logged out or the session has ended; nil
 	// where nothing waits for it.
 	End func()

@@ -86,7 +86,11 @@ func (s *Session) LoggedIn(login *account.Login, err error) {
 	if err == nil {
 		s.login, s.loggedIn = login, time.Now()
 		s.files, s.bytes = map[string]int{}, map[string]int64{}
-		s.write("login", outcomeOK)
+		var about []any
+		if login.Certificate != "" {
+			about = []any{"certificate", login.Certificate}
+		}
+		s.write("login", outcomeOK, about...)
 		return
 	}
 	if _, full := errors.AsType[*account.FullError](err); full {
@@ -105,6 +109,8 @@ func reason(err error) string {
 	switch {
 	case !errors.Is(err, account.ErrLoginRefused):
 		return "unavailable"
+	case errors.Is(err, account.ErrCertificate):
+		return "certificate"
 	case known && of.User == "":
 		return "unknown_user"
 	}

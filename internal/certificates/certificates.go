@@ -56,8 +56,23 @@ func Open(cfg *config.Config, builtIn *tls.Certificate, log *slog.Logger) (*Set,
 	if version == 0 {
 		version = tls.VersionTLS12 // RFC 8996 forbids those before
 	}
-	s.config = &tls.Config{MinVersion: version, CipherSuites: cfg.TLS.SuiteIDs(), GetCertificate: s.certificate}
+	s.config = &tls.Config{
+		MinVersion: version, CipherSuites: cfg.TLS.SuiteIDs(), GetCertificate: s.certificate, ClientAuth: clientAuth(cfg),
+	}
 	return s, nil
+}
+
+// clientAuth is whether the server asks clients for certificates. The login verifies them, because the tenant that it chooses says by which
+// authorities.
+func clientAuth(cfg *config.Config) tls.ClientAuthType {
+	asks := cfg.TLS.ClientCertificates.CAFile != ""
+	for _, t := range cfg.Tenants {
+		asks = asks || t.TLS.ClientCertificates.CAFile != ""
+	}
+	if asks {
+		return tls.RequestClientCert
+	}
+	return tls.NoClientCert
 }
 
 // Config is how connections are encrypted, nil without a certificate of the server.

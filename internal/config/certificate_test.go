@@ -108,3 +108,54 @@ func TestCertificateOfATenant(t *testing.T) {
 		})
 	}
 }
+
+func TestClientCertificates(t *testing.T) {
+	cert, key := certtest.New(t, &x509.Certificate{})
+	root, other := certtest.NewAuthority(t, "root"), certtest.NewAuthority(t, "other")
+	files := map[string]string{
+		"tls.crt": cert, "tls.key": key, "ca.crt": root.Certificate, "ca.crl": root.Revoke(&x509.RevocationList{}),
+		"other.crl": other.Revoke(&x509.RevocationList{}), "none.crt": "",
+	}
+	const (
+		pair = "cert_file: tls.crt, key_file: tls.key"
+		list = `      alice: {certificates: ["subject:CN=alice", "email:alice@acme.example"]}` + "\n"
+	)
+	for _, tc := range []struct {
+		name, server, tenant, user string
+		want                       string // what the problem is, after the line
+	}{
+		{"server", pair + ", client_certificates: {ca_file: ca.crt, crl_file: ca.crl, required: true}", "", "", ""},
+		{"user", pair + ", client_certificates: {ca_file: ca.crt}", "", list, ""},
+		{"tenant", pair, "tls: {client_certificates: {ca_file: ca.crt, crl_file: ca.crl, required: true}}", list, ""},
+		{"tenant-requires-those-of-the-server", pair + ", client_certificates: {ca_file: ca.crt}", "tls: {client_certificates: {required: true}}", "", ""},
+		{"tls-is-missing", "client_certificates: {ca_file: ca.crt}", "", "", "tls.client_certificates: needs a certificate of the server"},
+		{"authorities-are-missing", pair + ", client_certificates: {required: true}", "", "", "tls.client_certificates.required: needs ca_file"},
+		{"tenant-has-no-authorities", pair, "tls: {client_certificates: {required: true}}", "", "tenants.acme.tls.client_certificates.required: needs ca_file"},
+		{"list-without-authorities", pair + ", client_certificates: {crl_file: ca.crl}", "", "", "tls.client_certificates.crl_file: needs ca_file"},
+		{"no-such-file", pair + ", client_certificates: {ca_file: nowhere}", "", "", "tls.client_certificates.ca_file: cannot be used: open "},
+		{"empty-file", pair + ", client_certificates: {ca_file: none.crt}", "", "", "tls.client_certificates.ca_file: cannot be used: "},
+		{"list-of-another", pair + ", client_certificates: {ca_file: ca.crt, crl_file: other.crl}", "", "", "tls.client_certificates.crl_file: cannot be used: "},
+		{"user-without-authorities", pair, "", list, "tenants.acme.users.alice.certificates: needs authorities that issue them"},
+		{"user-with-neither", pair, "", "      alice: {home: /}\n", "tenants.acme.users.alice.password_hash: is missing"},
+		{"no-certificate", pair, "", `      alice: {certificates: [alice]}` + "\n", `tenants.acme.users.alice.certificates.0: "alice" names no certificate`},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			text := "tls: {" + tc.server + "}" + minimal
+			if tc.tenant != "" {
+				text = strings.Replace(text, "    bucket:", "    "+tc.tenant+"\n    bucket:", 1)
+			}
+			if tc.user != "" {
+				text = text[:strings.Index(text, "      alice:")] + tc.user
+			}
+			cfg, err := load(t, text, files)
+			switch {
+			case tc.want == "" && err != nil:
+				t.Fatal(err)
+			case tc.want != "" && (err == nil || !strings.Contains(err.Error(), ": "+tc.want)):
+				t.Errorf("got  %v\nwant %s", err, tc.want)
+			case tc.name == "server" && !filepath.IsAbs(cfg.TLS.ClientCertificates.CRLFile):
+				t.Errorf("%s is not relative to the folder of the configuration", cfg.TLS.ClientCertificates.CRLFile)
+			}
+		})
+	}
+}

@@ -253,6 +253,8 @@ func formOf(t reflect.Type) form {
 		return form{"size", "a whole number of bytes, or of a unit: `64MiB`, `1GB`", text(`^[0-9]+ *([TGMK]iB|[TGM]B|kB|B)?$`, "integer")}
 	case reflect.TypeFor[dataconn.PortRange]():
 		return form{"range of ports", "`30000-30099`, or one port", text(`^[0-9]+( *- *[0-9]+)?$`, "integer")}
+	case reflect.TypeFor[value.ClientCertificate]():
+		return form{"certificate", "`sha256:` and a fingerprint, `subject:CN=alice,O=Acme`, `email:…`, `dns:…` or `uri:…`", text("")}
 	case reflect.TypeFor[value.Network]():
 		return form{"network", "`203.0.113.0/24`, `2001:db8::/32`, or an address", text("")}
 	case reflect.TypeFor[netip.Addr]():

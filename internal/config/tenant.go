@@ -92,7 +92,9 @@ type Folder struct {
 // A User of a tenant.
 type User struct {
 	// Hash of the password, which `babelftp hash-password` prints. Hashes of other servers count too: argon2id, bcrypt, SHA-512 and SHA-256 crypt.
-	PasswordHash value.Secret `yaml:"password_hash" default:"required"`
+	PasswordHash value.Secret `yaml:"password_hash" default:"required without certificates"`
+	// Certificates of the user's clients. Each login must show one of them, and without `password_hash` needs no password.
+	Certificates []value.ClientCertificate `yaml:"certificates" default:"none" since:"0.2.0"`
 	// Directory in which a login starts, as the user sees it. It confines no user: use `root`.
 	Home string `yaml:"home" default:"/"`
 	// Directory of the tenant that the user sees as `/`.

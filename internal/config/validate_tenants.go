@@ -78,6 +78,10 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	}
 	for name, u := range t.Users {
 		v.user(p.Child("users").Child(name), name, u)
+		if len(u.Certificates) > 0 && t.TLS.ClientCertificatesOf(&v.cfg.TLS).CAFile == "" {
+			v.report(p.Child("users").Child(name).Child("certificates"),
+				"needs authorities that issue them: write tls.client_certificates.ca_file")
+		}
 	}
 }
 
@@ -116,7 +120,9 @@ func (v *validator) user(p yamlconf.Path, name string, u *User) {
 	}
 	hash := p.Child("password_hash")
 	if u.PasswordHash.Empty() {
-		v.report(hash, "is missing: write what `babelftp hash-password` prints")
+		if len(u.Certificates) == 0 {
+			v.report(hash, "is missing: write what `babelftp hash-password` prints")
+		}
 	} else if problem := passwordhash.Problem(u.PasswordHash.Reveal()); problem != "" {
 		v.report(hash, "%s: write what `babelftp hash-password` prints", problem)
 	}

@@ -149,6 +149,10 @@ func (b *backend) Host(name string) (*account.Tenant, bool) {
 	return tenant, ok
 }
 
+func (b *backend) Admit([]*x509.Certificate) error { return nil }
+
+func (b *backend) ByCertificate(*account.LoginRequest) bool { return false }
+
 func (b *backend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
 	if r.User == "broken" {
 		return nil, io.ErrUnexpectedEOF

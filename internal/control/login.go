@@ -24,17 +24,25 @@ func (s *session) user(name string) {
 		s.reply(530, i18n.TLSRequired)
 	default:
 		s.name = name
+		if s.server.cfg.Backend.ByCertificate(s.loginRequest()) { // RFC 2228 4
+			s.forward("USER", name)
+			s.pass("")
+			return
+		}
 		s.toEngine(name)
 	}
 }
 
 // pass is PASS. The engine hangs up on a wrong password; the next USER gets another one.
 func (s *session) pass(password string) {
-	if s.login != nil {
+	switch {
+	case s.login != nil && s.login.NoPassword:
+		s.reply(202, i18n.LoggedIn)
+		return
+	case s.login != nil:
 		s.reply(530, i18n.AlreadyLoggedIn)
 		return
-	}
-	if s.name == "" {
+	case s.name == "":
 		s.reply(503, i18n.UserFirst)
 		return
 	}
@@ -58,16 +66,7 @@ func (s *session) pass(password string) {
 func (s *session) authenticate() (home string, err error) {
 	ctx, cancel := s.loginUntil.Context(s.op.Context)
 	defer cancel()
-	login, err := s.server.cfg.Backend.Login(ctx, &account.LoginRequest{
-		Host:         s.hostname,
-		Session:      s.guarded,
-		User:         s.name,
-		Password:     s.password,
-		RemoteAddr:   s.conn.RemoteAddr(),
-		Encrypted:    s.conn.Encrypted(),
-		Limits:       s.limits,
-		BeforeCommit: s.beforeCommit,
-	})
+	login, err := s.server.cfg.Backend.Login(ctx, s.loginRequest())
 	s.observer.LoggedIn(login, err)
 	if err != nil {
 		return "", err
@@ -76,12 +75,23 @@ func (s *session) authenticate() (home string, err error) {
 	return cmp.Or(login.Home, "/"), nil
 }
 
+func (s *session) loginRequest() *account.LoginRequest {
+	return &account.LoginRequest{
+		Host: s.hostname, Session: s.guarded, User: s.name, Password: s.password, RemoteAddr: s.conn.RemoteAddr(),
+		Encrypted: s.conn.Encrypted(), Certificates: s.conn.Certificates(), Limits: s.limits, BeforeCommit: s.beforeCommit,
+	}
+}
+
 // loggedIn is the reply to an accepted password: the tenant's greeting, in the tenant's language unless the client has chosen one.
 func (s *session) loggedIn() wire.Reply {
 	s.log = s.log.With("tenant", s.login.Tenant.Name, "user", s.login.User)
-	s.log.Info("logged in", "encrypted", s.conn.Encrypted())
+	s.log.Info("logged in", "encrypted", s.conn.Encrypted(), "certificate", s.login.Certificate)
 	s.setTenant(s.login.Tenant)
-	return wire.NewReply(230, append(s.greeting(), s.text(i18n.LoggedIn))...)
+	code := 230
+	if s.login.NoPassword {
+		code = 232
+	}
+	return wire.NewReply(code, append(s.greeting(), s.text(i18n.LoggedIn))...)
 }
 
 // loginFailed is the reply to a password that was not accepted.

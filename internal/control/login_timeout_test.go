@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"context"
+	"crypto/x509"
 	"errors"
 	"io"
 	"log/slog"
@@ -49,6 +50,10 @@ func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 type slowBackend struct{}
 
 func (slowBackend) Host(string) (*account.Tenant, bool) { return nil, false }
+
+func (slowBackend) Admit([]*x509.Certificate) error { return nil }
+
+func (slowBackend) ByCertificate(*account.LoginRequest) bool { return false }
 
 func (slowBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
 	if r.User == "slow" {

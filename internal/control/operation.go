@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/dataconn"
@@ -80,7 +79,8 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 			s.handleDuringCommand(l)
 		case <-op.peerClosed:
 			op.peerClosed = nil
-			if s.transfer != nil || !s.quitQueued() {
+			// A client that has sent QUIT may end its side: the commands before are done and answered (RFC 959 4.1.1).
+			if s.transfer != nil || !wire.Contains(s.queued, "QUIT") {
 				s.stop(dataconn.ErrPeerClosed)
 			}
 		case <-op.done:
@@ -110,15 +110,6 @@ func (s *session) handleDuringCommand(l wire.Line) {
 		return
 	}
 	s.queued = append(s.queued, l)
-}
-
-// quitQueued says whether the client has sent QUIT. If it then ends its side of the control connection, that is no unexpected end (RFC 959
-// 4.1.1): the commands before are done and answered.
-func (s *session) quitQueued() bool {
-	return slices.ContainsFunc(s.queued, func(l wire.Line) bool {
-		verb, _, _ := wire.ParseCommand(l.Text)
-		return verb == "QUIT"
-	})
 }
 
 // stop ends the command that is running for a reason.

@@ -107,13 +107,7 @@ func (s *session) siteURL(arg string) {
 		s.replyError(err)
 		return
 	}
-	lines := []string{s.text(i18n.AddressesIntro)}
-	for _, uri := range uris {
-		if eightBit {
-			uri = ftpuri.To8URI(uri)
-		}
-		lines = append(lines, " "+uri)
-	}
+	lines := append([]string{s.text(i18n.AddressesIntro)}, ftpuri.Lines(uris, eightBit)...)
 	s.send(wire.NewReply(200, append(lines, s.text(i18n.AddressesEnd))...))
 }
 

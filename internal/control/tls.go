@@ -45,12 +45,17 @@ func (s *session) startTLS(start func(context.Context, *tls.Config) error) bool 
 		}
 		return false
 	}
+	if err := s.server.cfg.Backend.Admit(s.conn.Certificates()); err != nil {
+		s.log.Info("client refused", "err", err)
+		s.reply(421, i18n.ClientCertificateRequired) // RFC 4217 10.1
+		return false
+	}
 	s.takeServerName()
 	return true
 }
 
 func (s *session) handshake() dataconn.Handshake {
-	return dataconn.Handshake{Host: s.hostname, Session: s.tlsSession}
+	return dataconn.Handshake{Host: s.hostname, Session: s.tlsSession, Certificates: s.conn.Certificates()}
 }
 
 // takeServerName takes the name that a client has given to TLS (SNI) for HOST, if a tenant has that name.

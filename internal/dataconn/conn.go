@@ -74,10 +74,13 @@ func (c *Conn) handshake() error {
 	}
 	_ = c.raw.SetDeadline(time.Now().Add(c.transfer.StallTimeout))
 	err := conn.HandshakeContext(c.ctx)
+	if err == nil {
+		if err := c.transfer.Handshake.check(conn.ConnectionState(), c.transfer.RequireReuse); err != nil {
+			c.transfer.fail(err)
+			return err
+		}
+	}
 	switch _, broken := errors.AsType[syscall.Errno](err); {
-	case err == nil && c.transfer.RequireReuse && !conn.ConnectionState().DidResume:
-		c.transfer.fail(ErrNotResumed)
-		return ErrNotResumed
 	case err == nil:
 		c.below.lenient = c.transfer.LenientEOF
 		return nil

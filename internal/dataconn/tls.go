@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 
 	"github.com/babelftp/babelftp/internal/wire"
@@ -15,6 +16,9 @@ type Handshake struct {
 	// Session is of the control connection: other than that of all others, and new in each handshake.
 	Session string
 
+	// Certificates are what the client has shown there, its own first. A data connection must show the same, or resume (RFC 4217 15.1.2).
+	Certificates []*x509.Certificate
+
 	data bool        // on a data connection
 	hold *ticketHold // of an upload, else nil
 }
@@ -25,6 +29,20 @@ type handshakeKey struct{}
 // WithHandshake is the context of a handshake on a control connection.
 func WithHandshake(ctx context.Context, h Handshake) context.Context {
 	return context.WithValue(ctx, handshakeKey{}, &h)
+}
+
+// errOtherClient reports a data connection on which the client has shown another certificate than on the control connection, or none.
+var errOtherClient = fmt.Errorf("%w with the client's certificate", ErrTLS)
+
+// check returns an error if the handshake of a data connection is not that of the session's client.
+func (h *Handshake) check(state tls.ConnectionState, requireReuse bool) error {
+	switch {
+	case requireReuse && !state.DidResume:
+		return ErrNotResumed
+	case len(h.Certificates) > 0 && (len(state.PeerCertificates) == 0 || !state.PeerCertificates[0].Equal(h.Certificates[0])):
+		return errOtherClient
+	}
+	return nil
 }
 
 // TLSConfig is a TLS configuration for handshakes with the context of WithHandshake, on control and data connections of sessions with HOST before the handshake

@@ -153,3 +153,15 @@ func escaped(uri string) string {
 func showsAsItself(r rune) bool {
 	return unicode.In(r, unicode.L, unicode.N, unicode.P, unicode.S) && !unicode.In(r, unicode.Co)
 }
+
+// Lines are URIs as the lines of a reply, or as 8URIs.
+func Lines(uris []string, eightBit bool) []string {
+	var lines []string
+	for _, uri := range uris {
+		if eightBit {
+			uri = To8URI(uri)
+		}
+		lines = append(lines, " "+uri)
+	}
+	return lines
+}

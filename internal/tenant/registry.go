@@ -38,6 +38,8 @@ type Registry struct {
 	hosts   map[string]*tenant
 	users   map[string]*user // by the names that only one tenant has
 
+	certificates certificates // of all clients
+
 	verifier  *verifier
 	newQuotas chan *Quota                    // of users whom sources brought; see [Registry.NewQuotas]
 	throttle  *limits.Throttle[netip.Prefix] // of logins, by [limits.Network]
@@ -62,6 +64,7 @@ type Options struct {
 
 type tenant struct {
 	account.Tenant
+	certificates
 	bucket   *s3client.Bucket
 	quota    *Quota        // nil without
 	events   *events.Queue // nil without a webhook
@@ -79,16 +82,18 @@ type user struct {
 	tenant     *tenant
 	name       string
 	credential credential
-	mounts     []mount // what the user sees
-	home       string
-	encodings  map[string]*charset.Encoding // of directories as the user sees them
-	policy     vfs.Policy
-	overwrite  config.Overwrite
-	scope      *limits.Scope
-	networks   []limit.Networks // of the tenant and of the user
-	times      limit.TimeLimits
-	quota      *Quota                    // nil without
-	lastLogin  atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
+	// certificates of which the client must show one, if there are any.
+	certificates []value.ClientCertificate
+	mounts       []mount // what the user sees
+	home         string
+	encodings    map[string]*charset.Encoding // of directories as the user sees them
+	policy       vfs.Policy
+	overwrite    config.Overwrite
+	scope        *limits.Scope
+	networks     []limit.Networks // of the tenant and of the user
+	times        limit.TimeLimits
+	quota        *Quota                    // nil without
+	lastLogin    atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
 }
 
 // NewRegistry takes the tenants from a valid configuration; buckets has one for each, by the tenant's name. It notes in the buckets which
@@ -151,7 +156,7 @@ func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3
 		}
 	}
 	maps.DeleteFunc(r.users, func(name string, _ *user) bool { return owners[name] > 1 })
-	return r, nil
+	return r, r.openCertificates(cfg, r.log)
 }
 
 // checkStorage returns an error if [driver.New] would refuse the files of a user.
@@ -228,6 +233,7 @@ func newUser(cfg *config.Config, t *tenant, tc *config.Tenant, name string, uc *
 	whole := u.mounts[len(u.mounts)-1] // that of "/"
 	u.quota = newQuota(whole.bucket, whole.prefix, u.name, int64(uc.Quota))
 	u.credential.hash = uc.PasswordHash.Reveal()
+	u.certificates = uc.Certificates
 	return u
 }
 
@@ -406,6 +412,8 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 	login := &account.Login{
 		User:               u.name,
 		Tenant:             &u.tenant.Tenant,
+		Certificate:        u.tenant.subject(req.Certificates),
+		NoPassword:         who.user != nil && u.needsNoPassword(),
 		End:                leave,
 		Limits:             scopes,
 		IdleTimeout:        u.times.IdleTimeout,
@@ -497,13 +505,27 @@ func (r *Registry) authenticate(ctx context.Context, client netip.Prefix, who id
 func (r *Registry) decide(ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest) (*user, error) {
 	refused := account.ErrLoginRefused
 	var c *credential
+	var certificate error
 	password := req.Password
 	switch {
 	case who.user != nil:
-		c, password = &who.user.credential, who.user.tenant.inUTF8(password)
+		certificate = who.user.accepts(req.Certificates)
+		switch {
+		case certificate != nil: // the login takes the time of an unknown user, whether the password is right or not
+		case who.user.needsNoPassword():
+			return who.user, nil
+		default:
+			c, password = &who.user.credential, who.user.tenant.inUTF8(password)
+		}
 	case who.source != nil:
+		if refused = who.source.accepts(req.Certificates); refused != nil {
+			break
+		}
 		var u *user
 		u, refused = r.askSource(ctx, client, who, req)
+		if refused == nil {
+			refused = u.accepts(req.Certificates)
+		}
 		if refused == nil || !errors.Is(refused, account.ErrLoginRefused) {
 			return u, refused
 		}
@@ -512,6 +534,8 @@ func (r *Registry) decide(ctx context.Context, client netip.Prefix, who identity
 	switch right, err := r.verifier.check(ctx, client, c, password); {
 	case err != nil:
 		return nil, err
+	case certificate != nil:
+		return nil, certificate
 	case !right:
 		return nil, refused
 	}

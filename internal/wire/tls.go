@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/binary"
 	"errors"
 	"io"
@@ -28,6 +29,15 @@ func (c *Conn) ServerName() string {
 		return conn.ConnectionState().ServerName
 	}
 	return ""
+}
+
+// Certificates are what the client has shown to TLS, its own first. TLS has proved
+// that the client has its key, and no more.
+func (c *Conn) Certificates() []*x509.Certificate {
+	if conn := c.tls(); conn != nil {
+		return conn.ConnectionState().PeerCertificates
+	}
+	return nil
 }
 
 // ErrNotTLS reports a client that has sent something else than a TLS record. It

@@ -2,9 +2,11 @@
 package encryption
 
 import (
+	"log/slog"
 	"net/netip"
 	"slices"
 
+	"github.com/babelftp/babelftp/internal/clientcert"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -25,6 +27,18 @@ type TLS struct {
 	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
 	// Cipher suites of TLS 1.2, by the names of IANA. Those of TLS 1.3 are all secure.
 	CipherSuites []CipherSuite `yaml:"cipher_suites" default:"all secure ones but CBC" since:"0.2.0"`
+
+	ClientCertificates ClientCertificates `yaml:"client_certificates" since:"0.2.0"`
+}
+
+// ClientCertificates are those that clients show to TLS. With `ca_file` the server asks for one, and refuses the login if that is not valid.
+type ClientCertificates struct {
+	// PEM file of the authorities that issue the certificates. The server reads it again when it changes.
+	CAFile string `yaml:"ca_file" default:"none, or the server's" since:"0.2.0"`
+	// PEM file with the list of revoked certificates (CRL) of each authority. The server reads it again when it changes.
+	CRLFile string `yaml:"crl_file" default:"none" since:"0.2.0"`
+	// Refuse clients that show no certificate.
+	Required bool `yaml:"required" since:"0.2.0"`
 }
 
 // TenantTLS is how the connections of a tenant are encrypted where that differs from the server's.
@@ -37,6 +51,8 @@ type TenantTLS struct {
 	StrictDataEOF *bool `yaml:"strict_data_eof" default:"true"`
 	// Refuse a data connection under TLS that does not resume the TLS session of its control connection.
 	RequireSessionReuse *bool `yaml:"require_session_reuse" default:"the server's" since:"0.2.0"`
+
+	ClientCertificates ClientCertificates `yaml:"client_certificates" since:"0.2.0"`
 }
 
 // A report takes what is wrong with the value that a path leads to.
@@ -46,11 +62,14 @@ type report = func(p yamlconf.Path, format string, args ...any)
 func (t *TLS) Given() bool { return t.CertFile != "" || t.KeyFile != "" }
 
 // Files are the values that name files.
-func (t *TLS) Files() []*string { return []*string{&t.CertFile, &t.KeyFile} }
+func (t *TLS) Files() []*string {
+	return []*string{&t.CertFile, &t.KeyFile, &t.ClientCertificates.CAFile, &t.ClientCertificates.CRLFile}
+}
 
 // Check reports what is wrong with the section that p leads to.
 func (t *TLS) Check(p yamlconf.Path, report report) {
 	t.checkSuites(p.Child("cipher_suites"), report)
+	t.ClientCertificates.check(p.Child("client_certificates"), t.ClientCertificates, t, report)
 	if t.Given() {
 		checkPair(p, t.CertFile, t.KeyFile, report)
 		return
@@ -64,7 +83,43 @@ func (t *TLS) Check(p yamlconf.Path, report report) {
 }
 
 // Files are the values that name files.
-func (t *TenantTLS) Files() []*string { return []*string{&t.CertFile, &t.KeyFile} }
+func (t *TenantTLS) Files() []*string {
+	return []*string{&t.CertFile, &t.KeyFile, &t.ClientCertificates.CAFile, &t.ClientCertificates.CRLFile}
+}
+
+// ClientCertificatesOf is what the tenant says over what the server says. What the server requires, each tenant does.
+func (t *TenantTLS) ClientCertificatesOf(server *TLS) ClientCertificates {
+	c := t.ClientCertificates
+	if c.CAFile == "" {
+		c.CAFile, c.CRLFile = server.ClientCertificates.CAFile, server.ClientCertificates.CRLFile
+	}
+	c.Required = c.Required || server.ClientCertificates.Required
+	return c
+}
+
+// check reports what is wrong with the section that p leads to. all is what counts, also by the sections around it.
+func (c *ClientCertificates) check(p yamlconf.Path, all ClientCertificates, server *TLS, report report) {
+	switch {
+	case *c == ClientCertificates{}:
+		return
+	case !server.Given():
+		report(p, "needs a certificate of the server: write tls.cert_file and tls.key_file")
+		return
+	case c.Required && all.CAFile == "":
+		report(p.Child("required"), "needs ca_file: name the PEM file of the authorities that issue the certificates of clients")
+	case c.CRLFile != "" && c.CAFile == "":
+		report(p.Child("crl_file"), "needs ca_file: name the PEM file of the authorities that have signed the lists")
+	}
+	if c.CAFile == "" {
+		return
+	}
+	log := slog.New(slog.DiscardHandler)
+	if _, err := clientcert.Open(clientcert.Files{CA: c.CAFile}, log); err != nil {
+		report(p.Child("ca_file"), "cannot be used: %v", err)
+	} else if _, err := clientcert.Open(clientcert.Files{CA: c.CAFile, CRL: c.CRLFile}, log); err != nil {
+		report(p.Child("crl_file"), "cannot be used: %v", err)
+	}
+}
 
 // RequiresSessionReuse is what the tenant says over what the server says.
 func (t *TenantTLS) RequiresSessionReuse(server *TLS) bool {
@@ -76,6 +131,7 @@ func (t *TenantTLS) RequiresSessionReuse(server *TLS) bool {
 
 // Check reports what is wrong with the section that p leads to, of a tenant with these hosts.
 func (t *TenantTLS) Check(p yamlconf.Path, server *TLS, hosts []string, report report) {
+	t.ClientCertificates.check(p.Child("client_certificates"), t.ClientCertificatesOf(server), server, report)
 	if t.CertFile == "" && t.KeyFile == "" {
 		return
 	}

@@ -1,0 +1,412 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"io"
+	"log/slog"
+	"math/big"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config/external"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// A certified is a server that knows authorities of client certificates, and the certificates of clients.
+type certified struct {
+	t       *testing.T
+	cfg     *config.Config
+	root    *certtest.Authority
+	clients map[string]tls.Certificate // by name
+	log     *logText
+	srv     *Server
+}
+
+// A logText is a log that tests search.
+type logText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logText) Write(line []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(line)
+}
+
+func (l *logText) has(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Contains(l.text.String(), text)
+}
+
+// issue issues a certificate for a client.
+func (c *certified) issue(by *certtest.Authority, name string, serial int64) {
+	c.t.Helper()
+	cert, key := by.Issue(&x509.Certificate{
+		Subject: pkix.Name{CommonName: name, Organization: []string{"Acme"}}, EmailAddresses: []string{name + "@acme.example"}, SerialNumber: big.NewInt(serial),
+	})
+	pair, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.clients[name] = pair
+}
+
+// newCertified makes a configuration, with these users of acme in addition to alice, who has a password.
+func newCertified(t *testing.T, users map[string]*config.User) *certified {
+	t.Helper()
+	s := s3test.Start(t, "embedded")
+	c := &certified{t: t, cfg: configtest.New(t, s), root: certtest.NewAuthority(t, "root"), clients: map[string]tls.Certificate{}, log: &logText{}}
+	cert, key := certtest.New(t, &x509.Certificate{})
+	c.cfg.TLS = encryption.TLS{ImplicitListen: "127.0.0.1:0", CertFile: c.file("tls.crt", cert), KeyFile: c.file("tls.key", key)}
+	c.cfg.TLS.ClientCertificates = encryption.ClientCertificates{CAFile: c.file("ca.crt", c.root.Certificate)}
+	c.cfg.Limits.FailedLoginDelay = 0
+	for name, u := range users {
+		c.cfg.Tenants["acme"].Users[name] = u
+	}
+	c.issue(c.root, "till", 100)
+	c.issue(c.root, "bob", 101)
+	c.issue(certtest.NewAuthority(t, "other"), "forged", 100)
+	return c
+}
+
+// file writes a file and returns its name.
+func (c *certified) file(name, text string) string {
+	c.t.Helper()
+	name = filepath.Join(c.t.TempDir(), name)
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		c.t.Fatal(err)
+	}
+	return name
+}
+
+func (c *certified) start() {
+	c.t.Helper()
+	s := s3test.Start(c.t, "embedded")
+	c.srv = start(c.t, c.cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(c.log, nil))})
+}
+
+// tls is the configuration of a client with a certificate, or without one ("").
+func (c *certified) tls(name string, version uint16) *tls.Config {
+	cfg := &tls.Config{ServerName: "localhost", InsecureSkipVerify: true, MaxVersion: version, ClientSessionCache: tls.NewLRUClientSessionCache(0)}
+	if pair, ok := c.clients[name]; ok {
+		cfg.Certificates = []tls.Certificate{pair}
+	}
+	return cfg
+}
+
+// connect begins TLS after AUTH.
+func (c *certified) connect(cfg *tls.Config) *ftptest.Client {
+	c.t.Helper()
+	client := ftptest.Dial(c.t, c.srv.Addr().String())
+	client.Command(234, "AUTH TLS")
+	if err := client.StartTLS(cfg); err != nil {
+		c.t.Fatal(err)
+	}
+	return client
+}
+
+// protect puts data connections under TLS.
+func protect(client *ftptest.Client, cfg *tls.Config) {
+	client.Command(200, "PBSZ 0")
+	client.Command(200, "PROT P")
+	client.TLS = cfg
+}
+
+func clientCertificates(t *testing.T, texts ...string) (certs []value.ClientCertificate) {
+	t.Helper()
+	for _, text := range texts {
+		var c value.ClientCertificate
+		if err := c.UnmarshalText([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		certs = append(certs, c)
+	}
+	return certs
+}
+
+var tlsVersions = map[string]uint16{"tls-1.2": tls.VersionTLS12, "tls-1.3": tls.VersionTLS13}
+
+// TestClientCertificates: what a login needs is a password, a certificate, or both, as the user has them. A certificate that is not valid
+// helps in no login.
+func TestClientCertificates(t *testing.T) {
+	for name, version := range tlsVersions {
+		t.Run(name, func(t *testing.T) {
+			c := newCertified(t, map[string]*config.User{
+				"till":   {Certificates: clientCertificates(t, "subject:CN=nobody", "email:till@acme.example")},
+				"bob":    {PasswordHash: configtest.PasswordHash(), Certificates: clientCertificates(t, "subject:CN=bob,O=Acme")},
+				"forged": {Certificates: clientCertificates(t, "subject:CN=forged,O=Acme")},
+			})
+			c.start()
+			for _, tt := range []struct {
+				certificate, user string
+				codes             []int // of USER and of PASS with the right password
+			}{
+				{"till", "till", []int{232, 202}},
+				{"till", "till@acme", []int{232, 202}},
+				{"bob", "till", []int{331, 530}},
+				{"", "till", []int{331, 530}},
+				{"forged", "till", []int{331, 530}},
+				{"forged", "forged", []int{331, 530}},
+				{"bob", "bob", []int{331, 230}},
+				{"till", "bob", []int{331, 530}},
+				{"", "bob", []int{331, 530}},
+				{"", "alice", []int{331, 230}},
+				{"till", "alice", []int{331, 230}},
+				{"forged", "alice", []int{331, 530}},
+				{"till", "unknown", []int{331, 530}},
+			} {
+				t.Run(tt.user+"-shows-"+tt.certificate, func(t *testing.T) {
+					c := *c
+					c.t = t
+					client := c.connect(c.tls(tt.certificate, version))
+					client.Command(tt.codes[0], "USER "+tt.user)
+					client.Command(tt.codes[1], "PASS "+configtest.Password)
+					code := 530
+					if tt.codes[1] < 300 {
+						code = 257
+					}
+					client.Command(code, "PWD")
+				})
+			}
+			clear := ftptest.Dial(t, c.srv.Addr().String())
+			clear.Command(331, "USER till")
+			clear.Command(530, "PASS "+configtest.Password)
+
+			client := c.connect(c.tls("bob", version))
+			client.Command(331, "USER bob")
+			client.Command(530, "PASS wrong-horse")
+			client.Command(331, "USER bob")
+			client.Command(230, "PASS "+configtest.Password)
+			client.Command(530, "PASS "+configtest.Password)
+		})
+	}
+}
+
+// TestLoginByCertificate: a session goes on after 232 like after 230, its data connections have the same certificate or resume, and REIN ends
+// the login.
+func TestLoginByCertificate(t *testing.T) {
+	for name, version := range tlsVersions {
+		t.Run(name, func(t *testing.T) {
+			c := newCertified(t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
+			c.start()
+			own := c.tls("till", version)
+			client := c.connect(own)
+			if r := client.Command(232, "USER till"); r != "Welcome to Acme\nYou are logged in." {
+				t.Errorf("232: %q", r)
+			}
+			client.Command(530, "USER till")
+			protect(client, own)
+			client.Store("resumed", "content")
+			client.TLS = c.tls("till", version)
+			client.Store("full", "content")
+			if got := client.Transfer("NLST"); got != "full\r\nresumed\r\n" {
+				t.Errorf("NLST: %q", got)
+			}
+			for _, other := range []string{"", "bob", "forged"} {
+				client.TLS = c.tls(other, version)
+				data := client.Data()
+				client.Command(150, "RETR full")
+				if got, _ := io.ReadAll(data); len(got) > 0 {
+					t.Errorf("with the certificate %q: %q", other, got)
+				}
+				client.Reply(522)
+			}
+
+			// Implicit TLS stays after REIN, and so does the certificate.
+			conn, err := tls.Dial("tcp", c.srv.ImplicitAddr().String(), c.tls("till", version))
+			if err != nil {
+				t.Fatal(err)
+			}
+			implicit := ftptest.New(t, conn)
+			implicit.Reply(220)
+			implicit.Command(232, "USER till")
+			implicit.Command(220, "REIN")
+			implicit.Command(530, "PWD")
+			implicit.Command(503, "PASS "+configtest.Password)
+			implicit.Command(232, "USER till")
+
+			// The TLS session that a client resumes has the certificate.
+			again := c.tls("till", version)
+			c.connect(again).Command(221, "QUIT")
+			resumed := c.connect(again)
+			if !resumed.Conn.Conn.(*tls.Conn).ConnectionState().DidResume {
+				t.Error("the control connection has not resumed the session")
+			}
+			resumed.Command(232, "USER till")
+		})
+	}
+}
+
+// TestClientCertificateRequired: the server refuses clients without a valid certificate behind the handshake, and in the clear at the login.
+func TestClientCertificateRequired(t *testing.T) {
+	for name, version := range tlsVersions {
+		t.Run(name, func(t *testing.T) {
+			c := newCertified(t, nil)
+			c.cfg.TLS.ClientCertificates.Required = true
+			c.start()
+			for _, certificate := range []string{"", "forged"} {
+				client := c.connect(c.tls(certificate, version))
+				if r := client.Reply(421); r != "This server requires a valid certificate from you." {
+					t.Errorf("421: %q", r)
+				}
+				if err := client.Closed(); err != nil {
+					t.Error(err)
+				}
+				conn, err := tls.Dial("tcp", c.srv.ImplicitAddr().String(), c.tls(certificate, version))
+				if err != nil {
+					t.Fatal(err)
+				}
+				implicit := ftptest.New(t, conn)
+				implicit.Reply(421)
+				if err := implicit.Closed(); err != nil {
+					t.Error(err)
+				}
+			}
+			client := c.connect(c.tls("till", version))
+			client.Login("alice", configtest.Password)
+			clear := ftptest.Dial(t, c.srv.Addr().String())
+			clear.Command(331, "USER alice")
+			clear.Command(530, "PASS "+configtest.Password)
+		})
+	}
+}
+
+// TestRevokedCertificate: a list counts as soon as it is there, also for a client that resumes its TLS session.
+func TestRevokedCertificate(t *testing.T) {
+	for name, version := range tlsVersions {
+		t.Run(name, func(t *testing.T) {
+			c := newCertified(t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
+			list := c.file("ca.crl", c.root.Revoke(&x509.RevocationList{}))
+			c.cfg.TLS.ClientCertificates.CRLFile = list
+			c.start()
+			own := c.tls("till", version)
+			client := c.connect(own)
+			client.Command(232, "USER till")
+			if err := os.WriteFile(list, []byte(c.root.Revoke(&x509.RevocationList{}, 100)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, cfg := range []*tls.Config{own, c.tls("till", version)} {
+				client := c.connect(cfg)
+				client.Command(331, "USER till")
+				client.Command(530, "PASS x")
+				client.Command(331, "USER alice")
+				client.Command(530, "PASS "+configtest.Password)
+			}
+			if !c.log.has(`is revoked`) {
+				t.Error("the log does not tell that the certificate is revoked")
+			}
+		})
+	}
+}
+
+// TestClientCertificatesOfATenant: a tenant has authorities of its own. Their certificates count there only, and those of the server's
+// authorities do not.
+func TestClientCertificatesOfATenant(t *testing.T) {
+	c := newCertified(t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
+	umbrella := certtest.NewAuthority(t, "umbrella")
+	c.issue(umbrella, "carol", 7)
+	c.cfg.TLS.ClientCertificates.Required = true
+	c.cfg.Tenants["umbrella"] = &config.Tenant{
+		Bucket: c.cfg.Tenants["acme"].Bucket, Prefix: "umbrella/",
+		TLS: encryption.TenantTLS{ClientCertificates: encryption.ClientCertificates{CAFile: c.file("umbrella.crt", umbrella.Certificate)}},
+		Users: map[string]*config.User{
+			"carol": {Certificates: clientCertificates(t, "email:carol@acme.example")},
+			"fake":  {Certificates: clientCertificates(t, "email:till@acme.example")},
+			"dave":  {PasswordHash: configtest.PasswordHash()},
+		},
+	}
+	c.cfg.Tenants["acme"].Users["imposter"] = &config.User{Certificates: clientCertificates(t, "email:carol@acme.example")}
+	c.start()
+	for _, tt := range []struct {
+		certificate, user string
+		codes             []int
+	}{
+		{"carol", "carol", []int{232, 202}},
+		{"till", "till", []int{232, 202}},
+		{"till", "fake", []int{331, 530}},
+		{"carol", "imposter", []int{331, 530}},
+		{"carol", "dave", []int{331, 230}},
+		{"till", "dave", []int{331, 530}},
+		{"carol", "alice", []int{331, 530}},
+	} {
+		client := c.connect(c.tls(tt.certificate, tls.VersionTLS13))
+		client.Command(tt.codes[0], "USER "+tt.user)
+		client.Command(tt.codes[1], "PASS "+configtest.Password)
+	}
+}
+
+// TestAuditOfCertificates: the audit log and the log tell the subject.
+func TestAuditOfCertificates(t *testing.T) {
+	c := newCertified(t, map[string]*config.User{"till": {Certificates: clientCertificates(t, "email:till@acme.example")}})
+	c.cfg.Audit.File = filepath.Join(t.TempDir(), "audit.log")
+	t.Run("serve", func(t *testing.T) { // its end writes the last lines
+		c.t = t
+		c.start()
+		client := c.connect(c.tls("till", tls.VersionTLS13))
+		client.Command(232, "USER till")
+		client.Command(221, "QUIT")
+		client = c.connect(c.tls("bob", tls.VersionTLS13))
+		client.Command(331, "USER till")
+		client.Command(530, "PASS x")
+		client.Command(221, "QUIT")
+	})
+	text, err := os.ReadFile(c.cfg.Audit.File)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"outcome":"ok","certificate":"CN=till,O=Acme"`, `"reason":"certificate","tenant":"acme","user":"till"`} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("the audit log lacks %s:\n%s", want, text)
+		}
+	}
+	for _, want := range []string{`certificate="CN=till,O=Acme"`, `CN=bob,O=Acme`} {
+		if !c.log.has(want) {
+			t.Errorf("the log lacks %s", want)
+		}
+	}
+}
+
+// TestClientCertificatesOfAHook: what a service says of certificates counts too, and a service is not asked for clients without the certificate
+// that the tenant requires.
+func TestClientCertificatesOfAHook(t *testing.T) {
+	var asked atomic.Int32
+	hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		asked.Add(1)
+		_, _ = io.WriteString(w, `{"user": {"certificates": ["subject:CN=till,O=Acme"]}}`)
+	}))
+	defer hook.Close()
+	c := newCertified(t, nil)
+	acme := c.cfg.Tenants["acme"]
+	acme.TLS.ClientCertificates.Required = true
+	acme.Auth.Hook = external.Hook{URL: hook.URL, Secret: value.NewSecret("secret")}
+	c.start()
+	for _, tt := range []struct {
+		certificate string
+		code        int
+		asked       int32
+	}{{"till", 230, 1}, {"bob", 530, 1}, {"forged", 530, 0}, {"", 530, 0}} {
+		asked.Store(0)
+		client := c.connect(c.tls(tt.certificate, tls.VersionTLS13))
+		client.Command(331, "USER eve")
+		client.Command(tt.code, "PASS x")
+		if got := asked.Load(); got != tt.asked {
+			t.Errorf("with the certificate %q the service is asked %d times, want %d", tt.certificate, got, tt.asked)
+		}
+	}
+}

@@ -1,0 +1,116 @@
+package tenant
+
+import (
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/babelftp/babelftp/internal/account"
+	"github.com/babelftp/babelftp/internal/clientcert"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config/value"
+)
+
+// certificates say which certificates clients may show, and must.
+type certificates struct {
+	authorities *clientcert.Authorities // nil if the server asks for no certificates
+	required    bool
+}
+
+func newCertificates(cfg encryption.ClientCertificates, log *slog.Logger) (certificates, error) {
+	c := certificates{required: cfg.Required}
+	if cfg.CAFile == "" {
+		return c, nil
+	}
+	var err error
+	c.authorities, err = clientcert.Open(clientcert.Files{CA: cfg.CAFile, CRL: cfg.CRLFile}, log)
+	return c, err
+}
+
+// accepts returns [account.ErrCertificate], wrapped, if the client has shown a certificate that is not valid, or lacks one.
+func (c certificates) accepts(shown []*x509.Certificate) error {
+	var err error
+	switch {
+	case c.required && (len(shown) == 0 || c.authorities == nil):
+		err = clientcert.ErrNone
+	case len(shown) == 0 || c.authorities == nil:
+		return nil
+	default:
+		err = c.authorities.Verify(shown)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %s%w", account.ErrCertificate, about(shown), err)
+	}
+	return nil
+}
+
+// about is the subject of a certificate, for the log.
+func about(shown []*x509.Certificate) string {
+	if len(shown) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%q: ", value.CertificateSubject(shown[0]))
+}
+
+// subject is that of an accepted certificate, empty without one.
+func (t *tenant) subject(shown []*x509.Certificate) string {
+	if t.authorities == nil || len(shown) == 0 {
+		return ""
+	}
+	return value.CertificateSubject(shown[0])
+}
+
+// accepts is that of the tenant, and returns the same error if the user has certificates and the client has shown none of them.
+func (u *user) accepts(shown []*x509.Certificate) error {
+	if err := u.tenant.accepts(shown); err != nil || len(u.certificates) == 0 {
+		return err
+	}
+	switch {
+	case len(shown) == 0 || u.tenant.authorities == nil:
+		return fmt.Errorf("%w: %w", account.ErrCertificate, clientcert.ErrNone)
+	case !slices.ContainsFunc(u.certificates, func(c value.ClientCertificate) bool { return c.Matches(shown[0]) }):
+		return fmt.Errorf("%w: %sis none of the user", account.ErrCertificate, about(shown))
+	}
+	return nil
+}
+
+// needsNoPassword tells whether certificates are all that the user has.
+func (u *user) needsNoPassword() bool { return u.credential.hash == "" && len(u.certificates) > 0 }
+
+// ByCertificate implements [account.Backend].
+func (r *Registry) ByCertificate(req *account.LoginRequest) bool {
+	u := r.find(req.Host, req.User)
+	return u != nil && u.needsNoPassword() && u.accepts(req.Certificates) == nil
+}
+
+// Admit implements [account.Backend]. A certificate of any tenant's authorities is one that the server accepts.
+func (r *Registry) Admit(shown []*x509.Certificate) error {
+	if !r.certificates.required {
+		return nil
+	}
+	err := r.certificates.accepts(shown)
+	for _, t := range r.tenants {
+		if err != nil && t.accepts(shown) == nil {
+			return nil
+		}
+	}
+	return err
+}
+
+// openCertificates reads the authorities of the server and of the tenants.
+func (r *Registry) openCertificates(cfg *config.Config, log *slog.Logger) error {
+	var errs []error
+	open := func(c encryption.ClientCertificates) certificates {
+		opened, err := newCertificates(c, log)
+		errs = append(errs, err)
+		return opened
+	}
+	r.certificates = open(cfg.TLS.ClientCertificates)
+	for name, t := range r.tenants {
+		t.certificates = open(cfg.Tenants[name].TLS.ClientCertificatesOf(&cfg.TLS))
+	}
+	return errors.Join(errs...)
+}

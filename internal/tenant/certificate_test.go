@@ -1,0 +1,71 @@
+package tenant
+
+import (
+	"context"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/account"
+	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+)
+
+// TestPasswordWithoutCertificate: where the certificate is missing, no cached password answers sooner, so the time does not tell that the
+// password is right.
+func TestPasswordWithoutCertificate(t *testing.T) {
+	root := certtest.NewAuthority(t, "root")
+	text, _ := root.Issue(&x509.Certificate{Subject: pkix.Name{CommonName: "alice"}})
+	block, _ := pem.Decode([]byte(text))
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var named value.ClientCertificate
+	if err := named.UnmarshalText([]byte("subject:CN=alice")); err != nil {
+		t.Fatal(err)
+	}
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(ca, []byte(root.Certificate), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.TLS.ClientCertificates.CAFile = ca
+	cfg.Tenants = map[string]*config.Tenant{"acme": {Bucket: "acme-data", Users: map[string]*config.User{
+		"alice": {PasswordHash: configtest.PasswordHash(), Certificates: []value.ClientCertificate{named}},
+	}}}
+	r := registryOf(t, cfg)
+	decide := func(ctx context.Context, shown ...*x509.Certificate) error {
+		req := &account.LoginRequest{User: "alice", Password: password, Certificates: shown}
+		_, err := r.decide(ctx, client, r.identify(req), req)
+		return err
+	}
+	if err := decide(t.Context(), cert); err != nil {
+		t.Fatal(err)
+	}
+	if err := decide(t.Context()); !errors.Is(err, account.ErrCertificate) {
+		t.Errorf("without the certificate: %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range max(1, runtime.GOMAXPROCS(0)-1) { // a login that hashes waits for its turn
+		leave, err := r.verifier.queue.Enter(t.Context(), client)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer leave()
+	}
+	if err := decide(ended, cert); err != nil {
+		t.Errorf("the password is not cached: %v", err)
+	}
+	if err := decide(ended); !errors.Is(err, context.Canceled) {
+		t.Errorf("without the certificate: %v, want a hash", err)
+	}
+}
