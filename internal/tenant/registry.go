@@ -505,18 +505,17 @@ func (r *Registry) authenticate(ctx context.Context, client netip.Prefix, who id
 func (r *Registry) decide(ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest) (*user, error) {
 	refused := account.ErrLoginRefused
 	var c *credential
-	var certificate error
 	password := req.Password
 	switch {
 	case who.user != nil:
-		certificate = who.user.accepts(req.Certificates)
-		switch {
-		case certificate != nil: // the login takes the time of an unknown user, whether the password is right or not
-		case who.user.needsNoPassword():
-			return who.user, nil
-		default:
-			c, password = &who.user.credential, who.user.tenant.inUTF8(password)
+		if err := who.user.accepts(req.Certificates); err != nil {
+			refused = err
+			break // the login takes the time of an unknown user, whether the password is right or not
 		}
+		if who.user.needsNoPassword() {
+			return who.user, nil
+		}
+		c, password = &who.user.credential, who.user.tenant.inUTF8(password)
 	case who.source != nil:
 		if refused = who.source.accepts(req.Certificates); refused != nil {
 			break
@@ -534,8 +533,6 @@ func (r *Registry) decide(ctx context.Context, client netip.Prefix, who identity
 	switch right, err := r.verifier.check(ctx, client, c, password); {
 	case err != nil:
 		return nil, err
-	case certificate != nil:
-		return nil, certificate
 	case !right:
 		return nil, refused
 	}
