@@ -306,7 +306,7 @@ func (l *List) drop(name string) {
 
 // Add bans a name for a time, or for that of the configuration with 0. The name is that of [Parse].
 func (l *List) Add(name string, d time.Duration) Ban {
-	b := Ban{Name: name, Until: time.Now().Add(cmp.Or(d, l.cfg.Time)).Round(time.Second), Reason: administrator}
+	b := Ban{Name: name, Until: time.Now().Add(cmp.Or(d, l.cfg.Time)), Reason: administrator}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.drop(name) // a new time may be shorter

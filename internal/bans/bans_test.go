@@ -4,6 +4,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/netip"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -257,5 +258,17 @@ func TestUnknownUser(t *testing.T) {
 	}
 	if name == b.UnknownUser("hunter2") {
 		t.Error("another list has the same hash")
+	}
+}
+
+// The end of a ban has a monotonic reading: a clock that is set ends no ban, and prolongs none.
+func TestBansAreMonotonic(t *testing.T) {
+	l := New(limit.Bans{AddressScore: 1, Time: time.Hour, HalfLife: time.Hour}, limit.Networks{}, slog.New(slog.DiscardHandler), func(string) {})
+	l.Add("192.0.2.1", time.Minute)
+	l.LoginFailed(netip.MustParseAddr("192.0.2.2"), "")
+	for _, b := range l.All() {
+		if !strings.Contains(b.Until.String(), " m=") {
+			t.Errorf("%v has no monotonic reading", b)
+		}
 	}
 }

@@ -38,14 +38,18 @@ func (l lock) Lock() { l <- struct{}{} }
 // Unlock releases the lock.
 func (l lock) Unlock() { <-l }
 
-// A ClientWait holds since when an upload waits for bytes of its client, in nanoseconds since 1970. It is 0 where the upload does not wait.
-type ClientWait struct{ since atomic.Int64 }
+// A ClientWait holds since when an upload waits for bytes of its client. It is nil where the upload does not wait. The time has a monotonic
+// reading: a clock that is set must not make another session take over an upload that goes on.
+type ClientWait struct{ since atomic.Pointer[time.Time] }
 
 // Begin says that the upload begins to wait.
-func (c *ClientWait) Begin() { c.since.Store(time.Now().UnixNano()) }
+func (c *ClientWait) Begin() {
+	now := time.Now()
+	c.since.Store(&now)
+}
 
 // End says that bytes have come.
-func (c *ClientWait) End() { c.since.Store(0) }
+func (c *ClientWait) End() { c.since.Store(nil) }
 
 // tooLong tells whether the upload has waited for stallAfter.
 func (c *ClientWait) tooLong() bool {
@@ -53,7 +57,7 @@ func (c *ClientWait) tooLong() bool {
 		return false
 	}
 	since := c.since.Load()
-	return since != 0 && time.Since(time.Unix(0, since)) >= stallAfter
+	return since != nil && time.Since(*since) >= stallAfter
 }
 
 // Enter makes the entry of an upload that the caller is about to create, and writes its record. So a server that dies leaves no upload
