@@ -39,8 +39,9 @@ test: packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests 
 fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)
 
-torture: packages .tools/bin/minio .tools/bin/versitygw ## kill clients in 50 rounds, run random histories for an hour; ROUNDS=200 TORTURE=8h for longer
+torture: packages .tools/bin/minio .tools/bin/versitygw ## kill clients in 50 rounds, have 100,000 sessions, run random histories for an hour; ROUNDS=200 TORTURE=8h for longer
 	go test -v -timeout 0 -run TestKilled ./internal/acceptance -kill.rounds $(ROUNDS)
+	go test -v -timeout 0 -run 'Test(Views|MixedSessions|ManySessions)$$' ./internal/server -views 5000 -views.seed $$(date +%s) -mixed 2000 -sessions 100000
 	go test -v -timeout 0 -run TestHistories ./driver -histories.time $(TORTURE) -histories.seed $$(date +%s) -histories.all
 
 bench: .tools/bin/minio ## measure babelftp and its S3 server (docs/benchmarks.md); BENCH='-short -only slow' for a part
