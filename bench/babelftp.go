@@ -18,17 +18,18 @@ const configuration = `
 listen: "127.0.0.1:0"
 limits: {sessions_per_address: 0}
 s3:
-  endpoint: %q
-  region: %q
+  endpoint: %[1]q
+  region: %[2]q
   path_style: true
-  access_key_id: %q
-  secret_access_key: %q
+  access_key_id: %[3]q
+  secret_access_key: %[4]q
 tenants:
   bench:
-    bucket: %q
+    bucket: %[5]q
     users:
-      bench: {password_hash: %q}
-%s
+      bench: {password_hash: %[6]q}
+      attacker: {password_hash: %[6]q}
+%[7]s
 `
 
 const userAndPassword = "bench"

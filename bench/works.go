@@ -59,6 +59,7 @@ func works(s sizes) []work {
 		listing(direct, s.count(100_000)),
 		logins(s.count(4000)),
 		requests(),
+		victim(s.count(200), s.count(200)),
 		big(slow, s.bytes(256<<20)),
 		many(slow, 1, s.count(100), 4<<10),
 		listing(slow, s.count(10_000)),
