@@ -64,14 +64,14 @@ func Handler(list *bans.List) http.Handler {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
 		}
-		answer(w, list.Add(name, d))
+		answer(w, list.Add(r.Context(), name, d))
 	})
 	mux.HandleFunc("DELETE /bans", func(w http.ResponseWriter, r *http.Request) {
 		name, err := bans.Parse(r.FormValue("name"))
 		switch {
 		case err != nil:
 			http.Error(w, err.Error(), http.StatusBadRequest)
-		case !list.Remove(name):
+		case !list.Remove(r.Context(), name):
 			http.Error(w, name+" is not banned: see babelftp bans list", http.StatusNotFound)
 		default:
 			answer(w, name)

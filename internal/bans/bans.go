@@ -1,11 +1,14 @@
 // Package bans refuses addresses and users for a time after many failures, or because an administrator says so.
 //
 // A [List] keeps scores, which decay, and bans. [List.Enter] refuses the connections of an address (reply 421, RFC 959, section 4.2.1), and
-// [List.Check] and [List.LogIn] refuse logins. They return a [limits.Error]. A new ban cuts sessions. The list is in the memory of one process.
+// [List.Check] and [List.LogIn] refuse logins. They return a [limits.Error]. A new ban cuts sessions.
+//
+// The list is in the memory of one process, and decides alone. [List.Share] keeps it equal to those of other servers by package store.
 package bans
 
 import (
 	"cmp"
+	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -19,6 +22,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/bans/store"
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/limits"
 )
@@ -78,6 +82,8 @@ type List struct {
 	networks map[string]netip.Prefix    // of bans of several addresses
 	sessions map[*limits.Session]string // their users, empty before the login
 	sweepAt  int
+
+	sharing // with other servers
 }
 
 // A score is the number of failures, and when that was right.
@@ -192,59 +198,64 @@ func (l *List) refusal(addr netip.Addr, user string) error {
 func (l *List) live(name string) bool { return time.Now().Before(l.bans[name].Until) }
 
 func (l *List) bansAddress(addr netip.Addr) bool {
-	if l.live(addressName(addr)) {
-		return true
-	}
-	for name, network := range l.networks {
-		if contains(network, addr) && l.live(name) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(l.namesOf(addr, nil), l.live)
 }
 
-func contains(network netip.Prefix, addr netip.Addr) bool {
-	return network.Contains(addr.Unmap().WithZone(""))
+// namesOf appends the names of bans that an address may have.
+func (l *List) namesOf(addr netip.Addr, names []string) []string {
+	names = append(names, addressName(addr))
+	for name, network := range l.networks {
+		if network.Contains(addr.Unmap().WithZone("")) {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // Offended implements [limits.Guard].
 func (l *List) Offended(addr netip.Addr) {
-	l.addAddress(addr, offencePoints, "unknown commands or refused connections")
+	l.count("unknown commands or refused connections", offencePoints, addr, "")
 }
 
 // LoginFailed counts a failed login from an address as a user.
 func (l *List) LoginFailed(addr netip.Addr, user string) {
-	const reason = "failed logins"
-	l.addAddress(addr, loginPoints, reason)
-	l.add(user, loginPoints, l.cfg.UserScore, reason)
+	l.count("failed logins", loginPoints, addr, user)
 }
 
-func (l *List) addAddress(addr netip.Addr, points float64, reason string) {
-	if addr.IsValid() && !l.rules.Allows(addr) {
-		l.add(addressName(addr), points, l.cfg.AddressScore, reason)
+// count adds to the scores of an address and of a user, those of the store where that answers. A maximum of 0 is none.
+func (l *List) count(reason string, points float64, addr netip.Addr, user string) {
+	f := store.Failure{HalfLife: l.cfg.HalfLife, Ban: store.Ban{Reason: reason, Left: l.cfg.Time}}
+	if l.cfg.AddressScore > 0 && addr.IsValid() && !l.rules.Allows(addr) {
+		f.Scores = append(f.Scores, store.Score{Name: addressName(addr), Points: points, Most: float64(l.cfg.AddressScore)})
 	}
-}
-
-// add adds to a score, and bans where that reaches a maximum. A maximum of 0 is none.
-func (l *List) add(name string, points float64, most int, reason string) {
-	if most == 0 {
-		return
+	if l.cfg.UserScore > 0 && user != "" {
+		f.Scores = append(f.Scores, store.Score{Name: user, Points: points, Most: float64(l.cfg.UserScore)})
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if len(f.Scores) > 0 && !l.shared(f) {
+		l.add(f)
+	}
+}
+
+// add adds to the scores of this process, and bans where they reach their maximum.
+func (l *List) add(f store.Failure) {
 	now := time.Now()
-	s := l.scores[name]
-	if s == nil {
-		l.sweep(now)
-		s = &score{at: now}
-		l.scores[name] = s
+	for _, change := range f.Scores {
+		s := l.scores[change.Name]
+		if s == nil {
+			l.sweep(now)
+			s = &score{at: now}
+			l.scores[change.Name] = s
+		}
+		l.decay(s, now)
+		if s.points += change.Points; s.points < change.Most-forgotten {
+			continue
+		}
+		delete(l.scores, change.Name)
+		l.changed(change.Name)
+		l.ban(Ban{Name: change.Name, Until: now.Add(f.Ban.Left), Reason: f.Ban.Reason})
 	}
-	l.decay(s, now)
-	if s.points += points; s.points < float64(most)-forgotten {
-		return
-	}
-	delete(l.scores, name)
-	l.ban(Ban{Name: name, Until: now.Add(l.cfg.Time), Reason: reason})
 }
 
 func (l *List) decay(s *score, now time.Time) {
@@ -258,26 +269,36 @@ func (l *List) ban(b Ban) {
 		return
 	}
 	l.put(b)
+	l.cut()
 	l.banned(b.kind())
 	l.log.Warn("banned", "kind", b.kind(), "name", b.Name, "until", b.Until, "reason", b.Reason)
 }
 
-// put adds a ban and cuts sessions. Failures cut those of the address that are not logged in: who has logged in has shown a right
-// password, and strangers must not end the transfers of a user by guesses. An administrator cuts all.
+// put adds a ban, in place of another one.
 func (l *List) put(b Ban) {
+	l.sweep(time.Now())
 	l.bans[b.Name] = b
-	network := b.network()
-	if network.IsValid() {
+	if network := b.network(); network.IsValid() {
 		l.networks[b.Name] = network
 	}
+}
+
+// cut ends the sessions that are banned. Failures end those of the address that are not logged in: who has logged in has shown a right
+// password, and strangers must not end the transfers of a user by guesses. An administrator ends all.
+func (l *List) cut() {
 	for s, user := range l.sessions {
-		if user != "" && b.Reason != administrator {
-			continue
-		}
-		if b.Name == user || !l.rules.Allows(s.Addr) && (b.Name == addressName(s.Addr) || contains(network, s.Addr)) {
+		if user == "" && l.refusal(s.Addr, "") != nil || user != "" && l.bannedByAdministrator(s.Addr, user) {
 			s.Cut(&limits.Error{Limit: limits.Bans})
 		}
 	}
+}
+
+func (l *List) bannedByAdministrator(addr netip.Addr, user string) bool {
+	names := []string{user}
+	if !l.rules.Allows(addr) {
+		names = l.namesOf(addr, names)
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return l.live(name) && l.bans[name].Reason == administrator })
 }
 
 // sweep removes what is over, each time when there is twice as much.
@@ -305,22 +326,26 @@ func (l *List) drop(name string) {
 }
 
 // Add bans a name for a time, or for that of the configuration with 0. The name is that of [Parse].
-func (l *List) Add(name string, d time.Duration) Ban {
+func (l *List) Add(ctx context.Context, name string, d time.Duration) Ban {
 	b := Ban{Name: name, Until: time.Now().Add(cmp.Or(d, l.cfg.Time)), Reason: administrator}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.drop(name) // a new time may be shorter
+	l.changed(name)
 	l.ban(b)
+	l.mu.Unlock()
+	l.push(ctx)
 	return b
 }
 
 // Remove ends a ban, and forgets the failures. It returns false where there is no ban.
-func (l *List) Remove(name string) bool {
+func (l *List) Remove(ctx context.Context, name string) bool {
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	found := l.live(name)
 	l.drop(name)
+	l.changed(name)
 	delete(l.scores, name)
+	l.mu.Unlock()
+	l.push(ctx)
 	return found
 }
 

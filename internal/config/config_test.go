@@ -37,7 +37,7 @@ tenants:
 // Every problem of a file is reported at once, each where it stands.
 func TestLoadProblems(t *testing.T) {
 	for _, name := range []string{
-		"addresses", "aliases", "ambiguous", "auth", "duplicate-keys", "empty", "limits", "names", "objects", "policies", "roles", "receivers", "syntax", "tenants", "texts", "two-documents",
+		"addresses", "aliases", "ambiguous", "auth", "duplicate-keys", "empty", "limits", "limits-store", "limits-store-database", "limits-store-tls", "names", "objects", "policies", "roles", "receivers", "syntax", "tenants", "texts", "two-documents",
 		"unknown-keys", "uploads", "uploads-not-removed", "users-files",
 		"wrong-types",
 	} {

@@ -12,7 +12,7 @@ import (
 
 // normalize gives values that may be written in several ways their one form. dir is what the paths of files are relative to.
 func (c *Config) normalize(dir string) {
-	files := append(c.TLS.Files(), &c.LocalesDir, &c.Audit.File, &c.Audit.Webhook.CAFile, &c.AdminSocket)
+	files := append(c.TLS.Files(), &c.LocalesDir, &c.Audit.File, &c.Audit.Webhook.CAFile, &c.AdminSocket, &c.Limits.StoreCAFile)
 	for _, t := range c.Tenants {
 		files = append(append(append(files, t.TLS.Files()...), t.Auth.Files()...), &t.Webhook.CAFile)
 		t.Auth.User.Home, t.Auth.User.Root = cleanDirectory(t.Auth.User.Home), cleanDirectory(t.Auth.User.Root)

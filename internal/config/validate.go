@@ -173,6 +173,7 @@ func (v *validator) durations() {
 
 func (v *validator) limits() {
 	p, l := yamlconf.Path{"limits"}, v.cfg.Limits
+	l.CheckStore(p, v.report)
 	v.usage(p, l.Usage)
 	v.usage(p.Child("per_address"), l.PerAddress)
 	notNegative(v, p.Child("sessions"), l.Sessions)

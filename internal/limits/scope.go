@@ -268,7 +268,7 @@ func Sleep(ctx context.Context, wait time.Duration) error {
 // A Session is what a [Guard] may cut.
 type Session struct {
 	Addr netip.Addr
-	// Cut ends the session because of an [Error]. It does not wait, and any goroutine may call it.
+	// Cut ends the session because of an [Error]. It does not wait, and may be called again, by any goroutine.
 	Cut func(error)
 }
 

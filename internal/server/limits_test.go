@@ -36,12 +36,18 @@ func closed(t *testing.T, c *ftptest.Client) {
 	}
 }
 
+// hasMetric tells whether /metrics has a line.
+func hasMetric(t *testing.T, srv *Server, line string) bool {
+	t.Helper()
+	_, body := get(t, srv, "/metrics")
+	return strings.Contains(body, line+"\n")
+}
+
 // wantMetrics wants lines of /metrics.
 func wantMetrics(t *testing.T, srv *Server, lines ...string) {
 	t.Helper()
-	_, body := get(t, srv, "/metrics")
 	for _, line := range lines {
-		if !strings.Contains(body, line+"\n") {
+		if !hasMetric(t, srv, line) {
 			t.Errorf("/metrics lacks %s", line)
 		}
 	}

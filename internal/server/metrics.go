@@ -34,6 +34,8 @@ type metrics struct {
 	bytes         *prometheus.CounterVec
 	requests      *prometheus.CounterVec
 	auditLost     *prometheus.CounterVec
+	storeUp       prometheus.Gauge
+	storeErrors   prometheus.Counter
 	events        *prometheus.CounterVec
 	durations     *prometheus.HistogramVec
 }
@@ -62,6 +64,8 @@ func newMetrics(version string) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.002, 2, 15), // to 33 seconds
 		}, []string{"operation"}),
 	}
+	m.storeUp = prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: "limits_store_up", Help: "Whether limits.store answers, and this replica shares bans."})
+	m.storeErrors = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "babelftp", Name: "limits_store_errors_total", Help: "Requests to limits.store that failed."})
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: "babelftp", Name: "build_info", Help: "Always 1, with the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
@@ -112,6 +116,16 @@ func (m *metrics) Storage(s vfs.ObjectStorage) vfs.ObjectStorage { return s }
 
 // Refused implements [control.Observer].
 func (m *metrics) Refused(tenant, limit string) { m.refusals.WithLabelValues(limit, tenant).Inc() }
+
+// storeAnswered shows whether limits.store answers. Without a store there are no such metrics.
+func (m *metrics) storeAnswered(err error) {
+	if err == nil {
+		m.storeUp.Set(1)
+		return
+	}
+	m.storeUp.Set(0)
+	m.storeErrors.Inc()
+}
 
 func (m *metrics) banned(kind string) { m.bans.WithLabelValues(kind).Inc() }
 

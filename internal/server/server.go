@@ -65,6 +65,8 @@ type Server struct {
 	certificates *certificates.Set
 
 	endEvents func() // of sendEvents
+	share     func(context.Context) (end func())
+	endShare  func()
 
 	explicit, implicit, metrics net.Listener // nil where the configuration asks for none
 }
@@ -101,6 +103,10 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		limits.Sessions{Most: cfg.Limits.SessionsPerAddress, BeforeLogin: cfg.Limits.SessionsBeforeLoginPerAddress},
 		cfg.Limits.Limits(), cfg.Limits.PerAddress.Limits())
 	shared.Guard = list
+	share, err := shareBans(cfg, list, m)
+	if err != nil {
+		return nil, err
+	}
 	queues, err := newEventQueues(cfg, buckets, m, log)
 	if err != nil {
 		return nil, err
@@ -130,6 +136,8 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		tenants:   tenants,
 		events:    queues,
 		endEvents: func() {},
+		share:     share,
+		endShare:  func() {},
 
 		certificates: shown,
 
@@ -212,6 +220,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
 			s.close()
+			s.endShare()
 			s.audit.close(ctx, s.log)
 		}
 	}()
@@ -236,6 +245,7 @@ func (s *Server) Start(ctx context.Context) (err error) {
 			}
 		}()
 	}
+	s.endShare = s.share(context.WithoutCancel(ctx)) // also while sessions end
 	if err := s.CheckBuckets(ctx); err != nil {
 		return err
 	}
@@ -325,6 +335,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.web.Close()
 	defer s.audit.close(ctx, s.log)
 	defer s.admin.Close()
+	defer s.endShare()
 	defer s.endEvents()
 	return s.control.Shutdown(ctx)
 }

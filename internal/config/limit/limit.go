@@ -33,6 +33,7 @@ type Limits struct {
 	PerAddress Usage `yaml:"per_address" since:"0.2.0"`
 	Networks
 	Bans Bans `yaml:"bans" since:"0.2.0"`
+	Store
 }
 
 // TenantLimits bounds what the users of a tenant may take of the server. Who is above a maximum gets 421 after the password.
