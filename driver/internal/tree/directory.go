@@ -206,8 +206,8 @@ func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *attribute
 	return err
 }
 
-// delete deletes the versions that were copied. A file that was added or replaced since stays, and so does one whose copy is seen to be gone.
-// The error is then EAGAIN where that is known, because to move such a file takes another attempt.
+// delete deletes the versions that were copied. A file that was added or replaced since stays, and so does one whose copy is gone. The error
+// is then EAGAIN where that is known, because to move such a file takes another attempt.
 func (r *treeMove) delete(ctx context.Context) error {
 	deleted := batch{tree: r.source, exact: true, prefix: r.from, listed: true}
 	err := inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
@@ -238,25 +238,31 @@ func (r *treeMove) delete(ctx context.Context) error {
 	return err
 }
 
-// entriesToDelete are the files of a directory that may have copies now. Where S3 compares the ETags of what it deletes, those of a small
-// directory are not listed again. A file that another client has added since was then added after the rename.
+// entriesToDelete are the files of a directory, with their copies. Another session may have moved the copies back, so that the files are the
+// only ones again. Where S3 compares the ETags of what it deletes, those of a small directory are not listed again. A file that another client
+// has added since was then added after the rename.
 func (r *treeMove) entriesToDelete(ctx context.Context) iter.Seq2[mergeEntry, error] {
 	if p := &r.source.Bucket.Profile; r.checked == nil || !p.ConditionalDelete || !p.ConditionalBatchDelete {
 		return r.walk(ctx, false)
 	}
-	return func(yield func(mergeEntry, error) bool) {
+	return r.merge(ctx, func(yield func(s3api.Version, error) bool) {
 		for _, v := range r.copied.few() {
-			if !yield(mergeEntry{source: &v, copy: &v}, nil) {
+			if !yield(v, nil) {
 				return
 			}
 		}
-	}
+	}, false)
 }
 
 // walk walks through both directories in parallel, in the order of the keys. The first walk fails with fs.ErrNotExist where there is no source.
 // It does not list a target that did not exist a moment ago. The sources are listed last: where S3 compares no versions, this list is
 // the check right before a small directory is deleted.
 func (r *treeMove) walk(ctx context.Context, first bool) iter.Seq2[mergeEntry, error] {
+	return r.merge(ctx, r.source.Bucket.WalkInOrder(ctx, r.from), first)
+}
+
+// merge is walk, through these versions of the source.
+func (r *treeMove) merge(ctx context.Context, versions iter.Seq2[s3api.Version, error], first bool) iter.Seq2[mergeEntry, error] {
 	return func(yield func(mergeEntry, error) bool) {
 		advance := func(next func() (s3api.Version, error, bool)) (*s3api.Version, error) {
 			v, err, more := next()
@@ -265,7 +271,7 @@ func (r *treeMove) walk(ctx context.Context, first bool) iter.Seq2[mergeEntry, e
 			}
 			return &v, err
 		}
-		sources, stop := iter.Pull2(r.source.Bucket.WalkInOrder(ctx, r.from))
+		sources, stop := iter.Pull2(versions)
 		defer stop()
 		copies, stop := iter.Pull2(r.target.Bucket.WalkInOrder(ctx, r.to))
 		defer stop()
