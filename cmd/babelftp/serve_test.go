@@ -123,19 +123,21 @@ tenants:
 	return name
 }
 
-// Of a bucket that does not exist, check and serve write one line.
+// Of a bucket that does not exist, check writes one line. A server logs that line, is ready, and stops as usual.
 func TestMissingBucket(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	file := writeConfig(t, s, "no-such-bucket")
-	want := fmt.Sprintf("babelftp: tenant acme: bucket %q: does not exist at %s: create it, or correct tenants.acme.bucket\n",
-		"no-such-bucket", s.Endpoint)
-	if code, stdout, stderr := output(t, "", "check", "--config", file, "--buckets"); code != 1 || stdout != "" || stderr != want {
+	want := fmt.Sprintf("tenant acme: bucket %q: does not exist at %s: create it, or correct tenants.acme.bucket", "no-such-bucket", s.Endpoint)
+	if code, stdout, stderr := output(t, "", "check", "--config", file, "--buckets"); code != 1 || stdout != "" || stderr != "babelftp: "+want+"\n" {
 		t.Errorf("check: exit code %d: %s%s", code, stdout, stderr)
 	}
-	t.Setenv("BABELFTP_LOG_LEVEL", "error")
-	if code, stdout, stderr := output(t, "", "serve", "--config", file); code != 1 || stdout != "" || stderr != want {
-		t.Errorf("serve: exit code %d: %s%s", code, stdout, stderr)
-	}
+	p := start(t, nil, "serve", "--config", file)
+	address := p.expect(`msg=listening key=listen address=(\S+)`)
+	p.expect(`level=ERROR msg="bucket cannot be used.*` + regexp.QuoteMeta(strings.ReplaceAll(want, `"`, `\"`)))
+	c := ftptest.Dial(t, address)
+	c.Command(331, "USER alice")
+	c.Command(421, "PASS correct horse")
+	p.stop(syscall.SIGTERM)
 }
 
 func TestCheck(t *testing.T) {

@@ -3,6 +3,7 @@ package acceptance_test
 import (
 	"io"
 	"net"
+	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -174,4 +175,37 @@ func TestOutage(t *testing.T) {
 		f.must("download", "/large", local.file("back"))
 		local.mustHave("back", all)
 	})
+}
+
+// TestStartWithoutS3 starts the server while S3 cannot be reached: it is ready, refuses users for the time, and serves them when S3 is there.
+func TestStartWithoutS3(t *testing.T) {
+	t.Parallel()
+	storage := s3test.Start(t, "minio")
+	endpoint, err := url.Parse(storage.Endpoint)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newBreakableLink(t, endpoint.Host)
+	w.cut()
+	distant := *storage
+	distant.Endpoint = "http://" + w.listener.Addr().String()
+	s := newSite(t, &distant)
+	s.client = storage.Client()
+	const up = `babelftp_bucket_up{folder="",tenant="acme"}`
+	s.server.expect(s.server.stderr, `level=ERROR msg="bucket cannot be used`)
+	f := s.connect(t, "", true)
+	f.refused("421 ", "login", "alice@acme", password)
+	response, err := http.Get("http://" + s.metrics + "/readyz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = response.Body.Close()
+	if response.StatusCode != http.StatusOK || s.metric(t, up) != 0 {
+		t.Errorf("/readyz answers %s, and %s is %v", response.Status, up, s.metric(t, up))
+	}
+	w.mend()
+	s.awaitMetric(t, up, 1)
+	local := newFolder(t)
+	newFtplib(t, s, usual).must("upload", local.write("file", content(smallSize)), "/new")
+	s.mustStore(t, "new", content(smallSize))
 }

@@ -35,7 +35,7 @@ const (
 var errNoRegion = errors.New("no region is known")
 
 // A Bucket is where a tenant's objects are, or those in a folder of the tenant. Make it with [Factory.Buckets], and call Verify before
-// use.
+// use, or let a [Watcher] do that.
 type Bucket struct {
 	Tenant    string
 	Folder    string // a directory of the tenant; empty for all that is in no folder
@@ -55,6 +55,7 @@ type Bucket struct {
 	configured  bucket.Profile     // the configured profile
 	resumable   bool               // whether users can resume uploads
 	overwrite   []config.Overwrite // the modes of those who may write, each once
+	watched     *watchState        // nil without a Watcher
 }
 
 // configKeys says where the configuration has what it says of a bucket and of its S3 server: "s3" or "tenants.acme.s3".

@@ -6,14 +6,16 @@ import (
 	"slices"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/bucket"
 )
 
 // Buckets makes each tenant's bucket, by the tenant's name, with those of its folders. It sends no request to S3. The error says for which
-// bucket no region is known.
+// bucket no region is known, or which one cannot keep interrupted uploads.
 func (f *Factory) Buckets(cfg *config.Config) (map[string]*Bucket, error) {
 	buckets := map[string]*Bucket{}
 	for name, t := range cfg.Tenants {
@@ -95,6 +97,12 @@ func (b *Bucket) connect(factory *Factory, storage bucket.S3, presign time.Durat
 	}
 	if err != nil {
 		return b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.keys.region)
+	}
+	// What the configuration alone shows stops the server. What S3 shows later makes one bucket unusable.
+	profile, known := driver.ProfileNamed(knownProfile(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name))
+	if known {
+		b.Profile = profile
+		return b.checkResume()
 	}
 	return nil
 }

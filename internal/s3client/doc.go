@@ -4,7 +4,7 @@
 // its folders; buckets that are reached alike share a client. [Bucket.Verify] asks S3 whether a bucket can be used as the configuration
 // promises. It sends HeadBucket (ListObjectsV2 where that is refused), and GetBucketVersioning for overwrite: version. To an unknown server it
 // sends PutObject, CompleteMultipartUpload, UploadPartCopy, DeleteObject and DeleteObjects for an object of its own. An error is one line that
-// names the tenant, the bucket and the key of the configuration to correct.
+// names the tenant, the bucket and the key of the configuration to correct. A [Watcher] looks at buckets while the server runs.
 //
 // What the S3 servers differ in is data of the driver, its profiles; which profile a server has is found out here.
 package s3client

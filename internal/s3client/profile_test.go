@@ -70,6 +70,9 @@ func checked(t *testing.T, cfg *config.Config, reach *aws.Config) (*Bucket, erro
 		t.Fatal(err)
 	}
 	all, err := verify(t.Context(), cfg, reach)
+	if len(all) == 0 {
+		return nil, err
+	}
 	return all[0], err
 }
 

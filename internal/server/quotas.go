@@ -14,7 +14,7 @@ import (
 // takes a request for each 1,000 objects.
 const recountEvery = time.Hour
 
-// countQuotas counts what is stored, again and again until ctx ends. It counts the quota of a user whom a service brought at once.
+// countQuotas counts what is stored, again and again until ctx ends. The first count of a bucket is that of bucketUsable. It counts the quota of a user whom a service brought at once.
 func (s *Server) countQuotas(ctx context.Context) {
 	go func() {
 		for {
@@ -26,8 +26,13 @@ func (s *Server) countQuotas(ctx context.Context) {
 			}
 		}
 	}()
-	runEvery(ctx, recountEvery, func() {
-		forEachLimit(s.tenants.Quotas(), func(q *tenant.Quota) error { return s.countQuota(ctx, q) })
+	runAfter(ctx, recountEvery, func() {
+		forEachLimit(s.tenants.Quotas(), func(q *tenant.Quota) error {
+			if !q.Countable() {
+				return nil
+			}
+			return s.countQuota(ctx, q)
+		})
 	})
 }
 

@@ -57,6 +57,8 @@ type Server struct {
 	control *control.Server
 	health  *health
 	buckets []*s3client.Bucket
+	watcher *s3client.Watcher
+	upkeep  chan struct{} // has room for the buckets that may be swept and counted at once
 	tenants *tenant.Registry
 	web     *http.Server             // metrics and probes
 	admin   *http.Server             // on the socket of administrators
@@ -138,6 +140,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		endEvents: func() {},
 		share:     share,
 		endShare:  func() {},
+		upkeep:    make(chan struct{}, maxParallel),
 
 		certificates: shown,
 
@@ -165,8 +168,10 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	for _, name := range slices.Sorted(maps.Keys(buckets)) {
 		s.buckets = append(append(s.buckets, buckets[name]), buckets[name].Folders...)
 	}
-	m.registry.MustRegister(newQuotaMetrics(tenants.Quotas), newCertificateMetrics(shown))
-	s.health = newHealth(s.buckets, log)
+	s.watcher = &s3client.Watcher{Buckets: s.buckets, Log: log, Journals: cfg.AbandonedUploads > 0, Usable: s.bucketUsable}
+	s.watcher.Prepare()
+	m.registry.MustRegister(newQuotaMetrics(tenants.Quotas), newCertificateMetrics(shown), newBucketMetrics(s.buckets))
+	s.health = &health{buckets: s.buckets}
 	s.admin = &http.Server{Handler: admin.Handler(list), ReadHeaderTimeout: requestTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
 	s.web = &http.Server{
 		Handler:           s.health.handler(m.handler()),
@@ -177,24 +182,9 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 }
 
 // CheckBuckets asks S3 for all buckets of the tenants, finds out what their servers can do, and whether that is what the configuration
-// promises. The error has one line for each that cannot be used.
+// promises. The error has one line for each that cannot be used. A server that runs does that by itself, and serves the others.
 func (s *Server) CheckBuckets(ctx context.Context) error {
-	err := errors.Join(forEachLimit(s.buckets, func(b *s3client.Bucket) error { return b.Verify(ctx, s.log) })...)
-	if err != nil {
-		return err
-	}
-	s.health.reached()
-	return nil
-}
-
-// openJournals gives the buckets their journals, once it is known what their S3 servers can do.
-func (s *Server) openJournals() {
-	if s.cfg.AbandonedUploads == 0 {
-		return
-	}
-	for _, b := range s.buckets {
-		b.OpenJournal(s.log)
-	}
+	return errors.Join(forEachLimit(s.buckets, func(b *s3client.Bucket) error { return b.Verify(ctx, s.log) })...)
 }
 
 // A ListenError says which address of the configuration could not be listened on.
@@ -212,7 +202,7 @@ func (e *ListenError) Error() string {
 // Unwrap returns the operating system's error.
 func (e *ListenError) Unwrap() error { return e.Err }
 
-// Start checks the buckets and opens the listeners. The probes are answered from the beginning. After an error nothing is open.
+// Start opens the listeners. The probes are answered from the beginning. After an error nothing is open.
 func (s *Server) Start(ctx context.Context) (err error) {
 	if err := s.audit.open(); err != nil {
 		return err
@@ -246,10 +236,6 @@ func (s *Server) Start(ctx context.Context) (err error) {
 		}()
 	}
 	s.endShare = s.share(context.WithoutCancel(ctx)) // also while sessions end
-	if err := s.CheckBuckets(ctx); err != nil {
-		return err
-	}
-	s.openJournals()
 	if s.explicit, err = s.listen(ctx, "listen", s.cfg.Listen); err != nil {
 		return err
 	}
@@ -303,12 +289,13 @@ func address(l net.Listener) net.Addr {
 	return l.Addr()
 }
 
-// Serve runs sessions until Shutdown, and then returns nil. Sessions are cut when ctx ends; an error of one listener leaves the others
+// Serve runs sessions until Shutdown, and then returns nil. A bucket that cannot be used keeps out its users only, until it can. Sessions are cut when ctx ends; an error of one listener leaves the others
 // to Shutdown.
 func (s *Server) Serve(ctx context.Context) error {
 	s.health.enter(serving)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
+	go s.watcher.Run(working)
 	go s.sweepUploads(working)
 	go s.countQuotas(working)
 	go s.returnMemory(working)

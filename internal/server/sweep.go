@@ -14,34 +14,47 @@ import (
 const maxSweepInterval = time.Hour
 
 // sweepUploads removes abandoned uploads, again and again until ctx ends. Their server died, or their client did not come back. Other servers of
-// the same buckets do the same.
+// the same buckets do the same. The first sweep of a bucket is that of bucketUsable.
 func (s *Server) sweepUploads(ctx context.Context) {
 	age := s.cfg.AbandonedUploads
 	if age == 0 {
 		return
 	}
-	runEvery(ctx, min(maxSweepInterval, age), func() {
+	runAfter(ctx, min(maxSweepInterval, age), func() {
 		forEachLimit(s.buckets, func(b *s3client.Bucket) error {
-			err := panics.Catch(func() error {
-				_, err := b.Journal.Sweep(ctx, age)
-				return err
-			})
-			if err != nil && ctx.Err() == nil {
-				s.log.Warn("abandoned uploads could not be removed; the next sweep tries again", "tenant", b.Tenant, "err", err)
+			if !b.Usable() {
+				return nil
 			}
-			return err
+			return s.sweepBucket(ctx, b)
 		})
 	})
 }
 
+func (s *Server) sweepBucket(ctx context.Context, b *s3client.Bucket) error {
+	err := panics.Catch(func() error {
+		_, err := b.Journal.Sweep(ctx, s.cfg.AbandonedUploads)
+		return err
+	})
+	if err != nil && ctx.Err() == nil {
+		s.log.Warn("abandoned uploads could not be removed; the next sweep tries again", "tenant", b.Tenant, "err", err)
+	}
+	return err
+}
+
 // runEvery does something at once, and after each interval until ctx ends.
 func runEvery(ctx context.Context, interval time.Duration, do func()) {
+	do()
+	runAfter(ctx, interval, do)
+}
+
+// runAfter does something after each interval until ctx ends.
+func runAfter(ctx context.Context, interval time.Duration, do func()) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
 	for {
-		do()
 		select {
 		case <-ticker.C:
+			do()
 		case <-ctx.Done():
 			return
 		}

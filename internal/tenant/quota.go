@@ -53,6 +53,12 @@ func nonNil(quotas ...*Quota) []*Quota {
 	return slices.DeleteFunc(quotas, func(q *Quota) bool { return q == nil })
 }
 
+// In reports whether the quota counts what is stored in a bucket.
+func (q *Quota) In(b *s3client.Bucket) bool { return q.bucket == b }
+
+// Countable reports whether the bucket of the quota can be used.
+func (q *Quota) Countable() bool { return q.bucket.Usable() }
+
 // holds reports whether a quota counts what is stored in a bucket below a prefix.
 func (q *Quota) holds(b *s3client.Bucket, prefix string) bool {
 	return q.bucket.Client == b.Client && q.bucket.Name == b.Name && strings.HasPrefix(prefix, q.prefix)

@@ -557,18 +557,27 @@ func (u *user) rights(name string) vfs.Rights {
 	return rights
 }
 
-// mounts returns the file systems of the user's folders for the time of ctx.
+// mounts returns the file systems of the user's folders for the time of ctx. In a folder whose bucket cannot be used all fails until the
+// next login. Without the bucket of "/" there is no login.
 func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginRequest, scopes limits.Scopes) ([]vfs.Mount[*driver.Fs], error) {
 	cache := driver.NewMetadataCache(u.tenant.listingCache)
 	var mounts []vfs.Mount[*driver.Fs]
 	for _, m := range u.mounts {
+		objects, account := m.bucket.ObjectClient(), m.bucket.Client
+		if err := m.bucket.AwaitUsable(ctx); err != nil {
+			if m.at == "/" {
+				return nil, fmt.Errorf("user %s: %w", u.name, err)
+			}
+			account = m.bucket.RefusingClient()
+			objects = account
+		}
 		opts := r.storageOptions(u, m)
 		opts.BeforeCommit, opts.MetadataCache, opts.BeginOperation = req.BeforeCommit, cache, scopes.EnterOperation
-		storage, err := driver.New(ctx, m.bucket.ObjectClient(), m.bucket.Name, &opts)
+		storage, err := driver.New(ctx, objects, m.bucket.Name, &opts)
 		if err != nil {
 			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.tenant.Name, u.name, m.at, err)
 		}
-		mounts = append(mounts, vfs.Mount[*driver.Fs]{Dir: m.at, Storage: storage, Account: m.bucket.Client})
+		mounts = append(mounts, vfs.Mount[*driver.Fs]{Dir: m.at, Storage: storage, Account: account})
 	}
 	return mounts, nil
 }
@@ -581,7 +590,10 @@ func (r *Registry) storageOptions(u *user, m mount) driver.Options {
 		opts.Owner = u.name
 	}
 	opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
-	opts.Presigner, opts.Endpoint, opts.Journal, opts.Objects, opts.Profile = b.Presigner, b.Endpoint, b.Journal, b.Objects, b.Profile
+	opts.Presigner, opts.Endpoint, opts.Objects = b.Presigner, b.Endpoint, b.Objects
+	if b.Usable() { // else a Watcher may be about to set them
+		opts.Journal, opts.Profile = b.Journal, b.Profile
+	}
 	if opts.Memory != nil {
 		opts.Memory = opts.Memory.For(u.tenant.Name, u.name)
 	}

@@ -1,0 +1,192 @@
+package s3client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+const (
+	// firstRetry is the time after which a Watcher looks again at a bucket that cannot be used. It doubles up to watchInterval.
+	firstRetry = 500 * time.Millisecond
+	// watchInterval is the time between two looks at a bucket that can be used.
+	watchInterval = time.Minute
+	// maxLooks is at how many buckets of one S3 server a Watcher looks in parallel.
+	maxLooks = 16
+	// firstLookTimeout is how long AwaitUsable waits for the first look at a bucket.
+	firstLookTimeout = 5 * time.Second
+)
+
+var errNotLooked = errors.New("S3 has not answered yet")
+
+// A Watcher looks at buckets again and again. Those that cannot be used when it begins are used as soon as they can.
+type Watcher struct {
+	Buckets []*Bucket
+	Log     *slog.Logger
+	// Journals says that each bucket gets its journal.
+	Journals bool
+	// Usable is called once for each bucket, in a goroutine of its own, when it can be used for the first time.
+	Usable func(context.Context, *Bucket)
+}
+
+// A watchState is what a Watcher knows of a bucket.
+type watchState struct {
+	looked chan struct{} // closed after the first look
+	once   sync.Once     // closes looked
+
+	retry time.Duration // of the Watcher alone, as is next
+	next  time.Time
+
+	mu     sync.Mutex
+	usable bool  // Verify has succeeded once, and the bucket stays in use
+	err    error // of the last look
+}
+
+// Prepare lets sessions wait for the first look at each bucket. Call it before there are any.
+func (w *Watcher) Prepare() {
+	for _, b := range w.Buckets {
+		b.watched = &watchState{looked: make(chan struct{}), retry: firstRetry, err: errNotLooked}
+	}
+}
+
+// Run looks at the buckets until ctx ends. A slow S3 server delays no bucket of another.
+func (w *Watcher) Run(ctx context.Context) {
+	servers := map[*driver.Endpoint][]*Bucket{}
+	for _, b := range w.Buckets {
+		servers[b.Endpoint] = append(servers[b.Endpoint], b)
+	}
+	var all sync.WaitGroup
+	for _, buckets := range servers {
+		all.Go(func() { w.watch(ctx, buckets) })
+	}
+	all.Wait()
+}
+
+// watch looks at the buckets of one server.
+func (w *Watcher) watch(ctx context.Context, buckets []*Bucket) {
+	for ctx.Err() == nil {
+		var looks errgroup.Group
+		looks.SetLimit(maxLooks)
+		now := time.Now()
+		for _, b := range buckets {
+			if !b.watched.next.After(now) {
+				looks.Go(func() error { w.look(ctx, b); return nil })
+			}
+		}
+		_ = looks.Wait() // no look returns an error
+		next := time.Now().Add(watchInterval)
+		for _, b := range buckets {
+			if b.watched.next.Before(next) {
+				next = b.watched.next
+			}
+		}
+		select {
+		case <-time.After(time.Until(next)):
+		case <-ctx.Done():
+		}
+	}
+}
+
+// look asks S3 for a bucket, and logs what has changed.
+func (w *Watcher) look(ctx context.Context, b *Bucket) {
+	s := b.watched
+	usable, before := s.get()
+	var err error
+	if usable {
+		err = b.Check(ctx)
+	} else if err = b.Verify(ctx, w.Log); err == nil && w.Journals {
+		b.OpenJournal(w.Log)
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	log := w.Log.With("tenant", b.Tenant, "folder", b.Folder, "bucket", b.Name)
+	if err == nil {
+		if before != nil && !errors.Is(before, errNotLooked) {
+			log.Info("bucket can be used again")
+		}
+		s.next = time.Now().Add(watchInterval)
+		s.retry = firstRetry
+	} else {
+		if before == nil || err.Error() != before.Error() {
+			log.Error("bucket cannot be used; the server tries again", "users_refused", !usable, "err", err)
+		}
+		s.next = time.Now().Add(s.retry)
+		s.retry = min(2*s.retry, watchInterval)
+	}
+	s.mu.Lock()
+	s.usable, s.err = usable || err == nil, err
+	s.mu.Unlock()
+	s.once.Do(func() { close(s.looked) })
+	if !usable && err == nil && w.Usable != nil {
+		go w.Usable(ctx, b)
+	}
+}
+
+func (s *watchState) get() (usable bool, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.usable, s.err
+}
+
+// Usable tells whether the profile and the journal of the bucket are known. A bucket without a [Watcher] always is.
+func (b *Bucket) Usable() bool {
+	if b.watched == nil {
+		return true
+	}
+	usable, _ := b.watched.get()
+	return usable
+}
+
+// Up tells whether the bucket could be used at the last look, and false for known before the first.
+func (b *Bucket) Up() (up, known bool) {
+	_, err := b.watched.get()
+	return err == nil, !errors.Is(err, errNotLooked)
+}
+
+// AwaitUsable waits a few seconds for the first look at the bucket, and returns why the bucket cannot be used.
+func (b *Bucket) AwaitUsable(ctx context.Context) error {
+	if b.Usable() {
+		return nil
+	}
+	timeout := time.NewTimer(firstLookTimeout)
+	defer timeout.Stop()
+	select {
+	case <-b.watched.looked:
+	case <-timeout.C:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	usable, err := b.watched.get()
+	if usable {
+		return nil
+	}
+	if errors.Is(err, errNotLooked) {
+		return b.failed(err, err.Error(), "wait, or look at the log")
+	}
+	return err
+}
+
+// RefusingClient is a client for a bucket that cannot be used. Each request fails at once with EAGAIN.
+func (b *Bucket) RefusingClient() *s3.Client {
+	refuse := middleware.InitializeMiddlewareFunc("babelftp-refuse", func(
+		context.Context, middleware.InitializeInput, middleware.InitializeHandler,
+	) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
+		return out, metadata, fmt.Errorf("bucket %q could not be used when the user logged in: %w", b.Name, syscall.EAGAIN)
+	})
+	return s3.New(b.Client.Options(), func(o *s3.Options) {
+		o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], func(stack *middleware.Stack) error {
+			return stack.Initialize.Add(refuse, middleware.Before)
+		})
+	})
+}

@@ -1,0 +1,151 @@
+package server
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// metric waits until /metrics has a line.
+func metric(t *testing.T, srv *Server, line string) {
+	t.Helper()
+	deadline := time.After(time.Minute)
+	for {
+		_, body := get(t, srv, "/metrics")
+		if strings.Contains(body, line+"\n") {
+			return
+		}
+		select {
+		case <-time.After(20 * time.Millisecond):
+		case <-deadline:
+			t.Fatalf("/metrics lacks %s:\n%s", line, body)
+		}
+	}
+}
+
+// A bucket that is missing keeps out its own users, in their language, until it is there. Other tenants do not notice.
+func TestMissingBucket(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		cfg := configtest.New(t, s)
+		missing := s.Bucket(t)
+		if _, err := s.Client().DeleteBucket(t.Context(), &s3.DeleteBucketInput{Bucket: &missing}); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Tenants["late"] = &config.Tenant{
+			Bucket: missing, DefaultLanguage: language.French, Hosts: []string{"ftp.late.example"}, Quota: 1 << 20,
+			Users: map[string]*config.User{"zoe": {PasswordHash: configtest.PasswordHash()}},
+		}
+		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+		session(t, srv, "alice").Store("f", "content")
+		c := ftptest.Dial(t, srv.Addr().String())
+		c.Command(220, "HOST ftp.late.example")
+		c.Command(331, "USER zoe")
+		c.Command(530, "PASS wrong")
+		c.Command(331, "USER zoe")
+		if got := c.Command(421, "PASS "+configtest.Password); !strings.Contains(got, "authentification") {
+			t.Errorf("the reply is %q", got)
+		}
+		metric(t, srv, `babelftp_bucket_up{folder="",tenant="late"} 0`)
+		metric(t, srv, `babelftp_bucket_up{folder="",tenant="acme"} 1`)
+		if status, body := get(t, srv, "/readyz"); status != http.StatusOK || !strings.HasPrefix(body, "ready\n1 of 2 buckets") {
+			t.Errorf("/readyz answers %d %s", status, body)
+		}
+		if _, err := s.Client().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &missing}); err != nil {
+			t.Fatal(err)
+		}
+		metric(t, srv, `babelftp_bucket_up{folder="",tenant="late"} 1`)
+		metric(t, srv, `babelftp_quota_used_bytes{tenant="late",user=""} 0`)
+		c = ftptest.Dial(t, srv.Addr().String())
+		c.Login("zoe", configtest.Password)
+		c.Store("f", "content")
+		if got := c.Transfer("RETR f"); got != "content" {
+			t.Errorf("the file holds %q", got)
+		}
+	})
+}
+
+// The bucket of a folder keeps no user out. What is in the folder gets a temporary reply.
+func TestMissingBucketOfAFolder(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	missing := "missing-" + cfg.Tenants["acme"].Bucket
+	cfg.Tenants["acme"].Folders = map[string]*config.Folder{"/archive": {Bucket: missing}}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	c := session(t, srv, "alice")
+	c.Store("/f", "content")
+	for _, command := range []string{"SIZE /archive/f", "MKD /archive/dir"} {
+		c.Command(451, command)
+	}
+	if got := c.Transfer("RETR /f"); got != "content" {
+		t.Errorf("the file holds %q", got)
+	}
+	metric(t, srv, `babelftp_bucket_up{folder="/archive",tenant="acme"} 0`)
+	if _, err := s.Client().CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &missing}); err != nil {
+		t.Fatal(err)
+	}
+	metric(t, srv, `babelftp_bucket_up{folder="/archive",tenant="acme"} 1`)
+	c = session(t, srv, "alice")
+	c.Store("/archive/f", "content")
+	if got := c.Transfer("RETR /archive/f"); got != "content" {
+		t.Errorf("the file in the folder holds %q", got)
+	}
+}
+
+// Forty tenants of an S3 server that never answers delay no tenant of another one.
+func TestSilentServer(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	silent := silentServer(t)
+	cfg := configtest.New(t, s)
+	for i := range 40 {
+		cfg.Tenants[fmt.Sprintf("silent%d", i)] = &config.Tenant{
+			Bucket: "bucket", S3: bucket.S3{Endpoint: silent, Region: "us-east-1", PathStyle: aws.Bool(true), AccessKeyID: "key", SecretAccessKey: value.NewSecret("secret")},
+			Users: map[string]*config.User{fmt.Sprintf("zoe%d", i): {PasswordHash: configtest.PasswordHash()}},
+		}
+	}
+	begin := time.Now()
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	session(t, srv, "alice").Store("f", "content")
+	if status, body := get(t, srv, "/readyz"); status != http.StatusOK {
+		t.Errorf("/readyz answers %d %s", status, body)
+	}
+	if _, body := get(t, srv, "/metrics"); strings.Contains(body, `babelftp_bucket_up{folder="",tenant="silent0"}`) {
+		t.Errorf("the silent server has answered within %v", time.Since(begin))
+	}
+}
+
+// What the configuration alone shows to be wrong stops the server.
+func TestConfigurationStopsTheServer(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.S3.Profile, cfg.Tenants["acme"].Resume = "aws-directory", config.KeepInterrupted
+	cfg.S3.PathStyle = aws.Bool(true)
+	if _, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()}); err == nil || !strings.Contains(err.Error(), "resume: keep") {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+// silentServer accepts connections and answers nothing.
+func silentServer(t *testing.T) (endpoint string) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() }) // which resets what it has not accepted
+	return "http://" + listener.Addr().String()
+}
