@@ -10,9 +10,11 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 )
@@ -34,11 +36,11 @@ type Webhook struct {
 }
 
 // New makes a webhook. Without authorities, its certificate must come from one of the system's.
-func New(url, secret string, authorities *x509.CertPool, timeout time.Duration) *Webhook {
+func New(address, secret string, authorities *x509.CertPool, timeout time.Duration) *Webhook {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
 	}
-	return &Webhook{url: url, secret: []byte(secret), client: &http.Client{
+	return &Webhook{url: address, secret: []byte(secret), client: &http.Client{
 		Transport: transport, Timeout: timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // another server must not get the body
 	}}
@@ -64,6 +66,9 @@ func (w *Webhook) Post(ctx context.Context, body []byte) error {
 	request.Header.Set(SignatureHeader, Sign(w.secret, timestamp, body))
 	response, err := w.client.Do(request)
 	if err != nil {
+		if failed, ok := errors.AsType[*url.Error](err); ok {
+			err = failed.Err // without the URL, whose query may hold a key
+		}
 		return err
 	}
 	defer response.Body.Close()

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -66,5 +67,13 @@ func TestLinesEnd(t *testing.T) {
 	})
 	if n, err := l.Write([]byte("{}\n")); n != 0 || err == nil {
 		t.Errorf("Write: %d, %v", n, err)
+	}
+}
+
+// The error of a post does not show the URL, whose query may hold a key.
+func TestPostHidesURL(t *testing.T) {
+	err := New("http://127.0.0.1:1/?key=hidden", secret, nil, time.Minute).Post(t.Context(), []byte("[]"))
+	if err == nil || strings.Contains(err.Error(), "hidden") {
+		t.Errorf("a receiver that is down: %v", err)
 	}
 }
