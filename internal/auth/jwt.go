@@ -181,18 +181,21 @@ func decodeClaims(payload []byte) (claims, error) {
 	return c, decoder.Decode(&c)
 }
 
-// values are the texts, numbers and truth values of a claim, or of one in others, like realm_access.roles.
+// values are the texts, numbers and truth values of a claim, or of one in others, like realm_access.roles. They are nil without the claim.
 func (c claims) values(name string) []string {
 	found, ok := c[name]
 	if outer, inner, nested := strings.Cut(name, "."); !ok && nested {
 		object, _ := c[outer].(map[string]any)
 		return claims(object).values(inner)
 	}
+	if found == nil {
+		return nil
+	}
 	list, ok := found.([]any)
 	if !ok {
 		list = []any{found}
 	}
-	var texts []string
+	texts := []string{}
 	for _, value := range list {
 		switch v := value.(type) {
 		case string:

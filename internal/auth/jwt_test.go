@@ -181,6 +181,26 @@ func TestTokenClaims(t *testing.T) {
 	if _, err := verifyToken(t, source, "bob@acme.example", i.Token(t, "1", claims(map[string]any{"root": "relative"}))); err == nil || errors.Is(err, account.ErrLoginRefused) {
 		t.Errorf("settings that are not valid: %v", err)
 	}
+	// A claim that is there and says nothing does not give what counts without the claim.
+	plain := tokens(i)
+	plain.JWT.Claims = external.Attributes{Root: "root", Permissions: "permissions"}
+	for name, tc := range map[string]struct {
+		claim string
+		value any
+		want  string
+	}{
+		"no-permissions":     {"permissions", []string{}, "there are none"},
+		"permissions-object": {"permissions", map[string]any{"read": true}, "there are none"},
+		"empty-root":         {"root", "", "root is there without a root"},
+		"no-root":            {"root", []string{}, "root is there without a root"},
+		"root-object":        {"root", map[string]any{"path": "/b"}, "root is there without a root"},
+		"null":               {"root", json.RawMessage("null"), ""},
+	} {
+		_, err := verifyToken(t, newSource(t, plain), "bob", i.Token(t, "bob", map[string]any{tc.claim: tc.value}))
+		if (err == nil) != (tc.want == "") || err != nil && (errors.Is(err, account.ErrLoginRefused) || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%s: %v, want %q", name, err, tc.want)
+		}
+	}
 	chooser := source.(Chooser)
 	for token, want := range map[string]bool{
 		i.Token(t, "1", claims(nil)): true, i.Token(t, "1", claims(map[string]any{"tenant": "umbrella"})): false,

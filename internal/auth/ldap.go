@@ -68,7 +68,12 @@ func (d *directory) Authenticate(ctx context.Context, req *Request) (*config.Use
 	if err != nil {
 		return nil, fmt.Errorf("directory: %w", err)
 	}
-	return d.settings(req.User, entry.GetEqualFoldAttributeValues, sameName)
+	return d.settings(req.User, func(name string) []string {
+		if values := entry.GetEqualFoldAttributeValues(name); len(values) > 0 {
+			return values
+		}
+		return nil
+	}, sameName)
 }
 
 // sameName reports whether two texts are the same distinguished name, or the same text.

@@ -19,8 +19,8 @@ type template struct {
 	names  external.Attributes
 }
 
-// settings are those of a user. values returns what the service has under a name, and inGroup whether one of these values is a group.
-// The error is [account.ErrLoginRefused], wrapped, for a user who may not log in.
+// settings are those of a user. values returns what the service has under a name, nil if it has not the name. inGroup tells whether one of
+// these values is a group. The error is [account.ErrLoginRefused], wrapped, for a user who may not log in.
 func (t *template) settings(name string, values func(string) []string, inGroup func(value, group string) bool) (*config.User, error) {
 	u := t.user
 	for _, directory := range []*string{&u.Root, &u.Home} {
@@ -57,23 +57,26 @@ func (t *template) settings(name string, values func(string) []string, inGroup f
 	return &u, nil
 }
 
-// own are the settings that the service has of the user.
+// own are the settings that the service has of the user. A name without a value is an error: it does not give the user what counts where the
+// name is missing, which may be more.
 func (t *template) own(values func(string) []string) (*config.User, error) {
 	object := map[string]any{}
 	for key, name := range map[string]string{"root": t.names.Root, "home": t.names.Home, "quota": t.names.Quota} {
 		if name == "" {
 			continue
 		}
-		switch found := values(name); len(found) {
-		case 0:
-		case 1:
+		switch found := values(name); {
+		case found == nil:
+		case len(found) == 0 || found[0] == "":
+			return nil, fmt.Errorf("%s: %s is there without a %s: remove it, or give it a value", t.source, name, key)
+		case len(found) == 1:
 			object[key] = found[0]
 		default:
 			return nil, fmt.Errorf("%s: %s has %d values, and a user one %s", t.source, name, len(found), key)
 		}
 	}
 	if t.names.Permissions != "" {
-		if found := values(t.names.Permissions); len(found) > 0 {
+		if found := values(t.names.Permissions); found != nil {
 			object["permissions"] = found
 		}
 	}
