@@ -1,7 +1,7 @@
 # A tool is built from a module of its own, tools/NAME.mod with its exact versions, which keeps go.mod the program's own.
 # To move one on: go get -modfile=tools/NAME.mod -tool PACKAGE@VERSION
-TOOLS      := minio versitygw golangci-lint helm vale govulncheck
-TEST_TOOLS := minio versitygw helm
+TOOLS      := minio versitygw pebble golangci-lint helm vale govulncheck
+TEST_TOOLS := minio versitygw pebble helm
 
 # The conformance suite of the driver runs with the race detector on MinIO, which is a process of its own and so is not slowed down, and
 # without on the others. Both of the longest packages, driver and internal/acceptance, run at once in the second command, and several of their

@@ -31,7 +31,7 @@ func newCheckCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		shown, err := certificates.Open(cfg, nil, slog.New(slog.DiscardHandler))
+		shown, err := certificates.Open(cfg, nil, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err
 		}

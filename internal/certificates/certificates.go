@@ -8,6 +8,7 @@ package certificates
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -24,14 +25,24 @@ type Set struct {
 	builtIn *tls.Certificate
 	tenants map[string]*files // by name
 	byHost  map[string]*files
+	issued  Issuer            // nil without ACME
+	owners  map[string]string // tenants by host
 	config  *tls.Config
 	log     *slog.Logger
 }
 
-// Open reads the certificates of a configuration. builtIn is shown where the configuration names no files; nil is none. The error says which file
-// cannot be read.
-func Open(cfg *config.Config, builtIn *tls.Certificate, log *slog.Logger) (*Set, error) {
-	s := &Set{builtIn: builtIn, tenants: map[string]*files{}, byHost: map[string]*files{}, log: log}
+// An Issuer has certificates that an authority issues while the server runs. Package acme has one.
+type Issuer interface {
+	// Hosts are the names that have certificates, or will. The first one's is for clients that name no host.
+	Hosts() []string
+	// Certificate is the certificate of a host, nil as long as there is none.
+	Certificate(host string) *tls.Certificate
+}
+
+// Open reads the certificates of a configuration. builtIn is shown where the configuration names no files; nil is none. So is a nil issuer. The error
+// says which file cannot be read.
+func Open(cfg *config.Config, builtIn *tls.Certificate, issuer Issuer, log *slog.Logger) (*Set, error) {
+	s := &Set{builtIn: builtIn, issued: issuer, tenants: map[string]*files{}, byHost: map[string]*files{}, owners: map[string]string{}, log: log}
 	var err error
 	if cfg.TLS.CertFile != "" {
 		if s.server, err = open(cfg.TLS.CertFile, cfg.TLS.KeyFile, log); err != nil {
@@ -39,6 +50,9 @@ func Open(cfg *config.Config, builtIn *tls.Certificate, log *slog.Logger) (*Set,
 		}
 	}
 	for name, t := range cfg.Tenants {
+		for _, host := range t.Hosts {
+			s.owners[host] = name
+		}
 		if t.TLS.CertFile == "" {
 			continue
 		}
@@ -49,7 +63,7 @@ func Open(cfg *config.Config, builtIn *tls.Certificate, log *slog.Logger) (*Set,
 			s.byHost[host] = s.tenants[name]
 		}
 	}
-	if s.server == nil && s.builtIn == nil {
+	if s.server == nil && s.builtIn == nil && s.issued == nil {
 		return s, nil
 	}
 	version := uint16(cfg.TLS.MinVersion)
@@ -78,26 +92,44 @@ func clientAuth(cfg *config.Config) tls.ClientAuthType {
 // Config is how connections are encrypted, nil without a certificate of the server.
 func (s *Set) Config() *tls.Config { return s.config }
 
-// certificate returns the one for a handshake: that of the tenant whose host the client names, else the server's.
+// errNotIssued is for handshakes before the authority has issued a certificate.
+var errNotIssued = errors.New("ACME has obtained no certificate yet")
+
+// certificate returns the one for a handshake: that of the tenant whose host the client names, or the one issued for this host, else the server's.
 func (s *Set) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	if f, ok := s.byHost[wire.NormalizeHost(hello.ServerName)]; ok {
+	host := wire.NormalizeHost(hello.ServerName)
+	if f, ok := s.byHost[host]; ok {
 		return f.certificate()
 	}
-	if s.server != nil {
-		return s.server.certificate()
+	if s.issued != nil {
+		if c := s.issued.Certificate(host); c != nil {
+			return c, nil
+		}
 	}
-	return s.builtIn, nil
+	switch {
+	case s.server != nil:
+		return s.server.certificate()
+	case s.builtIn != nil:
+		return s.builtIn, nil
+	}
+	for _, other := range s.issued.Hosts() {
+		if c := s.issued.Certificate(other); c != nil {
+			return c, nil
+		}
+	}
+	return nil, errNotIssued
 }
 
 // A Shown is a certificate that clients are shown.
 type Shown struct {
 	Tenant string // empty for the server's
 	Host   string // the first name in the certificate
-	File   string
+	File   string // empty if ACME has obtained it
 	Ends   time.Time
 }
 
-// Shown are the certificates of a configuration: the server's, then those of the tenants by their names. Files that have changed are read first.
+// Shown are the certificates of a configuration: the server's, those of the tenants by their names, and those of ACME. Files that have changed are
+// read first.
 func (s *Set) Shown() []Shown {
 	var all []Shown
 	add := func(tenant string, f *files) {
@@ -111,6 +143,14 @@ func (s *Set) Shown() []Shown {
 	add("", s.server)
 	for _, name := range slices.Sorted(maps.Keys(s.tenants)) {
 		add(name, s.tenants[name])
+	}
+	if s.issued == nil {
+		return all
+	}
+	for _, host := range s.issued.Hosts() {
+		if c := s.issued.Certificate(host); c != nil {
+			all = append(all, Shown{Tenant: s.owners[host], Host: host, Ends: c.Leaf.NotAfter})
+		}
 	}
 	return all
 }
@@ -135,6 +175,9 @@ func (c Shown) Ended(now time.Time) bool { return now.After(c.Ends) }
 
 // String says whose certificate it is, and when it ends.
 func (c Shown) String() string {
+	if c.File == "" {
+		return "tls.acme: the certificate for " + c.Host
+	}
 	key := "tls"
 	if c.Tenant != "" {
 		key = "tenants." + c.Tenant + ".tls"

@@ -3,6 +3,8 @@ package certificates
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
+	"fmt"
 	"log/slog"
 	"math/big"
 	"net"
@@ -26,7 +28,7 @@ func writeCertificate(t *testing.T, files encryption.TLS, serial int64) {
 
 // tlsConfig is how the connections of a configuration are encrypted.
 func tlsConfig(cfg *config.Config, builtIn *tls.Certificate, log *slog.Logger) (*tls.Config, error) {
-	s, err := Open(cfg, builtIn, log)
+	s, err := Open(cfg, builtIn, nil, log)
 	if err != nil {
 		return nil, err
 	}
@@ -183,7 +185,7 @@ func TestEndingCertificates(t *testing.T) {
 	write("umbrella", "ftp.umbrella.example", 13*day+time.Hour)
 	write("zebra", "ftp.zebra.example", 29*day+time.Hour)
 	var log strings.Builder
-	s, err := Open(cfg, nil, slog.New(slog.NewTextHandler(&log, nil)))
+	s, err := Open(cfg, nil, nil, slog.New(slog.NewTextHandler(&log, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,4 +236,60 @@ func TestTLSConfig(t *testing.T) {
 	if err != nil || cfg == nil || cfg.MinVersion != tls.VersionTLS12 {
 		t.Errorf("a certificate that is built in: %v, %v", cfg, err)
 	}
+}
+
+// An issued is what an authority has issued so far, by host, in the order of the hosts.
+type issued struct {
+	hosts []string
+	by    map[string]*tls.Certificate
+}
+
+func (i issued) Hosts() []string                          { return i.hosts }
+func (i issued) Certificate(host string) *tls.Certificate { return i.by[host] }
+
+// A certificate that was issued for a host is shown to clients that name it. The files of a tenant come before it, and those of the server after it.
+func TestIssuedCertificates(t *testing.T) {
+	dir := t.TempDir()
+	pair := func(serial int64) (cert, key string) {
+		cert, key = filepath.Join(dir, fmt.Sprint(serial, ".crt")), filepath.Join(dir, fmt.Sprint(serial, ".key"))
+		certtest.Write(t, cert, key, &x509.Certificate{SerialNumber: big.NewInt(serial)})
+		return cert, key
+	}
+	issue := func(serial int64) *tls.Certificate {
+		c, err := tls.LoadX509KeyPair(pair(serial))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &c
+	}
+	cfg := &config.Config{Tenants: map[string]*config.Tenant{"acme": {Hosts: []string{"ftp.acme.example"}}, "umbrella": {Hosts: []string{"ftp.umbrella.example"}}}}
+	umbrella := &cfg.Tenants["umbrella"].TLS
+	umbrella.CertFile, umbrella.KeyFile = pair(2)
+	authority := issued{[]string{"ftp.late.example", "ftp.acme.example", "ftp.umbrella.example"}, map[string]*tls.Certificate{}}
+	open := func() *Set {
+		s, err := Open(cfg, nil, authority, slog.New(slog.DiscardHandler))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := open()
+	if _, err := s.certificate(&tls.ClientHelloInfo{ServerName: "ftp.acme.example"}); !errors.Is(err, errNotIssued) {
+		t.Errorf("before there is a certificate: %v", err)
+	}
+	authority.by["ftp.acme.example"], authority.by["ftp.umbrella.example"] = issue(3), issue(4)
+	if shown := s.Shown(); len(shown) != 3 || shown[1] != (Shown{Tenant: "acme", Host: "ftp.acme.example", Ends: authority.by["ftp.acme.example"].Leaf.NotAfter}) {
+		t.Errorf("shown are %v", shown)
+	}
+	check := func(s *Set, want map[string]int64) {
+		t.Helper()
+		for host, serialWanted := range want {
+			if got := serial(t, s.Config(), host); got != serialWanted {
+				t.Errorf("%s: certificate %d, want %d", host, got, serialWanted)
+			}
+		}
+	}
+	check(s, map[string]int64{"FTP.acme.example": 3, "ftp.umbrella.example": 2, "ftp.late.example": 3, "ftp.example": 3, "": 3})
+	cfg.TLS.CertFile, cfg.TLS.KeyFile = pair(1)
+	check(open(), map[string]int64{"ftp.acme.example": 3, "ftp.umbrella.example": 2, "ftp.late.example": 1, "ftp.example": 1, "": 1})
 }

@@ -44,7 +44,33 @@ func TestCertificate(t *testing.T) {
 		},
 		{
 			"implicit-without", `{implicit_listen: ":990"}`, nil,
-			":1:24: tls.implicit_listen: needs a certificate: ...write tls.cert_file and tls.key_file",
+			":1:24: tls.implicit_listen: needs a certificate: ...write tls.cert_file and tls.key_file, or tls.acme",
+		},
+		{"acme", `{required: true, acme: {agree: true, hosts: [FTP.acme.example], folder: ., http_listen: ":80"}}`, nil, ""},
+		{
+			"acme-without-agreement", `{acme: {hosts: [ftp.acme.example], folder: ., tls_listen: ":443"}}`, nil,
+			":1:7: tls.acme.agree: is missing: ...read the terms of service of the authority, and write agree: true",
+		},
+		{
+			"acme-without-listener", `{acme: {agree: true, hosts: [ftp.acme.example], folder: .}}`, nil,
+			`:1:7: tls.acme.http_listen: is missing...`,
+		},
+		{"acme-without-hosts", `{acme: {agree: true, folder: ., http_listen: ":80"}}`, nil, `:1:7: tls.acme.hosts: there are none: ...`},
+		{
+			"acme-with-a-pattern", `{acme: {agree: true, hosts: ["*.acme.example"], folder: ., http_listen: ":80"}}`, nil,
+			`:1:35: tls.acme.hosts.0: "*.acme.example" is no host name: ...write it like ftp.example.com, without *`,
+		},
+		{
+			"acme-without-folder", `{acme: {agree: true, hosts: [ftp.acme.example], folder: nowhere, http_listen: ":80"}}`, nil,
+			`tls.acme.folder: cannot read ...no such file or directory`,
+		},
+		{
+			"acme-with-a-wrong-directory", `{acme: {agree: true, hosts: [ftp.acme.example], directory: "http://ca", folder: ., http_listen: ":80"}}`, nil,
+			`tls.acme.directory: "http://ca" is no URL of a directory: ...`,
+		},
+		{
+			"acme-with-a-wrong-address", `{acme: {agree: true, email: admin, hosts: [ftp.acme.example], folder: ., http_listen: ":80"}}`, nil,
+			`tls.acme.email: "admin" is no mail address: ...`,
 		},
 		{
 			"old-version", `{min_version: 1.0}`, nil,
@@ -57,7 +83,7 @@ func TestCertificate(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if !filepath.IsAbs(cfg.TLS.CertFile) {
+				if tc.name != "acme" && !filepath.IsAbs(cfg.TLS.CertFile) {
 					t.Errorf("%s is not relative to the folder of the configuration", cfg.TLS.CertFile)
 				}
 				return
@@ -157,5 +183,23 @@ func TestClientCertificates(t *testing.T) {
 				t.Errorf("%s is not relative to the folder of the configuration", cfg.TLS.ClientCertificates.CRLFile)
 			}
 		})
+	}
+}
+
+// By default ACME obtains certificates for the hosts of all tenants without a certificate of their own.
+func TestHostsOfACME(t *testing.T) {
+	const hash = "{password_hash: \"" + hash + "\"}}"
+	cert, key := certtest.New(t, &x509.Certificate{})
+	cfg, err := load(t, `tls: {acme: {agree: true, folder: ., http_listen: ":80"}}
+tenants:
+  umbrella: {bucket: umbrella, hosts: [FTP.umbrella.example, 192.0.2.1, ftp2.umbrella.example], users: {ute: `+hash+`}
+  acme: {bucket: acme, hosts: [ftp.acme.example], users: {alice: `+hash+`}
+  zebra: {bucket: zebra, hosts: [ftp.zebra.example], tls: {cert_file: z.crt, key_file: z.key}, users: {zoe: `+hash+`}
+`, map[string]string{"z.crt": cert, "z.key": key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := strings.Join(cfg.TLS.ACME.Hosts, " "), "ftp.acme.example ftp.umbrella.example ftp2.umbrella.example"; got != want {
+		t.Errorf("the hosts are %s, want %s", got, want)
 	}
 }

@@ -1,7 +1,10 @@
 package config
 
 import (
+	"maps"
+	"net/netip"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
@@ -27,8 +30,27 @@ func (c *Config) normalize(dir string) {
 			u.Home, u.Root = cleanDirectory(u.Home), cleanDirectory(u.Root)
 		}
 	}
+	c.acmeHosts()
 	for _, name := range files {
 		*name = yamlconf.ResolvePath(dir, *name)
+	}
+}
+
+// acmeHosts gives the names to obtain certificates for their one form. By default they are those of all tenants without a certificate of their own.
+func (c *Config) acmeHosts() {
+	a := &c.TLS.ACME
+	for i, host := range a.Hosts {
+		a.Hosts[i] = wire.NormalizeHost(host)
+	}
+	if !a.Given() || len(a.Hosts) > 0 {
+		return
+	}
+	for _, name := range slices.Sorted(maps.Keys(c.Tenants)) {
+		for _, host := range c.Tenants[name].Hosts {
+			if _, err := netip.ParseAddr(host); err != nil && c.Tenants[name].TLS.CertFile == "" {
+				a.Hosts = append(a.Hosts, host)
+			}
+		}
 	}
 }
 

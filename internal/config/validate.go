@@ -127,6 +127,8 @@ func (v *validator) addresses() {
 	}{
 		{yamlconf.Path{"listen"}, v.cfg.Listen, true},
 		{yamlconf.Path{"tls", "implicit_listen"}, v.cfg.TLS.ImplicitListen, false},
+		{yamlconf.Path{"tls", "acme", "http_listen"}, v.cfg.TLS.ACME.HTTPListen, false},
+		{yamlconf.Path{"tls", "acme", "tls_listen"}, v.cfg.TLS.ACME.TLSListen, false},
 		{yamlconf.Path{"metrics_listen"}, v.cfg.MetricsListen, false},
 	} {
 		if a.address == "" && !a.required {

@@ -36,6 +36,7 @@ type metrics struct {
 	auditLost     *prometheus.CounterVec
 	storeUp       prometheus.Gauge
 	storeErrors   prometheus.Counter
+	acme          *prometheus.CounterVec
 	events        *prometheus.CounterVec
 	durations     *prometheus.HistogramVec
 }
@@ -59,6 +60,7 @@ func newMetrics(version string) *metrics {
 		requests:      counter("s3_requests_total", "Requests to S3, and to STS for roles, retries included, by operation and HTTP status (error where no answer came).", "operation", "status"),
 		events:        counter("webhook_events_total", "Events that a webhook got or not, by tenant and result (delivered, postponed).", "tenant", "result"),
 		auditLost:     counter("audit_lines_lost_total", "Lines of the audit log that a destination (file, stdout) did not get.", "destination"),
+		acme:          counter("acme_certificates_total", "Certificates that ACME has obtained or not, by result (obtained, failed).", "result"),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: "babelftp", Name: "s3_request_duration_seconds", Help: "Time until S3 began to answer a request, by operation.",
 			Buckets: prometheus.ExponentialBuckets(0.002, 2, 15), // to 33 seconds
@@ -71,7 +73,7 @@ func newMetrics(version string) *metrics {
 	})
 	build.Set(1)
 	m.registry.MustRegister(
-		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.transfers, m.bytes, m.requests, m.auditLost, m.events, m.durations, build,
+		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.transfers, m.bytes, m.requests, m.auditLost, m.acme, m.events, m.durations, build,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	return m
@@ -125,6 +127,15 @@ func (m *metrics) storeAnswered(err error) {
 	}
 	m.storeUp.Set(0)
 	m.storeErrors.Inc()
+}
+
+// issued counts what an ACME authority has done.
+func (m *metrics) issued(err error) {
+	result := "obtained"
+	if err != nil {
+		result = "failed"
+	}
+	m.acme.WithLabelValues(result).Inc()
 }
 
 func (m *metrics) banned(kind string) { m.bans.WithLabelValues(kind).Inc() }

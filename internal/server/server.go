@@ -18,6 +18,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/acme"
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/bans"
 	"github.com/babelftp/babelftp/internal/certificates"
@@ -65,6 +66,7 @@ type Server struct {
 	events  map[string]*events.Queue // of the tenants with a webhook
 
 	certificates *certificates.Set
+	acme         *acme.Manager // nil without ACME
 
 	endEvents func() // of sendEvents
 	share     func(context.Context) (end func())
@@ -83,11 +85,19 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if err != nil {
 		return nil, fmt.Errorf("catalogues: %w", err)
 	}
-	shown, err := certificates.Open(cfg, opts.Certificate, log)
+	m := newMetrics(opts.Version)
+	var issuer certificates.Issuer
+	var obtain *acme.Manager
+	if cfg.TLS.ACME.Given() {
+		if obtain, err = acme.New(cfg.TLS.ACME, acme.Options{Observe: m.issued, Logger: log}); err != nil {
+			return nil, err
+		}
+		issuer = obtain
+	}
+	shown, err := certificates.Open(cfg, opts.Certificate, issuer, log)
 	if err != nil {
 		return nil, err
 	}
-	m := newMetrics(opts.Version)
 	ports := dataconn.NewPorts(cfg.Passive.Ports)
 	m.registry.MustRegister(passivePorts(ports))
 	if opts.AWS == nil {
@@ -143,6 +153,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		upkeep:    make(chan struct{}, maxParallel),
 
 		certificates: shown,
+		acme:         obtain,
 
 		control: control.New(control.Config{
 			Bundle:             bundle,
@@ -242,6 +253,11 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	if s.implicit, err = s.listen(ctx, "tls.implicit_listen", s.cfg.TLS.ImplicitListen); err != nil {
 		return err
 	}
+	if s.acme != nil {
+		if err = s.acme.Start(ctx, s.listen); err != nil {
+			return err
+		}
+	}
 	s.endEvents = s.sendEvents(context.WithoutCancel(ctx)) // also while sessions end
 	return nil
 }
@@ -266,10 +282,17 @@ func (s *Server) listen(ctx context.Context, key, address string) (net.Listener,
 func (s *Server) close() {
 	_ = s.web.Close()
 	_ = s.admin.Close()
+	s.stopACME()
 	for _, l := range []net.Listener{s.explicit, s.implicit, s.metrics} {
 		if l != nil {
 			_ = l.Close()
 		}
+	}
+}
+
+func (s *Server) stopACME() {
+	if s.acme != nil {
+		s.acme.Stop()
 	}
 }
 
@@ -323,6 +346,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.audit.close(ctx, s.log)
 	defer s.admin.Close()
 	defer s.endShare()
+	defer s.stopACME()
 	defer s.endEvents()
 	return s.control.Shutdown(ctx)
 }

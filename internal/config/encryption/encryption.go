@@ -27,6 +27,7 @@ type TLS struct {
 	MinVersion value.TLSVersion `yaml:"min_version" default:"1.2"`
 	// Cipher suites of TLS 1.2, by the names of IANA. Those of TLS 1.3 are all secure.
 	CipherSuites []CipherSuite `yaml:"cipher_suites" default:"all secure ones but CBC" since:"0.2.0"`
+	ACME         ACME          `yaml:"acme" since:"0.2.0"`
 
 	ClientCertificates ClientCertificates `yaml:"client_certificates" since:"0.2.0"`
 }
@@ -59,26 +60,29 @@ type TenantTLS struct {
 type report = func(p yamlconf.Path, format string, args ...any)
 
 // Given reports whether the server has a certificate.
-func (t *TLS) Given() bool { return t.CertFile != "" || t.KeyFile != "" }
+func (t *TLS) Given() bool { return t.CertFile != "" || t.KeyFile != "" || t.ACME.Given() }
 
 // Files are the values that name files.
 func (t *TLS) Files() []*string {
-	return []*string{&t.CertFile, &t.KeyFile, &t.ClientCertificates.CAFile, &t.ClientCertificates.CRLFile}
+	return []*string{&t.CertFile, &t.KeyFile, &t.ClientCertificates.CAFile, &t.ClientCertificates.CRLFile, &t.ACME.CAFile, &t.ACME.Folder}
 }
 
 // Check reports what is wrong with the section that p leads to.
 func (t *TLS) Check(p yamlconf.Path, report report) {
 	t.checkSuites(p.Child("cipher_suites"), report)
 	t.ClientCertificates.check(p.Child("client_certificates"), t.ClientCertificates, t, report)
-	if t.Given() {
+	t.ACME.Check(p.Child("acme"), report)
+	if t.CertFile != "" || t.KeyFile != "" {
 		checkPair(p, t.CertFile, t.KeyFile, report)
+	}
+	if t.Given() {
 		return
 	}
 	if t.Required {
-		report(p.Child("required"), "needs a certificate: write tls.cert_file and tls.key_file")
+		report(p.Child("required"), "needs a certificate: write tls.cert_file and tls.key_file, or tls.acme")
 	}
 	if t.ImplicitListen != "" {
-		report(p.Child("implicit_listen"), "needs a certificate: write tls.cert_file and tls.key_file")
+		report(p.Child("implicit_listen"), "needs a certificate: write tls.cert_file and tls.key_file, or tls.acme")
 	}
 }
 
@@ -140,7 +144,7 @@ func (t *TenantTLS) Check(p yamlconf.Path, server *TLS, hosts []string, report r
 		report(p, "needs hosts: write the names by which clients reach the tenant; TLS tells no addresses (RFC 6066, section 3)")
 	}
 	if !server.Given() {
-		report(p, "needs a certificate of the server too, for clients that name no host to TLS: write tls.cert_file and tls.key_file")
+		report(p, "needs a certificate of the server too, for clients that name no host to TLS: write tls.cert_file and tls.key_file, or tls.acme")
 	}
 	checkPair(p, t.CertFile, t.KeyFile, report)
 }

@@ -1,0 +1,48 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"net"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/acmetest"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// curl trusts the certificate that the server has obtained by itself for the host of a tenant, and shows without a restart.
+func TestCertificateByACME(t *testing.T) {
+	t.Parallel()
+	storage := s3test.Start(t, "minio")
+	authority := acmetest.Start(t, time.Hour)
+	dir := newFolder(t)
+	root := dir.write("root.pem", authority.Root(t))
+	file := dir.write("babelftp.yaml", fmt.Appendf(nil, `
+listen: 127.0.0.1:0
+tls:
+  required: true
+  acme: {agree: true, folder: %q, directory: %q, ca_file: %q, http_listen: %q}
+s3: {endpoint: %q, region: %s, path_style: true, access_key_id: %q, secret_access_key: %q}
+tenants:
+  acme:
+    hosts: [ftp.acme.example]
+    bucket: %s
+    users: {alice: {password_hash: %q}}
+`, t.TempDir(), authority.Directory, authority.CAFile, authority.HTTPAddress, storage.Endpoint, storage.Region, storage.AccessKeyID, storage.SecretAccessKey,
+		storage.Bucket(t), configtest.PasswordHash().Reveal()))
+	server := launch(t, binary(t), "serve", "--config", file)
+	t.Cleanup(server.mustBeClean)
+	address := server.expect(server.stderr, `msg=listening key=listen address=(\S+)`)[1]
+	server.expect(server.stderr, `msg="ACME certificate obtained" host=ftp.acme.example`)
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	content := dir.write("content", []byte("content"))
+	waitUntil(t, func() bool { // certmagic has the certificate in memory soon after
+		return launch(t, "curl", "--silent", "--ssl-reqd", "--cacert", root, "--resolve", "ftp.acme.example:"+port+":127.0.0.1",
+			"--user", "alice:"+configtest.Password, "--upload-file", content, "ftp://ftp.acme.example:"+port+"/"+filepath.Base(content)).wait() == 0
+	}, func() { t.Error("curl does not trust the certificate") })
+}

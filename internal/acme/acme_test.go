@@ -1,0 +1,260 @@
+package acme
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/acmetest"
+	"github.com/babelftp/babelftp/internal/config/encryption"
+)
+
+// waitTimeout is how long a test waits for what must come, on a busy machine.
+const waitTimeout = time.Minute
+
+// A journal is what a Manager tells.
+type journal struct {
+	mu    sync.Mutex
+	log   bytes.Buffer
+	count map[bool]int // of certificates, by whether they were issued
+	news  chan struct{}
+}
+
+func (j *journal) Write(b []byte) (int, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.log.Write(b)
+}
+
+func (j *journal) observe(err error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.count[err == nil]++
+	select {
+	case j.news <- struct{}{}:
+	default:
+	}
+}
+
+func (j *journal) text() string {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.log.String()
+}
+
+// listen opens an address as the server does.
+func listen(ctx context.Context, _, address string) (net.Listener, error) {
+	if address == "" {
+		return nil, nil
+	}
+	return new(net.ListenConfig).Listen(ctx, "tcp", address)
+}
+
+// start starts a Manager until the end of the test.
+func start(t *testing.T, cfg encryption.ACME) (*Manager, *journal) {
+	t.Helper()
+	j := &journal{count: map[bool]int{}, news: make(chan struct{}, 1)}
+	m, err := New(cfg, Options{Observe: j.observe, Logger: slog.New(slog.NewTextHandler(j, nil)), CheckInterval: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		m.Stop()
+		if t.Failed() {
+			t.Log(j.text())
+		}
+	})
+	if err := m.Start(t.Context(), listen); err != nil {
+		t.Fatal(err)
+	}
+	return m, j
+}
+
+// await waits for a certificate of a host that differs from the one before, and checks that the authority has issued it for the host.
+func await(t *testing.T, m *Manager, a *acmetest.Authority, host string, before *tls.Certificate) *tls.Certificate {
+	t.Helper()
+	deadline := time.After(waitTimeout)
+	for {
+		if c := m.Certificate(host); c != nil && (before == nil || c.Leaf.SerialNumber.Cmp(before.Leaf.SerialNumber) != 0) {
+			roots, between := x509.NewCertPool(), x509.NewCertPool()
+			roots.AppendCertsFromPEM(a.Root(t))
+			for _, der := range c.Certificate[1:] {
+				if issuer, err := x509.ParseCertificate(der); err == nil {
+					between.AddCert(issuer)
+				}
+			}
+			if _, err := c.Leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots, Intermediates: between}); err != nil {
+				t.Error(err)
+			}
+			return c
+		}
+		select {
+		case <-deadline:
+			t.Fatalf("no certificate of %s", host)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+// configOf is a section for an authority, which reaches the server by one challenge.
+func configOf(t *testing.T, a *acmetest.Authority, hosts ...string) encryption.ACME {
+	return encryption.ACME{Agree: true, Email: "admin@acme.example", Hosts: hosts, Directory: a.Directory, CAFile: a.CAFile, Folder: t.TempDir()}
+}
+
+// Each challenge obtains certificates. A second server that shares the folder needs no new ones.
+func TestObtain(t *testing.T) {
+	for name, listens := range map[string]func(*encryption.ACME, *acmetest.Authority){
+		"http-01":     func(c *encryption.ACME, a *acmetest.Authority) { c.HTTPListen = a.HTTPAddress },
+		"tls-alpn-01": func(c *encryption.ACME, a *acmetest.Authority) { c.TLSListen = a.TLSAddress },
+	} {
+		t.Run(name, func(t *testing.T) {
+			a := acmetest.Start(t, time.Hour)
+			cfg := configOf(t, a, "ftp.acme.example", "ftp.umbrella.example")
+			listens(&cfg, a)
+			m, j := start(t, cfg)
+			first := await(t, m, a, "ftp.acme.example", nil)
+			await(t, m, a, "ftp.umbrella.example", nil)
+			if m.Certificate("ftp.example") != nil {
+				t.Error("another host has a certificate")
+			}
+			if text := j.text(); !strings.Contains(text, `msg="ACME certificate obtained" host=ftp.acme.example renewal=false`) {
+				t.Errorf("the log is %s", text)
+			}
+
+			cfg.HTTPListen, cfg.TLSListen = "127.0.0.1:0", ""
+			other, j := start(t, cfg)
+			if c := await(t, other, a, "ftp.acme.example", nil); c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
+				t.Error("the second server has another certificate")
+			}
+			if len(j.count) != 0 {
+				t.Errorf("the second server has asked the authority: %v", j.count)
+			}
+		})
+	}
+}
+
+// A server answers the challenges of another one that shares its folder: a load balancer may send the authority to any of them.
+func TestChallengeOfAnotherServer(t *testing.T) {
+	a := acmetest.Start(t, time.Hour)
+	cfg := configOf(t, a, "ftp.acme.example")
+	cfg.HTTPListen = a.HTTPAddress
+	answering := cfg
+	answering.Hosts = []string{"ftp.umbrella.example"}
+	start(t, answering)
+	cfg.HTTPListen = "127.0.0.1:0" // the authority does not reach this one
+	m, _ := start(t, cfg)
+	await(t, m, a, "ftp.acme.example", nil)
+}
+
+// A certificate is renewed before it ends, without a restart.
+func TestRenew(t *testing.T) {
+	a := acmetest.Start(t, 15*time.Second)
+	cfg := configOf(t, a, "ftp.acme.example")
+	cfg.HTTPListen = a.HTTPAddress
+	m, j := start(t, cfg)
+	first := await(t, m, a, "ftp.acme.example", nil)
+	second := await(t, m, a, "ftp.acme.example", first)
+	if !second.Leaf.NotAfter.After(first.Leaf.NotAfter) {
+		t.Error("the second certificate does not end later")
+	}
+	if text := j.text(); !strings.Contains(text, `msg="ACME certificate obtained" host=ftp.acme.example renewal=true`) {
+		t.Errorf("the log is %s", text)
+	}
+}
+
+// Where the authority does not answer, or cannot reach the server, the log and the metric say so, and the certificate before stays.
+func TestFailure(t *testing.T) {
+	a := acmetest.Start(t, time.Hour)
+	cfg := configOf(t, a, "ftp.acme.example")
+	cfg.HTTPListen = a.HTTPAddress
+	m, _ := start(t, cfg)
+	first := await(t, m, a, "ftp.acme.example", nil)
+	m.Stop()
+
+	cfg.Hosts, cfg.HTTPListen = append(cfg.Hosts, "ftp.umbrella.example"), "127.0.0.1:0" // where the authority does not ask
+	m, j := start(t, cfg)
+	select {
+	case <-j.news:
+	case <-time.After(waitTimeout):
+		t.Fatal("nothing was observed")
+	}
+	if j.count[true] != 0 || j.count[false] == 0 || !strings.Contains(j.text(), `msg="ACME certificate not obtained`) {
+		t.Errorf("%v, and the log is %s", j.count, j.text())
+	}
+	if c := m.Certificate("ftp.acme.example"); c == nil || c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
+		t.Error("the certificate before has gone")
+	}
+}
+
+// The listeners answer challenges and nothing else.
+func TestListeners(t *testing.T) {
+	m, err := New(encryption.ACME{
+		Agree: true, Hosts: []string{"ftp.acme.example"}, Directory: "https://127.0.0.1:1/dir", Folder: t.TempDir(), HTTPListen: "127.0.0.1:0", TLSListen: "127.0.0.1:0",
+	}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Stop()
+	var addresses []string
+	remember := func(ctx context.Context, key, address string) (net.Listener, error) {
+		l, err := listen(ctx, key, address)
+		addresses = append(addresses, l.Addr().String())
+		return l, err
+	}
+	if err := m.Start(t.Context(), remember); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.Get("http://" + addresses[0] + "/.well-known/acme-challenge/unknown")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if body, _ := io.ReadAll(response.Body); response.StatusCode != http.StatusNotFound {
+		t.Errorf("HTTP answers %d %s", response.StatusCode, body)
+	}
+	for _, protocols := range [][]string{nil, {"h2"}, {protocol}, {protocol, "h2"}} {
+		conn, err := tls.Dial("tcp", addresses[1], &tls.Config{ServerName: "ftp.acme.example", NextProtos: protocols, InsecureSkipVerify: true}) // no certificate may come
+		if err == nil {
+			_ = conn.Close()
+			t.Errorf("a client of %v is shown a certificate", protocols)
+		}
+	}
+	m.Stop()
+	if _, err := net.Dial("tcp", addresses[0]); err == nil {
+		t.Error("the listener is still open")
+	}
+}
+
+// A listener that does not open is an error, and closes the others.
+func TestListenError(t *testing.T) {
+	m, err := New(encryption.ACME{Hosts: []string{"ftp.acme.example"}, Folder: t.TempDir(), HTTPListen: "127.0.0.1:0", TLSListen: "127.0.0.1:0"}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var first net.Listener
+	err = m.Start(t.Context(), func(ctx context.Context, key, address string) (net.Listener, error) {
+		if key == "tls.acme.tls_listen" {
+			return nil, net.ErrClosed
+		}
+		first, err = listen(ctx, key, address)
+		return first, err
+	})
+	if err == nil {
+		t.Error("there is no error")
+	}
+	if _, err := net.Dial("tcp", first.Addr().String()); err == nil {
+		t.Error("the other listener is still open")
+	}
+	if _, err := New(encryption.ACME{Hosts: []string{"ftp.acme.example"}, CAFile: "nowhere"}, Options{}); err == nil {
+		t.Error("a missing file of authorities is no error")
+	}
+}

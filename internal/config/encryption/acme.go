@@ -1,0 +1,77 @@
+package encryption
+
+import (
+	"net/netip"
+	"net/url"
+	"os"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// ACME obtains certificates from an authority, and renews them (RFC 8555). It is for servers that nothing else gives certificates to.
+type ACME struct {
+	// Agree to the terms of service of the authority. It is required.
+	Agree bool `yaml:"agree" since:"0.2.0"`
+	// Mail address by which the authority reaches the operator.
+	Email string `yaml:"email" default:"none" since:"0.2.0"`
+	// Names to obtain certificates for, one certificate for each. Clients that name no host to TLS get that of the first.
+	Hosts []string `yaml:"hosts" default:"those of all tenants without a certificate of their own" since:"0.2.0"`
+	// URL of the authority's directory.
+	Directory string `yaml:"directory" default:"https://acme-v02.api.letsencrypt.org/directory" since:"0.2.0"`
+	// PEM file of the authorities that the certificate of the directory may come from.
+	CAFile string `yaml:"ca_file" default:"those of the system" since:"0.2.0"`
+	// Folder that keeps the account, the keys and the certificates. Several servers can share it.
+	Folder string `yaml:"folder" default:"required" since:"0.2.0"`
+	// Address of the challenge HTTP-01, host:port. The authority reaches it on port 80 of each host.
+	HTTPListen string `yaml:"http_listen" default:"none" since:"0.2.0"`
+	// Address of the challenge TLS-ALPN-01 (RFC 8737), host:port. The authority reaches it on port 443 of each host.
+	TLSListen string `yaml:"tls_listen" default:"none" since:"0.2.0"`
+}
+
+// Given reports whether the section says anything.
+func (a *ACME) Given() bool { return !reflect.ValueOf(*a).IsZero() }
+
+// Check reports what is wrong with the section that p leads to.
+func (a *ACME) Check(p yamlconf.Path, report report) {
+	if !a.Given() {
+		return
+	}
+	if !a.Agree {
+		report(p.Child("agree"), "is missing: read the terms of service of the authority, and write agree: true")
+	}
+	if strings.Count(a.Email, "@") != 1 && a.Email != "" {
+		report(p.Child("email"), "%q is no mail address: write it like admin@example.com", a.Email)
+	}
+	if len(a.Hosts) == 0 {
+		report(p.Child("hosts"), "there are none: write the names by which clients reach the server, here or as hosts of the tenants")
+	}
+	for i, host := range a.Hosts {
+		_, notAddress := netip.ParseAddr(host)
+		at := p.Child("hosts").Child(strconv.Itoa(i))
+		if notAddress == nil || !strings.Contains(host, ".") || strings.ContainsAny(host, "*/:@ ") {
+			report(at, "%q is no host name: write it like ftp.example.com, without *", host)
+		} else if slices.Contains(a.Hosts[:i], host) {
+			report(at, "%s is written twice: remove one", host)
+		}
+	}
+	if u, err := url.Parse(a.Directory); a.Directory != "" && (err != nil || u.Scheme != "https" || u.Host == "" || u.User != nil) {
+		report(p.Child("directory"), "%q is no URL of a directory: write it like https://acme-v02.api.letsencrypt.org/directory", a.Directory)
+	}
+	if _, err := Authorities(a.CAFile); err != nil {
+		report(p.Child("ca_file"), "%v", err)
+	}
+	if a.Folder == "" {
+		report(p.Child("folder"), "is missing: name a folder that stays when the server ends")
+	} else if info, err := os.Stat(a.Folder); err != nil {
+		report(p.Child("folder"), "cannot read %s: %v", a.Folder, yamlconf.WithoutPath(err))
+	} else if !info.IsDir() {
+		report(p.Child("folder"), "%s is no folder: name one", a.Folder)
+	}
+	if a.HTTPListen == "" && a.TLSListen == "" {
+		report(p.Child("http_listen"), `is missing, and tls_listen too: write one of them, like http_listen: ":80"`)
+	}
+}
