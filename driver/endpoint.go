@@ -7,16 +7,18 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/concurrency"
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/listing"
+	"github.com/babelftp/babelftp/driver/internal/tree"
 )
 
 // An Endpoint holds what file systems have measured of an S3 server: its distance, and how many parallel requests pay. It also remembers how long
-// a page of a listing takes, and which keys they have written. Share one among all file systems of a server, so that each need not measure
+// a page of a listing takes, which keys they have written, and which renames are running. Share one among all file systems of a server, so that each need not measure
 // anew.
 type Endpoint struct {
 	uploads     *concurrency.Limiter
 	stats       *endpoint.Stats
 	splitPoints listing.SplitPointCache
 	writes      *clients.WriteLog
+	moves       tree.Moves
 }
 
 // NewEndpoint returns the endpoint of a server that nothing is known of yet.

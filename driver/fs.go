@@ -96,7 +96,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 	})
 	f.tree = tree.New(tree.Options{
 		Finder: f.find, Memory: o.Memory, Uploads: f.uploads, CopyLimit: o.CopyLimit, NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects,
-		BeginOperation: o.BeginOperation,
+		BeginOperation: o.BeginOperation, Moves: &o.Endpoint.moves,
 	})
 	return f, nil
 }

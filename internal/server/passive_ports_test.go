@@ -223,6 +223,9 @@ func TestPassivePortLimit(t *testing.T) {
 			}
 			conn := first.Data()
 			defer conn.Close()
+			for metric := ""; !strings.Contains(metric, "babelftp_passive_ports 0\n"); { // until the server has taken the connection
+				_, metric = get(t, srv, "/metrics")
+			}
 			second.Command(227, "PASV")
 			first.Command(425, "EPSV")
 			second.Command(221, "QUIT")

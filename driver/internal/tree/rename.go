@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
@@ -41,6 +42,13 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	if source.Keys.IsRoot(oldKey) || target.Keys.IsRoot(newKey) {
 		return s3errors.ErrInvalid
 	}
+	end, err := source.Moves.begin(ctx, [2]string{
+		source.Bucket.Name + keys.Separator + oldKey, target.Bucket.Name + keys.Separator + newKey,
+	})
+	if err != nil {
+		return err
+	}
+	defer end()
 	oneBucket := source.Bucket.Name == target.Bucket.Name
 	v, a, err := source.Bucket.Head(ctx, oldKey)
 	switch {

@@ -14,7 +14,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/upload"
 )
 
-// Options is what a [Tree] needs. Each field is set, but for Quotas.
+// Options is what a [Tree] needs. Each field is set, but for Quotas and Moves.
 type Options struct {
 	// Finder has the bucket, and the keys of the files.
 	fileinfo.Finder
@@ -30,6 +30,8 @@ type Options struct {
 	Quotas quota.Quotas
 	// BeginOperation allows an operation on a whole directory; end is called when that has ended.
 	BeginOperation func() (end func(), err error)
+	// Moves are those of the endpoint. The default is those of this tree alone.
+	Moves *Moves
 	// Objects is what objects are stored with.
 	Objects attributes.Objects
 }
@@ -42,5 +44,8 @@ type Tree struct {
 
 // New returns a Tree, without a request.
 func New(o Options) *Tree {
+	if o.Moves == nil {
+		o.Moves = &Moves{}
+	}
 	return &Tree{Options: o, incomplete: &incompleteRenames{files: map[string]mergeEntry{}}}
 }

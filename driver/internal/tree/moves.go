@@ -1,0 +1,78 @@
+package tree
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+)
+
+// Moves are the renames and copies that are running. One that has a name in common with another waits for its end.
+//
+// Without that, a rename from a to b and one from b to a would each take the file of the other for its copy, and both would delete it. Moves are
+// those of one process. Against another process there is only the look right before the deletes.
+//
+// The zero value is ready. All file systems of an endpoint share one.
+type Moves struct {
+	mu      sync.Mutex
+	running map[*move]bool
+}
+
+// A move is a rename or a copy, by its two names.
+type move struct {
+	names [2]string
+	done  chan struct{} // closed when it has ended
+}
+
+// begin waits until no other move touches the names, which begin with that of the bucket. The caller calls end when the move has ended. The
+// error is that of ctx.
+func (m *Moves) begin(ctx context.Context, names [2]string) (end func(), err error) {
+	next := &move{names: names, done: make(chan struct{})}
+	for {
+		other := m.enter(next)
+		if other == nil {
+			return func() { m.leave(next) }, nil
+		}
+		select {
+		case <-other.done:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// enter begins a move, or returns one that it must wait for.
+func (m *Moves) enter(next *move) (other *move) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for other := range m.running {
+		if other.touches(next) {
+			return other
+		}
+	}
+	if m.running == nil {
+		m.running = map[*move]bool{}
+	}
+	m.running[next] = true
+	return nil
+}
+
+func (m *Moves) leave(ended *move) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	delete(m.running, ended)
+	close(ended.done)
+}
+
+// touches tells whether two moves have a file or a directory in common.
+func (m *move) touches(other *move) bool {
+	for _, a := range m.names {
+		for _, b := range other.names {
+			if a == b || strings.HasPrefix(a, b+keys.Separator) || strings.HasPrefix(b, a+keys.Separator) {
+				return true
+			}
+		}
+	}
+	return false
+}
