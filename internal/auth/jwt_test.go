@@ -201,6 +201,16 @@ func TestTokenClaims(t *testing.T) {
 			t.Errorf("%s: %v, want %q", name, err, tc.want)
 		}
 	}
+	// The name of a user is no way into the objects of the server itself.
+	own := tokens(i)
+	own.User.Root = "/{user}"
+	if _, err := verifyToken(t, newSource(t, own), ".babelftp", i.Token(t, ".babelftp", nil)); !errors.Is(err, account.ErrLoginRefused) {
+		t.Errorf("a root that is reserved, by the name: %v", err)
+	}
+	if _, err := verifyToken(t, newSource(t, plain), "bob", i.Token(t, "bob", map[string]any{"root": "/a/.babelftp/uploads"})); err == nil ||
+		!strings.Contains(err.Error(), "keeps its own objects") {
+		t.Errorf("a root that is reserved: %v", err)
+	}
 	chooser := source.(Chooser)
 	for token, want := range map[string]bool{
 		i.Token(t, "1", claims(nil)): true, i.Token(t, "1", claims(map[string]any{"tenant": "umbrella"})): false,

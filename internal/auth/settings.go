@@ -9,6 +9,7 @@ import (
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/external"
+	"github.com/babelftp/babelftp/internal/config/rule"
 )
 
 // A template makes the settings of users of a service that has no settings in babelftp's form.
@@ -27,7 +28,7 @@ func (t *template) settings(name string, values func(string) []string, inGroup f
 		if !strings.Contains(*directory, external.UserPlaceholder) {
 			continue
 		}
-		if strings.Contains(name, "/") || name == "." || name == ".." { // it would be another directory
+		if strings.Contains(name, "/") || rule.Prefix(name) != "" { // it would be another directory, or one of the server's own
 			return nil, fmt.Errorf("%s: the name of the user can be no directory: %w", t.source, account.ErrLoginRefused)
 		}
 		*directory = strings.ReplaceAll(*directory, external.UserPlaceholder, name)

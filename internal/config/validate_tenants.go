@@ -148,6 +148,10 @@ func (v *validator) userSettings(p yamlconf.Path, u *User) {
 			v.report(p.Child(d.key), "%q is not absolute: begin it with /", d.value)
 		case strings.ContainsFunc(d.value, unicode.IsControl):
 			v.report(p.Child(d.key), "%q contains control characters", d.value)
+		case d.key == "root":
+			if broken := rule.Prefix(strings.TrimPrefix(d.value, "/")); broken != "" {
+				v.report(p.Child(d.key), "%q cannot be one: %s", d.value, broken)
+			}
 		}
 	}
 	v.permissions(p, u.Permissions, u.PathPermissions)
