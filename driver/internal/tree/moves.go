@@ -8,7 +8,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/keys"
 )
 
-// Moves are the renames and copies that are running. One that has a name in common with another waits for its end.
+// Moves are the renames and copies that are running. One that has a name in common with another waits for its end, but a copy for no copy: many
+// sessions may copy the same file.
 //
 // Without that, a rename from a to b and one from b to a would each take the file of the other for its copy, and both would delete it. Moves are
 // those of one process. Against another process there is only the look right before the deletes.
@@ -21,14 +22,15 @@ type Moves struct {
 
 // A move is a rename or a copy, by its two names.
 type move struct {
-	names [2]string
-	done  chan struct{} // closed when it has ended
+	names  [2]string
+	copies bool          // deletes nothing
+	done   chan struct{} // closed when it has ended
 }
 
 // begin waits until no other move touches the names, which begin with that of the bucket. The caller calls end when the move has ended. The
 // error is that of ctx.
-func (m *Moves) begin(ctx context.Context, names [2]string) (end func(), err error) {
-	next := &move{names: names, done: make(chan struct{})}
+func (m *Moves) begin(ctx context.Context, names [2]string, copies bool) (end func(), err error) {
+	next := &move{names: names, copies: copies, done: make(chan struct{})}
 	for {
 		other := m.enter(next)
 		if other == nil {
@@ -65,8 +67,11 @@ func (m *Moves) leave(ended *move) {
 	close(ended.done)
 }
 
-// touches tells whether two moves have a file or a directory in common.
+// touches tells whether two moves have a file or a directory in common that one of them may delete.
 func (m *move) touches(other *move) bool {
+	if m.copies && other.copies {
+		return false
+	}
 	for _, a := range m.names {
 		for _, b := range other.names {
 			if a == b || strings.HasPrefix(a, b+keys.Separator) || strings.HasPrefix(b, a+keys.Separator) {

@@ -44,7 +44,7 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	}
 	end, err := source.Moves.begin(ctx, [2]string{
 		source.Bucket.Name + keys.Separator + oldKey, target.Bucket.Name + keys.Separator + newKey,
-	})
+	}, r.keepsSource)
 	if err != nil {
 		return err
 	}
