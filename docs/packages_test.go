@@ -25,6 +25,7 @@ const module = "github.com/babelftp/babelftp/"
 type programPackage struct {
 	synopsis string
 	imports  []string
+	lines    int
 }
 
 // programPackages returns the packages of the program by their folders. Packages for tests are not among them.
@@ -62,11 +63,13 @@ func readPackage(t *testing.T, folder string) (programPackage, bool) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		files := token.NewFileSet()
+		file, err := parser.ParseFile(files, name, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
 		code = code || len(file.Decls) > 0
+		p.lines += files.File(file.Pos()).LineCount() - 1 // the one after the last line end is empty
 		if file.Doc != nil && p.synopsis == "" {
 			p.synopsis = new(doc.Package).Synopsis(file.Doc.Text())
 		}
@@ -82,6 +85,20 @@ func readPackage(t *testing.T, folder string) (programPackage, bool) {
 	}
 	slices.Sort(p.imports)
 	return p, code
+}
+
+// A package that grows beyond this is to be cut. The roots, where others meet, may be larger.
+func TestPackageSizes(t *testing.T) {
+	const most, mostOfRoots = 1500, 2500
+	for name, p := range programPackages(t) {
+		limit := most
+		if name == "driver" || name == "internal/control" {
+			limit = mostOfRoots
+		}
+		if p.lines > limit {
+			t.Errorf("%s has %d lines, want %d at most", name, p.lines, limit)
+		}
+	}
 }
 
 // reaches reports whether from imports to through another package.

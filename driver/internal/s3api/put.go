@@ -7,9 +7,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
-
 	"github.com/babelftp/babelftp/driver/internal/checksums"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // Put stores an object with attributes, on a condition. crc32c is the checksum of the body in base64, nil where the
@@ -48,10 +47,7 @@ func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, 
 		if out.ChecksumCRC32C == nil {
 			out.ChecksumCRC32C = in.ChecksumCRC32C // which S3 has compared
 		}
-		return stored(*out.ETag, out.ResultMetadata, map[string]*string{
-			"CRC32": out.ChecksumCRC32, "CRC32C": out.ChecksumCRC32C, "CRC64NVME": out.ChecksumCRC64NVME,
-			"SHA1": out.ChecksumSHA1, "SHA256": out.ChecksumSHA256,
-		}), nil
+		return stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32), nil
 	}
 	made.ETag, err = b.reconcile(ctx, key, &tries, err, evidenceOfPut(body, in.Metadata))
 	return made, err

@@ -1,8 +1,6 @@
 package s3api
 
 import (
-	"strings"
-
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/smithy-go/middleware"
 )
@@ -18,14 +16,17 @@ type Stored struct {
 	RequestID string // x-amz-request-id, empty without an answer
 }
 
-// stored describes an answer. The checksums are by algorithm; S3 tells one.
-func stored(etag string, answer middleware.Metadata, checksums map[string]*string) Stored {
+// stored describes an answer with one of the checksums.
+func stored(etag string, answer middleware.Metadata, crc32c, crc64nvme, crc32 *string) Stored {
 	s := Stored{ETag: etag}
 	s.RequestID, _ = awsmiddleware.GetRequestIDMetadata(answer)
-	for algorithm, sum := range checksums {
-		if sum != nil {
-			s.Checksum = strings.ToLower(algorithm) + ":" + *sum
-		}
+	switch {
+	case crc32c != nil:
+		s.Checksum = "crc32c:" + *crc32c
+	case crc64nvme != nil:
+		s.Checksum = "crc64nvme:" + *crc64nvme
+	case crc32 != nil:
+		s.Checksum = "crc32:" + *crc32
 	}
 	return s
 }

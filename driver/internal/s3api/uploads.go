@@ -141,10 +141,7 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, si
 	case out.ETag == nil:
 		err = s3errors.ErrNoResult
 	default:
-		return stored(*out.ETag, out.ResultMetadata, map[string]*string{
-			"CRC32": out.ChecksumCRC32, "CRC32C": out.ChecksumCRC32C, "CRC64NVME": out.ChecksumCRC64NVME,
-			"SHA1": out.ChecksumSHA1, "SHA256": out.ChecksumSHA256,
-		}), false, nil
+		return stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32), false, nil
 	}
 	gone := tries.count > 1 && s3errors.IsNoSuchUpload(err)
 	made.ETag, err = b.reconcile(ctx, u.Key, &tries, err, evidenceOfComplete(all, size, gone))
