@@ -8,6 +8,29 @@ import (
 	"github.com/babelftp/babelftp/internal/ftplist"
 )
 
+// An Argument says whether a command takes an argument. The zero value says that it takes none.
+type Argument int
+
+// What a command takes besides no argument.
+const (
+	Optional    Argument = iota + 1 // "LIST " is what some clients send for "LIST"
+	OptionalTag                     // as Optional, but not empty behind SP (RFC 2640 4.2)
+	Needed
+)
+
+// Fits reports whether a command may come with an argument, or without one if has is false.
+func (a Argument) Fits(arg string, has bool) bool {
+	switch a {
+	case Optional:
+		return true
+	case OptionalTag:
+		return !has || arg != ""
+	case Needed:
+		return arg != ""
+	}
+	return !has
+}
+
 // IsNumber reports whether text is decimal digits only.
 func IsNumber(s string) bool {
 	for i := range len(s) {
