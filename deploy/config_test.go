@@ -124,7 +124,11 @@ func TestConfiguration(t *testing.T) {
 			if cfg.DrainTimeout != tt.drain {
 				t.Errorf("drain timeout %s, want %s", cfg.DrainTimeout, tt.drain)
 			}
-			if grace := time.Duration(r.pod().TerminationGracePeriodSeconds) * time.Second; grace <= cfg.DrainTimeout {
+			wait := time.Duration(r.container().Lifecycle.PreStop.Sleep.Seconds) * time.Second
+			if wait != 5*time.Second {
+				t.Errorf("the pod waits %v before it stops", wait)
+			}
+			if grace := time.Duration(r.pod().TerminationGracePeriodSeconds) * time.Second; grace <= wait+cfg.DrainTimeout {
 				t.Errorf("the pod is killed after %s, before the drain timeout of %s", grace, cfg.DrainTimeout)
 			}
 		})

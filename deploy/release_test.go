@@ -178,6 +178,13 @@ type container struct {
 		Name          string `yaml:"name"`
 		ContainerPort int    `yaml:"containerPort"`
 	} `yaml:"ports"`
+	Lifecycle struct {
+		PreStop struct {
+			Sleep struct {
+				Seconds int `yaml:"seconds"`
+			} `yaml:"sleep"`
+		} `yaml:"preStop"`
+	} `yaml:"lifecycle"`
 	LivenessProbe  probe `yaml:"livenessProbe"`
 	ReadinessProbe probe `yaml:"readinessProbe"`
 	VolumeMounts   []struct {

@@ -61,7 +61,7 @@ func serveUntil(ctx, now context.Context, srv *server.Server, drain time.Duratio
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 			return errors.Join(<-served, err)
 		}
-		log.Warn("drain_timeout is over; the sessions that still transferred were ended", "err", err)
+		log.Warn("sessions that still transferred were ended, by a second signal or at the end of drain_timeout", "err", err)
 	}
 	err := <-served
 	log.Info("stopped")

@@ -15,8 +15,9 @@ func newServeCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve --config FILE",
 		Short: "Serve the tenants of a configuration",
-		Long: "Serve the tenants of a configuration until SIGTERM or SIGINT. Then the server accepts no new connections, idle sessions get\n" +
-			"goodbye, and running transfers may end for the time of drain_timeout; a second signal cuts them.\n\n" +
+		Long: "Serve the tenants of a configuration until SIGTERM or SIGINT. Then idle sessions and new ones get 421, and running transfers may end\n" +
+			"for the time of drain_timeout; a second signal cuts them. A bucket that cannot be used keeps out the users of its tenant, until\n" +
+			"it can.\n\n" +
 			"Any single value of the configuration can come from a variable: BABELFTP_S3_ACCESS_KEY_ID for access_key_id under s3, or\n" +
 			"BABELFTP_S3_ACCESS_KEY_ID_FILE for the file that holds it.",
 		Example: "  babelftp serve --config /etc/babelftp/babelftp.yaml\n" +

@@ -2,8 +2,9 @@
 // ends the sessions when the server shuts down.
 //
 // [Acceptor.Serve] accepts connections of one listener and runs a [Session] on
-// each. [Acceptor.Shutdown] closes the listeners, tells the sessions to end and
-// waits for them (RFC 959, section 4.2: reply 421).
+// each. [Acceptor.Shutdown] tells the sessions to end and waits for them (RFC 959,
+// section 4.2: reply 421). Until then new sessions end so too. The
+// listeners close last: a load balancer may still send clients.
 package accept
 
 import (
@@ -17,12 +18,24 @@ import (
 	"time"
 )
 
+const (
+	// endTimeout is how long sessions may take to tell their clients that they
+	// end.
+	endTimeout = 2 * time.Second
+	// cutTimeout is how long their commands may take to end after that.
+	cutTimeout = 3 * time.Second
+)
+
 // A Session is what runs on one connection.
 type Session interface {
 	// Run returns when the session has ended.
 	Run()
-	// Drain lets the session end when its command has ended. It is called once.
+	// Drain lets the session end when its command has ended, or before its first
+	// one. It is called once.
 	Drain()
+	// End ends the session with its command, and tells the client. Any goroutine
+	// may call it.
+	End()
 	// Cut ends the session at once. Any goroutine may call it.
 	Cut()
 }
@@ -33,9 +46,12 @@ type Acceptor struct {
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
-	sessions  map[Session]struct{}
+	sessions  map[Session]bool // true for those that Shutdown waits for
+	waited    int              // how many these are
 	draining  bool
-	idle      chan struct{} // closed when draining and the last session has ended
+	closed    bool           // the listeners
+	idle      chan struct{}  // closed when draining and waited is 0
+	running   sync.WaitGroup // the sessions
 }
 
 // New makes an Acceptor.
@@ -43,7 +59,7 @@ func New(log *slog.Logger) *Acceptor {
 	return &Acceptor{
 		log:       log,
 		listeners: make(map[net.Listener]struct{}),
-		sessions:  make(map[Session]struct{}),
+		sessions:  make(map[Session]bool),
 		idle:      make(chan struct{}),
 	}
 }
@@ -58,7 +74,7 @@ func (a *Acceptor) Serve(ctx context.Context, listener net.Listener, newSession 
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
-			if a.isDraining() {
+			if a.isClosed() {
 				return nil
 			}
 			if !isTemporary(err) {
@@ -97,73 +113,113 @@ func isTemporary(err error) bool {
 func (a *Acceptor) track(listener net.Listener) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.draining {
+	if a.closed {
 		return false
 	}
 	a.listeners[listener] = struct{}{}
 	return true
 }
 
-func (a *Acceptor) isDraining() bool {
+func (a *Acceptor) isClosed() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return a.draining
+	return a.closed
 }
 
+// enter counts a session. One that comes while the server drains ends before its
+// first command.
 func (a *Acceptor) enter(s Session) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.draining {
+	if a.closed {
 		return false
 	}
-	a.sessions[s] = struct{}{}
+	a.sessions[s] = !a.draining
+	if a.draining {
+		s.Drain()
+	} else {
+		a.waited++
+	}
+	a.running.Add(1)
 	return true
 }
 
 func (a *Acceptor) leave(s Session) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	delete(a.sessions, s)
-	if a.draining && len(a.sessions) == 0 {
-		close(a.idle)
+	if a.sessions[s] {
+		a.waited--
+		if a.draining && a.waited == 0 {
+			close(a.idle)
+		}
 	}
+	delete(a.sessions, s)
+	a.running.Done()
 }
 
-// Shutdown stops accepting connections, drains the sessions and waits for their
-// end. When ctx ends first it cuts what is left and returns ctx's error.
-func (a *Acceptor) Shutdown(ctx context.Context) error {
-	a.startDraining()
+// Shutdown drains the sessions and waits for their end. Sessions that begin
+// meanwhile end at once, and it does not wait for them. Then it closes the
+// listeners. When ctx ends first it ends what is left and returns ctx's error.
+func (a *Acceptor) Shutdown(ctx context.Context) (err error) {
+	a.drain()
 	select {
 	case <-a.idle:
-		return nil
 	case <-ctx.Done():
+		a.mu.Lock()
+		if a.waited > 0 {
+			err = fmt.Errorf("%d sessions were cut: %w", a.waited, ctx.Err())
+		}
+		a.mu.Unlock()
 	}
-	a.mu.Lock()
-	left := len(a.sessions)
-	for s := range a.sessions {
-		s.Cut()
+	a.close()
+	ended := make(chan struct{})
+	go func() {
+		a.running.Wait()
+		close(ended)
+	}()
+	for _, last := range []struct {
+		end     func(Session)
+		timeout time.Duration
+	}{{Session.End, endTimeout}, {Session.Cut, cutTimeout}} {
+		a.each(last.end)
+		select {
+		case <-ended:
+			return err
+		case <-time.After(last.timeout):
+		}
 	}
-	a.mu.Unlock()
-	if left > 0 {
-		<-a.idle
-	}
-	return fmt.Errorf("%d sessions were cut: %w", left, ctx.Err())
+	return err
 }
 
-func (a *Acceptor) startDraining() {
+func (a *Acceptor) drain() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.draining {
 		return
 	}
 	a.draining = true
-	for listener := range a.listeners {
-		_ = listener.Close()
-	}
 	for s := range a.sessions {
 		s.Drain()
 	}
-	if len(a.sessions) == 0 {
+	if a.waited == 0 {
 		close(a.idle)
+	}
+}
+
+// close closes the listeners.
+func (a *Acceptor) close() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.closed = true
+	for listener := range a.listeners {
+		_ = listener.Close()
+	}
+}
+
+func (a *Acceptor) each(do func(Session)) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for s := range a.sessions {
+		do(s)
 	}
 }

@@ -25,6 +25,7 @@ func (s *session) bufferReply(r wire.Reply) {
 	if !r.Preliminary() {
 		s.observer.Replied(s.verb, s.argument, r.Code)
 	}
+	s.closing = s.closing || r.Code == 421 // the last reply of a session (RFC 959 5.4)
 	s.conn.BufferReply(r)
 }
 

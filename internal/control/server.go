@@ -116,8 +116,8 @@ func (srv *Server) serve(ctx context.Context, listener net.Listener, implicit bo
 	})
 }
 
-// Shutdown stops accepting connections, says 421 to idle sessions in their languages, lets running transfers end and waits for all of that.
-// When ctx ends first it cuts what is left and returns ctx's error.
+// Shutdown says 421 to idle sessions and to new ones in their languages, lets running transfers end and waits for all of that. When ctx
+// ends first it ends what is left, with 421 too, and returns ctx's error.
 func (srv *Server) Shutdown(ctx context.Context) error {
 	defer srv.placeholder.Close()
 	return srv.acceptor.Shutdown(ctx)

@@ -39,7 +39,7 @@ type session struct {
 
 	queued  []wire.Line   // received while a command was running
 	drain   chan struct{} // closed when the server is shutting down
-	closing bool          // no further command is handled
+	closing bool          // no further command is handled: the last reply was sent
 
 	verb     string // of the command being handled
 	argument string // of it, as received
@@ -91,9 +91,12 @@ func newSession(ctx context.Context, server *Server, conn net.Conn, implicit boo
 // Drain lets the session end when its command has ended.
 func (s *session) Drain() { close(s.drain) }
 
-// Cut ends the session with its command. Any goroutine may call it.
+// End ends the session with its command. Any goroutine may call it.
+func (s *session) End() { s.cancel(nil) }
+
+// Cut does the same, and writes no reply.
 func (s *session) Cut() {
-	s.cancel(nil)
+	s.End()
 	s.conn.Cut()
 }
 
@@ -120,6 +123,9 @@ func (s *session) Run() {
 		}
 	}()
 	if s.implicit && !s.startTLS(s.conn.StartImplicitTLS) {
+		return
+	}
+	if s.drained() {
 		return
 	}
 	s.greet(i18n.ServiceReady)
@@ -155,10 +161,25 @@ func (s *session) refuse(err error) {
 	s.conn.Close()
 }
 
+// drained tells whether the server is shutting down.
+func (s *session) drained() bool {
+	select {
+	case <-s.drain:
+		return true
+	default:
+		return false
+	}
+}
+
 // end ends what belongs to the session. A client that sees the end of the connection can connect again, so its place is free before.
 func (s *session) end(leave func()) {
-	if cut := context.Cause(s.ctx); errors.Is(cut, syscall.EBUSY) && !s.closing {
+	switch cut := context.Cause(s.ctx); {
+	case s.closing:
+	case errors.Is(cut, syscall.EBUSY):
 		s.refuse(cut)
+	case s.drained() && (!s.implicit || s.conn.Encrypted()):
+		s.verb = ""
+		s.reply(421, i18n.ShuttingDown)
 	}
 	s.data.Close()
 	s.endLogin()
@@ -170,13 +191,8 @@ func (s *session) end(leave func()) {
 
 // next waits for the next command. It returns false when the session is over.
 func (s *session) next() (wire.Line, bool) {
-	select {
-	case <-s.done:
+	if s.drained() || s.ctx.Err() != nil {
 		return wire.Line{}, false
-	case <-s.drain:
-		s.reply(421, i18n.ShuttingDown)
-		return wire.Line{}, false
-	default:
 	}
 	timeout, timedOut := s.timeout()
 	if timeout <= 0 {
@@ -197,8 +213,6 @@ func (s *session) next() (wire.Line, bool) {
 	case <-timer.C:
 		timedOut()
 	case <-s.drain:
-		s.verb = ""
-		s.reply(421, i18n.ShuttingDown)
 	case <-s.done:
 	}
 	return wire.Line{}, false

@@ -3,6 +3,7 @@ package control_test
 import (
 	"context"
 	"crypto/tls"
+	"errors"
 	"io"
 	"net"
 	"strings"
@@ -454,9 +455,9 @@ func TestShutdown(t *testing.T) {
 		t.Errorf("421 is not in French: %q", r)
 	}
 	idle.closed()
-	if _, err := net.Dial("tcp", s.address); err == nil {
-		t.Error("a connection is accepted during shutdown")
-	}
+	late := s.dial()
+	late.expect("421 ")
+	late.closed()
 	if _, err := data.Write([]byte("all of it")); err != nil {
 		t.Fatal(err)
 	}
@@ -465,6 +466,37 @@ func TestShutdown(t *testing.T) {
 	busy.expect("421 ")
 	if err := <-ended; err != nil {
 		t.Errorf("Shutdown: %v", err)
+	}
+	if _, err := net.Dial("tcp", s.address); err == nil {
+		t.Error("a connection is accepted after the shutdown")
+	}
+	if keys := s.objects(); len(keys) != 1 {
+		t.Errorf("objects: %q", keys)
+	}
+}
+
+// TestEndOfShutdown: when the time is over, the server tells the clients of what still runs, which stores nothing.
+func TestEndOfShutdown(t *testing.T) {
+	s := newSite(t, nil)
+	upload, download := s.login(), s.login()
+	upload.store("f", strings.Repeat("x", 32<<20)) // more than the sockets hold
+	sent, received := upload.epsv(), download.epsv()
+	defer sent.Close()
+	defer received.Close()
+	upload.do("STOR slow", "150 ")
+	download.do("RETR f", "150 ")
+	if _, err := sent.Write([]byte("a part of it")); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.server.Shutdown(ctx); !errors.Is(err, context.Canceled) || !strings.HasPrefix(err.Error(), "2 sessions") {
+		t.Errorf("Shutdown: %v", err)
+	}
+	for _, c := range []*client{upload, download} {
+		c.expect("426 ")
+		c.expect("421 ")
+		c.closed()
 	}
 	if keys := s.objects(); len(keys) != 1 {
 		t.Errorf("objects: %q", keys)

@@ -338,8 +338,8 @@ func (s *Server) Serve(ctx context.Context) error {
 	return nil
 }
 
-// Shutdown accepts no new sessions, says goodbye to idle ones and lets running transfers end. When ctx ends it cuts what is left and
-// returns an error. The probes are answered until then.
+// Shutdown is not ready from then on, says goodbye to idle sessions and to new ones, and lets running transfers end. When ctx ends it ends
+// what is left, within seconds, and returns an error. The probes are answered until then.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.health.enter(draining)
 	defer s.web.Close()

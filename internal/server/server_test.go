@@ -225,9 +225,12 @@ func TestShutdown(t *testing.T) {
 	if status, body := get(t, srv, "/readyz"); status != http.StatusServiceUnavailable || !strings.Contains(body, "draining") {
 		t.Errorf("/readyz answers %d %s", status, body)
 	}
-	if _, err := net.Dial("tcp", srv.Addr().String()); err == nil {
-		t.Error("a new connection is accepted")
+	late, err := net.Dial("tcp", srv.Addr().String())
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer late.Close()
+	ftptest.New(t, late).Reply(421)
 	if _, err := io.WriteString(upload, "complete"); err != nil {
 		t.Fatal(err)
 	}
