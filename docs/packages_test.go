@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"go/doc"
@@ -63,13 +64,16 @@ func readPackage(t *testing.T, folder string) (programPackage, bool) {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
-		files := token.NewFileSet()
-		file, err := parser.ParseFile(files, name, nil, parser.ParseComments|parser.SkipObjectResolution)
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.lines += bytes.Count(text, []byte("\n"))
+		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
 		}
 		code = code || len(file.Decls) > 0
-		p.lines += files.File(file.Pos()).LineCount() - 1 // the one after the last line end is empty
 		if file.Doc != nil && p.synopsis == "" {
 			p.synopsis = new(doc.Package).Synopsis(file.Doc.Text())
 		}
