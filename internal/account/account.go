@@ -61,6 +61,19 @@ func (e *FullError) Error() string { return e.Limit.Error() }
 // Unwrap returns the limit.
 func (e *FullError) Unwrap() error { return e.Limit }
 
+// An UnavailableError is what a Backend's Login returns for the right password when the files of
+// the user cannot be reached (reply 421).
+type UnavailableError struct {
+	Tenant *Tenant // has the language of the reply
+	Err    error
+}
+
+// Error is for the log.
+func (e *UnavailableError) Error() string { return e.Err.Error() }
+
+// Unwrap returns why the files cannot be reached.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
 // A Backend knows the tenants and their users.
 type Backend interface {
 	// Host returns the tenant that answers to a virtual host (RFC 7151),

@@ -111,6 +111,9 @@ func (s *session) loginFailed() wire.Reply {
 	case errors.Is(err, dataconn.ErrAborted):
 		return s.errorReply(err)
 	}
+	if down, ok := errors.AsType[*account.UnavailableError](err); ok {
+		s.setTenant(down.Tenant)
+	}
 	s.log.Error("login failed by an error, not by a wrong password", "err", err)
 	s.closing = true // of the replies to PASS only 421 asks to try again (RFC 959 5.4)
 	return wire.NewReply(421, s.text(i18n.LoginUnavailable))

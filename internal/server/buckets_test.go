@@ -60,6 +60,11 @@ func TestMissingBucket(t *testing.T) {
 		if got := c.Command(421, "PASS "+configtest.Password); !strings.Contains(got, "authentification") {
 			t.Errorf("the reply is %q", got)
 		}
+		withoutHost := ftptest.Dial(t, srv.Addr().String())
+		withoutHost.Command(331, "USER zoe")
+		if got := withoutHost.Command(421, "PASS "+configtest.Password); !strings.Contains(got, "authentification") {
+			t.Errorf("the reply without HOST is %q", got)
+		}
 		metric(t, srv, `babelftp_bucket_up{folder="",tenant="late"} 0`)
 		metric(t, srv, `babelftp_bucket_up{folder="",tenant="acme"} 1`)
 		if status, body := get(t, srv, "/readyz"); status != http.StatusOK || !strings.HasPrefix(body, "ready\n1 of 2 buckets") {

@@ -563,13 +563,13 @@ func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginReques
 	cache := driver.NewMetadataCache(u.tenant.listingCache)
 	var mounts []vfs.Mount[*driver.Fs]
 	for _, m := range u.mounts {
-		objects, account := m.bucket.ObjectClient(), m.bucket.Client
+		objects, shared := m.bucket.ObjectClient(), m.bucket.Client
 		if err := m.bucket.AwaitUsable(ctx); err != nil {
 			if m.at == "/" {
-				return nil, fmt.Errorf("user %s: %w", u.name, err)
+				return nil, &account.UnavailableError{Tenant: &u.tenant.Tenant, Err: fmt.Errorf("user %s: %w", u.name, err)}
 			}
-			account = m.bucket.RefusingClient()
-			objects = account
+			shared = m.bucket.RefusingClient()
+			objects = shared
 		}
 		opts := r.storageOptions(u, m)
 		opts.BeforeCommit, opts.MetadataCache, opts.BeginOperation = req.BeforeCommit, cache, scopes.EnterOperation
@@ -577,7 +577,7 @@ func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginReques
 		if err != nil {
 			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.tenant.Name, u.name, m.at, err)
 		}
-		mounts = append(mounts, vfs.Mount[*driver.Fs]{Dir: m.at, Storage: storage, Account: account})
+		mounts = append(mounts, vfs.Mount[*driver.Fs]{Dir: m.at, Storage: storage, Account: shared})
 	}
 	return mounts, nil
 }
