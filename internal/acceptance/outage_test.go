@@ -189,8 +189,10 @@ func TestStartWithoutS3(t *testing.T) {
 	w.cut()
 	distant := *storage
 	distant.Endpoint = "http://" + w.listener.Addr().String()
-	s := newSite(t, &distant)
-	s.client = storage.Client()
+	s := &site{
+		storage: &distant, client: storage.Client(), buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)},
+	}
+	s.start(t, s.configure(t))
 	const up = `babelftp_bucket_up{folder="",tenant="acme"}`
 	s.server.expect(s.server.stderr, `level=ERROR msg="bucket cannot be used`)
 	f := s.connect(t, "", true)
@@ -205,7 +207,7 @@ func TestStartWithoutS3(t *testing.T) {
 	}
 	w.mend()
 	s.awaitMetric(t, up, 1)
-	local := newFolder(t)
-	newFtplib(t, s, usual).must("upload", local.write("file", content(smallSize)), "/new")
-	s.mustStore(t, "new", content(smallSize))
+	small := content(smallSize)
+	newFtplib(t, s, usual).must("upload", newFolder(t).write("file", small), "/new")
+	s.mustStore(t, "new", small)
 }
