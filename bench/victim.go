@@ -18,7 +18,7 @@ const attackerName = "attacker"
 // victim measures what small uploads of one user lose while another user keeps so many sessions busy. The ratio is of one run. The machine
 // shares its processors among the server, S3 and the attacker, so the attacker slows the victim outside of the server too.
 func victim(sessions, files int) work {
-	name := fmt.Sprintf("victim: files of 4 KiB up, beside %d sessions of another user", sessions)
+	name := fmt.Sprintf("victim: files of 4 KiB up, next to %d sessions of another user", sessions)
 	return work{name, func(ctx context.Context, j *job) error {
 		server, ok := j.contender.targets[direct].(*ftpServer)
 		if !ok || j.contender.own == nil {
