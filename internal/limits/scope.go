@@ -152,11 +152,6 @@ func (s Scopes) EnterPassivePort() (leave func(), err error) {
 }
 
 func (s Scopes) enter(of func(*Scope) *slots) (leave func(), err error) {
-	entered := func(n int) {
-		for _, scope := range s[:n] {
-			of(scope).leave()
-		}
-	}
 	for i := len(s) - 1; i >= 0; i-- { // the narrowest scope is the one to name
 		if counted := of(s[i]); !counted.enter() {
 			for _, scope := range s[i+1:] {
@@ -165,7 +160,11 @@ func (s Scopes) enter(of func(*Scope) *slots) (leave func(), err error) {
 			return nil, &Error{s[i].tenant, counted.limit}
 		}
 	}
-	return func() { entered(len(s)) }, nil
+	return func() {
+		for _, scope := range s {
+			of(scope).leave()
+		}
+	}, nil
 }
 
 // Login takes a login in each scope, or returns an [Error].
