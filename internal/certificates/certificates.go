@@ -99,7 +99,7 @@ var errNotIssued = errors.New("ACME has obtained no certificate yet")
 func (s *Set) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 	host := wire.NormalizeHost(hello.ServerName)
 	if f, ok := s.byHost[host]; ok {
-		return f.certificate()
+		return f.Current()
 	}
 	if s.issued != nil {
 		if c := s.issued.Certificate(host); c != nil {
@@ -108,7 +108,7 @@ func (s *Set) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 	}
 	switch {
 	case s.server != nil:
-		return s.server.certificate()
+		return s.server.Current()
 	case s.builtIn != nil:
 		return s.builtIn, nil
 	}
@@ -136,7 +136,7 @@ func (s *Set) Shown() []Shown {
 		if f == nil {
 			return
 		}
-		if c, err := f.certificate(); err == nil && c.Leaf != nil {
+		if c, err := f.Current(); err == nil && c.Leaf != nil {
 			all = append(all, Shown{Tenant: tenant, Host: hostOf(c.Leaf), File: f.cert, Ends: c.Leaf.NotAfter})
 		}
 	}

@@ -13,8 +13,9 @@ import (
 	"log/slog"
 	"math/big"
 	"os"
-	"sync"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/filecache"
 )
 
 // ErrNone reports a client that has shown no certificate.
@@ -22,12 +23,7 @@ var ErrNone = errors.New("the client has shown no certificate")
 
 // Authorities issue the certificates of clients.
 type Authorities struct {
-	files Files
-	log   *slog.Logger
-
-	mu     sync.Mutex
-	loaded *authorities
-	stamp  [2]fileStamp // of the files that were tried last
+	files *filecache.Value[*authorities]
 }
 
 // Files are the PEM files of authorities and of their lists of revoked certificates (CRLs). There may be no lists.
@@ -45,17 +41,17 @@ type revocationList struct {
 	since, until time.Time       // until is zero for a list without an end
 }
 
-// A fileStamp changes when a file does.
-type fileStamp struct {
-	modified time.Time
-	size     int64
-}
-
 // Open reads the files. The error says which cannot be used.
 func Open(files Files, log *slog.Logger) (*Authorities, error) {
-	a := &Authorities{files: files, log: log}
-	_, err := a.current()
-	return a, err
+	changed := func(err error) {
+		if err != nil {
+			log.Error("changed authorities of client certificates cannot be used, and the previous ones count; correct the files", "err", err)
+			return
+		}
+		log.Info("changed authorities of client certificates read", "ca_file", files.CA, "crl_file", files.CRL)
+	}
+	value, err := filecache.Open(func() (*authorities, error) { return load(files) }, changed, files.CA, files.CRL)
+	return &Authorities{files: value}, err
 }
 
 // Verify returns the error of a client's certificate: one that none of the authorities has issued, is not valid now, is not for clients, or is
@@ -65,7 +61,7 @@ func (a *Authorities) Verify(shown []*x509.Certificate) error {
 	if len(shown) == 0 {
 		return ErrNone
 	}
-	current, err := a.current()
+	current, err := a.files.Current()
 	if err != nil {
 		return err
 	}
@@ -109,38 +105,6 @@ func authorityOf(c *x509.Certificate) string {
 }
 
 func serial(n *big.Int) string { return n.Text(16) }
-
-// current returns what the files say. While they cannot be used, because a change is half done, that is what they said before.
-func (a *Authorities) current() (*authorities, error) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	stamp := [2]fileStamp{stampOf(a.files.CA), stampOf(a.files.CRL)}
-	if a.loaded != nil && stamp == a.stamp {
-		return a.loaded, nil
-	}
-	a.stamp = stamp
-	loaded, err := load(a.files)
-	switch {
-	case err == nil:
-		if a.loaded != nil {
-			a.log.Info("changed authorities of client certificates read", "ca_file", a.files.CA, "crl_file", a.files.CRL)
-		}
-		a.loaded = loaded
-	case a.loaded == nil:
-		return nil, err
-	default:
-		a.log.Error("changed authorities of client certificates cannot be used, and the previous ones count; correct the files", "err", err)
-	}
-	return a.loaded, nil
-}
-
-func stampOf(name string) fileStamp {
-	info, err := os.Stat(name)
-	if err != nil {
-		return fileStamp{}
-	}
-	return fileStamp{modified: info.ModTime(), size: info.Size()}
-}
 
 func load(files Files) (*authorities, error) {
 	issuers, err := read(files.CA, "CERTIFICATE", x509.ParseCertificate)

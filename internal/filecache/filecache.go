@@ -1,0 +1,68 @@
+// Package filecache keeps what some files say, and reads them again when one of them changes. Files of a mounted Secret of Kubernetes change so.
+package filecache
+
+import (
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A Value is what some files say. It is safe for concurrent use.
+type Value[T any] struct {
+	names   []string
+	load    func() (T, error)
+	changed func(err error)
+
+	mu     sync.Mutex
+	loaded bool
+	value  T
+	stamps []stamp // of the files that were tried last
+}
+
+// A stamp changes when a file does. It is zero for a file that cannot be found.
+type stamp struct {
+	modified time.Time
+	size     int64
+}
+
+// Open reads the files by load for the first time, and returns its error. After each later change that was read it calls changed with the error of load.
+func Open[T any](load func() (T, error), changed func(err error), names ...string) (*Value[T], error) {
+	v := &Value[T]{names: names, load: load, changed: changed}
+	_, err := v.Current()
+	return v, err
+}
+
+// Current returns what the files say. While they cannot be used, because a change is half done, that is what they said before. The error is that
+// of load, where they could never be used. To look at a few files costs little compared to a TLS handshake.
+func (v *Value[T]) Current() (T, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	stamps := make([]stamp, len(v.names))
+	for i, name := range v.names {
+		stamps[i] = stampOf(name)
+	}
+	if v.loaded && slices.Equal(stamps, v.stamps) {
+		return v.value, nil
+	}
+	v.stamps = stamps
+	value, err := v.load()
+	if !v.loaded && err != nil {
+		return value, err
+	}
+	if v.loaded {
+		v.changed(err)
+	}
+	if err == nil {
+		v.value, v.loaded = value, true
+	}
+	return v.value, nil
+}
+
+func stampOf(name string) stamp {
+	info, err := os.Stat(name)
+	if err != nil {
+		return stamp{}
+	}
+	return stamp{modified: info.ModTime(), size: info.Size()}
+}
