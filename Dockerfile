@@ -43,6 +43,8 @@ ENTRYPOINT ["/babelftp"]
 FROM base AS demo
 COPY --from=build-demo /babelftp /babelftp
 COPY --from=build-demo --chown=65532:65532 /data /data
+# Empty too: the socket of the S3 server goes there.
+COPY --from=build-demo --chown=65532:65532 /data /tmp
 VOLUME /data
 EXPOSE 2121
 CMD ["demo", "--data", "/data"]

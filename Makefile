@@ -1,7 +1,7 @@
 # A tool is built from a module of its own, tools/NAME.mod with its exact versions, which keeps go.mod the program's own.
 # To move one on: go get -modfile=tools/NAME.mod -tool PACKAGE@VERSION
-TOOLS      := minio versitygw pebble golangci-lint helm vale govulncheck
-TEST_TOOLS := minio versitygw pebble helm
+TOOLS      := minio versitygw pebble golangci-lint helm vale govulncheck compose-go
+TEST_TOOLS := minio versitygw pebble helm compose-go
 
 # The conformance suite of the driver runs with the race detector on MinIO, which is a process of its own and so is not slowed down, and
 # without on the others. Both of the longest packages, driver and internal/acceptance, run at once in the second command, and several of their
@@ -20,13 +20,17 @@ ROUNDS   = 50
 # Flags of go test for make test, such as -json.
 TESTFLAGS =
 
-.PHONY: build help quick test fuzz torture bench tools packages vulnerabilities
+# The tag of a release without its v, such as 1.2.3.
+RELEASE = $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null))
+RELEASE_TOOLS := goreleaser cyclonedx-gomod helm
+
+.PHONY: build help quick test manifests kube fuzz torture bench tools packages vulnerabilities release-check release-snapshot release
 
 build: ## build ./babelftp
 	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o babelftp ./cmd/babelftp
 
 help: ## list the targets
-	@sed -n 's/^\([a-z][a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
+	@sed -n 's/^\([a-z][a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 17
 
 quick: ## run the tests that need nothing but Go: embedded S3 only, no race detector (one package: go test -short ./driver)
 	go test -short ./...
@@ -36,11 +40,19 @@ test: packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests 
 	go test $(TESTFLAGS) -race -run '^TestConcurrentSessions$$' ./i18n
 	go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip '^TestConformance$$/^minio$$' ./driver $(SERIAL)
 
+# go test does not see that files outside of a module have changed, so none of its results are kept.
+manifests: ## check the manifests of deploy as the API server of Kubernetes does (the first build takes two minutes)
+	cd deploy/kubetest && go vet ./... && go test -count 1 $(TESTFLAGS) ./...
+
+kube: .tools/bin/helm .tools/bin/kube-apiserver ## install the chart on an API server of Kubernetes (the first build takes five minutes)
+	tools/debian-packages.sh etcd=etcd-server
+	go test -tags kube -count 1 -run '^TestKube$$' ./deploy
+
 fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)
 
 torture: packages .tools/bin/minio .tools/bin/versitygw ## kill clients in 50 rounds, have 100,000 sessions, run random histories for an hour; ROUNDS=200 TORTURE=8h for longer
-	go test -v -timeout 0 -run TestKilled ./internal/acceptance -kill.rounds $(ROUNDS)
+	go test -v -timeout 0 -run 'Test(Killed|Cluster$$)' ./internal/acceptance -kill.rounds $(ROUNDS) -cluster.transfers 10000
 	go test -v -timeout 0 -run 'Test(Views|MixedSessions|ManySessions)$$' ./internal/server -views 5000 -views.seed $$(date +%s) -mixed 2000 -sessions 100000
 	go test -v -timeout 0 -run TestHistories ./driver -histories.time $(TORTURE) -histories.seed $$(date +%s) -histories.all
 
@@ -50,11 +62,31 @@ bench: .tools/bin/minio ## measure babelftp and its S3 server (docs/benchmarks.m
 vulnerabilities: .tools/bin/govulncheck ## look for known vulnerabilities in what the program calls
 	tools/govulncheck.sh
 
+release-check: .tools/bin/goreleaser ## check .goreleaser.yaml
+	.tools/bin/goreleaser check
+
+release-snapshot: release-check $(RELEASE_TOOLS:%=.tools/bin/%) ## build what a release has into .release, but for the image
+	rm -rf .release
+	.tools/bin/helm package deploy/babelftp --destination .release/chart
+	.tools/bin/goreleaser release --snapshot --clean --skip=docker,publish
+
+# For the workflow of a tag: it needs a Docker engine, and credentials for GitHub and its registry.
+release: release-check $(RELEASE_TOOLS:%=.tools/bin/%) ## publish the release of the tag
+	rm -rf .release && mkdir -p .release
+	tools/release-notes.sh $(RELEASE) >.release/notes.md
+	.tools/bin/helm package deploy/babelftp --version $(RELEASE) --app-version $(RELEASE) --destination .release/chart
+	.tools/bin/goreleaser release --clean --release-notes .release/notes.md
+	.tools/bin/helm push .release/chart/babelftp-$(RELEASE).tgz oci://ghcr.io/babelftp/charts
+
 tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tools/bin, or take them from the cache
 
 .tools/bin/%: tools/%.mod tools/%.sum
 	tools/build.sh $*
 
+# Helm asks for the version of the API server, which its build sets.
+.tools/bin/kube-apiserver: export LDFLAGS = -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=36 \
+	-X k8s.io/component-base/version.gitVersion=v1.36.4
+
 # The race detector needs a C compiler. Perl's Net::FTP needs a module for TLS, which no command shows.
 packages: ## install the Debian packages that the tests need
-	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd redis-server=redis-server
+	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd redis-server=redis-server systemd-analyze=systemd chromium=chromium ip=iproute2

@@ -15,10 +15,26 @@ import (
 // attackerName is a further user of the server that the bench starts, with the password of the first one.
 const attackerName = "attacker"
 
-// victim measures what small uploads of one user lose while another user keeps so many sessions busy. The ratio is of one run. The machine
-// shares its processors among the server, S3 and the attacker, so the attacker slows the victim outside of the server too.
-func victim(sessions, files int) work {
-	name := fmt.Sprintf("victim: files of 4 KiB up, next to %d sessions of another user", sessions)
+// victims measure what small uploads of one user lose while another user keeps so many sessions busy: with one kind of work each, and with all
+// of them.
+func victims(sessions, files int) []work {
+	var works []work
+	all := []operation{(*attack).upload, (*attack).download, (*attack).list, (*attack).guess, (*attack).rename, (*attack).stall}
+	for _, of := range []struct {
+		what string
+		do   []operation
+	}{
+		{"upload", all[:1]}, {"download", all[1:2]}, {"list", all[2:3]}, {"guess passwords", all[3:4]}, {"rename", all[4:5]}, {"do not go on", all[5:]}, {"do all of it", all},
+	} {
+		works = append(works, victim(sessions, files, of.what, of.do))
+	}
+	return works
+}
+
+// victim measures what the victim loses while the sessions do some kinds of work. The ratio is of one run. The machine shares its processors
+// among the server, S3 and the attacker, so the attacker slows the victim outside of the server too.
+func victim(sessions, files int, what string, do []operation) work {
+	name := fmt.Sprintf("victim: files of 4 KiB up, next to %d sessions of another user that %s", sessions, what)
 	return work{name, func(ctx context.Context, j *job) error {
 		server, ok := j.contender.targets[direct].(*ftpServer)
 		if !ok || j.contender.own == nil {
@@ -48,7 +64,7 @@ func victim(sessions, files int) work {
 		a.server.user = attackerName
 		defer j.remove(ctx, a.dir+"/")
 		defer a.stop()
-		if err := a.start(sessions); err != nil {
+		if err := a.start(sessions, do); err != nil {
 			return err
 		}
 		before := a.done.Load()
@@ -63,7 +79,7 @@ func victim(sessions, files int) work {
 	}}
 }
 
-// An attack is the sessions of an attacker, a sixth of them of each kind.
+// An attack is the sessions of an attacker.
 type attack struct {
 	ctx    context.Context
 	job    *job
@@ -84,8 +100,7 @@ const (
 )
 
 // start begins the attack. When it returns, each session has done its first operation.
-func (a *attack) start(sessions int) error {
-	kinds := []operation{a.upload, a.download, a.list, a.guess, a.rename, a.stall}
+func (a *attack) start(sessions int, do []operation) error {
 	raw := rawSession{&rawS3{client: a.job.client, bucket: bucket, content: a.job.content}}
 	if err := raw.store(a.ctx, path.Join(a.dir, "file"), attackFile); err != nil {
 		return err
@@ -102,7 +117,7 @@ func (a *attack) start(sessions int) error {
 			first := sync.OnceFunc(began.Done)
 			defer first()
 			for !a.stopped.Load() {
-				a.session(kinds[i%len(kinds)], i, first)
+				a.session(do[i%len(do)], i, first)
 			}
 		})
 	}
@@ -110,8 +125,8 @@ func (a *attack) start(sessions int) error {
 	return nil
 }
 
-// An operation is what one session of an attack repeats. The one that lasts calls began.
-type operation func(s *ftpSession, i int, began func()) error
+// An operation is what one session of an attack repeats. One that lasts calls began.
+type operation func(a *attack, s *ftpSession, i int, began func()) error
 
 // session repeats an operation in one session until it fails. Limits of the server may refuse what an attacker does.
 func (a *attack) session(do operation, i int, first func()) {
@@ -123,7 +138,7 @@ func (a *attack) session(do operation, i int, first func()) {
 	a.keep(s)
 	defer s.close()
 	for !a.stopped.Load() {
-		if err := do(s, i, first); err != nil {
+		if err := do(a, s, i, first); err != nil {
 			first()
 			return
 		}
@@ -176,7 +191,8 @@ func (a *attack) guess(*ftpSession, int, func()) error {
 }
 
 // rename moves the directory to and fro. One of the sessions succeeds each time.
-func (a *attack) rename(s *ftpSession, i int, _ func()) error {
+func (a *attack) rename(s *ftpSession, i int, began func()) error {
+	began() // renames of one directory wait for each other
 	from, to := path.Join(a.server.dir, a.dir, "tree"), path.Join(a.server.dir, a.dir, "moved")
 	if i%2 == 0 {
 		from, to = to, from

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -49,7 +50,7 @@ func (s sizes) count(n int) int { return max(n/s.shrink, 4) }
 
 // works lists what is measured.
 func works(s sizes) []work {
-	return []work{
+	return slices.Concat([]work{
 		memoryOfUploads(8, s.bytes(128<<20)),
 		memoryOfSessions(s.count(1000)),
 		big(direct, s.bytes(1<<30)),
@@ -59,11 +60,11 @@ func works(s sizes) []work {
 		listing(direct, s.count(100_000)),
 		logins(s.count(4000)),
 		requests(),
-		victim(s.count(200), s.count(200)),
+	}, victims(s.count(200), s.count(200)), []work{
 		big(slow, s.bytes(256<<20)),
 		many(slow, 1, s.count(100), 4<<10),
 		listing(slow, s.count(10_000)),
-	}
+	})
 }
 
 // big moves one file, and measures the processor time of the server.

@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/cluster"
+	"github.com/babelftp/babelftp/internal/config/fixed"
 )
 
 func TestLintStrict(t *testing.T) {
@@ -27,8 +30,8 @@ func TestPassiveRange(t *testing.T) {
 		first, last int
 		nodePorts   bool
 	}{
-		{"minimal", nil, 30000, 30019, false},
-		{"minimal", []string{"passive.ports=50000-50000"}, 50000, 50000, false},
+		{"minimal", nil, 30000, 30039, false},
+		{"minimal", []string{"passive.ports=50000-50000,replicas=1,maxReplicas=1"}, 50000, 50000, false},
 		{"minimal", []string{"passive.ports=40000-40099"}, 40000, 40099, false},
 		{"loadbalancer", nil, 40000, 40009, false},
 		{"nodeport", nil, 32000, 32004, true},
@@ -86,12 +89,31 @@ func TestRefusals(t *testing.T) {
 		{"no-such-port", "passive.ports=65530-65540", "passive.ports: 65530-65540 is not between 1024 and 65535"},
 		{"too-many", "passive.ports=30000-30100", "passive.ports: 30000-30100 is 101 ports, and 100 is the most"},
 		{"listener", "passive.ports=2100-2130", "passive.ports: 2100-2130 contains port 2121, where the container listens for ftp"},
-		{"public-address", "passive.publicAddress=ftp.example.com", "'ftp.example.com' is not valid ipv4"},
+		{"public-address", "passive.publicAddress=ftp://ftp.example.com", "'ftp://ftp.example.com' does not match pattern"},
+		{"public-address-in-the-configuration", "config.passive.public_address=192.0.2.1", "config.passive.public_address is set by the chart: use passive.publicAddress"},
 		{"no-image", "image.repository=", "image.repository is empty: build the image with the Dockerfile"},
 		{"no-tenants", "config.tenants=null", "config.tenants is empty: write one tenant at least"},
+		{"too-few-ports", "passive.ports=30000-30002", "passive.ports: 3 ports are too few for 4 pods (maxReplicas): each needs its own"},
+		{"too-many-pods", "replicas=5", "maxReplicas: 4 is less than the 5 replicas: raise it"},
+		{"too-many-pods-at-least", "autoscaling.enabled=true,autoscaling.minReplicas=5", "maxReplicas: 4 is less than the 5 replicas"},
+		{"cluster", "config.cluster.replicas=3", "config.cluster is set by the chart: use replicas and maxReplicas"},
+		{"a-service-for-each-pod", "service.perPod=true", "service.perPod needs service.type: LoadBalancer"},
+		{"an-address-for-each-pod", "service.perPod=true,service.type=LoadBalancer", "service.perPod needs an address for each pod"},
+		{"two-configurations", "existingSecret=x", "existingSecret and config.tenants do not go together"},
+		{"secret-of-the-check", "secrets.check.existingSecret=x", "invalid propertyName 'check'"},
+		{"two-certificates", "tls.existingSecret=x,tls.certificate.enabled=true", "tls.existingSecret and tls.certificate.enabled do not go together"},
+		{"no-issuer", "tls.certificate.enabled=true", "tls.certificate.issuerRef.name is empty"},
+		{"no-names", "tls.certificate.enabled=true,tls.certificate.issuerRef.name=x", "tls.certificate.dnsNames is empty: list the names"},
+		{"little-memory", "resources.limits.memory=256Mi", "resources.limits.memory: 256Mi leaves less than 64Mi beside config.memory (256MiB)"},
+		{"no-budget", "podDisruptionBudget.maxUnavailable=0", "podDisruptionBudget/maxUnavailable"},
+		{"strategy", "updateStrategy.type=Recreate", "updateStrategy/type"},
+		{"address-family", "service.ipFamilies={IPv5}", "service/ipFamilies/0"},
+		{"admin-socket", "config.admin_socket=/x", "config.admin_socket is set by the chart"},
+		{"administrators-without-a-token", "admin.enabled=true", "admin.enabled needs a token: name a Secret with the key token in secrets.admin.existingSecret"},
+		{"administrators-twice", "admin.enabled=true,config.admin.listen=x", "config.admin and admin.enabled do not go together"},
 		{"listen", "config.listen=:21", "config.listen is set by the chart: use service.ports.ftp"},
 		{"drain-timeout", "config.drain_timeout=1m", "config.drain_timeout is set by the chart: use drainTimeoutSeconds"},
-		{"passive", "config.passive.ports=1-2", "config.passive is set by the chart: use passive.ports and passive.publicAddress"},
+		{"passive", "config.passive.ports=1-2", "config.passive.ports is set by the chart: use passive.ports"},
 		{"certificate", "config.tls.cert_file=x", "config.tls.cert_file is set by the chart: use tls.existingSecret"},
 		{"implicit-without-certificate", "tls.implicit=true", "tls.implicit needs a certificate: name its Secret in tls.existingSecret"},
 		{"required-without-certificate", "config.tls.required=true", "config.tls.required needs a certificate"},
@@ -111,37 +133,59 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestPodSecurity checks what the level restricted of the Pod Security Standards asks for, and that no token is in the pod.
+// TestPodSecurity checks how the pods of the server, of the check and of the test run. Module kubetest checks them by the Pod Security
+// Standards.
 func TestPodSecurity(t *testing.T) {
 	for _, values := range valueFiles(t) {
-		t.Run(filepath.Base(values), func(t *testing.T) {
-			r := render(t, values)
-			pod, c := r.pod(), r.container()
-			if len(pod.Containers) != 1 {
-				t.Fatalf("%d containers", len(pod.Containers))
-			}
-			if s := pod.SecurityContext; !s.RunAsNonRoot || s.RunAsUser != 65532 || s.RunAsGroup != 65532 || s.FSGroup != 65532 ||
-				s.SeccompProfile.Type != "RuntimeDefault" {
-				t.Errorf("security context of the pod: %+v", s)
-			}
-			if s := c.SecurityContext; !s.ReadOnlyRootFilesystem || !isFalse(s.AllowPrivilegeEscalation) ||
-				!slices.Equal(s.Capabilities.Drop, []string{"ALL"}) || s.Capabilities.Add != nil {
-				t.Errorf("security context of the container: %+v", s)
-			}
-			if !isFalse(pod.AutomountServiceAccountToken) {
-				t.Error("the pod mounts the token of its service account")
-			}
-			if !isFalse(pod.EnableServiceLinks) {
-				t.Error("Kubernetes adds variables that begin with BABELFTP_")
-			}
-			for _, p := range c.Ports {
-				if p.ContainerPort < 1024 {
-					t.Errorf("port %d needs a capability", p.ContainerPort)
+		openshift := strings.Contains(values, "openshift")
+		for name, pod := range render(t, values).pods() {
+			t.Run(filepath.Base(values)+"-"+name, func(t *testing.T) {
+				if len(pod.Containers) != 1 {
+					t.Fatalf("%d containers", len(pod.Containers))
 				}
-			}
-			for _, v := range pod.Volumes {
-				if v.Secret.SecretName != "" && v.Secret.DefaultMode != 0o440 {
-					t.Errorf("volume %s: mode %#o, which others than the group of the pod can read", v.Name, v.Secret.DefaultMode)
+				c := pod.Containers[0]
+				if s := pod.SecurityContext; !s.RunAsNonRoot || s.SeccompProfile.Type != "RuntimeDefault" {
+					t.Errorf("security context of the pod: %+v", s)
+				}
+				id := 65532
+				if openshift {
+					id = 0 // none
+				}
+				if s := pod.SecurityContext; s.RunAsUser != id || s.RunAsGroup != id || s.FSGroup != id {
+					t.Errorf("user and groups of the pod: %+v", s)
+				}
+				if s := c.SecurityContext; !s.ReadOnlyRootFilesystem || !isFalse(s.AllowPrivilegeEscalation) ||
+					!slices.Equal(s.Capabilities.Drop, []string{"ALL"}) || s.Capabilities.Add != nil {
+					t.Errorf("security context of the container: %+v", s)
+				}
+				if !isFalse(pod.AutomountServiceAccountToken) {
+					t.Error("the pod mounts the token of its service account")
+				}
+				if !isFalse(pod.EnableServiceLinks) {
+					t.Error("Kubernetes adds variables that begin with BABELFTP_")
+				}
+				for _, p := range c.Ports {
+					if p.ContainerPort < 1024 {
+						t.Errorf("port %d needs a capability", p.ContainerPort)
+					}
+				}
+				for _, v := range pod.Volumes {
+					if v.Secret.SecretName != "" && v.Secret.DefaultMode != 0o440 {
+						t.Errorf("volume %s: mode %#o, which others than the group of the pod can read", v.Name, v.Secret.DefaultMode)
+					}
+				}
+			})
+		}
+	}
+}
+
+// TestSecretsOnly checks that no object but a Secret shows what the configuration has.
+func TestSecretsOnly(t *testing.T) {
+	for _, values := range valueFiles(t) {
+		t.Run(filepath.Base(values), func(t *testing.T) {
+			for manifest := range strings.SplitSeq(renderText(t, values), "\n---\n") {
+				if !strings.Contains(manifest, "\nkind: Secret\n") && (strings.Contains(manifest, "argon2id") || strings.Contains(manifest, "bucket: acme-data")) {
+					t.Errorf("part of the configuration is in\n%s", manifest)
 				}
 			}
 		})
@@ -154,18 +198,33 @@ func TestReferences(t *testing.T) {
 		t.Run(filepath.Base(values), func(t *testing.T) {
 			r := render(t, values)
 			labels := r.statefulSet.Spec.Template.Metadata.Labels
-			for _, o := range []object{r.service, r.headless, r.statefulSet} {
-				if !selects(o.Spec.Selector, labels) {
-					t.Errorf("%s %s selects %v, the pod has %v", o.Kind, o.Metadata.Name, o.Spec.Selector, labels)
+			others := []map[string]string{r.test.Metadata.Labels, r.check.Spec.Template.Metadata.Labels}
+			for _, o := range r.objects {
+				selector := o.Spec.Selector
+				if o.Kind == "NetworkPolicy" {
+					selector = o.Spec.PodSelector
+				} else if selector == nil {
+					continue
+				}
+				if terms, ok := selector.(map[string]any); ok {
+					delete(terms, "apps.kubernetes.io/pod-index") // the StatefulSet adds it to its pods
+				}
+				if !selects(selector, labels) {
+					t.Errorf("%s %s selects %v, the pod has %v", o.Kind, o.Metadata.Name, selector, labels)
+				}
+				for _, other := range others {
+					if selects(selector, other) {
+						t.Errorf("%s %s selects the pod of a hook too", o.Kind, o.Metadata.Name)
+					}
 				}
 			}
-			if m := r.serviceMonitor; m.Kind != "" {
-				if !selects(m.Spec.Selector, r.headless.Metadata.Labels) || selects(m.Spec.Selector, r.service.Metadata.Labels) {
-					t.Errorf("the ServiceMonitor selects %v", m.Spec.Selector)
+			if m := r.find("PodMonitor", r.statefulSet.Metadata.Name); m.Kind != "" {
+				if ends := m.Spec.PodMetricsEndpoints; len(ends) != 1 || ends[0].Port != "metrics" || ends[0].Path != "/metrics" {
+					t.Errorf("the PodMonitor asks %v", ends)
 				}
-				if len(m.Spec.Endpoints) != 1 || m.Spec.Endpoints[0].Port != "metrics" {
-					t.Errorf("the ServiceMonitor asks %v", m.Spec.Endpoints)
-				}
+			}
+			if !r.headless.Spec.PublishNotReadyAddresses {
+				t.Error("a pod that stops has no name, but sessions that need one")
 			}
 			if r.statefulSet.Spec.ServiceName != r.headless.Metadata.Name {
 				t.Errorf("the StatefulSet is governed by %s", r.statefulSet.Spec.ServiceName)
@@ -200,9 +259,17 @@ func checkPorts(t *testing.T, r release) {
 	if slices.ContainsFunc(r.service.Spec.Ports, func(p servicePort) bool { return p.TargetPort == "metrics" }) {
 		t.Error("the Service shows the metrics to the outside")
 	}
-	live, ready := r.container().LivenessProbe.HTTPGet, r.container().ReadinessProbe.HTTPGet
-	if live.Path != "/healthz" || live.Port != "metrics" || ready.Path != "/readyz" || ready.Port != "metrics" {
-		t.Errorf("probes: %v and %v", live, ready)
+	live, ready, start := r.container().LivenessProbe.HTTPGet, r.container().ReadinessProbe.HTTPGet, r.container().StartupProbe.HTTPGet
+	if live.Path != "/healthz" || live.Port != "metrics" || ready.Path != "/readyz" || ready.Port != "metrics" || start != live {
+		t.Errorf("probes: %v, %v and %v", live, ready, start)
+	}
+	for _, rule := range r.find("NetworkPolicy", r.statefulSet.Metadata.Name).Spec.Ingress {
+		for _, p := range rule.Ports {
+			name, named := p.Port.(string)
+			if named && ports[name] == 0 || !named && (fmt.Sprint(p.Port) != fmt.Sprint(cfg.Passive.Ports.First) || p.EndPort != int(cfg.Passive.Ports.Last)) {
+				t.Errorf("the network policy lets in %v to %d", p.Port, p.EndPort)
+			}
+		}
 	}
 }
 
@@ -221,22 +288,44 @@ func TestTrafficPolicy(t *testing.T) {
 	}
 }
 
-// TestChangesReachThePod checks that a change of what is read at the start makes a new pod, and that nothing else does.
+// TestChangesReachThePod checks that a change makes new pods if the server cannot take it while it runs, and that it makes none otherwise.
 func TestChangesReachThePod(t *testing.T) {
-	values := filepath.Join(chart, "ci", "loadbalancer-values.yaml")
-	before := render(t, values).statefulSet.Spec.Template
+	values := filepath.Join(chart, "ci", "metallb-values.yaml")
+	before, root := render(t, values), t.TempDir()
+	old := loadPod(t, before, before.pod(), root)
+	hash := strings.ReplaceAll(someHash, ",", `\,`)
 	for _, tt := range []struct {
 		name, set string
 		restart   bool
 	}{
-		{"configuration", "config.default_language=de", true},
-		{"secret", "secrets.acme.data.bob=x", true},
+		{"language", "config.default_language=de", false},
+		{"user", "config.tenants.acme.users.bob.password_hash=" + hash, false},
+		{"tenant", "config.tenants.other.bucket=other,config.tenants.other.users.bob.password_hash=" + hash, false},
+		{"log-level", "config.log.level=debug", false},
+		{"limit", "config.limits.sessions=5", false},
 		{"load-balancer", "service.loadBalancerIP=203.0.113.8", false},
+		{"replicas", "replicas=3", false},
+		{"log-format", "config.log.format=text", true},
+		{"memory", "config.memory=128MiB", true},
+		{"abandoned-uploads", "config.abandoned_uploads=48h", true},
+		{"audit", "config.audit.stdout=true", true},
+		{"traces", "config.traces.endpoint=http://collector:4318", true},
+		{"store", "config.limits.store=redis://127.0.0.1", true},
+		{"proxy-protocol", "config.proxy_protocol.trusted={10.0.0.0/8}", true},
+		{"ports", "passive.ports=40000-40039", true},
+		{"several-pods", "maxReplicas=5", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			after := render(t, values, tt.set).statefulSet.Spec.Template
-			if restart := !reflect.DeepEqual(before, after); restart != tt.restart {
-				t.Errorf("--set %s: new pod %t, want %t", tt.set, restart, tt.restart)
+			after := render(t, values, tt.set)
+			_, fixedKeys, err := fixed.Keep(old, loadPod(t, after, after.pod(), root))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (len(fixedKeys) > 0) != tt.restart {
+				t.Errorf("the server needs a restart for %v", fixedKeys)
+			}
+			if restart := !reflect.DeepEqual(before.statefulSet.Spec.Template, after.statefulSet.Spec.Template); restart != tt.restart {
+				t.Errorf("--set %s: new pods %t, want %t", tt.set, restart, tt.restart)
 			}
 		})
 	}
@@ -256,4 +345,137 @@ func selects(selector any, labels map[string]string) bool {
 		}
 	}
 	return len(terms) > 0
+}
+
+// TestSelectorIsStable checks that what selects the pods has no word of a version: Kubernetes refuses to change it.
+func TestSelectorIsStable(t *testing.T) {
+	r := render(t, filepath.Join(chart, "ci", "minimal-values.yaml"))
+	want := map[string]any{"matchLabels": map[string]any{
+		"app.kubernetes.io/name": "babelftp", "app.kubernetes.io/instance": "test", "app.kubernetes.io/component": "server",
+	}}
+	if !reflect.DeepEqual(r.statefulSet.Spec.Selector, want) {
+		t.Errorf("the StatefulSet selects %v, and releases that exist %v", r.statefulSet.Spec.Selector, want)
+	}
+	if got := r.statefulSet.Spec.PodManagementPolicy; got != "Parallel" {
+		t.Errorf("podManagementPolicy %q: a pod that does not start would keep a rollout from replacing it", got)
+	}
+}
+
+func TestGoMemoryLimit(t *testing.T) {
+	for _, tt := range []struct{ name, set, want string }{
+		{"default", "preStopSeconds=5", "456340275"}, // 90 % of 768 MiB, less 256 MiB
+		{"more-memory", "config.memory=512MiB,resources.limits.memory=1Gi", "429496729"},
+		{"decimal", "config.memory=1GB,resources.limits.memory=2G", "800000000"},
+		{"bytes", "config.memory=268435456,resources.limits.memory=536870912", "214748364"},
+		{"no-limit", "resources.limits=null", ""},
+		{"fraction", "resources.limits.memory=1.5Gi", ""},
+		{"memory-from-a-file", "config.memory_file=/x", ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := render(t, filepath.Join(chart, "ci", "minimal-values.yaml"), tt.set)
+			got := ""
+			for _, e := range r.container().Env {
+				if e.Name == "GOMEMLIMIT" {
+					got = e.Value
+				}
+			}
+			if got != tt.want {
+				t.Errorf("--set %s: GOMEMLIMIT %q, want %q", tt.set, got, tt.want)
+			}
+		})
+	}
+}
+
+// TestCluster checks that the pods know how many of them there may be, and the names of each other.
+func TestCluster(t *testing.T) {
+	for _, tt := range []struct {
+		name, set          string
+		replicas, possible int // 0 replicas: the autoscaler decides
+	}{
+		{"default", "preStopSeconds=5", 2, 4},
+		{"one", "replicas=1,maxReplicas=1", 1, 1},
+		{"one-of-several", "replicas=1", 1, 4},
+		{"many", "replicas=7,maxReplicas=10", 7, 10},
+		{"autoscaling", "autoscaling.enabled=true,maxReplicas=6", 0, 6},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := render(t, filepath.Join(chart, "ci", "minimal-values.yaml"), tt.set)
+			if got := r.statefulSet.Spec.Replicas; got != tt.replicas {
+				t.Errorf("%d replicas, want %d", got, tt.replicas)
+			}
+			if got := r.find("HorizontalPodAutoscaler", r.statefulSet.Metadata.Name).Spec.MaxReplicas; tt.replicas == 0 && got != tt.possible {
+				t.Errorf("the autoscaler makes up to %d replicas", got)
+			}
+			c := loadConfig(t, r).Cluster
+			if !c.Given() {
+				if tt.possible != 1 {
+					t.Errorf("the pods do not know of each other")
+				}
+				return
+			}
+			hosts := c.Hosts()
+			for n, host := range hosts {
+				// What a StatefulSet calls its pods, in DNS.
+				if want := fmt.Sprintf("%s-%d.%s", r.statefulSet.Metadata.Name, n, r.headless.Metadata.Name); host != want {
+					t.Errorf("replica %d is looked for at %s, and is %s", n, host, want)
+				}
+				if number, err := c.Number(fmt.Sprintf("%s-%d", r.statefulSet.Metadata.Name, n)); err != nil || number != n {
+					t.Errorf("replica %d takes itself for %d: %v", n, number, err)
+				}
+			}
+			if len(hosts) != tt.possible {
+				t.Errorf("%d replicas know of each other, want %d", len(hosts), tt.possible)
+			}
+		})
+	}
+}
+
+// TestServicePerPod checks that the Service of each pod has the ports that the pod hands out.
+func TestServicePerPod(t *testing.T) {
+	t.Run("one-address", func(t *testing.T) {
+		r := render(t, filepath.Join(chart, "ci", "metallb-per-pod-values.yaml"))
+		checkServicePerPod(t, r, func(int) map[string]string { return r.service.Metadata.Annotations })
+		for _, p := range r.service.Spec.Ports {
+			if strings.HasPrefix(p.Name, "passive-") {
+				t.Errorf("the Service of all pods has port %d, which belongs to one", p.Port)
+			}
+		}
+	})
+	t.Run("own-addresses", func(t *testing.T) {
+		r := render(t, filepath.Join(chart, "ci", "aws-values.yaml"), "service.perPod=true", "service.annotations=null",
+			"passive.publicAddress=ftp-{replica}.example.com", "service.perPodAnnotations.example\\.com/name=ftp-{replica}.example.com")
+		if n := len(r.service.Spec.Ports); n != 1+40 {
+			t.Errorf("the Service of all pods has %d ports: clients that send EPSV know no other address", n)
+		}
+		checkServicePerPod(t, r, func(pod int) map[string]string {
+			return map[string]string{"example.com/name": loadConfig(t, r).Passive.PublicAddress.Of(pod)}
+		})
+	})
+}
+
+func checkServicePerPod(t *testing.T, r release, annotations func(pod int) map[string]string) {
+	t.Helper()
+	cfg := loadConfig(t, r)
+	for pod := range cfg.Cluster.Replicas {
+		o := r.find("Service", fmt.Sprintf("%s-%d", r.statefulSet.Metadata.Name, pod))
+		var ports []int
+		for _, p := range o.Spec.Ports {
+			ports = append(ports, p.Port)
+		}
+		var want []int
+		own := cluster.Slice(cfg.Passive.Ports, pod, cfg.Cluster.Replicas)
+		for port := int(own.First); port <= int(own.Last); port++ {
+			want = append(want, port)
+		}
+		if !slices.Equal(ports, want) {
+			t.Errorf("the Service of pod %d has the ports %v, and the pod hands out %v", pod, ports, want)
+		}
+		selector, _ := o.Spec.Selector.(map[string]any)
+		if got := selector["apps.kubernetes.io/pod-index"]; got != fmt.Sprint(pod) {
+			t.Errorf("the Service of pod %d selects pod %v", pod, got)
+		}
+		if want := annotations(pod); !reflect.DeepEqual(o.Metadata.Annotations, want) {
+			t.Errorf("the Service of pod %d has the annotations %v, want %v", pod, o.Metadata.Annotations, want)
+		}
+	}
 }

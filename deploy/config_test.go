@@ -6,6 +6,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -16,32 +17,22 @@ import (
 
 const configFile = "/etc/babelftp/babelftp.yaml"
 
-// loadConfig loads the configuration as the pod would: from a tree of files like the one that its volumes make.
+// someHash is the hash of a password, for a Secret that a cluster would have.
+const someHash = "$argon2id$v=19$m=19456,t=2,p=1$c29tZXNhbHRzb21lc2FsdA$3q2+7wABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhs"
+
+// loadConfig loads the configuration as the pod of the server would.
 func loadConfig(t *testing.T, r release) *config.Config {
 	t.Helper()
-	root := t.TempDir()
-	volumes := map[string]volume{}
-	for _, v := range r.pod().Volumes {
-		volumes[v.Name] = v
-	}
-	for _, mount := range r.container().VolumeMounts {
-		v, exists := volumes[mount.Name]
-		if !exists {
-			t.Errorf("there is no volume %s for %s", mount.Name, mount.MountPath)
-		}
-		for name, content := range files(t, r, v) {
-			// The paths in the configuration are those in the pod.
-			content = strings.ReplaceAll(content, "/run/babelftp/", root+"/run/babelftp/")
-			writeFile(t, filepath.Join(root, mount.MountPath, name), content)
-		}
-	}
-	args := r.container().Args
-	if len(args) != 3 || args[0] != "serve" || args[1] != "--config" || args[2] != configFile {
+	return loadPod(t, r, r.pod(), t.TempDir())
+}
+
+// loadPod loads the configuration as a pod would: from its variables, and from the files of its volumes, which it makes below root.
+func loadPod(t *testing.T, r release, pod podSpec, root string) *config.Config {
+	t.Helper()
+	environ := mount(t, r, pod, root)
+	args := pod.Containers[0].Args
+	if len(args) < 3 || args[0] != "serve" && args[0] != "check" || args[1] != "--config" || args[2] != configFile {
 		t.Fatalf("the container runs babelftp %v", args)
-	}
-	var environ []string
-	for _, e := range r.container().Env {
-		environ = append(environ, e.Name+"="+e.Value)
 	}
 	cfg, err := config.Load(filepath.Join(root, configFile), environ)
 	if err != nil {
@@ -50,17 +41,57 @@ func loadConfig(t *testing.T, r release) *config.Config {
 	return cfg
 }
 
-// files is what a volume holds: the data of an object of the release, or of a Secret that a cluster would have.
+// mount makes the files of a pod's volumes below root and returns its variables. Paths below /run/babelftp lead below root.
+func mount(t *testing.T, r release, pod podSpec, root string) (environ []string) {
+	t.Helper()
+	below := func(text string) string { return strings.ReplaceAll(text, "/run/babelftp/", root+"/run/babelftp/") }
+	volumes := map[string]volume{}
+	for _, v := range pod.Volumes {
+		volumes[v.Name] = v
+	}
+	for _, mount := range pod.Containers[0].VolumeMounts {
+		v, exists := volumes[mount.Name]
+		if !exists {
+			t.Errorf("there is no volume %s for %s", mount.Name, mount.MountPath)
+		}
+		if err := os.MkdirAll(filepath.Join(root, mount.MountPath), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		for name, content := range files(t, r, v) {
+			writeFile(t, filepath.Join(root, mount.MountPath, name), below(content))
+		}
+	}
+	for _, e := range pod.Containers[0].Env {
+		environ = append(environ, e.Name+"="+below(e.Value))
+	}
+	return environ
+}
+
+// files is what a volume holds: the data of a Secret of the release, or of one that a cluster would have.
 func files(t *testing.T, r release, v volume) map[string]string {
 	t.Helper()
-	if v.ConfigMap.Name != "" {
-		if v.ConfigMap.Name != r.config.Metadata.Name {
-			t.Errorf("volume %s: there is no ConfigMap %s", v.Name, v.ConfigMap.Name)
-		}
-		return maps.Clone(r.config.Data)
+	data := secretData(t, r, v)
+	if len(v.Secret.Items) == 0 {
+		return data
 	}
-	if made, ok := r.secrets[v.Secret.SecretName]; ok {
-		decoded := map[string]string{}
+	chosen := map[string]string{}
+	for _, item := range v.Secret.Items {
+		content, exists := data[item.Key]
+		if !exists {
+			t.Errorf("volume %s: the Secret %s has no key %s", v.Name, v.Secret.SecretName, item.Key)
+		}
+		chosen[item.Path] = content
+	}
+	return chosen
+}
+
+func secretData(t *testing.T, r release, v volume) map[string]string {
+	t.Helper()
+	if made := r.find("Secret", v.Secret.SecretName); made.Kind != "" {
+		decoded := maps.Clone(made.StringData)
+		if decoded == nil {
+			decoded = map[string]string{}
+		}
 		for name, text := range made.Data {
 			content, err := base64.StdEncoding.DecodeString(text)
 			if err != nil {
@@ -75,10 +106,14 @@ func files(t *testing.T, r release, v volume) map[string]string {
 		return nil
 	case "babelftp-s3":
 		return map[string]string{"access_key_id": "AKIAIOSFODNN7EXAMPLE", "secret_access_key": "hidden\n"}
+	case "babelftp-admin":
+		return map[string]string{"token": "0123456789abcdef0123456789abcdef\n"}
 	case "minio-ca":
 		cert, _ := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 		return map[string]string{"ca.crt": cert}
-	case "ftp-acme-example-tls", "acme-tenant-tls":
+	case "babelftp-config":
+		return map[string]string{"babelftp.yaml": "tenants: {acme: {bucket: acme-data, users_file: users.yaml}}\n", "users.yaml": "users: {alice: {password_hash: \"" + someHash + "\"}}\n"}
+	case "ftp-acme-example-tls", "acme-tenant-tls", "test-babelftp-tls":
 		cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 		return map[string]string{"tls.crt": cert, "tls.key": key}
 	}
@@ -108,6 +143,8 @@ func TestConfiguration(t *testing.T) {
 		{values: "minimal", drain: 25 * time.Second},
 		{values: "loadbalancer", keyID: "AKIAIOSFODNN7EXAMPLE", address: "203.0.113.7", tls: true, drain: 5 * time.Minute},
 		{values: "nodeport", address: "198.51.100.20", drain: 25 * time.Second},
+		{values: "metallb", keyID: "AKIAIOSFODNN7EXAMPLE", address: "198.51.100.20", drain: 25 * time.Second},
+		{values: "openshift", address: "203.0.113.7", drain: 25 * time.Second},
 	} {
 		t.Run(tt.values, func(t *testing.T) {
 			r := render(t, filepath.Join(chart, "ci", tt.values+"-values.yaml"))
@@ -115,11 +152,14 @@ func TestConfiguration(t *testing.T) {
 			if cfg.S3.AccessKeyID != tt.keyID {
 				t.Errorf("access key %q, want %q", cfg.S3.AccessKeyID, tt.keyID)
 			}
-			if got := cfg.Passive.PublicAddress; got.IsValid() != (tt.address != "") || got.IsValid() && got.String() != tt.address {
+			if got := cfg.Passive.PublicAddress; got.String() != tt.address {
 				t.Errorf("public address %s, want %s", got, tt.address)
 			}
 			if got := cfg.TLS.CertFile != "" && cfg.TLS.ImplicitListen != "" && cfg.TLS.Required; got != tt.tls {
 				t.Errorf("TLS %+v, want %t", cfg.TLS, tt.tls)
+			}
+			if got := cfg.Admin.Listen == "127.0.0.1:9122" && len(cfg.Admin.Token.Reveal()) == 32; got != (tt.values == "loadbalancer") {
+				t.Errorf("the address of administrators is %q", cfg.Admin.Listen)
 			}
 			if cfg.DrainTimeout != tt.drain {
 				t.Errorf("drain timeout %s, want %s", cfg.DrainTimeout, tt.drain)
@@ -130,6 +170,37 @@ func TestConfiguration(t *testing.T) {
 			}
 			if grace := time.Duration(r.pod().TerminationGracePeriodSeconds) * time.Second; grace <= wait+cfg.DrainTimeout {
 				t.Errorf("the pod is killed after %s, before the drain timeout of %s", grace, cfg.DrainTimeout)
+			}
+		})
+	}
+}
+
+// TestHooksReadTheSame checks that the pods of hooks load what the server loads, without the objects that Helm makes after them. Only a
+// certificate that cert-manager has to obtain is missing before the installation.
+func TestHooksReadTheSame(t *testing.T) {
+	for _, values := range valueFiles(t) {
+		t.Run(filepath.Base(values), func(t *testing.T) {
+			r := render(t, values)
+			root := t.TempDir()
+			want := loadPod(t, r, r.pod(), root)
+			for name, pod := range r.pods() {
+				for _, v := range pod.Volumes {
+					o := r.find("Secret", v.Secret.SecretName)
+					if before := strings.HasPrefix(o.Metadata.Annotations["helm.sh/hook"], "pre-install"); name == "check" && o.Kind != "" && !before {
+						t.Errorf("the check mounts the Secret %s, which Helm makes after it", o.Metadata.Name)
+					}
+				}
+				got := loadPod(t, r, pod, root)
+				if name == "check" && r.find("Certificate", r.statefulSet.Metadata.Name).Kind != "" {
+					got.TLS.CertFile, got.TLS.KeyFile, got.TLS.ImplicitListen = want.TLS.CertFile, want.TLS.KeyFile, want.TLS.ImplicitListen
+					got.TLS.Required = want.TLS.Required
+				}
+				read := func(c *config.Config) []any {
+					return []any{c.Tenants, c.S3, c.TLS, c.Passive, c.Memory, c.Listen, c.DrainTimeout}
+				}
+				if !reflect.DeepEqual(read(got), read(want)) {
+					t.Errorf("the pod of the %s reads\n%+v\nthe server\n%+v", name, got, want)
+				}
 			}
 		})
 	}

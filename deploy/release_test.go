@@ -36,21 +36,27 @@ func runHelm(t *testing.T, args ...string) (stdout, stderr string, err error) {
 	return out.String(), errs.String(), err
 }
 
-// release is the objects of the chart.
+// release is the objects of the chart, those of its hooks included.
 type release struct {
-	config         object
-	secrets        map[string]object // by name
-	account        object
-	service        object
-	headless       object
-	statefulSet    object
-	serviceMonitor object
+	objects []object
+
+	account     object
+	service     object
+	headless    object
+	statefulSet object
+	check       object // the Job
+	test        object // the Pod that asks for the buckets
 }
 
 // render renders the chart with a file of values and single values on top, as for helm's --set.
 func render(t *testing.T, values string, set ...string) release {
 	t.Helper()
-	args := []string{"template", "test", chart, "--values", values}
+	return parse(t, renderText(t, values, set...))
+}
+
+func renderText(t *testing.T, values string, set ...string) string {
+	t.Helper()
+	args := []string{"template", "test", chart, "--namespace", "ftp", "--values", values}
 	for _, s := range set {
 		args = append(args, "--set", s)
 	}
@@ -58,12 +64,12 @@ func render(t *testing.T, values string, set ...string) release {
 	if err != nil {
 		t.Fatalf("helm template: %v\n%s", err, errs)
 	}
-	return parse(t, out)
+	return out
 }
 
 func parse(t *testing.T, manifests string) release {
 	t.Helper()
-	r := release{secrets: map[string]object{}}
+	var r release
 	decoder := yaml.NewDecoder(strings.NewReader(manifests))
 	for {
 		var o object
@@ -74,29 +80,63 @@ func parse(t *testing.T, manifests string) release {
 		if err != nil {
 			t.Fatalf("rendered YAML: %v\n%s", err, manifests)
 		}
+		if o.Kind == "" {
+			continue
+		}
+		r.objects = append(r.objects, o)
 		switch {
-		case o.Kind == "ConfigMap":
-			r.config = o
-		case o.Kind == "Secret":
-			r.secrets[o.Metadata.Name] = o
 		case o.Kind == "ServiceAccount":
 			r.account = o
 		case o.Kind == "Service" && o.Spec.ClusterIP == "None":
 			r.headless = o
-		case o.Kind == "Service":
+		case o.Kind == "Service" && r.service.Kind == "": // the first one is for all pods
 			r.service = o
 		case o.Kind == "StatefulSet":
 			r.statefulSet = o
-		case o.Kind == "ServiceMonitor":
-			r.serviceMonitor = o
-		case o.Kind != "":
-			t.Fatalf("the chart makes a %s, which no test looks at", o.Kind)
+		case o.Kind == "Job":
+			r.check = o
+		case o.Kind == "Pod" && strings.HasSuffix(o.Metadata.Name, "-test-buckets"):
+			r.test = o
 		}
 	}
 }
 
+// find returns the object of a kind and name, without its Kind if there is none.
+func (r release) find(kind, name string) object {
+	for _, o := range r.objects {
+		if o.Kind == kind && o.Metadata.Name == name {
+			return o
+		}
+	}
+	return object{}
+}
+
+// only returns the one object of a kind.
+func (r release) only(t *testing.T, kind string) object {
+	t.Helper()
+	var found []object
+	for _, o := range r.objects {
+		if o.Kind == kind {
+			found = append(found, o)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%d objects of the kind %s", len(found), kind)
+	}
+	return found[0]
+}
+
 func (r release) pod() podSpec         { return r.statefulSet.Spec.Template.Spec }
 func (r release) container() container { return r.pod().Containers[0] }
+
+// pods are the pods that run babelftp, by what they are for.
+func (r release) pods() map[string]podSpec {
+	all := map[string]podSpec{"server": r.pod(), "test": r.test.Spec.Pod}
+	if r.check.Kind != "" {
+		all["check"] = r.check.Spec.Template.Spec
+	}
+	return all
+}
 
 // object is what the tests look at of any object.
 type object struct {
@@ -104,9 +144,12 @@ type object struct {
 	Metadata metadata `yaml:"metadata"`
 
 	Data                         map[string]string `yaml:"data"`
+	StringData                   map[string]string `yaml:"stringData"`
 	AutomountServiceAccountToken *bool             `yaml:"automountServiceAccountToken"`
 
 	Spec struct {
+		Pod podSpec `yaml:",inline"` // the Spec of a Pod
+
 		Type                  string        `yaml:"type"`
 		ClusterIP             string        `yaml:"clusterIP"`
 		ExternalTrafficPolicy string        `yaml:"externalTrafficPolicy"`
@@ -114,21 +157,45 @@ type object struct {
 		Selector              any           `yaml:"selector"` // labels in a Service, matchLabels elsewhere
 
 		Replicas    int    `yaml:"replicas"`
+		MaxReplicas int    `yaml:"maxReplicas"`
 		ServiceName string `yaml:"serviceName"`
 		Template    struct {
 			Metadata metadata `yaml:"metadata"`
 			Spec     podSpec  `yaml:"spec"`
 		} `yaml:"template"`
 
-		Endpoints []struct {
+		PublishNotReadyAddresses bool   `yaml:"publishNotReadyAddresses"`
+		PodManagementPolicy      string `yaml:"podManagementPolicy"`
+
+		PodSelector         any `yaml:"podSelector"`
+		PodMetricsEndpoints []struct {
 			Port string `yaml:"port"`
 			Path string `yaml:"path"`
-		} `yaml:"endpoints"`
+		} `yaml:"podMetricsEndpoints"`
+		Groups []struct {
+			Rules []rule `yaml:"rules"`
+		} `yaml:"groups"`
+		SecretName string `yaml:"secretName"`
+		Ingress    []struct {
+			Ports []struct {
+				Port    any `yaml:"port"`
+				EndPort int `yaml:"endPort"`
+			} `yaml:"ports"`
+		} `yaml:"ingress"`
 	} `yaml:"spec"`
 }
 
 type metadata struct {
+	UID         string            `yaml:"uid"`
 	Name        string            `yaml:"name"`
+	Labels      map[string]string `yaml:"labels"`
+	Annotations map[string]string `yaml:"annotations"`
+}
+
+// rule is an alert.
+type rule struct {
+	Alert       string            `yaml:"alert"`
+	Expr        string            `yaml:"expr"`
 	Labels      map[string]string `yaml:"labels"`
 	Annotations map[string]string `yaml:"annotations"`
 }
@@ -185,6 +252,7 @@ type container struct {
 			} `yaml:"sleep"`
 		} `yaml:"preStop"`
 	} `yaml:"lifecycle"`
+	StartupProbe   probe `yaml:"startupProbe"`
 	LivenessProbe  probe `yaml:"livenessProbe"`
 	ReadinessProbe probe `yaml:"readinessProbe"`
 	VolumeMounts   []struct {
@@ -202,13 +270,14 @@ type probe struct {
 }
 
 type volume struct {
-	Name      string `yaml:"name"`
-	ConfigMap struct {
-		Name string `yaml:"name"`
-	} `yaml:"configMap"`
+	Name   string `yaml:"name"`
 	Secret struct {
 		SecretName  string `yaml:"secretName"`
 		DefaultMode int    `yaml:"defaultMode"`
+		Items       []struct {
+			Key  string `yaml:"key"`
+			Path string `yaml:"path"`
+		} `yaml:"items"`
 	} `yaml:"secret"`
 }
 

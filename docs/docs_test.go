@@ -211,12 +211,21 @@ func load(t *testing.T, text string) error {
 	t.Helper()
 	dir := t.TempDir()
 	text = strings.ReplaceAll(text, "$argon2id$...", hash)
-	text = strings.ReplaceAll(text, "/run/secrets/", "")
+	for _, folder := range []string{"/run/secrets/", "/run/babelftp/secrets/", "/etc/babelftp/"} {
+		text = strings.ReplaceAll(text, folder, "")
+	}
 	cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"ftp.acme.example"}})
 	clients := certtest.NewAuthority(t, "clients")
 	files := map[string]string{
-		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "ldap": "secret", "tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
-		"clients.crt": clients.Certificate, "clients.crl": clients.Revoke(&x509.RevocationList{}),
+		"babelftp.yaml": text, "scanner": hash, "s3": "secret", "ldap": "secret", "collector": "Authorization: Bearer 3f2a", "tls.crt": cert, "tls.key": key, "acme.crt": cert, "acme.key": key,
+		"scanner.hash": hash, "store-ca.crt": cert, "admin-token": "0123456789abcdef0123456789abcdef", "administrators.crt": cert, "acme/users.yaml": "users: {scanner: {password_hash: '" + hash + "'}}",
+		"locales/sv/messages.gotext.json": `{"language": "sv", "messages": []}`,
+		"clients.crt":                     clients.Certificate, "clients.crl": clients.Revoke(&x509.RevocationList{}),
+	}
+	for _, folder := range []string{"acme", "locales/sv"} {
+		if err := os.MkdirAll(filepath.Join(dir, folder), 0o700); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, content := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {

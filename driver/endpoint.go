@@ -6,6 +6,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/clients"
 	"github.com/babelftp/babelftp/driver/internal/concurrency"
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/fairness"
 	"github.com/babelftp/babelftp/driver/internal/listing"
 	"github.com/babelftp/babelftp/driver/internal/tree"
 )
@@ -16,15 +17,28 @@ import (
 type Endpoint struct {
 	uploads     *concurrency.Limiter
 	stats       *endpoint.Stats
-	splitPoints listing.SplitPointCache
+	splitPoints *listing.SplitPointCache
 	writes      *clients.WriteLog
-	moves       tree.Moves
+	moves       *tree.Moves
+	requests    *fairness.Requests
+	user        *fairness.User // nil where no users share the server
 }
 
 // NewEndpoint returns the endpoint of a server that nothing is known of yet.
 func NewEndpoint() *Endpoint {
 	stats := &endpoint.Stats{}
-	return &Endpoint{stats: stats, uploads: concurrency.New(stats), writes: clients.NewWriteLog()}
+	return &Endpoint{
+		stats: stats, uploads: concurrency.New(stats), splitPoints: &listing.SplitPointCache{}, writes: clients.NewWriteLog(), moves: &tree.Moves{},
+		requests: fairness.New(stats),
+	}
+}
+
+// For is the endpoint for the file systems of a user. While the server is busy, and other users make requests too, those of each tenant
+// and of each of its users go in turn.
+func (e *Endpoint) For(tenant, user string) *Endpoint {
+	of := *e
+	of.user = e.requests.For(tenant, user)
+	return &of
 }
 
 // Answered reports how long S3 took to answer a request that was not made for files. A check whether a bucket exists is an example.

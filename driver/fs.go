@@ -81,9 +81,13 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 		return nil, err
 	}
 	o.setDefaults()
+	client = clients.Invalidating(clients.WithReasons(client), o.Endpoint.writes)
+	if o.Endpoint.user != nil {
+		client = clients.Shared(client, o.Endpoint.user)
+	}
 	f := &Fs{
 		ctx:    ctx,
-		bucket: s3api.NewBucket(clients.Invalidating(client, o.Endpoint.writes), bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout),
+		bucket: s3api.NewBucket(client, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout),
 		keys:   keys.Space(o.Prefix), opts: o,
 	}
 	f.find = fileinfo.Finder{Bucket: f.bucket, Keys: f.keys}
@@ -96,7 +100,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 	})
 	f.tree = tree.New(tree.Options{
 		Finder: f.find, Memory: o.Memory, Uploads: f.uploads, CopyLimit: o.CopyLimit, NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects,
-		BeginOperation: o.BeginOperation, Moves: &o.Endpoint.moves,
+		BeginOperation: o.BeginOperation, Moves: o.Endpoint.moves,
 	})
 	return f, nil
 }

@@ -31,7 +31,7 @@ func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	}
 	at := f.opts.Endpoint.writes.Now()
 	l := listing.Lister{
-		Bucket: f.bucket, Memory: f.opts.Memory, Stats: f.opts.Endpoint.stats, SplitPoints: &f.opts.Endpoint.splitPoints,
+		Bucket: f.bucket, Memory: f.opts.Memory, Stats: f.opts.Endpoint.stats, SplitPoints: f.opts.Endpoint.splitPoints,
 		SetTimes: f.opts.Objects.ListSetTimes, Log: f.opts.Logger,
 	}
 	entries, err := l.List(f.ctx, f.keys.Directory(key), f.keys.IsRoot(key))

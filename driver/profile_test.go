@@ -118,7 +118,9 @@ func facts() []fact {
 		{"listings of any prefix", func(p driver.Profile) bool { return !p.SlashPrefixes }, (*prober).anyPrefix},
 		{"`DeleteObjects`", func(p driver.Profile) bool { return p.BatchDelete }, (*prober).batchDelete},
 		{"markers and files in one `DeleteObjects`", func(p driver.Profile) bool { return p.BatchDeletesMarkers }, nil},
+		{"files in a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }, nil},
 		{"milliseconds in listings", func(p driver.Profile) bool { return p.PreciseTimes }, (*prober).preciseTimes},
+		{"ACLs and keys of KMS in policies of IAM", func(p driver.Profile) bool { return p.FullIAM }, nil},
 		{"signed `Accept-Encoding`", func(p driver.Profile) bool { return p.SignedAcceptEncoding }, nil},
 	}
 }

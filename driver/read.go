@@ -21,7 +21,7 @@ type reader struct {
 	cancel  context.CancelCauseFunc
 	bucket  *s3api.Bucket
 	version s3api.Version
-	info    *fileinfo.Info
+	info    *fileinfo.Stored
 	content *download.Reader
 }
 
@@ -39,11 +39,16 @@ func (f *Fs) openReader(name, key string, offset int64) (*reader, error) {
 		cancel(nil)
 		return nil, err
 	}
+	var answer s3api.Stored
+	var stream io.ReadCloser // nil where there is no byte at offset
+	if body != nil {
+		answer, stream = body.Answer, body
+	}
 	return &reader{
 		Handle: openfile.Handle{FileName: name, Unsupported: syscall.EBADF},
 		ctx:    ctx, cancel: cancel, bucket: f.bucket, version: v,
-		info:    fileinfo.New(f.keys.Base(key), &v, &a),
-		content: download.NewReader(ctx, f.bucket, v, offset, body, f.opts.Memory, f.opts.Endpoint.stats, f.opts.DownloadConcurrency),
+		info:    &fileinfo.Stored{Info: fileinfo.New(f.keys.Base(key), &v, &a), Answer: answer},
+		content: download.NewReader(ctx, f.bucket, v, offset, stream, f.opts.Memory, f.opts.Endpoint.stats, f.opts.DownloadConcurrency),
 	}, nil
 }
 

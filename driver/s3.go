@@ -62,7 +62,7 @@ type Journal = journal.Journal
 // NewJournal returns the journal of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger
 // may be nil.
 func NewJournal(client Client, bucketName, prefix string, profile Profile, objects Objects, log *slog.Logger) *Journal {
-	return journal.New(client, bucketName, prefix, profile, objects, log)
+	return journal.New(clients.WithReasons(client), bucketName, prefix, profile, objects, log)
 }
 
 // A ResumeError refuses to write to a file while an upload of this owner is pending, because the bytes of two uploads must not mix. It also

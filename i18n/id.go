@@ -3,8 +3,8 @@ package i18n
 // An ID identifies a message in every catalogue: a stable key, never a text.
 type ID string
 
-// The messages, in the order of the English catalogue, which has their reply
-// codes. A comment names the arguments of Localizer.Text.
+// The messages of replies, in the order of the English catalogue, which has their
+// reply codes. A comment names the arguments of Localizer.Text.
 const (
 	// The session.
 
@@ -12,18 +12,22 @@ const (
 	Goodbye           ID = "goodbye"
 	IdleTimeout       ID = "idle-timeout" // seconds
 	ShuttingDown      ID = "shutting-down"
+	Disconnected      ID = "disconnected"
 	TooManyLogins     ID = "too-many-logins"
 	TooManySessions   ID = "too-many-sessions"
 	LoginTimeout      ID = "login-timeout"
 	TooManyOperations ID = "too-many-operations"
+	TooManyCommands   ID = "too-many-commands"
 	CommandTimeout    ID = "command-timeout"
 	InternalError     ID = "internal-error"
+	LocalError        ID = "local-error"
+	SessionEnded      ID = "session-ended"
 	SessionReset      ID = "session-reset"
 
 	// Login.
 
 	PasswordRequired ID = "password-required" // user
-	LoggedIn         ID = "logged-in"
+	LoggedIn         ID = "logged-in"         // user
 	LoginFailed      ID = "login-failed"
 	LoginUnavailable ID = "login-unavailable"
 	NotLoggedIn      ID = "not-logged-in"
@@ -77,7 +81,8 @@ const (
 	LinkIntro        ID = "link-intro" // time
 	LinkEnd          ID = "link-end"
 	LinksDisabled    ID = "links-disabled"
-	QuotaState       ID = "quota-state" // usage
+	QuotaState       ID = "quota-state" // used, limit
+	QuotaUnknown     ID = "quota-unknown"
 	QuotaNone        ID = "quota-none"
 
 	// Errors of the storage.
@@ -94,6 +99,7 @@ const (
 	NameNotAllowed     ID = "name-not-allowed"
 	NameTooLong        ID = "name-too-long"
 	StorageFull        ID = "storage-full"
+	FileTooLarge       ID = "file-too-large"
 	QuotaExceeded      ID = "quota-exceeded"
 	StorageUnavailable ID = "storage-unavailable"
 	StorageMissing     ID = "storage-missing"
@@ -118,9 +124,12 @@ const (
 	DataConnectionFirst     ID = "data-connection-first"
 	DataConnectionFailed    ID = "data-connection-failed"
 	TransferStarting        ID = "transfer-starting"
+	TransferFileStarting    ID = "transfer-file-starting" // name
 	TransferComplete        ID = "transfer-complete"
 	TransferAborted         ID = "transfer-aborted"
+	CommandAborted          ID = "command-aborted"
 	TransferBroken          ID = "transfer-broken"
+	TransferResumable       ID = "transfer-resumable"
 	TransferInterrupted     ID = "transfer-interrupted"
 	TransferStalled         ID = "transfer-stalled"
 	AbortDone               ID = "abort-done"

@@ -32,15 +32,15 @@ func TestText(t *testing.T) {
 		want string
 	}{
 		{"plain", "de", i18n.TransferComplete, nil, "Übertragung abgeschlossen."},
-		{"argument", "ja", i18n.PasswordRequired, []string{"alice"}, "aliceのパスワードを送信してください。"},
-		{"two-arguments", "en", i18n.LanguageSetNearest, []string{"en-AU", "EN"}, "en-AU is not available; replies are now in EN."},
+		{"argument", "ja", i18n.PasswordRequired, []string{"alice"}, "aliceのパスワードが必要です。"},
+		{"two-arguments", "en", i18n.LanguageSetNearest, []string{"pt-PT", "PT-BR"}, "pt-PT is not available; replies are now in PT-BR."},
 		{"digits-not-grouped", "de", i18n.RestartAccepted, []string{"65535"}, "Die nächste Übertragung beginnt bei Byte 65535."},
 		{"argument-like-a-format", "en", i18n.StatusUser, []string{"%d ${x} {User} 100%"}, "Logged in as %d ${x} {User} 100%"},
 		{"argument-not-utf-8", "en", i18n.StatusUser, []string{"\xff"}, "Logged in as \xff"},
 		{"empty-argument", "en", i18n.StatusUser, []string{""}, "Logged in as "},
 
-		{"english-one", "en", i18n.IdleTimeout, []string{"1"}, "No command for 1 second; closing the connection."},
-		{"english-other", "en", i18n.IdleTimeout, []string{"300"}, "No command for 300 seconds; closing the connection."},
+		{"english-one", "en", i18n.IdleTimeout, []string{"1"}, "Idle timeout (1 second): closing control connection."},
+		{"english-other", "en", i18n.IdleTimeout, []string{"300"}, "Idle timeout (300 seconds): closing control connection."},
 		{"french-zero", "fr", i18n.StatusTransfer, []string{"0"}, "Transfert en cours, 0 octet transféré jusqu’à présent"},
 		{"arabic-one", "ar", i18n.StatusTransfer, []string{"1"}, "يجري نقل، بايت واحد حتى الآن"},
 		{"arabic-two", "ar", i18n.StatusTransfer, []string{"2"}, "يجري نقل، بايتان حتى الآن"},

@@ -24,8 +24,9 @@ const maxSubtag = 8
 // A Match is the language that a request for a language gets.
 type Match struct {
 	Tag language.Tag
-	// Exact says that it is the requested language, in any case of letters, and
-	// not the nearest one (en for en-AU).
+	// Exact says that the reader gets what was requested: the language in its
+	// script, for en-AU also en. It is not what is written in another region, such
+	// as pt-BR for pt-PT.
 	Exact bool
 }
 
@@ -45,7 +46,22 @@ func (b *Bundle) Negotiate(arg string) (Match, error) {
 	if !ok {
 		return Match{}, fmt.Errorf("%w: %q", ErrUnsupported, arg)
 	}
-	return Match{Tag: found, Exact: found == want && err == nil}, nil
+	return Match{Tag: found, Exact: err == nil && sameLanguage(want, found)}, nil
+}
+
+// sameLanguage reports whether a reader of want finds in found what was wanted. A
+// region counts only where found has one too.
+func sameLanguage(want, found language.Tag) bool {
+	wantBase, wantScript, wantRegion := want.Raw()
+	foundBase, _, foundRegion := found.Raw()
+	if wantScript == (language.Script{}) {
+		wantScript, _ = want.Script()
+	}
+	if wantRegion == (language.Region{}) {
+		wantRegion, _ = want.Region()
+	}
+	foundScript, _ := found.Script()
+	return wantBase == foundBase && wantScript == foundScript && (foundRegion == (language.Region{}) || foundRegion == wantRegion)
 }
 
 // Match returns the language for a reader of the wanted one, by the rules of

@@ -82,6 +82,10 @@ func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]string) error {
 			errs = append(errs, fmt.Errorf("message %q: no such message; %s", id, adviseID(b.sources, id)))
 			continue
 		}
+		if id.OnPage() {
+			errs = append(errs, fmt.Errorf("message %q: stands on the page of the admin listener, which all tenants share; put the text into a catalogue", id))
+			continue
+		}
 		for _, problem := range b.setOverride(id, source, texts[id]) {
 			errs = append(errs, fmt.Errorf("message %q: %s", id, problem))
 		}
@@ -130,7 +134,7 @@ func adviseID(sources map[ID]source, id ID) string {
 	fold := func(id ID) string { return strings.ReplaceAll(strings.ToLower(string(id)), "-", "") }
 	var names []string
 	for _, other := range slices.Sorted(maps.Keys(sources)) {
-		if len(id) >= least && strings.Contains(fold(other), fold(id)) {
+		if len(id) >= least && id.OnPage() == other.OnPage() && strings.Contains(fold(other), fold(id)) {
 			names = append(names, fmt.Sprintf("%q", other))
 		}
 	}

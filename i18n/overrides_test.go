@@ -49,7 +49,7 @@ func TestWithOverridesLanguages(t *testing.T) {
 			var covered []language.Tag
 			for _, c := range overridden.Completeness() {
 				covered = append(covered, c.Tag)
-				if c.Translated != c.Total || c.Total != len(declaredIDs(t)) {
+				if c.Translated != c.Total || c.Total != len(messageIDs(t)) {
 					t.Errorf("%v: %d of %d", c.Tag, c.Translated, c.Total)
 				}
 			}
@@ -71,7 +71,7 @@ func TestWithOverridesNegotiate(t *testing.T) {
 		{arg: "ja", tag: "ja", exact: true},
 		{arg: "PT-BR", tag: "pt-BR", exact: true},
 		{arg: "pt-PT", tag: "pt-BR"},
-		{arg: "en-AU", tag: "en"},
+		{arg: "en-AU", tag: "en", exact: true},
 		{arg: "fr", err: i18n.ErrUnsupported},
 		{arg: "zh-Hans", err: i18n.ErrUnsupported},
 		{arg: "es-419", err: i18n.ErrSyntax},
@@ -227,6 +227,8 @@ func TestWithOverridesErrors(t *testing.T) {
 		{"word-of-a-message", "", one("disabled", "fr", "Non."), []string{`message "disabled": no such message; is it "links-disabled"?`}},
 		{"like-several", "", one("type-asci", "fr", "Texte."), []string{`is it "type-ascii"?`}},
 		{"like-none", "", one("bananas", "fr", "Bananes."), []string{`message "bananas": no such message; take the identifiers from the English catalogue`}},
+		{"like-one-of-the-page", "", one("unban", "fr", "Non."), []string{`message "unban": no such message; take the identifiers`}},
+		{"message-of-the-page", "", one("page-title", "fr", "Gestion"), []string{`message "page-title": stands on the page of the admin listener, which all tenants share`}},
 		{"empty-message", "", one("", "fr", "Rien."), []string{`message "": no such message; take the identifiers`}},
 
 		{"language-not-offered", "fr ja", one(i18n.Goodbye, "de", "Tschüs."), []string{`message "goodbye": the language de is not offered; write one of fr, ja, or remove the text`}},

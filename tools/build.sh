@@ -2,6 +2,7 @@
 # Puts the tool NAME into .tools/bin, built from the versions in tools/NAME.mod. A cache outside of the repository keeps each build, so
 # that another clone or branch with the same versions takes it from there.
 # usage: build.sh NAME
+# LDFLAGS is for the linker, such as a version.
 set -eu
 name=$1
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/babelftp-tools
@@ -10,7 +11,7 @@ binary=$cache/$name-$hash
 
 if [ ! -x "$binary" ]; then
 	mkdir -p "$cache"
-	go build -modfile="tools/$name.mod" -ldflags '-s -w' -o "$binary.$$" tool
+	go build -modfile="tools/$name.mod" -ldflags "-s -w ${LDFLAGS-}" -o "$binary.$$" tool
 	mv "$binary.$$" "$binary" # at once, because another build may run at the same time
 fi
 mkdir -p .tools/bin

@@ -12,6 +12,7 @@ import (
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/bans"
 	"github.com/babelftp/babelftp/internal/config/limit"
+	"github.com/babelftp/babelftp/internal/sessionlog"
 )
 
 func TestBans(t *testing.T) {
@@ -35,7 +36,9 @@ func TestBans(t *testing.T) {
 	}
 	defer l.Close()
 	list := bans.New(limit.Bans{Time: time.Hour}, limit.Networks{}, slog.New(slog.DiscardHandler), func(string) {})
-	go func() { _ = http.Serve(l, admin.Handler(list)) }() // until the listener is closed
+	go func() {
+		_ = http.Serve(l, admin.NewHandler(admin.Options{Bans: list, Debug: &sessionlog.Switch{}, Log: slog.New(slog.DiscardHandler)}))
+	}() // until the listener is closed
 	for _, step := range []struct {
 		args string
 		code int
@@ -50,7 +53,9 @@ func TestBans(t *testing.T) {
 		{"add alice --socket SOCKET", 1, `"alice" is no address, network or user`},
 		{"add --socket SOCKET", 2, "write one address"},
 		{"list --socket SOCKET --config FILE", 2, "do not go together"},
-		{"", 2, "a command is missing"},
+		{"--json --socket SOCKET", 0, `"name": "alice@acme"`},
+		{"list --json --socket SOCKET", 0, `"reason": "an administrator"`},
+		{"add alice@acme --json --socket SOCKET", 2, "unknown flag: --json"},
 		{"lift", 2, `unknown command "lift"`},
 	} {
 		args := strings.Fields("bans " + strings.NewReplacer("SOCKET", socket, "FILE", file).Replace(step.args))

@@ -9,7 +9,7 @@ import (
 )
 
 // maxDeployedModules is how many modules the build that people deploy may link: each is one more to watch for vulnerabilities.
-const maxDeployedModules = 64
+const maxDeployedModules = 72 // ten of them for traces
 
 // TestBuildWithoutDemo builds as for the image: there is no S3 server inside, and the build knows the version and the commit that it is given.
 // The tests of demo run the build without tags, which is that of the tests.

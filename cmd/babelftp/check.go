@@ -1,15 +1,22 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/babelftp/babelftp/internal/access"
 	"github.com/babelftp/babelftp/internal/certificates"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/server"
 )
 
@@ -18,15 +25,26 @@ func newCheckCommand() *cobra.Command {
 		Use:   "check --config FILE",
 		Short: "Check a configuration and show every problem",
 		Long: "Check a configuration. Every problem is shown with its file, line and column, and the exit code is 1 if there is one.\n" +
-			"A certificate that ends within 30 days is a warning, and one that has ended is a problem.\n" +
-			"With --buckets S3 is asked for the bucket of each tenant too.",
+			"A certificate that ends within 30 days is a warning, and one that has ended is a problem. In the folder of tls.acme the command stores\n" +
+			"a file for a moment, to see that the server may.\n\n" +
+			"With --probe S3 is asked too. The check does in the bucket of each tenant and folder what the server does there: it lists, reads, and\n" +
+			"stores, copies and deletes objects of its own, as far as users may. It says which action the IAM policy lacks, on which resource. Its\n" +
+			"objects lie below PREFIX.babelftp/, where no user sees them, and it deletes them.",
 		Example: "  babelftp check --config babelftp.yaml\n" +
-			"  babelftp check --config babelftp.yaml --buckets",
+			"  babelftp check --config babelftp.yaml --probe",
 		Args: noArguments,
 	}
 	file := addConfigFlag(cmd)
-	buckets := cmd.Flags().Bool("buckets", false, "ask S3 for the bucket of each tenant")
+	probe := cmd.Flags().Bool("probe", false, "try in the bucket of each tenant what its users may do")
+	asJSON := cmd.Flags().Bool("json", false, "with --probe: print a line of JSON for each bucket")
+	cmd.Flags().BoolVar(probe, "buckets", false, "the same as --probe")
+	if err := cmd.Flags().MarkHidden("buckets"); err != nil {
+		panic(err) // there is the flag
+	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *asJSON && !*probe {
+			return newUsageError(cmd, "--json needs --probe")
+		}
 		cfg, err := loadConfig(cmd, *file)
 		if err != nil {
 			return err
@@ -42,12 +60,20 @@ func newCheckCommand() *cobra.Command {
 		if len(ended) > 0 {
 			return errors.New(strings.Join(ended, "\n"))
 		}
-		if *buckets {
-			srv, err := server.New(cmd.Context(), cfg, server.Options{Logger: slog.New(slog.DiscardHandler)})
-			if err != nil {
-				return err
+		notes, warnings, err := server.CheckACME(cmd.Context(), cfg, server.Options{}, *probe)
+		for _, warning := range warnings {
+			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
+		}
+		if err != nil {
+			return err
+		}
+		for _, note := range notes {
+			if !*asJSON {
+				fmt.Fprintln(cmd.OutOrStdout(), note)
 			}
-			if err := srv.CheckBuckets(cmd.Context()); err != nil {
+		}
+		if *probe {
+			if err := probeBuckets(cmd, cfg, *asJSON); err != nil || *asJSON {
 				return err
 			}
 		}
@@ -56,6 +82,31 @@ func newCheckCommand() *cobra.Command {
 		return err
 	}
 	return cmd
+}
+
+// probeBuckets prints a line for each bucket, in order, as soon as it and those before are tried. The error has a line for each that cannot be used.
+func probeBuckets(cmd *cobra.Command, cfg *config.Config, asJSON bool) error {
+	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM) // after which the objects are deleted
+	defer stop()
+	defer context.AfterFunc(ctx, stop)() // so that a second signal ends the process
+	srv, err := server.New(ctx, cfg, server.Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return err
+	}
+	var problems []error
+	srv.ProbeBuckets(ctx, func(r *access.Report) {
+		if !r.OK() {
+			problems = append(problems, errors.New(r.String()))
+		}
+		switch {
+		case asJSON:
+			err = errors.Join(err, json.NewEncoder(cmd.OutOrStdout()).Encode(r))
+		case r.OK():
+			_, printErr := fmt.Fprintln(cmd.OutOrStdout(), r)
+			err = errors.Join(err, printErr)
+		}
+	})
+	return errors.Join(append(problems, err)...)
 }
 
 // count is a number with its noun.

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -22,12 +23,15 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/embeddeds3"
+	"github.com/babelftp/babelftp/internal/listen"
 	"github.com/babelftp/babelftp/internal/passwordhash"
 	"github.com/babelftp/babelftp/internal/server"
 )
 
 const (
 	demoListen   = "127.0.0.1:2121"
+	demoAdmin    = "127.0.0.1:9122"
+	anyPort      = "127.0.0.1:0" // if that is taken
 	demoPassword = "demo"
 	// demoDrain is how long transfers may continue after Ctrl-C. It is short, because a person waits at a terminal.
 	demoDrain = 5 * time.Second
@@ -80,7 +84,7 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 	if d.verbose {
 		level = slog.LevelInfo
 	}
-	log := newLogger(cmd.ErrOrStderr(), config.Log{Level: level})
+	log := newLogger(cmd.ErrOrStderr(), config.LogText, level)
 
 	if d.locales != "" { // the S3 server changes the working directory
 		if d.locales, err = filepath.Abs(d.locales); err != nil {
@@ -105,7 +109,8 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 		err = errors.Join(err, storage.Close(closing))
 	}()
 
-	cfg, err := demoConfig(d.listen, d.locales)
+	token := rand.Text() + rand.Text()
+	cfg, err := demoConfig(d.listen, d.locales, token)
 	if err != nil {
 		return err
 	}
@@ -117,14 +122,23 @@ func (d *demo) run(cmd *cobra.Command) (err error) {
 		return err
 	}
 	reach := storage.AWSConfig()
-	srv, err := server.New(ctx, cfg, server.Options{AWS: &reach, Certificate: certificate, Version: buildVersion(), Logger: log})
-	if err != nil {
-		return err
+	serve := func() error {
+		srv, err := server.New(ctx, cfg, server.Options{AWS: &reach, Certificate: certificate, Version: buildVersion(), Logger: log})
+		if err != nil {
+			return err
+		}
+		return serveUntil(ctx, now, srv, log, func() {
+			fmt.Fprint(cmd.OutOrStdout(), d.welcome(srv.Addr(), dir, storage)+administration(srv.AdminAddr(), token))
+		})
 	}
-	err = serveUntil(ctx, now, srv, demoDrain, log, func() {
-		fmt.Fprint(cmd.OutOrStdout(), d.welcome(srv.Addr(), dir, storage))
-	})
-	if busy, ok := errors.AsType[*server.ListenError](err); ok {
+	err = serve()
+	busy, ok := errors.AsType[*listen.Error](err)
+	if ok && busy.Key == "admin.listen" { // no one has chosen this port
+		cfg.Admin.Listen = anyPort
+		err = serve()
+		busy, ok = errors.AsType[*listen.Error](err)
+	}
+	if ok {
 		return fmt.Errorf("cannot listen on %s: %w: choose another address with --listen, like --listen 127.0.0.1:0", busy.Address, busy.Err)
 	}
 	return err
@@ -159,7 +173,7 @@ const (
 )
 
 // demoConfig is what the demo serves.
-func demoConfig(listen, locales string) (*config.Config, error) {
+func demoConfig(listen, locales, token string) (*config.Config, error) {
 	hash, err := passwordhash.New(demoPassword)
 	if err != nil {
 		return nil, err
@@ -168,6 +182,8 @@ func demoConfig(listen, locales string) (*config.Config, error) {
 	cfg := config.Default()
 	cfg.Listen = listen
 	cfg.LocalesDir = locales
+	cfg.Admin.Listen, cfg.Admin.Token = demoAdmin, value.NewSecret(token)
+	cfg.DrainTimeout = demoDrain
 	cfg.S3.PathStyle, cfg.S3.Profile = aws.Bool(true), "versitygw"
 	cfg.Tenants = map[string]*config.Tenant{
 		standard: {
@@ -198,6 +214,15 @@ func demoConfig(listen, locales string) (*config.Config, error) {
 		},
 	}
 	return cfg, cfg.Validate()
+}
+
+// administration says how to look at the server. Who has the address is an administrator.
+func administration(addr net.Addr, token string) string {
+	return fmt.Sprintf(`
+Who is connected, and what moves, in a browser on this machine:
+
+  http://%s/login?token=%s
+`, addr, token)
 }
 
 // welcome says what to type next.

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -14,7 +15,7 @@ func TestLogEscapes(t *testing.T) {
 	const hostile, want = "a\u202eb\u009b31m\x1b[31m\r\n\u65e5\u672c", `a\u{202E}b\u{9B}31m` + "\x1b[31m\r\n\u65e5\u672c"
 	for _, format := range []config.LogFormat{config.LogJSON, ""} {
 		var out strings.Builder
-		newLogger(&out, config.Log{Format: format}).Info("event", "text", hostile, "err", errors.New(hostile))
+		newLogger(&out, format, slog.LevelInfo).Info("event", "text", hostile, "err", errors.New(hostile))
 		if strings.ContainsAny(out.String(), "\u202e\u009b\x1b\r") || strings.Count(out.String(), "\n") != 1 {
 			t.Errorf("%s: %q", format, out.String())
 		}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/babelftp/babelftp/internal/admin/command"
 	"github.com/babelftp/babelftp/internal/config"
 )
 
@@ -97,8 +98,16 @@ func newRootCommand() *cobra.Command {
 	root.SetHelpCommand(newHelpCommand(root))
 	root.AddCommand(
 		newDemoCommand(), newServeCommand(), newCheckCommand(), newHashPasswordCommand(), newLanguagesCommand(),
-		newSchemaCommand(), newUsersCommand(), newHealthCommand(), newBansCommand(), newVersionCommand(),
+		newSchemaCommand(), newUsersCommand(), newHealthCommand(), newPolicyCommand(), newVersionCommand(),
 	)
+	asking := command.Program{UsageError: newUsageError, Socket: func(cmd *cobra.Command, file string) (string, error) {
+		cfg, err := loadConfig(cmd, file)
+		if err != nil {
+			return "", err
+		}
+		return cfg.AdminSocket, nil
+	}}
+	root.AddCommand(asking.Commands()...)
 	return root
 }
 
@@ -147,7 +156,9 @@ func addConfigFlag(cmd *cobra.Command) *string {
 // loadConfig reads the file that --config names, and the environment.
 func loadConfig(cmd *cobra.Command, file string) (*config.Config, error) {
 	if file == "" {
-		return nil, newUsageError(cmd, "--config FILE is missing")
+		return nil, errNoConfig(cmd)
 	}
 	return config.Load(file, os.Environ())
 }
+
+func errNoConfig(cmd *cobra.Command) error { return newUsageError(cmd, "--config FILE is missing") }

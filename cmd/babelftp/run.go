@@ -7,7 +7,6 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
-	"time"
 
 	"github.com/babelftp/babelftp/internal/server"
 )
@@ -37,9 +36,9 @@ func stopSignals(parent context.Context) (first, second context.Context, stop fu
 	}
 }
 
-// serveUntil starts srv, calls started and serves until ctx ends. Then running transfers have the time drain to end, unless now ends
+// serveUntil starts srv, calls started and serves until ctx ends. Then running transfers have the time of drain_timeout to end, unless now ends
 // first.
-func serveUntil(ctx, now context.Context, srv *server.Server, drain time.Duration, log *slog.Logger, started func()) error {
+func serveUntil(ctx, now context.Context, srv *server.Server, log *slog.Logger, started func()) error {
 	if err := srv.Start(ctx); err != nil {
 		if ctx.Err() != nil {
 			return nil // stopped before it began
@@ -54,6 +53,7 @@ func serveUntil(ctx, now context.Context, srv *server.Server, drain time.Duratio
 	case err := <-served:
 		served <- err
 	}
+	drain := srv.DrainTimeout()
 	log.Info("stopping", "drain_timeout", drain)
 	draining, cancel := context.WithTimeout(now, drain)
 	defer cancel()

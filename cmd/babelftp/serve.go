@@ -3,11 +3,15 @@ package main
 import (
 	"io"
 	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/logline"
+	"github.com/babelftp/babelftp/internal/reload"
 	"github.com/babelftp/babelftp/internal/server"
 )
 
@@ -18,6 +22,8 @@ func newServeCommand() *cobra.Command {
 		Long: "Serve the tenants of a configuration until SIGTERM or SIGINT. Then idle sessions and new ones get 421, and running transfers may end\n" +
 			"for the time of drain_timeout; a second signal cuts them. A bucket that cannot be used keeps out the users of its tenant, until\n" +
 			"it can.\n\n" +
+			"The configuration is read again when one of its files changes, and with SIGHUP. Sessions keep what they began with. A configuration\n" +
+			"with a problem is refused.\n\n" +
 			"Any single value of the configuration can come from a variable: BABELFTP_S3_ACCESS_KEY_ID for access_key_id under s3, or\n" +
 			"BABELFTP_S3_ACCESS_KEY_ID_FILE for the file that holds it.",
 		Example: "  babelftp serve --config /etc/babelftp/babelftp.yaml\n" +
@@ -26,28 +32,44 @@ func newServeCommand() *cobra.Command {
 	}
 	file := addConfigFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		cfg, err := loadConfig(cmd, *file)
+		if *file == "" {
+			return errNoConfig(cmd)
+		}
+		hangUp := make(chan os.Signal, 1)
+		signal.Notify(hangUp, syscall.SIGHUP) // before the configuration is read: the signal would end the process
+		defer signal.Stop(hangUp)
+		loader := config.NewLoader(*file, os.Environ())
+		cfg, err := loader.Load()
 		if err != nil {
 			return err
 		}
-		log := newLogger(cmd.ErrOrStderr(), cfg.Log)
+		level := new(slog.LevelVar)
+		level.Set(cfg.Log.Level)
+		log := newLogger(cmd.ErrOrStderr(), cfg.Log.Format, level)
 		ctx, now, stop := stopSignals(cmd.Context())
 		defer stop()
-		srv, err := server.New(ctx, cfg, server.Options{Version: buildVersion(), Logger: log, Stdout: cmd.OutOrStdout()})
+		srv, err := server.New(ctx, cfg, server.Options{
+			Version: buildVersion(), Logger: log, LogLevel: level, Stdout: cmd.OutOrStdout(),
+		})
 		if err != nil {
 			return err
 		}
-		return serveUntil(ctx, now, srv, cfg.DrainTimeout, log, func() {
+		return serveUntil(ctx, now, srv, log, func() {
 			log.Info("serving", "version", buildVersion(), "tenants", len(cfg.Tenants), "users", cfg.UsersCount())
+			watcher := &reload.Watcher{
+				Files: loader.Files, Changed: loader.Changed, Now: hangUp, Log: log,
+				Reload: func() { _ = srv.Reload(loader.Load) }, // logged
+			}
+			go watcher.Run(ctx)
 		})
 	}
 	return cmd
 }
 
 // newLogger is a logger that writes to w.
-func newLogger(w io.Writer, cfg config.Log) *slog.Logger {
-	opts := &slog.HandlerOptions{Level: cfg.Level, ReplaceAttr: logline.Escape}
-	if cfg.Format == config.LogJSON {
+func newLogger(w io.Writer, format config.LogFormat, level slog.Leveler) *slog.Logger {
+	opts := &slog.HandlerOptions{Level: level, ReplaceAttr: logline.Escape}
+	if format == config.LogJSON {
 		return slog.New(slog.NewJSONHandler(w, opts))
 	}
 	return slog.New(slog.NewTextHandler(w, opts))

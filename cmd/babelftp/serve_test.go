@@ -128,7 +128,7 @@ func TestMissingBucket(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	file := writeConfig(t, s, "no-such-bucket")
 	want := fmt.Sprintf("tenant acme: bucket %q: does not exist at %s: create it, or correct tenants.acme.bucket", "no-such-bucket", s.Endpoint)
-	if code, stdout, stderr := output(t, "", "check", "--config", file, "--buckets"); code != 1 || stdout != "" || stderr != "babelftp: "+want+"\n" {
+	if code, stdout, stderr := output(t, "", "check", "--config", file, "--probe"); code != 1 || stdout != "" || stderr != "babelftp: "+want+"\n" {
 		t.Errorf("check: exit code %d: %s%s", code, stdout, stderr)
 	}
 	p := start(t, nil, "serve", "--config", file)
@@ -142,12 +142,21 @@ func TestMissingBucket(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	file := writeConfig(t, s, s.Bucket(t))
-	for _, args := range [][]string{{"check", "--config", file}, {"check", "--config", file, "--buckets"}} {
-		code, stdout, stderr := output(t, "", args...)
-		if code != 0 || stdout != "configuration ok: 1 tenant, 1 user\n" || stderr != "" {
-			t.Errorf("%v: exit code %d: %s%s", args, code, stdout, stderr)
+	bucket := s.Bucket(t)
+	file := writeConfig(t, s, bucket)
+	const ok = "configuration ok: 1 tenant, 1 user\n"
+	probed := fmt.Sprintf("tenant acme: bucket %q: ok\n", bucket)
+	for _, tc := range []struct{ flags, want string }{
+		{"", ok}, {"--probe", probed + ok}, {"--buckets", probed + ok},
+		{"--probe --json", fmt.Sprintf(`{"tenant":"acme","bucket":%q,"ok":true}`, bucket) + "\n"},
+	} {
+		code, stdout, stderr := output(t, "", append([]string{"check", "--config", file}, strings.Fields(tc.flags)...)...)
+		if code != 0 || stdout != tc.want || stderr != "" {
+			t.Errorf("%s: exit code %d: %s%s", tc.flags, code, stdout, stderr)
 		}
+	}
+	if code, _, stderr := output(t, "", "check", "--config", file, "--json"); code != 2 || !strings.Contains(stderr, "--json needs --probe") {
+		t.Errorf("exit code %d: %s", code, stderr)
 	}
 	t.Setenv("BABELFTP_TENANTS_ACME_BUCKET", "-")
 	t.Setenv("BABELFTP_IDLE_TIMEOUT", "never")

@@ -12,10 +12,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 const (
@@ -42,7 +46,8 @@ type Session interface {
 
 // An Acceptor knows the listeners and the sessions of a server.
 type Acceptor struct {
-	log *slog.Logger
+	log   *slog.Logger
+	guard *panics.Guard
 
 	mu        sync.Mutex
 	listeners map[net.Listener]struct{}
@@ -54,10 +59,12 @@ type Acceptor struct {
 	running   sync.WaitGroup // the sessions
 }
 
-// New makes an Acceptor.
-func New(log *slog.Logger) *Acceptor {
+// New makes an Acceptor. A panic of a session that the session does not
+// recover itself is the guard's.
+func New(log *slog.Logger, guard *panics.Guard) *Acceptor {
 	return &Acceptor{
 		log:       log,
+		guard:     guard,
 		listeners: make(map[net.Listener]struct{}),
 		sessions:  make(map[Session]bool),
 		idle:      make(chan struct{}),
@@ -88,16 +95,20 @@ func (a *Acceptor) Serve(ctx context.Context, listener net.Listener, newSession 
 				return ctx.Err()
 			}
 		}
-		s := newSession(conn)
-		if !a.enter(s) {
-			_ = conn.Close()
-			continue
-		}
-		go func() {
-			defer a.leave(s)
-			s.Run()
-		}()
+		go a.run(conn, newSession)
 	}
+}
+
+// run runs a session.
+func (a *Acceptor) run(conn net.Conn, newSession func(net.Conn) Session) {
+	defer conn.Close()
+	defer a.guard.Recover("session")
+	s := newSession(conn)
+	if !a.enter(s) {
+		return
+	}
+	defer a.leave(s)
+	s.Run()
 }
 
 // acceptRetry is the pause after an error such as too many open files, which
@@ -214,6 +225,13 @@ func (a *Acceptor) close() {
 	for listener := range a.listeners {
 		_ = listener.Close()
 	}
+}
+
+// Sessions are those that run, in no order.
+func (a *Acceptor) Sessions() []Session {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return slices.Collect(maps.Keys(a.sessions))
 }
 
 func (a *Acceptor) each(do func(Session)) {

@@ -3,10 +3,14 @@ package accept
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
+
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 // A session notes what the acceptor tells it.
@@ -43,7 +47,7 @@ func serve(t *testing.T, stubborn bool) (a *Acceptor, address string, running ch
 	if err != nil {
 		t.Fatal(err)
 	}
-	a = New(slog.New(slog.DiscardHandler))
+	a = New(slog.New(slog.DiscardHandler), nil)
 	running, served = make(chan *session, 10), make(chan error, 1)
 	go func() {
 		served <- a.Serve(t.Context(), listener, func(conn net.Conn) Session {
@@ -116,3 +120,54 @@ func TestShutdownOfIdleSessions(t *testing.T) {
 		t.Errorf("Serve: %v", err)
 	}
 }
+
+// A panic ends its own session only, and the client sees the end of the connection. It is one of the session's end, or of the time before it.
+func TestPanic(t *testing.T) {
+	guard := panics.NewGuard(slog.New(slog.DiscardHandler))
+	a := New(slog.New(slog.DiscardHandler), guard)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	served := make(chan error, 1)
+	go func() {
+		var first atomic.Bool
+		served <- a.Serve(t.Context(), listener, func(conn net.Conn) Session {
+			if first.CompareAndSwap(false, true) {
+				panic("a bug before the session")
+			}
+			return buggy{conn}
+		})
+	}()
+	for n := range 2 {
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(conn); err != nil || len(got) != n {
+			t.Errorf("client %d reads %q, %v", n, got, err)
+		}
+		_ = conn.Close()
+	}
+	if err := a.Shutdown(t.Context()); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+	if n := guard.Count(); n != 2 {
+		t.Errorf("%d panics are counted, want 2", n)
+	}
+}
+
+// A buggy session panics after its first byte.
+type buggy struct{ conn net.Conn }
+
+func (b buggy) Run() {
+	_, _ = b.conn.Write([]byte{'2'})
+	panic("a bug of the session")
+}
+
+func (buggy) Drain() {}
+func (buggy) End()   {}
+func (buggy) Cut()   {}

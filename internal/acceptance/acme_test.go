@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -45,4 +46,54 @@ tenants:
 		return launch(t, "curl", "--silent", "--ssl-reqd", "--cacert", root, "--resolve", "ftp.acme.example:"+port+":127.0.0.1",
 			"--user", "alice:"+configtest.Password, "--upload-file", content, "ftp://ftp.acme.example:"+port+"/"+filepath.Base(content)).wait() == 0
 	}, func() { t.Error("curl does not trust the certificate") })
+}
+
+// Two servers share the certificate by a bucket. The authority reaches only one of them, and when that is dead, curl trusts the other. babelftp check
+// finds the certificate.
+func TestCertificateInABucket(t *testing.T) {
+	t.Parallel()
+	storage := s3test.Start(t, "minio")
+	authority := acmetest.Start(t, time.Hour)
+	dir := newFolder(t)
+	root := dir.write("root.pem", authority.Root(t))
+	files, certificates := storage.Bucket(t), storage.Bucket(t)
+	configure := func(name, challenges string) string {
+		return dir.write(name, fmt.Appendf(nil, `
+listen: 127.0.0.1:0
+tls:
+  required: true
+  acme: {agree: true, storage: {bucket: %s, prefix: ftp}, directory: %q, ca_file: %q, http_listen: %q}
+s3: {endpoint: %q, region: %s, path_style: true, access_key_id: %q, secret_access_key: %q}
+tenants:
+  acme:
+    hosts: [ftp.acme.example]
+    bucket: %s
+    users: {alice: {password_hash: %q}}
+`, certificates, authority.Directory, authority.CAFile, challenges, storage.Endpoint, storage.Region, storage.AccessKeyID, storage.SecretAccessKey,
+			files, configtest.PasswordHash().Reveal()))
+	}
+	reached, other := configure("reached.yaml", authority.HTTPAddress), configure("other.yaml", "127.0.0.1:0")
+	check := launch(t, binary(t), "check", "--probe", "--config", other)
+	check.succeed()
+	if text := check.stderr.String(); !strings.Contains(text, "tls.acme: there is no certificate for ftp.acme.example yet") {
+		t.Errorf("before: %s", text)
+	}
+	first := launch(t, binary(t), "serve", "--config", reached)
+	first.expect(first.stderr, `msg="ACME certificate obtained" host=ftp.acme.example`)
+	second := launch(t, binary(t), "serve", "--config", other)
+	t.Cleanup(second.mustBeClean)
+	address := second.expect(second.stderr, `msg=listening key=listen address=(\S+)`)[1]
+	first.kill()
+	first.mustBeClean()
+	content := dir.write("content", []byte("content"))
+	waitUntil(t, func() bool {
+		return launch(t, "curl", "--silent", "--ssl-reqd", "--cacert", root, "--resolve", "ftp.acme.example:"+port(t, address)+":127.0.0.1",
+			"--user", "alice:"+configtest.Password, "--upload-file", content, "ftp://ftp.acme.example:"+port(t, address)+"/content").wait() == 0
+	}, func() { t.Error("curl does not trust the second server") })
+	if text := second.stderr.String(); strings.Contains(text, "ACME certificate obtained") {
+		t.Errorf("the second server has obtained another certificate: %s", text)
+	}
+	if out := launch(t, binary(t), "check", "--probe", "--config", other).succeed(); !strings.Contains(out, "tls.acme: the certificate for ftp.acme.example ends on ") {
+		t.Errorf("babelftp check says %s", out)
+	}
 }

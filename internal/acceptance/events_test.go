@@ -176,8 +176,8 @@ func TestEventsOfKilledServers(t *testing.T) {
 		s.killed(t, lines)
 	}
 	t.Logf("%d changes have a positive reply, %d have none", len(acknowledged), len(others))
-	waitUntil(t, func() bool { return len(s.objects(t, ".babelftp/events/queue/")) == 0 },
-		func() { t.Errorf("the queue has %q", s.objects(t, ".babelftp/events/queue/")) })
+	waitUntil(t, func() bool { return len(s.objects(t, ".babelftp/events/acme/queue/")) == 0 },
+		func() { t.Errorf("the queue has %q", s.objects(t, ".babelftp/events/acme/queue/")) })
 	for _, c := range acknowledged {
 		got := r.events(c)
 		if len(got) == 0 {

@@ -74,7 +74,7 @@ func TestKilledClients(t *testing.T) {
 			for round := range *rounds {
 				p := tt.victim(t, s, "/upload "+strconv.Itoa(round), tt.size)
 				if round == 0 && tt.size > smallSize {
-					s.awaitMetric(t, `babelftp_s3_requests_total{operation="CreateMultipartUpload",status="200"}`, 1)
+					s.awaitMetric(t, `babelftp_s3_requests_total{operation="CreateMultipartUpload",status="200",tenant="acme"}`, 1)
 				}
 				p.kill()
 				if p.cmd.ProcessState.Exited() {

@@ -128,12 +128,12 @@ func TestResumedUploads(t *testing.T) {
 	}
 }
 
-// uploadsBegun is how often the server has answered 150 to a command that uploads.
+// uploadsBegun is how many uploads have begun.
 func (s *site) uploadsBegun(t *testing.T) float64 {
 	t.Helper()
-	sum := 0.0
-	for _, command := range []string{"STOR", "APPE"} {
-		sum += s.metric(t, `babelftp_commands_total{class="1xx",command="`+command+`"}`)
+	sum := s.metric(t, `babelftp_transfers_active{direction="upload",tenant="acme"}`)
+	for _, result := range []string{"complete", "failed"} {
+		sum += s.metric(t, `babelftp_transfers_total{direction="upload",result="`+result+`",tenant="acme"}`)
 	}
 	return sum
 }

@@ -168,7 +168,7 @@ func TestTransfersCutAtTheEnd(t *testing.T) {
 				s.server.signal(syscall.SIGTERM)
 			}
 			for _, c := range clients {
-				mustEnd(t, c.Conn, "426 ", "421 ")
+				mustEnd(t, c.Conn, "426 Le serveur s’arrête", "421 Le serveur s’arrête")
 			}
 			if code := s.server.wait(); code != 0 {
 				t.Errorf("exit code %d", code)

@@ -31,7 +31,7 @@ func TestStorageProblems(t *testing.T) {
 					changed := *real
 					s := &site{storage: &changed, buckets: map[string]string{acme: real.Bucket(t), umbrella: real.Bucket(t)}}
 					tt.change(&changed, s.buckets)
-					p := launch(t, binary(t), "check", "--buckets", "--config", s.configure(t, "log: {level: error}"))
+					p := launch(t, binary(t), "check", "--probe", "--config", s.configure(t, "log: {level: error}"))
 					if code := p.wait(); code != 1 {
 						t.Errorf("exit code %d, want 1", code)
 					}

@@ -73,7 +73,7 @@ func TestTenantsOwnTexts(t *testing.T) {
 			{"PASS " + password, 230, `Bonjour alice, ici atelier\.\n` + visit + `Authentification réussie\.`},
 			{"LANG ja", 200, `aliceさん、こんにちは。\n応答の言語を日本語に変更しました。`},
 			{"FEAT", 211, `(?s).*\n LANG FR;JA\*;EN\n.*`},
-			{"LANG fr-CA", 200, `(?s)Bonjour alice.*fr-CA n’est pas disponible.*FR\.`},
+			{"LANG fr-CA", 200, `(?s)Bonjour alice.*Les réponses sont désormais en français\.`},
 			{"SITE URL x", 550, `.*`},
 			{"LANG ja", 200, `(?s).*`},
 			{"QUIT", 221, `またどうぞ。`},
@@ -194,14 +194,14 @@ func TestQuota(t *testing.T) {
 	for _, file := range []string{small, large} { // now there is room for nothing
 		claire.refused("552 Votre quota est épuisé.", "upload", file, "more")
 	}
-	if usage := claire.must("command", "SITE QUOTA"); !strings.Contains(usage, "12 MiB / 12 MiB") {
+	if usage := claire.must("command", "SITE QUOTA"); !strings.Contains(usage, "12 Mio / 12 Mio") {
 		t.Errorf("SITE QUOTA: %s", usage)
 	}
 	claire.must("upload", large, "large") // what it replaces makes room
 	claire.must("remove", "large")
 	claire.must("upload", small, "more")
 	again := s.connect(t, "", true)
-	if welcome := again.must("login", "claire@atelier", password); !strings.Contains(welcome, "Espace : 2 MiB / 12 MiB\n") {
+	if welcome := again.must("login", "claire@atelier", password); !strings.Contains(welcome, "Espace : 2 Mio / 12 Mio\n") {
 		t.Errorf("the welcome is %s", welcome)
 	}
 }

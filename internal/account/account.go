@@ -28,6 +28,9 @@ import (
 // login could not be decided and may be tried again.
 var ErrLoginRefused = errors.New("login refused")
 
+// ErrTLSRequired is an ErrLoginRefused of a client that has not begun TLS.
+var ErrTLSRequired = fmt.Errorf("TLS is required (tls.required), and the client has not sent AUTH TLS: %w", ErrLoginRefused)
+
 // ErrCertificate is an ErrLoginRefused whose reason is the client's certificate, or that there is none.
 var ErrCertificate = fmt.Errorf("client certificate: %w", ErrLoginRefused)
 

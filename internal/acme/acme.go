@@ -1,8 +1,8 @@
 // Package acme obtains certificates from an authority by the ACME protocol (RFC 8555), and renews them.
 //
 // A [Manager] answers the challenges HTTP-01 and TLS-ALPN-01 (RFC 8737) on addresses of its own, because an FTP server has no port 80 or 443. The
-// account, the keys and the certificates lie in a folder. Servers that share the folder share the certificates, renew them one after another, and
-// answer the challenges of each other. [Manager.Certificate] is the certificate of a host.
+// account, the keys and the certificates lie in a folder or in another storage. Servers that share it share the certificates, renew them one after another,
+// and answer the challenges of each other. [Manager.Certificate] is the certificate of a host.
 //
 // certmagic speaks the protocol. Where the authority refuses or does not answer, the certificates before stay, and certmagic tries again.
 package acme
@@ -20,10 +20,12 @@ import (
 	"time"
 
 	"github.com/caddyserver/certmagic"
+	"github.com/mholt/acmez/v3/acme"
 	"go.uber.org/zap"
 	"golang.org/x/net/netutil"
 
 	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 const (
@@ -45,6 +47,9 @@ type Options struct {
 	// Logger gets what happens. The default discards it.
 	Logger *slog.Logger
 
+	// Storage keeps the account, the keys and the certificates. The default is the folder of the configuration.
+	Storage certmagic.Storage
+
 	// CheckInterval is the time between two looks at which certificates are to be renewed. The default is ten minutes.
 	CheckInterval time.Duration
 }
@@ -58,8 +63,12 @@ type Manager struct {
 	cache *certmagic.Cache
 	magic *certmagic.Config
 
+	mu    sync.Mutex
+	hosts []string
+
 	listeners []net.Listener
 	servers   []*http.Server
+	work      context.Context    // nil before Start
 	stop      context.CancelFunc // of the work
 	stopOnce  sync.Once
 }
@@ -72,11 +81,14 @@ func New(cfg encryption.ACME, opts Options) (*Manager, error) {
 	if opts.Observe == nil {
 		opts.Observe = func(error) {}
 	}
+	if opts.Storage == nil {
+		opts.Storage = &certmagic.FileStorage{Path: cfg.Folder}
+	}
 	roots, err := encryption.Authorities(cfg.CAFile)
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{cfg: cfg, opts: opts, roots: roots, stop: func() {}}
+	m := &Manager{cfg: cfg, hosts: cfg.Hosts, opts: opts, roots: roots, stop: func() {}}
 	logger := zap.New(&core{log: opts.Logger})
 	m.cache = certmagic.NewCache(certmagic.CacheOptions{
 		GetConfigForCert:   func(certmagic.Certificate) (*certmagic.Config, error) { return m.magic, nil },
@@ -84,7 +96,7 @@ func New(cfg encryption.ACME, opts Options) (*Manager, error) {
 		Logger:             logger,
 	})
 	m.magic = certmagic.New(m.cache, certmagic.Config{
-		Storage:           &certmagic.FileStorage{Path: cfg.Folder},
+		Storage:           opts.Storage,
 		OCSP:              certmagic.OCSPConfig{DisableStapling: true},
 		DefaultServerName: cfg.Hosts[0],
 		OnEvent:           m.event,
@@ -93,8 +105,35 @@ func New(cfg encryption.ACME, opts Options) (*Manager, error) {
 	return m, nil
 }
 
+// Storage is that of the options.
+func (m *Manager) Storage() certmagic.Storage { return m.opts.Storage }
+
 // Hosts are the names that have certificates, or will.
-func (m *Manager) Hosts() []string { return m.cfg.Hosts }
+func (m *Manager) Hosts() []string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.hosts
+}
+
+// SetHosts replaces the names. The Manager obtains the certificates that are missing in the background, and no longer renews those of other names.
+func (m *Manager) SetHosts(hosts []string) {
+	m.mu.Lock()
+	before := m.hosts
+	m.hosts = hosts
+	work := m.work
+	m.mu.Unlock()
+	if work == nil || slices.Equal(before, hosts) {
+		return
+	}
+	var removed []certmagic.SubjectIssuer
+	for _, host := range before {
+		if !slices.Contains(hosts, host) {
+			removed = append(removed, certmagic.SubjectIssuer{Subject: host})
+		}
+	}
+	m.cache.RemoveManaged(removed)
+	go m.manage(work)
+}
 
 // Certificate is the certificate of a host, nil as long as there is none. It makes no request.
 func (m *Manager) Certificate(host string) *tls.Certificate {
@@ -112,12 +151,12 @@ func (m *Manager) event(_ context.Context, name string, data map[string]any) err
 	log := m.opts.Logger.With("host", data["identifier"], "renewal", data["renewal"])
 	switch name {
 	case "cert_obtained":
-		m.opts.Observe(nil)
 		log.Info("ACME certificate obtained")
+		m.opts.Observe(nil)
 	case "cert_failed":
 		err, _ := data["error"].(error)
-		m.opts.Observe(errors.Join(errors.New("no certificate was issued"), err))
 		log.Error("ACME certificate not obtained, and the one before stays in use; see that the authority reaches the host on port 80 or 443", "err", err)
+		m.opts.Observe(errors.Join(errors.New("no certificate was issued"), err))
 	}
 	return nil
 }
@@ -139,15 +178,8 @@ func (m *Manager) Start(ctx context.Context, listen Listen) error {
 	}
 	m.keep(alpn)
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
-	issuer := certmagic.NewACMEIssuer(m.magic, certmagic.ACMEIssuer{
-		CA:                      m.cfg.Directory,
-		Email:                   m.cfg.Email,
-		Agreed:                  m.cfg.Agree,
-		TrustedRoots:            m.roots,
-		DisableHTTPChallenge:    web == nil,
-		DisableTLSALPNChallenge: alpn == nil,
-		Logger:                  m.magic.Logger,
-	})
+	issuer := m.issuer()
+	issuer.DisableHTTPChallenge, issuer.DisableTLSALPNChallenge = web == nil, alpn == nil
 	m.magic.Issuers = []certmagic.Issuer{issuer}
 	if web != nil {
 		issuer.ListenHost, issuer.AltHTTPPort = hostPort(web)
@@ -163,8 +195,22 @@ func (m *Manager) Start(ctx context.Context, listen Listen) error {
 		}
 		go func() { _ = server.ServeTLS(netutil.LimitListener(alpn, challengeConnections), "", "") }() // ends with Stop
 	}
+	m.mu.Lock()
+	m.work = ctx
+	m.mu.Unlock()
 	go m.manage(ctx)
 	return nil
+}
+
+// issuer is the authority.
+func (m *Manager) issuer() *certmagic.ACMEIssuer {
+	issuer := certmagic.NewACMEIssuer(m.magic, certmagic.ACMEIssuer{
+		CA: m.cfg.Directory, Email: m.cfg.Email, Agreed: m.cfg.Agree, TrustedRoots: m.roots, Logger: m.magic.Logger,
+	})
+	if eab := m.cfg.EAB; eab.KeyID != "" {
+		issuer.ExternalAccount = &acme.EAB{KeyID: eab.KeyID, MACKey: eab.HMACKey.Reveal()}
+	}
+	return issuer
 }
 
 func (m *Manager) keep(l net.Listener) {
@@ -192,11 +238,11 @@ func hostPort(l net.Listener) (host string, port int) {
 // manage loads the certificates of all hosts, and has certmagic obtain those that are missing.
 func (m *Manager) manage(ctx context.Context) {
 	for {
-		err := m.magic.ManageAsync(ctx, m.cfg.Hosts)
+		err := panics.Catch(func() error { return m.magic.ManageAsync(ctx, m.Hosts()) })
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		m.opts.Logger.Error("ACME certificates cannot be loaded; see that the server may write in the folder", "folder", m.cfg.Folder, "err", err)
+		m.opts.Logger.Error("ACME certificates cannot be loaded; see that the server may write in the storage", "storage", m.opts.Storage, "err", err)
 		select {
 		case <-ctx.Done():
 			return

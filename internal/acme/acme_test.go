@@ -2,21 +2,34 @@ package acme
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/caddyserver/certmagic"
+
+	"github.com/babelftp/babelftp/internal/acme/store"
 	"github.com/babelftp/babelftp/internal/acmetest"
 	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/s3client/profile"
+	"github.com/babelftp/babelftp/internal/s3test"
 )
+
+func TestMain(m *testing.M) { s3test.Main(m) }
 
 // waitTimeout is how long a test waits for what must come, on a busy machine.
 const waitTimeout = time.Minute
@@ -59,11 +72,24 @@ func listen(ctx context.Context, _, address string) (net.Listener, error) {
 	return new(net.ListenConfig).Listen(ctx, "tcp", address)
 }
 
+// issued is how many certificates were issued.
+func (j *journal) issued() int {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.count[true]
+}
+
 // start starts a Manager until the end of the test.
 func start(t *testing.T, cfg encryption.ACME) (*Manager, *journal) {
 	t.Helper()
+	return startWith(t, cfg, nil)
+}
+
+// startWith is start with a storage, nil for the folder.
+func startWith(t *testing.T, cfg encryption.ACME, storage certmagic.Storage) (*Manager, *journal) {
+	t.Helper()
 	j := &journal{count: map[bool]int{}, news: make(chan struct{}, 1)}
-	m, err := New(cfg, Options{Observe: j.observe, Logger: slog.New(slog.NewTextHandler(j, nil)), CheckInterval: 50 * time.Millisecond})
+	m, err := New(cfg, Options{Observe: j.observe, Logger: slog.New(slog.NewTextHandler(j, nil)), CheckInterval: 50 * time.Millisecond, Storage: storage})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,6 +165,107 @@ func TestObtain(t *testing.T) {
 				t.Errorf("the second server has asked the authority: %v", j.count)
 			}
 		})
+	}
+}
+
+// Two servers that share a bucket share the account and the certificate, also if they start at the same time. Each answers the challenges of the other.
+func TestSharedBucket(t *testing.T) {
+	for _, server := range []string{"minio", "sim-strict"} { // the second has no conditional requests
+		t.Run(server, func(t *testing.T) {
+			a, s := acmetest.Start(t, time.Hour), s3test.Start(t, server)
+			bucket := s.Bucket(t)
+			cfg := configOf(t, a, "ftp.acme.example")
+			cfg.Folder = ""
+			var managers []*Manager
+			var journals []*journal
+			for _, address := range []string{a.HTTPAddress, "127.0.0.1:0"} { // the authority does not reach the second
+				cfg.HTTPListen = address
+				m, j := startWith(t, cfg, store.New(s.Client(profile.RepeatRefused), bucket, "certificates/", slog.New(slog.DiscardHandler)))
+				managers, journals = append(managers, m), append(journals, j)
+			}
+			first, second := await(t, managers[0], a, "ftp.acme.example", nil), await(t, managers[1], a, "ftp.acme.example", nil)
+			if first.Leaf.SerialNumber.Cmp(second.Leaf.SerialNumber) != 0 {
+				t.Error("the servers have two certificates")
+			}
+			if issued := journals[0].issued() + journals[1].issued(); issued != 1 {
+				t.Errorf("the authority has issued %d certificates", issued)
+			}
+		})
+	}
+}
+
+// Check finds what the server has stored, and storages that it cannot write in.
+func TestCheck(t *testing.T) {
+	a := acmetest.Start(t, time.Hour)
+	cfg := configOf(t, a, "ftp.acme.example")
+	cfg.HTTPListen = a.HTTPAddress
+	m, _ := start(t, cfg)
+	c := await(t, m, a, "ftp.acme.example", nil)
+	cfg.Hosts = append(cfg.Hosts, "ftp.umbrella.example")
+	checked, err := New(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer checked.Stop()
+	const missing = "tls.acme: there is no certificate for ftp.umbrella.example yet: the server obtains it when it runs"
+	for name, tc := range map[string]struct {
+		now                 time.Time
+		notes, warning, err string
+	}{
+		"new":     {c.Leaf.NotBefore, "for ftp.acme.example ends on " + c.Leaf.NotAfter.UTC().Format(time.DateOnly) + ", in 0 days", "", ""},
+		"overdue": {c.Leaf.NotAfter.Add(-time.Minute), "", "for ftp.acme.example ends on", ""},
+		"ended":   {c.Leaf.NotAfter, "", "", "for ftp.acme.example has ended on"},
+	} {
+		notes, warnings, err := checked.Check(t.Context(), tc.now)
+		others := strings.Join(slices.DeleteFunc(slices.Clone(warnings), func(w string) bool { return w == missing }), "")
+		if !slices.Contains(warnings, missing) || !mentions(strings.Join(notes, ""), tc.notes) || !mentions(others, tc.warning) || !mentions(fmt.Sprint(err), cmp.Or(tc.err, "<nil>")) {
+			t.Errorf("%s: %q, %q, %v", name, notes, warnings, err)
+		}
+	}
+	if files, err := os.ReadDir(cfg.Folder); err != nil || slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasPrefix(f.Name(), "check") }) {
+		t.Errorf("the folder has %v, %v", files, err)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg.Folder = file
+	broken, err := New(cfg, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer broken.Stop()
+	if _, _, err := broken.Check(t.Context(), time.Now()); !mentions(fmt.Sprint(err), "cannot write in its storage") {
+		t.Errorf("a file for a folder: %v", err)
+	}
+}
+
+// mentions says whether a text has a part, or is empty where there is none to have.
+func mentions(text, part string) bool {
+	return strings.Contains(text, part) && (part != "" || text == "")
+}
+
+// An authority that knows its customers from elsewhere issues certificates to those that have its key.
+func TestExternalAccountBinding(t *testing.T) {
+	const key = "zWNDZM6eQGHWpSRTPal5eIUYFTu7EajVIoguysqZ9wG44nMEtx3MUAsUDkMTQ12W"
+	a := acmetest.StartBound(t, time.Hour, map[string]string{"customer-7": key})
+	cfg := configOf(t, a, "ftp.acme.example")
+	cfg.HTTPListen = a.HTTPAddress
+	m, j := start(t, cfg)
+	select {
+	case <-j.news:
+	case <-time.After(waitTimeout):
+		t.Fatal("nothing was observed")
+	}
+	if !strings.Contains(j.text(), "externalAccountRequired") {
+		t.Errorf("without the key the log is %s", j.text())
+	}
+	m.Stop()
+	cfg.EAB = encryption.EAB{KeyID: "customer-7", HMACKey: value.NewSecret(key)}
+	m, j = start(t, cfg)
+	await(t, m, a, "ftp.acme.example", nil)
+	if strings.Contains(j.text(), key) {
+		t.Error("the log has the key")
 	}
 }
 

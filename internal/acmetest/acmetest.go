@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -43,7 +44,14 @@ type Authority struct {
 }
 
 // Start starts an authority that issues certificates of this life, until the end of the test. With -short it skips the test.
-func Start(tb testing.TB, life time.Duration) *Authority {
+func Start(tb testing.TB, life time.Duration) *Authority { return start(tb, life, nil) }
+
+// StartBound starts one that requires an external account binding by one of these keys, in base64url by their identifiers.
+func StartBound(tb testing.TB, life time.Duration, keys map[string]string) *Authority {
+	return start(tb, life, keys)
+}
+
+func start(tb testing.TB, life time.Duration, keys map[string]string) *Authority {
 	tb.Helper()
 	if testing.Short() {
 		tb.Skip("-short starts no process; this test needs pebble")
@@ -68,8 +76,9 @@ func Start(tb testing.TB, life time.Duration) *Authority {
 	text, err := json.Marshal(map[string]any{"pebble": map[string]any{
 		"listenAddress": addresses[0], "managementListenAddress": addresses[1], "certificate": certFile, "privateKey": keyFile,
 		"httpPort": port(tb, a.HTTPAddress), "tlsPort": port(tb, a.TLSAddress),
-		"retryAfter": map[string]any{"authz": 1, "order": 1},
-		"profiles":   map[string]any{"default": map[string]any{"description": "default", "validityPeriod": int(life.Seconds())}},
+		"retryAfter":                     map[string]any{"authz": 1, "order": 1},
+		"externalAccountBindingRequired": keys != nil, "externalAccountMACKeys": keys,
+		"profiles": map[string]any{"default": map[string]any{"description": "default", "validityPeriod": int(life.Seconds())}},
 	}})
 	if err == nil {
 		err = os.WriteFile(config, text, 0o600)
@@ -137,13 +146,13 @@ func (a *Authority) Root(tb testing.TB) []byte {
 	return pem
 }
 
-// freeAddresses are loopback addresses on which nothing listens.
+// freeAddresses are loopback addresses on which nothing listens. Their ports lie below those that the kernel gives to other sockets.
 func freeAddresses(tb testing.TB, n int) (addresses []string) {
 	tb.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for len(addresses) < n {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000)))
 		if err != nil {
-			tb.Fatal(err)
+			continue
 		}
 		defer l.Close()
 		addresses = append(addresses, l.Addr().String())

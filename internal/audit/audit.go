@@ -6,8 +6,6 @@
 package audit
 
 import (
-	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"io"
 	"log/slog"
@@ -57,14 +55,9 @@ type Session struct {
 	bytes    map[string]int64
 }
 
-// sessionBytes make the names of sessions different from each other.
-const sessionBytes = 8
-
-// Session returns the log of a session.
-func (l *Log) Session(conn Conn) *Session {
-	id := make([]byte, sessionBytes)
-	_, _ = rand.Read(id) // never fails
-	return &Session{out: l.out.With("session", hex.EncodeToString(id), "client", conn.RemoteAddr().String()), conn: conn}
+// Session returns the log of a session, whose ID is that of the log.
+func (l *Log) Session(id string, conn Conn) *Session {
+	return &Session{out: l.out.With("session", id, "client", conn.RemoteAddr().String()), conn: conn}
 }
 
 // The values of "outcome".

@@ -131,8 +131,8 @@ func (i *issuer) check(token *oidc.IDToken, claims claims, user string) string {
 		return "it is not valid yet"
 	case len(names) != 1 || config.NormalizeUser(names[0]) != user:
 		return "it is for another user"
-	// An address that the issuer has not verified may be that of another user (OpenID Connect Core 5.7).
-	case i.cfg.UserClaimOf() == "email" && slices.Contains(claims.values("email_verified"), "false"):
+	// An address of which the issuer does not say that it has verified it may be that of another user (OpenID Connect Core 5.7).
+	case i.cfg.NeedsVerifiedEmail() && !slices.Equal(claims.values("email_verified"), []string{"true"}):
 		return "its mail address is not verified"
 	case !i.meetsRequirements(claims):
 		return "its claims are not the required ones"

@@ -48,8 +48,8 @@ type Ban struct {
 	Reason string    `json:"reason"`
 }
 
-// kind is the kind of the name: "user", "network" or "address". A network that counts as one address is an address.
-func (b Ban) kind() string {
+// Kind is the kind of the name: "user", "network" or "address". A network that counts as one address is an address.
+func (b Ban) Kind() string {
 	switch {
 	case strings.Contains(b.Name, "@"):
 		return "user"
@@ -98,6 +98,13 @@ func New(cfg limit.Bans, networks limit.Networks, log *slog.Logger, banned func(
 		cfg: cfg, rules: networks, log: log, banned: banned, key: []byte(rand.Text()),
 		scores: map[string]*score{}, bans: map[string]Ban{}, networks: map[string]netip.Prefix{}, sessions: map[*limits.Session]string{}, sweepAt: sweepAt,
 	}
+}
+
+// Adopt takes other rules. Scores and bans stay, and bans keep their time. Networks that are denied from then on lose no session that they have.
+func (l *List) Adopt(cfg limit.Bans, networks limit.Networks) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cfg, l.rules = cfg, networks
 }
 
 // addressName is the name of what an address counts as: see [limits.Network].
@@ -224,6 +231,8 @@ func (l *List) LoginFailed(addr netip.Addr, user string) {
 
 // count adds to the scores of an address and of a user, those of the store where that answers. A maximum of 0 is none.
 func (l *List) count(reason string, points float64, addr netip.Addr, user string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	f := store.Failure{HalfLife: l.cfg.HalfLife, Ban: store.Ban{Reason: reason, Left: l.cfg.Time}}
 	if l.cfg.AddressScore > 0 && addr.IsValid() && !l.rules.Allows(addr) {
 		f.Scores = append(f.Scores, store.Score{Name: addressName(addr), Points: points, Most: float64(l.cfg.AddressScore)})
@@ -231,8 +240,6 @@ func (l *List) count(reason string, points float64, addr netip.Addr, user string
 	if l.cfg.UserScore > 0 && user != "" {
 		f.Scores = append(f.Scores, store.Score{Name: user, Points: points, Most: float64(l.cfg.UserScore)})
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if len(f.Scores) > 0 && !l.shared(f) {
 		l.add(f)
 	}
@@ -270,8 +277,8 @@ func (l *List) ban(b Ban) {
 	}
 	l.put(b)
 	l.cut()
-	l.banned(b.kind())
-	l.log.Warn("banned", "kind", b.kind(), "name", b.Name, "until", b.Until, "reason", b.Reason)
+	l.banned(b.Kind())
+	l.log.Warn("banned", "kind", b.Kind(), "name", b.Name, "until", b.Until, "reason", b.Reason)
 }
 
 // put adds a ban, in place of another one.
@@ -327,8 +334,8 @@ func (l *List) drop(name string) {
 
 // Add bans a name for a time, or for that of the configuration with 0. The name is that of [Parse].
 func (l *List) Add(ctx context.Context, name string, d time.Duration) Ban {
-	b := Ban{Name: name, Until: time.Now().Add(cmp.Or(d, l.cfg.Time)), Reason: administrator}
 	l.mu.Lock()
+	b := Ban{Name: name, Until: time.Now().Add(cmp.Or(d, l.cfg.Time)), Reason: administrator}
 	l.drop(name) // a new time may be shorter
 	l.changed(name)
 	l.ban(b)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/bans/store"
 	"github.com/babelftp/babelftp/internal/limits"
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 const (
@@ -41,10 +42,12 @@ func (l *List) UseStore(s *store.Store) {
 func (l *List) Share(ctx context.Context, observe func(error)) {
 	said := true // whether the log knows that the store does not answer
 	for first := true; ctx.Err() == nil; first = false {
-		err := l.follow(ctx, func() {
-			l.log.Info("limits.store answers: bans are shared with other replicas", "address", l.store.Address())
-			observe(nil)
-			said = false
+		err := panics.Catch(func() error {
+			return l.follow(ctx, func() {
+				l.log.Info("limits.store answers: bans are shared with other replicas", "address", l.store.Address())
+				observe(nil)
+				said = false
+			})
 		})
 		l.leaveStore()
 		if ctx.Err() != nil {

@@ -13,22 +13,28 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// A Set is the certificates of the server and of the tenants that have their own.
+// A Set is the certificates of the server and of the tenants that have their own. [Set.Prepare] replaces them while they are in use.
 type Set struct {
-	server  *files // nil: builtIn
 	builtIn *tls.Certificate
-	tenants map[string]*files // by name
-	byHost  map[string]*files
-	issued  Issuer            // nil without ACME
+	issued  Issuer // nil without ACME
+	log     *slog.Logger
+	current atomic.Pointer[set]
+}
+
+// A set is the certificates of one configuration.
+type set struct {
+	server  *Files            // nil: builtIn
+	tenants map[string]*Files // by name
+	byHost  map[string]*Files
 	owners  map[string]string // tenants by host
 	config  *tls.Config
-	log     *slog.Logger
 }
 
 // An Issuer has certificates that an authority issues while the server runs. Package acme has one.
@@ -42,38 +48,56 @@ type Issuer interface {
 // Open reads the certificates of a configuration. builtIn is shown where the configuration names no files; nil is none. So is a nil issuer. The error
 // says which file cannot be read.
 func Open(cfg *config.Config, builtIn *tls.Certificate, issuer Issuer, log *slog.Logger) (*Set, error) {
-	s := &Set{builtIn: builtIn, issued: issuer, tenants: map[string]*files{}, byHost: map[string]*files{}, owners: map[string]string{}, log: log}
-	var err error
+	s := &Set{builtIn: builtIn, issued: issuer, log: log}
+	s.current.Store(&set{})
+	apply, err := s.Prepare(cfg)
+	if err == nil {
+		apply()
+	}
+	return s, err
+}
+
+// Prepare reads the certificates of a configuration, which apply shows from then on in place of those before. The error says which file cannot be read.
+func (s *Set) Prepare(cfg *config.Config) (apply func(), err error) {
+	before := s.current.Load()
+	next := &set{tenants: map[string]*Files{}, byHost: map[string]*Files{}, owners: map[string]string{}}
 	if cfg.TLS.CertFile != "" {
-		if s.server, err = open(cfg.TLS.CertFile, cfg.TLS.KeyFile, log); err != nil {
+		if next.server, err = before.server.orOpen(cfg.TLS.CertFile, cfg.TLS.KeyFile, s.log); err != nil {
 			return nil, err
 		}
 	}
 	for name, t := range cfg.Tenants {
 		for _, host := range t.Hosts {
-			s.owners[host] = name
+			next.owners[host] = name
 		}
 		if t.TLS.CertFile == "" {
 			continue
 		}
-		if s.tenants[name], err = open(t.TLS.CertFile, t.TLS.KeyFile, log); err != nil {
+		if next.tenants[name], err = before.tenants[name].orOpen(t.TLS.CertFile, t.TLS.KeyFile, s.log); err != nil {
 			return nil, err
 		}
 		for _, host := range t.Hosts {
-			s.byHost[host] = s.tenants[name]
+			next.byHost[host] = next.tenants[name]
 		}
 	}
-	if s.server == nil && s.builtIn == nil && s.issued == nil {
-		return s, nil
+	next.config = s.configOf(cfg, next, before.config)
+	return func() { s.current.Store(next) }, nil
+}
+
+// configOf is how connections are encrypted. It is the one before if nothing has changed, whose tickets clients can go on to use.
+func (s *Set) configOf(cfg *config.Config, next *set, before *tls.Config) *tls.Config {
+	if next.server == nil && s.builtIn == nil && s.issued == nil {
+		return nil
 	}
 	version := uint16(cfg.TLS.MinVersion)
 	if version == 0 {
 		version = tls.VersionTLS12 // RFC 8996 forbids those before
 	}
-	s.config = &tls.Config{
-		MinVersion: version, CipherSuites: cfg.TLS.SuiteIDs(), GetCertificate: s.certificate, ClientAuth: clientAuth(cfg),
+	suites, auth := cfg.TLS.SuiteIDs(), clientAuth(cfg)
+	if before != nil && before.MinVersion == version && before.ClientAuth == auth && slices.Equal(before.CipherSuites, suites) {
+		return before
 	}
-	return s, nil
+	return &tls.Config{MinVersion: version, CipherSuites: suites, GetCertificate: s.certificate, ClientAuth: auth}
 }
 
 // clientAuth is whether the server asks clients for certificates. The login verifies them, because the tenant that it chooses says by which
@@ -90,15 +114,15 @@ func clientAuth(cfg *config.Config) tls.ClientAuthType {
 }
 
 // Config is how connections are encrypted, nil without a certificate of the server.
-func (s *Set) Config() *tls.Config { return s.config }
+func (s *Set) Config() *tls.Config { return s.current.Load().config }
 
 // errNotIssued is for handshakes before the authority has issued a certificate.
 var errNotIssued = errors.New("ACME has obtained no certificate yet")
 
 // certificate returns the one for a handshake: that of the tenant whose host the client names, or the one issued for this host, else the server's.
 func (s *Set) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-	host := wire.NormalizeHost(hello.ServerName)
-	if f, ok := s.byHost[host]; ok {
+	current, host := s.current.Load(), wire.NormalizeHost(hello.ServerName)
+	if f, ok := current.byHost[host]; ok {
 		return f.Current()
 	}
 	if s.issued != nil {
@@ -107,10 +131,12 @@ func (s *Set) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, error) 
 		}
 	}
 	switch {
-	case s.server != nil:
-		return s.server.Current()
+	case current.server != nil:
+		return current.server.Current()
 	case s.builtIn != nil:
 		return s.builtIn, nil
+	case s.issued == nil: // the configuration had a certificate when the handshake began
+		return nil, errNotIssued
 	}
 	for _, other := range s.issued.Hosts() {
 		if c := s.issued.Certificate(other); c != nil {
@@ -132,24 +158,25 @@ type Shown struct {
 // read first.
 func (s *Set) Shown() []Shown {
 	var all []Shown
-	add := func(tenant string, f *files) {
+	add := func(tenant string, f *Files) {
 		if f == nil {
 			return
 		}
-		if c, err := f.Current(); err == nil && c.Leaf != nil {
-			all = append(all, Shown{Tenant: tenant, Host: hostOf(c.Leaf), File: f.cert, Ends: c.Leaf.NotAfter})
+		if host, ends := f.Ends(); !ends.IsZero() {
+			all = append(all, Shown{Tenant: tenant, Host: host, File: f.cert, Ends: ends})
 		}
 	}
-	add("", s.server)
-	for _, name := range slices.Sorted(maps.Keys(s.tenants)) {
-		add(name, s.tenants[name])
+	current := s.current.Load()
+	add("", current.server)
+	for _, name := range slices.Sorted(maps.Keys(current.tenants)) {
+		add(name, current.tenants[name])
 	}
 	if s.issued == nil {
 		return all
 	}
 	for _, host := range s.issued.Hosts() {
 		if c := s.issued.Certificate(host); c != nil {
-			all = append(all, Shown{Tenant: s.owners[host], Host: host, Ends: c.Leaf.NotAfter})
+			all = append(all, Shown{Tenant: current.owners[host], Host: host, Ends: c.Leaf.NotAfter})
 		}
 	}
 	return all

@@ -293,3 +293,55 @@ func TestIssuedCertificates(t *testing.T) {
 	cfg.TLS.CertFile, cfg.TLS.KeyFile = pair(1)
 	check(open(), map[string]int64{"ftp.acme.example": 3, "ftp.umbrella.example": 2, "ftp.late.example": 1, "ftp.example": 1, "": 1})
 }
+
+// A configuration that changes shows other certificates on the same listeners. One that cannot be read changes nothing.
+func TestPrepare(t *testing.T) {
+	dir := t.TempDir()
+	first := encryption.TLS{CertFile: filepath.Join(dir, "1.crt"), KeyFile: filepath.Join(dir, "1.key")}
+	second := encryption.TLS{CertFile: filepath.Join(dir, "2.crt"), KeyFile: filepath.Join(dir, "2.key")}
+	writeCertificate(t, first, 1)
+	writeCertificate(t, second, 2)
+	s, err := Open(&config.Config{TLS: first}, nil, nil, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener := s.Config()
+	prepare := func(cfg *config.Config, want bool) {
+		t.Helper()
+		apply, err := s.Prepare(cfg)
+		if (err == nil) != want {
+			t.Fatalf("the configuration can be used: %v, %v", !want, err)
+		}
+		if want {
+			apply()
+		}
+	}
+	acme := map[string]*config.Tenant{"acme": {Hosts: []string{"ftp.acme.example"}, TLS: encryption.TenantTLS{CertFile: second.CertFile, KeyFile: second.KeyFile}}}
+	prepare(&config.Config{TLS: first, Tenants: acme}, true)
+	if got := serial(t, listener, "ftp.acme.example"); got != 2 || s.Config() != listener {
+		t.Errorf("the certificate of the tenant is %d", got)
+	}
+	certtest.Replace(t, second.KeyFile, "none")
+	prepare(&config.Config{TLS: first, Tenants: acme}, false)
+	if got := serial(t, listener, "ftp.acme.example"); got != 2 {
+		t.Errorf("the certificate of the tenant is %d after a broken change", got)
+	}
+	writeCertificate(t, second, 3)
+	prepare(&config.Config{TLS: second}, true)
+	if got := serial(t, listener, "ftp.acme.example"); got != 3 {
+		t.Errorf("the certificate of the server is %d", got)
+	}
+	strict := second
+	strict.MinVersion = tls.VersionTLS13
+	prepare(&config.Config{TLS: strict}, true)
+	if s.Config() == listener || s.Config().MinVersion != tls.VersionTLS13 {
+		t.Error("the oldest version of TLS did not change")
+	}
+	prepare(&config.Config{}, true)
+	if s.Config() != nil {
+		t.Error("there is a certificate")
+	}
+	if _, err := s.certificate(&tls.ClientHelloInfo{}); !errors.Is(err, errNotIssued) {
+		t.Errorf("a handshake that had begun gets %v", err)
+	}
+}

@@ -60,6 +60,34 @@ func TestCertificate(t *testing.T) {
 			"acme-with-a-pattern", `{acme: {agree: true, hosts: ["*.acme.example"], folder: ., http_listen: ":80"}}`, nil,
 			`:1:35: tls.acme.hosts.0: "*.acme.example" is no host name: ...write it like ftp.example.com, without *`,
 		},
+		{"acme-in-a-bucket", `{acme: {agree: true, hosts: [ftp.acme.example], storage: {bucket: certificates, prefix: ftp}, tls_listen: ":443"}}`, nil, ""},
+		{
+			"acme-in-two-places", `{acme: {agree: true, hosts: [ftp.acme.example], folder: ., storage: {bucket: certificates}, tls_listen: ":443"}}`, nil,
+			":1:83: tls.acme.storage.bucket: is one place too many: ...keep folder or storage",
+		},
+		{
+			"acme-without-bucket", `{acme: {agree: true, hosts: [ftp.acme.example], storage: {prefix: ftp/}, tls_listen: ":443"}}`, nil,
+			":1:54: tls.acme.storage.bucket: is missing: ...name the bucket that prefix is in",
+		},
+		{
+			"acme-bucket", `{acme: {agree: true, hosts: [ftp.acme.example], storage: {bucket: Certificates}, tls_listen: ":443"}}`, nil,
+			`:1:72: tls.acme.storage.bucket: "Certificates" is no name for a bucket: ...`,
+		},
+		{
+			"acme-prefix", `{acme: {agree: true, hosts: [ftp.acme.example], storage: {bucket: certificates, prefix: /a}, tls_listen: ":443"}}`, nil,
+			`:1:94: tls.acme.storage.prefix: "/a/" is no prefix of keys: ...`,
+		},
+		{
+			"acme-account", `{acme: {agree: true, hosts: [ftp.acme.example], folder: ., tls_listen: ":443", eab: {key_id: "7", hmac_key: c2VjcmV0}}}`, nil, "",
+		},
+		{
+			"acme-account-without-id", `{acme: {agree: true, hosts: [ftp.acme.example], folder: ., tls_listen: ":443", eab: {hmac_key: c2VjcmV0}}}`, nil,
+			":1:85: tls.acme.eab.key_id: is missing: ...",
+		},
+		{
+			"acme-account-with-another-key", `{acme: {agree: true, hosts: [ftp.acme.example], folder: ., tls_listen: ":443", eab: {key_id: "7", hmac_key: "a+b="}}}`, nil,
+			":1:114: tls.acme.eab.hmac_key: is no key in base64url: ...",
+		},
 		{
 			"acme-without-folder", `{acme: {agree: true, hosts: [ftp.acme.example], folder: nowhere, http_listen: ":80"}}`, nil,
 			`tls.acme.folder: cannot read ...no such file or directory`,
@@ -83,7 +111,7 @@ func TestCertificate(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if tc.name != "acme" && !filepath.IsAbs(cfg.TLS.CertFile) {
+				if !cfg.TLS.ACME.Given() && !filepath.IsAbs(cfg.TLS.CertFile) {
 					t.Errorf("%s is not relative to the folder of the configuration", cfg.TLS.CertFile)
 				}
 				return

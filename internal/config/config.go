@@ -1,23 +1,19 @@
 package config
 
 import (
-	"fmt"
 	"log/slog"
-	"net/netip"
-	"os"
-	"path/filepath"
 	"time"
 
 	"golang.org/x/text/language"
 
-	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/administration"
 	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/limit"
+	"github.com/babelftp/babelftp/internal/config/network"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
-	"github.com/babelftp/babelftp/internal/dataconn"
 )
 
 // A Config is the configuration of a server. Make one with [Load], or with [Default] and Validate.
@@ -29,7 +25,7 @@ type Config struct {
 	Listen string `yaml:"listen"`
 	// Address of `/metrics`, `/healthz` and `/readyz`, host:port.
 	MetricsListen string `yaml:"metrics_listen" default:"none"`
-	// Unix socket on which the server answers `babelftp bans`. Only the user of the server may connect to it.
+	// Unix socket on which the server answers `babelftp sessions`, `bans`, `debug` and others. Only the user of the server may connect to it.
 	AdminSocket string `yaml:"admin_socket" default:"none" since:"0.2.0"`
 	// Language of a session until LANG, HOST or the login choose another one.
 	DefaultLanguage language.Tag `yaml:"default_language"`
@@ -38,12 +34,16 @@ type Config struct {
 	// How HOST with a name that no tenant has is answered: `refuse` answers 504, `ignore` accepts it and chooses no tenant (RFC 7151 3.2).
 	UnknownHosts UnknownHosts `yaml:"unknown_hosts" default:"refuse"`
 
-	TLS     encryption.TLS    `yaml:"tls"`
-	Passive Passive           `yaml:"passive"`
-	S3      bucket.S3         `yaml:"s3"`
-	Log     Log               `yaml:"log"`
-	Audit   destination.Audit `yaml:"audit"`
-	Limits  limit.Limits      `yaml:"limits"`
+	TLS           encryption.TLS        `yaml:"tls"`
+	Passive       network.Passive       `yaml:"passive"`
+	ProxyProtocol network.ProxyProtocol `yaml:"proxy_protocol" since:"0.2.0"`
+	Cluster       network.Cluster       `yaml:"cluster" since:"0.2.0"`
+	S3            bucket.S3             `yaml:"s3"`
+	Log           Log                   `yaml:"log"`
+	Audit         destination.Audit     `yaml:"audit"`
+	Traces        destination.Traces    `yaml:"traces" since:"0.2.0"`
+	Admin         administration.Admin  `yaml:"admin" since:"0.2.0"`
+	Limits        limit.Limits          `yaml:"limits"`
 
 	// How long a session may be idle between two commands.
 	IdleTimeout time.Duration `yaml:"idle_timeout"`
@@ -72,16 +72,8 @@ type Config struct {
 	// The tenants, by name. At least one is required.
 	Tenants map[string]*Tenant `yaml:"tenants"`
 
-	positions yamlconf.Positions // where each value was given
-}
-
-// Passive is where the data connections of PASV and EPSV arrive.
-type Passive struct {
-	// Range of ports for passive data connections, like `30000-30099`. Clients at different addresses share ports. For the clients at one
-	// address have twice as many ports as data connections that they open at the same moment.
-	Ports dataconn.PortRange `yaml:"ports" default:"49152-65535"`
-	// IPv4 address that PASV shows.
-	PublicAddress netip.Addr `yaml:"public_address" default:"the address that the client reached"`
+	positions yamlconf.Positions // where each value was given, until it is validated
+	loaded                       // by a Loader
 }
 
 // Log is what the server writes to standard error.
@@ -102,20 +94,8 @@ const (
 	// is busy 20 milliseconds were seen with few tasks for each processor; where that machine is the server's own, the wait grows with them.
 	defaultCommitDelay = 50 * time.Millisecond
 	// Kubernetes kills a pod 30 seconds after SIGTERM by default. The server needs the rest to end the transfers that still run.
-	defaultDrainTimeout    = 25 * time.Second
-	defaultMaxFailedLogins = 5
-	// A session takes some 20 KiB and one descriptor.
-	defaultSessions           = 10000
-	defaultSessionsPerAddress = 50 // a dozen clients behind one router, with four parallel sessions each
-	// What strangers cannot take stays for those who are logged in.
-	defaultSessionsBeforeLogin = defaultSessions / 2
-	defaultLoginTimeout        = 30 * time.Second
-	// Clients with a time limit on replies give up after 15 to 20 seconds.
-	defaultFailedLoginDelay    = 15 * time.Second
-	defaultBanTime             = 15 * time.Minute
-	defaultBanHalfLife         = 10 * time.Minute
-	defaultOperations          = 100           // each makes up to 32 requests to S3 at the same time
-	defaultMinUploadRate       = 4 * value.KiB // a quarter of what a satellite telephone sends, 2,400 bits a second
+	defaultDrainTimeout        = 25 * time.Second
+	defaultMaxFailedLogins     = 5
 	defaultMemory              = 256 * value.MiB
 	defaultPartSize            = 5 * value.MiB
 	defaultUploadConcurrency   = 16
@@ -132,25 +112,17 @@ type Problems = yamlconf.Problems
 // Default is a configuration without tenants.
 func Default() *Config {
 	return &Config{
-		Listen:          defaultListen,
-		DefaultLanguage: language.English,
-		Log:             Log{Level: slog.LevelInfo, Format: LogText},
-		IdleTimeout:     defaultIdleTimeout,
-		DataTimeout:     defaultDataTimeout,
-		StallTimeout:    defaultStallTimeout,
-		CommitDelay:     defaultCommitDelay,
-		DrainTimeout:    defaultDrainTimeout,
-		MaxFailedLogins: defaultMaxFailedLogins,
-		Limits: limit.Limits{
-			Sessions:            defaultSessions,
-			SessionsBeforeLogin: defaultSessionsBeforeLogin,
-			SessionsPerAddress:  defaultSessionsPerAddress,
-			LoginTimeout:        defaultLoginTimeout,
-			FailedLoginDelay:    defaultFailedLoginDelay,
-			Usage:               limit.Usage{Operations: defaultOperations},
-			Bans:                limit.Bans{Time: defaultBanTime, HalfLife: defaultBanHalfLife},
-			MinUploadRate:       defaultMinUploadRate,
-		},
+		Listen:              defaultListen,
+		DefaultLanguage:     language.English,
+		Log:                 Log{Level: slog.LevelInfo, Format: LogText},
+		Traces:              destination.Traces{Sample: 1},
+		IdleTimeout:         defaultIdleTimeout,
+		DataTimeout:         defaultDataTimeout,
+		StallTimeout:        defaultStallTimeout,
+		CommitDelay:         defaultCommitDelay,
+		DrainTimeout:        defaultDrainTimeout,
+		MaxFailedLogins:     defaultMaxFailedLogins,
+		Limits:              limit.Default(),
 		Memory:              defaultMemory,
 		PartSize:            defaultPartSize,
 		UploadConcurrency:   defaultUploadConcurrency,
@@ -159,50 +131,20 @@ func Default() *Config {
 	}
 }
 
-// Load reads the configuration in file and in the environment, which is given as os.Environ gives it, and validates it. What is
-// wrong with the configuration is returned as [Problems].
-func Load(file string, environ []string) (*Config, error) {
-	text, err := os.ReadFile(file)
-	if err != nil {
-		return nil, fmt.Errorf("cannot read the configuration %s: %w", file, yamlconf.WithoutPath(err))
-	}
-	return parse(file, text, environ)
-}
-
-// parse reads the configuration in text, the content of file.
-func parse(file string, text []byte, environ []string) (*Config, error) {
-	cfg := Default()
-	loader := yamlconf.Loader{Environ: environ, Prefix: environmentPrefix, Advice: map[string]string{
-		"password": "passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints",
-	}}
-	positions, problems := loader.Decode(file, text, cfg)
-	if positions == nil {
-		return nil, problems
-	}
-	cfg.positions = positions
-	cfg.normalize(filepath.Dir(file))
-
-	problems = append(problems, cfg.validate()...)
-	if len(problems) > 0 {
-		problems.Sort()
-		return nil, problems
-	}
-	return cfg, nil
-}
-
-// Bundle loads the catalogues: the built-in ones and those of LocalesDir.
-func (c *Config) Bundle() (*i18n.Bundle, error) {
-	if c.LocalesDir == "" {
-		return i18n.Load()
-	}
-	return i18n.Load(os.DirFS(c.LocalesDir))
-}
-
 // StorageOf is how a tenant's bucket is reached: what the tenant says over what the server says.
 func (c *Config) StorageOf(t *Tenant) bucket.S3 { return t.S3.Inherit(c.S3) }
 
 // StorageOfFolder is how the bucket of a tenant's folder is reached: what the folder says over what the tenant says.
 func (c *Config) StorageOfFolder(t *Tenant, f *Folder) bucket.S3 { return f.S3.Inherit(c.StorageOf(t)) }
+
+// storagesOf is how the bucket of a tenant and those of its folders are reached.
+func (c *Config) storagesOf(t *Tenant) []bucket.S3 {
+	storages := []bucket.S3{c.StorageOf(t)}
+	for _, f := range t.Folders {
+		storages = append(storages, c.StorageOfFolder(t, f))
+	}
+	return storages
+}
 
 // UsersCount is the number of users of all tenants.
 func (c *Config) UsersCount() (n int) {

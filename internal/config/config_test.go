@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/config/object"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/pathname"
@@ -37,7 +39,7 @@ tenants:
 // Every problem of a file is reported at once, each where it stands.
 func TestLoadProblems(t *testing.T) {
 	for _, name := range []string{
-		"addresses", "aliases", "ambiguous", "auth", "duplicate-keys", "empty", "limits", "limits-store", "limits-store-database", "limits-store-tls", "names", "objects", "policies", "roles", "receivers", "syntax", "tenants", "texts", "two-documents",
+		"addresses", "admin-certificates", "admin-loopback", "admin-nowhere", "admin-open", "admin-token", "aliases", "ambiguous", "auth", "cluster", "cluster-peers", "cluster-size", "duplicate-keys", "empty", "limits", "limits-store", "limits-store-database", "limits-store-tls", "names", "network", "objects", "policies", "roles", "receivers", "syntax", "tenants", "texts", "two-documents",
 		"unknown-keys", "uploads", "uploads-not-removed", "users-files",
 		"wrong-types",
 	} {
@@ -69,6 +71,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	inside := value.Network{Prefix: netip.MustParsePrefix("10.0.0.0/8")}
 	acme, umbrella := cfg.Tenants["acme"], cfg.Tenants["umbrella"]
 	for _, tc := range []struct {
 		name      string
@@ -76,7 +79,7 @@ func TestLoad(t *testing.T) {
 	}{
 		{"listen", cfg.Listen, ":2121"},
 		{"passive-ports", cfg.Passive.Ports, dataconn.PortRange{First: 30000, Last: 30099}},
-		{"public-address", cfg.Passive.PublicAddress.String(), "203.0.113.7"},
+		{"public-address", cfg.Passive.PublicAddress.Of(2), "203.0.113.7"},
 		{"number-as-text", cfg.S3.AccessKeyID, "0123"},
 		{"secret", cfg.S3.SecretAccessKey.Reveal(), "hidden"},
 		{"log-level", cfg.Log.Level, slog.LevelDebug},
@@ -118,6 +121,9 @@ func TestLoad(t *testing.T) {
 		{"ldap-attribute-by-default", acme.Auth.LDAP.UserAttributeOf(), "uid"},
 		{"jwt-algorithms", fmt.Sprint(cfg.Tenants["tokens"].Auth.JWT.AlgorithmsOf()), "[ES256 EdDSA]"},
 		{"jwt-algorithms-by-default", len(acme.Auth.JWT.AlgorithmsOf()), 10},
+		{"inside-address", cfg.Passive.PublicAddressByNetwork[inside].Of(2), "10.0.0.20.example"},
+		{"peers", fmt.Sprint(cfg.Cluster.Hosts()), "[babelftp-0.babelftp-headless babelftp-1.babelftp-headless babelftp-2.babelftp-headless]"},
+		{"trusted", fmt.Sprint(cfg.ProxyProtocol.Networks()), "[10.0.0.0/24 10.1.0.7/32]"},
 		{"jwt-keys", cfg.Tenants["tokens"].Auth.JWT.JWKSFile, filepath.Join("testdata", "keys.json")},
 		{"jwt-user-claim-by-default", acme.Auth.JWT.UserClaimOf(), "sub"},
 		{"jwt-timeout-by-default", acme.Auth.JWT.TimeoutOf(), 5 * time.Second},
@@ -128,12 +134,12 @@ func TestLoad(t *testing.T) {
 		{"resume", acme.Resume, KeepInterrupted},
 		{"content-type", acme.Objects.ContentTypes[".dwg"], "image/vnd.dwg"},
 		{"storage-class", acme.Objects.StorageClass, "STANDARD_IA"},
-		{"acl", acme.Objects.ACL, ACL("bucket-owner-full-control")},
+		{"acl", acme.Objects.ACL, object.ACL("bucket-owner-full-control")},
 		{"tags", fmt.Sprint(acme.Objects.Tags), "map[source:ftp]"},
-		{"encryption", acme.Objects.Encryption, EncryptionKMS},
+		{"encryption", acme.Objects.Encryption, object.EncryptionKMS},
 		{"kms-key", acme.Objects.KMSKeyID, "alias/acme"},
-		{"checksum", acme.Objects.Checksum, ChecksumAlgorithm("sha256")},
-		{"listing-times", acme.Objects.ListingTimes, SetTimes},
+		{"checksum", acme.Objects.Checksum, object.ChecksumAlgorithm("sha256")},
+		{"listing-times", acme.Objects.ListingTimes, object.SetTimes},
 		{"customer-key", string(umbrella.Objects.Key()), strings.Repeat("\a", 32)},
 		{"customer-key-hidden", fmt.Sprint(umbrella.Objects.CustomerKey), "[redacted]"},
 		{"checksums-of-the-server", cfg.StorageOf(acme).Checksums, bucket.ChecksumsRequired},
@@ -195,7 +201,7 @@ func TestPlaces(t *testing.T) {
 		{"word", "listen\n", ":1:1: must be a mapping (key: value), not a single value"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			_, err := parse("babelftp.yaml", []byte(tc.text), nil)
+			_, err := NewLoader("babelftp.yaml", nil).parse([]byte(tc.text))
 			if err == nil || !strings.Contains("\n"+err.Error(), "\nbabelftp.yaml"+tc.want) {
 				t.Errorf("got\n%v\nwant babelftp.yaml%s", err, tc.want)
 			}
@@ -242,7 +248,7 @@ func FuzzLoad(f *testing.F) {
 		f.Add(text)
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
-		_, err := parse("fuzz.yaml", text, nil)
+		_, err := NewLoader("fuzz.yaml", nil).parse(text)
 		if err == nil {
 			return
 		}

@@ -5,7 +5,8 @@
 //
 // # Variables and files
 //
-// Any single value can be given in three ways; lists and keys that are names (of tenants, users or directories) come from the file only:
+// Any single value can be given in three ways, and so can a list that may be written as one text (cluster.peers). Other lists, and keys that are
+// names (of tenants, users or directories), come from the file only:
 //
 //   - under its key in the file: access_key_id: AKIA...
 //   - in another file, which its key with _file names: secret_access_key_file: /run/secrets/s3. One line break at the end of

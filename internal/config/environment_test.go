@@ -22,7 +22,7 @@ func load(t *testing.T, text string, files map[string]string, environ ...string)
 			t.Fatal(err)
 		}
 	}
-	return parse(filepath.Join(dir, "babelftp.yaml"), []byte(text), environ)
+	return NewLoader(filepath.Join(dir, "babelftp.yaml"), environ).parse([]byte(text))
 }
 
 func TestEnvironment(t *testing.T) {
@@ -206,7 +206,7 @@ func TestEnvironmentProblems(t *testing.T) {
 
 func TestValueAndFileBothGiven(t *testing.T) {
 	cfg := "s3: {access_key_id: id, secret_access_key: a, secret_access_key_file: b}" + minimal
-	_, err := parse("babelftp.yaml", []byte(cfg), nil)
+	_, err := NewLoader("babelftp.yaml", nil).parse([]byte(cfg))
 	const want = "babelftp.yaml:1:47: s3.secret_access_key: secret_access_key and secret_access_key_file are both given: remove one"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)

@@ -13,10 +13,14 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// normalize gives values that may be written in several ways their one form. dir is what the paths of files are relative to.
-func (c *Config) normalize(dir string) {
-	files := append(c.TLS.Files(), &c.LocalesDir, &c.Audit.File, &c.Audit.Webhook.CAFile, &c.AdminSocket, &c.Limits.StoreCAFile)
+// normalize gives values that may be written in several ways their one form. dir is what the paths of files are relative to. Tenants that are known
+// have it.
+func (c *Config) normalize(dir string, known map[*Tenant]bool) {
+	files := append(append(c.TLS.Files(), c.Admin.Files()...), &c.LocalesDir, &c.Audit.File, &c.Audit.Webhook.CAFile, &c.Traces.CAFile, &c.AdminSocket, &c.Limits.StoreCAFile)
 	for _, t := range c.Tenants {
+		if known[t] {
+			continue
+		}
 		files = append(append(append(files, t.TLS.Files()...), t.Auth.Files()...), &t.Webhook.CAFile)
 		t.Auth.User.Home, t.Auth.User.Root = cleanDirectory(t.Auth.User.Home), cleanDirectory(t.Auth.User.Root)
 		for i, host := range t.Hosts {
@@ -31,6 +35,7 @@ func (c *Config) normalize(dir string) {
 		}
 	}
 	c.acmeHosts()
+	c.TLS.ACME.Storage.Prefix = withTrailingSlash(c.TLS.ACME.Storage.Prefix)
 	for _, name := range files {
 		*name = yamlconf.ResolvePath(dir, *name)
 	}

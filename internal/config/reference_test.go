@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/internal/config/network"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/dataconn"
@@ -251,8 +252,12 @@ func formOf(t reflect.Type) form {
 		return form{"duration", "`30s`, `5m`, `1h30m`", text(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`, "integer")}
 	case reflect.TypeFor[value.Size]():
 		return form{"size", "a whole number of bytes, or of a unit: `64MiB`, `1GB`", text(`^[0-9]+ *([TGMK]iB|[TGM]B|kB|B)?$`, "integer")}
+	case reflect.TypeFor[value.Share]():
+		return form{"share", "a number from 0 to 1: `0.1`", text(`^[0-9.]+(e-?[0-9]+)?$`, "number")}
 	case reflect.TypeFor[dataconn.PortRange]():
 		return form{"range of ports", "`30000-30099`, or one port", text(`^[0-9]+( *- *[0-9]+)?$`, "integer")}
+	case reflect.TypeFor[network.PublicAddress]():
+		return form{"public address", "`203.0.113.7`, `ftp.example.com`, `ftp-{replica}.example.com`, or one for each replica: `203.0.113.7, 203.0.113.8`", text("")}
 	case reflect.TypeFor[value.ClientCertificate]():
 		return form{"certificate", "`sha256:` and a fingerprint, `subject:CN=alice,O=Acme`, `email:…`, `dns:…` or `uri:…`", text("")}
 	case reflect.TypeFor[value.Network]():
@@ -289,6 +294,8 @@ func typeName(t reflect.Type) string {
 	switch {
 	case yamlconf.IsScalar(t):
 		return formOf(t).name
+	case t == reflect.TypeFor[yamlconf.OneOrMore]():
+		return typeName(t.Elem()) + " or list"
 	case t.Kind() == reflect.Slice:
 		return "list of " + typeName(t.Elem())
 	}
@@ -468,6 +475,8 @@ func schemaOf(t reflect.Type) map[string]any {
 	switch {
 	case yamlconf.IsScalar(t):
 		return formOf(t).schema
+	case t == reflect.TypeFor[yamlconf.OneOrMore]():
+		return map[string]any{"type": []string{"array", "string", "null"}, "items": schemaOf(t.Elem())}
 	case t.Kind() == reflect.Slice:
 		return map[string]any{"type": []string{"array", "null"}, "items": schemaOf(t.Elem())}
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/limit"
+	"github.com/babelftp/babelftp/internal/config/object"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/pathname"
 )
@@ -66,12 +67,12 @@ type Tenant struct {
 	// Other buckets, or parts of buckets, as directories of the tenant, by absolute pathname.
 	Folders map[string]*Folder `yaml:"folders" default:"none"`
 
-	Objects Objects             `yaml:"objects"`
+	Objects object.Objects      `yaml:"objects"`
 	S3      bucket.S3           `yaml:"s3"`
 	Limits  limit.TenantLimits  `yaml:"limits"`
 	Webhook destination.Webhook `yaml:"webhook"`
 
-	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. A restart reads it again.
+	// YAML file with more `users`, or a folder whose `.yaml` files have some. `users` is the only key there. The server reads it again when it changes.
 	UsersFile string `yaml:"users_file" default:"none" since:"0.2.0"`
 	// The users, by name. At least one is required, unless `auth` has a service.
 	Users map[string]*User `yaml:"users" include:"UsersFile"`

@@ -3,17 +3,15 @@ package config
 import (
 	"fmt"
 	"maps"
-	"net"
 	"os"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/config/limit"
+	"github.com/babelftp/babelftp/internal/config/network"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -37,23 +35,25 @@ const (
 
 // Validate checks a configuration that was not loaded. What is wrong is returned as [Problems].
 func (c *Config) Validate() error {
-	if problems := c.validate(); len(problems) > 0 {
+	if problems, _ := c.validate(nil); len(problems) > 0 {
 		return problems
 	}
 	return nil
 }
 
-func (c *Config) validate() Problems {
-	v := &validator{cfg: c}
+// validate returns the catalogues too. Tenants that are known were checked with the same settings of the server before.
+func (c *Config) validate(known map[*Tenant]bool) (Problems, *i18n.Bundle) {
+	v := &validator{cfg: c, known: known}
 	v.server()
 	v.tenants()
 	v.problems.Sort()
-	return v.problems
+	return v.problems, v.bundle
 }
 
 // A validator collects the problems of a configuration whose values have the right types.
 type validator struct {
 	cfg      *Config
+	known    map[*Tenant]bool
 	bundle   *i18n.Bundle // nil when the catalogues are broken
 	problems Problems
 }
@@ -71,15 +71,19 @@ func (v *validator) server() {
 	v.addresses()
 	v.cfg.TLS.Check(yamlconf.Path{"tls"}, v.report)
 	v.cfg.S3.Check(yamlconf.Path{"s3"}, slices.Sorted(maps.Keys(v.cfg.Tenants)), v.report)
+	v.cfg.ProxyProtocol.Check(yamlconf.Path{"proxy_protocol"}, v.report)
+	v.cfg.Cluster.Check(yamlconf.Path{"cluster"}, v.cfg.Listen, v.cfg.Passive.Ports, v.report)
+	v.cfg.Admin.Check(yamlconf.Path{"admin"}, v.report)
 	v.durations()
-	v.limits()
+	v.cfg.Limits.Check(yamlconf.Path{"limits"}, v.report)
 	v.uploads()
 	for key, problem := range v.cfg.Audit.Webhook.Problems() {
 		v.report(yamlconf.Path{"audit", "webhook", key}, "%s", problem)
 	}
-	if addr := v.cfg.Passive.PublicAddress; addr.IsValid() && !addr.Unmap().Is4() {
-		v.report(yamlconf.Path{"passive", "public_address"}, "%s is no IPv4 address: PASV can show no other, and EPSV needs none", addr)
+	for key, problem := range v.cfg.Traces.Problems() {
+		v.report(yamlconf.Path{"traces", key}, "%s", problem)
 	}
+	v.cfg.Passive.Check(yamlconf.Path{"passive"}, v.cfg.Cluster.Replicas, v.report)
 	if v.cfg.MaxFailedLogins < 1 {
 		v.report(yamlconf.Path{"max_failed_logins"}, "must be at least 1")
 	}
@@ -117,40 +121,16 @@ func (v *validator) language(p yamlconf.Path, tag language.Tag) bool {
 	return false
 }
 
-// addresses checks the addresses to listen on, and that no two of them share a port.
+// addresses checks the addresses to listen on.
 func (v *validator) addresses() {
-	ports := map[int]yamlconf.Path{}
-	for _, a := range []struct {
-		path     yamlconf.Path
-		address  string
-		required bool
-	}{
-		{yamlconf.Path{"listen"}, v.cfg.Listen, true},
-		{yamlconf.Path{"tls", "implicit_listen"}, v.cfg.TLS.ImplicitListen, false},
-		{yamlconf.Path{"tls", "acme", "http_listen"}, v.cfg.TLS.ACME.HTTPListen, false},
-		{yamlconf.Path{"tls", "acme", "tls_listen"}, v.cfg.TLS.ACME.TLSListen, false},
-		{yamlconf.Path{"metrics_listen"}, v.cfg.MetricsListen, false},
-	} {
-		if a.address == "" && !a.required {
-			continue
-		}
-		_, portText, err := net.SplitHostPort(a.address)
-		port, errPort := strconv.ParseUint(portText, 10, 16)
-		if err != nil || errPort != nil {
-			v.report(a.path, "%q is no address to listen on: write it like :21 or 127.0.0.1:2121", a.address)
-			continue
-		}
-		if port == 0 { // any free one
-			continue
-		}
-		if other, taken := ports[int(port)]; taken {
-			v.report(a.path, "port %d is that of %s too: choose another", port, other)
-		}
-		ports[int(port)] = a.path
-		if v.cfg.Passive.Ports.Contains(uint16(port)) {
-			v.report(a.path, "port %d lies in passive.ports (%s): choose another, or another range", port, v.cfg.Passive.Ports)
-		}
-	}
+	network.CheckListeners([]network.Listener{
+		{Path: yamlconf.Path{"listen"}, Address: v.cfg.Listen, Required: true},
+		{Path: yamlconf.Path{"tls", "implicit_listen"}, Address: v.cfg.TLS.ImplicitListen},
+		{Path: yamlconf.Path{"tls", "acme", "http_listen"}, Address: v.cfg.TLS.ACME.HTTPListen},
+		{Path: yamlconf.Path{"tls", "acme", "tls_listen"}, Address: v.cfg.TLS.ACME.TLSListen},
+		{Path: yamlconf.Path{"metrics_listen"}, Address: v.cfg.MetricsListen},
+		{Path: yamlconf.Path{"admin", "listen"}, Address: v.cfg.Admin.Listen},
+	}, v.cfg.Passive.Ports, v.report)
 }
 
 func (v *validator) durations() {
@@ -170,52 +150,6 @@ func (v *validator) durations() {
 	}
 	if v.cfg.CommitDelay > maxCommitDelay {
 		v.report(yamlconf.Path{"commit_delay"}, "must be at most %s: uploads wait so long", maxCommitDelay)
-	}
-}
-
-func (v *validator) limits() {
-	p, l := yamlconf.Path{"limits"}, v.cfg.Limits
-	l.CheckStore(p, v.report)
-	v.usage(p, l.Usage)
-	v.usage(p.Child("per_address"), l.PerAddress)
-	notNegative(v, p.Child("sessions"), l.Sessions)
-	notNegative(v, p.Child("sessions_per_address"), l.SessionsPerAddress)
-	notNegative(v, p.Child("sessions_before_login"), l.SessionsBeforeLogin)
-	notNegative(v, p.Child("sessions_before_login_per_address"), l.SessionsBeforeLoginPerAddress)
-	notNegative(v, p.Child("command_timeout"), l.CommandTimeout)
-	notNegative(v, p.Child("bans").Child("address_score"), l.Bans.AddressScore)
-	notNegative(v, p.Child("bans").Child("user_score"), l.Bans.UserScore)
-	for key, d := range map[string]time.Duration{"time": l.Bans.Time, "half_life": l.Bans.HalfLife} {
-		if d <= 0 {
-			v.report(p.Child("bans").Child(key), "must be longer than 0")
-		}
-	}
-	if l.LoginTimeout <= 0 {
-		v.report(p.Child("login_timeout"), "must be longer than 0")
-	}
-	if l.FailedLoginDelay < 0 || l.FailedLoginDelay >= l.LoginTimeout && l.FailedLoginDelay > 0 {
-		v.report(p.Child("failed_login_delay"), "%s is not between 0s and limits.login_timeout (%s): a login that waits must still be in time",
-			l.FailedLoginDelay, l.LoginTimeout)
-	}
-}
-
-// usage checks the numbers; a size is never negative.
-func (v *validator) usage(p yamlconf.Path, u limit.Usage) {
-	notNegative(v, p.Child("login_rate"), u.LoginRate)
-	notNegative(v, p.Child("command_rate"), u.CommandRate)
-	notNegative(v, p.Child("transfers"), u.Transfers)
-	notNegative(v, p.Child("operations"), u.Operations)
-	notNegative(v, p.Child("passive_ports"), u.PassivePorts)
-}
-
-func (v *validator) times(p yamlconf.Path, t limit.TimeLimits) {
-	notNegative(v, p.Child("idle_timeout"), t.IdleTimeout)
-	notNegative(v, p.Child("command_timeout"), t.CommandTimeout)
-}
-
-func notNegative[N int | time.Duration](v *validator, p yamlconf.Path, n N) {
-	if n < 0 {
-		v.report(p, "must be at least 0, which means no limit")
 	}
 }
 

@@ -28,6 +28,9 @@ func (v *validator) tenants() {
 	}
 	tenantName := regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$`)
 	for name, t := range v.cfg.Tenants {
+		if v.known[t] {
+			continue
+		}
 		if !tenantName.MatchString(name) {
 			v.report(p.Child(name), "%q is no name for a tenant: write up to 63 ASCII letters, digits, -, _ and .", name)
 		}
@@ -61,12 +64,9 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	if t.Resume == KeepInterrupted && v.cfg.AbandonedUploads == 0 {
 		v.report(p.Child("resume"), "needs abandoned_uploads: an upload that no client resumes would stay permanently")
 	}
-	v.objects(p.Child("objects"), t)
-	notNegative(v, p.Child("limits").Child("sessions"), t.Limits.Sessions)
-	notNegative(v, p.Child("limits").Child("sessions_per_user"), t.Limits.SessionsPerUser)
-	v.times(p.Child("limits"), t.Limits.TimeLimits)
-	v.usage(p.Child("limits"), t.Limits.Usage)
-	v.usage(p.Child("limits").Child("per_user"), t.Limits.PerUser)
+	t.Objects.Check(p.Child("objects"), v.report)
+	v.encryption(p.Child("objects"), t)
+	t.Limits.Check(p.Child("limits"), v.report)
 	t.S3.Check(p.Child("s3"), p[1:], v.report)
 	v.auth(p.Child("auth"), &t.Auth)
 	if len(t.Users) == 0 && len(t.Auth.Given()) == 0 {
@@ -90,16 +90,24 @@ func (v *validator) presign(p yamlconf.Path, t *Tenant) {
 	if t.Presign != 0 && (t.Presign < time.Second || t.Presign > maxPresign) {
 		v.report(p, "%s is not between 1s and %.0fh, which S3 allows: write another, or remove the key for no links", t.Presign, maxPresign.Hours())
 	}
-	storages := []bucket.S3{v.cfg.StorageOf(t)}
-	for _, f := range t.Folders {
-		storages = append(storages, v.cfg.StorageOfFolder(t, f))
-	}
-	for _, s := range storages {
+	for _, s := range v.cfg.storagesOf(t) {
 		if most := s.AssumeRole.DurationOf() - bucket.RenewBefore; s.AssumeRole.Given() && most > 0 && t.Presign > most {
 			v.report(p, "%s is longer than the credentials of s3.assume_role are good: write at most %s, or a longer s3.assume_role.duration", t.Presign, most)
 			return
 		}
 	}
+}
+
+// encryption checks who has the key, where that is known.
+func (v *validator) encryption(p yamlconf.Path, t *Tenant) {
+	if v.cfg.positions.Broken(p.Child("encryption")) {
+		return
+	}
+	var endpoints []string
+	for _, s := range v.cfg.storagesOf(t) {
+		endpoints = append(endpoints, s.Endpoint)
+	}
+	t.Objects.CheckEncryption(p, endpoints, t.Presign != 0, v.report)
 }
 
 // bucketAndPrefix checks the bucket, where there is one, and the prefix that p, a tenant or a folder, names.
@@ -155,9 +163,7 @@ func (v *validator) userSettings(p yamlconf.Path, u *User) {
 		}
 	}
 	v.permissions(p, u.Permissions, u.PathPermissions)
-	notNegative(v, p.Child("limits").Child("sessions"), u.Limits.Sessions)
-	v.times(p.Child("limits"), u.Limits.TimeLimits)
-	v.usage(p.Child("limits"), u.Limits.Usage)
+	u.Limits.Check(p.Child("limits"), v.report)
 }
 
 // maxPresign is how long S3 lets a link be good:

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -26,7 +25,7 @@ func (v *validator) languages(p yamlconf.Path, t *Tenant) {
 	if t.DefaultLanguage != language.Und {
 		known = v.language(own, t.DefaultLanguage) && known
 	}
-	if !known || v.bundle == nil {
+	if !known || v.bundle == nil || len(t.Languages) == 0 {
 		return
 	}
 	offered, err := v.bundle.WithOverrides(t.Languages, nil)
@@ -39,35 +38,20 @@ func (v *validator) languages(p yamlconf.Path, t *Tenant) {
 	}
 }
 
-// textVariables are what a greeting or a welcome may hold in braces.
-func textVariables() []string { return []string{"{User}", "{Tenant}", "{LastLogin}", "{Quota}"} }
-
 // texts checks a greeting or a welcome.
 func (v *validator) texts(p yamlconf.Path, texts map[language.Tag]string) {
-	variable := regexp.MustCompile(`\{[^{}\n]*\}`)
 	for tag, text := range texts {
 		at := p.Child(tag.String())
 		v.language(at, tag)
-		if strings.TrimSpace(text) == "" {
-			v.report(at, "is empty: write a text or remove the language")
-		}
-		for _, r := range text {
-			if problem := rule.TextCharacter(r); problem != "" {
-				v.report(at, "%U %s: remove it", r, problem)
-				break
-			}
-		}
-		for _, name := range variable.FindAllString(text, -1) {
-			if !slices.Contains(textVariables(), name) {
-				v.report(at, "%s stands for nothing: write one of %s, or leave out the braces", name, strings.Join(textVariables(), ", "))
-			}
+		for _, problem := range rule.Greeting(text) {
+			v.report(at, "%s", problem)
 		}
 	}
 }
 
 // messages checks what a tenant says instead of the catalogues, text by text, so that each problem stands where its text does.
 func (v *validator) messages(p yamlconf.Path, t *Tenant) {
-	if v.bundle == nil {
+	if v.bundle == nil || len(t.Messages) == 0 {
 		return
 	}
 	offered, err := v.bundle.WithOverrides(t.Languages, nil)

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/filecmd"
+	"github.com/babelftp/babelftp/internal/sessionlog"
 	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -21,6 +23,9 @@ const (
 	pathnameSyntax = " <SP> pathname"
 	listSyntax     = " [<SP> pathname]"
 )
+
+// unknownVerb stands for all verbs that no row has, so that no client chooses the labels of a metric.
+const unknownVerb = "other"
 
 // commands is the command table: every verb that this server knows, with answers of its own or the engine's.
 func commands() map[string]command {
@@ -83,16 +88,16 @@ func commands() map[string]command {
 		"RNFR": {run: (*session).onPathname, argument: syntax.Needed, login: true, syntax: "RNFR" + pathnameSyntax},
 		"RNTO": {run: (*session).onPathname, argument: syntax.Needed, login: true, syntax: "RNTO" + pathnameSyntax},
 		"SIZE": {run: (*session).onPathname, argument: syntax.Needed, login: true, syntax: "SIZE" + pathnameSyntax},
-		"MDTM": {run: (*session).mdtm, argument: syntax.Needed, login: true, syntax: "MDTM" + pathnameSyntax},
-		"MFMT": {run: (*session).mfmt, argument: syntax.Needed, login: true, syntax: "MFMT <SP> YYYYMMDDhhmmss" + pathnameSyntax},
-		"MFF":  {run: (*session).mff, argument: syntax.Needed, login: true, syntax: "MFF <SP> Modify=YYYYMMDDhhmmss;" + pathnameSyntax},
+		"MDTM": {run: onFile(filecmd.MDTM), argument: syntax.Needed, login: true, syntax: "MDTM" + pathnameSyntax},
+		"MFMT": {run: onFile(filecmd.MFMT), argument: syntax.Needed, login: true, syntax: "MFMT <SP> YYYYMMDDhhmmss" + pathnameSyntax},
+		"MFF":  {run: onFile(filecmd.MFF), argument: syntax.Needed, login: true, syntax: "MFF <SP> Modify=YYYYMMDDhhmmss;" + pathnameSyntax},
 		"HASH": {run: (*session).hash, argument: syntax.Needed, login: true, syntax: "HASH" + pathnameSyntax},
 		"RANG": {run: (*session).rang, argument: syntax.Needed, login: true, syntax: "RANG <SP> first <SP> last"},
 		"MLST": {run: (*session).mlst, argument: syntax.Optional, login: true, syntax: "MLST" + listSyntax},
 	}
 	for _, verb := range syntax.HashVerbs() {
 		usage := verb + pathnameSyntax + " [<SP> start [<SP> end]]"
-		table[verb] = command{run: (*session).xhash, argument: syntax.Needed, login: true, syntax: usage}
+		table[verb] = command{run: onFile(filecmd.XHash(verb)), argument: syntax.Needed, login: true, syntax: usage}
 	}
 	for old, verb := range syntax.OldVerbs() {
 		c := table[verb]
@@ -112,16 +117,19 @@ func (s *session) dispatch(line string) {
 	c, known := s.server.commands[verb]
 	s.verb, s.argument = verb, arg
 	if !known {
-		s.verb = "" // of a metric
+		s.verb = unknownVerb
 	}
-	s.op = s.newOperation()
+	text := sessionlog.Command{Verb: verb, Argument: arg, Known: known && (verb != "SITE" || isService(arg))}
+	s.show(s.verb)
+	s.op = s.newOperation(s.trace.Command(s.ctx, s.verb, text))
+	sessionlog.LogCommand(s.op.Context, s.log, text)
 	defer s.endOperation()
 	if !s.pace() {
 		return
 	}
 	switch {
 	case !known:
-		s.server.cfg.Limits.Offended(s.conn.Remote())
+		s.cfg.Limits.Offended(s.conn.Remote())
 		s.reply(500, i18n.UnknownCommand)
 	case c.login && s.login == nil:
 		s.reply(530, i18n.NotLoggedIn)

@@ -26,6 +26,7 @@ import (
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/passive"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/vfs"
 	"github.com/babelftp/babelftp/internal/wire"
@@ -60,8 +61,9 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 	cfg := control.Config{
 		Bundle:      bundle,
 		IdleTimeout: defaults.IdleTimeout,
+		Ports:       passive.NewPorts(passive.Options{}),
 		Data: dataconn.Settings{
-			Ports: dataconn.NewPorts(dataconn.PortRange{}), OpenTimeout: defaults.DataTimeout, StallTimeout: defaults.StallTimeout,
+			OpenTimeout: defaults.DataTimeout, StallTimeout: defaults.StallTimeout,
 		},
 		CommitDelay: defaults.CommitDelay,
 		MaxLogins:   defaults.MaxFailedLogins,
@@ -70,7 +72,7 @@ func newSite(t *testing.T, change func(*control.Config)) *site {
 			demo:  account.Login{Tenant: &account.Tenant{Name: "demo"}, Rights: allRights},
 			hosts: map[string]*account.Tenant{"ftp.example.com": tenant},
 		},
-		Observe: func(*wire.Conn) control.Observer { return noObserver{} },
+		Observe: func(string, *wire.Conn) control.Observer { return noObserver{} },
 		Logger:  slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	cfg.TLS, s.tls = certificates(t)
@@ -402,5 +404,6 @@ func (noObserver) LoggedIn(*account.Login, error)                {}
 func (noObserver) LoggedOut()                                    {}
 func (noObserver) Refused(string, string)                        {}
 func (noObserver) Storage(s vfs.ObjectStorage) vfs.ObjectStorage { return s }
-func (noObserver) Replied(string, string, int)                   {}
-func (noObserver) Transferred(string, bool, int64, bool)         {}
+func (noObserver) Replied(string, string, int, language.Tag)     {}
+func (noObserver) Transferring(string, *dataconn.Transfer)       {}
+func (noObserver) Transferred(*dataconn.Transfer, bool)          {}

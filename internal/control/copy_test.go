@@ -18,9 +18,9 @@ func TestSiteCopy(t *testing.T) {
 		"directory":          {"dir", "350 ", "new/dir", "250 ", []string{"new/dir/x", "new/dir/y/z"}},
 		"other-form":         {decomposed, "350 ", "copy of " + decomposed, "250 ", []string{"copy of " + composed}},
 		"onto-itself":        {composed, "350 ", decomposed, "250 ", nil},
-		"onto-a-directory":   {"f", "350 ", "dir", "550 This is a directory, not a file.", nil},
+		"onto-a-directory":   {"f", "350 ", "dir", "550 Is a directory, not a file.", nil},
 		"into-itself":        {"dir", "350 ", "dir/in", "550 ", nil},
-		"onto-a-full-one":    {"dir", "350 ", "full", "550 The directory is not empty.", nil},
+		"onto-a-full-one":    {"dir", "350 ", "full", "550 full: Directory not empty.", nil},
 		"root":               {"/", "350 ", "copy", "550 ", nil},
 		"onto-the-root":      {"f", "350 ", "/", "550 ", nil},
 		"missing":            {"nothing", "550 ", "g", "503 Please send SITE CPFR first.", nil},
@@ -70,7 +70,7 @@ func TestSiteCopyAborted(t *testing.T) {
 	c.write("SITE CPTO copy\r\n")
 	<-begun
 	c.write("ABOR\r\nNOOP\r\n")
-	c.expect("426 Transfer aborted.")
+	c.expect("426 Command aborted.")
 	c.expect("226 ")
 	c.expect("200 ")
 	c.do("ABOR", "226 ")

@@ -8,15 +8,17 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/passive"
 	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // dataSettings is what a client has said about its data connections.
 type dataSettings struct {
-	sized   bool // PBSZ was sent, or need not be
-	private bool // PROT P
-	epsvAll bool // after EPSV ALL nothing else is accepted (RFC 2428 4)
+	sized   bool   // PBSZ was sent, or need not be
+	private bool   // PROT P
+	epsvAll bool   // after EPSV ALL nothing else is accepted (RFC 2428 4)
+	address string // what the last reply to PASV or EPSV has told, for the log
 	dataconn.Prepared
 }
 
@@ -32,7 +34,12 @@ func (s *session) pasv(string) {
 		s.reply(503, i18n.ExtendedPassiveOnly)
 		return
 	}
-	address := cmp.Or(s.server.cfg.PublicAddress, s.conn.Local())
+	address, err := s.publicAddress()
+	if err != nil {
+		s.log.Error("PASV has no address to show; check passive.public_address", "err", err)
+		s.reply(425, i18n.PassivePortUnavailable)
+		return
+	}
 	if !address.Is4() {
 		s.reply(425, i18n.PassiveNeedsIPv4)
 		return
@@ -41,7 +48,14 @@ func (s *session) pasv(string) {
 	if !ok {
 		return
 	}
+	s.data.address = netip.AddrPortFrom(address, port).String()
 	s.send(wire.NewReply(227, s.text(i18n.EnteringPassive)+" ("+dataconn.FormatPort(address, port)+")"))
+}
+
+// publicAddress is the address that PASV shows.
+func (s *session) publicAddress() (netip.Addr, error) {
+	address, err := s.cfg.PublicAddress.For(s.ctx, s.conn.Remote())
+	return cmp.Or(address, s.conn.Local()), err
 }
 
 // epsv is EPSV (RFC 2428 3).
@@ -63,6 +77,7 @@ func (s *session) epsv(arg string) {
 		}
 	}
 	if port, ok := s.listenPassive(); ok {
+		s.data.address = ":" + strconv.Itoa(int(port))
 		s.send(wire.NewReply(229, s.text(i18n.EnteringExtendedPassive)+" (|||"+strconv.Itoa(int(port))+"|)"))
 	}
 }
@@ -71,11 +86,11 @@ func (s *session) unsupportedProtocol(supported string) {
 	s.send(wire.NewReply(522, s.text(i18n.DataProtocolUnsupported)+" ("+supported+")"))
 }
 
-// listenPassive opens a port for the next transfer, on the address that the client has reached. When there is none it tells the client.
+// listenPassive opens a port for the next transfer, on the address that the connection has reached. When there is none it tells the client.
 func (s *session) listenPassive() (port uint16, ok bool) {
-	s.data.Close()
-	client := dataconn.Client{Local: s.conn.Local(), Addr: s.conn.Remote(), Tenant: s.login.Tenant.Name, User: s.login.User}
-	source, port, err := s.server.cfg.Data.Ports.Listen(s.ctx, client, s.scopes(), s.server.cfg.Data.OpenTimeout)
+	s.closeDataPort()
+	client := passive.Client{Local: s.conn.Socket(), Addr: s.conn.Remote(), Tenant: s.login.Tenant.Name, User: s.login.User}
+	source, port, err := s.cfg.Ports.Listen(s.ctx, client, s.scopes(), s.cfg.Data.OpenTimeout)
 	if err != nil {
 		if !s.refused(err) {
 			s.log.Error("no free port for a passive data connection; check passive.ports and the limit of descriptors", "err", err)
@@ -85,6 +100,15 @@ func (s *session) listenPassive() (port uint16, ok bool) {
 	}
 	s.data.Prepare(source)
 	return port, true
+}
+
+// closeDataPort closes the data connection that no transfer has taken. The log learns of a client that has not connected to the port that it
+// got: a firewall drops the port, or the address leads elsewhere.
+func (s *session) closeDataPort() {
+	if missing := s.data.Close(); missing != nil {
+		s.log.Info("no data connection came", "data_address", s.data.address, "err", missing)
+	}
+	s.data.address = ""
 }
 
 // port is PORT (RFC 959 4.1.2).
@@ -111,7 +135,8 @@ func (s *session) prepareActive(address netip.AddrPort, err error) {
 		s.reply(504, i18n.ParameterNotImplemented, s.verb)
 	default:
 		address = netip.AddrPortFrom(s.conn.Remote(), address.Port())
-		s.data.Prepare(dataconn.Dial(s.ctx, address, s.conn.Local()))
+		s.closeDataPort()
+		s.data.Prepare(dataconn.Dial(s.ctx, address, s.conn.Socket()))
 		s.reply(200, i18n.DataAddressAccepted)
 	}
 }

@@ -394,7 +394,7 @@ func TestRenameWithoutRight(t *testing.T) {
 	})
 	s.putNames("fixed", "free")
 	c := s.login()
-	c.do("RNFR fixed", "550 You are not allowed to do this.")
+	c.do("RNFR fixed", "550 fixed: Permission denied.")
 	c.do("RNTO x", "503 ")
 	c.do("RNFR free", "350 ")
 	c.do("RNTO x", "250 ")

@@ -11,7 +11,7 @@ import (
 
 // feat is FEAT (RFC 2389 3). Only its first line is translated.
 func (s *session) feat(string) {
-	features := reply.Features{TLS: s.server.cfg.TLS != nil, Hash: s.algorithm, Languages: s.locale.Tags("*"), Facts: s.facts.Feature()}
+	features := reply.Features{TLS: s.cfg.TLS != nil, Hash: s.algorithm, Languages: s.locale.Tags("*"), Facts: s.facts.Feature()}
 	lines := append([]string{s.text(i18n.FeaturesIntro)}, features.Lines()...)
 	s.send(wire.NewReply(211, append(lines, "End")...))
 }

@@ -1,9 +1,13 @@
 package control
 
 import (
+	"errors"
 	"io/fs"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/filecmd"
+	"github.com/babelftp/babelftp/internal/syntax"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // onPathname forwards a command whose argument is a pathname.
@@ -28,7 +32,8 @@ func (s *session) onPathname(arg string) {
 	case "CWD", "XCWD":
 		op.Stat = op.StatDir
 	case "SIZE":
-		op.Stat = func(name string) (fs.FileInfo, error) { return s.orPendingUpload(name, op.Storage.StatFile) }
+		request := s.request()
+		op.Stat = func(name string) (fs.FileInfo, error) { return request.StatOrPending(name, op.Storage.StatFile) }
 	}
 	r := s.forward(s.verb, name)
 	s.renaming = s.verb == "RNFR" && r.Code == 350
@@ -49,4 +54,56 @@ func (s *session) mayRename(name string) bool {
 // changesRoot says whether a command would make, remove or rename the root.
 func changesRoot(verb string) bool {
 	return verb != "CWD" && verb != "XCWD" && verb != "SIZE"
+}
+
+// request is the command as package filecmd gets it.
+func (s *session) request() *filecmd.Request {
+	return &filecmd.Request{
+		Operation: &s.op.Operation, Login: s.login, Names: s.nameCodec(), WorkingDirectory: s.workingDirectory(), Locale: s.locale,
+	}
+}
+
+// answer lets package filecmd answer a command, and returns false after an error.
+func (s *session) answer(arg string, command filecmd.Command) bool {
+	request := s.request()
+	var r wire.Reply
+	err := s.perform(func() (err error) {
+		r, err = command(request, arg)
+		return err
+	})
+	switch {
+	case errors.Is(err, filecmd.ErrSyntax):
+		s.syntaxError()
+	case err != nil:
+		s.replyError(err)
+	default:
+		s.send(r)
+	}
+	return err == nil
+}
+
+// onFile makes a row of a table.
+func onFile(command filecmd.Command) func(*session, string) {
+	return func(s *session, arg string) { s.answer(arg, command) }
+}
+
+// mlst is MLST.
+func (s *session) mlst(arg string) { s.answer(arg, filecmd.MLST(s.facts)) }
+
+// optsHash is OPTS HASH (draft-ietf-ftpext2-hash 3.2), which tells the algorithm, or chooses one.
+func (s *session) optsHash(name string) {
+	if name != "" {
+		algorithm, known := syntax.FindHash(name)
+		if !known {
+			s.reply(501, i18n.OptionUnknown, "OPTS HASH")
+			return
+		}
+		s.algorithm = algorithm
+	}
+	s.send(wire.NewReply(200, s.algorithm))
+}
+
+// hash is HASH (draft-ietf-ftpext2-hash 3): of the whole file, or of what RANG has chosen.
+func (s *session) hash(arg string) {
+	s.answer(arg, filecmd.HASH(s.algorithm, s.parameters.TakeRange()))
 }

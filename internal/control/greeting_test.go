@@ -78,7 +78,7 @@ func TestQuotaShown(t *testing.T) {
 	}{
 		{"used", func() (int64, int64, bool) { return used, limit, true }, "230-1.2 GiB / 10 GiB\n230 ", "200 Space used: 1.2 GiB / 10 GiB", " Space used: 1.2 GiB / 10 GiB"},
 		{"empty", func() (int64, int64, bool) { return 0, 1023, true }, "230-0 B / 1023 B\n230 ", "200 Space used: 0 B / 1023 B", " Space used: 0 B / 1023 B"},
-		{"uncounted", func() (int64, int64, bool) { return 0, limit, false }, "230 ", "451 The storage cannot be reached", ""},
+		{"uncounted", func() (int64, int64, bool) { return 0, limit, false }, "230 ", "451 Space used is not known yet.", ""},
 		{"none", nil, "230 ", "200 No quota is set.", ""},
 	} {
 		t.Run(test.label, func(t *testing.T) {

@@ -54,7 +54,7 @@ func TestHash(t *testing.T) {
 		{"RANG 8 4", "501 Syntax: RANG <SP> first <SP> last"},
 		{"HASH f o x", "213 SHA-256 0-18 " + sha(hashed) + " f o x"},
 		{"RANG 19 20", "350 "},
-		{"HASH f o x", "554 The file is shorter than that."},
+		{"HASH f o x", "554 Offset beyond end of file."},
 		{"RANG 99 100", "350 "},
 		{"HASH f o x", "554 "},
 		{"RANG 0 9223372036854775806", "350 "},
@@ -64,8 +64,8 @@ func TestHash(t *testing.T) {
 		{"RANG 5", "501 "},
 		{"RANG 1 2 3", "501 "},
 		{"HASH", "501 Syntax: HASH <SP> pathname"},
-		{"HASH nothing", "550 No such file or directory."},
-		{"HASH home", "553 This is a directory, not a file."},
+		{"HASH nothing", "550 nothing: No such file or directory."},
+		{"HASH home", "553 home: Is a directory, not a file."},
 		{"HASH /", "553 "},
 		{"HASH \xfe", "501 "},
 	} {
@@ -109,13 +109,13 @@ func TestXHash(t *testing.T) {
 		{`XCRC "say ""hi"""`, crc("hi")},
 		{`XCRC say "hi"`, crc("hi")},
 		{`XCRC """fox"""`, crc("quoted")},
-		{`XCRC "fox" 0 20`, "550 The file is shorter than that."},
+		{`XCRC "fox" 0 20`, "550 Offset beyond end of file."},
 		{`XCRC "fox" 20`, "550 "},
 		{`XCRC "fox" 9 4`, "550 "},
-		{`XCRC "nothing"`, "550 No such file or directory."},
+		{`XCRC "nothing"`, `550 "nothing": No such file or directory.`},
 		{`XCRC "`, "550 "},
 		{"XCRC", "501 Syntax: XCRC <SP> pathname [<SP> start [<SP> end]]"},
-		{"XCRC dir", "550 This is a directory, not a file."},
+		{"XCRC dir", "550 dir: Is a directory, not a file."},
 		{`XMD5 "fox" 4 9`, fmt.Sprintf("250 %X", md5.Sum([]byte("quick")))},
 		{"XSHA fox", fmt.Sprintf("250 %X", sha1.Sum([]byte(hashed)))},
 		{"XSHA1 fox", fmt.Sprintf("250 %X", sha1.Sum([]byte(hashed)))},
@@ -167,7 +167,7 @@ func TestRangeOfTransfer(t *testing.T) {
 		t.Errorf("RETR after REST sent %q", got)
 	}
 	c.do("RANG 4 8", "350 ")
-	c.do("STOR fox", "504 RANG does not support this parameter.")
+	c.do("STOR fox", "504 RANG not implemented for that parameter.")
 	c.do("TYPE A", "200 ")
 	c.do("RANG 4 8", "350 ")
 	c.do("RETR fox", "551 ")

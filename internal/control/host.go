@@ -23,7 +23,7 @@ func (s *session) host(arg string) {
 		s.reply(504, i18n.HostMismatch) // RFC 7151 3.2.2
 		return
 	}
-	tenant, known := s.server.cfg.Backend.Host(name)
+	tenant, known := s.cfg.Backend.Host(name)
 	if !known && !s.acceptsUnknown(name) {
 		s.reply(504, i18n.HostUnknown)
 		return
@@ -38,9 +38,10 @@ func (s *session) host(arg string) {
 // server's own, never another one (RFC 7151 3.1). It accepts a name if the configuration says so (RFC 7151 3.2).
 func (s *session) acceptsUnknown(name string) bool {
 	if addr, err := netip.ParseAddr(name); err == nil {
-		return addr == s.conn.Local().WithZone("") || addr == s.server.cfg.PublicAddress
+		public, _ := s.publicAddress()
+		return addr == s.conn.Local().WithZone("") || addr == public
 	}
-	return s.server.cfg.AcceptUnknownHosts
+	return s.cfg.AcceptUnknownHosts
 }
 
 // chooseHost begins anew with a host, or none, and its tenant, which ends what LANG has chosen (RFC 2640 4.1). What names no tenant, such

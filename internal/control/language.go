@@ -48,5 +48,6 @@ func (s *session) languageSet(id i18n.ID, args ...string) {
 // setTenant makes a tenant, or none, the session's, and its language unless the client has selected one.
 func (s *session) setTenant(t *account.Tenant) {
 	s.tenant = t
+	s.relog()
 	s.locale.SetTenant(reply.PreferencesOf(t))
 }

@@ -34,7 +34,7 @@ func (s *session) pace() bool {
 
 // tooLong is when the command has taken too long, nil for never.
 func (s *session) tooLong() <-chan time.Time {
-	longest := s.server.cfg.CommandTimeout
+	longest := s.cfg.CommandTimeout
 	if s.login != nil {
 		longest = cmp.Or(s.login.CommandTimeout, longest)
 	}
@@ -49,7 +49,7 @@ func (s *session) refused(err error) bool {
 	}
 	s.observer.Refused(reached.Tenant, reached.Limit)
 	if more, first := s.server.refusals.Pass(*reached); first {
-		s.log.Info("refused by a limit; the log shows one a minute", "tenant", reached.Tenant, "limit", reached.Limit, "more", more)
+		s.log.Info("refused by a limit; the log shows one a minute", "limit", reached.Limit, "limit_tenant", reached.Tenant, "more", more)
 	}
 	return true
 }

@@ -22,13 +22,14 @@ func (s *session) list(arg string) {
 		return
 	}
 	var l *ftplist.Listing
+	client := s.request().ListClient()
 	switch s.verb {
 	case "LIST":
-		l = ftplist.NewLong(arg, name, s.listClient())
+		l = ftplist.NewLong(arg, name, client)
 	case "NLST":
-		l = ftplist.NewNames(arg, name, s.listClient())
+		l = ftplist.NewNames(arg, name, client)
 	case "MLSD":
-		l = ftplist.NewFacts(s.facts, name, s.workingDirectory(), s.listClient())
+		l = ftplist.NewFacts(s.facts, name, s.workingDirectory(), client)
 	}
 	// The engine asks before it opens the data connection, and lists nothing itself.
 	op := s.op
@@ -36,16 +37,6 @@ func (s *session) list(arg string) {
 		return vfs.Directory(path.Base(name)), l.Open(op.Storage, name)
 	}
 	s.runTransfer(&transfer{listing: l}, s.verb, name)
-}
-
-// listClient describes this client to a listing.
-func (s *session) listClient() *ftplist.Client {
-	return &ftplist.Client{
-		Names:       s.nameCodec(),
-		Rights:      s.login.Rights,
-		NoOverwrite: s.login.NoOverwrite,
-		ObjectURI:   s.login.ObjectURI,
-	}
 }
 
 // optsMLST is OPTS MLST: it chooses the facts of MLST and MLSD. Unknown ones are ignored, and the reply names what is left; after a wrong
@@ -65,32 +56,4 @@ func (s *session) optsMLST(options string, hasOptions bool) {
 		line += " " + facts.String()
 	}
 	s.send(wire.NewReply(200, line))
-}
-
-// mlst is MLST (RFC 3659 7): one entry, on the control connection, with the pathname that was asked for.
-func (s *session) mlst(arg string) {
-	info, err := s.find(arg)
-	if err != nil {
-		s.replyError(err)
-		return
-	}
-	shown := s.echo(arg)
-	if arg == "" {
-		shown = s.nameCodec().EncodePath(s.workingDirectory())
-	}
-	line := append(s.facts.Append([]byte(" "), s.listClient(), ftplist.Entry{FileInfo: info, Dir: path.Dir(s.op.Path)}), shown...)
-	s.send(wire.NewReply(250, s.text(i18n.FileDetails), string(line), s.text(i18n.DetailsEnd)))
-}
-
-// find looks for a file, an upload that can be resumed or a directory; the root needs no look.
-func (s *session) find(arg string) (info fs.FileInfo, err error) {
-	err = s.lookup(arg, func(name string) (err error) {
-		if name == "/" {
-			info = vfs.Directory("/")
-			return nil
-		}
-		info, err = s.orPendingUpload(name, s.op.Storage.Stat)
-		return err
-	})
-	return info, err
 }

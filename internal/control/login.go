@@ -2,6 +2,7 @@ package control
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"syscall"
 
@@ -17,14 +18,16 @@ import (
 
 // user is USER. The engine keeps a login until REIN, so a second one is refused.
 func (s *session) user(name string) {
+	s.onlyTLS = false
 	switch {
 	case s.login != nil:
 		s.reply(530, i18n.AlreadyLoggedIn)
-	case s.server.cfg.TLSRequired && !s.conn.Encrypted():
+	case s.cfg.TLSRequired && !s.conn.Encrypted():
+		s.server.failures.Log(s.log, s.conn.Remote(), account.ErrTLSRequired)
 		s.reply(530, i18n.TLSRequired)
 	default:
 		s.name = name
-		if s.server.cfg.Backend.ByCertificate(s.loginRequest()) { // RFC 2228 4
+		if s.cfg.Backend.ByCertificate(s.loginRequest()) { // RFC 2228 4
 			s.forward("USER", name)
 			s.pass("")
 			return
@@ -55,7 +58,7 @@ func (s *session) pass(password string) {
 	}
 	s.stopEngine()
 	s.name = ""
-	if s.failedLogins++; s.failedLogins >= s.server.cfg.MaxLogins && !s.closing {
+	if s.failedLogins++; s.failedLogins >= s.cfg.MaxLogins && !s.closing {
 		s.closing = true
 		r = wire.NewReply(421, s.text(i18n.TooManyLogins))
 	}
@@ -66,7 +69,7 @@ func (s *session) pass(password string) {
 func (s *session) authenticate() (home string, err error) {
 	ctx, cancel := s.loginUntil.Context(s.op.Context)
 	defer cancel()
-	login, err := s.server.cfg.Backend.Login(ctx, s.loginRequest())
+	login, err := s.cfg.Backend.Login(ctx, s.loginRequest())
 	s.observer.LoggedIn(login, err)
 	if err != nil {
 		return "", err
@@ -84,9 +87,8 @@ func (s *session) loginRequest() *account.LoginRequest {
 
 // loggedIn is the reply to an accepted password: the tenant's greeting, in the tenant's language unless the client has chosen one.
 func (s *session) loggedIn() wire.Reply {
-	s.log = s.log.With("tenant", s.login.Tenant.Name, "user", s.login.User)
-	s.log.Info("logged in", "encrypted", s.conn.Encrypted(), "certificate", s.login.Certificate)
 	s.setTenant(s.login.Tenant)
+	s.log.Info("logged in", "tls", s.conn.Encrypted(), "certificate", s.login.Certificate)
 	code := 230
 	if s.login.NoPassword {
 		code = 232
@@ -97,6 +99,9 @@ func (s *session) loggedIn() wire.Reply {
 // loginFailed is the reply to a password that was not accepted.
 func (s *session) loginFailed() wire.Reply {
 	err := s.outcome(s.op.Err)
+	if cut := context.Cause(s.ctx); cut != nil {
+		err = cut // such as the ban that this login has brought
+	}
 	switch {
 	case errors.Is(err, syscall.EBUSY): // by a limit, or a ban has cut the session
 		s.refused(err)
@@ -114,7 +119,7 @@ func (s *session) loginFailed() wire.Reply {
 	if down, ok := errors.AsType[*account.UnavailableError](err); ok {
 		s.setTenant(down.Tenant)
 	}
-	s.log.Error("login failed by an error, not by a wrong password", "err", err)
+	s.server.failures.LogUnavailable(s.log, err)
 	s.closing = true // of the replies to PASS only 421 asks to try again (RFC 959 5.4)
 	return wire.NewReply(421, s.text(i18n.LoginUnavailable))
 }
@@ -142,20 +147,20 @@ func (s *session) rein(string) {
 // logOut forgets the user and the transfer parameters, as REIN and AUTH ask (RFC 4217 4).
 func (s *session) logOut() {
 	s.stopEngine()
-	s.data.Close()
+	s.closeDataPort()
 	s.data = s.newDataSettings()
 	s.facts = ftplist.DefaultFacts()
 	s.name = ""
 	if s.login != nil {
 		s.endLogin()
-		s.loginUntil = limits.In(s.server.cfg.LoginTimeout)
+		s.loginUntil = limits.In(s.cfg.LoginTimeout)
 	}
 	if s.hostname == "" {
 		s.setTenant(nil) // the user's
 	}
 	s.parameters = syntax.TransferParameters{}
 	s.copySource, s.algorithm = "", syntax.DefaultHash
-	s.log = s.server.cfg.Logger.With("remote", s.conn.RemoteAddr().String())
+	s.relog()
 }
 
 // endLogin ends the login, if there is one.

@@ -273,7 +273,7 @@ func TestRawNames(t *testing.T) {
 		}
 	}
 	c.do("OPTS UTF8 ON", "200 OK.") // changes nothing here
-	if r := c.do("STAT", "211-"); !strings.Contains(r, "\n File names: 8-BIT\n") {
+	if r := c.do("STAT", "211-"); !strings.Contains(r, "\n File name encoding: 8-BIT\n") {
 		t.Errorf("STAT: %q", r)
 	}
 	got := strings.Split(strings.TrimSuffix(c.download("NLST"), "\r\n"), "\r\n")

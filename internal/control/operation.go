@@ -9,6 +9,8 @@ import (
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/reply"
+	"github.com/babelftp/babelftp/internal/sessionlog"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -21,7 +23,8 @@ const endTimeout = 30 * time.Second
 // An operation is a command that is running: what it asks of the storage, and what may end it.
 type operation struct {
 	engine.Operation
-	cancel context.CancelCauseFunc // of Context
+	cancel   context.CancelCauseFunc // of Context
+	fileName string                  // that the client has given, as a reply repeats it
 
 	lines      <-chan wire.Line // nil when no more come
 	peerClosed <-chan struct{}  // nil when the client is known to have disconnected
@@ -30,10 +33,10 @@ type operation struct {
 	tooLong    <-chan time.Time // nil without command_timeout
 }
 
-// newOperation makes the operation of a command.
-func (s *session) newOperation() *operation {
+// newOperation makes the operation of a command, whose context is a part of ctx.
+func (s *session) newOperation(ctx context.Context) *operation {
 	op := &operation{lines: s.conn.Lines(), peerClosed: s.conn.PeerClosed(), done: s.done, tooLong: s.tooLong()}
-	op.Context, op.cancel = context.WithCancelCause(s.ctx)
+	op.Context, op.cancel = context.WithCancelCause(sessionlog.WithRequests(ctx, s.log))
 	if s.login != nil {
 		op.Storage = s.observer.Storage(s.login.Storage(op.Context))
 		op.Names = s.resolver(op.Storage)
@@ -45,6 +48,8 @@ func (s *session) newOperation() *operation {
 // are idle. A session that was cut may have left the command running.
 func (s *session) endOperation() {
 	s.op.cancel(nil)
+	s.trace.EndCommand()
+	s.show("")
 	if s.closing {
 		return
 	}
@@ -86,7 +91,7 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 		case <-op.done:
 			// The storage has been cancelled too. It may have an upload to abort.
 			op.done = nil
-			s.stop(s.ctx.Err())
+			s.stop(context.Cause(s.ctx))
 			op.tooLate = time.After(endTimeout)
 		case <-op.tooLong:
 			op.tooLong = nil
@@ -106,6 +111,7 @@ func (s *session) handleDuringCommand(l wire.Line) {
 	case verb == "ABOR" && !hasArg:
 		s.stop(dataconn.ErrAborted)
 	case verb == "STAT" && arg == "" && s.transfer != nil:
+		sessionlog.LogCommand(s.op.Context, s.log, sessionlog.Command{Verb: verb, Known: true})
 		s.status()
 		return
 	}
@@ -128,6 +134,9 @@ func (s *session) outcome(err error) error {
 		return err
 	}
 	s.aborted = errors.Is(cause, dataconn.ErrAborted)
+	if errors.Is(cause, context.Canceled) && !errors.Is(cause, dataconn.ErrDisconnected) { // by the end of the session
+		return reply.ErrShuttingDown
+	}
 	return cause
 }
 
@@ -137,7 +146,7 @@ func (s *session) perform(work func() error) error {
 	go func() { results <- panics.Catch(work) }()
 	err, ok := await(s, results, nil)
 	if !ok {
-		return s.ctx.Err()
+		err = s.ctx.Err()
 	}
 	return s.outcome(err)
 }

@@ -194,7 +194,7 @@ func TestAnnouncedSizeIsLogged(t *testing.T) {
 	var announced []string
 	for line := range strings.Lines(log.String()) {
 		if _, size, ok := strings.Cut(line, " announced="); ok {
-			announced = append(announced, strings.TrimSpace(size))
+			announced = append(announced, strings.Fields(size)[0])
 		}
 	}
 	if !slices.Equal(announced, []string{"9"}) {

@@ -13,19 +13,8 @@ func (s *session) nameCodec() pathname.Codec {
 
 // resolve returns the absolute pathname in UTF-8 that a command's argument means.
 func (s *session) resolve(arg string) (string, error) {
+	s.op.fileName = s.nameCodec().Echo(s.workingDirectory(), arg)
 	return s.nameCodec().Resolve(s.workingDirectory(), arg)
-}
-
-// echo is a command's argument as a reply repeats it.
-func (s *session) echo(arg string) string { return s.nameCodec().Echo(s.workingDirectory(), arg) }
-
-// lookup does work on a command's argument, in the form of the name that the storage has.
-func (s *session) lookup(arg string, work func(name string) error) error {
-	name, err := s.resolve(arg)
-	if err != nil {
-		return err
-	}
-	return s.perform(func() error { return s.op.Lookup(name, work) })
 }
 
 // resolver finds the pathnames of this client in a storage.

@@ -2,8 +2,10 @@ package control
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -13,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode"
 
@@ -22,6 +25,7 @@ import (
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
+	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/wire"
 	"github.com/babelftp/babelftp/locales"
@@ -31,14 +35,14 @@ import (
 // language in Latin letters write alike. Any other word of an English text
 // that is in its translation too is one that no translator has translated.
 var cognates = map[string][]string{
-	"de":    {"administrator", "byte", "bytes", "host", "link", "links", "option", "parameter", "port", "server", "status", "syntax", "text"},
-	"es":    {"byte", "bytes", "control", "error", "host"},
-	"fr":    {"long", "mode", "option", "port", "protection", "quota", "session", "structure"},
-	"id":    {"administrator", "byte", "data", "host", "mode", "parameter", "port", "server", "status", "transfer", "valid"},
-	"it":    {"account", "byte", "file", "host", "password", "quota", "server"},
-	"nl":    {"account", "byte", "bytes", "host", "later", "link", "links", "parameter", "server", "status"},
-	"pl":    {"link", "transfer"},
-	"pt-BR": {"byte", "bytes", "host", "link", "links"},
+	"de":    {"administrator", "argument", "byte", "bytes", "client", "host", "link", "links", "option", "parameter", "port", "server", "status", "syntax"},
+	"es":    {"byte", "bytes", "control", "error", "host", "local"},
+	"fr":    {"argument", "client", "incorrect", "long", "mode", "option", "permission", "port", "protection", "quota", "session", "structure", "type"},
+	"id":    {"administrator", "byte", "data", "host", "internal", "login", "mode", "parameter", "port", "server", "status", "transfer", "valid"},
+	"it":    {"account", "byte", "client", "file", "host", "password", "quota", "server"},
+	"nl":    {"account", "argument", "byte", "bytes", "client", "host", "later", "link", "links", "parameter", "server", "status", "type", "upload"},
+	"pl":    {"argument", "link", "transfer"},
+	"pt-BR": {"byte", "bytes", "host", "link", "links", "local", "login"},
 	"vi":    {"byte"},
 }
 
@@ -54,7 +58,7 @@ func quietSession(t *testing.T, bundle *i18n.Bundle, tag language.Tag) (*session
 	conn, client := net.Pipe()
 	t.Cleanup(func() { conn.Close(); client.Close() })
 	s := newSession(t.Context(), New(Config{
-		Bundle: bundle, Observe: func(*wire.Conn) Observer { return nil }, Logger: slog.New(slog.NewTextHandler(log, nil)),
+		Bundle: bundle, Observe: func(string, *wire.Conn) Observer { return nil }, Logger: slog.New(slog.NewTextHandler(log, nil)),
 	}), conn, false)
 	t.Cleanup(func() { s.cancel(nil) })
 	s.locale.Select(tag) // or a login changes it
@@ -186,7 +190,70 @@ func TestFailuresInEveryLanguage(t *testing.T) {
 	}
 }
 
-// TestMessagesInEveryLanguage renders every message there is.
+// TestCausesOfErrors: errors that have a code in common have the text that is true for each.
+func TestCausesOfErrors(t *testing.T) {
+	for _, tt := range []struct {
+		err  error
+		code int
+		want i18n.ID
+	}{
+		{&limits.Error{Limit: "per_user.command_rate"}, 450, i18n.TooManyCommands},
+		{&limits.Error{Limit: "per_address.transfers"}, 450, i18n.TooManyOperations},
+		{&limits.Error{Limit: limits.Bans}, 450, i18n.SessionEnded},
+		{syscall.EFBIG, 552, i18n.FileTooLarge},
+		{syscall.EDQUOT, 552, i18n.QuotaExceeded},
+		{syscall.ENOSPC, 452, i18n.StorageFull},
+		{reply.ErrShuttingDown, 451, i18n.ShuttingDown},
+		{dataconn.ErrDisconnected, 451, i18n.Disconnected},
+		{limits.ErrTooLong, 451, i18n.CommandTimeout},
+		{syscall.ESTALE, 451, i18n.FileChanged},
+		{syscall.EAGAIN, 451, i18n.StorageUnavailable},
+		{dataconn.ErrAborted, 426, i18n.CommandAborted},
+	} {
+		if code, id, _ := reply.ForError(tt.err); code != tt.code || id != tt.want {
+			t.Errorf("%v: %d %s, want %d %s", tt.err, code, id, tt.code, tt.want)
+		}
+	}
+	for _, tt := range []struct {
+		err  error
+		code int
+		want i18n.ID
+	}{
+		{nil, 451, i18n.LocalError},
+		{dataconn.ErrLost, 426, i18n.TransferBroken},
+		{dataconn.ErrStalled, 426, i18n.TransferStalled},
+		{dataconn.ErrAborted, 426, i18n.TransferAborted},
+		{dataconn.ErrTLS, 522, i18n.TLSFailed},
+		{dataconn.ErrNotResumed, 522, i18n.SessionReuseRequired},
+		{limits.ErrTooLong, 426, i18n.CommandTimeout},
+		{&limits.Error{Limit: limits.Bans}, 426, i18n.SessionEnded},
+		{context.Canceled, 426, i18n.ShuttingDown},
+	} {
+		if code, id := reply.ForTransfer(tt.err, i18n.TransferBroken); code != tt.code || id != tt.want {
+			t.Errorf("transfer, %v: %d %s, want %d %s", tt.err, code, id, tt.code, tt.want)
+		}
+	}
+	for limit, want := range map[string]i18n.ID{
+		"per_user.login_rate": i18n.LoginUnavailable, limits.Bans: i18n.LoginUnavailable, limits.Deny: i18n.PermissionDenied, "sessions": i18n.TooManySessions,
+	} {
+		if id := reply.ForRefusal(&limits.Error{Limit: limit}); id != want {
+			t.Errorf("a connection refused by %s: %s, want %s", limit, id, want)
+		}
+	}
+}
+
+// TestUnexpectedReply: what the engine should not say is a local error, and the session goes on.
+func TestUnexpectedReply(t *testing.T) {
+	s, _ := quietSession(t, loadBundle(t), language.English)
+	if r := s.rewrite(wire.NewReply(599, engineWords)); r.Code != 451 || r.Lines[0] != "Local error in processing." || s.closing {
+		t.Errorf("%v, closing %t", r, s.closing)
+	}
+	if r := s.engineFailed(io.EOF); r.Code != 421 || r.Lines[0] != "Internal server error: closing control connection." {
+		t.Errorf("%v", r)
+	}
+}
+
+// TestMessagesInEveryLanguage renders every message that replies have.
 func TestMessagesInEveryLanguage(t *testing.T) {
 	data, err := fs.ReadFile(locales.FS(), "en/messages.gotext.json")
 	if err != nil {
@@ -207,6 +274,9 @@ func TestMessagesInEveryLanguage(t *testing.T) {
 		t.Run(tag.String(), func(t *testing.T) {
 			unmet := slices.Clone(cognates[tag.String()])
 			for _, m := range catalogue.Messages {
+				if m.ID.OnPage() {
+					continue
+				}
 				for _, n := range numbers {
 					args := make([]string, len(m.Placeholders))
 					for i := range args {
@@ -238,6 +308,7 @@ func loadBundle(t *testing.T) *i18n.Bundle {
 // protocolFields are what programs look for in a reply, the same in every
 // language.
 var protocolFields = map[int]*regexp.Regexp{
+	150: regexp.MustCompile(`\(\d+ bytes\)$`),
 	213: regexp.MustCompile(`^\d+$|^Modify=.*`), // SIZE, MDTM and MFMT (RFC 3659), not STAT
 	215: regexp.MustCompile(`.*`),
 	227: regexp.MustCompile(`\(\d+,\d+,\d+,\d+,\d+,\d+\)$`),
@@ -273,12 +344,16 @@ func checkText(t *testing.T, tag language.Tag, what, english, text string) {
 	if words := englishIn(tag, english, text); len(words) > 0 {
 		t.Errorf("%s: the English %q is left over in %q", what, words, text)
 	}
+	if script, _ := tag.Script(); script.String() == "Arab" || script.String() == "Hebr" {
+		text = isolated.ReplaceAllString(text, "$1")
+	}
 	if i := strings.IndexFunc(text, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }); i >= 0 {
 		t.Errorf("%s: a bidirectional control is in %+q", what, text)
 	}
 }
 
 var (
+	isolated    = regexp.MustCompile("\u2068([^\u2066-\u2069]*)\u2069")                          // by the locale, not by the catalogue
 	syntaxShown = regexp.MustCompile(`[A-Z]{3,4}(?: [A-Z]+)*(?: \[?<SP> ?\[?[a-z<>\[\]|/ -]+)+`) // RETR <SP> pathname
 	latinWord   = regexp.MustCompile(`\p{Latin}+`)
 )
@@ -379,8 +454,11 @@ func checkExchange(t *testing.T, tag language.Tag, english, got exchange) {
 // withoutSent takes the code and what the client itself has sent out of a line.
 func (e exchange) withoutSent(line string) string {
 	line = codeOfLine.ReplaceAllString(line, "")
-	if name, argument, _ := strings.Cut(e.command, " "); name == "USER" || name == "LANG" {
+	switch name, argument, _ := strings.Cut(e.command, " "); name {
+	case "USER", "LANG", "RETR", "STOR", "APPE":
 		line = strings.ReplaceAll(line, argument, "")
+	default: // an error begins with the name of the file
+		line = strings.TrimPrefix(isolated.ReplaceAllString(line, "$1"), argument+": ")
 	}
 	return line
 }

@@ -1,8 +1,13 @@
 package control
 
 import (
+	"context"
+	"errors"
+	"io/fs"
+
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/reply"
+	"github.com/babelftp/babelftp/internal/sessionlog"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -22,11 +27,21 @@ func (s *session) send(r wire.Reply) {
 
 // bufferReply keeps a reply, to be written together with the next.
 func (s *session) bufferReply(r wire.Reply) {
+	sessionlog.LogReply(s.context(), s.log, sessionlog.Command{Verb: s.verb, Argument: s.argument}, r.Code, r.Lines)
 	if !r.Preliminary() {
-		s.observer.Replied(s.verb, s.argument, r.Code)
+		s.observer.Replied(s.verb, s.argument, r.Code, s.locale.Tag())
+		s.trace.Replied(r.Code)
 	}
 	s.closing = s.closing || r.Code == 421 // the last reply of a session (RFC 959 5.4)
 	s.conn.BufferReply(r)
+}
+
+// context is that of the command that is being handled, or of the session.
+func (s *session) context() context.Context {
+	if s.op == nil {
+		return s.ctx
+	}
+	return s.op.Context
 }
 
 func (s *session) write(b []byte) {
@@ -48,10 +63,26 @@ func (s *session) replyError(err error) { s.send(s.errorReply(err)) }
 func (s *session) errorReply(err error) wire.Reply {
 	s.refused(err)
 	code, id, args := reply.ForError(err)
-	if s.transfer == nil { // else observeTransfer tells
-		s.log.Info("command failed", "command", s.verb, "code", code, "err", err)
+	text := s.text(id, args...)
+	if reply.AboutFile(id) {
+		text = s.locale.About(s.nameOf(err), text)
 	}
-	return wire.NewReply(code, s.text(id, args...))
+	if s.transfer == nil { // else logTransfer tells
+		s.log.InfoContext(s.context(), "command failed", "command", s.verb, "code", code, "err", err)
+	}
+	return wire.NewReply(code, text)
+}
+
+// nameOf is the name of the file that an error describes, empty where it is not certain. RNTO and SITE CPTO have two files, but what is in the
+// way has the new name.
+func (s *session) nameOf(err error) string {
+	if named, ok := errors.AsType[*reply.FileError](err); ok {
+		return named.Name
+	}
+	if s.verb == "RNTO" && !errors.Is(err, fs.ErrExist) {
+		return ""
+	}
+	return s.op.fileName
 }
 
 // greet sends 220 with the tenant's greeting, or a message where there is none. At the beginning of a session (RFC 959 5.4) the tenant is

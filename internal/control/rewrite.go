@@ -5,6 +5,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/engine"
+	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -49,7 +50,11 @@ func (s *session) workingDirectory() string { return s.engine.WorkingDirectory()
 func (s *session) rewrite(r wire.Reply) wire.Reply {
 	switch answer := s.server.rules.Answer(r); answer.Meaning {
 	case engine.Message:
-		return wire.NewReply(answer.Code, s.text(answer.Text))
+		text := s.text(answer.Text)
+		if reply.AboutFile(answer.Text) {
+			text = s.locale.About(s.op.fileName, text)
+		}
+		return wire.NewReply(answer.Code, text)
 	case engine.Verbatim:
 		return wire.NewReply(r.Code, r.Lines...)
 	case engine.PasswordRequired:
@@ -85,5 +90,5 @@ func (s *session) rewrite(r wire.Reply) wire.Reply {
 // client.
 func (s *session) unexpected(r wire.Reply) wire.Reply {
 	s.log.Error("unexpected reply of the FTP engine; report it as a bug", "command", s.verb, "text", strings.Join(r.Lines, "\n"))
-	return wire.NewReply(451, s.text(i18n.InternalError))
+	return wire.NewReply(451, s.text(i18n.LocalError))
 }

@@ -33,7 +33,7 @@ func FuzzRewrite(f *testing.F) {
 	} {
 		f.Add([]byte(seed), true)
 	}
-	server := &Server{commands: commands(), rules: engine.NewRules(), cfg: Config{Bundle: bundle, DefaultLanguage: language.Arabic}}
+	server := &Server{commands: commands(), rules: engine.NewRules()}
 	running, err := engine.Start(f.Context(), engine.Config{Local: &net.TCPAddr{}, Remote: &net.TCPAddr{}})
 	if err != nil {
 		f.Fatal(err)
@@ -47,11 +47,13 @@ func FuzzRewrite(f *testing.F) {
 		}
 		s := &session{
 			server:   server,
+			cfg:      &Config{Bundle: bundle, DefaultLanguage: language.Arabic, Logger: slog.New(slog.DiscardHandler)},
 			conn:     wire.NewConn(nil),
 			log:      slog.New(slog.DiscardHandler),
 			transfer: stoppedTransfer(t, nil),
 			login:    &account.Login{User: "u", Tenant: &account.Tenant{Name: "t", Greeting: map[string]string{"en": "one\n\n220 two"}}},
 			name:     "n\r\n220 forged",
+			ctx:      t.Context(),
 		}
 		s.transfer.upload = true
 		s.op = &operation{Operation: engine.Operation{Context: t.Context(), Path: "/" + string(b)}}

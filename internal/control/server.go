@@ -6,7 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"net"
-	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/text/language"
@@ -14,14 +14,19 @@ import (
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/accept"
 	"github.com/babelftp/babelftp/internal/account"
+	"github.com/babelftp/babelftp/internal/activity"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/limits"
+	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/passive"
+	"github.com/babelftp/babelftp/internal/sessionlog"
+	"github.com/babelftp/babelftp/internal/tracing"
 	"github.com/babelftp/babelftp/internal/vfs"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// Config is what a Server needs. Bundle, Backend, Observe, Logger, Data, the durations and MaxLogins are required. The zero value of every other
+// Config is what a Server needs. Bundle, Backend, Observe, Logger, Ports, Data, the durations and MaxLogins are required. The zero value of every other
 // field is its default.
 type Config struct {
 	Bundle          *i18n.Bundle
@@ -35,11 +40,11 @@ type Config struct {
 	// otherwise.
 	AcceptUnknownHosts bool
 
-	// PublicAddress is what PASV shows; invalid means the address that the client reached.
-	PublicAddress netip.Addr
+	PublicAddress passive.Public // what PASV shows
 
 	// internal/config has the defaults of the durations and of MaxLogins.
 	IdleTimeout time.Duration // between commands
+	Ports       *passive.Ports
 	Data        dataconn.Settings
 	// CommitDelay is the maximum time that an upload that looks complete waits for the end of the control connection. The kernel of a
 	// killed client closes the data connection first and the control connection just after. An upload that took less than eight times as
@@ -52,8 +57,11 @@ type Config struct {
 	LoginTimeout   time.Duration // of a session, until the login
 	CommandTimeout time.Duration // of a command, a transfer too
 
-	Observe func(*wire.Conn) Observer // makes the observer of a session
+	Observe func(id string, conn *wire.Conn) Observer // makes the observer of a session, whose ID is that of the log
 	Logger  *slog.Logger
+	Guard   *panics.Guard      // counts the panics of sessions; nil for none
+	Debug   *sessionlog.Switch // says of which sessions the logger gets debug lines whatever its level; nil for none
+	Traces  *tracing.Tracer    // nil for none
 }
 
 // An Observer gets what happens in a session, for metrics and the audit log. Its methods must not wait for long.
@@ -62,18 +70,20 @@ type Observer interface {
 	SessionClosed()
 	LoggedIn(login *account.Login, err error) // login is nil after an error
 	LoggedOut()
-	Refused(tenant, limit string)                  // what a limit refuses or ends
-	Storage(s vfs.ObjectStorage) vfs.ObjectStorage // what the next command asks in place of s
-	Replied(command, argument string, code int)    // argument may be a password
-	Transferred(tenant string, upload bool, bytes int64, complete bool)
+	Refused(tenant, limit string)                                // what a limit refuses or ends
+	Storage(s vfs.ObjectStorage) vfs.ObjectStorage               // what the next command asks in place of s
+	Replied(command, argument string, code int, in language.Tag) // argument may be a password
+	Transferring(tenant string, t *dataconn.Transfer)            // begins
+	Transferred(t *dataconn.Transfer, complete bool)             // has ended
 }
 
 // A Server accepts control connections and runs a session on each.
 type Server struct {
-	cfg      Config
+	cfg      atomic.Pointer[Config]
 	commands map[string]command
 	rules    engine.Rules
 
+	tls         map[*tls.Config]*tls.Config // the last one, by that of its Config
 	placeholder engine.Placeholder
 	acceptor    *accept.Acceptor
 	refusals    limits.Sampler[limits.Error] // that the log shows
@@ -85,15 +95,24 @@ func New(cfg Config) *Server {
 	if cfg.Limits == nil {
 		cfg.Limits = limits.NewServer(limits.Sessions{}, limits.Sessions{}, limits.Usage{}, limits.Usage{})
 	}
-	if cfg.TLS != nil {
-		cfg.TLS = dataconn.TLSConfig(cfg.TLS)
-	}
-	return &Server{
-		cfg:      cfg,
+	srv := &Server{
 		commands: commands(),
 		rules:    engine.NewRules(),
-		acceptor: accept.New(cfg.Logger),
+		acceptor: accept.New(cfg.Logger, cfg.Guard),
 	}
+	srv.Configure(cfg)
+	return srv
+}
+
+// Configure gives sessions that begin from then on another configuration. Its Limits, which count sessions, must be the same.
+func (srv *Server) Configure(cfg Config) {
+	if base := cfg.TLS; base != nil {
+		if cfg.TLS = srv.tls[base]; cfg.TLS == nil { // tickets of the same one stay valid
+			cfg.TLS = dataconn.TLSConfig(base)
+		}
+		srv.tls = map[*tls.Config]*tls.Config{base: cfg.TLS}
+	}
+	srv.cfg.Store(&cfg)
 }
 
 // Serve runs a session on each connection that the listener accepts. It returns nil after Shutdown. Sessions live until they end
@@ -104,7 +123,7 @@ func (srv *Server) Serve(ctx context.Context, listener net.Listener) error {
 
 // ServeTLS is Serve with TLS from the first byte (implicit TLS).
 func (srv *Server) ServeTLS(ctx context.Context, listener net.Listener) error {
-	if srv.cfg.TLS == nil {
+	if srv.cfg.Load().TLS == nil {
 		return errors.New("implicit TLS needs a TLS configuration")
 	}
 	return srv.serve(ctx, listener, true)
@@ -114,6 +133,27 @@ func (srv *Server) serve(ctx context.Context, listener net.Listener, implicit bo
 	return srv.acceptor.Serve(ctx, listener, func(conn net.Conn) accept.Session {
 		return newSession(ctx, srv, conn, implicit)
 	})
+}
+
+// Sessions tells what the sessions do at the moment, in no order.
+func (srv *Server) Sessions() []activity.Shown {
+	running := srv.acceptor.Sessions()
+	shown := make([]activity.Shown, len(running))
+	for i, s := range running {
+		shown[i] = s.(*session).activity.Show()
+	}
+	return shown
+}
+
+// Disconnect ends a session as an administrator wants, with 421, and tells whether there is one of this ID. It does not wait.
+func (srv *Server) Disconnect(id string) bool {
+	for _, other := range srv.acceptor.Sessions() {
+		if s := other.(*session); s.about.ID == id {
+			s.cancel(dataconn.ErrDisconnected)
+			return true
+		}
+	}
+	return false
 }
 
 // Shutdown says 421 to idle sessions and to new ones in their languages, lets running transfers end and waits for all of that. When ctx

@@ -12,22 +12,29 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/account"
+	"github.com/babelftp/babelftp/internal/activity"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/descriptors"
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/limits"
-	"github.com/babelftp/babelftp/internal/panics"
 	"github.com/babelftp/babelftp/internal/reply"
+	"github.com/babelftp/babelftp/internal/sessionlog"
 	"github.com/babelftp/babelftp/internal/syntax"
+	"github.com/babelftp/babelftp/internal/tracing"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // A session is one control connection.
 type session struct {
 	server   *Server
+	cfg      *Config // of the server when the session began
 	observer Observer
 	log      *slog.Logger
-	ctx      context.Context // ends with the session
+	about    sessionlog.Session // in each line of the log; its ID and Remote never change
+	activity *activity.Session  // what administrators see
+	trace    *tracing.Session   // nil for none
+	ctx      context.Context    // ends with the session
 	cancel   context.CancelCauseFunc
 	done     <-chan struct{} // of ctx
 
@@ -65,27 +72,52 @@ type session struct {
 	data       dataSettings
 	facts      ftplist.Facts // of MLST and MLSD
 	transfer   *transfer     // the one that is running
+	onlyTLS    bool          // whether the client has begun no login since the TLS handshake
 	aborted    bool          // whether ABOR has stopped one and waits for its own reply
 }
 
 func newSession(ctx context.Context, server *Server, conn net.Conn, implicit bool) *session {
+	cfg := server.cfg.Load()
 	s := &session{
 		server:    server,
-		log:       server.cfg.Logger.With("remote", conn.RemoteAddr().String()),
+		cfg:       cfg,
 		conn:      wire.NewConn(conn),
 		implicit:  implicit,
 		scarce:    descriptors.Sessions.Scarce(conn),
 		drain:     make(chan struct{}),
 		facts:     ftplist.DefaultFacts(),
 		algorithm: syntax.DefaultHash,
-		locale:    reply.NewLocale(reply.Preferences{Bundle: server.cfg.Bundle, DefaultLanguage: server.cfg.DefaultLanguage}),
+		locale:    reply.NewLocale(reply.Preferences{Bundle: cfg.Bundle, DefaultLanguage: cfg.DefaultLanguage}),
 	}
-	s.observer = server.cfg.Observe(s.conn)
+	s.about = sessionlog.Session{ID: sessionlog.NewID(), Remote: conn.RemoteAddr().String(), Address: s.conn.Remote().WithZone("")}
+	s.activity = activity.New(s.about.ID, s.about.Remote)
+	s.show("")
+	s.relog()
+	s.observer = cfg.Observe(s.about.ID, s.conn)
 	s.ctx, s.cancel = context.WithCancelCause(ctx)
 	s.done = s.ctx.Done()
 	s.guarded = &limits.Session{Addr: s.conn.Remote(), Cut: s.cancel}
 	s.data = s.newDataSettings()
 	return s
+}
+
+// relog makes the logger of what is known of the session.
+func (s *session) relog() {
+	s.about.Tenant, s.about.User = "", ""
+	if s.tenant != nil {
+		s.about.Tenant = s.tenant.Name
+	}
+	if s.login != nil {
+		s.about.Tenant, s.about.User = s.login.Tenant.Name, s.login.User
+	}
+	s.log = s.cfg.Debug.Logger(s.cfg.Logger, s.about)
+}
+
+// show tells administrators the state of the session, and which command it runs, empty for none.
+func (s *session) show(command string) {
+	s.activity.Set(activity.State{
+		Tenant: s.about.Tenant, User: s.about.User, Language: s.locale.Tag(), TLS: s.conn.Encrypted(), Command: command,
+	})
 }
 
 // Drain lets the session end when its command has ended.
@@ -102,7 +134,7 @@ func (s *session) Cut() {
 
 // Run is the session. It returns when the control connection is closed and everything that belonged to it has ended.
 func (s *session) Run() {
-	scopes, leave, err := s.server.cfg.Limits.Enter(s.guarded)
+	scopes, leave, err := s.cfg.Limits.Enter(s.guarded)
 	if err == nil && s.scarce {
 		leave()
 		err = &limits.Error{Limit: "descriptors"}
@@ -114,11 +146,13 @@ func (s *session) Run() {
 	s.limits = scopes
 	s.observer.SessionOpened()
 	defer s.observer.SessionClosed()
+	s.trace = s.cfg.Traces.Session(s.ctx, &s.about)
+	defer s.trace.End()
 	defer s.end(leave)
-	s.loginUntil = limits.In(s.server.cfg.LoginTimeout)
+	s.loginUntil = limits.In(s.cfg.LoginTimeout)
 	defer func() {
 		if r := recover(); r != nil {
-			s.log.Error("session ended by a panic; report it as a bug", "panic", r, "stack", string(panics.Stack(r)))
+			s.cfg.Guard.Report(s.log, "session", r)
 			s.reply(421, i18n.InternalError)
 		}
 	}()
@@ -129,7 +163,11 @@ func (s *session) Run() {
 		return
 	}
 	s.greet(i18n.ServiceReady)
-	go s.conn.Read(s.done)
+	s.show("")
+	go func() {
+		defer s.cfg.Guard.Recover("control connection")
+		s.conn.Read(s.done)
+	}()
 	for !s.closing {
 		next, ok := s.next()
 		if !ok {
@@ -177,11 +215,18 @@ func (s *session) end(leave func()) {
 	case s.closing:
 	case errors.Is(cut, syscall.EBUSY):
 		s.refuse(cut)
+	case errors.Is(cut, dataconn.ErrDisconnected) && (!s.implicit || s.conn.Encrypted()):
+		s.log.Info("session ended by an administrator")
+		s.verb = ""
+		s.reply(421, i18n.Disconnected)
 	case s.drained() && (!s.implicit || s.conn.Encrypted()):
 		s.verb = ""
 		s.reply(421, i18n.ShuttingDown)
 	}
-	s.data.Close()
+	if s.onlyTLS && !s.closing { // some clients look at the certificate after the handshake
+		s.log.Info("client left after the TLS handshake, before a login", "hint", sessionlog.CertificateHint)
+	}
+	s.closeDataPort()
 	s.endLogin()
 	s.stopEngine()
 	s.cancel(nil)
@@ -220,7 +265,7 @@ func (s *session) next() (wire.Line, bool) {
 
 // timeout is how long the client may take to send a command, and what answers a client that takes longer.
 func (s *session) timeout() (time.Duration, func()) {
-	idle := s.server.cfg.IdleTimeout
+	idle := s.cfg.IdleTimeout
 	if s.login != nil {
 		idle = cmp.Or(s.login.IdleTimeout, idle)
 	}

@@ -223,11 +223,11 @@ func TestLANG(t *testing.T) {
 	for _, step := range []struct{ command, want string }{
 		{"LANG", "200 Replies are now in English."},
 		{"LANG fr", "200 "},
-		{"LANG en-AU", "200 en-AU"},
+		{"LANG en-AU", "200 Replies are now in English."},
 		{"LANG x-1", "501 "},
 		{"LANG es-419", "501 "},
 		{"LANG ", "501 "},
-		{"LANG tlh", "504 tlh"},
+		{"LANG tlh", "504 Language tlh not supported. Available: EN;"},
 		{"lang JA", "200 "},
 		{"NOOP", "200 "},
 		{"LANG", "200 Replies are now in English."},
@@ -427,7 +427,7 @@ func TestServerName(t *testing.T) {
 	c = &client{Conn: ftptest.NewConn(conn), t: t, site: s}
 	c.expect("220-Willkommen!\n220 Bitte eintreten.")
 	c.do("REIN", "220 ")
-	c.do("USER demo", "331 Bitte")
+	c.do("USER demo", "331 Passwort")
 }
 
 func TestIdleTimeout(t *testing.T) {

@@ -110,7 +110,7 @@ func TestSitePresign(t *testing.T) {
 
 func TestSitePresignNeedsPermission(t *testing.T) {
 	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo"}, LinkLifetime: time.Hour})
-	s.login().do("SITE PRESIGN f", "550 You are not allowed to do this.")
+	s.login().do("SITE PRESIGN f", "550 Permission denied.")
 }
 
 func TestSitePresignIsOffByDefault(t *testing.T) {

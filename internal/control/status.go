@@ -25,10 +25,7 @@ func (s *session) stat(arg string) {
 
 // status also answers while a transfer is running.
 func (s *session) status() {
-	status := reply.Status{Client: s.conn.Remote().String(), Encrypted: s.conn.Encrypted(), Usage: reply.Usage(s.login)}
-	if s.login != nil {
-		status.User = s.login.User
-	}
+	status := reply.Status{Client: s.conn.Remote().String(), Encrypted: s.conn.Encrypted(), Login: s.login, Parameters: s.parameters.Commands()}
 	if s.transfer != nil {
 		status.Transfers, status.Transferred = true, s.transfer.Bytes()
 	}
@@ -42,7 +39,7 @@ func (s *session) pathStatus(arg string) {
 		s.replyError(err)
 		return
 	}
-	l := ftplist.NewLong(arg, name, s.listClient())
+	l := ftplist.NewLong(arg, name, s.request().ListClient())
 	line := l.Line
 	l.Line = func(b []byte, e ftplist.Entry, name string) []byte {
 		return wire.AppendLine(append(b, ' '), string(line(nil, e, name))) // never the end of the reply (RFC 959 4.2)
@@ -82,7 +79,7 @@ func (s *session) writeListing(l *ftplist.Listing) error {
 			return err
 		})
 		if err == nil {
-			err = s.ctx.Err()
+			err = s.outcome(s.ctx.Err())
 		}
 		if err != nil {
 			return err

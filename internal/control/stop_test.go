@@ -14,6 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
@@ -291,6 +292,16 @@ func TestStoppingCommands(t *testing.T) {
 				t.Error("the session was not cut")
 			}
 			receive(t, "end", b.ended)
+			for {
+				reply, err := c.Reply()
+				if err != nil { // also in the middle of a listing
+					break
+				}
+				code, text := ftptest.Parse(reply)
+				if code >= 400 && text != "The server is shutting down. Please connect again in a moment." && tt.operation != "login" {
+					t.Errorf("%d %q", code, text)
+				}
+			}
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/sessionlog"
 	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -22,7 +23,7 @@ func (s *session) auth(mechanism string) {
 		return
 	}
 	switch {
-	case s.server.cfg.TLS == nil:
+	case s.cfg.TLS == nil:
 		s.reply(431, i18n.TLSUnavailable)
 	case s.conn.Encrypted():
 		s.reply(503, i18n.TLSActive)
@@ -38,19 +39,20 @@ func (s *session) startTLS(start func(context.Context, *tls.Config) error) bool 
 	ctx, cancel := s.loginUntil.Context(s.ctx)
 	defer cancel()
 	s.tlsSession = rand.Text()
-	if err := start(dataconn.WithHandshake(ctx, s.handshake()), s.server.cfg.TLS); err != nil {
-		s.log.Info("TLS handshake failed", "err", err)
+	if err := start(dataconn.WithHandshake(ctx, s.handshake()), s.cfg.TLS); err != nil {
+		s.log.Info("TLS handshake failed", "err", err, "hint", sessionlog.HandshakeHint(err, s.implicit))
 		if errors.Is(err, wire.ErrNotTLS) {
 			s.reply(421, i18n.TLSFailed)
 		}
 		return false
 	}
-	if err := s.server.cfg.Backend.Admit(s.conn.Certificates()); err != nil {
+	if err := s.cfg.Backend.Admit(s.conn.Certificates()); err != nil {
 		s.log.Info("client refused", "err", err)
 		s.reply(421, i18n.ClientCertificateRequired) // RFC 4217 10.1
 		return false
 	}
 	s.takeServerName()
+	s.onlyTLS = true
 	return true
 }
 
@@ -61,7 +63,7 @@ func (s *session) handshake() dataconn.Handshake {
 // takeServerName takes the name that a client has given to TLS (SNI) for HOST, if a tenant has that name.
 func (s *session) takeServerName() {
 	name := s.namedToTLS()
-	if tenant, known := s.server.cfg.Backend.Host(name); known && s.hostname == "" {
+	if tenant, known := s.cfg.Backend.Host(name); known && s.hostname == "" {
 		s.hostname = name
 		s.setTenant(tenant)
 	}
@@ -91,7 +93,7 @@ func (s *session) prot(level string) {
 	case level == "P":
 		s.data.private = true
 		s.reply(200, i18n.ProtectionPrivate)
-	case level == "C" && s.server.cfg.TLSRequired:
+	case level == "C" && s.cfg.TLSRequired:
 		s.reply(534, i18n.ProtectionRequired)
 	case level == "C":
 		s.data.private = false

@@ -1,20 +1,20 @@
 package control
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
-	"io/fs"
 	"path"
-	"time"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/panics"
-	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/reply"
+	"github.com/babelftp/babelftp/internal/sessionlog"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -35,7 +35,7 @@ func (s *session) runTransfer(t *transfer, verb, name string) { s.send(s.doTrans
 
 // doTransfer lets the engine do a transfer, and returns its last reply. The engine learns of the data connection by an EPSV that no client sees.
 func (s *session) doTransfer(t *transfer, verb, name string) wire.Reply {
-	cfg := &s.server.cfg
+	cfg := s.cfg
 	source := s.data.Take()
 	if source == nil {
 		return wire.NewReply(425, s.text(i18n.DataConnectionFirst))
@@ -66,7 +66,9 @@ func (s *session) doTransfer(t *transfer, verb, name string) wire.Reply {
 	op := &s.op.Operation
 	op.Transfer, op.Count = t.Transfer, t.count
 	if t.upload {
-		op.AllocSize = s.parameters.AllocSize
+		if op.AllocSize = s.parameters.AllocSize; op.AllocSize > 0 && t.offset == 0 {
+			t.SetSize(op.AllocSize)
+		}
 	}
 	switch err := s.engine.PrepareTransfer(op, t.offset, t.ascii); {
 	case errors.Is(err, engine.ErrCannotListen):
@@ -75,8 +77,16 @@ func (s *session) doTransfer(t *transfer, verb, name string) wire.Reply {
 	case err != nil:
 		return s.engineFailed(err)
 	}
+	complete := false
+	s.observer.Transferring(s.login.Tenant.Name, t.Transfer)
+	s.activity.Begin(t.Transfer, name)
+	defer func() { // after a panic too
+		s.activity.End()
+		s.observer.Transferred(t.Transfer, complete)
+	}()
 	r := s.forward(verb, name)
-	s.observeTransfer(t, verb+" "+name, r)
+	complete = r.Code < 400
+	s.logTransfer(t, verb, name, r)
 	if t.ascii && !s.closing {
 		if err := s.engine.EndASCII(); err != nil {
 			r = s.engineFailed(err)
@@ -85,26 +95,46 @@ func (s *session) doTransfer(t *transfer, verb, name string) wire.Reply {
 	return r
 }
 
-// observeTransfer tells the observer and the log how a transfer ended. The log shows the errors of the data connection and of the storage,
-// because the one often follows from the other.
-func (s *session) observeTransfer(t *transfer, commandLine string, r wire.Reply) {
-	about := []any{"command", commandLine, "bytes", t.Bytes(), "code", r.Code}
-	if size := s.parameters.AllocSize; t.upload && size > 0 {
-		about = append(about, "announced", size)
+// logTransfer tells the log how a transfer ended.
+func (s *session) logTransfer(t *transfer, verb, name string, r wire.Reply) {
+	line := &sessionlog.Transfer{
+		Command: verb, Direction: t.Direction(), Path: name, Bytes: t.Bytes(), Offset: t.offset, Code: r.Code, TLS: s.data.private,
+		Duration: t.Elapsed(), FirstByte: t.FirstByte(), Connection: t.Reason(), Storage: s.op.Err,
+		DataAddress: s.data.address,
 	}
-	if r.Code >= 400 {
-		about = append(about, "connection", t.Err(), "storage", s.op.Err)
+	if t.listing == nil {
+		line.Path = cmp.Or(s.op.Path, name)
+		if s.login.ObjectURI != nil {
+			line.URI = s.login.ObjectURI(line.Path)
+		}
 	}
-	s.observer.Transferred(s.login.Tenant.Name, t.upload, t.Bytes(), r.Code < 400)
-	s.log.Info("transfer", about...)
+	if t.upload {
+		line.Announced = s.parameters.AllocSize
+	}
+	if s.op.File != nil {
+		line.Stat = s.op.File.Stat
+	}
+	line.Log(s.op.Context, s.log)
+	s.trace.Transferred(line.Bytes, line.FirstByte)
 }
 
-// transferStarting names the file that STOU chose (RFC 1123 4.1.2.9).
+// transferStarting names the file, as STOU has chosen it too (RFC 1123 4.1.2.9), and the size of a download. Clients look for "(4071 bytes)"
+// behind the name, in every language.
 func (s *session) transferStarting() wire.Reply {
-	if name := s.transfer.fileName; name != "" {
-		return wire.NewReply(150, "FILE: "+s.nameCodec().EncodeName(s.workingDirectory(), name))
+	t := s.transfer
+	if t.fileName != "" {
+		return wire.NewReply(150, "FILE: "+s.nameCodec().EncodeName(s.workingDirectory(), t.fileName))
 	}
-	return wire.NewReply(150, s.text(i18n.TransferStarting))
+	if t.listing != nil || s.op.fileName == "" {
+		return wire.NewReply(150, s.text(i18n.TransferStarting))
+	}
+	text := s.locale.TextFor(i18n.TransferFileStarting, s.op.fileName)
+	if whole := !t.upload && !t.ascii && t.offset == 0 && t.count == 0; whole && s.op.File != nil {
+		if info, err := s.op.File.Stat(); err == nil {
+			text += fmt.Sprintf(" (%d bytes)", info.Size())
+		}
+	}
+	return wire.NewReply(150, text)
 }
 
 // transferFailed is the reply to a transfer that did not complete. An error of the data connection goes before one of the storage.
@@ -112,12 +142,21 @@ func (s *session) transferFailed() wire.Reply {
 	panics.Raise(s.op.Err)
 	cause := s.transfer.Err()
 	if cause == nil && s.op.Err != nil {
-		return s.errorReply(s.op.Err)
+		if cause = context.Cause(s.op.Context); cause == nil {
+			return s.errorReply(s.op.Err)
+		}
 	}
 	if errors.Is(cause, dataconn.ErrAborted) {
 		s.aborted = true
 	}
-	code, id := reply.ForTransfer(cause, s.transfer.upload)
+	lost := i18n.TransferInterrupted
+	switch {
+	case s.op.Kept.Load():
+		lost = i18n.TransferResumable
+	case s.transfer.upload:
+		lost = i18n.TransferBroken
+	}
+	code, id := reply.ForTransfer(cause, lost)
 	return wire.NewReply(code, s.text(id))
 }
 
@@ -135,7 +174,7 @@ func (s *session) beforeCommit(ctx context.Context) error {
 	if t == nil {
 		return dataconn.ErrPeerClosed // the session was cut and has not waited
 	}
-	return t.AwaitCommit(ctx, s.conn, s.server.cfg.CommitDelay)
+	return t.AwaitCommit(ctx, s.conn, s.cfg.CommitDelay)
 }
 
 // retr is RETR.
@@ -162,6 +201,7 @@ func (s *session) runFileTransfer(t *transfer, verb, name string) {
 
 // stor is STOR and APPE. After REST they are the same (RFC 3659 5.3).
 func (s *session) stor(arg string) {
+	s.op.fileName = s.nameCodec().Echo(s.workingDirectory(), arg)
 	name, err := s.nameCodec().ResolveFile(s.workingDirectory(), arg)
 	if err != nil {
 		s.replyError(err)
@@ -174,25 +214,12 @@ func (s *session) stor(arg string) {
 	s.runFileTransfer(&transfer{upload: true}, verb, name)
 }
 
-// orPendingUpload describes what stat finds, or where there is nothing the upload of a file that the user can resume: SIZE and MLST are how
-// clients learn where.
-func (s *session) orPendingUpload(name string, stat func(string) (fs.FileInfo, error)) (fs.FileInfo, error) {
-	info, err := stat(name)
-	if !s.login.Resumable || !errors.Is(err, fs.ErrNotExist) {
-		return info, err
-	}
-	return s.op.Storage.PendingUpload(name)
-}
-
-// stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9). The name is new because it holds the time in nanoseconds and the
-// session looks.
+// stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9).
 func (s *session) stou(string) {
-	name := path.Join(s.workingDirectory(), "ftp-"+time.Now().UTC().Format("20060102T150405.000000000"))
-	err := s.perform(func() error {
-		taken, err := pathname.Exists(func(name string) error { _, err := s.op.Storage.StatFile(name); return err }, name)
-		if taken {
-			return fs.ErrExist
-		}
+	request := s.request()
+	var name string
+	err := s.perform(func() (err error) {
+		name, err = request.NewName()
 		return err
 	})
 	if err != nil {
@@ -210,6 +237,6 @@ func (s *session) abor(string) {
 		id = i18n.AbortDone
 	}
 	s.aborted = false
-	s.data.Close()
+	s.closeDataPort()
 	s.reply(226, id)
 }

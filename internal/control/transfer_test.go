@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"bytes"
 	"crypto/tls"
 	"io"
 	"net"
@@ -8,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/control"
@@ -314,8 +317,18 @@ func TestStall(t *testing.T) {
 	conn := c.epsv()
 	c.do("STOR f", "150 ")
 	_, _ = io.WriteString(conn, "some")
-	c.expect("426 ")
+	c.expect("426 Data transfer timed out.")
 	s.wantEmpty()
+}
+
+// A client that does not read what it downloads gets the same reply.
+func TestStalledDownload(t *testing.T) {
+	s := newSite(t, func(cfg *control.Config) { cfg.Data.StallTimeout = 100 * time.Millisecond })
+	s.put(&s3.PutObjectInput{Key: new("f"), Body: bytes.NewReader(make([]byte, 64<<20))}) // more than the buffers of a connection have room for
+	c := s.login()
+	_ = c.epsv()
+	c.do("RETR f", "150 ")
+	c.expect("426 Data transfer timed out.")
 }
 
 func TestABOR(t *testing.T) {
@@ -326,8 +339,8 @@ func TestABOR(t *testing.T) {
 		c.do("STOR f", "150 ")
 		_, _ = io.WriteString(conn, strings.Repeat("x", 6<<20))
 		c.write("ABOR\r\n")
-		c.expect("426 ")
-		c.expect("226 ")
+		c.expect("426 Transfer aborted.")
+		c.expect("226 Abort successful.")
 		s.wantEmpty()
 	})
 	t.Run("before-the-data-connection", func(t *testing.T) {

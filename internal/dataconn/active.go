@@ -26,9 +26,11 @@ func (a *active) Open(ctx context.Context) (net.Conn, error) {
 	stop := context.AfterFunc(ctx, a.cancel)
 	defer stop()
 	dialer := net.Dialer{
-		LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.local, 0)),
 		KeepAlive: -1, // stalls are watched for
 		Control:   descriptors.Transfers.Control,
+	}
+	if a.local.Is4() == a.address.Addr().Is4() { // behind a proxy they may differ
+		dialer.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(a.local, 0))
 	}
 	if deadline, ok := ctx.Deadline(); ok {
 		dialer.Timeout = time.Until(deadline)

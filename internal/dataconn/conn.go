@@ -18,6 +18,22 @@ type Source interface {
 	Close()
 }
 
+// A finisher is a connection by way of another server, whose Close means that it was cut. Finish ends it. The error of Finish says that the client may
+// have less than what was written.
+type finisher interface{ Finish() error }
+
+// finishing finishes a connection when it is closed, which comes after what TLS writes at the end.
+type finishing struct {
+	net.Conn
+	finisher
+}
+
+func (f finishing) Close() error {
+	err := f.Finish()
+	_ = f.Conn.Close()
+	return err
+}
+
 // maxDataWrite bounds one write in bytes, so that a slow client that still
 // reads moves bytes within the stall timeout.
 const maxDataWrite = 256 << 10
@@ -46,23 +62,43 @@ func (c *Conn) RemoteAddr() net.Addr {
 }
 
 func newConn(ctx context.Context, t *Transfer, raw net.Conn) *Conn {
-	c := &Conn{Conn: raw, raw: raw, ctx: ctx, transfer: t, opened: time.Now()}
+	below := raw
+	if f, ok := raw.(finisher); ok {
+		below = finishing{raw, f}
+	}
+	c := &Conn{Conn: below, raw: raw, ctx: ctx, transfer: t, opened: time.Now()}
 	if t.TLS == nil {
 		if t.Upload && t.ControlTLS {
-			c.Conn = &clearUpload{Conn: raw}
+			c.Conn = &clearUpload{Conn: below}
 		}
 		return c
 	}
-	c.below = &cutConn{Conn: raw}
+	c.below = &cutConn{Conn: below}
 	h := t.Handshake
 	h.data = true
 	if t.Upload {
-		h.hold = &ticketHold{Conn: raw}
+		h.hold = &ticketHold{Conn: below}
 		c.below.Conn = h.hold
 	}
 	c.ctx = WithHandshake(ctx, h)
 	c.Conn = tls.Server(c.below, t.TLS)
 	return c
+}
+
+// Close ends the connection. One by way of another server is cut after a transfer that has failed, so that the client does not take a part of a file for
+// the whole. A download to which that happens at its end has failed. An upload is complete already.
+func (c *Conn) Close() error {
+	if _, ok := c.raw.(finisher); !ok {
+		return c.Conn.Close()
+	}
+	if c.transfer.Err() != nil || c.transfer.Upload && c.ended.IsZero() {
+		return c.raw.Close()
+	}
+	if err := c.Conn.Close(); err != nil && !c.transfer.Upload {
+		_ = c.failed(err)
+		return c.transfer.Err() // and not err: the engine takes that of a closed connection for success
+	}
+	return nil
 }
 
 // handshake is TLS's, before the first bytes and not sooner: many clients begin
@@ -104,7 +140,7 @@ func (c *cutConn) Read(b []byte) (int, error) {
 	if errors.Is(err, io.EOF) {
 		c.ended = true
 		if !c.lenient {
-			err = ErrLost // crypto/tls turns io.ErrUnexpectedEOF back into io.EOF
+			err = errCut // crypto/tls turns io.ErrUnexpectedEOF back into io.EOF
 		}
 	}
 	return n, err
@@ -120,7 +156,7 @@ func (c *Conn) Read(b []byte) (int, error) {
 		return 0, err
 	}
 	n, err := c.receive(b[:c.transfer.Pace.Chunk(len(b))])
-	c.transfer.bytes.Add(int64(n))
+	c.transfer.moved(n)
 	if waitErr := c.pace(n); err == nil {
 		err = waitErr
 	}
@@ -147,7 +183,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 		_ = c.raw.SetWriteDeadline(time.Now().Add(c.transfer.StallTimeout))
 		n, err := c.Conn.Write(b[written : written+c.transfer.Pace.Chunk(min(len(b)-written, maxDataWrite))])
 		written += n
-		c.transfer.bytes.Add(int64(n))
+		c.transfer.moved(n)
 		if err == nil {
 			err = c.pace(n)
 		}
@@ -179,10 +215,14 @@ func (c *Conn) writeListing() error {
 // failed notes why the connection was of no more use.
 func (c *Conn) failed(err error) error {
 	switch {
+	case c.ctx.Err() != nil: // the storage has ended the read of an upload
+		c.transfer.fail(context.Cause(c.ctx))
 	case isTimeout(err):
 		c.transfer.fail(ErrStalled)
 	case errors.Is(err, ErrTLS):
 		c.transfer.fail(err)
+	case errors.Is(err, errCut):
+		c.transfer.fail(errCut)
 	default:
 		c.transfer.fail(ErrLost)
 	}

@@ -1,7 +1,6 @@
 // Package dataconn makes the data connection of a transfer and watches it.
 //
-// [Ports] are the passive ports of a server. Sessions share them if their clients have different
-// addresses. [Ports.Listen] and [Dial] make a [Source], which waits for the client or connects to
+// Package passive, and [Dial], make a [Source], which waits for the client or connects to
 // it when a [Transfer] begins. A Transfer is one use of a data connection. It
 // opens it, under TLS where the client has asked for it, counts the bytes, and ends
 // a stalled one. [Transfer.Stop] stops it. Before an upload is published,
@@ -9,9 +8,9 @@
 //
 // Implemented here:
 //
-//   - RFC 959, sections 3.2 and 4.1.2: data connections, the arguments of PORT
-//   - RFC 2428, sections 2 and 3: EPRT and EPSV
-//   - RFC 2577, section 3: who may connect, and where to
+//   - RFC 959, section 4.1.2: the arguments of PORT
+//   - RFC 2428, section 2: EPRT
+//   - RFC 2577, section 3: where the server connects to
 //   - RFC 4217, sections 7, 9 and 10: TLS on data connections
 //   - RFC 8446, sections 4.6.1, 5.1 and 6.1: session tickets, records, close_notify
 package dataconn

@@ -17,9 +17,10 @@ type PortRange struct{ First, Last uint16 }
 func DynamicPorts() PortRange { return PortRange{49152, 65535} }
 
 // Random returns an unpredictable port of the range.
-func (r PortRange) Random() uint16 { return r.First + uint16(rand.IntN(r.size())) }
+func (r PortRange) Random() uint16 { return r.First + uint16(rand.IntN(r.Size())) }
 
-func (r PortRange) size() int { return int(r.Last) - int(r.First) + 1 }
+// Size is how many ports there are.
+func (r PortRange) Size() int { return int(r.Last) - int(r.First) + 1 }
 
 // UnmarshalText reads 30000-30099, or a single port.
 func (r *PortRange) UnmarshalText(text []byte) error {

@@ -4,11 +4,8 @@ package dataconn
 // next transfer. The zero value holds none.
 type Prepared struct{ source Source }
 
-// Prepare keeps a source for the next transfer, and closes the one that it had.
-func (p *Prepared) Prepare(source Source) {
-	p.Close()
-	p.source = source
-}
+// Prepare keeps a source for the next transfer, which must have been closed before.
+func (p *Prepared) Prepare(source Source) { p.source = source }
 
 // Take returns the source to the transfer, which must close it. It returns nil where
 // there is none.
@@ -18,10 +15,21 @@ func (p *Prepared) Take() Source {
 	return source
 }
 
-// Close closes the source if no transfer has taken it.
-func (p *Prepared) Close() {
-	if p.source != nil {
-		p.source.Close()
-		p.source = nil
+// A passiveSource is a source that waits for the client.
+type passiveSource interface {
+	// Missing returns what the log should have, if the client has not connected.
+	Missing() error
+}
+
+// Close closes the source if no transfer has taken it. The error is for the log: the client has not connected to the passive port that it got.
+func (p *Prepared) Close() (missing error) {
+	if p.source == nil {
+		return nil
 	}
+	if waited, ok := p.source.(passiveSource); ok {
+		missing = waited.Missing()
+	}
+	p.source.Close()
+	p.source = nil
+	return missing
 }

@@ -34,7 +34,7 @@ func TestMinRate(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, client := net.Pipe()
-				c := &Conn{Conn: server, raw: server, transfer: &Transfer{Options: Options{
+				c := &Conn{ctx: t.Context(), Conn: server, raw: server, transfer: &Transfer{Options: Options{
 					Settings: Settings{StallTimeout: tc.stall, MinRate: tc.minRate}, Scarce: tc.scarce,
 				}}}
 				begin := time.Now()
@@ -70,7 +70,7 @@ func TestMinRate(t *testing.T) {
 func TestMinRateOfBusyServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, client := net.Pipe()
-		c := &Conn{Conn: server, raw: server, transfer: &Transfer{Options: Options{
+		c := &Conn{ctx: t.Context(), Conn: server, raw: server, transfer: &Transfer{Options: Options{
 			Settings: Settings{StallTimeout: 5 * time.Minute, MinRate: 4096}, Scarce: func() bool { return true },
 		}}}
 		go func() { _, _ = client.Write(make([]byte, 10)) }()
@@ -87,7 +87,7 @@ func TestMinRateOfBusyServer(t *testing.T) {
 func TestAbortOfSlowUpload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, client := net.Pipe()
-		c := &Conn{Conn: server, raw: server, transfer: &Transfer{Options: Options{Settings: Settings{StallTimeout: time.Hour, MinRate: 1}}}}
+		c := &Conn{ctx: t.Context(), Conn: server, raw: server, transfer: &Transfer{Options: Options{Settings: Settings{StallTimeout: time.Hour, MinRate: 1}}}}
 		ctx, abort := context.WithTimeout(t.Context(), 10*time.Minute)
 		defer abort()
 		defer context.AfterFunc(ctx, func() { _ = c.SetReadDeadline(time.Now()) })()

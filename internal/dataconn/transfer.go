@@ -19,14 +19,16 @@ var (
 	ErrAborted    = errors.New("aborted by the client")
 	ErrStalled    = errors.New("the data connection stalled")
 	ErrPeerClosed = errors.New("the control connection has ended")
-	ErrLost       = errors.New("the data connection was lost")
-	ErrTLS        = errors.New("no TLS on the data connection")
-	ErrNotResumed = errors.New("the data connection did not resume the TLS session of the control connection")
+	// ErrDisconnected is a [context.Canceled], so that a transfer ends as with the server.
+	ErrDisconnected = fmt.Errorf("an administrator has ended the session: %w", context.Canceled)
+	ErrLost         = errors.New("the data connection was lost")
+	ErrTLS          = errors.New("no TLS on the data connection")
+	ErrNotResumed   = errors.New("the data connection did not resume the TLS session of the control connection")
+	errCut          = fmt.Errorf("%w: it ended without close_notify of TLS, see tls.strict_data_eof", ErrLost)
 )
 
-// Settings are what all transfers of a server have in common. Ports and the times are required.
+// Settings are what all transfers of a server have in common. The times are required.
 type Settings struct {
-	Ports        *Ports        // of passive data connections
 	OpenTimeout  time.Duration // until there is a connection
 	StallTimeout time.Duration // until the next byte moves
 
@@ -57,22 +59,59 @@ type Options struct {
 // A Transfer is one use of a data connection, for a file or a listing.
 type Transfer struct {
 	Options
-	source Source
-	bytes  atomic.Int64
+	source    Source
+	began     time.Time
+	bytes     atomic.Int64
+	firstByte atomic.Int64 // nanoseconds from began, 0 before
+	size      atomic.Int64 // of SetSize, and one more; 0 before
 
 	mu    sync.Mutex
 	cause error       // the first reason to fail that is not the storage's
+	open  error       // why there is no data connection
 	abort func(error) // of the file, nil until it is open
 	conn  *Conn       // nil until open
 }
 
 // NewTransfer makes a transfer of a data connection that source opens.
 func NewTransfer(source Source, options Options) *Transfer {
-	return &Transfer{Options: options, source: source}
+	return &Transfer{Options: options, source: source, began: time.Now()}
 }
 
 // Bytes is how many bytes of the file or listing have been moved.
 func (t *Transfer) Bytes() int64 { return t.bytes.Load() }
+
+// SetSize says how many bytes will be moved, if nothing fails.
+func (t *Transfer) SetSize(bytes int64) { t.size.Store(bytes + 1) }
+
+// Size is what SetSize has said. known is false where it was not called.
+func (t *Transfer) Size() (bytes int64, known bool) {
+	n := t.size.Load()
+	return max(0, n-1), n > 0
+}
+
+// moved counts bytes.
+func (t *Transfer) moved(n int) {
+	if t.bytes.Add(int64(n)) == int64(n) && n > 0 {
+		t.firstByte.Store(int64(time.Since(t.began)))
+	}
+}
+
+// Elapsed is the time since the command came.
+func (t *Transfer) Elapsed() time.Duration { return time.Since(t.began) }
+
+// FirstByte is the time from the command to the first byte on the data connection, 0 while none has moved.
+func (t *Transfer) FirstByte() time.Duration { return time.Duration(t.firstByte.Load()) }
+
+// Direction is upload, download or listing.
+func (t *Transfer) Direction() string {
+	switch {
+	case t.Listing != nil:
+		return "listing"
+	case t.Upload:
+		return "upload"
+	}
+	return "download"
+}
 
 // Opened remembers how to abort the file, so that a stop need not wait for S3.
 func (t *Transfer) Opened(abort func(error)) {
@@ -93,11 +132,12 @@ func (t *Transfer) Open(ctx context.Context) (net.Conn, error) {
 	waiting, cancel := context.WithTimeout(ctx, t.OpenTimeout)
 	defer cancel()
 	conn, err := t.source.Open(waiting)
-	if err != nil {
-		return nil, fmt.Errorf("open the data connection: %w", err)
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err != nil {
+		t.open = err
+		return nil, fmt.Errorf("open the data connection: %w", err)
+	}
 	if t.cause != nil {
 		_ = conn.Close()
 		return nil, t.cause
@@ -131,6 +171,16 @@ func (t *Transfer) fail(cause error) {
 	if t.cause == nil {
 		t.cause = cause
 	}
+}
+
+// Reason is Err, or why there is no data connection: for the log.
+func (t *Transfer) Reason() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.cause != nil {
+		return t.cause
+	}
+	return t.open
 }
 
 // Err is why the transfer was stopped, or its data connection failed.

@@ -59,6 +59,8 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 	if err != nil {
 		return nil, err
 	}
+	op.File = file
+	op.announceSize(offset)
 	if file, ok := file.(aborter); ok {
 		op.Transfer.Opened(file.Abort)
 	}
@@ -157,6 +159,9 @@ type allocator interface{ Announce(size int64) }
 // writes it.
 type aborter interface{ Abort(cause error) }
 
+// A keeper is a file that tells after Close whether its interrupted upload can be resumed.
+type keeper interface{ Kept() bool }
+
 // engineFile is an open file of a transfer. It lets the storage's own ReadFrom
 // and WriteTo move the data.
 type engineFile struct {
@@ -207,7 +212,10 @@ func (f *engineFile) TransferError(err error) {
 // Close commits an upload. After a failure its error is no news.
 func (f *engineFile) Close() error {
 	if f.failed {
-		return f.File.Close()
+		err := f.File.Close()
+		file, ok := f.File.(keeper)
+		f.op.Kept.Store(ok && file.Kept())
+		return err
 	}
 	return f.op.Do(f.File.Close)
 }

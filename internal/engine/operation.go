@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"sync/atomic"
 	"syscall"
 
 	"github.com/spf13/afero"
@@ -35,8 +36,11 @@ type Operation struct {
 	AllocSize int64              // size of the upload in bytes, from ALLO; 0 where it is not known
 	Count     int64              // how many bytes of the file are sent; 0 for all
 
-	Err  error  // what the storage, or the login, has refused
-	Path string // where the storage has what the command names, or has made it
+	Err  error      // what the storage, or the login, has refused
+	Path string     // where the storage has what the command names, or has made it
+	File afero.File // of the transfer, nil until it is open
+
+	Kept atomic.Bool // whether the user can resume the upload, which has failed; the engine may close its file after its reply
 }
 
 // ErrPastEnd reports an offset beyond the end of the file.
@@ -108,6 +112,22 @@ func (o *Operation) open(name string, flags int, offset int64) (file afero.File,
 		return nil, err
 	}
 	return o.Storage.OpenAt(name, flags, offset)
+}
+
+// announceSize tells a download how many bytes it has from an offset. An open file knows its size without a request.
+func (o *Operation) announceSize(offset int64) {
+	if o.Transfer.Direction() != "download" {
+		return
+	}
+	info, err := o.File.Stat()
+	if err != nil {
+		return
+	}
+	size := max(0, info.Size()-offset)
+	if o.Count > 0 {
+		size = min(size, o.Count)
+	}
+	o.Transfer.SetSize(size)
 }
 
 // Has tells by an error whether there is a file or directory of a name, hasFile

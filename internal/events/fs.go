@@ -84,6 +84,12 @@ func (u *upload) Announce(size int64) {
 	}
 }
 
+// Kept tells whether the upload, which was interrupted, can be resumed.
+func (u *upload) Kept() bool {
+	file, ok := u.File.(interface{ Kept() bool })
+	return ok && file.Kept()
+}
+
 // Abort ends the upload without a change.
 func (u *upload) Abort(cause error) {
 	u.aborted.Store(true)

@@ -2,13 +2,13 @@ package events
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go"
+
+	"github.com/babelftp/babelftp/internal/s3error"
 )
 
 // leaseSweeps is after how many sweep intervals without a new version the holder of the lease counts as dead.
@@ -29,7 +29,7 @@ func (q *Queue) holdLease(ctx context.Context) (bool, error) {
 	head, err := q.Client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &q.Bucket, Key: &key})
 	put := &s3.PutObjectInput{Bucket: &q.Bucket, Key: &key, Body: strings.NewReader(q.holder + " " + nonce())}
 	switch {
-	case isCode(err, "NotFound", "NoSuchKey"):
+	case s3error.HasCode(err, "NotFound", "NoSuchKey"):
 		put.IfNoneMatch = aws.String("*")
 	case err != nil:
 		return false, err
@@ -43,11 +43,11 @@ func (q *Queue) holdLease(ctx context.Context) (bool, error) {
 		put.IfMatch = head.ETag
 	}
 	written, err := q.Client.PutObject(ctx, put)
-	if isCode(err, "NotImplemented", "InvalidArgument") { // no conditional requests
+	if s3error.IsUnconditional(err) {
 		put.IfMatch, put.IfNoneMatch, put.Body = nil, nil, strings.NewReader(q.holder+" "+nonce())
 		written, err = q.Client.PutObject(ctx, put)
 	}
-	if isCode(err, "PreconditionFailed", "ConditionalRequestConflict", "NoSuchKey", "NotFound") {
+	if s3error.IsConditionFailed(err) {
 		q.lease = lease{} // another server was faster
 		return false, nil
 	}
@@ -56,18 +56,4 @@ func (q *Queue) holdLease(ctx context.Context) (bool, error) {
 	}
 	q.lease = lease{etag: aws.ToString(written.ETag), since: time.Now(), mine: true}
 	return true, nil
-}
-
-// isCode says whether S3 has answered with one of these error codes.
-func isCode(err error, codes ...string) bool {
-	answer, ok := errors.AsType[smithy.APIError](err)
-	if !ok {
-		return false
-	}
-	for _, code := range codes {
-		if answer.ErrorCode() == code {
-			return true
-		}
-	}
-	return false
 }

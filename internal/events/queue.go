@@ -1,6 +1,6 @@
 // Package events tells a webhook of the files that users store, delete, rename and copy, at least once each.
 //
-// The queue lies in the bucket, below "PREFIX.babelftp/events/", one object an event (S3 operations PutObject, GetObject, ListObjectsV2,
+// The queue lies in the bucket, below "PREFIX.babelftp/events/TENANT/", one object an event (S3 operations PutObject, GetObject, ListObjectsV2,
 // DeleteObject, HeadObject). [NewFS] wraps a storage: it makes the object before a change, so no acknowledged change lacks its
 // event. The object is deleted when the receiver has answered 2xx. So any server can send what another one has left.
 //
@@ -26,6 +26,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
+	"github.com/babelftp/babelftp/internal/panics"
 	"github.com/babelftp/babelftp/internal/webhook"
 )
 
@@ -117,6 +118,9 @@ type Queue struct {
 
 	mu      sync.Mutex
 	pending map[string]bool // the events that this process is to confirm or to send, by ID
+	users   int             // logins that may make events
+	retired bool            // by Retire
+	unused  chan struct{}   // closed when the queue is retired and has no users
 
 	// Of the goroutine of Run.
 	seen  map[string]time.Time // when the sweep first saw an unconfirmed event
@@ -131,7 +135,36 @@ func NewQueue(o Options) *Queue {
 	if o.Observe == nil {
 		o.Observe = func(int, bool) {}
 	}
-	return &Queue{Options: o, holder: nonce(), fresh: make(chan Event, maxFresh), pending: map[string]bool{}, seen: map[string]time.Time{}}
+	return &Queue{
+		Options: o, holder: nonce(), fresh: make(chan Event, maxFresh), pending: map[string]bool{}, seen: map[string]time.Time{}, unused: make(chan struct{}),
+	}
+}
+
+// Use says that a login may make events, until it calls done. It comes before Retire.
+func (q *Queue) Use() (done func()) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.users++
+	return func() {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.users--
+		q.endUnused()
+	}
+}
+
+// Retire lets Run end when the last login has called done. It is called once.
+func (q *Queue) Retire() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.retired = true
+	q.endUnused()
+}
+
+func (q *Queue) endUnused() {
+	if q.retired && q.users == 0 {
+		close(q.unused)
+	}
 }
 
 func nonce() string {
@@ -140,8 +173,9 @@ func nonce() string {
 	return hex.EncodeToString(b)
 }
 
-// folder is what the keys of the events start with. No user sees them, and no quota counts them: package keys of the driver reserves the name.
-func (q *Queue) folder() string { return q.Prefix + ".babelftp/events/" }
+// folder is what the keys of the events start with. No user sees them, and no quota counts them: package keys of the driver reserves the name. Another
+// tenant can have the same prefix, and another webhook.
+func (q *Queue) folder() string { return q.Prefix + ".babelftp/events/" + q.Tenant + "/" }
 
 // queueFolder is apart from the lease.
 func (q *Queue) queueFolder() string { return q.folder() + "queue/" }
@@ -241,7 +275,8 @@ func (q *Queue) owns(id string) bool {
 	return q.pending[id]
 }
 
-// Run sends events until ctx ends. Events that wait in memory then are left in the bucket, confirmed.
+// Run sends events until ctx ends, and then leaves those that wait in memory in the bucket, confirmed. A queue that is retired and no longer used
+// sends what there is, and ends: there may be no queue after it. What the receiver does not take then stays in the bucket.
 func (q *Queue) Run(ctx context.Context) {
 	interval := q.SweepInterval
 	timer := time.NewTimer(0)
@@ -249,23 +284,21 @@ func (q *Queue) Run(ctx context.Context) {
 	for {
 		select {
 		case e := <-q.fresh:
-			batch := q.waiting(e)
-			if err := q.send(ctx, batch); err != nil {
-				for _, e := range batch {
-					_ = q.postpone(ctx, e) // logged
-				}
-			} else if interval > q.SweepInterval { // the receiver answers again
+			if err := q.sendFresh(ctx, e); err == nil && interval > q.SweepInterval { // the receiver answers again
 				interval = q.SweepInterval
 				timer.Reset(0)
 			}
 		case <-timer.C:
-			if err := q.sweep(ctx); err != nil && ctx.Err() == nil {
+			if err := panics.Catch(func() error { return q.sweep(ctx) }); err != nil && ctx.Err() == nil {
 				q.Log.Warn("webhook: events wait in the bucket; the next sweep tries again", "err", err, "in", interval)
 				interval = min(2*interval, maxBackoff)
 			} else {
 				interval = q.SweepInterval
 			}
 			timer.Reset(interval)
+		case <-q.unused:
+			q.sendLast(ctx)
+			return
 		case <-ctx.Done():
 			for {
 				select {
@@ -276,6 +309,34 @@ func (q *Queue) Run(ctx context.Context) {
 				}
 			}
 		}
+	}
+}
+
+// sendFresh sends an event and those that wait in memory, or leaves them in the bucket.
+func (q *Queue) sendFresh(ctx context.Context, first Event) error {
+	batch := q.waiting(first)
+	err := panics.Catch(func() error { return q.send(ctx, batch) })
+	if err != nil {
+		for _, e := range batch {
+			_ = q.postpone(ctx, e) // logged
+		}
+	}
+	return err
+}
+
+// sendLast sends what waits in memory and in the bucket.
+func (q *Queue) sendLast(ctx context.Context) {
+	for {
+		select {
+		case e := <-q.fresh:
+			_ = q.sendFresh(ctx, e) // what is left the sweep tries again
+			continue
+		default:
+		}
+		break
+	}
+	if err := panics.Catch(func() error { return q.sweep(ctx) }); err != nil {
+		q.Log.Warn("webhook: the queue is no longer in use, and its events stay in the bucket", "folder", q.queueFolder(), "err", err)
 	}
 }
 

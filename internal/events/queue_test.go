@@ -18,6 +18,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/internal/s3client/profile"
 	"github.com/babelftp/babelftp/internal/s3test"
 	"github.com/babelftp/babelftp/internal/webhook"
 )
@@ -89,7 +90,7 @@ func newBucket(t *testing.T) bucket { return newBucketOf(t, "embedded") }
 
 func newBucketOf(t *testing.T, server string) bucket {
 	s := s3test.Start(t, server)
-	return bucket{s.Client(), s.Bucket(t)}
+	return bucket{s.Client(profile.RepeatRefused), s.Bucket(t)}
 }
 
 // queue is the queue of one server.
@@ -115,7 +116,7 @@ func run(t *testing.T, q *Queue) (stop func()) {
 // events are the keys that wait.
 func (b bucket) events(t *testing.T) (keys []string) {
 	t.Helper()
-	out, err := b.client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: new("inbox/.babelftp/events/queue/")})
+	out, err := b.client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: new("inbox/.babelftp/events/acme/queue/")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,11 +350,71 @@ func TestSlowChangeWithoutS3(t *testing.T) {
 // An object that is no event stops no other one.
 func TestForeignObject(t *testing.T) {
 	b, r := newBucket(t), newReceiver(t)
-	foreign := "inbox/.babelftp/events/queue/0.confirmed"
+	foreign := "inbox/.babelftp/events/acme/queue/0.confirmed"
 	if _, err := b.client.PutObject(t.Context(), &s3.PutObjectInput{Bucket: &b.name, Key: &foreign, Body: strings.NewReader("{}")}); err != nil {
 		t.Fatal(err)
 	}
 	change(t, b.queue(t, r), "unknown", syscall.EAGAIN)
 	run(t, b.queue(t, r))
+	r.wait(t, 1)
+}
+
+// A retired queue sends the events of the logins that use it. Then it ends.
+func TestRetiredQueue(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	q := b.queue(t, r)
+	ended := make(chan struct{})
+	go func() {
+		q.Run(t.Context())
+		close(ended)
+	}()
+	first, second := q.Use(), q.Use()
+	first()
+	q.Retire()
+	change(t, q, "/late", nil)
+	r.wait(t, 1)
+	select {
+	case <-ended:
+		t.Fatal("the queue has ended while it is in use")
+	default:
+	}
+	second()
+	<-ended
+	unused := b.queue(t, r)
+	unused.Retire()
+	unused.Run(t.Context())
+
+	// A client stores a file and leaves at once.
+	hasty := b.queue(t, r)
+	hasty.UnconfirmedAfter = time.Minute // else a slow machine leaves the event to the holder of the lease, which is the first queue
+	done := hasty.Use()
+	hasty.Retire()
+	change(t, hasty, "/hasty", nil)
+	done()
+	hasty.Run(t.Context())
+	r.wait(t, 1)
+	if left := b.events(t); len(left) > 0 {
+		t.Errorf("the queue has left %q", left)
+	}
+}
+
+// A retired queue tries once more to send what the receiver has refused, and then leaves it in the bucket.
+func TestRetiredQueueWithoutReceiver(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	r.setDown(true)
+	q := b.queue(t, r)
+	done := q.Use()
+	q.Retire()
+	change(t, q, "/refused", nil)
+	done()
+	q.Run(t.Context())
+	if left := b.events(t); len(left) != 1 {
+		t.Fatalf("the bucket has %q", left)
+	}
+	r.setDown(false)
+	next := b.queue(t, r)
+	next.lease = q.lease // that of a server which has died
+	next.Retire()
+	next.Run(t.Context())
 	r.wait(t, 1)
 }

@@ -17,6 +17,7 @@ type Value[T any] struct {
 	mu     sync.Mutex
 	loaded bool
 	value  T
+	err    error   // of the last attempt
 	stamps []stamp // of the files that were tried last
 }
 
@@ -47,6 +48,7 @@ func (v *Value[T]) Current() (T, error) {
 	}
 	v.stamps = stamps
 	value, err := v.load()
+	v.err = err
 	if !v.loaded && err != nil {
 		return value, err
 	}
@@ -57,6 +59,16 @@ func (v *Value[T]) Current() (T, error) {
 		v.value, v.loaded = value, true
 	}
 	return v.value, nil
+}
+
+// Check reads files that have changed, and returns the error of the last attempt, also while Current returns what the files said before.
+func (v *Value[T]) Check() error {
+	if _, err := v.Current(); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.err
 }
 
 func stampOf(name string) stamp {

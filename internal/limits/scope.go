@@ -5,6 +5,7 @@ import (
 	"errors"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -29,6 +30,12 @@ const (
 	Deny = "deny" // the address is in a network that is denied
 )
 
+// Limits of how many there are in a second. The names of an address's and a user's end so.
+const (
+	LoginRate   = "login_rate"
+	CommandRate = "command_rate"
+)
+
 // ErrTooLong reports a command that took longer than it may.
 var ErrTooLong = errors.New("the command took too long")
 
@@ -38,7 +45,7 @@ type Scope struct {
 	sessions, transfers, operation, passivePorts slots
 	beforeLogin                                  slots // sessions, of the server and of an address
 	logins, commands                             meter
-	upload, download                             *rate.Limiter // nil for no limit
+	upload, download                             meter // of bytes
 }
 
 // Names of scopes begin the names of their limits in metrics: "per_address." for example.
@@ -58,16 +65,35 @@ func NewUser(tenant string, sessions int, u Usage) *Scope {
 }
 
 func newScope(tenant, prefix, sessionsLimit string, sessions int, u Usage) *Scope {
-	return &Scope{
+	s := &Scope{
 		tenant:       tenant,
 		sessions:     slots{limit: sessionsLimit, most: sessions},
 		transfers:    slots{limit: prefix + "transfers", most: u.Transfers},
 		operation:    slots{limit: prefix + "operations", most: u.Operations},
 		passivePorts: slots{limit: prefix + "passive_ports", most: u.PassivePorts},
-		logins:       newMeter(prefix+"login_rate", u.Logins),
-		commands:     newMeter(prefix+"command_rate", u.Commands),
-		upload:       newPacer(u.UploadRate),
-		download:     newPacer(u.DownloadRate),
+		logins:       meter{limit: prefix + LoginRate},
+		commands:     meter{limit: prefix + CommandRate},
+	}
+	s.logins.set(u.Logins, u.Logins)
+	s.commands.set(u.Commands, u.Commands)
+	s.upload.set(u.UploadRate, burst(u.UploadRate))
+	s.download.set(u.DownloadRate, burst(u.DownloadRate))
+	return s
+}
+
+// Adopt gives the scope the limits of another one of its kind. What is in use stays counted. Nothing ends because it is above a lower limit, and
+// transfers that run keep their rate.
+func (s *Scope) Adopt(other *Scope) {
+	for _, c := range []struct{ to, from *slots }{
+		{&s.sessions, &other.sessions}, {&s.transfers, &other.transfers}, {&s.operation, &other.operation}, {&s.passivePorts, &other.passivePorts},
+		{&s.beforeLogin, &other.beforeLogin},
+	} {
+		c.to.adopt(c.from)
+	}
+	for _, c := range []struct{ to, from *meter }{
+		{&s.logins, &other.logins}, {&s.commands, &other.commands}, {&s.upload, &other.upload}, {&s.download, &other.download},
+	} {
+		c.to.adopt(c.from)
 	}
 }
 
@@ -103,17 +129,32 @@ func (s *slots) leave() {
 	s.used--
 }
 
-// A meter bounds how many there are in a second.
-type meter struct {
-	limit string
-	*rate.Limiter
+// adopt takes the number of another one for the same limit, whose name is read without the lock.
+func (s *slots) adopt(other *slots) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.most = other.most
 }
 
-func newMeter(limit string, perSecond int) meter {
-	if perSecond == 0 {
-		return meter{limit: limit}
+// A meter bounds how many there are in a second.
+type meter struct {
+	limit   string
+	limiter atomic.Pointer[rate.Limiter] // nil for no limit
+}
+
+// set sets the limit, 0 for none, of which so many may come at once.
+func (m *meter) set(perSecond, burst int) {
+	if perSecond > 0 {
+		m.limiter.Store(rate.NewLimiter(rate.Limit(perSecond), burst))
 	}
-	return meter{limit, rate.NewLimiter(rate.Limit(perSecond), perSecond)}
+}
+
+// adopt takes the limit of another one, unless it is the same.
+func (m *meter) adopt(other *meter) {
+	own, next := m.limiter.Load(), other.limiter.Load()
+	if own == nil || next == nil || own.Limit() != next.Limit() {
+		m.limiter.Store(next)
+	}
 }
 
 // Scopes are those that a session belongs to: the server's first, the user's last.
@@ -169,7 +210,7 @@ func (s Scopes) enter(of func(*Scope) *slots) (leave func(), err error) {
 
 // Login takes a login in each scope, or returns an [Error].
 func (s Scopes) Login() error {
-	_, err := s.reserve(func(scope *Scope) meter { return scope.logins }, 0)
+	_, err := s.reserve(func(scope *Scope) *meter { return &scope.logins }, 0)
 	return err
 }
 
@@ -178,18 +219,19 @@ const maxCommandWait = 10 * time.Second
 
 // Command takes a command in each scope, and returns how long the command has to wait. The error is an [Error] where that is too long.
 func (s Scopes) Command() (wait time.Duration, err error) {
-	return s.reserve(func(scope *Scope) meter { return scope.commands }, maxCommandWait)
+	return s.reserve(func(scope *Scope) *meter { return &scope.commands }, maxCommandWait)
 }
 
 // reserve takes one of each meter, or of none where the wait would be longer than most.
-func (s Scopes) reserve(of func(*Scope) meter, most time.Duration) (wait time.Duration, err error) {
+func (s Scopes) reserve(of func(*Scope) *meter, most time.Duration) (wait time.Duration, err error) {
 	var taken []*rate.Reservation
 	for _, scope := range s {
 		m := of(scope)
-		if m.Limiter == nil {
+		limiter := m.limiter.Load()
+		if limiter == nil {
 			continue
 		}
-		r := m.Reserve()
+		r := limiter.Reserve()
 		taken = append(taken, r)
 		if wait = max(wait, r.Delay()); wait > most {
 			for _, r := range taken {
@@ -204,9 +246,9 @@ func (s Scopes) reserve(of func(*Scope) meter, most time.Duration) (wait time.Du
 // Pace returns the rates of uploads or of downloads, nil without any.
 func (s Scopes) Pace(upload bool) (pace Pace) {
 	for _, scope := range s {
-		limiter := scope.download
+		limiter := scope.download.limiter.Load()
 		if upload {
-			limiter = scope.upload
+			limiter = scope.upload.limiter.Load()
 		}
 		if limiter != nil {
 			pace = append(pace, limiter)
@@ -225,12 +267,8 @@ const (
 	minBurst = 512
 )
 
-func newPacer(bytesPerSecond int) *rate.Limiter {
-	if bytesPerSecond == 0 {
-		return nil
-	}
-	return rate.NewLimiter(rate.Limit(bytesPerSecond), max(bytesPerSecond/paceShare, minBurst))
-}
+// burst is how many bytes move at once.
+func burst(bytesPerSecond int) int { return max(bytesPerSecond/paceShare, minBurst) }
 
 // Chunk is how many of n bytes may move at once.
 func (p Pace) Chunk(n int) int {
@@ -305,13 +343,35 @@ type address struct {
 
 // NewServer makes the scopes of a server with so many sessions, and so many of each address.
 func NewServer(sessions, sessionsPerAddress Sessions, u, perAddress Usage) *Server {
-	scope := newScope("", "", "sessions", sessions.Most, u)
-	scope.beforeLogin = slots{limit: "sessions_before_login", most: sessions.BeforeLogin}
 	return &Server{
-		scope:              scope,
+		scope:              serverScope(sessions, u),
 		sessionsPerAddress: sessionsPerAddress, perAddress: perAddress,
 		addresses: make(map[netip.Prefix]*address), sweepAt: sweepAt,
 	}
+}
+
+// Adopt gives the scopes of the server and of all addresses the limits of another server, as [Scope.Adopt] does.
+func (s *Server) Adopt(other *Server) {
+	s.scope.Adopt(other.scope)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sessionsPerAddress, s.perAddress = other.sessionsPerAddress, other.perAddress
+	limits := s.addressScope()
+	for _, a := range s.addresses {
+		a.Adopt(limits)
+	}
+}
+
+func serverScope(sessions Sessions, u Usage) *Scope {
+	scope := newScope("", "", "sessions", sessions.Most, u)
+	scope.beforeLogin = slots{limit: "sessions_before_login", most: sessions.BeforeLogin}
+	return scope
+}
+
+func (s *Server) addressScope() *Scope {
+	scope := newScope("", addressPrefix, "sessions_per_address", s.sessionsPerAddress.Most, s.perAddress)
+	scope.beforeLogin = slots{limit: "sessions_before_login_per_address", most: s.sessionsPerAddress.BeforeLogin}
+	return scope
 }
 
 // addressIdle is how long the scope of an address without sessions stays. Its rates are full again after a second.
@@ -366,8 +426,7 @@ func (s *Server) use(network netip.Prefix) *address {
 	a := s.addresses[network]
 	if a == nil {
 		s.sweep()
-		a = &address{Scope: newScope("", addressPrefix, "sessions_per_address", s.sessionsPerAddress.Most, s.perAddress)}
-		a.beforeLogin = slots{limit: "sessions_before_login_per_address", most: s.sessionsPerAddress.BeforeLogin}
+		a = &address{Scope: s.addressScope()}
 		s.addresses[network] = a
 	}
 	a.users++

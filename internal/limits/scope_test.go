@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"sync"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -220,4 +221,88 @@ func TestWithoutLimits(t *testing.T) {
 	if n := Pace(nil).Chunk(1 << 30); n != 1<<30 {
 		t.Errorf("a chunk is %d bytes", n)
 	}
+}
+
+// Other limits count for what is in use already, and for rates from then on.
+func TestAdopt(t *testing.T) {
+	user := NewUser("acme", 1, Usage{Transfers: 2, UploadRate: 8000})
+	scopes := Scopes{user}
+	leave, err := scopes.EnterSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := scopes.EnterTransfer(); err != nil {
+		t.Fatal(err)
+	}
+	before := user.upload.limiter.Load()
+	user.Adopt(NewUser("acme", 2, Usage{Transfers: 1, UploadRate: 8000, Logins: 1, DownloadRate: 16000}))
+	if user.upload.limiter.Load() != before || len(scopes.Pace(false)) != 1 || scopes.Pace(false).Chunk(1<<20) != 2000 {
+		t.Error("the rates are not those that were adopted")
+	}
+	if _, err := scopes.EnterSession(); err != nil {
+		t.Error(err)
+	}
+	if _, err := scopes.EnterSession(); limitOf(t, err) != "acme:sessions_per_user" {
+		t.Error("a third session")
+	}
+	if _, err := scopes.EnterTransfer(); limitOf(t, err) != "acme:per_user.transfers" {
+		t.Error("a second transfer")
+	}
+	if err := scopes.Login(); err != nil {
+		t.Error(err)
+	}
+	if err := scopes.Login(); limitOf(t, err) != "acme:per_user.login_rate" {
+		t.Error("a second login within a second")
+	}
+	leave()
+	user.Adopt(NewUser("acme", 0, Usage{}))
+	if err := scopes.Login(); err != nil || scopes.Pace(true) != nil {
+		t.Error("there are still limits")
+	}
+}
+
+func TestServerAdopts(t *testing.T) {
+	s := NewServer(Sessions{Most: 2}, Sessions{Most: 2}, Usage{}, Usage{})
+	enter := func(addr, want string) func() {
+		t.Helper()
+		_, leave, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
+		if got := limitOf(t, err); got != want {
+			t.Errorf("%s: limit %q, want %q", addr, got, want)
+		}
+		return leave
+	}
+	leave := enter("192.0.2.1", "")
+	enter("192.0.2.1", "")
+	s.Adopt(NewServer(Sessions{Most: 4}, Sessions{Most: 1, BeforeLogin: 1}, Usage{}, Usage{}))
+	enter("192.0.2.1", ":sessions_per_address")
+	enter("192.0.2.2", "")
+	enter("192.0.2.2", ":sessions_per_address")
+	leave()
+	enter("192.0.2.1", ":sessions_per_address")
+	enter("192.0.2.3", "")
+	enter("192.0.2.4", "")
+	enter("192.0.2.5", ":sessions")
+}
+
+// Limits change while they refuse sessions; the race detector sees whether that is safe.
+func TestAdoptWhileSessionsAreRefused(t *testing.T) {
+	s := NewServer(Sessions{}, Sessions{Most: 1}, Usage{}, Usage{})
+	session := &Session{Addr: netip.MustParseAddr("192.0.2.1")}
+	_, leave, err := s.Enter(session)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
+	var adopting sync.WaitGroup
+	adopting.Go(func() {
+		for range 100 {
+			s.Adopt(NewServer(Sessions{}, Sessions{Most: 1}, Usage{}, Usage{}))
+		}
+	})
+	for range 100 {
+		if _, _, err := s.Enter(session); limitOf(t, err) != ":sessions_per_address" {
+			t.Errorf("a second session: %v", err)
+		}
+	}
+	adopting.Wait()
 }

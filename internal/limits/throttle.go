@@ -43,6 +43,13 @@ func NewThrottle[K comparable](longest time.Duration) *Throttle[K] {
 	return &Throttle[K]{longest: longest, failed: make(map[K]*failures), sweepAt: sweepAt}
 }
 
+// SetLongest sets the longest wait. The failures stay.
+func (t *Throttle[K]) SetLongest(longest time.Duration) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.longest = longest
+}
+
 // Wait waits until a key may make an attempt. It comes before the attempt and not after a
 // failure, because a client that knows that failures take longer would hang up early.
 // Attempts at the same time get one turn after another. The error is that of ctx.

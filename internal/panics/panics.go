@@ -1,5 +1,8 @@
-// Package panics turns a panic of a goroutine into an error, which reaches the goroutine that waits for its result. So a bug that one
-// command meets ends one session, and not the process with all others.
+// Package panics keeps a panic of one goroutine from ending the process. So a bug that one command or one connection meets ends that, and
+// none of the others.
+//
+// [Catch] and [Result] turn a panic into an error, which reaches the goroutine that waits for the result. Where none waits, [Guard.Recover]
+// logs and counts it. A test holds all goroutines of the server against that.
 package panics
 
 import (

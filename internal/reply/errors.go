@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 	"strconv"
+	"strings"
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -29,9 +31,11 @@ func Errors() []ErrorRow {
 	return []ErrorRow{
 		{charset.ErrInvalid, 501, i18n.NameNotUTF8},
 		{ftplist.ErrNotDirectory, 501, i18n.NotADirectory}, // RFC 3659 7.2.1
-		{dataconn.ErrAborted, 426, i18n.TransferAborted},
+		{dataconn.ErrAborted, 426, i18n.CommandAborted},
 		{engine.ErrPastEnd, 554, i18n.RestartBeyondEnd}, // RFC 3659 5.3
 		{limits.ErrTooLong, 451, i18n.CommandTimeout},
+		{ErrShuttingDown, 451, i18n.ShuttingDown},
+		{dataconn.ErrDisconnected, 451, i18n.Disconnected},
 		{syscall.EBUSY, 450, i18n.TooManyOperations},
 		{fs.ErrNotExist, 550, i18n.NotFound},
 		{syscall.EILSEQ, 553, i18n.NameNotAllowed},
@@ -44,7 +48,7 @@ func Errors() []ErrorRow {
 		{syscall.ENODATA, 550, i18n.FileArchived},
 		{syscall.ENOSPC, 452, i18n.StorageFull},
 		{syscall.EDQUOT, 552, i18n.QuotaExceeded},
-		{syscall.EFBIG, 552, i18n.StorageFull},
+		{syscall.EFBIG, 552, i18n.FileTooLarge},
 		{syscall.ENXIO, 550, i18n.StorageMissing},
 		{syscall.ESTALE, 451, i18n.FileChanged},
 		{syscall.EAGAIN, 451, i18n.StorageUnavailable},
@@ -57,10 +61,16 @@ func Errors() []ErrorRow {
 	}
 }
 
+// ErrShuttingDown reports a command that the server has ended because it shuts down.
+var ErrShuttingDown = errors.New("the server is shutting down")
+
 // ForTransfer is the code and the message for a transfer that did not complete, by the
-// error of its data connection. The error is nil where that connection did not fail.
-func ForTransfer(err error, upload bool) (code int, id i18n.ID) {
+// error of its data connection. The message is lost where that connection was lost. The
+// error is nil where it did not fail.
+func ForTransfer(err error, lost i18n.ID) (code int, id i18n.ID) {
 	switch {
+	case err == nil:
+		return 451, i18n.LocalError
 	case errors.Is(err, dataconn.ErrNotResumed):
 		return 522, i18n.SessionReuseRequired
 	case errors.Is(err, dataconn.ErrTLS):
@@ -69,12 +79,48 @@ func ForTransfer(err error, upload bool) (code int, id i18n.ID) {
 		return 426, i18n.TransferAborted
 	case errors.Is(err, limits.ErrTooLong):
 		return 426, i18n.CommandTimeout
+	case errors.Is(err, dataconn.ErrDisconnected):
+		return 426, i18n.Disconnected
+	case errors.Is(err, ErrShuttingDown), errors.Is(err, context.Canceled): // the session ends
+		return 426, i18n.ShuttingDown
 	case errors.Is(err, dataconn.ErrStalled):
 		return 426, i18n.TransferStalled
-	case err != nil && upload:
-		return 426, i18n.TransferBroken
+	case errors.Is(err, dataconn.ErrLost), errors.Is(err, dataconn.ErrPeerClosed):
+		return 426, lost
 	}
-	return 426, i18n.TransferInterrupted
+	return 426, i18n.SessionEnded // a ban has cut the session
+}
+
+// A CodeError is an error that a command answers by another code than the rest do.
+type CodeError struct {
+	Code int
+	Err  error
+}
+
+// Error is for the log.
+func (e *CodeError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error that has the text of the reply.
+func (e *CodeError) Unwrap() error { return e.Err }
+
+// A FileError is an error about a file, with the name that a reply shows.
+type FileError struct {
+	Name string
+	Err  error
+}
+
+// Error is for the log, which has the name already.
+func (e *FileError) Error() string { return e.Err.Error() }
+
+// Unwrap returns the error.
+func (e *FileError) Unwrap() error { return e.Err }
+
+// AboutFile says whether a message describes the file that the command names, and not its storage, the user or the server.
+func AboutFile(id i18n.ID) bool {
+	return slices.Contains([]i18n.ID{
+		i18n.NotFound, i18n.PermissionDenied, i18n.FileArchived, i18n.NotADirectory, i18n.IsADirectory, i18n.DirectoryNotEmpty,
+		i18n.AlreadyExists, i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeComplete, i18n.ResumeElsewhere,
+	}, id)
 }
 
 // ForError is the code and the message for an error. Errors that no row knows are
@@ -86,6 +132,9 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 			code, id = row.Code, row.Text
 			break
 		}
+	}
+	if reached, ok := errors.AsType[*limits.Error](err); ok {
+		id = forLimit(reached)
 	}
 	if pending, ok := errors.AsType[interface {
 		error
@@ -100,29 +149,32 @@ func ForError(err error) (code int, id i18n.ID, args []string) {
 	if name, ok := errors.AsType[*pathname.EncodingError](err); ok && !name.Encoding.UTF8() {
 		id, args = i18n.NameNotInCharset, []string{name.Encoding.DisplayName()}
 	}
+	if other, ok := errors.AsType[*CodeError](err); ok {
+		code = other.Code
+	}
 	return code, id, args
+}
+
+// forLimit is the message for a command that a limit refuses, or that a ban ends with its session.
+func forLimit(reached *limits.Error) i18n.ID {
+	switch {
+	case reached.Limit == limits.Bans:
+		return i18n.SessionEnded
+	case strings.HasSuffix(reached.Limit, limits.CommandRate):
+		return i18n.TooManyCommands
+	}
+	return i18n.TooManyOperations
 }
 
 // ForRefusal is the message for a connection or a login that a limit, a ban or a network refuses.
 func ForRefusal(err error) i18n.ID {
 	if reached, ok := errors.AsType[*limits.Error](err); ok {
-		switch reached.Limit {
-		case limits.Bans:
+		switch {
+		case reached.Limit == limits.Bans, strings.HasSuffix(reached.Limit, limits.LoginRate):
 			return i18n.LoginUnavailable
-		case limits.Deny:
+		case reached.Limit == limits.Deny:
 			return i18n.PermissionDenied
 		}
 	}
 	return i18n.TooManySessions
-}
-
-// HashCode is the code for an error of HASH (draft-ietf-ftpext2-hash 3.5), which has other codes than the rest for some.
-func HashCode(err error, code int) int {
-	switch {
-	case errors.Is(err, fs.ErrPermission):
-		return 552
-	case errors.Is(err, syscall.EISDIR):
-		return 553
-	}
-	return code
 }

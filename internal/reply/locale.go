@@ -10,6 +10,7 @@ package reply
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -56,9 +57,38 @@ func NewLocale(server Preferences) *Locale {
 // Text renders a message. What a client has sent becomes one line of UTF-8.
 func (l *Locale) Text(id i18n.ID, args ...string) string {
 	for i := range args {
-		args[i] = strings.Map(printable, args[i])
+		args[i] = l.isolate(strings.Map(printable, args[i]))
 	}
 	return l.Encode(l.lang.Text(id, args...))
+}
+
+// TextFor renders a message about a file. The name is as the client gets it, in one line, and does not change.
+func (l *Locale) TextFor(id i18n.ID, name string) string {
+	const mark = "\x00" // in every charset, and in no text
+	return strings.Replace(l.Encode(l.lang.Text(id, l.isolate(mark))), mark, name, 1)
+}
+
+// About puts such a name before a text. It returns the text alone for an empty name.
+func (l *Locale) About(name, text string) string {
+	if name == "" {
+		return text
+	}
+	return l.isolate(name) + ": " + text
+}
+
+// isolate keeps words of another direction together in a text from right to left (Unicode Standard Annex 9: FSI and PDI). Only UTF-8 has
+// these characters. Digits need none, and a plural form is chosen by them.
+func (l *Locale) isolate(words string) string {
+	if !l.rightToLeft() || !l.Charset().UTF8() || strings.Trim(words, "0123456789") == "" {
+		return words
+	}
+	return "\u2068" + words + "\u2069"
+}
+
+// rightToLeft says whether the language is written so.
+func (l *Locale) rightToLeft() bool {
+	script, _ := l.Tag().Script()
+	return slices.Contains([]string{"Arab", "Hebr", "Syrc", "Thaa", "Nkoo", "Adlm"}, script.String())
 }
 
 // Lines renders a text of a tenant, by lines, in the language. A line with a variable
@@ -78,10 +108,19 @@ func (l *Locale) Lines(texts, values map[string]string) []string {
 }
 
 // Encode is a text as the client reads it: in the tenant's charset until the
-// client has said that it reads UTF-8, if the charset has all its characters.
+// client has said that it reads UTF-8. Where the charset lacks typographic
+// characters, it gets simpler ones. Where it lacks others, the text is UTF-8.
 func (l *Locale) Encode(text string) string {
-	if charset := l.Charset(); !charset.Raw() {
-		text, _ = charset.Encode(text)
+	charset := l.Charset()
+	if charset.Raw() || charset.UTF8() {
+		return text
+	}
+	folded := foldPunctuation(text)
+	for _, form := range []string{text, folded, separateTones(folded)} {
+		encoded, _ := charset.Encode(form)
+		if encoded != form || isASCII(form) {
+			return encoded
+		}
 	}
 	return text
 }

@@ -1,11 +1,15 @@
 package reply
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/text/language"
+	"golang.org/x/text/message"
+	"golang.org/x/text/number"
 
 	"github.com/babelftp/babelftp/internal/account"
 )
@@ -22,32 +26,46 @@ func fillIn(line string, values map[string]string) (string, bool) {
 	return strings.NewReplacer(pairs...).Replace(line), true
 }
 
-// Size is a number of bytes as people read it, rounded, the same in every
-// language.
-func Size(bytes int64) string {
-	const units = "KMGTPE"
-	if bytes < 1<<10 {
-		return strconv.FormatInt(bytes, 10) + " B"
+// units returns the names of units of bytes, each 1,024 times the one before.
+func units(tag language.Tag) []string {
+	names := map[string]string{
+		"":   "B KiB MiB GiB TiB PiB EiB",
+		"fr": "o Kio Mio Gio Tio Pio Eio",
+		"ru": "Б КиБ МиБ ГиБ ТиБ ПиБ ЭиБ",
+		"uk": "Б КіБ МіБ ГіБ ТіБ ПіБ ЕіБ",
 	}
-	size, unit := float64(bytes), -1
-	for size >= 1<<10 {
-		size /= 1 << 10
-		unit++
-	}
-	return strings.TrimSuffix(strconv.FormatFloat(size, 'f', 1, 64), ".0") + " " + units[unit:unit+1] + "iB"
+	base, _ := tag.Base()
+	return strings.Fields(cmp.Or(names[base.String()], names[""]))
 }
 
-// Usage shows how much is stored of a user's quota. It is "" before the login, where there is no quota, where the user must not
-// see it, and while the first number is not known yet.
-func Usage(login *account.Login) string {
+// Size is a number of bytes as people read it, rounded. Digits are those of ASCII in every language.
+func (l *Locale) Size(bytes int64) string {
+	size, names := float64(bytes), units(l.Tag())
+	for size >= 1<<10 {
+		size /= 1 << 10
+		names = names[1:]
+	}
+	tag, err := l.Tag().SetTypeForKey("nu", "latn")
+	if err != nil {
+		tag = l.Tag()
+	}
+	return message.NewPrinter(tag).Sprint(number.Decimal(size, number.MaxFractionDigits(1), number.NoSeparator())) + " " + names[0]
+}
+
+// Usage shows how much is stored of a user's quota.
+type Usage struct{ Used, Limit string }
+
+// UsageOf returns the usage of a user. It returns false before the login, where there is no quota, where the user must not see it, and while
+// the first number is not known yet.
+func (l *Locale) UsageOf(login *account.Login) (Usage, bool) {
 	if login == nil || login.Quota == nil || login.QuotaHidden {
-		return ""
+		return Usage{}, false
 	}
 	used, limit, known := login.Quota()
 	if !known {
-		return ""
+		return Usage{}, false
 	}
-	return Size(used) + " / " + Size(limit)
+	return Usage{l.Size(used), l.Size(limit)}, true
 }
 
 // Greeting is what a tenant says to clients that have named its host and, after login, to its users: its own text in the language of the
@@ -57,7 +75,10 @@ func Greeting(l *Locale, t *account.Tenant, login *account.Login) []string {
 		return nil
 	}
 	texts := t.Greeting
-	values := map[string]string{"{Tenant}": t.Name, "{User}": "", "{LastLogin}": "", "{Quota}": Usage(login)}
+	values := map[string]string{"{Tenant}": t.Name, "{User}": "", "{LastLogin}": "", "{Quota}": ""}
+	if usage, known := l.UsageOf(login); known {
+		values["{Quota}"] = usage.Used + " / " + usage.Limit
+	}
 	if login != nil {
 		values["{User}"] = login.User
 		if !login.LastLogin.IsZero() {

@@ -3,8 +3,6 @@ package s3client
 import (
 	"cmp"
 	"context"
-	"crypto/tls"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -15,12 +13,14 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/smithy-go"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/iam"
+	"github.com/babelftp/babelftp/internal/s3client/profile"
+	"github.com/babelftp/babelftp/internal/s3client/transport"
+	"github.com/babelftp/babelftp/internal/s3error"
 )
 
 const (
@@ -55,7 +55,9 @@ type Bucket struct {
 	configured  bucket.Profile     // the configured profile
 	resumable   bool               // whether users can resume uploads
 	overwrite   []config.Overwrite // the modes of those who may write, each once
-	watched     *watchState        // nil without a Watcher
+	links       *s3.Client         // of the presigner
+	use         Use
+	watched     *watchState // nil without a Watcher
 }
 
 // configKeys says where the configuration has what it says of a bucket and of its S3 server: "s3" or "tenants.acme.s3".
@@ -70,11 +72,7 @@ type bucketError struct {
 }
 
 func (e *bucketError) Error() string {
-	folder := ""
-	if e.bucket.Folder != "" {
-		folder = fmt.Sprintf("folder %s: ", e.bucket.Folder)
-	}
-	return fmt.Sprintf("tenant %s: %sbucket %q: %s: %s", e.bucket.Tenant, folder, e.bucket.Name, e.problem, e.advice)
+	return fmt.Sprintf("%v: %s: %s", e.bucket, e.problem, e.advice)
 }
 
 func (e *bucketError) Unwrap() error { return e.cause }
@@ -121,14 +119,14 @@ func (b *Bucket) reach(ctx context.Context) (server string, err error) {
 	head, err := b.Client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.Name})
 	if err == nil {
 		b.Endpoint.Answered(time.Since(begin))
-		server = serverHeader(head.ResultMetadata)
+		server = profile.ServerHeader(head.ResultMetadata)
 	}
-	if statusOf(err) != 0 {
+	if s3error.Status(err) != 0 {
 		// The answer to HEAD has no body to say why. A policy may also allow no more than to list the tenant's prefix.
 		var list *s3.ListObjectsV2Output
 		list, err = b.Client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &b.Prefix, MaxKeys: aws.Int32(1)})
 		if err == nil {
-			server = serverHeader(list.ResultMetadata)
+			server = profile.ServerHeader(list.ResultMetadata)
 		}
 	}
 	if err != nil {
@@ -137,36 +135,16 @@ func (b *Bucket) reach(ctx context.Context) (server string, err error) {
 	return server, nil
 }
 
-// operationOf is the name of the request that has failed.
-func operationOf(err error) string {
-	if operation, ok := errors.AsType[*smithy.OperationError](err); ok {
-		return operation.Operation()
-	}
-	return "a request"
-}
-
-// statusOf is the HTTP status of the answer that an error came with, 0 if no answer came.
-func statusOf(err error) int {
-	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
-		return response.HTTPStatusCode()
-	}
-	return 0
-}
-
 // explain says what an error of S3 means.
 func (b *Bucket) explain(err error) error {
-	status, server := statusOf(err), cmp.Or(b.account.endpoint, "AWS")
-	code := ""
-	if api, ok := errors.AsType[smithy.APIError](err); ok {
-		code = api.ErrorCode()
-	}
+	status, code, server := s3error.Status(err), s3error.Code(err), cmp.Or(b.account.endpoint, "AWS")
 	switch {
 	case status == 0:
 		advice := "start that server, or correct %s.endpoint"
 		if dns, ok := errors.AsType[*net.DNSError](err); ok && strings.HasPrefix(dns.Name, b.Name+".") && b.account.endpoint != "" {
 			advice = "write %s.path_style: true if the server has no host name for each bucket"
 		}
-		return b.failed(err, fmt.Sprintf("cannot reach S3 at %s: %s", server, networkReason(err, checkTimeout)), advice, b.keys.endpoint)
+		return b.failed(err, fmt.Sprintf("cannot reach S3 at %s: %s", server, transport.Reason(err, checkTimeout)), advice, b.keys.endpoint)
 	case refusesCredentials(code):
 		advice := fmt.Sprintf("correct %s.access_key_id and %[1]s.secret_access_key", b.keys.credentials)
 		if b.account.role != nil {
@@ -186,10 +164,18 @@ func (b *Bucket) explain(err error) error {
 		if b.account.role != nil {
 			who = "role " + b.account.role.RoleARN
 		}
-		return b.failed(err, fmt.Sprintf("%s does not let the %s use it (%s)", server, who, operationOf(err)), "allow s3:ListBucket, s3:GetObject, s3:PutObject and "+
-			"s3:DeleteObject on it")
+		return b.failed(err, fmt.Sprintf("%s does not let the %s use it (%s)", server, who, s3error.Operation(err)), "%s", b.advice(err))
 	}
-	return b.failed(err, fmt.Sprintf("%s answers %d %s to %s", server, status, code, operationOf(err)), "look at that server's log")
+	return b.failed(err, fmt.Sprintf("%s answers %d %s to %s", server, status, code, s3error.Operation(err)), "look at that server's log")
+}
+
+// advice says which policy a request needs that S3 has denied.
+func (b *Bucket) advice(err error) string {
+	denied, ok := errors.AsType[*iam.DeniedError](err)
+	if !ok {
+		return "allow it in the policy of the bucket"
+	}
+	return fmt.Sprintf("allow %s in its IAM policy; babelftp policy %s prints all that it needs", denied.Needed(), b.Tenant)
 }
 
 // refusesCredentials reports whether S3 or STS refuses the credentials, and not the request.
@@ -207,24 +193,4 @@ func refusesCredentials(code string) bool {
 
 func (b *Bucket) failed(cause error, problem, advice string, args ...any) error {
 	return &bucketError{bucket: b, problem: problem, advice: fmt.Sprintf(advice, args...), cause: cause}
-}
-
-// networkReason is the innermost part of an error of the network that says something, on one line.
-func networkReason(err error, timeout time.Duration) string {
-	if dns, ok := errors.AsType[*net.DNSError](err); ok {
-		return dns.Error()
-	}
-	if op, ok := errors.AsType[*net.OpError](err); ok {
-		return op.Error()
-	}
-	if invalid, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-		return invalid.Error()
-	}
-	if unknown, ok := errors.AsType[x509.UnknownAuthorityError](err); ok {
-		return unknown.Error()
-	}
-	if errors.Is(err, context.DeadlineExceeded) {
-		return "no answer within " + timeout.String()
-	}
-	return strings.ReplaceAll(err.Error(), "\n", " ")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/s3client/profile"
 )
 
 // Buckets makes each tenant's bucket, by the tenant's name, with those of its folders. It sends no request to S3. The error says for which
@@ -92,16 +93,16 @@ func (b *Bucket) connect(factory *Factory, storage bucket.S3, presign time.Durat
 		public.endpoint = cmp.Or(storage.PublicEndpoint, public.endpoint)
 		var client *s3.Client
 		if client, err = factory.client(public); err == nil {
-			b.Presigner = s3.NewPresignClient(client)
+			b.Presigner, b.links = s3.NewPresignClient(client), client
 		}
 	}
 	if err != nil {
 		return b.failed(err, "its region is not known", "write %s.region, or set AWS_REGION", b.keys.region)
 	}
 	// What the configuration alone shows stops the server. What S3 shows later makes one bucket unusable.
-	profile, known := driver.ProfileNamed(knownProfile(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name))
-	if known {
-		b.Profile = profile
+	known, ok := driver.ProfileNamed(profile.Known(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name))
+	if ok {
+		b.Profile = known
 		return b.checkResume()
 	}
 	return nil

@@ -1,6 +1,6 @@
 // Package s3client makes S3 clients from a configuration, and checks the buckets that they reach.
 //
-// [LoadAWS] reads what the AWS SDK finds in its environment. A [Factory] turns a configuration into one [Bucket] for each tenant and each of
+// Package transport reads what the AWS SDK finds in its environment. A [Factory] turns a configuration into one [Bucket] for each tenant and each of
 // its folders; buckets that are reached alike share a client. [Bucket.Verify] asks S3 whether a bucket can be used as the configuration
 // promises. It sends HeadBucket (ListObjectsV2 where that is refused), and GetBucketVersioning for overwrite: version. To an unknown server it
 // sends PutObject, CompleteMultipartUpload, UploadPartCopy, DeleteObject and DeleteObjects for an object of its own. An error is one line that

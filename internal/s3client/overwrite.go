@@ -2,35 +2,43 @@ package s3client
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"net/http"
 	"slices"
-	"strings"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/s3client/probe"
+	"github.com/babelftp/babelftp/internal/s3error"
 )
 
-// AddOverwriteMode notes the mode of a user who may write, for Verify to check. The driver gets it with the other options of the user.
-func (b *Bucket) AddOverwriteMode(o config.Overwrite) {
-	if !slices.Contains(b.overwrite, o) {
-		b.overwrite = append(b.overwrite, o)
+// AddOverwriteMode notes the mode of a user who may write, for Verify to check. The driver gets it with the other options of the user. It returns
+// false for a new mode of a bucket that has a [Watcher]: the bucket needs a successor, which is verified anew.
+func (b *Bucket) AddOverwriteMode(o config.Overwrite) bool {
+	switch {
+	case slices.Contains(b.overwrite, o), o == config.AllowOverwrite:
+		return true
+	case b.watched != nil:
+		return false
 	}
+	b.overwrite = append(b.overwrite, o)
+	return true
 }
 
 // denies tells whether files must not be replaced.
 func (b *Bucket) denies() bool { return slices.Contains(b.overwrite, config.DenyOverwrite) }
+
+// KeepsVersions tells whether the configuration counts on older versions of objects (overwrite: version).
+func (b *Bucket) KeepsVersions() bool { return slices.Contains(b.overwrite, config.VersionOverwrite) }
 
 // checkOverwrite asks S3 whether the bucket can keep the files that must not be lost when others of their names are stored. A server
 // that does not know what it is asked for ignores it without a word, so it has to show it.
 func (b *Bucket) checkOverwrite(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	if slices.Contains(b.overwrite, config.VersionOverwrite) {
+	if b.KeepsVersions() {
 		if err := b.checkVersioning(ctx); err != nil {
 			return err
 		}
@@ -49,87 +57,27 @@ func (b *Bucket) checkOverwrite(ctx context.Context) error {
 func (b *Bucket) checkVersioning(ctx context.Context) error {
 	const advice = "switch its versioning on, or write overwrite: deny"
 	out, err := b.Client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.Name})
-	switch status := statusOf(err); {
+	switch status := s3error.Status(err); {
 	case err == nil && out.Status == types.BucketVersioningStatusEnabled:
 		return nil
 	case err == nil, status == http.StatusNotImplemented, status == http.StatusMethodNotAllowed:
 		return b.failed(err, "keeps no older versions of its objects, which overwrite: version counts on", advice)
 	case status == http.StatusForbidden:
 		return b.failed(err, "the credentials may not ask whether it keeps older versions of its objects, which overwrite: version counts on",
-			"allow them s3:GetBucketVersioning on it")
+			"%s", b.advice(err))
 	}
 	return b.explain(err)
 }
 
-// probePrefix begins the key of the object by which a server shows that it knows If-None-Match. The segment is the driver's own: no
-// pathname has it.
-const probePrefix = ".babelftp/overwrite-"
-
-// checkCondition stores an object and tries to replace it, whole and by parts, on the condition that there is none. What it has
-// stored it deletes, as far as it may.
+// checkCondition asks whether the server keeps an object that another one may not replace.
 func (b *Bucket) checkCondition(ctx context.Context) error {
-	key := b.Prefix + probePrefix + strings.ToLower(rand.Text())
-	versions, err := b.probe(ctx, key)
-	for _, version := range versions {
-		_, _ = b.Client.DeleteObject(context.WithoutCancel(ctx), &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key, VersionId: version})
-	}
-	status := statusOf(err)
+	err := probe.Conditions(ctx, b.Client, b.Name, b.Prefix)
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, errReplaced), status == http.StatusNotImplemented:
+	case errors.Is(err, probe.ErrReplaced), s3error.Status(err) == http.StatusNotImplemented:
 		return b.failed(err, "its S3 server does not know If-None-Match, which overwrite: deny counts on: files would be replaced",
 			"move to a server that knows it, or write overwrite: allow or overwrite: version")
 	}
 	return b.explain(err)
-}
-
-var errReplaced = errors.New("S3 replaced an object although the request forbade it")
-
-// probe returns the versions that it has stored, and errReplaced where one has replaced another.
-func (b *Bucket) probe(ctx context.Context, key string) (versions []*string, err error) {
-	put := func() error {
-		out, err := b.Client.PutObject(ctx, &s3.PutObjectInput{Bucket: &b.Name, Key: &key, IfNoneMatch: aws.String("*")})
-		if err == nil {
-			versions = append(versions, out.VersionId)
-		}
-		return err
-	}
-	if err := put(); err != nil {
-		return nil, err
-	}
-	if err := refused(put()); err != nil {
-		return versions, err
-	}
-	created, err := b.Client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &b.Name, Key: &key})
-	if err != nil {
-		return versions, err
-	}
-	upload := &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &key, UploadId: created.UploadId}
-	defer b.Client.AbortMultipartUpload(context.WithoutCancel(ctx), upload) //nolint:errcheck // it is gone if it was completed
-	part, err := b.Client.UploadPart(ctx, &s3.UploadPartInput{
-		Bucket: &b.Name, Key: &key, UploadId: created.UploadId, PartNumber: aws.Int32(1), Body: strings.NewReader("x"),
-	})
-	if err != nil {
-		return versions, err
-	}
-	out, err := b.Client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-		Bucket: &b.Name, Key: &key, UploadId: created.UploadId, IfNoneMatch: aws.String("*"),
-		MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: part.ETag, PartNumber: aws.Int32(1)}}},
-	})
-	if err == nil {
-		versions = append(versions, out.VersionId)
-	}
-	return versions, refused(err)
-}
-
-// refused wants a request to have failed because its condition does not hold.
-func refused(err error) error {
-	switch {
-	case err == nil:
-		return errReplaced
-	case statusOf(err) == http.StatusPreconditionFailed:
-		return nil
-	}
-	return err
 }

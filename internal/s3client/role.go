@@ -19,6 +19,9 @@ import (
 	"github.com/aws/smithy-go"
 
 	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/s3client/profile"
+	"github.com/babelftp/babelftp/internal/s3client/transport"
+	"github.com/babelftp/babelftp/internal/s3error"
 )
 
 const (
@@ -70,7 +73,7 @@ func (f *Factory) assume(b *Bucket, assumed bucket.AssumeRole, presign time.Dura
 	cfg.BaseEndpoint = f.base.BaseEndpoint
 	r.server = "AWS"
 	endpoint := r.STSEndpoint
-	if endpoint == "" && profileOfEndpoint(a.endpoint, "") != "aws" {
+	if endpoint == "" && profile.OfEndpoint(a.endpoint, "") != "aws" {
 		endpoint = a.endpoint // MinIO and Ceph answer for STS there
 	}
 	if endpoint != "" {
@@ -138,8 +141,8 @@ func (r *role) until(t time.Time) time.Time {
 func (r *role) explain(err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)
 	switch {
-	case statusOf(err) == 0 || !ok:
-		return r.failed(err, fmt.Sprintf("cannot reach STS at %s for the role %s: %s", r.server, r.RoleARN, networkReason(err, stsTimeout)),
+	case s3error.Status(err) == 0 || !ok:
+		return r.failed(err, fmt.Sprintf("cannot reach STS at %s for the role %s: %s", r.server, r.RoleARN, transport.Reason(err, stsTimeout)),
 			"start that server, or correct %s.assume_role.sts_endpoint", r.keys.role)
 	case refusesCredentials(api.ErrorCode()):
 		return r.failed(err, fmt.Sprintf("STS at %s refuses the credentials that assume the role %s (%s)", r.server, r.RoleARN, api.ErrorCode()),
@@ -149,7 +152,7 @@ func (r *role) explain(err error) error {
 			"allow sts:AssumeRole, and sts:TagSession for session tags, in the trust policy of the role and to the credentials that assume it; "+
 				"compare %s.assume_role.external_id and %s.access_key_id", r.keys.role, r.keys.credentials)
 	case api.ErrorCode() == "UnknownError": // the SDK found no code in the answer
-		return r.failed(err, fmt.Sprintf("no STS is at %s for the role %s (HTTP status %d)", r.server, r.RoleARN, statusOf(err)),
+		return r.failed(err, fmt.Sprintf("no STS is at %s for the role %s (HTTP status %d)", r.server, r.RoleARN, s3error.Status(err)),
 			"correct %s.assume_role.sts_endpoint", r.keys.role)
 	}
 	reason := strings.ReplaceAll(api.ErrorMessage(), "\n", " ")

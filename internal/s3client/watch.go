@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 const (
@@ -31,12 +32,15 @@ var errNotLooked = errors.New("S3 has not answered yet")
 
 // A Watcher looks at buckets again and again. Those that cannot be used when it begins are used as soon as they can.
 type Watcher struct {
-	Buckets []*Bucket
-	Log     *slog.Logger
+	Log *slog.Logger
 	// Journals says that each bucket gets its journal.
 	Journals bool
 	// Usable is called once for each bucket, in a goroutine of its own, when it can be used for the first time.
 	Usable func(context.Context, *Bucket)
+
+	mu      sync.Mutex
+	buckets []*Bucket
+	changed chan struct{} // closed by the next Watch
 }
 
 // A watchState is what a Watcher knows of a bucket.
@@ -52,35 +56,56 @@ type watchState struct {
 	err    error // of the last look
 }
 
-// Prepare lets sessions wait for the first look at each bucket. Call it before there are any.
-func (w *Watcher) Prepare() {
-	for _, b := range w.Buckets {
-		b.watched = &watchState{looked: make(chan struct{}), retry: firstRetry, err: errNotLooked}
+// Watch replaces the buckets. What is known of those that stay is kept. Call it before there are sessions that use the buckets, which can wait for
+// the first look at each.
+func (w *Watcher) Watch(buckets []*Bucket) {
+	for _, b := range buckets {
+		if b.watched == nil {
+			b.watched = &watchState{looked: make(chan struct{}), retry: firstRetry, err: errNotLooked}
+		}
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.buckets = buckets
+	if w.changed != nil {
+		close(w.changed)
+	}
+	w.changed = make(chan struct{})
 }
 
 // Run looks at the buckets until ctx ends. A slow S3 server delays no bucket of another.
 func (w *Watcher) Run(ctx context.Context) {
-	servers := map[*driver.Endpoint][]*Bucket{}
-	for _, b := range w.Buckets {
-		servers[b.Endpoint] = append(servers[b.Endpoint], b)
+	for ctx.Err() == nil {
+		w.mu.Lock()
+		servers := map[*driver.Endpoint][]*Bucket{}
+		for _, b := range w.buckets {
+			servers[b.Endpoint] = append(servers[b.Endpoint], b)
+		}
+		changed := w.changed
+		w.mu.Unlock()
+		looking, stop := context.WithCancel(ctx)
+		var all sync.WaitGroup
+		for _, buckets := range servers {
+			all.Go(func() { w.watch(ctx, looking, buckets) })
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+		}
+		stop()
+		all.Wait()
 	}
-	var all sync.WaitGroup
-	for _, buckets := range servers {
-		all.Go(func() { w.watch(ctx, buckets) })
-	}
-	all.Wait()
 }
 
-// watch looks at the buckets of one server.
-func (w *Watcher) watch(ctx context.Context, buckets []*Bucket) {
-	for ctx.Err() == nil {
+// watch looks at the buckets of one server until the context looking ends. That of Usable is ctx.
+func (w *Watcher) watch(ctx, looking context.Context, buckets []*Bucket) {
+	for looking.Err() == nil {
 		var looks errgroup.Group
 		looks.SetLimit(maxLooks)
 		now := time.Now()
 		for _, b := range buckets {
 			if !b.watched.next.After(now) {
-				looks.Go(func() error { w.look(ctx, b); return nil })
+				looks.Go(func() error { w.look(ctx, looking, b); return nil })
 			}
 		}
 		_ = looks.Wait() // no look returns an error
@@ -92,22 +117,25 @@ func (w *Watcher) watch(ctx context.Context, buckets []*Bucket) {
 		}
 		select {
 		case <-time.After(time.Until(next)):
-		case <-ctx.Done():
+		case <-looking.Done():
 		}
 	}
 }
 
 // look asks S3 for a bucket, and logs what has changed.
-func (w *Watcher) look(ctx context.Context, b *Bucket) {
+func (w *Watcher) look(ctx, looking context.Context, b *Bucket) {
 	s := b.watched
 	usable, before := s.get()
-	var err error
-	if usable {
-		err = b.Check(ctx)
-	} else if err = b.Verify(ctx, w.Log); err == nil && w.Journals {
+	err := panics.Catch(func() error {
+		if usable {
+			return b.Check(looking)
+		}
+		return b.Verify(looking, w.Log)
+	})
+	if err == nil && !usable && w.Journals {
 		b.OpenJournal(w.Log)
 	}
-	if ctx.Err() != nil {
+	if looking.Err() != nil {
 		return
 	}
 	log := w.Log.With("tenant", b.Tenant, "folder", b.Folder, "bucket", b.Name)
@@ -148,10 +176,10 @@ func (b *Bucket) Usable() bool {
 	return usable
 }
 
-// Up tells whether the bucket could be used at the last look, and false for known before the first.
-func (b *Bucket) Up() (up, known bool) {
-	_, err := b.watched.get()
-	return err == nil, !errors.Is(err, errNotLooked)
+// Up returns why the bucket could not be used at the last look, nil where it could, and false for known before the first.
+func (b *Bucket) Up() (known bool, err error) {
+	_, err = b.watched.get()
+	return !errors.Is(err, errNotLooked), err
 }
 
 // AwaitUsable waits a few seconds for the first look at the bucket, and returns why the bucket cannot be used.

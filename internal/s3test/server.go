@@ -2,6 +2,7 @@ package s3test
 
 import (
 	"crypto/rand"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
 // Server is a running S3 server.
@@ -21,6 +23,9 @@ type Server struct {
 	// Endpoint, Region, AccessKeyID and SecretAccessKey are what a client is configured with, in path style. The account may do
 	// everything.
 	Endpoint, Region, AccessKeyID, SecretAccessKey string
+
+	// SessionToken belongs to the credentials of Restricted. It is empty elsewhere.
+	SessionToken string
 
 	// HTTPClient reaches the endpoint. Only this client reaches the embedded server, which is on a Unix socket. Any HTTP client reaches the
 	// processes, so that their endpoint can be in a configuration file.
@@ -39,7 +44,7 @@ func (s *Server) AWSConfig() *aws.Config {
 	return &aws.Config{
 		BaseEndpoint:               aws.String(s.Endpoint),
 		Region:                     s.Region,
-		Credentials:                credentials.NewStaticCredentialsProvider(s.AccessKeyID, s.SecretAccessKey, ""),
+		Credentials:                credentials.NewStaticCredentialsProvider(s.AccessKeyID, s.SecretAccessKey, s.SessionToken),
 		HTTPClient:                 s.HTTPClient,
 		RequestChecksumCalculation: aws.RequestChecksumCalculationWhenSupported,
 		ResponseChecksumValidation: aws.ResponseChecksumValidationWhenSupported,
@@ -53,6 +58,25 @@ func (s *Server) AWSConfig() *aws.Config {
 func (s *Server) Client(optFns ...func(*s3.Options)) *s3.Client {
 	pathStyle := func(o *s3.Options) { o.UsePathStyle = true }
 	return s3.NewFromConfig(*s.AWSConfig(), append([]func(*s3.Options){pathStyle}, optFns...)...)
+}
+
+// Restricted is the same server for an account that may do no more than a policy of IAM allows, given as a value for JSON. The server must have an STS,
+// as MinIO has.
+func (s *Server) Restricted(tb testing.TB, policy any) *Server {
+	tb.Helper()
+	text, err := json.Marshal(policy)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	issued, err := sts.NewFromConfig(*s.AWSConfig()).AssumeRole(tb.Context(), &sts.AssumeRoleInput{
+		RoleArn: aws.String("arn:any:any:any:any:any"), RoleSessionName: aws.String("any"), Policy: aws.String(string(text)),
+	})
+	if err != nil {
+		tb.Fatalf("S3 server %s: %v\n%s", s.Name, err, text)
+	}
+	c, restricted := issued.Credentials, *s
+	restricted.AccessKeyID, restricted.SecretAccessKey, restricted.SessionToken = *c.AccessKeyId, *c.SecretAccessKey, *c.SessionToken
+	return &restricted
 }
 
 // Bucket makes a bucket with a name of its own and returns the name. Main removes it with the server's data.

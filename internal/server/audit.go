@@ -1,95 +1,30 @@
 package server
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"io"
-	"log/slog"
-	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/audit"
-	"github.com/babelftp/babelftp/internal/config/destination"
+	"github.com/babelftp/babelftp/internal/audit/output"
 	"github.com/babelftp/babelftp/internal/control"
-	"github.com/babelftp/babelftp/internal/logline"
+	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/vfs"
-	"github.com/babelftp/babelftp/internal/webhook"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// auditTimeout bounds the wait for the last lines of the audit log when the server stops.
-const auditTimeout = 5 * time.Second
-
-// An auditLog is the audit log with its destinations.
-type auditLog struct {
-	log     *audit.Log
-	file    *logline.File     // nil without
-	writers []*logline.Writer // none where the configuration asks for no audit log
-	endPost context.CancelFunc
-}
-
-// newAuditLog opens nothing.
-func newAuditLog(ctx context.Context, cfg destination.Audit, stdout io.Writer, lost *prometheus.CounterVec, log *slog.Logger) (*auditLog, error) {
-	a := &auditLog{endPost: func() {}}
-	var destinations []io.Writer
-	add := func(name string, out io.Writer) {
-		counter := lost.WithLabelValues(name)
-		w := logline.NewWriter(name, out, func(lines int) { counter.Add(float64(lines)) }, log)
-		a.writers, destinations = append(a.writers, w), append(destinations, w)
+// observeSessions returns the observers of sessions: the metrics, and the audit log where somebody reads it. recent is nil without administrators.
+func observeSessions(m *metrics, out *output.Output, recent *audit.Recent) func(string, *wire.Conn) control.Observer {
+	var to io.Writer = out
+	switch {
+	case recent != nil:
+		to = io.MultiWriter(recent, out)
+	case !out.Given():
+		return func(string, *wire.Conn) control.Observer { return m }
 	}
-	if cfg.File != "" {
-		a.file = logline.NewFile(cfg.File)
-		add("file", a.file)
-	}
-	if cfg.Stdout {
-		add("stdout", stdout)
-	}
-	if cfg.Webhook.URL != "" {
-		hook, err := newWebhook(cfg.Webhook)
-		if err != nil {
-			return nil, fmt.Errorf("audit.webhook.ca_file: %w", err)
-		}
-		ctx, a.endPost = context.WithCancel(context.WithoutCancel(ctx)) // close ends it
-		add("webhook", webhook.NewLines(ctx, hook, log))
-	}
-	a.log = audit.New(io.MultiWriter(destinations...))
-	return a, nil
-}
-
-// open opens the file and begins to write.
-func (a *auditLog) open() error {
-	if a.file != nil {
-		if err := a.file.Open(); err != nil {
-			return errors.Join(errors.New("audit.file: cannot append to the audit log: correct the path or its permissions"), err)
-		}
-	}
-	for _, w := range a.writers {
-		w.Start()
-	}
-	return nil
-}
-
-// close writes the lines that wait.
-func (a *auditLog) close(ctx context.Context, log *slog.Logger) {
-	defer a.endPost()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), auditTimeout)
-	defer cancel()
-	for _, w := range a.writers {
-		if err := w.Close(ctx); err != nil {
-			log.Error("audit log: the last lines could not be written in time", "err", err)
-		}
-	}
-}
-
-// observer returns the observer of a session: the metrics, and the audit log where there is one.
-func (a *auditLog) observer(m *metrics) func(*wire.Conn) control.Observer {
-	if len(a.writers) == 0 {
-		return func(*wire.Conn) control.Observer { return m }
-	}
-	return func(conn *wire.Conn) control.Observer { return auditedSession{m, a.log.Session(conn)} }
+	log := audit.New(to)
+	return func(id string, conn *wire.Conn) control.Observer { return auditedSession{m, log.Session(id, conn)} }
 }
 
 // An auditedSession tells the audit log what it tells the metrics.
@@ -119,13 +54,13 @@ func (s auditedSession) Storage(storage vfs.ObjectStorage) vfs.ObjectStorage {
 }
 
 // Replied implements [control.Observer].
-func (s auditedSession) Replied(command, argument string, code int) {
-	s.metrics.Replied(command, argument, code)
+func (s auditedSession) Replied(command, argument string, code int, in language.Tag) {
+	s.metrics.Replied(command, argument, code, in)
 	s.audit.Replied(command, argument, code)
 }
 
 // Transferred implements [control.Observer].
-func (s auditedSession) Transferred(tenant string, upload bool, bytes int64, complete bool) {
-	s.metrics.Transferred(tenant, upload, bytes, complete)
-	s.audit.Transferred(bytes)
+func (s auditedSession) Transferred(t *dataconn.Transfer, complete bool) {
+	s.metrics.Transferred(t, complete)
+	s.audit.Transferred(t.Bytes())
 }

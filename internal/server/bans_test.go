@@ -22,7 +22,7 @@ import (
 // banned is what a client reads in French, and denied what one of a network that is refused reads.
 const (
 	banned = "L’authentification est impossible pour le moment. Veuillez réessayer plus tard."
-	denied = "Vous n’avez pas l’autorisation d’effectuer cette opération."
+	denied = "Permission refusée."
 )
 
 func networks(t *testing.T, texts ...string) (all []value.Network) {
@@ -136,7 +136,9 @@ func TestBanCutsSessions(t *testing.T) {
 		t.Errorf("the session that is cut reads %q", text)
 	}
 	closed(t, idle)
-	busy.Reply(426)
+	if text := busy.Reply(426); text != "Le serveur a mis fin à la session." {
+		t.Errorf("the upload that is cut reads %q", text)
+	}
 	if text := busy.Reply(421); text != banned {
 		t.Errorf("the session of the upload reads %q", text)
 	}

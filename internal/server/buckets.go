@@ -3,8 +3,7 @@ package server
 import (
 	"context"
 
-	"github.com/prometheus/client_golang/prometheus"
-
+	"github.com/babelftp/babelftp/internal/access"
 	"github.com/babelftp/babelftp/internal/s3client"
 )
 
@@ -16,7 +15,7 @@ func (s *Server) bucketUsable(ctx context.Context, b *s3client.Bucket) {
 	case <-ctx.Done():
 		return
 	}
-	if s.cfg.AbandonedUploads > 0 {
+	if s.active.Load().cfg.AbandonedUploads > 0 {
 		_ = s.sweepBucket(ctx, b) // logged
 	}
 	for _, q := range s.tenants.Quotas() {
@@ -26,33 +25,18 @@ func (s *Server) bucketUsable(ctx context.Context, b *s3client.Bucket) {
 	}
 }
 
-// bucketMetrics shows Prometheus which buckets can be used, as soon as that is known.
-type bucketMetrics struct {
-	buckets []*s3client.Bucket
-	up      *prometheus.Desc
-}
-
-func newBucketMetrics(buckets []*s3client.Bucket) *bucketMetrics {
-	return &bucketMetrics{buckets: buckets, up: prometheus.NewDesc(
-		"babelftp_bucket_up", "1 if the bucket of a tenant or of one of its folders (empty for the tenant's own) could be used at the last look, else 0.",
-		[]string{"tenant", "folder"}, nil,
-	)}
-}
-
-// Describe implements [prometheus.Collector].
-func (m *bucketMetrics) Describe(descs chan<- *prometheus.Desc) { descs <- m.up }
-
-// Collect implements [prometheus.Collector].
-func (m *bucketMetrics) Collect(metrics chan<- prometheus.Metric) {
-	for _, b := range m.buckets {
-		up, known := b.Up()
-		if !known {
-			continue
+// countBuckets tells how many buckets there are, and how many cannot be used.
+func (s *Server) countBuckets() (all, down int) {
+	buckets := s.buckets()
+	for _, b := range buckets {
+		if known, err := b.Up(); known && err != nil {
+			down++
 		}
-		value := 0.0
-		if up {
-			value = 1
-		}
-		metrics <- prometheus.MustNewConstMetric(m.up, prometheus.GaugeValue, value, b.Tenant, b.Folder)
 	}
+	return len(buckets), down
+}
+
+// ProbeBuckets tries what the server does in the buckets of all tenants: see [access.ProbeAll].
+func (s *Server) ProbeBuckets(ctx context.Context, report func(*access.Report)) {
+	access.ProbeAll(ctx, s.buckets(), s.log, report)
 }

@@ -61,7 +61,8 @@ func TestMissingBucket(t *testing.T) {
 			Bucket: missing, DefaultLanguage: language.French, Hosts: []string{"ftp.late.example"}, Quota: 1 << 20,
 			Users: map[string]*config.User{"zoe": {PasswordHash: configtest.PasswordHash()}},
 		}
-		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+		log := make(logged, 1000)
+		srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
 		session(t, srv, "alice").Store("f", "content")
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Command(220, "HOST ftp.late.example")
@@ -76,6 +77,16 @@ func TestMissingBucket(t *testing.T) {
 		if got := withoutHost.Command(421, "PASS "+configtest.Password); !strings.Contains(got, "authentification") {
 			t.Errorf("the reply without HOST is %q", got)
 		}
+		var failed []string
+		for range len(log) {
+			if line := <-log; strings.Contains(line, "login failed") {
+				failed = append(failed, line)
+			}
+		}
+		if len(failed) != 1 || !strings.Contains(failed[0], "level=INFO") { // the watcher has told the error
+			t.Errorf("the log has %q of two logins, want one line", failed)
+		}
+		wantMetrics(t, srv, `babelftp_logins_total{result="failed",tenant="late"} 2`)
 		metric(t, srv, `babelftp_bucket_up{folder="",tenant="late"} 0`)
 		metric(t, srv, `babelftp_bucket_up{folder="",tenant="acme"} 1`)
 		if status, body := get(t, srv, "/readyz"); status != http.StatusOK || !strings.HasPrefix(body, "ready\n1 of 2 buckets") {

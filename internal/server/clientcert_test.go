@@ -207,7 +207,7 @@ func TestLoginByCertificate(t *testing.T) {
 			c.start()
 			own := c.tls("till", version)
 			client := c.connect(own)
-			if r := client.Command(232, "USER till"); r != "Welcome to Acme\nYou are logged in." {
+			if r := client.Command(232, "USER till"); r != "Welcome to Acme\nLogin successful." {
 				t.Errorf("232: %q", r)
 			}
 			client.Command(530, "USER till")

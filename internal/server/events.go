@@ -1,12 +1,8 @@
 package server
 
 import (
-	"cmp"
-	"context"
+	"crypto/x509"
 	"fmt"
-	"log/slog"
-	"sync"
-	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/destination"
@@ -16,59 +12,48 @@ import (
 	"github.com/babelftp/babelftp/internal/webhook"
 )
 
-// Defaults of a webhook.
-const (
-	webhookTimeout = 10 * time.Second
-	// unconfirmedAfter is longer than S3 may take to make an upload visible.
-	unconfirmedAfter = 15 * time.Minute
-)
-
-func newWebhook(r destination.Receiver) (*webhook.Webhook, error) {
-	authorities, err := encryption.Authorities(r.CAFile)
-	if err != nil {
-		return nil, err
-	}
-	return webhook.New(r.URL, r.Secret.Reveal(), authorities, cmp.Or(r.Timeout, webhookTimeout)), nil
+// A tenantQueue is the events of a tenant, and what it was made of.
+type tenantQueue struct {
+	*events.Queue
+	bucket      *s3client.Bucket
+	webhook     destination.Webhook
+	authorities *x509.CertPool
 }
 
-// newEventQueues makes the queues of the tenants that have a webhook.
-func newEventQueues(cfg *config.Config, buckets map[string]*s3client.Bucket, m *metrics, log *slog.Logger) (map[string]*events.Queue, error) {
-	queues := map[string]*events.Queue{}
+// newEventQueues makes the queues of the tenants that have a webhook. A queue that is in use stays, if it would be made of the same.
+func (s *Server) newEventQueues(cfg *config.Config, buckets map[string]*s3client.Bucket) (map[string]*tenantQueue, error) {
+	queues := map[string]*tenantQueue{}
 	for name, t := range cfg.Tenants {
 		w, b := t.Webhook, buckets[name]
 		if w.URL == "" {
 			continue
 		}
-		hook, err := newWebhook(w.Receiver)
+		authorities, err := encryption.Authorities(w.CAFile)
 		if err != nil {
 			return nil, fmt.Errorf("tenants.%s.webhook.ca_file: %w", name, err)
 		}
-		delivered, postponed := m.events.WithLabelValues(name, "delivered"), m.events.WithLabelValues(name, "postponed")
-		queues[name] = events.NewQueue(events.Options{
-			Client: b.ObjectClient(), Bucket: b.Name, Prefix: b.Prefix, Tenant: name, Webhook: hook,
-			UnconfirmedAfter: cmp.Or(w.UnconfirmedAfter, unconfirmedAfter),
-			Observe: func(n int, ok bool) {
-				if ok {
-					delivered.Add(float64(n))
-					return
-				}
-				postponed.Add(float64(n))
-			},
-			Log: log.With("tenant", name),
+		b.AddUse(s3client.Use{Events: true})
+		if q := s.queues[name]; q != nil && q.bucket == b && q.webhook == w && q.authorities.Equal(authorities) {
+			queues[name] = q
+			continue
+		}
+		queue := events.NewQueue(events.Options{
+			Client: b.ObjectClient(), Bucket: b.Name, Prefix: b.Prefix, Tenant: name,
+			Webhook:          webhook.New(w.URL, w.Secret.Reveal(), authorities, w.TimeoutOf()),
+			UnconfirmedAfter: w.UnconfirmedAfterOf(),
+			Observe:          func(n int, ok bool) { s.metrics.told(name, n, ok) },
+			Log:              s.log.With("tenant", name),
 		})
+		queues[name] = &tenantQueue{queue, b, w, authorities}
 	}
 	return queues, nil
 }
 
-// sendEvents sends the events of all queues. The function that it returns ends that, and leaves in S3 what was not sent.
-func (s *Server) sendEvents(ctx context.Context) (end func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var sending sync.WaitGroup
-	for _, q := range s.events {
-		sending.Go(func() { q.Run(ctx) })
+// queuesOf are the queues themselves.
+func queuesOf(queues map[string]*tenantQueue) map[string]*events.Queue {
+	plain := map[string]*events.Queue{}
+	for name, q := range queues {
+		plain[name] = q.Queue
 	}
-	return func() {
-		cancel()
-		sending.Wait()
-	}
+	return plain
 }

@@ -87,7 +87,7 @@ func TestWebhookEventsAreHidden(t *testing.T) {
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		c := session(t, srv, "alice")
 		c.Store("a", "abc")
-		queued := func(key string) bool { return strings.HasPrefix(key, acme.Prefix+".babelftp/events/queue/") }
+		queued := func(key string) bool { return strings.HasPrefix(key, acme.Prefix+".babelftp/events/acme/queue/") }
 		if keys := s3test.Objects(t, s.Client(), acme.Bucket); !slices.ContainsFunc(keys, queued) {
 			t.Fatalf("no event waits: the bucket has %q", keys)
 		}

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"context"
 	"fmt"
 	"maps"
 	"strings"
@@ -95,7 +94,7 @@ func TestFoldersSession(t *testing.T) {
 	if !object(acme.Folders["/archive/inbox"].Bucket, "carol/new/x") {
 		t.Error("carol's upload is not in the folder")
 	}
-	if _, body := get(t, srv, "/metrics"); !strings.Contains(body, `babelftp_s3_requests_total{operation="PutObject",status="200"} 3`) {
+	if _, body := get(t, srv, "/metrics"); !strings.Contains(body, `babelftp_s3_requests_total{operation="PutObject",status="200",tenant="acme"} 3`) {
 		t.Error("uploads to the folders are not counted")
 	}
 }
@@ -118,10 +117,10 @@ func TestCheckFolders(t *testing.T) {
 	want := fmt.Sprintf(`tenant acme: folder /missing: bucket "no-such-bucket": does not exist at %s: create it, or correct tenants.acme.folders./missing.bucket
 tenant acme: folder /wrong: bucket %q: %[1]s refuses the credentials (InvalidAccessKeyId): correct tenants.acme.folders./wrong.s3.access_key_id and `+
 		`tenants.acme.folders./wrong.s3.secret_access_key`, s.Endpoint, acme.Folders["/wrong"].Bucket)
-	if err := srv.CheckBuckets(context.WithoutCancel(t.Context())); err == nil || err.Error() != want {
+	if err := probe(t, srv); err == nil || err.Error() != want {
 		t.Errorf("got\n%v\nwant\n%s", err, want)
 	}
-	if len(srv.buckets) != 5 {
-		t.Errorf("%d buckets are watched", len(srv.buckets))
+	if len(srv.buckets()) != 5 {
+		t.Errorf("%d buckets are watched", len(srv.buckets()))
 	}
 }

@@ -313,12 +313,15 @@ func TestManySessions(t *testing.T) {
 		a.released(t)
 	}
 	play(0, first)
-	before := heap()
+	before, early := heap(), used()
 	play(first, count)
 	// A session that was kept would take some ten thousand bytes.
 	const slack, each = 16 << 20, 500
 	after := heap()
-	slog.New(slog.NewTextHandler(t.Output(), nil)).Info("heap", "before", before, "after", after, "sessions", count)
+	late := used()
+	slog.New(slog.NewTextHandler(t.Output(), nil)).Info("in use", "sessions", count, "heap_before", before, "heap_after", after,
+		"goroutines_before", early.goroutines, "goroutines_after", late.goroutines,
+		"descriptors_before", early.descriptors, "descriptors_after", late.descriptors)
 	if most := before + slack + uint64(count)*each; after > most {
 		t.Errorf("%d bytes are in use after %d sessions, %d before", after, count, before)
 	}

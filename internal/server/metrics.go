@@ -1,86 +1,117 @@
 package server
 
 import (
-	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"errors"
+	"maps"
 	"net/http"
 	"strconv"
-	"time"
 
-	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
-	"github.com/aws/smithy-go/middleware"
-	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/account"
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/dataconn"
+	measure "github.com/babelftp/babelftp/internal/metrics"
+	"github.com/babelftp/babelftp/internal/passive"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
 
-// metrics counts what happens. It watches the control connections and, as a middleware of the SDK, the requests to S3.
+// metrics counts what happens. It watches the control connections.
 type metrics struct {
-	registry *prometheus.Registry
+	registry *registry
+	tenants  *measure.Tenants
+	*measure.Transfers
+	s3 *measure.Requests
 
 	sessions      prometheus.Gauge
 	sessionsTotal prometheus.Counter
-	logins        *prometheus.CounterVec
-	refusals      *prometheus.CounterVec
+	logins        *measure.TenantCounter
+	refusals      *measure.TenantCounter
+	refusalsOnly  *prometheus.Registry // for administrators
 	bans          *prometheus.CounterVec
 	replies       *prometheus.CounterVec
-	transfers     *prometheus.CounterVec
-	bytes         *prometheus.CounterVec
-	requests      *prometheus.CounterVec
+	languages     *prometheus.CounterVec
 	auditLost     *prometheus.CounterVec
+	noHeader      prometheus.Counter
 	storeUp       prometheus.Gauge
 	storeErrors   prometheus.Counter
 	acme          *prometheus.CounterVec
-	events        *prometheus.CounterVec
-	durations     *prometheus.HistogramVec
+	events        *measure.TenantCounter
+
+	reloads                               *prometheus.CounterVec
+	reloadSuccess, reloadTime, configHash prometheus.Gauge
 }
 
 var _ control.Observer = (*metrics)(nil)
+
+// A registry remembers its collectors, so that a test can compare all that they may show with the documents.
+type registry struct {
+	*prometheus.Registry
+	collectors []prometheus.Collector
+}
+
+// MustRegister implements [prometheus.Registerer].
+func (r *registry) MustRegister(cs ...prometheus.Collector) {
+	r.Registry.MustRegister(cs...)
+	r.collectors = append(r.collectors, cs...)
+}
 
 func newMetrics(version string) *metrics {
 	counter := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "babelftp", Name: name, Help: help}, labels)
 	}
+	tenants := &measure.Tenants{}
 	m := &metrics{
-		registry:      prometheus.NewRegistry(),
+		registry:      &registry{Registry: prometheus.NewRegistry()},
+		tenants:       tenants,
+		Transfers:     measure.NewTransfers(tenants),
+		s3:            measure.NewRequests(tenants),
 		sessions:      prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: "sessions", Help: "Control connections that are open."}),
 		sessionsTotal: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "babelftp", Name: "sessions_total", Help: "Control connections so far."}),
-		logins:        counter("logins_total", "Logins, by tenant (empty where it is not known) and result (accepted, refused).", "tenant", "result"),
-		refusals:      counter("refusals_total", "What a limit has refused or ended, by limit (its key, or descriptors) and tenant (empty where the limit is the server's).", "limit", "tenant"),
+		logins:        tenants.NewCounter("logins_total", "Logins, by tenant (empty where it is not known) and result (accepted, refused, failed by an error).", "result"),
+		refusals:      tenants.NewCounter("refusals_total", "What a limit has refused or ended, by tenant (empty where the limit is the server's) and limit (its key, or descriptors).", "limit"),
 		bans:          counter("bans_total", "Bans so far, by kind (address, network, user).", "kind"),
-		replies:       counter("commands_total", "Replies to commands, by command (empty for what is none) and class of the reply (2xx).", "command", "class"),
-		transfers:     counter("transfers_total", "Transfers on data connections, by tenant, direction (upload, download) and result (complete, failed).", "tenant", "direction", "result"),
-		bytes:         counter("transfer_bytes_total", "Bytes on data connections, by tenant and direction.", "tenant", "direction"),
-		requests:      counter("s3_requests_total", "Requests to S3, and to STS for roles, retries included, by operation and HTTP status (error where no answer came).", "operation", "status"),
-		events:        counter("webhook_events_total", "Events that a webhook got or not, by tenant and result (delivered, postponed).", "tenant", "result"),
-		auditLost:     counter("audit_lines_lost_total", "Lines of the audit log that a destination (file, stdout) did not get.", "destination"),
+		replies:       counter("commands_total", "Replies to commands, by command (other for one that the server does not know, empty for what is none) and code.", "command", "code"),
+		languages:     counter("replies_total", "Replies to commands, by language (its tag).", "language"),
+		events:        tenants.NewCounter("webhook_events_total", "Events that a webhook got or not, by tenant and result (delivered, postponed).", "result"),
+		auditLost:     counter("audit_lines_lost_total", "Lines of the audit log that a destination (file, stdout, webhook) did not get.", "destination"),
 		acme:          counter("acme_certificates_total", "Certificates that ACME has obtained or not, by result (obtained, failed).", "result"),
-		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Namespace: "babelftp", Name: "s3_request_duration_seconds", Help: "Time until S3 began to answer a request, by operation.",
-			Buckets: prometheus.ExponentialBuckets(0.002, 2, 15), // to 33 seconds
-		}, []string{"operation"}),
 	}
 	m.storeUp = prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: "limits_store_up", Help: "Whether limits.store answers, and this replica shares bans."})
 	m.storeErrors = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "babelftp", Name: "limits_store_errors_total", Help: "Requests to limits.store that failed."})
+	m.noHeader = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "babelftp", Name: "proxy_protocol_refused_total", Help: "Connections from proxy_protocol.trusted that had no PROXY header.",
+	})
+	gauge := func(name, help string) prometheus.Gauge {
+		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: name, Help: help})
+	}
+	m.reloads = counter("config_reloads_total", "Configurations that were read while the server runs, by result (accepted, refused).", "result")
+	m.reloadSuccess = gauge("config_reload_success", "1 if the last configuration that was read is in use, 0 if it was refused and the one before stays.")
+	m.reloadTime = gauge("config_reload_success_timestamp_seconds", "When the configuration in use was read, in seconds since 1970.")
+	m.configHash = gauge("config_hash", "Hash of the configuration in use with all files that it names. Replicas with the same files have the same.")
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: "babelftp", Name: "build_info", Help: "Always 1, with the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
+	m.refusalsOnly = prometheus.NewRegistry()
+	m.refusalsOnly.MustRegister(m.refusals)
 	m.registry.MustRegister(
-		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.transfers, m.bytes, m.requests, m.auditLost, m.acme, m.events, m.durations, build,
+		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.languages, m.Transfers, m.auditLost, m.noHeader, m.acme, m.events, build,
+		m.reloads, m.reloadSuccess, m.reloadTime, m.configHash,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
+	m.registry.MustRegister(m.s3.Collectors()...)
 	return m
 }
 
 // passivePorts is the gauge of ports that are in use.
-func passivePorts(ports *dataconn.Ports) prometheus.Collector {
+func passivePorts(ports *passive.Ports) prometheus.Collector {
 	return prometheus.NewGaugeFunc(
 		prometheus.GaugeOpts{Namespace: "babelftp", Name: "passive_ports", Help: "Passive ports on which sessions wait for their clients."},
 		func() float64 { return float64(ports.InUse()) },
@@ -103,11 +134,15 @@ func (m *metrics) SessionClosed() { m.sessions.Dec() }
 
 // LoggedIn implements [control.Observer].
 func (m *metrics) LoggedIn(login *account.Login, err error) {
-	result, tenant := "refused", ""
-	if err == nil {
+	result, tenant := "failed", account.FailedTenant(err)
+	_, full := errors.AsType[*account.FullError](err)
+	switch {
+	case err == nil:
 		result, tenant = "accepted", login.Tenant.Name
+	case full || errors.Is(err, account.ErrLoginRefused):
+		result = "refused"
 	}
-	m.logins.WithLabelValues(tenant, result).Inc()
+	m.logins.Add(1, tenant, result)
 }
 
 // LoggedOut implements [control.Observer].
@@ -117,7 +152,7 @@ func (m *metrics) LoggedOut() {}
 func (m *metrics) Storage(s vfs.ObjectStorage) vfs.ObjectStorage { return s }
 
 // Refused implements [control.Observer].
-func (m *metrics) Refused(tenant, limit string) { m.refusals.WithLabelValues(limit, tenant).Inc() }
+func (m *metrics) Refused(tenant, limit string) { m.refusals.Add(1, tenant, limit) }
 
 // storeAnswered shows whether limits.store answers. Without a store there are no such metrics.
 func (m *metrics) storeAnswered(err error) {
@@ -129,6 +164,9 @@ func (m *metrics) storeAnswered(err error) {
 	m.storeErrors.Inc()
 }
 
+// proxyRefused counts a connection without the PROXY header that it must have.
+func (m *metrics) proxyRefused() { m.noHeader.Inc() }
+
 // issued counts what an ACME authority has done.
 func (m *metrics) issued(err error) {
 	result := "obtained"
@@ -138,44 +176,63 @@ func (m *metrics) issued(err error) {
 	m.acme.WithLabelValues(result).Inc()
 }
 
+// reloaded counts a configuration that was read while the server runs, and shows whether it is in use.
+func (m *metrics) reloaded(hash [sha256.Size]byte, err error) {
+	if err != nil {
+		m.reloads.WithLabelValues("refused").Inc()
+		m.reloadSuccess.Set(0)
+		return
+	}
+	m.reloads.WithLabelValues("accepted").Inc()
+	m.inUse(hash)
+}
+
+// inUse shows which configuration is in use, by its hash.
+func (m *metrics) inUse(hash [sha256.Size]byte) {
+	m.reloadSuccess.Set(1)
+	m.reloadTime.SetToCurrentTime()
+	const exact = 6 // bytes of a number that a float64 holds
+	var number [8]byte
+	copy(number[8-exact:], hash[:exact])
+	m.configHash.Set(float64(binary.BigEndian.Uint64(number[:])))
+}
+
+// auditLinesLost returns what counts the lines that a destination of the audit log did not get.
+func (m *metrics) auditLinesLost(destination string) func(lines int) {
+	counter := m.auditLost.WithLabelValues(destination)
+	return func(lines int) { counter.Add(float64(lines)) }
+}
+
+// serve shows the tenants of a configuration, and those only.
+func (m *metrics) serve(cfg *config.Config) {
+	m.tenants.Replace(maps.Keys(cfg.Tenants))
+	for name, t := range cfg.Tenants {
+		if t.Webhook.URL != "" {
+			m.told(name, 0, true)
+			m.told(name, 0, false)
+		}
+	}
+}
+
+// told counts events that a webhook got or not.
+func (m *metrics) told(tenant string, events int, ok bool) {
+	result := "delivered"
+	if !ok {
+		result = "postponed"
+	}
+	m.events.Add(events, tenant, result)
+}
+
 func (m *metrics) banned(kind string) { m.bans.WithLabelValues(kind).Inc() }
 
 // Replied implements [control.Observer].
-func (m *metrics) Replied(command, _ string, code int) {
-	m.replies.WithLabelValues(command, strconv.Itoa(code/100)+"xx").Inc()
+func (m *metrics) Replied(command, _ string, code int, in language.Tag) {
+	m.replies.WithLabelValues(command, strconv.Itoa(code)).Inc()
+	m.languages.WithLabelValues(in.String()).Inc()
 }
+
+// Transferring implements [control.Observer].
+func (m *metrics) Transferring(tenant string, t *dataconn.Transfer) { m.Begin(tenant, t) }
 
 // Transferred implements [control.Observer].
-func (m *metrics) Transferred(tenant string, upload bool, bytes int64, complete bool) {
-	direction, result := "download", "complete"
-	if upload {
-		direction = "upload"
-	}
-	if !complete {
-		result = "failed"
-	}
-	m.transfers.WithLabelValues(tenant, direction, result).Inc()
-	m.bytes.WithLabelValues(tenant, direction).Add(float64(bytes))
-}
-
-// observe adds the counting of requests to a client of the SDK. It comes last in the deserialize step, so that it sees each attempt.
-func (m *metrics) observe(stack *middleware.Stack) error {
-	return stack.Deserialize.Add(middleware.DeserializeMiddlewareFunc("babelftp-metrics", m.request), middleware.After)
-}
-
-func (m *metrics) request(
-	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
-) (middleware.DeserializeOutput, middleware.Metadata, error) {
-	start := time.Now()
-	out, metadata, err := next.HandleDeserialize(ctx, in)
-	operation, status := awsmiddleware.GetOperationName(ctx), "error"
-	if response, ok := out.RawResponse.(*smithyhttp.Response); ok && response != nil && response.Response != nil {
-		status = strconv.Itoa(response.StatusCode)
-	}
-	if err != nil && errors.Is(err, context.Canceled) {
-		status = "canceled" // by a client that went away
-	}
-	m.durations.WithLabelValues(operation).Observe(time.Since(start).Seconds())
-	m.requests.WithLabelValues(operation, status).Inc()
-	return out, metadata, err
-}
+func (m *metrics) Transferred(t *dataconn.Transfer, complete bool) { m.End(t, complete) }

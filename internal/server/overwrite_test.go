@@ -100,7 +100,7 @@ func TestVersionOverwrite(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := srv.CheckBuckets(t.Context()); err != nil {
+			if err := probe(t, srv); err != nil {
 				return err.Error()
 			}
 			return ""
@@ -171,7 +171,7 @@ func TestServerWithoutConditions(t *testing.T) {
 			}
 			want := fmt.Sprintf("tenant acme: bucket %q: its S3 server does not know If-None-Match, which overwrite: deny counts on: "+
 				"files would be replaced: move to a server that knows it, or write overwrite: allow or overwrite: version", acme.Bucket)
-			if err := srv.CheckBuckets(t.Context()); err == nil || err.Error() != want {
+			if err := probe(t, srv); err == nil || err.Error() != want {
 				t.Errorf("got  %v\nwant %s", err, want)
 			}
 			left, err := s.Client().ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &acme.Bucket})

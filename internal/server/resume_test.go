@@ -100,6 +100,7 @@ func TestInterruptedUploads(t *testing.T) {
 		}},
 		{"append-unasked", func(x *uploadsTest) {
 			x.interrupt(content[:6_291_456])
+			metric(x.T, x.servers[0], `babelftp_uploads_interrupted_total{tenant="acme"} 1`)
 			c := x.as("alice", 1)
 			for range 2 {
 				_ = c.Data()

@@ -8,28 +8,46 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"net"
 	"net/http"
-	"os"
-	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/acme"
-	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/audit/output"
 	"github.com/babelftp/babelftp/internal/bans"
 	"github.com/babelftp/babelftp/internal/certificates"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/dataport"
 	"github.com/babelftp/babelftp/internal/events"
+	"github.com/babelftp/babelftp/internal/health"
+	"github.com/babelftp/babelftp/internal/idleheap"
 	"github.com/babelftp/babelftp/internal/limits"
+	"github.com/babelftp/babelftp/internal/listen"
+	measure "github.com/babelftp/babelftp/internal/metrics"
+	"github.com/babelftp/babelftp/internal/panics"
 	"github.com/babelftp/babelftp/internal/s3client"
+	"github.com/babelftp/babelftp/internal/s3client/transport"
+	"github.com/babelftp/babelftp/internal/sessionlog"
 	"github.com/babelftp/babelftp/internal/tenant"
+	"github.com/babelftp/babelftp/internal/tracing"
+	"github.com/babelftp/babelftp/internal/upkeep"
+	"github.com/babelftp/babelftp/internal/wire"
 )
+
+// requestTimeout bounds the headers of a request to the metrics listener.
+const requestTimeout = 10 * time.Second
+
+// warnEvery is the time between two warnings of a certificate that ends soon.
+const warnEvery = 24 * time.Hour
 
 // Options is what a configuration does not say. The zero value is the default.
 type Options struct {
@@ -46,211 +64,257 @@ type Options struct {
 	// Logger gets what happens. The default discards it.
 	Logger *slog.Logger
 
+	// LogLevel is that of the Logger, which a reload sets; nil if nothing can.
+	LogLevel *slog.LevelVar
+
 	// Stdout gets the audit log where the configuration asks for that. The default discards it.
 	Stdout io.Writer
 }
 
 // A Server serves the tenants of a configuration over FTP.
 type Server struct {
-	cfg     *config.Config
+	opts    Options
 	log     *slog.Logger
-	audit   *auditLog
+	metrics *metrics
+	audit   *output.Output
+	observe func(id string, conn *wire.Conn) control.Observer
 	control *control.Server
-	health  *health
-	buckets []*s3client.Bucket
+	health  *health.Probe
 	watcher *s3client.Watcher
 	upkeep  chan struct{} // has room for the buckets that may be swept and counted at once
 	tenants *tenant.Registry
-	web     *http.Server             // metrics and probes
-	admin   *http.Server             // on the socket of administrators
-	events  map[string]*events.Queue // of the tenants with a webhook
+	web     *http.Server // metrics and probes
+	admin   *adminAccess
+	queues  map[string]*tenantQueue // guarded by reloading
+	events  events.Sender
 
+	// What sessions of all configurations share.
+	factory *s3client.Factory
+	memory  *driver.Budget
+	limits  *limits.Server
+	bans    *bans.List
+
+	active    atomic.Pointer[active]
+	reloading sync.Mutex
+	working   context.Context // of Serve, nil before; guarded by reloading, as is stopped
+	stopped   bool
+
+	ports        *dataport.Ports
+	guard        *panics.Guard
 	certificates *certificates.Set
 	acme         *acme.Manager // nil without ACME
+	debug        *sessionlog.Switch
+	traces       *tracing.Tracer // nil for none
 
-	endEvents func() // of sendEvents
-	share     func(context.Context) (end func())
-	endShare  func()
+	share    func(context.Context) (end func())
+	endShare func()
 
-	explicit, implicit, metrics net.Listener // nil where the configuration asks for none
+	explicit, implicit, metricsListener net.Listener // nil where the configuration asks for none
+}
+
+// active is a configuration, and what the server has made of it.
+type active struct {
+	cfg     *config.Config
+	bundle  *i18n.Bundle
+	buckets map[string]*s3client.Bucket // by tenant
+	at      time.Time                   // when it was read
+	all     []*s3client.Bucket          // with those of folders
 }
 
 // New makes a server from a valid configuration. It opens no listener and sends no request to S3.
 func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error) {
-	log := opts.Logger
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
+	if opts.Logger == nil {
+		opts.Logger = slog.New(slog.DiscardHandler)
 	}
+	log := opts.Logger
 	bundle, err := cfg.Bundle()
 	if err != nil {
 		return nil, fmt.Errorf("catalogues: %w", err)
 	}
 	m := newMetrics(opts.Version)
-	var issuer certificates.Issuer
-	var obtain *acme.Manager
-	if cfg.TLS.ACME.Given() {
-		if obtain, err = acme.New(cfg.TLS.ACME, acme.Options{Observe: m.issued, Logger: log}); err != nil {
+	if opts.AWS == nil {
+		if opts.AWS, err = transport.Load(ctx, log); err != nil {
 			return nil, err
 		}
+	}
+	traces, err := newTraces(cfg.Traces, opts.Version, log)
+	if err != nil {
+		return nil, err
+	}
+	clients := s3client.NewFactory(opts.AWS, func(stack *middleware.Stack) error { return errors.Join(traces.Observe(stack), m.s3.Observe(stack)) }, log)
+	obtain, err := newACME(cfg, clients, m.issued, log)
+	if err != nil {
+		return nil, err
+	}
+	var issuer certificates.Issuer
+	if obtain != nil {
 		issuer = obtain
 	}
 	shown, err := certificates.Open(cfg, opts.Certificate, issuer, log)
 	if err != nil {
 		return nil, err
 	}
-	ports := dataconn.NewPorts(cfg.Passive.Ports)
-	m.registry.MustRegister(passivePorts(ports))
-	if opts.AWS == nil {
-		if opts.AWS, err = s3client.LoadAWS(ctx, log); err != nil {
-			return nil, err
-		}
-	}
-	buckets, err := s3client.NewFactory(opts.AWS, m.observe, log).Buckets(cfg)
+	relays, guard := measure.NewRelays(), panics.NewGuard(log)
+	ports, err := dataport.New(ctx, cfg, dataport.Observer{NoHeader: m.proxyRefused, Relays: relays, Guard: guard}, log)
 	if err != nil {
 		return nil, err
 	}
-	list := bans.New(cfg.Limits.Bans, cfg.Limits.Networks, log, m.banned)
-	shared := limits.NewServer(
-		limits.Sessions{Most: cfg.Limits.Sessions, BeforeLogin: cfg.Limits.SessionsBeforeLogin},
-		limits.Sessions{Most: cfg.Limits.SessionsPerAddress, BeforeLogin: cfg.Limits.SessionsBeforeLoginPerAddress},
-		cfg.Limits.Limits(), cfg.Limits.PerAddress.Limits())
-	shared.Guard = list
-	share, err := shareBans(cfg, list, m)
-	if err != nil {
-		return nil, err
-	}
-	queues, err := newEventQueues(cfg, buckets, m, log)
-	if err != nil {
-		return nil, err
-	}
-	tenants, err := tenant.NewRegistry(cfg, bundle, buckets, tenant.Options{
-		Files: driver.Options{
-			PartSize:            int64(cfg.PartSize),
-			UploadConcurrency:   cfg.UploadConcurrency,
-			DownloadConcurrency: cfg.DownloadConcurrency,
-			Memory:              driver.NewBudget(int64(cfg.Memory)),
-		},
-		Events: queues,
-		Logger: log,
-		Bans:   list,
-	})
-	if err != nil {
-		return nil, err
-	}
-	audit, err := newAuditLog(ctx, cfg.Audit, cmp.Or[io.Writer](opts.Stdout, io.Discard), m.auditLost, log)
-	if err != nil {
-		return nil, err
+	if cfg.Cluster.Given() {
+		m.registry.MustRegister(relays)
 	}
 	s := &Server{
-		cfg:       cfg,
-		log:       log,
-		audit:     audit,
-		tenants:   tenants,
-		events:    queues,
-		endEvents: func() {},
-		share:     share,
-		endShare:  func() {},
-		upkeep:    make(chan struct{}, maxParallel),
+		opts: opts, log: log, metrics: m,
+		factory: clients,
+		memory:  driver.NewBudget(int64(cfg.Memory)),
+		limits:  cfg.Limits.Server(),
+		bans:    bans.New(cfg.Limits.Bans, cfg.Limits.Networks, log, m.banned),
+		upkeep:  make(chan struct{}, upkeep.MaxParallel),
 
+		ports:        ports,
+		guard:        guard,
 		certificates: shown,
 		acme:         obtain,
-
-		control: control.New(control.Config{
-			Bundle:             bundle,
-			Backend:            tenants,
-			DefaultLanguage:    tenant.FirstOffered(bundle, cfg.DefaultLanguage),
-			AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
-			TLS:                shown.Config(),
-			TLSRequired:        cfg.TLS.Required,
-			PublicAddress:      cfg.Passive.PublicAddress.Unmap(),
-			IdleTimeout:        cfg.IdleTimeout,
-			Data: dataconn.Settings{
-				Ports: ports, OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout, MinRate: int64(cfg.Limits.MinUploadRate),
-			},
-			CommitDelay:    cfg.CommitDelay,
-			MaxLogins:      cfg.MaxFailedLogins,
-			Limits:         shared,
-			LoginTimeout:   cfg.Limits.LoginTimeout,
-			CommandTimeout: cfg.Limits.CommandTimeout,
-			Observe:        audit.observer(m),
-			Logger:         log,
-		}),
+		endShare:     func() {},
+		debug:        &sessionlog.Switch{},
+		traces:       traces,
 	}
-	for _, name := range slices.Sorted(maps.Keys(buckets)) {
-		s.buckets = append(append(s.buckets, buckets[name]), buckets[name].Folders...)
+	buckets, err := s.factory.Buckets(cfg)
+	if err != nil {
+		return nil, err
 	}
-	s.watcher = &s3client.Watcher{Buckets: s.buckets, Log: log, Journals: cfg.AbandonedUploads > 0, Usable: s.bucketUsable}
-	s.watcher.Prepare()
-	m.registry.MustRegister(newQuotaMetrics(tenants.Quotas), newCertificateMetrics(shown), newBucketMetrics(s.buckets))
-	s.health = &health{buckets: s.buckets}
-	s.admin = &http.Server{Handler: admin.Handler(list), ReadHeaderTimeout: requestTimeout, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn)}
+	s.limits.Guard = s.bans
+	if s.share, err = shareBans(cfg, s.bans, m); err != nil {
+		return nil, err
+	}
+	if s.queues, err = s.newEventQueues(cfg, buckets); err != nil {
+		return nil, err
+	}
+	s.events.Replace(queuesOf(s.queues))
+	if s.tenants, err = tenant.NewRegistry(cfg, bundle, buckets, tenant.Options{
+		Files: s.filesOf(cfg), Events: queuesOf(s.queues), Logger: log, Bans: s.bans,
+	}); err != nil {
+		return nil, err
+	}
+	if s.audit, err = output.New(ctx, cfg.Audit, cmp.Or[io.Writer](opts.Stdout, io.Discard), m.auditLinesLost, log); err != nil {
+		return nil, err
+	}
+	recent := recentEvents(cfg)
+	s.observe = observeSessions(m, s.audit, recent)
+	s.active.Store(newActive(cfg, bundle, buckets))
+	s.control = control.New(s.controlConfig(cfg, bundle))
+	s.watcher = &s3client.Watcher{Log: log, Journals: cfg.AbandonedUploads > 0, Usable: s.bucketUsable}
+	s.watcher.Watch(s.buckets())
+	m.registry.MustRegister(passivePorts(s.ports.Ports), measure.NewQuotas(s.tenants.Quotas), measure.NewCertificates(shown), measure.NewBuckets(s.buckets),
+		measure.NewMemory(s.memory), measure.NewUploads(s.buckets), measure.NewBans(s.bans), measure.NewPanics(guard))
+	if traces != nil {
+		m.registry.MustRegister(measure.NewTraces(traces.Spans))
+	}
+	m.serve(cfg)
+	m.inUse(cfg.Hash())
+	s.health = &health.Probe{Buckets: s.countBuckets}
+	if s.admin, err = s.newAdmin(cfg, recent); err != nil {
+		return nil, err
+	}
 	s.web = &http.Server{
-		Handler:           s.health.handler(m.handler()),
+		Handler:           s.health.Handler(m.handler()),
 		ReadHeaderTimeout: requestTimeout,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	return s, nil
 }
 
-// CheckBuckets asks S3 for all buckets of the tenants, finds out what their servers can do, and whether that is what the configuration
-// promises. The error has one line for each that cannot be used. A server that runs does that by itself, and serves the others.
-func (s *Server) CheckBuckets(ctx context.Context) error {
-	return errors.Join(forEachLimit(s.buckets, func(b *s3client.Bucket) error { return b.Verify(ctx, s.log) })...)
+func newActive(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket) *active {
+	a := &active{cfg: cfg, bundle: bundle, buckets: buckets, at: time.Now(), all: s3client.All(buckets)}
+	for _, b := range a.all {
+		b.AddUse(s3client.Use{Sweep: cfg.AbandonedUploads > 0})
+	}
+	return a
 }
 
-// A ListenError says which address of the configuration could not be listened on.
-type ListenError struct {
-	Key     string // of the configuration: listen, tls.implicit_listen, metrics_listen or admin_socket
-	Address string
-	Err     error
+// filesOf are the options of the files of all users.
+func (s *Server) filesOf(cfg *config.Config) driver.Options {
+	return driver.Options{
+		PartSize:            int64(cfg.PartSize),
+		UploadConcurrency:   cfg.UploadConcurrency,
+		DownloadConcurrency: cfg.DownloadConcurrency,
+		Memory:              s.memory,
+	}
 }
 
-// Error is one line, with the key to change.
-func (e *ListenError) Error() string {
-	return fmt.Sprintf("cannot listen on %s: %v: choose another address with %s", e.Address, e.Err, e.Key)
+// controlConfig is what sessions are begun with.
+func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.Config {
+	return control.Config{
+		Bundle:             bundle,
+		Backend:            s.tenants,
+		DefaultLanguage:    tenant.FirstOffered(bundle, cfg.DefaultLanguage),
+		AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
+		TLS:                s.certificates.Config(),
+		TLSRequired:        cfg.TLS.Required,
+		PublicAddress:      s.ports.PublicAddress(cfg.Passive),
+		IdleTimeout:        cfg.IdleTimeout,
+		Ports:              s.ports.Ports,
+		Data: dataconn.Settings{
+			OpenTimeout: cfg.DataTimeout, StallTimeout: cfg.StallTimeout, MinRate: int64(cfg.Limits.MinUploadRate),
+		},
+		CommitDelay:    cfg.CommitDelay,
+		MaxLogins:      cfg.MaxFailedLogins,
+		Limits:         s.limits,
+		LoginTimeout:   cfg.Limits.LoginTimeout,
+		CommandTimeout: cfg.Limits.CommandTimeout,
+		Observe:        s.observe,
+		Logger:         s.log,
+		Guard:          s.guard,
+		Debug:          s.debug,
+		Traces:         s.traces,
+	}
 }
 
-// Unwrap returns the operating system's error.
-func (e *ListenError) Unwrap() error { return e.Err }
+// buckets are those of all tenants.
+func (s *Server) buckets() []*s3client.Bucket { return s.active.Load().all }
+
+// DrainTimeout is how long running transfers may continue when the server stops, by the configuration in use.
+func (s *Server) DrainTimeout() time.Duration { return s.active.Load().cfg.DrainTimeout }
+
+// Bucket returns the bucket of a tenant, with those of its folders, and false where the configuration has no such tenant.
+func (s *Server) Bucket(tenant string) (b *s3client.Bucket, ok bool) {
+	b, ok = s.active.Load().buckets[tenant]
+	return b, ok
+}
 
 // Start opens the listeners. The probes are answered from the beginning. After an error nothing is open.
 func (s *Server) Start(ctx context.Context) (err error) {
-	if err := s.audit.open(); err != nil {
+	if err := s.audit.Open(); err != nil {
 		return err
 	}
 	defer func() {
 		if err != nil {
-			s.close()
+			s.close(ctx)
 			s.endShare()
-			s.audit.close(ctx, s.log)
+			s.audit.Close(ctx)
 		}
 	}()
-	if s.metrics, err = s.listen(ctx, "metrics_listen", s.cfg.MetricsListen); err != nil {
+	cfg := s.active.Load().cfg
+	if s.metricsListener, err = s.listen(ctx, "metrics_listen", cfg.MetricsListen); err != nil {
 		return err
 	}
-	if s.metrics != nil {
+	if s.metricsListener != nil {
 		go func() {
-			if err := s.web.Serve(s.metrics); !errors.Is(err, http.ErrServerClosed) {
+			if err := s.web.Serve(s.metricsListener); !errors.Is(err, http.ErrServerClosed) {
 				s.log.Error("metrics listener ended", "err", err)
 			}
 		}()
 	}
-	if path := s.cfg.AdminSocket; path != "" {
-		l, err := admin.Listen(ctx, path)
-		if err != nil {
-			return &ListenError{Key: "admin_socket", Address: path, Err: err}
-		}
-		go func() {
-			if err := s.admin.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-				s.log.Error("admin socket closed", "err", err)
-			}
-		}()
-	}
-	s.endShare = s.share(context.WithoutCancel(ctx)) // also while sessions end
-	if s.explicit, err = s.listen(ctx, "listen", s.cfg.Listen); err != nil {
+	if err = s.admin.start(ctx, cfg); err != nil {
 		return err
 	}
-	if s.implicit, err = s.listen(ctx, "tls.implicit_listen", s.cfg.TLS.ImplicitListen); err != nil {
+	s.endShare = s.share(context.WithoutCancel(ctx)) // also while sessions end
+	if s.explicit, err = s.listen(ctx, "listen", cfg.Listen); err != nil {
+		return err
+	}
+	if s.implicit, err = s.listen(ctx, "tls.implicit_listen", cfg.TLS.ImplicitListen); err != nil {
+		return err
+	}
+	if err = s.ports.Start(ctx); err != nil {
 		return err
 	}
 	if s.acme != nil {
@@ -258,32 +322,24 @@ func (s *Server) Start(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	s.endEvents = s.sendEvents(context.WithoutCancel(ctx)) // also while sessions end
+	s.events.Start(context.WithoutCancel(ctx)) // also while sessions end
 	return nil
 }
 
 // listen opens an address, or nothing for an empty one.
 func (s *Server) listen(ctx context.Context, key, address string) (net.Listener, error) {
-	if address == "" {
-		return nil, nil
-	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
-	if err != nil {
-		if call, ok := errors.AsType[*os.SyscallError](err); ok {
-			err = call.Err // the address is in ListenError
-		}
-		return nil, &ListenError{Key: key, Address: address, Err: err}
-	}
-	s.log.Info("listening", "key", key, "address", l.Addr().String())
-	return l, nil
+	return listen.TCP(ctx, key, address, s.log)
 }
 
 // close closes what Start has opened.
-func (s *Server) close() {
+func (s *Server) close(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	cancel()
+	s.ports.Shutdown(ctx)
 	_ = s.web.Close()
-	_ = s.admin.Close()
+	s.admin.close()
 	s.stopACME()
-	for _, l := range []net.Listener{s.explicit, s.implicit, s.metrics} {
+	for _, l := range []net.Listener{s.explicit, s.implicit, s.metricsListener} {
 		if l != nil {
 			_ = l.Close()
 		}
@@ -303,7 +359,7 @@ func (s *Server) Addr() net.Addr { return s.explicit.Addr() }
 func (s *Server) ImplicitAddr() net.Addr { return address(s.implicit) }
 
 // MetricsAddr is the address of the metrics and probes, nil without one.
-func (s *Server) MetricsAddr() net.Addr { return address(s.metrics) }
+func (s *Server) MetricsAddr() net.Addr { return address(s.metricsListener) }
 
 func address(l net.Listener) net.Addr {
 	if l == nil {
@@ -315,20 +371,23 @@ func address(l net.Listener) net.Addr {
 // Serve runs sessions until Shutdown, and then returns nil. A bucket that cannot be used keeps out its users only, until it can. Sessions are cut when ctx ends; an error of one listener leaves the others
 // to Shutdown.
 func (s *Server) Serve(ctx context.Context) error {
-	s.health.enter(serving)
+	s.health.Enter(health.Serving)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
+	s.reloading.Lock()
+	s.working = working
+	s.reloading.Unlock()
 	go s.watcher.Run(working)
 	go s.sweepUploads(working)
 	go s.countQuotas(working)
-	go s.returnMemory(working)
-	go runEvery(working, warnEvery, func() { s.certificates.Warn(time.Now()) })
+	go idleheap.Run(working)
+	go upkeep.Every(working, warnEvery, func() { s.certificates.Warn(time.Now()) })
 	ended := make(chan error, 2)
 	listeners := 1
-	go func() { ended <- s.control.Serve(ctx, s.explicit) }()
+	go func() { ended <- s.control.Serve(ctx, s.ports.Trust.Listen(s.explicit)) }()
 	if s.implicit != nil {
 		listeners++
-		go func() { ended <- s.control.ServeTLS(ctx, s.implicit) }()
+		go func() { ended <- s.control.ServeTLS(ctx, s.ports.Trust.Listen(s.implicit)) }()
 	}
 	for range listeners {
 		if err := <-ended; err != nil {
@@ -341,12 +400,17 @@ func (s *Server) Serve(ctx context.Context) error {
 // Shutdown is not ready from then on, says goodbye to idle sessions and to new ones, and lets running transfers end. When ctx ends it ends
 // what is left, within seconds, and returns an error. The probes are answered until then.
 func (s *Server) Shutdown(ctx context.Context) error {
-	s.health.enter(draining)
+	s.reloading.Lock()
+	s.stopped = true
+	s.reloading.Unlock()
+	s.health.Enter(health.Draining)
 	defer s.web.Close()
-	defer s.audit.close(ctx, s.log)
-	defer s.admin.Close()
+	defer s.traces.Shutdown(ctx)
+	defer s.audit.Close(ctx)
+	defer s.admin.close()
 	defer s.endShare()
 	defer s.stopACME()
-	defer s.endEvents()
+	defer s.events.End()
+	defer s.ports.Shutdown(ctx)
 	return s.control.Shutdown(ctx)
 }

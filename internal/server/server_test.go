@@ -178,8 +178,8 @@ func TestHostNamedToTLS(t *testing.T) {
 		greeting string
 	}{
 		"ftp.acme.example": {2, "Welcome to Acme"},
-		"ftp.example":      {1, "babelftp"},
-		"":                 {1, "babelftp"},
+		"ftp.example":      {1, "FTP server ready."},
+		"":                 {1, "FTP server ready."},
 	} {
 		t.Run(serverName, func(t *testing.T) {
 			conn, err := tls.Dial("tcp", srv.ImplicitAddr().String(), &tls.Config{ServerName: serverName, InsecureSkipVerify: true}) // it looks at the serial number only

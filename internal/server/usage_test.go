@@ -226,7 +226,7 @@ func TestCommandRate(t *testing.T) {
 		go func() {
 			for {
 				reply, err := conn.Send("PEANUTS")
-				if strings.HasPrefix(reply, "421") {
+				if reply == "421 Too many commands. Please try again later." {
 					refused <- struct{}{}
 				}
 				if err != nil || strings.HasPrefix(reply, "421") {

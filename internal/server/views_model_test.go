@@ -503,11 +503,8 @@ func (m *viewModel) names(u modelUser, name string) func(arg string) string {
 	return func(arg string) string {
 		text := ""
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			if u.tenant == "beta" {
-				var err error
-				if name, err = charmap.KOI8R.NewEncoder().String(name); err != nil {
-					continue // the client has no bytes for it
-				}
+			if encoded, err := charmap.KOI8R.NewEncoder().String(name); u.tenant == "beta" && err == nil && !utf8.ValidString(encoded) {
+				name = encoded // else it is ASCII, or the server shows it in UTF-8
 			}
 			text += arg + "/" + name + "\r\n"
 		}

@@ -88,6 +88,11 @@ func TestView(t *testing.T) {
 			{"writer", "RNTO", "/in", "/names/in", ""},
 			{"writer", "LIST", "/names/in", "", ""},
 		}},
+		"name-that-the-charset-lacks": {"bob", []viewStep{
+			{"bob", "MKD", "/partner/é", "", ""},
+			{"bob", "NLST", "/partner", "", ""},
+		}},
+		"unseen-directory-with-a-name-of-the-server": {"scanner", []viewStep{{"scanner", "CWD", ".babelftp/x", "", ""}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if err := w.play(tc.observer, tc.script); err != nil {
@@ -204,7 +209,7 @@ func newWorlds(t *testing.T) *worlds {
 		}
 	}
 	w.srv = start(t, cfg, Options{AWS: w.s.AWSConfig()})
-	for _, b := range w.srv.buckets { // the look at a bucket stores an object for a moment
+	for _, b := range w.srv.buckets() { // the look at a bucket stores an object for a moment
 		if err := b.AwaitUsable(t.Context()); err != nil {
 			t.Fatal(err)
 		}

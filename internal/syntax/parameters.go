@@ -37,6 +37,15 @@ func (p *TransferParameters) SetType(arg string) bool {
 	return true
 }
 
+// Commands returns the parameters that stay, as the commands that set them. MODE and STRU
+// have one value each (RFC 959 3.1.2 and 3.4.1).
+func (p *TransferParameters) Commands() string {
+	if p.ASCII {
+		return "TYPE A; STRU F; MODE S"
+	}
+	return "TYPE I; STRU F; MODE S"
+}
+
 // SetOffset takes the argument of REST (RFC 3659 5.3), which replaces that of RANG. It
 // returns false for an argument that is no number.
 func (p *TransferParameters) SetOffset(arg string) bool {

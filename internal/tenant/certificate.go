@@ -2,14 +2,12 @@ package tenant
 
 import (
 	"crypto/x509"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
 
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/clientcert"
-	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
 )
@@ -82,35 +80,21 @@ func (u *user) needsNoPassword() bool { return u.credential.hash == "" && len(u.
 
 // ByCertificate implements [account.Backend].
 func (r *Registry) ByCertificate(req *account.LoginRequest) bool {
-	u := r.find(req.Host, req.User)
+	u := r.current.Load().find(req.Host, req.User)
 	return u != nil && u.needsNoPassword() && u.accepts(req.Certificates) == nil
 }
 
 // Admit implements [account.Backend]. A certificate of any tenant's authorities is one that the server accepts.
 func (r *Registry) Admit(shown []*x509.Certificate) error {
-	if !r.certificates.required {
+	d := r.current.Load()
+	if !d.certificates.required {
 		return nil
 	}
-	err := r.certificates.accepts(shown)
-	for _, t := range r.tenants {
+	err := d.certificates.accepts(shown)
+	for _, t := range d.tenants {
 		if err != nil && t.accepts(shown) == nil {
 			return nil
 		}
 	}
 	return err
-}
-
-// openCertificates reads the authorities of the server and of the tenants.
-func (r *Registry) openCertificates(cfg *config.Config, log *slog.Logger) error {
-	var errs []error
-	open := func(c encryption.ClientCertificates) certificates {
-		opened, err := newCertificates(c, log)
-		errs = append(errs, err)
-		return opened
-	}
-	r.certificates = open(cfg.TLS.ClientCertificates)
-	for name, t := range r.tenants {
-		t.certificates = open(cfg.Tenants[name].TLS.ClientCertificatesOf(&cfg.TLS))
-	}
-	return errors.Join(errs...)
 }

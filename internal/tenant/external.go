@@ -6,7 +6,6 @@ import (
 	"maps"
 	"net/netip"
 	"reflect"
-	"slices"
 	"strings"
 	"sync"
 	"unicode"
@@ -15,6 +14,7 @@ import (
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/auth"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/wire"
 )
@@ -30,8 +30,7 @@ const (
 
 // external is the users of a tenant whom the configuration does not have.
 type external struct {
-	server *config.Config
-	config *config.Tenant
+	server limit.TimeLimits
 	source auth.Source
 	queue  *limits.Queue[netip.Prefix]
 
@@ -46,46 +45,46 @@ type externalUser struct {
 }
 
 // newExternal returns nil for a tenant without a source.
-func newExternal(cfg *config.Config, tc *config.Tenant) (*external, error) {
+func newExternal(server limit.TimeLimits, tc *config.Tenant) (*external, error) {
 	source, err := auth.New(&tc.Auth)
 	if source == nil || err != nil {
 		return nil, err
 	}
 	return &external{
-		server: cfg, config: tc, source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*externalUser{},
+		server: server, source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*externalUser{},
 	}, nil
 }
 
-// all is the users who are remembered; none of a nil one.
-func (e *external) all() []*externalUser {
+// all is the users who are remembered, by name; none of a nil one.
+func (e *external) all() map[string]*externalUser {
 	if e == nil {
 		return nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Collect(maps.Values(e.users))
+	return maps.Clone(e.users)
 }
 
 // sourceOf returns the tenant whose source decides on a name that no configured user has, and the name there. The tenant is the one that
 // the client has chosen by a host or by user@tenant, or the only tenant, or the only one that a token is for. So the password of one tenant's
 // user is for no other tenant. The tenant is nil if there is none.
-func (r *Registry) sourceOf(host, login, password string) (*tenant, string) {
+func (d *directory) sourceOf(host, login, password string) (*tenant, string) {
 	t, name := (*tenant)(nil), login
 	at := strings.LastIndexByte(login, '@')
 	switch {
 	case host != "":
-		t = r.hosts[wire.NormalizeHost(host)]
+		t = d.hosts[wire.NormalizeHost(host)]
 		if t != nil {
 			name = strings.TrimSuffix(login, "@"+t.Name)
 		}
-	case at >= 0 && r.tenants[login[at+1:]] != nil:
-		t, name = r.tenants[login[at+1:]], login[:at]
-	case len(r.tenants) == 1:
-		for _, only := range r.tenants {
+	case at >= 0 && d.tenants[login[at+1:]] != nil:
+		t, name = d.tenants[login[at+1:]], login[:at]
+	case len(d.tenants) == 1:
+		for _, only := range d.tenants {
 			t = only
 		}
 	default:
-		t = r.addressee(password)
+		t = d.addressee(password)
 	}
 	if t == nil || t.external == nil {
 		return nil, ""
@@ -98,9 +97,9 @@ func (r *Registry) sourceOf(host, login, password string) (*tenant, string) {
 }
 
 // addressee is the only tenant that a token says it is for. Whether that is true, the source of the tenant decides.
-func (r *Registry) addressee(password string) *tenant {
+func (d *directory) addressee(password string) *tenant {
 	var found *tenant
-	for _, t := range r.tenants {
+	for _, t := range d.tenants {
 		if t.external == nil {
 			continue
 		}
@@ -143,8 +142,8 @@ func (r *Registry) externalUser(t *tenant, name string, settings *config.User) (
 	if known := e.users[name]; known != nil && reflect.DeepEqual(known.settings, settings) {
 		return known.user, nil
 	}
-	u := newUser(e.server, t, e.config, name, settings)
-	if err := r.checkStorage(u); err != nil {
+	u := newUser(e.server, t, name, settings)
+	if err := r.checkStorage(u, r.current.Load().files); err != nil {
 		return nil, err
 	}
 	if len(e.users) >= maxRemembered {

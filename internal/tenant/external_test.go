@@ -43,8 +43,8 @@ func withSources(t *testing.T, tenants map[string]*config.Tenant, source auth.So
 	cfg.Tenants = tenants
 	r := registryOf(t, cfg)
 	for _, name := range names {
-		r.tenants[name].external = &external{
-			server: cfg, config: tenants[name], source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*externalUser{},
+		r.current.Load().tenants[name].external = &external{
+			source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*externalUser{},
 		}
 	}
 	return r
@@ -139,7 +139,7 @@ func TestTokenChoosesTheTenant(t *testing.T) {
 			r := withSources(t, tenants, nil, "acme", "beta", "gamma")
 			sources := map[string]*tokenSource{"acme": {word: "ac"}, "beta": {word: "beta"}, "gamma": {word: "ac-"}}
 			for name, s := range sources {
-				r.tenants[name].external.source = s
+				r.current.Load().tenants[name].external.source = s
 			}
 			if _, err := login(r, tc.host, tc.user, tc.password); !errors.Is(err, account.ErrLoginRefused) {
 				t.Fatal(err)
@@ -207,7 +207,7 @@ func TestSourceRefusalHashes(t *testing.T) {
 func TestExternalUsersAreRemembered(t *testing.T) {
 	source := &fakeSource{settings: config.User{Root: "/bob", Quota: 1000}}
 	r := withSources(t, map[string]*config.Tenant{"acme": {Bucket: "acme-data"}}, source, "acme")
-	acme := r.tenants["acme"]
+	acme := r.current.Load().tenants["acme"]
 	get := func(name string) *user {
 		t.Helper()
 		settings := source.settings

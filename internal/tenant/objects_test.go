@@ -13,6 +13,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/object"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -35,19 +36,19 @@ func loginTo(t *testing.T, s *s3test.Server, cfg *config.Config) vfs.Storage {
 func TestObjects(t *testing.T) {
 	s := s3test.Start(t, "minio")
 	for name, tc := range map[string]struct {
-		encryption config.Encryption
+		encryption object.Encryption
 		keyID      string
 		want       types.ServerSideEncryption
 	}{
 		"none":    {"", "", ""},
-		"s3":      {config.EncryptionS3, "", types.ServerSideEncryptionAes256},
-		"kms":     {config.EncryptionKMS, "", types.ServerSideEncryptionAwsKms},
-		"kms-key": {config.EncryptionKMS, s3test.KMSKey, types.ServerSideEncryptionAwsKms},
+		"s3":      {object.EncryptionS3, "", types.ServerSideEncryptionAes256},
+		"kms":     {object.EncryptionKMS, "", types.ServerSideEncryptionAwsKms},
+		"kms-key": {object.EncryptionKMS, s3test.KMSKey, types.ServerSideEncryptionAwsKms},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cfg := configtest.New(t, s)
 			acme := cfg.Tenants["acme"]
-			acme.Objects = config.Objects{
+			acme.Objects = object.Objects{
 				ContentTypes: map[string]string{".dwg": "application/x-own"}, CacheControl: "no-cache", StorageClass: "REDUCED_REDUNDANCY",
 				ACL: "bucket-owner-full-control", Tags: map[string]string{"source": "ftp"}, Checksum: "sha256", Encryption: tc.encryption,
 				KMSKeyID: tc.keyID,
@@ -76,7 +77,7 @@ func TestObjectsWithCustomerKey(t *testing.T) {
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	key := base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{7}, 32))
-	acme.Objects = config.Objects{Encryption: config.EncryptionCustomer, CustomerKey: value.NewSecret(key)}
+	acme.Objects = object.Objects{Encryption: object.EncryptionCustomer, CustomerKey: value.NewSecret(key)}
 	storage := loginTo(t, s, cfg)
 	if err := afero.WriteFile(storage, "/secret", []byte("content"), 0); err != nil {
 		t.Fatal(err)

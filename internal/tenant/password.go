@@ -29,7 +29,7 @@ const freeMemDelay = 500 * time.Millisecond
 type verifier struct {
 	queue        *limits.Queue[netip.Prefix] // for the checks that hash, by [limits.Network]
 	key          []byte                      // of the MACs of passwords that were right; new in each process
-	dummy        string                      // the costliest hash, with which the passwords of unknown users are compared
+	dummy        atomic.Pointer[string]      // the costliest hash, with which the passwords of unknown users are compared
 	now          func() time.Time
 	freeMemTimer *time.Timer // gives back the memory of checks, freeMemDelay after the last
 }
@@ -47,28 +47,31 @@ type cachedPassword struct {
 
 // newVerifier makes a verifier for users with these hashes.
 func newVerifier(hashes []string) (*verifier, error) {
-	dummy := passwordhash.Costliest(hashes)
-	if dummy == "" {
-		var err error
-		if dummy, err = passwordhash.New(rand.Text()); err != nil {
-			return nil, err
-		}
-	}
 	key := make([]byte, sha256.Size)
 	_, _ = rand.Read(key) // it never fails
-	return &verifier{
+	v := &verifier{
 		queue:        limits.NewQueue[netip.Prefix](max(1, runtime.GOMAXPROCS(0)-1)),
 		key:          key,
-		dummy:        dummy,
 		now:          time.Now,
 		freeMemTimer: time.AfterFunc(freeMemDelay, debug.FreeOSMemory),
-	}, nil
+	}
+	dummy, err := dummyOf(hashes)
+	v.dummy.Store(&dummy)
+	return v, err
+}
+
+// dummyOf is the costliest of hashes, and a new one where there are none.
+func dummyOf(hashes []string) (string, error) {
+	if dummy := passwordhash.Costliest(hashes); dummy != "" {
+		return dummy, nil
+	}
+	return passwordhash.New(rand.Text())
 }
 
 // check reports whether password is right for c. A nil c, an unknown user, is never right and takes as long. Clients wait in the queue by
 // their network. The error is that of ctx, or of a broken hash.
 func (v *verifier) check(ctx context.Context, client netip.Prefix, c *credential, password string) (bool, error) {
-	hash := v.dummy
+	hash := *v.dummy.Load()
 	if c != nil {
 		hash = c.hash
 	}

@@ -141,8 +141,8 @@ func TestUnknownUserIsCostliest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if !strings.HasPrefix(v.dummy, tc.want) {
-				t.Errorf("the hash of an unknown user is %s, want %s", v.dummy, tc.want)
+			if !strings.HasPrefix(*v.dummy.Load(), tc.want) {
+				t.Errorf("the hash of an unknown user is %s, want %s", *v.dummy.Load(), tc.want)
 			}
 		})
 	}

@@ -30,7 +30,7 @@ func newQuota(b *s3client.Bucket, prefix, user string, limit int64) *Quota {
 // Quotas are those of all tenants and users. Users whom a source brought are among them as long as the process remembers them.
 func (r *Registry) Quotas() []*Quota {
 	var all []*Quota
-	for _, t := range r.tenants {
+	for _, t := range r.current.Load().tenants {
 		all = append(all, t.quota)
 		for _, u := range t.users {
 			all = append(all, u.quota)

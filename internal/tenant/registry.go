@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -32,19 +32,16 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// A Registry is the tenants and their users. It is the control connection's backend.
+// A Registry is the tenants and their users. It is the control connection's backend. A [Change] replaces them while it is in use.
 type Registry struct {
-	tenants map[string]*tenant
-	hosts   map[string]*tenant
-	users   map[string]*user // by the names that only one tenant has
-
-	certificates certificates // of all clients
+	current atomic.Pointer[directory]
+	// entering is held for reading while a login is counted, and for writing while a change is applied.
+	entering sync.RWMutex
 
 	verifier  *verifier
 	newQuotas chan *Quota                    // of users whom sources brought; see [Registry.NewQuotas]
 	throttle  *limits.Throttle[netip.Prefix] // of logins, by [limits.Network]
 	bans      *bans.List
-	files     driver.Options // what the file systems of all users have in common
 	log       *slog.Logger
 }
 
@@ -65,6 +62,8 @@ type Options struct {
 type tenant struct {
 	account.Tenant
 	certificates
+	config   *config.Tenant
+	replaced bool // by a change; guarded by Registry.entering
 	bucket   *s3client.Bucket
 	quota    *Quota        // nil without
 	events   *events.Queue // nil without a webhook
@@ -100,24 +99,14 @@ type user struct {
 // modes of overwriting their users need. The error names the tenant whose languages or messages bundle cannot take, or whose files
 // [driver.New] would refuse.
 func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket, opts Options) (*Registry, error) {
-	var hashes []string
-	for _, tc := range cfg.Tenants {
-		for _, uc := range tc.Users {
-			hashes = append(hashes, uc.PasswordHash.Reveal())
-		}
-	}
-	verifier, err := newVerifier(hashes)
+	verifier, err := newVerifier(hashesOf(cfg))
 	if err != nil {
 		return nil, err
 	}
 	r := &Registry{
-		tenants:   map[string]*tenant{},
-		hosts:     map[string]*tenant{},
-		users:     map[string]*user{},
 		verifier:  verifier,
 		newQuotas: make(chan *Quota, maxNewQuotas),
 		throttle:  limits.NewThrottle[netip.Prefix](cfg.Limits.FailedLoginDelay),
-		files:     opts.Files,
 		log:       opts.Logger,
 	}
 	if r.log == nil {
@@ -126,43 +115,19 @@ func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3
 	if r.bans = opts.Bans; r.bans == nil {
 		r.bans = bans.New(limit.Bans{}, limit.Networks{}, r.log, func(string) {})
 	}
-	owners := map[string]int{} // of a name
-	for name, tc := range cfg.Tenants {
-		t, err := newTenant(cfg, name, tc, bundle)
-		if err != nil {
-			return nil, err
-		}
-		t.bucket, t.events = buckets[name], opts.Events[name]
-		t.quota = newQuota(t.bucket, t.bucket.Prefix, "", int64(tc.Quota))
-		if t.external, err = newExternal(cfg, tc); err != nil {
-			return nil, fmt.Errorf("tenant %s: auth: %w", name, err)
-		}
-		if t.external != nil {
-			t.addOverwriteMode(newUser(cfg, t, tc, "", &config.User{}))
-		}
-		r.tenants[name] = t
-		for _, host := range tc.Hosts {
-			r.hosts[host] = t
-		}
-		for name, uc := range tc.Users {
-			u := newUser(cfg, t, tc, name, uc)
-			t.addOverwriteMode(u)
-			if err := r.checkStorage(u); err != nil {
-				return nil, err
-			}
-			t.users[u.name] = u
-			r.users[u.name] = u
-			owners[u.name]++
-		}
+	r.current.Store(&directory{})
+	first, err := r.Prepare(cfg, bundle, buckets, opts.Events, opts.Files)
+	if err != nil {
+		return nil, err
 	}
-	maps.DeleteFunc(r.users, func(name string, _ *user) bool { return owners[name] > 1 })
-	return r, r.openCertificates(cfg, r.log)
+	first.Apply()
+	return r, nil
 }
 
-// checkStorage returns an error if [driver.New] would refuse the files of a user.
-func (r *Registry) checkStorage(u *user) error {
+// checkStorage returns an error if [driver.New] would refuse the files of a user, with these options of all users.
+func (r *Registry) checkStorage(u *user, files driver.Options) error {
 	for _, m := range u.mounts {
-		opts := r.storageOptions(u, m)
+		opts := r.storageOptions(files, u, m)
 		if err := opts.Validate(); err != nil {
 			return fmt.Errorf("tenant %s: user %s: directory %s: %w", u.tenant.Name, u.name, m.at, err)
 		}
@@ -170,13 +135,17 @@ func (r *Registry) checkStorage(u *user) error {
 	return nil
 }
 
-// addOverwriteMode notes in the buckets of a user how the user overwrites files.
-func (t *tenant) addOverwriteMode(u *user) {
+// addUse notes in the buckets of a user what the user may do there, and how the user overwrites files. It returns those that were verified for other
+// modes.
+func (u *user) addUse() (unsuited []*s3client.Bucket) {
 	for _, m := range u.mounts {
-		if _, most := u.policy.Bounds(m.at); most.Write {
-			m.bucket.AddOverwriteMode(u.overwrite)
+		_, most := u.policy.Bounds(m.at)
+		m.bucket.AddUse(s3client.Use{Write: most.Write || most.Mkdir, Delete: most.Delete || most.Rename})
+		if most.Write && !m.bucket.AddOverwriteMode(u.overwrite) {
+			unsuited = append(unsuited, m.bucket)
 		}
 	}
+	return unsuited
 }
 
 // newTenant is a tenant without bucket and users.
@@ -188,6 +157,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 		}
 	}
 	return &tenant{
+		config: tc,
 		Tenant: account.Tenant{
 			Name:            name,
 			DefaultLanguage: FirstOffered(bundle, tc.DefaultLanguage, cfg.DefaultLanguage),
@@ -210,7 +180,8 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 	}, nil
 }
 
-func newUser(cfg *config.Config, t *tenant, tc *config.Tenant, name string, uc *config.User) *user {
+func newUser(server limit.TimeLimits, t *tenant, name string, uc *config.User) *user {
+	tc := t.config
 	u := &user{
 		tenant:    t,
 		name:      config.NormalizeUser(name),
@@ -226,8 +197,8 @@ func newUser(cfg *config.Config, t *tenant, tc *config.Tenant, name string, uc *
 		scope:     limits.NewUser(t.Name, cmp.Or(uc.Limits.Sessions, tc.Limits.SessionsPerUser), uc.Limits.Limits().Or(tc.Limits.PerUser.Limits())),
 		networks:  []limit.Networks{tc.Limits.Networks, uc.Limits.Networks},
 		times: limit.TimeLimits{
-			IdleTimeout:    shortest(uc.Limits.IdleTimeout, tc.Limits.IdleTimeout, cfg.IdleTimeout),
-			CommandTimeout: shortest(uc.Limits.CommandTimeout, tc.Limits.CommandTimeout, cfg.Limits.CommandTimeout),
+			IdleTimeout:    shortest(uc.Limits.IdleTimeout, tc.Limits.IdleTimeout, server.IdleTimeout),
+			CommandTimeout: shortest(uc.Limits.CommandTimeout, tc.Limits.CommandTimeout, server.CommandTimeout),
 		},
 	}
 	whole := u.mounts[len(u.mounts)-1] // that of "/"
@@ -287,7 +258,7 @@ func byTag(texts map[language.Tag]string) map[string]string {
 
 // Host implements [account.Backend].
 func (r *Registry) Host(name string) (*account.Tenant, bool) {
-	t, ok := r.hosts[wire.NormalizeHost(name)]
+	t, ok := r.current.Load().hosts[wire.NormalizeHost(name)]
 	if !ok {
 		return nil, false
 	}
@@ -296,13 +267,13 @@ func (r *Registry) Host(name string) (*account.Tenant, bool) {
 
 // find returns the user who logs in with name at a virtual host, or without one (""), and nil if there is none. A client from
 // before UTF-8 writes the name in its tenant's charset.
-func (r *Registry) find(host, name string) *user {
+func (d *directory) find(host, name string) *user {
 	if utf8.ValidString(name) {
-		return r.lookUp(host, name)
+		return d.lookUp(host, name)
 	}
 	var found *user
-	for _, t := range r.tenants {
-		u := r.lookUp(host, t.inUTF8(name))
+	for _, t := range d.tenants {
+		u := d.lookUp(host, t.inUTF8(name))
 		if u == nil || u.tenant != t {
 			continue
 		}
@@ -330,11 +301,11 @@ func (t *tenant) inUTF8(text string) string {
 //
 // A host chooses the tenant, and user@tenant may name no other. Without one it is user@tenant, or a name that only one tenant has.
 // A valid configuration has no name that means two users.
-func (r *Registry) lookUp(host, name string) *user {
+func (d *directory) lookUp(host, name string) *user {
 	name = config.NormalizeUser(name)
 	at := strings.LastIndexByte(name, '@')
 	if host != "" {
-		t, ok := r.hosts[wire.NormalizeHost(host)]
+		t, ok := d.hosts[wire.NormalizeHost(host)]
 		if !ok {
 			return nil
 		}
@@ -346,19 +317,30 @@ func (r *Registry) lookUp(host, name string) *user {
 		}
 		return nil
 	}
-	if u := r.users[name]; u != nil {
+	if u := d.users[name]; u != nil {
 		return u
 	}
 	if at >= 0 {
-		if t := r.tenants[name[at+1:]]; t != nil {
+		if t := d.tenants[name[at+1:]]; t != nil {
 			return t.users[name[:at]]
 		}
 	}
 	return nil
 }
 
+// errReplaced is for a login to a tenant that a change has replaced meanwhile.
+var errReplaced = errors.New("the tenant was replaced")
+
 // Login implements [account.Backend].
 func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
+	for {
+		if login, err := r.login(ctx, req); !errors.Is(err, errReplaced) {
+			return login, err
+		}
+	}
+}
+
+func (r *Registry) login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
 	addr, who := wire.AddrOf(req.RemoteAddr), r.identify(req)
 	for _, err := range []error{r.bans.Check(addr, who.id), req.Limits.Login()} {
 		if err != nil {
@@ -390,12 +372,13 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 	if err := own.Login(); err != nil {
 		return nil, full(&u.tenant.Tenant, err)
 	}
-	leave, err := r.enter(req, own, who.id)
+	leave, err := r.enter(req, u, own, who.id)
 	if err != nil {
 		return nil, full(&u.tenant.Tenant, err)
 	}
 	unseen := &vfs.Unseen{}
 	storage := func(ctx context.Context) vfs.ObjectStorage {
+		ctx = account.InTenant(ctx, u.tenant.Name)
 		mounts := slices.Clone(mounts)
 		for i := range mounts {
 			mounts[i].Storage = mounts[i].Storage.WithContext(ctx)
@@ -428,8 +411,8 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 		LinkLifetime:       u.tenant.maxPresign,
 		Resumable:          u.tenant.resumable,
 	}
-	if r.files.Memory != nil {
-		login.Scarce = r.files.Memory.For(u.tenant.Name, u.name).Scarce
+	if memory := r.current.Load().files.Memory; memory != nil {
+		login.Scarce = memory.For(u.tenant.Name, u.name).Scarce
 	}
 	if len(u.quotas()) > 0 {
 		login.Quota = u.usage
@@ -445,18 +428,31 @@ func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*accou
 }
 
 // enter counts the session of a user who has shown the right password, and lets a ban of the user cut it.
-func (r *Registry) enter(req *account.LoginRequest, own limits.Scopes, id string) (leave func(), err error) {
-	left, err := own.EnterSession()
-	if err != nil || req.Session == nil {
-		return left, err
+func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes, id string) (leave func(), err error) {
+	r.entering.RLock()
+	defer r.entering.RUnlock()
+	if u.tenant.replaced {
+		return nil, errReplaced
 	}
-	loggedOut, err := r.bans.LogIn(req.Session, id)
+	left, err := own.EnterSession()
 	if err != nil {
-		left()
 		return nil, err
 	}
-	beforeLogin := req.Limits.LogIn()
-	return func() { left(); loggedOut(); beforeLogin() }, nil
+	if req.Session != nil {
+		scopes := left
+		loggedOut, err := r.bans.LogIn(req.Session, id)
+		if err != nil {
+			scopes()
+			return nil, err
+		}
+		beforeLogin := req.Limits.LogIn()
+		left = func() { scopes(); loggedOut(); beforeLogin() }
+	}
+	if u.tenant.events == nil {
+		return left, nil
+	}
+	done := u.tenant.events.Use()
+	return func() { left(); done() }, nil
 }
 
 // An identity is whom a login names.
@@ -469,10 +465,11 @@ type identity struct {
 
 // identify finds whom a login names, and asks no source.
 func (r *Registry) identify(req *account.LoginRequest) identity {
-	if u := r.find(req.Host, req.User); u != nil {
+	d := r.current.Load()
+	if u := d.find(req.Host, req.User); u != nil {
 		return identity{id: u.name + "@" + u.tenant.Name, user: u}
 	}
-	if t, name := r.sourceOf(req.Host, req.User, req.Password); t != nil {
+	if t, name := d.sourceOf(req.Host, req.User, req.Password); t != nil {
 		return identity{id: name + "@" + t.Name, source: t, name: name}
 	}
 	return identity{id: r.bans.UnknownUser(req.User)}
@@ -571,7 +568,7 @@ func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginReques
 			shared = m.bucket.RefusingClient()
 			objects = shared
 		}
-		opts := r.storageOptions(u, m)
+		opts := r.storageOptions(r.current.Load().files, u, m)
 		opts.BeforeCommit, opts.MetadataCache, opts.BeginOperation = req.BeforeCommit, cache, scopes.EnterOperation
 		storage, err := driver.New(ctx, objects, m.bucket.Name, &opts)
 		if err != nil {
@@ -582,12 +579,30 @@ func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginReques
 	return mounts, nil
 }
 
+// Owner is the owner of a user's uploads. Two tenants can share a folder.
+func Owner(user, tenant string) string { return user + "@" + tenant }
+
+// Users are those of a tenant, with those whom a source brought as long as the process remembers them.
+func (r *Registry) Users(tenant string) (names []string) {
+	t := r.current.Load().tenants[tenant]
+	if t == nil {
+		return nil
+	}
+	for _, u := range t.users {
+		names = append(names, u.name)
+	}
+	for _, u := range t.external.all() {
+		names = append(names, u.name)
+	}
+	return names
+}
+
 // storageOptions returns the options of the file system of a folder, but for those of a session.
-func (r *Registry) storageOptions(u *user, m mount) driver.Options {
-	opts, b := r.files, m.bucket
+func (r *Registry) storageOptions(opts driver.Options, u *user, m mount) driver.Options {
+	b := m.bucket
 	opts.NoOverwrite = u.overwrite == config.DenyOverwrite
 	if u.tenant.resumable {
-		opts.Owner = u.name
+		opts.Owner = Owner(u.name, u.tenant.Name)
 	}
 	opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
 	opts.Presigner, opts.Endpoint, opts.Objects = b.Presigner, b.Endpoint, b.Objects
@@ -596,6 +611,9 @@ func (r *Registry) storageOptions(u *user, m mount) driver.Options {
 	}
 	if opts.Memory != nil {
 		opts.Memory = opts.Memory.For(u.tenant.Name, u.name)
+	}
+	if opts.Endpoint != nil {
+		opts.Endpoint = opts.Endpoint.For(u.tenant.Name, u.name)
 	}
 	opts.Logger = r.log.With("tenant", u.tenant.Name, "user", u.name)
 	return opts

@@ -87,7 +87,7 @@ func TestFindUser(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			got := ""
-			if u := r.find(tc.host, tc.login); u != nil {
+			if u := r.current.Load().find(tc.host, tc.login); u != nil {
 				got = u.tenant.Name
 			}
 			if got != tc.want {
@@ -181,7 +181,7 @@ func TestLanguageOfATenant(t *testing.T) {
 			cfg := config.Default()
 			cfg.DefaultLanguage = language.German
 			cfg.Tenants = map[string]*config.Tenant{"acme": {Languages: tc.languages, DefaultLanguage: tc.own}}
-			acme := registryOf(t, cfg).tenants["acme"]
+			acme := registryOf(t, cfg).current.Load().tenants["acme"]
 			if got := acme.DefaultLanguage.String(); got != tc.want {
 				t.Errorf("language %s, want %s", got, tc.want)
 			}
@@ -208,7 +208,7 @@ func TestTenant(t *testing.T) {
 		"plain":  {},
 	}
 	r := registryOf(t, cfg)
-	acme := r.tenants["acme"].Tenant
+	acme := r.current.Load().tenants["acme"].Tenant
 	if got := acme.Bundle.Localizer(language.English).Text(i18n.Goodbye); got != "Bye." {
 		t.Errorf("goodbye is %q", got)
 	}
@@ -223,7 +223,7 @@ func TestTenant(t *testing.T) {
 		"mirror": {"raw", pathname.None},
 		"plain":  {"utf-8", pathname.NFC},
 	} {
-		if got := r.tenants[name]; got.Encoding.String() != want.encoding || got.Normalization != want.normalization {
+		if got := r.current.Load().tenants[name]; got.Encoding.String() != want.encoding || got.Normalization != want.normalization {
 			t.Errorf("%s: names are %s and %s, want %s and %s", name, got.Encoding, got.Normalization, want.encoding, want.normalization)
 		}
 	}
@@ -412,7 +412,7 @@ func TestStorageOptionOutOfRange(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = NewRegistry(cfg, bundle, map[string]*s3client.Bucket{"acme": {}}, Options{Files: driver.Options{PartSize: 1}})
+	_, err = NewRegistry(cfg, bundle, map[string]*s3client.Bucket{"acme": {Endpoint: endpoint}}, Options{Files: driver.Options{PartSize: 1}})
 	want := "tenant acme: user alice: directory /: driver: option PartSize: 1 bytes is out of range: "
 	if err == nil || !strings.HasPrefix(err.Error(), want) {
 		t.Errorf("%v, want %q", err, want)

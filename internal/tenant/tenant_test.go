@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"testing"
 
+	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -41,12 +42,24 @@ func registryWith(t *testing.T, cfg *config.Config, buckets map[string]*s3client
 	if err != nil {
 		t.Fatal(err)
 	}
+	withEndpoint(buckets)
 	r, err := NewRegistry(cfg, bundle, buckets, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return r
 }
+
+// withEndpoint says that buckets which no factory has made are those of one S3 server.
+func withEndpoint(buckets map[string]*s3client.Bucket) {
+	for _, b := range buckets {
+		if b.Endpoint == nil {
+			b.Endpoint = endpoint
+		}
+	}
+}
+
+var endpoint = driver.NewEndpoint()
 
 // letters writes rights for short tables: l(ist) r(ead) w(rite) d(elete) n(ame, rename) m(kdir).
 func letters(rights vfs.Rights) string {

@@ -3,6 +3,7 @@ package vfs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"iter"
@@ -52,9 +53,12 @@ func NewPolicyFS(storage ObjectStorage, policy Policy, form func(name string) st
 	return &policyFS{storage: storage, policy: policy, form: form, Unseen: unseen}
 }
 
+// errPolicy tells the log apart what the configuration refuses and what S3 refuses.
+var errPolicy = fmt.Errorf("%w by the permissions in the configuration", fs.ErrPermission)
+
 // denied is the error for an operation that the policy refuses.
 func denied(op, name string) error {
-	return &fs.PathError{Op: op, Path: name, Err: fs.ErrPermission}
+	return &fs.PathError{Op: op, Path: name, Err: errPolicy}
 }
 
 // allow returns an error unless the user has the right.
@@ -205,7 +209,7 @@ func (p *policyFS) trackUpload(file afero.File, name string, flag int) afero.Fil
 	return &unseenFile{File: file, stored: func() { p.rememberStored(name) }}
 }
 
-// An unseenFile is open for writing by a user who sees no names. It passes on ReadFrom, which is fast, and Abort.
+// An unseenFile is open for writing by a user who sees no names. It passes on ReadFrom, which is fast, Abort and Kept.
 type unseenFile struct {
 	afero.File
 	stored func()
@@ -217,6 +221,11 @@ func (f *unseenFile) Abort(cause error) {
 	if file, ok := f.File.(interface{ Abort(error) }); ok {
 		file.Abort(cause)
 	}
+}
+
+func (f *unseenFile) Kept() bool {
+	file, ok := f.File.(interface{ Kept() bool })
+	return ok && file.Kept()
 }
 
 func (f *unseenFile) Close() error {
@@ -408,7 +417,7 @@ func (p *policyFS) StatDir(name string) (fs.FileInfo, error) {
 	if _, most := p.policy.Bounds(name); most == (Rights{}) {
 		return nil, denied("stat", name)
 	}
-	if p.form(name) != name { // the form in which it would be created
+	if p.form(name) != name || p.storage.URI(name) == "" { // the form in which it would be created, and a name that nothing can have
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 	}
 	return Directory(path.Base(Canonical(name))), nil

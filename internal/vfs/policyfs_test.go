@@ -301,10 +301,12 @@ func TestDropBoxResumes(t *testing.T) {
 }
 
 // Directories exist for who does not see them in the form in which they would be made, so that nothing is made in another.
+// One that nothing can have does not.
 func TestUnseenDirectories(t *testing.T) {
 	s := policyFSOf(newStorage(t), "- /in/*=w")
 	for name, want := range map[string]error{
 		"/": nil, "/in": nil, "/in/any": nil, "/in/café": nil, "/in/café": fs.ErrNotExist, "/dir": fs.ErrPermission, "/other": fs.ErrPermission,
+		"/in/.babelftp": fs.ErrNotExist, "/in/any/.babelftp/uploads": fs.ErrNotExist, "/in/" + strings.Repeat("x", 1024): fs.ErrNotExist,
 	} {
 		if info, err := s.StatDir(name); !errors.Is(err, want) || err == nil && !info.IsDir() {
 			t.Errorf("%s: %v, want %v", name, err, want)

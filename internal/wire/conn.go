@@ -113,7 +113,7 @@ func (c *Conn) Flush() error {
 	return err
 }
 
-// LocalAddr is the address that the client has reached.
+// LocalAddr is the address that the client has reached. Behind a proxy it may not be one of this machine.
 func (c *Conn) LocalAddr() net.Addr { return c.tcp.LocalAddr() }
 
 // RemoteAddr is the client's address.
@@ -124,6 +124,14 @@ func (c *Conn) Local() netip.Addr { return AddrOf(c.tcp.LocalAddr()) }
 
 // Remote is the client's IP address.
 func (c *Conn) Remote() netip.Addr { return AddrOf(c.tcp.RemoteAddr()) }
+
+// Socket is the IP address of this machine to which the connection is.
+func (c *Conn) Socket() netip.Addr {
+	if proxied, ok := c.tcp.(interface{ NetConn() net.Conn }); ok {
+		return AddrOf(proxied.NetConn().LocalAddr())
+	}
+	return c.Local()
+}
 
 // AddrOf is the IP address of a TCP address, IPv4 never mapped into IPv6. A link-local address
 // has its zone, without which no data connection reaches it (RFC 4007 11).

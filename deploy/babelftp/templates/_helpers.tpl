@@ -14,13 +14,17 @@
 {{- end -}}
 {{- end -}}
 
+{{/* What selects the pods of the server. It must never change: a StatefulSet refuses that. */}}
 {{- define "babelftp.selectorLabels" -}}
 app.kubernetes.io/name: {{ include "babelftp.name" . }}
 app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/component: server
 {{- end -}}
 
+{{/* The labels of objects. Pods do not have them, because those of a new version of the chart would replace each pod. */}}
 {{- define "babelftp.labels" -}}
-{{ include "babelftp.selectorLabels" . }}
+app.kubernetes.io/name: {{ include "babelftp.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
@@ -50,11 +54,31 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- .secret.existingSecret | default (printf "%s-%s" (include "babelftp.fullname" .root) .name) -}}
 {{- end -}}
 
+{{/* The name of the Secret with the server's certificate; empty: no TLS. */}}
+{{- define "babelftp.certificateSecret" -}}
+{{- $tls := .Values.tls -}}
+{{- if and $tls.existingSecret $tls.certificate.enabled -}}
+{{- fail "tls.existingSecret and tls.certificate.enabled do not go together: choose one" -}}
+{{- end -}}
+{{- if $tls.certificate.enabled -}}
+{{- if not $tls.certificate.issuerRef.name -}}
+{{- fail "tls.certificate.issuerRef.name is empty: name the Issuer or ClusterIssuer of cert-manager" -}}
+{{- end -}}
+{{- if not $tls.certificate.dnsNames -}}
+{{- fail "tls.certificate.dnsNames is empty: list the names that clients connect to" -}}
+{{- end -}}
+{{- printf "%s-tls" (include "babelftp.fullname" .) -}}
+{{- else -}}
+{{- $tls.existingSecret -}}
+{{- end -}}
+{{- end -}}
+
 {{/* The ports inside the container, above 1023 because the process has no capability to bind those below. */}}
 {{- define "babelftp.containerPorts" -}}
 ftp: 2121
 ftps: 9990
 metrics: 9121
+admin: 9122
 {{- end -}}
 
 {{/* The passive ports, one word each. */}}
@@ -73,7 +97,7 @@ metrics: 9121
 {{- end -}}
 {{- $count := int (add 1 (sub $last $first)) -}}
 {{- if gt $count 100 -}}
-{{- fail (printf "passive.ports: %s is %d ports, and 100 is the most: clients at different addresses share ports, so write twice as many as connections that one address opens at the same moment" $range $count) -}}
+{{- fail (printf "passive.ports: %s is %d ports, and 100 is the most: clients at different addresses share ports, so give each pod twice as many as connections that one address opens at the same moment" $range $count) -}}
 {{- end -}}
 {{- range $name, $port := include "babelftp.containerPorts" . | fromYaml -}}
 {{- if and (le $first (int $port)) (le (int $port) $last) -}}
@@ -83,53 +107,136 @@ metrics: 9121
 {{- untilStep $first (int (add1 $last)) 1 | join " " -}}
 {{- end -}}
 
-{{/* babelftp.yaml: .Values.config and what the chart sets. */}}
+{{/* What of the configuration cannot change while the server runs. The rest of that comes from the variables of the pod. */}}
+{{- define "babelftp.fixed" -}}
+{{- $config := .Values.config -}}
+{{- $fixed := pick $config "memory" "memory_file" "abandoned_uploads" "abandoned_uploads_file" "audit" "traces" "proxy_protocol" -}}
+{{- $_ := set $fixed "log" (pick ($config.log | default dict) "format" "format_file") -}}
+{{- $_ := set $fixed "limits" (pick ($config.limits | default dict) "store" "store_file" "store_ca_file") -}}
+{{- $_ := set $fixed "admin" (pick ($config.admin | default dict) "listen" "listen_file") -}}
+{{- $_ := set $fixed "acme" (omit (dig "acme" dict ($config.tls | default dict) | default dict) "hosts") -}}
+{{- toYaml $fixed -}}
+{{- end -}}
+
+{{/* Whether there may be several pods. */}}
+{{- define "babelftp.cluster" -}}
+{{- $max := int .Values.maxReplicas -}}
+{{- $least := .Values.autoscaling.enabled | ternary .Values.autoscaling.minReplicas .Values.replicas | int -}}
+{{- if gt $least $max -}}
+{{- fail (printf "maxReplicas: %d is less than the %d replicas: raise it, with room to grow, because a change moves the ports of all pods" $max $least) -}}
+{{- end -}}
+{{- $ports := len (include "babelftp.passivePorts" . | splitList " ") -}}
+{{- if gt $max $ports -}}
+{{- fail (printf "passive.ports: %d ports are too few for %d pods (maxReplicas): each needs its own" $ports $max) -}}
+{{- end -}}
+{{- if gt $max 1 -}}true{{- end -}}
+{{- end -}}
+
+{{/* A number of bytes, written as Kubernetes (768Mi) or the configuration (256MiB) does. Empty for another form, such as 0.5Gi. */}}
+{{- define "babelftp.bytes" -}}
+{{- $text := toString . | trimSuffix "B" -}}
+{{- if kindIs "float64" . -}}
+{{- $text = toString (int64 .) -}}
+{{- end -}}
+{{- if regexMatch "^[0-9]+([kKMGT]i?)?$" $text -}}
+{{- $units := dict "" 1 "k" 1000 "K" 1000 "Ki" 1024 "M" 1000000 "Mi" 1048576 "G" 1000000000 "Gi" 1073741824 "T" 1000000000000 "Ti" 1099511627776 -}}
+{{- mul (regexFind "^[0-9]+" $text | int64) (get $units (regexReplaceAll "^[0-9]+" $text "") | int64) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* GOMEMLIMIT: 90 % of the container's limit, less config.memory, which the Go runtime does not count. Empty where that cannot be known. */}}
+{{- define "babelftp.goMemoryLimit" -}}
+{{- $limit := include "babelftp.bytes" (dig "limits" "memory" "" .Values.resources) -}}
+{{- $memory := include "babelftp.bytes" (.Values.config.memory | default "256MiB") -}}
+{{- if and $limit $memory (not .Values.existingSecret) (not (hasKey .Values.config "memory_file")) -}}
+{{- $rest := sub (div (mul 9 (int64 $limit)) 10) (int64 $memory) -}}
+{{- if lt $rest 67108864 -}}
+{{- fail (printf "resources.limits.memory: %s leaves less than 64Mi beside config.memory (%s): raise the limit or lower config.memory" (toString .Values.resources.limits.memory) (toString (.Values.config.memory | default "256MiB"))) -}}
+{{- end -}}
+{{- $rest -}}
+{{- end -}}
+{{- end -}}
+
+{{/* babelftp.yaml: .Values.config, in which nothing may be that the chart sets. */}}
 {{- define "babelftp.config" -}}
-{{- $config := deepCopy .Values.config -}}
-{{- $tls := $config.tls | default dict -}}
+{{- $config := .Values.config -}}
 {{- $owned := dict
   "listen" "service.ports.ftp"
   "metrics_listen" "metrics"
+  "admin_socket" "kubectl exec, as the README of deploy shows"
   "drain_timeout" "drainTimeoutSeconds"
-  "passive" "passive.ports and passive.publicAddress" -}}
+  "cluster" "replicas and maxReplicas" -}}
 {{- range $key, $value := $owned -}}
 {{- if hasKey $config $key -}}
 {{- fail (printf "config.%s is set by the chart: use %s" $key $value) -}}
 {{- end -}}
 {{- end -}}
+{{- if .Values.admin.enabled -}}
+{{- if hasKey $config "admin" -}}
+{{- fail "config.admin and admin.enabled do not go together: admin.enabled sets all of it" -}}
+{{- end -}}
+{{- if not (hasKey .Values.secrets "admin") -}}
+{{- fail "admin.enabled needs a token: name a Secret with the key token in secrets.admin.existingSecret" -}}
+{{- end -}}
+{{- end -}}
+{{- $tls := $config.tls | default dict -}}
 {{- $ownedTLS := dict "cert_file" "tls.existingSecret" "key_file" "tls.existingSecret" "implicit_listen" "tls.implicit" -}}
 {{- range $key, $value := $ownedTLS -}}
 {{- if hasKey $tls $key -}}
 {{- fail (printf "config.tls.%s is set by the chart: use %s" $key $value) -}}
 {{- end -}}
 {{- end -}}
+{{- range $key, $value := dict "ports" "passive.ports" "public_address" "passive.publicAddress" -}}
+{{- if hasKey ($config.passive | default dict) $key -}}
+{{- fail (printf "config.passive.%s is set by the chart: use %s" $key $value) -}}
+{{- end -}}
+{{- end -}}
 {{- if not $config.tenants -}}
-{{- fail "config.tenants is empty: write one tenant at least, with its bucket and users" -}}
+{{- fail "config.tenants is empty: write one tenant at least, with its bucket and users, or name a Secret in existingSecret" -}}
 {{- end -}}
-{{- $ports := include "babelftp.containerPorts" . | fromYaml -}}
-{{- $passivePorts := include "babelftp.passivePorts" . | splitList " " -}}
-{{- $_ := set $config "listen" (printf ":%d" (int $ports.ftp)) -}}
-{{- $_ := set $config "metrics_listen" (printf ":%d" (int $ports.metrics)) -}}
-{{- $_ := set $config "admin_socket" "/run/babelftp/admin/admin.sock" -}}
-{{- $_ := set $config "drain_timeout" (printf "%ds" (int .Values.drainTimeoutSeconds)) -}}
-{{- $passive := dict "ports" (printf "%s-%s" (first $passivePorts) (last $passivePorts)) -}}
-{{- with .Values.passive.publicAddress -}}
-{{- $_ := set $passive "public_address" . -}}
-{{- end -}}
-{{- $_ := set $config "passive" $passive -}}
-{{- if .Values.tls.existingSecret -}}
-{{- $_ := set $tls "cert_file" "/run/babelftp/tls/tls.crt" -}}
-{{- $_ := set $tls "key_file" "/run/babelftp/tls/tls.key" -}}
-{{- if .Values.tls.implicit -}}
-{{- $_ := set $tls "implicit_listen" (printf ":%d" (int $ports.ftps)) -}}
-{{- end -}}
-{{- else if .Values.tls.implicit -}}
-{{- fail "tls.implicit needs a certificate: name its Secret in tls.existingSecret" -}}
-{{- else if $tls.required -}}
-{{- fail "config.tls.required needs a certificate: name its Secret in tls.existingSecret" -}}
-{{- end -}}
-{{- if $tls -}}
-{{- $_ := set $config "tls" $tls -}}
+{{- if and $tls.required (not (include "babelftp.certificateSecret" .)) -}}
+{{- fail "config.tls.required needs a certificate: name its Secret in tls.existingSecret, or set tls.certificate.enabled" -}}
 {{- end -}}
 {{- toYaml $config -}}
+{{- end -}}
+
+{{/* What the Services for clients have in common. */}}
+{{- define "babelftp.serviceSpec" -}}
+type: {{ .Values.service.type }}
+{{- with .Values.service.ipFamilyPolicy }}
+ipFamilyPolicy: {{ . }}
+{{- end }}
+{{- with .Values.service.ipFamilies }}
+ipFamilies:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- if ne .Values.service.type "ClusterIP" }}
+externalTrafficPolicy: {{ .Values.service.externalTrafficPolicy }}
+{{- end }}
+{{- if eq .Values.service.type "LoadBalancer" }}
+allocateLoadBalancerNodePorts: {{ .Values.service.allocateLoadBalancerNodePorts }}
+{{- with .Values.service.loadBalancerIP }}
+loadBalancerIP: {{ . | quote }}
+{{- end }}
+{{- with .Values.service.loadBalancerClass }}
+loadBalancerClass: {{ . | quote }}
+{{- end }}
+{{- with .Values.service.loadBalancerSourceRanges }}
+loadBalancerSourceRanges:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{/* The labels and annotations of these Services. .annotations are more of one. */}}
+{{- define "babelftp.serviceMetadata" -}}
+labels:
+  {{- include "babelftp.labels" .root | nindent 2 }}
+  {{- with .root.Values.service.labels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with merge .annotations (.root.Values.service.annotations | default dict) }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
 {{- end -}}

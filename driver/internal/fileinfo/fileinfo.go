@@ -71,16 +71,16 @@ func (i *Info) ETag() string { return i.object.ETag }
 // Sys returns an [*Object].
 func (i *Info) Sys() any { return &i.object }
 
-// A Stored describes the file of an upload.
+// A Stored describes the file of an upload or a download.
 type Stored struct {
 	*Info
-	Answer s3api.Stored // empty until the object is visible
+	Answer s3api.Stored // empty until the object of an upload is visible
 }
 
 // Checksum is the algorithm, a colon and the checksum in base64, empty where S3 has told none.
 func (s *Stored) Checksum() string { return s.Answer.Checksum }
 
-// RequestID is that of the request which made the object visible, empty where its answer was lost.
+// RequestID is that of the request which made the object visible or reads it, empty where its answer was lost.
 func (s *Stored) RequestID() string { return s.Answer.RequestID }
 
 // New describes a version. A modification time in its attributes goes before the one of S3, of which some answers tell only the

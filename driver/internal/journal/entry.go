@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/checksums"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 // An Entry is the record of an upload that this process works on. Its methods do nothing for a nil one, which stands for an upload
@@ -126,7 +127,7 @@ func (e *Entry) write(ctx context.Context, change func(*Record)) {
 	change(&e.record)
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer done()
-	err := e.put(ctx)
+	err := panics.Catch(func() error { return e.put(ctx) })
 	switch {
 	case err == nil:
 		e.written = true
@@ -135,7 +136,7 @@ func (e *Entry) write(ctx context.Context, change func(*Record)) {
 		e.cancel(ErrTakenOver)
 	default:
 		e.journal.log.Warn("record of an upload could not be written; the next heartbeat tries again",
-			"key", e.record.Key, "upload", e.record.Upload, "error", err)
+			"key", e.record.Key, "upload", e.record.Upload, "err", err)
 	}
 }
 
@@ -202,6 +203,9 @@ func (e *Entry) Interrupt(ctx context.Context, offset int64, tail checksums.Cont
 	e.ended = true
 	e.record.TailOffset, e.record.state = offset, stateInterrupted
 	err := e.journal.put(ctx, &e.record, tail)
+	if err == nil {
+		e.journal.interrupted.Add(1)
+	}
 	e.written = e.written || err == nil
 	return err
 }
@@ -266,6 +270,6 @@ func (e *Entry) Remove(ctx context.Context) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer done()
 	if err := e.journal.bucket.Delete(ctx, e.record.Name); err != nil {
-		e.journal.log.Warn("record of an upload could not be deleted; a later sweep deletes it", "key", e.record.Key, "record", e.record.Name, "error", err)
+		e.journal.log.Warn("record of an upload could not be deleted; a later sweep deletes it", "key", e.record.Key, "record", e.record.Name, "err", err)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
@@ -63,6 +64,8 @@ type Journal struct {
 	common attributes.Attributes // of the records
 	log    *slog.Logger
 
+	interrupted, swept atomic.Int64 // uploads, see Stats
+
 	mu       sync.Mutex
 	open     map[string]*Entry // the uploads that this process works on, by the name of the record
 	trimming map[string]bool   // the owners for whom a call of Trim counts; true: it shall count again
@@ -82,6 +85,20 @@ func New(client s3api.Client, bucketName, prefix string, profile profile.Profile
 		open:     map[string]*Entry{},
 		trimming: map[string]bool{},
 	}
+}
+
+// Stats counts the uploads of this process.
+type Stats struct {
+	Open        int64 // that it works on
+	Interrupted int64 // that were interrupted and kept so far
+	Swept       int64 // that [Journal.Sweep] has removed so far
+}
+
+// Stats returns the counts.
+func (j *Journal) Stats() Stats {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return Stats{Open: int64(len(j.open)), Interrupted: j.interrupted.Load(), Swept: j.swept.Load()}
 }
 
 // Records returns the records of an owner's uploads to a key, the first thousand.

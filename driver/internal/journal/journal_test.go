@@ -231,7 +231,8 @@ func TestNoRecord(t *testing.T) {
 func TestSweep(t *testing.T) {
 	s := newStorage(t)
 	live, _, canceled := s.enter(s.process(), "live")
-	interrupted, upload, _ := s.enter(s.process(), "interrupted")
+	owner := s.process()
+	interrupted, upload, _ := s.enter(owner, "interrupted")
 	interrupted.SetUpload(t.Context(), upload.ID)
 	if err := interrupted.Interrupt(t.Context(), partSize, strings.NewReader("tail")); err != nil {
 		t.Fatal(err)
@@ -239,8 +240,15 @@ func TestSweep(t *testing.T) {
 	if n, err := s.process().Sweep(t.Context(), time.Hour); n != 0 || err != nil {
 		t.Errorf("a sweep of what is an hour old has removed %d uploads, %v", n, err)
 	}
-	if n, err := s.process().Sweep(t.Context(), 0); n != 1 || err != nil {
+	other := s.process()
+	if n, err := other.Sweep(t.Context(), 0); n != 1 || err != nil {
 		t.Errorf("a sweep has removed %d uploads, %v; want 1", n, err)
+	}
+	if got, want := other.Stats(), (journal.Stats{Swept: 1}); got != want {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if got := owner.Stats(); got.Interrupted != 1 {
+		t.Errorf("%+v after an interruption", got)
 	}
 	s.wantKeys(live.Name())
 	if uploads := s3test.OpenUploads(t, s.client, s.bucket); len(uploads) != 1 || uploads[0] != "live" {

@@ -84,6 +84,7 @@ func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 		failed = errors.Join(failed, err)
 		if ended {
 			swept++
+			j.swept.Add(1)
 		}
 	}
 	return swept, failed

@@ -29,7 +29,7 @@ func (j *Journal) Trim(ctx context.Context, log *slog.Logger, owner string, maxB
 	}
 	for {
 		if err := j.trimPending(ctx, log, owner, maxBytes); err != nil {
-			log.Warn("interrupted uploads of a user could not be counted; the next interrupted upload counts them again", "bucket", j.bucket.Name, "error", err)
+			log.Warn("interrupted uploads of a user could not be counted; the next interrupted upload counts them again", "bucket", j.bucket.Name, "err", err)
 		}
 		if !j.trimAgain(owner) {
 			return

@@ -38,8 +38,8 @@ const Separator = "/"
 //
 // A pathname must be UTF-8 as RFC 3629 section 4 defines it (no surrogates, nothing above U+10FFFF, shortest forms) and hold no
 // NUL and no segment ".babelftp". The other way round, some keys have no pathname: those with an empty segment ("a//b", "/a"), with
-// a segment "." or ".." or ".babelftp", with invalid UTF-8 or NUL. Listings leave them out; a directory that holds only such keys is not empty, and to rename it or
-// to remove it with all its content takes them along.
+// a segment "." or ".." or ".babelftp", with invalid UTF-8 or NUL. Listings leave them out; a directory that holds only such keys is not empty. To rename it or to
+// remove it with all its content takes them along, but for those with ".babelftp", which belong to the server itself.
 type Space string
 
 // Key returns the key of the file called name. A name is taken from the root, whether or not it begins with a slash. The key of

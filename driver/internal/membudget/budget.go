@@ -13,6 +13,8 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 )
 
 const (
@@ -62,6 +64,23 @@ type memory struct {
 	starved   *waiter // the first that waits for memory which others hold, nil where there is none
 	revocable map[*Revocable]struct{}
 	lent      holdings // to reservations
+
+	waits    atomic.Int64 // buffers that have waited
+	waitedNs atomic.Int64 // nanoseconds, of those that have ended
+}
+
+// Waits is how buffers have waited for memory.
+type Waits struct {
+	Waiting int   // now
+	Total   int64 // so far
+	Time    time.Duration
+}
+
+// Waits returns how buffers have waited. The time is that of waits which have ended.
+func (m *memory) Waits() Waits {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return Waits{Waiting: len(m.waiting), Total: m.waits.Load(), Time: time.Duration(m.waitedNs.Load())}
 }
 
 // A waiter is a buffer that waits for more memory.
@@ -165,6 +184,13 @@ func (m *memory) acquire(ctx context.Context, buffer *Buffer, bytes int64) error
 	m.waiting = append(m.waiting, r)
 	m.serve()
 	m.mu.Unlock()
+	select {
+	case <-r.ready:
+		return nil
+	default:
+	}
+	m.waits.Add(1)
+	defer func(begin time.Time) { m.waitedNs.Add(int64(time.Since(begin))) }(time.Now())
 	select {
 	case <-r.ready:
 		return nil

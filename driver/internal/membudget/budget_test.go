@@ -8,6 +8,7 @@ import (
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
+	"time"
 )
 
 // fillBuffer puts so many bytes into a buffer.
@@ -211,4 +212,33 @@ func TestBudgetGivenUpWhenGranted(t *testing.T) {
 			t.Fatalf("%d bytes are held by %d buffers, want none", budget.Used(), len(budget.all.buffers))
 		}
 	}
+}
+
+// A buffer that has to wait counts, with its time. One that gets its memory at once does not.
+func TestWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		budget := New(MinLimit)
+		first, second := budget.Buffer(MinLimit), budget.Buffer(MinLimit)
+		if err := fillBuffer(t.Context(), first, make([]byte, MinLimit)); err != nil {
+			t.Fatal(err)
+		}
+		if got := budget.Waits(); got != (Waits{}) {
+			t.Errorf("%+v before a wait", got)
+		}
+		done := make(chan error)
+		go func() { done <- fillBuffer(t.Context(), second, make([]byte, MinLimit)) }()
+		synctest.Wait()
+		if got := budget.Waits(); got.Waiting != 1 || got.Total != 1 || got.Time != 0 {
+			t.Errorf("%+v during a wait", got)
+		}
+		time.Sleep(time.Minute)
+		first.Release()
+		if err := <-done; err != nil {
+			t.Fatal(err)
+		}
+		second.Release()
+		if got := budget.Waits(); got != (Waits{Total: 1, Time: time.Minute}) {
+			t.Errorf("%+v after a wait", got)
+		}
+	})
 }

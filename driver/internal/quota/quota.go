@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -39,9 +40,9 @@ const (
 // Before a quota refuses an upload it counts anew, because other clients may have deleted objects. It does not if the last count was
 // recent.
 type Quota struct {
-	bucket *s3api.Bucket
+	bucket atomic.Pointer[s3api.Bucket]
 	prefix string
-	limit  int64
+	limit  atomic.Int64
 
 	counting chan struct{} // a semaphore: only one goroutine counts
 
@@ -57,14 +58,22 @@ type Quota struct {
 
 // New returns a quota of limit bytes. It makes no request.
 func New(client s3api.Client, bucketName, prefix string, limit int64) *Quota {
-	return &Quota{
-		bucket: s3api.NewBucket(client, bucketName, profile.Profile{}, &endpoint.Stats{}, 0), // it reads no object
-		prefix: prefix, limit: limit, counting: make(chan struct{}, 1),
-	}
+	q := &Quota{prefix: prefix, counting: make(chan struct{}, 1)}
+	q.SetBucket(client, bucketName)
+	q.limit.Store(limit)
+	return q
+}
+
+// SetBucket makes the next counts by another client, which has other credentials for example. The objects must be the same.
+func (q *Quota) SetBucket(client s3api.Client, bucketName string) {
+	q.bucket.Store(s3api.NewBucket(client, bucketName, profile.Profile{}, &endpoint.Stats{}, 0)) // it reads no object
 }
 
 // Limit returns the limit in bytes.
-func (q *Quota) Limit() int64 { return q.limit }
+func (q *Quota) Limit() int64 { return q.limit.Load() }
+
+// SetLimit sets the limit in bytes. What is stored and reserved stays, also above a lower limit.
+func (q *Quota) SetLimit(limit int64) { q.limit.Store(limit) }
 
 // Used returns how many bytes the objects have. known is false before the first count.
 func (q *Quota) Used() (bytes int64, known bool) {
@@ -109,7 +118,7 @@ func (q *Quota) count(ctx context.Context, spare bool) (counted bool, err error)
 // sum lists all objects.
 func (q *Quota) sum(ctx context.Context) (int64, error) {
 	var sum int64
-	for page, err := range q.bucket.Pages(ctx, s3api.Listing{Prefix: q.prefix}) {
+	for page, err := range q.bucket.Load().Pages(ctx, s3api.Listing{Prefix: q.prefix}) {
 		if err != nil {
 			return 0, err
 		}
@@ -138,13 +147,13 @@ func (q *Quota) reserve(ctx context.Context, bytes int64) error {
 	if counted, _ := q.count(countCtx, true); counted && q.fits(bytes) { // after an error the previous count holds
 		return nil
 	}
-	return s3errors.New(syscall.EDQUOT, fmt.Sprintf("quota of %d bytes has no room; delete files or raise the quota", q.limit))
+	return s3errors.New(syscall.EDQUOT, fmt.Sprintf("quota of %d bytes has no room; delete files or raise the quota", q.Limit()))
 }
 
 func (q *Quota) fits(bytes int64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.known && q.used+q.reserved+bytes > q.limit {
+	if q.known && q.used+q.reserved+bytes > q.Limit() {
 		return false
 	}
 	q.reserved += bytes
@@ -154,7 +163,7 @@ func (q *Quota) fits(bytes int64) bool {
 func (q *Quota) full() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.known && q.used+q.reserved >= q.limit
+	return q.known && q.used+q.reserved >= q.Limit()
 }
 
 // Quotas are the quotas of a file system. An upload must fit into each.
@@ -185,7 +194,7 @@ func (qs Quotas) Smallest() int64 {
 	if len(qs) == 0 {
 		return 0
 	}
-	return slices.MinFunc(qs, func(a, b *Quota) int { return cmp.Compare(a.limit, b.limit) }).limit
+	return slices.MinFunc(qs, func(a, b *Quota) int { return cmp.Compare(a.Limit(), b.Limit()) }).Limit()
 }
 
 // Add counts so many bytes more, or fewer if bytes is negative.

@@ -2,7 +2,6 @@ package s3api
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"syscall"
@@ -12,11 +11,12 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/idle"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // Get opens the present version of an object from an offset on.
-func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, attributes.Attributes, io.ReadCloser, error) {
+func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, attributes.Attributes, *Body, error) {
 	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &key}
 	if offset > 0 { // an empty object has no byte 0 to start from
 		in.Range = aws.String(fmt.Sprintf("bytes=%d-", offset))
@@ -36,7 +36,7 @@ func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, at
 	v := Version{
 		Bucket: b, Key: key, Size: *size, ModTime: aws.ToTime(out.LastModified), ETag: aws.ToString(out.ETag), StorageClass: out.StorageClass,
 	}
-	return v, attributes.Attributes{ContentType: out.ContentType, Metadata: out.Metadata}, out.Body, nil
+	return v, attributes.Attributes{ContentType: out.ContentType, Metadata: out.Metadata}, out.Body.(*Body), nil
 }
 
 // GetRange opens the bytes [from, to) of a version. For the whole object it requests no range, so that the answer has a checksum.
@@ -60,61 +60,48 @@ func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.Re
 // object requests an object. The error is EAGAIN when S3 sends nothing for the idle timeout.
 func (b *Bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	growStack()
-	ctx, cancel := context.WithCancelCause(ctx)
-	watch := time.AfterFunc(b.idleTimeout, func() { cancel(errIdle) })
+	ctx, watch := idle.Begin(ctx, b.idleTimeout)
 	begin := time.Now()
 	out, err := b.client.GetObject(ctx, in)
 	watch.Stop()
 	if err != nil {
-		err = idleError(ctx, err)
-		cancel(nil)
+		err = watch.Error(err)
+		watch.Close()
 		return nil, s3errors.FromSDK(err)
 	}
 	if out.ETag == nil {
 		_ = out.Body.Close()
-		cancel(nil)
+		watch.Close()
 		return nil, errNoETag
 	}
 	b.stats.Observe(time.Now(), time.Since(begin))
-	out.Body = &watchedBody{ReadCloser: out.Body, ctx: ctx, cancel: cancel, watch: watch, idleTimeout: b.idleTimeout}
+	answer := stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
+	out.Body = &Body{ReadCloser: out.Body, Answer: answer, watch: watch}
 	return out, nil
 }
 
-// A watchedBody ends when S3 sends nothing for the idle timeout. The time between two reads of the client does not count.
-type watchedBody struct {
+// A Body has the bytes of an answer. It ends when S3 sends nothing for the idle timeout. The time between two reads of the client does not count.
+type Body struct {
 	io.ReadCloser
-	ctx         context.Context
-	cancel      context.CancelCauseFunc
-	watch       *time.Timer // calls cancel
-	idleTimeout time.Duration
+	Answer Stored
+	watch  *idle.Watch
 }
 
 // Read implements io.Reader.
-func (b *watchedBody) Read(p []byte) (int, error) {
-	b.watch.Reset(b.idleTimeout)
+func (b *Body) Read(p []byte) (int, error) {
+	b.watch.Start()
 	n, err := b.ReadCloser.Read(p)
 	b.watch.Stop()
 	if err != nil {
-		err = idleError(b.ctx, err)
+		err = b.watch.Error(err)
 	}
 	return n, err
 }
 
 // Close implements io.Closer.
-func (b *watchedBody) Close() error {
-	b.cancel(nil)
+func (b *Body) Close() error {
+	b.watch.Close()
 	return b.ReadCloser.Close()
-}
-
-// errIdle says that S3 sent nothing for the idle timeout.
-var errIdle = fmt.Errorf("S3 sent nothing for too long: %w", context.DeadlineExceeded)
-
-// idleError returns errIdle if that ended the request, and err otherwise.
-func idleError(ctx context.Context, err error) error {
-	if errors.Is(context.Cause(ctx), errIdle) {
-		return errIdle
-	}
-	return err
 }
 
 // errOtherBytes says that an answer has another range than the request.

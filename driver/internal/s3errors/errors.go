@@ -17,6 +17,7 @@ import (
 	"syscall"
 
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 )
@@ -30,7 +31,54 @@ var ErrInvalid = fmt.Errorf("%w (%w)", fs.ErrInvalid, syscall.EINVAL)
 // server. errors.As reaches the cause as well, so that a log can show its S3 code and request ID.
 type Error struct{ Kind, Cause error }
 
-func (e *Error) Error() string { return e.Kind.Error() + ": " + e.Cause.Error() }
+// Error is one line. That nothing is there says all; other errors tell S3's answer, or what has failed on the way.
+func (e *Error) Error() string {
+	if errors.Is(e.Kind, fs.ErrNotExist) {
+		return e.Kind.Error()
+	}
+	return e.Kind.Error() + ": " + brief(e.Cause)
+}
+
+// brief is an error of the SDK without the names of its layers. It has the operation, the code and the message of S3, the HTTP status and the
+// request's ID. Without an answer it is what has failed on the way, or why there are no credentials. What a middleware says of the needs of a request that
+// was denied stays.
+func brief(err error) string {
+	operation, ok := errors.AsType[*smithy.OperationError](err)
+	if !ok {
+		return err.Error()
+	}
+	text := operation.OperationName + ": "
+	if unsent(err) {
+		return text + brief(operation.Err)
+	}
+	if denied, ok := errors.AsType[interface {
+		error
+		Needed() string
+	}](err); ok {
+		text += "the IAM policy must allow " + denied.Needed() + ": "
+	}
+	api, refused := errors.AsType[smithy.APIError](err)
+	response, answered := errors.AsType[*awshttp.ResponseError](err)
+	switch send, failed := errors.AsType[*smithyhttp.RequestSendError](err); {
+	case refused && answered && response.HTTPStatusCode() != 0:
+		return fmt.Sprintf("%s%s: %s (%s)", text, api.ErrorCode(), api.ErrorMessage(), answerOf(response))
+	case failed:
+		return text + send.Err.Error()
+	case answered && response.HTTPStatusCode() != 0:
+		return fmt.Sprintf("%s%v (%s)", text, response.Err, answerOf(response))
+	}
+	return text + operation.Err.Error()
+}
+
+// answerOf is the status of an answer, and the request's ID if it has one.
+func answerOf(r *awshttp.ResponseError) string {
+	if r.RequestID == "" {
+		return fmt.Sprintf("HTTP %d", r.HTTPStatusCode())
+	}
+	return fmt.Sprintf("HTTP %d, request %s", r.HTTPStatusCode(), r.RequestID)
+}
+
+// Unwrap returns the kind.
 func (e *Error) Unwrap() error { return e.Kind }
 
 // As finds a type in the kind or in the cause.
@@ -51,16 +99,13 @@ func kindOf(err error) error {
 	if errors.Is(err, context.Canceled) {
 		return context.Canceled
 	}
-	if errors.Is(err, syscall.EAGAIN) {
+	if errors.Is(err, syscall.EAGAIN) || unsent(err) {
 		return syscall.EAGAIN // the provider of credentials has none at the moment
 	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		if kind := kindOfCode(api.ErrorCode()); kind != nil {
 			return kind
 		}
-	}
-	if _, ok := errors.AsType[*v4.SigningError](err); ok {
-		return fs.ErrPermission // there are no credentials to sign with
 	}
 	if unreachable(err) || Unreadable(err) {
 		return syscall.EAGAIN
@@ -69,6 +114,32 @@ func kindOf(err error) error {
 		return kindOfStatus(response.HTTPStatusCode())
 	}
 	return syscall.EIO
+}
+
+// unsent tells whether a request was not sent, mostly because there were no credentials to sign it. An answer in the error is then one of STS or
+// of the metadata of the machine. Its 403 or 404 says nothing of the object.
+func unsent(err error) bool {
+	if _, ok := errors.AsType[*v4.SigningError](err); ok {
+		return true
+	}
+	operation, ok := errors.AsType[*smithy.OperationError](err)
+	if !ok {
+		return false
+	}
+	if inner, ok := errors.AsType[*smithy.OperationError](operation.Err); ok {
+		return inner.Service() != operation.Service() // an S3 directory bucket gives credentials itself
+	}
+	_, sent := errors.AsType[*smithyhttp.ResponseError](operation.Err)
+	_, api := errors.AsType[smithy.APIError](operation.Err)
+	_, serialization := errors.AsType[*smithy.SerializationError](operation.Err)
+	_, parameters := errors.AsType[smithy.InvalidParamsError](operation.Err)
+	return !sent && !api && !serialization && !parameters
+}
+
+// HasNoReason tells whether S3 has refused a request and may not have said why: the answer to HeadObject has no body.
+func HasNoReason(err error) bool {
+	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
+	return ok && (response.HTTPStatusCode() == http.StatusForbidden || response.HTTPStatusCode() == http.StatusBadRequest)
 }
 
 // kindOfCode maps the error codes that say more than the HTTP status they come with, and returns nil for others. The codes are
@@ -93,8 +164,10 @@ func kindOfCode(code string) error {
 		return syscall.ENOSPC
 	case "InvalidObjectState": // of a storage class such as Glacier, and not restored
 		return syscall.ENODATA
-	case "ExpiredToken", "InvalidToken", "TokenRefreshRequired":
-		return fs.ErrPermission
+	case "ExpiredToken", "InvalidToken", "InvalidTokenId", "TokenRefreshRequired", "InvalidAccessKeyId", "XAdminUserNotFound", "SignatureDoesNotMatch",
+		"RequestTimeTooSkewed":
+		// The credentials of the server, or its clock: these say nothing of the object, and pass when someone mends them.
+		return syscall.EAGAIN
 	case "NoSuchUpload", "OperationAborted", "RequestTimeout", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch",
 		"XAmzContentChecksumMismatch":
 		// An upload that someone aborted, a conflict with another request, or bytes hurt on the way: all pass when done anew.

@@ -50,6 +50,11 @@ func sendError(err error) error {
 	}}
 }
 
+// identity is what the SDK makes of an error of the provider of credentials.
+func identity(err error) error {
+	return &smithy.OperationError{ServiceID: "S3", OperationName: "PutObject", Err: fmt.Errorf("get identity: get credentials: %w", err)}
+}
+
 func TestKindOf(t *testing.T) {
 	dial := func(errno syscall.Errno) error {
 		return &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", errno)}
@@ -67,12 +72,23 @@ func TestKindOf(t *testing.T) {
 		{"no-such-bucket", refusal(404, "NoSuchBucket"), syscall.ENXIO},
 		{"no-such-upload", refusal(404, "NoSuchUpload"), syscall.EAGAIN},
 		{"access-denied", refusal(403, "AccessDenied"), fs.ErrPermission},
-		{"wrong-key", refusal(403, "InvalidAccessKeyId"), fs.ErrPermission},
-		{"wrong-secret", refusal(403, "SignatureDoesNotMatch"), fs.ErrPermission},
+		{"wrong-key", refusal(403, "InvalidAccessKeyId"), syscall.EAGAIN},
+		{"versitygw-wrong-key", refusal(404, "XAdminUserNotFound"), syscall.EAGAIN},
+		{"wrong-secret", refusal(403, "SignatureDoesNotMatch"), syscall.EAGAIN},
+		{"minio-wrong-token", refusal(403, "InvalidTokenId"), syscall.EAGAIN},
+		{"wrong-clock", refusal(403, "RequestTimeTooSkewed"), syscall.EAGAIN},
 		{"head-forbidden", refusal(403, "Forbidden"), fs.ErrPermission},
 		{"unauthorized", refusal(401, "Unauthorized"), fs.ErrPermission},
-		{"expired-token", refusal(400, "ExpiredToken"), fs.ErrPermission},
-		{"no-credentials", &v4.SigningError{Err: errors.New("no EC2 IMDS role found")}, fs.ErrPermission},
+		{"expired-token", refusal(400, "ExpiredToken"), syscall.EAGAIN},
+		{"no-credentials", &v4.SigningError{Err: errors.New("no EC2 IMDS role found")}, syscall.EAGAIN},
+		{"sts-refuses", identity(&smithy.OperationError{ServiceID: "STS", Err: refusal(403, "AccessDenied")}), syscall.EAGAIN},
+		{"imds-has-no-role", identity(&smithy.OperationError{ServiceID: "ec2imds", Err: &smithyhttp.ResponseError{
+			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: 404}}, Err: errors.New("request to EC2 IMDS failed"),
+		}}), syscall.EAGAIN},
+		{"no-token-file", identity(&fs.PathError{Op: "open", Path: "token", Err: syscall.ENOENT}), syscall.EAGAIN},
+		{"directory-bucket-is-missing", identity(refusal(404, "NoSuchBucket")), syscall.ENXIO},
+		{"not-serialized", &smithy.OperationError{ServiceID: "S3", Err: &smithy.SerializationError{Err: errors.New("no key")}}, syscall.EIO},
+		{"no-parameter", &smithy.OperationError{ServiceID: "S3", Err: smithy.InvalidParamsError{Context: "PutObjectInput"}}, syscall.EIO},
 		{"archived", refusal(403, "InvalidObjectState"), syscall.ENODATA},
 		{"key-too-long", refusal(400, "KeyTooLongError"), syscall.ENAMETOOLONG},
 		{"invalid-uri", refusal(400, "InvalidURI"), syscall.EILSEQ},
@@ -163,5 +179,43 @@ func TestErrorForTheLog(t *testing.T) {
 	var errno syscall.Errno
 	if err := FromSDK(sendError(os.NewSyscallError("connect", syscall.ENOENT))); !errors.As(err, &errno) || errno != syscall.EAGAIN {
 		t.Errorf("%v is found as %v", err, errno)
+	}
+}
+
+// denied is what a middleware says of the needs of a request.
+type denied struct{ error }
+
+func (denied) Needed() string  { return "s3:PutObject" }
+func (d denied) Unwrap() error { return d.error }
+
+// The text of an error is one short line, without the names of the SDK's layers.
+func TestErrorText(t *testing.T) {
+	dial := &net.OpError{Op: "dial", Net: "tcp", Err: os.NewSyscallError("connect", syscall.ECONNREFUSED)}
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{refusal(404, "NoSuchKey"), "file does not exist"},
+		{refusal(403, "AccessDenied"), "permission denied: PutObject: AccessDenied: in words (HTTP 403, request request-7)"},
+		{sendError(dial), "resource temporarily unavailable: PutObject: dial tcp: connect: connection refused"},
+		{unfinished(502, errors.New("no XML")), "resource temporarily unavailable: ListObjectsV2: no XML (HTTP 502)"},
+		{&smithy.OperationError{OperationName: "PutObject", Err: errors.New("no region")}, "resource temporarily unavailable: PutObject: no region"},
+		{
+			identity(&smithy.OperationError{ServiceID: "STS", OperationName: "AssumeRole", Err: errors.Unwrap(refusal(403, "AccessDenied"))}),
+			"resource temporarily unavailable: PutObject: AssumeRole: AccessDenied: in words (HTTP 403, request request-7)",
+		},
+		{
+			identity(&fs.PathError{Op: "open", Path: "token", Err: syscall.ENOENT}),
+			"resource temporarily unavailable: PutObject: get identity: get credentials: open token: no such file or directory",
+		},
+		{
+			&smithy.OperationError{OperationName: "PutObject", Err: denied{errors.Unwrap(refusal(403, "AccessDenied"))}},
+			"permission denied: PutObject: the IAM policy must allow s3:PutObject: AccessDenied: in words (HTTP 403, request request-7)",
+		},
+		{io.ErrUnexpectedEOF, "resource temporarily unavailable: unexpected EOF"},
+	} {
+		if got := FromSDK(test.err).Error(); got != test.want {
+			t.Errorf("%q, want %q", got, test.want)
+		}
 	}
 }

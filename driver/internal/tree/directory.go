@@ -144,7 +144,7 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Conditio
 	switch {
 	case err == nil:
 		r.copied.add(v)
-		if customer { // MinIO lists another ETag, because listings do not have the key
+		if customer || marker && isMarker(*e.source) { // MinIO lists another ETag: listings do not have the key, or KMS encrypts the marker
 			r.copied.add(*e.source)
 		}
 	case errors.Is(err, fs.ErrExist) && !marker:
@@ -258,7 +258,7 @@ func (r *treeMove) entriesToDelete(ctx context.Context) iter.Seq2[mergeEntry, er
 // It does not list a target that did not exist a moment ago. The sources are listed last: where S3 compares no versions, this list is
 // the check right before a small directory is deleted.
 func (r *treeMove) walk(ctx context.Context, first bool) iter.Seq2[mergeEntry, error] {
-	return r.merge(ctx, r.source.Bucket.WalkInOrder(ctx, r.from), first)
+	return r.merge(ctx, stored(r.source.Bucket.WalkInOrder(ctx, r.from)), first)
 }
 
 // merge is walk, through these versions of the source.
@@ -273,7 +273,7 @@ func (r *treeMove) merge(ctx context.Context, versions iter.Seq2[s3api.Version, 
 		}
 		sources, stop := iter.Pull2(versions)
 		defer stop()
-		copies, stop := iter.Pull2(r.target.Bucket.WalkInOrder(ctx, r.to))
+		copies, stop := iter.Pull2(stored(r.target.Bucket.WalkInOrder(ctx, r.to)))
 		defer stop()
 		var copied *s3api.Version
 		var copyErr error

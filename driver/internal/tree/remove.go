@@ -82,7 +82,7 @@ func (t *Tree) RemoveDir(ctx context.Context, key string) error {
 	return err
 }
 
-// RemoveAll removes a file and a directory of the key with all that it holds.
+// RemoveAll removes a file and a directory of the key with all that users have stored there.
 func (t *Tree) RemoveAll(ctx context.Context, key string) error {
 	end, err := t.BeginOperation()
 	if err != nil {
@@ -96,7 +96,7 @@ func (t *Tree) RemoveAll(ctx context.Context, key string) error {
 	}
 	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		removed := batch{tree: t, submit: submit}
-		for v, err := range t.Bucket.Walk(ctx, t.Keys.Directory(key)) {
+		for v, err := range stored(t.Bucket.Walk(ctx, t.Keys.Directory(key))) {
 			if err == nil {
 				err = removed.add(ctx, v)
 			}

@@ -7,10 +7,14 @@
 package tree
 
 import (
+	"iter"
+
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/membudget"
 	"github.com/babelftp/babelftp/driver/internal/quota"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/upload"
 )
 
@@ -40,6 +44,18 @@ type Options struct {
 type Tree struct {
 	Options
 	incomplete *incompleteRenames
+}
+
+// stored leaves out the objects of the server itself. Where a directory holds the root of another tenant, or of a folder, these are the journal of
+// its uploads and its events that wait. They stay where they are found, whatever happens to the directory.
+func stored(versions iter.Seq2[s3api.Version, error]) iter.Seq2[s3api.Version, error] {
+	return func(yield func(s3api.Version, error) bool) {
+		for v, err := range versions {
+			if !keys.IsReserved(v.Key) && !yield(v, err) {
+				return
+			}
+		}
+	}
 }
 
 // New returns a Tree, without a request.

@@ -36,6 +36,8 @@ func TestWalk(t *testing.T) {
 		{label: "each-has-its-own", keys: "from/a from/c to/b to/d", want: "a-- --b c-- --d"},
 		{label: "new-target-is-not-listed", keys: "from/a to/a", first: true, isNew: true, want: "a--"},
 		{label: "new-target-is-listed-later", keys: "from/a to/a", isNew: true, want: "a-a"},
+		{label: "objects-of-the-server", keys: "from/a from/.babelftp/uploads/x from/b/.babelftp/events/x to/a to/.babelftp/uploads/y", want: "a-a"},
+		{label: "only-objects-of-the-server", keys: "from/b/.babelftp/events/x", first: true, err: fs.ErrNotExist},
 		{label: "other-directories", keys: "from-/a from/a to-/a toa", want: "a--"},
 	} {
 		t.Run(test.label, func(t *testing.T) {

@@ -258,7 +258,7 @@ func (m *multipart) abort() {
 	}
 	if err != nil {
 		m.log.Warn("multipart upload could not be aborted; a later sweep aborts it if it has a record in the upload journal",
-			"bucket", m.bucket.Name, "key", m.upload.Key, "upload", m.upload.ID, "error", err)
+			"bucket", m.bucket.Name, "key", m.upload.Key, "upload", m.upload.ID, "err", err)
 		m.entry.Release()
 		return
 	}

@@ -31,6 +31,7 @@ func (w *Writer) Close() error {
 	case err == nil:
 		w.removeOlder("")
 	case w.resumed != nil && !w.begun: // no byte has come, and the owner can resume the upload as before
+		w.kept = true
 	case w.resumable && canResumeAfter(err):
 		w.interrupt()
 	default:

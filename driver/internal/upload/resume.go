@@ -278,7 +278,7 @@ func (w *Writer) interrupt() {
 	}
 	if err != nil {
 		w.u.Log.Warn("last bytes of an interrupted upload could not be stored; its client has to send them again",
-			"bucket", w.u.Bucket.Name, "key", w.key, "error", err)
+			"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
 	}
 	if w.upload != nil && !e.Recorded() || errors.Is(err, errStored) {
 		w.discard() // the owner would not find it, or must not
@@ -286,8 +286,10 @@ func (w *Writer) interrupt() {
 	}
 	e.Release()
 	if e == nil {
+		w.kept = w.resumed != nil // what there was before
 		return
 	}
+	w.kept = err == nil || w.upload != nil
 	w.removeOlder(e.Name())
 	w.u.Journal.Trim(ctx, w.u.Log, w.u.Owner, w.u.Quotas.Smallest()/pendingShare)
 }
@@ -343,7 +345,7 @@ func (w *Writer) discard() {
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), abortTimeout)
 	defer done()
 	if err := w.u.Journal.Delete(ctx, &w.resumed.Record); err != nil {
-		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
+		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it", "bucket", w.u.Bucket.Name, "key", w.key, "err", err)
 	}
 }
 
@@ -371,7 +373,7 @@ func (w *Writer) findPending() {
 	go func() {
 		records, err := panics.Result(func() ([]s3api.Version, error) { return w.u.Journal.Records(w.ctx, w.u.Owner, w.key) })
 		if err != nil {
-			w.u.Log.Debug("interrupted uploads could not be listed", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
+			w.u.Log.Debug("interrupted uploads could not be listed", "bucket", w.u.Bucket.Name, "key", w.key, "err", err)
 		}
 		w.older <- records
 	}()
@@ -386,7 +388,7 @@ func (w *Writer) removeOlder(but string) {
 	defer done()
 	older := slices.DeleteFunc(<-w.older, func(v s3api.Version) bool { return v.Key == but })
 	if _, err := w.u.Journal.DeleteIdle(ctx, older); err != nil {
-		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it", "bucket", w.u.Bucket.Name, "key", w.key, "error", err)
+		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it", "bucket", w.u.Bucket.Name, "key", w.key, "err", err)
 	}
 }
 

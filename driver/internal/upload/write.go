@@ -36,6 +36,7 @@ type Writer struct {
 	resumed     *pending     // the upload that this one continues, nil when there is none
 	stored      s3api.Stored // what S3 has told of the new object.
 	resumable   bool         // whether the owner can resume the upload when it is interrupted
+	kept        bool         // whether the upload was interrupted and can be resumed
 	exclusive   bool         // whether there must be no object
 	reservation quota.Reservation
 	opened      time.Time
@@ -276,6 +277,9 @@ func (w *Writer) Stat() (fs.FileInfo, error) {
 	v := s3api.Version{Key: w.key, Size: w.offset, ETag: w.stored.ETag}
 	return &fileinfo.Stored{Info: fileinfo.New(w.u.Keys.Base(w.key), &v, &w.attributes), Answer: w.stored}, nil
 }
+
+// Kept reports after Close whether the upload was interrupted, and its owner can resume it.
+func (w *Writer) Kept() bool { return w.kept }
 
 // Abort ends the upload: Close publishes nothing, and every write and Close return cause. If Close has already asked S3 to publish, Abort
 // does nothing.

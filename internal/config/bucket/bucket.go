@@ -32,9 +32,6 @@ type S3 struct {
 	AssumeRole      AssumeRole   `yaml:"assume_role" since:"0.2.0"`
 }
 
-// A report takes what is wrong with the value that a path leads to.
-type report = func(p yamlconf.Path, format string, args ...any)
-
 // Given reports whether the section says anything.
 func (s *S3) Given() bool { return !reflect.ValueOf(*s).IsZero() }
 
@@ -89,7 +86,7 @@ func (s S3) Inherit(other S3) S3 {
 
 // Check reports what is wrong with the section that p leads to. The tenants are those whose buckets are reached by it. In a tenant's section, what
 // is missing comes from the server's.
-func (s *S3) Check(p yamlconf.Path, tenants []string, report report) {
+func (s *S3) Check(p yamlconf.Path, tenants []string, report yamlconf.Report) {
 	checkURL(p.Child("endpoint"), s.Endpoint, "an S3 server", report)
 	checkURL(p.Child("public_endpoint"), s.PublicEndpoint, "an S3 server", report)
 	id, secret := p.Child("access_key_id"), p.Child("secret_access_key")
@@ -103,7 +100,7 @@ func (s *S3) Check(p yamlconf.Path, tenants []string, report report) {
 }
 
 // checkURL reports what is wrong with the address of a server. An empty one is fine.
-func checkURL(p yamlconf.Path, text, server string, report report) {
+func checkURL(p yamlconf.Path, text, server string, report yamlconf.Report) {
 	if text == "" {
 		return
 	}

@@ -93,7 +93,7 @@ type roleText struct {
 }
 
 // check reports what is wrong with the section that p leads to. The role is assumed for each of the tenants.
-func (r *AssumeRole) check(p yamlconf.Path, tenants []string, report report) {
+func (r *AssumeRole) check(p yamlconf.Path, tenants []string, report yamlconf.Report) {
 	for _, text := range []roleText{
 		{"role_arn", r.RoleARN, regexp.MustCompile(`^arn:[^:\s]+:[^:\s]+:[^:\s]*:[^:\s]*:\S+$`), maxRoleARN, "it like arn:aws:iam::123456789012:role/ftp"},
 		{"external_id", r.ExternalID, regexp.MustCompile(`^[A-Za-z0-9_+=,.@:/-]{2,}$`), maxExternalID, "2 to 1224 ASCII letters, digits and + = , . @ : / - _"},
@@ -116,7 +116,7 @@ func (r *AssumeRole) check(p yamlconf.Path, tenants []string, report report) {
 	checkURL(p.Child("sts_endpoint"), r.STSEndpoint, "STS", report)
 }
 
-func (t roleText) check(p yamlconf.Path, tenants []string, report report) {
+func (t roleText) check(p yamlconf.Path, tenants []string, report yamlconf.Report) {
 	if t.value == "" {
 		return
 	}

@@ -1,7 +1,8 @@
-// Package destination describes in the configuration where the server tells what happens: the audit log and the webhook of a tenant.
+// Package destination describes in the configuration where the server tells what happens: the audit log, the webhook of a tenant and traces.
 package destination
 
 import (
+	"cmp"
 	"net/url"
 	"time"
 
@@ -40,6 +41,21 @@ type Webhook struct {
 
 // minSecret is the shortest key, in bytes.
 const minSecret = 16
+
+// Defaults, as the tags above have them.
+const (
+	defaultTimeout = 10 * time.Second
+	// defaultUnconfirmedAfter is longer than S3 may take to make an upload visible.
+	defaultUnconfirmedAfter = 15 * time.Minute
+)
+
+// TimeoutOf is the value of `timeout`, or its default.
+func (r Receiver) TimeoutOf() time.Duration { return cmp.Or(r.Timeout, defaultTimeout) }
+
+// UnconfirmedAfterOf is the value of `unconfirmed_after`, or its default.
+func (w Webhook) UnconfirmedAfterOf() time.Duration {
+	return cmp.Or(w.UnconfirmedAfter, defaultUnconfirmedAfter)
+}
 
 // Problems says what is wrong, by key.
 func (w Webhook) Problems() map[string]string {

@@ -1,6 +1,7 @@
 package encryption
 
 import (
+	"encoding/base64"
 	"net/netip"
 	"net/url"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/babelftp/babelftp/internal/config/rule"
+	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
@@ -25,18 +28,71 @@ type ACME struct {
 	// PEM file of the authorities that the certificate of the directory may come from.
 	CAFile string `yaml:"ca_file" default:"those of the system" since:"0.2.0"`
 	// Folder that keeps the account, the keys and the certificates. Several servers can share it.
-	Folder string `yaml:"folder" default:"required" since:"0.2.0"`
+	Folder  string      `yaml:"folder" default:"none, and storage is required" since:"0.2.0"`
+	Storage ACMEStorage `yaml:"storage" since:"0.2.0"`
 	// Address of the challenge HTTP-01, host:port. The authority reaches it on port 80 of each host.
 	HTTPListen string `yaml:"http_listen" default:"none" since:"0.2.0"`
 	// Address of the challenge TLS-ALPN-01 (RFC 8737), host:port. The authority reaches it on port 443 of each host.
 	TLSListen string `yaml:"tls_listen" default:"none" since:"0.2.0"`
+	EAB       EAB    `yaml:"eab" since:"0.2.0"`
+}
+
+// ACMEStorage keeps the account, the keys and the certificates in a bucket, in place of a folder. Several servers share it.
+type ACMEStorage struct {
+	// Bucket, which the server reaches as the section `s3` says, without `assume_role`.
+	Bucket string `yaml:"bucket" default:"none" since:"0.2.0"`
+	// What the keys begin with. `.babelftp/acme/` follows, so no user sees them.
+	Prefix string `yaml:"prefix" default:"none" since:"0.2.0"`
+}
+
+// EAB is an account that the operator has at the authority, from another way than ACME (external account binding, RFC 8555 7.3.4).
+type EAB struct {
+	// Identifier of the key that the authority has given.
+	KeyID string `yaml:"key_id" default:"none" since:"0.2.0"`
+	// The key, in base64url.
+	HMACKey value.Secret `yaml:"hmac_key" default:"none" since:"0.2.0"`
+}
+
+func (a *ACME) checkStorage(p yamlconf.Path, report yamlconf.Report) {
+	bucket := p.Child("storage").Child("bucket")
+	switch info, err := os.Stat(a.Folder); {
+	case a.Storage.Bucket != "" && a.Folder != "":
+		report(bucket, "is one place too many: keep folder or storage")
+	case a.Storage.Bucket != "":
+		if broken := rule.Bucket(a.Storage.Bucket); broken != "" {
+			report(bucket, "%q is no name for a bucket: %s", a.Storage.Bucket, broken)
+		}
+	case a.Storage.Prefix != "":
+		report(bucket, "is missing: name the bucket that prefix is in")
+	case a.Folder == "":
+		report(p.Child("folder"), "is missing: name a folder that stays when the server ends, or write storage: {bucket: ...}")
+	case err != nil:
+		report(p.Child("folder"), "cannot read %s: %v", a.Folder, yamlconf.WithoutPath(err))
+	case !info.IsDir():
+		report(p.Child("folder"), "%s is no folder: name one", a.Folder)
+	}
+	if broken := rule.Prefix(a.Storage.Prefix); broken != "" {
+		report(p.Child("storage").Child("prefix"), "%q is no prefix of keys: %s", a.Storage.Prefix, broken)
+	}
+}
+
+func (e *EAB) check(p yamlconf.Path, report yamlconf.Report) {
+	if e.KeyID == "" && e.HMACKey.Empty() {
+		return
+	}
+	if e.KeyID == "" {
+		report(p.Child("key_id"), "is missing: write the identifier that the authority has given with the key")
+	}
+	if key, err := base64.RawURLEncoding.DecodeString(e.HMACKey.Reveal()); err != nil || len(key) == 0 { // not shown: it is secret
+		report(p.Child("hmac_key"), "is no key in base64url: write it as the authority gives it, without = at its end")
+	}
 }
 
 // Given reports whether the section says anything.
 func (a *ACME) Given() bool { return !reflect.ValueOf(*a).IsZero() }
 
 // Check reports what is wrong with the section that p leads to.
-func (a *ACME) Check(p yamlconf.Path, report report) {
+func (a *ACME) Check(p yamlconf.Path, report yamlconf.Report) {
 	if !a.Given() {
 		return
 	}
@@ -64,13 +120,8 @@ func (a *ACME) Check(p yamlconf.Path, report report) {
 	if _, err := Authorities(a.CAFile); err != nil {
 		report(p.Child("ca_file"), "%v", err)
 	}
-	if a.Folder == "" {
-		report(p.Child("folder"), "is missing: name a folder that stays when the server ends")
-	} else if info, err := os.Stat(a.Folder); err != nil {
-		report(p.Child("folder"), "cannot read %s: %v", a.Folder, yamlconf.WithoutPath(err))
-	} else if !info.IsDir() {
-		report(p.Child("folder"), "%s is no folder: name one", a.Folder)
-	}
+	a.checkStorage(p, report)
+	a.EAB.check(p.Child("eab"), report)
 	if a.HTTPListen == "" && a.TLSListen == "" {
 		report(p.Child("http_listen"), `is missing, and tls_listen too: write one of them, like http_listen: ":80"`)
 	}

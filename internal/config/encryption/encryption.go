@@ -56,9 +56,6 @@ type TenantTLS struct {
 	ClientCertificates ClientCertificates `yaml:"client_certificates" since:"0.2.0"`
 }
 
-// A report takes what is wrong with the value that a path leads to.
-type report = func(p yamlconf.Path, format string, args ...any)
-
 // Given reports whether the server has a certificate.
 func (t *TLS) Given() bool { return t.CertFile != "" || t.KeyFile != "" || t.ACME.Given() }
 
@@ -68,12 +65,12 @@ func (t *TLS) Files() []*string {
 }
 
 // Check reports what is wrong with the section that p leads to.
-func (t *TLS) Check(p yamlconf.Path, report report) {
+func (t *TLS) Check(p yamlconf.Path, report yamlconf.Report) {
 	t.checkSuites(p.Child("cipher_suites"), report)
 	t.ClientCertificates.check(p.Child("client_certificates"), t.ClientCertificates, t, report)
 	t.ACME.Check(p.Child("acme"), report)
 	if t.CertFile != "" || t.KeyFile != "" {
-		checkPair(p, t.CertFile, t.KeyFile, report)
+		CheckPair(p, t.CertFile, t.KeyFile, report)
 	}
 	if t.Given() {
 		return
@@ -102,7 +99,7 @@ func (t *TenantTLS) ClientCertificatesOf(server *TLS) ClientCertificates {
 }
 
 // check reports what is wrong with the section that p leads to. all is what counts, also by the sections around it.
-func (c *ClientCertificates) check(p yamlconf.Path, all ClientCertificates, server *TLS, report report) {
+func (c *ClientCertificates) check(p yamlconf.Path, all ClientCertificates, server *TLS, report yamlconf.Report) {
 	switch {
 	case *c == ClientCertificates{}:
 		return
@@ -134,7 +131,7 @@ func (t *TenantTLS) RequiresSessionReuse(server *TLS) bool {
 }
 
 // Check reports what is wrong with the section that p leads to, of a tenant with these hosts.
-func (t *TenantTLS) Check(p yamlconf.Path, server *TLS, hosts []string, report report) {
+func (t *TenantTLS) Check(p yamlconf.Path, server *TLS, hosts []string, report yamlconf.Report) {
 	t.ClientCertificates.check(p.Child("client_certificates"), t.ClientCertificatesOf(server), server, report)
 	if t.CertFile == "" && t.KeyFile == "" {
 		return
@@ -146,5 +143,5 @@ func (t *TenantTLS) Check(p yamlconf.Path, server *TLS, hosts []string, report r
 	if !server.Given() {
 		report(p, "needs a certificate of the server too, for clients that name no host to TLS: write tls.cert_file and tls.key_file, or tls.acme")
 	}
-	checkPair(p, t.CertFile, t.KeyFile, report)
+	CheckPair(p, t.CertFile, t.KeyFile, report)
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// checkPair reports what is wrong with the values of cert_file and key_file in the section that p leads to. At least one is given.
-func checkPair(p yamlconf.Path, cert, key string, report report) {
+// CheckPair reports what is wrong with the values of cert_file and key_file in the section that p leads to. At least one is given.
+func CheckPair(p yamlconf.Path, cert, key string, report yamlconf.Report) {
 	readable := true
 	for _, f := range []struct{ key, name, other string }{
 		{"cert_file", cert, "key_file"},

@@ -41,7 +41,7 @@ func (t *TLS) SuiteIDs() []uint16 {
 }
 
 // checkSuites reports what is wrong with the list that p leads to.
-func (t *TLS) checkSuites(p yamlconf.Path, report report) {
+func (t *TLS) checkSuites(p yamlconf.Path, report yamlconf.Report) {
 	switch {
 	case t.CipherSuites == nil:
 	case len(t.CipherSuites) == 0:

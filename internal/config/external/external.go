@@ -82,11 +82,8 @@ func (s *Services) Names() (*Attributes, yamlconf.Path) {
 	return &s.LDAP.Attributes, yamlconf.Path{"ldap", "attributes"}
 }
 
-// A report takes what is wrong with the value that a path leads to.
-type report = func(p yamlconf.Path, format string, args ...any)
-
 // Check reports what is wrong with the sections in that which p leads to. A service must answer in the time that a session has for its login.
-func (s *Services) Check(p yamlconf.Path, loginTimeout time.Duration, report report) {
+func (s *Services) Check(p yamlconf.Path, loginTimeout time.Duration, report yamlconf.Report) {
 	given := s.Given()
 	if len(given) > 1 {
 		report(p.Child(given[1]), "is one service too many: a login asks one, keep %s or %s", given[0], given[1])
@@ -106,7 +103,7 @@ func (s *Services) Check(p yamlconf.Path, loginTimeout time.Duration, report rep
 	}
 }
 
-func (h *Hook) check(p yamlconf.Path, report report) {
+func (h *Hook) check(p yamlconf.Path, report yamlconf.Report) {
 	switch {
 	case h.URL == "":
 		report(p.Child("url"), "is missing: write the URL of the service")
@@ -122,14 +119,14 @@ func isURL(text string, schemes ...string) bool {
 	return err == nil && strings.Contains(" "+strings.Join(schemes, " ")+" ", " "+u.Scheme+" ") && u.Hostname() != "" && u.User == nil
 }
 
-func authorities(p yamlconf.Path, name string, report report) {
+func authorities(p yamlconf.Path, name string, report yamlconf.Report) {
 	if _, err := encryption.Authorities(name); err != nil {
 		report(p.Child("ca_file"), "%v", err)
 	}
 }
 
 // times checks the timeout as it is written and as it is in effect, and the time of the cache.
-func times(p yamlconf.Path, written, timeout, cache, loginTimeout time.Duration, report report) {
+func times(p yamlconf.Path, written, timeout, cache, loginTimeout time.Duration, report yamlconf.Report) {
 	if written < 0 || timeout >= loginTimeout {
 		report(p.Child("timeout"), "%s is not between 0s and limits.login_timeout (%s)", written, loginTimeout)
 	}

@@ -24,7 +24,7 @@ type JWT struct {
 	Audience string `yaml:"audience" default:"required with issuer" since:"0.2.0"`
 	// URL of the keys of the issuer (RFC 7517), `https://`.
 	JWKSURL string `yaml:"jwks_url" default:"that of the discovery" since:"0.2.0"`
-	// File with the keys of the issuer (RFC 7517), in place of a URL. A restart reads it again.
+	// File with the keys of the issuer (RFC 7517), in place of a URL. The server reads it again when it changes.
 	JWKSFile string `yaml:"jwks_file" default:"none" since:"0.2.0"`
 	// PEM file of the authorities that the certificate of the issuer may come from.
 	CAFile string `yaml:"ca_file" default:"those of the system" since:"0.2.0"`
@@ -34,6 +34,9 @@ type JWT struct {
 	Algorithms []Algorithm `yaml:"algorithms" default:"all" since:"0.2.0"`
 	// Claim that has the name of the user, such as `email` or `preferred_username`. The client must write it letter by letter.
 	UserClaim string `yaml:"user_claim" default:"sub" since:"0.2.0"`
+	// With `user_claim: email`, take addresses of which the issuer does not say that it has verified them (`email_verified: true`). Write it only
+	// where users of the issuer cannot choose their address.
+	AllowUnverifiedEmail bool `yaml:"allow_unverified_email" default:"false" since:"0.2.0"`
 	// Values that claims of the tokens must have, by claim, like `{tenant: acme}`.
 	Require map[string]string `yaml:"require" default:"none" since:"0.2.0"`
 	// Claims that have settings of the user.
@@ -54,6 +57,13 @@ func (j *JWT) TimeoutOf() time.Duration { return cmp.Or(j.Timeout, defaultTimeou
 // UserClaimOf is the claim that has the name of the user.
 func (j *JWT) UserClaimOf() string { return cmp.Or(j.UserClaim, "sub") }
 
+const emailClaim = "email"
+
+// NeedsVerifiedEmail reports whether the name of the user is an address that the issuer must have verified.
+func (j *JWT) NeedsVerifiedEmail() bool {
+	return j.UserClaimOf() == emailClaim && !j.AllowUnverifiedEmail
+}
+
 // AlgorithmsOf are the names of the algorithms by which tokens may be signed.
 func (j *JWT) AlgorithmsOf() []string {
 	if len(j.Algorithms) > 0 {
@@ -62,7 +72,7 @@ func (j *JWT) AlgorithmsOf() []string {
 	return Algorithm("").Values()
 }
 
-func (j *JWT) check(p yamlconf.Path, report report) {
+func (j *JWT) check(p yamlconf.Path, report yamlconf.Report) {
 	const like = "write it like https://id.example.com, without credentials"
 	switch {
 	case j.Issuer == "":
@@ -72,6 +82,9 @@ func (j *JWT) check(p yamlconf.Path, report report) {
 	}
 	if j.Audience == "" {
 		report(p.Child("audience"), "is missing: without it, tokens that are for other services would be passwords")
+	}
+	if j.AllowUnverifiedEmail && j.UserClaim != emailClaim {
+		report(p.Child("allow_unverified_email"), "says nothing about the claim %s: remove it, or write user_claim: email", j.UserClaimOf())
 	}
 	switch {
 	case j.JWKSURL != "" && j.JWKSFile != "":

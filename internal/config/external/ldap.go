@@ -78,7 +78,7 @@ func (l *LDAP) UserDNOf(user string) string {
 	return strings.ReplaceAll(l.UserDN, UserPlaceholder, ldap.EscapeDN(user))
 }
 
-func (l *LDAP) check(p yamlconf.Path, report report) {
+func (l *LDAP) check(p yamlconf.Path, report yamlconf.Report) {
 	if len(l.URLs) == 0 {
 		report(p.Child("urls"), "is missing: write the servers of the directory, like [ldaps://ldap.example.com]")
 	}
@@ -113,7 +113,7 @@ func (l *LDAP) check(p yamlconf.Path, report report) {
 }
 
 // checkNames checks the distinguished names, and that there are those of one way to find a user.
-func (l *LDAP) checkNames(p yamlconf.Path, report report) {
+func (l *LDAP) checkNames(p yamlconf.Path, report yamlconf.Report) {
 	const like = "write it like uid={user},ou=people,dc=example,dc=com"
 	switch {
 	case l.UserDN == "" && l.BaseDN == "":

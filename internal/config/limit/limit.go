@@ -26,7 +26,7 @@ type Limits struct {
 	FailedLoginDelay time.Duration `yaml:"failed_login_delay" since:"0.2.0"`
 	// Fewest bytes of an upload in a minute, while others wait for memory that its user or tenant holds. A slower one gets 426. With `0` there is no limit.
 	MinUploadRate value.Size `yaml:"min_upload_rate" since:"0.2.0"`
-	// Longest time that a command takes, a transfer too. The server ends it then.
+	// Longest time that a command takes, a transfer too. The server ends it then. Waiting for a turn at a busy S3 server counts.
 	CommandTimeout time.Duration `yaml:"command_timeout" default:"no limit" since:"0.2.0"`
 	Usage
 	// What each address uses: an IPv4 address, or a /64 of IPv6 addresses.
@@ -34,6 +34,36 @@ type Limits struct {
 	Networks
 	Bans Bans `yaml:"bans" since:"0.2.0"`
 	Store
+}
+
+// What Default sets.
+const (
+	// A session takes some 20 KiB and one descriptor.
+	defaultSessions           = 10000
+	defaultSessionsPerAddress = 50 // a dozen clients behind one router, with four parallel sessions each
+	// What strangers cannot take stays for those who are logged in.
+	defaultSessionsBeforeLogin = defaultSessions / 2
+	defaultLoginTimeout        = 30 * time.Second
+	// Clients with a time limit on replies give up after 15 to 20 seconds.
+	defaultFailedLoginDelay = 15 * time.Second
+	defaultBanTime          = 15 * time.Minute
+	defaultBanHalfLife      = 10 * time.Minute
+	defaultOperations       = 100           // each makes up to 32 requests to S3 at the same time
+	defaultMinUploadRate    = 4 * value.KiB // a quarter of what a satellite telephone sends, 2,400 bits a second
+)
+
+// Default is what holds where a configuration says nothing.
+func Default() Limits {
+	return Limits{
+		Sessions:            defaultSessions,
+		SessionsBeforeLogin: defaultSessionsBeforeLogin,
+		SessionsPerAddress:  defaultSessionsPerAddress,
+		LoginTimeout:        defaultLoginTimeout,
+		FailedLoginDelay:    defaultFailedLoginDelay,
+		Usage:               Usage{Operations: defaultOperations},
+		Bans:                Bans{Time: defaultBanTime, HalfLife: defaultBanHalfLife},
+		MinUploadRate:       defaultMinUploadRate,
+	}
 }
 
 // TenantLimits bounds what the users of a tenant may take of the server. Who is above a maximum gets 421 after the password.
@@ -123,4 +153,12 @@ func (n Networks) Allows(addr netip.Addr) bool { return contains(n.Allow, addr) 
 func contains(networks []value.Network, addr netip.Addr) bool {
 	addr = addr.Unmap().WithZone("")
 	return slices.ContainsFunc(networks, func(n value.Network) bool { return n.Contains(addr) })
+}
+
+// Server makes the scopes of the server and of each address.
+func (l Limits) Server() *limits.Server {
+	return limits.NewServer(
+		limits.Sessions{Most: l.Sessions, BeforeLogin: l.SessionsBeforeLogin},
+		limits.Sessions{Most: l.SessionsPerAddress, BeforeLogin: l.SessionsBeforeLoginPerAddress},
+		l.Limits(), l.PerAddress.Limits())
 }

@@ -18,8 +18,8 @@ type Store struct {
 	StoreCAFile string `yaml:"store_ca_file" default:"those of the system" since:"0.2.0"`
 }
 
-// CheckStore reports what is wrong with the keys in the section that p leads to. It shows no URL, because that may have a password.
-func (s Store) CheckStore(p yamlconf.Path, report func(p yamlconf.Path, format string, args ...any)) {
+// checkStore reports what is wrong with the keys in the section that p leads to. It shows no URL, because that may have a password.
+func (s Store) checkStore(p yamlconf.Path, report yamlconf.Report) {
 	u, err := url.Parse(s.StoreURL.Reveal())
 	switch {
 	case s.StoreURL.Empty() && s.StoreCAFile == "":

@@ -5,8 +5,10 @@ package rule
 
 import (
 	"fmt"
+	"mime"
 	"net/netip"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -85,9 +87,35 @@ func Pattern(pattern string) string {
 	return ""
 }
 
-// TextCharacter is what is wrong with a character of a greeting, empty for a good one. A reply is made of lines (RFC 959, section
+// greetingVariables are what a greeting may hold in braces.
+func greetingVariables() []string { return []string{"{User}", "{Tenant}", "{LastLogin}", "{Quota}"} }
+
+// Greeting is what a greeting breaks.
+func Greeting(text string) (problems []string) {
+	if strings.TrimSpace(text) == "" {
+		problems = append(problems, "is empty: write a text or remove the language")
+	}
+	for _, r := range text {
+		if problem := textCharacter(r); problem != "" {
+			problems = append(problems, fmt.Sprintf("%U %s: remove it", r, problem))
+			break
+		}
+	}
+	if !strings.Contains(text, "{") {
+		return problems
+	}
+	for _, name := range regexp.MustCompile(`\{[^{}\n]*\}`).FindAllString(text, -1) {
+		if !slices.Contains(greetingVariables(), name) {
+			problems = append(problems,
+				fmt.Sprintf("%s stands for nothing: write one of %s, or leave out the braces", name, strings.Join(greetingVariables(), ", ")))
+		}
+	}
+	return problems
+}
+
+// textCharacter is what is wrong with a character of a greeting, empty for a good one. A reply is made of lines (RFC 959, section
 // 4.2), and an embedding that one of them opens would turn those after it around.
-func TextCharacter(r rune) string {
+func textCharacter(r rune) string {
 	switch {
 	case r == '\n':
 		return ""
@@ -97,6 +125,17 @@ func TextCharacter(r rune) string {
 		return "is a bidirectional control; a terminal orders the text by itself"
 	}
 	return ""
+}
+
+// ContentType is what a media type by the end of a name breaks.
+func ContentType(ending, contentType string) (problems []string) {
+	if len(ending) < 2 || ending[0] != '.' || strings.ContainsAny(ending[1:], "./") || ending != strings.ToLower(ending) {
+		problems = append(problems, fmt.Sprintf("%q is no end of a name: write it like .dwg, in lower case", ending))
+	}
+	if mediaType, _, err := mime.ParseMediaType(contentType); err != nil || !strings.Contains(mediaType, "/") {
+		problems = append(problems, fmt.Sprintf("%q is no media type: write it like image/vnd.dwg", contentType))
+	}
+	return problems
 }
 
 // Limits of S3 for a tag, in characters: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html

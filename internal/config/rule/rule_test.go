@@ -12,8 +12,8 @@ func TestRules(t *testing.T) {
 		"no-prefix":      func() string { return Prefix("") },
 		"directory":      func() string { return Directory("/a/été", "prefix") },
 		"pattern":        func() string { return Pattern(`/in/*.[pP]df/\*`) },
-		"line-feed":      func() string { return TextCharacter('\n') },
-		"text-character": func() string { return TextCharacter('é') },
+		"line-feed":      func() string { return textCharacter('\n') },
+		"text-character": func() string { return textCharacter('é') },
 		"tag":            func() string { return Tag("source", "ftp: été") },
 	}
 	for name, check := range good {
@@ -33,8 +33,8 @@ func TestRules(t *testing.T) {
 		"directory-not-clean":     func() string { return Directory("/a/../b", "prefix") },
 		"pattern-open":            func() string { return Pattern("/[a") },
 		"pattern-backslash":       func() string { return Pattern(`/a\`) },
-		"control-character":       func() string { return TextCharacter('\r') },
-		"bidirectional-character": func() string { return TextCharacter('\u202e') },
+		"control-character":       func() string { return textCharacter('\r') },
+		"bidirectional-character": func() string { return textCharacter('\u202e') },
 		"tag-of-aws":              func() string { return Tag("AWS:x", "") },
 		"tag-without-key":         func() string { return Tag("", "x") },
 		"tag-with-a-comma":        func() string { return Tag("a", "b,c") },

@@ -1,4 +1,4 @@
-// Package value has the types of single values in the configuration that are more than a text or a number: sizes in bytes, secrets,
+// Package value has the types of single values in the configuration that are more than a text or a number: sizes in bytes, shares, secrets,
 // versions of TLS and encodings of pathnames. Each reads itself from text and says what is wrong with it.
 package value
 

@@ -2,12 +2,14 @@ package yamlconf
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -27,23 +29,60 @@ type Loader struct {
 
 	// Advice says what to write in the place of some unknown keys, by the key.
 	Advice map[string]string
+
+	// Section is the key of a map of pointers to structs that may have many entries. They are decoded one after another, and those in Cache not
+	// again. Without it the whole document is decoded at once.
+	Section string
+	// Cache is used and filled, unless it is nil.
+	Cache *Cache
+	// Sources notes the files that are read, unless it is nil.
+	Sources *Sources
 }
 
 // Decode decodes text, the content of file, and the environment into target, a pointer to a struct. It returns where each value was given,
 // or nil when text is no YAML mapping, and every problem that it found.
 func (l Loader) Decode(file string, text []byte, target any) (Positions, Problems) {
-	d := &decoder{
-		file:      file,
-		noFiles:   l.NoFiles,
-		advice:    l.Advice,
-		env:       newEnvironment(l.Environ, l.Prefix),
-		anchors:   map[string]ast.Node{},
-		positions: Positions{},
-	}
+	d := l.decoder(file)
 	if !d.document(text, reflect.ValueOf(target).Elem()) {
 		return nil, d.problems
 	}
+	for _, name := range d.env.unknown() {
+		advice := Suggest(name, l.variables(file, text, target), "correct its name or remove it")
+		d.report(nil, position{source: environmentSource(name)}, "is no setting: %s", advice)
+	}
 	return d.positions, d.problems
+}
+
+func (l Loader) decoder(file string) *decoder {
+	cache, sources := l.Cache, l.Sources
+	if cache == nil {
+		cache = &Cache{}
+	}
+	if sources == nil {
+		sources = NewSources()
+	}
+	cache.used = false
+	return &decoder{
+		file:      file,
+		noFiles:   l.NoFiles,
+		advice:    l.Advice,
+		section:   l.Section,
+		cache:     cache,
+		sources:   sources,
+		env:       newEnvironment(l.Environ, l.Prefix),
+		fields:    map[reflect.Type][]reflect.StructField{},
+		anchors:   map[string]ast.Node{},
+		positions: Positions{},
+	}
+}
+
+// variables are the names of all variables that give a value.
+func (l Loader) variables(file string, text []byte, target any) []string {
+	l.Cache, l.Sources = nil, nil
+	d := l.decoder(file)
+	d.env.all = true
+	d.document(text, reflect.New(reflect.TypeOf(target).Elem()).Elem())
+	return d.env.known()
 }
 
 // A decoder fills a struct from the syntax tree of a document and from the environment. go-yaml's own decoder would stop at the
@@ -52,7 +91,14 @@ type decoder struct {
 	file      string
 	noFiles   bool // no value comes from a file
 	advice    map[string]string
+	section   string
+	cut       *section // nil if the document is decoded at once
+	cache     *Cache
+	sources   *Sources
 	env       environment
+	noEnv     bool // no variable gives a value of what is decoded
+	lines     int  // before the text that is parsed
+	fields    map[reflect.Type][]reflect.StructField
 	anchors   map[string]ast.Node
 	positions Positions
 	problems  Problems
@@ -60,17 +106,33 @@ type decoder struct {
 
 // document decodes text into target, and reports whether it is YAML at all.
 func (d *decoder) document(text []byte, target reflect.Value) bool {
+	if utf8.Valid(text) {
+		text = plainText(text)
+		d.cache.rest, d.cache.next = sha256.Sum256(text), nil
+		if d.cut = cut(text, d.section); d.cut != nil {
+			d.cache.rest, text = sha256.Sum256(d.cut.outside), d.cut.rest
+		}
+	}
 	body, ok := d.parse(text)
 	if !ok {
 		return false
 	}
 	d.positions[Path(nil).key()] = position{source: d.file, line: 1, column: 1}
 	d.structure(nil, body, target)
-	for _, name := range d.env.unknown() {
-		advice := Suggest(name, d.env.known(), "correct its name or remove it")
-		d.report(nil, position{source: environmentSource(name)}, "is no setting: %s", advice)
-	}
 	return true
+}
+
+// plainText is a text without a byte order mark, and with LF for CR LF. As YAML has it, the one is nothing and the other is one line break;
+// the parser counts two.
+func plainText(text []byte) []byte {
+	return bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
+}
+
+// inner is a decoder for a part of the configuration, which notes its own problems and sources.
+func (d *decoder) inner(file string) *decoder {
+	return &decoder{
+		file: file, noFiles: d.noFiles, advice: d.advice, sources: NewSources(), env: d.env, fields: d.fields, anchors: map[string]ast.Node{}, positions: d.positions,
+	}
 }
 
 // parse returns the mapping that text is, nil for an empty text. It reports whether text is YAML at all.
@@ -79,8 +141,7 @@ func (d *decoder) parse(text []byte) (body ast.Node, ok bool) {
 		d.report(nil, d.invalidUTF8(text), "this is not UTF-8: save the file in that encoding")
 		return nil, false
 	}
-	// As YAML has it, a byte order mark is nothing and CR LF is one line break; the parser counts two.
-	text = bytes.ReplaceAll(bytes.TrimPrefix(text, []byte("\ufeff")), []byte("\r\n"), []byte("\n"))
+	text = plainText(text)
 	// Duplicate keys are found below, all of them rather than the first.
 	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
@@ -112,7 +173,7 @@ func (d *decoder) syntax(err error) {
 		d.report(nil, d.positionOf(found.GetToken()), "this is not YAML: %s", found.GetMessage())
 		return
 	}
-	d.report(nil, position{source: d.file, line: 1, column: 1}, "this is not YAML: %v", err)
+	d.report(nil, position{source: d.file, line: d.lines + 1, column: 1}, "this is not YAML: %v", err)
 }
 
 // invalidUTF8 is the position of the first byte that is not UTF-8.
@@ -143,9 +204,9 @@ func (d *decoder) Visit(n ast.Node) ast.Visitor {
 // positionOf is the position of a token.
 func (d *decoder) positionOf(t *token.Token) position {
 	if t == nil || t.Position == nil {
-		return position{source: d.file, line: 1, column: 1}
+		return position{source: d.file, line: d.lines + 1, column: 1}
 	}
-	return position{source: d.file, line: t.Position.Line, column: t.Position.Column}
+	return position{source: d.file, line: d.lines + t.Position.Line, column: t.Position.Column}
 }
 
 // report adds a problem with what p leads to.
@@ -237,6 +298,8 @@ const maxIndirections = 8
 
 // structure decodes the mapping n, which may be nil, into the struct v.
 func (d *decoder) structure(p Path, n ast.Node, v reflect.Value) {
+	defer func(before bool) { d.noEnv = before }(d.noEnv)
+	d.noEnv = d.noEnv || !d.env.below(p)
 	entries := d.entries(p, n)
 	take := func(key string) entry {
 		for i, e := range entries {
@@ -248,14 +311,15 @@ func (d *decoder) structure(p Path, n ast.Node, v reflect.Value) {
 		return entry{}
 	}
 	var keys []string
-	for _, f := range reflect.VisibleFields(v.Type()) { // those of embedded structs too
+	for _, f := range d.fieldsOf(v.Type()) {
 		key := f.Tag.Get("yaml")
-		if key == "" {
-			continue // not part of the file
-		}
 		keys = append(keys, key)
 		field, child, e := v.FieldByIndex(f.Index), p.Child(key), take(key)
 		if !IsScalar(field.Type()) {
+			if d.cut != nil && len(p) == 0 && key == d.section {
+				d.sectionEntries(child, d.cut, field)
+				continue
+			}
 			d.collection(child, e, field)
 			continue
 		}
@@ -269,6 +333,16 @@ func (d *decoder) structure(p Path, n ast.Node, v reflect.Value) {
 		d.report(p.Child(e.key), e.at, "%s", d.unknownKey(e.key, keys))
 	}
 	d.include(p, v)
+}
+
+// fieldsOf are the fields that are part of the file, those of embedded structs too.
+func (d *decoder) fieldsOf(t reflect.Type) []reflect.StructField {
+	fields, known := d.fields[t]
+	if !known {
+		fields = slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.Tag.Get("yaml") == "" })
+		d.fields[t] = fields
+	}
+	return fields
 }
 
 // FileSuffix makes the key of a value the key of a file that holds the value.
@@ -342,10 +416,19 @@ func (d *decoder) mapping(p Path, n ast.Node, v reflect.Value) {
 	}
 }
 
+// OneOrMore is a list of texts. A list of one may be written as the text, and come from the environment.
+type OneOrMore []string
+
 // list decodes a list of single values.
 func (d *decoder) list(p Path, n ast.Node, v reflect.Value) {
 	n = d.resolve(n)
-	if n == nil {
+	oneOrMore := v.Type() == reflect.TypeFor[OneOrMore]()
+	if oneOrMore && d.oneFromEnvironment(p, v) || n == nil {
+		return
+	}
+	if text, isScalar := scalarText(n); isScalar && oneOrMore {
+		v.Set(reflect.ValueOf(OneOrMore{text}))
+		d.positions[p.Child("0").key()] = d.positionOf(n.GetToken())
 		return
 	}
 	sequence, ok := n.(*ast.SequenceNode)
@@ -366,6 +449,17 @@ func (d *decoder) list(p Path, n ast.Node, v reflect.Value) {
 		}
 		v.Set(reflect.Append(v, value)) // a broken one too, so that the others keep their numbers
 	}
+}
+
+// oneFromEnvironment decodes a list of one text from its variable, and reports whether there was one.
+func (d *decoder) oneFromEnvironment(p Path, v reflect.Value) bool {
+	one := make(OneOrMore, 1)
+	if !d.fromEnvironment(p, reflect.ValueOf(one).Index(0)) {
+		return false
+	}
+	v.Set(reflect.ValueOf(one))
+	d.positions[p.Child("0").key()] = d.positions[p.key()]
+	return true
 }
 
 // scalar decodes a single value from the environment, from the entry, or from the file that the entry inFile names.
@@ -395,6 +489,9 @@ func (d *decoder) scalar(p Path, e, inFile entry, v reflect.Value) {
 
 // fromEnvironment decodes a single value from its variable, and reports whether there was one.
 func (d *decoder) fromEnvironment(p Path, v reflect.Value) bool {
+	if d.noEnv {
+		return false
+	}
 	withFile := HasFileForm(p[len(p)-1])
 	given := d.env.take(p, withFile)
 	at := position{source: environmentSource(given.name)}
@@ -421,31 +518,29 @@ func (d *decoder) set(p Path, at position, v reflect.Value, text string) {
 func (d *decoder) setFromFile(p Path, at position, v reflect.Value, name string) {
 	name = ResolvePath(filepath.Dir(d.file), name)
 	text, err := readValue(name)
+	d.sources.Note(name, text)
 	if err != nil {
 		d.report(p, at, "cannot read the value from %s: %v", name, WithoutPath(err))
 		return
 	}
-	d.set(p, at, v, text)
+	d.set(p, at, v, strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r"))
 }
 
 // maxValue is more bytes than any value has: a longer file is a mistake, like the name of a device.
 const maxValue = 64 << 10
 
-// readValue is the content of the file name without the line break at its end.
-func readValue(name string) (string, error) {
+// readValue is the content of the file name.
+func readValue(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, maxValue+1))
-	if err != nil {
-		return "", err
+	if err == nil && len(content) > maxValue {
+		err = fmt.Errorf("it is longer than %d bytes", maxValue)
 	}
-	if len(content) > maxValue {
-		return "", fmt.Errorf("it is longer than %d bytes", maxValue)
-	}
-	return strings.TrimSuffix(strings.TrimSuffix(string(content), "\n"), "\r"), nil
+	return content, err
 }
 
 // ResolvePath is where the file name is, which is relative to the folder dir. An empty name stays empty.

@@ -16,6 +16,7 @@ type environment struct {
 	prefix string
 	values map[string]string
 	users  map[string]Path // which value each variable was looked up for
+	all    bool            // look up each value, to know the names of all variables
 }
 
 func newEnvironment(environ []string, prefix string) environment {
@@ -40,6 +41,20 @@ func (env environment) variable(p Path) string {
 		}
 		return '_'
 	}, strings.Join(p, "_"))
+}
+
+// below reports whether a variable may give a value below p.
+func (env environment) below(p Path) bool {
+	if env.all || len(env.values) == 0 || len(p) == 0 {
+		return env.all || len(env.values) > 0
+	}
+	prefix := env.variable(p) + "_"
+	for name := range env.values {
+		if strings.HasPrefix(name, prefix) {
+			return true
+		}
+	}
+	return false
 }
 
 // A variableValue is what the environment says of a value. The zero value is nothing.

@@ -7,8 +7,6 @@ import (
 	"path/filepath"
 	"reflect"
 	"strings"
-
-	"github.com/goccy/go-yaml/ast"
 )
 
 // includeTag is the tag of a map with the name of another field, whose value names a file, or a folder of files, with more entries. The
@@ -28,7 +26,7 @@ func (d *decoder) include(p Path, v reflect.Value) {
 			continue
 		}
 		at := d.positions[p.Child(key).key()]
-		files, err := documents(ResolvePath(filepath.Dir(d.file), name))
+		files, err := d.documents(ResolvePath(filepath.Dir(d.file), name))
 		if err != nil {
 			d.report(p.Child(key), at, "cannot read %s: %v", name, WithoutPath(err))
 			continue
@@ -41,7 +39,7 @@ func (d *decoder) include(p Path, v reflect.Value) {
 
 // includeFile adds what a file has to the map that v is.
 func (d *decoder) includeFile(p Path, name string, field reflect.StructField, v reflect.Value) {
-	text, err := os.ReadFile(name)
+	text, err := d.sources.ReadFile(name)
 	if err != nil {
 		d.report(nil, position{source: name}, "cannot be read: %v", WithoutPath(err))
 		return
@@ -50,7 +48,8 @@ func (d *decoder) includeFile(p Path, name string, field reflect.StructField, v 
 	// The document is a struct with the one field.
 	document := reflect.New(reflect.StructOf([]reflect.StructField{{Name: field.Name, Type: field.Type, Tag: tag}})).Elem()
 	document.Field(0).Set(v)
-	inner := decoder{file: name, advice: d.advice, env: d.env, anchors: map[string]ast.Node{}, positions: d.positions}
+	inner := d.inner(name)
+	inner.sources = d.sources
 	if body, ok := inner.parse(text); ok {
 		inner.structure(p, body, document)
 	}
@@ -62,12 +61,12 @@ var errNoDocument = errors.New("the folder has no file whose name ends in .yaml 
 
 // documents returns the file name itself, or those of the folder name that are YAML. It leaves out hidden files, like those that Kubernetes
 // makes in a mounted Secret or ConfigMap.
-func documents(name string) ([]string, error) {
+func (d *decoder) documents(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {
 		return []string{name}, err
 	}
-	entries, err := os.ReadDir(name)
+	entries, err := d.sources.ReadDir(name)
 	if err != nil {
 		return nil, err
 	}

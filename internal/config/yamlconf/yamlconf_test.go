@@ -1,6 +1,8 @@
 package yamlconf
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +19,7 @@ type settings struct {
 		Enabled *bool `yaml:"enabled"`
 		Ports   []int `yaml:"ports"`
 	} `yaml:"named"`
+	Hosts    OneOrMore `yaml:"hosts"`
 	Internal int
 }
 
@@ -43,6 +46,34 @@ func TestDecode(t *testing.T) {
 		if got := positions.Problem(tc.path, "m").Error(); got != tc.want {
 			t.Errorf("got  %s\nwant %s", got, tc.want)
 		}
+	}
+}
+
+func TestOneOrMore(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		environ    []string
+		want       OneOrMore
+		at         string // of the last one
+	}{
+		{"list", "hosts: [a, b]\n", nil, OneOrMore{"a", "b"}, "f.yaml:1:12: hosts.1: m"},
+		{"text", "hosts: a\n", nil, OneOrMore{"a"}, "f.yaml:1:8: hosts.0: m"},
+		{"environment", "", []string{"TEST_HOSTS=c"}, OneOrMore{"c"}, "environment variable TEST_HOSTS: hosts.0: m"},
+		{"environment-before-list", "hosts: [a, b]\n", []string{"TEST_HOSTS=c"}, OneOrMore{"c"}, "environment variable TEST_HOSTS: hosts.0: m"},
+		{"none", "", nil, nil, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got settings
+			positions, problems := Loader{Environ: tc.environ, Prefix: "TEST_"}.Decode("f.yaml", []byte(tc.text), &got)
+			if len(problems) > 0 || !slices.Equal(got.Hosts, tc.want) {
+				t.Fatalf("%q, %v", got.Hosts, problems)
+			}
+			if n := len(tc.want); n > 0 {
+				if at := positions.Problem(Path{"hosts", strconv.Itoa(n - 1)}, "m").Error(); at != tc.at {
+					t.Errorf("got  %s\nwant %s", at, tc.at)
+				}
+			}
+		})
 	}
 }
 

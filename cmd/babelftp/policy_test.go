@@ -1,0 +1,214 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// policy prints what the configuration uses, for the credentials of the tenant or of a folder.
+func TestPolicy(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "babelftp.yaml")
+	text := fmt.Sprintf(`s3: {region: eu-west-3, access_key_id: a, secret_access_key: b}
+tenants:
+  acme:
+    bucket: acme-data
+    prefix: inbox
+    resume: keep
+    objects: {tags: {owner: acme}, encryption: kms, kms_key_id: alias/ftp, acl: bucket-owner-full-control}
+    folders:
+      /archive: {bucket: archive, permissions: [list, read]}
+      /other: {bucket: other, s3: {access_key_id: c, secret_access_key: d}}
+    users:
+      alice: {password_hash: %q, permissions: [list, read, write]}
+  umbrella:
+    bucket: umbrella-data
+    s3: {assume_role: {role_arn: "arn:aws:iam::123456789012:role/ftp"}}
+    users:
+      bob: {password_hash: %[1]q, permissions: [list, read]}
+  zebra:
+    bucket: zebra-data
+    s3: {endpoint: "http://127.0.0.1:1", path_style: true}
+    overwrite: version
+    objects: {acl: private}
+    users:
+      carol: {password_hash: %[1]q}
+`, configtest.PasswordHash().Reveal())
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	statement := func(actions, resource, condition string) string {
+		return fmt.Sprintf(`{"Effect":"Allow","Action":[%s],"Resource":["%s"]%s}`, `"`+strings.ReplaceAll(actions, " ", `","`)+`"`, resource, condition)
+	}
+	for name, tc := range map[string]struct {
+		args   []string
+		want   []string
+		stderr string
+	}{
+		"tenant": {[]string{"acme"}, []string{
+			statement("kms:Decrypt kms:GenerateDataKey", "arn:aws:kms:eu-west-3:*:key/*", `,"Condition":{"ForAnyValue:StringEquals":{"kms:ResourceAliases":["alias/ftp"]}}`),
+			statement("s3:ListBucketMultipartUploads", "arn:aws:s3:::acme-data", ""),
+			statement("s3:ListBucket", "arn:aws:s3:::acme-data", `,"Condition":{"StringLike":{"s3:prefix":["inbox/*"]}}`),
+			statement("s3:AbortMultipartUpload s3:GetObject s3:GetObjectTagging s3:ListMultipartUploadParts s3:PutObject s3:PutObjectAcl s3:PutObjectTagging",
+				"arn:aws:s3:::acme-data/inbox/*", ""),
+			statement("s3:DeleteObject", "arn:aws:s3:::acme-data/inbox/.babelftp/*", ""),
+			statement("s3:ListBucket", "arn:aws:s3:::archive", ""),
+			statement("s3:GetObject", "arn:aws:s3:::archive/*", ""),
+		}, "note: other credentials reach the folder /other: print their policy with --folder /other\n"},
+		"folder": {[]string{"acme", "--folder", "/other"}, []string{
+			statement("kms:Decrypt kms:GenerateDataKey", "arn:aws:kms:eu-west-3:*:key/*", `,"Condition":{"ForAnyValue:StringEquals":{"kms:ResourceAliases":["alias/ftp"]}}`),
+			statement("s3:ListBucket s3:ListBucketMultipartUploads", "arn:aws:s3:::other", ""),
+			statement("s3:AbortMultipartUpload s3:GetObject s3:GetObjectTagging s3:ListMultipartUploadParts s3:PutObject s3:PutObjectAcl s3:PutObjectTagging",
+				"arn:aws:s3:::other/*", ""),
+			statement("s3:DeleteObject", "arn:aws:s3:::other/.babelftp/*", ""),
+		}, ""},
+		"role-that-reads": {[]string{"umbrella"}, []string{
+			statement("s3:ListBucket", "arn:aws:s3:::umbrella-data", ""), statement("s3:GetObject", "arn:aws:s3:::umbrella-data/*", ""),
+		}, "note: this is the policy of the role arn:aws:iam::123456789012:role/ftp; who assumes it needs sts:AssumeRole, and sts:TagSession for session_tags\n"},
+		"unknown-server": {[]string{"zebra"}, []string{
+			statement("s3:GetBucketVersioning s3:ListBucket s3:ListBucketMultipartUploads s3:ListBucketVersions", "arn:aws:s3:::zebra-data", ""),
+			statement("s3:AbortMultipartUpload s3:DeleteObject s3:DeleteObjectVersion s3:GetObject s3:PutObject", "arn:aws:s3:::zebra-data/*", ""),
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			code, stdout, stderr := output(t, "", append([]string{"policy", "--config", file}, tc.args...)...)
+			var got bytes.Buffer
+			if err := json.Compact(&got, []byte(stdout)); code != 0 || err != nil || stderr != tc.stderr {
+				t.Fatalf("exit code %d: %v\n%s", code, err, stderr)
+			}
+			want := `{"Version":"2012-10-17","Statement":[` + strings.Join(tc.want, ",") + "]}"
+			if got := strings.TrimSpace(got.String()); got != want {
+				t.Errorf("got\n%s\nwant\n%s", got, want)
+			}
+		})
+	}
+	for _, tc := range []struct {
+		args   []string
+		code   int
+		stderr string
+	}{
+		{[]string{"acne"}, 1, "babelftp: the configuration has no tenant \"acne\", but acme, umbrella, zebra\n"},
+		{[]string{"acme", "--folder", "/none"}, 1, "babelftp: tenant acme has no folder \"/none\"\n"},
+		{nil, 2, "babelftp: give one TENANT (see babelftp policy --help)\n"},
+	} {
+		if code, stdout, stderr := output(t, "", append([]string{"policy", "--config", file}, tc.args...)...); code != tc.code || stdout != "" || stderr != tc.stderr {
+			t.Errorf("%v: exit code %d: %s%s", tc.args, code, stdout, stderr)
+		}
+	}
+}
+
+// writeSDKConfig is writeConfig with the credentials in the environment, where the AWS SDK finds them.
+func writeSDKConfig(t *testing.T, s *s3test.Server, bucket string) string {
+	t.Helper()
+	file := writeConfig(t, s, bucket)
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text = regexp.MustCompile(`(?m)^  (access_key_id|secret_access_key_file): .*\n`).ReplaceAll(text, nil)
+	text = bytes.ReplaceAll(text, []byte("    default_language: fr\n"), []byte("    prefix: inbox\n"))
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	useCredentials(t, s)
+	return file
+}
+
+func useCredentials(t *testing.T, s *s3test.Server) {
+	t.Helper()
+	t.Setenv("AWS_ACCESS_KEY_ID", s.AccessKeyID)
+	t.Setenv("AWS_SECRET_ACCESS_KEY", s.SecretAccessKey)
+	t.Setenv("AWS_SESSION_TOKEN", s.SessionToken)
+}
+
+// On a server that enforces it, the program works under the policy that it prints. Without one action check --probe names it, and so does the log.
+func TestPolicyIsEnforced(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	bucket := s.Bucket(t)
+	file := writeSDKConfig(t, s, bucket)
+	code, policy, stderr := output(t, "", "policy", "acme", "--config", file)
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	use := func(policy string) {
+		useCredentials(t, s.Restricted(t, json.RawMessage(policy)))
+	}
+	use(policy)
+	if code, stdout, stderr := output(t, "", "check", "--probe", "--config", file); code != 0 || stderr != "" {
+		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
+	}
+	p := start(t, nil, "serve", "--config", file)
+	c := ftptest.Dial(t, p.expect(`msg=listening key=listen address=(\S+)`))
+	c.Login("alice", "correct horse")
+	c.Store("file", "content")
+	c.Command(350, "RNFR file")
+	c.Command(250, "RNTO renamed")
+	c.Command(250, "DELE renamed")
+	p.stop(syscall.SIGTERM)
+
+	withoutDelete := strings.Replace(policy, `"s3:DeleteObject",`, "", 1)
+	if withoutDelete == policy {
+		t.Fatal(policy)
+	}
+	use(strings.Replace(withoutDelete, `"s3:AbortMultipartUpload",`, "", 1))
+	want := fmt.Sprintf("babelftp: tenant acme: bucket %q: the IAM policy lacks s3:DeleteObject on arn:aws:s3:::%[1]s/inbox/*, s3:AbortMultipartUpload on "+
+		"arn:aws:s3:::%[1]s/inbox/*: add it; babelftp policy acme prints all that it needs\n", bucket)
+	if code, stdout, stderr := output(t, "", "check", "--probe", "--config", file); code != 1 || stdout != "" || stderr != want {
+		t.Errorf("exit code %d: %s%s\nwant %s", code, stdout, stderr, want)
+	}
+	code, stdout, _ := output(t, "", "check", "--probe", "--json", "--config", file)
+	wantJSON := fmt.Sprintf(`{"tenant":"acme","bucket":%q,"ok":false,"missing":[{"action":"s3:DeleteObject","resource":"arn:aws:s3:::%[1]s/inbox/*"},`+
+		`{"action":"s3:AbortMultipartUpload","resource":"arn:aws:s3:::%[1]s/inbox/*"}]}`+"\n", bucket)
+	if code != 1 || stdout != wantJSON {
+		t.Errorf("exit code %d: %s\nwant %s", code, stdout, wantJSON)
+	}
+	p = start(t, nil, "serve", "--config", file)
+	c = ftptest.Dial(t, p.expect(`msg=listening key=listen address=(\S+)`))
+	c.Login("alice", "correct horse")
+	c.Store("file", "content")
+	c.Command(550, "DELE file")
+	p.expect(`the IAM policy must allow s3:DeleteObject on arn:aws:s3:::` + bucket + `/inbox/file: `)
+	p.stop(syscall.SIGTERM)
+	if left, want := s3test.Objects(t, s.Client(), bucket), []string{"inbox/file"}; !slices.Equal(left, want) {
+		t.Errorf("the bucket holds %q, want %q", left, want)
+	}
+}
+
+// check --probe that is interrupted in the middle leaves nothing in the bucket.
+func TestInterruptedProbe(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	proxy, err := s3test.NewProxy(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	bucket := s.Bucket(t)
+	copies := proxy.Inject(s3test.Fault{Operation: "CopyObject", Effect: s3test.Delay(3 * time.Second)})
+	p := start(t, nil, "check", "--probe", "--config", writeSDKConfig(t, proxy.Server(), bucket))
+	for copies.Applied() == 0 {
+		runtime.Gosched()
+	}
+	if err := p.signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	p.expect("tenant acme: .*: the check was stopped")
+	if code := p.ended(); code != 1 {
+		t.Errorf("exit code %d", code)
+	}
+	if left := append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...); len(left) > 0 {
+		t.Errorf("the bucket holds %q", left)
+	}
+}

@@ -1,0 +1,155 @@
+//go:build !nodemo
+
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/activity"
+	"github.com/babelftp/babelftp/internal/ftptest"
+)
+
+// The demo prints an address that logs a browser in, and other commands ask the same server with its token. No name reaches the terminal that
+// this would obey.
+func TestSessions(t *testing.T) {
+	p := start(t, nil, "demo", "--listen", "127.0.0.1:0")
+	address := p.expect(welcomeLine)
+	link := p.expect(`^ +(http://127\.0\.0\.1:\d+/login\?token=\S+)$`)
+	jar, _ := cookiejar.New(nil)
+	browser := &http.Client{Jar: jar}
+	get := func(address string) (string, int) {
+		t.Helper()
+		response, err := browser.Get(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer response.Body.Close()
+		body, err := io.ReadAll(response.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(body), response.StatusCode
+	}
+	at, err := url.Parse(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := "http://" + at.Host
+	if body, status := get(base + "/api/v1/sessions"); status != http.StatusUnauthorized {
+		t.Errorf("without a login the sessions are %d %s", status, body)
+	}
+	get(link)
+	if body, status := get(base + "/api/v1/sessions"); status != http.StatusOK || body != "[]\n" {
+		t.Errorf("the sessions are %d %s", status, body)
+	}
+
+	tokenFile := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(tokenFile, []byte(at.Query().Get("token")+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(code int, command ...string) string {
+		t.Helper()
+		got, stdout, stderr := output(t, "", append(command, "--url", base, "--token-file", tokenFile)...)
+		if got != code {
+			t.Errorf("%v: exit code %d: %s%s", command, got, stdout, stderr)
+		}
+		return stdout + stderr
+	}
+	const name = "evil\x1b]0;title\a\u202eexe.\u009b31m"
+	c := ftptest.Dial(t, address)
+	c.Login("demo", demoPassword)
+	c.Command(200, "TYPE I")
+	c.Command(200, "ALLO 8")
+	data := c.Data()
+	c.Command(150, "STOR "+name)
+	if _, err := io.WriteString(data, "half"); err != nil {
+		t.Fatal(err)
+	}
+	var all []activity.Transfer
+	for len(all) == 0 || all[0].Bytes < 4 {
+		all = nil
+		if err := json.Unmarshal([]byte(ask(0, "transfers", "--json")), &all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if all[0].Path != "/"+name || *all[0].Size != 8 {
+		t.Errorf("the transfer is %+v", all[0])
+	}
+	id := all[0].Session
+	const shown = `/evil\x1b]0;title\x07\u{202E}exe.\u{9B}31m`
+	for _, step := range []struct {
+		args string
+		code int
+		want []string // in the output
+	}{
+		{"sessions", 0, []string{"ID   ", id, "demo@demo", "STOR " + shown}},
+		{"sessions --json", 0, []string{`"id": "` + id + `"`, `\u202e`, `\u009b`}},
+		{"transfers", 0, []string{"DIRECTION", "upload", "4 B", "50%", "/s", shown}},
+		{"uploads", 0, []string{"TENANT  USER  STATE"}},
+		{"uploads --tenant nobody", 1, []string{"tenant nobody: file does not exist"}},
+		{"uploads abort demo x", 1, []string{"upload x of tenant demo"}},
+		{"uploads abort demo", 2, []string{"write the tenant and one ID"}},
+		{"bans --json", 0, []string{"[]"}},
+		{"debug", 0, []string{"ADDRESS"}},
+		{"sessions disconnect", 2, []string{"write one ID"}},
+		{"sessions disconnect x", 1, []string{"there is no session x"}},
+		{"sessions disconnect " + id, 0, []string{id + " ends\n"}},
+	} {
+		got := ask(step.code, strings.Fields(step.args)...)
+		for _, want := range step.want {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s shows %q, want %q", step.args, got, want)
+			}
+		}
+		if strings.ContainsAny(got, "\x1b\a\u202e\u009b") {
+			t.Errorf("%s shows a terminal %q", step.args, got)
+		}
+	}
+	c.Reply(426)
+	c.Reply(421)
+	_ = data.Close()
+	p.stop(os.Interrupt)
+
+	for _, tc := range []struct {
+		args string
+		code int
+		want string
+	}{
+		{"sessions --url " + base + " --token-file " + tokenFile, 1, "no server answers at " + base},
+		{"sessions --url http://babelftp.example.com:9122 --token-file " + tokenFile, 1, "would send the token in the clear"},
+		{"sessions --url babelftp.example.com --token-file " + tokenFile, 1, "is no address of a server"},
+		{"sessions --url " + base, 2, "--url needs --token-file"},
+		{"sessions --url " + base + " --cert-file x", 2, "--url needs --token-file, or --cert-file and --key-file"},
+		{"sessions --url " + base + " --cert-file x --key-file y", 1, "--cert-file x with --key-file y"},
+		{"sessions --url " + base + " --token-file " + tokenFile + " --ca-file nowhere.pem", 1, "--ca-file: cannot read nowhere.pem"},
+		{"sessions --url " + base + " --token-file nowhere", 1, "--token-file: open nowhere"},
+		{"sessions --url " + base + " --token-file /dev/null", 1, "--token-file /dev/null is empty"},
+		{"sessions --url " + base + " --socket x", 2, "--url goes neither with --socket nor with --config"},
+		{"transfers --token-file x", 2, "--token-file needs --url"},
+		{"uploads x", 2, `unexpected argument "x"`},
+	} {
+		code, stdout, stderr := output(t, "", strings.Fields(tc.args)...)
+		if code != tc.code || !strings.Contains(stderr, tc.want) || stdout != "" {
+			t.Errorf("%s: exit code %d: %s%s, want %q", tc.args, code, stdout, stderr, tc.want)
+		}
+	}
+}
+
+// Two demos at the same time have addresses of their own.
+func TestTwoDemos(t *testing.T) {
+	const link = `^ +http://(127\.0\.0\.1:\d+)/login\?token=\S+$`
+	first, second := start(t, nil, "demo", "--listen", "127.0.0.1:0"), start(t, nil, "demo", "--listen", "127.0.0.1:0")
+	if a, b := first.expect(link), second.expect(link); a == b {
+		t.Errorf("both have %s", a)
+	}
+	first.stop(os.Interrupt)
+	second.stop(os.Interrupt)
+}

@@ -1,0 +1,158 @@
+{{/* What the pods of the server, of the check and of the tests have in common. */}}
+
+{{/* The settings that must agree with the pod and the Service. They replace what the configuration says. .root and .check as below. */}}
+{{- define "babelftp.env" -}}
+{{- $values := .root.Values -}}
+{{- $ports := include "babelftp.containerPorts" .root | fromYaml -}}
+{{- $passivePorts := include "babelftp.passivePorts" .root | splitList " " -}}
+- name: BABELFTP_LISTEN
+  value: ":{{ $ports.ftp }}"
+- name: BABELFTP_METRICS_LISTEN
+  value: ":{{ $ports.metrics }}"
+- name: BABELFTP_ADMIN_SOCKET
+  value: /run/babelftp/admin/admin.sock
+{{- if $values.admin.enabled }}
+- name: BABELFTP_ADMIN_LISTEN
+  value: "127.0.0.1:{{ $ports.admin }}"
+- name: BABELFTP_ADMIN_TOKEN_FILE
+  value: /run/babelftp/secrets/admin/token
+{{- end }}
+- name: BABELFTP_DRAIN_TIMEOUT
+  value: {{ printf "%ds" (int $values.drainTimeoutSeconds) }}
+- name: BABELFTP_PASSIVE_PORTS
+  value: {{ printf "%s-%s" (first $passivePorts) (last $passivePorts) }}
+{{- with $values.passive.publicAddress }}
+- name: BABELFTP_PASSIVE_PUBLIC_ADDRESS
+  value: {{ . | quote }}
+{{- end }}
+{{- if include "babelftp.cluster" .root }}
+- name: BABELFTP_CLUSTER_REPLICAS
+  value: {{ $values.maxReplicas | quote }}
+- name: BABELFTP_CLUSTER_PEERS
+  value: {{ printf "%s-{replica}.%[1]s-headless" (include "babelftp.fullname" .root) | quote }}
+{{- if .hook }}
+- name: BABELFTP_CLUSTER_REPLICA # the pods of the server have it in their names
+  value: "0"
+{{- end }}
+{{- end }}
+{{- if not (include "babelftp.certificateSecret" .root) }}
+{{- if $values.tls.implicit }}
+{{- fail "tls.implicit needs a certificate: name its Secret in tls.existingSecret, or set tls.certificate.enabled" }}
+{{- end }}
+{{- else if and .check $values.tls.certificate.enabled }}
+- name: BABELFTP_TLS_REQUIRED # cert-manager obtains the certificate after this check
+  value: "false"
+{{- else }}
+- name: BABELFTP_TLS_CERT_FILE
+  value: /run/babelftp/tls/tls.crt
+- name: BABELFTP_TLS_KEY_FILE
+  value: /run/babelftp/tls/tls.key
+{{- if $values.tls.implicit }}
+- name: BABELFTP_TLS_IMPLICIT_LISTEN
+  value: ":{{ $ports.ftps }}"
+{{- end }}
+{{- end }}
+{{- with include "babelftp.goMemoryLimit" .root }}
+- name: GOMEMLIMIT
+  value: {{ . | quote }}
+{{- end }}
+{{- with $values.extraEnv }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* .root and .check as in babelftp.volumes. */}}
+{{- define "babelftp.volumeMounts" -}}
+- name: config
+  mountPath: /etc/babelftp
+  readOnly: true
+- name: admin
+  mountPath: /run/babelftp/admin
+{{- if and (include "babelftp.certificateSecret" .root) (not (and .check .root.Values.tls.certificate.enabled)) }}
+- name: tls
+  mountPath: /run/babelftp/tls
+  readOnly: true
+{{- end }}
+{{- range $name, $secret := .root.Values.secrets }}
+- name: secret-{{ $name }}
+  mountPath: /run/babelftp/secrets/{{ $name }}
+  readOnly: true
+{{- end }}
+{{- with .root.Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* The volumes of a pod: .root is the chart, and .check is set for the Job that runs before the release has any objects. */}}
+{{- define "babelftp.volumes" -}}
+{{- $fullname := include "babelftp.fullname" .root -}}
+{{- $made := .check | ternary (printf "%s-check" $fullname) $fullname -}}
+- name: config
+  secret:
+    secretName: {{ .root.Values.existingSecret | default $made }}
+    defaultMode: 0440
+    {{- if and .check (not .root.Values.existingSecret) }}
+    items:
+      - key: babelftp.yaml
+        path: babelftp.yaml
+    {{- end }}
+- name: admin # the socket of babelftp bans
+  emptyDir: {}
+{{- if not (and .check .root.Values.tls.certificate.enabled) }}
+{{- with include "babelftp.certificateSecret" .root }}
+- name: tls
+  secret:
+    secretName: {{ . }}
+    defaultMode: 0440
+{{- end }}
+{{- end }}
+{{- range $name, $secret := .root.Values.secrets }}
+- name: secret-{{ $name }}
+  secret:
+    {{- if and $.check $secret.data }}
+    secretName: {{ $made }}
+    defaultMode: 0440
+    items:
+      {{- range $key, $value := $secret.data }}
+      - key: {{ $name }}.{{ $key }}
+        path: {{ $key }}
+      {{- end }}
+    {{- else }}
+    secretName: {{ include "babelftp.secretName" (dict "root" $.root "name" $name "secret" $secret) }}
+    defaultMode: 0440
+    {{- end }}
+{{- end }}
+{{- with .root.Values.extraVolumes }}
+{{ toYaml . }}
+{{- end }}
+{{- end -}}
+
+{{/* Where pods run, and as whom. */}}
+{{- define "babelftp.placement" -}}
+automountServiceAccountToken: false
+# BABELFTP_ variables are settings; Kubernetes would add its own for every Service.
+enableServiceLinks: false
+{{- with .Values.podSecurityContext }}
+securityContext:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.affinity }}
+affinity:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}

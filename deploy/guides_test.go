@@ -1,0 +1,47 @@
+package deploy
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var yamlBlock = regexp.MustCompile("(?ms)^```yaml\n(.*?)^```$")
+
+// TestValuesOfPages renders the chart with all values that the pages about it show. Blocks with an image are complete, and the
+// configuration that they make is one that babelftp takes. The others add to complete values.
+func TestValuesOfPages(t *testing.T) {
+	for _, page := range []string{"README.md", "../docs/guides/kubernetes.md", "../docs/translating.md"} {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range yamlBlock.FindAllSubmatchIndex(text, -1) {
+			block := string(text[m[2]:m[3]])
+			number := strings.Count(string(text[:m[2]]), "\n") + 1
+			about := strings.HasPrefix(block, "# values.yaml") || !strings.Contains(page, "translating")
+			if strings.HasPrefix(block, "apiVersion: ") || !about {
+				continue
+			}
+			t.Run(fmt.Sprintf("%s:%d", filepath.Base(page), number), func(t *testing.T) {
+				file := filepath.Join(t.TempDir(), "values.yaml")
+				writeFile(t, file, strings.ReplaceAll(block, "$argon2id$...", someHash))
+				if strings.Contains(block, "\nimage:") {
+					loadConfig(t, render(t, file))
+					return
+				}
+				base := []string{"--values", filepath.Join(chart, "ci", "metallb-values.yaml")}
+				if strings.HasPrefix(block, "existingSecret: ") { // which has the whole configuration
+					base = []string{"--set", "image.repository=babelftp"}
+				}
+				if _, errs, err := runHelm(t, slices.Concat([]string{"template", "test", chart}, base, []string{"--values", file})...); err != nil {
+					t.Errorf("helm template: %v\n%s", err, errs)
+				}
+			})
+		}
+	}
+}

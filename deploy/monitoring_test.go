@@ -1,0 +1,132 @@
+package deploy
+
+import (
+	"encoding/json"
+	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const operations = "../docs/guides/operations.md"
+
+var metricName = regexp.MustCompile(`babelftp_[a-z0-9_]+`)
+
+// documentedMetrics are the metrics in the table of the guide to operations.
+func documentedMetrics(t *testing.T) map[string]bool {
+	t.Helper()
+	page, err := os.ReadFile(operations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for line := range strings.Lines(string(page)) {
+		if cells := strings.Split(line, "|"); len(cells) == 5 {
+			for _, name := range metricName.FindAllString(cells[1], -1) {
+				names[name] = true
+			}
+		}
+	}
+	if len(names) == 0 {
+		t.Fatalf("%s has no table of metrics", operations)
+	}
+	return names
+}
+
+// checkMetrics reports metrics of an expression that do not exist.
+func checkMetrics(t *testing.T, where, expr string) {
+	t.Helper()
+	known := documentedMetrics(t)
+	for _, name := range metricName.FindAllString(expr, -1) {
+		if !known[name] && !known[strings.TrimSuffix(name, "_bucket")] {
+			t.Errorf("%s asks for %s, which %s does not have", where, name, operations)
+		}
+	}
+}
+
+// TestAlerts checks that alerts ask for metrics that exist, and that the guide to operations says what to do for each.
+func TestAlerts(t *testing.T) {
+	page, err := os.ReadFile(operations)
+	if err != nil {
+		t.Fatal(err)
+	}
+	headings := map[string]string{}
+	for _, m := range regexp.MustCompile(`(?m)^### (Babelftp\w+)$`).FindAllStringSubmatch(string(page), -1) {
+		headings[strings.ToLower(m[1])] = m[1]
+	}
+	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"))
+	groups := r.only(t, "PrometheusRule").Spec.Groups
+	if len(groups) != 1 {
+		t.Fatalf("%d groups of rules", len(groups))
+	}
+	own := 0
+	for _, alert := range groups[0].Rules {
+		checkMetrics(t, alert.Alert, alert.Expr)
+		_, anchor, _ := strings.Cut(alert.Annotations["runbook_url"], "#")
+		if anchor == "" {
+			continue // one of the values
+		}
+		own++
+		if headings[anchor] != alert.Alert {
+			t.Errorf("%s: %s has no heading %q", alert.Alert, operations, "### "+alert.Alert)
+		}
+		delete(headings, anchor)
+		if alert.Annotations["summary"] == "" || alert.Labels["severity"] == "" || alert.Labels["team"] != "storage" {
+			t.Errorf("%s: annotations %v, labels %v", alert.Alert, alert.Annotations, alert.Labels)
+		}
+		if !strings.Contains(alert.Expr, `job="ftp/test-babelftp"`) {
+			t.Errorf("%s meets other releases too: %s", alert.Alert, alert.Expr)
+		}
+	}
+	if own == 0 || len(headings) > 0 {
+		t.Errorf("%d alerts; %s has headings without an alert: %v", own, operations, slices.Collect(maps.Values(headings)))
+	}
+}
+
+// TestDashboard checks that each panel asks for metrics that exist, and lies where no other does.
+func TestDashboard(t *testing.T) {
+	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"))
+	o := r.find("ConfigMap", "test-babelftp-dashboard")
+	if o.Metadata.Labels["grafana_dashboard"] != "1" {
+		t.Errorf("the sidecar of Grafana does not find the dashboard by the labels %v", o.Metadata.Labels)
+	}
+	var dashboard struct {
+		Panels []struct {
+			ID      int    `json:"id"`
+			Title   string `json:"title"`
+			GridPos struct{ X, Y, W, H int }
+			Targets []struct {
+				Expr string `json:"expr"`
+			} `json:"targets"`
+		} `json:"panels"`
+	}
+	if err := json.Unmarshal([]byte(o.Data["babelftp.json"]), &dashboard); err != nil {
+		t.Fatal(err)
+	}
+	if len(dashboard.Panels) == 0 {
+		t.Error("no panels")
+	}
+	taken := map[[2]int]string{}
+	for _, p := range dashboard.Panels {
+		if len(p.Targets) == 0 {
+			t.Errorf("%s: no expressions", p.Title)
+		}
+		for _, target := range p.Targets {
+			checkMetrics(t, p.Title, target.Expr)
+			if !strings.Contains(target.Expr, `job="$job"`) {
+				t.Errorf("%s shows other releases too: %s", p.Title, target.Expr)
+			}
+		}
+		for x := p.GridPos.X; x < p.GridPos.X+p.GridPos.W; x++ {
+			for y := p.GridPos.Y; y < p.GridPos.Y+p.GridPos.H; y++ {
+				if other, there := taken[[2]int{x, y}]; there || x >= 24 {
+					t.Fatalf("%s lies on %q or outside", p.Title, other)
+				}
+				taken[[2]int{x, y}] = p.Title
+			}
+		}
+	}
+}

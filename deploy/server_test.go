@@ -1,0 +1,267 @@
+package deploy
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/ftptest"
+	// All of the program but its main package, so that go test takes no result from its cache when the program has changed.
+	_ "github.com/babelftp/babelftp/internal/server"
+)
+
+// waitTimeout is how long a test waits for what must come, on two cores that do much else.
+const waitTimeout = 60 * time.Second
+
+// binary builds babelftp with flags of go build.
+func binary(t *testing.T, flags ...string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short builds no program; this test needs babelftp")
+	}
+	name := filepath.Join(t.TempDir(), "babelftp")
+	args := append([]string{"build", "-o", name}, append(flags, "../cmd/babelftp")...)
+	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return name
+}
+
+// TestBinary runs what the image has: as the server, and as the check that stands before an installation.
+func TestBinary(t *testing.T) {
+	babelftp := binary(t, "-tags", "nodemo")
+	t.Run("serve", func(t *testing.T) { testServer(t, babelftp) })
+	t.Run("check", func(t *testing.T) { testCheck(t, babelftp) })
+}
+
+// testServer runs the pod's command with the pod's files and variables, and asks at the ports of the pod what its probes, its Services and
+// the monitoring ask. Each server has an address of this machine for itself, so the ports are those of the pod.
+func testServer(t *testing.T, babelftp string) {
+	for _, values := range valueFiles(t) {
+		t.Run(filepath.Base(values), func(t *testing.T) {
+			r := render(t, values)
+			address := startServer(t, babelftp, r)
+			c := r.container()
+			ports := map[string]int{}
+			for _, p := range c.Ports {
+				ports[p.Name] = p.ContainerPort
+			}
+			at := func(port any) string {
+				if name, named := port.(string); named {
+					port = ports[name]
+				}
+				return fmt.Sprintf("%s:%v", address, port)
+			}
+			for _, p := range []probe{c.StartupProbe, c.LivenessProbe, c.ReadinessProbe} {
+				waitUntilOK(t, at(p.HTTPGet.Port), p.HTTPGet.Path)
+			}
+			ftptest.Dial(t, at("ftp")).Command(221, "QUIT")
+			replicas := loadConfig(t, r).Cluster.Replicas
+			for _, o := range r.objects {
+				if o.Kind != "Service" {
+					continue
+				}
+				for _, port := range o.Spec.Ports {
+					if strings.HasPrefix(port.Name, "passive-") && replicas <= 1 {
+						continue // a single replica opens them when a session needs them
+					}
+					conn, err := net.Dial("tcp", at(port.TargetPort))
+					if err != nil {
+						t.Errorf("the Service %s leads to port %v: %v", o.Metadata.Name, port.TargetPort, err)
+						continue
+					}
+					conn.Close()
+				}
+			}
+			if m := r.find("PodMonitor", r.statefulSet.Metadata.Name); m.Kind != "" {
+				end := m.Spec.PodMetricsEndpoints[0]
+				if code, body := get(t, at(end.Port), end.Path); code != http.StatusOK || !strings.Contains(body, "\nbabelftp_sessions ") {
+					t.Errorf("Prometheus gets %d: %.200s", code, body)
+				}
+			}
+		})
+	}
+}
+
+// startServer starts the server of the pod on an address of the loopback network, and returns the address.
+func startServer(t *testing.T, babelftp string, r release) string {
+	t.Helper()
+	root := t.TempDir()
+	environ := mount(t, r, r.pod(), root)
+	address := loopback()
+	listeners := 0
+	for i, e := range environ {
+		e = strings.Replace(e, "=127.0.0.1:", "=:", 1) // of administrators
+		if key, port, _ := strings.Cut(e, "=:"); strings.HasSuffix(key, "LISTEN") {
+			environ[i] = fmt.Sprintf("%s=%s:%s", key, address, port)
+			listeners++
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), babelftp, r.container().Args...)
+	cmd.Args[3] = filepath.Join(root, configFile)
+	cmd.Env = append(environ, "HOME="+root, "AWS_REGION=eu-west-3", "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x",
+		"AWS_ENDPOINT_URL=http://"+closedPort(t), "BABELFTP_LOG_FORMAT=json")
+	if slices.ContainsFunc(environ, func(e string) bool { return strings.HasPrefix(e, "BABELFTP_CLUSTER_") }) {
+		cmd.Env = append(cmd.Env, "BABELFTP_CLUSTER_REPLICA=0") // the name of a pod ends with it
+	}
+	startAndWait(t, cmd, address, listeners)
+	return address
+}
+
+// startAndWait starts a server, and waits until it listens so many times at an address.
+func startAndWait(t *testing.T, cmd *exec.Cmd, address string, listeners int) {
+	t.Helper()
+	log, err := cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	waitForListeners(t, log, address, listeners)
+}
+
+// waitForListeners reads a log until the server listens so many times at an address.
+func waitForListeners(t *testing.T, log io.Reader, address string, listeners int) {
+	t.Helper()
+	lines := bufio.NewScanner(log)
+	var all strings.Builder
+	for listeners > 0 && lines.Scan() {
+		all.WriteString(lines.Text() + "\n")
+		if strings.Contains(lines.Text(), "listening") && strings.Contains(lines.Text(), address) {
+			listeners--
+		}
+	}
+	if listeners > 0 {
+		t.Fatalf("the server ends:\n%s", all.String())
+	}
+	go func() { _, _ = io.Copy(io.Discard, log) }()
+}
+
+// loopback is an address of this machine that no other test has.
+func loopback() string {
+	return fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
+}
+
+// TestQuickstart runs what quickstart.yaml has, with a file system that has only what is mounted, and stores a file.
+func TestQuickstart(t *testing.T) {
+	text, err := os.ReadFile("quickstart.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var deployment object
+	for _, o := range parse(t, string(text)).objects {
+		if o.Kind == "Deployment" {
+			deployment = o
+		}
+	}
+	c := deployment.Spec.Template.Spec.Containers[0]
+	root, address := t.TempDir(), loopback()
+	args := slices.Clone(c.Args)
+	for i, arg := range args {
+		if port, ok := strings.CutPrefix(arg, ":"); ok && port == fmt.Sprint(c.Ports[0].ContainerPort) {
+			args[i] = address + arg
+		} else if strings.HasPrefix(arg, "/") {
+			args[i] = root + arg
+		}
+	}
+	for _, mount := range c.VolumeMounts {
+		if err := os.Mkdir(root+mount.MountPath, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.CommandContext(t.Context(), binary(t), args...)
+	cmd.Env = []string{"TMPDIR=" + root + "/tmp"}
+	startAndWait(t, cmd, address, 1)
+	client := ftptest.Dial(t, fmt.Sprintf("%s:%d", address, c.Ports[0].ContainerPort))
+	client.Login("demo", "demo")
+	client.Store("hello.txt", "bonjour")
+	if got := client.Transfer("RETR hello.txt"); got != "bonjour" {
+		t.Errorf("RETR: %q", got)
+	}
+}
+
+// closedPort is an address where no server listens.
+func closedPort(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
+
+// waitUntilOK asks until the answer is 200, as Kubernetes does.
+func waitUntilOK(t *testing.T, address, path string) {
+	t.Helper()
+	for end := time.Now().Add(waitTimeout); ; {
+		code, body := get(t, address, path)
+		if code == http.StatusOK {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("%s gets %d: %s", path, code, body)
+		}
+	}
+}
+
+func get(t *testing.T, address, path string) (int, string) {
+	t.Helper()
+	response, err := http.Get("http://" + address + path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(body)
+}
+
+// testCheck runs the command of the check with configurations that are right, and with one that is not.
+func testCheck(t *testing.T, babelftp string) {
+	for _, tt := range []struct {
+		name, values, set, want string
+		ok                      bool
+	}{
+		{"secrets", "loadbalancer", "preStopSeconds=1", "configuration ok: 1 tenant, 1 user", true},
+		{"certificate-to-come", "gke", "preStopSeconds=1", "configuration ok: 1 tenant, 1 user", true},
+		{"own-configuration", "openshift", "preStopSeconds=1", "configuration ok: 1 tenant, 1 user", true},
+		{"bad-hash", "minimal", "config.tenants.acme.users.alice.password_hash=secret", "babelftp.yaml:10:24: tenants.acme.users.alice.password_hash", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := render(t, filepath.Join(chart, "ci", tt.values+"-values.yaml"), tt.set)
+			out, err := runPod(t, babelftp, r, r.pods()["check"])
+			if (err == nil) != tt.ok || !strings.Contains(out, tt.want) {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
+	}
+}
+
+// runPod runs the command of a pod with the files and variables of the pod, until it ends.
+func runPod(t *testing.T, babelftp string, r release, pod podSpec) (string, error) {
+	t.Helper()
+	root := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), babelftp, pod.Containers[0].Args...)
+	cmd.Env = append(mount(t, r, pod, root), "HOME="+root, "PATH="+os.Getenv("PATH"))
+	cmd.Args[3] = filepath.Join(root, configFile)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}

@@ -1,0 +1,97 @@
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
+)
+
+// tool runs a program and returns what it printed.
+func tool(t *testing.T, name string, args ...string) string {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("-short runs no tools; this test needs " + name)
+	}
+	out, err := exec.CommandContext(t.Context(), name, args...).CombinedOutput()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s\nrun make tools packages if it is missing", name, err, out)
+	}
+	return string(out)
+}
+
+// systemd takes each line of the unit, and counts it among the services that are well confined.
+func TestSystemdUnit(t *testing.T) {
+	const unit, program = "systemd/babelftp.service", "/usr/local/bin/babelftp"
+	text, err := os.ReadFile(unit)
+	if err != nil {
+		t.Fatal(err)
+	}
+	there := filepath.Join(t.TempDir(), "babelftp.service")
+	if err := os.WriteFile(there, []byte(strings.ReplaceAll(string(text), program, "/bin/true")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out := tool(t, "systemd-analyze", "verify", "--man=no", there); out != "" {
+		t.Error(out)
+	}
+	tool(t, "systemd-analyze", "security", "--offline=yes", "--threshold=20", there) // of 100, where 0 is the best
+	for _, command := range []string{"check", "serve"} {
+		if !strings.Contains(string(text), "="+program+" "+command+" --config /etc/babelftp/babelftp.yaml\n") {
+			t.Errorf("the unit does not call babelftp %s", command)
+		}
+	}
+}
+
+// The compose file has the form of one, and fits to its configuration.
+func TestCompose(t *testing.T) {
+	var project struct {
+		Services map[string]struct {
+			Command     []string          `json:"command"`
+			Environment map[string]string `json:"environment"`
+			Ports       []struct {
+				Target    int    `json:"target"`
+				Published string `json:"published"`
+			} `json:"ports"`
+			ReadOnly bool     `json:"read_only"`
+			CapDrop  []string `json:"cap_drop"`
+		} `json:"services"`
+	}
+	out := tool(t, "../.tools/bin/compose-go", "-no-interpolation", "-format", "json", "compose/compose.yaml")
+	if err := json.Unmarshal([]byte(out), &project); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	service := project.Services["babelftp"]
+	if !service.ReadOnly || !slices.Equal(service.CapDrop, []string{"ALL"}) {
+		t.Errorf("babelftp runs with a root file system that it can write, or with capabilities %v dropped", service.CapDrop)
+	}
+	var env []string
+	for key, value := range service.Environment {
+		if key == "BABELFTP_TENANTS_ACME_USERS_ALICE_PASSWORD_HASH" {
+			value = configtest.PasswordHash().Reveal()
+		}
+		env = append(env, key+"="+value)
+	}
+	cfg, err := config.Load("compose/babelftp.yaml", env)
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := map[string]bool{}
+	for _, port := range service.Ports {
+		published[fmt.Sprintf("%s:%d", port.Published, port.Target)] = true
+	}
+	for _, port := range []int{2121, 9121, int(cfg.Passive.Ports.First), int(cfg.Passive.Ports.Last)} {
+		if !published[fmt.Sprintf("%d:%[1]d", port)] {
+			t.Errorf("port %d is not published", port)
+		}
+	}
+	if made := project.Services["bucket"].Command; len(made) != 1 || !strings.HasSuffix(made[0], "/"+cfg.Tenants["acme"].Bucket) {
+		t.Errorf("the bucket %s is not made: %q", cfg.Tenants["acme"].Bucket, made)
+	}
+}

@@ -1,0 +1,35 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"syscall"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+)
+
+// WithReasons returns a client that finds out why HeadObject was refused. The answer has no body, so 403 is all that S3 says of a
+// file that may not be read, and of credentials that have expired. The answer to GetObject for one byte tells these apart. The error is that of GetObject
+// where it is an EAGAIN.
+func WithReasons(client s3api.Client) s3api.Client { return reasoned{client} }
+
+type reasoned struct{ s3api.Client }
+
+func (c reasoned) HeadObject(ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
+	out, err := c.Client.HeadObject(ctx, in, opts...)
+	if !s3errors.HasNoReason(err) {
+		return out, err
+	}
+	object, reason := c.GetObject(ctx, &s3.GetObjectInput{Bucket: in.Bucket, Key: in.Key, Range: aws.String("bytes=0-0")})
+	if reason == nil {
+		_ = object.Body.Close()
+	}
+	if errors.Is(s3errors.FromSDK(reason), syscall.EAGAIN) {
+		err = reason
+	}
+	return nil, err
+}

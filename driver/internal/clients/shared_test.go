@@ -1,0 +1,245 @@
+package clients
+
+import (
+	"context"
+	"errors"
+
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/fairness"
+	"github.com/babelftp/babelftp/driver/internal/idle"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+// answeringClient answers requests for objects.
+type answeringClient struct {
+	s3api.Client
+	err error
+}
+
+func (c answeringClient) GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	return &s3.GetObjectOutput{Body: io.NopCloser(strings.NewReader("content"))}, c.err
+}
+
+func (c answeringClient) HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
+	return nil, c.err
+}
+
+// TestTurnsEnd checks that requests of a user give up their turns, however they end.
+func TestTurnsEnd(t *testing.T) {
+	errFailed := errors.New("failed")
+	read := func(t *testing.T, c s3api.Client, n int, end func(io.ReadCloser) error) {
+		out, err := c.GetObject(t.Context(), &s3.GetObjectInput{})
+		if err == nil {
+			_, err = io.ReadFull(out.Body, make([]byte, n))
+		}
+		if err == nil {
+			err = end(out.Body)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	for label, test := range map[string]struct {
+		err   error
+		takes time.Duration // five of them
+		do    func(t *testing.T, c s3api.Client)
+	}{
+		"request": {nil, 0, func(t *testing.T, c s3api.Client) {
+			if _, err := c.HeadObject(t.Context(), &s3.HeadObjectInput{}); err != nil {
+				t.Error(err)
+			}
+		}},
+		"failed": {errFailed, 0, func(t *testing.T, c s3api.Client) {
+			if _, err := c.GetObject(t.Context(), &s3.GetObjectInput{}); !errors.Is(err, errFailed) {
+				t.Error(err)
+			}
+		}},
+		"whole-object": {nil, 0, func(t *testing.T, c s3api.Client) {
+			read(t, c, len("content"), func(body io.ReadCloser) error {
+				_, err := io.Copy(io.Discard, body)
+				return err
+			})
+		}},
+		"beginning-of-an-object": {nil, 0, func(t *testing.T, c s3api.Client) { read(t, c, 2, io.ReadCloser.Close) }},
+		"slow-client": {nil, 5 * 2 * time.Millisecond, func(t *testing.T, c s3api.Client) { // each other request waits a millisecond
+			out, err := c.GetObject(t.Context(), &s3.GetObjectInput{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range []int{2, len("content") - 2} {
+				if _, err := c.HeadObject(t.Context(), &s3.HeadObjectInput{}); err != nil {
+					t.Error(err)
+				}
+				if _, err := io.ReadFull(out.Body, make([]byte, n)); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := out.Body.Close(); err != nil {
+				t.Error(err)
+			}
+		}},
+	} {
+		t.Run(label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				requests := fairness.New(&endpoint.Stats{})
+				other, err := requests.For("acme", "bob").Begin(t.Context()) // who makes the user wait for turns
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer other.End()
+				c := Shared(answeringClient{err: test.err}, requests.For("acme", "alice"))
+				test.do(t, c)
+				begin := time.Now()
+				for range 5 {
+					test.do(t, c)
+				}
+				if took := time.Since(begin); took != test.takes {
+					t.Errorf("requests took %v and not %v: they waited for a turn that did not end", took, test.takes)
+				}
+			})
+		})
+	}
+}
+
+// TestNoTurn ends a request that waits for its turn.
+func TestNoTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		requests := fairness.New(&endpoint.Stats{})
+		alice := requests.For("acme", "alice")
+		var turns []*fairness.Turn
+		for _, user := range []*fairness.User{requests.For("acme", "bob"), alice} {
+			turn, err := user.Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			turns = append(turns, turn)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := Shared(answeringClient{}, alice).HeadObject(ctx, &s3.HeadObjectInput{}); !errors.Is(err, context.Canceled) {
+			t.Errorf("a request without a turn: %v", err)
+		}
+		for _, turn := range turns {
+			turn.End()
+		}
+	})
+}
+
+// endlessClient answers with objects that S3 sends without a pause.
+type endlessClient struct{ s3api.Client }
+
+func (endlessClient) GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	return &s3.GetObjectOutput{Body: io.NopCloser(endless{})}, nil
+}
+
+type endless struct{}
+
+func (endless) Read(p []byte) (int, error) {
+	time.Sleep(time.Millisecond / 2)
+	return len(p), nil
+}
+
+// TestTurnsOfLargeObjects checks that the downloads of a user take turns, also where each takes all bytes as fast as S3 sends them.
+func TestTurnsOfLargeObjects(t *testing.T) {
+	const downloads, reads = 20, 4000
+	synctest.Test(t, func(t *testing.T) {
+		requests := fairness.New(&endpoint.Stats{})
+		other, err := requests.For("acme", "bob").Begin(t.Context()) // who makes the user wait for turns
+		if err != nil {
+			t.Fatal(err)
+		}
+		other.End()
+		ctx, cancel := context.WithCancel(t.Context())
+		var active sync.WaitGroup
+		active.Go(func() { // he stays active
+			for ctx.Err() == nil {
+				if turn, err := requests.For("acme", "bob").Begin(ctx); err == nil {
+					turn.End()
+				}
+				time.Sleep(100 * time.Millisecond)
+			}
+		})
+		c := Shared(endlessClient{}, requests.For("acme", "alice"))
+		begin := time.Now()
+		var longest [downloads]time.Duration
+		var all sync.WaitGroup
+		for n := range downloads {
+			all.Go(func() {
+				out, err := c.GetObject(t.Context(), &s3.GetObjectInput{})
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer out.Body.Close()
+				last := begin
+				for range reads {
+					if _, err := out.Body.Read(make([]byte, 1)); err != nil {
+						t.Error(err)
+					}
+					longest[n] = max(longest[n], time.Since(last))
+					last = time.Now()
+				}
+			})
+		}
+		all.Wait()
+		cancel()
+		active.Wait()
+		t.Log(longest, time.Since(begin))
+		if most := slices.Max(longest[:]); most > 2*time.Second {
+			t.Errorf("a download waits %v for its next bytes", most)
+		}
+	})
+}
+
+// TestIdleBeforeATurn checks that S3 is not taken for idle while a request waits for its turn, or the next bytes of an object do.
+func TestIdleBeforeATurn(t *testing.T) {
+	const timeout = 100 * time.Millisecond
+	synctest.Test(t, func(t *testing.T) {
+		requests := fairness.New(&endpoint.Stats{})
+		alice := requests.For("acme", "alice")
+		wait := func() { // for a turn of alice, who has another request under way for a second
+			for _, user := range []*fairness.User{requests.For("acme", "bob"), alice} {
+				if _, err := user.Begin(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		wait()
+		begin := time.Now()
+		ctx, watch := idle.Begin(t.Context(), timeout)
+		out, err := Shared(endlessClient{}, alice).GetObject(ctx, &s3.GetObjectInput{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		watch.Stop()
+		if took := time.Since(begin); took < timeout {
+			t.Errorf("the request waits for %v", took)
+		}
+		time.Sleep(timeout)
+		wait()
+		begin = time.Now()
+		watch.Start()
+		_, err = out.Body.Read(make([]byte, 1))
+		watch.Stop()
+		if took := time.Since(begin); took < timeout {
+			t.Errorf("the bytes wait for %v", took)
+		}
+		if err = watch.Error(err); err != nil {
+			t.Errorf("the wait for a turn counts: %v", err)
+		}
+		if err := out.Body.Close(); err != nil {
+			t.Error(err)
+		}
+		watch.Close()
+	})
+}

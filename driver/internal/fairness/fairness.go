@@ -1,0 +1,392 @@
+// Package fairness shares out the requests that a busy S3 server gets at the same time among tenants, and among the users of each.
+//
+// One [Requests] serves all file systems of an endpoint, and each user has a [User] of it. [User.Begin] waits for a [Turn], which stands for one
+// request under way.
+//
+// A user who is alone has no limit. While several users are active, each tenant has an equal share of a limit, and each user an equal share of the
+// tenant's. A user who has less than a share does not wait. Other requests wait in queues: the next one is of the tenant, and then of the user, whose last
+// turn began longest ago.
+//
+// The limit follows how long answers take, compared with answers to requests that were alone. It grows while they take at most twice as
+// long (tolerance). It shrinks while they take longer: S3, or this server, works on too many requests at once. It begins small and grows fast until
+// an answer takes too long, like TCP in slow start (RFC 5681, section 3.1). Before a distant server there is no limit.
+package fairness
+
+import (
+	"container/list"
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
+)
+
+const (
+	// tolerance is how many times as long answers may take as those of a server without other work.
+	tolerance = 2
+
+	// minLimit is the smallest limit, in requests: one for each of two users.
+	minLimit = 2
+
+	// activeFor is how long a user stays active, and so has a share, after the last request.
+	activeFor = time.Second
+
+	// maxTurn is how long a turn lasts. A request that takes longer, such as the copy of a large object, continues and no longer counts.
+	maxTurn = time.Second
+
+	// maxReading is how long a turn lasts, while others wait, if the caller reads the bytes of the answer without a pause. Otherwise the others
+	// would wait until a large object ends.
+	maxReading = 20 * time.Millisecond
+
+	// maxPause is how long a turn lasts if the caller does not go on to read the bytes of the answer.
+	maxPause = time.Millisecond
+
+	// probeEvery is the longest time between two measurements of requests that are alone. After it, a probe lets requests begin one by one
+	// until probeSamples of them were measured, and for probeFor at most.
+	probeEvery   = time.Minute
+	probeSamples = 16
+	probeFor     = 250 * time.Millisecond
+
+	// How much of the difference to a shorter or a longer time counts in the known time of a request that is alone. A shorter one counts more: no
+	// other work has delayed it.
+	shorterWeight, longerWeight = 1. / 4, 1. / 16
+)
+
+// A Kind is what requests have in common that take about the same time when they are alone.
+type Kind struct {
+	Operation string // of S3
+	Size      int    // number of bits of the number of bytes, or of entries
+}
+
+// Requests are the requests to an S3 server. They are safe for concurrent use.
+type Requests struct {
+	stats *endpoint.Stats
+
+	mu       sync.Mutex
+	limit    float64
+	underWay int
+	tenants  map[string]*tenant // that have active users
+	active   int                // number of active users
+	idle     list.List          // of *share: active users without requests, the longest idle first
+	queue    []*tenant          // that have waiting requests, the next first
+
+	slow     bool             // An answer has taken too long since the last probe.
+	alone    map[Kind]float64 // Seconds that a request takes when it is alone.
+	probed   time.Time        // When such a request was measured last, or a probe began.
+	probing  int              // Samples that a running probe still needs.
+	probeEnd time.Time        // The latest end of the probe.
+}
+
+// New returns the requests to an endpoint.
+func New(stats *endpoint.Stats) *Requests {
+	return &Requests{stats: stats, limit: minLimit, tenants: make(map[string]*tenant), alone: make(map[Kind]float64)}
+}
+
+// A tenant is guarded by the mutex of its requests.
+type tenant struct {
+	name     string
+	users    map[string]*share // active ones
+	underWay int
+	queue    []*share // of users that have waiting requests, the next first
+}
+
+// A share is the requests of an active user. It is guarded by the mutex of all requests.
+type share struct {
+	tenant   *tenant
+	name     string
+	underWay int
+	waiting  []chan struct{} // One for each waiting request, closed when its turn begins.
+	idle     *list.Element   // In the list of idle users; nil while there are requests.
+	since    time.Time       // When the user became idle.
+}
+
+// A User makes requests.
+type User struct {
+	requests     *Requests
+	tenant, name string
+}
+
+// For returns a user of a tenant.
+func (r *Requests) For(tenant, user string) *User { return &User{r, tenant, user} }
+
+// A Turn is a request under way. End ends it.
+type Turn struct {
+	requests *Requests
+	share    *share
+	begin    time.Time
+	alone    bool        // no other request was under way when it began
+	timeout  *time.Timer // ends the turn
+	ended    bool        // guarded by the mutex of the requests
+}
+
+// Begin waits for a turn. The error is that of ctx.
+func (u *User) Begin(ctx context.Context) (*Turn, error) {
+	r := u.requests
+	r.mu.Lock()
+	now := time.Now()
+	r.expire(now)
+	s := r.share(u)
+	r.probe(now)
+	if begun := r.enter(s); begun != nil {
+		r.mu.Unlock()
+		select {
+		case <-begun:
+		case <-ctx.Done():
+			r.leave(s, begun)
+			return nil, ctx.Err()
+		}
+		r.mu.Lock()
+		now = time.Now()
+	}
+	defer r.mu.Unlock()
+	t := &Turn{requests: r, share: s, begin: now, alone: r.underWay == 1}
+	t.timeout = time.AfterFunc(maxTurn, t.end)
+	return t, nil
+}
+
+// Answered says that S3 has begun to answer a request of some kind without an error.
+func (t *Turn) Answered(kind Kind) {
+	now := time.Now()
+	r := t.requests
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.observe(kind, now.Sub(t.begin).Seconds(), t.alone && r.underWay == 1, now)
+}
+
+// Pause says that bytes of the answer have come. The turn ends soon unless Resume is called.
+func (t *Turn) Pause() { t.timeout.Reset(maxPause) }
+
+// Resume says that the caller wants more bytes of the answer. It returns false if the turn has ended: by itself, or because others wait.
+func (t *Turn) Resume() bool {
+	t.timeout.Reset(maxTurn)
+	r, now := t.requests, time.Now()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.queue) > 0 && now.Sub(t.begin) >= maxReading {
+		t.release(now)
+	}
+	if t.ended {
+		t.timeout.Stop()
+	}
+	return !t.ended
+}
+
+// End gives the turn to the next request. It may be called again.
+func (t *Turn) End() {
+	t.timeout.Stop()
+	t.end()
+}
+
+func (t *Turn) end() {
+	t.requests.mu.Lock()
+	defer t.requests.mu.Unlock()
+	t.release(time.Now())
+}
+
+// release ends the turn, unless it has ended. The caller holds the mutex.
+func (t *Turn) release(now time.Time) {
+	if !t.ended {
+		t.ended = true
+		t.requests.release(t.share, now)
+	}
+}
+
+// release ends a request of a user, and lets others begin.
+func (r *Requests) release(s *share, now time.Time) {
+	r.add(s, -1)
+	r.noteIdle(s, now)
+	r.expire(now)
+	r.probe(now)
+	r.serve()
+}
+
+// share returns the share of a user, who is active from now on.
+func (r *Requests) share(u *User) *share {
+	t := r.tenants[u.tenant]
+	if t == nil {
+		t = &tenant{name: u.tenant, users: make(map[string]*share)}
+		r.tenants[u.tenant] = t
+	}
+	s := t.users[u.name]
+	if s == nil {
+		s = &share{tenant: t, name: u.name}
+		t.users[u.name] = s
+		r.active++
+	}
+	if s.idle != nil {
+		r.idle.Remove(s.idle)
+		s.idle = nil
+	}
+	return s
+}
+
+// noteIdle begins the idle time of a user who has no requests.
+func (r *Requests) noteIdle(s *share, now time.Time) {
+	if s.underWay == 0 && len(s.waiting) == 0 && s.idle == nil {
+		s.since = now
+		s.idle = r.idle.PushBack(s)
+	}
+}
+
+// expire ends the shares of users who have been idle for activeFor.
+func (r *Requests) expire(now time.Time) {
+	for e := r.idle.Front(); e != nil; e = r.idle.Front() {
+		s := e.Value.(*share)
+		if now.Sub(s.since) < activeFor {
+			return
+		}
+		r.idle.Remove(e)
+		r.active--
+		delete(s.tenant.users, s.name)
+		if len(s.tenant.users) == 0 {
+			delete(r.tenants, s.tenant.name)
+		}
+	}
+}
+
+// shared tells whether users share the limit.
+func (r *Requests) shared() bool { return r.active > 1 }
+
+// admits tells whether a user may make another request.
+func (r *Requests) admits(s *share) bool {
+	if !r.shared() || r.stats.Far(time.Now()) {
+		return true
+	}
+	if r.probing > 0 {
+		return r.underWay == 0
+	}
+	ofTenant := max(1, int(r.limit)/len(r.tenants))
+	ofUser := max(1, ofTenant/len(s.tenant.users))
+	return s.tenant.underWay < ofTenant && s.underWay < ofUser
+}
+
+// enter begins a request and returns nil, or queues it and returns a channel that is closed when it may begin.
+func (r *Requests) enter(s *share) chan struct{} {
+	if len(s.waiting) == 0 && r.admits(s) {
+		r.add(s, 1)
+		return nil
+	}
+	if len(s.waiting) == 0 {
+		if len(s.tenant.queue) == 0 {
+			r.queue = append(r.queue, s.tenant)
+		}
+		s.tenant.queue = append(s.tenant.queue, s)
+	}
+	begun := make(chan struct{})
+	s.waiting = append(s.waiting, begun)
+	return begun
+}
+
+// add changes how many requests of a user are under way.
+func (r *Requests) add(s *share, n int) {
+	s.underWay += n
+	s.tenant.underWay += n
+	r.underWay += n
+}
+
+// serve lets waiting requests begin, as many as may.
+func (r *Requests) serve() {
+	for i := 0; i < len(r.queue); {
+		if !r.serveTenant(r.queue[i]) {
+			i++
+			continue
+		}
+		t := r.queue[i] // goes to the end of the queue
+		r.queue = slices.Delete(r.queue, i, i+1)
+		if len(t.queue) > 0 {
+			r.queue = append(r.queue, t)
+		}
+	}
+}
+
+// serveTenant lets one request of a tenant begin, and returns false if none may.
+func (r *Requests) serveTenant(t *tenant) bool {
+	for i, s := range t.queue {
+		if !r.admits(s) {
+			continue
+		}
+		begun := s.waiting[0]
+		s.waiting = s.waiting[1:]
+		t.queue = slices.Delete(t.queue, i, i+1)
+		if len(s.waiting) > 0 {
+			t.queue = append(t.queue, s)
+		}
+		r.add(s, 1)
+		close(begun)
+		return true
+	}
+	return false
+}
+
+// leave removes a request from the queue, or ends it if its turn has begun at the same moment.
+func (r *Requests) leave(s *share, begun chan struct{}) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now := time.Now()
+	i := slices.Index(s.waiting, begun)
+	if i < 0 {
+		r.release(s, now)
+		return
+	}
+	s.waiting = slices.Delete(s.waiting, i, i+1)
+	if len(s.waiting) == 0 {
+		s.tenant.queue = slices.DeleteFunc(s.tenant.queue, func(other *share) bool { return other == s })
+		if len(s.tenant.queue) == 0 {
+			r.queue = slices.DeleteFunc(r.queue, func(other *tenant) bool { return other == s.tenant })
+		}
+	}
+	r.noteIdle(s, now)
+}
+
+// probe begins or ends a probe, in which requests begin one by one.
+func (r *Requests) probe(now time.Time) {
+	switch age := now.Sub(r.probed); {
+	case !r.shared():
+		r.probing = 0
+	case age > probeEvery:
+		r.probing, r.probed, r.probeEnd = probeSamples, now, now.Add(probeFor)
+		r.limit, r.slow = minLimit, false
+		time.AfterFunc(probeFor+1, r.endProbe) // also if no request ends until then
+	case r.probing > 0 && now.After(r.probeEnd):
+		r.probing = 0
+	}
+}
+
+// endProbe ends a probe that has taken too long.
+func (r *Requests) endProbe() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.probe(time.Now())
+	r.serve()
+}
+
+// observe changes the limit by how long an answer took, in seconds.
+func (r *Requests) observe(kind Kind, took float64, isAlone bool, now time.Time) {
+	if isAlone {
+		r.probed = now
+		r.probing = max(0, r.probing-1)
+	}
+	alone, known := r.alone[kind]
+	switch {
+	case !known && !isAlone:
+		return
+	case !known:
+		alone = took
+	case took < alone:
+		alone -= (alone - took) * shorterWeight
+	case isAlone:
+		alone += (min(took, tolerance*alone) - alone) * longerWeight
+	}
+	r.alone[kind] = alone
+	limited := len(r.queue) > 0 || float64(r.underWay) >= r.limit
+	switch slower := took / (tolerance * alone); {
+	case slower > 1:
+		r.limit = max(minLimit, r.limit-1+max(1/slower, 0.5))
+		r.slow = true
+	case limited && r.slow:
+		r.limit += 1 / r.limit
+	case limited:
+		r.limit++
+	}
+}

@@ -1,0 +1,385 @@
+package fairness
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
+)
+
+// work is how long a request takes when it is alone.
+const work = 2 * time.Millisecond
+
+// A busyServer has some processors, which the requests under way share.
+type busyServer struct {
+	processors float64
+	latency    time.Duration // which takes no processor
+
+	mu       sync.Mutex
+	underWay int
+	most     int
+	done     float64   // seconds of a processor that each request has had until since
+	since    time.Time // when another number of requests was under way
+	changed  chan struct{}
+}
+
+// answer returns when a request has had its work.
+func (s *busyServer) answer() {
+	time.Sleep(s.latency)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.enter(1)
+	defer s.enter(-1)
+	end := s.done + work.Seconds()
+	for s.done < end-1e-9 {
+		left := time.Duration((end - s.done) / s.speed() * float64(time.Second))
+		changed := s.changed
+		s.mu.Unlock()
+		select {
+		case <-time.After(left + 1):
+		case <-changed:
+		}
+		s.mu.Lock()
+		s.progress()
+	}
+}
+
+func (s *busyServer) speed() float64 { return min(1, s.processors/float64(s.underWay)) }
+
+func (s *busyServer) progress() {
+	now := time.Now()
+	if s.underWay > 0 {
+		s.done += s.speed() * now.Sub(s.since).Seconds()
+	}
+	s.since = now
+}
+
+func (s *busyServer) enter(n int) {
+	s.progress()
+	s.underWay += n
+	s.most = max(s.most, s.underWay)
+	if s.changed != nil {
+		close(s.changed)
+	}
+	s.changed = make(chan struct{})
+}
+
+// requests makes some requests of a user, one after another.
+func (s *busyServer) requests(t *testing.T, user *User, n int) {
+	for range n {
+		turn, err := user.Begin(t.Context())
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		s.answer()
+		turn.Answered(Kind{Operation: "PutObject"})
+		turn.End()
+	}
+}
+
+// newRequests returns the requests to a server that is near, or far away.
+func newRequests(latency time.Duration) *Requests {
+	var stats endpoint.Stats
+	stats.Observe(time.Now(), latency)
+	return New(&stats)
+}
+
+// TestOthersAreBusy makes requests of one user next to many sessions of others, who begin before.
+func TestOthersAreBusy(t *testing.T) {
+	const requests, sessions = 500, 100
+	for _, test := range []struct {
+		label string
+		who   func(session int) (tenant, user string)
+	}{
+		{"one-user", func(int) (string, string) { return "other", "other" }},
+		{"user-of-the-same-tenant", func(int) (string, string) { return "acme", "other" }},
+		{"many-users-of-a-tenant", func(i int) (string, string) { return "other", fmt.Sprint(i) }},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &busyServer{processors: 2}
+				r := newRequests(work)
+				var stop atomic.Bool
+				var others sync.WaitGroup
+				for i := range sessions {
+					user := r.For(test.who(i))
+					others.Go(func() {
+						for !stop.Load() {
+							server.requests(t, user, 1)
+						}
+					})
+				}
+				time.Sleep(time.Second)
+				alice := r.For("acme", "alice")
+				server.requests(t, alice, requests) // the limit adapts
+				begin := time.Now()
+				server.requests(t, alice, requests)
+				took := time.Since(begin)
+				stop.Store(true)
+				others.Wait()
+				if most := tolerance * requests * work * 11 / 10; took > most {
+					t.Errorf("%d requests took %v next to %d sessions, want %v at most", requests, took, sessions, most)
+				}
+				r.checkEmpty(t)
+			})
+		})
+	}
+}
+
+// checkEmpty checks that no user has a turn or waits for one.
+func (r *Requests) checkEmpty(t *testing.T) {
+	t.Helper()
+	time.Sleep(activeFor)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.expire(time.Now())
+	if r.underWay != 0 || r.active != 0 || r.idle.Len() != 0 || len(r.tenants) != 0 || len(r.queue) != 0 {
+		t.Errorf("%d requests of %d users are under way, %d are idle, %d tenants wait", r.underWay, r.active, r.idle.Len(), len(r.queue))
+	}
+}
+
+// TestNoLimit checks where requests do not wait.
+func TestNoLimit(t *testing.T) {
+	for _, test := range []struct {
+		label      string
+		users      int
+		latency    time.Duration
+		processors float64
+		least      int // requests under way at the most
+	}{
+		{"user-who-is-alone", 1, work, 2, 100},
+		{"distant-server", 2, 2 * endpoint.FarAway, 2, 100},
+		{"server-that-has-enough", 2, work, 1000, 90},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &busyServer{processors: test.processors}
+				r := newRequests(test.latency)
+				var all sync.WaitGroup
+				for i := range 100 {
+					user := r.For("acme", fmt.Sprint(i%test.users))
+					all.Go(func() { server.requests(t, user, 100) })
+				}
+				all.Wait()
+				if server.most < test.least {
+					t.Errorf("up to %d requests are under way, want %d", server.most, test.least)
+				}
+				r.checkEmpty(t)
+			})
+		})
+	}
+}
+
+// TestServerBecomesSlow checks that the limit finds out when all requests take longer than before.
+func TestServerBecomesSlow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &busyServer{processors: 1000}
+		r := newRequests(work)
+		load := func() {
+			var all sync.WaitGroup
+			for i := range 40 {
+				user := r.For("acme", fmt.Sprint(i%2))
+				all.Go(func() { server.requests(t, user, 500) })
+			}
+			all.Wait()
+		}
+		load()
+		time.Sleep(2 * probeEvery)
+		server.latency = 9 * work
+		load()
+		load()
+		r.checkEmpty(t)
+		if r.limit < 30 {
+			t.Errorf("the limit is %.1f before a server that has become slow for each request", r.limit)
+		}
+	})
+}
+
+// occupy takes turns of a user until no more are free, and returns them.
+func occupy(t *testing.T, user *User) []*Turn {
+	t.Helper()
+	var turns []*Turn
+	for {
+		ctx, cancel := context.WithCancel(t.Context())
+		got := make(chan *Turn, 1)
+		go func() {
+			turn, err := user.Begin(ctx)
+			if err != nil && !errors.Is(err, context.Canceled) {
+				t.Error(err)
+			}
+			got <- turn
+		}()
+		synctest.Wait()
+		cancel()
+		turn := <-got
+		if turn == nil {
+			return turns
+		}
+		turns = append(turns, turn)
+	}
+}
+
+// twoUsers returns two users who are active, before a busy server whose limit is as low as possible.
+func twoUsers(t *testing.T) (alice, bob *User) {
+	t.Helper()
+	r := newRequests(work)
+	r.probed = time.Now()
+	alice, bob = r.For("acme", "alice"), r.For("acme", "bob")
+	server := &busyServer{processors: 1}
+	server.requests(t, alice, 1)
+	server.requests(t, bob, 1)
+	r.limit = minLimit
+	return alice, bob
+}
+
+// TestLongRequest checks that a request that takes long keeps no other waiting, and neither do bytes that no client takes.
+func TestLongRequest(t *testing.T) {
+	for label, test := range map[string]struct {
+		pause bool
+		most  time.Duration
+	}{"request": {false, maxTurn}, "bytes": {true, maxPause}} {
+		t.Run(label, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				alice, _ := twoUsers(t)
+				turns := occupy(t, alice)
+				if len(turns) != 1 {
+					t.Fatalf("a user has %d turns", len(turns))
+				}
+				if test.pause {
+					turns[0].Pause()
+				}
+				begin := time.Now()
+				next, err := alice.Begin(t.Context())
+				if took := time.Since(begin); err != nil || took != test.most {
+					t.Errorf("the next request began after %v: %v", took, err)
+				}
+				if turns[0].Resume() {
+					t.Error("a turn goes on that has ended")
+				}
+				turns[0].End()
+				if !next.Resume() {
+					t.Error("the other turn has ended")
+				}
+				next.End()
+				alice.requests.checkEmpty(t)
+			})
+		})
+	}
+}
+
+// TestProbeEnds checks that requests go one by one for a short time only, also where each of them takes long.
+func TestProbeEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRequests(work)
+		begin := time.Now()
+		var all sync.WaitGroup
+		for _, name := range []string{"alice", "bob"} {
+			user := r.For("acme", name)
+			for range 2 * probeSamples {
+				all.Go(func() {
+					turn, err := user.Begin(t.Context())
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					time.Sleep(probeFor / 2)
+					turn.Answered(Kind{Operation: "UploadPart"})
+					turn.End()
+				})
+			}
+		}
+		time.Sleep(2 * probeFor)
+		r.mu.Lock()
+		if r.probing > 0 || r.underWay < 2 {
+			t.Errorf("after %v requests go one by one still", time.Since(begin))
+		}
+		r.mu.Unlock()
+		all.Wait()
+	})
+}
+
+// TestTurns checks that turns go round tenants, and round the users of each.
+func TestTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRequests(work)
+		r.probed = time.Now()
+		var order []string
+		held := make(map[string]*Turn)
+		for _, name := range strings.Fields("a/x b/x") {
+			tenant, user, _ := strings.Cut(name, "/")
+			held[name], _ = r.For(tenant, user).Begin(t.Context())
+		}
+		for _, name := range strings.Fields("a/x a/x a/y a/x b/x b/z a/y") {
+			tenant, user, _ := strings.Cut(name, "/")
+			go func() {
+				turn, err := r.For(tenant, user).Begin(t.Context())
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				order = append(order, name)
+				turn.End()
+			}()
+			synctest.Wait()
+		}
+		held["a/x"].End()
+		synctest.Wait()
+		held["b/x"].End()
+		synctest.Wait()
+		if got, want := strings.Join(order, " "), "a/x a/y a/x a/y a/x b/x b/z"; got != want {
+			t.Errorf("turns are %s, want %s", got, want)
+		}
+		r.checkEmpty(t)
+	})
+}
+
+// TestGiveUp checks that who gives up leaves the queue, and takes no turn from others.
+func TestGiveUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		alice, bob := twoUsers(t)
+		turns := occupy(t, alice)
+		ctx, hangUp := context.WithCancel(t.Context())
+		for range 50 {
+			go func() {
+				if _, err := alice.Begin(ctx); !errors.Is(err, context.Canceled) {
+					t.Errorf("after the client has hung up: %v", err)
+				}
+			}()
+		}
+		synctest.Wait()
+		served := 0
+		go func() {
+			turn, err := alice.Begin(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			served++
+			turn.End()
+		}()
+		synctest.Wait()
+		hangUp()
+		synctest.Wait()
+		for _, turn := range turns {
+			turn.End()
+		}
+		synctest.Wait()
+		if served != 1 {
+			t.Errorf("%d requests had a turn", served)
+		}
+		if n := len(occupy(t, bob)); n == 0 {
+			t.Error("the other user waits")
+		}
+		time.Sleep(maxTurn) // ends the turns of bob
+		synctest.Wait()
+		alice.requests.checkEmpty(t)
+	})
+}

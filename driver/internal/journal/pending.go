@@ -1,0 +1,108 @@
+package journal
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	"github.com/babelftp/babelftp/internal/panics"
+)
+
+// A Pending is an upload in the journal.
+type Pending struct {
+	ID      string // of [Journal.Abort]
+	OwnerID string // of [Journal.OwnerID]
+	Key     string
+	Bytes   int64 // that its owner need not send again; known for an interrupted upload only, else negative
+	Written time.Time
+	State   string // live, stalled, interrupted or ending
+}
+
+// OwnerID is what the uploads of an owner have in common. An owner's name cannot be read from it.
+func (*Journal) OwnerID(owner string) string { return hashPrefix(owner, ownerBytes) }
+
+// idSeparator stands in an ID for the slashes of a record's name, which would have to be escaped in a URL.
+const idSeparator = "-"
+
+// Pending returns the uploads of the journal, those written last first, most of them at most, and how many there are. It takes one
+// request for each 1,000 records, and one for each that it returns.
+func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all int, err error) {
+	var found []s3api.Version
+	for v, err := range j.bucket.Walk(ctx, j.prefix) {
+		if err != nil {
+			return nil, 0, err
+		}
+		all++
+		if found = append(found, v); len(found) >= 2*most {
+			found = newest(found, most)
+		}
+	}
+	found = newest(found, most)
+	records := make([]*Record, len(found))
+	group, groupCtx := errgroup.WithContext(ctx)
+	group.SetLimit(trimConcurrency)
+	for i, v := range found {
+		group.Go(func() error {
+			return panics.Catch(func() error {
+				r, err := j.Read(groupCtx, v.Key)
+				if errors.Is(err, fs.ErrNotExist) {
+					return nil // it has ended meanwhile
+				}
+				records[i] = r
+				return err
+			})
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return nil, 0, err
+	}
+	for _, r := range records {
+		if r == nil {
+			continue
+		}
+		p := Pending{ID: strings.ReplaceAll(strings.TrimPrefix(r.Name, j.prefix), keys.Separator, idSeparator), Key: r.Key, Bytes: -1, Written: r.ModTime, State: string(r.state)}
+		if p.OwnerID, _, _ = strings.Cut(p.ID, idSeparator); r.TailOffset != unknownOffset {
+			p.Bytes = r.TailOffset + r.TailSize
+		}
+		pending = append(pending, p)
+	}
+	return pending, all, nil
+}
+
+// newest returns the records that were written last, most of them at most.
+func newest(records []s3api.Version, most int) []s3api.Version {
+	slices.SortFunc(records, func(a, b s3api.Version) int { return b.ModTime.Compare(a.ModTime) })
+	return records[:min(len(records), most)]
+}
+
+// errInUse says that an upload is not one to abort.
+var errInUse = s3errors.New(syscall.EBUSY, "a session works on the upload, or has just resumed it")
+
+// Abort removes an upload on which no session works, with its parts. The error is fs.ErrNotExist where there is none of this ID, and EBUSY where a
+// session works on it. It never removes a file: S3 aborts no upload that is complete.
+func (j *Journal) Abort(ctx context.Context, id string) error {
+	name := j.prefix + strings.ReplaceAll(id, idSeparator, keys.Separator)
+	if strings.Count(id, idSeparator) != 2 || strings.Contains(id, keys.Separator) {
+		return fs.ErrNotExist
+	}
+	r, err := j.Read(ctx, name)
+	if err != nil {
+		return err
+	}
+	if j.isOpen(name) || r.age < deadAfter && r.state != stateInterrupted {
+		return errInUse
+	}
+	if err = j.Delete(ctx, r); errors.Is(err, ErrTakenOver) {
+		return errInUse
+	}
+	return err
+}

@@ -1,0 +1,98 @@
+package journal_test
+
+import (
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestAbort removes an interrupted upload with its parts, and none on which a session works.
+func TestAbort(t *testing.T) {
+	const tail, offset = "the last bytes", 2 * partSize
+	s := newStorage(t)
+	process, other := s.process(), s.process()
+	live, _, _ := s.enter(process, "live")
+	kept, upload, _ := s.enter(process, key)
+	kept.SetUpload(t.Context(), upload.ID)
+	if err := kept.Interrupt(t.Context(), offset, strings.NewReader(tail)); err != nil {
+		t.Fatal(err)
+	}
+	kept.Release()
+
+	pending, all, err := other.Pending(t.Context(), 10)
+	if err != nil || all != 2 || len(pending) != 2 {
+		t.Fatalf("%d of %d uploads are pending: %v", len(pending), all, err)
+	}
+	ids := map[string]string{}
+	for _, p := range pending {
+		ids[p.Key] = p.ID
+		want, state := int64(offset+len(tail)), "interrupted"
+		if p.Key == "live" {
+			want, state = -1, "live"
+		}
+		if p.OwnerID != other.OwnerID(owner) || p.Bytes != want || p.State != state || p.Written.IsZero() {
+			t.Errorf("pending is %+v", p)
+		}
+	}
+	if some, all, err := other.Pending(t.Context(), 1); err != nil || all != 2 || len(some) != 1 {
+		t.Errorf("%d of %d uploads are returned where one may be: %v", len(some), all, err)
+	}
+	if err := other.Abort(t.Context(), ids["live"]); !errors.Is(err, syscall.EBUSY) {
+		t.Errorf("the abort of an upload on which a session works: %v", err)
+	}
+	for _, id := range []string{"", "no-such-upload", "../x/y", "a-b-c-d"} {
+		if err := other.Abort(t.Context(), id); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the abort of %q: %v", id, err)
+		}
+	}
+	if err := other.Abort(t.Context(), ids[key]); err != nil {
+		t.Fatal(err)
+	}
+	if err := other.Abort(t.Context(), ids[key]); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the second abort: %v", err)
+	}
+	s.wantKeys(live.Name())
+	open, err := s.OpenUploads(t.Context(), key)
+	if err != nil || len(open) != 0 {
+		t.Errorf("S3 has the uploads %v, %v", open, err)
+	}
+}
+
+// TestAbortWhileResumed lets an owner resume an upload while an administrator aborts it: one of the two happens.
+func TestAbortWhileResumed(t *testing.T) {
+	s := newStorage(t)
+	for range 10 {
+		kept, upload, _ := s.enter(s.process(), key)
+		kept.SetUpload(t.Context(), upload.ID)
+		if err := kept.Interrupt(t.Context(), partSize, strings.NewReader("")); err != nil {
+			t.Fatal(err)
+		}
+		kept.Release()
+		owners, administrators := s.process(), s.process()
+		r := s.read(owners, kept.Name())
+		pending, _, err := administrators.Pending(t.Context(), 1)
+		if err != nil || len(pending) != 1 {
+			t.Fatal(pending, err)
+		}
+		aborted := make(chan error)
+		go func() { aborted <- administrators.Abort(t.Context(), pending[0].ID) }()
+		e, resumed := owners.Resume(t.Context(), *r, nil, func(error) {})
+		switch err := <-aborted; {
+		case err == nil && resumed == nil, err != nil && resumed != nil:
+			t.Errorf("abort: %v, resume: %v", err, resumed)
+		case err != nil && !errors.Is(err, syscall.EBUSY):
+			t.Error(err)
+		}
+		if resumed == nil {
+			if open, err := s.OpenUploads(t.Context(), key); err != nil || len(open) != 1 {
+				t.Fatalf("the resumed upload is gone: %v %v", open, err)
+			}
+			if err := s.AbortUpload(t.Context(), upload); err != nil {
+				t.Fatal(err)
+			}
+			e.Remove(t.Context())
+		}
+	}
+}

@@ -1,0 +1,47 @@
+// Package link names objects for other programs: by links that any HTTP client can follow (presigned requests), and by the URIs of S3's own tools.
+package link
+
+import (
+	"context"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/keys"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+)
+
+// A Presigner signs a request that another program will send. *s3.PresignClient is one.
+type Presigner interface {
+	PresignGetObject(context.Context, *s3.GetObjectInput, ...func(*s3.PresignOptions)) (*v4.PresignedHTTPRequest, error)
+}
+
+var _ Presigner = (*s3.PresignClient)(nil)
+
+// URI names an object as S3's own tools do, in percent-encoding: "s3://bucket/caf%C3%A9".
+func URI(b *s3api.Bucket, key string) string {
+	return "s3://" + b.Name + keys.Separator + keys.PercentEncode(key)
+}
+
+// Presign returns a link by which any HTTP client downloads an object, under a file name, for the duration valid. One request asks
+// whether there is such an object.
+func Presign(ctx context.Context, b *s3api.Bucket, p Presigner, key, filename string, valid time.Duration) (string, error) {
+	if _, _, err := b.Head(ctx, key); err != nil {
+		return "", err
+	}
+	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &key, ResponseContentDisposition: aws.String(attachment(filename))}
+	request, err := p.PresignGetObject(ctx, in, s3.WithPresignExpires(valid))
+	if err != nil {
+		return "", s3errors.FromSDK(err)
+	}
+	return request.URL, nil
+}
+
+// attachment tells a browser to store what it downloads under a name, which may be in any script (RFC 6266 section 4.3, RFC 8187
+// section 3.2).
+func attachment(name string) string {
+	return "attachment; filename*=UTF-8''" + keys.PercentEncode(name)
+}

@@ -1,0 +1,43 @@
+package i18n
+
+import (
+	"slices"
+	"strings"
+
+	"golang.org/x/text/language"
+)
+
+// OnPage reports whether the message stands on the page of the admin listener. No
+// reply has such a message. The page names it, so there is no constant for it.
+func (id ID) OnPage() bool { return strings.HasPrefix(string(id), "page-") }
+
+// PageTexts returns the texts of the page of the admin listener, for a reader of the
+// language as in Localizer. The page puts values in the place of the placeholders,
+// such as {Time}. A text with plural forms comes in the form "other".
+func (b *Bundle) PageTexts(tag language.Tag) map[ID]string {
+	l := b.Localizer(tag)
+	texts := make(map[ID]string)
+	for id, source := range b.sources {
+		if id.OnPage() {
+			args := slices.Clone(source.parameters)
+			for i, name := range args {
+				args[i] = "{" + name + "}"
+			}
+			texts[id] = l.Text(id, args...)
+		}
+	}
+	return texts
+}
+
+// MatchAccept returns the language for a reader whose browser sends an
+// Accept-Language (RFC 9110, section 12.5.4). It is the first one that matches by the
+// rules of Negotiate, else the first of the bundle.
+func (b *Bundle) MatchAccept(accept string) language.Tag {
+	wanted, _, _ := language.ParseAcceptLanguage(accept) // none, if it cannot be parsed
+	for _, want := range wanted {
+		if tag, ok := b.Match(want); ok {
+			return tag
+		}
+	}
+	return b.tags[0]
+}

@@ -1,0 +1,62 @@
+package i18n_test
+
+import (
+	"testing"
+	"testing/fstest"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+func TestPageTexts(t *testing.T) {
+	overlay := fstest.MapFS{
+		"sv/messages.gotext.json": catalogueFile("sv", text("page-user", "Användare")),
+		"fr/messages.gotext.json": catalogueFile("fr", text("page-of", "{Part} parmi {Whole}")),
+	}
+	bundle := load(t, overlay)
+	tests := []struct {
+		tag  string
+		id   i18n.ID
+		want string
+	}{
+		{"en", "page-stale", "Not connected. The page shows the state of {Time}."},
+		{"ja", "page-of", "{Whole}中{Part}"},
+		{"fr", "page-of", "{Part} parmi {Whole}"},
+		{"fr-CA", "page-of", "{Part} parmi {Whole}"},
+		{"sv", "page-user", "Användare"},
+		{"sv", "page-tenant", "Tenant"},
+		{"sv", i18n.Goodbye, ""},
+	}
+	for _, test := range tests {
+		texts := bundle.PageTexts(language.MustParse(test.tag))
+		if got := texts[test.id]; got != test.want {
+			t.Errorf("%s: %s is %q, want %q", test.tag, test.id, got, test.want)
+		}
+		for _, id := range messageIDs(t) {
+			if _, ok := texts[id]; ok != id.OnPage() {
+				t.Errorf("%s: has %s: %t", test.tag, id, ok)
+			}
+		}
+	}
+}
+
+func TestMatchAccept(t *testing.T) {
+	bundle := load(t)
+	for accept, want := range map[string]string{
+		"":                                  "en",
+		"fr-CH, fr;q=0.9, en;q=0.8":         "fr",
+		"sv, ar;q=0.5":                      "ar",
+		"de;q=0.1, ja;q=0.9":                "ja",
+		"zh-TW":                             "zh-Hant",
+		"pt-PT":                             "pt-BR",
+		"eu, *;q=0.1":                       "en",
+		"sv":                                "en",
+		"\xff;;q=1":                         "en",
+		"en-GB-oxendict,en;q=0.9,fr;q=0.95": "en",
+	} {
+		if got := bundle.MatchAccept(accept).String(); got != want {
+			t.Errorf("MatchAccept(%q) = %s, want %s", accept, got, want)
+		}
+	}
+}

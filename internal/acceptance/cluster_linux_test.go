@@ -1,0 +1,456 @@
+package acceptance_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	mathrand "math/rand/v2"
+	"net"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/pires/go-proxyproto"
+
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// clusterTransfers is split between the subtests of TestCluster.
+var clusterTransfers = flag.Int("cluster.transfers", 600, "how many transfers TestCluster makes behind its load balancer")
+
+const (
+	clusterReplicas = 3
+	portsOfReplica  = 60
+	clusterClients  = 50
+	smallBuffer     = 64 << 10
+)
+
+// A clusterNetwork is where the balancer (the first host), the replicas (those that follow) and the clients are.
+type clusterNetwork struct {
+	host   func(n int) string
+	client func(n int) net.IP
+	public string // the line of what PASV shows, empty for IPv6, where there is no PASV
+}
+
+// loopback is the network of most tests.
+func loopback() clusterNetwork {
+	return clusterNetwork{
+		host:   func(n int) string { return fmt.Sprintf("127.0.0.%d", n+1) },
+		client: func(n int) net.IP { return net.IPv4(127, 0, 1, byte(1+n)) },
+		public: ", public_address: 127.0.0.1",
+	}
+}
+
+// A clusterSite is several replicas behind a load balancer.
+type clusterSite struct {
+	replicas []*site
+	balancer *balancer
+	network  clusterNetwork
+}
+
+// clusterPorts returns the first of so many ports that are free on the addresses of the replicas and of the balancer. They lie below those that the kernel gives
+// to connections.
+func clusterPorts(t *testing.T, network clusterNetwork, n int) int {
+	t.Helper()
+	for {
+		first, free := 10000+mathrand.IntN(20000), true
+		for port := first; port < first+n && free; port++ {
+			for host := range clusterReplicas + 1 {
+				l, err := net.Listen("tcp", net.JoinHostPort(network.host(host), strconv.Itoa(port)))
+				if free = free && err == nil; err == nil {
+					_ = l.Close()
+				}
+			}
+		}
+		if free {
+			return first
+		}
+	}
+}
+
+// newClusterSite starts replicas on 127.0.0.2 and so on, and a balancer on 127.0.0.1 that sends PROXY headers of a version, 0 for none.
+func newClusterSite(t *testing.T, storage *s3test.Server, version byte) *clusterSite {
+	t.Helper()
+	return newClusterSiteIn(t, loopback(), storage, version)
+}
+
+// newClusterSiteIn is newClusterSite in a network.
+func newClusterSiteIn(t *testing.T, network clusterNetwork, storage *s3test.Server, version byte) *clusterSite {
+	t.Helper()
+	const ports = clusterReplicas * portsOfReplica
+	control := clusterPorts(t, network, 1+ports)
+	c := &clusterSite{
+		network:  network,
+		balancer: &balancer{t: t, host: network.host(0), version: version, choose: func(int) int { return mathrand.IntN(clusterReplicas) }},
+	}
+	var peers []string
+	for n := range clusterReplicas {
+		peers = append(peers, network.host(n+1))
+	}
+	headers := ""
+	if version > 0 {
+		headers = fmt.Sprintf("proxy_protocol: {trusted: [%q]}\n", network.host(0))
+	}
+	buckets := map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}
+	for n, host := range peers {
+		s := &site{storage: storage, client: storage.Client(), buckets: buckets}
+		file := s.configure(t)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		listen := fmt.Sprintf("%slisten: %q\npassive: {ports: %d-%d%s}\ncluster: {replica: %d, replicas: %d, peers: [\"%s\"]}",
+			headers, net.JoinHostPort(host, strconv.Itoa(control)), control+1, control+ports, network.public, n, clusterReplicas, strings.Join(peers, `", "`))
+		changed := strings.Replace(string(text), `listen: "127.0.0.1:0"`, listen, 1)
+		if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s.start(t, file)
+		c.replicas = append(c.replicas, s)
+		c.balancer.hosts = append(c.balancer.hosts, host)
+	}
+	for port := control; port <= control+ports; port++ {
+		c.balancer.listen(port)
+	}
+	return c
+}
+
+// sum is a metric of all replicas.
+func (c *clusterSite) sum(metric string) (sum float64) {
+	for _, s := range c.replicas {
+		sum += s.metric(c.balancer.t, metric)
+	}
+	return sum
+}
+
+// A balancer sends each connection to a replica by chance.
+type balancer struct {
+	t       *testing.T
+	host    string   // of its own
+	hosts   []string // of the replicas
+	version byte     // of the PROXY headers, 0 for none
+	address string
+	choose  func(port int) (replica int)
+	small   bool // keeps little of what it passes on
+}
+
+// listen takes connections to a port. The first one is that of control connections.
+func (b *balancer) listen(port int) {
+	b.t.Helper()
+	l, err := net.Listen("tcp", net.JoinHostPort(b.host, strconv.Itoa(port)))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = l.Close() })
+	if b.address == "" {
+		b.address = l.Addr().String()
+	}
+	go func() {
+		for {
+			conn, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go b.pass(conn.(*net.TCPConn), port)
+		}
+	}()
+}
+
+// pass sends a connection to a replica, in both directions. It passes on the end of each, and resets.
+func (b *balancer) pass(client *net.TCPConn, port int) {
+	defer client.Close()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(b.host)}}
+	conn, err := dialer.Dial("tcp", net.JoinHostPort(b.hosts[b.choose(port)], strconv.Itoa(port)))
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	server := conn.(*net.TCPConn)
+	if b.small {
+		_ = server.SetReadBuffer(smallBuffer)
+		_ = client.SetWriteBuffer(smallBuffer)
+	}
+	if b.version > 0 {
+		if _, err := proxyproto.HeaderProxyFromAddrs(b.version, client.RemoteAddr(), client.LocalAddr()).WriteTo(server); err != nil {
+			return
+		}
+	}
+	var both sync.WaitGroup
+	for _, way := range [][2]*net.TCPConn{{client, server}, {server, client}} {
+		both.Go(func() {
+			if _, err := io.Copy(way[1], way[0]); err != nil {
+				for _, conn := range way {
+					_ = conn.SetLinger(0)
+					_ = conn.Close()
+				}
+				return
+			}
+			_ = way[1].CloseWrite()
+		})
+	}
+	both.Wait()
+}
+
+// A clusterClient transfers behind the balancer.
+type clusterClient struct {
+	*ftptest.Conn
+	number int
+	tenant string
+	pasv   bool // whether the server can answer it
+}
+
+// connect logs in from an address that five clients share. Every second client uses TLS.
+func (c *clusterSite) connect(number int) (*clusterClient, error) {
+	client := &clusterClient{number: number, tenant: []string{acme, umbrella}[number/2%2], pasv: c.network.public != ""}
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: c.network.client(number / 5)}}
+	conn, err := dialer.Dial("tcp", c.balancer.address)
+	if err != nil {
+		return nil, err
+	}
+	client.Conn = ftptest.NewConn(conn)
+	client.Timeout = waitTimeout
+	lines := []string{"USER alice@" + client.tenant, "PASS " + password, "TYPE I"}
+	if reply, err := client.Reply(); err != nil || !strings.HasPrefix(reply, "220") {
+		return client, fmt.Errorf("the greeting is %q, %w", reply, err)
+	}
+	if number%2 == 1 {
+		if reply, err := client.Send("AUTH TLS"); err != nil || !strings.HasPrefix(reply, "234") {
+			return client, fmt.Errorf("AUTH TLS: %q, %w", reply, err)
+		}
+		cfg := &tls.Config{InsecureSkipVerify: true, ClientSessionCache: tls.NewLRUClientSessionCache(8)} // the certificate is for other tests
+		if err := client.StartTLS(cfg); err != nil {
+			return client, err
+		}
+		client.TLS = cfg
+		lines = append([]string{"PBSZ 0", "PROT P"}, lines...)
+	}
+	for _, line := range lines {
+		if reply, err := client.Send(line); err != nil || reply[0] > '3' {
+			return client, fmt.Errorf("%.4s: %q, %w", line, reply, err)
+		}
+	}
+	return client, nil
+}
+
+// data opens a data connection by PASV, where there is that, or EPSV.
+func (c *clusterClient) data(n int) (net.Conn, error) {
+	if n%2 == 0 || !c.pasv {
+		return c.Data()
+	}
+	reply, err := c.Send("PASV")
+	if err != nil {
+		return nil, err
+	}
+	var high, low int
+	_, numbers, _ := strings.Cut(reply, "(127,0,0,1,")
+	if _, err := fmt.Sscanf(numbers, "%d,%d", &high, &low); err != nil {
+		return nil, fmt.Errorf("PASV: %q", reply)
+	}
+	return c.DialData(net.JoinHostPort("127.0.0.1", strconv.Itoa(high<<8|low)))
+}
+
+// errBegun marks a transfer that failed after its 150.
+var errBegun = errors.New("the transfer had begun")
+
+// transfer stores content, or reads for nil.
+func (c *clusterClient) transfer(n int, line string, content []byte) ([]byte, error) {
+	data, err := c.data(n)
+	if err != nil {
+		return nil, err
+	}
+	defer data.Close()
+	if reply, err := c.Send(line); err != nil || !strings.HasPrefix(reply, "150") {
+		return nil, fmt.Errorf("%s: %q, %w", line, reply, err)
+	}
+	if content != nil {
+		_, err = data.Write(content)
+		_ = data.Close()
+	} else {
+		content, err = io.ReadAll(data)
+	}
+	reply, replyErr := c.Reply()
+	if err != nil || replyErr != nil || !strings.HasPrefix(reply, "226") {
+		return nil, fmt.Errorf("%w: %s: %q, %w, %w", errBegun, line, reply, err, replyErr)
+	}
+	return content, nil
+}
+
+// file is what a client stores at a turn: no two are alike anywhere. One of 16 takes several parts.
+func (c *clusterClient) file(n int) []byte {
+	size := mathrand.IntN(200_000)
+	switch mathrand.IntN(16) {
+	case 0:
+		size += 6 << 20
+	case 1:
+		size = 0
+	}
+	b := make([]byte, size)
+	seed := fmt.Sprintf("%-32s", fmt.Sprintf("client %d, file %d", c.number, n))
+	_, _ = mathrand.NewChaCha8([32]byte([]byte(seed))).Read(b)
+	return b
+}
+
+// work stores files and reads them again, by sessions on any replicas. It returns how many transfers it has made.
+func (c *clusterSite) work(number, transfers int) (done int, err error) {
+	var client *clusterClient
+	defer func() {
+		if client != nil && client.Conn != nil {
+			_ = client.Close()
+		}
+	}()
+	const ofSession = 5 // then it connects again
+	for n := 0; done < transfers; n++ {
+		var stored []byte
+		for _, command := range []string{"STOR", "RETR"} {
+			if done%ofSession == 0 {
+				if client != nil {
+					_, _ = client.Send("QUIT")
+					_ = client.Close()
+				}
+				if client, err = c.connect(number); err != nil {
+					return done, err
+				}
+			}
+			line := fmt.Sprintf("%s %d-%d", command, number, n)
+			if command == "STOR" {
+				stored = client.file(n)
+				_, err = client.transfer(mathrand.IntN(2), line, stored)
+			} else {
+				var back []byte
+				if back, err = client.transfer(mathrand.IntN(2), line, nil); err == nil && !bytes.Equal(back, stored) {
+					err = fmt.Errorf("%s: %d bytes %.20x come back, want %d %.20x", line, len(back), back, len(stored), stored)
+				}
+			}
+			if err != nil {
+				return done, err
+			}
+			done++
+		}
+	}
+	return done, nil
+}
+
+// Three replicas are behind a load balancer that sends each connection to any of them. 50 clients of ten addresses and two tenants store and read files, in the clear and
+// under TLS, by PASV and EPSV. Without headers all of them have one address. No transfer is lost, and no client gets the bytes of another.
+func TestCluster(t *testing.T) {
+	t.Parallel()
+	for version, name := range []string{"without-headers", "headers-v1", "headers-v2"} {
+		t.Run(name, func(t *testing.T) {
+			c := newClusterSite(t, s3test.Start(t, "minio"), byte(version))
+			c.judge(t, max(2, *clusterTransfers/3/clusterClients))
+		})
+	}
+}
+
+// judge lets the clients make so many transfers each, and wants all of them to be right and many to be relayed.
+func (c *clusterSite) judge(t *testing.T, each int) {
+	t.Helper()
+	var mu sync.Mutex
+	var clients sync.WaitGroup
+	total := 0
+	began := time.Now()
+	for number := range clusterClients {
+		clients.Go(func() {
+			done, err := c.work(number, each)
+			if err != nil {
+				t.Errorf("client %d after %d transfers: %v", number, done, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			total += done
+		})
+	}
+	clients.Wait()
+	waitUntil(t, func() bool { return c.sum("babelftp_relays") == 0 }, func() { t.Error("relays do not end") })
+	relayed := c.sum(`babelftp_relays_total{result="complete"}`)
+	t.Logf("%d transfers, %.0f of them relayed, in %v", total, relayed, time.Since(began).Round(time.Second))
+	if relayed < float64(total)/3 { // two thirds are to be expected
+		t.Errorf("only %.0f of %d transfers were relayed", relayed, total)
+	}
+	for _, result := range []string{"failed", "unmatched", "unreachable"} {
+		if n := c.sum(`babelftp_relays_total{result="` + result + `"}`); n > 0 {
+			t.Errorf("%.0f relays are %s", n, result)
+		}
+	}
+	for _, tenant := range []string{acme, umbrella} {
+		for _, direction := range []string{"upload", "download"} {
+			failed := fmt.Sprintf(`babelftp_transfers_total{direction=%q,result="failed",tenant=%q}`, direction, tenant)
+			if n := c.sum(failed); n > 0 {
+				t.Errorf("%s %.0f", failed, n)
+			}
+		}
+	}
+}
+
+// The replica that relays is killed while the client has sent a part or all of a file, and has not said that this is all. Its kernel closes the connection to the owner as
+// if the client had. The file must not appear. Nor may a download be complete whose relay was killed.
+func TestKilledRelay(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name   string
+		number int // of the client: an odd one uses TLS
+		size   int
+	}{
+		{"plain-small", 0, 1000}, {"plain", 0, 300_000}, {"plain-parts", 0, 6 << 20}, {"tls", 1, 300_000},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newClusterSite(t, s3test.Start(t, "minio"), 2)
+			c.balancer.small = true
+			_, controlPort, _ := net.SplitHostPort(c.balancer.address)
+			c.balancer.choose = func(port int) int { // sessions on the first replica, data connections to the second
+				if strconv.Itoa(port) == controlPort {
+					return 0
+				}
+				return 1
+			}
+			client, err := c.connect(tc.number)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			if _, err := client.transfer(0, "STOR whole", make([]byte, 32<<20)); err != nil {
+				t.Fatal(err)
+			}
+			for _, line := range []string{"STOR part", "RETR whole"} {
+				data, err := client.data(0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if reply, err := client.Send(line); err != nil || !strings.HasPrefix(reply, "150") {
+					t.Fatalf("%s: %q, %v", line, reply, err)
+				}
+				if line == "STOR part" {
+					_, err = data.Write(make([]byte, tc.size))
+				} else {
+					_, err = io.ReadFull(data, make([]byte, tc.size))
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				relay := c.replicas[1]
+				<-time.After(mathrand.N(50 * time.Millisecond)) // the moment is what the test varies
+				relay.server.kill()
+				reply, err := client.Reply()
+				if err != nil || !strings.HasPrefix(reply, "426") {
+					t.Errorf("%s: %q, %v, want 426", line, reply, err)
+				}
+				_ = data.Close()
+				relay.start(t, relay.server.cmd.Args[3])
+			}
+			objects := c.replicas[0].objects(t, "")
+			if len(objects) != 1 || objects[0] != "whole" {
+				t.Errorf("the bucket has %q, want the whole file", objects)
+			}
+			if _, err := client.transfer(0, "STOR part", make([]byte, tc.size)); err != nil { // by the replica that was killed
+				t.Errorf("after the replica has come back: %v", err)
+			}
+		})
+	}
+}

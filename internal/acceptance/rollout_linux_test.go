@@ -1,0 +1,215 @@
+package acceptance_test
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// A rollout restarts the replicas of a site one after another while clients transfer. Like Kubernetes it takes a replica out of the load balancer
+// before it sends SIGTERM, and puts it back when it is ready.
+type rollout struct {
+	*clusterSite
+	mu    sync.Mutex
+	taken [clusterReplicas]bool // out of the load balancer
+}
+
+func newRollout(t *testing.T, site *clusterSite) *rollout {
+	t.Helper()
+	r := &rollout{clusterSite: site}
+	site.balancer.choose = func(int) int {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		for {
+			if n := rand.IntN(clusterReplicas); !r.taken[n] {
+				return n
+			}
+		}
+	}
+	return r
+}
+
+func (r *rollout) take(replica int, out bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.taken[replica] = out
+}
+
+// restart replaces the process of a replica by a new one.
+func (r *rollout) restart(t *testing.T, replica int) {
+	t.Helper()
+	s := r.replicas[replica]
+	r.take(replica, true)
+	s.server.signal(syscall.SIGTERM)
+	if code := s.server.wait(); code != 0 {
+		t.Errorf("replica %d ends with code %d", replica, code)
+	}
+	s.start(t, s.server.cmd.Args[3])
+	ready := func() bool {
+		response, err := http.Get("http://" + s.metrics + "/readyz")
+		if err != nil {
+			return false
+		}
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	}
+	waitUntil(t, ready, func() { t.Fatalf("replica %d does not become ready", replica) })
+	r.take(replica, false)
+}
+
+// A rolloutClient stores files and reads them again. After 421 it connects again.
+type rolloutClient struct {
+	rollout    *rollout
+	number     int
+	client     *clusterClient // nil without a session
+	transfers  int
+	reconnects int
+}
+
+// transfer does one transfer, in a new session if need be. One that has not begun is tried again.
+func (c *rolloutClient) transfer(line string, content []byte) ([]byte, error) {
+	const attempts = 100
+	var err error
+	for range attempts {
+		if c.client == nil {
+			if c.client, err = c.rollout.connect(c.number); err != nil {
+				c.hangUp()
+				continue
+			}
+		}
+		var back []byte
+		if back, err = c.client.transfer(rand.IntN(2), line, content); err == nil {
+			c.transfers++
+			return back, nil
+		}
+		c.hangUp()
+		if errors.Is(err, errBegun) {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%d attempts: %w", attempts, err)
+}
+
+func (c *rolloutClient) hangUp() {
+	if c.client != nil && c.client.Conn != nil {
+		_ = c.client.Close()
+	}
+	c.client = nil
+	c.reconnects++
+}
+
+// work transfers until stop.
+func (c *rolloutClient) work(stop *atomic.Bool) error {
+	defer c.hangUp()
+	for n := 0; !stop.Load(); n++ {
+		content := (&clusterClient{number: c.number}).file(n)
+		name := fmt.Sprintf("%d-%d", c.number, n)
+		if _, err := c.transfer("STOR "+name, content); err != nil {
+			return fmt.Errorf("STOR %s: %w", name, err)
+		}
+		back, err := c.transfer("RETR "+name, nil)
+		if err != nil {
+			return fmt.Errorf("RETR %s: %w", name, err)
+		}
+		if !bytes.Equal(back, content) {
+			return fmt.Errorf("%s has %d bytes, want %d", name, len(back), len(content))
+		}
+	}
+	return nil
+}
+
+// TestRollout restarts three replicas one after another, twice, while clients transfer, and connect again after 421. Each transfer that has
+// begun completes, and no file is lost.
+func TestRollout(t *testing.T) {
+	t.Parallel()
+	const clients = 20
+	r := newRollout(t, newClusterSite(t, s3test.Start(t, "minio"), 2))
+	var stop atomic.Bool
+	var running sync.WaitGroup
+	var transfers, reconnects atomic.Int64
+	for number := range clients {
+		running.Go(func() {
+			c := &rolloutClient{rollout: r, number: number}
+			if err := c.work(&stop); err != nil {
+				t.Errorf("client %d after %d transfers: %v", number, c.transfers, err)
+			}
+			transfers.Add(int64(c.transfers))
+			reconnects.Add(int64(c.reconnects))
+		})
+	}
+	for range 2 {
+		for replica := range clusterReplicas {
+			r.restart(t, replica)
+		}
+	}
+	stop.Store(true)
+	running.Wait()
+	t.Logf("%d transfers, and clients connected again %d times", transfers.Load(), reconnects.Load())
+	if reconnects.Load() < 2*clients {
+		t.Error("the clients hardly noticed")
+	}
+}
+
+// A replica that stops lets an upload end that it passes on to another replica, also where it has no session of its own.
+func TestStoppedRelay(t *testing.T) {
+	t.Parallel()
+	c := newClusterSite(t, s3test.Start(t, "minio"), 2)
+	_, controlPort, _ := net.SplitHostPort(c.balancer.address)
+	c.balancer.choose = func(port int) int { // sessions on the first replica, data connections to the second
+		if strconv.Itoa(port) == controlPort {
+			return 0
+		}
+		return 1
+	}
+	client, err := c.connect(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	data, err := client.data(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer data.Close()
+	if reply, err := client.Send("STOR late"); err != nil || !strings.HasPrefix(reply, "150") {
+		t.Fatalf("STOR: %q, %v", reply, err)
+	}
+	if _, err := io.WriteString(data, "before "); err != nil {
+		t.Fatal(err)
+	}
+	relay := c.replicas[1]
+	relay.awaitMetric(t, "babelftp_relays", 1)
+	relay.server.signal(syscall.SIGTERM)
+	closed := func() bool { // the ports of relays, which is after the sessions have ended
+		_, dataPort, _ := net.SplitHostPort(data.RemoteAddr().String())
+		conn, err := net.Dial("tcp", net.JoinHostPort(c.balancer.hosts[1], dataPort))
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err != nil
+	}
+	waitUntil(t, closed, func() { t.Fatal("the replica still listens") })
+	if _, err := io.WriteString(data, "and after"); err != nil {
+		t.Error(err)
+	}
+	_ = data.Close()
+	if reply, err := client.Reply(); err != nil || !strings.HasPrefix(reply, "226") {
+		t.Errorf("the upload ends with %q, %v", reply, err)
+	}
+	if code := relay.server.wait(); code != 0 {
+		t.Errorf("the replica ends with code %d", code)
+	}
+	c.replicas[0].mustStore(t, "late", []byte("before and after"))
+}

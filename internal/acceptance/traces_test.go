@@ -1,0 +1,208 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/tracetest"
+)
+
+// sentinel is in all that must not be in a trace.
+const sentinel = "sesame"
+
+// A collector of OpenTelemetry gets a span for each session, command and request to S3, and the log has the same IDs. No span has a secret.
+func TestTraces(t *testing.T) {
+	t.Parallel()
+	collector := tracetest.Start(t)
+	s, proxy := newSiteBehindProxy(t, s3test.Start(t, "minio"), "log: {level: debug}",
+		fmt.Sprintf("traces: {endpoint: %q, headers: \"Authorization: Bearer %s\"}", collector.URL, sentinel))
+	proxy.Inject(s3test.Fault{Operation: "PutObject", Times: 1, Effect: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown")})
+	local := newFolder(t)
+	large := content(12 << 20)
+	newLftp(t, s, usual).run("put "+local.write("small", []byte("content"))+" -o small", "put "+local.write("large", large)+" -o large",
+		"get large -o "+local.file("back"))
+	local.mustHave("back", large)
+
+	c := ftptest.Dial(t, s.address)
+	c.Command(331, "USER alice@acme")
+	c.Command(530, "PASS "+sentinel)
+	c.Command(500, "QUOT PASS "+sentinel)
+	c.Login("alice@acme", password)
+	c.Command(202, "ACCT "+sentinel)
+	c.Command(502, "SITE PSWD old "+sentinel)
+	c.Command(550, "SIZE missing")
+	data := c.Data()
+	c.Command(150, "STOR half")
+	if _, err := data.Write([]byte("half a file")); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.Close() // as a client that is killed
+	collector.Await("the sessions of lftp and of the client that was killed", func(spans []tracetest.Span, _ int) bool {
+		return len(slices.DeleteFunc(spans, func(s tracetest.Span) bool { return s.Name != "session" })) == 2
+	})
+	s.stop(t) // sends what waits
+
+	spans := collector.Spans()
+	byName := map[string][]tracetest.Span{}
+	sessions := map[string]string{} // ID of the session, by that of its span
+	for _, span := range spans {
+		if text := fmt.Sprintf("%+v", span); strings.Contains(text, sentinel) || strings.Contains(text, password) {
+			t.Errorf("a span has a secret: %s", text)
+		}
+		if span.Name == "session" {
+			sessions[span.ID] = span.Attributes["session.id"]
+		}
+		byName[span.Name] = append(byName[span.Name], span)
+	}
+	one := func(name, attribute, value string) tracetest.Span {
+		t.Helper()
+		found := slices.DeleteFunc(slices.Clone(byName[name]), func(s tracetest.Span) bool { return s.Attributes[attribute] != value })
+		if len(found) != 1 {
+			t.Fatalf("%d spans %s have %s=%s: %+v", len(found), name, attribute, value, byName[name])
+		}
+		return found[0]
+	}
+	has := func(span tracetest.Span, want map[string]string) {
+		t.Helper()
+		for key, value := range want {
+			if span.Attributes[key] != value {
+				t.Errorf("%s has %s=%q, want %q: %v", span.Name, key, span.Attributes[key], value, span.Attributes)
+			}
+		}
+	}
+
+	stored := one("STOR", "babelftp.command.line", "STOR large")
+	has(stored, map[string]string{
+		"client.address": "127.0.0.1", "babelftp.tenant": acme, "user.name": "alice", "babelftp.reply.code": "226", "babelftp.transfer.bytes": fmt.Sprint(12 << 20),
+		"network.protocol.name": "ftp", "error.type": "",
+	})
+	if stored.Kind != "server" || stored.Parent != "" || stored.Failed || !slices.Equal(stored.Events, []string{"first byte"}) {
+		t.Errorf("%+v", stored)
+	}
+	if stored.Resource["service.name"] != "babelftp" || stored.Resource["service.instance.id"] == "" || stored.Resource["service.version"] == "" {
+		t.Errorf("the resource is %v", stored.Resource)
+	}
+	if len(stored.Links) != 1 || sessions[stored.Links[0]] == "" || sessions[stored.Links[0]] != stored.Attributes["session.id"] {
+		t.Errorf("%+v links to none of %v", stored, sessions)
+	}
+	operations := map[string]int{}
+	for _, span := range spans {
+		if span.Trace != stored.Trace || span.ID == stored.ID {
+			continue
+		}
+		operations[span.Name]++
+		if span.Kind != "client" || span.Parent != stored.ID || span.Failed || span.Begin.Before(stored.Begin) || span.End.Before(span.Begin) {
+			t.Errorf("%+v", span)
+		}
+		has(span, map[string]string{"aws.s3.bucket": s.buckets[acme], "rpc.system.name": "aws-api"})
+		if span.Attributes["aws.request_id"] == "" || span.Attributes["http.response.status_code"] == "" {
+			t.Errorf("%+v", span)
+		}
+	}
+	if operations["S3.CreateMultipartUpload"] != 1 || operations["S3.UploadPart"] != 3 || operations["S3.CompleteMultipartUpload"] != 1 {
+		t.Errorf("the requests of the upload are %v", operations)
+	}
+	refused := one("S3.PutObject", "http.response.status_code", "503")
+	if !refused.Failed || refused.Attributes["error.type"] != "503" {
+		t.Errorf("%+v", refused)
+	}
+	byName["repeated"] = slices.DeleteFunc(slices.Clone(byName["S3.PutObject"]), func(s tracetest.Span) bool { return s.Parent != refused.Parent })
+	has(one("repeated", "http.response.status_code", "200"), map[string]string{"http.request.resend_count": "1"})
+
+	has(one("PASS", "babelftp.reply.code", "530"), map[string]string{"babelftp.command.line": "PASS ***", "user.name": "", "error.type": "530"})
+	has(one("other", "babelftp.command.line", "QUOT ***"), map[string]string{"babelftp.reply.code": "500"})
+	has(one("ACCT", "babelftp.command.line", "ACCT ***"), nil)
+	has(one("SITE", "babelftp.command.line", "SITE PSWD ***"), nil)
+	missing := one("SIZE", "babelftp.command.line", "SIZE missing")
+	if missing.Failed || missing.Attributes["error.type"] != "550" {
+		t.Errorf("%+v", missing) // the client's mistake, and no fault
+	}
+	if half := one("STOR", "babelftp.command.line", "STOR half"); !half.Failed || half.Attributes["babelftp.reply.code"] != "426" {
+		t.Errorf("%+v", half)
+	}
+	if got := collector.Header().Get("Authorization"); got != "Bearer "+sentinel {
+		t.Errorf("the collector gets %q", got)
+	}
+
+	log := s.server.stderr.String()
+	for _, line := range []string{
+		`msg=transfer session=%s .* path=/large .*trace_id=%s`, `msg=command session=%s .*line="STOR large" trace_id=%s`, `msg="S3 request" session=%s .*operation=UploadPart .*trace_id=%s`,
+		`msg=reply session=%s .*code=226 .*trace_id=%s`,
+	} {
+		pattern := fmt.Sprintf(line, stored.Attributes["session.id"], stored.Trace)
+		if !regexp.MustCompile(pattern).MatchString(log) {
+			t.Errorf("the log has no line %s", pattern)
+		}
+	}
+	failed := fmt.Sprintf(`msg="command failed" session=%s .*command=SIZE .*trace_id=%s`, missing.Attributes["session.id"], missing.Trace)
+	if !regexp.MustCompile(failed).MatchString(log) {
+		t.Errorf("the log has no line %s", failed)
+	}
+	if strings.Contains(log, sentinel) {
+		t.Error("the log has a secret")
+	}
+	if t.Failed() {
+		t.Log(log)
+	}
+}
+
+// With sample 0 nothing is traced. A collector that is away costs spans and one line of the log, and delays neither clients nor the end.
+func TestTracesThatAreLost(t *testing.T) {
+	t.Parallel()
+	collector := tracetest.Start(t)
+	away, err := net.Listen("tcp", "127.0.0.1:0") // open, so that no other test takes the port
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = away.Close() })
+	go func() {
+		for {
+			conn, err := away.Accept()
+			if err != nil {
+				return
+			}
+			_ = conn.Close()
+		}
+	}()
+	for _, tc := range []struct {
+		name, traces string
+		warnings     int
+		ended        bool // whether spans have ended
+	}{
+		{"sample-0", fmt.Sprintf("traces: {endpoint: %q, sample: 0}", collector.URL), 0, false},
+		{"away", fmt.Sprintf("traces: {endpoint: %q}", "http://"+away.Addr().String()), 1, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t, s3test.Start(t, "minio"), tc.traces)
+			f := newFolder(t)
+			curl := newCurl(t, s, usual)
+			curl.upload(move{f.write("file", []byte("content")), "/file"})
+			s.mustStore(t, "file", []byte("content"))
+			s.awaitMetric(t, "babelftp_sessions", 0)
+			if got := s.metric(t, "babelftp_trace_spans_ended_total") > 0; got != tc.ended {
+				t.Errorf("spans have ended: %v", got)
+			}
+			s.stop(t)
+			log := s.server.stderr.String()
+			if got := strings.Count(log, "traces: the collector does not take spans"); got != tc.warnings {
+				t.Errorf("%d warnings:\n%s", got, log)
+			}
+			if got := strings.Contains(log, "trace_id="); got != tc.ended {
+				t.Errorf("the log has traces: %v\n%s", got, log)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if got := collector.Spans(); len(got) > 0 {
+			t.Errorf("the collector has %+v", got)
+		}
+	})
+}

@@ -1,0 +1,345 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/s3client/profile"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+func TestMain(m *testing.M) { s3test.Main(m) }
+
+// servers are S3 servers that keep conditions, that refuse them (501), and that ignore them.
+func servers() map[string]func(*testing.T) (Client, string) {
+	start := func(t *testing.T, name string) (Client, string) {
+		s := s3test.Start(t, name)
+		return s.Client(profile.RepeatRefused), s.Bucket(t)
+	}
+	return map[string]func(*testing.T) (Client, string){
+		"conditions": func(t *testing.T) (Client, string) { return start(t, "embedded") },
+		"refuses":    func(t *testing.T) (Client, string) { return start(t, "sim-strict") },
+		"ignores": func(t *testing.T) (Client, string) {
+			client, bucket := start(t, "embedded")
+			return unconditional{client}, bucket
+		},
+	}
+}
+
+// unconditional is an S3 server that ignores conditions.
+type unconditional struct{ Client }
+
+func (u unconditional) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	plain := *in
+	plain.IfMatch, plain.IfNoneMatch = nil, nil
+	return u.Client.PutObject(ctx, &plain, opts...)
+}
+
+func newStore(t *testing.T, client Client, bucket string) *Store {
+	s := New(client, bucket, "servers/", slog.New(slog.NewTextHandler(t.Output(), nil)))
+	s.times = times{heartbeat: 50 * time.Millisecond, expiry: time.Second, settle: 300 * time.Millisecond, poll: 10 * time.Millisecond}
+	return s
+}
+
+// What certmagic asks of a storage.
+func TestStore(t *testing.T) {
+	server := s3test.Start(t, "embedded")
+	bucket := server.Bucket(t)
+	s, ctx := newStore(t, server.Client(profile.RepeatRefused), bucket), t.Context()
+	if _, err := s.Load(ctx, "a/b/c"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing value: %v", err)
+	}
+	for key, value := range map[string]string{"a/b/c": "one", "a/b/d": "two", "a/bc": "three"} {
+		if err := s.Store(ctx, key, []byte(value)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := s.Store(ctx, "a/b/c", []byte("new")); err != nil {
+		t.Fatal(err)
+	}
+	if value, err := s.Load(ctx, "a/b/c"); err != nil || string(value) != "new" {
+		t.Errorf("%q, %v", value, err)
+	}
+	for _, tc := range []struct {
+		path      string
+		recursive bool
+		want      []string
+	}{{"a", false, []string{"a/b", "a/bc"}}, {"a", true, []string{"a/b/c", "a/b/d", "a/bc"}}, {"a/b", false, []string{"a/b/c", "a/b/d"}}, {"", false, []string{"a"}}} {
+		keys, err := s.List(ctx, tc.path, tc.recursive)
+		if slices.Sort(keys); err != nil || !slices.Equal(keys, tc.want) {
+			t.Errorf("%q, %v has %q: %v, want %q", tc.path, tc.recursive, keys, err, tc.want)
+		}
+	}
+	if _, err := s.List(ctx, "none", true); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a missing directory: %v", err)
+	}
+	if info, err := s.Stat(ctx, "a/b/c"); err != nil || !info.IsTerminal || info.Size != 3 || info.Key != "a/b/c" || time.Since(info.Modified) > time.Hour {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if info, err := s.Stat(ctx, "a/b"); err != nil || info.IsTerminal {
+		t.Errorf("%+v, %v", info, err)
+	}
+	if !s.Exists(ctx, "a/b") || !s.Exists(ctx, "a/bc") || s.Exists(ctx, "a/x") {
+		t.Error("what exists")
+	}
+	if keys := s3test.Objects(t, server.Client(), bucket); !slices.Contains(keys, "servers/.babelftp/acme/a/b/c") {
+		t.Errorf("the bucket has %q", keys)
+	}
+	for _, key := range []string{"a/b", "a/b", "none"} {
+		if err := s.Delete(ctx, key); err != nil {
+			t.Error(err)
+		}
+	}
+	if keys, err := s.List(ctx, "", true); err != nil || !slices.Equal(keys, []string{"a/bc"}) {
+		t.Errorf("%q, %v", keys, err)
+	}
+}
+
+// An S3 server that does not answer is no missing value.
+func TestErrors(t *testing.T) {
+	server := s3test.Start(t, "embedded")
+	s, ctx := newStore(t, server.Client(profile.RepeatRefused), "no-such-bucket"), t.Context()
+	for name, do := range map[string]func() error{
+		"store":  func() error { return s.Store(ctx, "a", nil) },
+		"load":   func() error { _, err := s.Load(ctx, "a"); return err },
+		"list":   func() error { _, err := s.List(ctx, "a", true); return err },
+		"delete": func() error { return s.Delete(ctx, "a") },
+		"stat":   func() error { _, err := s.Stat(ctx, "a"); return err },
+		"lock":   func() error { return s.Lock(ctx, "a") },
+	} {
+		if err := do(); err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "s3://no-such-bucket/servers/.babelftp/acme/") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := s.Unlock(ctx, "a"); err == nil {
+		t.Error("a lock that the server does not have is released")
+	}
+	ended, end := context.WithCancel(ctx)
+	end()
+	if _, err := s.Load(ended, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("after the end: %v", err)
+	}
+}
+
+// No two servers have a lock together. A heartbeat keeps it for longer than it takes to expire.
+func TestLock(t *testing.T) {
+	for name, start := range servers() {
+		t.Run(name, func(t *testing.T) {
+			client, bucket := start(t)
+			var holders atomic.Int32
+			var wait sync.WaitGroup
+			for i := range 3 {
+				s := newStore(t, client, bucket)
+				wait.Go(func() {
+					if err := s.Lock(t.Context(), "issue ftp.acme.example"); err != nil {
+						t.Error(err)
+						return
+					}
+					if holders.Add(1) != 1 {
+						t.Error("two servers have the lock")
+					}
+					if i == 0 {
+						_ = sleep(t.Context(), 2*s.times.expiry)
+					}
+					holders.Add(-1)
+					if err := s.Unlock(t.Context(), "issue ftp.acme.example"); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			wait.Wait()
+			if keys, err := newStore(t, client, bucket).List(t.Context(), "locks", true); !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the locks are %q, %v", keys, err)
+			}
+		})
+	}
+}
+
+// The lock of a server that has died goes to another one. The end of the wait is that of the context.
+func TestLockOfADeadServer(t *testing.T) {
+	for name, start := range servers() {
+		t.Run(name, func(t *testing.T) {
+			client, bucket := start(t)
+			dead, other := newStore(t, client, bucket), newStore(t, client, bucket)
+			if err := dead.Lock(t.Context(), "name"); err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), other.times.expiry/2)
+			defer cancel()
+			if err := other.Lock(ctx, "name"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the wait for a lock: %v", err)
+			}
+			dead.locks["name"].stop()
+			<-dead.locks["name"].ended
+			if err := other.Lock(t.Context(), "name"); err != nil {
+				t.Fatal(err)
+			}
+			if err := dead.Unlock(t.Context(), "name"); err != nil {
+				t.Error(err)
+			}
+			if _, err := other.Stat(t.Context(), lockKey("name")); err != nil {
+				t.Errorf("the dead server has released the lock of the other one: %v", err)
+			}
+			if err := other.Unlock(t.Context(), "name"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+// Of two servers that find no lock at the same time, one gets it, also where S3 has no conditions.
+func TestLocksAtOnce(t *testing.T) {
+	for name, start := range servers() {
+		t.Run(name, func(t *testing.T) {
+			client, bucket := start(t)
+			looks := &barrier{Client: client, open: make(chan struct{})}
+			looks.left.Store(2)
+			var got atomic.Int32
+			var wait sync.WaitGroup
+			for range 2 {
+				s := newStore(t, looks, bucket)
+				s.times.settle = 2 * time.Second
+				wait.Go(func() {
+					l, err := s.tryLock(t.Context(), "name", &sighting{})
+					if err != nil {
+						t.Error(err)
+					}
+					if l != nil {
+						got.Add(1)
+					}
+				})
+			}
+			wait.Wait()
+			if got.Load() != 1 {
+				t.Errorf("%d servers have the lock", got.Load())
+			}
+		})
+	}
+}
+
+// A barrier lets the first looks of two servers end before their first writes begin.
+type barrier struct {
+	Client
+	left atomic.Int32
+	open chan struct{}
+}
+
+func (b *barrier) HeadObject(ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
+	defer func() {
+		if b.left.Add(-1) == 0 {
+			close(b.open)
+		}
+	}()
+	return b.Client.HeadObject(ctx, in, opts...)
+}
+
+func (b *barrier) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	<-b.open
+	return b.Client.PutObject(ctx, in, opts...)
+}
+
+// A heartbeat that finds another version knows that the lock is lost.
+func TestLockIsLost(t *testing.T) {
+	server := s3test.Start(t, "embedded")
+	bucket := server.Bucket(t)
+	s := newStore(t, server.Client(profile.RepeatRefused), bucket)
+	if err := s.Lock(t.Context(), "name"); err != nil {
+		t.Fatal(err)
+	}
+	_, err := server.Client().PutObject(t.Context(), &s3.PutObjectInput{
+		Bucket: &bucket, Key: aws.String("servers/.babelftp/acme/" + lockKey("name")), Body: strings.NewReader("of another server"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-s.locks["name"].ended
+	if err := s.Unlock(t.Context(), "name"); err != nil {
+		t.Error(err)
+	}
+	if value, err := s.Load(t.Context(), lockKey("name")); err != nil || string(value) != "of another server" {
+		t.Errorf("the lock of the other server is %q, %v", value, err)
+	}
+}
+
+// The answer to a write is lost, also to those by which the SDK repeats it. The server that has written the lock keeps it, and releases it in the end.
+func TestLostAnswers(t *testing.T) {
+	server := s3test.Start(t, "embedded")
+	bucket := server.Bucket(t)
+	proxy, err := s3test.NewProxy(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	s := newStore(t, proxy.Server().Client(profile.RepeatRefused), bucket)
+	lost := func(times int) *s3test.Injection {
+		return proxy.Inject(s3test.Fault{Operation: "PutObject", Times: times, Effect: s3test.LoseAnswer()})
+	}
+	defer lost(1).End()
+	if err := s.Lock(t.Context(), "name"); err != nil {
+		t.Fatal(err)
+	}
+	l := s.locks["name"]
+	for _, times := range []int{1, 2, 10} { // the SDK tries three times
+		before := proxy.Counts()["PutObject"]
+		injected := lost(times)
+		for injected.Applied() < times || proxy.Counts()["PutObject"] < before+times+2 { // and heartbeats afterwards
+			select {
+			case <-l.ended:
+				t.Fatal("the server has given up a lock that it has")
+			case <-time.After(s.times.heartbeat):
+			}
+		}
+		injected.End()
+	}
+	if err := s.Unlock(t.Context(), "name"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Load(t.Context(), lockKey("name")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the released lock: %v", err)
+	}
+}
+
+// A lock whose last heartbeat had no answer, and could not be read, is released all the same.
+func TestReleaseAfterALostAnswer(t *testing.T) {
+	server := s3test.Start(t, "embedded")
+	bucket := server.Bucket(t)
+	proxy, err := s3test.NewProxy(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	s := newStore(t, proxy.Server().Client(profile.RepeatRefused), bucket)
+	l, err := s.tryLock(t.Context(), "name", &sighting{})
+	if err != nil || l == nil {
+		t.Fatal(l, err)
+	}
+	before := l.etag
+	puts := proxy.Inject(s3test.Fault{Operation: "PutObject", Effect: s3test.LoseAnswer()})
+	gets := proxy.Inject(s3test.Fault{Operation: "GetObject", Effect: s3test.LoseAnswer()})
+	if err := s.write(t.Context(), "name", l, s3.PutObjectInput{IfMatch: &before}); err == nil || l.etag != before {
+		t.Errorf("without any answer: %v", err)
+	}
+	puts.End()
+	gets.End()
+	if err := s.write(t.Context(), "name", l, s3.PutObjectInput{IfMatch: &before}); err == nil || l.etag == before {
+		t.Errorf("on the version before: %v, and the ETag is %s", err, l.etag) // and the next heartbeat is right
+	}
+	if err := s.write(t.Context(), "name", l, s3.PutObjectInput{IfMatch: &l.etag}); err != nil || l.etag == "" {
+		t.Errorf("on the version that was found: %v", err)
+	}
+	l.etag = before
+	if err := s.release(t.Context(), "name", l); err != nil || s.Exists(t.Context(), lockKey("name")) {
+		t.Errorf("release: %v", err)
+	}
+}

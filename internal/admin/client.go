@@ -1,0 +1,180 @@
+package admin
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/activity"
+	"github.com/babelftp/babelftp/internal/bans"
+	"github.com/babelftp/babelftp/internal/config/administration"
+	"github.com/babelftp/babelftp/internal/sessionlog"
+)
+
+// A Client asks a server.
+type Client struct {
+	at, advice string // where no server answers, and what to do
+	base       string
+	token      string
+	http       *http.Client
+}
+
+// requestTimeout is how long the server may take to answer.
+const requestTimeout = 30 * time.Second
+
+// NewClient makes a client of the server that listens on a socket.
+func NewClient(socket string) *Client {
+	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+	return &Client{
+		at: socket, advice: "set admin_socket in its configuration, and ask as the user who runs it", base: "http://server",
+		http: &http.Client{Transport: &http.Transport{DialContext: dial}, Timeout: requestTimeout},
+	}
+}
+
+// NewRemoteClient makes a client of the server whose admin.listen has a URL. The token is empty for who shows a certificate.
+func NewRemoteClient(address, token string, encryption *tls.Config) (*Client, error) {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil || strings.Trim(u.Path, "/") != "" {
+		return nil, fmt.Errorf("%q is no address of a server: write it like https://babelftp.example.com:9122", address)
+	}
+	if u.Scheme == "http" && !administration.IsLoopback(u.Host) {
+		return nil, fmt.Errorf("%s would send the token in the clear: write https", address)
+	}
+	return &Client{
+		at: address, advice: "set admin.listen in its configuration, and correct the address", base: u.Scheme + "://" + u.Host, token: token,
+		http: &http.Client{
+			Transport: &http.Transport{TLSClientConfig: encryption, Proxy: http.ProxyFromEnvironment}, Timeout: requestTimeout,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		},
+	}, nil
+}
+
+// Server returns what there is to know of the server.
+func (c *Client) Server(ctx context.Context) (s Server, err error) {
+	return s, c.ask(ctx, http.MethodGet, "/server", nil, &s)
+}
+
+// Sessions returns the sessions of the replica, those that began first first.
+func (c *Client) Sessions(ctx context.Context) (all []activity.Shown, err error) {
+	return all, c.ask(ctx, http.MethodGet, "/sessions", nil, &all)
+}
+
+// Disconnect ends a session.
+func (c *Client) Disconnect(ctx context.Context, id string) error {
+	return c.ask(ctx, http.MethodDelete, "/sessions/"+url.PathEscape(id), nil, new(string))
+}
+
+// Transfers returns the transfers of the replica, those of the oldest sessions first.
+func (c *Client) Transfers(ctx context.Context) (all []activity.Transfer, err error) {
+	return all, c.ask(ctx, http.MethodGet, "/transfers", nil, &all)
+}
+
+// Uploads returns the uploads of a tenant that are not complete, those of all tenants for an empty name, and how many there are: the list has a
+// maximum.
+func (c *Client) Uploads(ctx context.Context, tenant string) (uploads []Upload, all int, err error) {
+	query := url.Values{}
+	if tenant != "" {
+		query.Set("tenant", tenant)
+	}
+	header, err := c.request(ctx, http.MethodGet, "/uploads", query, &uploads)
+	if err != nil {
+		return nil, 0, err
+	}
+	all, err = strconv.Atoi(header.Get(totalHeader))
+	return uploads, all, err
+}
+
+// Abort removes an interrupted upload.
+func (c *Client) Abort(ctx context.Context, tenant, id string) error {
+	return c.ask(ctx, http.MethodDelete, "/uploads/"+url.PathEscape(tenant)+"/"+url.PathEscape(id), nil, new(string))
+}
+
+// Bans returns the bans, sorted by name.
+func (c *Client) Bans(ctx context.Context) (all []bans.Ban, err error) {
+	return all, c.ask(ctx, http.MethodGet, "/bans", nil, &all)
+}
+
+// Ban bans an address or a user for a time, or for that of the server's configuration with 0.
+func (c *Client) Ban(ctx context.Context, name string, d time.Duration) (b bans.Ban, err error) {
+	query := url.Values{"name": {name}}
+	if d != 0 {
+		query.Set("time", d.String())
+	}
+	return b, c.ask(ctx, http.MethodPut, "/bans", query, &b)
+}
+
+// Unban ends the ban of an address or a user, and returns its name.
+func (c *Client) Unban(ctx context.Context, name string) (unbanned string, err error) {
+	return unbanned, c.ask(ctx, http.MethodDelete, "/bans", url.Values{"name": {name}}, &unbanned)
+}
+
+// Debug lets the log have the commands and replies of the sessions of an address, a tenant and a user for a time. Empty texts mean any.
+func (c *Client) Debug(ctx context.Context, address, tenant, user string, d time.Duration) (rule sessionlog.Rule, err error) {
+	query := url.Values{"address": {address}, "tenant": {tenant}, "user": {user}, "time": {d.String()}}
+	return rule, c.ask(ctx, http.MethodPut, "/debug", query, &rule)
+}
+
+// DebugRules returns for which sessions the log has commands and replies.
+func (c *Client) DebugRules(ctx context.Context) (rules []sessionlog.Rule, err error) {
+	return rules, c.ask(ctx, http.MethodGet, "/debug", nil, &rules)
+}
+
+// DebugOff ends all that, and returns what held.
+func (c *Client) DebugOff(ctx context.Context) (rules []sessionlog.Rule, err error) {
+	return rules, c.ask(ctx, http.MethodDelete, "/debug", nil, &rules)
+}
+
+// maxError is how many bytes of an error are shown.
+const maxError = 1 << 12
+
+// ask sends a request and decodes the answer.
+func (c *Client) ask(ctx context.Context, method, path string, query url.Values, into any) error {
+	_, err := c.request(ctx, method, path, query, into)
+	return err
+}
+
+func (c *Client) request(ctx context.Context, method, path string, query url.Values, into any) (http.Header, error) {
+	request, err := http.NewRequestWithContext(ctx, method, c.base+Root+path+"?"+query.Encode(), nil)
+	if err != nil {
+		return nil, err
+	}
+	if c.token != "" {
+		request.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		err = errors.Unwrap(err)
+		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+			return nil, fmt.Errorf("the certificate of %s is not trusted: %w: name its authorities with --ca-file, or correct the address", c.at, err)
+		}
+		return nil, fmt.Errorf("no server answers at %s: %w: %s", c.at, err, c.advice)
+	}
+	defer response.Body.Close()
+	if response.StatusCode == http.StatusOK {
+		return response.Header, json.NewDecoder(response.Body).Decode(into)
+	}
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxError))
+	if err != nil {
+		return nil, err
+	}
+	var failed struct {
+		Error string `json:"error"`
+	}
+	if json.Unmarshal(text, &failed) != nil {
+		failed.Error = string(bytes.TrimSpace(text))
+	}
+	return nil, errors.New(cmp.Or(failed.Error, response.Status))
+}

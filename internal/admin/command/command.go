@@ -1,0 +1,128 @@
+// Package command has the commands by which administrators ask a running server.
+//
+// [Program.Commands] returns them. They reach the server by package admin, and write tables, or JSON for scripts. No text that a client has chosen has
+// an effect on the terminal that shows it.
+package command
+
+import (
+	"cmp"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/config/encryption"
+)
+
+// adminSocket is where the chart has the server answer.
+const adminSocket = "/run/babelftp/admin/admin.sock"
+
+// howToAsk ends the description of a command that asks a running server.
+const howToAsk = "The server answers on admin_socket: from --socket, or from the configuration that --config names, or " + adminSocket + ",\n" +
+	"which is where the Helm chart puts it. With --url it answers on admin.listen, also from another machine."
+
+var errNoAdminSocket = errors.New("admin_socket is not set, so the server takes no commands: set it, like " + adminSocket)
+
+// adminFlags say which server to ask.
+type adminFlags struct {
+	Program
+	socket, config, url, tokenFile, caFile, certFile, keyFile string
+}
+
+// A Program is what the commands are part of.
+type Program struct {
+	// UsageError makes an error of a command line that makes no sense.
+	UsageError func(cmd *cobra.Command, format string, args ...any) error
+	// Socket reads admin_socket from a configuration.
+	Socket func(cmd *cobra.Command, file string) (string, error)
+}
+
+// Commands are those of this package.
+func (p Program) Commands() []*cobra.Command {
+	return []*cobra.Command{p.sessions(), p.transfers(), p.uploads(), p.bans(), p.debug()}
+}
+
+// noArguments refuses arguments that are no flags.
+func (p Program) noArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return p.UsageError(cmd, "unexpected argument %q", args[0])
+	}
+	return nil
+}
+
+// addFlags adds flags to a command, and returns what makes the client of the server that they name.
+func (p Program) addFlags(cmd *cobra.Command) func(*cobra.Command) (*admin.Client, error) {
+	f := adminFlags{Program: p}
+	flags := cmd.PersistentFlags()
+	flags.StringVar(&f.socket, "socket", "", "the `PATH` of admin_socket (default "+adminSocket+")")
+	flags.StringVarP(&f.config, "config", "c", "", "the configuration `FILE` to read admin_socket from")
+	flags.StringVar(&f.url, "url", "", "the `URL` of admin.listen, like https://babelftp.example.com:9122")
+	flags.StringVar(&f.tokenFile, "token-file", "", "the `FILE` that holds admin.token")
+	flags.StringVar(&f.caFile, "ca-file", "", "a PEM `FILE` of the authorities that the certificate of --url may come from (default those of the system)")
+	flags.StringVar(&f.certFile, "cert-file", "", "a PEM `FILE` of the certificate to show in place of the token")
+	flags.StringVar(&f.keyFile, "key-file", "", "a PEM `FILE` of its key")
+	return f.client
+}
+
+// client makes the client.
+func (f *adminFlags) client(cmd *cobra.Command) (*admin.Client, error) {
+	if f.url != "" {
+		if f.socket != "" || f.config != "" {
+			return nil, f.UsageError(cmd, "--url goes neither with --socket nor with --config")
+		}
+		return f.remote(cmd)
+	}
+	for _, flag := range []string{"token-file", "ca-file", "cert-file", "key-file"} {
+		if cmd.Flags().Changed(flag) {
+			return nil, f.UsageError(cmd, "--%s needs --url", flag)
+		}
+	}
+	path := cmp.Or(f.socket, adminSocket)
+	if f.config != "" {
+		if f.socket != "" {
+			return nil, f.UsageError(cmd, "--socket and --config do not go together")
+		}
+		var err error
+		if path, err = f.Socket(cmd, f.config); err != nil {
+			return nil, err
+		}
+		if path == "" {
+			return nil, errNoAdminSocket
+		}
+	}
+	return admin.NewClient(path), nil
+}
+
+// remote makes the client of --url.
+func (f *adminFlags) remote(cmd *cobra.Command) (*admin.Client, error) {
+	if f.tokenFile == "" && f.certFile == "" || (f.certFile == "") != (f.keyFile == "") {
+		return nil, f.UsageError(cmd, "--url needs --token-file, or --cert-file and --key-file")
+	}
+	authorities, err := encryption.Authorities(f.caFile)
+	if err != nil {
+		return nil, fmt.Errorf("--ca-file: %w", err)
+	}
+	secure := &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities}
+	if f.certFile != "" {
+		pair, err := tls.LoadX509KeyPair(f.certFile, f.keyFile)
+		if err != nil {
+			return nil, fmt.Errorf("--cert-file %s with --key-file %s: %w", f.certFile, f.keyFile, err)
+		}
+		secure.Certificates = []tls.Certificate{pair}
+	}
+	token := ""
+	if f.tokenFile != "" {
+		text, err := os.ReadFile(f.tokenFile)
+		if err != nil {
+			return nil, fmt.Errorf("--token-file: %w", err)
+		}
+		if token = strings.TrimSpace(string(text)); token == "" {
+			return nil, fmt.Errorf("--token-file %s is empty", f.tokenFile)
+		}
+	}
+	return admin.NewRemoteClient(f.url, token, secure)
+}

@@ -1,0 +1,92 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/babelftp/babelftp/internal/sessionlog"
+)
+
+// debugTime is how long the log has commands unless the administrator says.
+const debugTime = 10 * time.Minute
+
+func (p Program) debug() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "debug [--address ADDRESS] [--tenant TENANT] [--user USER] [--for TIME]",
+		Short: "Let the log of a running server show the commands of some sessions",
+		Long: "Let the log of a running server show the commands of some sessions, its replies and its requests to S3, for a time. That counts for open\n" +
+			"sessions too. A session must match each of --address, --tenant and --user that you give. Without them the command shows what is on.\n" +
+			"Passwords are masked, and so are names that clients send by USER.\n\n" +
+			howToAsk + " Each replica has a switch of its own.",
+		Example: "  babelftp debug --address 192.0.2.7 --for 10m\n" +
+			"  babelftp debug --user scanner@acme\n" +
+			"  babelftp debug\n" +
+			"  babelftp debug --off\n" +
+			"  kubectl exec babelftp-0 -- babelftp debug --tenant acme",
+		Args: p.noArguments,
+	}
+	client := p.addFlags(cmd)
+	flags := cmd.Flags()
+	address := flags.String("address", "", "sessions of clients at this `ADDRESS` or network")
+	tenant := flags.String("tenant", "", "sessions of this `TENANT`")
+	user := flags.String("user", "", "sessions of this `USER`, like alice or alice@acme, after the login")
+	d := flags.Duration("for", debugTime, "how long, "+sessionlog.MaxTime.String()+" at most")
+	off := flags.Bool("off", false, "end it for all sessions")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		some := *address != "" || *tenant != "" || *user != ""
+		switch {
+		case *off && (some || flags.Changed("for")):
+			return p.UsageError(cmd, "--off ends all, and goes with no other option")
+		case !some && flags.Changed("for"):
+			return p.UsageError(cmd, "--for needs --address, --tenant or --user")
+		}
+		c, err := client(cmd)
+		if err != nil {
+			return err
+		}
+		out := cmd.OutOrStdout()
+		switch {
+		case *off:
+			rules, err := c.DebugOff(cmd.Context())
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(out, "%d ended\n", len(rules))
+			return err
+		case !some:
+			rules, err := c.DebugRules(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return showRules(out, rules)
+		}
+		rule, err := c.Debug(cmd.Context(), *address, *tenant, *user, *d)
+		if err != nil {
+			return err
+		}
+		return showRules(out, []sessionlog.Rule{rule})
+	}
+	return cmd
+}
+
+// showRules shows for which sessions the log has commands.
+func showRules(out io.Writer, rules []sessionlog.Rule) error {
+	t := newTable(out, "ADDRESS", "TENANT", "USER", "UNTIL")
+	orAny := func(text string) string {
+		if text == "" {
+			return "any"
+		}
+		return text
+	}
+	for _, r := range rules {
+		address := ""
+		if r.Network.IsValid() {
+			address = r.Network.String()
+		}
+		t.row(orAny(address), orAny(r.Tenant), orAny(r.User), r.Until.UTC().Format(time.RFC3339))
+	}
+	return t.flush()
+}

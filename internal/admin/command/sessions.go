@@ -1,0 +1,139 @@
+package command
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/babelftp/babelftp/internal/activity"
+)
+
+func (p Program) sessions() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "sessions",
+		Short: "Show and end the sessions of a running server",
+		Long: "Show the sessions of a running server: who is connected from where, since when, in which language, and what the session does. IDLE is\n" +
+			"the time since a command began or ended. Each replica shows its own.\n\n" + howToAsk,
+		Example: "  babelftp sessions\n" +
+			"  babelftp sessions --json\n" +
+			"  babelftp sessions disconnect 5f2c8a0de19b4c37\n" +
+			"  babelftp sessions --url https://babelftp.example.com:9122 --token-file admin-token\n" +
+			"  kubectl exec babelftp-0 -- babelftp sessions",
+		Args: p.noArguments,
+	}
+	client := p.addFlags(cmd)
+	asJSON := addJSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := client(cmd)
+		if err != nil {
+			return err
+		}
+		all, err := c.Sessions(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return writeJSON(cmd.OutOrStdout(), all)
+		}
+		now := time.Now()
+		t := newTable(cmd.OutOrStdout(), "ID", "USER", "REMOTE", "SINCE", "IDLE", "LANG", "TLS", "DOES")
+		for _, s := range all {
+			does, encrypted := s.Command, "no"
+			if s.Transfer != nil {
+				does += " " + s.Transfer.Path
+			}
+			if s.TLS {
+				encrypted = "yes"
+			}
+			t.row(s.ID, userOf(s.User, s.Tenant), s.Remote, ago(s.Since, now), ago(s.LastActive, now), s.Language, encrypted, does)
+		}
+		return t.flush()
+	}
+	disconnect := &cobra.Command{
+		Use: "disconnect ID", Short: "End a session",
+		Long: "End a session. Its client gets 421. A transfer gets 426 first, and leaves no file; with resume: keep its user can resume it.",
+		Example: "  babelftp sessions disconnect 5f2c8a0de19b4c37\n" +
+			"  babelftp bans add alice@acme --time 1h              # and keep the user away",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return p.UsageError(cmd, "write one ID, as babelftp sessions shows it")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := client(cmd)
+			if err == nil {
+				err = c.Disconnect(cmd.Context(), args[0])
+			}
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s ends\n", visible(args[0]))
+			return err
+		},
+	}
+	cmd.AddCommand(disconnect)
+	return cmd
+}
+
+func (p Program) transfers() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "transfers",
+		Short: "Show the transfers of a running server",
+		Long: "Show the transfers that run: who sends or gets what, how much of it has moved, and how fast. The size of an upload is known if the client\n" +
+			"has announced it by ALLO. Each replica shows its own.\n\n" + howToAsk,
+		Example: "  babelftp transfers\n" +
+			"  babelftp transfers --json\n" +
+			"  kubectl exec babelftp-0 -- babelftp transfers",
+		Args: p.noArguments,
+	}
+	client := p.addFlags(cmd)
+	asJSON := addJSONFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		c, err := client(cmd)
+		if err != nil {
+			return err
+		}
+		all, err := c.Transfers(cmd.Context())
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return writeJSON(cmd.OutOrStdout(), all)
+		}
+		now := time.Now()
+		t := newTable(cmd.OutOrStdout(), "SESSION", "USER", "DIRECTION", "BYTES", "DONE", "RATE", "SINCE", "PATH")
+		for i := range all {
+			x := &all[i]
+			t.row(x.Session, userOf(x.User, x.Tenant), x.Direction, bytesText(x.Bytes), done(x), bytesText(x.BytesPerSecond)+"/s", ago(x.Since, now), x.Path)
+		}
+		return t.flush()
+	}
+	return cmd
+}
+
+// done is the part of a transfer that has moved, empty where its size is not known.
+func done(x *activity.Transfer) string {
+	const all = 100
+	switch {
+	case x.Size == nil:
+		return ""
+	case *x.Size <= 0:
+		return "100%"
+	}
+	return fmt.Sprintf("%d%%", min(all, int64(float64(x.Bytes)/float64(*x.Size)*all)))
+}
+
+// userOf is a user with the tenant, as USER takes it. It is empty before the login.
+func userOf(user, tenant string) string {
+	if user == "" {
+		return ""
+	}
+	return user + "@" + tenant
+}
+
+// addJSONFlag adds --json to a command.
+func addJSONFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("json", false, "write JSON, for scripts")
+}

@@ -1,0 +1,118 @@
+package command
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// A table writes lines of columns. Clients choose some of the texts, so that what a terminal would obey is escaped.
+type table struct{ w *tabwriter.Writer }
+
+func newTable(out io.Writer, columns ...string) *table {
+	t := &table{tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)}
+	t.row(columns...)
+	return t
+}
+
+// row writes a line. An empty cell is "-".
+func (t *table) row(cells ...string) {
+	for i, cell := range cells {
+		if cell == "" {
+			cell = "-"
+		}
+		cells[i] = visible(cell)
+	}
+	fmt.Fprintln(t.w, strings.Join(cells, "\t"))
+}
+
+func (t *table) flush() error { return t.w.Flush() }
+
+// visible escapes what a terminal would obey and not show: control characters, and those that turn the direction of text around.
+func visible(text string) string {
+	return escapeUnprintable(text, func(b *strings.Builder, r rune, invalid byte) {
+		switch {
+		case r == utf8.RuneError && invalid != 0:
+			fmt.Fprintf(b, `\x%02x`, invalid)
+		case r < ' ':
+			fmt.Fprintf(b, `\x%02x`, r)
+		default:
+			fmt.Fprintf(b, `\u{%X}`, r)
+		}
+	})
+}
+
+// escapeUnprintable lets escape write what is not printable. invalid is the byte that is no UTF-8, else 0.
+func escapeUnprintable(text string, escape func(b *strings.Builder, r rune, invalid byte)) string {
+	var b strings.Builder
+	for len(text) > 0 {
+		r, size := utf8.DecodeRuneInString(text)
+		switch {
+		case r == utf8.RuneError && size == 1:
+			escape(&b, r, text[0])
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		default:
+			escape(&b, r, 0)
+		}
+		text = text[size:]
+	}
+	return b.String()
+}
+
+// writeJSON writes a value for scripts. Its texts have the escapes of JSON for what a terminal would obey.
+func writeJSON(out io.Writer, v any) error {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if err := encoder.Encode(v); err != nil {
+		return err
+	}
+	for line := range strings.Lines(text.String()) {
+		escaped := escapeUnprintable(strings.TrimSuffix(line, "\n"), func(b *strings.Builder, r rune, _ byte) {
+			for _, unit := range utf16.Encode([]rune{r}) {
+				fmt.Fprintf(b, `\u%04x`, unit)
+			}
+		})
+		if _, err := fmt.Fprintln(out, escaped); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// bytesText is a number of bytes for people: at most four digits and a unit.
+func bytesText(n int64) string {
+	const unit = 1024
+	if n < unit {
+		return strconv.FormatInt(n, 10) + " B"
+	}
+	value, prefix := float64(n)/unit, 0
+	for value >= unit-0.05 && prefix < len("KMGTPE")-1 {
+		value /= unit
+		prefix++
+	}
+	return fmt.Sprintf("%.1f %ciB", value, "KMGTPE"[prefix])
+}
+
+// ago is how long ago a time was, in its two largest units.
+func ago(at, now time.Time) string {
+	d := max(0, now.Sub(at)).Truncate(time.Second)
+	const day = 24 * time.Hour
+	switch {
+	case d >= day:
+		return fmt.Sprintf("%dd%dh", d/day, d%day/time.Hour)
+	case d >= time.Hour:
+		return fmt.Sprintf("%dh%dm", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return d.String()
+}

@@ -1,0 +1,206 @@
+package admin
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"slices"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/activity"
+	"github.com/babelftp/babelftp/internal/bans"
+	"github.com/babelftp/babelftp/internal/sessionlog"
+)
+
+// Root is where the API begins. Another version of the API, with answers that a client of this one would not understand, gets another root.
+const Root = "/api/v1"
+
+// totalHeader tells how many there are of what a list has a maximum of.
+const totalHeader = "X-Total-Count"
+
+// Options are what a handler tells of and changes.
+type Options struct {
+	Source Source
+	Bans   *bans.List
+	Debug  *sessionlog.Switch
+	Log    *slog.Logger // gets what administrators change
+}
+
+// A Handler answers requests below [Root] in JSON: names in snake_case, times as RFC 3339 has them, sizes in bytes. An error is an object with the
+// text "error".
+type Handler struct {
+	Options
+	mux    *http.ServeMux
+	events events
+}
+
+// NewHandler makes a handler.
+func NewHandler(o Options) *Handler {
+	h := &Handler{Options: o, mux: http.NewServeMux()}
+	h.events.build = h.state
+	for pattern, answer := range map[string]func(http.ResponseWriter, *http.Request) (any, error){
+		"GET /server":   func(http.ResponseWriter, *http.Request) (any, error) { return h.Source.Server(), nil },
+		"GET /sessions": func(http.ResponseWriter, *http.Request) (any, error) { return bySince(h.Source.Sessions()), nil },
+		"GET /transfers": func(http.ResponseWriter, *http.Request) (any, error) {
+			return transfersOf(bySince(h.Source.Sessions())), nil
+		},
+		"GET /tenants": func(http.ResponseWriter, *http.Request) (any, error) { return h.Source.Tenants(), nil },
+		"GET /audit":   func(http.ResponseWriter, *http.Request) (any, error) { return h.Source.Audit(), nil },
+		"GET /uploads": h.uploads,
+		"GET /bans":    func(http.ResponseWriter, *http.Request) (any, error) { return h.Bans.All(), nil },
+		"GET /debug":   func(http.ResponseWriter, *http.Request) (any, error) { return h.Debug.Rules(), nil },
+
+		"DELETE /sessions/{id}":         h.disconnect,
+		"DELETE /uploads/{tenant}/{id}": h.abort,
+		"PUT /bans":                     h.ban,
+		"DELETE /bans":                  h.unban,
+		"PUT /debug":                    h.debug,
+		"DELETE /debug":                 func(http.ResponseWriter, *http.Request) (any, error) { return h.Debug.Clear(), nil },
+	} {
+		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+			v, err := answer(w, r)
+			if r.Method != http.MethodGet {
+				h.Log.Info("request of an administrator", "method", r.Method, "path", Root+r.URL.Path, "query", r.URL.RawQuery, "remote", r.RemoteAddr, "err", err)
+			}
+			if err != nil {
+				Fail(w, err)
+				return
+			}
+			send(w, http.StatusOK, v)
+		})
+	}
+	h.mux.HandleFunc("GET /events", h.events.serve)
+	h.mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		Fail(w, &Error{http.StatusNotFound, "there is no " + r.Method + " " + Root + r.URL.Path})
+	})
+	return h
+}
+
+// ServeHTTP implements [http.Handler].
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	http.StripPrefix(Root, h.mux).ServeHTTP(w, r)
+}
+
+// An Error is an answer with another status than 200.
+type Error struct {
+	Status int
+	Text   string
+}
+
+// Error implements error.
+func (e *Error) Error() string { return e.Text }
+
+// Fail answers with an error, with status 500 unless it is an [Error].
+func Fail(w http.ResponseWriter, err error) {
+	status := http.StatusInternalServerError
+	if e, ok := errors.AsType[*Error](err); ok {
+		status = e.Status
+	}
+	send(w, status, map[string]string{"error": err.Error()})
+}
+
+// send answers. No cache keeps what changes all the time.
+func send(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(v) // a client that has gone needs no answer
+}
+
+// bySince sorts sessions by their begin.
+func bySince(sessions []activity.Shown) []activity.Shown {
+	slices.SortFunc(sessions, func(a, b activity.Shown) int {
+		return cmp.Or(a.Since.Compare(b.Since), cmp.Compare(a.ID, b.ID))
+	})
+	return sessions
+}
+
+func transfersOf(sessions []activity.Shown) []*activity.Transfer {
+	transfers := []*activity.Transfer{}
+	for _, s := range sessions {
+		if s.Transfer != nil {
+			transfers = append(transfers, s.Transfer)
+		}
+	}
+	return transfers
+}
+
+func (h *Handler) disconnect(_ http.ResponseWriter, r *http.Request) (any, error) {
+	id := r.PathValue("id")
+	if !h.Source.Disconnect(id) {
+		return nil, &Error{http.StatusNotFound, "there is no session " + id + ": it may have ended, or be one of another replica"}
+	}
+	return id, nil
+}
+
+func (h *Handler) uploads(w http.ResponseWriter, r *http.Request) (any, error) {
+	uploads, all, err := h.Source.Uploads(r.Context(), r.FormValue("tenant"))
+	if err != nil {
+		return nil, storageError(err)
+	}
+	w.Header().Set(totalHeader, strconv.Itoa(all))
+	return uploads, nil
+}
+
+func (h *Handler) abort(_ http.ResponseWriter, r *http.Request) (any, error) {
+	id := r.PathValue("id")
+	if err := h.Source.Abort(r.Context(), r.PathValue("tenant"), id); err != nil {
+		return nil, storageError(err)
+	}
+	return id, nil
+}
+
+// storageError gives an error of the storage its status.
+func storageError(err error) error {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return &Error{http.StatusNotFound, err.Error()}
+	case errors.Is(err, syscall.EBUSY):
+		return &Error{http.StatusConflict, "in use: " + err.Error()}
+	}
+	return &Error{http.StatusBadGateway, err.Error()}
+}
+
+func (h *Handler) ban(_ http.ResponseWriter, r *http.Request) (any, error) {
+	name, err := bans.Parse(r.FormValue("name"))
+	var d time.Duration
+	if text := r.FormValue("time"); err == nil && text != "" {
+		if d, err = time.ParseDuration(text); err == nil && d <= 0 {
+			err = fmt.Errorf("the time %s is not longer than 0", text)
+		}
+	}
+	if err != nil {
+		return nil, &Error{http.StatusBadRequest, err.Error()}
+	}
+	return h.Bans.Add(r.Context(), name, d), nil
+}
+
+func (h *Handler) unban(_ http.ResponseWriter, r *http.Request) (any, error) {
+	name, err := bans.Parse(r.FormValue("name"))
+	if err != nil {
+		return nil, &Error{http.StatusBadRequest, err.Error()}
+	}
+	if !h.Bans.Remove(r.Context(), name) {
+		return nil, &Error{http.StatusNotFound, name + " is not banned: see babelftp bans list"}
+	}
+	return name, nil
+}
+
+func (h *Handler) debug(_ http.ResponseWriter, r *http.Request) (any, error) {
+	d, err := time.ParseDuration(r.FormValue("time"))
+	var rule sessionlog.Rule
+	if err == nil {
+		rule, err = sessionlog.NewRule(r.FormValue("address"), r.FormValue("tenant"), r.FormValue("user"), d)
+	}
+	if err != nil {
+		return nil, &Error{http.StatusBadRequest, err.Error()}
+	}
+	h.Debug.Add(rule)
+	return rule, nil
+}

@@ -1,0 +1,259 @@
+package listener
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"crypto/subtle"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/base64"
+	"encoding/binary"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/config/administration"
+	"github.com/babelftp/babelftp/internal/limits"
+)
+
+const (
+	// cookieLife is how long a browser stays logged in.
+	cookieLife = 12 * time.Hour
+	// longestWait is how long who has sent wrong tokens waits. It is short: others of the same network wait too.
+	longestWait = 2 * time.Second
+	// maxForm is how many bytes the body of a request has at most.
+	maxForm = 4 << 10
+)
+
+// The cookie. Browsers take one with the prefix __Host- under TLS only, and send it to no other host (RFC 6265bis 4.1.3.2).
+const (
+	cookieTLS = "__Host-babelftp-admin"
+	cookie    = "babelftp-admin"
+)
+
+// contentPolicy lets the page load its own files and nothing else.
+const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'"
+
+// A gate lets administrators pass, and no others.
+type gate struct {
+	throttle *limits.Throttle[netip.Prefix]
+	origins  *http.CrossOriginProtection
+
+	mu          sync.Mutex
+	credentials credentials
+}
+
+// credentials are what administrators have. They are replaced, not changed.
+type credentials struct {
+	token [sha256.Size]byte // hash of the token
+	given bool              // whether there is a token
+	tls   bool
+	// clients are the authorities of certificates, nil for none.
+	clients *x509.CertPool
+	key     []byte        // of cookies
+	ended   chan struct{} // closed when others take their place
+}
+
+func newGate() *gate {
+	g := &gate{
+		throttle: limits.NewThrottle[netip.Prefix](longestWait), origins: http.NewCrossOriginProtection(),
+		credentials: credentials{ended: make(chan struct{})},
+	}
+	g.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { admin.Fail(w, errOtherSite) }))
+	return g
+}
+
+var errOtherSite = &admin.Error{Status: http.StatusForbidden, Text: "another site has made the browser ask"}
+
+// replace sets the token, empty for none, whether there is TLS, and the authorities of certificates. Requests end if one of them has changed.
+func (g *gate) replace(token string, tls bool, clients *x509.CertPool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	next := credentials{
+		token: sha256.Sum256([]byte(token)), given: token != "", tls: tls, clients: clients, key: []byte(rand.Text()), ended: make(chan struct{}),
+	}
+	before := g.credentials
+	if next.token == before.token && next.given == before.given && next.tls == before.tls && next.clients.Equal(before.clients) {
+		return
+	}
+	close(before.ended)
+	g.credentials = next
+}
+
+// end ends all requests.
+func (g *gate) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	close(g.credentials.ended)
+	g.credentials = credentials{ended: make(chan struct{})}
+}
+
+func (g *gate) current() credentials {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.credentials
+}
+
+// handler puts the gate before an API and a page.
+func (g *gate) handler(api, page http.Handler) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(admin.Root+"/", g.guard(api))
+	mux.HandleFunc("POST /login", g.logIn)
+	mux.HandleFunc("GET /login", g.logIn)
+	mux.HandleFunc("POST /logout", g.logOut)
+	mux.Handle("/", page)
+	return g.strict(g.origins.Handler(mux))
+}
+
+// strict refuses what no administrator's client sends, and tells browsers to be strict too.
+func (g *gate) strict(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Content-Security-Policy", contentPolicy)
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("X-Frame-Options", "DENY")
+		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("Cross-Origin-Resource-Policy", "same-origin")
+		if r.TLS == nil && !administration.IsLoopback(r.Host) {
+			admin.Fail(w, &admin.Error{Status: http.StatusMisdirectedRequest, Text: "without TLS, ask for localhost or 127.0.0.1 only"})
+			return
+		}
+		r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+		next.ServeHTTP(w, r)
+	})
+}
+
+// guard lets requests with a login pass. They end with the credentials.
+func (g *gate) guard(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		c := g.current()
+		// A certificate goes along with what other sites make a browser ask, and so may a cookie on another port of this machine.
+		if site := r.Header.Get("Sec-Fetch-Site"); site == "cross-site" || site == "same-site" {
+			admin.Fail(w, errOtherSite)
+			return
+		}
+		if !g.loggedIn(&c, r) {
+			w.Header().Set("WWW-Authenticate", `Bearer realm="babelftp"`)
+			if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
+				w.Header().Set("Connection", "close") // the client may show another certificate in another handshake
+			}
+			admin.Fail(w, &admin.Error{Status: http.StatusUnauthorized, Text: "send the token of admin.token: Authorization: Bearer TOKEN"})
+			return
+		}
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		go func() {
+			select {
+			case <-c.ended:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+// loggedIn tells whether a request comes from an administrator.
+func (g *gate) loggedIn(c *credentials, r *http.Request) bool {
+	if c.isClient(r.TLS) {
+		return true
+	}
+	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); token != "" {
+		return strings.EqualFold(scheme, "Bearer") && g.isToken(c, r, strings.TrimSpace(token))
+	}
+	sent, err := r.Cookie(c.cookie())
+	return err == nil && c.isCookie(sent.Value, time.Now())
+}
+
+// isClient tells whether the certificate of a connection is a login now. Since the handshake it may have ended, and the authorities may be others.
+func (c *credentials) isClient(state *tls.ConnectionState) bool {
+	if state == nil || len(state.VerifiedChains) == 0 || c.clients == nil {
+		return false
+	}
+	between := x509.NewCertPool()
+	for _, certificate := range state.PeerCertificates[1:] {
+		between.AddCert(certificate)
+	}
+	_, err := state.PeerCertificates[0].Verify(x509.VerifyOptions{
+		Roots: c.clients, Intermediates: between, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
+	})
+	return err == nil
+}
+
+// isToken compares a token, after a wait if the network of the client has sent wrong ones.
+func (g *gate) isToken(c *credentials, r *http.Request, token string) bool {
+	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
+	network := limits.Network(addr.Addr())
+	if g.throttle.Wait(r.Context(), network) != nil {
+		return false
+	}
+	sum := sha256.Sum256([]byte(token))
+	if !c.given || subtle.ConstantTimeCompare(sum[:], c.token[:]) == 0 {
+		g.throttle.Failed(network)
+		return false
+	}
+	return true
+}
+
+// cookie is the name of the cookie.
+func (c *credentials) cookie() string {
+	if c.tls {
+		return cookieTLS
+	}
+	return cookie
+}
+
+// sign is the value of a cookie that ends so many seconds after 1970.
+func (c *credentials) sign(ends int64) string {
+	value := binary.BigEndian.AppendUint64(nil, uint64(ends))
+	mac := hmac.New(sha256.New, c.key)
+	mac.Write(value)
+	return base64.RawURLEncoding.EncodeToString(mac.Sum(value))
+}
+
+// isCookie tells whether a value is one of sign that has not ended.
+func (c *credentials) isCookie(value string, now time.Time) bool {
+	decoded, err := base64.RawURLEncoding.DecodeString(value)
+	if err != nil || len(decoded) != 8+sha256.Size || !c.given {
+		return false
+	}
+	ends := int64(binary.BigEndian.Uint64(decoded))
+	return hmac.Equal([]byte(value), []byte(c.sign(ends))) && now.Unix() < ends
+}
+
+// set sets the cookie.
+func (c *credentials) set(w http.ResponseWriter, value string, life time.Duration) {
+	http.SetCookie(w, &http.Cookie{
+		Name: c.cookie(), Value: value, Path: "/", MaxAge: int(life / time.Second), HttpOnly: true, Secure: c.tls, SameSite: http.SameSiteStrictMode,
+	})
+}
+
+// logIn exchanges the token for the cookie. GET is for links, whose readers want the page.
+func (g *gate) logIn(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", "no-store")
+	c := g.current()
+	if !g.isToken(&c, r, r.FormValue("token")) {
+		admin.Fail(w, &admin.Error{Status: http.StatusUnauthorized, Text: "this is not the token of admin.token"})
+		return
+	}
+	c.set(w, c.sign(time.Now().Add(cookieLife).Unix()), cookieLife)
+	if r.Method == http.MethodGet {
+		http.Redirect(w, r, "/", http.StatusSeeOther)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// logOut removes the cookie from the browser.
+func (g *gate) logOut(w http.ResponseWriter, _ *http.Request) {
+	c := g.current()
+	c.set(w, "", -time.Second)
+	w.WriteHeader(http.StatusNoContent)
+}

@@ -1,0 +1,423 @@
+package listener
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/config/administration"
+	"github.com/babelftp/babelftp/internal/config/value"
+)
+
+const (
+	token      = "0123456789abcdef0123456789abcdef"
+	otherToken = "fedcba9876543210fedcba9876543210"
+)
+
+// answers is a handler that answers with a text.
+func answers(text string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
+}
+
+// serve starts a listener, and returns its address.
+func serve(t *testing.T, cfg administration.Admin, api http.Handler) (l *Listener, address string) {
+	t.Helper()
+	l, err := New(cfg, api, answers("page"), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error)
+	go func() { ended <- l.Serve(bound) }()
+	t.Cleanup(func() {
+		l.Close()
+		if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+			t.Error(err)
+		}
+	})
+	return l, bound.Addr().String()
+}
+
+// An answer is what a test looks at.
+type answer struct {
+	status  int
+	body    string
+	header  http.Header
+	cookies []*http.Cookie
+	at      *url.URL // after redirects
+}
+
+// send sends a request with headers, written "Name: value".
+func send(t *testing.T, client *http.Client, method, address string, form url.Values, headers ...string) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	for _, h := range headers {
+		name, text, _ := strings.Cut(h, ": ")
+		if request.Header.Set(name, text); name == "Host" {
+			request.Host = text
+		}
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer{response.StatusCode, string(body), response.Header, response.Cookies(), response.Request.URL}
+}
+
+// Who has no token gets the page and nothing of the API, and no other site gets anything by a browser that has logged in.
+func TestToken(t *testing.T) {
+	_, address := serve(t, administration.Admin{Token: value.NewSecret(token)}, answers("api"))
+	_, port, _ := net.SplitHostPort(address)
+	const path, bearer = "/api/v1/sessions", "Authorization: Bearer " + token
+	for _, tc := range []struct {
+		label, method, path string
+		headers             []string
+		status              int
+		body                string // a part of it
+	}{
+		{"page", http.MethodGet, "/", nil, 200, "page"},
+		{"file of the page", http.MethodGet, "/style.css", nil, 200, "page"},
+		{"no token", http.MethodGet, path, nil, 401, `{"error":"send the token`},
+		{"wrong token", http.MethodGet, path, []string{"Authorization: Bearer " + otherToken}, 401, "error"},
+		{"part of the token", http.MethodGet, path, []string{"Authorization: Bearer " + token[:31]}, 401, "error"},
+		{"another scheme", http.MethodGet, path, []string{"Authorization: Basic " + token}, 401, "error"},
+		{"wrong cookie", http.MethodGet, path, []string{"Cookie: babelftp-admin=" + token}, 401, "error"},
+		{"token", http.MethodGet, path, []string{bearer}, 200, "api"},
+		{"change", http.MethodDelete, path + "/1", []string{bearer}, 200, "api"},
+		{"localhost", http.MethodGet, path, []string{bearer, "Host: localhost:" + port}, 200, "api"},
+		{"rebinding", http.MethodGet, path, []string{bearer, "Host: attacker.example:" + port}, 421, "ask for localhost"},
+		{"rebinding of the page", http.MethodGet, "/", []string{"Host: attacker.example"}, 421, "ask for localhost"},
+		{"another origin", http.MethodDelete, path + "/1", []string{bearer, "Origin: https://attacker.example"}, 403, `{"error":`},
+		{"another site", http.MethodDelete, path + "/1", []string{bearer, "Sec-Fetch-Site: cross-site"}, 403, `{"error":`},
+		{"another site reads", http.MethodGet, path, []string{bearer, "Sec-Fetch-Site: cross-site"}, 403, `{"error":`},
+		{"another port reads", http.MethodGet, path, []string{bearer, "Sec-Fetch-Site: same-site"}, 403, `{"error":`},
+		{"own page reads", http.MethodGet, path, []string{bearer, "Sec-Fetch-Site: same-origin"}, 200, "api"},
+		{"another site logs in", http.MethodPost, "/login?token=" + token, []string{"Origin: https://attacker.example"}, 403, `{"error":`},
+	} {
+		t.Run(strings.ReplaceAll(tc.label, " ", "-"), func(t *testing.T) {
+			got := send(t, http.DefaultClient, tc.method, "http://"+address+tc.path, nil, tc.headers...)
+			if got.status != tc.status || !strings.Contains(got.body, tc.body) {
+				t.Errorf("%d %q, want %d %q", got.status, got.body, tc.status, tc.body)
+			}
+			policy := got.header.Get("Content-Security-Policy")
+			if !strings.HasPrefix(policy, "default-src 'none';") || !strings.Contains(policy, "frame-ancestors 'none'") ||
+				got.header.Get("X-Content-Type-Options") != "nosniff" || got.header.Get("Referrer-Policy") != "no-referrer" {
+				t.Errorf("headers are %v", got.header)
+			}
+		})
+	}
+}
+
+// A browser logs in by a form or by a link, and out again. A new token ends its login, and its streams of events.
+func TestCookie(t *testing.T) {
+	entered, ended := make(chan struct{}), make(chan struct{})
+	api := http.NewServeMux()
+	api.HandleFunc(admin.Root+"/events", func(_ http.ResponseWriter, r *http.Request) {
+		close(entered)
+		<-r.Context().Done()
+		close(ended)
+	})
+	api.Handle("/", answers("api"))
+	cfg := administration.Admin{Token: value.NewSecret(token)}
+	l, address := serve(t, cfg, api)
+	base := "http://" + address
+	jar, _ := cookiejar.New(nil)
+	browser := &http.Client{Jar: jar}
+	asks := func(status int) {
+		t.Helper()
+		if got := send(t, browser, http.MethodGet, base+"/api/v1/server", nil); got.status != status {
+			t.Errorf("the API answers %d, want %d", got.status, status)
+		}
+	}
+	asks(401)
+	if got := send(t, browser, http.MethodPost, base+"/login", url.Values{"token": {otherToken}}); got.status != 401 || len(got.cookies) != 0 {
+		t.Errorf("a wrong token: %d, %v", got.status, got.cookies)
+	}
+	asks(401)
+	login := send(t, browser, http.MethodPost, base+"/login", url.Values{"token": {token}}, "Sec-Fetch-Site: same-origin")
+	if login.status != 204 || len(login.cookies) != 1 {
+		t.Fatalf("the login: %d, %v", login.status, login.cookies)
+	}
+	if c := login.cookies[0]; !c.HttpOnly || c.SameSite != http.SameSiteStrictMode || c.Secure || c.Path != "/" || strings.Contains(c.Value, token) {
+		t.Errorf("the cookie is %v", c)
+	}
+	asks(200)
+	if got := send(t, browser, http.MethodPost, base+"/logout", nil); got.status != 204 {
+		t.Errorf("the logout: %d", got.status)
+	}
+	asks(401)
+	if got := send(t, browser, http.MethodGet, base+"/login?token="+token, nil); got.status != 200 || got.body != "page" || got.at.RawQuery != "" {
+		t.Errorf("the link leads to %s %s", got.at, got.body)
+	}
+	asks(200)
+
+	streaming := make(chan struct{})
+	go func() {
+		defer close(streaming)
+		_ = send(t, browser, http.MethodGet, base+"/api/v1/events", nil)
+	}()
+	<-entered
+	same, err := l.Prepare(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same() // changes nothing
+	asks(200)
+	select {
+	case <-ended:
+		t.Error("the stream has ended with the same token")
+	default:
+	}
+	cfg.Token = value.NewSecret(otherToken)
+	other, err := l.Prepare(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other()
+	<-ended
+	<-streaming
+	asks(401)
+}
+
+// A certificate of the authorities is a login. Without a token, who has none gets nothing.
+func TestClientCertificate(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name, text string) string {
+		t.Helper()
+		name = filepath.Join(dir, name)
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	certificate, key := certtest.New(t, &x509.Certificate{DNSNames: []string{"admin.example"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM([]byte(certificate))
+	ours, others := certtest.NewAuthority(t, "ours"), certtest.NewAuthority(t, "others")
+	cfg := administration.Admin{Token: value.NewSecret(token), TLS: administration.AdminTLS{
+		CertFile: write("cert.pem", certificate), KeyFile: write("key.pem", key), ClientCAFile: write("ca.pem", ours.Certificate),
+	}}
+	shows := func(a *certtest.Authority) []tls.Certificate {
+		t.Helper()
+		pair, err := tls.X509KeyPair(pem(a.Issue(&x509.Certificate{})))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return []tls.Certificate{pair}
+	}
+	client := func(certificates []tls.Certificate) *http.Client {
+		transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: certificates}}
+		t.Cleanup(transport.CloseIdleConnections)
+		return &http.Client{Transport: transport}
+	}
+	administrator, stranger, nobody := client(shows(ours)), client(shows(others)), client(nil)
+	for _, required := range []bool{false, true} {
+		if required {
+			cfg.Token = value.Secret{}
+		}
+		_, address := serve(t, cfg, answers("api"))
+		ask := func(c *http.Client, path string) int {
+			t.Helper()
+			request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://"+address+path, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			request.Host = "admin.example" // any name will do: the certificate has it
+			response, err := c.Do(request)
+			if err != nil {
+				return 0
+			}
+			_ = response.Body.Close()
+			return response.StatusCode
+		}
+		want := map[string]int{"/": 200, "/api/v1/server": 401}
+		if required {
+			want = map[string]int{"/": 0, "/api/v1/server": 0}
+		}
+		for path, status := range want {
+			if got := ask(administrator, path); got != 200 {
+				t.Errorf("token given: %t, %s with a certificate: %d", !required, path, got)
+			}
+			if got := ask(nobody, path); got != status {
+				t.Errorf("token given: %t, %s without a certificate: %d, want %d", !required, path, got, status)
+			}
+			if got := ask(stranger, path); got != 0 && got != status {
+				t.Errorf("token given: %t, %s with the certificate of others: %d", !required, path, got)
+			}
+		}
+		if c, err := admin.NewRemoteClient("http://admin.example:9122", token, nil); err == nil {
+			t.Errorf("the client %v would send the token in the clear", c)
+		}
+	}
+}
+
+// A certificate of authorities that are gone is no login, even on the connection on which it was one.
+func TestOtherAuthorities(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	certtest.Write(t, cert, key, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	text, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	ours, others := certtest.NewAuthority(t, "ours"), certtest.NewAuthority(t, "others")
+	cfg := administration.Admin{Token: value.NewSecret(token), TLS: administration.AdminTLS{
+		CertFile: cert, KeyFile: key, ClientCAFile: filepath.Join(dir, "ca.pem"),
+	}}
+	trust := func(a *certtest.Authority) {
+		t.Helper()
+		if err := os.WriteFile(cfg.TLS.ClientCAFile, []byte(a.Certificate), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	trust(ours)
+	l, address := serve(t, cfg, answers("api"))
+	pair, err := tls.X509KeyPair(pem(ours.Issue(&x509.Certificate{})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	connections := 0
+	transport := &http.Transport{
+		TLSClientConfig: &tls.Config{RootCAs: roots, Certificates: []tls.Certificate{pair}},
+		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+			connections++
+			return new(net.Dialer).DialContext(ctx, network, address)
+		},
+		MaxConnsPerHost: 1,
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	ask := func(status, on int) {
+		t.Helper()
+		got := send(t, &http.Client{Transport: transport}, http.MethodGet, "https://"+address+"/api/v1/server", nil)
+		if got.status != status || connections != on {
+			t.Errorf("%d on connection %d, want %d on %d", got.status, connections, status, on)
+		}
+	}
+	ask(200, 1)
+	for _, step := range []struct {
+		trusted    *certtest.Authority
+		status, on int
+	}{{ours, 200, 1}, {others, 401, 1}, {ours, 200, 2}} { // 401 closes the connection, so that another handshake can follow
+		trust(step.trusted)
+		apply, err := l.Prepare(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply()
+		ask(step.status, step.on)
+	}
+}
+
+// A reload adds TLS and removes it again, without another address.
+func TestReloadOfTLS(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	certtest.Write(t, cert, key, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	text, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	plain := administration.Admin{Token: value.NewSecret(token)}
+	secure := plain
+	secure.TLS = administration.AdminTLS{CertFile: cert, KeyFile: key}
+	l, address := serve(t, plain, answers("api"))
+	for _, step := range []struct {
+		scheme string
+		cfg    administration.Admin
+	}{{"http", plain}, {"https", secure}, {"http", plain}} {
+		apply, err := l.Prepare(step.cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		apply()
+		client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}, DisableKeepAlives: true}}
+		got := send(t, client, http.MethodGet, step.scheme+"://"+address+"/api/v1/server", nil, "Authorization: Bearer "+token)
+		if got.status != 200 || got.body != "api" {
+			t.Errorf("%s: %d %q", step.scheme, got.status, got.body)
+		}
+	}
+}
+
+func pem(cert, key string) (certificate, private []byte) { return []byte(cert), []byte(key) }
+
+// The cookie is bound to TLS where there is some.
+func TestCookieOfTLS(t *testing.T) {
+	dir := t.TempDir()
+	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	certtest.Write(t, cert, key, &x509.Certificate{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	_, address := serve(t, administration.Admin{Token: value.NewSecret(token), TLS: administration.AdminTLS{CertFile: cert, KeyFile: key}}, answers("api"))
+	text, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(text)
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots}}
+	defer transport.CloseIdleConnections()
+	got := send(t, &http.Client{Transport: transport}, http.MethodPost, "https://"+address+"/login", url.Values{"token": {token}})
+	if c := got.cookies; len(c) != 1 || c[0].Name != "__Host-babelftp-admin" || !c[0].Secure || !c[0].HttpOnly {
+		t.Errorf("%d, cookies are %v", got.status, c)
+	}
+	c, err := admin.NewRemoteClient("https://"+address, token, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.Server(t.Context()); err == nil || !strings.Contains(err.Error(), "is not trusted") || !strings.Contains(err.Error(), "--ca-file") {
+		t.Errorf("a client without the authorities of the certificate gets %v", err)
+	}
+}
+
+// One network cannot take all connections, and who is one too many is not kept waiting.
+func TestTooManyConnections(t *testing.T) {
+	_, address := serve(t, administration.Admin{Token: value.NewSecret(token)}, answers("api"))
+	for range maxPerNetwork {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err != nil {
+			t.Fatal(err) // it is one of those that are served
+		}
+	}
+	conn, err := net.Dial("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	if n, err := conn.Read(make([]byte, 1)); err == nil {
+		t.Errorf("a connection that is one too many reads %d bytes", n)
+	}
+}

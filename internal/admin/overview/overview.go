@@ -1,0 +1,117 @@
+// Package overview collects from the parts of a server what administrators see of it, and does what they ask for.
+package overview
+
+import (
+	"encoding/json"
+	"errors"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/activity"
+	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/audit"
+	"github.com/babelftp/babelftp/internal/certificates"
+	"github.com/babelftp/babelftp/internal/health"
+	"github.com/babelftp/babelftp/internal/s3client"
+	"github.com/babelftp/babelftp/internal/tenant"
+)
+
+// A Control has the sessions.
+type Control interface {
+	Sessions() []activity.Shown
+	Disconnect(id string) bool
+}
+
+// Parts are those of a server. All are required.
+type Parts struct {
+	Version           string
+	Replica, Replicas int
+	Started           time.Time
+	// Loaded is the hash of the configuration in use in hexadecimal, and when it was read.
+	Loaded       func() (hash string, at time.Time)
+	Health       *health.Probe
+	Buckets      func() []*s3client.Bucket // of all tenants, in the order of their names
+	Registry     *tenant.Registry
+	Certificates *certificates.Set
+	// Listener is the first name in the certificate of the listener for administrators, and when it ends: the zero time without one.
+	Listener func() (host string, ends time.Time)
+	Refusals func() map[string]int64 // so far, by limit
+	Recent   *audit.Recent
+}
+
+// An Overview is what administrators see of a server.
+type Overview struct {
+	Control
+	parts Parts
+}
+
+var _ admin.Source = (*Overview)(nil)
+
+// New makes an overview of the parts of a server.
+func New(control Control, parts Parts) *Overview { return &Overview{control, parts} }
+
+// Audit implements [admin.Source].
+func (o *Overview) Audit() []json.RawMessage { return o.parts.Recent.Lines() }
+
+// Server implements [admin.Source].
+func (o *Overview) Server() admin.Server {
+	p := &o.parts
+	hash, at := p.Loaded()
+	s := admin.Server{
+		Version: p.Version, Replica: p.Replica, Replicas: p.Replicas, Started: p.Started.UTC(), ConfigHash: hash, Reloaded: at.UTC(),
+		Ready: p.Health.In(health.Serving), Draining: p.Health.In(health.Draining), Certificates: []admin.Certificate{}, Refusals: p.Refusals(),
+	}
+	for _, c := range p.Certificates.Shown() {
+		s.Certificates = append(s.Certificates, admin.Certificate{Tenant: c.Tenant, Names: []string{c.Host}, NotAfter: c.Ends.UTC()})
+	}
+	if host, ends := p.Listener(); !ends.IsZero() {
+		s.Certificates = append(s.Certificates, admin.Certificate{Names: []string{host}, NotAfter: ends.UTC()})
+	}
+	return s
+}
+
+// Tenants implements [admin.Source].
+func (o *Overview) Tenants() []admin.Tenant {
+	sessions := map[string]int{}
+	for _, s := range o.Sessions() {
+		sessions[s.Tenant]++
+	}
+	tenants, index := []admin.Tenant{}, map[string]int{}
+	for _, b := range o.parts.Buckets() { // the bucket of a tenant comes before those of its folders
+		if b.Folder == "" {
+			index[b.Tenant] = len(tenants)
+			tenants = append(tenants, admin.Tenant{Name: b.Tenant, Bucket: stateOf(b), Sessions: sessions[b.Tenant]})
+			continue
+		}
+		t := &tenants[index[b.Tenant]]
+		t.Folders = append(t.Folders, admin.Folder{Folder: b.Folder, Bucket: stateOf(b)})
+	}
+	for _, q := range o.parts.Registry.Quotas() {
+		i, found := index[q.Tenant]
+		if !found || q.User != "" {
+			continue
+		}
+		tenants[i].Quota = &admin.Quota{MaxBytes: q.Limit()}
+		if used, known := q.Used(); known {
+			tenants[i].Quota.Bytes = &used
+		}
+	}
+	return tenants
+}
+
+// stateOf is what is known of a bucket.
+func stateOf(b *s3client.Bucket) admin.Bucket {
+	state := admin.Bucket{Bucket: b.Name, Prefix: b.Prefix}
+	known, err := b.Up()
+	if !known {
+		return state
+	}
+	up := err == nil
+	state.BucketUp = &up
+	if err != nil {
+		state.Reason = err.Error()
+	}
+	return state
+}
+
+// errNoJournal is for a server that records no uploads.
+var errNoJournal = errors.New("the server records no uploads, because abandoned_uploads is 0")

@@ -1,0 +1,333 @@
+package page_test
+
+import (
+	"bufio"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// patience is how long a test waits for what must come, on two cores that do much else.
+const patience = time.Minute
+
+// A browser is Chromium without a window. A test speaks the Chrome DevTools Protocol with it over two pipes, in JSON that ends with a NUL.
+type browser struct {
+	cmd  *exec.Cmd
+	in   io.WriteCloser
+	done chan struct{} // closed when Chromium has ended
+
+	mu      sync.Mutex
+	last    int
+	answers map[int]chan answer
+	tabs    map[string]*tab // by session of the protocol
+	err     error           // why there are no more answers
+}
+
+// An answer is what Chromium answers to a request, or tells without one.
+type answer struct {
+	ID        int             `json:"id"`
+	SessionID string          `json:"sessionId"`
+	Method    string          `json:"method"`
+	Params    json.RawMessage `json:"params"`
+	Result    json.RawMessage `json:"result"`
+	Error     *struct{ Message string }
+}
+
+// startBrowser starts Chromium.
+func startBrowser() (*browser, error) {
+	in, requests, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	answers, out, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "babelftp-chromium-")
+	if err != nil {
+		return nil, err
+	}
+	b := &browser{in: requests, done: make(chan struct{}), answers: map[int]chan answer{}, tabs: map[string]*tab{}}
+	b.cmd = exec.Command("chromium", "--headless", "--remote-debugging-pipe", "--user-data-dir="+dir, "--no-first-run", "--disable-gpu",
+		"--no-sandbox",            // root has no other way
+		"--disable-dev-shm-usage", // containers have little of it
+		"--disable-background-networking", "--disable-component-update", "--disable-sync", "--force-color-profile=srgb", "--hide-scrollbars", "--disable-lcd-text")
+	b.cmd.Env = append(os.Environ(), "HOME="+dir, "TZ=UTC")
+	b.cmd.ExtraFiles = []*os.File{in, out} // 3 and 4
+	if err := b.cmd.Start(); err != nil {
+		return nil, err
+	}
+	_, _ = in.Close(), out.Close()
+	go b.read(answers, dir)
+	return b, nil
+}
+
+// read passes on what Chromium says, until it ends.
+func (b *browser) read(out io.Reader, dir string) {
+	in := bufio.NewReader(out)
+	for {
+		line, err := in.ReadBytes(0)
+		var a answer
+		if err == nil {
+			err = json.Unmarshal(line[:len(line)-1], &a)
+		}
+		b.mu.Lock()
+		if err != nil {
+			b.err = fmt.Errorf("Chromium has ended: %w", err)
+			for _, c := range b.answers {
+				close(c)
+			}
+			b.mu.Unlock()
+			break
+		}
+		if c, ok := b.answers[a.ID]; ok {
+			delete(b.answers, a.ID)
+			c <- a
+		}
+		if t := b.tabs[a.SessionID]; t != nil {
+			t.hear(a)
+		}
+		b.mu.Unlock()
+	}
+	_ = b.cmd.Wait()
+	_ = os.RemoveAll(dir)
+	close(b.done)
+}
+
+// close ends Chromium, and waits for that.
+func (b *browser) close() {
+	_ = b.in.Close() // it ends when the pipe does
+	<-b.done
+}
+
+// ask sends a request and decodes the answer.
+func (b *browser) ask(session, method string, params, into any) error {
+	got := make(chan answer, 1)
+	b.mu.Lock()
+	if b.err != nil {
+		b.mu.Unlock()
+		return b.err
+	}
+	b.last++
+	b.answers[b.last] = got
+	request, err := json.Marshal(struct {
+		ID        int    `json:"id"`
+		SessionID string `json:"sessionId,omitempty"`
+		Method    string `json:"method"`
+		Params    any    `json:"params,omitempty"`
+	}{b.last, session, method, params})
+	if err == nil {
+		_, err = b.in.Write(append(request, 0))
+	}
+	b.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	select {
+	case a, ok := <-got:
+		switch {
+		case !ok:
+			return b.err
+		case a.Error != nil:
+			return errors.New(method + ": " + a.Error.Message)
+		case into == nil:
+			return nil
+		}
+		return json.Unmarshal(a.Result, into)
+	case <-time.After(patience):
+		return errors.New(method + ": no answer from Chromium")
+	}
+}
+
+// object is what a request has for parameters.
+type object = map[string]any
+
+// A tab is a page in a browser that knows nothing of other tabs: it has cookies of its own. What fails, fails the test.
+type tab struct {
+	*testing.T
+	browser *browser
+	session string
+
+	problems []string // what the console has, guarded by browser.mu
+	expected []string // parts of problems that the test makes
+}
+
+// open opens a page as a reader of a language. At the end of the test the console must be empty.
+func open(t *testing.T, url, language string) *tab {
+	t.Helper()
+	b := chromium(t)
+	var context struct{ BrowserContextID string }
+	var target struct{ TargetID string }
+	var attached struct{ SessionID string }
+	tab := &tab{T: t, browser: b}
+	tab.must(b.ask("", "Target.createBrowserContext", nil, &context))
+	t.Cleanup(func() {
+		_ = b.ask("", "Target.disposeBrowserContext", object{"browserContextId": context.BrowserContextID}, nil)
+	})
+	tab.must(b.ask("", "Target.createTarget", object{"url": "about:blank", "browserContextId": context.BrowserContextID}, &target))
+	tab.must(b.ask("", "Target.attachToTarget", object{"targetId": target.TargetID, "flatten": true}, &attached))
+	tab.session = attached.SessionID
+	b.mu.Lock()
+	b.tabs[tab.session] = tab
+	b.mu.Unlock()
+	t.Cleanup(tab.check)
+	for _, method := range []string{"Page.enable", "Runtime.enable", "Log.enable", "Accessibility.enable"} {
+		tab.ask(method, nil, nil)
+	}
+	var version struct{ UserAgent string }
+	tab.ask("Browser.getVersion", nil, &version)
+	tab.ask("Emulation.setUserAgentOverride", object{"userAgent": version.UserAgent, "acceptLanguage": language}, nil)
+	tab.prefer("light")
+	tab.resize(1280, 900)
+	tab.ask("Page.navigate", object{"url": url}, nil)
+	tab.wait(`document.readyState === 'complete' && location.href !== 'about:blank'`)
+	return tab
+}
+
+func (t *tab) must(err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (t *tab) ask(method string, params, into any) {
+	t.Helper()
+	t.must(t.browser.ask(t.session, method, params, into))
+}
+
+// hear keeps errors and warnings of the page, such as violations of its content security policy.
+func (t *tab) hear(a answer) {
+	switch a.Method {
+	case "Runtime.exceptionThrown", "Runtime.consoleAPICalled":
+		t.problems = append(t.problems, string(a.Params))
+	case "Log.entryAdded":
+		var log struct{ Entry struct{ Level string } }
+		if err := json.Unmarshal(a.Params, &log); err != nil || log.Entry.Level != "verbose" { // advice about forms
+			t.problems = append(t.problems, string(a.Params))
+		}
+	}
+}
+
+// expect says that the test makes a problem.
+func (t *tab) expect(part string) { t.expected = append(t.expected, part) }
+
+// check looks for problems that the test has not made.
+func (t *tab) check() {
+	t.browser.mu.Lock()
+	defer t.browser.mu.Unlock()
+	delete(t.browser.tabs, t.session)
+problems:
+	for _, problem := range t.problems {
+		for _, part := range t.expected {
+			if strings.Contains(problem, part) {
+				continue problems
+			}
+		}
+		t.Errorf("the console has %s", problem)
+	}
+}
+
+// prefer sets the colour scheme, light or dark.
+func (t *tab) prefer(scheme string) {
+	t.ask("Emulation.setEmulatedMedia", object{"features": []object{{"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": "reduce"}}}, nil)
+}
+
+func (t *tab) resize(width, height int) {
+	t.ask("Emulation.setDeviceMetricsOverride", object{"width": width, "height": height, "deviceScaleFactor": 1, "mobile": false}, nil)
+}
+
+// evaluate returns the value of an expression of JavaScript in JSON, and waits for it if it is a promise.
+func (t *tab) evaluate(expression string) (json.RawMessage, error) {
+	var answer struct {
+		Result           struct{ Value json.RawMessage }
+		ExceptionDetails *struct {
+			Text      string
+			Exception struct{ Description string }
+		}
+	}
+	params := object{"expression": expression, "awaitPromise": true, "returnByValue": true, "userGesture": true}
+	if err := t.browser.ask(t.session, "Runtime.evaluate", params, &answer); err != nil {
+		return nil, err
+	}
+	if e := answer.ExceptionDetails; e != nil {
+		return nil, fmt.Errorf("%s %s", e.Text, e.Exception.Description)
+	}
+	return answer.Result.Value, nil
+}
+
+// eval returns the value of an expression of JavaScript.
+func eval[T any](t *tab, expression string) (value T) {
+	t.Helper()
+	result, err := t.evaluate(expression)
+	if err == nil && result != nil {
+		err = json.Unmarshal(result, &value)
+	}
+	if err != nil {
+		t.Fatalf("%s: %v", expression, err)
+	}
+	return value
+}
+
+// wait waits until a condition of the page is true. It may fail while another page takes the place of this one.
+func (t *tab) wait(condition string) {
+	t.Helper()
+	for end := time.Now().Add(patience); ; {
+		// The pause is not a time that the test depends on: the browser looks again with its next frame.
+		result, err := t.evaluate("!!(" + condition + ") || new Promise(resolve => requestAnimationFrame(() => resolve(false)))")
+		if err == nil && string(result) == "true" {
+			return
+		}
+		if time.Now().After(end) {
+			t.Fatalf("never true: %s (%v)\n%s", condition, err, eval[string](t, "document.body.innerText"))
+		}
+	}
+}
+
+// text returns the text that an element shows.
+func (t *tab) text(selector string) string {
+	t.Helper()
+	return eval[string](t, fmt.Sprintf("document.querySelector(%q).innerText", selector))
+}
+
+// press presses a key that has this name and types this text, which may be empty.
+func (t *tab) press(key, text string) {
+	t.Helper()
+	codes := map[string]int{"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}
+	event := object{"type": "keyDown", "key": key, "code": key, "windowsVirtualKeyCode": codes[key], "text": text}
+	t.ask("Input.dispatchKeyEvent", event, nil)
+	event["type"] = "keyUp"
+	t.ask("Input.dispatchKeyEvent", event, nil)
+}
+
+// enter focuses an element and presses Enter, as a reader without a mouse does.
+func (t *tab) enter(selector string) {
+	t.Helper()
+	eval[any](t, fmt.Sprintf("document.querySelector(%q).focus()", selector))
+	t.press("Enter", "\r")
+}
+
+// fill types a text into a field.
+func (t *tab) fill(selector, text string) {
+	t.Helper()
+	eval[any](t, fmt.Sprintf("document.querySelector(%q).select()", selector))
+	t.ask("Input.insertText", object{"text": text}, nil)
+}
+
+// screenshot returns a picture of the page as WebP or PNG.
+func (t *tab) screenshot(params object) []byte {
+	t.Helper()
+	var shot struct{ Data string }
+	t.ask("Page.captureScreenshot", params, &shot)
+	picture, err := base64.StdEncoding.DecodeString(shot.Data)
+	t.must(err)
+	return picture
+}

@@ -1,0 +1,145 @@
+package page_test
+
+import (
+	"embed"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/admin/page"
+)
+
+// load loads the catalogues.
+func load(t *testing.T, overlays ...fs.FS) *i18n.Bundle {
+	t.Helper()
+	bundle, err := i18n.Load(overlays...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bundle
+}
+
+// get asks the handler for a path, as a browser with an Accept-Language.
+func get(handler http.Handler, path, accept string) *httptest.ResponseRecorder {
+	request := httptest.NewRequest(http.MethodGet, path, nil)
+	request.Header.Set("Accept-Language", accept)
+	response := httptest.NewRecorder()
+	handler.ServeHTTP(response, request)
+	return response
+}
+
+func TestLanguages(t *testing.T) {
+	overlay := fstest.MapFS{"sv/messages.gotext.json": {Data: []byte(
+		`{"language": "sv", "messages": [{"id": "page-title", "translation": "Förvaltning av babelftp"}]}`)}}
+	bundle := load(t, overlay)
+	handler := page.Handler(func() *i18n.Bundle { return bundle })
+	for _, test := range []struct{ path, accept, lang, dir, title string }{
+		{"/", "", "en", "ltr", "babelftp administration"},
+		{"/", "fr-CH, en;q=0.5", "fr", "ltr", "Administration de babelftp"},
+		{"/", "ar-EG", "ar", "rtl", "إدارة babelftp"},
+		{"/", "he", "he", "rtl", "ניהול babelftp"},
+		{"/", "sv", "sv", "ltr", "Förvaltning av babelftp"},
+		{"/", "eu", "en", "ltr", "babelftp administration"},
+		{"/?lang=ja", "fr", "ja", "ltr", "babelftpの管理"},
+		{"/?lang=eu", "fr", "fr", "ltr", "Administration de babelftp"},
+		{"/?lang=%22%3E%3Cscript%3E", "fr", "fr", "ltr", "Administration de babelftp"},
+	} {
+		response := get(handler, test.path, test.accept)
+		body := response.Body.String()
+		for _, want := range []string{
+			`<html lang="` + test.lang + `" dir="` + test.dir + `">`,
+			"<title>" + test.title + "</title>",
+			`<option value="` + test.lang + `" lang="` + test.lang + `" selected>`,
+			`<option value="zh-Hant" lang="zh-Hant">繁體中文</option>`,
+		} {
+			if !strings.Contains(body, want) {
+				t.Errorf("%s for %q lacks %s", test.path, test.accept, want)
+			}
+		}
+		if got := strings.Count(body, " selected>"); got != 1 {
+			t.Errorf("%s for %q has %d languages selected", test.path, test.accept, got)
+		}
+		h := response.Header()
+		if h.Get("Content-Language") != test.lang || h.Get("Vary") != "Accept-Language" || h.Get("Cache-Control") != "no-cache" {
+			t.Errorf("%s for %q: the header is %v", test.path, test.accept, h)
+		}
+	}
+}
+
+// A reload of the configuration replaces the catalogues, and the next page has the new ones.
+func TestBundleOfEachPage(t *testing.T) {
+	bundle := load(t)
+	handler := page.Handler(func() *i18n.Bundle { return bundle })
+	get(handler, "/", "fr")
+	bundle = load(t, fstest.MapFS{"fr/messages.gotext.json": {Data: []byte(
+		`{"language": "fr", "messages": [{"id": "page-sessions", "translation": "Séances <b>"}]}`)}})
+	body := get(handler, "/", "fr").Body.String()
+	if !strings.Contains(body, "Séances &lt;b&gt;</h2>") || strings.Contains(body, "<b>") {
+		t.Errorf("the page is\n%s", body)
+	}
+}
+
+func TestFiles(t *testing.T) {
+	handler := page.Handler(func() *i18n.Bundle { return load(t) })
+	for path, want := range map[string]string{
+		"/":                 "text/html; charset=utf-8",
+		"/static/page.js":   "text/javascript; charset=utf-8",
+		"/static/style.css": "text/css; charset=utf-8",
+		"/static/icon.svg":  "image/svg+xml",
+	} {
+		if response := get(handler, path, ""); response.Code != http.StatusOK || response.Header().Get("Content-Type") != want {
+			t.Errorf("%s: %d, %s", path, response.Code, response.Header().Get("Content-Type"))
+		}
+	}
+	for _, path := range []string{"/index.html", "/static/none", "/page.go", "/static/../page.go", "/x"} {
+		if response := get(handler, path, ""); response.Code == http.StatusOK {
+			t.Errorf("%s: %d", path, response.Code)
+		}
+	}
+}
+
+// A content security policy forbids scripts and styles in the HTML. What is in a script element is data.
+func TestNothingInline(t *testing.T) {
+	body := get(page.Handler(func() *i18n.Bundle { return load(t) }), "/", "").Body.String()
+	for _, found := range regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|javascript:|<script[^>]*>`).FindAllString(body, -1) {
+		if found != `<script type="application/json" id="texts">` && found != `<script type="module" src="static/page.js">` {
+			t.Errorf("the page has %s", found)
+		}
+	}
+}
+
+// files are embedded, because the S3 server of other tests moves the working directory.
+//
+//go:embed index.html static
+var files embed.FS
+
+// The page uses each of its texts, and no others. That those of the HTML exist, its rendering shows.
+func TestTexts(t *testing.T) {
+	var sources strings.Builder
+	for _, name := range []string{"index.html", "static/page.js", "static/table.js", "static/format.js"} {
+		source, err := fs.ReadFile(files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sources.Write(source)
+	}
+	texts := load(t).PageTexts(language.English)
+	for _, used := range regexp.MustCompile(`\btext\('([^']*)'`).FindAllStringSubmatch(sources.String(), -1) {
+		if texts[i18n.ID("page-"+used[1])] == "" {
+			t.Errorf("a script uses the text page-%s, which the catalogues lack", used[1])
+		}
+	}
+	for id := range texts {
+		name := strings.TrimPrefix(string(id), "page-")
+		if !regexp.MustCompile(`["']` + name + `["']`).MatchString(sources.String()) {
+			t.Errorf("%s is not used", id)
+		}
+	}
+}

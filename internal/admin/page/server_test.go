@@ -1,0 +1,343 @@
+package page_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+	"github.com/babelftp/babelftp/internal/server"
+)
+
+const token = "0123456789abcdef0123456789abcdef"
+
+// start starts a server with an address for administrators.
+func start(t *testing.T, change func(*config.Config)) *server.Server {
+	t.Helper()
+	chromium(t)
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Admin.Listen, cfg.Admin.Token = "127.0.0.1:0", value.NewSecret(token)
+	change(cfg)
+	if err := cfg.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	srv, err := server.New(t.Context(), cfg, server.Options{AWS: s.AWSConfig(), Version: "1.2.3"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ftptest.Serve(t, srv)
+	return srv
+}
+
+func address(srv *server.Server) string { return "http://" + srv.AdminAddr().String() }
+
+// look opens the page of a server, logged in, when it shows a state.
+func look(t *testing.T, srv *server.Server, language string) *tab {
+	t.Helper()
+	tab := open(t, address(srv)+"/login?token="+token, language)
+	tab.wait(`!document.querySelector('#state').hidden`)
+	return tab
+}
+
+// login is a session of alice.
+func login(t *testing.T, srv *server.Server) *ftptest.Client {
+	t.Helper()
+	c := ftptest.Dial(t, srv.Addr().String())
+	c.Login("alice@acme", configtest.Password)
+	return c
+}
+
+// upload begins an upload of which some bytes come.
+func upload(t *testing.T, c *ftptest.Client, name, content string) net.Conn {
+	t.Helper()
+	data := c.Data()
+	c.Command(150, "STOR "+name)
+	if _, err := io.WriteString(data, content); err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// interrupt leaves an upload to be resumed.
+func interrupt(t *testing.T, srv *server.Server, c *ftptest.Client, name string) {
+	t.Helper()
+	const bytes = 6 << 20
+	c.Command(200, "TYPE I")
+	data := upload(t, c, name, strings.Repeat("x", bytes))
+	for !strings.Contains(ask(t, srv, http.MethodGet, "transfers"), fmt.Sprintf(`"bytes":%d,`, bytes)) {
+	}
+	_ = data.(*net.TCPConn).SetLinger(0) // a reset
+	_ = data.Close()
+	c.Reply(426)
+	for !strings.Contains(ask(t, srv, http.MethodGet, "uploads?tenant=acme"), `"state":"interrupted"`) {
+	}
+}
+
+// ban bans an address.
+func ban(t *testing.T, srv *server.Server, name string) {
+	t.Helper()
+	ask(t, srv, http.MethodPut, "bans?name="+name)
+}
+
+// ask asks the API as a script does.
+func ask(t *testing.T, srv *server.Server, method, path string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, address(srv)+"/api/v1/"+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s %s: %s, %v: %s", method, path, response.Status, err, body)
+	}
+	return string(body)
+}
+
+// row is the expression for the first row of a table that has a text.
+func row(table, text string) string {
+	return fmt.Sprintf("Array.from(document.querySelector('#%s').tBodies[0].rows).find(row => row.textContent.includes(%q))", table, text)
+}
+
+// cell is the expression for the text of a cell in that row.
+func cell(table, text, column string) string {
+	return fmt.Sprintf("%s?.querySelector('.%s').textContent", row(table, text), column)
+}
+
+func TestLogin(t *testing.T) {
+	srv := start(t, func(*config.Config) {})
+	tab := open(t, address(srv), "fr")
+	tab.expect("401 (Unauthorized)")
+	tab.wait(`document.activeElement.id === 'token'`)
+	tab.fill("#token", "wrong")
+	tab.press("Enter", "\r")
+	tab.wait(`document.querySelector('#login-failed').textContent === 'Ce jeton d’accès n’est pas valide.' && document.activeElement.id === 'token'`)
+	tab.fill("#token", token)
+	tab.press("Enter", "\r")
+	tab.wait(`!document.querySelector('#state').hidden && document.querySelector('#login').hidden`)
+	if got := tab.text("#connection"); got != "Connecté. La page se met à jour d’elle-même." {
+		t.Errorf("the connection is %q", got)
+	}
+	tab.enter("#log-out")
+	tab.wait(`document.querySelector('#state').hidden && !document.querySelector('#login').hidden && document.activeElement.id === 'token'`)
+	if got := tab.text("#connection"); got != "" {
+		t.Errorf("the connection is %q", got)
+	}
+}
+
+func TestLanguagesOfTheState(t *testing.T) {
+	srv := start(t, func(cfg *config.Config) {
+		cfg.Tenants["acme"].DefaultLanguage = language.Japanese
+		cfg.Tenants["acme"].Quota = 1_500_000
+		missing := *cfg.Tenants["acme"]
+		missing.Hosts, missing.Bucket, missing.Quota = []string{"ftp.umbrella.example"}, "missing", 0
+		cfg.Tenants["umbrella"] = &missing
+	})
+	c := ftptest.Dial(t, srv.Addr().String())
+	c.Login("alice@acme", configtest.Password)
+	c.Store("f", strings.Repeat("x", 600_000))
+	for _, test := range []struct{ accept, lang, dir, session, quota, storage string }{
+		{"fr-CA,en", "fr", "ltr", "japonais", "600\u00a0ko sur 1,5\u00a0Mo", "Injoignable"},
+		{"ar", "ar", "rtl", "اليابانية", "600 كيلوبايت من 1.5 م.ب", "يتعذر الوصول إليه"},
+		{"ja", "ja", "ltr", "日本語", "1.5 MB中600 KB", "接続不可"},
+	} {
+		t.Run(test.lang, func(t *testing.T) {
+			tab := look(t, srv, test.accept)
+			if got := eval[string](tab, "document.documentElement.lang + ' ' + getComputedStyle(document.body).direction"); got != test.lang+" "+test.dir {
+				t.Errorf("the page is %s", got)
+			}
+			tab.wait(fmt.Sprintf("%s === %q", cell("sessions", "alice", "language"), test.session))
+			tab.wait(cell("tenants", "acme", "quota") + `.includes('5')`)
+			if got := eval[string](tab, cell("tenants", "acme", "quota")); got != test.quota {
+				t.Errorf("the quota is %q", got)
+			}
+			tab.wait(fmt.Sprintf("%s.startsWith(%q)", cell("tenants", "umbrella", "storage"), test.storage))
+			tab.wait(row("audit", "upload"))
+		})
+	}
+}
+
+// A reader chooses a language of the menu, and the login stays.
+func TestLanguageMenu(t *testing.T) {
+	srv := start(t, func(*config.Config) {})
+	tab := look(t, srv, "fr")
+	eval[any](tab, `document.querySelector('#lang').value = 'he'`)
+	tab.enter("#languages button")
+	tab.wait(`document.documentElement.lang === 'he' && document.documentElement.dir === 'rtl' && !document.querySelector('#state').hidden`)
+}
+
+// Rows change in place while a transfer moves, so that a reader keeps the focus, the selection and the place.
+func TestTransfer(t *testing.T) {
+	srv := start(t, func(*config.Config) {})
+	c := login(t, srv)
+	c.Command(200, "TYPE I")
+	c.Command(200, "ALLO 4000000")
+	data := upload(t, c, "été.bin", strings.Repeat("x", 1_000_000))
+	tab := look(t, srv, "en")
+	tab.resize(800, 400)
+	tab.wait(cell("transfers", "été.bin", "progress") + ` === '1 MB of 4 MB (25%)'`)
+	if got := eval[string](tab, cell("transfers", "été.bin", "direction")); got != "Upload" {
+		t.Errorf("the direction is %q", got)
+	}
+	eval[any](tab, `{
+		const session = `+row("sessions", "alice")+`
+		session.querySelector('button').focus()
+		getSelection().selectAllChildren(session.querySelector('.address'))
+		scrollTo(0, 100)
+	}`)
+	keeps := `JSON.stringify([document.activeElement.id, getSelection().toString(), scrollY > 0])`
+	before := eval[string](tab, keeps)
+	eval[any](tab, `window.kept = [`+row("transfers", "été.bin")+`, `+row("sessions", "alice")+`]`)
+	if _, err := io.WriteString(data, strings.Repeat("x", 2_000_000)); err != nil {
+		t.Fatal(err)
+	}
+	tab.wait(cell("transfers", "été.bin", "progress") + ` === '3 MB of 4 MB (75%)'`)
+	if got := eval[string](tab, keeps); got != before || !strings.Contains(before, "127.0.0.1") || !strings.Contains(before, "button") {
+		t.Errorf("focus, selection and position are %s, and were %s", got, before)
+	}
+	if !eval[bool](tab, `kept[0] === `+row("transfers", "été.bin")+` && kept[1] === `+row("sessions", "alice")) {
+		t.Error("the rows are others")
+	}
+	if _, err := io.WriteString(data, strings.Repeat("x", 1_000_000)); err != nil {
+		t.Fatal(err)
+	}
+	_ = data.Close()
+	c.Reply(226)
+	tab.wait(`!(` + row("transfers", "été.bin") + `) && !document.querySelector('#transfers-empty').hidden`)
+}
+
+// An administrator ends a session by keys alone: a dialog asks, and Escape or its first button means no.
+func TestDisconnect(t *testing.T) {
+	srv := start(t, func(*config.Config) {})
+	c := login(t, srv)
+	tab := look(t, srv, "en")
+	tab.wait(row("sessions", "alice"))
+	press := func() {
+		t.Helper()
+		tab.enter("#sessions button")
+		tab.wait(`document.querySelector('#confirm').open && document.activeElement.value === 'cancel'`)
+	}
+	press()
+	if got := tab.text("#confirm"); !strings.Contains(got, "Disconnect this session?") || !strings.Contains(got, "alice 127.0.0.1:") {
+		t.Errorf("the question is %q", got)
+	}
+	back := `!document.querySelector('#confirm').open && document.activeElement === document.querySelector('#sessions button')`
+	tab.press("Escape", "")
+	tab.wait(back)
+	press()
+	tab.press("Enter", "\r")
+	tab.wait(back)
+	c.Command(257, "PWD")
+	press()
+	tab.press("Tab", "")
+	tab.wait(`document.activeElement.id === 'confirmed'`)
+	tab.press("Enter", "\r")
+	c.Reply(421)
+	tab.wait(`document.querySelector('#result').textContent === 'The session was disconnected.'`)
+	tab.wait(`!document.querySelector('#sessions button')`)
+	tab.wait(`document.activeElement.id === 'sessions-heading'`)
+}
+
+// What clients choose is text, and cannot order the text around it.
+func TestNamesOfClients(t *testing.T) {
+	srv := start(t, func(*config.Config) {})
+	c := login(t, srv)
+	name := "<script>alert(1)</script><img src=x onerror=alert(2)>\u202egpj.exe\u200b\x01"
+	data := upload(t, c, name, "x")
+	defer data.Close()
+	tab := look(t, srv, "ar")
+	const want = "/alice/<script>alert(1)</script><img src=x onerror=alert(2)>U+202Egpj.exeU+200BU+0001"
+	tab.wait(fmt.Sprintf("%s === %q", cell("transfers", "gpj.exe", "path"), want))
+	got := eval[[]string](tab, `Array.from(`+row("transfers", "gpj.exe")+`.querySelector('.path').querySelectorAll('*'), e => e.localName + ' ' + getComputedStyle(e).unicodeBidi)`)
+	if fmt.Sprint(got) != "[bdi isolate span normal span normal span normal]" {
+		t.Errorf("the path has the elements %q", got)
+	}
+}
+
+// A table shows no more rows than a reader wants, and the filter finds the others.
+func TestManyBans(t *testing.T) {
+	srv := start(t, func(*config.Config) {})
+	const many = 250
+	for i := range many {
+		ban(t, srv, netip.AddrFrom4([4]byte{192, 0, 2, byte(i)}).String())
+	}
+	tab := look(t, srv, "en")
+	tab.wait(`document.querySelector('#bans').tBodies[0].rows.length === 200 && document.querySelector('#bans-shown').textContent === '200 of 250'`)
+	shown := eval[string](tab, `document.querySelector('#bans').tBodies[0].textContent`)
+	hidden := netip.MustParseAddr("192.0.2.70") // not the begin of another
+	for strings.Contains(shown, hidden.String()) {
+		hidden = hidden.Next()
+	}
+	tab.fill("#words", hidden.String())
+	tab.wait(`document.querySelector('#bans').tBodies[0].rows.length === 1 && document.querySelector('#bans-shown').textContent === '1 of 250'`)
+	tab.enter("#bans button")
+	tab.wait(`document.querySelector('#confirm').open`)
+	tab.enter("#confirmed")
+	tab.wait(`document.querySelector('#result').textContent === 'The ban was lifted.' && document.querySelector('#bans-shown').textContent === '0 of 249'`)
+	tab.fill("#words", "")
+	tab.wait(`document.querySelector('#bans-shown').textContent === '200 of 249'`)
+}
+
+// An interrupted upload goes, and the page shows the error where there is none any more.
+func TestInterruptedUpload(t *testing.T) {
+	srv := start(t, func(cfg *config.Config) { cfg.Tenants["acme"].Resume = config.KeepInterrupted })
+	c := login(t, srv)
+	interrupt(t, srv, c, "report.csv")
+	tab := look(t, srv, "en")
+	tab.wait(`document.querySelector('#tenant').value === 'acme'`)
+	tab.enter("#choose button")
+	tab.wait(row("uploads", "/alice/report.csv"))
+	tab.enter("#uploads button")
+	tab.wait(`document.querySelector('#confirm').open`)
+	tab.enter("#confirmed")
+	tab.wait(`document.querySelector('#result').textContent === 'The interrupted upload was deleted.' && !document.querySelector('#uploads').tBodies[0].rows.length`)
+}
+
+// Without a connection the page says how old its state is, and it connects again.
+func TestLostConnection(t *testing.T) {
+	srv := start(t, func(*config.Config) {})
+	target, err := url.Parse(address(srv))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var cut atomic.Bool
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.FlushInterval = -1
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if cut.Load() {
+			panic(http.ErrAbortHandler)
+		}
+		proxy.ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	t.Cleanup(front.CloseClientConnections)
+	tab := open(t, front.URL+"/login?token="+token, "en")
+	tab.expect("net::ERR_")
+	live := `!document.querySelector('#state').hidden && document.querySelector('#connection').textContent === 'Connected. The page updates itself.'`
+	tab.wait(live)
+	cut.Store(true)
+	front.CloseClientConnections()
+	tab.wait(`document.querySelector('#connection').textContent.startsWith('Not connected. The page shows the state of ') && document.body.classList.contains('stale')`)
+	cut.Store(false)
+	tab.wait(live + ` && !document.body.classList.contains('stale')`)
+}

@@ -1,0 +1,64 @@
+// What the page shows, in the language of its reader: texts of the catalogues, and numbers, sizes and times by Intl.
+
+const page = JSON.parse(document.getElementById('texts').textContent)
+
+// The language of the page, with the region that the browser has for it: dates differ between en-GB and en-US.
+const written = tag => {
+  const {language, script} = new Intl.Locale(tag).maximize()
+  return `${language}-${script}`
+}
+const locale = navigator.languages.find(tag => written(tag) === written(page.lang)) ?? page.lang
+
+// text returns the text page-NAME of the catalogues, with values for its placeholders.
+export function text(name, values = {}) {
+  return page.texts[`page-${name}`].replace(/\{(\w+)\}/g, (_, placeholder) => values[placeholder])
+}
+
+const decimal = new Intl.NumberFormat(locale)
+const share = new Intl.NumberFormat(locale, {style: 'percent'})
+const languages = new Intl.DisplayNames(locale, {type: 'language'})
+const timeOfDay = new Intl.DateTimeFormat(locale, {timeStyle: 'medium'})
+const dayAndTime = new Intl.DateTimeFormat(locale, {dateStyle: 'medium', timeStyle: 'short'})
+const order = new Intl.Collator(locale)
+
+export const number = n => decimal.format(n)
+export const percent = n => share.format(n)
+export const compare = (a, b) => order.compare(a, b)
+export const languageName = tag => tag ? languages.of(tag) : ''
+export const of = (part, whole) => text('of', {Part: part, Whole: whole})
+export const bytes = n => scaled(n, '')
+export const speed = n => scaled(n, '-per-second')
+
+// scaled writes a number of bytes in the largest unit that it has one of.
+function scaled(n, per) {
+  const units = ['byte', 'kilobyte', 'megabyte', 'gigabyte', 'terabyte', 'petabyte']
+  let i = 0
+  for (; n >= 1000 && i < units.length - 1; i++) n /= 1000
+  const options = {maximumFractionDigits: i > 0 && n < 10 ? 1 : 0, unitDisplay: i > 0 || per ? 'short' : 'long'}
+  return new Intl.NumberFormat(locale, {style: 'unit', unit: units[i] + per, ...options}).format(n)
+}
+
+// time writes the time of day for today, and the date too for another day.
+export function time(date) {
+  const today = new Date().toDateString() === date.toDateString()
+  return (today ? timeOfDay : dayAndTime).format(date)
+}
+
+// Characters that nobody sees, or that order others anew. A joiner (U+200C, U+200D) is a part of Persian and Hindi words and of emoji.
+const unseen = /([\p{Cc}\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{Cf})/u
+
+// visible returns a text of a client as nodes, which cannot change what stands around them. Characters that would not show are named.
+export function visible(value) {
+  const isolated = document.createElement('bdi')
+  for (const [i, piece] of value.split(unseen).entries()) {
+    if (i % 2 === 0) {
+      isolated.append(piece)
+      continue
+    }
+    const name = document.createElement('span')
+    name.className = 'character'
+    name.textContent = `U+${piece.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`
+    isolated.append(name)
+  }
+  return isolated
+}

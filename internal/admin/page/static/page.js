@@ -1,0 +1,396 @@
+// The page of the admin listener: it shows what the API tells, as it changes.
+
+import {bytes, compare, languageName, number, of, percent, speed, text, time, visible} from './format.js'
+import {Table, filter, filtering, set, setForeign} from './table.js'
+
+const api = 'api/v1/'
+const element = id => document.getElementById(id)
+
+// How long to wait before the next attempt to connect, and until a connection without events counts as lost. The server sends one every 15 s.
+const retryAfter = 2_000
+const silence = 30_000
+
+// Cells.
+
+// setTime shows a time of the API (RFC 3339) in a cell.
+function setTime(cell, value) {
+  if (!value) return set(cell, '–')
+  const date = new Date(value)
+  const shown = time(date)
+  if (cell.shown === shown) return
+  cell.shown = shown
+  const node = document.createElement('time')
+  node.dateTime = value
+  node.textContent = shown
+  cell.replaceChildren(node)
+}
+
+// setPart shows how much there is of a whole as a text, and as a bar. The bar says nothing new, so screen readers pass it over.
+function setPart(cell, part, whole, words) {
+  if (!cell.firstChild) cell.append(document.createElement('span'), document.createElement('progress'))
+  const [label, bar] = cell.children
+  set(label, words)
+  bar.hidden = !whole
+  bar.max = whole || 1
+  bar.value = part
+  bar.setAttribute('aria-hidden', 'true')
+}
+
+const column = name => (cell, item) => setForeign(cell, item[name] || '–')
+const timeColumn = name => (cell, item) => setTime(cell, item[name])
+const who = {user: column('user'), tenant: column('tenant'), address: column('remote')}
+const directions = {upload: text('upload'), download: text('download'), listing: text('listing')}
+
+function progress(cell, {bytes: moved, size}) {
+  const part = size > 0 ? moved / size : 0
+  setPart(cell, moved, size, size > 0 ? `${of(bytes(moved), bytes(size))} (${percent(Math.min(part, 1))})` : bytes(moved))
+}
+
+function quota(cell, {quota}) {
+  if (!quota) return setPart(cell, 0, 0, text('no-quota'))
+  const used = quota.bytes ?? 0
+  setPart(cell, used, quota.max_bytes, of(quota.bytes === null ? '–' : bytes(used), bytes(quota.max_bytes)))
+}
+
+// storage shows whether the bucket of a tenant and those of its folders can be used, and why not.
+function storage(cell, tenant) {
+  const down = [tenant, ...tenant.folders ?? []].filter(bucket => bucket.bucket_up === false)
+  const reasons = down.map(({folder, reason}) => [folder, reason].filter(part => part).join(': '))
+  cell.classList.toggle('problem', down.length > 0)
+  if (down.length > 0) return setForeign(cell, [text('unreachable'), ...reasons].join(' – '))
+  set(cell, tenant.bucket_up === null ? '–' : text('reachable'))
+}
+
+// Tables.
+
+const tables = {
+  transfers: new Table('transfers', {
+    key: t => `${t.session} ${t.since}`,
+    words: t => [t.user, t.tenant, t.remote, t.path],
+    subject: ['user', 'path'],
+    columns: {
+      ...who,
+      direction: (cell, t) => set(cell, directions[t.direction] ?? t.direction),
+      path: column('path'),
+      progress,
+      speed: (cell, t) => set(cell, speed(t.bytes_per_second)),
+      since: timeColumn('since'),
+    },
+  }),
+  sessions: new Table('sessions', {
+    key: s => s.id,
+    words: s => [s.user, s.tenant, s.remote],
+    subject: ['user', 'address'],
+    columns: {
+      ...who,
+      language: (cell, s) => set(cell, languageName(s.language)),
+      encryption: (cell, s) => set(cell, s.tls ? 'TLS' : text('unencrypted')),
+      command: column('command'),
+      since: timeColumn('since'),
+      'last-activity': timeColumn('last_active'),
+      actions: cell => tables.sessions.button(cell, text('disconnect'), (s, subject) => ask({
+        question: text('disconnect-question'), action: text('disconnect'), subject,
+        path: `sessions/${encodeURIComponent(s.id)}`, done: text('disconnected'), table: tables.sessions,
+      })),
+    },
+  }),
+  tenants: new Table('tenants', {
+    key: t => t.name,
+    words: t => [t.name, t.bucket],
+    subject: ['tenant'],
+    columns: {
+      tenant: column('name'),
+      bucket: (cell, t) => setForeign(cell, t.prefix ? `${t.bucket}/${t.prefix}` : t.bucket),
+      storage,
+      sessions: (cell, t) => set(cell, number(t.sessions)),
+      quota,
+    },
+  }),
+  bans: new Table('bans', {
+    key: b => b.name,
+    words: b => [b.name],
+    subject: ['banned'],
+    columns: {
+      banned: column('name'),
+      until: timeColumn('until'),
+      reason: column('reason'),
+      actions: cell => tables.bans.button(cell, text('unban'), (b, subject) => ask({
+        question: text('unban-question'), action: text('unban'), subject,
+        path: `bans?name=${encodeURIComponent(b.name)}`, done: text('unbanned'), table: tables.bans,
+      })),
+    },
+  }),
+  uploads: new Table('uploads', {
+    key: u => u.id,
+    words: u => [u.tenant, u.user, u.path],
+    subject: ['path', 'user'],
+    columns: {
+      path: column('path'),
+      user: column('user'),
+      size: (cell, u) => set(cell, u.bytes === null ? '–' : bytes(u.bytes)),
+      'last-part': timeColumn('last_part'),
+      actions: cell => tables.uploads.button(cell, text('delete'), (u, subject) => ask({
+        question: text('delete-question'), action: text('delete'), subject,
+        path: `uploads/${encodeURIComponent(u.tenant)}/${encodeURIComponent(u.id)}`, done: text('deleted'), table: tables.uploads, then: showUploads,
+      })),
+    },
+  }),
+  audit: new Table('audit', {
+    key: e => e.key,
+    words: e => [e.tenant, e.user, e.client, e.path],
+    subject: ['event'],
+    columns: {
+      time: timeColumn('time'),
+      event: column('event'),
+      outcome: column('outcome'),
+      user: column('user'),
+      tenant: column('tenant'),
+      address: column('client'),
+      path: column('path'),
+    },
+  }),
+  certificates: new Table('certificates', {
+    key: c => `${c.tenant} ${c.names} ${c.not_after}`,
+    words: c => [c.tenant, ...c.names],
+    subject: ['names'],
+    columns: {
+      names: (cell, c) => setForeign(cell, c.names.join(' ')),
+      tenant: column('tenant'),
+      'valid-until': (cell, c) => {
+        const expired = new Date(c.not_after) < new Date()
+        cell.classList.toggle('problem', expired)
+        if (expired) set(cell, `${text('expired')} (${time(new Date(c.not_after))})`)
+        else setTime(cell, c.not_after)
+      },
+    },
+  }),
+  refusals: new Table('refusals', {
+    key: r => r.limit,
+    words: r => [r.limit],
+    subject: ['limit'],
+    columns: {limit: column('limit'), number: (cell, r) => set(cell, number(r.count))},
+  }),
+}
+
+// An order that does not change, so that no row moves away under the pointer.
+const older = (a, b) => a.since < b.since ? -1 : a.since > b.since ? 1 : 0
+const byName = (a, b) => compare(a.name, b.name)
+const orders = {transfers: older, sessions: older, tenants: byName, bans: byName}
+
+let state // the last one
+const fetching = new Map() // lists that are asked for, with whether to ask again
+
+// show shows a state of the server, which has the first of each list and how many there are.
+function show() {
+  for (const [name, order] of Object.entries(orders)) {
+    if (filtering() && state.totals[name] > state[name].length) {
+      showAll(name)
+    } else {
+      tables[name].update(state[name].sort(order), state.totals[name])
+    }
+  }
+  const {server} = state
+  tables.certificates.update(server.certificates)
+  tables.refusals.update(Object.entries(server.refusals).map(([limit, count]) => ({limit, count})))
+  set(element('ready'), text(server.draining ? 'shutting-down' : server.ready ? 'ready' : 'not-ready'))
+  set(element('version'), server.version)
+  set(element('replica'), number(server.replica))
+  set(element('replicas'), number(server.replicas))
+  setTime(element('started'), server.started)
+  set(element('configuration'), server.config_hash.slice(0, 12))
+  setTime(element('loaded'), server.reloaded)
+}
+
+// showAll asks for a whole list, because the filter looks at rows that the state leaves out.
+async function showAll(name) {
+  if (fetching.has(name)) return fetching.set(name, true)
+  try {
+    do {
+      fetching.set(name, false)
+      const all = await request(name)
+      if (all) tables[name].update(all.sort(orders[name]))
+    } while (fetching.get(name))
+  } catch (error) {
+    say(text('failed', {Error: error.message}))
+  }
+  fetching.delete(name)
+}
+
+// showTenants lets the reader choose one of all tenants.
+async function showTenants() {
+  const menu = element('tenant')
+  const tenants = await request('tenants').catch(() => null)
+  if (tenants) menu.replaceChildren(...tenants.map(({name}) => new Option(name, name, false, name === menu.value)))
+}
+
+// The connection.
+
+let events, heard, timer
+
+// request asks the API. It returns null when the server wants a login or cannot be reached, and throws what the server refuses.
+async function request(path, options) {
+  const response = await fetch(api + path, options)
+  if (response.status === 401) {
+    showLogin()
+    return null
+  }
+  const type = response.headers.get('Content-Type') ?? ''
+  const answer = type.startsWith('application/json') ? await response.json() : null
+  if (!response.ok) throw new Error(answer?.error ?? `${response.status} ${response.statusText}`)
+  return answer ?? {}
+}
+
+// connect asks for the state once, because EventSource does not tell why it fails, and for its changes then.
+async function connect() {
+  clearTimeout(timer)
+  try {
+    if (!await request('server')) return
+  } catch {
+    return lost()
+  }
+  element('login').hidden = true
+  events = new EventSource(api + 'events')
+  events.addEventListener('state', event => {
+    const before = state
+    state = JSON.parse(event.data)
+    show()
+    if (before?.totals.tenants !== state.totals.tenants) showTenants()
+    if (element('state').hidden) showAudit()
+    element('state').hidden = false
+    element('log-out').hidden = false
+    live()
+  })
+  events.addEventListener('alive', live)
+  events.onerror = lost
+}
+
+function live() {
+  heard = new Date()
+  document.body.className = 'live'
+  set(element('connection'), text('live'))
+  clearTimeout(timer)
+  timer = setTimeout(lost, silence)
+}
+
+// lost says that the state may be old, and tries again.
+function lost() {
+  close()
+  if (heard) {
+    document.body.className = 'stale'
+    set(element('connection'), text('stale', {Time: time(heard)}))
+  }
+  timer = setTimeout(connect, retryAfter)
+}
+
+function close() {
+  events?.close()
+  clearTimeout(timer)
+}
+
+// The login.
+
+function showLogin() {
+  close()
+  element('state').hidden = true
+  element('log-out').hidden = true
+  document.body.className = ''
+  set(element('connection'), '')
+  element('login').hidden = false
+  element('token').focus()
+}
+
+element('login').addEventListener('submit', async event => {
+  event.preventDefault()
+  const failed = element('login-failed')
+  failed.textContent = ''
+  const response = await fetch('login', {method: 'POST', body: new URLSearchParams({token: element('token').value})}).catch(error => error)
+  element('token').value = ''
+  if (response.ok) return connect()
+  failed.textContent = response.status === 401 ? text('login-failed') : text('failed', {Error: response.statusText ?? response.message})
+  element('token').focus()
+})
+
+// Who has a certificate stays logged in.
+element('log-out').addEventListener('click', async () => {
+  close()
+  await fetch('logout', {method: 'POST'}).catch(() => null)
+  connect()
+})
+
+// What the reader does.
+
+element('words').addEventListener('input', event => {
+  filter(event.target.value)
+  for (const table of Object.values(tables)) table.render()
+  show()
+})
+
+element('filter').addEventListener('submit', event => event.preventDefault())
+
+function say(words) {
+  element('result').replaceChildren(visible(words))
+}
+
+let asked // the question of the dialog
+
+// ask wants a confirmation, and then deletes what path names.
+function ask(question) {
+  asked = question
+  element('question').textContent = asked.question
+  element('subject').replaceChildren(...asked.subject.flatMap(part => [visible(part), ' ']))
+  element('confirmed').textContent = asked.action
+  element('confirm').showModal()
+}
+
+element('confirm').addEventListener('submit', async event => {
+  event.preventDefault()
+  element('confirm').close()
+  if (event.submitter.value !== 'confirm') return
+  const {path, done, then} = asked
+  try {
+    if (await request(path, {method: 'DELETE'})) say(done)
+    await then?.()
+  } catch (error) {
+    say(text('failed', {Error: error.message}))
+  }
+})
+
+// The button that opened the dialog may have gone with its row.
+element('confirm').addEventListener('close', () => {
+  if (document.activeElement === document.body) asked.table.focus()
+})
+
+async function showUploads() {
+  try {
+    const uploads = await request(`uploads?tenant=${encodeURIComponent(element('tenant').value)}`)
+    if (uploads) tables.uploads.update(uploads.filter(u => u.state === 'interrupted' || u.state === 'stalled'))
+  } catch (error) {
+    say(text('failed', {Error: error.message}))
+  }
+}
+
+element('choose').addEventListener('submit', event => {
+  event.preventDefault()
+  showUploads()
+})
+
+// showAudit shows the last events, the latest first. Equal events are told apart by their number.
+async function showAudit() {
+  try {
+    const list = await request('audit')
+    if (!list) return
+    const seen = new Map()
+    for (const e of list) {
+      const same = JSON.stringify(e)
+      seen.set(same, (seen.get(same) ?? 0) + 1)
+      e.key = `${same} ${seen.get(same)}`
+    }
+    tables.audit.update(list.reverse())
+  } catch (error) {
+    say(text('failed', {Error: error.message}))
+  }
+}
+
+element('refresh').addEventListener('click', showAudit)
+
+connect()

@@ -1,0 +1,124 @@
+// Tables whose rows change in place, so that focus, selection and scroll position stay.
+
+import {number, of, visible} from './format.js'
+
+// How many rows a table shows. More are no use to a reader, and slow the browser down.
+const most = 200
+
+let words = []
+
+// filter sets the words that a row must have to be shown.
+export function filter(value) {
+  words = value.toLocaleLowerCase().split(/\s+/).filter(word => word)
+}
+
+export const filtering = () => words.length > 0
+
+// set shows a text of the page, a number or a time, unless it is shown already.
+export function set(element, value) {
+  if (element.shown === value) return
+  element.shown = value
+  element.textContent = value
+}
+
+// setForeign shows a text that clients or administrators have chosen, such as a name.
+export function setForeign(element, value) {
+  if (element.shown === value) return
+  element.shown = value
+  element.replaceChildren(visible(value))
+}
+
+// A Table shows items, each in a row. The columns are functions that show an item in a cell, by the names that the head of the table has.
+export class Table {
+  // key returns what tells an item from others. words returns the texts that the filter looks at. subject has the columns that tell a reader
+  // which item a row is; the first of them heads the row.
+  constructor(id, {columns, key, words, subject}) {
+    this.table = document.getElementById(id)
+    this.body = this.table.tBodies[0]
+    this.columns = Array.from(this.table.tHead.rows[0].cells, head => head.className)
+    Object.assign(this, {id, show: columns, key, words, subject})
+    this.rows = new Map()
+    this.made = 0
+    this.update([])
+  }
+
+  // update shows these items, and no other. There may be more of them in all.
+  update(items, all = items.length) {
+    this.items = items
+    this.all = all
+    this.render()
+  }
+
+  render() {
+    const matching = this.items.filter(item => this.matches(item))
+    const shown = matching.slice(0, most)
+    const keys = new Set(shown.map(this.key))
+    for (const [key, row] of this.rows) {
+      if (!keys.has(key)) this.remove(key, row)
+    }
+    let next = this.body.firstElementChild
+    for (const item of shown) {
+      const row = this.row(this.key(item))
+      if (row === next) {
+        next = next.nextElementSibling
+      } else {
+        this.body.insertBefore(row, next)
+      }
+      row.item = item
+      for (const [i, column] of this.columns.entries()) this.show[column](row.cells[i], item)
+    }
+    const count = shown.length < this.all ? of(number(shown.length), number(this.all)) : number(this.all)
+    set(document.getElementById(`${this.id}-shown`), count)
+    document.getElementById(`${this.id}-empty`).hidden = shown.length > 0
+    this.table.hidden = shown.length === 0
+  }
+
+  matches(item) {
+    const text = this.words(item).join('\n').toLocaleLowerCase()
+    return words.every(word => text.includes(word))
+  }
+
+  row(key) {
+    let row = this.rows.get(key)
+    if (row) return row
+    row = document.createElement('tr')
+    row.id = `${this.id}-${++this.made}`
+    for (const column of this.columns) {
+      const cell = document.createElement(column === this.subject[0] ? 'th' : 'td')
+      if (column === this.subject[0]) cell.scope = 'row'
+      if (this.subject.includes(column)) cell.id = `${row.id}-${column}`
+      cell.className = column
+      row.append(cell)
+    }
+    this.rows.set(key, row)
+    return row
+  }
+
+  // remove takes a row out. Its focus goes to the heading, because otherwise the next key would begin at the top of the page.
+  remove(key, row) {
+    if (row.contains(document.activeElement)) this.focus()
+    row.remove()
+    this.rows.delete(key)
+  }
+
+  focus() {
+    document.getElementById(`${this.id}-heading`).focus()
+  }
+
+  // button puts a button into a cell, once. Its accessible name is that of the action and the subject of the row.
+  button(cell, label, act) {
+    if (cell.firstChild) return
+    const row = cell.parentElement
+    const button = document.createElement('button')
+    button.type = 'button'
+    button.id = `${row.id}-button`
+    button.textContent = label
+    button.setAttribute('aria-labelledby', [button.id, ...this.subject.map(column => `${row.id}-${column}`)].join(' '))
+    button.addEventListener('click', () => act(row.item, this.subject.map(column => this.cell(row, column).textContent)))
+    cell.append(button)
+  }
+
+  cell(row, column) {
+    return row.cells[this.columns.indexOf(column)]
+  }
+}

@@ -1,0 +1,65 @@
+package page
+
+import (
+	"fmt"
+	"slices"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// A view is what the template shows.
+type view struct {
+	Lang, Dir string // attributes of html
+	Texts     data   // for the script
+	Languages []choice
+}
+
+// data is JSON in the page, which the script reads.
+type data struct {
+	Lang  string             `json:"lang"`
+	Texts map[i18n.ID]string `json:"texts"`
+}
+
+// A choice is a language in the menu.
+type choice struct {
+	Tag, Name string
+	Chosen    bool
+}
+
+func newView(b *i18n.Bundle, tag language.Tag) *view {
+	v := &view{Lang: tag.String(), Dir: direction(tag), Texts: data{tag.String(), b.PageTexts(tag)}}
+	for _, c := range b.Completeness() {
+		v.Languages = append(v.Languages, choice{c.Tag.String(), c.Name, c.Tag == tag})
+	}
+	return v
+}
+
+// direction is where lines begin in the script of a language.
+func direction(tag language.Tag) string {
+	rightToLeft := []string{"Adlm", "Arab", "Hebr", "Nkoo", "Rohg", "Syrc", "Thaa"}
+	if script, _ := tag.Script(); slices.Contains(rightToLeft, script.String()) {
+		return "rtl"
+	}
+	return "ltr"
+}
+
+// T returns the text of page-NAME.
+func (v *view) T(name string) (string, error) {
+	text, ok := v.Texts.Texts[i18n.ID("page-"+name)]
+	if !ok {
+		return "", fmt.Errorf("the catalogues have no text page-%s", name)
+	}
+	return text, nil
+}
+
+// A table is one in the page. Names are those of texts, without "page-".
+type table struct {
+	*view
+	Name    string
+	Columns []string
+}
+
+// Table describes a table to the template. The script finds the cells by the names of the columns.
+func (v *view) Table(name string, columns ...string) table { return table{v, name, columns} }

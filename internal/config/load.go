@@ -1,0 +1,149 @@
+package config
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// A Loader loads a configuration again and again. A tenant whose text and files have not changed is the same [Tenant] as before, and is decoded
+// once. The zero value is not valid: make one with [NewLoader].
+type Loader struct {
+	file    string
+	environ []string
+	cache   yamlconf.Cache
+	sources *yamlconf.Sources // of the last attempt
+	last    *Config           // that was valid
+}
+
+// loaded is what a Loader knows of a configuration.
+type loaded struct {
+	bundle     *i18n.Bundle
+	catalogues [sha256.Size]byte // hash of the catalogues
+	server     [sha256.Size]byte // hash of all that the checks of a tenant depend on in addition to the tenant
+	all        [sha256.Size]byte
+}
+
+// NewLoader loads the configuration in file and in the environment, which is given as os.Environ gives it.
+func NewLoader(file string, environ []string) *Loader {
+	return &Loader{file: file, environ: environ, sources: yamlconf.NewSources()}
+}
+
+// Load reads the configuration in file and in the environment, which is given as os.Environ gives it, and validates it. What is
+// wrong with the configuration is returned as [Problems].
+func Load(file string, environ []string) (*Config, error) { return NewLoader(file, environ).Load() }
+
+// Load is [Load]. An error changes nothing of what the Loader knows of the last valid configuration.
+func (l *Loader) Load() (*Config, error) {
+	l.sources = yamlconf.NewSources()
+	text, err := l.sources.ReadFile(l.file)
+	if err != nil {
+		return nil, fmt.Errorf("cannot read the configuration %s: %w", l.file, yamlconf.WithoutPath(err))
+	}
+	return l.parse(text)
+}
+
+// Changed reports whether a file of the last attempt has another content now.
+func (l *Loader) Changed() bool { return l.sources.Changed() }
+
+// Files are the files and folders of the last attempt: the configuration, and what it names.
+func (l *Loader) Files() []string { return l.sources.Names() }
+
+// Hash is a hash of all files of the configuration. It is zero for a configuration that was not loaded.
+func (c *Config) Hash() [sha256.Size]byte { return c.all }
+
+// parse reads the configuration in text, the content of the file.
+func (l *Loader) parse(text []byte) (*Config, error) {
+	cfg := Default()
+	loader := yamlconf.Loader{
+		Environ: l.environ, Prefix: environmentPrefix, Section: "tenants", Cache: &l.cache, Sources: l.sources,
+		Advice: map[string]string{
+			"password": "passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints",
+		},
+	}
+	positions, problems := loader.Decode(l.file, text, cfg)
+	if positions == nil {
+		return nil, problems
+	}
+	cfg.positions = positions
+	known := map[*Tenant]bool{} // decoded and checked before
+	if l.last != nil {
+		for name, t := range cfg.Tenants {
+			known[t] = l.last.Tenants[name] == t
+		}
+	}
+	cfg.normalize(filepath.Dir(l.file), known)
+	l.note(cfg)
+	if l.last != nil && l.last.catalogues == cfg.catalogues {
+		cfg.bundle = l.last.bundle
+	}
+	if l.last == nil || l.last.server != cfg.server {
+		known = nil
+	}
+
+	invalid, bundle := cfg.validate(known)
+	if problems = append(problems, invalid...); len(problems) > 0 {
+		if l.cache.Used() { // only what was decoded has positions
+			again := NewLoader(l.file, l.environ)
+			cfg, err := again.parse(text)
+			if l.sources.Add(again.sources); err == nil { // a file has changed meanwhile
+				l.cache, l.last = again.cache, again.last
+			}
+			return cfg, err
+		}
+		problems.Sort()
+		return nil, problems
+	}
+	cfg.positions, cfg.bundle = nil, bundle
+	l.cache.Keep()
+	l.last = cfg
+	return cfg, nil
+}
+
+// note notes the files that the configuration names, and what is in them.
+func (l *Loader) note(cfg *Config) {
+	catalogues := yamlconf.NewSources()
+	if dir := cfg.LocalesDir; dir != "" {
+		entries, _ := catalogues.ReadDir(dir) // an error shows when they are loaded
+		for _, e := range entries {
+			_, _ = catalogues.ReadFile(filepath.Join(dir, e.Name(), "messages.gotext.json"))
+		}
+	}
+	server := yamlconf.NewSources()
+	for _, name := range []string{
+		cfg.TLS.CertFile, cfg.TLS.KeyFile, cfg.TLS.ClientCertificates.CAFile, cfg.TLS.ClientCertificates.CRLFile, cfg.TLS.ACME.CAFile,
+		cfg.Audit.Webhook.CAFile, cfg.Limits.StoreCAFile, cfg.Admin.TLS.CertFile, cfg.Admin.TLS.KeyFile, cfg.Admin.TLS.ClientCAFile,
+	} {
+		if name != "" {
+			_, _ = server.ReadFile(name)
+		}
+	}
+	cfg.catalogues = catalogues.Sum()
+	cfg.server = sha256.Sum256(fmt.Append(nil, server.Sum(), cfg.catalogues, l.cache.Rest()))
+	for name, t := range cfg.Tenants {
+		for _, file := range append(append(t.TLS.Files(), t.Auth.Files()...), &t.Webhook.CAFile) {
+			if *file != "" {
+				l.cache.Note(name, *file)
+			}
+		}
+	}
+	l.sources.Add(catalogues)
+	l.sources.Add(server)
+	l.sources.Add(l.cache.Sources())
+	cfg.all = l.sources.Sum()
+}
+
+// Bundle loads the catalogues: the built-in ones and those of LocalesDir.
+func (c *Config) Bundle() (*i18n.Bundle, error) {
+	switch {
+	case c.bundle != nil:
+		return c.bundle, nil
+	case c.LocalesDir == "":
+		return i18n.Load()
+	}
+	return i18n.Load(os.DirFS(c.LocalesDir))
+}

@@ -1,0 +1,117 @@
+package config
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A Loader returns the same tenants as long as nothing of them has changed, and refuses what a new process would refuse, with the same places.
+func TestLoader(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "babelftp.yaml")
+	write := func(name, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const text = `
+idle_timeout: 5m
+tenants:
+  acme:
+    bucket: acme-data
+    prefix: inbox
+    resume: keep
+    users:
+      alice: {password_hash: "` + hash + `"}
+  umbrella:
+    bucket: umbrella-data
+    users_file: users
+`
+	write("babelftp.yaml", text)
+	const catalogue = `{"language": "fr", "messages": [{"id": "goodbye", "message": "Goodbye.", "translation": "Salut."}]}`
+	write("texts/fr/messages.gotext.json", catalogue)
+	write("users/a.yaml", `users: {bob: {password_hash: "`+hash+`"}}`)
+	l := NewLoader(file, nil)
+	load := func() *Config {
+		t.Helper()
+		cfg, err := l.Load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return cfg
+	}
+	before := load()
+	if before.Tenants["acme"].Prefix != "inbox/" || l.Changed() || !slices.Contains(l.Files(), filepath.Join(dir, "users")) {
+		t.Errorf("the prefix is %s, changed %v, files %q", before.Tenants["acme"].Prefix, l.Changed(), l.Files())
+	}
+	for _, tc := range []struct {
+		name, file, text string
+		fresh            []string // tenants that are others
+		catalogues       bool     // others too
+	}{
+		{"nothing", "babelftp.yaml", text, nil, false},
+		{"server", "babelftp.yaml", strings.Replace(text, "5m", "6m", 1), nil, false},
+		{"tenant", "babelftp.yaml", strings.Replace(text, "inbox", "outbox", 1), []string{"acme"}, false},
+		{"again", "babelftp.yaml", text, []string{"acme"}, false},
+		{"user", "users/b.yaml", `users: {carol: {password_hash: "` + hash + `"}}`, []string{"umbrella"}, false},
+		{"catalogues", "babelftp.yaml", "locales_dir: texts\n" + text, nil, true},
+		{"catalogue", "texts/fr/messages.gotext.json", strings.Replace(catalogue, "Salut", "Bonsoir", 1), nil, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			write(tc.file, tc.text)
+			if tc.name != "nothing" && !l.Changed() {
+				t.Error("no change is noticed")
+			}
+			after := load()
+			for name := range after.Tenants {
+				if fresh := slices.Contains(tc.fresh, name); (after.Tenants[name] == before.Tenants[name]) == fresh {
+					t.Errorf("the tenant %s is another one: %v", name, !fresh)
+				}
+			}
+			first, err := before.Bundle()
+			if err != nil {
+				t.Fatal(err)
+			}
+			second, err := after.Bundle()
+			if err != nil || (first != second) != tc.catalogues {
+				t.Errorf("the catalogues are others: %v, %v", first != second, err)
+			}
+			if same := after.Hash() == before.Hash(); same != (tc.name == "nothing") {
+				t.Errorf("the hash is the same: %v", same)
+			}
+			if after.Tenants["acme"].Prefix != "inbox/" && after.Tenants["acme"].Prefix != "outbox/" {
+				t.Errorf("the prefix is %q", after.Tenants["acme"].Prefix)
+			}
+			before = after
+		})
+	}
+
+	// What breaks a tenant that has not changed itself is found, at its place.
+	broken := strings.Replace(text, "idle_timeout: 5m", "abandoned_uploads: 0s", 1)
+	write("babelftp.yaml", broken)
+	_, err := l.Load()
+	if err == nil || !strings.HasPrefix(err.Error(), file+":7:13: tenants.acme.resume: needs abandoned_uploads") {
+		t.Errorf("got %v", err)
+	}
+	write("babelftp.yaml", strings.Replace(text, "  umbrella:", "  umbrella:\n    hosts: [ftp.acme.example, ftp.acme.example]", 1))
+	if _, err := l.Load(); err == nil || !strings.HasPrefix(err.Error(), file+":11:31: tenants.umbrella.hosts.1: ftp.acme.example is written twice") {
+		t.Errorf("got %v", err)
+	}
+	write("babelftp.yaml", "locales_dir: texts\n"+text)
+	if after := load(); after.Tenants["acme"] != before.Tenants["acme"] {
+		t.Error("a refused configuration has made other tenants")
+	}
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := l.Load(); err == nil || !strings.HasPrefix(err.Error(), "cannot read the configuration") {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,102 @@
+// Package object describes in the configuration how new objects are stored: the section objects of a tenant.
+package object
+
+import (
+	"encoding/base64"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/babelftp/babelftp/internal/config/rule"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+)
+
+// Objects is how a tenant's new objects are stored. What is absent is the bucket's choice.
+type Objects struct {
+	// Media types by the end of the name, like `.dwg`, in lower case. They come before those that the server knows.
+	ContentTypes map[string]string `yaml:"content_types" default:"none"`
+	// Cache-Control of new files.
+	CacheControl string `yaml:"cache_control" default:"none"`
+	// Storage class of new files, like `STANDARD_IA`.
+	StorageClass string `yaml:"storage_class" default:"the bucket's"`
+	// Canned access control list of everything that is stored.
+	ACL ACL `yaml:"acl" default:"the bucket's"`
+	// Tags of new files and directories, up to 10.
+	Tags map[string]string `yaml:"tags" default:"none"`
+	// Who has the key of the encryption: `s3` (SSE-S3), `kms` (SSE-KMS) or `customer` (SSE-C, with `customer_key`).
+	Encryption Encryption `yaml:"encryption" default:"the bucket's"`
+	// ID, ARN or alias of the key, for `encryption: kms`.
+	KMSKeyID string `yaml:"kms_key_id" default:"AWS's own"`
+	// Base64 of 32 random bytes, for `encryption: customer`. Without it the objects of the tenant cannot be read.
+	CustomerKey value.Secret `yaml:"customer_key" default:"none"`
+	// Checksum that S3 keeps of new files.
+	Checksum ChecksumAlgorithm `yaml:"checksum" default:"the SDK's"`
+	// Times that listings show: `stored`, or `set` for those of MFMT, at the price of a request for each file.
+	ListingTimes ListingTimes `yaml:"listing_times" default:"stored"`
+}
+
+// Key is the customer's, nil without.
+func (o *Objects) Key() []byte {
+	key, err := base64.StdEncoding.DecodeString(o.CustomerKey.Reveal())
+	if err != nil || len(key) == 0 {
+		return nil
+	}
+	return key
+}
+
+// maxTags is a limit of S3: https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-tagging.html
+const maxTags = 10
+
+const customerKeySize = 32 // bytes, for AES-256
+
+// Check reports what is wrong with the values in the section that p leads to, but for those of the encryption.
+func (o *Objects) Check(p yamlconf.Path, report yamlconf.Report) {
+	for ending, contentType := range o.ContentTypes {
+		for _, broken := range rule.ContentType(ending, contentType) {
+			report(p.Child("content_types").Child(ending), "%s", broken)
+		}
+	}
+	if strings.ContainsFunc(o.CacheControl, func(r rune) bool { return r < ' ' || r > '~' }) {
+		report(p.Child("cache_control"), "%q is no value of Cache-Control: write ASCII only", o.CacheControl)
+	}
+	if o.StorageClass != "" && !regexp.MustCompile(`^[A-Z0-9_]*$`).MatchString(o.StorageClass) {
+		report(p.Child("storage_class"), "%q is no storage class: write it like STANDARD_IA", o.StorageClass)
+	}
+	tags := p.Child("tags")
+	if len(o.Tags) > maxTags {
+		report(tags, "there are %d: S3 has room for %d", len(o.Tags), maxTags)
+	}
+	for key, value := range o.Tags {
+		if broken := rule.Tag(key, value); broken != "" {
+			report(tags.Child(key), "%s", broken)
+		}
+	}
+}
+
+// CheckEncryption reports what is wrong with the encryption of objects at these S3 servers, to which users may get links (presign) or not.
+func (o *Objects) CheckEncryption(p yamlconf.Path, endpoints []string, links bool, report yamlconf.Report) {
+	key := p.Child("customer_key")
+	if o.KMSKeyID != "" && o.Encryption != EncryptionKMS {
+		report(p.Child("kms_key_id"), "works with encryption: kms only")
+	}
+	isPlain := func(endpoint string) bool {
+		u, err := url.Parse(endpoint)
+		return err == nil && u.Scheme == "http"
+	}
+	switch {
+	case o.Encryption != EncryptionCustomer && !o.CustomerKey.Empty():
+		report(key, "works with encryption: customer only")
+	case o.Encryption != EncryptionCustomer:
+	case o.CustomerKey.Empty():
+		report(key, "is missing: write the Base64 of %d random bytes (openssl rand -base64 %[1]d) into a file, and customer_key_file", customerKeySize)
+	case len(o.Key()) != customerKeySize:
+		report(key, "is not the Base64 of %d bytes", customerKeySize)
+	case links:
+		report(p.Child("encryption"), "the reader of a link cannot decrypt objects whose key only this server has: "+
+			"remove presign, or choose another encryption")
+	case slices.ContainsFunc(endpoints, isPlain):
+		report(p.Child("encryption"), "S3 takes the key over https only: correct s3.endpoint, or choose another encryption")
+	}
+}

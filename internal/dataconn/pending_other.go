@@ -1,8 +1,0 @@
-//go:build !unix
-
-package dataconn
-
-import "net"
-
-// pending does not know where the kernel cannot be asked.
-func pending(*net.TCPListener) bool { return false }

@@ -1,0 +1,60 @@
+package metrics
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/babelftp/babelftp/internal/cluster"
+)
+
+// Relays counts what replicas pass on to each other. Its methods may be called by any goroutine.
+type Relays struct {
+	active         prometheus.Gauge
+	total, refused *prometheus.CounterVec
+}
+
+var _ cluster.Observer = (*Relays)(nil)
+
+// NewRelays returns a collector that has seen none.
+func NewRelays() *Relays {
+	return &Relays{
+		active: prometheus.NewGauge(prometheus.GaugeOpts{
+			Namespace: namespace, Name: "relays", Help: "Data connections that this replica passes on to another one at the moment.",
+		}),
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "relays_total",
+			Help: "Data connections that this replica has passed on, by result (complete, failed, unmatched, unreachable).",
+		}, []string{"result"}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Namespace: namespace, Name: "relays_refused_total",
+			Help: "Data connections between replicas that this one has refused, by reason (no_peer, header, slice, too_many).",
+		}, []string{"reason"}),
+	}
+}
+
+// RelayOpened implements [cluster.Observer].
+func (m *Relays) RelayOpened() { m.active.Inc() }
+
+// RelayClosed implements [cluster.Observer].
+func (m *Relays) RelayClosed(result cluster.Result) {
+	m.active.Dec()
+	m.total.WithLabelValues(string(result)).Inc()
+}
+
+// RelayRefused implements [cluster.Observer].
+func (m *Relays) RelayRefused(reason cluster.Reason) {
+	m.refused.WithLabelValues(string(reason)).Inc()
+}
+
+// Describe implements [prometheus.Collector].
+func (m *Relays) Describe(descs chan<- *prometheus.Desc) {
+	m.active.Describe(descs)
+	m.total.Describe(descs)
+	m.refused.Describe(descs)
+}
+
+// Collect implements [prometheus.Collector].
+func (m *Relays) Collect(metrics chan<- prometheus.Metric) {
+	m.active.Collect(metrics)
+	m.total.Collect(metrics)
+	m.refused.Collect(metrics)
+}

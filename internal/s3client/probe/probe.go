@@ -1,0 +1,229 @@
+// Package probe has an S3 server show what it can do, by requests for an object that is removed in the end.
+package probe
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/s3error"
+)
+
+const (
+	// timeout is how long a probe may take, and how long it may take to remove its object.
+	timeout = 10 * time.Second
+
+	// keyPrefix begins the key of the object. The segment is the driver's own: no pathname has it.
+	keyPrefix = ".babelftp/overwrite-"
+
+	content   = "x"
+	wrongETag = `"00000000000000000000000000000000"` // of no object
+)
+
+// newKey is a key below the prefix of a tenant that no object has.
+func newKey(prefix string) string { return prefix + keyPrefix + strings.ToLower(rand.Text()) }
+
+// Profile adds to a profile what a server of which nothing is known can do, with an object below a prefix of keys. A refusal of any kind shows
+// nothing; the error is one of the network.
+func Profile(ctx context.Context, client *s3.Client, bucket, prefix string, p driver.Profile) (driver.Profile, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	x := &prober{client: client, bucket: bucket, key: newKey(prefix)}
+	defer func() { discard(ctx, client, bucket, x.key, x.versions) }()
+	put, err := x.put(ctx, &s3.PutObjectInput{})
+	switch {
+	case s3error.Status(err) != 0: // the credentials may write nothing here
+		return p, nil
+	case err != nil:
+		return p, err
+	}
+	sum := md5.Sum([]byte(content))
+	p.MD5ETags = strings.Trim(x.etag, `"`) == hex.EncodeToString(sum[:]) && put.ServerSideEncryption != types.ServerSideEncryptionAwsKms
+	for _, feature := range []struct {
+		has *bool
+		try func(context.Context) (bool, error)
+	}{
+		{&p.ConditionalPut, x.conditionalPut},
+		{&p.ConditionalComplete, x.conditionalComplete},
+		{&p.PartCopy, x.partCopy},
+		{&p.ConditionalDelete, x.conditionalDelete},
+		{&p.ConditionalBatchDelete, x.conditionalBatchDelete},
+		{&p.BatchDelete, x.batchDelete},
+	} {
+		if *feature.has, err = feature.try(ctx); s3error.Status(err) == 0 && err != nil {
+			return p, err
+		}
+	}
+	return p, nil
+}
+
+// A prober makes requests for one object. Its methods tell whether the server does what AWS does.
+type prober struct {
+	client      *s3.Client
+	bucket, key string
+	etag        string    // of the object
+	versions    []*string // of the object that were stored, and of its delete markers
+}
+
+func (x *prober) put(ctx context.Context, in *s3.PutObjectInput) (*s3.PutObjectOutput, error) {
+	in.Bucket, in.Key, in.Body = &x.bucket, &x.key, strings.NewReader(content)
+	out, err := x.client.PutObject(ctx, in)
+	if err == nil {
+		x.etag = aws.ToString(out.ETag)
+		x.versions = append(x.versions, out.VersionId)
+	}
+	return out, err
+}
+
+// refusesWrong tries a request on a condition that does not hold, and then on one that does.
+func (x *prober) refusesWrong(wrong, right func() error) (bool, error) {
+	if err := refused(wrong()); errors.Is(err, ErrReplaced) {
+		return false, nil
+	} else if err != nil {
+		return false, err
+	}
+	err := right()
+	return err == nil, err
+}
+
+func (x *prober) conditionalPut(ctx context.Context) (bool, error) {
+	put := func(in *s3.PutObjectInput) func() error {
+		return func() error {
+			_, err := x.put(ctx, in)
+			return err
+		}
+	}
+	if err := refused(put(&s3.PutObjectInput{IfNoneMatch: aws.String("*")})()); err != nil {
+		return false, ignore(err, ErrReplaced)
+	}
+	return x.refusesWrong(put(&s3.PutObjectInput{IfMatch: aws.String(wrongETag)}), put(&s3.PutObjectInput{IfMatch: &x.etag}))
+}
+
+// ignore returns nil for an error that is expected.
+func ignore(err, expected error) error {
+	if errors.Is(err, expected) {
+		return nil
+	}
+	return err
+}
+
+// upload begins a multipart upload, which is aborted when done is called, unless it was completed.
+func (x *prober) upload(ctx context.Context) (id *string, done func(), err error) {
+	created, err := x.client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: &x.key})
+	if err != nil {
+		return nil, nil, err
+	}
+	return created.UploadId, func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+		defer cancel()
+		_, _ = x.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &x.bucket, Key: &x.key, UploadId: created.UploadId})
+	}, nil
+}
+
+// A precondition is that of a request to complete an upload.
+type precondition struct{ ifMatch, ifNoneMatch *string }
+
+// complete stores the object by an upload of one part.
+func (x *prober) complete(ctx context.Context, c precondition) error {
+	id, done, err := x.upload(ctx)
+	if err != nil {
+		return err
+	}
+	defer done()
+	part, err := x.client.UploadPart(ctx, &s3.UploadPartInput{
+		Bucket: &x.bucket, Key: &x.key, UploadId: id, PartNumber: aws.Int32(1), Body: strings.NewReader(content),
+	}, func(o *s3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired })
+	if err != nil {
+		return err
+	}
+	out, err := x.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &x.bucket, Key: &x.key, UploadId: id, IfMatch: c.ifMatch, IfNoneMatch: c.ifNoneMatch,
+		MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: part.ETag, PartNumber: aws.Int32(1)}}},
+	})
+	if err == nil {
+		x.etag = aws.ToString(out.ETag)
+		x.versions = append(x.versions, out.VersionId)
+	}
+	return err
+}
+
+func (x *prober) conditionalComplete(ctx context.Context) (bool, error) {
+	complete := func(c precondition) func() error { return func() error { return x.complete(ctx, c) } }
+	if err := refused(complete(precondition{ifNoneMatch: aws.String("*")})()); err != nil {
+		return false, ignore(err, ErrReplaced)
+	}
+	return x.refusesWrong(complete(precondition{ifMatch: aws.String(wrongETag)}), func() error {
+		return x.complete(ctx, precondition{ifMatch: &x.etag})
+	})
+}
+
+func (x *prober) partCopy(ctx context.Context) (bool, error) {
+	id, done, err := x.upload(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	out, err := x.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
+		Bucket: &x.bucket, Key: &x.key, UploadId: id, PartNumber: aws.Int32(1), CopySource: aws.String(x.bucket + "/" + x.key),
+	})
+	return err == nil && out.CopyPartResult != nil && out.CopyPartResult.ETag != nil, err
+}
+
+// putAgain stores the object again where it was deleted.
+func (x *prober) putAgain(ctx context.Context) error {
+	_, err := x.put(ctx, &s3.PutObjectInput{})
+	return err
+}
+
+func (x *prober) conditionalDelete(ctx context.Context) (bool, error) {
+	remove := func(etag *string) func() error {
+		return func() error {
+			out, err := x.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: &x.key, IfMatch: etag})
+			if err == nil {
+				x.versions = append(x.versions, out.VersionId)
+			}
+			return err
+		}
+	}
+	return x.refusesWrong(remove(aws.String(wrongETag)), remove(&x.etag))
+}
+
+// deleteAll deletes the object by DeleteObjects, on the condition that it has an ETag, and tells whether it was deleted.
+func (x *prober) deleteAll(ctx context.Context, etag *string) (bool, error) {
+	out, err := x.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &x.bucket, Delete: &types.Delete{
+		Objects: []types.ObjectIdentifier{{Key: &x.key, ETag: etag}},
+	}})
+	if err != nil {
+		return false, err
+	}
+	for _, deleted := range out.Deleted {
+		x.versions = append(x.versions, deleted.DeleteMarkerVersionId)
+	}
+	return len(out.Deleted) == 1 && len(out.Errors) == 0, nil
+}
+
+func (x *prober) conditionalBatchDelete(ctx context.Context) (bool, error) {
+	if err := x.putAgain(ctx); err != nil {
+		return false, err
+	}
+	if deleted, err := x.deleteAll(ctx, aws.String(wrongETag)); err != nil || deleted {
+		return false, err
+	}
+	return x.deleteAll(ctx, &x.etag)
+}
+
+func (x *prober) batchDelete(ctx context.Context) (bool, error) {
+	if err := x.putAgain(ctx); err != nil {
+		return false, err
+	}
+	return x.deleteAll(ctx, nil)
+}

@@ -1,0 +1,107 @@
+// Package profile finds out which profile an S3 server has, and makes clients fit it. Package driver has the table of the profiles.
+package profile
+
+import (
+	"context"
+	"net/url"
+	"strings"
+
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/config/bucket"
+	"github.com/babelftp/babelftp/internal/s3client/transport"
+)
+
+// OfEndpoint is the name of the profile that the address of an S3 server tells, empty where it tells none. An empty endpoint is that
+// of AWS.
+func OfEndpoint(endpoint, bucketName string) string {
+	host := ""
+	if u, err := url.Parse(endpoint); err == nil {
+		host = strings.ToLower(u.Hostname())
+	}
+	at := func(domain string) bool { return host == domain || strings.HasSuffix(host, "."+domain) }
+	switch {
+	case endpoint == "", at("amazonaws.com"), at("amazonaws.com.cn"):
+		if strings.HasSuffix(bucketName, "--x-s3") {
+			return "aws-directory"
+		}
+		return "aws"
+	case at("r2.cloudflarestorage.com"):
+		return "r2"
+	case at("storage.googleapis.com"), strings.HasPrefix(host, "storage.") && at("rep.googleapis.com"):
+		return "gcs"
+	}
+	return ""
+}
+
+// OfServer is the name of the profile that the Server header of an S3 server tells, empty where it tells none.
+func OfServer(header string) string {
+	for prefix, name := range map[string]string{"MinIO": "minio", "Ceph Object Gateway": "ceph", "VERSITYGW": "versitygw"} {
+		if strings.HasPrefix(header, prefix) {
+			return name
+		}
+	}
+	return ""
+}
+
+// ServerHeader is the Server header of an answer, or of the answer that an error came with.
+func ServerHeader(metadata middleware.Metadata) string {
+	if response, ok := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response); ok {
+		return response.Header.Get("Server")
+	}
+	return ""
+}
+
+// Known is the name of the profile as it is known before the server is asked, empty where it is not.
+func Known(configured bucket.Profile, endpoint, bucketName string) string {
+	if configured != "" && configured != bucket.AutoProfile {
+		return string(configured)
+	}
+	return OfEndpoint(endpoint, bucketName)
+}
+
+// Restricting is the name of the profile if it is known before the server is asked and there is something that the server does not
+// take from any client, and empty otherwise. Accounts of one server differ by nothing else.
+func Restricting(configured bucket.Profile, endpoint string) string {
+	name := Known(configured, endpoint, "")
+	if p, known := driver.ProfileNamed(name); known && p.SignedAcceptEncoding && p.Checksums {
+		return ""
+	}
+	return name
+}
+
+// Restrict makes a client leave out what the server of a profile does not take.
+func Restrict(o *s3.Options, profile string) {
+	p, known := driver.ProfileNamed(profile)
+	if !known {
+		return
+	}
+	if !p.SignedAcceptEncoding {
+		o.APIOptions = append(o.APIOptions, withoutAcceptEncoding)
+	}
+	if !p.Checksums {
+		transport.UseChecksums(o, bucket.ChecksumsRequired)
+	}
+}
+
+// withoutAcceptEncoding takes out of a request the header that the SDK adds and signs. Google's front end changes it on the way, so that
+// the signature is wrong. The SDK adds it to get objects as they are stored, which they are without it too: the transport does not ask
+// for compression.
+func withoutAcceptEncoding(stack *middleware.Stack) error {
+	const signing = "Signing"
+	if _, signs := stack.Finalize.Get(signing); !signs {
+		return nil
+	}
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("WithoutAcceptEncoding", func(
+		ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+	) (middleware.FinalizeOutput, middleware.Metadata, error) {
+		if request, ok := in.Request.(*smithyhttp.Request); ok {
+			request.Header.Del("Accept-Encoding")
+		}
+		return next.HandleFinalize(ctx, in)
+	}), signing, middleware.Before)
+}

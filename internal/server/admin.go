@@ -1,0 +1,130 @@
+package server
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/admin/listener"
+	"github.com/babelftp/babelftp/internal/admin/overview"
+	"github.com/babelftp/babelftp/internal/admin/page"
+	"github.com/babelftp/babelftp/internal/audit"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/listen"
+)
+
+// An adminAccess is how administrators reach the server.
+type adminAccess struct {
+	log    *slog.Logger
+	socket *http.Server
+	tcp    *listener.Listener // nil without admin.listen
+	bound  net.Listener       // of tcp, nil before start
+}
+
+// recentEvents keeps the last events of the audit log for administrators, if there are any. Else it is nil.
+func recentEvents(cfg *config.Config) *audit.Recent {
+	if cfg.AdminSocket == "" && cfg.Admin.Listen == "" {
+		return nil
+	}
+	return &audit.Recent{}
+}
+
+// newAdmin makes the access of administrators to the server.
+func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAccess, error) {
+	a := &adminAccess{log: s.log}
+	api := admin.NewHandler(admin.Options{
+		Source: overview.New(s.control, overview.Parts{
+			Version: s.opts.Version, Replica: s.ports.Replica(), Replicas: max(1, cfg.Cluster.Replicas), Started: time.Now(), Loaded: s.loaded, Health: s.health,
+			Buckets: s.buckets, Registry: s.tenants, Certificates: s.certificates, Listener: a.certificate, Refusals: s.metrics.refusalsByLimit, Recent: recent,
+		}),
+		Bans: s.bans, Debug: s.debug, Log: s.log,
+	})
+	a.socket = &http.Server{Handler: api, ReadHeaderTimeout: requestTimeout, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)}
+	if cfg.Admin.Listen == "" {
+		return a, nil
+	}
+	var err error
+	a.tcp, err = listener.New(cfg.Admin, api, page.Handler(func() *i18n.Bundle { return s.active.Load().bundle }), s.log)
+	return a, err
+}
+
+// loaded is the hash of the configuration in use, and when it was read.
+func (s *Server) loaded() (string, time.Time) {
+	a := s.active.Load()
+	hash := a.cfg.Hash()
+	return hex.EncodeToString(hash[:]), a.at
+}
+
+// start opens the socket and the address.
+func (a *adminAccess) start(ctx context.Context, cfg *config.Config) (err error) {
+	if path := cfg.AdminSocket; path != "" {
+		l, err := admin.Listen(ctx, path)
+		if err != nil {
+			return &listen.Error{Key: "admin_socket", Address: path, Err: err}
+		}
+		go a.serve(a.socket.Serve, l)
+	}
+	if a.tcp == nil {
+		return nil
+	}
+	if a.bound, err = listen.TCP(ctx, "admin.listen", cfg.Admin.Listen, a.log); err != nil {
+		return err
+	}
+	go a.serve(a.tcp.Serve, a.bound)
+	return nil
+}
+
+func (a *adminAccess) serve(serve func(net.Listener) error, l net.Listener) {
+	if err := serve(l); !errors.Is(err, http.ErrServerClosed) {
+		a.log.Error("listener for administrators ended", "address", l.Addr().String(), "err", err)
+	}
+}
+
+// prepare is [listener.Listener.Prepare].
+func (a *adminAccess) prepare(cfg *config.Config) (apply func(), err error) {
+	if a.tcp == nil {
+		return func() {}, nil
+	}
+	return a.tcp.Prepare(cfg.Admin)
+}
+
+// close ends all connections, streams of events too.
+func (a *adminAccess) close() {
+	_ = a.socket.Close()
+	if a.tcp != nil {
+		a.tcp.Close()
+	}
+}
+
+// certificate is that of the address: its first name, and when it ends.
+func (a *adminAccess) certificate() (host string, ends time.Time) {
+	if a.tcp == nil {
+		return "", time.Time{}
+	}
+	return a.tcp.Ends()
+}
+
+// AdminAddr is the address for administrators, nil without one.
+func (s *Server) AdminAddr() net.Addr { return address(s.admin.bound) }
+
+// refusalsByLimit is how many there were so far, by limit.
+func (m *metrics) refusalsByLimit() map[string]int64 {
+	counts := map[string]int64{}
+	families, _ := m.refusalsOnly.Gather() // a vector has no errors
+	for _, family := range families {
+		for _, one := range family.GetMetric() {
+			for _, label := range one.GetLabel() {
+				if label.GetName() == "limit" {
+					counts[label.GetValue()] += int64(one.GetCounter().GetValue())
+				}
+			}
+		}
+	}
+	return counts
+}

@@ -1,0 +1,348 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"encoding/pem"
+	"io"
+	"io/fs"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/activity"
+	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+const adminToken = "0123456789abcdef0123456789abcdef"
+
+// administered is a server in French with an address for administrators, and a client of one.
+func administered(t *testing.T, change func(*config.Config)) (*Server, *admin.Client) {
+	t.Helper()
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.DefaultLanguage = language.French
+	cfg.Admin.Listen, cfg.Admin.Token = "127.0.0.1:0", value.NewSecret(adminToken)
+	change(cfg)
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Version: "v1.2.3"})
+	c, err := admin.NewRemoteClient("http://"+srv.AdminAddr().String(), adminToken, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return srv, c
+}
+
+// until asks an administrator's client again and again, until it gets what a test waits for.
+func until[T any](t *testing.T, ask func(context.Context) (T, error), enough func(T) bool) T {
+	t.Helper()
+	for {
+		got, err := ask(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if enough(got) {
+			return got
+		}
+	}
+}
+
+// An administrator sees a session from its begin to its end, and the bytes of its transfers as they move.
+func TestAdministratorSeesSessions(t *testing.T) {
+	srv, administrator := administered(t, func(cfg *config.Config) {
+		cfg.Tenants["acme"].Quota = value.MiB
+		cfg.Tenants["acme"].DefaultLanguage = language.Japanese
+	})
+	c := ftptest.Dial(t, srv.Addr().String())
+	before := until(t, administrator.Sessions, func(all []activity.Shown) bool { return len(all) == 1 && all[0].Language == "fr" })[0]
+	if before.ID == "" || before.User != "" || before.TLS || before.Command != "" || before.Transfer != nil || !strings.HasPrefix(before.Remote, "127.0.0.1:") {
+		t.Errorf("the session is %+v", before)
+	}
+	c.Login("alice", configtest.Password)
+	c.Command(200, "TYPE I")
+	c.Command(200, "ALLO 1000")
+	data := begin(t, c, "STOR up\x1b", "abc")
+	s := until(t, administrator.Sessions, func(all []activity.Shown) bool { return all[0].Transfer != nil && all[0].Transfer.Bytes == 3 })[0]
+	up := s.Transfer
+	if s.ID != before.ID || s.Tenant != "acme" || s.User != "alice" || s.Language != "ja" || s.Command != "STOR" || !s.Since.Equal(before.Since) ||
+		s.LastActive.Before(s.Since) {
+		t.Errorf("the session is %+v", s)
+	}
+	if up.Session != s.ID || up.Tenant != "acme" || up.User != "alice" || up.Remote != s.Remote || up.Direction != "upload" || up.Path != "/alice/up\x1b" ||
+		up.Size == nil || *up.Size != 1000 || up.BytesPerSecond < 0 {
+		t.Errorf("the upload is %+v", up)
+	}
+	if _, err := io.WriteString(data, "def"); err != nil {
+		t.Fatal(err)
+	}
+	until(t, administrator.Transfers, func(all []activity.Transfer) bool { return len(all) == 1 && all[0].Bytes == 6 })
+	_ = data.Close()
+	c.Reply(226)
+
+	tenants := until(t, tenantsOf(t, srv), func(all []admin.Tenant) bool {
+		return all[0].Quota != nil && all[0].Quota.Bytes != nil && all[0].BucketUp != nil
+	})
+	if one := tenants[0]; len(tenants) != 1 || one.Name != "acme" || !*one.BucketUp || one.Reason != "" || one.Prefix != "inbox/" || one.Sessions != 1 ||
+		one.Quota.MaxBytes != 1<<20 {
+		t.Errorf("the tenants are %+v", tenants)
+	}
+	state, err := administrator.Server(t.Context())
+	if err != nil || state.Version != "v1.2.3" || state.Replica != 0 || state.Replicas != 1 || !state.Ready || state.Draining || len(state.ConfigHash) != 64 ||
+		state.Reloaded.IsZero() {
+		t.Errorf("the server is %+v: %v", state, err)
+	}
+	c.Command(221, "QUIT")
+	until(t, administrator.Sessions, func(all []activity.Shown) bool { return len(all) == 0 })
+	var events []struct{ Event, User, Session string }
+	ask(t, srv, http.MethodGet, "/api/v1/audit", http.StatusOK, &events)
+	got := ""
+	for _, e := range events {
+		got += e.Event + " "
+		if e.User != "alice" || e.Session != before.ID {
+			t.Errorf("the audit log has %+v", e)
+		}
+	}
+	if got != "login upload logout " {
+		t.Errorf("the audit log has %s", got)
+	}
+}
+
+// A download tells its size.
+func TestAdministratorSeesDownloads(t *testing.T) {
+	srv, administrator := administered(t, func(*config.Config) {})
+	c := session(t, srv, "alice")
+	content := strings.Repeat("0123456789", 6_000_000) // much more than the buffers of a connection hold
+	c.Store("f", content)
+	c.Command(200, "TYPE I")
+	c.Command(350, "REST 10")
+	data := c.Data()
+	c.Command(150, "RETR f")
+	moved := until(t, administrator.Transfers, func(all []activity.Transfer) bool { return len(all) == 1 && all[0].Bytes > 0 })[0]
+	if moved.Direction != "download" || moved.Size == nil || *moved.Size != int64(len(content)-10) || moved.Bytes > *moved.Size {
+		t.Errorf("the download is %+v", moved)
+	}
+	if _, err := io.CopyN(io.Discard, data, 5_000_000); err != nil {
+		t.Fatal(err)
+	}
+	until(t, administrator.Transfers, func(all []activity.Transfer) bool { return len(all) == 1 && all[0].Bytes > moved.Bytes })
+	if _, err := io.Copy(io.Discard, data); err != nil {
+		t.Fatal(err)
+	}
+	_ = data.Close()
+	c.Reply(226)
+}
+
+// ask sends a request with the token, and decodes the answer.
+func ask(t *testing.T, srv *Server, method, path string, status int, into any) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+srv.AdminAddr().String()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+adminToken)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != status {
+		t.Errorf("%s %s: %s, want %d", method, path, response.Status, status)
+	}
+	if err := json.NewDecoder(response.Body).Decode(into); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func tenantsOf(t *testing.T, srv *Server) func(context.Context) ([]admin.Tenant, error) {
+	return func(context.Context) (all []admin.Tenant, err error) {
+		ask(t, srv, http.MethodGet, "/api/v1/tenants", http.StatusOK, &all)
+		return all, nil
+	}
+}
+
+// Who is disconnected reads why in the language of the session, and an upload leaves no file.
+func TestAdministratorDisconnects(t *testing.T) {
+	srv, administrator := administered(t, func(*config.Config) {})
+	idle, busy, other := session(t, srv, "alice"), session(t, srv, "alice"), session(t, srv, "alice")
+	busy.Command(200, "LANG ja")
+	upload := begin(t, busy, "STOR half.txt", "half of a file")
+	all := until(t, administrator.Sessions, func(all []activity.Shown) bool { return len(all) == 3 && all[1].Transfer != nil })
+	for _, s := range all[:2] {
+		if err := administrator.Disconnect(t.Context(), s.ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if text := idle.Reply(421); text != "Un administrateur a mis fin à cette session." {
+		t.Errorf("the idle session reads %q", text)
+	}
+	closed(t, idle)
+	const japanese = "管理者がこのセッションを終了しました。"
+	if text := busy.Reply(426); text != japanese {
+		t.Errorf("the transfer ends with %q", text)
+	}
+	if text := busy.Reply(421); text != japanese {
+		t.Errorf("the session of the transfer reads %q", text)
+	}
+	closed(t, busy)
+	_ = upload.Close()
+	other.Command(550, "SIZE half.txt")
+	until(t, administrator.Sessions, func(all []activity.Shown) bool { return len(all) == 1 })
+	if err := administrator.Disconnect(t.Context(), all[0].ID); err == nil || !strings.Contains(err.Error(), "there is no session "+all[0].ID) {
+		t.Errorf("to disconnect it again: %v", err)
+	}
+	other.Command(200, "NOOP")
+}
+
+// An interrupted upload is shown with its user, and aborted with its parts. One on which a session works is not.
+func TestAdministratorAbortsUploads(t *testing.T) {
+	content := strings.Repeat("0123456789", 700_000) // more than a part
+	srv, administrator := administered(t, func(cfg *config.Config) { cfg.Tenants["acme"].Resume = config.KeepInterrupted })
+	x := &uploadsTest{t, [2]*Server{srv, srv}}
+	x.interrupt(content[:6_291_456])
+	metric(t, srv, `babelftp_uploads_interrupted_total{tenant="acme"} 1`)
+	kept, all, err := administrator.Uploads(t.Context(), "acme")
+	if err != nil || all != 1 || len(kept) != 1 {
+		t.Fatalf("the uploads are %+v: %v", kept, err)
+	}
+	u := kept[0]
+	if u.Tenant != "acme" || u.User != "alice" || u.Path != "/alice/f" || u.State != "interrupted" || u.Bytes == nil || *u.Bytes != 6_291_455 ||
+		u.LastPart.IsZero() {
+		t.Errorf("the upload is %+v, %d bytes", u, *u.Bytes)
+	}
+	if err := administrator.Abort(t.Context(), "acme", "no-such-upload"); err == nil || !strings.Contains(err.Error(), "it may be complete, or removed") {
+		t.Errorf("abort of what is none: %v", err)
+	}
+	if _, _, err := administrator.Uploads(t.Context(), "nobody"); err == nil || !strings.Contains(err.Error(), fs.ErrNotExist.Error()) {
+		t.Errorf("uploads of no tenant: %v", err)
+	}
+
+	c := x.as("alice", 0)
+	c.Command(350, "REST 6291455")
+	data := begin(t, c, "STOR f", content[6_291_455:6_500_000])
+	for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(6_500_000-6_291_455)) { // until the session has resumed it
+	}
+	if err := administrator.Abort(t.Context(), "acme", u.ID); err == nil || !strings.HasPrefix(err.Error(), "in use: ") {
+		t.Errorf("abort of an upload that goes on: %v", err)
+	}
+	send(t, c, data, content[6_500_000:])
+	if err := administrator.Abort(t.Context(), "acme", u.ID); err == nil {
+		t.Error("a complete upload was aborted")
+	}
+	if got := x.as("alice", 0).Transfer("RETR f"); got != content {
+		t.Errorf("the file has %d bytes", len(got))
+	}
+
+	x.interrupt(content[:6_291_456])
+	metric(t, srv, `babelftp_uploads_interrupted_total{tenant="acme"} 2`)
+	kept, _, err = administrator.Uploads(t.Context(), "")
+	if err != nil || len(kept) != 1 {
+		t.Fatalf("the uploads are %+v: %v", kept, err)
+	}
+	if err := administrator.Abort(t.Context(), "acme", kept[0].ID); err != nil {
+		t.Fatal(err)
+	}
+	if kept, all, err := administrator.Uploads(t.Context(), ""); err != nil || all != 0 || len(kept) != 0 {
+		t.Errorf("the uploads are %+v: %v", kept, err)
+	}
+	if size := x.as("alice", 0).Command(213, "SIZE f"); size != strconv.Itoa(len(content)) {
+		t.Errorf("the file that is there has %s bytes", size)
+	}
+}
+
+// A stream of events has the state at once, then each change, and ends with the server.
+func TestAdministratorEvents(t *testing.T) {
+	srv, _ := administered(t, func(*config.Config) {})
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+srv.AdminAddr().String()+"/api/v1/events", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+adminToken)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if kind := response.Header.Get("Content-Type"); response.StatusCode != http.StatusOK || kind != "text/event-stream" {
+		t.Fatalf("%s, %s", response.Status, kind)
+	}
+	lines := bufio.NewScanner(response.Body)
+	lines.Buffer(nil, 1<<20)
+	next := func(enough func(s *admin.State) bool) {
+		t.Helper()
+		for lines.Scan() {
+			data, found := strings.CutPrefix(lines.Text(), "data: ")
+			if !found {
+				continue
+			}
+			var s admin.State
+			if err := json.Unmarshal([]byte(data), &s); err != nil {
+				t.Fatal(err)
+			}
+			if enough(&s) {
+				return
+			}
+		}
+		t.Fatalf("the stream has ended: %v", lines.Err())
+	}
+	next(func(s *admin.State) bool { return s.Totals.Sessions == 0 && s.Totals.Tenants == 1 && s.Server.Ready })
+	c := session(t, srv, "alice")
+	next(func(s *admin.State) bool { return s.Totals.Sessions == 1 && s.Sessions[0].User == "alice" })
+	data := begin(t, c, "STOR f", "abc")
+	next(func(s *admin.State) bool { return s.Totals.Transfers == 1 && s.Transfers[0].Bytes == 3 })
+	_ = data.Close()
+	c.Reply(226)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for lines.Scan() {
+		}
+	}()
+	if err := srv.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	<-ended
+}
+
+// An administrator sees when the certificate of the administrators' address ends.
+func TestAdministratorSeesCertificates(t *testing.T) {
+	cert, key := filepath.Join(t.TempDir(), "cert.pem"), filepath.Join(t.TempDir(), "key.pem")
+	certtest.Write(t, cert, key, &x509.Certificate{DNSNames: []string{"admin.example"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}})
+	srv, _ := administered(t, func(cfg *config.Config) { cfg.Admin.TLS.CertFile, cfg.Admin.TLS.KeyFile = cert, key })
+	chain, err := os.ReadFile(cert)
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(chain)
+	administrator, err := admin.NewRemoteClient("https://"+srv.AdminAddr().String(), adminToken, &tls.Config{RootCAs: roots})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := administrator.Server(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(chain)
+	shown, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []admin.Certificate{{Names: []string{"admin.example"}, NotAfter: shown.NotAfter}}; !reflect.DeepEqual(got.Certificates, want) {
+		t.Errorf("the certificates are %v, want %v", got.Certificates, want)
+	}
+}

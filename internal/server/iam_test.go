@@ -1,0 +1,272 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/internal/access"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/object"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/iam"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// A permissionLog knows what the requests of a client have needed.
+type permissionLog struct {
+	region iam.Region
+	mu     sync.Mutex
+	needs  map[iam.Need]string // the operation
+}
+
+// watch adds the log to the clients that are made from reach.
+func (l *permissionLog) watch(reach *aws.Config) *aws.Config {
+	return before(reach, func(in any) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		for _, need := range l.region.Needs(in) {
+			l.needs[need] = fmt.Sprintf("%T", in)
+		}
+		return nil
+	})
+}
+
+// allows tells whether a policy allows something. Its patterns have one wildcard, at the end.
+func allows(p iam.Policy, want iam.Permission) bool {
+	return slices.ContainsFunc(p.Statement, func(s iam.Statement) bool {
+		return slices.Contains(s.Action, want.Action) && slices.ContainsFunc(s.Resource, func(pattern string) bool {
+			prefix, open := strings.CutSuffix(pattern, "*")
+			return pattern == want.Resource || open && strings.HasPrefix(want.Resource, prefix)
+		})
+	})
+}
+
+// A tenantWork is what a tenant is configured with, and what its users do.
+type tenantWork struct {
+	configure func(cfg *config.Config, t *config.Tenant)
+	before    []string // keys that exist, below the prefix
+	work      func(t *testing.T, c *ftptest.Client)
+	idle      []string // actions that the policy has for failures, which this work does not meet
+}
+
+// prepare makes the bucket and the configuration, whose credentials come from the SDK.
+func (w tenantWork) prepare(t *testing.T, s *s3test.Server, cfg *config.Config, acme *config.Tenant) {
+	t.Helper()
+	acme.Users["alice"].Home = "/"
+	if w.configure != nil {
+		w.configure(cfg, acme)
+	}
+	if acme.Overwrite == config.VersionOverwrite {
+		if _, err := s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
+			Bucket: &acme.Bucket, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range w.before {
+		if _, err := s.Client().PutObject(t.Context(), &s3.PutObjectInput{
+			Bucket: &acme.Bucket, Key: aws.String(path.Join(acme.Prefix, key)), Body: strings.NewReader("content"),
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cfg.S3.AccessKeyID, cfg.S3.SecretAccessKey = "", value.Secret{}
+}
+
+// workOf are tenants of all kinds.
+func workOf() map[string]tenantWork {
+	const part = 5 << 20
+	big := strings.Repeat("0123456789abcdef", (2*part+100)/16)
+	permissions := func(all ...config.Permission) func(*config.Config, *config.Tenant) {
+		return func(_ *config.Config, t *config.Tenant) { t.Permissions = all }
+	}
+	read := func(t *testing.T, c *ftptest.Client) {
+		if got := c.Transfer("RETR file"); got != "content" {
+			t.Errorf("the file holds %q", got)
+		}
+		c.Command(213, "SIZE file")
+		c.Command(550, "SIZE missing")
+		c.Transfer("MLSD")
+	}
+	write := func(t *testing.T, c *ftptest.Client) {
+		interrupt(t, c, "large", big)
+		c.Store("small", "content")
+		c.Store("large", big)
+		upload := c.Data()
+		c.Command(150, "APPE large")
+		_, _ = io.WriteString(upload, "end")
+		_ = upload.Close()
+		c.Reply(226)
+		c.Command(213, "MFMT 20200102030405 small")
+		c.Command(257, "MKD directory")
+	}
+	change := func(t *testing.T, c *ftptest.Client) {
+		write(t, c)
+		c.Command(350, "RNFR large")
+		c.Command(250, "RNTO larger")
+		c.Command(350, "SITE CPFR small")
+		c.Command(250, "SITE CPTO directory/copy")
+		c.Command(350, "RNFR directory")
+		c.Command(250, "RNTO renamed")
+		c.Command(250, "DELE larger")
+		c.Command(250, "DELE renamed/copy")
+		c.Command(250, "RMD renamed")
+		c.Command(250, "DELE small")
+	}
+	return map[string]tenantWork{
+		"all": {before: []string{"file"}, work: func(t *testing.T, c *ftptest.Client) { read(t, c); change(t, c) }},
+		"kms": {
+			configure: func(_ *config.Config, t *config.Tenant) {
+				t.Objects = object.Objects{Encryption: object.EncryptionKMS, KMSKeyID: s3test.KMSKey}
+			},
+			work: change,
+		},
+		"whole-bucket": {
+			configure: func(_ *config.Config, t *config.Tenant) { t.Prefix = "" },
+			work:      change,
+		},
+		"read-only": {configure: permissions(config.List, config.Read), before: []string{"file"}, work: read},
+		"drop-box":  {configure: permissions(config.Write), work: func(t *testing.T, c *ftptest.Client) { c.Store("large", big) }, idle: []string{iam.AbortMultipartUpload, iam.GetObject}},
+		"no-delete": {
+			configure: permissions(config.List, config.Read, config.Write, config.Mkdir), before: []string{"file"},
+			work: func(t *testing.T, c *ftptest.Client) {
+				read(t, c)
+				write(t, c)
+				c.Command(550, "DELE small")
+			},
+		},
+		"delete-only": {
+			configure: permissions(config.List, config.Delete), before: []string{"directory/file", "directory/other"},
+			work: func(t *testing.T, c *ftptest.Client) {
+				c.Command(250, "DELE directory/file")
+				c.Command(250, "DELE directory/other")
+			},
+		},
+		"resumed": {
+			configure: func(_ *config.Config, t *config.Tenant) { t.Resume = config.KeepInterrupted },
+			work: func(t *testing.T, c *ftptest.Client) {
+				interrupt(t, c, "large", big)
+				c.Command(350, "REST "+c.Command(213, "SIZE large"))
+				c.Store("large", "end")
+				change(t, c)
+			},
+		},
+		"tags-and-acl": {
+			configure: func(_ *config.Config, t *config.Tenant) {
+				t.Objects = object.Objects{Tags: map[string]string{"owner": "acme"}, ACL: "private"}
+			},
+			work: change,
+		},
+		"versions": {
+			configure: func(_ *config.Config, t *config.Tenant) { t.Overwrite = config.VersionOverwrite },
+			work:      change, idle: []string{iam.DeleteObjectVersion},
+		},
+		"no-overwrite": {
+			configure: func(_ *config.Config, t *config.Tenant) { t.Overwrite = config.DenyOverwrite },
+			work:      func(t *testing.T, c *ftptest.Client) { c.Store("small", "content"); c.Store("large", big) },
+		},
+		"quota-and-folder": {
+			configure: func(_ *config.Config, t *config.Tenant) {
+				t.Quota = value.Size(100 << 20)
+				t.Folders = map[string]*config.Folder{"/folder": {Bucket: t.Bucket, Prefix: "elsewhere/"}}
+			},
+			work: func(t *testing.T, c *ftptest.Client) {
+				change(t, c)
+				c.Store("/folder/small", "content")
+				c.Command(350, "RNFR /folder/small")
+				c.Command(250, "RNTO moved")
+				c.Command(250, "DELE moved")
+			},
+		},
+	}
+}
+
+// Under the policy that is printed for a tenant, on a server that enforces it, all of the tenant's work succeeds. The policy has what each request needs,
+// and no action that none needs.
+func TestPolicySuffices(t *testing.T) {
+	for name, tc := range workOf() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := s3test.Start(t, "minio")
+			cfg := configtest.New(t, s)
+			acme := cfg.Tenants["acme"]
+			tc.prepare(t, s, cfg, acme)
+			policy := policyOf(t, cfg, s)
+
+			used := &permissionLog{region: iam.Region(s.Region), needs: map[iam.Need]string{}}
+			var log logText
+			srv := start(t, cfg, Options{AWS: used.watch(s.Restricted(t, policy).AWSConfig()), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+			c := ftptest.Dial(t, srv.Addr().String())
+			c.Login("alice", configtest.Password)
+			c.Command(200, "TYPE I")
+			tc.work(t, c)
+
+			if log.has("denies it") || log.has("AccessDenied") {
+				t.Errorf("S3 denied something:\n%s", log.text.String())
+			}
+			used.mu.Lock()
+			defer used.mu.Unlock()
+			actions := map[string]bool{}
+			for need, operation := range used.needs {
+				switch {
+				case need.Case == iam.Tagged && acme.Objects.Tags == nil:
+					continue
+				case need.Case == iam.KMS || strings.HasPrefix(need.Action, "kms:") || need.Action == iam.PutObjectACL:
+					continue // which MinIO does not know
+				case strings.HasSuffix(operation, "HeadBucketInput") && acme.Prefix != "":
+					continue // denied to those who may only list a prefix, and then the server lists that
+				}
+				actions[need.Action] = true
+				if !allows(policy, need.Permission) {
+					t.Errorf("%s needs %v, which the policy does not allow", operation, need.Permission)
+				}
+			}
+			for _, statement := range policy.Statement {
+				for _, action := range statement.Action {
+					if !actions[action] && !slices.Contains(append(tc.idle, iam.ListBucketUploads), action) { // the last is for a sweep after a crash
+						t.Errorf("no request needs %s on %v; requests need %v", action, statement.Resource, slices.Sorted(maps.Keys(actions)))
+					}
+				}
+			}
+		})
+	}
+}
+
+// interrupt sends a file, and aborts the transfer when all of it has come.
+func interrupt(t *testing.T, c *ftptest.Client, name, content string) {
+	t.Helper()
+	data := begin(t, c, "STOR "+name, content)
+	for !strings.Contains(c.Command(211, "STAT"), strconv.Itoa(len(content))) {
+	}
+	c.Command(426, "ABOR")
+	c.Reply(226)
+	_ = data.Close()
+}
+
+// policyOf is the policy of the tenant acme.
+func policyOf(t *testing.T, cfg *config.Config, s *s3test.Server) iam.Policy {
+	t.Helper()
+	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, ok := srv.Bucket("acme")
+	if !ok {
+		t.Fatal("there is no bucket of acme")
+	}
+	return access.Policy(append(b.Folders, b)...)
+}

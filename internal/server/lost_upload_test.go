@@ -1,0 +1,87 @@
+package server
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// What the client reads when the data connection of an upload is lost is what the bucket holds: nothing, or what can be resumed.
+func TestLostUpload(t *testing.T) {
+	const stored, sent = "stored before", "half of a file"
+	const nothing, resumable = "Data connection lost; nothing was stored.", "Data connection lost; the upload can be resumed."
+	for _, tt := range []struct {
+		name, command, sent string
+		keep                bool
+		want                string
+		size                string // reply to SIZE
+	}{
+		{"stor", "STOR /new", sent, false, nothing, "550 "},
+		{"stor-over-a-file", "STOR /old", sent, false, nothing, fmt.Sprint("213 ", len(stored))},
+		{"appe", "APPE /old", sent, false, nothing, fmt.Sprint("213 ", len(stored))},
+		{"stor-kept", "STOR /new", sent, true, resumable, fmt.Sprint("213 ", len(sent)-1)},
+		{"appe-of-a-new-file-is-not-kept", "APPE /new", sent, true, nothing, "550 "},
+		{"stor-over-a-file-kept", "STOR /old", sent, true, resumable, fmt.Sprint("213 ", len(stored))},
+		{"nothing-came", "STOR /new", "", true, nothing, "550 "},
+		{"first-byte-only", "STOR /new", "x", true, nothing, "550 "}, // a pending upload lacks the last byte
+		{"appe-is-not-kept", "APPE /old", sent, true, nothing, fmt.Sprint("213 ", len(stored))},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := s3test.Start(t, "embedded")
+			cfg := configtest.New(t, s)
+			acme := cfg.Tenants["acme"]
+			acme.DefaultLanguage = language.English
+			if tt.keep {
+				acme.Resume = config.KeepInterrupted
+			}
+			srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+			c := session(t, srv, "alice")
+			c.Store("/old", stored)
+			if text := lose(t, c, tt.command, tt.sent); text != tt.want {
+				t.Errorf("426 %q, want %q", text, tt.want)
+			}
+			if reply, err := c.Send("SIZE " + tt.command[len("STOR "):]); err != nil || !strings.HasPrefix(reply, tt.size) {
+				t.Errorf("SIZE: %q, %v, want %s", reply, err, tt.size)
+			}
+			if tt.want != resumable || strings.HasSuffix(tt.command, "old") {
+				return
+			}
+			c.Command(350, fmt.Sprint("REST ", len(tt.sent)-1))
+			if text := lose(t, c, "STOR /new", ""); text != resumable { // as before, though nothing has come
+				t.Errorf("426 %q, want %q", text, resumable)
+			}
+			c.Command(350, fmt.Sprint("REST ", len(tt.sent)-1))
+			_ = begin(t, c, "STOR /new", "es").Close()
+			c.Reply(226)
+			if got := c.Transfer("RETR /new"); got != tt.sent[:len(tt.sent)-1]+"es" {
+				t.Errorf("the file is %q", got)
+			}
+		})
+	}
+}
+
+// lose resets the data connection of an upload when the server has so many bytes, and returns the text of 426.
+func lose(t *testing.T, c *ftptest.Client, command, content string) string {
+	t.Helper()
+	conn := c.Data().(*net.TCPConn)
+	c.Command(150, command)
+	if _, err := io.WriteString(conn, content); err != nil {
+		t.Fatal(err)
+	}
+	for !strings.Contains(c.Command(211, "STAT"), fmt.Sprintf("A transfer is running, %d byte", len(content))) {
+	}
+	if err := conn.SetLinger(0); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	return c.Reply(426)
+}

@@ -1,0 +1,302 @@
+package server
+
+import (
+	"flag"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"github.com/babelftp/babelftp/internal/cluster"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/destination"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	measure "github.com/babelftp/babelftp/internal/metrics"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+var update = flag.Bool("update", false, "write the table of metrics in docs/guides/operations.md")
+
+// A described metric is what its collector says of it.
+type described struct{ name, help, labels string }
+
+func describedBy(t *testing.T, desc *prometheus.Desc) described {
+	t.Helper()
+	found := regexp.MustCompile(`fqName: "(.*?)", help: "(.*?)",.* constLabels: \{(\w*).*?\}, variableLabels: \{(.*)\}\}`).FindStringSubmatch(desc.String())
+	if found == nil {
+		t.Fatalf("%v", desc)
+	}
+	return described{found[1], found[2], strings.ReplaceAll(strings.Trim(found[3]+","+found[4], ","), ",", ", ")}
+}
+
+// describe returns all metrics of the project that a server may show.
+func describe(t *testing.T, m *metrics) map[string]described {
+	t.Helper()
+	all := map[string]described{}
+	for _, c := range m.registry.collectors {
+		descs := make(chan *prometheus.Desc)
+		go func() {
+			c.Describe(descs)
+			close(descs)
+		}()
+		for desc := range descs {
+			if d := describedBy(t, desc); strings.HasPrefix(d.name, "babelftp_") {
+				all[d.name] = d
+			}
+		}
+	}
+	return all
+}
+
+// everything is a server with all that has metrics.
+func everything(t *testing.T) *Server {
+	t.Helper()
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	inCluster(cfg, 1)
+	cfg.Traces.Endpoint = "http://127.0.0.1:1"
+	cfg.Limits.StoreURL = value.NewSecret("redis://127.0.0.1:1/0") // which New does not reach
+	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return srv
+}
+
+// The table in the guide has exactly the metrics that the server may show, in the words of /metrics.
+func TestMetricsTable(t *testing.T) {
+	const begin, end = "<!-- begin metrics: go test ./internal/server -run TestMetricsTable -update -->\n", "<!-- end -->"
+	_, here, _, _ := runtime.Caller(0) // the tests of this package run in another directory
+	file := filepath.Join(filepath.Dir(here), "../../docs/guides/operations.md")
+	all := describe(t, everything(t).metrics)
+	table := "| metric | labels | what it shows |\n| --- | --- | --- |\n"
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		labels := all[name].labels
+		if labels != "" {
+			labels = "`" + strings.ReplaceAll(labels, ", ", "`, `") + "`"
+		}
+		table += fmt.Sprintf("| `%s` | %s | %s |\n", name, labels, all[name].help)
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, rest, found := strings.Cut(string(text), begin)
+	old, after, ended := strings.Cut(rest, end)
+	if !found || !ended {
+		t.Fatalf("%s has no place for the table", file)
+	}
+	if old == table {
+		return
+	}
+	if !*update {
+		t.Fatalf("%s does not show the metrics as they are: run go test ./internal/server -run TestMetricsTable -update", file)
+	}
+	if err := os.WriteFile(file, []byte(before+begin+table+end+after), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The metrics follow the conventions of Prometheus, those too that have no value yet.
+func TestMetricsFollowConventions(t *testing.T) {
+	m := everything(t).metrics
+	for _, c := range m.registry.collectors {
+		descs := make(chan *prometheus.Desc, 1)
+		switch c := c.(type) {
+		case *prometheus.CounterVec:
+			c.Describe(descs)
+			c.WithLabelValues(strings.Split(describedBy(t, <-descs).labels, ", ")...)
+		case *measure.TenantCounter:
+			c.Describe(descs)
+			c.WithLabelValues(strings.Split(describedBy(t, <-descs).labels, ", ")...)
+		case *prometheus.HistogramVec:
+			c.Describe(descs)
+			c.WithLabelValues(strings.Split(describedBy(t, <-descs).labels, ", ")...)
+		case *measure.Relays:
+			c.RelayClosed(cluster.Complete)
+			c.RelayRefused(cluster.NoPeer)
+		}
+	}
+	problems, err := testutil.GatherAndLint(m.registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		if strings.HasPrefix(p.Metric, "babelftp_") {
+			t.Errorf("%s: %s", p.Metric, p.Text)
+		}
+	}
+}
+
+// No label holds what clients choose: verbs are those that the server knows, and users count by their tenant.
+func TestMetricsHaveFewLabels(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig()})
+	c := session(t, srv, "alice")
+	for i := range 10 {
+		c.Command(500, fmt.Sprintf("VERB%d argument", i))
+		c.Command(550, fmt.Sprintf("SIZE missing%d", i))
+	}
+	lines := map[string]int{}
+	_, body := get(t, srv, "/metrics")
+	for line := range strings.Lines(body) {
+		for _, chosen := range []string{"VERB", "missing", "argument", "alice"} {
+			if strings.Contains(line, chosen) && !strings.Contains(line, "quota") {
+				t.Errorf("a client chooses a label: %s", line)
+			}
+		}
+		lines[strings.TrimSpace(line)]++
+	}
+	for _, want := range []string{`babelftp_commands_total{code="500",command="other"} 10`, `babelftp_commands_total{code="550",command="SIZE"} 10`} {
+		if lines[want] != 1 {
+			t.Errorf("/metrics lacks %s", want)
+		}
+	}
+}
+
+// Bytes count while they move, and the transfer as running.
+func TestMetricsOfRunningTransfer(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig()})
+	c := session(t, srv, "alice")
+	data := c.Data()
+	c.Command(150, "STOR f")
+	if _, err := data.Write([]byte("seven b")); err != nil {
+		t.Fatal(err)
+	}
+	metric(t, srv, `babelftp_transfer_bytes_total{direction="upload",tenant="acme"} 7`)
+	metric(t, srv, `babelftp_transfers_active{direction="upload",tenant="acme"} 1`)
+	if hasMetric(t, srv, `babelftp_transfers_total{direction="upload",result="complete",tenant="acme"} 1`) {
+		t.Error("the transfer counts before its end")
+	}
+	if err := data.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Reply(226)
+	c.Transfer("LIST")
+	c.Command(221, "QUIT")
+	wantMetrics(t, srv,
+		`babelftp_transfer_bytes_total{direction="upload",tenant="acme"} 7`,
+		`babelftp_transfers_active{direction="upload",tenant="acme"} 0`,
+		`babelftp_transfers_total{direction="upload",result="complete",tenant="acme"} 1`,
+		`babelftp_transfers_total{direction="listing",result="complete",tenant="acme"} 1`,
+		`babelftp_transfer_duration_seconds_count{direction="upload"} 1`,
+		`babelftp_transfer_first_byte_seconds_count{direction="upload"} 1`,
+		`babelftp_s3_requests_total{operation="PutObject",status="200",tenant="acme"} 1`,
+		`babelftp_memory_waiting_parts 0`,
+		`babelftp_uploads_open{tenant="acme"} 0`,
+		`babelftp_bans_active{kind="user"} 0`,
+	)
+}
+
+// Replies count by the language that they are in.
+func TestMetricsOfLanguages(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig()})
+	c := ftptest.Dial(t, srv.Addr().String()) // 220 in English
+	c.Command(200, "LANG fr")
+	c.Command(200, "NOOP")
+	c.Command(221, "QUIT")
+	wantMetrics(t, srv, `babelftp_replies_total{language="en"} 1`, `babelftp_replies_total{language="fr"} 3`)
+}
+
+// A request that the SDK repeats counts twice, and once as a repetition. One that gets no answer has the status error.
+func TestMetricsOfRetries(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	proxy, err := s3test.NewProxy(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	srv := start(t, configtest.New(t, proxy.Server()), Options{AWS: proxy.Server().AWSConfig()})
+	c := session(t, srv, "alice")
+	proxy.Inject(s3test.Fault{Operation: "PutObject", Times: 1, Effect: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown")})
+	c.Store("f", "content")
+	proxy.Inject(s3test.Fault{Operation: "PutObject", Times: 1, Effect: s3test.ResetRequest()})
+	c.Store("g", "content")
+	wantMetrics(t, srv,
+		`babelftp_s3_requests_total{operation="PutObject",status="503",tenant="acme"} 1`,
+		`babelftp_s3_requests_total{operation="PutObject",status="error",tenant="acme"} 1`,
+		`babelftp_s3_requests_total{operation="PutObject",status="200",tenant="acme"} 2`,
+		`babelftp_s3_retries_total{operation="PutObject",tenant="acme"} 2`,
+	)
+}
+
+// A reload removes the series of a tenant that is gone. What its last sessions do counts without a name, and when the tenant comes back it counts
+// anew.
+func TestMetricsOfRemovedTenant(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	other := configtest.New(t, s).Tenants["acme"]
+	other.Hosts = []string{"ftp.other.example"}
+	cfg.Tenants["other"] = other
+	cfg.Tenants["acme"].Quota = 1000
+	cfg.Tenants["acme"].Limits.Transfers = 1
+	cfg.Tenants["acme"].Webhook = destination.Webhook{Receiver: destination.Receiver{URL: "http://127.0.0.1:1/", Secret: value.NewSecret("0123456789abcdef")}}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	c := session(t, srv, "alice")
+	c.Store("first", "content")
+	second := session(t, srv, "alice")
+	data := c.Data()
+	c.Command(150, "STOR f")
+	if _, err := data.Write([]byte("seven b")); err != nil {
+		t.Fatal(err)
+	}
+	second.Data()
+	second.Command(450, "STOR g")
+	metric(t, srv, `babelftp_transfer_bytes_total{direction="upload",tenant="acme"} 14`)
+	wantMetrics(t, srv,
+		`babelftp_logins_total{result="accepted",tenant="acme"} 2`,
+		`babelftp_refusals_total{limit="transfers",tenant="acme"} 1`,
+		`babelftp_transfers_active{direction="upload",tenant="acme"} 1`,
+		`babelftp_transfers_total{direction="upload",result="complete",tenant="acme"} 1`,
+		`babelftp_webhook_events_total{result="delivered",tenant="acme"} 0`,
+	)
+	if _, body := get(t, srv, "/metrics"); !strings.Contains(body, `babelftp_s3_requests_total{operation="PutObject",status="200",tenant="acme"}`) {
+		t.Error("/metrics lacks the requests of the tenant")
+	}
+	reload(t, srv, changed(t, cfg, func(next *config.Config) { delete(next.Tenants, "acme") }))
+	none := func() {
+		t.Helper()
+		_, body := get(t, srv, "/metrics")
+		for line := range strings.Lines(body) {
+			if strings.Contains(line, `tenant="acme"`) {
+				t.Errorf("/metrics has %s", line)
+			}
+		}
+	}
+	none()
+	wantMetrics(t, srv,
+		`babelftp_transfers_active{direction="upload",tenant=""} 1`,
+		`babelftp_transfer_bytes_total{direction="upload",tenant=""} 7`,
+	)
+	if err := data.Close(); err != nil {
+		t.Fatal(err)
+	}
+	c.Reply(226)
+	c.Transfer("LIST")
+	c.Command(221, "QUIT")
+	second.Command(221, "QUIT")
+	none()
+	wantMetrics(t, srv,
+		`babelftp_transfers_active{direction="upload",tenant=""} 0`,
+		`babelftp_transfer_bytes_total{direction="upload",tenant=""} 7`,
+		`babelftp_transfers_total{direction="upload",result="complete",tenant=""} 1`,
+		`babelftp_transfers_total{direction="listing",result="complete",tenant=""} 1`,
+	)
+	reload(t, srv, cfg)
+	session(t, srv, "alice")
+	metric(t, srv, `babelftp_logins_total{result="accepted",tenant="acme"} 1`)
+	wantMetrics(t, srv, `babelftp_config_reloads_total{result="accepted"} 2`)
+}

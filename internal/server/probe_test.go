@@ -1,0 +1,365 @@
+package server
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/internal/access"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/object"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/iam"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// probe has a line for each bucket that cannot be used.
+func probe(t *testing.T, srv *Server) error {
+	t.Helper()
+	var errs []error
+	srv.ProbeBuckets(t.Context(), func(r *access.Report) {
+		if !r.OK() {
+			errs = append(errs, errors.New(r.String()))
+		}
+	})
+	return errors.Join(errs...)
+}
+
+// enforce lets the clients that are made from reach do what a policy allows, by the table of needs. It stands in for AWS, where MinIO asks for less. The objects have
+// the tags and the key of the tenant.
+func enforce(reach *aws.Config, policy iam.Policy, t *config.Tenant) *aws.Config {
+	region := iam.Region(reach.Region)
+	return before(reach, func(in any) error {
+		for _, need := range region.Needs(in) {
+			switch {
+			case need.Case == iam.Missing, need.Case == iam.Tagged && t.Objects.Tags == nil, need.Case == iam.KMS && t.Objects.KMSKeyID == "":
+				continue
+			case need.Case == iam.KMS:
+				need.Resource, _ = region.KeyARN(t.Objects.KMSKeyID)
+			}
+			if !allows(policy, need.Permission) {
+				return &smithyhttp.ResponseError{
+					Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusForbidden}},
+					Err:      &smithy.GenericAPIError{Code: "AccessDenied", Message: "Access Denied"},
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// without is a policy that lacks one action of one statement.
+func without(p iam.Policy, statement int, action string) iam.Policy {
+	p.Statement = slices.Clone(p.Statement)
+	s := &p.Statement[statement]
+	s.Action = slices.DeleteFunc(slices.Clone(s.Action), func(a string) bool { return a == action })
+	if len(s.Action) == 0 {
+		p.Statement = slices.Delete(p.Statement, statement, statement+1)
+	}
+	return p
+}
+
+// A probe names each action that a policy lacks, and no other.
+func TestProbeNamesTheMissingAction(t *testing.T) {
+	works := workOf()
+	works["aws"] = tenantWork{configure: func(cfg *config.Config, t *config.Tenant) {
+		cfg.S3.Profile, t.Resume = "aws", config.KeepInterrupted
+		t.Objects = object.Objects{Tags: map[string]string{"owner": "acme"}, ACL: "private", Encryption: object.EncryptionKMS, KMSKeyID: s3test.KMSKey, Checksum: "crc32c"}
+	}}
+	for name, work := range works {
+		for _, enforced := range []string{"minio", "table"} {
+			switch {
+			case name == "aws" && enforced == "minio":
+				continue // MinIO refuses a policy with actions on keys
+			case enforced == "table" && slices.Contains([]string{"tags-and-acl", "kms", "quota-and-folder"}, name):
+				continue // the policy is one for MinIO, and that of the last has two statements for a bucket, which differ in the prefix
+			}
+			t.Run(name+"/by-"+enforced, func(t *testing.T) {
+				t.Parallel()
+				s := s3test.Start(t, "minio")
+				cfg := configtest.New(t, s)
+				acme := cfg.Tenants["acme"]
+				work.prepare(t, s, cfg, acme)
+				policy := policyOf(t, cfg, s)
+				before := s3test.Objects(t, s.Client(), acme.Bucket)
+				try := func(policy iam.Policy) string {
+					reach := s.AWSConfig()
+					if enforced == "minio" {
+						reach = s.Restricted(t, policy).AWSConfig()
+					} else {
+						enforce(reach, policy, acme)
+					}
+					srv, err := New(t.Context(), cfg, Options{AWS: reach})
+					if err != nil {
+						t.Fatal(err)
+					}
+					if err := probe(t, srv); err != nil {
+						return err.Error()
+					}
+					return ""
+				}
+				if got := try(policy); got != "" {
+					t.Errorf("with all of the policy: %s", got)
+				}
+				if n := countVersions(t, s, acme.Bucket); n != len(before) {
+					t.Errorf("the probe leaves %d versions, of %d before", n, len(before))
+				}
+				for i, statement := range policy.Statement {
+					for _, action := range statement.Action {
+						if enforced == "minio" && (action == iam.PutObjectTagging || action == iam.ListBucketVersions) {
+							continue // MinIO does not ask for it, or takes s3:ListBucket for it
+						}
+						got := try(without(policy, i, action))
+						if want := action + " on " + statement.Resource[0]; !strings.Contains(got, want) || strings.Count(got, " on arn:") != strings.Count(got, want) {
+							t.Errorf("without %s: %s", want, got)
+						}
+					}
+				}
+				if after := s3test.Objects(t, s.Client(), acme.Bucket); !slices.Equal(after, before) {
+					t.Errorf("the probes leave %q, of %q before", after, before)
+				}
+				if open := s3test.OpenUploads(t, s.Client(), acme.Bucket); len(open) > 0 {
+					t.Errorf("the probes leave the uploads %q", open)
+				}
+			})
+		}
+	}
+}
+
+// countVersions counts the versions and the delete markers in a bucket.
+func countVersions(t *testing.T, s *s3test.Server, bucket string) int {
+	t.Helper()
+	out, err := s.Client().ListObjectVersions(t.Context(), &s3.ListObjectVersionsInput{Bucket: &bucket})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return len(out.Versions) + len(out.DeleteMarkers)
+}
+
+// On every S3 server a probe finds nothing wrong, and leaves nothing.
+func TestProbe(t *testing.T) {
+	s3test.RunAll(t, func(t *testing.T, s *s3test.Server) {
+		cfg := configtest.New(t, s)
+		acme := cfg.Tenants["acme"]
+		acme.Prefix = "café + a/"
+		if s.Name == "minio-tls" {
+			acme.Objects = object.Objects{Encryption: object.EncryptionCustomer, CustomerKey: value.NewSecret(base64.StdEncoding.EncodeToString(make([]byte, 32)))}
+		}
+		srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := probe(t, srv); err != nil {
+			t.Error(err)
+		}
+		if left := s3test.Objects(t, s.Client(), acme.Bucket); len(left) > 0 {
+			t.Errorf("the probe leaves %q", left)
+		}
+		if open := s3test.OpenUploads(t, s.Client(), acme.Bucket); len(open) > 0 {
+			t.Errorf("the probe leaves the uploads %q", open)
+		}
+	})
+}
+
+// before calls do before each request of the clients that are made from reach, which the error fails.
+func before(reach *aws.Config, do func(in any) error) *aws.Config {
+	reach.APIOptions = append(reach.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("before", func(
+			ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+		) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
+			if err := do(in.Parameters); err != nil {
+				return out, metadata, err
+			}
+			return next.HandleInitialize(ctx, in)
+		}), middleware.After)
+	})
+	return reach
+}
+
+// A probe that is stopped leaves nothing, whatever it was about to do.
+func TestStoppedProbe(t *testing.T) {
+	for name, is := range map[string]func(in any) bool{
+		"put":      func(in any) bool { _, ok := in.(*s3.PutObjectInput); return ok },
+		"copy":     func(in any) bool { _, ok := in.(*s3.CopyObjectInput); return ok },
+		"part":     func(in any) bool { _, ok := in.(*s3.UploadPartInput); return ok },
+		"complete": func(in any) bool { _, ok := in.(*s3.CompleteMultipartUploadInput); return ok },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s3test.Start(t, "minio")
+			cfg := configtest.New(t, s)
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			srv, err := New(ctx, cfg, Options{AWS: before(s.AWSConfig(), func(in any) error {
+				if is(in) {
+					stop()
+				}
+				return nil
+			})})
+			if err != nil {
+				t.Fatal(err)
+			}
+			srv.ProbeBuckets(ctx, func(r *access.Report) {
+				if got := r.String(); !strings.HasSuffix(got, ": the check was stopped, or took longer than 1m0s") {
+					t.Error(got)
+				}
+			})
+			bucket := cfg.Tenants["acme"].Bucket
+			if left := append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...); len(left) > 0 {
+				t.Errorf("the probe leaves %q", left)
+			}
+		})
+	}
+}
+
+// A probe leaves nothing where S3 performs a request, and the answer is lost. If it cannot find out what to abort, it says so.
+func TestProbeWithoutAnAnswer(t *testing.T) {
+	for name, is := range map[string]func(in any) bool{
+		"put":      func(in any) bool { _, ok := in.(*s3.PutObjectInput); return ok },
+		"copy":     func(in any) bool { _, ok := in.(*s3.CopyObjectInput); return ok },
+		"begin":    func(in any) bool { _, ok := in.(*s3.CreateMultipartUploadInput); return ok },
+		"complete": func(in any) bool { _, ok := in.(*s3.CompleteMultipartUploadInput); return ok },
+		"begin-and-listing": func(in any) bool {
+			switch in.(type) {
+			case *s3.CreateMultipartUploadInput, *s3.ListMultipartUploadsInput:
+				return true
+			}
+			return false
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s3test.Start(t, "minio")
+			cfg := configtest.New(t, s)
+			bucket := cfg.Tenants["acme"].Bucket
+			reach := s.AWSConfig()
+			reach.APIOptions = append(reach.APIOptions, func(stack *middleware.Stack) error {
+				return stack.Initialize.Add(middleware.InitializeMiddlewareFunc("lose", func(
+					ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+				) (middleware.InitializeOutput, middleware.Metadata, error) {
+					out, metadata, err := next.HandleInitialize(ctx, in)
+					if err == nil && is(in.Parameters) {
+						err = errors.New("the answer is lost")
+					}
+					return out, metadata, err
+				}), middleware.After)
+			})
+			srv, err := New(t.Context(), cfg, Options{AWS: reach})
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = probe(t, srv)
+			if err == nil || !strings.Contains(err.Error(), "the answer is lost") {
+				t.Errorf("the probe reports %v", err)
+			}
+			if name == "begin-and-listing" { // it cannot know the ID
+				if !strings.Contains(err.Error(), "a multipart upload of this check may stay at ") {
+					t.Errorf("the probe reports %v", err)
+				}
+				return
+			}
+			if left := append(s3test.Objects(t, s.Client(), bucket), s3test.OpenUploads(t, s.Client(), bucket)...); len(left) > 0 {
+				t.Errorf("the probe leaves %q", left)
+			}
+		})
+	}
+}
+
+// A report has the code of what S3 refuses for another reason. It also says what a server does not do that its profile promises, and what stays in the
+// bucket.
+func TestProbeProblems(t *testing.T) {
+	refuse := func(code string) error {
+		return &smithyhttp.ResponseError{
+			Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusBadRequest}}, Err: &smithy.GenericAPIError{Code: code, Message: "no\nway"},
+		}
+	}
+	for name, tc := range map[string]struct {
+		server string
+		do     func(in any) error
+		want   string
+	}{
+		"acl": {"minio", func(in any) error {
+			if in, ok := in.(*s3.PutObjectInput); ok && in.ACL != "" {
+				return refuse("AccessControlListNotSupported")
+			}
+			return nil
+		}, "S3 refuses PutObject: AccessControlListNotSupported: no way"},
+		"deny-of-both": {"minio", func(in any) error {
+			if in, ok := in.(*s3.PutObjectInput); ok && in.ACL != "" && in.Tagging != nil {
+				return refuse("AccessDenied")
+			}
+			return nil
+		}, "S3 denies a request, although its actions are allowed one by one: look for a Deny in the policies of the bucket"},
+		"no-condition": {"minio", func(in any) error {
+			switch in := in.(type) {
+			case *s3.PutObjectInput:
+				in.IfNoneMatch = nil
+			case *s3.CompleteMultipartUploadInput:
+				in.IfNoneMatch = nil
+			}
+			return nil
+		}, "its S3 server stored an object although If-None-Match forbade it, which the profile minio promises: name another one in s3.profile"},
+		"no-answer": {"minio", func(in any) error {
+			if _, ok := in.(*s3.CopyObjectInput); ok {
+				return errors.New("no route")
+			}
+			return nil
+		}, "CopyObject got no answer: "},
+		"cannot-clean": {"minio", func(in any) error {
+			if in, ok := in.(*s3.DeleteObjectInput); ok && strings.HasSuffix(*in.Key, "-copy") {
+				return refuse("AccessDenied")
+			}
+			return nil
+		}, "-copy\" of this check stays: delete it"},
+		"cannot-abort": {"minio", func(in any) error {
+			if in, ok := in.(*s3.AbortMultipartUploadInput); ok && *in.UploadId != "none" {
+				return refuse("InternalError")
+			}
+			return nil
+		}, "the multipart upload of this check stays at "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s3test.Start(t, tc.server)
+			cfg := configtest.New(t, s)
+			cfg.Tenants["acme"].Objects = object.Objects{ACL: "private", Tags: map[string]string{"owner": "acme"}}
+			srv, err := New(t.Context(), cfg, Options{AWS: before(s.AWSConfig(), tc.do)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := probe(t, srv); err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v\nwant %s", err, tc.want)
+			}
+		})
+	}
+}
+
+// In a bucket with versions, credentials that may delete no version leave nothing that a listing shows.
+func TestProbeThatMayDeleteNoVersion(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	cfg := configtest.New(t, s)
+	acme := cfg.Tenants["acme"]
+	tenantWork{configure: func(_ *config.Config, t *config.Tenant) { t.Overwrite = config.VersionOverwrite }}.prepare(t, s, cfg, acme)
+	acme.Overwrite = config.DenyOverwrite
+	srv, err := New(t.Context(), cfg, Options{AWS: s.Restricted(t, policyOf(t, cfg, s)).AWSConfig()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := probe(t, srv); err != nil {
+		t.Error(err)
+	}
+	if left := s3test.Objects(t, s.Client(), acme.Bucket); len(left) > 0 {
+		t.Errorf("the probe leaves %q", left)
+	}
+	if countVersions(t, s, acme.Bucket) == 0 {
+		t.Error("the credentials may delete versions")
+	}
+}

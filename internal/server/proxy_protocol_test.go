@@ -1,0 +1,244 @@
+package server
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// balancer is the address from which headers are believed.
+const balancer = "127.0.0.2"
+
+// behindBalancer is a server that believes the headers of balancer.
+func behindBalancer(t *testing.T, change func(*config.Config), opts Options) *Server {
+	t.Helper()
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.ProxyProtocol.Trusted = []value.Network{{Prefix: netip.MustParsePrefix(balancer + "/32")}}
+	if change != nil {
+		change(cfg)
+	}
+	opts.AWS = s.AWSConfig()
+	return start(t, cfg, opts)
+}
+
+// dial connects from an address, and sends a header.
+func dial(t *testing.T, from string, to net.Addr, header string) net.Conn {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(from), 0))}
+	conn, err := dialer.DialContext(t.Context(), "tcp", to.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close() })
+	if _, err := io.WriteString(conn, header); err != nil {
+		t.Fatal(err)
+	}
+	return conn
+}
+
+// behind is a client behind the balancer, which sends a header for it.
+func behind(t *testing.T, srv *Server, header string, code int) *ftptest.Client {
+	t.Helper()
+	c := ftptest.New(t, dial(t, balancer, srv.Addr(), header))
+	c.Reply(code)
+	return c
+}
+
+// transferBehind transfers on a data connection that the balancer sends with a header.
+func transferBehind(t *testing.T, c *ftptest.Client, passive, header, line, content string) string {
+	t.Helper()
+	reply, err := c.Send(passive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := 0
+	if _, text, found := strings.Cut(reply, "(|||"); found {
+		_, err = fmt.Sscanf(text, "%d", &port)
+	} else {
+		_, text, _ = strings.Cut(reply, "(192,0,2,1,") // what the client has reached
+		var high, low int
+		_, err = fmt.Sscanf(text, "%d,%d", &high, &low)
+		port = high<<8 | low
+	}
+	if err != nil {
+		t.Fatalf("%s: %q", passive, reply)
+	}
+	conn := dial(t, balancer, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: port}, header)
+	c.Command(150, line)
+	if content != "" {
+		_, err = io.WriteString(conn, content)
+		_ = conn.Close()
+	} else {
+		var back []byte
+		back, err = io.ReadAll(conn)
+		content = string(back)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	c.Reply(226)
+	return content
+}
+
+const (
+	header4 = "PROXY TCP4 203.0.113.7 192.0.2.1 40000 21\r\n"
+	header6 = "PROXY TCP6 2001:db8::7 2001:db8::1 40000 21\r\n"
+	// local is what a load balancer sends for a connection of its own, in version 2.
+	local = "\r\n\r\n\x00\r\nQUIT\n\x20\x00\x00\x00"
+	// header4v2 is header4 in version 2.
+	header4v2 = "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xcb\x00\x71\x07\xc0\x00\x02\x01\x9c\x40\x00\x15"
+)
+
+// A client behind a balancer transfers by IPv4 and IPv6, PASV and EPSV, with headers of both versions. PASV shows the address that it has reached.
+func TestProxyProtocol(t *testing.T) {
+	srv := behindBalancer(t, nil, Options{})
+	for name, tc := range map[string]struct{ header, passive string }{
+		"v1-pasv": {header4, "PASV"}, "v1-epsv": {header4, "EPSV 1"}, "v1-ipv6": {header6, "EPSV 2"}, "v2": {header4v2, "PASV"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := behind(t, srv, tc.header, 220)
+			c.Login("alice", configtest.Password)
+			c.Command(200, "TYPE I")
+			content := strings.Repeat(name, 1000)
+			transferBehind(t, c, tc.passive, tc.header, "STOR "+name, content)
+			if back := transferBehind(t, c, tc.passive, tc.header, "RETR "+name, ""); back != content {
+				t.Errorf("RETR brings %d bytes, want %d", len(back), len(content))
+			}
+		})
+	}
+	c := behind(t, srv, header6, 220)
+	c.Login("alice", configtest.Password)
+	c.Command(425, "PASV") // names IPv4 addresses only
+	c.Command(522, "EPSV 1")
+	wantMetrics(t, srv, "babelftp_proxy_protocol_refused_total 0")
+}
+
+// The address in the header is what limits and logs see. The connections of the balancer itself are no client's.
+func TestProxyProtocolLimits(t *testing.T) {
+	log := &logText{}
+	srv := behindBalancer(t, func(cfg *config.Config) {
+		cfg.Limits.SessionsPerAddress = 2
+		cfg.Limits.Deny = []value.Network{{Prefix: netip.MustParsePrefix("198.51.100.0/24")}}
+	}, Options{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	behind(t, srv, "PROXY TCP4 198.51.100.7 192.0.2.1 40000 21\r\n", 421)
+	for range 2 {
+		behind(t, srv, header4, 220)
+	}
+	behind(t, srv, header4v2, 421)
+	behind(t, srv, header6, 220)
+	behind(t, srv, "PROXY UNKNOWN\r\n", 220)
+	behind(t, srv, local, 220)
+	behind(t, srv, local, 421) // two sessions at the balancer's address
+	if !log.has("198.51.100.7") {
+		t.Errorf("the log does not name the client: %s", &log.text)
+	}
+}
+
+// Without a header there is no session for a trusted network. A header from another network is a command that does not exist.
+func TestProxyProtocolRequired(t *testing.T) {
+	srv := behindBalancer(t, nil, Options{})
+	closed(t, ftptest.New(t, dial(t, balancer, srv.Addr(), "USER alice\r\n")))
+	wantMetrics(t, srv, "babelftp_proxy_protocol_refused_total 1")
+	c, _ := dialFrom(t, srv, "127.0.0.1", 220)
+	c.Command(500, strings.TrimSpace(header4))
+	c.Login("alice", configtest.Password)
+	c.Store("direct", "some data")
+}
+
+// A data connection is the session's only if its header names the client, and comes from the balancer.
+func TestProxyProtocolDataConnection(t *testing.T) {
+	srv := behindBalancer(t, func(cfg *config.Config) { cfg.Passive.Ports = passivePortRange(t, 1) }, Options{})
+	port := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: int(srv.active.Load().cfg.Passive.Ports.First)}
+	c := behind(t, srv, header4, 220)
+	c.Login("alice", configtest.Password)
+	c.Command(227, "PASV")
+	for name, tc := range map[string]struct{ from, header string }{
+		"other-client":   {balancer, "PROXY TCP4 203.0.113.8 192.0.2.1 40000 30000\r\n"},
+		"no-header":      {balancer, "the data of a file"},
+		"balancer":       {balancer, local},
+		"other-network":  {"127.0.0.1", header4},
+		"other-network2": {"127.0.0.3", header4v2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if n, err := dial(t, tc.from, port, tc.header).Read(make([]byte, 1)); err == nil {
+				t.Errorf("it reads %d bytes", n)
+			}
+		})
+	}
+	conn := dial(t, balancer, port, header4) // the session waits still
+	c.Command(150, "STOR file")
+	_, _ = io.WriteString(conn, "right")
+	_ = conn.Close()
+	c.Reply(226)
+}
+
+// The header comes before implicit TLS, and before TLS on the data connection.
+func TestProxyProtocolImplicitTLS(t *testing.T) {
+	dir := t.TempDir()
+	files := encryption.TLS{ImplicitListen: "127.0.0.1:0", CertFile: dir + "/server.crt", KeyFile: dir + "/server.key"}
+	certtest.Write(t, files.CertFile, files.KeyFile, &x509.Certificate{})
+	srv := behindBalancer(t, func(cfg *config.Config) { cfg.TLS = files }, Options{})
+	client := &tls.Config{InsecureSkipVerify: true} // the certificate is for the tests of TLS
+	c := ftptest.New(t, tls.Client(dial(t, balancer, srv.ImplicitAddr(), header4), client))
+	c.Reply(220)
+	c.Login("alice", configtest.Password)
+	address, err := c.Passive()
+	if err != nil {
+		t.Fatal(err)
+	}
+	to, err := net.ResolveTCPAddr("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := tls.Client(dial(t, balancer, to, header4), client)
+	c.Command(150, "STOR file")
+	if _, err := io.WriteString(conn, "under TLS"); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	c.Reply(226)
+}
+
+// An active data connection goes to the client in the header, from an address of this machine.
+func TestProxyProtocolActive(t *testing.T) {
+	srv := behindBalancer(t, nil, Options{})
+	l, err := net.Listen("tcp", "127.0.0.5:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	c := behind(t, srv, "PROXY TCP4 127.0.0.5 192.0.2.1 40000 21\r\n", 220)
+	c.Login("alice", configtest.Password)
+	at := l.Addr().(*net.TCPAddr).AddrPort()
+	c.Command(501, "PORT "+dataconn.FormatPort(netip.MustParseAddr(balancer), at.Port()))
+	c.Command(200, "PORT "+dataconn.FormatPort(at.Addr(), at.Port()))
+	if _, err := fmt.Fprintf(c, "NLST\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	conn, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	c.Reply(150)
+	if _, err := io.ReadAll(conn); err != nil {
+		t.Error(err)
+	}
+	c.Reply(226)
+}

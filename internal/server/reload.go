@@ -1,0 +1,150 @@
+package server
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/acme/store"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/fixed"
+	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/s3client"
+	"github.com/babelftp/babelftp/internal/tenant"
+	"github.com/babelftp/babelftp/internal/upkeep"
+)
+
+// maxProblems is how many problems of a refused configuration the log shows.
+const maxProblems = 20
+
+var errStopping = errors.New("the server stops")
+
+// Reload takes the configuration that load returns in place of the one in use, or refuses it as a whole. The log says why, and which values need a
+// restart: the old ones stay in use. Tenants for which both configurations have the same [config.Tenant] stay as they are. Sessions that have begun keep
+// what they began with, and users what they had at their login.
+func (s *Server) Reload(load func() (*config.Config, error)) error {
+	s.reloading.Lock()
+	defer s.reloading.Unlock()
+	if s.stopped {
+		return errStopping
+	}
+	begun := time.Now()
+	cfg, err := panics.Result(load)
+	if err == nil {
+		err = s.replace(cfg)
+	}
+	if err != nil {
+		s.metrics.reloaded(s.active.Load().cfg.Hash(), err)
+		s.logRefused(err)
+		return err
+	}
+	s.metrics.reloaded(cfg.Hash(), nil)
+	s.log.Info("configuration reloaded", "tenants", len(cfg.Tenants), "users", cfg.UsersCount(), "took", time.Since(begun))
+	return nil
+}
+
+// logRefused says what is wrong with a configuration, and where.
+func (s *Server) logRefused(err error) {
+	const message = "configuration refused, and the one before stays in use; correct it"
+	problems, ok := errors.AsType[config.Problems](err)
+	if !ok {
+		s.log.Error(message, "err", err)
+		return
+	}
+	for _, p := range problems[:min(len(problems), maxProblems)] {
+		s.log.Error(message, "file", p.Source, "line", p.Line, "column", p.Column, "key", p.Path, "problem", p.Message)
+	}
+	if more := len(problems) - maxProblems; more > 0 {
+		s.log.Error(message, "more_problems", more)
+	}
+}
+
+// replace prepares all that may fail, and then replaces one after another what the next logins and sessions get.
+func (s *Server) replace(next *config.Config) error {
+	before := s.active.Load()
+	cfg, kept, err := fixed.Keep(before.cfg, next)
+	if err != nil {
+		return err
+	}
+	bundle, err := cfg.Bundle()
+	if err != nil {
+		return err
+	}
+	showCertificates, err := s.certificates.Prepare(cfg)
+	if err != nil {
+		return err
+	}
+	applyAdmin, err := s.admin.prepare(cfg)
+	if err != nil {
+		return err
+	}
+	storage, err := s.prepareACME(cfg)
+	if err != nil {
+		return fmt.Errorf("tls.acme.storage: write s3.region, or set AWS_REGION: %w", err)
+	}
+	buckets, change, queues, err := s.prepareTenants(cfg, bundle, before)
+	if err != nil {
+		return err
+	}
+
+	for _, key := range kept {
+		s.log.Warn("a changed value needs a restart, and the one before stays in use; the rest of the configuration is used", "key", key)
+	}
+	if s.acme != nil {
+		if stored, ok := s.acme.Storage().(*store.Store); ok {
+			stored.Use(storage)
+		}
+		s.acme.SetHosts(cfg.TLS.ACME.Hosts)
+	}
+	showCertificates()
+	applyAdmin()
+	s.limits.Adopt(cfg.Limits.Server())
+	s.bans.Adopt(cfg.Limits.Bans, cfg.Limits.Networks)
+	after := newActive(cfg, bundle, buckets)
+	s.watcher.Watch(after.all)
+	change.Apply()
+	s.active.Store(after)
+	s.metrics.serve(cfg)
+	s.queues = queues
+	s.events.Replace(queuesOf(queues))
+	s.factory.Forget(buckets)
+	s.control.Configure(s.controlConfig(cfg, bundle))
+	if s.opts.LogLevel != nil {
+		s.opts.LogLevel.Set(cfg.Log.Level)
+	}
+	s.countNew(change.Quotas)
+	return nil
+}
+
+// prepareTenants makes the tenants of a configuration, with the buckets and queues that can stay.
+func (s *Server) prepareTenants(cfg *config.Config, bundle *i18n.Bundle, before *active) (
+	buckets map[string]*s3client.Bucket, change *tenant.Change, queues map[string]*tenantQueue, err error,
+) {
+	unsuited := map[*s3client.Bucket]bool{}
+	for {
+		if buckets, err = s.factory.Buckets(cfg); err != nil {
+			return nil, nil, nil, err
+		}
+		s3client.Reuse(buckets, before.buckets, func(b *s3client.Bucket) bool { return !unsuited[b] })
+		if queues, err = s.newEventQueues(cfg, buckets); err != nil {
+			return nil, nil, nil, err
+		}
+		change, err = s.tenants.Prepare(cfg, bundle, buckets, queuesOf(queues), s.filesOf(cfg))
+		if err != nil || len(change.Unsuited) == 0 {
+			return buckets, change, queues, err
+		}
+		for _, b := range change.Unsuited {
+			unsuited[b] = true
+		}
+	}
+}
+
+// countNew counts quotas in buckets that can be used. Those in others are counted by bucketUsable.
+func (s *Server) countNew(quotas []*tenant.Quota) {
+	quotas = slices.DeleteFunc(quotas, func(q *tenant.Quota) bool { return !q.Countable() })
+	if ctx := s.working; ctx != nil && len(quotas) > 0 {
+		go upkeep.Each(quotas, func(q *tenant.Quota) { _ = s.countQuota(ctx, q) }) // logged
+	}
+}

@@ -1,0 +1,306 @@
+package server
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/destination"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/config/yamlconf"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/events"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// changed is a valid copy of a configuration, in which the tenants named are others.
+func changed(t *testing.T, cfg *config.Config, change func(*config.Config), tenants ...string) *config.Config {
+	t.Helper()
+	next := *cfg
+	next.Tenants = maps.Clone(cfg.Tenants)
+	for _, name := range tenants {
+		tenant := *cfg.Tenants[name]
+		tenant.Users = maps.Clone(tenant.Users)
+		next.Tenants[name] = &tenant
+	}
+	change(&next)
+	if err := next.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	return &next
+}
+
+// reload lets a server take a configuration.
+func reload(t *testing.T, srv *Server, cfg *config.Config) {
+	t.Helper()
+	if err := srv.Reload(func() (*config.Config, error) { return cfg, nil }); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What sessions count for stays counted when limits and quotas change, and bans stay.
+func TestReloadKeepsCounts(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Tenants["acme"].Quota = 1000
+	cfg.Tenants["acme"].Limits.Sessions = 1
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	c := session(t, srv, "alice")
+	c.Store("/a", strings.Repeat("a", 100))
+	count(t, srv)
+	srv.bans.Add(t.Context(), "mallory@acme", 0)
+	login := func(code int) *ftptest.Client {
+		t.Helper()
+		c := ftptest.Dial(t, srv.Addr().String())
+		c.Command(331, "USER alice@acme")
+		c.Command(code, "PASS "+configtest.Password)
+		return c
+	}
+	login(421)
+	two := changed(t, cfg, func(next *config.Config) {
+		next.Tenants["acme"].Limits.Sessions = 2
+		next.Tenants["acme"].Quota = 150
+		next.Limits.Sessions = 100
+		next.IdleTimeout = time.Minute
+	}, "acme")
+	reload(t, srv, two)
+	second := login(230)
+	login(421)
+	if got := second.Command(200, "SITE QUOTA"); got != "Space used: 100 B / 150 B" {
+		t.Errorf("SITE QUOTA: %q", got)
+	}
+	if len(srv.bans.All()) != 1 {
+		t.Errorf("bans are %v", srv.bans.All())
+	}
+	// One session less than there are: none ends, and none comes.
+	reload(t, srv, changed(t, two, func(next *config.Config) { next.Tenants["acme"].Limits.Sessions = 1 }, "acme"))
+	login(421)
+	c.Command(200, "NOOP")
+	second.Command(221, "QUIT")
+	if err := second.Closed(); err != nil {
+		t.Error(err)
+	}
+	login(421)
+	c.Command(221, "QUIT")
+	if err := c.Closed(); err != nil { // then its place is free
+		t.Error(err)
+	}
+	login(230)
+}
+
+// A tenant that is removed serves the sessions that it has. Its queue of events ends with the last of them, and so does all else.
+func TestReloadRemovesATenant(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	received := make(chan events.Event, 10)
+	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		var batch []events.Event
+		if err := json.NewDecoder(request.Body).Decode(&batch); err != nil {
+			t.Error(err)
+		}
+		for _, e := range batch {
+			received <- e
+		}
+	}))
+	t.Cleanup(receiver.Close)
+	cfg := configtest.New(t, s)
+	other := configtest.New(t, s).Tenants["acme"]
+	other.Hosts = []string{"ftp.other.example"}
+	cfg.Tenants["other"] = other
+	cfg.Tenants["acme"].Webhook = destination.Webhook{Receiver: destination.Receiver{URL: receiver.URL, Secret: value.NewSecret("0123456789abcdef")}}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	c := session(t, srv, "alice")
+	queues := func() bool {
+		stacks := make([]byte, 1<<20)
+		return strings.Contains(string(stacks[:runtime.Stack(stacks, true)]), "events.(*Queue).Run(")
+	}
+	if !queues() {
+		t.Error("no queue runs")
+	}
+	reload(t, srv, changed(t, cfg, func(next *config.Config) { delete(next.Tenants, "acme") }))
+	stranger := ftptest.Dial(t, srv.Addr().String())
+	stranger.Command(331, "USER alice@acme")
+	stranger.Command(530, "PASS "+configtest.Password)
+	stranger.Command(504, "HOST ftp.acme.example")
+	c.Store("/late", "x")
+	select {
+	case e := <-received:
+		if e.Path != "/late" || !e.Confirmed {
+			t.Errorf("the event is %+v", e)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("no event of a session of the removed tenant")
+	}
+	if !queues() {
+		t.Error("the queue has ended before the session")
+	}
+	c.Command(221, "QUIT")
+	for range time.Tick(10 * time.Millisecond) {
+		if !queues() {
+			break
+		}
+	}
+	if hasMetric(t, srv, `babelftp_bucket_up{folder="",tenant="acme"} 1`) {
+		t.Error("the bucket of the removed tenant is still watched")
+	}
+	left := ftptest.Dial(t, srv.Addr().String())
+	left.Login("alice@other", configtest.Password)
+}
+
+// A queue stays with its webhook and bucket, whatever else changes.
+func TestReloadKeepsQueuesAndBuckets(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Tenants["acme"].Webhook = destination.Webhook{Receiver: destination.Receiver{URL: "http://127.0.0.1:1/", Secret: value.NewSecret("0123456789abcdef")}}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	session(t, srv, "alice")
+	queue, bucket := srv.queues["acme"], srv.active.Load().buckets["acme"]
+	next := changed(t, cfg, func(next *config.Config) { next.Tenants["acme"].Users["bob"] = next.Tenants["acme"].Users["alice"] }, "acme")
+	reload(t, srv, next)
+	if srv.queues["acme"] != queue || srv.active.Load().buckets["acme"] != bucket {
+		t.Error("another user makes another queue or bucket")
+	}
+	// A user who must not overwrite needs a bucket that was checked for that.
+	deny := changed(t, next, func(next *config.Config) {
+		bob := *next.Tenants["acme"].Users["bob"]
+		bob.Overwrite = config.DenyOverwrite
+		next.Tenants["acme"].Users["bob"] = &bob
+	}, "acme")
+	reload(t, srv, deny)
+	if srv.queues["acme"] == queue || srv.active.Load().buckets["acme"] == bucket {
+		t.Error("the bucket was not made anew")
+	}
+	bob := session(t, srv, "bob")
+	bob.Store("/file", "one")
+	bob.Data()
+	bob.Command(550, "STOR /file")
+}
+
+// A configuration that cannot be used changes nothing.
+func TestReloadIsRefused(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.AbandonedUploads = 0
+	var log lockedBuffer
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	refused := 0
+	for name, tc := range map[string]struct {
+		load func() (*config.Config, error)
+		want string
+	}{
+		"problems": {
+			func() (*config.Config, error) {
+				return config.NewLoader("testdata/none.yaml", nil).Load()
+			}, `msg="configuration refused, and the one before stays in use; correct it" err="cannot read the configuration testdata/none.yaml`,
+		},
+		"fixed-value": {
+			func() (*config.Config, error) {
+				return changed(t, cfg, func(next *config.Config) {
+					next.AbandonedUploads = time.Hour
+					next.Tenants["acme"].Resume = config.KeepInterrupted
+				}, "acme"), nil
+			}, `it does not go with the values in use of abandoned_uploads, which need a restart: tenants.acme.resume: needs`,
+		},
+		"many-problems": {
+			func() (*config.Config, error) {
+				problems := config.Problems{}
+				for range maxProblems + 2 {
+					problems = append(problems, &problem)
+				}
+				return nil, problems
+			}, `file=f.yaml line=3 column=7 key=tenants.acme.bucket problem="is missing"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := srv.Reload(tc.load); err == nil {
+				t.Error("the configuration was taken")
+			}
+			if !strings.Contains(log.String(), tc.want) {
+				t.Errorf("the log has no %s:\n%s", tc.want, log.String())
+			}
+			wantMetrics(t, srv, "babelftp_config_reload_success 0")
+			refused++
+			wantMetrics(t, srv, fmt.Sprintf(`babelftp_config_reloads_total{result="refused"} %d`, refused))
+			session(t, srv, "alice").Command(250, "CWD /")
+		})
+	}
+	if !strings.Contains(log.String(), "more_problems=2") {
+		t.Error("the log does not count the other problems")
+	}
+	reload(t, srv, cfg)
+	wantMetrics(t, srv, "babelftp_config_reload_success 1")
+}
+
+var problem = yamlconf.Problem{Source: "f.yaml", Line: 3, Column: 7, Path: "tenants.acme.bucket", Message: "is missing"}
+
+// lockedBuffer is a log that several goroutines write.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.String()
+}
+
+// Clients log in and transfer while the tenant changes again and again, also until the server stops.
+func TestReloadWhileClientsWork(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Limits.SessionsPerAddress = 0
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	session(t, srv, "alice")
+	var working sync.WaitGroup
+	stop := make(chan struct{})
+	working.Go(func() {
+		for i := range 200 {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			next := changed(t, cfg, func(next *config.Config) {
+				next.Tenants["acme"].Limits.Sessions = 10 + i
+				next.IdleTimeout = time.Minute + time.Duration(i%2)
+				next.Tenants["acme"].Quota = value.Size(1<<20 + i)
+			}, "acme")
+			if err := srv.Reload(func() (*config.Config, error) { return next, nil }); err != nil && !errors.Is(err, errStopping) {
+				t.Error(err)
+			}
+		}
+	})
+	for range 20 {
+		c := session(t, srv, "alice")
+		c.Store("/file", "content")
+		if got := c.Transfer("RETR /file"); got != "content" {
+			t.Errorf("the file is %q", got)
+		}
+		c.Command(221, "QUIT")
+	}
+	close(stop)
+	working.Wait()
+	if err := srv.Shutdown(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := srv.Reload(func() (*config.Config, error) { return cfg, nil }); !errors.Is(err, errStopping) {
+		t.Errorf("a server that has stopped returns %v", err)
+	}
+}

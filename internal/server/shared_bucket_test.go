@@ -1,0 +1,164 @@
+package server
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/destination"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/events"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// A tenantReceiver wants the events of one tenant.
+type tenantReceiver struct {
+	*httptest.Server
+	t      *testing.T
+	tenant string
+
+	mu   sync.Mutex
+	down bool
+	got  map[string]bool // types and pathnames
+}
+
+func newTenantReceiver(t *testing.T, tenant string) *tenantReceiver {
+	r := &tenantReceiver{t: t, tenant: tenant, down: true, got: map[string]bool{}}
+	r.Server = httptest.NewServer(r)
+	t.Cleanup(r.Close)
+	return r
+}
+
+// ServeHTTP implements [http.Handler].
+func (r *tenantReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.down {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	var batch []events.Event
+	if err := json.NewDecoder(request.Body).Decode(&batch); err != nil {
+		r.t.Error(err)
+	}
+	for _, e := range batch {
+		if e.Tenant != r.tenant {
+			r.t.Errorf("the receiver of %s got %+v", r.tenant, e)
+		}
+		r.got[string(e.Type)+" "+e.Path] = true
+	}
+}
+
+// configure is the webhook of the tenant.
+func (r *tenantReceiver) configure() destination.Webhook {
+	receiver := destination.Receiver{URL: r.URL, Secret: value.NewSecret("0123456789abcdef")}
+	return destination.Webhook{Receiver: receiver, UnconfirmedAfter: time.Second}
+}
+
+// await lets the receiver answer, and waits for events.
+func (r *tenantReceiver) await(all ...string) {
+	r.t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for _, e := range all {
+		for {
+			r.mu.Lock()
+			r.down = false
+			came := r.got[e]
+			r.mu.Unlock()
+			if came {
+				break
+			}
+			if time.Now().After(deadline) {
+				r.t.Fatalf("the receiver of %s lacks %q", r.tenant, e)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
+}
+
+// loginAs logs in a user of any tenant, as user@tenant.
+func loginAs(t *testing.T, srv *Server, user string) *ftptest.Client {
+	t.Helper()
+	c := ftptest.Dial(t, srv.Addr().String())
+	c.Login(user, configtest.Password)
+	return c
+}
+
+// Tenants are in one bucket, one of them with its prefix in that of another. A user of the outer one can rename or remove the directory of the inner
+// one. Its files go, and its events that wait stay, like the records of its uploads. Tenants with the same prefix get their own events only.
+func TestTenantInsideAnother(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	acme := cfg.Tenants["acme"]
+	users := map[string]*config.User{"operator": {PasswordHash: configtest.PasswordHash(), Home: "/"}}
+	cfg.Tenants["outer"] = &config.Tenant{Bucket: acme.Bucket, Hosts: []string{"outer.example"}, Users: users}
+	cfg.Tenants["twin"] = &config.Tenant{Bucket: acme.Bucket, Prefix: acme.Prefix, Hosts: []string{"twin.example"}, Users: users}
+	receivers := map[string]*tenantReceiver{}
+	for name, tenant := range cfg.Tenants {
+		receivers[name] = newTenantReceiver(t, name)
+		tenant.Webhook = receivers[name].configure()
+	}
+	acme.Users["alice"].Home = "/"
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	alice, operator, twin := loginAs(t, srv, "alice@acme"), loginAs(t, srv, "operator@outer"), loginAs(t, srv, "operator@twin")
+	twin.Store("twin", "twin's")
+	alice.Store("waits", "abc")
+	content := strings.Repeat("0123456789", 700_000) // more than a part
+	alice.Command(200, "TYPE I")
+	data := begin(t, alice, "STOR large", content[:6_000_000])
+	for !strings.Contains(strings.Join(s3test.Objects(t, s.Client(), acme.Bucket), " "), acme.Prefix+".babelftp/uploads/") {
+		time.Sleep(time.Millisecond)
+	}
+
+	operator.Command(350, "RNFR inbox")
+	operator.Command(250, "RNTO moved")
+	send(t, alice, data, content[6_000_000:])
+	if got := operator.Transfer("RETR moved/waits"); got != "abc" {
+		t.Errorf("the renamed file has %q", got)
+	}
+	if got := loginAs(t, srv, "alice@acme").Transfer("RETR large"); got != content {
+		t.Errorf("the upload that ran has %d bytes", len(got))
+	}
+	operator.Command(200, "SITE COPY inbox copied")
+	operator.Command(250, "SITE RMDIR inbox")
+	alice.Command(550, "SIZE large")
+	for _, key := range s3test.Objects(t, s.Client(), acme.Bucket) {
+		if strings.Contains(key, ".babelftp/") && !strings.HasPrefix(key, ".babelftp/") && !strings.HasPrefix(key, acme.Prefix+".babelftp/") {
+			t.Errorf("an object of the server has come to %q", key)
+		}
+	}
+
+	receivers["outer"].await("rename /inbox", "copy /inbox", "delete /inbox")
+	receivers["twin"].await("upload /twin")
+	receivers["acme"].await("upload /waits", "upload /large")
+}
+
+// A user of one tenant knows nothing of the interrupted uploads of a user of another one who has the same name, where the tenants share a folder.
+func TestInterruptedUploadsOfTenants(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	acme := cfg.Tenants["acme"]
+	acme.Resume, acme.Users["alice"].Home, acme.Hosts = config.KeepInterrupted, "/", []string{"acme.example"}
+	twin := *acme
+	twin.Hosts = []string{"twin.example"}
+	cfg.Tenants["twin"] = &twin
+	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+	c := loginAs(t, srv, "alice@acme")
+	data := begin(t, c, "STOR f", "the beginning")
+	for !strings.Contains(c.Command(211, "STAT"), "13") { // until all of it has come
+	}
+	c.Command(426, "ABOR")
+	c.Reply(226)
+	_ = data.Close()
+	loginAs(t, srv, "alice@twin").Command(550, "SIZE f")
+	if size := loginAs(t, srv, "alice@acme").Command(213, "SIZE f"); size != "12" {
+		t.Errorf("the user who can resume the upload gets the size %s", size)
+	}
+}
