@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"path"
 	"strconv"
 	"strings"
@@ -15,32 +14,49 @@ import (
 // attackerName is a further user of the server that the bench starts, with the password of the first one.
 const attackerName = "attacker"
 
-// victims measure what small uploads of one user lose while another user keeps so many sessions busy: with one kind of work each, and with all
-// of them.
+// victims measure what small uploads of one user lose while another user keeps sessions busy: with one kind of work each, and with all of them. What
+// a session can do to S3 itself is measured there as well.
 func victims(sessions, files int) []work {
+	ofS3 := []activity{{"uploads", (*attack).upload}, {"downloads", (*attack).download}, {"listings", (*attack).list}}
+	ofFTP := []activity{{"wrong passwords", (*attack).guess}, {"renames", (*attack).rename}, {"stalled uploads", (*attack).stall}}
 	var works []work
-	all := []operation{(*attack).upload, (*attack).download, (*attack).list, (*attack).guess, (*attack).rename, (*attack).stall}
-	for _, of := range []struct {
-		what string
-		do   []operation
-	}{
-		{"upload", all[:1]}, {"download", all[1:2]}, {"list", all[2:3]}, {"guess passwords", all[3:4]}, {"rename", all[4:5]}, {"do not go on", all[5:]}, {"do all of it", all},
-	} {
-		works = append(works, victim(sessions, files, of.what, of.do))
+	for _, one := range ofS3 {
+		works = append(works, victim(1, files, true, one), victim(sessions, files, true, one))
 	}
-	return works
+	for _, one := range ofFTP {
+		works = append(works, victim(sessions, files, false, one))
+	}
+	return append(works, victim(sessions, files, false, append(ofS3, ofFTP...)...))
 }
 
 // victim measures what the victim loses while the sessions do some kinds of work. The ratio is of one run. The machine shares its processors
-// among the server, S3 and the attacker, so the attacker slows the victim outside of the server too.
-func victim(sessions, files int, what string, do []operation) work {
-	name := fmt.Sprintf("victim: files of 4 KiB up, next to %d sessions of another user that %s", sessions, what)
+// among the server, S3 and the attacker, so the attacker slows the victim outside of the server too. How much that is, the row of one session with
+// raw S3 shows.
+func victim(sessions, files int, withS3 bool, do ...activity) work {
+	what, by := "all of these", strconv.Itoa(sessions)+" sessions"
+	if len(do) == 1 {
+		what = do[0].name
+	}
+	if sessions == 1 {
+		by = "1 session"
+	}
+	name := fmt.Sprintf("victim: files of 4 KiB up, next to %s by %s of another user", what, by)
 	return work{name, func(ctx context.Context, j *job) error {
-		server, ok := j.contender.targets[direct].(*ftpServer)
-		if !ok || j.contender.own == nil {
-			return nil
+		attacker := j.contender.targets[direct]
+		switch t := attacker.(type) {
+		case *rawS3:
+			if !withS3 {
+				return nil
+			}
+		case *ftpServer:
+			if j.contender.own == nil { // a server without a second user
+				return nil
+			}
+			other := *t
+			other.user = attackerName
+			attacker = &other
 		}
-		s, err := server.login(ctx)
+		s, err := j.open(ctx, direct)
 		if err != nil {
 			return err
 		}
@@ -60,8 +76,7 @@ func victim(sessions, files int, what string, do []operation) work {
 		if err != nil {
 			return err
 		}
-		a := &attack{ctx: ctx, job: j, server: *server, dir: j.newName()}
-		a.server.user = attackerName
+		a := &attack{ctx: ctx, job: j, target: attacker, dir: j.newName()}
 		defer j.remove(ctx, a.dir+"/")
 		defer a.stop()
 		if err := a.start(sessions, do); err != nil {
@@ -73,7 +88,7 @@ func victim(sessions, files int, what string, do []operation) work {
 			return err
 		}
 		fmt.Fprintf(j.log, "the attacker has done %d operations meanwhile\n", a.done.Load()-before)
-		j.report(amount(name, "files/s"), beside)
+		j.report(speed(name, "files/s"), beside)
 		j.report(amount(name+", against alone", "ratio"), beside/alone)
 		return nil
 	}}
@@ -83,14 +98,14 @@ func victim(sessions, files int, what string, do []operation) work {
 type attack struct {
 	ctx    context.Context
 	job    *job
-	server ftpServer
+	target target // as the attacker
 	dir    string
 
 	done    atomic.Int64 // operations
 	stopped atomic.Bool
 	running sync.WaitGroup
 	mu      sync.Mutex
-	open    []io.Closer
+	open    []func() // closes what the sessions have open
 }
 
 // The files of an attack.
@@ -100,7 +115,7 @@ const (
 )
 
 // start begins the attack. When it returns, each session has done its first operation.
-func (a *attack) start(sessions int, do []operation) error {
+func (a *attack) start(sessions int, do []activity) error {
 	raw := rawSession{&rawS3{client: a.job.client, bucket: bucket, content: a.job.content}}
 	if err := raw.store(a.ctx, path.Join(a.dir, "file"), attackFile); err != nil {
 		return err
@@ -117,7 +132,7 @@ func (a *attack) start(sessions int, do []operation) error {
 			first := sync.OnceFunc(began.Done)
 			defer first()
 			for !a.stopped.Load() {
-				a.session(do[i%len(do)], i, first)
+				a.session(do[i%len(do)].do, i, first)
 			}
 		})
 	}
@@ -125,17 +140,20 @@ func (a *attack) start(sessions int, do []operation) error {
 	return nil
 }
 
-// An operation is what one session of an attack repeats. One that lasts calls began.
-type operation func(a *attack, s *ftpSession, i int, began func()) error
+// An activity is what one session of an attack repeats. An operation that lasts calls began.
+type activity struct {
+	name string
+	do   func(a *attack, s session, i int, began func()) error
+}
 
 // session repeats an operation in one session until it fails. Limits of the server may refuse what an attacker does.
-func (a *attack) session(do operation, i int, first func()) {
-	s, err := a.server.login(a.ctx)
+func (a *attack) session(do func(*attack, session, int, func()) error, i int, first func()) {
+	s, err := a.target.open(a.ctx)
 	if err != nil {
 		first()
 		return
 	}
-	a.keep(s)
+	a.keep(s.close)
 	defer s.close()
 	for !a.stopped.Load() {
 		if err := do(a, s, i, first); err != nil {
@@ -148,41 +166,41 @@ func (a *attack) session(do operation, i int, first func()) {
 }
 
 // keep closes something at the end.
-func (a *attack) keep(c io.Closer) {
+func (a *attack) keep(closing func()) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.open = append(a.open, c)
+	a.open = append(a.open, closing)
 	if a.stopped.Load() {
-		_ = c.Close()
+		closing()
 	}
 }
 
 func (a *attack) stop() {
 	a.stopped.Store(true)
 	a.mu.Lock()
-	for _, c := range a.open {
-		_ = c.Close()
+	for _, closing := range a.open {
+		closing()
 	}
 	a.mu.Unlock()
 	a.running.Wait()
 }
 
-func (a *attack) upload(s *ftpSession, i int, _ func()) error {
+func (a *attack) upload(s session, i int, _ func()) error {
 	return s.store(a.ctx, path.Join(a.dir, "up-"+strconv.Itoa(i)), attackFile)
 }
 
-func (a *attack) download(s *ftpSession, _ int, _ func()) error {
+func (a *attack) download(s session, _ int, _ func()) error {
 	return s.fetch(a.ctx, path.Join(a.dir, "file"), attackFile)
 }
 
-func (a *attack) list(s *ftpSession, _ int, _ func()) error {
+func (a *attack) list(s session, _ int, _ func()) error {
 	_, _, err := s.list(a.ctx, a.dir)
 	return err
 }
 
 // guess tries a password in a connection of its own.
-func (a *attack) guess(*ftpSession, int, func()) error {
-	wrong := a.server
+func (a *attack) guess(session, int, func()) error {
+	wrong := *a.target.(*ftpServer)
 	wrong.password = "wrong"
 	if s, err := wrong.login(a.ctx); err == nil {
 		s.close()
@@ -191,14 +209,15 @@ func (a *attack) guess(*ftpSession, int, func()) error {
 }
 
 // rename moves the directory to and fro. One of the sessions succeeds each time.
-func (a *attack) rename(s *ftpSession, i int, began func()) error {
+func (a *attack) rename(s session, i int, began func()) error {
 	began() // renames of one directory wait for each other
-	from, to := path.Join(a.server.dir, a.dir, "tree"), path.Join(a.server.dir, a.dir, "moved")
+	root := a.target.(*ftpServer).dir
+	from, to := path.Join(root, a.dir, "tree"), path.Join(root, a.dir, "moved")
 	if i%2 == 0 {
 		from, to = to, from
 	}
 	for _, line := range []string{"RNFR " + from, "RNTO " + to} {
-		if reply, err := s.Send(line); err != nil || strings.HasPrefix(reply, "421") {
+		if reply, err := s.(*ftpSession).Send(line); err != nil || strings.HasPrefix(reply, "421") {
 			return fmt.Errorf("%s: %w", reply, err)
 		}
 	}
@@ -206,8 +225,9 @@ func (a *attack) rename(s *ftpSession, i int, began func()) error {
 }
 
 // stall sends less than a part and waits until the server or the attack ends the transfer.
-func (a *attack) stall(s *ftpSession, i int, began func()) error {
-	conn, err := s.data("STOR " + path.Join(a.server.dir, a.dir, "half-"+strconv.Itoa(i)))
+func (a *attack) stall(s session, i int, began func()) error {
+	ftp := s.(*ftpSession)
+	conn, err := ftp.data("STOR " + path.Join(a.target.(*ftpServer).dir, a.dir, "half-"+strconv.Itoa(i)))
 	if err != nil {
 		return err
 	}
@@ -215,7 +235,7 @@ func (a *attack) stall(s *ftpSession, i int, began func()) error {
 	if err := a.job.content.send(conn, attackFile); err != nil {
 		return err
 	}
-	a.keep(conn)
+	a.keep(func() { _ = conn.Close() })
 	began()
-	return s.reply("2")
+	return ftp.reply("2")
 }
