@@ -97,6 +97,13 @@ func (s *Scope) Adopt(other *Scope) {
 	}
 }
 
+// InUse reports whether there is a session.
+func (s *Scope) InUse() bool {
+	s.sessions.mu.Lock()
+	defer s.sessions.mu.Unlock()
+	return s.sessions.used > 0
+}
+
 // slots counts what is in use at the same time.
 type slots struct {
 	limit string

@@ -182,8 +182,9 @@ func (b *Bucket) Up() (known bool, err error) {
 	return !errors.Is(err, errNotLooked), err
 }
 
-// AwaitUsable waits a few seconds for the first look at the bucket, and returns why the bucket cannot be used.
-func (b *Bucket) AwaitUsable(ctx context.Context) error {
+// AwaitUsable waits a few seconds for the first look at the bucket, and returns why the bucket cannot be used. It waits no longer when replaced is
+// closed.
+func (b *Bucket) AwaitUsable(ctx context.Context, replaced <-chan struct{}) error {
 	if b.Usable() {
 		return nil
 	}
@@ -192,6 +193,7 @@ func (b *Bucket) AwaitUsable(ctx context.Context) error {
 	select {
 	case <-b.watched.looked:
 	case <-timeout.C:
+	case <-replaced:
 	case <-ctx.Done():
 		return ctx.Err()
 	}

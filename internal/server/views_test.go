@@ -210,7 +210,7 @@ func newWorlds(t *testing.T) *worlds {
 	}
 	w.srv = start(t, cfg, Options{AWS: w.s.AWSConfig()})
 	for _, b := range w.srv.buckets() { // the look at a bucket stores an object for a moment
-		if err := b.AwaitUsable(t.Context()); err != nil {
+		if err := b.AwaitUsable(t.Context(), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -1,7 +1,10 @@
 package tenant
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
+	"slices"
 
 	"golang.org/x/text/language"
 
@@ -19,7 +22,8 @@ import (
 type directory struct {
 	tenants map[string]*tenant
 	hosts   map[string]*tenant
-	users   map[string]*user // by the names that only one tenant has
+	users   map[string]*user   // by the names that only one tenant has
+	removed map[string]*tenant // that the configuration no longer has, as long as they have sessions
 
 	certificates certificates   // of all clients
 	files        driver.Options // what the file systems of all users have in common
@@ -36,7 +40,8 @@ type settings struct {
 }
 
 // A Change is a configuration that replaces the one before. Tenants that are equal stay what they are. The others keep what belongs to no
-// configuration: the sessions that count for limits, what is counted for quotas, passwords that were right recently, and the last login.
+// configuration: the sessions that count for limits, what is counted for quotas, passwords that were right recently, and the last login. So do tenants
+// and users that come back while sessions from before their removal live.
 type Change struct {
 	// Unsuited are buckets that were verified for other users. Reuse none of them, and prepare again.
 	Unsuited []*s3client.Bucket
@@ -77,7 +82,7 @@ func (r *Registry) Prepare(
 	for name, tc := range cfg.Tenants {
 		t := before.tenants[name]
 		if t == nil || t.config != tc || before.settings != d.settings || t.bucket != buckets[name] || t.events != queues[name] {
-			if t, err = c.tenant(cfg, name, buckets[name], queues[name], t); err != nil {
+			if t, err = c.tenant(cfg, name, buckets[name], queues[name], cmp.Or(t, before.removed[name])); err != nil {
 				return nil, err
 			}
 		}
@@ -121,13 +126,34 @@ func (c *Change) tenant(cfg *config.Config, name string, b *s3client.Bucket, que
 	for name, uc := range tc.Users {
 		u := newUser(d.settings.times, t, name, uc)
 		c.Unsuited = append(c.Unsuited, u.addUse()...)
-		c.user(u, old.users[u.name])
+		c.user(u, old.known(u.name))
 		if err := r.checkStorage(u, d.files); err != nil {
 			return nil, err
 		}
 		t.users[u.name] = u
 	}
+	c.apply = append(c.apply, func() { t.rememberRemoved(old) })
 	return t, nil
+}
+
+// rememberRemoved remembers those users of the tenant before who are removed and have sessions.
+func (t *tenant) rememberRemoved(old *tenant) {
+	t.removed = map[string]*user{}
+	for _, u := range slices.AppendSeq(old.all(), maps.Values(old.removed)) {
+		if t.known(u.name) == nil && u.scope.InUse() {
+			t.removed[u.name] = u
+		}
+	}
+}
+
+// known is the user with a name: one of the configuration, or one who is remembered. It is nil for others.
+func (t *tenant) known(name string) *user {
+	return cmp.Or(t.users[name], t.external.known(name), t.removed[name])
+}
+
+// all are the users of the configuration, and those whom a source brought as long as the process remembers them.
+func (t *tenant) all() []*user {
+	return slices.AppendSeq(slices.Collect(maps.Values(t.users)), maps.Values(t.external.all()))
 }
 
 // external gives a tenant its source. The users whom the source before brought keep what they have.
@@ -138,14 +164,20 @@ func (c *Change) external(t, old *tenant) (err error) {
 	c.Unsuited = append(c.Unsuited, newUser(c.next.settings.times, t, "", &config.User{}).addUse()...)
 	c.apply = append(c.apply, func() {
 		for name, known := range old.external.all() {
-			u, later := newUser(c.next.settings.times, t, name, known.settings), &Change{}
-			later.user(u, known.user)
-			later.run()
-			c.Quotas = append(c.Quotas, later.Quotas...)
-			t.external.users[name] = &externalUser{u, known.settings}
+			u := newUser(c.next.settings.times, t, name, known.settings)
+			c.Quotas = append(c.Quotas, u.inherit(known)...)
+			t.external.users[name] = u
 		}
 	})
 	return nil
+}
+
+// inherit is [Change.user] for a user whom a source brought. It returns the quota that must be counted, if there is one.
+func (u *user) inherit(old *user) []*Quota {
+	c := &Change{}
+	c.user(u, old)
+	c.run()
+	return c.Quotas
 }
 
 // user lets a user keep what the one before has, if there is one.
@@ -201,10 +233,17 @@ func (c *Change) Apply() {
 	defer r.entering.Unlock()
 	c.run()
 	r.verifier.dummy.Store(&c.dummy)
-	before := r.current.Swap(c.next)
+	before := r.current.Load()
+	c.next.removed = map[string]*tenant{}
+	maps.Copy(c.next.removed, before.removed)
 	for name, t := range before.tenants {
-		t.replaced = t != c.next.tenants[name]
+		if t != c.next.tenants[name] {
+			close(t.replaced)
+			c.next.removed[name] = t
+		}
 	}
+	maps.DeleteFunc(c.next.removed, func(name string, t *tenant) bool { return c.next.tenants[name] != nil || !t.scope.InUse() })
+	r.current.Store(c.next)
 }
 
 func (c *Change) run() {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/babelftp/babelftp/driver"
@@ -67,7 +68,7 @@ func TestChangeKeeps(t *testing.T) {
 	next.Tenants["acme"].Users["carol"] = &config.User{PasswordHash: configtest.PasswordHash(), Quota: 7}
 	c := change(t, r, next, buckets)
 	after := r.current.Load().tenants
-	if after["umbrella"] != before["umbrella"] || before["umbrella"].replaced || !before["acme"].replaced {
+	if after["umbrella"] != before["umbrella"] || before["umbrella"].isReplaced() || !before["acme"].isReplaced() {
 		t.Error("the wrong tenants are replaced")
 	}
 	now := after["acme"].users["alice"]
@@ -141,6 +142,73 @@ func TestLoginWhileTheTenantChanges(t *testing.T) {
 	}
 }
 
+// A login that waits for a bucket does not wait for one that a change replaces, and counts once for rates.
+func TestLoginWhileTheBucketChanges(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg, next, buckets := twoTenants(t)
+		cfg.Tenants["acme"].Limits.PerUser.LoginRate, next.Tenants["acme"].Limits.PerUser.LoginRate = 1, 1
+		r := registryWith(t, cfg, buckets)
+		(&s3client.Watcher{}).Watch(s3client.All(buckets)) // which never looks
+		begun := time.Now()
+		var login *account.Login
+		var failed error
+		go func() {
+			server := limits.Scopes{limits.NewTenant("", 0, limits.Usage{Logins: 1})}
+			login, failed = r.Login(t.Context(), &account.LoginRequest{
+				User: "alice", Password: configtest.Password, RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, Limits: server,
+			})
+		}()
+		synctest.Wait()
+		if login != nil || failed != nil {
+			t.Fatalf("the login does not wait for the bucket: %+v, %v", login, failed)
+		}
+		good := &s3client.Bucket{Tenant: "acme", Name: "good"}
+		change(t, r, next, map[string]*s3client.Bucket{"acme": good, "umbrella": buckets["umbrella"]})
+		synctest.Wait()
+		if failed != nil || login == nil || login.Tenant != &r.current.Load().tenants["acme"].Tenant {
+			t.Errorf("the login is %+v, %v", login, failed)
+		}
+		if waited := time.Since(begun); waited != 0 {
+			t.Errorf("the login has waited %v for the bucket before", waited)
+		}
+	})
+}
+
+// A tenant and users who come back count with the sessions that they had when they were removed.
+func TestRemovedAndAddedAgain(t *testing.T) {
+	cfg, next, buckets := twoTenants(t)
+	next.Tenants["acme"].Users = map[string]*config.User{"carol": {PasswordHash: configtest.PasswordHash()}}
+	none := *cfg
+	none.Tenants = map[string]*config.Tenant{"umbrella": cfg.Tenants["umbrella"]}
+	for name, between := range map[string][]*config.Config{"tenant": {&none}, "user": {next}, "both": {next, &none}, "both-in-turn": {&none, next}} {
+		t.Run(name, func(t *testing.T) {
+			r := registryWith(t, cfg, buckets)
+			acme := r.current.Load().tenants["acme"]
+			alice := acme.users["alice"]
+			leave, err := limits.Scopes{acme.scope, alice.scope}.EnterSession()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, cfg := range between {
+				change(t, r, cfg, buckets)
+			}
+			change(t, r, cfg, buckets)
+			now := r.current.Load().tenants["acme"]
+			if now == acme || now.scope != acme.scope || now.users["alice"].scope != alice.scope || now.users["alice"].quota != alice.quota {
+				t.Errorf("the tenant is %+v", now)
+			}
+			leave()
+			for _, cfg := range between {
+				change(t, r, cfg, buckets)
+			}
+			d := r.current.Load()
+			if len(d.removed) != 0 || d.tenants["acme"] != nil && len(d.tenants["acme"].removed) != 0 {
+				t.Errorf("without sessions are remembered %+v", d.removed)
+			}
+		})
+	}
+}
+
 // Users whom a source brought keep their limits and quotas.
 func TestChangeKeepsExternalUsers(t *testing.T) {
 	cfg := config.Default()
@@ -158,7 +226,7 @@ func TestChangeKeepsExternalUsers(t *testing.T) {
 	next.Tenants = map[string]*config.Tenant{"acme": &changed}
 	c := change(t, r, &next, buckets)
 	now := r.current.Load().tenants["acme"].external.users["bob"]
-	if now == nil || now.user == bob || now.scope != bob.scope || now.quota != bob.quota || len(c.Quotas) != 0 {
+	if now == nil || now == bob || now.scope != bob.scope || now.quota != bob.quota || len(c.Quotas) != 0 {
 		t.Errorf("the user is %+v", now)
 	}
 	leave, err := limits.Scopes{now.scope}.EnterTransfer()

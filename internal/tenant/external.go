@@ -1,6 +1,7 @@
 package tenant
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -35,13 +36,7 @@ type external struct {
 	queue  *limits.Queue[netip.Prefix]
 
 	mu    sync.Mutex
-	users map[string]*externalUser
-}
-
-// An externalUser is remembered for what all sessions of a user share: the quota, the limits and the last login.
-type externalUser struct {
-	*user
-	settings *config.User
+	users map[string]*user // for what all sessions of a user share: the quota, the limits and the last login
 }
 
 // newExternal returns nil for a tenant without a source.
@@ -51,18 +46,28 @@ func newExternal(server limit.TimeLimits, tc *config.Tenant) (*external, error) 
 		return nil, err
 	}
 	return &external{
-		server: server, source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*externalUser{},
+		server: server, source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*user{},
 	}, nil
 }
 
 // all is the users who are remembered, by name; none of a nil one.
-func (e *external) all() map[string]*externalUser {
+func (e *external) all() map[string]*user {
 	if e == nil {
 		return nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return maps.Clone(e.users)
+}
+
+// known is the user with a name who is remembered, or nil.
+func (e *external) known(name string) *user {
+	if e == nil {
+		return nil
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.users[name]
 }
 
 // sourceOf returns the tenant whose source decides on a name that no configured user has, and the name there. The tenant is the one that
@@ -134,27 +139,28 @@ func (r *Registry) askSource(ctx context.Context, client netip.Prefix, who ident
 	return r.externalUser(t, name, settings)
 }
 
-// externalUser is the user with a name and settings. It is the one before, with its quota, as long as the settings stay.
+// externalUser is the user with a name and settings. It is the one before as long as the settings stay. Another one keeps the quota and the limits.
 func (r *Registry) externalUser(t *tenant, name string, settings *config.User) (*user, error) {
 	e := t.external
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if known := e.users[name]; known != nil && reflect.DeepEqual(known.settings, settings) {
-		return known.user, nil
+	known := cmp.Or(e.users[name], t.removed[name])
+	if known != nil && reflect.DeepEqual(known.settings, settings) && known.tenant == t {
+		return known, nil
 	}
 	u := newUser(e.server, t, name, settings)
 	if err := r.checkStorage(u, r.current.Load().files); err != nil {
 		return nil, err
 	}
 	if len(e.users) >= maxRemembered {
-		clear(e.users)
+		maps.DeleteFunc(e.users, func(_ string, u *user) bool { return !u.scope.InUse() })
 	}
-	e.users[name] = &externalUser{u, settings}
-	if u.quota != nil {
+	for _, q := range u.inherit(known) {
 		select {
-		case r.newQuotas <- u.quota:
+		case r.newQuotas <- q:
 		default:
 		}
 	}
+	e.users[name] = u
 	return u, nil
 }

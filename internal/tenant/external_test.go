@@ -44,7 +44,7 @@ func withSources(t *testing.T, tenants map[string]*config.Tenant, source auth.So
 	r := registryOf(t, cfg)
 	for _, name := range names {
 		r.current.Load().tenants[name].external = &external{
-			source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*externalUser{},
+			source: source, queue: limits.NewQueue[netip.Prefix](maxAsked), users: map[string]*user{},
 		}
 	}
 	return r
@@ -225,13 +225,25 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 		t.Error("another quota is to be counted")
 	}
 	source.settings.Quota = 2000
-	if second := get("bob"); second == first || second.quota.Limit() != 2000 || slices.Contains(r.Quotas(), first.quota) {
+	second := get("bob")
+	if second == first || second.quota.Limit() != 2000 {
 		t.Error("the user has the settings from before")
 	}
+	if second.quota != first.quota || second.scope != first.scope {
+		t.Error("what the user has stored and the sessions of the user no longer count")
+	}
+	leave, err := limits.Scopes{second.scope}.EnterSession()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave()
 	for i := range maxRemembered + 1 {
 		get(fmt.Sprint(i))
 	}
 	if n := len(acme.external.users); n > maxRemembered {
 		t.Errorf("the tenant remembers %d users", n)
+	}
+	if get("bob") != second {
+		t.Error("a user with a session is forgotten")
 	}
 }

@@ -32,10 +32,7 @@ func (r *Registry) Quotas() []*Quota {
 	var all []*Quota
 	for _, t := range r.current.Load().tenants {
 		all = append(all, t.quota)
-		for _, u := range t.users {
-			all = append(all, u.quota)
-		}
-		for _, u := range t.external.all() {
+		for _, u := range t.all() {
 			all = append(all, u.quota)
 		}
 	}

@@ -63,12 +63,13 @@ type tenant struct {
 	account.Tenant
 	certificates
 	config   *config.Tenant
-	replaced bool // by a change; guarded by Registry.entering
+	replaced chan struct{} // closed when a change replaces the tenant; Registry.entering is held then
 	bucket   *s3client.Bucket
 	quota    *Quota        // nil without
 	events   *events.Queue // nil without a webhook
 	users    map[string]*user
-	external *external // nil without
+	external *external        // nil without
+	removed  map[string]*user // whom the configuration no longer has, with sessions
 	scope    *limits.Scope
 
 	maxPresign   time.Duration // the longest life of a link; 0: there are none
@@ -80,6 +81,7 @@ type tenant struct {
 type user struct {
 	tenant     *tenant
 	name       string
+	settings   *config.User
 	credential credential
 	// certificates of which the client must show one, if there are any.
 	certificates []value.ClientCertificate
@@ -171,6 +173,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 
 			RequireSessionReuse: tc.TLS.RequiresSessionReuse(&cfg.TLS),
 		},
+		replaced:     make(chan struct{}),
 		users:        map[string]*user{},
 		scope:        limits.NewTenant(name, tc.Limits.Sessions, tc.Limits.Limits()),
 		maxPresign:   tc.Presign,
@@ -185,6 +188,7 @@ func newUser(server limit.TimeLimits, t *tenant, name string, uc *config.User) *
 	u := &user{
 		tenant:    t,
 		name:      config.NormalizeUser(name),
+		settings:  uc,
 		mounts:    userMounts(t.bucket, uc.Root, t.Normalization.Normalize),
 		home:      uc.Home,
 		encodings: encodingsBelow(uc.Root, tc.DirectoryEncodings),
@@ -333,24 +337,29 @@ var errReplaced = errors.New("the tenant was replaced")
 
 // Login implements [account.Backend].
 func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
+	limited := req.Limits.Login() // once, however often the tenant is replaced
 	for {
-		if login, err := r.login(ctx, req); !errors.Is(err, errReplaced) {
+		if login, err := r.login(ctx, req, limited); !errors.Is(err, errReplaced) {
 			return login, err
 		}
 	}
 }
 
-func (r *Registry) login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
+// login returns errReplaced where the login must begin again. limited is the error of the rates of the server and of the address.
+func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited error) (*account.Login, error) {
 	addr, who := wire.AddrOf(req.RemoteAddr), r.identify(req)
-	for _, err := range []error{r.bans.Check(addr, who.id), req.Limits.Login()} {
+	for _, err := range []error{r.bans.Check(addr, who.id), limited} {
 		if err != nil {
 			return nil, full(nil, err)
 		}
 	}
 	u, err := r.authenticate(ctx, limits.Network(addr), who, req)
 	if err != nil {
-		if errors.Is(err, account.ErrLoginRefused) {
+		switch t := who.tenant(); {
+		case errors.Is(err, account.ErrLoginRefused):
 			r.bans.LoginFailed(addr, who.id)
+		case t != nil && t.isReplaced(): // and its source with it, which may have failed
+			return nil, errReplaced
 		}
 		failed := account.LoginError{Err: err}
 		if who.user != nil {
@@ -367,10 +376,10 @@ func (r *Registry) login(ctx context.Context, req *account.LoginRequest) (*accou
 	scopes := slices.Concat(req.Limits, own)
 	mounts, err := r.mounts(ctx, u, req, scopes)
 	if err != nil {
+		if u.tenant.isReplaced() {
+			err = errReplaced
+		}
 		return nil, err
-	}
-	if err := own.Login(); err != nil {
-		return nil, full(&u.tenant.Tenant, err)
 	}
 	leave, err := r.enter(req, u, own, who.id)
 	if err != nil {
@@ -427,12 +436,25 @@ func (r *Registry) login(ctx context.Context, req *account.LoginRequest) (*accou
 	return login, nil
 }
 
-// enter counts the session of a user who has shown the right password, and lets a ban of the user cut it.
+// isReplaced reports whether a change has replaced the tenant.
+func (t *tenant) isReplaced() bool {
+	select {
+	case <-t.replaced:
+		return true
+	default:
+		return false
+	}
+}
+
+// enter counts the login and the session of a user who has shown the right password, and lets a ban of the user cut it.
 func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes, id string) (leave func(), err error) {
 	r.entering.RLock()
 	defer r.entering.RUnlock()
-	if u.tenant.replaced {
+	if u.tenant.isReplaced() {
 		return nil, errReplaced
+	}
+	if err := own.Login(); err != nil {
+		return nil, err
 	}
 	left, err := own.EnterSession()
 	if err != nil {
@@ -461,6 +483,14 @@ type identity struct {
 	user   *user   // of the configuration, nil for others
 	source *tenant // whose source decides, nil if none does
 	name   string  // of the user there
+}
+
+// tenant is that of the user, or nil.
+func (who identity) tenant() *tenant {
+	if who.user != nil {
+		return who.user.tenant
+	}
+	return who.source
 }
 
 // identify finds whom a login names, and asks no source.
@@ -555,13 +585,13 @@ func (u *user) rights(name string) vfs.Rights {
 }
 
 // mounts returns the file systems of the user's folders for the time of ctx. In a folder whose bucket cannot be used all fails until the
-// next login. Without the bucket of "/" there is no login.
+// next login. Without the bucket of "/" there is no login. The wait for buckets ends when a change replaces the tenant.
 func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginRequest, scopes limits.Scopes) ([]vfs.Mount[*driver.Fs], error) {
 	cache := driver.NewMetadataCache(u.tenant.listingCache)
 	var mounts []vfs.Mount[*driver.Fs]
 	for _, m := range u.mounts {
 		objects, shared := m.bucket.ObjectClient(), m.bucket.Client
-		if err := m.bucket.AwaitUsable(ctx); err != nil {
+		if err := m.bucket.AwaitUsable(ctx, u.tenant.replaced); err != nil {
 			if m.at == "/" {
 				return nil, &account.UnavailableError{Tenant: &u.tenant.Tenant, Err: fmt.Errorf("user %s: %w", u.name, err)}
 			}
@@ -588,10 +618,7 @@ func (r *Registry) Users(tenant string) (names []string) {
 	if t == nil {
 		return nil
 	}
-	for _, u := range t.users {
-		names = append(names, u.name)
-	}
-	for _, u := range t.external.all() {
+	for _, u := range t.all() {
 		names = append(names, u.name)
 	}
 	return names
