@@ -154,17 +154,18 @@ func merge(to, from map[string]any) {
 	}
 }
 
-// How blocks begin that are values of the chart, and objects of Kubernetes. On the pages about the chart all others are values.
+// How blocks begin that are values of the chart, objects of Kubernetes, and rules of a language. On the pages about the chart all others are values.
 const (
 	firstLineOfValues = "# values.yaml"
 	firstLineOfObject = "apiVersion: "
+	firstLineOfRules  = "# language.yaml\n"
 )
 
 var chartPages = []string{"deploy/README.md", "docs/guides/kubernetes.md"}
 
 // isPart reports whether a block is a part of the server's configuration.
 func (b block) isPart() bool {
-	for _, head := range []string{firstLine + "\n", firstLineOfValues, firstLineOfObject} {
+	for _, head := range []string{firstLine + "\n", firstLineOfValues, firstLineOfObject, firstLineOfRules} {
 		if strings.HasPrefix(b.text, head) {
 			return false
 		}

@@ -17,7 +17,7 @@ import (
 	"testing"
 )
 
-var update = flag.Bool("update", false, "write the drawings of docs/architecture.md")
+var update = flag.Bool("update", false, "write the generated parts of pages")
 
 // module is the path of the module, with a slash.
 const module = "github.com/babelftp/babelftp/"
@@ -33,7 +33,7 @@ type programPackage struct {
 func programPackages(t *testing.T) map[string]programPackage {
 	t.Helper()
 	found := map[string]programPackage{}
-	for _, pattern := range []string{"cmd/*", "driver", "driver/internal/*", "i18n", "internal/*", "internal/config/*", "locales"} {
+	for _, pattern := range []string{"cmd/*", "driver", "driver/internal/*", "i18n", "i18n/*", "internal/*", "internal/config/*", "locales"} {
 		folders, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			t.Fatal(err)
@@ -156,17 +156,23 @@ func TestPackages(t *testing.T) {
 		}
 	}
 	inDriver := func(name string) bool { return strings.HasPrefix(name, "driver") }
-	file := filepath.Join(root, "docs", "architecture.md")
+	generated(t, "architecture.md", map[string]string{
+		"packages": table(all),
+		"server":   draw(all, func(name string) bool { return !inDriver(name) || name == "driver" }),
+		"driver":   draw(all, inDriver),
+	})
+}
+
+// generated compares the generated parts of a page of docs, by their names, with their content, or writes them with -update.
+func generated(t *testing.T, page string, parts map[string]string) {
+	t.Helper()
+	file := filepath.Join(root, "docs", page)
 	before, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
 	text := string(before)
-	for name, content := range map[string]string{
-		"packages": table(all),
-		"server":   draw(all, func(name string) bool { return !inDriver(name) || name == "driver" }),
-		"driver":   draw(all, inDriver),
-	} {
+	for name, content := range parts {
 		begin, end := fmt.Sprintf("<!-- begin %s: go test ./docs -update -->\n", name), "<!-- end -->"
 		head, rest, found := strings.Cut(text, begin)
 		_, tail, closed := strings.Cut(rest, end)
@@ -179,7 +185,7 @@ func TestPackages(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatal("docs/architecture.md does not show the packages as they are: run go test ./docs -update")
+		t.Fatalf("docs/%s is not up to date: run go test ./docs -update", page)
 	}
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 		t.Fatal(err)

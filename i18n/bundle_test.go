@@ -17,6 +17,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/locales"
 )
 
 func load(t testing.TB, overlays ...fs.FS) *i18n.Bundle {
@@ -91,13 +92,13 @@ func TestIdentifiersAreTheEnglishMessages(t *testing.T) {
 
 func TestTags(t *testing.T) {
 	overlay := fstest.MapFS{
-		"sv/messages.gotext.json": catalogueFile("sv", text(i18n.Goodbye, "Adjö.")),
-		"cs/messages.gotext.json": catalogueFile("cs", text(i18n.Goodbye, "Na shledanou.")),
+		"is/messages.gotext.json": catalogueFile("is", text(i18n.Goodbye, "Bless.")),
+		"cy/messages.gotext.json": catalogueFile("cy", text(i18n.Goodbye, "Hwyl fawr.")),
 		"fr/messages.gotext.json": catalogueFile("fr", text(i18n.Goodbye, "Salut.")),
 		"README":                  {Data: []byte("not a catalogue")},
 		"drafts/notes":            {Data: []byte("not one either")},
 	}
-	const want = "[en fr de es pt-BR ja zh-Hans ar ru it nl pl uk tr he hi ko zh-Hant vi id cs sv]"
+	want := fmt.Sprint(append(locales.Tags(), "cy", "is"))
 	bundle := load(t, overlay)
 	if got := fmt.Sprint(bundle.Tags()); got != want {
 		t.Errorf("got %s, want %s", got, want)
@@ -110,7 +111,7 @@ func TestTags(t *testing.T) {
 
 func TestCompleteness(t *testing.T) {
 	overlay := fstest.MapFS{
-		"sv/messages.gotext.json":    catalogueFile("sv", text(i18n.Goodbye, "Adjö.")+","+text(i18n.OK, "")),
+		"is/messages.gotext.json":    catalogueFile("is", text(i18n.Goodbye, "Bless.")+","+text(i18n.OK, "")),
 		"fr-CA/messages.gotext.json": catalogueFile("fr-CA", text(i18n.Goodbye, "Bonjour.")),
 	}
 	names := make(map[string]string)
@@ -118,7 +119,7 @@ func TestCompleteness(t *testing.T) {
 	for _, c := range load(t, overlay).Completeness() {
 		names[c.Tag.String()] = c.Name
 		want := total // fr-CA has those of fr
-		if c.Tag == language.Swedish {
+		if c.Tag == language.Icelandic {
 			want = 1
 		}
 		if c.Translated != want || c.Total != total {
@@ -134,7 +135,7 @@ func TestCompleteness(t *testing.T) {
 
 func TestOverlay(t *testing.T) {
 	first := fstest.MapFS{
-		"sv/messages.gotext.json": catalogueFile("sv", text(i18n.Goodbye, "Adjö.")),
+		"is/messages.gotext.json": catalogueFile("is", text(i18n.Goodbye, "Bless.")),
 		"fr/messages.gotext.json": catalogueFile("fr", text(i18n.Goodbye, "Salut.")+","+text(i18n.LoggedIn, "Bienvenue.")),
 	}
 	second := fstest.MapFS{
@@ -148,8 +149,8 @@ func TestOverlay(t *testing.T) {
 		id   i18n.ID
 		want string
 	}{
-		{"added", "sv", i18n.Goodbye, "Adjö."},
-		{"english-where-missing", "sv", i18n.TransferComplete, "Transfer complete."},
+		{"added", "is", i18n.Goodbye, "Bless."},
+		{"english-where-missing", "is", i18n.TransferComplete, "Transfer complete."},
 		{"overridden", "fr", i18n.LoggedIn, "Bienvenue."},
 		{"overridden-twice", "fr", i18n.Goodbye, "À bientôt."},
 		{"not-overridden", "fr", i18n.TransferComplete, "Transfert terminé."},
@@ -169,20 +170,20 @@ func TestOverlay(t *testing.T) {
 func TestOverlayFromConfigMap(t *testing.T) {
 	dir := t.TempDir()
 	data := filepath.Join(dir, "..2026_01_01")
-	if err := os.MkdirAll(filepath.Join(data, "sv"), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Join(data, "is"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	file := catalogueFile("sv", text(i18n.Goodbye, "Adjö."))
-	if err := os.WriteFile(filepath.Join(data, "sv", "messages.gotext.json"), file.Data, 0o644); err != nil {
+	file := catalogueFile("is", text(i18n.Goodbye, "Bless."))
+	if err := os.WriteFile(filepath.Join(data, "is", "messages.gotext.json"), file.Data, 0o644); err != nil {
 		t.Fatal(err)
 	}
-	for link, target := range map[string]string{"..data": "..2026_01_01", "sv": "..data/sv"} {
+	for link, target := range map[string]string{"..data": "..2026_01_01", "is": "..data/is"} {
 		if err := os.Symlink(target, filepath.Join(dir, link)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	bundle := load(t, os.DirFS(dir))
-	if got := bundle.Localizer(language.Swedish).Text(i18n.Goodbye); got != "Adjö." {
+	if got := bundle.Localizer(language.Icelandic).Text(i18n.Goodbye); got != "Bless." {
 		t.Errorf("got %q", got)
 	}
 }
@@ -190,26 +191,26 @@ func TestOverlayFromConfigMap(t *testing.T) {
 // What tools write that this package could do without.
 func TestOverlayForms(t *testing.T) {
 	tests := map[string]string{
-		"object":          `{"id": "goodbye", "message": "Goodbye.", "translation": {"msg": "Adjö."}}`,
-		"gotext-fields":   `{"id": "goodbye", "key": "", "meaning": "", "comment": "", "fuzzy": true, "position": "x:1", "translation": "Adjö."}`,
-		"per-cent-sign":   `{"id": "goodbye", "translation": "Adjö till 100%!"}`,
-		"plural-objects":  `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "En byte"}, "other": {"msg": "{Bytes} byte"}}}}}`,
+		"object":          `{"id": "goodbye", "message": "Goodbye.", "translation": {"msg": "Bless."}}`,
+		"gotext-fields":   `{"id": "goodbye", "key": "", "meaning": "", "comment": "", "fuzzy": true, "position": "x:1", "translation": "Bless."}`,
+		"per-cent-sign":   `{"id": "goodbye", "translation": "Bless till 100%!"}`,
+		"plural-objects":  `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Eitt bæti"}, "other": {"msg": "{Bytes} bæti"}}}}}`,
 		"null":            `{"id": "goodbye", "translation": null}`,
 		"dollar-and-name": `{"id": "status-transfer", "translation": "${Bytes}"}`,
 	}
 	want := map[string]string{
-		"object":          "Adjö.",
-		"gotext-fields":   "Adjö.",
-		"per-cent-sign":   "Adjö till 100%!",
-		"plural-objects":  "En byte",
+		"object":          "Bless.",
+		"gotext-fields":   "Bless.",
+		"per-cent-sign":   "Bless till 100%!",
+		"plural-objects":  "Eitt bæti",
 		"null":            "Goodbye.",
 		"dollar-and-name": "$1",
 	}
 	for name, message := range tests {
 		t.Run(name, func(t *testing.T) {
-			file := catalogueFile("sv", message)
+			file := catalogueFile("is", message)
 			file.Data = append([]byte("\ufeff"), file.Data...) // as Windows editors do
-			l := load(t, fstest.MapFS{"sv/messages.gotext.json": file}).Localizer(language.Swedish)
+			l := load(t, fstest.MapFS{"is/messages.gotext.json": file}).Localizer(language.Icelandic)
 			id, args := i18n.Goodbye, []string(nil)
 			if strings.Contains(message, "Bytes") {
 				id, args = i18n.StatusTransfer, []string{"1"}
@@ -231,10 +232,10 @@ func TestOverlayErrors(t *testing.T) {
 		messages string
 		want     []string
 	}{
-		{"unknown-message", "", text("good-bye", "Hej."), []string{`"good-bye": no such message; is it "goodbye"?`}},
-		{"duplicate", "", text("goodbye", "Hej.") + "," + text("goodbye", "Hej."), []string{`"goodbye"`, "twice"}},
+		{"unknown-message", "", text("good-bye", "Bless."), []string{`"good-bye": no such message; is it "goodbye"?`}},
+		{"duplicate", "", text("goodbye", "Bless.") + "," + text("goodbye", "Bless."), []string{`"goodbye"`, "twice"}},
 		{"unknown-placeholder", "", text("password-required", "Password di {Utente}"), []string{`"password-required"`, "{Utente} is unknown", "use {User}"}},
-		{"placeholder-of-none", "", text("goodbye", "Hej {User}."), []string{`"goodbye"`, "{User} is unknown", "has none"}},
+		{"placeholder-of-none", "", text("goodbye", "Bless {User}."), []string{`"goodbye"`, "{User} is unknown", "has none"}},
 		{"missing-placeholder", "", text("password-required", "Password?"), []string{`"password-required"`, "{User} is missing", "put it"}},
 		{"missing-second", "", text("language-set-nearest", "{Requested}?"), []string{`"language-set-nearest"`, "{Tag} is missing"}},
 		{"open-brace", "", text("password-required", "{User} {"), []string{`"password-required"`, "brace"}},
@@ -246,34 +247,34 @@ func TestOverlayErrors(t *testing.T) {
 		{"nested-select", "", plural(`"other": {"select": {}}`), []string{`"idle-timeout"`, "make it a plain text"}},
 		{"select-by-gender", "", `{"id": "goodbye", "translation": {"select": {"feature": "gender"}}}`, []string{`"goodbye"`, "use plural"}},
 		{"select-by-unknown", "", `{"id": "status-user", "translation": {"select": {"feature": "plural", "arg": "Bytes"}}}`, []string{`"status-user"`, `"Bytes" is not`, "{User}"}},
-		{"misspelt-field", "", `{"id": "goodbye", "translaton": "Hej."}`, []string{`"goodbye"`, "translaton", "English catalogue"}},
-		{"misspelt-in-text", "", `{"id": "goodbye", "translation": {"message": "Hej."}}`, []string{`"goodbye"`, `"message"`}},
-		{"without-id", "", `{"translation": "Hej."}`, []string{":1: a message has no", "English catalogue"}},
-		{"not-an-object", "", text("goodbye", "Hej.") + `, "Hej."`, []string{"number 2"}},
-		{"line-feed", "", text("goodbye", "Hej.\n220 Hej."), []string{`"goodbye"`, "U+000A", "remove"}},
-		{"carriage-return", "", text("goodbye", "Hej.\rHej."), []string{`"goodbye"`, "U+000D"}},
-		{"line-separator", "", text("goodbye", "Hej.\u2028Hej."), []string{`"goodbye"`, "U+2028"}},
+		{"misspelt-field", "", `{"id": "goodbye", "translaton": "Bless."}`, []string{`"goodbye"`, "translaton", "English catalogue"}},
+		{"misspelt-in-text", "", `{"id": "goodbye", "translation": {"message": "Bless."}}`, []string{`"goodbye"`, `"message"`}},
+		{"without-id", "", `{"translation": "Bless."}`, []string{":1: a message has no", "English catalogue"}},
+		{"not-an-object", "", text("goodbye", "Bless.") + `, "Bless."`, []string{"number 2"}},
+		{"line-feed", "", text("goodbye", "Bless.\n220 Bless."), []string{`"goodbye"`, "U+000A", "remove"}},
+		{"carriage-return", "", text("goodbye", "Bless.\rBless."), []string{`"goodbye"`, "U+000D"}},
+		{"line-separator", "", text("goodbye", "Bless.\u2028Bless."), []string{`"goodbye"`, "U+2028"}},
 		{"escape", "", `{"id": "goodbye", "translation": "\u001b[2J"}`, []string{`"goodbye"`, "U+001B"}},
-		{"c1-control", "", `{"id": "goodbye", "translation": "Hej\u0085."}`, []string{`"goodbye"`, "U+0085"}},
+		{"c1-control", "", `{"id": "goodbye", "translation": "Bless\u0085."}`, []string{`"goodbye"`, "U+0085"}},
 		{"bidi-override", "", text("goodbye", "\u202eoaiC."), []string{`"goodbye"`, "U+202E", "remove"}},
-		{"bidi-mark", "", text("goodbye", "Hej\u200f."), []string{`"goodbye"`, "U+200F"}},
-		{"bidi-isolate", "", text("goodbye", "\u2066Hej\u2069."), []string{`"goodbye"`, "U+2066"}},
-		{"lone-surrogate", "", `{"id": "goodbye", "translation": "Hej \ud800."}`, []string{`"goodbye"`, "U+FFFD"}},
-		{"outer-space", "", text("goodbye", "Hej. "), []string{`"goodbye"`, "white space"}},
+		{"bidi-mark", "", text("goodbye", "Bless\u200f."), []string{`"goodbye"`, "U+200F"}},
+		{"bidi-isolate", "", text("goodbye", "\u2066Bless\u2069."), []string{`"goodbye"`, "U+2066"}},
+		{"lone-surrogate", "", `{"id": "goodbye", "translation": "Bless \ud800."}`, []string{`"goodbye"`, "U+FFFD"}},
+		{"outer-space", "", text("goodbye", "Bless. "), []string{`"goodbye"`, "white space"}},
 		{"digit-before-address", "", text("entering-passive", "Modo passivo 2"), []string{`"entering-passive"`, "leave it out"}},
 		{"arabic-digit", "", text("entering-passive", "Modo passivo ٢"), []string{`"entering-passive"`, "leave it out"}},
 		{"parenthesis-before-port", "", text("entering-extended-passive", "Modo (passivo)"), []string{`"entering-extended-passive"`, "leave it out"}},
 		{"full-stop-before-protocols", "", text("data-protocol-unsupported", "Non supportato."), []string{`"data-protocol-unsupported"`, "leave it out"}},
 		{"english-not-ascii", "en", text("goodbye", "Ciào."), []string{`"goodbye"`, "ASCII", "4.1"}},
-		{"folder-not-a-tag", "italiano", text("goodbye", "Hej."), []string{`"italiano"`, "name the folder"}},
-		{"folder-not-canonical", "pt_br", text("goodbye", "Hej."), []string{`"pt_br"`, "name the folder"}},
+		{"folder-not-a-tag", "italiano", text("goodbye", "Bless."), []string{`"italiano"`, "name the folder"}},
+		{"folder-not-canonical", "pt_br", text("goodbye", "Bless."), []string{`"pt_br"`, "name the folder"}},
 		{"folder-not-for-lang", "es-419", text("goodbye", "Adiós."), []string{`"es-419"`, "letters only"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			folder := test.folder
 			if folder == "" {
-				folder = "sv"
+				folder = "is"
 			}
 			checkLoadError(t, folder, catalogueFile(folder, test.messages), test.want)
 		})
@@ -286,18 +287,18 @@ func TestOverlayFileErrors(t *testing.T) {
 		file string
 		want []string
 	}{
-		{"wrong-language", `{"language": "fr", "messages": []}`, []string{`"language" is "fr"`, `write "sv"`}},
-		{"no-language", `{"messages": []}`, []string{`"language" is ""`, `write "sv"`}},
+		{"wrong-language", `{"language": "fr", "messages": []}`, []string{`"language" is "fr"`, `write "is"`}},
+		{"no-language", `{"messages": []}`, []string{`"language" is ""`, `write "is"`}},
 		{"not-json", "{\n\"language\": \"it\",\n\"messages\": [,]}", []string{"gotext.json:3:", "not JSON"}},
-		{"truncated", `{"language": "sv",`, []string{"gotext.json:1:", "not JSON"}},
+		{"truncated", `{"language": "is",`, []string{"gotext.json:1:", "not JSON"}},
 		{"two-objects", "{\"language\": \"it\"}\n{}", []string{"gotext.json:2:", "not JSON"}},
 		{"empty-file", "", []string{"gotext.json:1:", "not JSON"}},
-		{"unknown-top-field", `{"language": "sv", "macros": {}}`, []string{"macros"}},
+		{"unknown-top-field", `{"language": "is", "macros": {}}`, []string{"macros"}},
 		{"latin-1", "{\"language\": \"it\", \"messages\": [{\"id\": \"goodbye\", \"translation\": \"Citt\xe0\"}]}", []string{"not UTF-8", "save it"}},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			checkLoadError(t, "sv", &fstest.MapFile{Data: []byte(test.file)}, test.want)
+			checkLoadError(t, "is", &fstest.MapFile{Data: []byte(test.file)}, test.want)
 		})
 	}
 }
@@ -321,15 +322,15 @@ func checkLoadError(t *testing.T, folder string, file *fstest.MapFile, want []st
 func TestLoadJoinsErrors(t *testing.T) {
 	_, err := i18n.Load(
 		fstest.MapFS{
-			"sv/messages.gotext.json": catalogueFile("sv", text("goodbye", "Hej\n")+","+text("logged-in", "{User}")),
-			"cs/messages.gotext.json": catalogueFile("de", ""),
+			"is/messages.gotext.json": catalogueFile("is", text("goodbye", "Bless\n")+","+text("logged-in", "{User}")),
+			"cy/messages.gotext.json": catalogueFile("de", ""),
 		},
 		fstest.MapFS{"notes": {}},
 	)
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{`sv/messages.gotext.json:1: message "goodbye"`, `sv/messages.gotext.json:1: message "logged-in"`, "cs/messages.gotext.json", "no <language tag>/messages.gotext.json"} {
+	for _, want := range []string{`is/messages.gotext.json:1: message "goodbye"`, `is/messages.gotext.json:1: message "logged-in"`, "cy/messages.gotext.json", "no <language tag>/messages.gotext.json"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q: %v", want, err)
 		}

@@ -9,6 +9,8 @@ import (
 	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
 	"golang.org/x/text/message/catalog"
+
+	"github.com/babelftp/babelftp/i18n/rules"
 )
 
 // parameters are the names of a message's placeholders, in the order of the
@@ -60,7 +62,7 @@ func (p parameters) compilePlural(id ID, tag language.Tag, s selection) (m catal
 	}
 	var cases []any
 	// "other" is the last because it matches every number.
-	for _, form := range pluralForms() {
+	for _, form := range rules.PluralForms() {
 		t, ok := s.Cases[form]
 		if !ok {
 			continue
@@ -90,10 +92,6 @@ func (p parameters) compileForm(id ID, tag language.Tag, arg, form string, t tex
 	}
 	return format, problems
 }
-
-// pluralForms returns the names of CLDR's plural forms, in the order in which
-// catalogues show them.
-func pluralForms() []string { return []string{"zero", "one", "two", "few", "many", "other"} }
 
 // inForm adds the plural form to a problem.
 func inForm(form, problem string) string {

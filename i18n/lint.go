@@ -1,19 +1,21 @@
 package i18n
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"maps"
+	"path"
 	"reflect"
 	"regexp"
 	"slices"
 	"strings"
 
-	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/babelftp/babelftp/i18n/rules"
 	"github.com/babelftp/babelftp/locales"
 )
 
@@ -32,6 +34,10 @@ func Lint(dir fs.FS) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	english, err := rules.Read(locales.FS(), language.English)
+	if err != nil {
+		return nil, err
+	}
 	catalogues, err := l.addAll(dir)
 	if err != nil {
 		return nil, err
@@ -39,7 +45,7 @@ func Lint(dir fs.FS) (*Report, error) {
 	r := &Report{}
 	for _, c := range catalogues {
 		if c.tag != language.Und {
-			l.review(c)
+			l.review(c, dir, english)
 			r.Languages = append(r.Languages, newCoverage(c.tag, len(l.missing(c.tag)), len(l.ids)))
 		}
 		slices.SortStableFunc(c.diagnostics, func(a, b Diagnostic) int { return a.Line - b.Line })
@@ -49,16 +55,51 @@ func Lint(dir fs.FS) (*Report, error) {
 }
 
 // review adds the problems that Load does not refuse.
-func (l *loader) review(c *catalogue) {
+func (l *loader) review(c *catalogue, dir fs.FS, english *rules.Rules) {
 	if missing := l.missing(c.tag); len(missing) > 0 {
 		c.warnf(entry{}, "lacks %d of %d texts, which are shown in English: %s", len(missing), len(l.ids), l.list(missing))
 	}
-	forms := numbersByForm(c.tag)
+	own := l.reviewRules(c, dir, english)
+	forms := rules.NumbersByForm(c.tag)
 	for _, e := range c.entries {
-		if source, known := l.sources[e.ID]; known {
-			c.reviewEntry(e, source, forms)
+		source, known := l.sources[e.ID]
+		if !known {
+			continue
+		}
+		c.reviewEntry(e, source, forms)
+		for form, text := range e.Translation.all() {
+			if text == "" { // compile reports an empty one
+				continue
+			}
+			c.reviewText(e, source, form, text, own.MayBeEnglish(string(e.ID)))
+			if own != nil {
+				for _, problem := range own.Check(english, string(e.ID), source.entry.Message.Msg, text) {
+					c.errorf(e, "%s", inForm(form, problem))
+				}
+			}
 		}
 	}
+}
+
+// reviewRules returns the rules in the folder of the catalogue. It returns nil if
+// there are none, or if they are wrong.
+func (l *loader) reviewRules(c *catalogue, dir fs.FS, english *rules.Rules) *rules.Rules {
+	own, err := rules.Read(dir, c.tag)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	name := path.Join(c.tag.String(), rules.FileName)
+	problem := func(text string) { c.diagnostics = append(c.diagnostics, Diagnostic{File: name, Problem: text}) }
+	if err != nil {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
+			problem(line)
+		}
+		return nil
+	}
+	for _, text := range own.Compare(english, func(id string) bool { _, ok := l.sources[ID(id)]; return ok }) {
+		problem(text)
+	}
+	return own
 }
 
 // list writes messages in the order of the English catalogue.
@@ -86,18 +127,14 @@ func (c *catalogue) reviewEntry(e entry, source source, forms map[string][]int) 
 		}
 		return
 	}
-	for form, text := range e.Translation.all() {
-		if text != "" { // compile reports an empty one
-			c.reviewText(e, source, form, text)
-		}
-	}
 	if argument := source.entry.Translation.Select; argument != nil {
 		c.reviewPlural(e, argument.Arg, forms)
 	}
 }
 
-// reviewText checks one text. form is its plural form, or "".
-func (c *catalogue) reviewText(e entry, source source, form, text string) {
+// reviewText checks one text. form is its plural form, or "". mayBeEnglish says that
+// the English words are right.
+func (c *catalogue) reviewText(e entry, source source, form, text string, mayBeEnglish bool) {
 	if !norm.NFC.IsNormalString(text) {
 		c.errorf(e, "%s", inForm(form, "the text is not in the Unicode form NFC; type its letters anew or let an editor convert it"))
 	}
@@ -109,7 +146,7 @@ func (c *catalogue) reviewText(e entry, source source, form, text string) {
 			c.errorf(e, "%s", inForm(form, fmt.Sprintf("%s is missing; it is a word of the protocol and stays in every language", name)))
 		}
 	}
-	if base(c.tag) != base(language.English) && source.entry.Translation.has(text) {
+	if base(c.tag) != base(language.English) && !mayBeEnglish && source.entry.Translation.has(text) {
 		c.warnf(e, "%s", inForm(form, "is the English text; translate it unless the words are the same"))
 	}
 }
@@ -125,64 +162,22 @@ func protocolWords(english string) []string {
 func (c *catalogue) reviewPlural(e entry, arg string, numbers map[string][]int) {
 	if e.Translation.Select == nil {
 		if len(numbers) > 1 {
-			c.warnf(e, "is one text for every number, but the language has the plural forms %s; give one text for each", formNames(numbers))
+			c.warnf(e, "is one text for every number, but the language has the plural forms %s; give one text for each", rules.FormNames(numbers))
 		}
 		return
 	}
-	for _, form := range pluralForms() {
+	for _, form := range rules.PluralForms() {
 		if len(numbers[form]) == 0 {
 			continue
 		}
 		text, ok := e.Translation.Select.Cases[form]
 		switch {
 		case !ok && form != "other": // compile does not know the forms of a language
-			c.errorf(e, "the plural form %q is missing, which the language has for %s; add it", form, examples(numbers[form]))
+			c.errorf(e, "the plural form %q is missing, which the language has for %s; add it", form, rules.Examples(numbers[form]))
 		case ok && len(numbers[form]) > 1 && form != "other" && !strings.Contains(text.Msg, "{"+arg+"}"):
-			c.errorf(e, "plural form %q: the placeholder {%s} is missing, and the form stands for %s; show the number", form, arg, examples(numbers[form]))
+			c.errorf(e, "plural form %q: the placeholder {%s} is missing, and the form stands for %s; show the number", form, arg, rules.Examples(numbers[form]))
 		}
 	}
-}
-
-// numbersByForm returns some whole numbers for each plural form of a language, in
-// ascending order. Every language has "other", which may have no number.
-func numbersByForm(tag language.Tag) map[string][]int {
-	const (
-		enough  = 200       // the forms begin again after each hundred
-		million = 1_000_000 // but in a few languages this has one of its own
-	)
-	names := map[plural.Form]string{
-		plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many", plural.Other: "other",
-	}
-	numbers := map[string][]int{"other": nil}
-	add := func(n int) {
-		form := names[plural.Cardinal.MatchPlural(tag, n, 0, 0, 0, 0)]
-		numbers[form] = append(numbers[form], n)
-	}
-	for n := range enough {
-		add(n)
-	}
-	add(million)
-	return numbers
-}
-
-// formNames lists the forms that have numbers, and "other".
-func formNames(numbers map[string][]int) string {
-	names := slices.DeleteFunc(pluralForms(), func(form string) bool {
-		_, ok := numbers[form]
-		return !ok
-	})
-	return strings.Join(names, ", ")
-}
-
-// examples writes the first few numbers.
-func examples(numbers []int) string {
-	const few = 3
-	text := strings.Trim(fmt.Sprint(numbers[:min(few, len(numbers))]), "[]")
-	text = strings.ReplaceAll(text, " ", ", ")
-	if len(numbers) > few {
-		text += " and others"
-	}
-	return text
 }
 
 // all yields each text with its plural form, which is "" where there are none.

@@ -129,11 +129,11 @@ func TestLintMessages(t *testing.T) {
 
 func TestLintFiles(t *testing.T) {
 	tests := []struct{ name, folder, file, want string }{
-		{"not-json", "sv", "{\n\"language\": \"sv\",\n\"messages\": [,]}", `3: is not JSON: invalid character ',' looking for beginning of value; correct it there or just before`},
-		{"not-utf8", "sv", "\xff", " is not UTF-8; save it in this encoding"},
-		{"unknown-field", "sv", `{"language": "sv", "macros": {}}`, ` json: unknown field "macros"; see the English catalogue for the form`},
+		{"not-json", "is", "{\n\"language\": \"is\",\n\"messages\": [,]}", `3: is not JSON: invalid character ',' looking for beginning of value; correct it there or just before`},
+		{"not-utf8", "is", "\xff", " is not UTF-8; save it in this encoding"},
+		{"unknown-field", "is", `{"language": "is", "macros": {}}`, ` json: unknown field "macros"; see the English catalogue for the form`},
 		{"wrong-language", "fr-CA", `{"language": "fr"}`, ` "language" is "fr"; write "fr-CA", the name of the folder`},
-		{"no-tag", "svenska", "{}", ` "svenska" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},
+		{"no-tag", "íslenska", "{}", ` "íslenska" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},
 		{"undetermined", "und", "{}", ` "und" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},
 		{"tag-not-for-lang", "es-419", "{}", ` LANG cannot ask for "es-419", because RFC 2640 allows letters only; use another tag`},
 	}
@@ -160,8 +160,8 @@ func TestLintUntranslated(t *testing.T) {
 		name, folder, translation string
 		want                      []string
 	}{
-		{"new", "sv", "Adjö.", []string{but}},
-		{"new-and-empty", "sv", "", []string{all}},
+		{"new", "is", "Bless.", []string{but}},
+		{"new-and-empty", "is", "", []string{all}},
 		{"variant", "fr-CA", "Bonjour.", nil},
 		{"override", "fr", "Bonjour.", nil},
 	}
@@ -177,9 +177,9 @@ func TestLintUntranslated(t *testing.T) {
 
 func TestLintReport(t *testing.T) {
 	report, err := i18n.Lint(fstest.MapFS{
-		"sv/messages.gotext.json":      catalogueFile("sv", text("goodbye", "Adjö.")),
+		"is/messages.gotext.json":      catalogueFile("is", text("goodbye", "Bless.")),
 		"fr/messages.gotext.json":      catalogueFile("fr", "\n"+text("ok", "Bon.")+",\n"+text("ok", "Bon.")+",\n"+text("goodbye", "{")),
-		"Svenska/messages.gotext.json": catalogueFile("sv", ""),
+		"Svenska/messages.gotext.json": catalogueFile("is", ""),
 		"notes/README":                 {},
 	})
 	if err != nil {
@@ -189,12 +189,12 @@ func TestLintReport(t *testing.T) {
 	for _, d := range report.Diagnostics {
 		files = append(files, fmt.Sprintf("%s:%d", d.File, d.Line))
 	}
-	want := []string{"Svenska/messages.gotext.json:0", "fr/messages.gotext.json:3", "fr/messages.gotext.json:4", "sv/messages.gotext.json:0"}
+	want := []string{"Svenska/messages.gotext.json:0", "fr/messages.gotext.json:3", "fr/messages.gotext.json:4", "is/messages.gotext.json:0"}
 	if !slices.Equal(files, want) {
 		t.Errorf("diagnostics at %s, want %s", files, want)
 	}
 	total := len(messageIDs(t))
-	languages := []i18n.Coverage{{language.French, "français", total, total}, {language.Swedish, "svenska", 1, total}}
+	languages := []i18n.Coverage{{language.French, "français", total, total}, {language.Icelandic, "íslenska", 1, total}}
 	if !slices.Equal(report.Languages, languages) {
 		t.Errorf("languages %v, want %v", report.Languages, languages)
 	}

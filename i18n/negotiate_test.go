@@ -14,7 +14,7 @@ import (
 )
 
 func TestNegotiate(t *testing.T) {
-	bundle := load(t)
+	bundle := override(t, load(t), "en fr de es pt-BR ja zh-Hans zh-Hant ar ru nl uk", nil)
 	tests := []struct {
 		arg   string
 		tag   string
@@ -117,7 +117,7 @@ func TestNegotiateOverlay(t *testing.T) {
 	for _, tag := range []string{"zh-Hant", "pt-PT", "nb", "sr-Latn", "en-GB"} {
 		overlay[tag+"/messages.gotext.json"] = catalogueFile(tag, "")
 	}
-	bundle := load(t, overlay)
+	bundle := override(t, load(t, overlay), "en en-GB zh-Hans zh-Hant pt-BR pt-PT nb sr-Latn", nil)
 	tests := []struct {
 		arg   string
 		tag   string

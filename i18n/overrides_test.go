@@ -108,7 +108,7 @@ func TestWithOverridesLocalizer(t *testing.T) {
 
 func TestMatch(t *testing.T) {
 	bundle := load(t)
-	for want, found := range map[string]string{"fr": "fr", "fr-CA": "fr", "pt": "pt-BR", "es-419": "es", "sv": "", "und": ""} {
+	for want, found := range map[string]string{"fr": "fr", "fr-CA": "fr", "pt": "pt-BR", "es-419": "es", "is": "", "und": ""} {
 		tag, ok := bundle.Match(language.MustParse(want))
 		if ok != (found != "") || ok && tag.String() != found {
 			t.Errorf("Match(%s) = %v, %t, want %q", want, tag, ok, found)
@@ -117,18 +117,18 @@ func TestMatch(t *testing.T) {
 }
 
 // TestWithOverridesTexts has languages with and without a text of the tenant's. The
-// operator's overlay has one message in Swedish, and one in Canadian French.
+// operator's overlay has one message in Icelandic, and one in Canadian French.
 func TestWithOverridesTexts(t *testing.T) {
 	bundle := load(t, fstest.MapFS{
-		"sv/messages.gotext.json":    catalogueFile("sv", text(i18n.OK, "Okej.")),
+		"is/messages.gotext.json":    catalogueFile("is", text(i18n.OK, "Allt í lagi.")),
 		"fr-CA/messages.gotext.json": catalogueFile("fr-CA", text(i18n.Goodbye, "Bonjour.")),
 	})
-	overridden := override(t, bundle, "en fr fr-CA de pt-BR sv", overrides{
+	overridden := override(t, bundle, "en fr fr-CA de pt-BR is", overrides{
 		i18n.Goodbye:          {language.English: "Bye from Acme.", language.French: "Acme vous salue."},
 		i18n.QuotaExceeded:    {language.French: "Acme n’a plus de place. 100%"},
 		i18n.PasswordRequired: {language.English: "Acme wants the password of {User}.", language.Portuguese: "Senha de {User}, 100% {User}?"},
 		i18n.OK:               {language.English: "Acme says OK."},
-		i18n.TypeBinary:       {language.Swedish: "Binärt."},
+		i18n.TypeBinary:       {language.Icelandic: "Tvíundarform."},
 		i18n.TypeASCII:        {language.CanadianFrench: "Texte, eh."},
 	})
 	tests := []struct {
@@ -155,10 +155,10 @@ func TestWithOverridesTexts(t *testing.T) {
 		{"variant-has-its-own", "fr-CA", i18n.TypeASCII, nil, "Texte, eh."},
 		{"language-has-not-that-of-its-variant", "fr", i18n.TypeASCII, nil, ""},
 
-		{"missing-and-the-tenant-has-english", "sv", i18n.Goodbye, nil, "Bye from Acme."},
-		{"missing-and-the-tenant-has-french", "sv", i18n.QuotaExceeded, nil, ""},
-		{"missing-and-the-tenant-has-it", "sv", i18n.TypeBinary, nil, "Binärt."},
-		{"not-missing-and-the-tenant-has-english", "sv", i18n.OK, nil, ""},
+		{"missing-and-the-tenant-has-english", "is", i18n.Goodbye, nil, "Bye from Acme."},
+		{"missing-and-the-tenant-has-french", "is", i18n.QuotaExceeded, nil, ""},
+		{"missing-and-the-tenant-has-it", "is", i18n.TypeBinary, nil, "Tvíundarform."},
+		{"not-missing-and-the-tenant-has-english", "is", i18n.OK, nil, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -175,8 +175,8 @@ func TestWithOverridesTexts(t *testing.T) {
 		})
 	}
 	for _, c := range overridden.Completeness() {
-		if want := 2; c.Tag == language.Swedish && c.Translated != want {
-			t.Errorf("%d messages are in Swedish, want %d", c.Translated, want)
+		if want := 2; c.Tag == language.Icelandic && c.Translated != want {
+			t.Errorf("%d messages are in Icelandic, want %d", c.Translated, want)
 		}
 	}
 }
@@ -218,8 +218,8 @@ func TestWithOverridesErrors(t *testing.T) {
 		texts     overrides
 		want      []string
 	}{
-		{"no-such-language", "fr sv", nil, []string{"there is no catalogue for the language sv; write one of en, fr, de"}},
-		{"languages-joined", "sv cs", nil, []string{"language sv;", "language cs;"}},
+		{"no-such-language", "fr is", nil, []string{"there is no catalogue for the language is; write one of en, ar, de"}},
+		{"languages-joined", "is cy", nil, []string{"language is;", "language cy;"}},
 		{"language-twice", "fr de fr", nil, []string{"the language fr is offered as fr, which is in the list already; remove one"}},
 		{"relatives", "pt-BR pt", nil, []string{"the language pt is offered as pt-BR, which is in the list already"}},
 

@@ -1,25 +1,34 @@
-// Package locales holds the message catalogues: one folder a language, named by
-// its language tag (BCP 47), with a file in gotext's JSON format that
-// translation tools read and write. English is the source of the others.
+// Package locales holds the languages: one folder each, named by its language tag
+// (BCP 47). A folder has the texts in gotext's JSON format, which translation tools
+// read and write, and the rules that babelftp languages --lint checks them by.
+// English is the source of the others.
 package locales
 
 import (
 	"embed"
 	"io/fs"
+	"path"
 )
 
-//go:embed */messages.gotext.json
-var catalogues embed.FS
+//go:embed */messages.gotext.json */language.yaml
+var folders embed.FS
 
-// FS returns the catalogues, as <tag>/messages.gotext.json.
-func FS() fs.FS { return catalogues }
+// FS returns the folders, with <tag>/messages.gotext.json and <tag>/language.yaml.
+func FS() fs.FS { return folders }
 
-// Tags returns the languages there are, as their folders are called, in the
-// order in which clients and operators see them. English is the first: it is
-// the default (RFC 2640, 4.1), and what a matcher chooses when nothing fits.
+// Tags returns the languages there are, as their folders are called. English is the
+// first: it is the default (RFC 2640, 4.1), and what a matcher chooses when nothing
+// fits. The others are in alphabetical order.
 func Tags() []string {
-	return []string{
-		"en", "fr", "de", "es", "pt-BR", "ja", "zh-Hans", "ar", "ru",
-		"it", "nl", "pl", "uk", "tr", "he", "hi", "ko", "zh-Hant", "vi", "id",
+	tags := []string{"en"}
+	files, err := fs.Glob(folders, "*/messages.gotext.json")
+	if err != nil {
+		panic(err) // only for a pattern that is wrong
 	}
+	for _, file := range files {
+		if tag := path.Dir(file); tag != "en" {
+			tags = append(tags, tag)
+		}
+	}
+	return tags
 }

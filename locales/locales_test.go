@@ -2,21 +2,24 @@ package locales_test
 
 import (
 	"io/fs"
-	"path"
+	"os"
 	"slices"
 	"testing"
 
 	"github.com/babelftp/babelftp/locales"
 )
 
+// Each folder is a language with its texts and its rules. English is the first.
 func TestTagsAreTheFolders(t *testing.T) {
-	files, err := fs.Glob(locales.FS(), "*/messages.gotext.json")
+	entries, err := os.ReadDir(".")
 	if err != nil {
 		t.Fatal(err)
 	}
-	folders := make([]string, len(files))
-	for i, file := range files {
-		folders[i] = path.Dir(file)
+	var folders []string
+	for _, entry := range entries {
+		if entry.IsDir() {
+			folders = append(folders, entry.Name())
+		}
 	}
 	tags := locales.Tags()
 	if tags[0] != "en" {
@@ -25,5 +28,12 @@ func TestTagsAreTheFolders(t *testing.T) {
 	slices.Sort(tags)
 	if !slices.Equal(tags, folders) {
 		t.Errorf("Tags has %v, the folders are %v", tags, folders)
+	}
+	for _, tag := range folders {
+		for _, name := range []string{"messages.gotext.json", "language.yaml"} {
+			if _, err := fs.Stat(locales.FS(), tag+"/"+name); err != nil {
+				t.Error(err)
+			}
+		}
 	}
 }

@@ -86,7 +86,7 @@ func TestDemoLeavesNothing(t *testing.T) {
 }
 
 func TestDemoTriesATranslation(t *testing.T) {
-	dir, _ := catalogueFolder(t, "sv", `{"id": "goodbye", "translation": "Hej då."}`)
+	dir, _ := catalogueFolder(t, "is", `{"id": "goodbye", "translation": "Bless."}`)
 	here, err := os.Getwd()
 	if err != nil {
 		t.Fatal(err)
@@ -97,8 +97,8 @@ func TestDemoTriesATranslation(t *testing.T) {
 	}
 	p := start(t, nil, "demo", "--listen", "127.0.0.1:0", "--locales", relative)
 	c := ftptest.Dial(t, p.expect(welcomeLine))
-	c.Command(200, "LANG sv")
-	if goodbye := c.Command(221, "QUIT"); !strings.Contains(goodbye, "Hej då.") {
+	c.Command(200, "LANG is")
+	if goodbye := c.Command(221, "QUIT"); !strings.Contains(goodbye, "Bless.") {
 		t.Errorf("the reply to QUIT is %s", goodbye)
 	}
 	p.stop(os.Interrupt)

@@ -52,7 +52,7 @@ func TestLanguagesLint(t *testing.T) {
 				`:3: warning: message "ok": is the English text; translate it`,
 				`:4: message "fine": no such message; take the identifiers from the English catalogue`,
 			}},
-		{"untranslated", "sv", nil, 0, fmt.Sprintf("sv  0/%d    0 %%  svenska\n", total),
+		{"untranslated", "is", nil, 0, fmt.Sprintf("is  0/%d    0 %%  íslenska\n", total),
 			[]string{fmt.Sprintf(": warning: lacks %d of %[1]d texts, which are shown in English: service-ready, ", total)}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

@@ -36,8 +36,8 @@ func get(handler http.Handler, path, accept string) *httptest.ResponseRecorder {
 }
 
 func TestLanguages(t *testing.T) {
-	overlay := fstest.MapFS{"sv/messages.gotext.json": {Data: []byte(
-		`{"language": "sv", "messages": [{"id": "page-title", "translation": "Förvaltning av babelftp"}]}`)}}
+	overlay := fstest.MapFS{"is/messages.gotext.json": {Data: []byte(
+		`{"language": "is", "messages": [{"id": "page-title", "translation": "Umsjón með babelftp"}]}`)}}
 	bundle := load(t, overlay)
 	handler := page.Handler(func() *i18n.Bundle { return bundle })
 	for _, test := range []struct{ path, accept, lang, dir, title string }{
@@ -45,7 +45,7 @@ func TestLanguages(t *testing.T) {
 		{"/", "fr-CH, en;q=0.5", "fr", "ltr", "Administration de babelftp"},
 		{"/", "ar-EG", "ar", "rtl", "إدارة babelftp"},
 		{"/", "he", "he", "rtl", "ניהול babelftp"},
-		{"/", "sv", "sv", "ltr", "Förvaltning av babelftp"},
+		{"/", "is", "is", "ltr", "Umsjón með babelftp"},
 		{"/", "eu", "en", "ltr", "babelftp administration"},
 		{"/?lang=ja", "fr", "ja", "ltr", "babelftpの管理"},
 		{"/?lang=eu", "fr", "fr", "ltr", "Administration de babelftp"},

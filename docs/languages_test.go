@@ -1,0 +1,56 @@
+package docs_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"golang.org/x/text/language/display"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// TestLanguages compares the list of languages with those that are built in, or writes it with -update.
+func TestLanguages(t *testing.T) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	b.WriteString("| tag | language | its own name |\n| --- | --- | --- |\n")
+	for _, c := range bundle.Completeness() {
+		if c.Translated != c.Total {
+			t.Errorf("%v has %d texts of %d", c.Tag, c.Translated, c.Total)
+		}
+		fmt.Fprintf(&b, "| [`%s`](../../locales/%[1]s) | %s | %s |\n", c.Tag, display.English.Tags().Name(c.Tag), c.Name)
+	}
+	generated(t, filepath.Join("guides", "languages-and-greetings.md"), map[string]string{"languages": b.String()})
+}
+
+// TestRulesOfALanguage shows that the guide's example of rules is right, but for the terms that it leaves out.
+func TestRulesOfALanguage(t *testing.T) {
+	found := 0
+	for _, b := range blocks(t, "yaml") {
+		if !strings.HasPrefix(b.text, firstLineOfRules) {
+			continue
+		}
+		found++
+		report, err := i18n.Lint(fstest.MapFS{
+			"sv/messages.gotext.json": {Data: []byte(`{"language": "sv", "messages": []}`)},
+			"sv/language.yaml":        {Data: []byte(b.text)},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range report.Diagnostics {
+			if !d.Warning && !strings.HasSuffix(d.Problem, "is missing; add what the language calls it") {
+				t.Errorf("%s: %v", b.name(), d)
+			}
+		}
+	}
+	if found == 0 {
+		t.Error("no page shows the rules of a language")
+	}
+}

@@ -1,0 +1,240 @@
+// Package rules checks texts against the rules of their language: the words of its
+// glossary, its punctuation and its script. A file next to the catalogue of the
+// language holds them, so that a translator can change them without Go.
+//
+// The glossary of English says which terms there are, and how to find them in an
+// English text. That of another language says how the translation of such a text
+// names them.
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+
+	"github.com/goccy/go-yaml"
+	"golang.org/x/text/language"
+)
+
+// FileName is the name of the file in the folder of a language.
+const FileName = "language.yaml"
+
+// Rules are the rules of one language.
+type Rules struct {
+	file
+	latin    bool // the language is written in Latin letters
+	terms    map[string]expressions
+	patterns []*regexp.Regexp // by typography rule
+}
+
+// A file is what the file holds.
+type file struct {
+	Reviewer      string            `yaml:"reviewer"`        // who has read all texts
+	Reviewed      string            `yaml:"reviewed"`        // the day of it, as 2006-01-02
+	Ends          map[string]string `yaml:"ends"`            // by the English end of a text: "." ":" or "?"
+	Names         []string          `yaml:"names"`           // words in Latin letters that stay in every script
+	SameAsEnglish []string          `yaml:"same_as_english"` // messages whose text may be the English one
+	Glossary      map[string]term   `yaml:"glossary"`
+	Typography    []typography      `yaml:"typography"`
+}
+
+// A term is what the language calls a thing. The forms are regular expressions that
+// do not distinguish capitals: a stem, to allow inflection.
+type term struct {
+	Say    []string `yaml:"say"`    // one of these is in a text whose English has the term
+	Not    []string `yaml:"not"`    // none of these is in any text
+	Except []string `yaml:"except"` // messages that need not say it; those of English hold for each language
+}
+
+type expressions struct{ say, not *regexp.Regexp }
+
+// A typography rule says in Rule what texts follow. Wrong is a regular expression that
+// finds what breaks it.
+type typography struct {
+	Rule  string `yaml:"rule"`
+	Wrong string `yaml:"wrong"`
+}
+
+// Read reads <tag>/language.yaml, as Parse does. The error is fs.ErrNotExist if there is
+// no such file.
+func Read(dir fs.FS, tag language.Tag) (*Rules, error) {
+	data, err := fs.ReadFile(dir, path.Join(tag.String(), FileName))
+	if err != nil {
+		return nil, err
+	}
+	return Parse(data, tag)
+}
+
+// Parse reads the file of a language. The error joins its problems, each with what to
+// do.
+func Parse(data []byte, tag language.Tag) (*Rules, error) {
+	script, _ := tag.Script()
+	r := &Rules{latin: script.String() == "Latn", terms: make(map[string]expressions)}
+	if err := yaml.UnmarshalWithOptions(data, &r.file, yaml.Strict()); err != nil {
+		return nil, fmt.Errorf("is not such a file: %s", yaml.FormatError(err, false, false))
+	}
+	var errs []error
+	problem := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	if r.Reviewer == "" {
+		problem(`"reviewer" is missing; write who has read the texts`)
+	}
+	if _, err := time.Parse(time.DateOnly, r.Reviewed); err != nil {
+		problem(`"reviewed" is %q; write the day of the review, such as 2026-11-23`, r.Reviewed)
+	}
+	for end := range r.Ends {
+		if !slices.Contains(ends(), end) {
+			problem(`"ends" has %q; write only %s there`, end, strings.Join(ends(), " "))
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.Glossary)) {
+		t := r.Glossary[id]
+		say, err := compile(t.Say)
+		not, notErr := compile(t.Not)
+		if err := errors.Join(err, notErr); err != nil {
+			problem("term %q: %w; correct the form", id, err)
+		} else if say == nil {
+			problem(`term %q: "say" is missing; write what the language calls it`, id)
+		}
+		r.terms[id] = expressions{say, not}
+	}
+	for _, t := range r.Typography {
+		pattern, err := regexp.Compile(t.Wrong)
+		if err != nil || t.Wrong == "" || t.Rule == "" {
+			problem(`typography rule %q: "wrong" is no regular expression, or "rule" is missing: %v`, t.Rule, err)
+			continue
+		}
+		r.patterns = append(r.patterns, pattern)
+	}
+	return r, errors.Join(errs...)
+}
+
+// compile makes one regular expression of the forms of a term, nil without forms.
+func compile(forms []string) (*regexp.Regexp, error) {
+	if len(forms) == 0 {
+		return nil, nil
+	}
+	return regexp.Compile("(?i)(?:" + strings.Join(forms, "|") + ")")
+}
+
+// ends returns the ends of English texts that each language has in its own way.
+func ends() []string { return []string{".", ":", "?"} }
+
+// Compare returns what the rules lack or have too much, next to those of English:
+// terms, and messages that known does not know.
+func (r *Rules) Compare(english *Rules, known func(message string) bool) (problems []string) {
+	messages := slices.Clone(r.SameAsEnglish)
+	for _, id := range slices.Sorted(maps.Keys(r.Glossary)) {
+		if _, ok := english.Glossary[id]; !ok {
+			problems = append(problems, fmt.Sprintf("term %q: no such term; the terms are %s", id, strings.Join(slices.Sorted(maps.Keys(english.Glossary)), ", ")))
+		}
+		messages = append(messages, r.Glossary[id].Except...)
+	}
+	for _, id := range slices.Sorted(maps.Keys(english.Glossary)) {
+		if _, ok := r.Glossary[id]; !ok {
+			problems = append(problems, fmt.Sprintf("term %q: is missing; add what the language calls it", id))
+		}
+	}
+	for _, id := range messages {
+		if !known(id) {
+			problems = append(problems, fmt.Sprintf("message %q: no such message; remove it", id))
+		}
+	}
+	return problems
+}
+
+// MayBeEnglish reports whether the text of a message may be the English one.
+func (r *Rules) MayBeEnglish(message string) bool {
+	return r != nil && slices.Contains(r.SameAsEnglish, message)
+}
+
+var (
+	placeholder = regexp.MustCompile(`\{\w+\}`)
+	command     = regexp.MustCompile(`\b[A-Z][A-Z0-9-]{2,}\b`)
+	latinWord   = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*`)
+)
+
+// Check returns what is wrong with a translation of an English text. Placeholders and
+// names of commands are no words of a language.
+func (r *Rules) Check(english *Rules, message, source, text string) (problems []string) {
+	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+	if end := r.wrongEnd(source, text); end != "" {
+		problem("%s", end)
+	}
+	for i, pattern := range r.patterns {
+		if found := pattern.FindString(text); found != "" {
+			problem("breaks the rule %q: %q", r.Typography[i].Rule, found)
+		}
+	}
+	words := command.ReplaceAllString(placeholder.ReplaceAllString(text, ""), "")
+	source = command.ReplaceAllString(placeholder.ReplaceAllString(source, ""), "")
+	for _, id := range slices.Sorted(maps.Keys(r.Glossary)) {
+		term, form := r.Glossary[id], r.terms[id]
+		if form.not != nil {
+			if found := form.not.FindString(words); found != "" {
+				problem("says %q, which the glossary excludes for the term %q; say %s", found, id, strings.Join(term.Say, " or "))
+			}
+		}
+		if !english.has(id, message, source) || slices.Contains(term.Except, message) {
+			continue
+		}
+		if !form.say.MatchString(words) {
+			problem("does not name the term %q as the glossary does; say %s", id, strings.Join(term.Say, " or "))
+		}
+	}
+	if !r.latin {
+		problems = append(problems, r.wrongScript(english, text)...)
+	}
+	return problems
+}
+
+// has reports whether a text of English has a term that its translations must name.
+func (r *Rules) has(id, message, text string) bool {
+	say := r.terms[id].say
+	return say != nil && say.MatchString(text) && !slices.Contains(r.Glossary[id].Except, message)
+}
+
+// wrongEnd compares the punctuation at the end of a text with that of its English.
+func (r *Rules) wrongEnd(source, text string) string {
+	ending := func(end string) string {
+		if own, ok := r.Ends[end]; ok {
+			return own
+		}
+		return end
+	}
+	for _, end := range ends() {
+		if want := ending(end); strings.HasSuffix(source, end) && want != "" {
+			if !strings.HasSuffix(text, want) {
+				return fmt.Sprintf("does not end in %q as the English text ends in %q; correct the end", want, end)
+			}
+			return ""
+		}
+	}
+	for _, end := range ends() {
+		if own := ending(end); strings.HasSuffix(text, end) || own != "" && strings.HasSuffix(text, own) {
+			return "ends in punctuation, which the text does not have in this language; leave it out"
+		}
+	}
+	return ""
+}
+
+// wrongScript finds English that is left in a language of another script. Commands
+// and abbreviations stay, in capitals.
+func (r *Rules) wrongScript(english *Rules, text string) (problems []string) {
+	text = placeholder.ReplaceAllString(text, "")
+	if !strings.ContainsFunc(text, func(c rune) bool { return unicode.IsLetter(c) && !unicode.Is(unicode.Latin, c) }) {
+		problems = append(problems, "has no letter of the script of the language; translate it")
+	}
+	for _, word := range latinWord.FindAllString(text, -1) {
+		if word != strings.ToUpper(word) && !slices.Contains(english.Names, word) && !slices.Contains(r.Names, word) {
+			problems = append(problems, fmt.Sprintf(`has the word %q in Latin letters; translate it, or add it to "names"`, word))
+		}
+	}
+	return problems
+}
