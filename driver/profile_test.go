@@ -25,6 +25,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/s3error"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -119,6 +120,7 @@ func facts() []fact {
 		{"`DeleteObjects`", func(p driver.Profile) bool { return p.BatchDelete }, (*prober).batchDelete},
 		{"markers and files in one `DeleteObjects`", func(p driver.Profile) bool { return p.BatchDeletesMarkers }, nil},
 		{"files in a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }, nil},
+		{"200 only for what is stored", func(p driver.Profile) bool { return !p.UnstoredAnswers }, (*prober).storedAnswers},
 		{"milliseconds in listings", func(p driver.Profile) bool { return p.PreciseTimes }, (*prober).preciseTimes},
 		{"ACLs and keys of KMS in policies of IAM", func(p driver.Profile) bool { return p.FullIAM }, nil},
 		{"signed `Accept-Encoding`", func(p driver.Profile) bool { return p.SignedAcceptEncoding }, nil},
@@ -227,6 +229,28 @@ func (x *prober) conditionalComplete() (bool, error) {
 		return false, err
 	}
 	return both(complete(s3.CompleteMultipartUploadInput{IfMatch: aws.String(otherETag)}), complete(s3.CompleteMultipartUploadInput{IfMatch: etag}))
+}
+
+// storedAnswers completes an upload that was aborted, where an older object has the key.
+func (x *prober) storedAnswers() (bool, error) {
+	if _, err := x.put("a", "older"); err != nil {
+		return false, err
+	}
+	upload, err := x.begin("a", "newer")
+	if err != nil {
+		return false, err
+	}
+	abort := &s3.AbortMultipartUploadInput{Bucket: &x.bucket, Key: &upload.key, UploadId: &upload.id}
+	if _, err := x.client.AbortMultipartUpload(x.ctx, abort); err != nil {
+		return false, err
+	}
+	_, err = x.client.CompleteMultipartUpload(x.ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &x.bucket, Key: &upload.key, UploadId: &upload.id, MultipartUpload: upload.parts,
+	})
+	if s3error.HasCode(err, "NoSuchUpload") {
+		return true, nil
+	}
+	return false, err
 }
 
 func (x *prober) conditionalCopy() (bool, error) {

@@ -29,7 +29,8 @@ import (
 
 // A Harness is an S3 server to run the suite on.
 type Harness struct {
-	// Bucket makes an empty bucket that no other test uses, and returns a client for it. The client's retries are the SDK's.
+	// Bucket makes an empty bucket that no other test uses, and returns a client for it. The client's retries are the SDK's. It also sends requests
+	// again that the server has not performed, see the profile's EmptyDirectoryCode and UnstoredAnswers.
 	Bucket func(tb testing.TB) (*s3.Client, string)
 
 	// Limits is what the server is known not to do.
@@ -89,6 +90,7 @@ func Run(t *testing.T, h Harness) {
 		{"other-bucket", testOtherBucket},
 		{"unpublished", testUnpublished},
 		{"reconcile", testReconcile},
+		{"aborted", testAborted},
 		{"no-answer", testNoAnswer},
 		{"memory", testMemory},
 		{"quota", testQuota},

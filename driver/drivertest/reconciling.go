@@ -113,6 +113,45 @@ func testReconcile(t *testing.T, h Harness) {
 	x.run("not-done", func(x *fixture) { x.testNotDone() })
 }
 
+// testAborted has uploads aborted by another client right before they are completed, by STOR and by a copy. What has the name stays, and the error says
+// so. versitygw answers 200 where an object has the key.
+func testAborted(t *testing.T, h Harness) {
+	for _, test := range []struct {
+		label string
+		opts  driver.Options
+		run   func(x *fixture) error
+	}{
+		{"write", driver.Options{}, func(x *fixture) error { return x.tryWrite("file", random(partSize+1)) }},
+		{"copy", driver.Options{CopyLimit: 1}, func(x *fixture) error { return x.Rename("large", "file") }},
+	} {
+		t.Run(test.label, func(t *testing.T) {
+			x := h.open(t, &test.opts)
+			x.put("file", []byte("older"))
+			x.put("large", random(partSize+1))
+			aborted := 0
+			x.spy.Before(func(ctx context.Context, _ string, in any) error {
+				complete, ok := in.(*s3.CompleteMultipartUploadInput)
+				if !ok {
+					return nil
+				}
+				aborted++
+				_, err := x.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
+					Bucket: complete.Bucket, Key: complete.Key, UploadId: complete.UploadId,
+				})
+				return err
+			})
+			wantError(t, test.run(x), syscall.EAGAIN)
+			x.spy.Before(nil)
+			if aborted != 1 {
+				t.Errorf("%d uploads were completed", aborted)
+			}
+			x.wantContent("file", []byte("older"))
+			x.wantKeys("file", "large")
+			x.wantNoUploads("file")
+		})
+	}
+}
+
 // wantReconciled wants no error where a look at the object shows that the request was done, and otherwise EAGAIN.
 func (x *fixture) wantReconciled(err error, shows bool) {
 	x.Helper()

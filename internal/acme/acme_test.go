@@ -180,7 +180,7 @@ func TestSharedBucket(t *testing.T) {
 			var journals []*journal
 			for _, address := range []string{a.HTTPAddress, "127.0.0.1:0"} { // the authority does not reach the second
 				cfg.HTTPListen = address
-				m, j := startWith(t, cfg, store.New(s.Client(profile.RepeatRefused), bucket, "certificates/", slog.New(slog.DiscardHandler)))
+				m, j := startWith(t, cfg, store.New(s.Client(profile.RepeatUnstored("")), bucket, "certificates/", slog.New(slog.DiscardHandler)))
 				managers, journals = append(managers, m), append(journals, j)
 			}
 			first, second := await(t, managers[0], a, "ftp.acme.example", nil), await(t, managers[1], a, "ftp.acme.example", nil)

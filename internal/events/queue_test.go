@@ -90,7 +90,7 @@ func newBucket(t *testing.T) bucket { return newBucketOf(t, "embedded") }
 
 func newBucketOf(t *testing.T, server string) bucket {
 	s := s3test.Start(t, server)
-	return bucket{s.Client(profile.RepeatRefused), s.Bucket(t)}
+	return bucket{s.Client(profile.RepeatUnstored("")), s.Bucket(t)}
 }
 
 // queue is the queue of one server.

@@ -40,7 +40,7 @@ func accountOf(s bucket.S3) account {
 		pathStyle:          aws.ToBool(s.PathStyle),
 		checksums:          s.Checksums,
 		credentialsFromSDK: s.AccessKeyID == "",
-		profile:            profile.Restricting(s.Profile, s.Endpoint),
+		profile:            profile.Special(s.Profile, s.Endpoint),
 	}
 }
 
@@ -102,9 +102,10 @@ func (f *Factory) client(a account) (*s3.Client, error) {
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.UsePathStyle = a.pathStyle
-		profile.Restrict(o, cmp.Or(a.profile, profile.Restricting(bucket.AutoProfile, aws.ToString(cfg.BaseEndpoint))))
+		name := cmp.Or(a.profile, profile.Special(bucket.AutoProfile, aws.ToString(cfg.BaseEndpoint)))
+		profile.Restrict(o, name)
 		transport.UseChecksums(o, a.checksums)
-		profile.RepeatRefused(o)
+		profile.RepeatUnstored(name)(o)
 		o.APIOptions = append(o.APIOptions, iam.Region(cfg.Region).Explain)
 		if f.observe != nil {
 			o.APIOptions = append(o.APIOptions, f.observe)

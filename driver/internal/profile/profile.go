@@ -60,6 +60,13 @@ type Profile struct {
 	// be repeated: the parts are gone.
 	EmptyDirectoryCode string
 
+	// UnstoredAnswers says that the server may answer 200 to PutObject, CopyObject and CompleteMultipartUpload and store nothing. The answer then has no
+	// type of a checksum. A client looks for the object, and repeats the request. versitygw does so in these cases:
+	//   - PutObject, and CopyObject, make a directory that another request has just made and removes again.
+	//   - PutObject stores a file where another request makes a directory of the name, on a file system without O_TMPFILE.
+	//   - CompleteMultipartUpload names an upload that was aborted, and an older object has the key; or another such request is under way.
+	UnstoredAnswers bool
+
 	// PreciseTimes says that listings tell the milliseconds of a modification time. Other answers tell seconds everywhere.
 	PreciseTimes bool
 
@@ -109,7 +116,7 @@ func profiles() []Profile {
 		{
 			Name: "versitygw", ConditionalPut: true, ConditionalComplete: true, ConditionalDelete: true, InPlaceCopy: true,
 			PartCopy: true, UnequalParts: true, PartGaps: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true,
-			BatchDelete: true, EmptyDirectoryCode: "ExistingObjectIsDirectory", SignedAcceptEncoding: true,
+			BatchDelete: true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true, SignedAcceptEncoding: true,
 		},
 		{Name: "strict"},
 	}

@@ -25,7 +25,7 @@ func TestMain(m *testing.M) { s3test.Main(m) }
 func servers() map[string]func(*testing.T) (Client, string) {
 	start := func(t *testing.T, name string) (Client, string) {
 		s := s3test.Start(t, name)
-		return s.Client(profile.RepeatRefused), s.Bucket(t)
+		return s.Client(profile.RepeatUnstored("")), s.Bucket(t)
 	}
 	return map[string]func(*testing.T) (Client, string){
 		"conditions": func(t *testing.T) (Client, string) { return start(t, "embedded") },
@@ -56,7 +56,7 @@ func newStore(t *testing.T, client Client, bucket string) *Store {
 func TestStore(t *testing.T) {
 	server := s3test.Start(t, "embedded")
 	bucket := server.Bucket(t)
-	s, ctx := newStore(t, server.Client(profile.RepeatRefused), bucket), t.Context()
+	s, ctx := newStore(t, server.Client(profile.RepeatUnstored("")), bucket), t.Context()
 	if _, err := s.Load(ctx, "a/b/c"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a missing value: %v", err)
 	}
@@ -109,7 +109,7 @@ func TestStore(t *testing.T) {
 // An S3 server that does not answer is no missing value.
 func TestErrors(t *testing.T) {
 	server := s3test.Start(t, "embedded")
-	s, ctx := newStore(t, server.Client(profile.RepeatRefused), "no-such-bucket"), t.Context()
+	s, ctx := newStore(t, server.Client(profile.RepeatUnstored("")), "no-such-bucket"), t.Context()
 	for name, do := range map[string]func() error{
 		"store":  func() error { return s.Store(ctx, "a", nil) },
 		"load":   func() error { _, err := s.Load(ctx, "a"); return err },
@@ -253,7 +253,7 @@ func (b *barrier) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...
 func TestLockIsLost(t *testing.T) {
 	server := s3test.Start(t, "embedded")
 	bucket := server.Bucket(t)
-	s := newStore(t, server.Client(profile.RepeatRefused), bucket)
+	s := newStore(t, server.Client(profile.RepeatUnstored("")), bucket)
 	if err := s.Lock(t.Context(), "name"); err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestLostAnswers(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
-	s := newStore(t, proxy.Server().Client(profile.RepeatRefused), bucket)
+	s := newStore(t, proxy.Server().Client(profile.RepeatUnstored("")), bucket)
 	lost := func(times int) *s3test.Injection {
 		return proxy.Inject(s3test.Fault{Operation: "PutObject", Times: times, Effect: s3test.LoseAnswer()})
 	}
@@ -319,7 +319,7 @@ func TestReleaseAfterALostAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
-	s := newStore(t, proxy.Server().Client(profile.RepeatRefused), bucket)
+	s := newStore(t, proxy.Server().Client(profile.RepeatUnstored("")), bucket)
 	l, err := s.tryLock(t.Context(), "name", &sighting{})
 	if err != nil || l == nil {
 		t.Fatal(l, err)

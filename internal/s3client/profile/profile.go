@@ -64,11 +64,11 @@ func Known(configured bucket.Profile, endpoint, bucketName string) string {
 	return OfEndpoint(endpoint, bucketName)
 }
 
-// Restricting is the name of the profile if it is known before the server is asked and there is something that the server does not
-// take from any client, and empty otherwise. Accounts of one server differ by nothing else.
-func Restricting(configured bucket.Profile, endpoint string) string {
+// Special is the name of the profile if it is known before the server is asked and changes what clients send, by [Restrict] or [RepeatUnstored]. It
+// is empty otherwise. Accounts of one server differ by nothing else.
+func Special(configured bucket.Profile, endpoint string) string {
 	name := Known(configured, endpoint, "")
-	if p, known := driver.ProfileNamed(name); known && p.SignedAcceptEncoding && p.Checksums {
+	if p, known := driver.ProfileNamed(name); known && p.SignedAcceptEncoding && p.Checksums && p.EmptyDirectoryCode == "" && !p.UnstoredAnswers {
 		return ""
 	}
 	return name

@@ -1,0 +1,133 @@
+package profile
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/s3error"
+)
+
+// maxAttempts bounds how often a client sends a request that the server does not perform. Next to three clients that do nothing but store and delete
+// in one directory, versitygw refuses one request in twenty.
+const maxAttempts = 8
+
+// errUnstored is what S3 calls a conflict with another request.
+var errUnstored = &smithy.GenericAPIError{
+	Code: "OperationAborted", Message: "the server answered 200 and did not store the object", Fault: smithy.FaultServer,
+}
+
+// RepeatUnstored makes a client send a request to store an object again, at once, where the server has not stored it. Either the server refused for
+// a moment only ([driver.Profile.EmptyDirectoryCode]), or it answered 200 all the same ([driver.Profile.UnstoredAnswers]). After some attempts the
+// error is OperationAborted. A request to complete an upload is not sent again, because the parts may be gone.
+//
+// The server has the profile of the name. If the name is empty, the Server header of each answer tells the profile.
+func RepeatUnstored(name string) func(*s3.Options) {
+	return func(o *s3.Options) {
+		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return s3.New(o.Copy()) })}
+		o.APIOptions = append(o.APIOptions, r.add)
+	}
+}
+
+type repeater struct {
+	name   string
+	client func() *s3.Client // looks for objects
+}
+
+// A target is the object that a request stores.
+type target struct {
+	bucket, key *string
+	completes   bool // the request completes an upload, which it cannot do again
+}
+
+type targetKey struct{}
+
+func (r *repeater) add(stack *middleware.Stack) error {
+	const retry = "Retry" // which presigning lacks: it sends no request
+	if _, sends := stack.Finalize.Get(retry); !sends {
+		return nil
+	}
+	err := stack.Initialize.Add(middleware.InitializeMiddlewareFunc("NoteTarget", func(
+		ctx context.Context, in middleware.InitializeInput, next middleware.InitializeHandler,
+	) (middleware.InitializeOutput, middleware.Metadata, error) {
+		switch in := in.Parameters.(type) {
+		case *s3.PutObjectInput:
+			ctx = middleware.WithStackValue(ctx, targetKey{}, target{in.Bucket, in.Key, false})
+		case *s3.CopyObjectInput:
+			ctx = middleware.WithStackValue(ctx, targetKey{}, target{in.Bucket, in.Key, false})
+		case *s3.CompleteMultipartUploadInput:
+			ctx = middleware.WithStackValue(ctx, targetKey{}, target{in.Bucket, in.Key, true})
+		}
+		return next.HandleInitialize(ctx, in)
+	}), middleware.Before)
+	if err != nil {
+		return err
+	}
+	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("RepeatUnstored", r.repeat), retry, middleware.After)
+}
+
+func (r *repeater) repeat(
+	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+) (out middleware.FinalizeOutput, metadata middleware.Metadata, err error) {
+	request, sent := in.Request.(*smithyhttp.Request)
+	object, stores := middleware.GetStackValue(ctx, targetKey{}).(target)
+	if !sent || !stores {
+		return next.HandleFinalize(ctx, in)
+	}
+	for attempt := 1; ; attempt++ {
+		out, metadata, err = next.HandleFinalize(ctx, middleware.FinalizeInput{Request: request.Clone()})
+		p := r.profile(metadata)
+		if err == nil && p.UnstoredAnswers {
+			err = r.confirm(ctx, object, out.Result)
+		}
+		again := errors.Is(err, errUnstored) || p.EmptyDirectoryCode != "" && s3error.HasCode(err, p.EmptyDirectoryCode)
+		if !again || object.completes || attempt == maxAttempts || request.RewindStream() != nil {
+			return out, metadata, err
+		}
+	}
+}
+
+// profile is that of the server that sent an answer.
+func (r *repeater) profile(metadata middleware.Metadata) driver.Profile {
+	name := r.name
+	if name == "" {
+		name = OfServer(ServerHeader(metadata))
+	}
+	p, _ := driver.ProfileNamed(name)
+	return p
+}
+
+// confirm looks for the object where the answer has no type of its checksum. The error is errUnstored if the object is not there, or is another one.
+// Another client may have replaced it since. To store it again is right also then, unless the request has a condition: S3 then refuses it.
+func (r *repeater) confirm(ctx context.Context, object target, result any) error {
+	var checksum types.ChecksumType
+	var etag *string
+	switch out := result.(type) {
+	case *s3.PutObjectOutput:
+		checksum, etag = out.ChecksumType, out.ETag
+	case *s3.CopyObjectOutput:
+		if out.CopyObjectResult != nil {
+			checksum, etag = out.CopyObjectResult.ChecksumType, out.CopyObjectResult.ETag
+		}
+	case *s3.CompleteMultipartUploadOutput:
+		checksum, etag = out.ChecksumType, out.ETag
+	}
+	if checksum != "" || etag == nil {
+		return nil
+	}
+	there, err := r.client().HeadObject(ctx, &s3.HeadObjectInput{Bucket: object.bucket, Key: object.key})
+	if s3error.Status(err) == http.StatusNotFound || err == nil && strings.Trim(aws.ToString(there.ETag), `"`) != strings.Trim(*etag, `"`) {
+		return errUnstored
+	}
+	return err
+}
