@@ -113,7 +113,7 @@ func TestReload(t *testing.T) {
 	// What cannot change is named, and the rest counts.
 	s.edit(reloaded, "listen: \"127.0.0.1:0\"\nmetrics_listen", "listen: \"127.0.0.1:1\"\nmemory: 64MiB\nmetrics_listen", "Willkommen bei", "Neues von")
 	for _, key := range []string{"listen", "memory"} {
-		s.server.expect(s.server.stderr, `level=WARN msg="a changed value needs a restart[^"]*" key=`+key)
+		s.server.expect(s.server.stderr, `level=WARN msg="a changed value or file needs a restart[^"]*" key=`+key)
 	}
 	if got := ftptest.Dial(t, s.address).Command(220, "HOST ftp.umbrella.example"); !strings.Contains(got, "Neues von Umbrella") {
 		t.Errorf("the greeting is %q", got)

@@ -3,8 +3,10 @@ package config
 import (
 	"crypto/sha256"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -26,6 +28,7 @@ type loaded struct {
 	catalogues [sha256.Size]byte // hash of the catalogues
 	server     [sha256.Size]byte // hash of all that the checks of a tenant depend on in addition to the tenant
 	all        [sha256.Size]byte
+	atStart    map[string][sha256.Size]byte // hashes of files that are read only when the server starts, by key
 }
 
 // NewLoader loads the configuration in file and in the environment, which is given as os.Environ gives it.
@@ -114,18 +117,19 @@ func (l *Loader) note(cfg *Config) {
 		}
 	}
 	server := yamlconf.NewSources()
-	for _, name := range []string{
-		cfg.TLS.CertFile, cfg.TLS.KeyFile, cfg.TLS.ClientCertificates.CAFile, cfg.TLS.ClientCertificates.CRLFile, cfg.TLS.ACME.CAFile,
-		cfg.Audit.Webhook.CAFile, cfg.Limits.StoreCAFile, cfg.Admin.TLS.CertFile, cfg.Admin.TLS.KeyFile, cfg.Admin.TLS.ClientCAFile,
-	} {
-		if name != "" {
-			_, _ = server.ReadFile(name)
+	for _, file := range cfg.files() {
+		if *file != "" {
+			_, _ = server.ReadFile(*file)
 		}
+	}
+	cfg.atStart = map[string][sha256.Size]byte{}
+	for key, file := range cfg.filesAtStart() {
+		cfg.atStart[key] = server.SumOf(*file)
 	}
 	cfg.catalogues = catalogues.Sum()
 	cfg.server = sha256.Sum256(fmt.Append(nil, server.Sum(), cfg.catalogues, l.cache.Rest()))
 	for name, t := range cfg.Tenants {
-		for _, file := range append(append(t.TLS.Files(), t.Auth.Files()...), &t.Webhook.CAFile) {
+		for _, file := range t.files() {
 			if *file != "" {
 				l.cache.Note(name, *file)
 			}
@@ -135,6 +139,36 @@ func (l *Loader) note(cfg *Config) {
 	l.sources.Add(server)
 	l.sources.Add(l.cache.Sources())
 	cfg.all = l.sources.Sum()
+}
+
+// files are the values that name files which the server reads, apart from those of tenants.
+func (c *Config) files() []*string {
+	return slices.AppendSeq(append(c.TLS.Files(), c.Admin.Files()...), maps.Values(c.filesAtStart()))
+}
+
+// filesAtStart are those of files which the server reads only when it starts, by key.
+func (c *Config) filesAtStart() map[string]*string {
+	return map[string]*string{
+		"tls.acme.ca_file": &c.TLS.ACME.CAFile, "audit.webhook.ca_file": &c.Audit.Webhook.CAFile, "traces.ca_file": &c.Traces.CAFile,
+		"limits.store_ca_file": &c.Limits.StoreCAFile,
+	}
+}
+
+// files are the values of a tenant that name files.
+func (t *Tenant) files() []*string {
+	return append(append(t.TLS.Files(), t.Auth.Files()...), &t.Webhook.CAFile)
+}
+
+// KeepFiles notes that the server has read files as another configuration has them, and not again. It returns the keys of those with another content.
+func (c *Config) KeepFiles(read *Config) (keys []string) {
+	for key, sum := range c.atStart {
+		if sum != read.atStart[key] {
+			keys = append(keys, key)
+		}
+	}
+	c.atStart = read.atStart
+	slices.Sort(keys)
+	return keys
 }
 
 // Bundle loads the catalogues: the built-in ones and those of LocalesDir.

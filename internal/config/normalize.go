@@ -16,12 +16,12 @@ import (
 // normalize gives values that may be written in several ways their one form. dir is what the paths of files are relative to. Tenants that are known
 // have it.
 func (c *Config) normalize(dir string, known map[*Tenant]bool) {
-	files := append(append(c.TLS.Files(), c.Admin.Files()...), &c.LocalesDir, &c.Audit.File, &c.Audit.Webhook.CAFile, &c.Traces.CAFile, &c.AdminSocket, &c.Limits.StoreCAFile)
+	paths := append(c.files(), &c.LocalesDir, &c.TLS.ACME.Folder, &c.Audit.File, &c.AdminSocket)
 	for _, t := range c.Tenants {
 		if known[t] {
 			continue
 		}
-		files = append(append(append(files, t.TLS.Files()...), t.Auth.Files()...), &t.Webhook.CAFile)
+		paths = append(paths, t.files()...)
 		t.Auth.User.Home, t.Auth.User.Root = cleanDirectory(t.Auth.User.Home), cleanDirectory(t.Auth.User.Root)
 		for i, host := range t.Hosts {
 			t.Hosts[i] = wire.NormalizeHost(host)
@@ -36,7 +36,7 @@ func (c *Config) normalize(dir string, known map[*Tenant]bool) {
 	}
 	c.acmeHosts()
 	c.TLS.ACME.Storage.Prefix = withTrailingSlash(c.TLS.ACME.Storage.Prefix)
-	for _, name := range files {
+	for _, name := range paths {
 		*name = yamlconf.ResolvePath(dir, *name)
 	}
 }

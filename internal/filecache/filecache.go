@@ -5,7 +5,6 @@ import (
 	"os"
 	"slices"
 	"sync"
-	"time"
 )
 
 // A Value is what some files say. It is safe for concurrent use.
@@ -17,14 +16,8 @@ type Value[T any] struct {
 	mu     sync.Mutex
 	loaded bool
 	value  T
-	err    error   // of the last attempt
-	stamps []stamp // of the files that were tried last
-}
-
-// A stamp changes when a file does. It is zero for a file that cannot be found.
-type stamp struct {
-	modified time.Time
-	size     int64
+	err    error         // of the last attempt
+	files  []os.FileInfo // that were tried last, nil for one that cannot be found
 }
 
 // Open reads the files by load for the first time, and returns its error. After each later change that was read it calls changed with the error of load.
@@ -39,14 +32,14 @@ func Open[T any](load func() (T, error), changed func(err error), names ...strin
 func (v *Value[T]) Current() (T, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	stamps := make([]stamp, len(v.names))
+	files := make([]os.FileInfo, len(v.names))
 	for i, name := range v.names {
-		stamps[i] = stampOf(name)
+		files[i], _ = os.Stat(name) // load returns the error
 	}
-	if v.loaded && slices.Equal(stamps, v.stamps) {
+	if v.loaded && slices.EqualFunc(files, v.files, unchanged) {
 		return v.value, nil
 	}
-	v.stamps = stamps
+	v.files = files
 	value, err := v.load()
 	v.err = err
 	if !v.loaded && err != nil {
@@ -71,10 +64,10 @@ func (v *Value[T]) Check() error {
 	return v.err
 }
 
-func stampOf(name string) stamp {
-	info, err := os.Stat(name)
-	if err != nil {
-		return stamp{}
+// unchanged tells whether two looks at a name have found the same file, or none.
+func unchanged(a, b os.FileInfo) bool {
+	if a == nil || b == nil {
+		return a == nil && b == nil
 	}
-	return stamp{modified: info.ModTime(), size: info.Size()}
+	return os.SameFile(a, b) && a.ModTime().Equal(b.ModTime()) && a.Size() == b.Size()
 }

@@ -90,7 +90,7 @@ func (s *Server) replace(next *config.Config) error {
 	}
 
 	for _, key := range kept {
-		s.log.Warn("a changed value needs a restart, and the one before stays in use; the rest of the configuration is used", "key", key)
+		s.log.Warn("a changed value or file needs a restart, and the one before stays in use; the rest of the configuration is used", "key", key)
 	}
 	if s.acme != nil {
 		if stored, ok := s.acme.Storage().(*store.Store); ok {

@@ -61,7 +61,7 @@ func (t *TLS) Given() bool { return t.CertFile != "" || t.KeyFile != "" || t.ACM
 
 // Files are the values that name files.
 func (t *TLS) Files() []*string {
-	return []*string{&t.CertFile, &t.KeyFile, &t.ClientCertificates.CAFile, &t.ClientCertificates.CRLFile, &t.ACME.CAFile, &t.ACME.Folder}
+	return []*string{&t.CertFile, &t.KeyFile, &t.ClientCertificates.CAFile, &t.ClientCertificates.CRLFile}
 }
 
 // Check reports what is wrong with the section that p leads to.

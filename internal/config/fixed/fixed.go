@@ -4,13 +4,14 @@ package fixed
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/babelftp/babelftp/internal/config"
 )
 
-// Keep returns the next configuration with those values of the one in use that cannot change. keys are those of values that differ. The error says that the
-// rest does not go with them.
+// Keep returns the next configuration with those values of the one in use that cannot change. keys are those of values that differ, and of files whose
+// content does. The error says that the rest does not go with them.
 func Keep(old, next *config.Config) (cfg *config.Config, keys []string, err error) {
 	c := *next
 	acme := old.TLS.ACME
@@ -47,11 +48,15 @@ func Keep(old, next *config.Config) (cfg *config.Config, keys []string, err erro
 			keys = append(keys, v.key)
 		}
 	}
-	if len(keys) == 0 {
-		return &c, nil, nil
+	if len(keys) > 0 {
+		if err := c.Validate(); err != nil {
+			return nil, nil, &keptError{keys, err}
+		}
 	}
-	if err := c.Validate(); err != nil {
-		return nil, nil, &keptError{keys, err}
+	for _, file := range c.KeepFiles(old) {
+		if !slices.ContainsFunc(keys, func(section string) bool { return strings.HasPrefix(file, section) }) {
+			keys = append(keys, file)
+		}
 	}
 	return &c, keys, nil
 }

@@ -31,6 +31,9 @@ func (s *Sources) ReadDir(name string) ([]os.DirEntry, error) {
 // Note remembers the content of a file that another function has read. That of a file which cannot be read is empty.
 func (s *Sources) Note(name string, content []byte) { s.sums[name] = sha256.Sum256(content) }
 
+// SumOf is the hash of the content of a file, zero for a file that was not read.
+func (s *Sources) SumOf(name string) [sha256.Size]byte { return s.sums[name] }
+
 // Names are the names of the files and folders, sorted.
 func (s *Sources) Names() []string { return slices.Sorted(maps.Keys(s.sums)) }
 

@@ -1,0 +1,365 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/account"
+	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/jwttest"
+	"github.com/babelftp/babelftp/internal/ldaptest"
+	watch "github.com/babelftp/babelftp/internal/reload"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// files are the contents of files by their names.
+type files map[string]string
+
+// A volume is a folder as Kubernetes mounts it: each file is a link by way of ..data, which leads to the folder of a version.
+type volume struct {
+	dir     string
+	version int
+}
+
+// mount replaces all files, and removes the version before.
+func (v *volume) mount(t *testing.T, content files) {
+	t.Helper()
+	before := fmt.Sprintf("..%d", v.version)
+	v.version++
+	version := fmt.Sprintf("..%d", v.version)
+	in := func(name string) string { return filepath.Join(v.dir, name) }
+	must := func(err error) {
+		t.Helper()
+		if err != nil && !os.IsExist(err) {
+			t.Fatal(err)
+		}
+	}
+	for name, text := range content {
+		must(os.MkdirAll(filepath.Dir(in(filepath.Join(version, name))), 0o700))
+		must(os.WriteFile(in(filepath.Join(version, name)), []byte(text), 0o600))
+		top, _, _ := strings.Cut(name, "/")
+		must(os.Symlink(filepath.Join("..data", top), in(top)))
+	}
+	must(os.Symlink(version, in("..data_tmp")))
+	must(os.Rename(in("..data_tmp"), in("..data")))
+	must(os.RemoveAll(in(before)))
+}
+
+// A fileCase is files of the configuration that change.
+type fileCase struct {
+	keys         []string // with their types
+	top, tenant  string   // lines of the configuration; VOLUME is the folder of the files
+	before, next files
+	restart      string // the key in the log, if the change needs a restart
+	seen         func(*testing.T, *Server) bool
+}
+
+// pemOf is the certificate of an HTTPS server.
+func pemOf(s *httptest.Server) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}))
+}
+
+// loginSucceeds tells whether a user of acme can log in.
+func loginSucceeds(user, password string, shown ...*x509.Certificate) func(*testing.T, *Server) bool {
+	return func(t *testing.T, srv *Server) bool {
+		login, err := srv.tenants.Login(t.Context(), &account.LoginRequest{
+			User: user + "@acme", Password: password, RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, Certificates: shown,
+		})
+		if err == nil {
+			login.End()
+		}
+		return err == nil
+	}
+}
+
+// showsHost tells whether a certificate is the one of the next version.
+func showsHost(tenant string) func(*testing.T, *Server) bool {
+	return func(_ *testing.T, srv *Server) bool {
+		for _, c := range srv.certificates.Shown() {
+			if c.Tenant == tenant && c.Host == "next.example" {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// fileCases has each key that names a file which the server reads.
+func fileCases(t *testing.T) []fileCase {
+	wrong := certtest.NewAuthority(t, "wrong")
+	pair := func(host string) files {
+		cert, key := certtest.New(t, &x509.Certificate{DNSNames: []string{host}})
+		return files{"tls.crt": cert, "tls.key": key}
+	}
+	with := func(all files, name, text string) files {
+		more := files{name: text}
+		for name, text := range all {
+			more[name] = text
+		}
+		return more
+	}
+	wrongCA := files{"ca.crt": wrong.Certificate}
+	own := pair("ftp.example")
+
+	clients := certtest.NewAuthority(t, "clients")
+	cert, key := clients.Issue(&x509.Certificate{})
+	client, err := tls.X509KeyPair([]byte(cert), []byte(key))
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := x509.ParseCertificate(client.Certificate[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	revoked := clients.Revoke(&x509.RevocationList{}, shown.SerialNumber.Int64())
+
+	var events atomic.Int64
+	receiver := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { events.Add(1) }))
+	t.Cleanup(receiver.Close)
+	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"user": {}}`) }))
+	t.Cleanup(hook.Close)
+	issuer, other := jwttest.New(t), jwttest.New(t)
+	token := issuer.Token(t, "bob", nil)
+	jwt := fmt.Sprintf("auth: {jwt: {issuer: %q, audience: %s, ", issuer.URL, jwttest.Audience)
+
+	const secret = "secret: 0123456789abcdef"
+	return []fileCase{
+		{keys: []string{"Config/locales_dir"}, top: "locales_dir: VOLUME/texts", before: catalogue("À demain."), next: catalogue("Bonne route."), seen: saysGoodbye("Bonne route.")},
+		{keys: []string{"TLS/cert_file", "TLS/key_file"}, top: "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}", before: own, next: pair("next.example"), seen: showsHost("")},
+		{
+			keys: []string{"TenantTLS/cert_file", "TenantTLS/key_file"}, tenant: "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}",
+			top:    "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}", // which the server must have too
+			before: own, next: pair("next.example"), seen: showsHost("acme"),
+		},
+		{
+			keys: []string{"AdminTLS/cert_file", "AdminTLS/key_file"}, before: own, next: pair("next.example"),
+			top: "admin: {listen: \"127.0.0.1:0\", token: 0123456789abcdef0123456789abcdef, tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}}",
+			seen: func(_ *testing.T, srv *Server) bool {
+				host, _ := srv.admin.certificate()
+				return host == "next.example"
+			},
+		},
+		{
+			keys:   []string{"AdminTLS/client_ca_file"},
+			top:    "admin: {listen: \"127.0.0.1:0\", tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key, client_ca_file: VOLUME/ca.crt}}",
+			before: with(own, "ca.crt", wrong.Certificate), next: with(own, "ca.crt", clients.Certificate), seen: entersAdmin(client),
+		},
+		{
+			keys: []string{"ClientCertificates/ca_file"}, before: with(own, "ca.crt", wrong.Certificate), next: with(own, "ca.crt", clients.Certificate),
+			top:  "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key, client_certificates: {ca_file: VOLUME/ca.crt, required: true}}",
+			seen: loginSucceeds("alice", configtest.Password, shown),
+		},
+		{
+			keys: []string{"ClientCertificates/crl_file"}, top: "tls: {cert_file: VOLUME/tls.crt, key_file: VOLUME/tls.key}",
+			tenant: "tls: {client_certificates: {ca_file: VOLUME/ca.crt, crl_file: VOLUME/crl.pem, required: true}}",
+			before: with(with(own, "ca.crt", clients.Certificate), "crl.pem", revoked),
+			next:   with(with(own, "ca.crt", clients.Certificate), "crl.pem", clients.Revoke(&x509.RevocationList{})),
+			seen:   loginSucceeds("alice", configtest.Password, shown),
+		},
+		{
+			keys: []string{"ACME/ca_file"}, before: wrongCA, next: files{"ca.crt": clients.Certificate}, restart: "tls.acme.ca_file",
+			top: fmt.Sprintf("tls: {acme: {agree: true, hosts: [a.example], directory: \"https://127.0.0.1:1/\", folder: %q, http_listen: \"127.0.0.1:0\", ca_file: VOLUME/ca.crt}}", t.TempDir()),
+		},
+		{
+			keys: []string{"Receiver/ca_file"}, before: wrongCA, next: files{"ca.crt": clients.Certificate}, restart: "audit.webhook.ca_file",
+			top: "audit: {webhook: {url: \"https://127.0.0.1:1/\", ca_file: VOLUME/ca.crt, " + secret + "}}",
+		},
+		{
+			keys: []string{"Traces/ca_file"}, before: wrongCA, next: files{"ca.crt": clients.Certificate}, restart: "traces.ca_file",
+			top: "traces: {endpoint: \"https://127.0.0.1:1\", ca_file: VOLUME/ca.crt}",
+		},
+		{
+			keys: []string{"Store/store_ca_file"}, before: wrongCA, next: files{"ca.crt": clients.Certificate}, restart: "limits.store_ca_file",
+			top: "limits: {store: \"rediss://127.0.0.1:1/0\", store_ca_file: VOLUME/ca.crt}",
+		},
+		{
+			keys: []string{"Receiver/ca_file"}, tenant: fmt.Sprintf("webhook: {url: %q, ca_file: VOLUME/ca.crt, %s}", receiver.URL, secret),
+			before: wrongCA, next: files{"ca.crt": pemOf(receiver)},
+			seen: func(t *testing.T, srv *Server) bool {
+				session(t, srv, "alice").Store("/file", "content")
+				return events.Load() > 0
+			},
+		},
+		{
+			keys: []string{"Hook/ca_file"}, tenant: fmt.Sprintf("auth: {hook: {url: %q, ca_file: VOLUME/ca.crt, %s}}", hook.URL, secret),
+			before: wrongCA, next: files{"ca.crt": pemOf(hook)}, seen: loginSucceeds("bob", "any"),
+		},
+		{
+			keys: []string{"JWT/ca_file"}, tenant: jwt + "ca_file: VOLUME/ca.crt}}", before: wrongCA, next: files{"ca.crt": pemOf(issuer.Server)}, seen: loginSucceeds("bob", token),
+		},
+		{
+			keys: []string{"JWT/jwks_file"}, tenant: jwt + "jwks_file: VOLUME/keys.json}}", before: files{"keys.json": string(other.Keys())}, next: files{"keys.json": string(issuer.Keys())},
+			seen: loginSucceeds("bob", token),
+		},
+		{
+			keys: []string{"Tenant/users_file"}, tenant: "users_file: VOLUME/users.yaml", before: files{"users.yaml": "users: {}"},
+			next: files{"users.yaml": fmt.Sprintf("users: {bob: {password_hash: %q}}", configtest.PasswordHash().Reveal())}, seen: loginSucceeds("bob", configtest.Password),
+		},
+		{ // any value that comes from a file of its own
+			keys: []string{"User/password_hash"}, tenant: "users: {bob: {password_hash_file: VOLUME/hash}}", before: files{"hash": strings.Replace(configtest.PasswordHash().Reveal(), "+ksV", "+ksW", 1)},
+			next: files{"hash": configtest.PasswordHash().Reveal()}, seen: loginSucceeds("bob", configtest.Password),
+		},
+	}
+}
+
+func catalogue(goodbye string) files {
+	return files{"texts/fr/messages.gotext.json": fmt.Sprintf(`{"language": "fr", "messages": [{"id": "goodbye", "message": "Goodbye.", "translation": %q}]}`, goodbye)}
+}
+
+func saysGoodbye(want string) func(*testing.T, *Server) bool {
+	return func(t *testing.T, srv *Server) bool {
+		c := ftptest.Dial(t, srv.Addr().String())
+		c.Command(200, "LANG fr")
+		return c.Command(221, "QUIT") == want
+	}
+}
+
+// entersAdmin tells whether the API of administrators takes a certificate.
+func entersAdmin(client tls.Certificate) func(*testing.T, *Server) bool {
+	return func(t *testing.T, srv *Server) bool {
+		conn, err := tls.Dial("tcp", srv.AdminAddr().String(), &tls.Config{Certificates: []tls.Certificate{client}, InsecureSkipVerify: true}) // the test is of the client's
+		if err != nil {
+			return false
+		}
+		defer conn.Close()
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "https://127.0.0.1/api/v1/bans", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if request.Write(conn) != nil {
+			return false
+		}
+		response, err := http.ReadResponse(bufio.NewReader(conn), request)
+		if err != nil {
+			return false
+		}
+		_ = response.Body.Close()
+		return response.StatusCode == http.StatusOK
+	}
+}
+
+// A change of any file that the configuration names is seen where it is mounted by Kubernetes, or the log says that it needs a restart.
+func TestReloadOfEachFile(t *testing.T) {
+	cases := fileCases(t)
+	t.Run("all-keys", func(t *testing.T) {
+		tested := []string{"Audit/file", "LDAP/ca_file"} // the one is written, the other has a test of its own
+		for _, tc := range cases {
+			tested = append(tested, tc.keys...)
+		}
+		found := fileKeys(reflect.TypeFor[config.Config]())
+		for _, key := range found {
+			if !slices.Contains(tested, key) {
+				t.Errorf("no case has %s", key)
+			}
+		}
+		for _, key := range tested {
+			if !slices.Contains(found, key) && key != "User/password_hash" {
+				t.Errorf("no %s is found", key)
+			}
+		}
+	})
+	for _, tc := range cases {
+		t.Run(strings.NewReplacer("/", "-", " ", "-").Replace(tc.keys[0]), func(t *testing.T) { tc.test(t) })
+	}
+}
+
+// The authorities of a directory change too. The test needs slapd.
+func TestReloadOfDirectoryAuthorities(t *testing.T) {
+	directory := ldaptest.Start(t)
+	ca, err := os.ReadFile(directory.CAFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	(&fileCase{
+		tenant: fmt.Sprintf("auth: {ldap: {urls: [%q], ca_file: VOLUME/ca.crt, base_dn: %q, bind_dn: %q, bind_password: %q}}",
+			directory.LDAP, ldaptest.BaseDN, ldaptest.BindDN, ldaptest.Password),
+		before: files{"ca.crt": certtest.NewAuthority(t, "wrong").Certificate}, next: files{"ca.crt": string(ca)},
+		seen: loginSucceeds("bob", ldaptest.Password),
+	}).test(t)
+}
+
+// fileKeys are the keys in a type of the configuration that name files, after the names of their types.
+func fileKeys(of reflect.Type) (keys []string) {
+	switch of.Kind() {
+	case reflect.Pointer, reflect.Map, reflect.Slice:
+		return fileKeys(of.Elem())
+	case reflect.Struct:
+	default:
+		return nil
+	}
+	for field := range of.Fields() {
+		key := field.Tag.Get("yaml")
+		if strings.HasSuffix(key, "_file") || strings.HasSuffix(key, "_dir") || key == "file" {
+			keys = append(keys, of.Name()+"/"+key)
+		} else if key != "" || field.Anonymous {
+			keys = append(keys, fileKeys(field.Type)...)
+		}
+	}
+	return keys
+}
+
+func (tc *fileCase) test(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	v := &volume{dir: t.TempDir()}
+	v.mount(t, tc.before)
+	text := "listen: \"127.0.0.1:0\"\ns3: {path_style: true}\n" + tc.top + "\n"
+	if !strings.HasPrefix(tc.top, "limits:") {
+		text += "limits: {failed_login_delay: 0s, sessions_per_address: 0, bans: {user_score: 0, address_score: 0}}\n"
+	}
+	text += fmt.Sprintf("tenants:\n  acme:\n    hosts: [ftp.acme.example]\n    bucket: %s\n    %s\n", s.Bucket(t), tc.tenant)
+	if !strings.HasPrefix(tc.tenant, "users:") {
+		text += fmt.Sprintf("    users: {alice: {password_hash: %q}}\n", configtest.PasswordHash().Reveal())
+	}
+	file := filepath.Join(t.TempDir(), "babelftp.yaml")
+	if err := os.WriteFile(file, []byte(strings.ReplaceAll(text, "VOLUME", v.dir)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loader := config.NewLoader(file, nil)
+	cfg, err := loader.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &logText{}
+	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(io.MultiWriter(log, t.Output()), nil))})
+	ctx, cancel := context.WithCancel(t.Context())
+	var watching sync.WaitGroup
+	watcher := &watch.Watcher{Files: loader.Files, Changed: loader.Changed, Reload: func() { _ = srv.Reload(loader.Load) }, Log: slog.New(slog.DiscardHandler)}
+	watching.Go(func() { watcher.Run(ctx) })
+	defer func() { cancel(); watching.Wait() }()
+	seen := tc.seen
+	if tc.restart != "" {
+		seen = func(*testing.T, *Server) bool {
+			return log.has("a changed value or file needs a restart") && log.has("key="+tc.restart+"\n")
+		}
+	}
+	if seen(t, srv) {
+		t.Fatal("the next content is seen before it is there")
+	}
+	v.mount(t, tc.next)
+	for range time.Tick(20 * time.Millisecond) {
+		if seen(t, srv) {
+			break
+		}
+	}
+}
