@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/text/language"
@@ -84,8 +85,8 @@ func readCatalogue(fsys fs.FS, folder string) *catalogue {
 		c.errorf(entry{}, "%q is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans", folder)
 		return c
 	}
-	if checkTag(folder) != nil {
-		c.errorf(entry{}, "LANG cannot ask for %q, because RFC 2640 allows letters only; use another tag", folder)
+	if strings.ContainsAny(folder, "0123456789") {
+		c.errorf(entry{}, "FEAT cannot show %q, because RFC 2640 allows letters only; use another tag", folder)
 		return c
 	}
 	c.tag = tag

@@ -135,7 +135,7 @@ func TestLintFiles(t *testing.T) {
 		{"wrong-language", "fr-CA", `{"language": "fr"}`, ` "language" is "fr"; write "fr-CA", the name of the folder`},
 		{"no-tag", "íslenska", "{}", ` "íslenska" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},
 		{"undetermined", "und", "{}", ` "und" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},
-		{"tag-not-for-lang", "es-419", "{}", ` LANG cannot ask for "es-419", because RFC 2640 allows letters only; use another tag`},
+		{"tag-not-for-lang", "es-419", "{}", ` FEAT cannot show "es-419", because RFC 2640 allows letters only; use another tag`},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 
 var (
 	// ErrSyntax says that LANG's argument is no language tag by the grammar of
-	// RFC 2640, section 4.2. The reply is 501.
+	// RFC 2640, section 4.2, with digits as in later tags. The reply is 501.
 	ErrSyntax = errors.New("i18n: not a language tag by RFC 2640")
 	// ErrUnsupported says that no language matches. The reply is 504.
 	ErrUnsupported = errors.New("i18n: no such language")
@@ -74,10 +74,15 @@ func (b *Bundle) Match(want language.Tag) (language.Tag, bool) {
 	return b.tags[i], ok
 }
 
-// checkTag checks 1*8ALPHA *("-" 1*8ALPHA): narrower than BCP 47, no digits.
+// checkTag checks 1*8ALPHA *("-" 1*8(ALPHA / DIGIT)). RFC 2640 has letters only, as tags had
+// then. RFC 3066 added digits: es-419.
 func checkTag(arg string) error {
+	primary, _, _ := strings.Cut(arg, "-")
+	if strings.ContainsFunc(primary, notLetter) {
+		return fmt.Errorf("%w: %q", ErrSyntax, arg)
+	}
 	for subtag := range strings.SplitSeq(arg, "-") {
-		if subtag == "" || len(subtag) > maxSubtag || strings.ContainsFunc(subtag, notLetter) {
+		if subtag == "" || len(subtag) > maxSubtag || strings.ContainsFunc(subtag, notLetterOrDigit) {
 			return fmt.Errorf("%w: %q", ErrSyntax, arg)
 		}
 	}
@@ -88,13 +93,19 @@ func notLetter(r rune) bool {
 	return (r < 'A' || 'Z' < r) && (r < 'a' || 'z' < r)
 }
 
+func notLetterOrDigit(r rune) bool { return notLetter(r) && (r < '0' || '9' < r) }
+
+// SameLanguage reports whether two tags are of one language, in whatever script and
+// region.
+func SameLanguage(a, b language.Tag) bool { return base(a) == base(b) }
+
 // match finds the tag for a reader of want. The matcher's confidence separates
 // scripts and variants: it is too low for zh-Hans when zh-TW is wanted. But it also
 // trusts readers to know a second language (es for eu), so the language must be
 // the same.
 func match(matcher language.Matcher, tags []language.Tag, want language.Tag) (index int, ok bool) {
 	_, index, confidence := matcher.Match(want)
-	return index, confidence >= language.High && base(want) == base(tags[index])
+	return index, confidence >= language.High && SameLanguage(want, tags[index])
 }
 
 // base returns the language of a tag, the macrolanguage (zh for cmn) if it
@@ -111,11 +122,11 @@ func base(tag language.Tag) language.Base {
 // It is in upper case like the examples of RFC 2640, section 4.3.1: PT-BR.
 func FeatTag(tag language.Tag) string { return strings.ToUpper(tag.String()) }
 
-// SelectText returns the text for a language from texts by language tag, such as a
-// tenant's greetings. It takes the best match, else the English text, else the
-// first one by its tag. It returns "" if there is none.
-func SelectText(texts map[string]string, tag language.Tag) string {
-	if text, ok := texts[tag.String()]; ok {
+// SelectText returns the text for a reader from texts by language tag, such as a
+// tenant's greetings. It takes that of the first language which has one, else the
+// English text, else the only text. It returns "" if there is none.
+func SelectText(texts map[string]string, wanted ...language.Tag) string {
+	if text, ok := texts[wanted[0].String()]; ok {
 		return text
 	}
 	keys := slices.Sorted(maps.Keys(texts))
@@ -127,10 +138,13 @@ func SelectText(texts map[string]string, tag language.Tag) string {
 		tags[i] = language.Make(key)
 	}
 	matcher := language.NewMatcher(tags)
-	for _, want := range []language.Tag{tag, language.English} {
+	for _, want := range append(slices.Clip(wanted), language.English) {
 		if i, ok := match(matcher, tags, want); ok {
 			return texts[keys[i]]
 		}
 	}
-	return texts[keys[0]]
+	if len(keys) == 1 {
+		return texts[keys[0]]
+	}
+	return ""
 }

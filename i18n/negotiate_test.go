@@ -43,6 +43,7 @@ func TestNegotiate(t *testing.T) {
 		{arg: "zh-CN", tag: "zh-Hans", exact: true},
 		{arg: "zh-SG", tag: "zh-Hans", exact: true},
 		{arg: "zh-TW", tag: "zh-Hant", exact: true},
+		{arg: "es-419", tag: "es", exact: true},
 		{arg: "zh-HK", tag: "zh-Hant", exact: true},
 		{arg: "nl-BE", tag: "nl", exact: true},
 		{arg: "cmn", tag: "zh-Hans"}, // the language code of Mandarin
@@ -83,7 +84,8 @@ func TestNegotiate(t *testing.T) {
 		{arg: "fr--CA", err: i18n.ErrSyntax},
 		{arg: "abcdefghi", err: i18n.ErrSyntax},
 		{arg: "fr-abcdefghi", err: i18n.ErrSyntax},
-		{arg: "es-419", err: i18n.ErrSyntax}, // letters only
+		{arg: "e1", err: i18n.ErrSyntax},
+		{arg: "419", err: i18n.ErrSyntax},
 		{arg: "en_US", err: i18n.ErrSyntax},
 		{arg: "fr CA", err: i18n.ErrSyntax},
 		{arg: " fr", err: i18n.ErrSyntax},
@@ -180,7 +182,10 @@ func TestSelectText(t *testing.T) {
 		{"other-script", map[string]string{"en": "Welcome", "zh-TW": "歡迎"}, "zh-Hans", "Welcome"},
 		{"english", map[string]string{"en": "Welcome", "de": "Willkommen"}, "ja", "Welcome"},
 		{"english-variant", map[string]string{"en-GB": "Welcome", "de": "Willkommen"}, "ja", "Welcome"},
-		{"first", map[string]string{"fr": "Bienvenue", "de": "Willkommen"}, "ja", "Willkommen"},
+		{"default", map[string]string{"en": "Welcome", "tr": "Hoş geldiniz"}, "ja", "Hoş geldiniz"},
+		{"variant-of-the-default", map[string]string{"en": "Welcome", "tr-CY": "Hoş geldiniz"}, "ja", "Hoş geldiniz"},
+		{"neither", map[string]string{"fr": "Bienvenue", "de": "Willkommen"}, "ja", ""},
+		{"only-one", map[string]string{"fr": "Bienvenue"}, "ja", "Bienvenue"},
 		{"no-tag", map[string]string{"?": "Hi"}, "ja", "Hi"},
 		{"not-the-one-without-a-tag", map[string]string{"?": "Hi", "en": "Welcome"}, "ja", "Welcome"},
 		{"undetermined", map[string]string{"en": "Welcome", "de": "Willkommen"}, "und", "Welcome"},
@@ -188,7 +193,7 @@ func TestSelectText(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if got := i18n.SelectText(test.texts, language.MustParse(test.tag)); got != test.want {
+			if got := i18n.SelectText(test.texts, language.MustParse(test.tag), language.Turkish); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
@@ -201,7 +206,7 @@ func FuzzNegotiate(f *testing.F) {
 	}
 	bundle := load(f)
 	tags := bundle.Tags()
-	grammar := regexp.MustCompile(`\A[A-Za-z]{1,8}(-[A-Za-z]{1,8})*\z`)
+	grammar := regexp.MustCompile(`\A[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*\z`)
 	f.Fuzz(func(t *testing.T, arg string) {
 		match, err := bundle.Negotiate(arg)
 		if got, want := errors.Is(err, i18n.ErrSyntax), !grammar.MatchString(arg); got != want {

@@ -74,7 +74,7 @@ func TestWithOverridesNegotiate(t *testing.T) {
 		{arg: "en-AU", tag: "en", exact: true},
 		{arg: "fr", err: i18n.ErrUnsupported},
 		{arg: "zh-Hans", err: i18n.ErrUnsupported},
-		{arg: "es-419", err: i18n.ErrSyntax},
+		{arg: "es-419", err: i18n.ErrUnsupported},
 	}
 	for _, test := range tests {
 		t.Run(test.arg, func(t *testing.T) {

@@ -49,6 +49,9 @@ func newCheckCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
+		for _, warning := range cfg.Warnings() {
+			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
+		}
 		shown, err := certificates.Open(cfg, nil, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err

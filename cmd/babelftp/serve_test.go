@@ -202,6 +202,37 @@ func TestCheckCertificates(t *testing.T) {
 	}
 }
 
+// TestLanguagesThatLeavePeopleOut has check warn of what some people cannot read, and accept the configuration.
+func TestLanguagesThatLeavePeopleOut(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "babelftp.yaml")
+	const advice = "who cannot read it cannot read the first reply (RFC 2277 4.5): write bilingual_greeting: true to greet in English too\n"
+	for name, tc := range map[string]struct{ server, tenant, want string }{
+		"english":   {"", "", ""},
+		"server":    {"default_language: fr\n", "", "warning: default_language is fr: " + advice},
+		"british":   {"default_language: en-GB\n", "", ""},
+		"tenant":    {"", "hosts: [ftp.acme.example], default_language: fr, ", "warning: tenants.acme.default_language is fr: " + advice},
+		"no-host":   {"", "default_language: fr, ", ""},
+		"bilingual": {"default_language: fr\nbilingual_greeting: true\n", "hosts: [ftp.acme.example], default_language: de, ", ""},
+		"greeting":  {"", "greeting: {fr: Bienvenue}, ", ""},
+		"default":   {"", "default_language: fr, greeting: {fr: Bienvenue, de: Willkommen}, ", ""},
+		"no-default": {
+			"", "default_language: ja, welcome: {fr: Bienvenue, de: Willkommen}, ",
+			"warning: tenants.acme.welcome has a text neither in ja, the default language, nor in English: readers of other languages get none: write one of the two\n",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			text := fmt.Sprintf("%stenants: {acme: {%sbucket: acme, users: {alice: {password_hash: %q}}}}\n", tc.server, tc.tenant, configtest.PasswordHash().Reveal())
+			if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			code, stdout, stderr := output(t, "", "check", "--config", file)
+			if code != 0 || stdout != "configuration ok: 1 tenant, 1 user\n" || stderr != tc.want {
+				t.Errorf("exit code %d: %s%s\nwant:\n%s", code, stdout, stderr, tc.want)
+			}
+		})
+	}
+}
+
 // On SIGTERM an idle session gets a goodbye in its language, and a running transfer may end. A second signal cuts it.
 func TestServe(t *testing.T) {
 	s := s3test.Start(t, "minio")

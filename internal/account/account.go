@@ -145,6 +145,9 @@ type LoginRequest struct {
 type Login struct {
 	User   string
 	Tenant *Tenant
+	// Language is the user's until the client says LANG; undetermined means the
+	// tenant's.
+	Language language.Tag
 	// Certificate is the subject of the client's certificate, which is valid; empty without one.
 	Certificate string
 	// NoPassword says that the certificate was enough.

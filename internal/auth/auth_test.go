@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/text/language"
+
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/external"
@@ -62,7 +64,7 @@ func TestHook(t *testing.T) {
 		var login map[string]any
 		_ = json.NewDecoder(r.Body).Decode(&login)
 		got <- received{r.Method, r.URL.String(), r.Header.Get("Content-Type"), r.Header.Get("Authorization"), login}
-		_, _ = io.WriteString(w, "{\r\n\t\"user\": {\"home\": \"/\\ud83d\\ude00\\/\", \"root\":\"/a\", \"permissions\": [\"list\"], \"quota\": 1048576,\n"+
+		_, _ = io.WriteString(w, "{\r\n\t\"user\": {\"home\": \"/\\ud83d\\ude00\\/\", \"root\":\"/a\", \"permissions\": [\"list\"], \"quota\": 1048576, \"language\": \"pt-BR\",\n"+
 			`"path_permissions": {"/in/*.pdf": ["write", "read"]}}}`+"\n")
 	}, nil)
 	user, err := source.Authenticate(t.Context(), &request)
@@ -70,7 +72,7 @@ func TestHook(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := &config.User{
-		Home: "/\U0001f600", Root: "/a", Permissions: []config.Permission{config.List}, Quota: value.MiB,
+		Home: "/\U0001f600", Root: "/a", Permissions: []config.Permission{config.List}, Quota: value.MiB, Language: language.BrazilianPortuguese,
 		PathPermissions: map[string][]config.Permission{"/in/*.pdf": {config.Write, config.Read}},
 	}
 	if !reflect.DeepEqual(user, want) {

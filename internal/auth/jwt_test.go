@@ -18,6 +18,8 @@ import (
 
 	"github.com/go-jose/go-jose/v4"
 
+	"golang.org/x/text/language"
+
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/external"
@@ -135,7 +137,7 @@ func TestTokenClaims(t *testing.T) {
 	cfg.User = config.User{Root: "/{user}", Home: "/in"}
 	cfg.JWT.UserClaim = "email"
 	cfg.JWT.Require = map[string]string{"tenant": "acme", "realm_access.scopes": "ftp"}
-	cfg.JWT.Claims = external.Attributes{Root: "root", Quota: "quota", Groups: "https://acme.example/groups"}
+	cfg.JWT.Claims = external.Attributes{Root: "root", Quota: "quota", Language: "locale", Groups: "https://acme.example/groups"}
 	cfg.Groups = map[string][]config.Permission{"staff": {config.Read, config.List}, "none": {}}
 	source := newSource(t, cfg)
 	claims := func(others map[string]any) map[string]any {
@@ -153,7 +155,7 @@ func TestTokenClaims(t *testing.T) {
 		want   config.User
 	}{
 		"claims": {nil, config.User{Root: "/bob@acme.example", Home: "/in", Quota: value.MiB, Permissions: []config.Permission{config.List, config.Read}}},
-		"root":   {map[string]any{"root": "/b", "quota": "2KiB"}, config.User{Root: "/b", Home: "/in", Quota: 2 * value.KiB, Permissions: []config.Permission{config.List, config.Read}}},
+		"root":   {map[string]any{"root": "/b", "quota": "2KiB", "locale": "ja"}, config.User{Root: "/b", Home: "/in", Quota: 2 * value.KiB, Language: language.Japanese, Permissions: []config.Permission{config.List, config.Read}}},
 		"group-without-permissions": {map[string]any{"https://acme.example/groups": "none", "email_verified": "true"}, config.User{
 			Root: "/bob@acme.example", Home: "/in", Quota: value.MiB, Permissions: []config.Permission{},
 		}},

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/text/language"
+
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/external"
@@ -98,7 +100,7 @@ func TestDirectorySettings(t *testing.T) {
 	cfg := searching(s)
 	cfg.User = config.User{Root: "/home/{user}", Home: "/{user}", Quota: value.MiB, PathPermissions: map[string][]config.Permission{"/x": {config.List}}}
 	attributes := &cfg.LDAP.Attributes
-	*attributes = external.Attributes{Root: "ftpRoot", Home: "ftphome", Quota: "ftpQuota", Permissions: "ftpPermission"}
+	*attributes = external.Attributes{Root: "ftpRoot", Home: "ftphome", Quota: "ftpQuota", Language: "preferredLanguage", Permissions: "ftpPermission"}
 	grouped := binding(s)
 	grouped.LDAP.Attributes.Groups = "memberOf"
 	grouped.Groups = map[string][]config.Permission{
@@ -110,7 +112,8 @@ func TestDirectorySettings(t *testing.T) {
 		want       config.User
 	}{
 		{"own", "alice", cfg, config.User{
-			Root: "/teams/alice", Home: "/in", Quota: 20, Permissions: []config.Permission{config.List, config.Read, config.Write}, PathPermissions: cfg.User.PathPermissions,
+			Root: "/teams/alice", Home: "/in", Quota: 20, Language: language.CanadianFrench,
+			Permissions: []config.Permission{config.List, config.Read, config.Write}, PathPermissions: cfg.User.PathPermissions,
 		}},
 		{"configured", "bob", cfg, config.User{Root: "/home/bob", Home: "/bob", Quota: value.MiB, PathPermissions: cfg.User.PathPermissions}},
 		{"two-groups", "alice", grouped, config.User{Permissions: []config.Permission{config.List, config.Read, config.Write}}},

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/text/language"
+
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/external"
@@ -37,6 +39,7 @@ func (t *template) settings(name string, values func(string) []string, inGroup f
 	if err != nil {
 		return nil, err
 	}
+	spoken := t.language(values)
 	for _, s := range []struct {
 		given bool
 		take  func()
@@ -45,6 +48,7 @@ func (t *template) settings(name string, values func(string) []string, inGroup f
 		{own.Home != "", func() { u.Home = own.Home }},
 		{own.Quota != 0, func() { u.Quota = own.Quota }},
 		{own.Permissions != nil, func() { u.Permissions = own.Permissions }},
+		{spoken != language.Und, func() { u.Language = spoken }},
 	} {
 		if s.given {
 			s.take()
@@ -89,6 +93,20 @@ func (t *template) own(values func(string) []string) (*config.User, error) {
 		return nil, fmt.Errorf("%s: %w", t.source, err)
 	}
 	return decodeUser(t.source, text)
+}
+
+// language is the first one of a list as HTTP has it (RFC 9110 12.5.4), undetermined if there is none. It grants nothing, so a value that is no
+// such list refuses no login.
+func (t *template) language(values func(string) []string) language.Tag {
+	if t.names.Language == "" {
+		return language.Und
+	}
+	for _, value := range values(t.names.Language) {
+		if tags, _, err := language.ParseAcceptLanguage(value); err == nil && len(tags) > 0 {
+			return tags[0]
+		}
+	}
+	return language.Und
 }
 
 // permissions are those of all groups of a user, nil for a user of none.

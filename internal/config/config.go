@@ -29,6 +29,8 @@ type Config struct {
 	AdminSocket string `yaml:"admin_socket" default:"none" since:"0.2.0"`
 	// Language of a session until LANG, HOST or the login choose another one.
 	DefaultLanguage language.Tag `yaml:"default_language"`
+	// Greet in English too where the language is another one, so that more people can read the first reply (RFC 2277 4.5).
+	BilingualGreeting bool `yaml:"bilingual_greeting" since:"0.2.0"`
 	// Folder of catalogues, `TAG/messages.gotext.json`, that add languages or replace single messages.
 	LocalesDir string `yaml:"locales_dir" default:"none"`
 	// How HOST with a name that no tenant has is answered: `refuse` answers 504, `ignore` accepts it and chooses no tenant (RFC 7151 3.2).

@@ -106,6 +106,8 @@ type User struct {
 	PathPermissions map[string][]Permission `yaml:"path_permissions" default:"none"`
 	// What happens to a file when the user stores another one of its name.
 	Overwrite Overwrite `yaml:"overwrite" default:"the tenant's"`
+	// Language of the user's sessions until LANG chooses another one.
+	Language language.Tag `yaml:"language" default:"the tenant's" since:"0.2.0"`
 	// Bytes that may be stored below `root`, in addition to the quota of the tenant.
 	Quota  value.Size       `yaml:"quota" default:"no limit"`
 	Limits limit.UserLimits `yaml:"limits" since:"0.2.0"`

@@ -46,7 +46,7 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	}
 	v.bucketAndPrefix(p, t.Bucket, t.Prefix)
 	t.TLS.Check(p.Child("tls"), &v.cfg.TLS, t.Hosts, v.report)
-	v.languages(p, t)
+	offered := v.languages(p, t)
 	v.texts(p.Child("greeting"), t.Greeting)
 	v.texts(p.Child("welcome"), t.Welcome)
 	v.messages(p.Child("messages"), t)
@@ -78,6 +78,7 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	}
 	for name, u := range t.Users {
 		v.user(p.Child("users").Child(name), name, u)
+		v.oneOf(p.Child("users").Child(name).Child("language"), u.Language, offered)
 		if len(u.Certificates) > 0 && t.TLS.ClientCertificatesOf(&v.cfg.TLS).CAFile == "" {
 			v.report(p.Child("users").Child(name).Child("certificates"),
 				"needs authorities that issue them: write tls.client_certificates.ca_file")

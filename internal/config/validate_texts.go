@@ -1,6 +1,9 @@
 package config
 
 import (
+	"cmp"
+	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,9 +15,9 @@ import (
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
 
-// languages checks which languages a tenant offers, and that its own is one of them.
-func (v *validator) languages(p yamlconf.Path, t *Tenant) {
-	list, own := p.Child("languages"), p.Child("default_language")
+// languages checks which languages a tenant offers, and that its own is one of them. It returns them, nil if they are not known.
+func (v *validator) languages(p yamlconf.Path, t *Tenant) *i18n.Bundle {
+	list := p.Child("languages")
 	if t.Languages != nil && len(t.Languages) == 0 {
 		v.report(list, "there are none: write one at least, or remove the key for all of them")
 	}
@@ -22,20 +25,65 @@ func (v *validator) languages(p yamlconf.Path, t *Tenant) {
 	for i, tag := range t.Languages {
 		known = v.language(list.Child(strconv.Itoa(i)), tag) && known
 	}
-	if t.DefaultLanguage != language.Und {
-		known = v.language(own, t.DefaultLanguage) && known
+	if !known || v.bundle == nil {
+		return nil
 	}
-	if !known || v.bundle == nil || len(t.Languages) == 0 {
+	offered := v.bundle
+	if len(t.Languages) > 0 {
+		var err error
+		if offered, err = v.bundle.WithOverrides(t.Languages, nil); err != nil { // two of them are one
+			v.report(list, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
+			return nil
+		}
+	}
+	v.oneOf(p.Child("default_language"), t.DefaultLanguage, offered)
+	return offered
+}
+
+// oneOf checks a language, where there is one, of a tenant that offers some.
+func (v *validator) oneOf(p yamlconf.Path, tag language.Tag, offered *i18n.Bundle) {
+	if tag == language.Und || !v.language(p, tag) || offered == nil {
 		return
 	}
-	offered, err := v.bundle.WithOverrides(t.Languages, nil)
-	if err != nil { // two of them are one
-		v.report(list, "%s", strings.ReplaceAll(err.Error(), "\n", "; "))
-		return
+	if _, ok := offered.Match(tag); !ok {
+		v.report(p, "%s is none of the tenant's languages: add it to them, or write one that is there", tag)
 	}
-	if _, ok := offered.Match(t.DefaultLanguage); !ok && t.DefaultLanguage != language.Und {
-		v.report(own, "%s is none of the tenant's languages: add it to them, or write one that is there", t.DefaultLanguage)
+}
+
+// Warnings are what a valid configuration leaves without words that people can read.
+func (c *Config) Warnings() []string {
+	var warnings []string
+	inEnglish := func(tag language.Tag) bool { return i18n.SameLanguage(tag, language.English) }
+	if !c.BilingualGreeting {
+		const advice = "who cannot read it cannot read the first reply (RFC 2277 4.5): write bilingual_greeting: true to greet in English too"
+		if !inEnglish(c.DefaultLanguage) {
+			warnings = append(warnings, fmt.Sprintf("default_language is %s: %s", c.DefaultLanguage, advice))
+		}
+		for _, name := range slices.Sorted(maps.Keys(c.Tenants)) {
+			if t := c.Tenants[name]; len(t.Hosts) > 0 && t.DefaultLanguage != language.Und && !inEnglish(t.DefaultLanguage) {
+				warnings = append(warnings, fmt.Sprintf("tenants.%s.default_language is %s: %s", name, t.DefaultLanguage, advice))
+				break // one is enough to decide
+			}
+		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(c.Tenants)) {
+		t := c.Tenants[name]
+		own := cmp.Or(t.DefaultLanguage, c.DefaultLanguage)
+		for _, of := range []struct {
+			key   string
+			texts map[language.Tag]string
+		}{{"greeting", t.Greeting}, {"welcome", t.Welcome}} {
+			texts := make(map[string]string, len(of.texts))
+			for tag, text := range of.texts {
+				texts[tag.String()] = text
+			}
+			if len(texts) > 0 && i18n.SelectText(texts, own) == "" {
+				warnings = append(warnings, fmt.Sprintf("tenants.%s.%s has a text neither in %s, the default language, nor in English: "+
+					"readers of other languages get none: write one of the two", name, of.key, own))
+			}
+		}
+	}
+	return warnings
 }
 
 // texts checks a greeting or a welcome.

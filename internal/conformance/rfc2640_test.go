@@ -532,7 +532,7 @@ func TestSyntaxOfLANG(t *testing.T) {
 		{"asterisk", "LANG FR*", "501 "},
 		{"underscore", "LANG fr_FR", "501 "},
 		{"locale", "LANG fr_FR.UTF-8", "501 "},
-		{"digits", "LANG es-419", "501 "},
+		{"digits", "LANG es-419", "200 "},
 		{"digits-in-primary", "LANG e1", "501 "},
 		{"number", "LANG 1", "501 "},
 		{"too-long", "LANG abcdefghi", "501 "},

@@ -33,8 +33,63 @@ func TestGreetings(t *testing.T) {
 	c.do("USER demo", "331 ")
 	c.do("PASS demo", "230-Bienvenue demo, 2026-11-20 22:59 UTC.\n230 ")
 	c.do("LANG en", "200-Welcome demo!\n You were here on 2026-11-20 22:59 UTC.\n \n Enjoy acme.\n200 Replies")
-	c.do("LANG de", "200-Welcome demo!") // the tenant has no German words
+	c.do("LANG de", "200-Bienvenue demo") // the tenant has no German words
 	c.do("LANG", "200-Bienvenue demo")
+}
+
+// The language of a user comes before that of the tenant, and after what the client selects. A LANG without an argument, which lftp sends, brings it back.
+func TestLanguageOfAUser(t *testing.T) {
+	french := &account.Tenant{Name: "acme", DefaultLanguage: language.French}
+	s := newSite(t, func(cfg *control.Config) {
+		b := cfg.Backend.(*backend)
+		b.demo, b.hosts["acme.example"] = account.Login{Tenant: french, Language: language.German}, french
+	})
+	login := func(c *client, password string) {
+		c.do("USER demo", "331 ")
+		c.do("PASS demo", password)
+	}
+	c := s.connect()
+	login(c, "230 Sie sind")
+	c.do("LANG", "200 Die Antworten")
+	c.do("LANG en", "200 Replies")
+	c.do("NOOP", "200 OK")
+	c.do("LANG", "200 Die Antworten")
+	c.do("REIN", "220 Service ready")
+	c.do("LANG ja", "200 ")
+	login(c, "230 ログイン")
+	c.do("HOST acme.example", "503 ")
+
+	c = s.connect()
+	c.do("HOST acme.example", "220 ")
+	login(c, "230 Sie sind")
+	c.startTLS() // ends the login
+	c.do("USER demo", "331 Mot de passe")
+}
+
+// A greeting that everyone can read (RFC 2277 4.5) is in English too.
+func TestBilingualGreeting(t *testing.T) {
+	for _, test := range []struct {
+		name     string
+		server   language.Tag
+		greeting map[string]string
+		connect  string
+		host     string
+	}{
+		{"messages", language.French, nil, "220-Serveur FTP prêt.\n220 FTP server ready.", "220-Bienvenue sur acme.example.\n220 Welcome to acme.example."},
+		{"english", language.English, nil, "220 FTP server ready.", "220-Bienvenue sur"},
+		{"texts", language.English, map[string]string{"fr": "Bienvenue.", "en": "Welcome to {Tenant}."}, "220 FTP", "220-Bienvenue.\n220 Welcome to acme."},
+		{"one-text", language.English, map[string]string{"fr": "Bienvenue."}, "220 FTP", "220-Bienvenue.\n220 Welcome to acme.example."},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s := newSite(t, func(cfg *control.Config) {
+				cfg.DefaultLanguage, cfg.BilingualGreeting = test.server, true
+				cfg.Backend.(*backend).hosts["acme.example"] = &account.Tenant{Name: "acme", DefaultLanguage: language.French, Greeting: test.greeting}
+			})
+			c := s.dial()
+			c.expect(test.connect)
+			c.do("HOST acme.example", test.host)
+		})
+	}
 }
 
 // The tenant of a user goes with the user, that of a host stays.

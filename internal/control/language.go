@@ -3,13 +3,15 @@ package control
 import (
 	"errors"
 
+	"golang.org/x/text/language"
+
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// language is LANG (RFC 2640 4.1 and 4.2). Without an argument the default language comes back. Who sends it knows RFC 2640, whose
+// language is LANG (RFC 2640 4.1 and 4.2). Without an argument the default language comes back, which is the user's after the login. Who sends it knows RFC 2640, whose
 // pathnames are UTF-8.
 func (s *session) language(arg string) {
 	if arg == "" {
@@ -45,9 +47,13 @@ func (s *session) languageSet(id i18n.ID, args ...string) {
 	s.send(wire.NewReply(200, append(lines, s.text(id, args...))...))
 }
 
-// setTenant makes a tenant, or none, the session's, and its language unless the client has selected one.
+// setTenant makes a tenant, or none, the session's, and the language of the user or the tenant, unless the client has selected one.
 func (s *session) setTenant(t *account.Tenant) {
 	s.tenant = t
 	s.relog()
-	s.locale.SetTenant(reply.PreferencesOf(t))
+	user := language.Und
+	if s.login != nil {
+		user = s.login.Language
+	}
+	s.locale.SetTenant(reply.PreferencesOf(t), user)
 }

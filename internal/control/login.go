@@ -155,9 +155,11 @@ func (s *session) logOut() {
 		s.endLogin()
 		s.loginUntil = limits.In(s.cfg.LoginTimeout)
 	}
+	tenant := s.tenant
 	if s.hostname == "" {
-		s.setTenant(nil) // the user's
+		tenant = nil // it was the user's
 	}
+	s.setTenant(tenant)
 	s.parameters = syntax.TransferParameters{}
 	s.copySource, s.algorithm = "", syntax.DefaultHash
 	s.relog()

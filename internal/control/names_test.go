@@ -217,6 +217,9 @@ func TestCharsetOfReplies(t *testing.T) {
 	c.do("OPTS UTF8 ON", "200 \u0418\u043c\u0435\u043d\u0430")
 	c.do("OPTS UTF8 OFF", "200 \xc8\xec\xe5\xed\xe0")
 	c.do("LANG", "200 \u0422\u0435\u043f\u0435\u0440\u044c")
+	c.do("LANG ru", "200 ")
+	c.do("OPTS UTF8 OFF", "200 \u0418\u043c\u0435\u043d\u0430") // the language has been negotiated, so texts stay in UTF-8 (RFC 2640 4.1)
+	c.do("SIZE \xc4\xe0", "550 \xc4\xe0: \u041d\u0435\u0442 ")
 }
 
 // The last letter of the alphabet is 255 in windows-1251, which Telnet escapes.
@@ -227,7 +230,7 @@ func TestCharsetWithIAC(t *testing.T) {
 	s.wantObjects("\u044f/")
 	c.do("LANG ru", "200 ")
 	c.do("OPTS UTF8 OFF", "200 ")
-	c.do("STAT .", "212-\xd1\xee\xf1\xf2\xee\xff\xff\xed\xe8\xe5:\n drwxr-xr-x ")
+	c.do("STAT .", "212-\u0421\u043e\u0441\u0442\u043e\u044f\u043d\u0438\u0435:\n drwxr-xr-x ")
 	if got := c.download("NLST"); got != "\xff\r\n" { // no Telnet on data connections
 		t.Errorf("NLST: %q", got)
 	}

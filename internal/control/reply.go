@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"slices"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/reply"
@@ -88,9 +89,17 @@ func (s *session) nameOf(err error) string {
 // greet sends 220 with the tenant's greeting, or a message where there is none. At the beginning of a session (RFC 959 5.4) the tenant is
 // that of the host that the client has named to TLS.
 func (s *session) greet(id i18n.ID, args ...string) {
+	message := func(l *reply.Locale) []string { return []string{l.Text(id, slices.Clone(args)...)} }
 	lines := s.greeting()
 	if lines == nil {
-		lines = []string{s.text(id, args...)}
+		lines = message(s.locale)
+	}
+	if english := s.locale.InEnglish(); s.cfg.BilingualGreeting && english != nil {
+		more := reply.Greeting(english, s.tenant, s.login)
+		if more == nil || slices.Equal(more, lines) { // the tenant has no English text
+			more = message(english)
+		}
+		lines = append(lines, more...)
 	}
 	s.send(wire.NewReply(220, lines...))
 }

@@ -133,8 +133,8 @@ access to * by * read
 // users are the attributes of the users, by their name. All have a password.
 func users() map[string]map[string][]string {
 	return map[string]map[string][]string{
-		"alice": {"ftpRoot": {"/teams/alice"}, "ftpHome": {"/in"}, "ftpQuota": {"20"}, "ftpPermission": {"list", "read", "write"}},
-		"bob":   {},
+		"alice": {"ftpRoot": {"/teams/alice"}, "ftpHome": {"/in"}, "ftpQuota": {"20"}, "ftpPermission": {"list", "read", "write"}, "preferredLanguage": {"fr-CA, en;q=0.8"}},
+		"bob":   {"preferredLanguage": {"no list;q=?"}},
 		"carol": {"ftpRoot": {"relative"}},
 		"dave":  {"ftpRoot": {"/a", "/b"}},
 		"erin":  {"employeeType": {"suspended"}},

@@ -25,7 +25,7 @@ func newLocale(t *testing.T, tag, label string) *Locale {
 		t.Fatal(err)
 	}
 	l := NewLocale(Preferences{Bundle: bundle})
-	l.SetTenant(Preferences{DefaultLanguage: language.MustParse(tag), Encoding: encoding})
+	l.SetTenant(Preferences{DefaultLanguage: language.MustParse(tag), Encoding: encoding}, language.Und)
 	return l
 }
 

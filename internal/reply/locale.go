@@ -42,7 +42,8 @@ type Locale struct {
 	UTF8 bool // whether the client has said that its pathnames are UTF-8
 
 	server   Preferences
-	tenant   Preferences // zero for none
+	tenant   Preferences  // zero for none
+	user     language.Tag // of the user who has logged in, undetermined for none
 	lang     *i18n.Localizer
 	selected bool // whether the client has selected the language with LANG
 }
@@ -50,7 +51,7 @@ type Locale struct {
 // NewLocale begins with the preferences of the server.
 func NewLocale(server Preferences) *Locale {
 	l := &Locale{server: server}
-	l.SetTenant(Preferences{})
+	l.SetTenant(Preferences{}, language.Und)
 	return l
 }
 
@@ -79,7 +80,7 @@ func (l *Locale) About(name, text string) string {
 // isolate keeps words of another direction together in a text from right to left (Unicode Standard Annex 9: FSI and PDI). Only UTF-8 has
 // these characters. Digits need none, and a plural form is chosen by them.
 func (l *Locale) isolate(words string) string {
-	if !l.rightToLeft() || !l.Charset().UTF8() || strings.Trim(words, "0123456789") == "" {
+	if !l.rightToLeft() || !l.textCharset().UTF8() || strings.Trim(words, "0123456789") == "" {
 		return words
 	}
 	return "\u2068" + words + "\u2069"
@@ -94,7 +95,7 @@ func (l *Locale) rightToLeft() bool {
 // Lines renders a text of a tenant, by lines, in the language. A line with a variable
 // that has no value is left out. It returns nil where there is no text.
 func (l *Locale) Lines(texts, values map[string]string) []string {
-	text := strings.TrimSpace(i18n.SelectText(texts, l.Tag()))
+	text := strings.TrimSpace(i18n.SelectText(texts, l.Tag(), l.defaultLanguage()))
 	if text == "" {
 		return nil
 	}
@@ -111,7 +112,7 @@ func (l *Locale) Lines(texts, values map[string]string) []string {
 // client has said that it reads UTF-8. Where the charset lacks typographic
 // characters, it gets simpler ones. Where it lacks others, the text is UTF-8.
 func (l *Locale) Encode(text string) string {
-	charset := l.Charset()
+	charset := l.textCharset()
 	if charset.Raw() || charset.UTF8() {
 		return text
 	}
@@ -132,6 +133,15 @@ func (l *Locale) Charset() *charset.Encoding {
 		return nil
 	}
 	return l.tenant.Encoding
+}
+
+// textCharset is the encoding of texts: UTF-8 in a language that the client has
+// selected (RFC 2640 4.1), also where its pathnames are in another one.
+func (l *Locale) textCharset() *charset.Encoding {
+	if l.selected {
+		return nil
+	}
+	return l.Charset()
 }
 
 // printable replaces control characters; strings.Map makes one replacement
@@ -182,20 +192,31 @@ func (l *Locale) Reset() {
 // Unselect lets the next tenant choose the language.
 func (l *Locale) Unselect() { l.selected = false }
 
-// defaultLanguage is the tenant's, or else the server's.
+// defaultLanguage is the user's, or else the tenant's, or else the server's.
 func (l *Locale) defaultLanguage() language.Tag {
-	if l.tenant.DefaultLanguage != language.Und {
-		return l.tenant.DefaultLanguage
+	for _, tag := range []language.Tag{l.user, l.tenant.DefaultLanguage} {
+		if tag != language.Und {
+			return tag
+		}
 	}
 	return l.server.DefaultLanguage
 }
 
-// SetTenant takes the preferences of a tenant, zero for none. A language that the
-// client has selected stays, in the tenant's words. Where the tenant does not
-// offer it, the server's words stay: only HOST, REIN and another LANG end what was
-// negotiated (RFC 2640 4.1).
-func (l *Locale) SetTenant(tenant Preferences) {
-	l.tenant = tenant
+// InEnglish is the locale for readers of English. It is nil if the language is English.
+func (l *Locale) InEnglish() *Locale {
+	english := *l
+	if english.lang = l.server.Bundle.Localizer(language.English); english.lang.Tag() == l.Tag() {
+		return nil
+	}
+	return &english
+}
+
+// SetTenant takes the preferences of a tenant, zero for none, and the language of
+// its user. A language that the client has selected stays, in the tenant's words.
+// Where the tenant does not offer it, the server's words stay: only HOST, REIN and
+// another LANG end what was negotiated (RFC 2640 4.1).
+func (l *Locale) SetTenant(tenant Preferences, user language.Tag) {
+	l.tenant, l.user = tenant, user
 	if !l.selected {
 		l.Reset()
 		return

@@ -247,6 +247,7 @@ func (s *Server) controlConfig(cfg *config.Config, bundle *i18n.Bundle) control.
 		Bundle:             bundle,
 		Backend:            s.tenants,
 		DefaultLanguage:    tenant.FirstOffered(bundle, cfg.DefaultLanguage),
+		BilingualGreeting:  cfg.BilingualGreeting,
 		AcceptUnknownHosts: cfg.UnknownHosts == config.IgnoreUnknownHosts,
 		TLS:                s.certificates.Config(),
 		TLSRequired:        cfg.TLS.Required,

@@ -87,6 +87,7 @@ type user struct {
 	certificates []value.ClientCertificate
 	mounts       []mount // what the user sees
 	home         string
+	language     language.Tag                 // undetermined means the tenant's
 	encodings    map[string]*charset.Encoding // of directories as the user sees them
 	policy       vfs.Policy
 	overwrite    config.Overwrite
@@ -191,6 +192,7 @@ func newUser(server limit.TimeLimits, t *tenant, name string, uc *config.User) *
 		settings:  uc,
 		mounts:    userMounts(t.bucket, uc.Root, t.Normalization.Normalize),
 		home:      uc.Home,
+		language:  languageOf(t.Bundle, uc.Language),
 		encodings: encodingsBelow(uc.Root, tc.DirectoryEncodings),
 		policy: vfs.Policy{
 			layerOf(tc.Permissions, tc.PathPermissions).Below(uc.Root),
@@ -249,6 +251,15 @@ func FirstOffered(bundle *i18n.Bundle, tags ...language.Tag) language.Tag {
 		}
 	}
 	return bundle.Tags()[0]
+}
+
+// languageOf is the language of a user, undetermined if the user has none that the tenant offers.
+func languageOf(bundle *i18n.Bundle, tag language.Tag) language.Tag {
+	found, ok := bundle.Match(tag)
+	if tag == language.Und || !ok {
+		return language.Und
+	}
+	return found
 }
 
 // byTag is texts by language as [i18n.SelectText] takes them.
@@ -404,6 +415,7 @@ func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited
 	login := &account.Login{
 		User:               u.name,
 		Tenant:             &u.tenant.Tenant,
+		Language:           u.language,
 		Certificate:        u.tenant.subject(req.Certificates),
 		NoPassword:         who.user != nil && u.needsNoPassword(),
 		End:                leave,

@@ -43,6 +43,8 @@ type Attributes struct {
 	Home string `yaml:"home" default:"none" since:"0.2.0"`
 	// Name of that with the size of the quota, such as `10GiB`.
 	Quota string `yaml:"quota" default:"none" since:"0.2.0"`
+	// Name of that with the language, such as `preferredLanguage` or `locale`. It may be a list like HTTP's Accept-Language (RFC 2798 2.7).
+	Language string `yaml:"language" default:"none" since:"0.2.0"`
 	// Name of that with the permissions, one in each value.
 	Permissions string `yaml:"permissions" default:"none" since:"0.2.0"`
 	// Name of that with the groups of the user for `auth.groups`, such as `memberOf`, `groups` or `realm_access.roles`.

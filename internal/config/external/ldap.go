@@ -100,7 +100,7 @@ func (l *LDAP) check(p yamlconf.Path, report yamlconf.Report) {
 	attribute := regexp.MustCompile(`^([A-Za-z][A-Za-z0-9-]*|[0-9]+(\.[0-9]+)+)$`) // RFC 4512 1.4
 	a := l.Attributes
 	for key, name := range map[string]string{
-		"root": a.Root, "home": a.Home, "quota": a.Quota, "permissions": a.Permissions, "groups": a.Groups, "": l.UserAttribute,
+		"root": a.Root, "home": a.Home, "quota": a.Quota, "language": a.Language, "permissions": a.Permissions, "groups": a.Groups, "": l.UserAttribute,
 	} {
 		at := p.Child("attributes").Child(key)
 		if key == "" {

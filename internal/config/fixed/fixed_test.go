@@ -12,7 +12,7 @@ import (
 // Each key of the configuration changes while the server runs, or is named. A new key belongs into one of the two.
 func TestEveryKeyChangesOrIsNamed(t *testing.T) {
 	changes := []string{
-		"default_language", "locales_dir", "unknown_hosts", "tls", "passive", "s3", "log", "limits", "idle_timeout", "data_timeout", "stall_timeout",
+		"default_language", "bilingual_greeting", "locales_dir", "unknown_hosts", "tls", "passive", "s3", "log", "limits", "idle_timeout", "data_timeout", "stall_timeout",
 		"commit_delay", "drain_timeout", "max_failed_logins", "part_size", "upload_concurrency", "download_concurrency", "tenants",
 	}
 	old, next := config.Default(), config.Default()
@@ -54,6 +54,8 @@ func change(v reflect.Value) {
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 	case reflect.String:
 		v.SetString("x")
+	case reflect.Bool:
+		v.SetBool(!v.Bool())
 	default:
 		v.SetInt(v.Int() + 1)
 	}
