@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"sync"
 	"testing"
 
@@ -143,6 +144,35 @@ func TestCompleteAbortedUpload(t *testing.T) {
 			t.Errorf("%v, want NoSuchUpload or OperationAborted", err)
 		}
 	})
+}
+
+// The refusal to complete an upload is no denial where the server may refuse for a moment only. The upload can be done anew.
+func TestRefusedCompletion(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	for server, want := range map[string]string{"MinIO": "OperationAborted", "nginx": "AccessDenied"} {
+		name, key, reach := s.Bucket(t), "file", s.AWSConfig()
+		seen := watch(reach)
+		seen.answer = func(response *http.Response) {
+			response.Header.Set("Server", server)
+			if response.Request.Method == http.MethodPost && response.Request.URL.Query().Has("uploadId") {
+				response.StatusCode = http.StatusForbidden
+				response.Body = io.NopCloser(strings.NewReader("<Error><Code>AccessDenied</Code></Error>"))
+			}
+		}
+		client := clientOf(t, reach)
+		begun, err := client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &name, Key: &key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seen.requests = nil
+		_, err = client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
+			Bucket: &name, Key: &key, UploadId: begun.UploadId,
+			MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: aws.String(`"any"`), PartNumber: aws.Int32(1)}}},
+		})
+		if s3error.Code(err) != want || s3error.Status(err) != http.StatusForbidden || len(seen.requests) != 1 {
+			t.Errorf("%s: %v after %d requests, want %s", server, err, len(seen.requests), want)
+		}
+	}
 }
 
 // An answer without a type of the checksum is confirmed by a look at the object. So servers that tell no type cost one request more.

@@ -3,6 +3,7 @@ package profile
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"sync"
@@ -22,14 +23,21 @@ import (
 // in one directory, versitygw refuses one request in twenty.
 const maxAttempts = 8
 
-// errUnstored is what S3 calls a conflict with another request.
-var errUnstored = &smithy.GenericAPIError{
-	Code: "OperationAborted", Message: "the server answered 200 and did not store the object", Fault: smithy.FaultServer,
-}
+// S3 calls a conflict with another request OperationAborted.
+var (
+	errUnstored = &smithy.GenericAPIError{
+		Code: "OperationAborted", Message: "the server answered 200 and did not store the object", Fault: smithy.FaultServer,
+	}
+
+	// errRefused says that the refusal is for a moment only: the server let the same account begin the upload.
+	errRefused = &smithy.GenericAPIError{
+		Code: "OperationAborted", Message: "the server refused to complete the upload and may have deleted its parts", Fault: smithy.FaultServer,
+	}
+)
 
 // RepeatUnstored makes a client send a request to store an object again, at once, where the server has not stored it. Either the server refused for
 // a moment only ([driver.Profile.EmptyDirectoryCode]), or it answered 200 all the same ([driver.Profile.UnstoredAnswers]). After some attempts the
-// error is OperationAborted. A request to complete an upload is not sent again, because the parts may be gone.
+// error is OperationAborted. A request to complete an upload is not sent again, because the parts may be gone: the error is OperationAborted at once.
 //
 // The server has the profile of the name. If the name is empty, the Server header of each answer tells the profile.
 func RepeatUnstored(name string) func(*s3.Options) {
@@ -90,8 +98,11 @@ func (r *repeater) repeat(
 		if err == nil && p.UnstoredAnswers {
 			err = r.confirm(ctx, object, out.Result)
 		}
-		again := errors.Is(err, errUnstored) || p.EmptyDirectoryCode != "" && s3error.HasCode(err, p.EmptyDirectoryCode)
-		if !again || object.completes || attempt == maxAttempts || request.RewindStream() != nil {
+		refused := p.EmptyDirectoryCode != "" && s3error.HasCode(err, p.EmptyDirectoryCode)
+		switch {
+		case refused && object.completes:
+			return out, metadata, fmt.Errorf("%w: %w", errRefused, err)
+		case !refused && !errors.Is(err, errUnstored), object.completes, attempt == maxAttempts, request.RewindStream() != nil:
 			return out, metadata, err
 		}
 	}
