@@ -171,7 +171,7 @@ func (s *Server) serve(ctx context.Context, socket string) error {
 	listening := make(chan struct{})
 	root := auth.Account{Access: s.AccessKeyID, Secret: s.SecretAccessKey, Role: auth.RoleAdmin}
 	api, err := s3api.New(
-		s.backend,
+		lock(s.backend),
 		middlewares.RootUserConfig{Access: root.Access, Secret: root.Secret},
 		Region,
 		auth.NewIAMServiceSingle(root),
