@@ -225,40 +225,42 @@ func TestWithoutLimits(t *testing.T) {
 
 // Other limits count for what is in use already, and for rates from then on.
 func TestAdopt(t *testing.T) {
-	user := NewUser("acme", 1, Usage{Transfers: 2, UploadRate: 8000})
-	scopes := Scopes{user}
-	leave, err := scopes.EnterSession()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := scopes.EnterTransfer(); err != nil {
-		t.Fatal(err)
-	}
-	before := user.upload.limiter.Load()
-	user.Adopt(NewUser("acme", 2, Usage{Transfers: 1, UploadRate: 8000, Logins: 1, DownloadRate: 16000}))
-	if user.upload.limiter.Load() != before || len(scopes.Pace(false)) != 1 || scopes.Pace(false).Chunk(1<<20) != 2000 {
-		t.Error("the rates are not those that were adopted")
-	}
-	if _, err := scopes.EnterSession(); err != nil {
-		t.Error(err)
-	}
-	if _, err := scopes.EnterSession(); limitOf(t, err) != "acme:sessions_per_user" {
-		t.Error("a third session")
-	}
-	if _, err := scopes.EnterTransfer(); limitOf(t, err) != "acme:per_user.transfers" {
-		t.Error("a second transfer")
-	}
-	if err := scopes.Login(); err != nil {
-		t.Error(err)
-	}
-	if err := scopes.Login(); limitOf(t, err) != "acme:per_user.login_rate" {
-		t.Error("a second login within a second")
-	}
-	leave()
-	user.Adopt(NewUser("acme", 0, Usage{}))
-	if err := scopes.Login(); err != nil || scopes.Pace(true) != nil {
-		t.Error("there are still limits")
-	}
+	synctest.Test(t, func(t *testing.T) { // in which no time passes
+		user := NewUser("acme", 1, Usage{Transfers: 2, UploadRate: 8000})
+		scopes := Scopes{user}
+		leave, err := scopes.EnterSession()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := scopes.EnterTransfer(); err != nil {
+			t.Fatal(err)
+		}
+		before := user.upload.limiter.Load()
+		user.Adopt(NewUser("acme", 2, Usage{Transfers: 1, UploadRate: 8000, Logins: 1, DownloadRate: 16000}))
+		if user.upload.limiter.Load() != before || len(scopes.Pace(false)) != 1 || scopes.Pace(false).Chunk(1<<20) != 2000 {
+			t.Error("the rates are not those that were adopted")
+		}
+		if _, err := scopes.EnterSession(); err != nil {
+			t.Error(err)
+		}
+		if _, err := scopes.EnterSession(); limitOf(t, err) != "acme:sessions_per_user" {
+			t.Error("a third session")
+		}
+		if _, err := scopes.EnterTransfer(); limitOf(t, err) != "acme:per_user.transfers" {
+			t.Error("a second transfer")
+		}
+		if err := scopes.Login(); err != nil {
+			t.Error(err)
+		}
+		if err := scopes.Login(); limitOf(t, err) != "acme:per_user.login_rate" {
+			t.Error("a second login within a second")
+		}
+		leave()
+		user.Adopt(NewUser("acme", 0, Usage{}))
+		if err := scopes.Login(); err != nil || scopes.Pace(true) != nil {
+			t.Error("there are still limits")
+		}
+	})
 }
 
 func TestServerAdopts(t *testing.T) {
