@@ -70,12 +70,13 @@ type Tracer struct {
 	provider  *sdk.TracerProvider
 	tracer    trace.Tracer
 	collector *collector
+	flush     time.Duration // flushTimeout, or more in tests
 	ended     atomic.Int64
 }
 
 // New makes a tracer. It sends nothing before a session has a span.
 func New(o Options) *Tracer {
-	t := &Tracer{sample: o.Sample, collector: newCollector(o)}
+	t := &Tracer{sample: o.Sample, collector: newCollector(o), flush: flushTimeout}
 	host, _ := os.Hostname() // in Kubernetes the name of the pod
 	exporter := otlptrace.NewUnstarted(t.collector)
 	t.provider = sdk.NewTracerProvider(
@@ -118,7 +119,7 @@ func (t *Tracer) Shutdown(ctx context.Context) {
 	}
 	close(t.collector.stopping)
 	defer t.collector.client.CloseIdleConnections()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.flush)
 	defer cancel()
 	if err := t.provider.Shutdown(ctx); err != nil {
 		t.collector.log.Warn("traces: the last spans could not be sent in time", "err", err)
