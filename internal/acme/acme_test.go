@@ -118,7 +118,7 @@ func await(t *testing.T, m *Manager, a *acmetest.Authority, host string, before 
 					between.AddCert(issuer)
 				}
 			}
-			if _, err := c.Leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots, Intermediates: between}); err != nil {
+			if _, err := c.Leaf.Verify(x509.VerifyOptions{DNSName: host, Roots: roots, Intermediates: between, CurrentTime: c.Leaf.NotBefore}); err != nil {
 				t.Error(err)
 			}
 			return c

@@ -10,46 +10,44 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/s3client/profile"
+	"github.com/babelftp/babelftp/internal/s3sim"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
 func TestMain(m *testing.M) { s3test.Main(m) }
 
-// servers are S3 servers that keep conditions, that refuse them (501), and that ignore them.
-func servers() map[string]func(*testing.T) (Client, string) {
-	start := func(t *testing.T, name string) (Client, string) {
-		s := s3test.Start(t, name)
-		return s.Client(profile.RepeatUnstored("")), s.Bucket(t)
-	}
-	return map[string]func(*testing.T) (Client, string){
-		"conditions": func(t *testing.T) (Client, string) { return start(t, "embedded") },
-		"refuses":    func(t *testing.T) (Client, string) { return start(t, "sim-strict") },
-		"ignores": func(t *testing.T) (Client, string) {
-			client, bucket := start(t, "embedded")
-			return unconditional{client}, bucket
-		},
-	}
-}
-
-// unconditional is an S3 server that ignores conditions.
-type unconditional struct{ Client }
-
-func (u unconditional) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
-	plain := *in
-	plain.IfMatch, plain.IfNoneMatch = nil, nil
-	return u.Client.PutObject(ctx, &plain, opts...)
-}
-
 func newStore(t *testing.T, client Client, bucket string) *Store {
-	s := New(client, bucket, "servers/", slog.New(slog.NewTextHandler(t.Output(), nil)))
-	s.times = times{heartbeat: 50 * time.Millisecond, expiry: time.Second, settle: 300 * time.Millisecond, poll: 10 * time.Millisecond}
-	return s
+	return New(client, bucket, "servers/", slog.New(slog.NewTextHandler(t.Output(), nil)))
+}
+
+// onEachServer runs a test on S3 servers that keep conditions, that refuse them (501), and that ignore them. Each request takes a moment, of a time
+// that does not pass while the machine is busy.
+func onEachServer(t *testing.T, test func(t *testing.T, newStore func() *Store)) {
+	for name, opts := range map[string]s3sim.Options{
+		"conditions": {Profile: driver.Profile{ConditionalPut: true}},
+		"refuses":    {RefuseUnsupported: true},
+		"ignores":    {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const bucket = "bucket"
+				server := s3sim.New(opts)
+				server.CreateBucket(bucket)
+				slow := &s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault {
+					return s3sim.Fault{Before: 100 * time.Millisecond, After: 100 * time.Millisecond}
+				}}
+				test(t, func() *Store { return newStore(t, server.Client(slow), bucket) })
+			})
+		})
+	}
 }
 
 // What certmagic asks of a storage.
@@ -134,119 +132,91 @@ func TestErrors(t *testing.T) {
 
 // No two servers have a lock together. A heartbeat keeps it for longer than it takes to expire.
 func TestLock(t *testing.T) {
-	for name, start := range servers() {
-		t.Run(name, func(t *testing.T) {
-			client, bucket := start(t)
-			var holders atomic.Int32
-			var wait sync.WaitGroup
-			for i := range 3 {
-				s := newStore(t, client, bucket)
-				wait.Go(func() {
-					if err := s.Lock(t.Context(), "issue ftp.acme.example"); err != nil {
-						t.Error(err)
-						return
-					}
-					if holders.Add(1) != 1 {
-						t.Error("two servers have the lock")
-					}
-					if i == 0 {
-						_ = sleep(t.Context(), 2*s.times.expiry)
-					}
-					holders.Add(-1)
-					if err := s.Unlock(t.Context(), "issue ftp.acme.example"); err != nil {
-						t.Error(err)
-					}
-				})
-			}
-			wait.Wait()
-			if keys, err := newStore(t, client, bucket).List(t.Context(), "locks", true); !errors.Is(err, fs.ErrNotExist) {
-				t.Errorf("the locks are %q, %v", keys, err)
-			}
-		})
-	}
+	onEachServer(t, func(t *testing.T, newStore func() *Store) {
+		var holders atomic.Int32
+		var wait sync.WaitGroup
+		for i := range 3 {
+			s := newStore()
+			wait.Go(func() {
+				if err := s.Lock(t.Context(), "issue ftp.acme.example"); err != nil {
+					t.Error(err)
+					return
+				}
+				if holders.Add(1) != 1 {
+					t.Error("two servers have the lock")
+				}
+				if i == 0 {
+					time.Sleep(2 * s.times.expiry)
+				}
+				holders.Add(-1)
+				if err := s.Unlock(t.Context(), "issue ftp.acme.example"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wait.Wait()
+		if keys, err := newStore().List(t.Context(), "locks", true); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the locks are %q, %v", keys, err)
+		}
+	})
 }
 
 // The lock of a server that has died goes to another one. The end of the wait is that of the context.
 func TestLockOfADeadServer(t *testing.T) {
-	for name, start := range servers() {
-		t.Run(name, func(t *testing.T) {
-			client, bucket := start(t)
-			dead, other := newStore(t, client, bucket), newStore(t, client, bucket)
-			if err := dead.Lock(t.Context(), "name"); err != nil {
-				t.Fatal(err)
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), other.times.expiry/2)
-			defer cancel()
-			if err := other.Lock(ctx, "name"); !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("the wait for a lock: %v", err)
-			}
-			dead.locks["name"].stop()
-			<-dead.locks["name"].ended
-			if err := other.Lock(t.Context(), "name"); err != nil {
-				t.Fatal(err)
-			}
-			if err := dead.Unlock(t.Context(), "name"); err != nil {
-				t.Error(err)
-			}
-			if _, err := other.Stat(t.Context(), lockKey("name")); err != nil {
-				t.Errorf("the dead server has released the lock of the other one: %v", err)
-			}
-			if err := other.Unlock(t.Context(), "name"); err != nil {
-				t.Error(err)
-			}
-		})
-	}
+	onEachServer(t, func(t *testing.T, newStore func() *Store) {
+		dead, other := newStore(), newStore()
+		if err := dead.Lock(t.Context(), "name"); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), 2*other.times.expiry)
+		defer cancel()
+		if err := other.Lock(ctx, "name"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("the wait for a lock: %v", err)
+		}
+		dead.locks["name"].stop()
+		<-dead.locks["name"].ended
+		if err := other.Lock(t.Context(), "name"); err != nil {
+			t.Fatal(err)
+		}
+		if err := dead.Unlock(t.Context(), "name"); err != nil {
+			t.Error(err)
+		}
+		if _, err := other.Stat(t.Context(), lockKey("name")); err != nil {
+			t.Errorf("the dead server has released the lock of the other one: %v", err)
+		}
+		if err := other.Unlock(t.Context(), "name"); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // Of two servers that find no lock at the same time, one gets it, also where S3 has no conditions.
 func TestLocksAtOnce(t *testing.T) {
-	for name, start := range servers() {
-		t.Run(name, func(t *testing.T) {
-			client, bucket := start(t)
-			looks := &barrier{Client: client, open: make(chan struct{})}
-			looks.left.Store(2)
-			var got atomic.Int32
-			var wait sync.WaitGroup
-			for range 2 {
-				s := newStore(t, looks, bucket)
-				s.times.settle = 2 * time.Second
-				wait.Go(func() {
-					l, err := s.tryLock(t.Context(), "name", &sighting{})
-					if err != nil {
-						t.Error(err)
-					}
-					if l != nil {
-						got.Add(1)
-					}
-				})
-			}
-			wait.Wait()
-			if got.Load() != 1 {
-				t.Errorf("%d servers have the lock", got.Load())
-			}
-		})
-	}
-}
-
-// A barrier lets the first looks of two servers end before their first writes begin.
-type barrier struct {
-	Client
-	left atomic.Int32
-	open chan struct{}
-}
-
-func (b *barrier) HeadObject(ctx context.Context, in *s3.HeadObjectInput, opts ...func(*s3.Options)) (*s3.HeadObjectOutput, error) {
-	defer func() {
-		if b.left.Add(-1) == 0 {
-			close(b.open)
+	onEachServer(t, func(t *testing.T, newStore func() *Store) {
+		var got atomic.Int32
+		var wait sync.WaitGroup
+		for range 2 {
+			s := newStore()
+			wait.Go(func() {
+				l, err := s.tryLock(t.Context(), "name", &sighting{})
+				if err != nil {
+					t.Error(err)
+				}
+				if l != nil {
+					got.Add(1)
+				}
+			})
 		}
-	}()
-	return b.Client.HeadObject(ctx, in, opts...)
+		wait.Wait()
+		if got.Load() != 1 {
+			t.Errorf("%d servers have the lock", got.Load())
+		}
+	})
 }
 
-func (b *barrier) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
-	<-b.open
-	return b.Client.PutObject(ctx, in, opts...)
+// brief is for one server that nothing hurries: it has the lock, however long the machine takes.
+func brief() times {
+	return times{heartbeat: 50 * time.Millisecond, expiry: time.Hour, settle: time.Millisecond, poll: 10 * time.Millisecond}
 }
 
 // A heartbeat that finds another version knows that the lock is lost.
@@ -254,6 +224,7 @@ func TestLockIsLost(t *testing.T) {
 	server := s3test.Start(t, "embedded")
 	bucket := server.Bucket(t)
 	s := newStore(t, server.Client(profile.RepeatUnstored("")), bucket)
+	s.times = brief()
 	if err := s.Lock(t.Context(), "name"); err != nil {
 		t.Fatal(err)
 	}
@@ -282,6 +253,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
 	s := newStore(t, proxy.Server().Client(profile.RepeatUnstored("")), bucket)
+	s.times = brief()
 	lost := func(times int) *s3test.Injection {
 		return proxy.Inject(s3test.Fault{Operation: "PutObject", Times: times, Effect: s3test.LoseAnswer()})
 	}
@@ -320,6 +292,7 @@ func TestReleaseAfterALostAnswer(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
 	s := newStore(t, proxy.Server().Client(profile.RepeatUnstored("")), bucket)
+	s.times = brief()
 	l, err := s.tryLock(t.Context(), "name", &sighting{})
 	if err != nil || l == nil {
 		t.Fatal(l, err)
