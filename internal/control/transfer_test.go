@@ -387,7 +387,7 @@ func TestClientDisconnects(t *testing.T) {
 	} {
 		for size, content := range map[string]string{"empty": "", "small": "some", "large": big} {
 			t.Run(tt.name+"/"+size, func(t *testing.T) {
-				s := newSite(t, func(cfg *control.Config) { cfg.CommitDelay = time.Second })
+				s := newSite(t, func(cfg *control.Config) { cfg.CommitDelay = time.Hour }) // a share of it is longer than the client takes between its two ends
 				other := s.login()
 				c := s.login()
 				data := c.epsv()
