@@ -21,15 +21,15 @@ var rounds = flag.Int("kill.rounds", 3, "how many rounds of kills each test runs
 // A victim is a client in the middle of an upload that it cannot have finished yet.
 type victim func(t *testing.T, s *site, remote string, size int) *process
 
-// killedCurl uploads for about so long, and is killed before three quarters of a second are over.
+// killedCurl uploads at a rate at which the bytes last about so long, and then waits for more. It is killed before three quarters of a second are over.
 func killedCurl(duration time.Duration) victim {
 	return func(t *testing.T, s *site, remote string, size int) *process {
 		const moments = 750 * time.Millisecond
 		t.Helper()
 		c := newCurl(t, s, usual)
-		p := c.start("--verbose", "--limit-rate", strconv.Itoa(size*int(time.Second)/int(duration)),
-			"--upload-file", newFolder(t).write("file", content(size)), c.url(remote))
+		p := c.start("--verbose", "--limit-rate", strconv.Itoa(size*int(time.Second)/int(duration)), "--upload-file", "-", c.url(remote))
 		p.expect(p.stderr, `(?m)^< 150 `)
+		go func() { _, _ = p.stdin.Write(content(size)) }() // until it is killed
 		select {
 		case <-time.After(rand.N(moments)): // the moment is what the test varies, not what it waits for
 		case <-p.done:
