@@ -36,8 +36,8 @@ func (m *Relays) RelayOpened() { m.active.Inc() }
 
 // RelayClosed implements [cluster.Observer].
 func (m *Relays) RelayClosed(result cluster.Result) {
-	m.active.Dec()
 	m.total.WithLabelValues(string(result)).Inc()
+	m.active.Dec() // afterwards, so that each relay is in one of both
 }
 
 // RelayRefused implements [cluster.Observer].
