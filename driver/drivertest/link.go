@@ -27,7 +27,10 @@ type Fault func(n int, r *http.Request, send func() (*http.Response, error)) (*h
 // NewLink returns a client like the one given, over a link. It asks S3 once where the SDK would try again, unless opts say otherwise.
 func NewLink(client *s3.Client, opts ...func(*s3.Options)) (*s3.Client, *Link) {
 	l := &Link{client: client.Options().HTTPClient}
-	through := func(o *s3.Options) { o.HTTPClient, o.RetryMaxAttempts = l, 1 }
+	through := func(o *s3.Options) {
+		o.HTTPClient, o.RetryMaxAttempts = l, 1
+		o.ExpressCredentials = nil // that of the client given has that client, which may be in use
+	}
 	return s3.New(client.Options(), append([]func(*s3.Options){through}, opts...)...), l
 }
 
