@@ -29,7 +29,7 @@ func newBanningSite(t *testing.T, storage *s3test.Server, buckets map[string]str
 	if err != nil {
 		t.Fatal(err)
 	}
-	limits := fmt.Sprintf("admin_socket: %q\nlimits: {store: %q, bans: {address_score: 4, time: 1h}, failed_login_delay: 0s}", b.socket, store)
+	limits := fmt.Sprintf("admin_socket: %q\nlimits: {store: %q, bans: {address_score: 4, time: 1h, half_life: 24h}, failed_login_delay: 0s}", b.socket, store)
 	changed := strings.Replace(string(text), "limits: {sessions_per_address: 0}", limits, 1)
 	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
 		t.Fatal(err)

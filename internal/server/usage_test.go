@@ -136,7 +136,7 @@ func TestCommandTimeout(t *testing.T) {
 	cfg := configtest.New(t, s)
 	acme := cfg.Tenants["acme"]
 	acme.DefaultLanguage = language.French
-	acme.Users["alice"].Limits.CommandTimeout = 500 * time.Millisecond
+	acme.Users["alice"].Limits.CommandTimeout = 2 * time.Second // longer than the other commands take on a busy machine
 	put(t, s, cfg, "a")
 	opts := Options{AWS: s.AWSConfig()}
 	hold(t, opts.AWS)
