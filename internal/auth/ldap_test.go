@@ -164,8 +164,8 @@ func TestDirectoryDoesNotDecide(t *testing.T) {
 		want   string
 	}{
 		"down":                  {binding(s), func(l *external.LDAP) { l.URLs = []string{"ldap://127.0.0.1:1"} }, "bob", "connection refused"},
-		"silent":                {binding(s), func(l *external.LDAP) { l.URLs[0], l.Timeout = "ldap://"+silent.Addr().String(), 20*time.Millisecond }, "bob", "deadline exceeded"},
-		"silent-under-tls":      {binding(s), func(l *external.LDAP) { l.URLs[0], l.Timeout = "ldaps://"+silent.Addr().String(), 20*time.Millisecond }, "bob", "deadline exceeded"},
+		"silent":                {binding(s), func(l *external.LDAP) { l.URLs[0], l.Timeout = "ldap://"+silent.Addr().String(), time.Second/4 }, "bob", "deadline exceeded"},
+		"silent-under-tls":      {binding(s), func(l *external.LDAP) { l.URLs[0], l.Timeout = "ldaps://"+silent.Addr().String(), time.Second/4 }, "bob", "deadline exceeded"},
 		"authority":             {binding(s), func(l *external.LDAP) { l.CAFile = "" }, "bob", "certificate"},
 		"authority-under-tls":   {searching(s), func(l *external.LDAP) { l.CAFile = "" }, "bob", "certificate"},
 		"other-host":            {searching(s), func(l *external.LDAP) { l.URLs[0] = strings.Replace(l.URLs[0], "127.0.0.1", "localhost", 1) }, "bob", "certificate"},
