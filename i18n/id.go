@@ -55,6 +55,7 @@ const (
 	ModeStream          ID = "mode-stream"
 	StructureFile       ID = "structure-file"
 	AllocationNotNeeded ID = "allocation-not-needed"
+	PermissionsNotKept  ID = "permissions-not-kept"
 	RestartAccepted     ID = "restart-accepted" // offset
 	RangeAccepted       ID = "range-accepted"   // first byte, last byte
 	RestartInASCII      ID = "restart-in-ascii"

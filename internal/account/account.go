@@ -115,6 +115,8 @@ type Tenant struct {
 	Encoding *charset.Encoding
 	// Normalization is the Unicode form in which names are created.
 	Normalization pathname.Normalization
+	// Backslash is what a backslash in pathnames of clients stands for.
+	Backslash pathname.Backslash
 	// LenientDataEOF takes an upload under TLS for complete when the data
 	// connection ends without close_notify, between two records. Then the server
 	// cannot tell the end of the file from that of a connection which was cut.
@@ -122,6 +124,10 @@ type Tenant struct {
 	// RequireSessionReuse refuses a data connection under TLS that does not resume
 	// the TLS session of its control connection.
 	RequireSessionReuse bool
+	// IgnoreChmod answers SITE CHMOD with 200, and does nothing.
+	IgnoreChmod bool
+	// KeepLineEnds stores and sends the bytes of TYPE A as they are.
+	KeepLineEnds bool
 }
 
 // A LoginRequest is what a client showed of itself.
@@ -200,5 +206,8 @@ type Login struct {
 
 // NameRules say how the names of the user are written.
 func (l *Login) NameRules() pathname.Rules {
-	return pathname.Rules{Encoding: l.Tenant.Encoding, DirectoryEncodings: l.DirectoryEncodings, Normalization: l.Tenant.Normalization}
+	return pathname.Rules{
+		Encoding: l.Tenant.Encoding, DirectoryEncodings: l.DirectoryEncodings,
+		Normalization: l.Tenant.Normalization, Backslash: l.Tenant.Backslash,
+	}
 }

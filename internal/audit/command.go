@@ -19,6 +19,9 @@ const (
 	eventDownload = "download"
 )
 
+// eventSetTime is the event of MFMT and of what clients send in its place. MDTM is among that where it changes a file.
+const eventSetTime = "set_time"
+
 // eventOf is the event of a command. It is empty for a command that changes nothing and sends no file.
 func eventOf(verb, argument string) string {
 	switch verb {
@@ -35,7 +38,7 @@ func eventOf(verb, argument string) string {
 	case "RMD", "XRMD":
 		return "rmdir"
 	case "MFMT", "MFF":
-		return "set_time"
+		return eventSetTime
 	case "SITE":
 		service, _, _ := strings.Cut(argument, " ")
 		switch strings.ToUpper(service) {
@@ -47,6 +50,8 @@ func eventOf(verb, argument string) string {
 			return "rmdir"
 		case "PRESIGN":
 			return "presign"
+		case "UTIME":
+			return eventSetTime
 		}
 	}
 	return ""
@@ -87,6 +92,9 @@ func (s *Session) Transferred(bytes int64) {
 // Replied ends a command by its reply, which is not a preliminary one, and writes its line.
 func (s *Session) Replied(verb, argument string, code int) {
 	event, c := eventOf(verb, argument), s.command
+	if verb == "MDTM" && c != nil && c.touched() {
+		event = eventSetTime
+	}
 	if event == "" || c == nil || s.login == nil || code == codeStatus || code == codeIntermediate {
 		return
 	}
@@ -106,6 +114,13 @@ func (s *Session) Replied(verb, argument string, code int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	s.write(event, outcome, append(about, c.about(s.login.ObjectURI, outcome, argument)...)...)
+}
+
+// touched tells whether the command has asked the storage for a change.
+func (c *command) touched() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.path != ""
 }
 
 // about is what the storage knows of the command.

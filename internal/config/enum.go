@@ -62,6 +62,30 @@ func (ControlCharacters) Values() []string {
 	return yamlconf.EnumValues(AllowControlCharacters, RefuseControlCharacters)
 }
 
+// ASCII is what TYPE A does to lines. The zero value is ConvertLineEnds.
+type ASCII string
+
+// The treatments.
+const (
+	ConvertLineEnds ASCII = "convert" // RFC 959, section 3.1.1.1
+	KeepLineEnds    ASCII = "keep"    // for devices that send pictures after TYPE A
+)
+
+// Values implements [yamlconf.Enum].
+func (ASCII) Values() []string { return yamlconf.EnumValues(ConvertLineEnds, KeepLineEnds) }
+
+// Chmod is how SITE CHMOD is answered. The zero value is RefuseChmod.
+type Chmod string
+
+// The answers.
+const (
+	RefuseChmod Chmod = "refuse"
+	IgnoreChmod Chmod = "ignore"
+)
+
+// Values implements [yamlconf.Enum].
+func (Chmod) Values() []string { return yamlconf.EnumValues(RefuseChmod, IgnoreChmod) }
+
 // UnknownHosts is how HOST with a name that no tenant has is answered. The zero value is RefuseUnknownHosts.
 type UnknownHosts string
 

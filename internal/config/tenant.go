@@ -48,6 +48,14 @@ type Tenant struct {
 	// Whether users may create names with control characters, such as line ends: `allow`, or `refuse` with 553.
 	ControlCharacters ControlCharacters `yaml:"control_characters" default:"allow" since:"0.2.0"`
 
+	// What a backslash in a pathname of a client is: a character of a `name`, or a `separator` of directories as a slash is.
+	Backslash pathname.Backslash `yaml:"backslash" default:"name" since:"0.2.0"`
+
+	// What TYPE A does to a file: `convert` between CR LF on the way and LF in the bucket, or `keep` all bytes.
+	ASCII ASCII `yaml:"ascii" default:"convert" since:"0.2.0"`
+	// How SITE CHMOD is answered: `refuse` with 502, or `ignore` with 200. S3 keeps no permissions.
+	Chmod Chmod `yaml:"chmod" default:"refuse" since:"0.2.0"`
+
 	// Bytes that may be stored below `prefix`.
 	Quota value.Size `yaml:"quota" default:"no limit"`
 	// What happens to interrupted uploads: `keep` lets the user who began one resume it.

@@ -179,6 +179,9 @@ func (v *validator) encodings(p yamlconf.Path, t *Tenant) {
 	if t.PathnameEncoding.Raw() && t.Normalization != "" && t.Normalization != pathname.None {
 		v.report(p.Child("normalization"), "raw names are kept as they are, byte for byte: write none, or remove the key")
 	}
+	if t.PathnameEncoding.Raw() && t.Backslash == pathname.BackslashSeparates {
+		v.report(p.Child("backslash"), "in raw names no byte is known to be a backslash: remove the key, or name the charset in pathname_encoding")
+	}
 	seen := map[string]bool{} // in the form in which names are compared
 	for _, name := range slices.Sorted(maps.Keys(t.DirectoryEncodings)) {
 		dir := p.Child("directory_encodings").Child(name)

@@ -132,7 +132,7 @@ func TestMFFErrors(t *testing.T) {
 		{"MFF Modify=2003; f", "501 ", ""},
 		{"MFF Modify=; f", "501 ", ""},
 		{"MFF Modify; f", "501 ", ""},
-		{"MFF Modify=20020718012845 f", "501 ", ""},
+		{"MFF Modify=20020718012845;; f", "501 ", ""},
 		{"MFF Modify=20020718012845;", "501 ", ""},
 		{"MFF Modify=20020718012845; ", "501 ", ""},
 		{"MFF ; f", "501 ", ""},

@@ -208,15 +208,18 @@ func TestMDTM(t *testing.T) {
 		c.want("501 ", "MDTM")
 		c.want("501 ", "MDTM ")
 	})
-	t.Run("sets-no-time", func(t *testing.T) { // the example of section 3.4
+	t.Run("sets-the-time-where-no-file-has-the-name", func(t *testing.T) { // the example of section 3.4
 		c := s.login(t)
-		c.store("File6", "x")
-		modified := c.send("MDTM File6")
-		c.want("550 ", "MDTM 19990929043300 File6")
-		c.want(modified, "MDTM File6")
-		c.store("19990929043300 File6", "x")
-		c.want("213 2", "MDTM 19990929043300 File6")
 		c.want("550 ", "MDTM 19990929043300 file6")
+		c.store("File6", "x")
+		c.store("19990929043300 File6", "x")
+		modified := c.send("MDTM File6")
+		c.want("213 2", "MDTM 19990929043300 File6")
+		c.want(modified, "MDTM File6")
+		c.want("550 ", "MDTM 19990929043300 file6")
+		c.must("250", "DELE 19990929043300 File6")
+		c.want("213 Modify=19990929043300; File6", "MDTM 19990929043300 File6")
+		c.want("213 19990929043300", "MDTM File6")
 	})
 }
 

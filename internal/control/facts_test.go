@@ -321,6 +321,11 @@ func TestModify(t *testing.T) {
 		{"MFMT %", "20161231235960", "20170101000000"},
 		{"MFF Modify=%;", "20061231235959", "20061231235959"},
 		{"mff mODIFY=%;", "20240229000000.25", "20240229000000.25"},
+		{"MFF Modify=%", "20240229000001", "20240229000001"},
+		{"MDTM %", "20240229000002", "20240229000002"},
+		{"MDTM %", "20240229000003.5", "20240229000003.5"},
+		{"SITE UTIME %", "20240229000004", "20240229000004"},
+		{"site utime %", "202402290001", "20240229000100"},
 	} {
 		command := strings.Replace(test.command, "%", test.value, 1) + " file with spaces "
 		if r := c.do(command, "213 "); r != "213 Modify="+test.set+"; file with spaces " {
@@ -332,6 +337,9 @@ func TestModify(t *testing.T) {
 		if got := c.facts("file with spaces "); got != "modify="+test.set+";" { // created later than that
 			t.Errorf("MLST: %q, want %s", got, test.set)
 		}
+	}
+	for _, utc := range []string{"UTC", "utc"} {
+		c.do("SITE UTIME file with spaces  20240229000005 20240229000006 20240229000007 "+utc, "213 Modify=20240229000006; file with spaces ")
 	}
 	c.do("MFMT 29991231235959 file with spaces ", "213 ")
 	if got := c.facts("file with spaces "); !strings.HasPrefix(got, "modify=29991231235959;create=20") {
@@ -355,7 +363,21 @@ func TestModify(t *testing.T) {
 		"MFF file with spaces ":                                              "501 ",
 		"MFF  file with spaces ":                                             "501 ",
 		"MFF ; file with spaces ":                                            "501 ",
-		"MFF Modify=20230101000000 file with spaces ":                        "501 ",
+		"MFF Modify=2023010100000 file with spaces ":                         "501 ",
+		"MFF Modify=20230101000000":                                          "501 ",
+		"MDTM 20230101000000 nothing":                                        "550 nothing: ",
+		"MDTM 20230101000000 dir":                                            "550 ",
+		"MDTM 20230101000000 ":                                               "550 ",
+		"MDTM 20230229000000 file with spaces ":                              "550 ",
+		"MDTM 202301010000 file with spaces ":                                "550 ",
+		"SITE UTIME":                                                         "501 Syntax: SITE UTIME <SP> YYYYMMDDhhmmss <SP> pathname",
+		"SITE UTIME 20230101000000":                                          "501 ",
+		"SITE UTIME 20230229000000 file with spaces ":                        "501 ",
+		"SITE UTIME 20230101000000 nothing":                                  "550 nothing: ",
+		"SITE UTIME file with spaces  20230101000000":                        "501 ",
+		"SITE UTIME file with spaces  20230101000000 20230101000000 0 UTC":   "501 ",
+		"SITE UTIME 20230101000000 20230101000000 20230101000000 UTC":        "550 20230101000000 20230101000000 UTC: ",
+		"SITE UTIME f 20230101000000 20230101000000 20230101000000 GMT":      "501 ",
 		"MFF Modify=20230101000000;":                                         "501 ",
 		"MFF Modify; file with spaces ":                                      "501 ",
 		"MFF Modify=; file with spaces ":                                     "501 ",
@@ -378,6 +400,11 @@ func TestModify(t *testing.T) {
 		if want == "504 " && !strings.HasSuffix(r, " (CREATE)") && !strings.HasSuffix(r, " (UNIX.MODE)") {
 			t.Errorf("%s: %q does not name the fact", command, r)
 		}
+	}
+	c.do("MDTM file with spaces ", "213 29991231235959")
+	c.store("20230101000000 file with spaces ", "content") // MDTM asks about this one now
+	if r := c.do("MDTM 20230101000000 file with spaces ", "213 "+now[:6]); strings.Contains(r, "Modify") {
+		t.Errorf("MDTM of a file whose name begins with a time: %q", r)
 	}
 	c.do("MDTM file with spaces ", "213 29991231235959")
 	c.do("TYPE A", "200 ")

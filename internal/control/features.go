@@ -34,7 +34,7 @@ func (s *session) opts(arg string) {
 // optsUTF8 is OPTS UTF8, which no RFC defines and many clients send.
 func (s *session) optsUTF8(options string) {
 	switch syntax.Upper(options) {
-	case "", "ON":
+	case "", "ON", "NLST": // draft-ietf-ftpext-utf-8-option has NLST
 		s.locale.UTF8 = true
 		if s.locale.Charset().Raw() {
 			s.reply(200, i18n.OK) // a mirror's names are what they are

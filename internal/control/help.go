@@ -2,6 +2,7 @@ package control
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/reply"
@@ -15,9 +16,9 @@ func (s *session) help(arg string) {
 		s.helpAll()
 		return
 	}
-	name := syntax.Upper(arg)
+	name, service, _ := strings.Cut(syntax.Upper(arg), " ")
 	if name == "SITE" {
-		s.siteHelp()
+		s.siteHelp(service)
 		return
 	}
 	c, known := s.server.commands[name]

@@ -3,9 +3,11 @@ package control
 import (
 	"io/fs"
 	"path"
+	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftplist"
+	"github.com/babelftp/babelftp/internal/pathname"
 	"github.com/babelftp/babelftp/internal/syntax"
 	"github.com/babelftp/babelftp/internal/vfs"
 	"github.com/babelftp/babelftp/internal/wire"
@@ -20,6 +22,9 @@ func (s *session) list(arg string) {
 	if err != nil {
 		s.replyError(err)
 		return
+	}
+	if s.login.Tenant.Backslash == pathname.BackslashSeparates && strings.Contains(arg, `\`) {
+		arg = s.nameCodec().EncodePath(name) // NLST repeats it
 	}
 	var l *ftplist.Listing
 	client := s.request().ListClient()

@@ -186,7 +186,7 @@ func TestCharset(t *testing.T) {
 		if got := show(); !strings.Contains(got, bytes) || !strings.Contains(got, "caf\u00e9") {
 			t.Errorf("%s: %q", command, got)
 		}
-		for _, utf8 := range []string{"OPTS UTF8 ON", "LANG en"} {
+		for _, utf8 := range []string{"OPTS UTF8 ON", "OPTS UTF8 NLST", "LANG en"} {
 			c.do(utf8, "200 ")
 			if got := show(); !strings.Contains(got, name) {
 				t.Errorf("%s after %s: %q", command, utf8, got)
@@ -335,4 +335,46 @@ func TestPicturesOfLineEnds(t *testing.T) {
 	}
 	c.do("CWD \u201b\u240a\u240d\u201b\u201b", "250 ")
 	c.do("PWD", "257 \"/\u201b\u240a\u240d\u201b\u201b\" ")
+}
+
+// TestBackslashSeparates: where the tenant says so, a backslash in a client's pathname is a slash, in each encoding where it is a character.
+func TestBackslashSeparates(t *testing.T) {
+	s := newTenantSite(t, account.Login{
+		Tenant: &account.Tenant{Name: "demo", Backslash: pathname.BackslashSeparates, Encoding: encoding(t, "shift_jis")}, Rights: allRights,
+		DirectoryEncodings: map[string]*charset.Encoding{"/mirror": encoding(t, "raw")},
+	})
+	c := s.login()
+	c.do("MKD scans", "257 ")
+	c.do(`MKD \scans\2026`, `257 "/scans/2026" `)
+	c.do(`CWD scans\2026`, "250 ")
+	c.do("PWD", `257 "/scans/2026" `)
+	c.do(`CWD \`, "250 ")
+	c.do("PWD", `257 "/" `)
+	c.store(`scans\2026\a.jpg`, "a")
+	c.store("scans\\\x83\x5c.jpg", "KATAKANA SO, whose second byte is that of a backslash")
+	c.store(`mirror/a\b`, "raw")
+	s.wantObjects("scans/", "scans/2026/", "scans/2026/a.jpg", "scans/\u30bd.jpg", `mirror/a\b`)
+	for _, argument := range []string{`scans\2026`, `scans\2026\*.jpg`, `\scans\2026\`, `scans\2026\a.jpg`} {
+		if got := c.download("NLST " + argument); got != "/scans/2026/a.jpg\r\n" {
+			t.Errorf("NLST %s: %q", argument, got)
+		}
+	}
+	if got := c.download(`RETR scans\..\scans\2026\a.jpg`); got != "a" {
+		t.Errorf("RETR: %q", got)
+	}
+	for _, argument := range []string{`scans\`, `scans\.`, `scans\..`} {
+		conn := c.epsv()
+		c.do("STOR "+argument, "550 ")
+		conn.Close()
+	}
+}
+
+func TestBackslashInANameByDefault(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	c.store(`a\b`, "x")
+	s.wantObjects(`a\b`)
+	if got := c.download("NLST"); got != "a\\b\r\n" {
+		t.Errorf("NLST: %q", got)
+	}
 }

@@ -7,12 +7,13 @@ import (
 	"github.com/babelftp/babelftp/internal/syntax"
 )
 
-// representation is TYPE.
+// representation is TYPE. A tenant that keeps line ends gets every file as TYPE I does.
 func (s *session) representation(arg string) {
 	switch {
 	case !s.parameters.SetType(arg):
 		s.reply(504, i18n.ParameterNotImplemented, "TYPE")
 	case s.parameters.ASCII:
+		s.parameters.ASCII = !s.login.Tenant.KeepLineEnds
 		s.reply(200, i18n.TypeASCII)
 	default:
 		s.reply(200, i18n.TypeBinary)

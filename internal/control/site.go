@@ -12,6 +12,9 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
+// chmod is the service that a tenant must ask for.
+const chmod = "CHMOD"
+
 // A siteCommand is one of the services that SITE offers (RFC 959 4.1.3).
 type siteCommand struct {
 	name   string
@@ -21,15 +24,17 @@ type siteCommand struct {
 
 func siteCommands() []siteCommand {
 	return []siteCommand{
+		{chmod, " <SP> mode" + pathnameSyntax, (*session).siteChmod},
 		{"COPY", pathnameSyntax + pathnameSyntax, onFile(filecmd.Copy("SITE COPY" + pathnameSyntax + pathnameSyntax))},
 		{"CPFR", pathnameSyntax, (*session).siteCopyFrom},
 		{"CPTO", pathnameSyntax, (*session).siteCopyTo},
-		{"HELP", "", func(s *session, _ string) { s.siteHelp() }},
+		{"HELP", "", (*session).siteHelp},
 		{"MKDIR", pathnameSyntax, func(s *session, arg string) { s.siteDirectory("MKDIR", arg) }},
 		{"PRESIGN", pathnameSyntax + " [<SP> duration]", onFile(filecmd.Presign("SITE PRESIGN" + pathnameSyntax))},
 		{"QUOTA", "", onFile(filecmd.Quota)},
 		{"RMDIR", pathnameSyntax, func(s *session, arg string) { s.siteDirectory("RMDIR", arg) }},
 		{"URL", " [<SP> --8bit]" + pathnameSyntax, (*session).siteURL},
+		{"UTIME", " <SP> YYYYMMDDhhmmss" + pathnameSyntax, onFile(filecmd.UTime("SITE UTIME <SP> YYYYMMDDhhmmss" + pathnameSyntax))},
 	}
 }
 
@@ -38,7 +43,7 @@ func (s *session) site(arg string) {
 	name, arg, _ := strings.Cut(arg, " ")
 	for _, c := range siteCommands() {
 		switch {
-		case !syntax.Equal(c.name, name):
+		case !syntax.Equal(c.name, name) || c.name == chmod && !s.ignoresChmod():
 			continue
 		case arg == "" && c.syntax != "":
 			s.reply(501, i18n.Syntax, "SITE "+c.name+c.syntax)
@@ -56,14 +61,28 @@ func isService(arg string) bool {
 	return slices.ContainsFunc(siteCommands(), func(c siteCommand) bool { return syntax.Equal(c.name, name) })
 }
 
-// siteHelp is SITE HELP and HELP SITE.
-func (s *session) siteHelp() {
+// siteHelp is SITE HELP and HELP SITE, of all services or of one.
+func (s *session) siteHelp(name string) {
+	for _, c := range siteCommands() {
+		if syntax.Equal(c.name, name) {
+			s.reply(214, i18n.Syntax, "SITE "+c.name+c.syntax)
+			return
+		}
+	}
 	lines := []string{s.text(i18n.SiteHelpIntro)}
 	for _, c := range siteCommands() {
-		lines = append(lines, " "+c.name+c.syntax)
+		if c.name != chmod || s.ignoresChmod() {
+			lines = append(lines, " "+c.name+c.syntax)
+		}
 	}
 	s.send(wire.NewReply(214, append(lines, s.text(i18n.SiteHelpEnd))...))
 }
+
+// ignoresChmod tells whether the user's tenant answers SITE CHMOD, though S3 keeps no permissions.
+func (s *session) ignoresChmod() bool { return s.login != nil && s.login.Tenant.IgnoreChmod }
+
+// siteChmod is SITE CHMOD, which changes nothing. Some uploaders end when it fails.
+func (s *session) siteChmod(string) { s.reply(200, i18n.PermissionsNotKept) }
 
 // siteDirectory is SITE MKDIR and SITE RMDIR, which make a directory with its parents and remove one with its content.
 func (s *session) siteDirectory(sub, arg string) {

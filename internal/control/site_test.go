@@ -116,3 +116,55 @@ func TestSitePresignNeedsPermission(t *testing.T) {
 func TestSitePresignIsOffByDefault(t *testing.T) {
 	newSite(t, nil).login().do("SITE PRESIGN f", "550 Links are not enabled here.")
 }
+
+func TestSiteChmod(t *testing.T) {
+	t.Run("refuse", func(t *testing.T) {
+		c := newSite(t, nil).login()
+		c.do("SITE CHMOD 644 f", "502 SITE CHMOD command not implemented.")
+		if r := c.do("SITE HELP", "214-"); strings.Contains(r, "CHMOD") {
+			t.Errorf("SITE HELP: %q", r)
+		}
+	})
+	t.Run("ignore", func(t *testing.T) {
+		c := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", IgnoreChmod: true}, Rights: allRights}).login()
+		c.do("SITE chmod 644 f", "200 Permissions are not kept here; nothing was changed.")
+		c.do("SITE CHMOD", "501 Syntax: SITE CHMOD <SP> mode <SP> pathname")
+		if r := c.do("HELP SITE", "214-"); !strings.Contains(r, "\n CHMOD <SP> mode <SP> pathname\n") {
+			t.Errorf("HELP SITE: %q", r)
+		}
+	})
+}
+
+func TestHelpOfASiteCommand(t *testing.T) {
+	c := newSite(t, nil).login()
+	for _, command := range []string{"HELP SITE MKDIR", "help site mkdir", "SITE HELP MKDIR"} {
+		c.do(command, "214 Syntax: SITE MKDIR <SP> pathname")
+	}
+	c.do("HELP SITE NONE", "214-")
+	c.do("HELP MKD", "214 Syntax: MKD <SP> pathname")
+}
+
+// TestAvailable: AVBL tells what the quota leaves.
+func TestAvailable(t *testing.T) {
+	quota := func(used, limit int64, known bool) func() (int64, int64, bool) {
+		return func() (int64, int64, bool) { return used, limit, known }
+	}
+	for _, test := range []struct {
+		name  string
+		login account.Login
+		want  string
+	}{
+		{"none", account.Login{}, "550 No quota is set."},
+		{"some", account.Login{Quota: quota(3, 10, true)}, "213 7"},
+		{"exceeded", account.Login{Quota: quota(13, 10, true)}, "213 0"},
+		{"unknown", account.Login{Quota: quota(0, 10, false)}, "451 "},
+		{"hidden", account.Login{Quota: quota(3, 10, true), QuotaHidden: true}, "550 "},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.login.Tenant = &account.Tenant{Name: "demo"}
+			c := newTenantSite(t, test.login).login()
+			c.do("AVBL", test.want)
+			c.do("AVBL /dir", test.want)
+		})
+	}
+}

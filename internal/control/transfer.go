@@ -23,7 +23,7 @@ type transfer struct {
 	*dataconn.Transfer
 	upload   bool
 	listing  *ftplist.Listing // nil for a file
-	fileName string           // of STOU
+	fileName string           // of STOU, absolute
 	ascii    bool             // converts lines
 	offset   int64            // where it begins
 	count    int64            // bytes of RANG, 0 for all
@@ -123,7 +123,11 @@ func (s *session) logTransfer(t *transfer, verb, name string, r wire.Reply) {
 func (s *session) transferStarting() wire.Reply {
 	t := s.transfer
 	if t.fileName != "" {
-		return wire.NewReply(150, "FILE: "+s.nameCodec().EncodeName(s.workingDirectory(), t.fileName))
+		shown := s.nameCodec().EncodePath(t.fileName)
+		if dir := s.workingDirectory(); path.Dir(t.fileName) == dir {
+			shown = s.nameCodec().EncodeName(dir, path.Base(t.fileName))
+		}
+		return wire.NewReply(150, "FILE: "+shown)
 	}
 	if t.listing != nil || s.op.fileName == "" {
 		return wire.NewReply(150, s.text(i18n.TransferStarting))
@@ -215,18 +219,18 @@ func (s *session) stor(arg string) {
 }
 
 // stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9).
-func (s *session) stou(string) {
+func (s *session) stou(arg string) {
 	request := s.request()
 	var name string
 	err := s.perform(func() (err error) {
-		name, err = request.NewName()
+		name, err = request.NewName(arg)
 		return err
 	})
 	if err != nil {
 		s.replyError(err)
 		return
 	}
-	s.runFileTransfer(&transfer{upload: true, fileName: path.Base(name)}, "STOR", name)
+	s.runFileTransfer(&transfer{upload: true, fileName: name}, "STOR", name)
 }
 
 // abor is ABOR when its turn has come: a transfer that was running has been stopped and answered with 426 before. Without one a data

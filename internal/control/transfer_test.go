@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"io"
 	"net"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -240,6 +241,63 @@ func TestSTOU(t *testing.T) {
 	c.expect("226 ")
 	if keys := s.objects(); len(keys) != 1 || "150 FILE: "+keys[0] != r {
 		t.Errorf("%q, objects %q", r, keys)
+	}
+}
+
+// TestSTOUKeepsTheExtension: a name goes with STOU as some devices send it, and by its end S3 and browsers know what the file is.
+func TestSTOUKeepsTheExtension(t *testing.T) {
+	s := newSite(t, nil)
+	c := s.login()
+	c.do("MKD d", "257 ")
+	for _, test := range []struct{ argument, name, mediaType string }{
+		{"", `ftp-STAMP`, "application/octet-stream"},
+		{"cam.jpg", `cam-STAMP\.jpg`, "image/jpeg"},
+		{"a.tar.gz", `a\.tar-STAMP\.gz`, "application/gzip"},
+		{"two words", `two words-STAMP`, "application/octet-stream"},
+		{".profile", `\.profile-STAMP`, "application/octet-stream"},
+		{"d/cam.jpg", `/d/cam-STAMP\.jpg`, "image/jpeg"},
+		{"/cam 2.jpg", `cam 2-STAMP\.jpg`, "image/jpeg"},
+	} {
+		conn := c.epsv()
+		opening := c.do(strings.TrimSuffix("STOU "+test.argument, " "), "150 FILE: ")
+		_, _ = io.WriteString(conn, "x")
+		conn.Close()
+		c.expect("226 ")
+		name := strings.TrimPrefix(opening, "150 FILE: ")
+		if want := strings.Replace(test.name, "STAMP", `\d{8}T\d{6}\.\d{9}`, 1); !regexp.MustCompile("^" + want + "$").MatchString(name) {
+			t.Errorf("STOU %s: %q, want %s", test.argument, name, test.name)
+		}
+		c.do("OPTS MLST media-type;", "200 ")
+		if got, want := c.facts(name), "media-type="+test.mediaType+";"; got != want {
+			t.Errorf("STOU %s: %q, want %q", test.argument, got, want)
+		}
+	}
+	for argument, want := range map[string]string{"d/": "550 ", "..": "550 ", "\xfe": "501 "} {
+		conn := c.epsv()
+		c.do("STOU "+argument, want)
+		conn.Close()
+	}
+}
+
+// TestKeptLineEnds: where the tenant says so, TYPE A moves the bytes as they are.
+func TestKeptLineEnds(t *testing.T) {
+	s := newTenantSite(t, account.Login{Tenant: &account.Tenant{Name: "demo", KeepLineEnds: true}, Rights: allRights})
+	const picture = "\xff\xd8\r\n\n\r\r\n"
+	c := s.login()
+	c.do("TYPE A", "200 Type set to A (ASCII).")
+	c.store("f", picture)
+	c.do("TYPE I", "200 ")
+	if got := c.download("RETR f"); got != picture {
+		t.Errorf("stored: %q, want %q", got, picture)
+	}
+	c.do("TYPE A", "200 ")
+	if got := c.download("RETR f"); got != picture {
+		t.Errorf("RETR: %q, want %q", got, picture)
+	}
+	c.do("SIZE f", "213 8")
+	c.do("REST 6", "350 ")
+	if got := c.download("RETR f"); got != picture[6:] {
+		t.Errorf("RETR after REST: %q, want %q", got, picture[6:])
 	}
 }
 

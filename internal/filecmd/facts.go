@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,13 +39,19 @@ func (r *Request) stat(name string) (fs.FileInfo, error) {
 	return r.StatOrPending(name, r.Storage.Stat)
 }
 
-// MDTM (RFC 3659 3) tells when a file was modified. Directories have no such time.
+// MDTM (RFC 3659 3) tells when a file was modified. Directories have no such time. Clients from before MFMT set the time by it, with the argument
+// of MFMT. A file whose whole name looks so is the one that they ask about.
 func MDTM(r *Request, arg string) (wire.Reply, error) {
 	var info fs.FileInfo
 	err := r.lookup(arg, func(name string) (err error) {
 		info, err = r.Storage.StatFile(name)
 		return err
 	})
+	if errors.Is(err, fs.ErrNotExist) {
+		if t, pathname, ok := syntax.ParseMFMT(arg); ok {
+			return r.setModified(pathname, t)
+		}
+	}
 	if err != nil {
 		return wire.Reply{}, err
 	}
@@ -77,6 +84,17 @@ func MFF(r *Request, arg string) (wire.Reply, error) {
 	return r.setModified(pathname, t)
 }
 
+// UTime is SITE UTIME, by which clients from before MFMT set the time. usage is its syntax as 501 shows it.
+func UTime(usage string) Command {
+	return func(r *Request, arg string) (wire.Reply, error) {
+		t, pathname, ok := syntax.ParseUTIME(arg)
+		if !ok {
+			return r.reply(501, i18n.Syntax, usage), nil
+		}
+		return r.setModified(pathname, t)
+	}
+}
+
 // setModified sets the time of modification of a file and says which it is now.
 func (r *Request) setModified(pathname string, t time.Time) (wire.Reply, error) {
 	if err := r.lookup(pathname, func(name string) error { return r.Storage.Chtimes(name, t, t) }); err != nil {
@@ -98,4 +116,20 @@ func Quota(r *Request, _ string) (wire.Reply, error) {
 	default:
 		return r.reply(200, i18n.QuotaState, usage.Used, usage.Limit), nil
 	}
+}
+
+// Available is AVBL (draft-peterson-streamlined-ftp-command-extensions 4): how many bytes the quota leaves. S3 itself has no bound that
+// it tells.
+func Available(r *Request, _ string) (wire.Reply, error) {
+	switch {
+	case r.Login.Quota == nil:
+		return r.reply(550, i18n.QuotaNone), nil
+	case r.Login.QuotaHidden:
+		return wire.Reply{}, fs.ErrPermission
+	}
+	used, limit, known := r.Login.Quota()
+	if !known {
+		return r.reply(451, i18n.QuotaUnknown), nil
+	}
+	return wire.NewReply(213, strconv.FormatInt(max(0, limit-used), 10)), nil
 }

@@ -7,6 +7,7 @@
 //
 //   - RFC 3659, sections 3 and 7: MDTM and MLST
 //   - draft-somers-ftp-mfxx-03: MFMT, MFF
+//   - draft-peterson-streamlined-ftp-command-extensions-10, section 4: AVBL
 //   - draft-ietf-ftpext2-hash-03: HASH
 //   - draft-masinter-url-i18n, sections 2.1 and 2.2: SITE URL
 package filecmd
@@ -15,6 +16,7 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -58,9 +60,20 @@ func (r *Request) StatOrPending(name string, stat func(string) (fs.FileInfo, err
 }
 
 // NewName returns a pathname for STOU that is not taken (RFC 1123 4.1.2.9). It is new because it holds the time in nanoseconds and the
-// storage is asked.
-func (r *Request) NewName() (string, error) {
-	name := path.Join(r.WorkingDirectory, "ftp-"+time.Now().UTC().Format("20060102T150405.000000000"))
+// storage is asked. Around the time stand the name that the client may have given and its extension, which tells what the file is.
+func (r *Request) NewName(arg string) (string, error) {
+	name := path.Join(r.WorkingDirectory, "ftp")
+	if arg != "" {
+		var err error
+		if name, err = r.Names.ResolveFile(r.WorkingDirectory, arg); err != nil {
+			return "", err
+		}
+	}
+	extension := path.Ext(name)
+	if extension == path.Base(name) { // a dot at the beginning hides a file
+		extension = ""
+	}
+	name = strings.TrimSuffix(name, extension) + time.Now().UTC().Format("-20060102T150405.000000000") + extension
 	taken, err := pathname.Exists(func(name string) error { _, err := r.Storage.StatFile(name); return err }, name)
 	if taken {
 		err = fs.ErrExist

@@ -32,17 +32,21 @@ func (c Codec) Resolve(workingDirectory, arg string) (string, error) {
 	if strings.IndexByte(arg, 0) >= 0 {
 		return "", syscall.EILSEQ
 	}
-	return c.decode(workingDirectory, arg)
+	name, _, err := c.decode(workingDirectory, arg)
+	return name, err
 }
 
 // ResolveFile is Resolve for the pathname of a file to be made. The error is
 // [syscall.EISDIR] for "name/", "." and "..", which name directories.
 func (c Codec) ResolveFile(workingDirectory, arg string) (string, error) {
-	name, err := c.Resolve(workingDirectory, arg)
+	if strings.IndexByte(arg, 0) >= 0 {
+		return "", syscall.EILSEQ
+	}
+	name, last, err := c.decode(workingDirectory, arg)
 	if err != nil {
 		return "", err
 	}
-	switch arg[strings.LastIndexByte(arg, '/')+1:] {
+	switch last {
 	case "", ".", "..":
 		return "", &fs.PathError{Op: "create", Path: name, Err: syscall.EISDIR}
 	}
@@ -51,23 +55,30 @@ func (c Codec) ResolveFile(workingDirectory, arg string) (string, error) {
 
 // decode translates a pathname to UTF-8 segment by segment, because directories may
 // have encodings of their own. In no encoding is the byte of "/" part of another
-// character.
-func (c Codec) decode(workingDirectory, arg string) (string, error) {
-	name := workingDirectory
+// character. That of a backslash is in some, so it separates only when it is decoded. The
+// last segment is returned as it was given.
+func (c Codec) decode(workingDirectory, arg string) (name, last string, err error) {
+	name = workingDirectory
 	if path.IsAbs(arg) {
 		name = "/"
 	}
-	for segment := range strings.SplitSeq(arg, "/") {
+	for i, segment := range strings.Split(arg, "/") {
 		encoding := c.EncodingOf(name)
 		decoded, err := encoding.Decode(segment)
 		if err != nil {
-			return "", &EncodingError{encoding, err}
+			return "", "", &EncodingError{encoding, err}
 		}
+		if c.Backslash == BackslashSeparates && !encoding.Raw() {
+			if decoded = strings.ReplaceAll(decoded, `\`, "/"); i == 0 && path.IsAbs(decoded) {
+				name = "/"
+			}
+		}
+		last = decoded[strings.LastIndexByte(decoded, '/')+1:]
 		if name = path.Join(name, decoded); len(name)-len("/") > maxPathname {
-			return "", syscall.ENAMETOOLONG // also where ".." would make it shorter
+			return "", "", syscall.ENAMETOOLONG // also where ".." would make it shorter
 		}
 	}
-	return name, nil
+	return name, last, nil
 }
 
 // An EncodingError reports a pathname that is not in its encoding. It wraps

@@ -18,6 +18,21 @@ const (
 // Values are the values in a configuration.
 func (Normalization) Values() []string { return []string{string(NFC), string(NFD), string(None)} }
 
+// A Backslash is what a backslash in a client's pathname stands for. The zero value is
+// [BackslashInName].
+type Backslash string
+
+// What a backslash stands for.
+const (
+	BackslashInName    Backslash = "name"      // itself
+	BackslashSeparates Backslash = "separator" // a slash, as clients of Windows mean it
+)
+
+// Values are the values in a configuration.
+func (Backslash) Values() []string {
+	return []string{string(BackslashInName), string(BackslashSeparates)}
+}
+
 // Normalize returns the form in which a name is created.
 func (n Normalization) Normalize(name string) string {
 	switch n {

@@ -19,6 +19,9 @@ type Rules struct {
 	// Normalization is the Unicode form in which names are created; the zero value
 	// means NFC.
 	Normalization Normalization
+	// Backslash says whether a backslash separates directories in pathnames of clients. In
+	// raw pathnames it never does.
+	Backslash Backslash
 }
 
 // EncodingOf returns the encoding of the names in a directory: that of the nearest directory

@@ -17,6 +17,7 @@ func (f Features) Lines() []string {
 		lines = append(lines, " AUTH TLS", " PBSZ", " PROT")
 	}
 	lines = append(lines,
+		" AVBL",
 		" CLNT",
 		" EPRT",
 		" EPSV",

@@ -87,6 +87,9 @@ func TestAuditLog(t *testing.T) {
 		c.Command(250, "RNTO d/b\u202e")
 		c.Command(200, "SITE COPY d /e")
 		c.Command(213, "MFMT 20240102030405 d/b\u202e")
+		c.Command(213, "MDTM 20240102030406 d/b\u202e")
+		c.Command(213, "MDTM d/b\u202e")
+		c.Command(213, "SITE UTIME 20240102030407 d/b\u202e")
 		c.Command(250, "DELE d/b\u202e")
 		c.Command(250, "RMD d")
 		c.Command(250, "SITE RMDIR /e")
@@ -108,6 +111,8 @@ func TestAuditLog(t *testing.T) {
 		"rename " + user(`outcome=ok code=250 command=RNTO path=/alice/a s3_uri=`+uri+`/alice/a to_path=/alice/d/b\u{202E} to_s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
 		"copy " + user("outcome=ok code=200 command=SITE path=/alice/d s3_uri="+uri+"/alice/d to_path=/e to_s3_uri="+uri+"/e"),
 		"set_time " + user(`outcome=ok code=213 command=MFMT path=/alice/d/b\u{202E} s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
+		"set_time " + user(`outcome=ok code=213 command=MDTM path=/alice/d/b\u{202E} s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
+		"set_time " + user(`outcome=ok code=213 command=SITE path=/alice/d/b\u{202E} s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
 		"delete " + user(`outcome=ok code=250 command=DELE path=/alice/d/b\u{202E} s3_uri=`+uri+"/alice/d/b%E2%80%AE"),
 		"rmdir " + user("outcome=ok code=250 command=RMD path=/alice/d s3_uri="+uri+"/alice/d"),
 		"rmdir " + user("outcome=ok code=250 command=SITE path=/e s3_uri="+uri+"/e"),

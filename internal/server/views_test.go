@@ -157,8 +157,10 @@ func randomViews(random *rand.Rand, observer string) []viewStep {
 		); s.verb {
 		case "RNTO", "COPY", "CPTO":
 			s.second = name()
-		case "STOR", "APPE", "STOU", "REST 2 STOR":
+		case "STOR", "APPE", "REST 2 STOR":
 			s.data = pick("", "12", "123", "12345")
+		case "STOU":
+			s.name, s.data = "", pick("", "12", "123", "12345")
 		case "QUOTA", "PWD":
 			s.name = ""
 		}

@@ -56,15 +56,16 @@ func ParseALLO(arg string) (size int64, ok bool) {
 }
 
 // ParseMFF reads the argument of MFF: facts, each with a semicolon, one SP and a
-// pathname. It returns the time of the fact "modify" and the names of all others, or
-// only those where there are some.
+// pathname. The last semicolon may be missing, because ncftp sends none. ParseMFF returns
+// the time of the fact "modify" and the names of all others, or only those where there are
+// some.
 func ParseMFF(arg string) (modified time.Time, others []string, pathname string, ok bool) {
 	modify := ""
 	facts, pathname, _ := strings.Cut(arg, " ")
-	facts, ended := strings.CutSuffix(facts, ";")
-	if !ended || pathname == "" {
+	if pathname == "" {
 		return modified, nil, "", false
 	}
+	facts = strings.TrimSuffix(facts, ";")
 	for fact := range strings.SplitSeq(facts, ";") {
 		name, value, ok := strings.Cut(fact, "=")
 		switch {
@@ -88,6 +89,30 @@ func ParseMFF(arg string) (modified time.Time, others []string, pathname string,
 // ParseMFMT reads the argument of MFMT: a time, one SP and a pathname.
 func ParseMFMT(arg string) (modified time.Time, pathname string, ok bool) {
 	value, pathname, _ := strings.Cut(arg, " ")
+	modified, ok = ftplist.ParseTimeVal(value)
+	return modified, pathname, ok && pathname != ""
+}
+
+// ParseUTIME reads the argument of SITE UTIME, which no document defines. It is a pathname
+// with the times of access, modification and creation and "UTC", as Serv-U has it, or a
+// time of modification and a pathname, as ProFTPD has it. There the seconds may be missing.
+func ParseUTIME(arg string) (modified time.Time, pathname string, ok bool) {
+	words := strings.Split(arg, " ")
+	if name := len(words) - 4; name > 0 && Equal(words[name+3], "UTC") {
+		times, valid := [3]time.Time{}, true
+		for i := range times {
+			times[i], ok = ftplist.ParseTimeVal(words[name+i])
+			valid = valid && ok
+		}
+		if valid {
+			pathname = strings.Join(words[:name], " ")
+			return times[1], pathname, pathname != ""
+		}
+	}
+	value, pathname, _ := strings.Cut(arg, " ")
+	if len(value) == len("YYYYMMDDhhmm") {
+		value += "00"
+	}
 	modified, ok = ftplist.ParseTimeVal(value)
 	return modified, pathname, ok && pathname != ""
 }

@@ -9,6 +9,6 @@
 //   - draft-bryan-ftp-range-08, section 3: RANG
 //   - draft-ietf-ftpext2-hash-03, section 3: the names of algorithms
 //   - draft-somers-ftp-mfxx-03, section 5: MFF
-//   - what XCRC and the like, SITE PRESIGN and the options of LIST look like,
+//   - what XCRC and the like, SITE PRESIGN, SITE UTIME and the options of LIST look like,
 //     which no document defines
 package syntax

@@ -8,5 +8,5 @@ func OldVerbs() map[string]string {
 // UnimplementedVerbs are commands that other documents describe and this server does not do.
 func UnimplementedVerbs() []string {
 	return []string{"SMNT", "ADAT", "CONF", "ENC", "MIC", "LPRT", "LPSV", "MAIL", "MSND", "MSOM", "MSAM", "MRSQ", "MRCP", "XRSQ", "XSEM",
-		"XSEN", "XRCP", "SPSV", "CSID", "COMB", "AVBL", "DSIZ", "RMDA", "MFCT", "MD5", "THMB"}
+		"XSEN", "XRCP", "SPSV", "CSID", "COMB", "DSIZ", "RMDA", "MFCT", "MD5", "THMB"}
 }

@@ -170,9 +170,12 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 			GreetAfterLang:  tc.GreetAfterLang,
 			Encoding:        tc.PathnameEncoding.Encoding,
 			Normalization:   tc.NormalizationOf(),
+			Backslash:       tc.Backslash,
 			LenientDataEOF:  tc.TLS.StrictDataEOF != nil && !*tc.TLS.StrictDataEOF,
 
 			RequireSessionReuse: tc.TLS.RequiresSessionReuse(&cfg.TLS),
+			IgnoreChmod:         tc.Chmod == config.IgnoreChmod,
+			KeepLineEnds:        tc.ASCII == config.KeepLineEnds,
 		},
 		replaced:     make(chan struct{}),
 		users:        map[string]*user{},

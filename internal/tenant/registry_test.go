@@ -404,6 +404,36 @@ func TestStrictDataEOF(t *testing.T) {
 	}
 }
 
+// TestLeniency: what clients may do that FTP does not ask for, or asks for otherwise.
+func TestLeniency(t *testing.T) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		name   string
+		config config.Tenant
+		want   account.Tenant
+	}{
+		{"none", config.Tenant{}, account.Tenant{}},
+		{"default", config.Tenant{ASCII: config.ConvertLineEnds, Chmod: config.RefuseChmod}, account.Tenant{}},
+		{"ascii", config.Tenant{ASCII: config.KeepLineEnds}, account.Tenant{KeepLineEnds: true}},
+		{"chmod", config.Tenant{Chmod: config.IgnoreChmod}, account.Tenant{IgnoreChmod: true}},
+		{"backslash", config.Tenant{Backslash: pathname.BackslashSeparates}, account.Tenant{Backslash: pathname.BackslashSeparates}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			tenant, err := newTenant(config.Default(), "acme", &test.config, bundle)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := account.Tenant{KeepLineEnds: tenant.KeepLineEnds, IgnoreChmod: tenant.IgnoreChmod, Backslash: tenant.Backslash}
+			if got.KeepLineEnds != test.want.KeepLineEnds || got.IgnoreChmod != test.want.IgnoreChmod || got.Backslash != test.want.Backslash {
+				t.Errorf("%+v, want %+v", got, test.want)
+			}
+		})
+	}
+}
+
 // TestStorageOptionOutOfRange checks that a registry with options that the driver refuses is not made, and that the error names the tenant.
 func TestStorageOptionOutOfRange(t *testing.T) {
 	cfg := config.Default()
