@@ -55,6 +55,7 @@ func TestWithReasons(t *testing.T) {
 		"missing":               {answer(404, "NotFound"), nil, fs.ErrNotExist, "", false},
 		"unknown-key":           {answer(403, "Forbidden"), answer(403, "InvalidAccessKeyId"), syscall.EAGAIN, "InvalidAccessKeyId", true},
 		"expired-token":         {answer(400, "BadRequest"), answer(400, "ExpiredToken"), syscall.EAGAIN, "ExpiredToken", true},
+		"long-key":              {answer(400, "BadRequest"), answer(400, "KeyTooLongError"), syscall.ENAMETOOLONG, "KeyTooLongError", true},
 		"denied":                {answer(403, "Forbidden"), answer(403, "AccessDenied"), fs.ErrPermission, "Forbidden", true},
 		"readable-all-the-same": {answer(403, "Forbidden"), nil, fs.ErrPermission, "Forbidden", true},
 		"no-answer":             {answer(403, "Forbidden"), answer(503, "SlowDown"), syscall.EAGAIN, "SlowDown", true},

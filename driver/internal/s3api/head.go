@@ -3,7 +3,6 @@ package s3api
 import (
 	"context"
 	"errors"
-	"net/http"
 	"syscall"
 	"time"
 
@@ -59,7 +58,7 @@ func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 		b.stats.Observe(time.Now(), time.Since(begin))
 	}
 	if err != nil {
-		return nil, s3errors.FromSDK(b.reason(ctx, *in.Key, err))
+		return nil, s3errors.FromSDK(err)
 	}
 	if out.ETag == nil {
 		return nil, errNoETag
@@ -70,21 +69,6 @@ func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 // errNoETag says that an answer has no ETag. S3 always sends one, so the answer comes from another machine, such as a proxy. Its size is not
 // that of the object.
 var errNoETag = s3errors.New(syscall.EIO, "S3 answered without an ETag")
-
-// reason finds out why S3 refused a HEAD as a bad request. The answer has no body, so it has no code. Perhaps the server cannot store such a
-// key, or the credentials have expired. S3 refuses a GET of the first byte for the same reason, with a code.
-func (b *Bucket) reason(ctx context.Context, key string, err error) error {
-	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	if !ok || response.HTTPStatusCode() != http.StatusBadRequest {
-		return err
-	}
-	out, getErr := b.client.GetObject(ctx, &s3.GetObjectInput{Bucket: &b.Name, Key: &key, Range: aws.String("bytes=0-0")})
-	if getErr != nil {
-		return getErr
-	}
-	_ = out.Body.Close()
-	return err
-}
 
 // ReadTags requests the tags of an object that has some. CopyObject copies them, but a multipart upload gets only the tags of its
 // request.

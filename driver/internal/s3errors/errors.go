@@ -110,10 +110,7 @@ func kindOf(err error) error {
 	if unreachable(err) || Unreadable(err) {
 		return syscall.EAGAIN
 	}
-	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok && response.HTTPStatusCode() != 0 { // 0 where no answer came
-		return kindOfStatus(response.HTTPStatusCode())
-	}
-	return syscall.EIO
+	return kindOfStatus(statusOf(err))
 }
 
 // unsent tells whether a request was not sent, mostly because there were no credentials to sign it. An answer in the error is then one of STS or
@@ -137,9 +134,17 @@ func unsent(err error) bool {
 }
 
 // HasNoReason tells whether S3 has refused a request and may not have said why: the answer to HeadObject has no body.
-func HasNoReason(err error) bool {
-	response, ok := errors.AsType[*smithyhttp.ResponseError](err)
-	return ok && (response.HTTPStatusCode() == http.StatusForbidden || response.HTTPStatusCode() == http.StatusBadRequest)
+func HasNoReason(err error) bool { return statusOf(err) == http.StatusForbidden || IsBadRequest(err) }
+
+// IsBadRequest tells whether S3 has answered 400.
+func IsBadRequest(err error) bool { return statusOf(err) == http.StatusBadRequest }
+
+// statusOf returns the HTTP status of an answer, 0 where there is none.
+func statusOf(err error) int {
+	if response, ok := errors.AsType[*smithyhttp.ResponseError](err); ok {
+		return response.HTTPStatusCode()
+	}
+	return 0
 }
 
 // kindOfCode maps the error codes that say more than the HTTP status they come with, and returns nil for others. The codes are
