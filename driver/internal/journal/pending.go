@@ -33,8 +33,8 @@ func (*Journal) OwnerID(owner string) string { return hashPrefix(owner, ownerByt
 // idSeparator stands in an ID for the slashes of a record's name, which would have to be escaped in a URL.
 const idSeparator = "-"
 
-// Pending returns the uploads of the journal, those written last first, most of them at most, and how many there are. It takes one
-// request for each 1,000 records, and one for each that it returns.
+// Pending returns the uploads of the journal, those written last first, most of them at most, and how many there are, without those that end
+// meanwhile. It takes one request for each 1,000 records, and one for each that it returns.
 func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all int, err error) {
 	var found []s3api.Version
 	for v, err := range j.bucket.Walk(ctx, j.prefix) {
@@ -67,6 +67,7 @@ func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all
 	}
 	for _, r := range records {
 		if r == nil {
+			all--
 			continue
 		}
 		p := Pending{ID: strings.ReplaceAll(strings.TrimPrefix(r.Name, j.prefix), keys.Separator, idSeparator), Key: r.Key, Bytes: -1, Written: r.ModTime, State: string(r.state)}

@@ -1,11 +1,18 @@
 package journal_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/journal"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // TestAbort removes an interrupted upload with its parts, and none on which a session works.
@@ -94,5 +101,30 @@ func TestAbortWhileResumed(t *testing.T) {
 			}
 			e.Remove(t.Context())
 		}
+	}
+}
+
+// A vanishing client removes an object after each listing.
+type vanishing struct {
+	s3api.Client
+	bucket, key string
+}
+
+func (c *vanishing) ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, opts ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+	out, err := c.Client.ListObjectsV2(ctx, in, opts...)
+	if err == nil {
+		_, err = c.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &c.bucket, Key: &c.key})
+	}
+	return out, err
+}
+
+// TestPendingEnds counts no uploads that end while the journal is read.
+func TestPendingEnds(t *testing.T) {
+	s := newStorage(t)
+	s.enter(s.process(), "stays")
+	ends, _, _ := s.enter(s.process(), "ends")
+	j := journal.New(&vanishing{s.client, s.bucket, ends.Name()}, s.bucket, "", versitygw(), attributes.Objects{}, nil)
+	if pending, all, err := j.Pending(t.Context(), 10); err != nil || all != 1 || len(pending) != 1 || pending[0].Key != "stays" {
+		t.Errorf("%d uploads are pending, %+v: %v", all, pending, err)
 	}
 }
