@@ -7,23 +7,19 @@ package admin
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"net"
 	"os"
-	"syscall"
 )
 
 // socketMode lets the user of the process connect, and no other.
 const socketMode = 0o600
 
-// Listen opens the socket. It replaces one that a killed server has left, and none that a server answers.
+// Listen opens the socket. It replaces one that a killed server has left, and neither one that a server answers nor another file.
 func Listen(ctx context.Context, path string) (net.Listener, error) {
 	config := &net.ListenConfig{}
 	l, err := config.Listen(ctx, "unix", path)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		if conn, dialErr := new(net.Dialer).DialContext(ctx, "unix", path); dialErr == nil {
-			_ = conn.Close()
-			return nil, err
-		}
+	if err != nil && isLeft(ctx, path) {
 		if err := os.Remove(path); err != nil {
 			return nil, err
 		}
@@ -37,4 +33,16 @@ func Listen(ctx context.Context, path string) (net.Listener, error) {
 		return nil, err
 	}
 	return l, nil
+}
+
+// isLeft tells whether a socket is there that no server answers. The errors of a socket that is in use differ between systems, so none is looked at.
+func isLeft(ctx context.Context, path string) bool {
+	if info, err := os.Lstat(path); err != nil || info.Mode().Type() != fs.ModeSocket {
+		return false
+	}
+	conn, err := new(net.Dialer).DialContext(ctx, "unix", path)
+	if err == nil {
+		_ = conn.Close()
+	}
+	return err != nil && !errors.Is(err, fs.ErrPermission)
 }
