@@ -165,8 +165,9 @@ func (g *gate) loggedIn(c *credentials, r *http.Request) bool {
 	if c.isClient(r.TLS) {
 		return true
 	}
-	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); token != "" {
-		return strings.EqualFold(scheme, "Bearer") && g.isToken(c, r, strings.TrimSpace(token))
+	// A browser sends Basic where it has a password for another program of this host.
+	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); token != "" && strings.EqualFold(scheme, "Bearer") {
+		return g.isToken(c, r, strings.TrimSpace(token))
 	}
 	sent, err := r.Cookie(c.cookie())
 	return err == nil && c.isCookie(sent.Value, time.Now())

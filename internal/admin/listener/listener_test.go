@@ -167,6 +167,11 @@ func TestCookie(t *testing.T) {
 		t.Errorf("the cookie is %v", c)
 	}
 	asks(200)
+	for header, status := range map[string]int{"Basic " + token: 200, "Basic": 200, "Bearer " + otherToken: 401} {
+		if got := send(t, browser, http.MethodGet, base+"/api/v1/server", nil, "Authorization: "+header); got.status != status {
+			t.Errorf("the cookie with %q: %d, want %d", header, got.status, status)
+		}
+	}
 	if got := send(t, browser, http.MethodPost, base+"/logout", nil); got.status != 204 {
 		t.Errorf("the logout: %d", got.status)
 	}
