@@ -12,7 +12,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -82,19 +81,9 @@ func (c *Client) Transfers(ctx context.Context) (all []activity.Transfer, err er
 	return all, c.ask(ctx, http.MethodGet, "/transfers", nil, &all)
 }
 
-// Uploads returns the uploads of a tenant that are not complete, those of all tenants for an empty name, and how many there are: the list has a
-// maximum.
-func (c *Client) Uploads(ctx context.Context, tenant string) (uploads []Upload, all int, err error) {
-	query := url.Values{}
-	if tenant != "" {
-		query.Set("tenant", tenant)
-	}
-	header, err := c.request(ctx, http.MethodGet, "/uploads", query, &uploads)
-	if err != nil {
-		return nil, 0, err
-	}
-	all, err = strconv.Atoi(header.Get(totalHeader))
-	return uploads, all, err
+// Uploads returns the uploads of a tenant that are not complete, those of all tenants for an empty name.
+func (c *Client) Uploads(ctx context.Context, tenant string) (uploads Uploads, err error) {
+	return uploads, c.ask(ctx, http.MethodGet, "/uploads", url.Values{"tenant": {tenant}}, &uploads)
 }
 
 // Abort removes an interrupted upload.
@@ -142,14 +131,9 @@ const maxError = 1 << 12
 
 // ask sends a request and decodes the answer.
 func (c *Client) ask(ctx context.Context, method, path string, query url.Values, into any) error {
-	_, err := c.request(ctx, method, path, query, into)
-	return err
-}
-
-func (c *Client) request(ctx context.Context, method, path string, query url.Values, into any) (http.Header, error) {
 	request, err := http.NewRequestWithContext(ctx, method, c.base+Root+path+"?"+query.Encode(), nil)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if c.token != "" {
 		request.Header.Set("Authorization", "Bearer "+c.token)
@@ -158,17 +142,17 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	if err != nil {
 		err = errors.Unwrap(err)
 		if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
-			return nil, fmt.Errorf("the certificate of %s is not trusted: %w: name its authorities with --ca-file, or correct the address", c.at, err)
+			return fmt.Errorf("the certificate of %s is not trusted: %w: name its authorities with --ca-file, or correct the address", c.at, err)
 		}
-		return nil, fmt.Errorf("no server answers at %s: %w: %s", c.at, err, c.advice)
+		return fmt.Errorf("no server answers at %s: %w: %s", c.at, err, c.advice)
 	}
 	defer response.Body.Close()
 	if response.StatusCode == http.StatusOK {
-		return response.Header, json.NewDecoder(response.Body).Decode(into)
+		return json.NewDecoder(response.Body).Decode(into)
 	}
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxError))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	var failed struct {
 		Error string `json:"error"`
@@ -176,5 +160,5 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	if json.Unmarshal(text, &failed) != nil {
 		failed.Error = string(bytes.TrimSpace(text))
 	}
-	return nil, errors.New(cmp.Or(failed.Error, response.Status))
+	return errors.New(cmp.Or(failed.Error, response.Status))
 }

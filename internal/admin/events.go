@@ -44,33 +44,57 @@ type State struct {
 
 // state is the state at this moment.
 func (h *Handler) state() State {
-	sessions := bySince(h.Source.Sessions())
-	s := State{Server: h.Source.Server(), Transfers: transfersOf(sessions), Tenants: h.Source.Tenants(), Bans: h.Bans.All()}
+	sessions := h.Source.Sessions()
+	s := State{Server: h.Source.Server(), Transfers: transfersOf(sessions), Tenants: h.Source.Tenants(sessions), Bans: h.Bans.All()}
 	s.Totals.Sessions, s.Totals.Transfers, s.Totals.Tenants, s.Totals.Bans = len(sessions), len(s.Transfers), len(s.Tenants), len(s.Bans)
-	idle := func(s activity.Shown) int {
+	idle := func(s *activity.Shown) int {
 		if s.Transfer == nil {
 			return 1
 		}
 		return 0
 	}
-	slices.SortStableFunc(sessions, func(a, b activity.Shown) int {
-		return cmp.Or(cmp.Compare(idle(a), idle(b)), b.LastActive.Compare(a.LastActive))
+	s.Sessions = first(sessions, func(a, b *activity.Shown) int {
+		return cmp.Or(cmp.Compare(idle(a), idle(b)), b.LastActive.Compare(a.LastActive), cmp.Compare(a.ID, b.ID))
 	})
-	up := func(t Tenant) int {
+	s.Transfers = first(s.Transfers, func(a, b **activity.Transfer) int {
+		return cmp.Or((*a).Since.Compare((*b).Since), cmp.Compare((*a).Session, (*b).Session))
+	})
+	up := func(t *Tenant) int {
 		if t.BucketUp != nil && !*t.BucketUp {
 			return 0
 		}
 		return 1
 	}
-	slices.SortStableFunc(s.Tenants, func(a, b Tenant) int {
-		return cmp.Or(cmp.Compare(up(a), up(b)), cmp.Compare(b.Sessions, a.Sessions))
+	s.Tenants = first(s.Tenants, func(a, b *Tenant) int {
+		return cmp.Or(cmp.Compare(up(a), up(b)), cmp.Compare(b.Sessions, a.Sessions), cmp.Compare(a.Name, b.Name))
 	})
-	s.Sessions = first(sessions)
-	s.Transfers, s.Tenants, s.Bans = first(s.Transfers), first(s.Tenants), first(s.Bans)
+	s.Bans = s.Bans[:min(len(s.Bans), maxListed)]
 	return s
 }
 
-func first[T any](list []T) []T { return list[:min(len(list), maxListed)] }
+// first returns those of a list that come first, in order, maxListed at most. To sort 100,000 sessions each second would cost a processor.
+func first[T any](list []T, compare func(a, b *T) int) []T {
+	best := make([]*T, 0, 2*maxListed)
+	var last *T // of those that were the best so far, nil before
+	cut := func() {
+		slices.SortFunc(best, compare)
+		best = best[:min(len(best), maxListed)]
+	}
+	for i := range list {
+		if one := &list[i]; last == nil || compare(one, last) < 0 {
+			if best = append(best, one); len(best) == cap(best) {
+				cut()
+				last = best[len(best)-1]
+			}
+		}
+	}
+	cut()
+	sorted := make([]T, len(best))
+	for i, one := range best {
+		sorted[i] = *one
+	}
+	return sorted
+}
 
 // events are the streams of all clients, which share what they send.
 type events struct {
@@ -78,15 +102,15 @@ type events struct {
 
 	mu      sync.Mutex
 	streams int
-	at      time.Time
-	last    []byte // replaced when something has changed
+	at      time.Time // the second of last
+	last    []byte    // replaced when something has changed
 }
 
-// current is the state in JSON, a second old at most.
+// current is the state in JSON, a second old at most. It is built once in each second in which a stream asks for it.
 func (e *events) current() []byte {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if now := time.Now(); now.Sub(e.at) >= changesEvery*9/10 { // a timer may be early by a little
+	if now := time.Now().Truncate(changesEvery); !now.Equal(e.at) {
 		state, _ := json.Marshal(e.build()) // has nothing that JSON lacks
 		if e.at = now; !bytes.Equal(state, e.last) {
 			e.last = state

@@ -2,6 +2,7 @@ package admin
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
-	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -21,8 +22,8 @@ import (
 // Root is where the API begins. Another version of the API, with answers that a client of this one would not understand, gets another root.
 const Root = "/api/v1"
 
-// totalHeader tells how many there are of what a list has a maximum of.
-const totalHeader = "X-Total-Count"
+// storageTimeout is how long buckets may take to answer a request. [Client] waits longer.
+const storageTimeout = 20 * time.Second
 
 // Options are what a handler tells of and changes.
 type Options struct {
@@ -44,29 +45,28 @@ type Handler struct {
 func NewHandler(o Options) *Handler {
 	h := &Handler{Options: o, mux: http.NewServeMux()}
 	h.events.build = h.state
-	for pattern, answer := range map[string]func(http.ResponseWriter, *http.Request) (any, error){
-		"GET /server":   func(http.ResponseWriter, *http.Request) (any, error) { return h.Source.Server(), nil },
-		"GET /sessions": func(http.ResponseWriter, *http.Request) (any, error) { return bySince(h.Source.Sessions()), nil },
-		"GET /transfers": func(http.ResponseWriter, *http.Request) (any, error) {
-			return transfersOf(bySince(h.Source.Sessions())), nil
-		},
-		"GET /tenants": func(http.ResponseWriter, *http.Request) (any, error) { return h.Source.Tenants(), nil },
-		"GET /audit":   func(http.ResponseWriter, *http.Request) (any, error) { return h.Source.Audit(), nil },
-		"GET /uploads": h.uploads,
-		"GET /bans":    func(http.ResponseWriter, *http.Request) (any, error) { return h.Bans.All(), nil },
-		"GET /debug":   func(http.ResponseWriter, *http.Request) (any, error) { return h.Debug.Rules(), nil },
+	for pattern, answer := range map[string]func(*http.Request) (any, error){
+		"GET /server":    func(*http.Request) (any, error) { return h.Source.Server(), nil },
+		"GET /sessions":  func(*http.Request) (any, error) { return bySince(h.Source.Sessions()), nil },
+		"GET /transfers": func(*http.Request) (any, error) { return transfersOf(bySince(h.Source.Sessions())), nil },
+		"GET /tenants":   func(*http.Request) (any, error) { return h.Source.Tenants(h.Source.Sessions()), nil },
+		"GET /audit":     func(*http.Request) (any, error) { return h.Source.Audit(), nil },
+		"GET /uploads":   h.uploads,
+		"GET /bans":      func(*http.Request) (any, error) { return h.Bans.All(), nil },
+		"GET /debug":     func(*http.Request) (any, error) { return h.Debug.Rules(), nil },
 
 		"DELETE /sessions/{id}":         h.disconnect,
 		"DELETE /uploads/{tenant}/{id}": h.abort,
 		"PUT /bans":                     h.ban,
 		"DELETE /bans":                  h.unban,
 		"PUT /debug":                    h.debug,
-		"DELETE /debug":                 func(http.ResponseWriter, *http.Request) (any, error) { return h.Debug.Clear(), nil },
+		"DELETE /debug":                 func(*http.Request) (any, error) { return h.Debug.Clear(), nil },
 	} {
+		change := !strings.HasPrefix(pattern, http.MethodGet) // GET is for HEAD too
 		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-			v, err := answer(w, r)
-			if r.Method != http.MethodGet {
-				h.Log.Info("request of an administrator", "method", r.Method, "path", Root+r.URL.Path, "query", r.URL.RawQuery, "remote", r.RemoteAddr, "err", err)
+			v, err := answer(r)
+			if change { // the form has the query and what answer has read of the body
+				h.Log.Info("request of an administrator", "method", r.Method, "path", Root+r.URL.Path, "form", r.Form.Encode(), "remote", r.RemoteAddr, "err", err)
 			}
 			if err != nil {
 				Fail(w, err)
@@ -131,7 +131,7 @@ func transfersOf(sessions []activity.Shown) []*activity.Transfer {
 	return transfers
 }
 
-func (h *Handler) disconnect(_ http.ResponseWriter, r *http.Request) (any, error) {
+func (h *Handler) disconnect(r *http.Request) (any, error) {
 	id := r.PathValue("id")
 	if !h.Source.Disconnect(id) {
 		return nil, &Error{http.StatusNotFound, "there is no session " + id + ": it may have ended, or be one of another replica"}
@@ -139,18 +139,21 @@ func (h *Handler) disconnect(_ http.ResponseWriter, r *http.Request) (any, error
 	return id, nil
 }
 
-func (h *Handler) uploads(w http.ResponseWriter, r *http.Request) (any, error) {
-	uploads, all, err := h.Source.Uploads(r.Context(), r.FormValue("tenant"))
+func (h *Handler) uploads(r *http.Request) (any, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), storageTimeout)
+	defer cancel()
+	uploads, err := h.Source.Uploads(ctx, r.FormValue("tenant"))
 	if err != nil {
 		return nil, storageError(err)
 	}
-	w.Header().Set(totalHeader, strconv.Itoa(all))
 	return uploads, nil
 }
 
-func (h *Handler) abort(_ http.ResponseWriter, r *http.Request) (any, error) {
+func (h *Handler) abort(r *http.Request) (any, error) {
+	ctx, cancel := context.WithTimeout(r.Context(), storageTimeout)
+	defer cancel()
 	id := r.PathValue("id")
-	if err := h.Source.Abort(r.Context(), r.PathValue("tenant"), id); err != nil {
+	if err := h.Source.Abort(ctx, r.PathValue("tenant"), id); err != nil {
 		return nil, storageError(err)
 	}
 	return id, nil
@@ -167,7 +170,7 @@ func storageError(err error) error {
 	return &Error{http.StatusBadGateway, err.Error()}
 }
 
-func (h *Handler) ban(_ http.ResponseWriter, r *http.Request) (any, error) {
+func (h *Handler) ban(r *http.Request) (any, error) {
 	name, err := bans.Parse(r.FormValue("name"))
 	var d time.Duration
 	if text := r.FormValue("time"); err == nil && text != "" {
@@ -181,7 +184,7 @@ func (h *Handler) ban(_ http.ResponseWriter, r *http.Request) (any, error) {
 	return h.Bans.Add(r.Context(), name, d), nil
 }
 
-func (h *Handler) unban(_ http.ResponseWriter, r *http.Request) (any, error) {
+func (h *Handler) unban(r *http.Request) (any, error) {
 	name, err := bans.Parse(r.FormValue("name"))
 	if err != nil {
 		return nil, &Error{http.StatusBadRequest, err.Error()}
@@ -192,7 +195,7 @@ func (h *Handler) unban(_ http.ResponseWriter, r *http.Request) (any, error) {
 	return name, nil
 }
 
-func (h *Handler) debug(_ http.ResponseWriter, r *http.Request) (any, error) {
+func (h *Handler) debug(r *http.Request) (any, error) {
 	d, err := time.ParseDuration(r.FormValue("time"))
 	var rule sessionlog.Rule
 	if err == nil {

@@ -15,11 +15,12 @@ type Source interface {
 	Sessions() []activity.Shown
 	// Disconnect ends a session with reply 421, and tells whether there is one of this ID. It does not wait.
 	Disconnect(id string) bool
-	// Tenants are sorted by name.
-	Tenants() []Tenant
-	// Uploads are those of a tenant, or of all for an empty name, of all replicas. all is how many there are: the list has a maximum.
-	Uploads(ctx context.Context, tenant string) (uploads []Upload, all int, err error)
-	// Abort removes an interrupted upload. The error is fs.ErrNotExist where there is none, and EBUSY where a session works on it.
+	// Tenants are sorted by name. Those of Sessions are counted.
+	Tenants(sessions []activity.Shown) []Tenant
+	// Uploads are those of a tenant, or of all for an empty name, of all replicas.
+	Uploads(ctx context.Context, tenant string) (*Uploads, error)
+	// Abort removes an interrupted upload. The error is fs.ErrNotExist where there is none, and EBUSY where a session works on it. Any other says
+	// which bucket does not answer.
 	Abort(ctx context.Context, tenant, id string) error
 	// Audit has the last events of the audit log, the oldest first.
 	Audit() []json.RawMessage
@@ -74,6 +75,20 @@ type Folder struct {
 type Quota struct {
 	Bytes    *int64 `json:"bytes"` // nil until they are counted
 	MaxBytes int64  `json:"max_bytes"`
+}
+
+// Uploads are what there is to know of uploads that are not complete.
+type Uploads struct {
+	Uploads    []Upload     `json:"uploads"`    // 1,000 of each bucket at most
+	Total      int          `json:"total"`      // how many there are
+	Unanswered []Unanswered `json:"unanswered"` // the buckets whose uploads are not known
+}
+
+// An Unanswered is a bucket that has not told its uploads.
+type Unanswered struct {
+	Tenant string `json:"tenant"`
+	Bucket string `json:"bucket"`
+	Reason string `json:"reason"` // in words, with the tenant and the bucket
 }
 
 // An Upload is one that is not complete: interrupted and kept, or under way.

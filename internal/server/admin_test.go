@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"io"
 	"io/fs"
 	"net"
@@ -17,11 +18,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/internal/activity"
 	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/admin/overview"
 	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/value"
@@ -215,11 +218,11 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 	x := &uploadsTest{t, [2]*Server{srv, srv}}
 	x.interrupt(content[:6_291_456])
 	metric(t, srv, `babelftp_uploads_interrupted_total{tenant="acme"} 1`)
-	kept, all, err := administrator.Uploads(t.Context(), "acme")
-	if err != nil || all != 1 || len(kept) != 1 {
+	kept, err := administrator.Uploads(t.Context(), "acme")
+	if err != nil || kept.Total != 1 || len(kept.Uploads) != 1 || len(kept.Unanswered) != 0 {
 		t.Fatalf("the uploads are %+v: %v", kept, err)
 	}
-	u := kept[0]
+	u := kept.Uploads[0]
 	if u.Tenant != "acme" || u.User != "alice" || u.Path != "/alice/f" || u.State != "interrupted" || u.Bytes == nil || *u.Bytes != 6_291_455 ||
 		u.LastPart.IsZero() {
 		t.Errorf("the upload is %+v, %d bytes", u, *u.Bytes)
@@ -227,7 +230,7 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 	if err := administrator.Abort(t.Context(), "acme", "no-such-upload"); err == nil || !strings.Contains(err.Error(), "it may be complete, or removed") {
 		t.Errorf("abort of what is none: %v", err)
 	}
-	if _, _, err := administrator.Uploads(t.Context(), "nobody"); err == nil || !strings.Contains(err.Error(), fs.ErrNotExist.Error()) {
+	if _, err := administrator.Uploads(t.Context(), "nobody"); err == nil || !strings.Contains(err.Error(), fs.ErrNotExist.Error()) {
 		t.Errorf("uploads of no tenant: %v", err)
 	}
 
@@ -249,18 +252,89 @@ func TestAdministratorAbortsUploads(t *testing.T) {
 
 	x.interrupt(content[:6_291_456])
 	metric(t, srv, `babelftp_uploads_interrupted_total{tenant="acme"} 2`)
-	kept, _, err = administrator.Uploads(t.Context(), "")
-	if err != nil || len(kept) != 1 {
+	kept, err = administrator.Uploads(t.Context(), "")
+	if err != nil || len(kept.Uploads) != 1 {
 		t.Fatalf("the uploads are %+v: %v", kept, err)
 	}
-	if err := administrator.Abort(t.Context(), "acme", kept[0].ID); err != nil {
+	if err := administrator.Abort(t.Context(), "acme", kept.Uploads[0].ID); err != nil {
 		t.Fatal(err)
 	}
-	if kept, all, err := administrator.Uploads(t.Context(), ""); err != nil || all != 0 || len(kept) != 0 {
+	if kept, err := administrator.Uploads(t.Context(), ""); err != nil || kept.Total != 0 || len(kept.Uploads) != 0 {
 		t.Errorf("the uploads are %+v: %v", kept, err)
 	}
 	if size := x.as("alice", 0).Command(213, "SIZE f"); size != strconv.Itoa(len(content)) {
 		t.Errorf("the file that is there has %s bytes", size)
+	}
+}
+
+// A bucket that cannot be used, or does not answer, hides no uploads of others, and is not taken for one without uploads.
+func TestAdministratorSeesUnansweredUploads(t *testing.T) {
+	content := strings.Repeat("0123456789", 700_000)
+	s := s3test.Start(t, "embedded")
+	proxy, err := s3test.NewProxy(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	cfg := configtest.New(t, s)
+	cfg.S3.Endpoint = proxy.Server().Endpoint
+	cfg.Tenants["acme"].Resume = config.KeepInterrupted
+	cfg.Admin.Listen, cfg.Admin.Token = "127.0.0.1:0", value.NewSecret(adminToken)
+	missing, slow := *cfg.Tenants["acme"], *cfg.Tenants["acme"]
+	missing.Hosts, missing.Bucket = []string{"ftp.missing.example"}, "missing"
+	slow.Hosts, slow.Prefix = []string{"ftp.slow.example"}, "slow/"
+	cfg.Tenants["missing"], cfg.Tenants["slow"] = &missing, &slow
+	srv := start(t, cfg, Options{AWS: proxy.Server().AWSConfig()})
+	administrator, err := admin.NewRemoteClient("http://"+srv.AdminAddr().String(), adminToken, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	metric(t, srv, `babelftp_bucket_up{folder="",tenant="missing"} 0`)
+	metric(t, srv, `babelftp_bucket_up{folder="",tenant="slow"} 1`)
+	interrupt(t, session(t, srv, "alice"), "f", content)
+	metric(t, srv, `babelftp_uploads_interrupted_total{tenant="acme"} 1`)
+
+	all, err := administrator.Uploads(t.Context(), "")
+	if err != nil || len(all.Uploads) != 1 || len(all.Unanswered) != 1 || all.Unanswered[0].Tenant != "missing" ||
+		!strings.Contains(all.Unanswered[0].Reason, `tenant missing: bucket "missing": does not exist`) {
+		t.Errorf("the uploads are %+v: %v", all, err)
+	}
+	for tenant, want := range map[string]int{"acme": http.StatusNotFound, "slow": http.StatusNotFound, "missing": http.StatusBadGateway} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodDelete, "http://"+srv.AdminAddr().String()+"/api/v1/uploads/"+tenant+"/a-b-c", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+adminToken)
+		response, err := http.DefaultClient.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != want {
+			t.Errorf("the abort of an upload of %s answers %s, want %d", tenant, response.Status, want)
+		}
+	}
+
+	proxy.Inject(s3test.Fault{KeyPrefix: "slow/", Effect: s3test.Stall()})
+	source := overview.New(srv.control, overview.Parts{Buckets: srv.buckets, Registry: srv.tenants})
+	for timeout := 50 * time.Millisecond; ; timeout *= 2 { // until it is long enough for the bucket that answers
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
+		all, err := source.Uploads(ctx, "")
+		aborted := source.Abort(ctx, "slow", "a-b-c")
+		cancel()
+		if err != nil || len(all.Unanswered) < 2 {
+			t.Fatalf("the uploads are %+v: %v", all, err)
+		}
+		if len(all.Uploads) == 0 {
+			continue
+		}
+		if last := all.Unanswered[1]; last.Tenant != "slow" || !strings.HasSuffix(last.Reason, "S3 has not answered in time") {
+			t.Errorf("the bucket that does not answer is %+v", last)
+		}
+		if aborted == nil || errors.Is(aborted, fs.ErrNotExist) || !strings.HasSuffix(aborted.Error(), "S3 has not answered in time") {
+			t.Errorf("the abort of an upload of a bucket that does not answer: %v", aborted)
+		}
+		return
 	}
 }
 

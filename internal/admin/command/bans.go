@@ -1,10 +1,13 @@
 package command
 
 import (
-	"fmt"
+	"context"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/babelftp/babelftp/internal/admin"
+	"github.com/babelftp/babelftp/internal/bans"
 )
 
 func (p Program) bans() *cobra.Command {
@@ -26,28 +29,15 @@ func (p Program) bans() *cobra.Command {
 		},
 	}
 	client := p.addFlags(cmd)
-	list := &cobra.Command{Use: "list", Short: "Show all bans", Example: "  babelftp bans list\n  babelftp bans list --json", Args: p.noArguments}
+	all := &cobra.Command{Use: "list", Short: "Show all bans", Example: "  babelftp bans list\n  babelftp bans list --json", Args: p.noArguments}
 	asJSON := addJSONFlag(cmd)
-	list.Flags().AddFlag(cmd.Flags().Lookup("json"))
-	show := func(cmd *cobra.Command, _ []string) error {
-		c, err := client(cmd)
-		if err != nil {
-			return err
-		}
-		all, err := c.Bans(cmd.Context())
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return writeJSON(cmd.OutOrStdout(), all)
-		}
-		t := newTable(cmd.OutOrStdout(), "NAME", "UNTIL", "REASON")
+	all.Flags().AddFlag(cmd.Flags().Lookup("json"))
+	cmd.RunE = list(client, asJSON, (*admin.Client).Bans, "NAME UNTIL REASON", func(t *table, all []bans.Ban) {
 		for _, b := range all {
 			t.row(b.Name, b.Until.UTC().Format(time.RFC3339), b.Reason)
 		}
-		return t.flush()
-	}
-	cmd.RunE, list.RunE = show, show
+	})
+	all.RunE = cmd.RunE
 	add := &cobra.Command{
 		Use: "add ADDRESS | NETWORK | USER@TENANT", Short: "Ban an address, a network or a user",
 		Long: "Ban an address, a network or a user. Open sessions of it get 421 and end, also in the middle of a transfer. So do new connections of the\n" +
@@ -56,36 +46,20 @@ func (p Program) bans() *cobra.Command {
 		Args:    p.oneName,
 	}
 	d := add.Flags().Duration("time", 0, "how long the ban lasts (default limits.bans.time)")
-	add.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := client(cmd)
-		if err != nil {
-			return err
-		}
-		b, err := c.Ban(cmd.Context(), args[0], *d)
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is banned until %s\n", b.Name, b.Until.UTC().Format(time.RFC3339))
-		return err
-	}
+	add.RunE = change(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
+		b, err := c.Ban(ctx, args[0], *d)
+		return b.Name + " is banned until " + b.Until.UTC().Format(time.RFC3339), err
+	})
 	remove := &cobra.Command{
 		Use: "remove ADDRESS | NETWORK | USER@TENANT", Short: "End the ban of an address, a network or a user",
 		Example: "  babelftp bans remove 203.0.113.7\n  babelftp bans remove alice@acme",
 		Args:    p.oneName,
+		RunE: change(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
+			name, err := c.Unban(ctx, args[0])
+			return name + " is not banned any more", err
+		}),
 	}
-	remove.RunE = func(cmd *cobra.Command, args []string) error {
-		c, err := client(cmd)
-		if err != nil {
-			return err
-		}
-		name, err := c.Unban(cmd.Context(), args[0])
-		if err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is not banned any more\n", name)
-		return err
-	}
-	cmd.AddCommand(list, add, remove)
+	cmd.AddCommand(all, add, remove)
 	return cmd
 }
 

@@ -6,6 +6,7 @@ package command
 
 import (
 	"cmp"
+	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -54,8 +55,52 @@ func (p Program) noArguments(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// A connector makes the client of the server that the flags of a command name.
+type connector func(*cobra.Command) (*admin.Client, error)
+
+// list runs a command that asks for something and shows it: in a table with these columns, or in JSON with --json.
+func list[T any](connect connector, asJSON *bool, ask func(*admin.Client, context.Context) (T, error), columns string, rows func(*table, T)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, _ []string) error {
+		c, err := connect(cmd)
+		if err != nil {
+			return err
+		}
+		all, err := ask(c, cmd.Context())
+		if err != nil {
+			return err
+		}
+		if *asJSON {
+			return writeJSON(cmd.OutOrStdout(), all)
+		}
+		t := newTable(cmd.OutOrStdout(), strings.Fields(columns)...)
+		rows(t, all)
+		return t.flush()
+	}
+}
+
+// change runs a command that changes something, and says what has happened.
+func change(connect connector, ask func(c *admin.Client, ctx context.Context, args []string) (string, error)) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		c, err := connect(cmd)
+		if err != nil {
+			return err
+		}
+		happened, err := ask(c, cmd.Context(), args)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(cmd.OutOrStdout(), visible(happened))
+		return err
+	}
+}
+
+// addJSONFlag adds --json to a command.
+func addJSONFlag(cmd *cobra.Command) *bool {
+	return cmd.Flags().Bool("json", false, "write JSON, for scripts")
+}
+
 // addFlags adds flags to a command, and returns what makes the client of the server that they name.
-func (p Program) addFlags(cmd *cobra.Command) func(*cobra.Command) (*admin.Client, error) {
+func (p Program) addFlags(cmd *cobra.Command) connector {
 	f := adminFlags{Program: p}
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&f.socket, "socket", "", "the `PATH` of admin_socket (default "+adminSocket+")")

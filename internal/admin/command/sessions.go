@@ -1,12 +1,14 @@
 package command
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/babelftp/babelftp/internal/activity"
+	"github.com/babelftp/babelftp/internal/admin"
 )
 
 func (p Program) sessions() *cobra.Command {
@@ -24,20 +26,8 @@ func (p Program) sessions() *cobra.Command {
 	}
 	client := p.addFlags(cmd)
 	asJSON := addJSONFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := client(cmd)
-		if err != nil {
-			return err
-		}
-		all, err := c.Sessions(cmd.Context())
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return writeJSON(cmd.OutOrStdout(), all)
-		}
+	cmd.RunE = list(client, asJSON, (*admin.Client).Sessions, "ID USER REMOTE SINCE IDLE LANG TLS DOES", func(t *table, all []activity.Shown) {
 		now := time.Now()
-		t := newTable(cmd.OutOrStdout(), "ID", "USER", "REMOTE", "SINCE", "IDLE", "LANG", "TLS", "DOES")
 		for _, s := range all {
 			does, encrypted := s.Command, "no"
 			if s.Transfer != nil {
@@ -48,8 +38,7 @@ func (p Program) sessions() *cobra.Command {
 			}
 			t.row(s.ID, userOf(s.User, s.Tenant), s.Remote, ago(s.Since, now), ago(s.LastActive, now), s.Language, encrypted, does)
 		}
-		return t.flush()
-	}
+	})
 	disconnect := &cobra.Command{
 		Use: "disconnect ID", Short: "End a session",
 		Long: "End a session. Its client gets 421. A transfer gets 426 first, and leaves no file; with resume: keep its user can resume it.",
@@ -61,17 +50,9 @@ func (p Program) sessions() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := client(cmd)
-			if err == nil {
-				err = c.Disconnect(cmd.Context(), args[0])
-			}
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s ends\n", visible(args[0]))
-			return err
-		},
+		RunE: change(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
+			return args[0] + " ends", c.Disconnect(ctx, args[0])
+		}),
 	}
 	cmd.AddCommand(disconnect)
 	return cmd
@@ -90,26 +71,13 @@ func (p Program) transfers() *cobra.Command {
 	}
 	client := p.addFlags(cmd)
 	asJSON := addJSONFlag(cmd)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := client(cmd)
-		if err != nil {
-			return err
-		}
-		all, err := c.Transfers(cmd.Context())
-		if err != nil {
-			return err
-		}
-		if *asJSON {
-			return writeJSON(cmd.OutOrStdout(), all)
-		}
+	cmd.RunE = list(client, asJSON, (*admin.Client).Transfers, "SESSION USER DIRECTION BYTES DONE RATE SINCE PATH", func(t *table, all []activity.Transfer) {
 		now := time.Now()
-		t := newTable(cmd.OutOrStdout(), "SESSION", "USER", "DIRECTION", "BYTES", "DONE", "RATE", "SINCE", "PATH")
 		for i := range all {
 			x := &all[i]
 			t.row(x.Session, userOf(x.User, x.Tenant), x.Direction, bytesText(x.Bytes), done(x), bytesText(x.BytesPerSecond)+"/s", ago(x.Since, now), x.Path)
 		}
-		return t.flush()
-	}
+	})
 	return cmd
 }
 
@@ -131,9 +99,4 @@ func userOf(user, tenant string) string {
 		return ""
 	}
 	return user + "@" + tenant
-}
-
-// addJSONFlag adds --json to a command.
-func addJSONFlag(cmd *cobra.Command) *bool {
-	return cmd.Flags().Bool("json", false, "write JSON, for scripts")
 }

@@ -1,10 +1,14 @@
 package command
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"github.com/babelftp/babelftp/internal/admin"
 )
 
 func (p Program) uploads() *cobra.Command {
@@ -13,7 +17,7 @@ func (p Program) uploads() *cobra.Command {
 		Short: "Show and abort the uploads that are not complete",
 		Long: "Show the multipart uploads of a running server, and of all replicas, that are not complete. Their users can resume those in the state\n" +
 			"interrupted (resume: keep). LAST is the time since a session has worked on the upload. The server removes an upload after\n" +
-			"abandoned_uploads by itself.\n\n" + howToAsk,
+			"abandoned_uploads by itself. Where buckets do not answer, the command shows the uploads of the others, and fails.\n\n" + howToAsk,
 		Example: "  babelftp uploads\n" +
 			"  babelftp uploads --tenant acme --json\n" +
 			"  babelftp uploads abort acme 2bd806c97f0e00af-6f0c1b2d3e4f5a69788796a5b4c3d2e1-9f86d081884c7d65\n" +
@@ -23,31 +27,32 @@ func (p Program) uploads() *cobra.Command {
 	client := p.addFlags(cmd)
 	asJSON := addJSONFlag(cmd)
 	tenant := cmd.Flags().String("tenant", "", "only those of this `TENANT`")
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		c, err := client(cmd)
-		if err != nil {
-			return err
+	var unanswered error
+	ask := func(c *admin.Client, ctx context.Context) (admin.Uploads, error) {
+		all, err := c.Uploads(ctx, *tenant)
+		if n := len(all.Uploads); all.Total > n {
+			fmt.Fprintf(cmd.ErrOrStderr(), "babelftp: %d of %d uploads are shown, those of each bucket on which a session has worked last\n", n, all.Total)
 		}
-		uploads, all, err := c.Uploads(cmd.Context(), *tenant)
-		if err != nil {
-			return err
+		for _, u := range all.Unanswered {
+			unanswered = errors.Join(unanswered, errors.New(u.Reason))
 		}
-		if all > len(uploads) {
-			fmt.Fprintf(cmd.ErrOrStderr(), "babelftp: %d of %d uploads are shown, those of each bucket on which a session has worked last\n", len(uploads), all)
-		}
-		if *asJSON {
-			return writeJSON(cmd.OutOrStdout(), uploads)
-		}
+		return all, err
+	}
+	show := list(client, asJSON, ask, "TENANT USER STATE BYTES LAST PATH ID", func(t *table, all admin.Uploads) {
 		now := time.Now()
-		t := newTable(cmd.OutOrStdout(), "TENANT", "USER", "STATE", "BYTES", "LAST", "PATH", "ID")
-		for _, u := range uploads {
+		for _, u := range all.Uploads {
 			bytes := ""
 			if u.Bytes != nil {
 				bytes = bytesText(*u.Bytes)
 			}
 			t.row(u.Tenant, u.User, u.State, bytes, ago(u.LastPart, now), u.Path, u.ID)
 		}
-		return t.flush()
+	})
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := show(cmd, args); err != nil {
+			return err
+		}
+		return unanswered
 	}
 	abort := &cobra.Command{
 		Use: "abort TENANT ID", Short: "Abort an interrupted upload",
@@ -60,17 +65,9 @@ func (p Program) uploads() *cobra.Command {
 			}
 			return nil
 		},
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := client(cmd)
-			if err == nil {
-				err = c.Abort(cmd.Context(), args[0], args[1])
-			}
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s is aborted\n", visible(args[1]))
-			return err
-		},
+		RunE: change(client, func(c *admin.Client, ctx context.Context, args []string) (string, error) {
+			return args[1] + " is aborted", c.Abort(ctx, args[0], args[1])
+		}),
 	}
 	cmd.AddCommand(abort)
 	return cmd

@@ -70,10 +70,10 @@ func (o *Overview) Server() admin.Server {
 }
 
 // Tenants implements [admin.Source].
-func (o *Overview) Tenants() []admin.Tenant {
+func (o *Overview) Tenants(of []activity.Shown) []admin.Tenant {
 	sessions := map[string]int{}
-	for _, s := range o.Sessions() {
-		sessions[s.Tenant]++
+	for i := range of {
+		sessions[of[i].Tenant]++
 	}
 	tenants, index := []admin.Tenant{}, map[string]int{}
 	for _, b := range o.parts.Buckets() { // the bucket of a tenant comes before those of its folders
@@ -113,5 +113,8 @@ func stateOf(b *s3client.Bucket) admin.Bucket {
 	return state
 }
 
-// errNoJournal is for a server that records no uploads.
-var errNoJournal = errors.New("the server records no uploads, because abandoned_uploads is 0")
+var (
+	// errNoJournal is for a server that records no uploads.
+	errNoJournal = errors.New("the server records no uploads, because abandoned_uploads is 0")
+	errSlow      = errors.New("S3 has not answered in time")
+)

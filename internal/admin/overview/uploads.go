@@ -9,9 +9,9 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 
-	"golang.org/x/sync/errgroup"
-
+	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/admin"
 	"github.com/babelftp/babelftp/internal/panics"
@@ -23,64 +23,87 @@ import (
 // maxUploads is how many uploads of one bucket are shown.
 const maxUploads = 1000
 
-// Uploads implements [admin.Source]. It leaves out buckets that cannot be used, as Tenants shows. Where tenants share a prefix of a bucket, an upload
-// is that of the tenant which has its user.
-func (o *Overview) Uploads(ctx context.Context, name string) ([]admin.Upload, int, error) {
+// Uploads implements [admin.Source]. Where tenants share a prefix of a bucket, an upload is that of the tenant which has its user. A slow S3 server
+// delays no bucket of another.
+func (o *Overview) Uploads(ctx context.Context, name string) (*admin.Uploads, error) {
 	buckets, err := o.buckets(name)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
 	var mu sync.Mutex
-	uploads, all := []admin.Upload{}, 0
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(upkeep.MaxParallel)
+	var noJournal error
+	found := &admin.Uploads{Uploads: []admin.Upload{}, Unanswered: []admin.Unanswered{}}
+	servers := map[*driver.Endpoint][]*s3client.Bucket{}
 	for _, b := range buckets {
-		group.Go(func() error {
-			return panics.Catch(func() error {
-				some, more, err := o.uploadsIn(account.InTenant(ctx, b.Tenant), b)
+		servers[b.Endpoint] = append(servers[b.Endpoint], b)
+	}
+	var all sync.WaitGroup
+	for _, buckets := range servers {
+		all.Go(func() {
+			upkeep.Each(buckets, func(b *s3client.Bucket) {
+				var some []admin.Upload
+				var total int
+				err := panics.Catch(func() (err error) {
+					some, total, err = o.uploadsIn(account.InTenant(ctx, b.Tenant), b)
+					return err
+				})
 				mu.Lock()
 				defer mu.Unlock()
-				uploads, all = append(uploads, some...), all+more
-				return err
+				found.Uploads, found.Total = append(found.Uploads, some...), found.Total+total
+				if errors.Is(err, errNoJournal) {
+					noJournal = err
+				} else if err != nil {
+					found.Unanswered = append(found.Unanswered, admin.Unanswered{Tenant: b.Tenant, Bucket: b.Name, Reason: err.Error()})
+				}
 			})
 		})
 	}
-	if err := group.Wait(); err != nil {
-		return nil, 0, err
+	all.Wait()
+	if noJournal != nil {
+		return nil, noJournal
 	}
-	slices.SortFunc(uploads, func(a, b admin.Upload) int {
+	slices.SortFunc(found.Uploads, func(a, b admin.Upload) int {
 		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Path, b.Path), cmp.Compare(a.ID, b.ID))
 	})
-	return uploads, all, nil
+	slices.SortFunc(found.Unanswered, func(a, b admin.Unanswered) int {
+		return cmp.Or(cmp.Compare(a.Tenant, b.Tenant), cmp.Compare(a.Bucket, b.Bucket))
+	})
+	return found, nil
 }
 
-// buckets are those with a journal of a tenant, or of all.
+// buckets are those of a tenant, or of all.
 func (o *Overview) buckets(name string) ([]*s3client.Bucket, error) {
 	all := o.parts.Buckets()
-	if name != "" {
-		all = slices.DeleteFunc(slices.Clone(all), func(b *s3client.Bucket) bool { return b.Tenant != name })
-		if len(all) == 0 {
-			return nil, fmt.Errorf("tenant %s: %w", name, fs.ErrNotExist)
-		}
+	if name == "" {
+		return all, nil
 	}
-	var usable []*s3client.Bucket
-	for _, b := range all {
-		known, err := b.Up()
-		if known && err == nil && b.Usable() {
-			if b.Journal == nil {
-				return nil, errNoJournal
-			}
-			usable = append(usable, b)
-		}
+	all = slices.DeleteFunc(slices.Clone(all), func(b *s3client.Bucket) bool { return b.Tenant != name })
+	if len(all) == 0 {
+		return nil, fmt.Errorf("tenant %s: %w", name, fs.ErrNotExist)
 	}
-	return usable, nil
+	return all, nil
+}
+
+// journal is that of a bucket which can be used. The error says why there is none.
+func journal(b *s3client.Bucket) (*driver.Journal, error) {
+	if _, err := b.Up(); err != nil {
+		return nil, errors.New(err.Error()) // a missing file of credentials is no missing upload
+	}
+	if b.Journal == nil {
+		return nil, errNoJournal
+	}
+	return b.Journal, nil
 }
 
 // uploadsIn are those of a bucket.
 func (o *Overview) uploadsIn(ctx context.Context, b *s3client.Bucket) (uploads []admin.Upload, all int, err error) {
-	pending, all, err := b.Journal.Pending(ctx, maxUploads)
+	j, err := journal(b)
 	if err != nil {
-		return nil, 0, fmt.Errorf("tenant %s: bucket %s: %w", b.Tenant, b.Name, err)
+		return nil, 0, err
+	}
+	pending, all, err := j.Pending(ctx, maxUploads)
+	if err != nil {
+		return nil, 0, explain(ctx, b, err)
 	}
 	owners := o.owners(b, b.Tenant)
 	var others map[string]string
@@ -105,6 +128,17 @@ func (o *Overview) uploadsIn(ctx context.Context, b *s3client.Bucket) (uploads [
 		uploads = append(uploads, u)
 	}
 	return uploads, all, nil
+}
+
+// explain says which bucket has failed, or has not answered in time.
+func explain(ctx context.Context, b *s3client.Bucket, err error) error {
+	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		err = errSlow
+	}
+	if err != nil {
+		err = fmt.Errorf("%v: %w", b, err)
+	}
+	return err
 }
 
 // owners are the users of a tenant, by the IDs of the owners of uploads.
@@ -137,10 +171,21 @@ func (o *Overview) Abort(ctx context.Context, name, id string) error {
 	if err != nil {
 		return err
 	}
+	var unanswered error
 	for _, b := range buckets {
-		if err := b.Journal.Abort(ctx, id); !errors.Is(err, fs.ErrNotExist) {
-			return err
+		j, err := journal(b)
+		if err == nil {
+			err = explain(ctx, b, j.Abort(ctx, id))
 		}
+		switch {
+		case err == nil, errors.Is(err, syscall.EBUSY):
+			return err
+		case !errors.Is(err, fs.ErrNotExist):
+			unanswered = err
+		}
+	}
+	if unanswered != nil {
+		return unanswered
 	}
 	return fmt.Errorf("upload %s of tenant %s: %w: it may be complete, or removed", id, name, fs.ErrNotExist)
 }

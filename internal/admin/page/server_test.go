@@ -172,6 +172,14 @@ func TestLanguagesOfTheState(t *testing.T) {
 				t.Errorf("the quota is %q", got)
 			}
 			tab.wait(fmt.Sprintf("%s.startsWith(%q)", cell("tenants", "umbrella", "storage"), test.storage))
+			reason := row("tenants", "umbrella") + ".querySelector('.storage > :lang(en)')"
+			if got := eval[string](tab, reason+".textContent"); !strings.Contains(got, "does not exist") {
+				t.Errorf("the reason in English is %q", got)
+			}
+			tab.wait(`document.querySelector('#tenant option[value=umbrella]')`)
+			eval[any](tab, `document.querySelector('#tenant').value = 'umbrella'`)
+			tab.enter("#choose button")
+			tab.wait(`document.querySelector('#result > :lang(en)')?.textContent.includes('does not exist')`)
 			tab.wait(row("audit", "upload"))
 		})
 	}

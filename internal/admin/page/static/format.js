@@ -47,9 +47,11 @@ export function time(date) {
 // Characters that nobody sees, or that order others anew. A joiner (U+200C, U+200D) is a part of Persian and Hindi words and of emoji.
 const unseen = /([\p{Cc}\p{Zl}\p{Zp}]|(?![\u200c\u200d])\p{Cf})/u
 
-// visible returns a text of a client as nodes, which cannot change what stands around them. Characters that would not show are named.
-export function visible(value) {
+// visible returns a text of a client or of the server as nodes, which cannot change what stands around them. Characters that would not show are
+// named. lang is the language of the text, if it is known.
+export function visible(value, lang) {
   const isolated = document.createElement('bdi')
+  if (lang) isolated.lang = lang
   for (const [i, piece] of value.split(unseen).entries()) {
     if (i % 2 === 0) {
       isolated.append(piece)

@@ -1,7 +1,7 @@
 // The page of the admin listener: it shows what the API tells, as it changes.
 
 import {bytes, compare, languageName, number, of, percent, speed, text, time, visible} from './format.js'
-import {Table, filter, filtering, set, setForeign} from './table.js'
+import {Table, filter, filtering, set, setForeign, setReason} from './table.js'
 
 const api = 'api/v1/'
 const element = id => document.getElementById(id)
@@ -57,7 +57,7 @@ function storage(cell, tenant) {
   const down = [tenant, ...tenant.folders ?? []].filter(bucket => bucket.bucket_up === false)
   const reasons = down.map(({folder, reason}) => [folder, reason].filter(part => part).join(': '))
   cell.classList.toggle('problem', down.length > 0)
-  if (down.length > 0) return setForeign(cell, [text('unreachable'), ...reasons].join(' – '))
+  if (down.length > 0) return setReason(cell, `${text('unreachable')} – `, reasons.join(' – '))
   set(cell, tenant.bucket_up === null ? '–' : text('reachable'))
 }
 
@@ -113,7 +113,7 @@ const tables = {
     columns: {
       banned: column('name'),
       until: timeColumn('until'),
-      reason: column('reason'),
+      reason: (cell, b) => setReason(cell, '', b.reason || '–'),
       actions: cell => tables.bans.button(cell, text('unban'), (b, subject) => ask({
         question: text('unban-question'), action: text('unban'), subject,
         path: `bans?name=${encodeURIComponent(b.name)}`, done: text('unbanned'), table: tables.bans,
@@ -211,7 +211,7 @@ async function showAll(name) {
       if (all) tables[name].update(all.sort(orders[name]))
     } while (fetching.get(name))
   } catch (error) {
-    say(text('failed', {Error: error.message}))
+    say(...refusal(error.message))
   }
   fetching.delete(name)
 }
@@ -306,7 +306,7 @@ element('login').addEventListener('submit', async event => {
   const response = await fetch('login', {method: 'POST', body: new URLSearchParams({token: element('token').value})}).catch(error => error)
   element('token').value = ''
   if (response.ok) return connect()
-  failed.textContent = response.status === 401 ? text('login-failed') : text('failed', {Error: response.statusText ?? response.message})
+  failed.replaceChildren(...response.status === 401 ? [text('login-failed')] : refusal(response.statusText ?? response.message))
   element('token').focus()
 })
 
@@ -327,8 +327,15 @@ element('words').addEventListener('input', event => {
 
 element('filter').addEventListener('submit', event => event.preventDefault())
 
-function say(words) {
-  element('result').replaceChildren(visible(words))
+// say tells what has happened.
+function say(...words) {
+  element('result').replaceChildren(...words)
+}
+
+// refusal tells an error in the English of the server or the browser.
+function refusal(message) {
+  const [before, after] = text('failed', {Error: '\n'}).split('\n')
+  return [before, visible(message, 'en'), after]
 }
 
 let asked // the question of the dialog
@@ -351,7 +358,7 @@ element('confirm').addEventListener('submit', async event => {
     if (await request(path, {method: 'DELETE'})) say(done)
     await then?.()
   } catch (error) {
-    say(text('failed', {Error: error.message}))
+    say(...refusal(error.message))
   }
 })
 
@@ -362,10 +369,12 @@ element('confirm').addEventListener('close', () => {
 
 async function showUploads() {
   try {
-    const uploads = await request(`uploads?tenant=${encodeURIComponent(element('tenant').value)}`)
-    if (uploads) tables.uploads.update(uploads.filter(u => u.state === 'interrupted' || u.state === 'stalled'))
+    const answer = await request(`uploads?tenant=${encodeURIComponent(element('tenant').value)}`)
+    if (!answer) return
+    tables.uploads.update(answer.uploads.filter(u => u.state === 'interrupted' || u.state === 'stalled'))
+    if (answer.unanswered.length > 0) say(...refusal(answer.unanswered.map(({reason}) => reason).join(' – ')))
   } catch (error) {
-    say(text('failed', {Error: error.message}))
+    say(...refusal(error.message))
   }
 }
 
@@ -387,7 +396,7 @@ async function showAudit() {
     }
     tables.audit.update(list.reverse())
   } catch (error) {
-    say(text('failed', {Error: error.message}))
+    say(...refusal(error.message))
   }
 }
 

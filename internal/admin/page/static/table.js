@@ -28,6 +28,14 @@ export function setForeign(element, value) {
   element.replaceChildren(visible(value))
 }
 
+// setReason shows why something is so, in the English of the server, after a text of the page.
+export function setReason(element, before, value) {
+  const shown = before + value
+  if (element.shown === shown) return
+  element.shown = shown
+  element.replaceChildren(before, visible(value, 'en'))
+}
+
 // A Table shows items, each in a row. The columns are functions that show an item in a cell, by the names that the head of the table has.
 export class Table {
   // key returns what tells an item from others. words returns the texts that the filter looks at. subject has the columns that tell a reader

@@ -1,0 +1,184 @@
+package admin
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/activity"
+	"github.com/babelftp/babelftp/internal/bans"
+	"github.com/babelftp/babelftp/internal/config/limit"
+	"github.com/babelftp/babelftp/internal/sessionlog"
+)
+
+// A source is a server with many sessions of many tenants.
+type source struct {
+	sessions []*activity.Session
+	tenants  int
+	asked    atomic.Int64 // how often for the sessions
+	bounded  atomic.Bool  // whether the storage was asked with a deadline
+}
+
+func newSource(sessions, tenants int) *source {
+	s := &source{tenants: tenants}
+	for i := range sessions {
+		session := activity.New(time.Duration(i).String(), "192.0.2.7:1024")
+		session.Set(activity.State{Tenant: name(i % tenants), User: "alice"})
+		s.sessions = append(s.sessions, session)
+	}
+	return s
+}
+
+func name(i int) string { return "tenant" + string(rune('A'+i/26)) + string(rune('a'+i%26)) }
+
+func (s *source) Server() Server { return Server{} }
+
+func (s *source) Sessions() []activity.Shown {
+	s.asked.Add(1)
+	shown := make([]activity.Shown, len(s.sessions))
+	for i, session := range s.sessions {
+		shown[i] = session.Show()
+	}
+	return shown
+}
+
+func (s *source) Tenants(sessions []activity.Shown) []Tenant {
+	counts := map[string]int{}
+	for i := range sessions {
+		counts[sessions[i].Tenant]++
+	}
+	all := make([]Tenant, s.tenants)
+	for i := range all {
+		all[i] = Tenant{Name: name(i), Sessions: counts[name(i)]}
+	}
+	return all
+}
+
+func (s *source) Uploads(ctx context.Context, _ string) (*Uploads, error) {
+	_, bounded := ctx.Deadline()
+	s.bounded.Store(bounded)
+	return &Uploads{}, nil
+}
+
+func (s *source) Abort(ctx context.Context, _, _ string) error {
+	_, bounded := ctx.Deadline()
+	s.bounded.Store(bounded)
+	return nil
+}
+
+func (*source) Disconnect(string) bool   { return true }
+func (*source) Audit() []json.RawMessage { return nil }
+
+func handlerOf(s *source, log *bytes.Buffer) *Handler {
+	discarded := slog.New(slog.DiscardHandler)
+	return NewHandler(Options{
+		Source: s, Bans: bans.New(limit.Bans{Time: time.Hour}, limit.Networks{}, discarded, func(string) {}), Debug: &sessionlog.Switch{},
+		Log: slog.New(slog.NewTextHandler(log, nil)),
+	})
+}
+
+// The log has each change, with what was changed. To look changes nothing.
+func TestLogOfChanges(t *testing.T) {
+	s := newSource(1, 1)
+	var log bytes.Buffer
+	h := handlerOf(s, &log)
+	for _, tc := range []struct {
+		method, path, form string
+		logged             []string
+	}{
+		{http.MethodGet, "/bans", "", nil},
+		{http.MethodHead, "/bans", "", nil},
+		{http.MethodHead, "/sessions", "", nil},
+		{http.MethodPut, "/bans?name=192.0.2.1", "", []string{"method=PUT path=/api/v1/bans ", "name=192.0.2.1", "err=<nil>"}},
+		{http.MethodPut, "/bans", "name=192.0.2.2&time=5m", []string{"name=192.0.2.2&time=5m"}},
+		{http.MethodPut, "/bans", "name=nobody", []string{"name=nobody", "is no address"}},
+		{http.MethodDelete, "/bans?name=192.0.2.2", "", []string{"method=DELETE", "name=192.0.2.2"}},
+		{http.MethodDelete, "/sessions/5f2c", "", []string{"path=/api/v1/sessions/5f2c "}},
+	} {
+		log.Reset()
+		r := httptest.NewRequestWithContext(t.Context(), tc.method, Root+tc.path, strings.NewReader(tc.form))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if tc.logged == nil && log.Len() > 0 {
+			t.Errorf("%s %s logs %s", tc.method, tc.path, &log)
+		}
+		for _, want := range tc.logged {
+			if !strings.Contains(log.String(), want) {
+				t.Errorf("%s %s logs %q, want %s", tc.method, tc.path, &log, want)
+			}
+		}
+	}
+}
+
+// A request waits for S3 until a deadline.
+func TestStorageDeadline(t *testing.T) {
+	for _, request := range [][2]string{{http.MethodGet, "/uploads"}, {http.MethodDelete, "/uploads/acme/a-b-c"}} {
+		s := newSource(1, 1)
+		w := httptest.NewRecorder()
+		handlerOf(s, &bytes.Buffer{}).ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), request[0], Root+request[1], nil))
+		if w.Code != http.StatusOK || !s.bounded.Load() {
+			t.Errorf("%v: %d, with a deadline: %t", request, w.Code, s.bounded.Load())
+		}
+	}
+}
+
+// All streams of events share one look at the sessions a second. Without streams there is none.
+func TestStreamsShareTheState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const seconds, streams = 10, 5
+		s := newSource(2_000, 100)
+		h := handlerOf(s, &bytes.Buffer{})
+		ctx, cancel := context.WithCancel(t.Context())
+		for range streams {
+			time.Sleep(130 * time.Millisecond) // fake time: each stream has a phase of its own
+			go h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, Root+"/events", nil))
+		}
+		time.Sleep(seconds * time.Second)
+		cancel()
+		synctest.Wait()
+		if got := s.asked.Load(); got < seconds || got > seconds+2 {
+			t.Errorf("%d streams in %d s looked at the sessions %d times", streams, seconds, got)
+		}
+		before := s.asked.Load()
+		time.Sleep(seconds * time.Second)
+		if got := s.asked.Load() - before; got != 0 {
+			t.Errorf("without streams there were %d looks", got)
+		}
+	})
+}
+
+// An event has the first of a long list, in order.
+func TestFirst(t *testing.T) {
+	list := make([]int, 10*maxListed+1)
+	for i := range list {
+		list[i] = i * 7919 % len(list) // each number once
+	}
+	got := first(list, func(a, b *int) int { return *a - *b })
+	for i, n := range got {
+		if n != i {
+			t.Fatalf("%d is at %d", n, i)
+		}
+	}
+	if short := first(list[:3], func(a, b *int) int { return *b - *a }); len(got) != maxListed || len(short) != 3 || short[0] < short[1] {
+		t.Errorf("%d are first, and of three %v", len(got), short)
+	}
+}
+
+// BenchmarkState is one event of a replica with 100,000 sessions of 100 tenants.
+func BenchmarkState(b *testing.B) {
+	h := handlerOf(newSource(100_000, 100), &bytes.Buffer{})
+	b.ReportAllocs()
+	for b.Loop() {
+		if state := h.state(); state.Totals.Sessions != 100_000 || len(state.Sessions) != maxListed {
+			b.Fatalf("the state has %d sessions", state.Totals.Sessions)
+		}
+	}
+}
