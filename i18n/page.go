@@ -11,6 +11,21 @@ import (
 // reply has such a message. The page names it, so there is no constant for it.
 func (id ID) OnPage() bool { return strings.HasPrefix(string(id), "page-") }
 
+// ForPage returns the bundle of the languages that have all texts of the page. So
+// the page is in one language, which its attribute lang tells screen readers.
+func (b *Bundle) ForPage() *Bundle {
+	tags := slices.DeleteFunc(b.Tags(), func(tag language.Tag) bool {
+		for id := range b.localizers[tag].missing {
+			if id.OnPage() {
+				return true
+			}
+		}
+		return false
+	})
+	page, _ := b.WithOverrides(tags, nil) // b has these languages
+	return page
+}
+
 // PageTexts returns the texts of the page of the admin listener, for a reader of the
 // language as in Localizer. The page puts values in the place of the placeholders,
 // such as {Time}. A text with plural forms comes in the form "other".

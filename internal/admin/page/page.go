@@ -1,7 +1,8 @@
 // Package page shows administrators in a browser what the server does: one page of HTML, which asks the API of package admin.
 //
 // The page needs no build step and nothing from another server. Its texts come from the catalogues of package i18n. Their language is the one
-// that the reader chooses, else one that the browser asks for (Accept-Language, RFC 9110, section 12.5.4). Nothing in the page is secret: the API
+// that the reader chooses, else one that the browser asks for (Accept-Language, RFC 9110, section 12.5.4). Languages that lack texts of the page are
+// not offered. Reasons and errors come from the server in English, and say so (WCAG 3.1.2). Nothing in the page is secret: the API
 // wants a login. The HTML has no script and no style in it, so that a content security policy can forbid them.
 package page
 
@@ -26,7 +27,7 @@ func Handler(bundle func() *i18n.Bundle) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /static/", http.FileServerFS(files))
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
-		b := bundle()
+		b := bundle().ForPage()
 		tag, ok := b.Match(language.Make(r.URL.Query().Get("lang")))
 		if !ok {
 			tag = b.MatchAccept(r.Header.Get("Accept-Language"))

@@ -2,6 +2,7 @@ package page_test
 
 import (
 	"embed"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -38,6 +39,11 @@ func get(handler http.Handler, path, accept string) *httptest.ResponseRecorder {
 func TestLanguages(t *testing.T) {
 	overlay := fstest.MapFS{"is/messages.gotext.json": {Data: []byte(
 		`{"language": "is", "messages": [{"id": "page-title", "translation": "Umsjón með babelftp"}]}`)}}
+	complete := make([]string, 0, 100)
+	for id, text := range load(t).PageTexts(language.English) {
+		complete = append(complete, fmt.Sprintf(`{"id": %q, "translation": %q}`, id, "i "+text))
+	}
+	overlay["ia/messages.gotext.json"] = &fstest.MapFile{Data: []byte(`{"language": "ia", "messages": [` + strings.Join(complete, ",") + `]}`)}
 	bundle := load(t, overlay)
 	handler := page.Handler(func() *i18n.Bundle { return bundle })
 	for _, test := range []struct{ path, accept, lang, dir, title string }{
@@ -45,7 +51,10 @@ func TestLanguages(t *testing.T) {
 		{"/", "fr-CH, en;q=0.5", "fr", "ltr", "Administration de babelftp"},
 		{"/", "ar-EG", "ar", "rtl", "إدارة babelftp"},
 		{"/", "he", "he", "rtl", "ניהול babelftp"},
-		{"/", "is", "is", "ltr", "Umsjón með babelftp"},
+		{"/", "is", "en", "ltr", "babelftp administration"}, // it lacks most texts
+		{"/", "is, fr;q=0.5", "fr", "ltr", "Administration de babelftp"},
+		{"/?lang=is", "fr", "fr", "ltr", "Administration de babelftp"},
+		{"/", "ia", "ia", "ltr", "i babelftp administration"},
 		{"/", "eu", "en", "ltr", "babelftp administration"},
 		{"/?lang=ja", "fr", "ja", "ltr", "babelftpの管理"},
 		{"/?lang=eu", "fr", "fr", "ltr", "Administration de babelftp"},
@@ -62,6 +71,9 @@ func TestLanguages(t *testing.T) {
 			if !strings.Contains(body, want) {
 				t.Errorf("%s for %q lacks %s", test.path, test.accept, want)
 			}
+		}
+		if strings.Contains(body, `value="is"`) {
+			t.Errorf("%s for %q offers a language that lacks texts", test.path, test.accept)
 		}
 		if got := strings.Count(body, " selected>"); got != 1 {
 			t.Errorf("%s for %q has %d languages selected", test.path, test.accept, got)
