@@ -15,8 +15,17 @@ import (
 	"github.com/babelftp/babelftp/internal/sessionlog"
 )
 
-func TestBans(t *testing.T) {
-	dir, err := os.MkdirTemp("", "bans") // a socket's name is short
+// An asked is a command that asks a running server, and what it shows.
+type asked struct {
+	args string // SOCKET and FILE stand for the socket and for a configuration with it
+	code int
+	want string // in the output
+}
+
+// ask asks a server with bans and a debug switch by a command, without one at first.
+func ask(t *testing.T, command string, all []asked) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "admin") // a socket's name is short
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +36,7 @@ func TestBans(t *testing.T) {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, stderr := output(t, "", "bans", "list", "--socket", socket); code != 1 || !strings.Contains(stderr, "no server answers at "+socket) {
+	if code, _, stderr := output(t, "", command, "--socket", socket); code != 1 || !strings.Contains(stderr, "no server answers at "+socket) {
 		t.Errorf("without a server: exit code %d: %s", code, stderr)
 	}
 	l, err := admin.Listen(t.Context(), socket)
@@ -39,11 +48,17 @@ func TestBans(t *testing.T) {
 	go func() {
 		_ = http.Serve(l, admin.NewHandler(admin.Options{Bans: list, Debug: &sessionlog.Switch{}, Log: slog.New(slog.DiscardHandler)}))
 	}() // until the listener is closed
-	for _, step := range []struct {
-		args string
-		code int
-		want string // in the output
-	}{
+	for _, step := range all {
+		args := strings.Fields(command + " " + strings.NewReplacer("SOCKET", socket, "FILE", file).Replace(step.args))
+		code, stdout, stderr := output(t, "", args...)
+		if code != step.code || !strings.Contains(stdout+stderr, step.want) {
+			t.Errorf("%v: exit code %d: %s%s, want %q", args, code, stdout, stderr, step.want)
+		}
+	}
+}
+
+func TestBans(t *testing.T) {
+	ask(t, "bans", []asked{
 		{"list --socket SOCKET", 0, "NAME  UNTIL  REASON\n"},
 		{"add 203.0.113.7 --config FILE", 0, "203.0.113.7 is banned until "},
 		{"add alice@acme --time 24h --socket SOCKET", 0, "alice@acme is banned until "},
@@ -57,11 +72,5 @@ func TestBans(t *testing.T) {
 		{"list --json --socket SOCKET", 0, `"reason": "an administrator"`},
 		{"add alice@acme --json --socket SOCKET", 2, "unknown flag: --json"},
 		{"lift", 2, `unknown command "lift"`},
-	} {
-		args := strings.Fields("bans " + strings.NewReplacer("SOCKET", socket, "FILE", file).Replace(step.args))
-		code, stdout, stderr := output(t, "", args...)
-		if code != step.code || !strings.Contains(stdout+stderr, step.want) {
-			t.Errorf("%v: exit code %d: %s%s, want %q", args, code, stdout, stderr, step.want)
-		}
-	}
+	})
 }
