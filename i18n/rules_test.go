@@ -67,6 +67,11 @@ func TestLintRules(t *testing.T) {
 			`messages.gotext.json:1: message "page-user": has the word "name" in Latin letters; translate it, or add it to "names"`},
 		{"names-and-commands", "el", head + "names: [PuTTY]", text("goodbye", "Αντίο PuTTY, babelftp, QUIT."), ""},
 		{"english-text", "fo", head, text("page-server", "Server"), `messages.gotext.json:1: warning: message "page-server": is the English text; translate it unless the words are the same`},
+		{"english-word", "fo", head, text("session-ended", "Fundurin endaði á server."),
+			`messages.gotext.json:1: message "session-ended": has the English word "server"; translate it, or add it to "cognates"`},
+		{"cognate", "fo", head + "cognates: [server]", text("session-ended", "Fundurin endaði á Server."), ""},
+		{"english-word-on-the-page", "fo", head, text("page-connecting", "Bindur í server."), ""},
+		{"english-word-in-english", "en-GB", head, text("session-ended", "Session finished by the server."), ""},
 		{"right-english-text", "fo", head + "same_as_english: [page-server]", text("page-server", "Server"), ""},
 
 		{"no-such-message", "fo", head + "same_as_english: [page-sever]", text("goodbye", "Farvæl."), `language.yaml: message "page-sever": no such message; remove it`},

@@ -30,6 +30,7 @@ const FileName = "language.yaml"
 type Rules struct {
 	file
 	latin    bool // the language is written in Latin letters
+	english  bool // or a variant of it
 	terms    map[string]expressions
 	patterns []*regexp.Regexp // by typography rule
 }
@@ -41,6 +42,7 @@ type file struct {
 	Ends          map[string]string `yaml:"ends"`            // by the English end of a text: "." ":" or "?"
 	Names         []string          `yaml:"names"`           // words in Latin letters that stay in every script
 	SameAsEnglish []string          `yaml:"same_as_english"` // messages whose text may be the English one
+	Cognates      []string          `yaml:"cognates"`        // small words of four letters and more that English writes alike
 	Glossary      map[string]term   `yaml:"glossary"`
 	Typography    []typography      `yaml:"typography"`
 }
@@ -75,8 +77,9 @@ func Read(dir fs.FS, tag language.Tag) (*Rules, error) {
 // Parse reads the file of a language. The error joins its problems, each with what to
 // do.
 func Parse(data []byte, tag language.Tag) (*Rules, error) {
+	base, _ := tag.Base()
 	script, _ := tag.Script()
-	r := &Rules{latin: script.String() == "Latn", terms: make(map[string]expressions)}
+	r := &Rules{latin: script.String() == "Latn", english: base.String() == "en", terms: make(map[string]expressions)}
 	if err := yaml.UnmarshalWithOptions(data, &r.file, yaml.Strict()); err != nil {
 		return nil, fmt.Errorf("is not such a file: %s", yaml.FormatError(err, false, false))
 	}
@@ -158,6 +161,7 @@ var (
 	placeholder = regexp.MustCompile(`\{\w+\}`)
 	command     = regexp.MustCompile(`\b[A-Z][A-Z0-9-]{2,}\b`)
 	latinWord   = regexp.MustCompile(`[A-Za-z][A-Za-z0-9]*`)
+	latinWords  = regexp.MustCompile(`\p{Latin}+`)
 )
 
 // Check returns what is wrong with a translation of an English text. Placeholders and
@@ -188,10 +192,29 @@ func (r *Rules) Check(english *Rules, message, source, text string) (problems []
 			problem("does not name the term %q as the glossary does; say %s", id, strings.Join(term.Say, " or "))
 		}
 	}
-	if !r.latin {
+	switch {
+	case !r.latin:
 		problems = append(problems, r.wrongScript(english, text)...)
+	case !r.english && !r.MayBeEnglish(message) && !strings.HasPrefix(message, "page-"): // its headings are words of many languages
+		for _, word := range r.LeftOver(source, words) {
+			problem(`has the English word %q; translate it, or add it to "cognates"`, word)
+		}
 	}
 	return problems
+}
+
+// LeftOver returns the words of a text that are in its English source too, but for the
+// cognates. It is for languages in Latin letters. Short words are no sign of English.
+func (r *Rules) LeftOver(source, text string) (words []string) {
+	const short = 3
+	english := latinWords.FindAllString(strings.ToLower(source), -1)
+	for _, word := range latinWords.FindAllString(text, -1) {
+		small := strings.ToLower(word)
+		if len(small) > short && slices.Contains(english, small) && !slices.Contains(r.Cognates, small) {
+			words = append(words, word)
+		}
+	}
+	return words
 }
 
 // has reports whether a text of English has a term that its translations must name.

@@ -22,6 +22,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/i18n/rules"
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/engine"
@@ -30,21 +31,6 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 	"github.com/babelftp/babelftp/locales"
 )
-
-// cognates are words of four letters and more that English and another
-// language in Latin letters write alike. Any other word of an English text
-// that is in its translation too is one that no translator has translated.
-var cognates = map[string][]string{
-	"de":    {"administrator", "argument", "byte", "bytes", "client", "host", "link", "links", "option", "parameter", "port", "server", "status", "syntax"},
-	"es":    {"byte", "bytes", "control", "error", "host", "local"},
-	"fr":    {"argument", "client", "incorrect", "long", "mode", "option", "permission", "port", "protection", "quota", "session", "structure", "type"},
-	"id":    {"administrator", "byte", "data", "host", "internal", "login", "mode", "parameter", "port", "server", "status", "transfer", "valid"},
-	"it":    {"account", "byte", "client", "file", "host", "password", "quota", "server"},
-	"nl":    {"account", "argument", "byte", "bytes", "client", "host", "later", "link", "links", "parameter", "server", "status", "type", "upload"},
-	"pl":    {"argument", "link", "transfer"},
-	"pt-BR": {"byte", "bytes", "host", "link", "links", "local", "login"},
-	"vi":    {"byte"},
-}
 
 // engineWords stand in the engine's replies for the names and errors that it
 // puts there, which no client may read.
@@ -272,7 +258,7 @@ func TestMessagesInEveryLanguage(t *testing.T) {
 	bundle := loadBundle(t)
 	for _, tag := range bundle.Tags() {
 		t.Run(tag.String(), func(t *testing.T) {
-			unmet := slices.Clone(cognates[tag.String()])
+			unmet := slices.Clone(rulesOf(t, tag).Cognates)
 			for _, m := range catalogue.Messages {
 				if m.ID.OnPage() {
 					continue
@@ -341,7 +327,7 @@ func checkReply(t *testing.T, tag language.Tag, what string, english, got wire.R
 // change the direction of the text.
 func checkText(t *testing.T, tag language.Tag, what, english, text string) {
 	t.Helper()
-	if words := englishIn(tag, english, text); len(words) > 0 {
+	if words := englishIn(rulesOf(t, tag), tag, english, text); len(words) > 0 {
 		t.Errorf("%s: the English %q is left over in %q", what, words, text)
 	}
 	if script, _ := tag.Script(); script.String() == "Arab" || script.String() == "Hebr" {
@@ -358,29 +344,31 @@ var (
 	latinWord   = regexp.MustCompile(`\p{Latin}+`)
 )
 
+// rulesOf returns the rules of a language, with the words that it shares with English.
+func rulesOf(t *testing.T, tag language.Tag) *rules.Rules {
+	t.Helper()
+	r, err := rules.Read(locales.FS(), tag)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // englishIn finds the words of a text that are English. In Latin letters these
-// are words of the English text; in other scripts all words but names.
-func englishIn(tag language.Tag, english, text string) []string {
+// are words of the English text; in other scripts all words but names. Words in
+// capitals are commands.
+func englishIn(r *rules.Rules, tag language.Tag, english, text string) []string {
 	if tag == language.English {
 		return nil
 	}
 	english, text = syntaxShown.ReplaceAllString(english, ""), syntaxShown.ReplaceAllString(text, "")
-	known := make(map[string]bool)
-	for _, w := range latinWord.FindAllString(strings.ToLower(english), -1) {
-		known[w] = len(w) >= 4
+	found := latinWord.FindAllString(text, -1)
+	if script, _ := tag.Script(); script.String() == "Latn" {
+		found = r.LeftOver(english, text)
 	}
-	script, _ := tag.Script()
-	var found []string
-	for _, w := range latinWord.FindAllString(text, -1) {
-		lower := strings.ToLower(w)
-		switch {
-		case w == strings.ToUpper(w), slices.Contains([]string{"babelftp", "ipv", "utf"}, lower):
-		case script.String() != "Latn",
-			known[lower] && !slices.Contains(cognates[tag.String()], lower):
-			found = append(found, w)
-		}
-	}
-	return found
+	return slices.DeleteFunc(found, func(w string) bool {
+		return w == strings.ToUpper(w) || slices.Contains([]string{"babelftp", "ipv", "utf"}, strings.ToLower(w))
+	})
 }
 
 // CheckNoEnglish compares the transcript of a whole session, long replies among them, with the same one in English.
