@@ -50,7 +50,8 @@ func (b *Bundle) Negotiate(arg string) (Match, error) {
 }
 
 // sameLanguage reports whether a reader of want finds in found what was wanted. A
-// region counts only where found has one too.
+// region counts only where found has one too. Norwegian (no) is wanted of no form in
+// particular, so that Bokmål (nb) is what was wanted.
 func sameLanguage(want, found language.Tag) bool {
 	wantBase, wantScript, wantRegion := want.Raw()
 	foundBase, _, foundRegion := found.Raw()
@@ -61,7 +62,8 @@ func sameLanguage(want, found language.Tag) bool {
 		wantRegion, _ = want.Region()
 	}
 	foundScript, _ := found.Script()
-	return wantBase == foundBase && wantScript == foundScript && (foundRegion == (language.Region{}) || foundRegion == wantRegion)
+	sameBase := wantBase == foundBase || wantBase == base(found)
+	return sameBase && wantScript == foundScript && (foundRegion == (language.Region{}) || foundRegion == wantRegion)
 }
 
 // Match returns the language for a reader of the wanted one, by the rules of
@@ -109,12 +111,15 @@ func match(matcher language.Matcher, tags []language.Tag, want language.Tag) (in
 }
 
 // base returns the language of a tag, the macrolanguage (zh for cmn) if it
-// belongs to one.
+// belongs to one. CLDR names the macrolanguage of nb, but not that of nn (ISO 639-3).
 func base(tag language.Tag) language.Base {
 	if macro, err := language.Macro.Canonicalize(tag); err == nil {
 		tag = macro
 	}
 	b, _ := tag.Base()
+	if b.String() == "nn" {
+		return language.MustParseBase("no")
+	}
 	return b
 }
 

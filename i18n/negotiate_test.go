@@ -112,6 +112,35 @@ func TestNegotiate(t *testing.T) {
 	}
 }
 
+// Readers of Norwegian find Bokmål by each of its tags. Serbian is written in two
+// scripts, and many cannot read the other one; Croatian and Danish are no substitutes.
+func TestNegotiateScandinavianAndSerbian(t *testing.T) {
+	bundle := override(t, load(t), "en da nb fi hr sr", nil)
+	for arg, want := range map[string]i18n.Match{
+		"nb":         {Tag: language.MustParse("nb"), Exact: true},
+		"nb-NO":      {Tag: language.MustParse("nb"), Exact: true},
+		"no":         {Tag: language.MustParse("nb"), Exact: true},
+		"no-NO":      {Tag: language.MustParse("nb"), Exact: true},
+		"nn":         {Tag: language.MustParse("nb")},
+		"nn-NO":      {Tag: language.MustParse("nb")},
+		"da":         {Tag: language.MustParse("da"), Exact: true},
+		"sr":         {Tag: language.MustParse("sr"), Exact: true},
+		"sr-RS":      {Tag: language.MustParse("sr"), Exact: true},
+		"sr-Cyrl":    {Tag: language.MustParse("sr"), Exact: true},
+		"sr-Cyrl-BA": {Tag: language.MustParse("sr"), Exact: true},
+		"hr-BA":      {Tag: language.MustParse("hr"), Exact: true},
+	} {
+		if match, err := bundle.Negotiate(arg); err != nil || match != want {
+			t.Errorf("Negotiate(%q) = %v, error %v; want %v", arg, match, err, want)
+		}
+	}
+	for _, arg := range []string{"sr-Latn", "sr-Latn-RS", "sr-ME", "sh", "bs", "sv", "is", "fo"} {
+		if match, err := bundle.Negotiate(arg); !errors.Is(err, i18n.ErrUnsupported) {
+			t.Errorf("Negotiate(%q) = %v, error %v; want %v", arg, match, err, i18n.ErrUnsupported)
+		}
+	}
+}
+
 // A language of an overlay is found by itself, and takes over the requests that
 // it answers better than the ones that are built in.
 func TestNegotiateOverlay(t *testing.T) {
@@ -132,7 +161,7 @@ func TestNegotiateOverlay(t *testing.T) {
 		{arg: "pt-PT", tag: "pt-PT", exact: true},
 		{arg: "pt-AO", tag: "pt-PT"},
 		{arg: "pt", tag: "pt-BR", exact: true},
-		{arg: "no", tag: "nb"},
+		{arg: "no", tag: "nb", exact: true},
 		{arg: "sr-Latn-RS", tag: "sr-Latn", exact: true},
 		{arg: "en-GB", tag: "en-GB", exact: true},
 		{arg: "en-AU", tag: "en-GB"},

@@ -48,6 +48,8 @@ func TestMessagesInCharsets(t *testing.T) {
 		{"fr", "ibm850"}, {"fr", "iso-8859-15"}, {"fr", "windows-1252"}, {"it", "ibm850"}, {"nl", "ibm850"}, {"de", "iso-8859-1"}, {"es", "ibm850"},
 		{"pt-BR", "ibm850"}, {"pl", "iso-8859-2"}, {"pl", "ibm852"}, {"ru", "koi8-r"}, {"ru", "ibm866"}, {"ru", "windows-1251"}, {"uk", "koi8-u"},
 		{"uk", "windows-1251"}, {"tr", "iso-8859-9"}, {"he", "ibm862"}, {"he", "windows-1255"}, {"ar", "windows-1256"}, {"vi", "windows-1258"},
+		{"ca", "ibm850"}, {"da", "iso-8859-1"}, {"el", "iso-8859-7"}, {"el", "windows-1253"}, {"fi", "ibm850"}, {"hr", "iso-8859-2"},
+		{"lt", "iso-8859-13"}, {"lt", "windows-1257"}, {"nb", "iso-8859-1"}, {"sl", "ibm852"}, {"sr", "iso-8859-5"}, {"sr", "windows-1251"},
 		{"ja", "shift_jis"}, {"ja", "euc-jp"}, {"zh-Hans", "gbk"}, {"zh-Hant", "big5"}, {"ko", "euc-kr"},
 	} {
 		t.Run(tt.tag+"-"+tt.charset, func(t *testing.T) {
