@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -18,8 +19,9 @@ var (
 	ErrUnsupported = errors.New("i18n: no such language")
 )
 
-// maxSubtag is the length of a primary tag or sub-tag (RFC 2640, section 4.2).
-const maxSubtag = 8
+// tagSyntax is that of RFC 2640, section 4.2, where a sub-tag has letters only as
+// tags had then. RFC 3066 added digits: es-419.
+var tagSyntax = regexp.MustCompile(`^[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8})*$`)
 
 // A Match is the language that a request for a language gets.
 type Match struct {
@@ -34,8 +36,8 @@ type Match struct {
 // may be another variant of the requested language, but never another language: a
 // reader of Basque gets no Spanish. The error is ErrSyntax or ErrUnsupported.
 func (b *Bundle) Negotiate(arg string) (Match, error) {
-	if err := checkTag(arg); err != nil {
-		return Match{}, err
+	if !tagSyntax.MatchString(arg) {
+		return Match{}, fmt.Errorf("%w: %q", ErrSyntax, arg)
 	}
 	want, err := language.Parse(arg)
 	var unknown language.ValueError // a sub-tag that BCP 47 does not know
@@ -76,38 +78,13 @@ func (b *Bundle) Match(want language.Tag) (language.Tag, bool) {
 	return b.tags[i], ok
 }
 
-// checkTag checks 1*8ALPHA *("-" 1*8(ALPHA / DIGIT)). RFC 2640 has letters only, as tags had
-// then. RFC 3066 added digits: es-419.
-func checkTag(arg string) error {
-	primary, _, _ := strings.Cut(arg, "-")
-	if strings.ContainsFunc(primary, notLetter) {
-		return fmt.Errorf("%w: %q", ErrSyntax, arg)
-	}
-	for subtag := range strings.SplitSeq(arg, "-") {
-		if subtag == "" || len(subtag) > maxSubtag || strings.ContainsFunc(subtag, notLetterOrDigit) {
-			return fmt.Errorf("%w: %q", ErrSyntax, arg)
-		}
-	}
-	return nil
-}
-
-func notLetter(r rune) bool {
-	return (r < 'A' || 'Z' < r) && (r < 'a' || 'z' < r)
-}
-
-func notLetterOrDigit(r rune) bool { return notLetter(r) && (r < '0' || '9' < r) }
-
-// SameLanguage reports whether two tags are of one language, in whatever script and
-// region.
-func SameLanguage(a, b language.Tag) bool { return base(a) == base(b) }
-
 // match finds the tag for a reader of want. The matcher's confidence separates
 // scripts and variants: it is too low for zh-Hans when zh-TW is wanted. But it also
 // trusts readers to know a second language (es for eu), so the language must be
 // the same.
 func match(matcher language.Matcher, tags []language.Tag, want language.Tag) (index int, ok bool) {
 	_, index, confidence := matcher.Match(want)
-	return index, confidence >= language.High && SameLanguage(want, tags[index])
+	return index, confidence >= language.High && base(want) == base(tags[index])
 }
 
 // base returns the language of a tag, the macrolanguage (zh for cmn) if it

@@ -53,7 +53,10 @@ func (v *validator) oneOf(p yamlconf.Path, tag language.Tag, offered *i18n.Bundl
 // Warnings are what a valid configuration leaves without words that people can read.
 func (c *Config) Warnings() []string {
 	var warnings []string
-	inEnglish := func(tag language.Tag) bool { return i18n.SameLanguage(tag, language.English) }
+	inEnglish := func(tag language.Tag) bool {
+		base, _ := tag.Base()
+		return base.String() == "en"
+	}
 	if !c.BilingualGreeting {
 		const advice = "who cannot read it cannot read the first reply (RFC 2277 4.5): write bilingual_greeting: true to greet in English too"
 		if !inEnglish(c.DefaultLanguage) {
