@@ -35,9 +35,9 @@ func auditLines(t *testing.T, cfg *config.Config, s *s3test.Server, do func(*ftp
 	if err := srv.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	count(t, srv) // before a quota is counted it refuses nothing
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(t.Context()) }()
+	count(t, srv) // before a quota is counted it refuses nothing
 	do(ftptest.Dial(t, srv.Addr().String()))
 	if err := srv.Shutdown(t.Context()); err != nil {
 		t.Error(err)
