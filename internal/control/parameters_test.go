@@ -67,8 +67,8 @@ func TestParametersEndWithATransferCommand(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSite(t, func(cfg *control.Config) {
-				if strings.Contains(tt.script, "229 EPSV") { // and no client connects
-					cfg.Data.OpenTimeout = 100 * time.Millisecond
+				if strings.Contains(tt.script, "229 EPSV") { // and no client connects, but to the next port
+					cfg.Data.OpenTimeout = 2 * time.Second
 				}
 			})
 			content := map[string]string{"a": "0123456789", "b": old}
