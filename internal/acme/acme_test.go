@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -72,12 +73,15 @@ func listen(ctx context.Context, _, address string) (net.Listener, error) {
 	return new(net.ListenConfig).Listen(ctx, "tcp", address)
 }
 
-// issued is how many certificates were issued.
-func (j *journal) issued() int {
+// results are how many certificates were issued, and how many were not.
+func (j *journal) results() map[bool]int {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	return j.count[true]
+	return maps.Clone(j.count)
 }
+
+// issued is how many certificates were issued.
+func (j *journal) issued() int { return j.results()[true] }
 
 // start starts a Manager until the end of the test.
 func start(t *testing.T, cfg encryption.ACME) (*Manager, *journal) {
@@ -161,8 +165,8 @@ func TestObtain(t *testing.T) {
 			if c := await(t, other, a, "ftp.acme.example", nil); c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
 				t.Error("the second server has another certificate")
 			}
-			if len(j.count) != 0 {
-				t.Errorf("the second server has asked the authority: %v", j.count)
+			if asked := j.results(); len(asked) != 0 {
+				t.Errorf("the second server has asked the authority: %v", asked)
 			}
 		})
 	}
@@ -314,8 +318,8 @@ func TestFailure(t *testing.T) {
 	case <-time.After(waitTimeout):
 		t.Fatal("nothing was observed")
 	}
-	if j.count[true] != 0 || j.count[false] == 0 || !strings.Contains(j.text(), `msg="ACME certificate not obtained`) {
-		t.Errorf("%v, and the log is %s", j.count, j.text())
+	if got := j.results(); got[true] != 0 || got[false] == 0 || !strings.Contains(j.text(), `msg="ACME certificate not obtained`) {
+		t.Errorf("%v, and the log is %s", got, j.text())
 	}
 	if c := m.Certificate("ftp.acme.example"); c == nil || c.Leaf.SerialNumber.Cmp(first.Leaf.SerialNumber) != 0 {
 		t.Error("the certificate before has gone")
