@@ -23,7 +23,7 @@ import (
 // A listing holds a few pages in memory. Where many directories are listed at once, it asks for small pages, which takes more requests. If
 // the loop does not read the first page for some seconds, the listing gives it up and asks for it again.
 //
-// A file and a directory of one name are both listed. A directory's modification time is zero.
+// A file and a directory of one name are both listed. A directory's modification time is zero, unless [Objects.ListSetTimes] asks for its marker.
 func (f *Fs) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	key, err := f.keys.Key(name)
 	if err != nil {

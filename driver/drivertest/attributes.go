@@ -142,7 +142,7 @@ func testListTimes(t *testing.T, h Harness) {
 			t.Fatal(err)
 		}
 	}
-	x.putAll("dir/00007x/y", "dir/z")
+	x.putAll("dir/00007x/y", "dir/z", "dir/marked/")
 	f := x.session(t.Context(), &driver.Options{Objects: driver.Objects{ListSetTimes: true}})
 	var now, most atomic.Int64
 	x.spy.Before(func(_ context.Context, operation string, _ any) error {
@@ -169,6 +169,9 @@ func testListTimes(t *testing.T, h Harness) {
 			t.Fatal(err)
 		}
 		names = append(names, entryName(info))
+		if hasTime := !info.ModTime().IsZero(); hasTime == (info.Name() == "00007x") {
+			t.Errorf("%s is of %v", info.Name(), info.ModTime()) // a directory has the time of its marker
+		}
 		if isSet := info.ModTime().Equal(set); isSet != (len(info.Name()) == 5) {
 			t.Errorf("%s is of %v", info.Name(), info.ModTime())
 		}
@@ -194,7 +197,7 @@ func testListTimes(t *testing.T, h Harness) {
 			return nil
 		})
 		infos, err := must(f.Open("dir")).Readdir(0)
-		if err != nil || len(infos) != 122 {
+		if err != nil || len(infos) != 123 {
 			t.Errorf("%d entries, %v", len(infos), err)
 		}
 	})

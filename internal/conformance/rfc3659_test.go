@@ -425,6 +425,9 @@ func TestFormOfMLST(t *testing.T) {
 		if name != tt.name && name != absolute(tt.name) {
 			t.Errorf("%s: name %q", tt.line, name)
 		}
+		if !regexp.MustCompile(`(^|;)modify=\d{14};`).MatchString(facts) {
+			t.Errorf("%s: facts %q", tt.line, facts)
+		}
 		if hasSize := strings.Contains(facts, "size="); hasSize != (tt.kind == "file") {
 			t.Errorf("%s: facts %q", tt.line, facts)
 		}

@@ -348,8 +348,19 @@ func TestModify(t *testing.T) {
 	if got := c.mlsd("")["file with spaces "]; !strings.HasPrefix(got, "modify="+now[:6]) {
 		t.Errorf("MLSD: %q", got) // S3's listings know no other time
 	}
-	if got := c.facts("dir"); !strings.HasPrefix(got, "create="+now[:6]) {
-		t.Errorf("MLST of a directory: %q", got)
+	if got := c.facts("dir"); !regexp.MustCompile(`^modify=(\d{14});create=\d{14};$`).MatchString(got) || got[7:21] != got[29:43] {
+		t.Errorf("MLST of a directory with a marker: %q", got)
+	}
+	started := c.facts("/")
+	if !regexp.MustCompile(`^modify=\d{14};$`).MatchString(started) {
+		t.Errorf("MLST of the root: %q", started)
+	}
+	c.store("implied/by/file", "x")
+	if got := c.facts("implied"); got != started {
+		t.Errorf("MLST of a directory without a marker: %q, want the start of the server, %q", got, started)
+	}
+	if got := c.mlsd("implied"); got["by"] != started {
+		t.Errorf("MLSD: %q, want %q", got, started)
 	}
 	for command, want := range map[string]string{
 		"MFMT 20230229000000 file with spaces ":                              "501 ",

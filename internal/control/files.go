@@ -60,6 +60,7 @@ func changesRoot(verb string) bool {
 func (s *session) request() *filecmd.Request {
 	return &filecmd.Request{
 		Operation: &s.op.Operation, Login: s.login, Names: s.nameCodec(), WorkingDirectory: s.workingDirectory(), Locale: s.locale,
+		Started: s.server.started,
 	}
 }
 

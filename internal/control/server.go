@@ -84,6 +84,7 @@ type Server struct {
 	cfg      atomic.Pointer[Config]
 	commands map[string]command
 	rules    engine.Rules
+	started  time.Time
 
 	tls         map[*tls.Config]*tls.Config // the last one, by that of its Config
 	placeholder engine.Placeholder
@@ -100,6 +101,7 @@ func New(cfg Config) *Server {
 	srv := &Server{
 		commands: commands(),
 		rules:    engine.NewRules(),
+		started:  time.Now().Truncate(time.Second),
 		acceptor: accept.New(cfg.Logger, cfg.Guard),
 	}
 	srv.Configure(cfg)

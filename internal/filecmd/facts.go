@@ -26,7 +26,9 @@ func MLST(facts ftplist.Facts) Command {
 		if arg == "" {
 			shown = r.Names.EncodePath(r.WorkingDirectory)
 		}
-		line := append(facts.Append([]byte(" "), r.ListClient(), ftplist.Entry{FileInfo: info, Dir: path.Dir(r.Path)}), shown...)
+		client := r.ListClient()
+		entry := ftplist.Entry{FileInfo: client.Dated(info, time.Time{}), Dir: path.Dir(r.Path)}
+		line := append(facts.Append([]byte(" "), client, entry), shown...)
 		return wire.NewReply(250, r.text(i18n.FileDetails), string(line), r.text(i18n.DetailsEnd)), nil
 	}
 }

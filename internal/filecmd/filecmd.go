@@ -39,6 +39,7 @@ type Request struct {
 	Names            pathname.Codec
 	WorkingDirectory string // absolute
 	Locale           *reply.Locale
+	Started          time.Time // when the server started
 }
 
 // A Command answers a command with its argument. An error is for the session to answer.
@@ -46,7 +47,9 @@ type Command func(r *Request, arg string) (wire.Reply, error)
 
 // ListClient describes the client to a listing.
 func (r *Request) ListClient() *ftplist.Client {
-	return &ftplist.Client{Names: r.Names, Rights: r.Login.Rights, NoOverwrite: r.Login.NoOverwrite, ObjectURI: r.Login.ObjectURI}
+	return &ftplist.Client{
+		Names: r.Names, Rights: r.Login.Rights, NoOverwrite: r.Login.NoOverwrite, ObjectURI: r.Login.ObjectURI, Started: r.Started,
+	}
 }
 
 // StatOrPending describes what stat finds. Where there is nothing, it describes the upload that the user can resume. By SIZE and MLST clients

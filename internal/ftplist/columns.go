@@ -37,9 +37,6 @@ func appendColumns(b []byte, info fs.FileInfo, now time.Time) []byte {
 		mode, size = dirMode, 0
 	}
 	modified := info.ModTime().UTC()
-	if modified.IsZero() {
-		modified = time.Unix(0, 0).UTC() // S3 has no time for a directory
-	}
 	layout := "Jan _2 15:04 "
 	if age := now.Sub(modified); age > yearAfter || age < -clockSkew {
 		layout = "Jan _2  2006 "

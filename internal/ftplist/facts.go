@@ -30,7 +30,30 @@ type Client struct {
 	// ObjectURI returns the s3 URI of a pathname, empty if it has none. If it is nil,
 	// the fact "unique" is left out.
 	ObjectURI func(name string) string
+	// Started is when the server started, which directories show where no other time is
+	// known. Clients take a time that is missing for one in 1970, or fail.
+	Started time.Time
 }
+
+// Dated returns the entry with a time, also for a directory without a marker. S3 has no
+// time for that, so it shows the newest time of the entries before it, if there is one.
+func (c *Client) Dated(info fs.FileInfo, newest time.Time) fs.FileInfo {
+	if !info.IsDir() || !info.ModTime().IsZero() {
+		return info
+	}
+	if newest.IsZero() {
+		newest = c.Started
+	}
+	return dated{info, newest}
+}
+
+// A dated directory has no time of its own.
+type dated struct {
+	fs.FileInfo
+	time time.Time
+}
+
+func (d dated) ModTime() time.Time { return d.time }
 
 // An Entry is a file or directory that MLST or MLSD describes.
 type Entry struct {
@@ -131,12 +154,9 @@ func appendSize(b []byte, _ *Client, e Entry) ([]byte, bool) {
 	return strconv.AppendInt(b, e.Size(), 10), !e.IsDir()
 }
 
-// appendModify leaves out directories. Their time would have to change whenever a name
-// in them changes (RFC 3659 7.5.3), and S3 does not record that.
+// appendModify gives directories a time too, though it does not change whenever a name in
+// them changes (RFC 3659 7.5.3): S3 does not record that.
 func appendModify(b []byte, _ *Client, e Entry) ([]byte, bool) {
-	if e.IsDir() {
-		return b, false
-	}
 	return AppendTimeVal(b, e.ModTime())
 }
 

@@ -2,6 +2,8 @@ package ftplist
 
 import (
 	"io/fs"
+	"maps"
+	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +23,6 @@ func TestListColumns(t *testing.T) {
 		{now.Add(time.Hour), "Mar  1 13:00 "},
 		{now.Add(25 * time.Hour), "Mar  2  2026 "},
 		{time.Date(2026, 2, 28, 23, 30, 0, 0, time.FixedZone("", -3600)), "Mar  1 00:30 "},
-		{time.Time{}, "Jan  1  1970 "},
 	} {
 		got := string(appendColumns(nil, modified{vfs.Directory(""), test.modified}, now))
 		if want := "drwxr-xr-x 1 ftp ftp             0 " + test.want; got != want {
@@ -68,3 +69,42 @@ type modified struct {
 }
 
 func (m modified) ModTime() time.Time { return m.time }
+
+// TestTimesOfDirectories: a directory shows the time of its marker, else the newest one before it, else that of the server's start.
+func TestTimesOfDirectories(t *testing.T) {
+	day := func(n int) time.Time { return time.Date(2026, 3, n, 12, 0, 0, 0, time.UTC) }
+	client := &Client{Started: day(1)}
+	entries := []fs.FileInfo{
+		vfs.Directory("a"), modified{file("b"), day(20)}, vfs.Directory("c"), modified{vfs.Directory("d"), day(2)},
+		modified{file("e"), day(10)}, vfs.Directory("f"), modified{vfs.Directory("g"), day(30)}, vfs.Directory("h"),
+	}
+	for name, l := range map[string]*Listing{
+		"LIST": NewLong("", "/", client), "MLSD": NewFacts(DefaultFacts(), "/x", "/x", client),
+	} {
+		l.dir, l.entries = "/", func(yield func(fs.FileInfo, error) bool) {
+			for _, info := range entries {
+				if !yield(info, nil) {
+					return
+				}
+			}
+		}
+		got := map[string]int{}
+		for info, err := range l.all() {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[info.Name()] = info.ModTime().Day()
+		}
+		want := map[string]int{"a": 1, "b": 20, "c": 20, "d": 2, "e": 10, "f": 20, "g": 30, "h": 30}
+		if name == "MLSD" {
+			want["."], want[".."] = 1, 1
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s: days %v, want %v", name, got, want)
+		}
+	}
+	line := DefaultFacts().Append(nil, client, Entry{client.Dated(vfs.Directory("a"), time.Time{}), "/"})
+	if !strings.Contains(string(line), "modify=20260301120000;") {
+		t.Errorf("facts: %s", line)
+	}
+}

@@ -29,7 +29,7 @@ type Listing struct {
 	// it.
 	Line func(b []byte, e Entry, name string) []byte
 
-	names    pathname.Codec
+	client   *Client
 	arg      string // the pathname as the client wrote it
 	pattern  pattern
 	filesToo bool          // whether arg may name a file
@@ -46,7 +46,7 @@ type Listing struct {
 func NewLong(arg, name string, c *Client) *Listing {
 	now := time.Now()
 	return &Listing{
-		arg: arg, pattern: parsePattern(arg, name), filesToo: true, names: c.Names,
+		arg: arg, pattern: parsePattern(arg, name), filesToo: true, client: c,
 		Line: func(b []byte, e Entry, name string) []byte {
 			return append(appendColumns(b, e.FileInfo, now), name...)
 		},
@@ -56,7 +56,7 @@ func NewLong(arg, name string, c *Client) *Listing {
 // NewNames makes the listing of NLST: pathnames alone. Its arguments are those of
 // NewLong.
 func NewNames(arg, name string, c *Client) *Listing {
-	l := &Listing{arg: arg, pattern: parsePattern(arg, name), filesToo: true, names: c.Names}
+	l := &Listing{arg: arg, pattern: parsePattern(arg, name), filesToo: true, client: c}
 	l.Line = func(b []byte, _ Entry, name string) []byte { return l.appendPathname(b, name) }
 	return l
 }
@@ -64,7 +64,7 @@ func NewNames(arg, name string, c *Client) *Listing {
 // NewFacts makes the listing of MLSD for the directory name (RFC 3659 7).
 func NewFacts(facts Facts, name, workingDirectory string, c *Client) *Listing {
 	return &Listing{
-		heading: heading(facts, name, workingDirectory), names: c.Names,
+		heading: heading(facts, name, workingDirectory), client: c,
 		Line: func(b []byte, e Entry, name string) []byte { return append(facts.Append(b, c, e), name...) },
 	}
 }
@@ -142,7 +142,7 @@ func (l *Listing) WriteLines(w io.Writer) error {
 			_ = out.Flush() // no line stays without its end
 			return err
 		}
-		name, ok := l.names.EncodeListName(l.dir, info.Name())
+		name, ok := l.client.Names.EncodeListName(l.dir, info.Name())
 		if !ok {
 			continue
 		}
@@ -176,15 +176,24 @@ func (yield yieldWriter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// all yields the heading and the entries.
+// all yields the heading and the entries, each with a time.
 func (l *Listing) all() iter.Seq2[fs.FileInfo, error] {
 	return func(yield func(fs.FileInfo, error) bool) {
+		var newest time.Time
 		for _, info := range l.heading {
-			if !yield(info, nil) {
+			if !yield(l.client.Dated(info, newest), nil) {
 				return
 			}
 		}
-		l.entries(yield)
+		l.entries(func(info fs.FileInfo, err error) bool {
+			if err != nil {
+				return yield(nil, err)
+			}
+			if info.ModTime().After(newest) {
+				newest = info.ModTime()
+			}
+			return yield(l.client.Dated(info, newest), nil)
+		})
 	}
 }
 

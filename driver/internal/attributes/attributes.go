@@ -40,7 +40,7 @@ type Objects struct {
 	// others S3 would keep the checksum of those of the parts.
 	Checksum types.ChecksumAlgorithm
 
-	// ListSetTimes makes listings ask for each file, several in parallel, to show the modification times that were set.
+	// ListSetTimes makes listings ask for each entry, several in parallel, to show the modification times that were set, and those of directories.
 	ListSetTimes bool
 }
 

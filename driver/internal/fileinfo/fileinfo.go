@@ -100,7 +100,8 @@ func New(name string, v *s3api.Version, a *attributes.Attributes) *Info {
 	return info
 }
 
-// NewDir describes the directory whose keys start with prefix.
+// NewDir describes the directory whose keys start with prefix. The time is that of its marker.
 func NewDir(name, prefix string, modTime time.Time) *Info {
+	modTime = modTime.Truncate(time.Second)
 	return &Info{name: name, mode: directoryMode, modTime: modTime, object: Object{Key: prefix, lastModified: modTime}}
 }

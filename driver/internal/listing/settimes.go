@@ -11,11 +11,12 @@ import (
 	"github.com/babelftp/babelftp/internal/panics"
 )
 
-// headsAhead is how many files of a listing are requested in parallel. At most as many answers wait, in the order of the listing.
+// headsAhead is how many entries of a listing are requested in parallel. At most as many answers wait, in the order of the listing.
 const headsAhead = 32
 
-// withSetTimes requests the attributes of each file of a listing, to show the modification time that a client has set. S3's listings do not have
-// it. A file that no longer exists, or that S3 does not let these credentials see, stays as it was listed.
+// withSetTimes requests the attributes of each file of a listing, to show the modification time that a client has set, and of the marker of each
+// directory, whose time is the directory's. S3's listings do not have them. What does not exist, or S3 does not let these credentials see, stays as it
+// was listed.
 func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.FileInfo, error] {
 	type answer struct {
 		info fs.FileInfo
@@ -35,7 +36,7 @@ func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo
 		for info, err := range entries {
 			a := make(chan answer, 1)
 			ahead = append(ahead, a)
-			if err != nil || info.IsDir() {
+			if err != nil {
 				a <- answer{info, err}
 			} else {
 				heads.Go(func() {
@@ -66,6 +67,9 @@ func (l *Lister) withSetTime(ctx context.Context, listed fs.FileInfo) (fs.FileIn
 	}
 	if err != nil {
 		return nil, err
+	}
+	if listed.IsDir() {
+		return fileinfo.NewDir(listed.Name(), object.Key, v.ModTime), nil
 	}
 	return fileinfo.New(listed.Name(), &v, &a), nil
 }

@@ -33,7 +33,7 @@ type Objects struct {
 	CustomerKey value.Secret `yaml:"customer_key" default:"none"`
 	// Checksum that S3 keeps of new files.
 	Checksum ChecksumAlgorithm `yaml:"checksum" default:"the SDK's"`
-	// Times that listings show: `stored`, or `set` for those of MFMT, at the price of a request for each file.
+	// Times that listings show: `stored`, or `set` for those of MFMT and of directories, at the price of a request for each entry.
 	ListingTimes ListingTimes `yaml:"listing_times" default:"stored"`
 }
 
