@@ -1,7 +1,7 @@
 // Package events tells a webhook of the files that users store, delete, rename and copy, at least once each.
 //
 // The queue lies in the bucket, below "PREFIX.babelftp/events/TENANT/", one object an event (S3 operations PutObject, GetObject, ListObjectsV2,
-// DeleteObject, HeadObject). [NewFS] wraps a storage: it makes the object before a change, so no acknowledged change lacks its
+// DeleteObject). [NewFS] wraps a storage: it makes the object before a change, so no acknowledged change lacks its
 // event. The object is deleted when the receiver has answered 2xx. So any server can send what another one has left.
 //
 // An event is confirmed when the change has succeeded. If the server dies in between, another one sends the event as unconfirmed.
@@ -27,6 +27,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/s3lock"
 	"github.com/babelftp/babelftp/internal/webhook"
 )
 
@@ -43,6 +44,9 @@ const (
 	// sweepInterval is how often a server looks for events that are left in the bucket. After failures it is up to maxBackoff.
 	sweepInterval = 15 * time.Second
 	maxBackoff    = 5 * time.Minute
+
+	// leaseSweeps is after how many sweep intervals without a renewal the holder of the lease counts as dead.
+	leaseSweeps = 4
 
 	// maxObject bounds the size of an event in the bucket, in bytes.
 	maxObject = 64 << 10
@@ -84,7 +88,6 @@ type Event struct {
 
 // A Client is the part of S3 that a queue uses.
 type Client interface {
-	HeadObject(context.Context, *s3.HeadObjectInput, ...func(*s3.Options)) (*s3.HeadObjectOutput, error)
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
 	DeleteObject(context.Context, *s3.DeleteObjectInput, ...func(*s3.Options)) (*s3.DeleteObjectOutput, error)
@@ -112,7 +115,6 @@ type Options struct {
 // A Queue is the events of a tenant. Several servers share one.
 type Queue struct {
 	Options
-	holder string // of the lease
 
 	fresh chan Event // confirmed by this process, to be sent at once
 
@@ -124,7 +126,7 @@ type Queue struct {
 
 	// Of the goroutine of Run.
 	seen  map[string]time.Time // when the sweep first saw an unconfirmed event
-	lease lease
+	lease *s3lock.Lock         // of the server which sweeps; where S3 has no conditional requests, two may sweep at once, and the receiver gets events twice
 }
 
 // NewQueue makes a queue, without a request.
@@ -135,9 +137,13 @@ func NewQueue(o Options) *Queue {
 	if o.Observe == nil {
 		o.Observe = func(int, bool) {}
 	}
-	return &Queue{
-		Options: o, holder: nonce(), fresh: make(chan Event, maxFresh), pending: map[string]bool{}, seen: map[string]time.Time{}, unused: make(chan struct{}),
+	q := &Queue{
+		Options: o, fresh: make(chan Event, maxFresh), pending: map[string]bool{}, seen: map[string]time.Time{}, unused: make(chan struct{}),
 	}
+	q.lease = s3lock.New(s3lock.Options{
+		Client: func() s3lock.Client { return q.Client }, Bucket: q.Bucket, Key: q.folder() + "lease", Expiry: leaseSweeps * q.SweepInterval, Log: q.Log,
+	})
+	return q
 }
 
 // Use says that a login may make events, until it calls done. It comes before Retire.
@@ -278,6 +284,7 @@ func (q *Queue) owns(id string) bool {
 // Run sends events until ctx ends, and then leaves those that wait in memory in the bucket, confirmed. A queue that is retired and no longer used
 // sends what there is, and ends: there may be no queue after it. What the receiver does not take then stays in the bucket.
 func (q *Queue) Run(ctx context.Context) {
+	defer q.releaseLease(ctx)
 	interval := q.SweepInterval
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -309,6 +316,18 @@ func (q *Queue) Run(ctx context.Context) {
 				}
 			}
 		}
+	}
+}
+
+// releaseLease lets another queue sweep at once.
+func (q *Queue) releaseLease(ctx context.Context) {
+	if !q.lease.Held() {
+		return
+	}
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
+	defer done()
+	if err := q.lease.Release(ctx); err != nil {
+		q.Log.Warn("webhook: another server sends the events in the bucket when the lease of this one has expired", "err", err)
 	}
 }
 
@@ -386,7 +405,7 @@ func (q *Queue) sweep(ctx context.Context) error {
 			return err
 		}
 		if len(page.Contents) > 0 {
-			if held, err := q.holdLease(ctx); err != nil || !held {
+			if held, err := q.lease.Hold(ctx); err != nil || !held {
 				return err
 			}
 		}

@@ -222,25 +222,30 @@ func TestServerDies(t *testing.T) {
 	}
 }
 
-// One server gets the lease. The other gets it when the first has stopped to renew it.
-func TestLease(t *testing.T) {
-	b, r := newBucket(t), newReceiver(t)
-	first, second := b.queue(t, r), b.queue(t, r)
-	second.SweepInterval = time.Hour
-	for i, step := range []struct {
-		q    *Queue
-		want bool
-	}{{first, true}, {second, false}, {first, true}, {second, false}} {
-		if got, err := step.q.holdLease(t.Context()); err != nil || got != step.want {
-			t.Errorf("step %d: %v, %v; want %v", i, got, err, step.want)
+// The answers to the write of the lease are lost, and those by which the SDK repeats it. The server has the lease all the same.
+func TestLeaseWithoutAnswer(t *testing.T) {
+	server := s3test.Start(t, "minio")
+	proxy, err := s3test.NewProxy(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	b, r := bucket{proxy.Server().Client(profile.RepeatUnstored("")), server.Bucket(t)}, newReceiver(t)
+	q := b.queue(t, r)
+	for i, lost := range []int{1, 3} {
+		e, err := q.begin(t.Context(), Event{Type: Upload, Path: fmt.Sprint(i)})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	second.SweepInterval = 0
-	if got, err := second.holdLease(t.Context()); err != nil || !got {
-		t.Errorf("after the first one died: %v, %v", got, err)
-	}
-	if got, err := first.holdLease(t.Context()); err != nil || got {
-		t.Errorf("the first one still has the lease: %v, %v", got, err)
+		if err := q.postpone(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		injected := proxy.Inject(s3test.Fault{Operation: "PutObject", KeyPrefix: q.folder() + "lease", Times: lost, Effect: s3test.LoseAnswer()})
+		if err := q.sweep(t.Context()); err != nil || injected.Applied() != lost {
+			t.Errorf("%d answers are lost, and the sweep returns %v", injected.Applied(), err)
+		}
+		injected.End()
+		r.wait(t, 1)
 	}
 }
 
@@ -413,7 +418,6 @@ func TestRetiredQueueWithoutReceiver(t *testing.T) {
 	}
 	r.setDown(false)
 	next := b.queue(t, r)
-	next.lease = q.lease // that of a server which has died
 	next.Retire()
 	next.Run(t.Context())
 	r.wait(t, 1)

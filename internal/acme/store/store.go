@@ -94,25 +94,19 @@ func (s *Store) Store(ctx context.Context, key string, value []byte) error {
 func (s *Store) Load(ctx context.Context, key string) ([]byte, error) {
 	ctx, done := context.WithTimeout(ctx, requestTimeout)
 	defer done()
-	value, _, err := s.get(ctx, key)
-	return value, err
-}
-
-// get reads a value, whose body is closed then.
-func (s *Store) get(ctx context.Context, key string) ([]byte, *s3.GetObjectOutput, error) {
 	out, err := s.s3().GetObject(ctx, &s3.GetObjectInput{Bucket: &s.bucket, Key: aws.String(s.folder + key)})
 	if s3error.HasCode(err, "NoSuchKey") {
-		return nil, nil, s.failed("load", key, fs.ErrNotExist)
+		return nil, s.failed("load", key, fs.ErrNotExist)
 	}
 	if err != nil {
-		return nil, nil, s.failed("load", key, err)
+		return nil, s.failed("load", key, err)
 	}
 	defer out.Body.Close()
 	value, err := io.ReadAll(io.LimitReader(out.Body, maxValue))
 	if err != nil {
-		return nil, nil, s.failed("load", key, err)
+		return nil, s.failed("load", key, err)
 	}
-	return value, out, nil
+	return value, nil
 }
 
 // Delete implements [certmagic.Storage].

@@ -155,9 +155,6 @@ func TestLock(t *testing.T) {
 			})
 		}
 		wait.Wait()
-		if keys, err := newStore().List(t.Context(), "locks", true); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("the locks are %q, %v", keys, err)
-		}
 	})
 }
 
@@ -190,30 +187,6 @@ func TestLockOfADeadServer(t *testing.T) {
 	})
 }
 
-// Of two servers that find no lock at the same time, one gets it, also where S3 has no conditions.
-func TestLocksAtOnce(t *testing.T) {
-	onEachServer(t, func(t *testing.T, newStore func() *Store) {
-		var got atomic.Int32
-		var wait sync.WaitGroup
-		for range 2 {
-			s := newStore()
-			wait.Go(func() {
-				l, err := s.tryLock(t.Context(), "name", &sighting{})
-				if err != nil {
-					t.Error(err)
-				}
-				if l != nil {
-					got.Add(1)
-				}
-			})
-		}
-		wait.Wait()
-		if got.Load() != 1 {
-			t.Errorf("%d servers have the lock", got.Load())
-		}
-	})
-}
-
 // brief is for one server that nothing hurries: it has the lock, however long the machine takes.
 func brief() times {
 	return times{heartbeat: 50 * time.Millisecond, expiry: time.Hour, settle: time.Millisecond, poll: 10 * time.Millisecond}
@@ -240,79 +213,5 @@ func TestLockIsLost(t *testing.T) {
 	}
 	if value, err := s.Load(t.Context(), lockKey("name")); err != nil || string(value) != "of another server" {
 		t.Errorf("the lock of the other server is %q, %v", value, err)
-	}
-}
-
-// The answer to a write is lost, also to those by which the SDK repeats it. The server that has written the lock keeps it, and releases it in the end.
-func TestLostAnswers(t *testing.T) {
-	server := s3test.Start(t, "embedded")
-	bucket := server.Bucket(t)
-	proxy, err := s3test.NewProxy(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = proxy.Close() })
-	s := newStore(t, proxy.Server().Client(profile.RepeatUnstored("")), bucket)
-	s.times = brief()
-	lost := func(times int) *s3test.Injection {
-		return proxy.Inject(s3test.Fault{Operation: "PutObject", Times: times, Effect: s3test.LoseAnswer()})
-	}
-	defer lost(1).End()
-	if err := s.Lock(t.Context(), "name"); err != nil {
-		t.Fatal(err)
-	}
-	l := s.locks["name"]
-	for _, times := range []int{1, 2, 10} { // the SDK tries three times
-		before := proxy.Counts()["PutObject"]
-		injected := lost(times)
-		for injected.Applied() < times || proxy.Counts()["PutObject"] < before+times+2 { // and heartbeats afterwards
-			select {
-			case <-l.ended:
-				t.Fatal("the server has given up a lock that it has")
-			case <-time.After(s.times.heartbeat):
-			}
-		}
-		injected.End()
-	}
-	if err := s.Unlock(t.Context(), "name"); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.Load(t.Context(), lockKey("name")); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the released lock: %v", err)
-	}
-}
-
-// A lock whose last heartbeat had no answer, and could not be read, is released all the same.
-func TestReleaseAfterALostAnswer(t *testing.T) {
-	server := s3test.Start(t, "embedded")
-	bucket := server.Bucket(t)
-	proxy, err := s3test.NewProxy(server)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = proxy.Close() })
-	s := newStore(t, proxy.Server().Client(profile.RepeatUnstored("")), bucket)
-	s.times = brief()
-	l, err := s.tryLock(t.Context(), "name", &sighting{})
-	if err != nil || l == nil {
-		t.Fatal(l, err)
-	}
-	before := l.etag
-	puts := proxy.Inject(s3test.Fault{Operation: "PutObject", Effect: s3test.LoseAnswer()})
-	gets := proxy.Inject(s3test.Fault{Operation: "GetObject", Effect: s3test.LoseAnswer()})
-	if err := s.write(t.Context(), "name", l, s3.PutObjectInput{IfMatch: &before}); err == nil || l.etag != before {
-		t.Errorf("without any answer: %v", err)
-	}
-	puts.End()
-	gets.End()
-	if err := s.write(t.Context(), "name", l, s3.PutObjectInput{IfMatch: &before}); err == nil || l.etag == before {
-		t.Errorf("on the version before: %v, and the ETag is %s", err, l.etag) // and the next heartbeat is right
-	}
-	if err := s.write(t.Context(), "name", l, s3.PutObjectInput{IfMatch: &l.etag}); err != nil || l.etag == "" {
-		t.Errorf("on the version that was found: %v", err)
-	}
-	l.etag = before
-	if err := s.release(t.Context(), "name", l); err != nil || s.Exists(t.Context(), lockKey("name")) {
-		t.Errorf("release: %v", err)
 	}
 }
