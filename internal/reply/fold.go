@@ -15,6 +15,11 @@ func foldPunctuation(text string) string {
 	).Replace(text)
 }
 
+// cedillas writes the comma below of Romanian as the cedilla that charsets from before Unicode 3.0 have, all but ISO 8859-16.
+func cedillas(text string) string {
+	return strings.NewReplacer("ș", "ş", "Ș", "Ş", "ț", "ţ", "Ț", "Ţ").Replace(text)
+}
+
 // separateTones writes the tone marks of Vietnamese as characters of their own, as windows-1258 has them: it has ê and a dot below, but no ệ.
 func separateTones(text string) string {
 	const tones = "\u0300\u0301\u0303\u0309\u0323"

@@ -50,7 +50,9 @@ func TestMessagesInCharsets(t *testing.T) {
 		{"uk", "windows-1251"}, {"tr", "iso-8859-9"}, {"he", "ibm862"}, {"he", "windows-1255"}, {"ar", "windows-1256"}, {"vi", "windows-1258"},
 		{"ca", "ibm850"}, {"da", "iso-8859-1"}, {"el", "iso-8859-7"}, {"el", "windows-1253"}, {"fi", "ibm850"}, {"hr", "iso-8859-2"},
 		{"lt", "iso-8859-13"}, {"lt", "windows-1257"}, {"nb", "iso-8859-1"}, {"sl", "ibm852"}, {"sr", "iso-8859-5"}, {"sr", "windows-1251"},
-		{"ja", "shift_jis"}, {"ja", "euc-jp"}, {"zh-Hans", "gbk"}, {"zh-Hant", "big5"}, {"ko", "euc-kr"},
+		{"bg", "windows-1251"}, {"bg", "ibm866"}, {"cs", "ibm852"}, {"cs", "windows-1250"}, {"hu", "iso-8859-2"}, {"hu", "ibm852"}, {"pt-PT", "ibm850"},
+		{"ro", "ibm852"}, {"ro", "iso-8859-2"}, {"ro", "iso-8859-16"}, {"ro", "windows-1250"}, {"sk", "ibm852"}, {"sk", "windows-1250"},
+		{"sv", "ibm850"}, {"th", "windows-874"}, {"ja", "shift_jis"}, {"ja", "euc-jp"}, {"zh-Hans", "gbk"}, {"zh-Hant", "big5"}, {"ko", "euc-kr"},
 	} {
 		t.Run(tt.tag+"-"+tt.charset, func(t *testing.T) {
 			l := newLocale(t, tt.tag, tt.charset)
@@ -76,6 +78,8 @@ func TestEncode(t *testing.T) {
 		{"fr", "windows-1252", "L’été", "L\x92\xe9t\xe9"}, // has it
 		{"he", "ibm862", "ב־USER", "\x81-USER"},
 		{"vi", "windows-1258", "Đã đặt", "\xd0a\xde \xf0\xe3\xf2t"},
+		{"ro", "iso-8859-16", "Ștergeți", "\xaaterge\xfei"}, // has it
+		{"ro", "windows-1250", "Ștergeți", "\xaaterge\xfei"},
 		{"fr", "iso-8859-15", "日本’", "日本’"}, // UTF-8 as a whole
 		{"fr", "utf-8", "L’été", "L’été"},
 		{"en", "ibm850", "Login’", "Login'"},

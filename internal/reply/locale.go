@@ -110,14 +110,14 @@ func (l *Locale) Lines(texts, values map[string]string) []string {
 
 // Encode is a text as the client reads it: in the tenant's charset until the
 // client has said that it reads UTF-8. Where the charset lacks typographic
-// characters, it gets simpler ones. Where it lacks others, the text is UTF-8.
+// characters or the comma below of Romanian, it gets simpler ones. Where it lacks others, the text is UTF-8.
 func (l *Locale) Encode(text string) string {
 	charset := l.textCharset()
 	if charset.Raw() || charset.UTF8() {
 		return text
 	}
 	folded := foldPunctuation(text)
-	for _, form := range []string{text, folded, separateTones(folded)} {
+	for _, form := range []string{text, folded, cedillas(folded), separateTones(folded)} {
 		encoded, _ := charset.Encode(form)
 		if encoded != form || isASCII(form) {
 			return encoded
