@@ -3,9 +3,11 @@ package control
 import (
 	"cmp"
 	"errors"
+	"net/netip"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/limits"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // scopes are those whose limits the session shares.
@@ -52,4 +54,24 @@ func (s *session) refused(err error) bool {
 		s.log.Info("refused by a limit; the log shows one a minute", "limit", reached.Limit, "limit_tenant", reached.Tenant, "more", more)
 	}
 	return true
+}
+
+// A foreign protocol is what a client has begun with instead of FTP.
+type foreign struct {
+	from     netip.Addr
+	protocol string
+}
+
+// foreign tells the log of a client that speaks another protocol, empty for none.
+func (s *session) foreign(protocol string) {
+	advice := map[string]string{
+		wire.ForeignTLS:   "the client was disconnected: let it use explicit TLS, or the port of tls.implicit_listen",
+		wire.ForeignPROXY: "the header was not believed: if a load balancer sent it, name its network in proxy_protocol.trusted",
+	}[protocol]
+	if advice == "" {
+		return
+	}
+	if more, first := s.server.foreign.Pass(foreign{s.conn.Remote(), protocol}); first {
+		s.log.Info("client began with another protocol; the log shows one a minute for an address", "protocol", protocol, "advice", advice, "more", more)
+	}
 }

@@ -173,6 +173,7 @@ func (s *session) Run() {
 		if !ok {
 			return
 		}
+		s.foreign(next.Foreign)
 		text, refusals := s.commandText(next)
 		s.conn.Buffer(refusals...)
 		switch {

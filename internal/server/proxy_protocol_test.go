@@ -242,3 +242,57 @@ func TestProxyProtocolActive(t *testing.T) {
 	}
 	c.Reply(226)
 }
+
+// A client with implicit TLS on the port for explicit TLS is disconnected. Like a header that is not believed, it leaves a line in the log, one a minute
+// for an address.
+func TestForeignProtocolsInTheLog(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	log := make(logged, 1000)
+	srv := start(t, configtest.New(t, s), Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(log, nil))})
+	for range 2 {
+		conn, err := net.Dial("tcp", srv.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}).HandshakeContext(t.Context()); err == nil {
+			t.Error("a TLS handshake succeeds on the port for explicit TLS")
+		}
+		if _, err := io.Copy(io.Discard, conn); err != nil {
+			t.Logf("the connection ends with %v", err) // a reset, where bytes were left
+		}
+		_ = conn.Close()
+	}
+	for _, header := range []string{"PROXY TCP4 192.0.2.7 203.0.113.1 1024 21\r\nQUIT\r\n", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c\xc0\x00\x02\x07\xcb\x00\x71\x01\x04\x00\x00\x15"} {
+		conn, err := net.Dial("tcp", srv.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(conn, header); err != nil {
+			t.Fatal(err)
+		}
+		if replies, _ := io.ReadAll(conn); !strings.Contains(string(replies), "\r\n500 ") || !strings.Contains(string(replies), "\r\n221 ") {
+			t.Errorf("the replies to %q are %q", header, replies)
+		}
+		_ = conn.Close()
+	}
+	if err := srv.Shutdown(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	lines := map[string]int{}
+	for range len(log) {
+		line := <-log
+		for _, message := range []string{"protocol=TLS", "protocol=PROXY"} {
+			if strings.Contains(line, message) && strings.Contains(line, "remote=127.0.0.1:") {
+				lines[message]++
+			}
+		}
+	}
+	for message, n := range lines {
+		if n != 1 {
+			t.Errorf("the log has %d lines with %s", n, message)
+		}
+	}
+	if len(lines) != 2 {
+		t.Errorf("the log has %v", lines)
+	}
+}

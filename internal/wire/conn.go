@@ -50,6 +50,9 @@ func (c *Conn) Read(done <-chan struct{}) {
 		case <-done:
 			return
 		}
+		if next.Foreign == ForeignTLS {
+			return
+		}
 		if !next.mayChangeTLS() {
 			continue
 		}

@@ -40,6 +40,7 @@ type Line struct {
 	Text    string
 	Literal string // with what looks like Telnet commands in the argument, empty when nothing does
 	None    bool   // nothing but Telnet commands has come
+	Foreign string // ForeignTLS or ForeignPROXY
 	Err     error
 
 	Refusals []byte // the answers to requests for Telnet options
@@ -49,6 +50,7 @@ type Line struct {
 // A Reader takes command lines out of the bytes of a control connection.
 type Reader struct {
 	in      *bufio.Reader
+	begun   bool // whether Next has looked at the first bytes
 	line    []byte
 	literal []byte // see Line
 
@@ -69,6 +71,41 @@ func NewReader(r io.Reader) *Reader {
 // pathname, and LF alone ends the line too. A line that the end of
 // the stream cuts short is no command: Next returns the reader's error.
 func (r *Reader) Next() Line {
+	foreign := r.foreign()
+	if foreign == ForeignTLS {
+		return Line{Foreign: foreign, None: true} // what follows is no line
+	}
+	line := r.next()
+	line.Foreign = foreign
+	return line
+}
+
+// What a client may begin with instead of a command.
+const (
+	ForeignTLS   = "TLS"   // implicit TLS (RFC 8446 5.1) on a port for explicit TLS
+	ForeignPROXY = "PROXY" // a header of the PROXY protocol, version 1 or 2
+)
+
+// foreign tells from the first bytes of a client whether it speaks another protocol. They come in one piece.
+func (r *Reader) foreign() string {
+	if r.begun {
+		return ""
+	}
+	r.begun = true
+	if _, err := r.in.Peek(1); err != nil {
+		return "" // next meets the error
+	}
+	first, _ := r.in.Peek(r.in.Buffered())
+	switch {
+	case bytes.HasPrefix(first, []byte{0x16, 3}): // a handshake record of any version
+		return ForeignTLS
+	case bytes.HasPrefix(first, []byte("PROXY ")), bytes.HasPrefix(first, []byte("\r\n\r\n\x00\r\nQUIT\n")):
+		return ForeignPROXY
+	}
+	return ""
+}
+
+func (r *Reader) next() Line {
 	r.line, r.literal, r.refusals, r.certain = r.line[:0], nil, nil, 0
 	argument, tooLong := false, false
 	for {

@@ -196,3 +196,29 @@ func FuzzParseCommand(f *testing.F) {
 		}
 	})
 }
+
+// What a client of another protocol sends first is no line of FTP, and no other line looks like it.
+func TestCommandReaderKnowsForeignProtocols(t *testing.T) {
+	for _, tt := range []struct {
+		name, bytes string
+		want        Line
+	}{
+		{"tls", "\x16\x03\x01\x02\x00\x01\n", Line{None: true, Foreign: ForeignTLS}},
+		{"proxy-1", "PROXY TCP4 192.0.2.7 203.0.113.1 1024 21\r\n", Line{Text: "PROXY TCP4 192.0.2.7 203.0.113.1 1024 21", Foreign: ForeignPROXY}},
+		{"proxy-2", "\r\n\r\n\x00\r\nQUIT\n\x21\x11\x00\x0c", Line{Foreign: ForeignPROXY}},
+		{"proxy-without-an-argument", "PROXY\r\n", Line{Text: "PROXY"}},
+		{"empty-lines", "\r\n\r\n", Line{}},
+		{"one-byte", "\x16\r\n", Line{Text: "\x16"}},
+		{"command", "USER alice\r\n", Line{Text: "USER alice"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := NewReader(strings.NewReader(tt.bytes))
+			if got := r.Next(); got.Text != tt.want.Text || got.None != tt.want.None || got.Foreign != tt.want.Foreign || got.Err != nil {
+				t.Errorf("got %+v, want %+v", got, tt.want)
+			}
+			if again := r.Next(); again.Foreign != "" {
+				t.Errorf("the second line is %+v", again)
+			}
+		})
+	}
+}
