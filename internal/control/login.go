@@ -155,11 +155,10 @@ func (s *session) logOut() {
 		s.endLogin()
 		s.loginUntil = limits.In(s.cfg.LoginTimeout)
 	}
-	tenant := s.tenant
 	if s.hostname == "" {
-		tenant = nil // it was the user's
+		s.tenant = nil // it was the user's
 	}
-	s.setTenant(tenant)
+	s.setTenant(s.tenant)
 	s.parameters = syntax.TransferParameters{}
 	s.copySource, s.algorithm = "", syntax.DefaultHash
 	s.relog()
