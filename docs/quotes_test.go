@@ -157,7 +157,9 @@ func replies(t *testing.T) []*regexp.Regexp {
 		var sentence string
 		var forms struct {
 			Select struct {
-				Cases map[string]string `json:"cases"`
+				Cases map[string]struct {
+					Msg string `json:"msg"`
+				} `json:"cases"`
 			} `json:"select"`
 		}
 		switch {
@@ -165,7 +167,7 @@ func replies(t *testing.T) []*regexp.Regexp {
 			add(sentence)
 		case json.Unmarshal(m.Translation, &forms) == nil:
 			for _, form := range forms.Select.Cases {
-				add(form)
+				add(form.Msg)
 			}
 		}
 	}

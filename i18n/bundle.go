@@ -13,9 +13,8 @@ import (
 
 	"golang.org/x/text/language"
 	"golang.org/x/text/language/display"
-	"golang.org/x/text/message"
-	"golang.org/x/text/message/catalog"
 
+	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/locales"
 )
 
@@ -24,16 +23,17 @@ import (
 type Bundle struct {
 	tags       []language.Tag // the first is for readers of other languages
 	matcher    language.Matcher
-	localizers map[language.Tag]*Localizer
-	sources    map[ID]source                  // every message there is
-	has        map[language.Tag]map[ID]bool   // which messages a catalogue has, not counting its parents
-	overrides  map[language.Tag]map[ID]string // a tenant's texts, as formats for package fmt
+	sources    map[ID]source                 // every message there is
+	texts      map[language.Tag]map[ID]*text // what each language has, not counting its parents
+	localizers map[language.Tag]*Localizer   // by tag, with the texts of parents and of English
+	refused    []Diagnostic
 }
 
 // Load reads the embedded catalogues, then each overlay. An overlay is an
 // operator's folder of <tag>/messages.gotext.json. It adds a language, or
-// overrides single messages of one. A later overlay wins. The error joins all
-// problems, each with the file, the message and what to do.
+// overrides single messages of one. A later overlay wins. The error joins what is wrong
+// with whole files, each with what to do. A message that is wrong does not count; see
+// Refused.
 func Load(overlays ...fs.FS) (*Bundle, error) {
 	if len(overlays) == 0 {
 		return loadBuiltIn()
@@ -41,8 +41,7 @@ func Load(overlays ...fs.FS) (*Bundle, error) {
 	return load(overlays)
 }
 
-// loadBuiltIn returns the bundle of the embedded catalogues. It reads them once,
-// because they do not change.
+// loadBuiltIn returns the bundle of the embedded catalogues.
 var loadBuiltIn = sync.OnceValues(func() (*Bundle, error) { return load(nil) })
 
 func load(overlays []fs.FS) (*Bundle, error) {
@@ -53,13 +52,26 @@ func load(overlays []fs.FS) (*Bundle, error) {
 	var errs []error
 	for _, overlay := range overlays {
 		catalogues, err := l.addAll(overlay)
-		errs = append(errs, err, loadError(catalogues...))
+		errs = append(errs, err)
+		for _, c := range catalogues {
+			for _, d := range c.diagnostics {
+				if d.Message == "" {
+					errs = append(errs, d)
+				} else {
+					l.refused = append(l.refused, d)
+				}
+			}
+		}
 	}
 	if err := errors.Join(errs...); err != nil {
 		return nil, err
 	}
-	return l.bundle()
+	return l.bundle(), nil
 }
+
+// Refused returns what is wrong with single messages of the overlays. In their place the
+// texts serve that the server would have without them.
+func (b *Bundle) Refused() []Diagnostic { return slices.Clone(b.refused) }
 
 // Tags returns the languages: English, the others that are built in, and the
 // overlays' in alphabetical order. A bundle with overrides has its own order.
@@ -98,42 +110,54 @@ func newCoverage(tag language.Tag, missing, total int) Coverage {
 type loader struct {
 	ids     []ID // every message there is, in the order of the English catalogue
 	sources map[ID]source
-	builder *catalog.Builder
 	tags    []language.Tag // in the order of loading
-	texts   map[language.Tag]map[ID]bool
+	texts   map[language.Tag]map[ID]*text
+	refused []Diagnostic
 }
 
 // A source is a message of the English catalogue that is built in.
 type source struct {
 	parameters
-	entry entry
+	entry gotext.Message
 }
 
 // newLoader returns a loader that has the languages that are built in.
 func newLoader() (*loader, error) {
+	l, err := builtIn()
+	if err != nil {
+		return nil, err
+	}
+	texts := make(map[language.Tag]map[ID]*text, len(l.texts))
+	for tag, built := range l.texts {
+		texts[tag] = maps.Clone(built)
+	}
+	return &loader{ids: l.ids, sources: l.sources, tags: slices.Clone(l.tags), texts: texts}, nil
+}
+
+// builtIn reads the embedded catalogues. It reads them once, because they do not change.
+var builtIn = sync.OnceValues(func() (*loader, error) {
 	english := readCatalogue(locales.FS(), language.English.String())
 	if err := loadError(english); err != nil {
 		return nil, err
 	}
-	l := &loader{
-		sources: make(map[ID]source, len(english.entries)),
-		builder: catalog.NewBuilder(),
-		texts:   make(map[language.Tag]map[ID]bool),
-	}
-	for _, e := range english.entries {
+	l := &loader{sources: make(map[ID]source, len(english.file.Messages)), texts: make(map[language.Tag]map[ID]*text)}
+	for _, e := range english.file.Messages {
 		parameters, err := newParameters(e)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", english.name, err)
 		}
-		l.ids = append(l.ids, e.ID)
-		l.sources[e.ID] = source{parameters, e}
+		l.ids = append(l.ids, ID(e.ID))
+		l.sources[ID(e.ID)] = source{parameters, e}
 	}
 	var errs []error
 	for _, folder := range locales.Tags() {
 		errs = append(errs, loadError(l.add(locales.FS(), folder)))
 	}
+	if n := len(l.ids) - len(l.texts[language.English]); n > 0 {
+		errs = append(errs, fmt.Errorf("the English catalogue lacks %d texts", n))
+	}
 	return l, errors.Join(errs...)
-}
+})
 
 // addAll adds every language folder of an overlay. It ignores other files and
 // folders: a mounted Kubernetes ConfigMap has some of its own.
@@ -154,7 +178,7 @@ func (l *loader) addAll(overlay fs.FS) ([]*catalogue, error) {
 		catalogues = append(catalogues, l.add(overlay, folder.Name()))
 	}
 	if len(catalogues) == 0 {
-		return nil, fmt.Errorf("there is no <language tag>/%s in the folder of catalogues; add one, such as fr/%[1]s", fileName)
+		return nil, errNoCatalogue
 	}
 	return catalogues, nil
 }
@@ -166,63 +190,59 @@ func (l *loader) add(fsys fs.FS, folder string) *catalogue {
 		return c
 	}
 	if l.texts[c.tag] == nil {
-		l.texts[c.tag] = make(map[ID]bool)
+		l.texts[c.tag] = make(map[ID]*text)
 		l.tags = append(l.tags, c.tag)
 	}
 	seen := make(map[ID]bool)
-	for _, e := range c.entries {
-		source, known := l.sources[e.ID]
+	for _, e := range c.file.Messages {
+		id := ID(e.ID)
+		source, known := l.sources[id]
 		switch {
-		case e.ID == "":
+		case id == "":
 			c.errorf(e, `a message has no "id"; take it from the English catalogue`)
 		case !known:
-			c.errorf(e, "no such message; %s", adviseID(l.sources, e.ID))
-		case seen[e.ID]:
+			c.errorf(e, "no such message; %s", adviseID(l.sources, id))
+		case seen[id]:
 			c.errorf(e, "appears twice; remove one")
 		default:
 			l.set(c, e, source)
 		}
-		seen[e.ID] = true
+		seen[id] = true
 	}
 	return c
 }
 
 // set stores one translation. Translation tools write an empty one where it is
 // still missing.
-func (l *loader) set(c *catalogue, e entry, source source) {
-	if e.Translation.empty() {
+func (l *loader) set(c *catalogue, e gotext.Message, source source) {
+	if e.Translation.IsZero() {
 		return
 	}
-	m, problems := source.compile(e.ID, c.tag, e.Translation)
-	if len(problems) == 0 {
-		if err := l.builder.Set(c.tag, string(e.ID), m); err != nil {
-			problems = []string{err.Error() + "; correct the text"}
-		}
-	}
+	problems := source.check(ID(e.ID), c.tag, e.Translation)
 	for _, problem := range problems {
 		c.errorf(e, "%s", problem)
 	}
-	l.texts[c.tag][e.ID] = true
+	if len(problems) > 0 {
+		return
+	}
+	l.texts[c.tag][ID(e.ID)] = &text{e.Translation, c.tag, source.parameters}
 }
 
-func (l *loader) bundle() (*Bundle, error) {
+func (l *loader) bundle() *Bundle {
 	overlaid := l.tags[len(locales.Tags()):]
 	slices.SortFunc(overlaid, compareTags)
 	b := &Bundle{
 		tags:       l.tags,
 		matcher:    language.NewMatcher(l.tags),
-		localizers: make(map[language.Tag]*Localizer, len(l.tags)),
 		sources:    l.sources,
-		has:        l.texts,
+		texts:      l.texts,
+		localizers: make(map[language.Tag]*Localizer, len(l.tags)),
+		refused:    l.refused,
 	}
-	english := message.NewPrinter(language.English, message.Catalog(l.builder))
 	for _, tag := range l.tags {
-		b.localizers[tag] = b.newLocalizer(tag, message.NewPrinter(tag, message.Catalog(l.builder)), english)
+		b.localizers[tag] = b.newLocalizer(tag)
 	}
-	if n := len(b.localizers[language.English].missing); n > 0 {
-		return nil, fmt.Errorf("the English catalogue lacks %d texts", n)
-	}
-	return b, nil
+	return b
 }
 
 func compareTags(a, b language.Tag) int { return strings.Compare(a.String(), b.String()) }
@@ -231,7 +251,7 @@ func compareTags(a, b language.Tag) int { return strings.Compare(a.String(), b.S
 func (l *loader) missing(tag language.Tag) map[ID]bool {
 	missing := make(map[ID]bool)
 	for id := range l.sources {
-		if nearest(tag, func(t language.Tag) bool { return l.texts[t][id] }) == language.Und {
+		if nearest(tag, func(t language.Tag) bool { return l.texts[t][id] != nil }) == language.Und {
 			missing[id] = true
 		}
 	}
@@ -239,7 +259,7 @@ func (l *loader) missing(tag language.Tag) map[ID]bool {
 }
 
 // nearest returns the language itself, or its nearest parent (fr for fr-CA), for
-// which has is true; language.Und without one. The x/text catalogue does the same.
+// which has is true; language.Und without one.
 func nearest(tag language.Tag, has func(language.Tag) bool) language.Tag {
 	for tag != language.Und && !has(tag) {
 		tag = tag.Parent()

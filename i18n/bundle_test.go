@@ -1,6 +1,7 @@
 package i18n_test
 
 import (
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/parser"
@@ -196,6 +197,12 @@ func TestOverlayForms(t *testing.T) {
 		"per-cent-sign":   `{"id": "goodbye", "translation": "Bless till 100%!"}`,
 		"plural-objects":  `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Eitt bæti"}, "other": {"msg": "{Bytes} bæti"}}}}}`,
 		"null":            `{"id": "goodbye", "translation": null}`,
+		"list-as-id":      `{"id": ["goodbye", "Goodbye."], "translation": "Bless."}`,
+		"features":        `{"id": "goodbye", "translation": {"msg": "Bless.", "example": "Bless."}, "placeholders": [{"id": "X", "features": [{"type": "plural"}]}]}`,
+		"empty-forms":     `{"id": "goodbye", "translation": {"select": {"feature": "plural", "cases": {"one": {"msg": ""}, "other": {"msg": ""}}}}}`,
+		"exact-number":    `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"=1": {"msg": "Eitt bæti"}, "one": {"msg": "{Bytes} bæti"}, "other": {"msg": "{Bytes} bæti"}}}}}`,
+		"empty-other":     `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": ""}, "many": {"msg": "{Bytes} bæti"}, "other": {"msg": ""}}}}}`,
+		"unused-form":     `{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Eitt"}, "two": {"msg": "Tvö"}, "other": {"msg": "{Bytes} bæti"}}}}}`,
 		"dollar-and-name": `{"id": "status-transfer", "translation": "${Bytes}"}`,
 	}
 	want := map[string]string{
@@ -204,6 +211,12 @@ func TestOverlayForms(t *testing.T) {
 		"per-cent-sign":   "Bless till 100%!",
 		"plural-objects":  "Eitt bæti",
 		"null":            "Goodbye.",
+		"list-as-id":      "Bless.",
+		"features":        "Bless.",
+		"empty-forms":     "Goodbye.",
+		"exact-number":    "Eitt bæti",
+		"empty-other":     "1 bæti",
+		"unused-form":     "Eitt",
 		"dollar-and-name": "$1",
 	}
 	for name, message := range tests {
@@ -242,11 +255,11 @@ func TestOverlayErrors(t *testing.T) {
 		{"closed-brace", "", text("password-required", "{User}}"), []string{`"password-required"`, "brace"}},
 		{"no-other", "", plural(`"one": "{Seconds}"`), []string{`"idle-timeout"`, `"other" is missing`}},
 		{"other-without-number", "", plural(`"other": "secondi"`), []string{`"idle-timeout"`, `"other"`, "{Seconds} is missing"}},
-		{"form-not-of-language", "", plural(`"few": "{Seconds}", "other": "{Seconds}"`), []string{`"idle-timeout"`, `"few" not supported`}},
-		{"form-unknown", "", plural(`"=1": "{Seconds}", "other": "{Seconds}"`), []string{`"idle-timeout"`, "plural forms other than"}},
-		{"nested-select", "", plural(`"other": {"select": {}}`), []string{`"idle-timeout"`, "make it a plain text"}},
-		{"select-by-gender", "", `{"id": "goodbye", "translation": {"select": {"feature": "gender"}}}`, []string{`"goodbye"`, "use plural"}},
-		{"select-by-unknown", "", `{"id": "status-user", "translation": {"select": {"feature": "plural", "arg": "Bytes"}}}`, []string{`"status-user"`, `"Bytes" is not`, "{User}"}},
+		{"form-unknown", "", plural(`"single": "{Seconds}", "other": "{Seconds}"`), []string{`"idle-timeout"`, `"single" is no plural form; remove it`}},
+		{"number-unknown", "", plural(`"=01": "{Seconds}", "other": "{Seconds}"`), []string{`"idle-timeout"`, `"=01" is no plural form; remove it`}},
+		{"nested-select", "", plural(`"other": {"select": {"cases": {"one": "1"}}}`), []string{`"idle-timeout"`, "make it a plain text"}},
+		{"select-by-gender", "", `{"id": "goodbye", "translation": {"select": {"feature": "gender", "cases": {"other": "x"}}}}`, []string{`"goodbye"`, "use plural"}},
+		{"select-by-unknown", "", `{"id": "status-user", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"other": "x"}}}}`, []string{`"status-user"`, `"Bytes" is not`, "{User}"}},
 		{"misspelt-field", "", `{"id": "goodbye", "translaton": "Bless."}`, []string{`"goodbye"`, "translaton", "English catalogue"}},
 		{"misspelt-in-text", "", `{"id": "goodbye", "translation": {"message": "Bless."}}`, []string{`"goodbye"`, `"message"`}},
 		{"without-id", "", `{"translation": "Bless."}`, []string{":1: a message has no", "English catalogue"}},
@@ -293,7 +306,8 @@ func TestOverlayFileErrors(t *testing.T) {
 		{"truncated", `{"language": "is",`, []string{"gotext.json:1:", "not JSON"}},
 		{"two-objects", "{\"language\": \"it\"}\n{}", []string{"gotext.json:2:", "not JSON"}},
 		{"empty-file", "", []string{"gotext.json:1:", "not JSON"}},
-		{"unknown-top-field", `{"language": "is", "macros": {}}`, []string{"macros"}},
+		{"macros", `{"language": "is", "macros": {"x": "y"}}`, []string{`"macros" are not supported; write their texts into the messages`}},
+		{"unknown-top-field", `{"language": "is", "makros": {}}`, []string{"makros"}},
 		{"latin-1", "{\"language\": \"it\", \"messages\": [{\"id\": \"goodbye\", \"translation\": \"Citt\xe0\"}]}", []string{"not UTF-8", "save it"}},
 	}
 	for _, test := range tests {
@@ -303,11 +317,18 @@ func TestOverlayFileErrors(t *testing.T) {
 	}
 }
 
-// checkLoadError expects an error that names the file and has each of want.
+// checkLoadError expects that the file, or a message of it, is refused with an error that names the file and has each of want.
 func checkLoadError(t *testing.T, folder string, file *fstest.MapFile, want []string) {
 	t.Helper()
 	name := folder + "/messages.gotext.json"
-	_, err := i18n.Load(fstest.MapFS{name: file})
+	bundle, err := i18n.Load(fstest.MapFS{name: file})
+	if err == nil {
+		var refused []error
+		for _, d := range bundle.Refused() {
+			refused = append(refused, d)
+		}
+		err = errors.Join(refused...)
+	}
 	if err == nil {
 		t.Fatal("no error")
 	}
@@ -318,11 +339,36 @@ func checkLoadError(t *testing.T, folder string, file *fstest.MapFile, want []st
 	}
 }
 
+// A text that is wrong does not count, and the others of its file do.
+func TestRefused(t *testing.T) {
+	first := fstest.MapFS{"fr/messages.gotext.json": catalogueFile("fr", text(i18n.OK, "Bon.")+","+text(i18n.TransferComplete, "Fini."))}
+	second := fstest.MapFS{"fr/messages.gotext.json": catalogueFile("fr", text(i18n.Goodbye, "Salut {User}.")+","+text(i18n.OK, "Bon\n.")+","+
+		`{"id": "idle-timeout", "translation": {"select": {"feature": "plural", "arg": "Seconds", "cases": {"one": {"msg": "Une {X}"}, "other": {"msg": "{Seconds}"}}}}},`+
+		`{"id": "status-transfer", "translation": {"select": {"feature": "plural", "arg": "Bytes", "cases": {"one": {"msg": "Un seul"}, "other": {"msg": "{Bytes} octets"}}}}}`)}
+	bundle := load(t, first, second)
+	builtIn, l := load(t).Localizer(language.French), bundle.Localizer(language.French)
+	for id, want := range map[i18n.ID]string{
+		i18n.Goodbye: builtIn.Text(i18n.Goodbye), i18n.OK: "Bon.", i18n.TransferComplete: "Fini.",
+		i18n.IdleTimeout: builtIn.Text(i18n.IdleTimeout, "1"), i18n.StatusTransfer: "Un seul",
+	} {
+		if got := l.Text(id, "1"); got != want {
+			t.Errorf("%s is %q, want %q", id, got, want)
+		}
+	}
+	var refused []i18n.ID
+	for _, d := range bundle.Refused() {
+		refused = append(refused, d.Message)
+	}
+	if want := []i18n.ID{i18n.Goodbye, i18n.OK, i18n.IdleTimeout}; !slices.Equal(refused, want) {
+		t.Errorf("refused are %v, want %v", refused, want)
+	}
+}
+
 // One run shows a translator everything.
 func TestLoadJoinsErrors(t *testing.T) {
 	_, err := i18n.Load(
 		fstest.MapFS{
-			"is/messages.gotext.json": catalogueFile("is", text("goodbye", "Bless\n")+","+text("logged-in", "{User}")),
+			"is/messages.gotext.json": {Data: []byte("{")},
 			"cy/messages.gotext.json": catalogueFile("de", ""),
 		},
 		fstest.MapFS{"notes": {}},
@@ -330,7 +376,7 @@ func TestLoadJoinsErrors(t *testing.T) {
 	if err == nil {
 		t.Fatal("no error")
 	}
-	for _, want := range []string{`is/messages.gotext.json:1: message "goodbye"`, `is/messages.gotext.json:1: message "logged-in"`, "cy/messages.gotext.json", "no <language tag>/messages.gotext.json"} {
+	for _, want := range []string{"is/messages.gotext.json:1: is not JSON", "cy/messages.gotext.json", "no <language tag>/messages.gotext.json"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error lacks %q: %v", want, err)
 		}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/babelftp/babelftp/i18n/gotext"
 )
 
 // A Diagnostic says what is wrong with a catalogue, and what to do about it.
@@ -35,12 +37,12 @@ func (d Diagnostic) Error() string {
 }
 
 // errorf adds an error about a message, or about the file when e has no identifier.
-func (c *catalogue) errorf(e entry, format string, args ...any) {
-	c.diagnostics = append(c.diagnostics, Diagnostic{File: c.name, Line: e.line, Message: e.ID, Problem: fmt.Sprintf(format, args...)})
+func (c *catalogue) errorf(e gotext.Message, format string, args ...any) {
+	c.diagnostics = append(c.diagnostics, Diagnostic{File: c.name, Line: e.Line, Message: ID(e.ID), Problem: fmt.Sprintf(format, args...)})
 }
 
 // warnf adds a warning about something that may be intended.
-func (c *catalogue) warnf(e entry, format string, args ...any) {
+func (c *catalogue) warnf(e gotext.Message, format string, args ...any) {
 	c.errorf(e, format, args...)
 	c.diagnostics[len(c.diagnostics)-1].Warning = true
 }

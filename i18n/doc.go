@@ -2,9 +2,9 @@
 // language for a reader. It renders texts and never writes to a connection.
 //
 // Texts come from the catalogues of package locales and from folders of the
-// operator. A golang.org/x/text catalogue stores them by stable identifiers. A
-// message that a language lacks comes in English. A tenant may offer fewer
-// languages, and have texts of its own.
+// operator. Each Localizer has one map of all messages, by stable identifiers: the
+// text of the tenant, else of the language or its parent, else of English. A tenant
+// may offer fewer languages.
 //
 //	bundle, err := i18n.Load()                    // at the start
 //	match, err := bundle.Negotiate("fr-CA")       // LANG fr-CA

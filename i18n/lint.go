@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
-	"maps"
 	"path"
 	"reflect"
 	"regexp"
@@ -15,6 +13,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/i18n/rules"
 	"github.com/babelftp/babelftp/locales"
 )
@@ -57,23 +56,20 @@ func Lint(dir fs.FS) (*Report, error) {
 // review adds the problems that Load does not refuse.
 func (l *loader) review(c *catalogue, dir fs.FS, english *rules.Rules) {
 	if missing := l.missing(c.tag); len(missing) > 0 {
-		c.warnf(entry{}, "lacks %d of %d texts, which are shown in English: %s", len(missing), len(l.ids), l.list(missing))
+		c.warnf(gotext.Message{}, "lacks %d of %d texts, which are shown in English: %s", len(missing), len(l.ids), l.list(missing))
 	}
 	own := l.reviewRules(c, dir, english)
-	forms := rules.NumbersByForm(c.tag)
-	for _, e := range c.entries {
-		source, known := l.sources[e.ID]
+	forms := gotext.NumbersByForm(c.tag)
+	for _, e := range c.file.Messages {
+		source, known := l.sources[ID(e.ID)]
 		if !known {
 			continue
 		}
 		c.reviewEntry(e, source, forms)
-		for form, text := range e.Translation.all() {
-			if text == "" { // compile reports an empty one
-				continue
-			}
-			c.reviewText(e, source, form, text, own.MayBeEnglish(string(e.ID)))
+		for form, text := range e.Translation.All() {
+			c.reviewText(e, source, form, text, own.MayBeEnglish(e.ID))
 			if own != nil {
-				for _, problem := range own.Check(english, string(e.ID), source.entry.Message.Msg, text) {
+				for _, problem := range own.Check(english, e.ID, source.entry.Message.Msg, text) {
 					c.errorf(e, "%s", inForm(form, problem))
 				}
 			}
@@ -113,15 +109,15 @@ func (l *loader) list(messages map[ID]bool) string {
 	return strings.Join(names, ", ")
 }
 
-func (c *catalogue) reviewEntry(e entry, source source, forms map[string][]int) {
+func (c *catalogue) reviewEntry(e gotext.Message, source source, forms map[string][]int) {
 	if e.Fuzzy {
 		c.warnf(e, `is marked "fuzzy"; compare it with the English text and remove the mark`)
 	}
-	if !e.Message.empty() && !reflect.DeepEqual(e.Message, source.entry.Message) {
+	if !e.Message.IsZero() && !reflect.DeepEqual(e.Message, source.entry.Message) {
 		c.warnf(e, `translates %q, but the English text is now %q; compare the translation with it and copy it to "message"`,
 			e.Message.Msg, source.entry.Message.Msg)
 	}
-	if e.Translation.empty() {
+	if e.Translation.IsZero() {
 		if slices.Contains(locales.Tags(), c.tag.String()) {
 			c.warnf(e, "has no translation, so the one that is built in stays; write one or remove the message")
 		}
@@ -134,7 +130,7 @@ func (c *catalogue) reviewEntry(e entry, source source, forms map[string][]int) 
 
 // reviewText checks one text. form is its plural form, or "". mayBeEnglish says that
 // the English words are right.
-func (c *catalogue) reviewText(e entry, source source, form, text string, mayBeEnglish bool) {
+func (c *catalogue) reviewText(e gotext.Message, source source, form, text string, mayBeEnglish bool) {
 	if !norm.NFC.IsNormalString(text) {
 		c.errorf(e, "%s", inForm(form, "the text is not in the Unicode form NFC; type its letters anew or let an editor convert it"))
 	}
@@ -146,7 +142,7 @@ func (c *catalogue) reviewText(e entry, source source, form, text string, mayBeE
 			c.errorf(e, "%s", inForm(form, fmt.Sprintf("%s is missing; it is a word of the protocol and stays in every language", name)))
 		}
 	}
-	if base(c.tag) != base(language.English) && !mayBeEnglish && source.entry.Translation.has(text) {
+	if base(c.tag) != base(language.English) && !mayBeEnglish && source.entry.Translation.Has(text) {
 		c.warnf(e, "%s", inForm(form, "is the English text; translate it unless the words are the same"))
 	}
 }
@@ -159,48 +155,24 @@ func protocolWords(english string) []string {
 
 // reviewPlural looks for plural forms that the language has and the text has not.
 // numbers are some numbers by form.
-func (c *catalogue) reviewPlural(e entry, arg string, numbers map[string][]int) {
+func (c *catalogue) reviewPlural(e gotext.Message, arg string, numbers map[string][]int) {
 	if e.Translation.Select == nil {
 		if len(numbers) > 1 {
-			c.warnf(e, "is one text for every number, but the language has the plural forms %s; give one text for each", rules.FormNames(numbers))
+			c.warnf(e, "is one text for every number, but the language has the plural forms %s; give one text for each", gotext.FormNames(numbers))
 		}
 		return
 	}
-	for _, form := range rules.PluralForms() {
-		if len(numbers[form]) == 0 {
-			continue
+	cases := e.Translation.Select.Cases
+	for _, form := range gotext.Forms() {
+		if !slices.ContainsFunc(numbers[form], func(n int) bool { return cases[fmt.Sprintf("=%d", n)] == "" }) {
+			continue // the form has no numbers, or each has a text of its own
 		}
-		text, ok := e.Translation.Select.Cases[form]
+		text, ok := cases[form]
 		switch {
 		case !ok && form != "other": // compile does not know the forms of a language
-			c.errorf(e, "the plural form %q is missing, which the language has for %s; add it", form, rules.Examples(numbers[form]))
-		case ok && len(numbers[form]) > 1 && form != "other" && !strings.Contains(text.Msg, "{"+arg+"}"):
-			c.errorf(e, "plural form %q: the placeholder {%s} is missing, and the form stands for %s; show the number", form, arg, rules.Examples(numbers[form]))
+			c.errorf(e, "the plural form %q is missing, which the language has for %s; add it", form, gotext.Examples(numbers[form]))
+		case ok && len(numbers[form]) > 1 && form != "other" && !strings.Contains(text, "{"+arg+"}"):
+			c.errorf(e, "plural form %q: the placeholder {%s} is missing, and the form stands for %s; show the number", form, arg, gotext.Examples(numbers[form]))
 		}
 	}
-}
-
-// all yields each text with its plural form, which is "" where there are none.
-func (t text) all() iter.Seq2[string, string] {
-	return func(yield func(form, text string) bool) {
-		if t.Select == nil {
-			yield("", t.Msg)
-			return
-		}
-		for _, form := range slices.Sorted(maps.Keys(t.Select.Cases)) {
-			if !yield(form, t.Select.Cases[form].Msg) {
-				return
-			}
-		}
-	}
-}
-
-// has reports whether want is one of the texts.
-func (t text) has(want string) bool {
-	for _, text := range t.all() {
-		if text == want {
-			return true
-		}
-	}
-	return false
 }

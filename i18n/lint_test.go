@@ -91,10 +91,10 @@ func TestLintMessages(t *testing.T) {
 			[]string{`1: warning: message "goodbye": has no translation, so the one that is built in stays; write one or remove the message`}},
 		{"empty-in-a-new-language", "", text("goodbye", ""), nil},
 		{"empty-plural-form", "", plural(`"one": "", "other": "{Seconds}"`),
-			[]string{
-				`1: message "idle-timeout": plural form "one": the text is empty; write one`,
-				`1: message "idle-timeout": plural form "one": the placeholder {Seconds} is missing, and the form stands for 0, 1; show the number`,
-			}},
+			[]string{`1: message "idle-timeout": the plural form "one" is missing, which the language has for 0, 1; add it`}},
+		{"empty-form-of-newer-rules", "", plural(`"one": "{Seconds}", "many": "{Seconds}", "other": ""`), nil},
+		{"exact-numbers-instead-of-a-form", "", plural(`"=0": "zéro", "=1": "une", "other": "{Seconds}"`), nil},
+		{"without-a-form-of-older-rules", "he", plural(`"one": "א", "two": "ב", "other": "{Seconds}"`), nil},
 		{"plural-forms-missing", "ar", plural(`"one": "ثانية", "many": "{Seconds} ثانية", "other": "{Seconds} ثانية"`),
 			[]string{
 				`1: message "idle-timeout": the plural form "zero" is missing, which the language has for 0; add it`,
@@ -131,7 +131,7 @@ func TestLintFiles(t *testing.T) {
 	tests := []struct{ name, folder, file, want string }{
 		{"not-json", "is", "{\n\"language\": \"is\",\n\"messages\": [,]}", `3: is not JSON: invalid character ',' looking for beginning of value; correct it there or just before`},
 		{"not-utf8", "is", "\xff", " is not UTF-8; save it in this encoding"},
-		{"unknown-field", "is", `{"language": "is", "macros": {}}`, ` json: unknown field "macros"; see the English catalogue for the form`},
+		{"unknown-field", "is", `{"language": "is", "makros": {}}`, ` json: unknown field "makros"; see the English catalogue for the form`},
 		{"wrong-language", "fr-CA", `{"language": "fr"}`, ` "language" is "fr"; write "fr-CA", the name of the folder`},
 		{"no-tag", "íslenska", "{}", ` "íslenska" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},
 		{"undetermined", "und", "{}", ` "und" is not a language tag as BCP 47 writes it; name the folder like fr, pt-BR or zh-Hans`},

@@ -1,36 +1,42 @@
 package i18n
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 
-	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
-	"golang.org/x/text/message"
+
+	"github.com/babelftp/babelftp/i18n/gotext"
 )
 
 // A Localizer renders messages in one language. It is safe for concurrent use.
 type Localizer struct {
-	tag       language.Tag
-	printer   *message.Printer
-	english   *message.Printer
-	missing   map[ID]bool   // messages that only english has
-	overrides map[ID]string // a tenant's texts as formats for package fmt
+	tag     language.Tag
+	texts   map[ID]*text // of every message
+	missing []ID         // those that are in English for want of a translation
+}
+
+// A text is a message in one language.
+type text struct {
+	gotext.Text
+	tag        language.Tag // of the plural rules
+	parameters parameters
 }
 
 // newLocalizer returns a localizer. It takes a message from the language, else from
-// a parent, else from English. In each of them the tenant's text has priority.
-func (b *Bundle) newLocalizer(tag language.Tag, printer, english *message.Printer) *Localizer {
-	l := &Localizer{tag: tag, printer: printer, english: english, missing: make(map[ID]bool), overrides: make(map[ID]string)}
+// a parent, else from English.
+func (b *Bundle) newLocalizer(tag language.Tag) *Localizer {
+	l := &Localizer{tag: tag, texts: make(map[ID]*text, len(b.sources))}
 	for id := range b.sources {
-		t := nearest(tag, func(t language.Tag) bool { return b.overrides[t][id] != "" || b.has[t][id] })
+		t := nearest(tag, func(t language.Tag) bool { return b.texts[t][id] != nil })
 		if t == language.Und {
-			l.missing[id] = true
+			l.missing = append(l.missing, id)
 			t = language.English
 		}
-		if format := b.overrides[t][id]; format != "" {
-			l.overrides[id] = format
-		}
+		l.texts[id] = b.texts[t][id]
 	}
 	return l
 }
@@ -50,31 +56,42 @@ func (l *Localizer) Tag() language.Tag { return l.tag }
 
 // Text returns a message with its arguments, in the order of the English text's
 // placeholders. The comments of the constants of ID name them. Arguments appear
-// unchanged. Numbers are strings, because a printer would group their digits. The
+// unchanged. Numbers are strings, so that nothing groups their digits. The
 // caller must make text of a client safe to show.
 func (l *Localizer) Text(id ID, args ...string) string {
-	values := make([]any, len(args))
-	for i, arg := range args {
-		values[i] = argument(arg)
+	t := l.texts[id]
+	if t == nil {
+		return string(id)
 	}
-	if format, ok := l.overrides[id]; ok {
-		return fmt.Sprintf(format, values...)
+	var b strings.Builder
+	for rest := t.choose(args); ; {
+		before, after, found := strings.Cut(rest, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name, after, _ := strings.Cut(after, "}")
+		if i := slices.Index(t.parameters, name); 0 <= i && i < len(args) {
+			b.WriteString(args[i])
+		}
+		rest = after
 	}
-	printer := l.printer
-	if l.missing[id] {
-		printer = l.english
-	}
-	return printer.Sprintf(string(id), values...)
 }
 
-// An argument prints unchanged, and has a plural form if it is a number.
-type argument string
-
-// PluralForm implements plural.Interface.
-func (a argument) PluralForm(tag language.Tag, _ int) (form plural.Form, n int) {
-	n, err := strconv.Atoi(string(a))
-	if err != nil || n < 0 {
-		return plural.Other, -1
+// choose returns the text for the number among the arguments, if it has plural forms.
+func (t *text) choose(args []string) string {
+	if t.Select == nil {
+		return t.Msg
 	}
-	return plural.Cardinal.MatchPlural(tag, n, 0, 0, 0, 0), n
+	other := t.Select.Cases["other"]
+	i := slices.Index(t.parameters, t.Select.Arg)
+	if i >= len(args) {
+		return other
+	}
+	n, err := strconv.Atoi(args[i])
+	if err != nil || n < 0 {
+		return other
+	}
+	form := gotext.FormOf(t.tag, n)
+	return cmp.Or(t.Select.Cases[fmt.Sprintf("=%d", n)], t.Select.Cases[form], other)
 }

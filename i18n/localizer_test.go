@@ -51,7 +51,7 @@ func TestText(t *testing.T) {
 		{"russian-few", "ru", i18n.StatusTransfer, []string{"22"}, "Идёт передача, пока передано 22 байта"},
 		{"russian-many", "ru", i18n.StatusTransfer, []string{"11"}, "Идёт передача, пока передано 11 байт"},
 		{"russian-big", "ru", i18n.StatusTransfer, []string{"9007199254740993"}, "Идёт передача, пока передано 9007199254740993 байта"},
-		{"not-a-number", "ru", i18n.StatusTransfer, []string{"?"}, "Идёт передача, пока передано ? байта"},
+		{"not-a-number", "ru", i18n.StatusTransfer, []string{"?"}, "Идёт передача, пока передано ? байт"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

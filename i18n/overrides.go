@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n/gotext"
 )
 
 // WithOverrides returns a bundle for one tenant. It offers these languages only, in
@@ -31,23 +33,19 @@ func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[langua
 	t := &Bundle{
 		tags:       tags,
 		matcher:    language.NewMatcher(tags),
-		localizers: make(map[language.Tag]*Localizer, len(tags)),
 		sources:    b.sources,
-		has:        b.has,
-		overrides:  make(map[language.Tag]map[ID]string),
+		texts:      maps.Clone(b.texts),
+		localizers: make(map[language.Tag]*Localizer, len(tags)),
 	}
-	for tag, texts := range b.overrides {
-		t.overrides[tag] = maps.Clone(texts)
+	for _, tag := range tags {
+		t.localizers[tag] = b.localizers[tag] // for Match
 	}
 	if err := t.setOverrides(texts); err != nil {
 		return nil, err
 	}
 	for _, tag := range tags {
-		shared := b.localizers[tag]
-		if l := t.newLocalizer(tag, shared.printer, shared.english); len(l.overrides) > 0 {
+		if l := t.newLocalizer(tag); !maps.Equal(l.texts, b.localizers[tag].texts) {
 			t.localizers[tag] = l
-		} else {
-			t.localizers[tag] = shared
 		}
 	}
 	return t, nil
@@ -76,6 +74,7 @@ func (b *Bundle) restrict(languages []language.Tag) ([]language.Tag, error) {
 // setOverrides checks a tenant's texts and adds them.
 func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]string) error {
 	var errs []error
+	own := make(map[language.Tag]map[ID]*text)
 	for _, id := range slices.Sorted(maps.Keys(texts)) {
 		source, ok := b.sources[id]
 		if !ok {
@@ -86,15 +85,19 @@ func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]string) error {
 			errs = append(errs, fmt.Errorf("message %q: stands on the page of the admin listener, which all tenants share; put the text into a catalogue", id))
 			continue
 		}
-		for _, problem := range b.setOverride(id, source, texts[id]) {
+		for _, problem := range b.setOverride(own, id, source, texts[id]) {
 			errs = append(errs, fmt.Errorf("message %q: %s", id, problem))
 		}
+	}
+	for tag, texts := range own {
+		b.texts[tag] = maps.Clone(b.texts[tag])
+		maps.Copy(b.texts[tag], texts)
 	}
 	return errors.Join(errs...)
 }
 
-// setOverride checks and adds the tenant's texts of one message.
-func (b *Bundle) setOverride(id ID, source source, texts map[language.Tag]string) (problems []string) {
+// setOverride checks the tenant's texts of one message, and adds them to own.
+func (b *Bundle) setOverride(own map[language.Tag]map[ID]*text, id ID, source source, texts map[language.Tag]string) (problems []string) {
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	given := make(map[language.Tag]language.Tag) // the tags of the texts, by the languages that they match
 	for _, want := range slices.SortedFunc(maps.Keys(texts), compareTags) {
@@ -108,14 +111,14 @@ func (b *Bundle) setOverride(id ID, source source, texts map[language.Tag]string
 			continue
 		}
 		given[tag] = want
-		format, wrong := source.compileString(id, tag, texts[want])
-		for _, w := range wrong {
-			problem("language %s: %s", want, w)
+		translation := gotext.Text{Msg: texts[want]}
+		for _, wrong := range source.check(id, tag, translation) {
+			problem("language %s: %s", want, wrong)
 		}
-		if b.overrides[tag] == nil {
-			b.overrides[tag] = make(map[ID]string)
+		if own[tag] == nil {
+			own[tag] = make(map[ID]*text)
 		}
-		b.overrides[tag][id] = format
+		own[tag][id] = &text{translation, tag, source.parameters}
 	}
 	return problems
 }

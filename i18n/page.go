@@ -15,12 +15,7 @@ func (id ID) OnPage() bool { return strings.HasPrefix(string(id), "page-") }
 // the page is in one language, which its attribute lang tells screen readers.
 func (b *Bundle) ForPage() *Bundle {
 	tags := slices.DeleteFunc(b.Tags(), func(tag language.Tag) bool {
-		for id := range b.localizers[tag].missing {
-			if id.OnPage() {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(b.localizers[tag].missing, ID.OnPage)
 	})
 	page, _ := b.WithOverrides(tags, nil) // b has these languages
 	return page

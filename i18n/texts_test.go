@@ -41,10 +41,15 @@ func (tr *translation) UnmarshalJSON(data []byte) error {
 		return err
 	}
 	var t struct {
-		Select struct{ Cases map[string]string }
+		Select struct {
+			Cases map[string]struct{ Msg string }
+		}
 	}
 	err := json.Unmarshal(data, &t)
-	*tr = t.Select.Cases
+	*tr = translation{}
+	for form, text := range t.Select.Cases {
+		(*tr)[form] = text.Msg
+	}
 	return err
 }
 

@@ -3,8 +3,11 @@ package main
 import (
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -20,20 +23,27 @@ func newLanguagesCommand() *cobra.Command {
 		Long: "Show each language that the server speaks: its tag, which a client gives to LANG, how many of the texts are translated (the\n" +
 			"others come in English), and its own name.\n\n" +
 			"With --lint check the catalogues in a folder before they are used or handed in. Everything that is wrong with them is shown with\n" +
-			"file, line, message and what to do. The exit code is 1 if there is an error; warnings are for a person to decide on.",
+			"file, line, message and what to do. The exit code is 1 if there is an error; warnings are for a person to decide on.\n\n" +
+			"With --format write the catalogues in a folder in the order and the layout of the built-in ones, with the English texts of this version.\n" +
+			"A translation whose English has changed is marked fuzzy.",
 		Example: "  babelftp languages\n" +
 			"  babelftp languages --locales ./locales\n" +
-			"  babelftp languages --lint ./locales",
+			"  babelftp languages --lint ./locales\n" +
+			"  babelftp languages --format ./locales",
 		Args: noArguments,
 	}
 	dir := cmd.Flags().String("locales", "", "a `DIR` of catalogues that add to the built-in ones, like locales_dir of the configuration")
 	lint := cmd.Flags().String("lint", "", "check the catalogues in `DIR` and show these languages only")
+	format := cmd.Flags().String("format", "", "write the catalogues in `DIR` in the layout of the built-in ones, and show the files that change")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		changed := slices.DeleteFunc([]string{"--lint", "--locales", "--format"}, func(option string) bool { return !cmd.Flags().Changed(option[2:]) })
 		switch {
-		case cmd.Flags().Changed("lint") && cmd.Flags().Changed("locales"):
-			return newUsageError(cmd, "--lint and --locales do not go together")
+		case len(changed) > 1:
+			return newUsageError(cmd, "%s do not go together", strings.Join(changed, " and "))
 		case cmd.Flags().Changed("lint"):
 			return lintCatalogues(cmd, *lint)
+		case cmd.Flags().Changed("format"):
+			return formatCatalogues(cmd, *format)
 		}
 		cfg := config.Default()
 		cfg.LocalesDir = *dir
@@ -46,10 +56,37 @@ func newLanguagesCommand() *cobra.Command {
 	return cmd
 }
 
+// checkFolder returns an error of usage if an option does not name a folder.
+func checkFolder(cmd *cobra.Command, option, dir string) error {
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return newUsageError(cmd, "--%s %q is no folder: name the one that holds a folder for each language", option, dir)
+	}
+	return nil
+}
+
+// formatCatalogues writes the catalogues in a folder anew where their layout differs, and shows the files.
+func formatCatalogues(cmd *cobra.Command, dir string) error {
+	if err := checkFolder(cmd, "format", dir); err != nil {
+		return err
+	}
+	formatted, err := i18n.Format(os.DirFS(dir))
+	if err != nil {
+		return fmt.Errorf("%s: %w", dir, err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(formatted)) {
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := os.WriteFile(file, formatted[name], 0o644); err != nil {
+			return err
+		}
+		fmt.Fprintln(cmd.OutOrStdout(), file)
+	}
+	return nil
+}
+
 // lintCatalogues shows what is wrong with the catalogues in a folder.
 func lintCatalogues(cmd *cobra.Command, dir string) error {
-	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-		return newUsageError(cmd, "--lint %q is no folder: name the one that holds a folder for each language", dir)
+	if err := checkFolder(cmd, "lint", dir); err != nil {
+		return err
 	}
 	report, err := i18n.Lint(os.DirFS(dir))
 	if err != nil {

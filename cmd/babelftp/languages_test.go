@@ -90,3 +90,26 @@ func TestLanguagesLintFindsNoCatalogue(t *testing.T) {
 		t.Errorf("exit code %d: %s%s", code, stdout, stderr)
 	}
 }
+
+func TestLanguagesFormat(t *testing.T) {
+	dir, file := catalogueFolder(t, "fr", `{"id": "goodbye", "translation": "Salut."}`)
+	for _, want := range []string{file + "\n", ""} { // the second time it is formatted
+		if code, stdout, stderr := output(t, "", "languages", "--format", dir); code != 0 || stdout != want || stderr != "" {
+			t.Errorf("exit code %d: %s%s, want %s", code, stdout, stderr, want)
+		}
+	}
+	want := "{\n  \"language\": \"fr\",\n  \"messages\": [\n    {\n      \"id\": \"goodbye\",\n      \"message\": \"Goodbye.\",\n      \"translation\": \"Salut.\"\n    }\n  ]\n}\n"
+	if got, err := os.ReadFile(file); err != nil || string(got) != want {
+		t.Errorf("%s, %v, want %s", got, err, want)
+	}
+
+	dir, file = catalogueFolder(t, "fr", `{"id": "goodbye", "translaton": "Salut."}`)
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, stdout, stderr := output(t, "", "languages", "--format", dir)
+	if after, err := os.ReadFile(file); err != nil || code != 1 || stdout != "" || !strings.Contains(stderr, `unknown field "translaton"`) || string(after) != string(before) {
+		t.Errorf("exit code %d: %s%s; the file is now %s, %v", code, stdout, stderr, after, err)
+	}
+}

@@ -71,6 +71,8 @@ func TestExitCodes(t *testing.T) {
 		{"missing-flag", []string{"serve"}, 2, "babelftp: --config FILE is missing (see babelftp serve --help)\n"},
 		{"argument", []string{"languages", "fr"}, 2, "babelftp: unexpected argument \"fr\" (see babelftp languages --help)\n"},
 		{"lint-no-folder", []string{"languages", "--lint", "nowhere"}, 2, "babelftp: --lint \"nowhere\" is no folder: name the one that holds a folder for each language (see babelftp languages --help)\n"},
+		{"format-no-folder", []string{"languages", "--format", "nowhere"}, 2, "babelftp: --format \"nowhere\" is no folder: name the one that holds a folder for each language (see babelftp languages --help)\n"},
+		{"lint-and-format", []string{"languages", "--lint", ".", "--format", "."}, 2, "babelftp: --lint and --format do not go together (see babelftp languages --help)\n"},
 		{"lint-and-locales", []string{"languages", "--lint", ".", "--locales", "."}, 2, "babelftp: --lint and --locales do not go together (see babelftp languages --help)\n"},
 		{"users-no-command", []string{"users"}, 2, "babelftp: a command is missing (see babelftp users --help)\n"},
 		{"users-import-no-file", []string{"users", "import", "sftpgo"}, 2, "babelftp: give the kind of server and one FILE (see babelftp users import --help)\n"},

@@ -147,7 +147,11 @@ func TestReloadTextsAndCertificate(t *testing.T) {
 	if got := s.login("alice@acme", 230).Command(221, "QUIT"); got != "Bonne route." {
 		t.Errorf("a new session says %q", got)
 	}
-	s.after(refused, func() { say("{}") })
+	s.after(reloaded, func() { say("{}") })
+	if got := s.login("alice@acme", 230).Command(221, "QUIT"); got != "Au revoir." {
+		t.Errorf("with a wrong text a session says %q, want the built-in one", got)
+	}
+	s.after(refused, func() { certtest.Replace(t, catalogue, "{") })
 
 	serial := func() int64 {
 		t.Helper()

@@ -53,6 +53,11 @@ func (v *validator) oneOf(p yamlconf.Path, tag language.Tag, offered *i18n.Bundl
 // Warnings are what a valid configuration leaves without words that people can read.
 func (c *Config) Warnings() []string {
 	var warnings []string
+	if c.bundle != nil {
+		for _, refused := range c.bundle.Refused() {
+			warnings = append(warnings, fmt.Sprintf("locales_dir: %v; the server refuses this text and uses the one before it", refused))
+		}
+	}
 	inEnglish := func(tag language.Tag) bool {
 		base, _ := tag.Base()
 		return base.String() == "en"

@@ -61,6 +61,18 @@ func (s *Server) logRefused(err error) {
 	}
 }
 
+// logRefusedTexts says which texts of the operator's catalogues do not count, and why.
+func (s *Server) logRefusedTexts(bundle *i18n.Bundle) {
+	const message = "text refused, and the built-in one is used; correct it"
+	refused := bundle.Refused()
+	for _, d := range refused[:min(len(refused), maxProblems)] {
+		s.log.Warn(message, "file", d.File, "line", d.Line, "message", d.Message, "problem", d.Problem)
+	}
+	if more := len(refused) - maxProblems; more > 0 {
+		s.log.Warn(message, "more_problems", more)
+	}
+}
+
 // replace prepares all that may fail, and then replaces one after another what the next logins and sessions get.
 func (s *Server) replace(next *config.Config) error {
 	before := s.active.Load()
@@ -102,6 +114,7 @@ func (s *Server) replace(next *config.Config) error {
 	applyAdmin()
 	s.limits.Adopt(cfg.Limits.Server())
 	s.bans.Adopt(cfg.Limits.Bans, cfg.Limits.Networks)
+	s.logRefusedTexts(bundle)
 	after := newActive(cfg, bundle, buckets)
 	s.watcher.Watch(after.all)
 	change.Apply()

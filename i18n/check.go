@@ -6,18 +6,16 @@ import (
 	"strings"
 	"unicode"
 
-	"golang.org/x/text/feature/plural"
 	"golang.org/x/text/language"
-	"golang.org/x/text/message/catalog"
 
-	"github.com/babelftp/babelftp/i18n/rules"
+	"github.com/babelftp/babelftp/i18n/gotext"
 )
 
 // parameters are the names of a message's placeholders, in the order of the
 // arguments. The English catalogue that is built in defines them.
 type parameters []string
 
-func newParameters(e entry) (parameters, error) {
+func newParameters(e gotext.Message) (parameters, error) {
 	names := make(parameters, len(e.Placeholders))
 	for i, p := range e.Placeholders {
 		if p.ArgNum != i+1 || p.String != fmt.Sprintf("%%[%d]s", i+1) {
@@ -28,69 +26,46 @@ func newParameters(e entry) (parameters, error) {
 	return names, nil
 }
 
-// compile makes the catalogue's message of a translation. The message is valid
-// only if there are no problems.
-func (p parameters) compile(id ID, tag language.Tag, t text) (m catalog.Message, problems []string) {
+// check returns what is wrong with a translation.
+func (p parameters) check(id ID, tag language.Tag, t gotext.Text) (problems []string) {
 	if t.Select != nil {
-		return p.compilePlural(id, tag, *t.Select)
+		return p.checkSelect(id, tag, *t.Select)
 	}
-	format, problems := p.compileString(id, tag, t.Msg)
-	return catalog.String(format), problems
-}
-
-// compileString makes a format for package fmt of a text without plural forms.
-func (p parameters) compileString(id ID, tag language.Tag, text string) (format string, problems []string) {
-	format, missing, problems := p.format(id, tag, text)
+	missing, problems := p.checkText(id, tag, t.Msg)
 	for _, name := range missing {
 		problems = append(problems, lacksPlaceholder(name))
 	}
-	return format, problems
+	return problems
 }
 
-// compilePlural compiles a text with plural forms. Each form but "other" may
-// leave out the number.
-func (p parameters) compilePlural(id ID, tag language.Tag, s selection) (m catalog.Message, problems []string) {
-	arg := slices.Index(p, s.Arg)
+// checkSelect checks a text with plural forms. Each form but "other" may leave out the
+// number.
+func (p parameters) checkSelect(id ID, tag language.Tag, s gotext.Select) (problems []string) {
 	switch {
 	case s.Feature != "plural":
-		return nil, []string{fmt.Sprintf("a select by %q is not supported; use plural", s.Feature)}
-	case arg < 0:
-		return nil, []string{fmt.Sprintf("the select's argument %q is not a placeholder of this message; %s", s.Arg, p.advice())}
+		return []string{fmt.Sprintf("a select by %q is not supported; use plural", s.Feature)}
+	case !slices.Contains(p, s.Arg):
+		return []string{fmt.Sprintf("the select's argument %q is not a placeholder of this message; %s", s.Arg, p.advice())}
 	}
-	if _, ok := s.Cases["other"]; !ok {
+	if s.Cases["other"] == "" {
 		problems = append(problems, `the plural form "other" is missing; add it`)
 	}
-	var cases []any
-	// "other" is the last because it matches every number.
-	for _, form := range rules.PluralForms() {
-		t, ok := s.Cases[form]
-		if !ok {
+	for _, selector := range s.Cases.Selectors() {
+		if !gotext.IsNumber(selector) && !slices.Contains(gotext.Forms(), selector) {
+			problems = append(problems, fmt.Sprintf("%q is no plural form; remove it, or write zero, one, two, few, many, other or a number such as =1", selector))
 			continue
 		}
-		format, wrong := p.compileForm(id, tag, s.Arg, form, t)
+		missing, wrong := p.checkText(id, tag, s.Cases[selector])
+		for _, name := range missing {
+			if name != s.Arg || selector == "other" {
+				wrong = append(wrong, lacksPlaceholder(name))
+			}
+		}
 		for _, problem := range wrong {
-			problems = append(problems, inForm(form, problem))
-		}
-		cases = append(cases, form, format)
-	}
-	if len(cases) != 2*len(s.Cases) {
-		problems = append(problems, "there are plural forms other than zero, one, two, few, many and other; remove them")
-	}
-	return plural.Selectf(arg+1, "", cases...), problems
-}
-
-// compileForm compiles one plural form of the argument called arg.
-func (p parameters) compileForm(id ID, tag language.Tag, arg, form string, t text) (format string, problems []string) {
-	if t.Select != nil {
-		return "", []string{"is a select itself; make it a plain text"}
-	}
-	format, missing, problems := p.format(id, tag, t.Msg)
-	for _, name := range missing {
-		if name != arg || form == "other" {
-			problems = append(problems, lacksPlaceholder(name))
+			problems = append(problems, inForm(selector, problem))
 		}
 	}
-	return format, problems
+	return problems
 }
 
 // inForm adds the plural form to a problem.
@@ -105,41 +80,28 @@ func lacksPlaceholder(name string) string {
 	return fmt.Sprintf("the placeholder {%s} is missing; put it where its value belongs", name)
 }
 
-// format turns {Name} into the printer's %[n]s. missing are the names that do not
-// occur.
-func (p parameters) format(id ID, tag language.Tag, text string) (format string, missing, problems []string) {
+// checkText checks the characters and the placeholders of one text. missing are the
+// placeholders that do not occur.
+func (p parameters) checkText(id ID, tag language.Tag, text string) (missing, problems []string) {
 	problems = checkCharacters(id, tag, text)
 	missing = slices.Clone(p)
-	var b strings.Builder
-	for rest := text; rest != ""; {
-		i := strings.IndexAny(rest, "{}%")
+	for rest := text; ; {
+		i := strings.IndexAny(rest, "{}")
 		if i < 0 {
-			b.WriteString(rest)
-			break
+			return missing, problems
 		}
-		b.WriteString(rest[:i])
-		if rest[i] == '%' {
-			b.WriteString("%%")
-			rest = rest[i+1:]
-			continue
-		}
-		length := strings.IndexByte(rest[i:], '}')
-		if rest[i] == '}' || length < 0 {
+		name, after, closed := strings.Cut(rest[i+1:], "}")
+		switch {
+		case rest[i] == '}' || !closed:
 			problems = append(problems, "a brace stands alone; braces only enclose the name of a placeholder")
 			rest = rest[i+1:]
 			continue
-		}
-		name := rest[i+1 : i+length]
-		rest = rest[i+length+1:]
-		n := slices.Index(p, name)
-		if n < 0 {
+		case !slices.Contains(p, name):
 			problems = append(problems, fmt.Sprintf("the placeholder {%s} is unknown; %s", name, p.advice()))
-			continue
 		}
-		fmt.Fprintf(&b, "%%[%d]s", n+1)
 		missing = slices.DeleteFunc(missing, func(m string) bool { return m == name })
+		rest = after
 	}
-	return b.String(), missing, problems
 }
 
 func (p parameters) String() string {

@@ -1,4 +1,4 @@
-package rules
+package gotext
 
 import (
 	"fmt"
@@ -9,9 +9,16 @@ import (
 	"golang.org/x/text/language"
 )
 
-// PluralForms returns the names of CLDR's plural forms, in the order in which
-// catalogues show them.
-func PluralForms() []string { return []string{"zero", "one", "two", "few", "many", "other"} }
+// FormOf returns the plural form of a language for a whole number, by the rules of CLDR.
+func FormOf(tag language.Tag, n int) string {
+	form := map[plural.Form]string{
+		plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many", plural.Other: "other",
+	}[plural.Cardinal.MatchPlural(tag, n, 0, 0, 0, 0)]
+	if base, _ := tag.Base(); form == "many" && base.String() == "he" {
+		return "other" // x/text has the rules of CLDR 32; Hebrew has lost the form in CLDR 42
+	}
+	return form
+}
 
 // NumbersByForm returns some whole numbers for each plural form of a language, in
 // ascending order. Every language has "other", which may have no number.
@@ -20,12 +27,9 @@ func NumbersByForm(tag language.Tag) map[string][]int {
 		enough  = 200       // the forms begin again after each hundred
 		million = 1_000_000 // but in a few languages this has one of its own
 	)
-	names := map[plural.Form]string{
-		plural.Zero: "zero", plural.One: "one", plural.Two: "two", plural.Few: "few", plural.Many: "many", plural.Other: "other",
-	}
 	numbers := map[string][]int{"other": nil}
 	add := func(n int) {
-		form := names[plural.Cardinal.MatchPlural(tag, n, 0, 0, 0, 0)]
+		form := FormOf(tag, n)
 		numbers[form] = append(numbers[form], n)
 	}
 	for n := range enough {
@@ -37,7 +41,7 @@ func NumbersByForm(tag language.Tag) map[string][]int {
 
 // FormNames lists the forms that have numbers, and "other".
 func FormNames(numbers map[string][]int) string {
-	names := slices.DeleteFunc(PluralForms(), func(form string) bool {
+	names := slices.DeleteFunc(Forms(), func(form string) bool {
 		_, ok := numbers[form]
 		return !ok
 	})

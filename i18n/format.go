@@ -1,0 +1,52 @@
+package i18n
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"path"
+
+	"golang.org/x/text/language"
+
+	"github.com/babelftp/babelftp/i18n/gotext"
+	"github.com/babelftp/babelftp/locales"
+)
+
+// Format returns the catalogues in an operator's folder as gotext.Format writes them, by
+// the names of their files. It leaves out those that are formatted already. The error
+// joins what cannot be read.
+func Format(dir fs.FS) (map[string][]byte, error) {
+	english, err := fs.ReadFile(locales.FS(), path.Join(language.English.String(), fileName))
+	if err != nil {
+		return nil, err
+	}
+	source, _ := gotext.Parse(english) // Load reports its problems
+	names, err := fs.Glob(dir, "*/"+fileName)
+	if err != nil {
+		return nil, err
+	}
+	if len(names) == 0 {
+		return nil, errNoCatalogue
+	}
+	formatted := make(map[string][]byte)
+	var errs []error
+	for _, name := range names {
+		c := readCatalogue(dir, path.Dir(name))
+		errs = append(errs, loadError(c))
+		if len(c.diagnostics) > 0 {
+			continue
+		}
+		before, err := fs.ReadFile(dir, name)
+		if err != nil {
+			return nil, err
+		}
+		after, err := gotext.Format(c.file, source)
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Equal(before, after) {
+			formatted[name] = after
+		}
+	}
+	return formatted, errors.Join(errs...)
+}

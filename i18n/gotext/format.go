@@ -1,0 +1,58 @@
+package gotext
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+
+	"golang.org/x/text/language"
+)
+
+// Format writes a catalogue as the ones in this repository are written: the messages in the
+// order of the English catalogue, with its texts as "message" and its placeholders.
+// A translation of an English text that has changed since becomes fuzzy. Messages that
+// the English catalogue does not have come last.
+func Format(f, english File) ([]byte, error) {
+	tag, err := language.Parse(f.Language)
+	if err != nil {
+		return nil, err
+	}
+	numbers := NumbersByForm(tag)
+	byID := make(map[string][]Message)
+	for _, m := range f.Messages {
+		byID[m.ID] = append(byID[m.ID], m)
+	}
+	out := File{Language: f.Language, Messages: make([]Message, 0, len(f.Messages))}
+	for _, source := range english.Messages {
+		for _, m := range byID[source.ID] {
+			changed := !m.Message.IsZero() && !reflect.DeepEqual(m.Message, source.Message)
+			m.Fuzzy = m.Fuzzy || changed && !m.Translation.IsZero()
+			m.Message, m.Placeholders = source.Message, source.Placeholders
+			m.Translation.dropMany(numbers)
+			out.Messages = append(out.Messages, m)
+		}
+		delete(byID, source.ID)
+	}
+	for _, m := range f.Messages {
+		if _, unknown := byID[m.ID]; unknown {
+			out.Messages = append(out.Messages, m)
+		}
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	err = e.Encode(out)
+	return b.Bytes(), err
+}
+
+// dropMany removes the form many where it is the text of other, and the language has no
+// such form. Tools with newer plural rules write it.
+func (t *Text) dropMany(numbers map[string][]int) {
+	if t.Select == nil || len(numbers["many"]) > 0 {
+		return
+	}
+	if cases := t.Select.Cases; cases["many"] == cases["other"] {
+		delete(cases, "many")
+	}
+}

@@ -1,0 +1,173 @@
+// Package gotext reads and writes catalogues in the JSON syntax of
+// golang.org/x/text/cmd/gotext. It reads what translation tools write, such as
+// translate-toolkit, the library of Weblate, and writes files in one layout.
+package gotext
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"iter"
+)
+
+// A File is a catalogue.
+type File struct {
+	Language string    `json:"language"`
+	Messages []Message `json:"messages"`
+}
+
+// A Message is one text and its translation. Other code uses some of the fields
+// only; gotext and translation tools write the others. A field of another name is a
+// spelling mistake.
+type Message struct {
+	ID                string        `json:"id"`
+	Message           Text          `json:"message,omitzero"` // in English
+	Translation       Text          `json:"translation"`
+	TranslatorComment string        `json:"translatorComment,omitempty"`
+	Comment           string        `json:"comment,omitempty"`
+	Key               string        `json:"key,omitempty"`
+	Meaning           string        `json:"meaning,omitempty"`
+	Fuzzy             bool          `json:"fuzzy,omitempty"` // the translation is to be read again
+	Position          string        `json:"position,omitempty"`
+	Placeholders      []Placeholder `json:"placeholders,omitempty"`
+
+	Line int `json:"-"` // of the file, from 1
+}
+
+// A Placeholder is a {Name} that a text has in place of an argument.
+type Placeholder struct {
+	ID             string            `json:"id"`
+	String         string            `json:"string"`
+	Type           string            `json:"type"`
+	UnderlyingType string            `json:"underlyingType"`
+	ArgNum         int               `json:"argNum,omitempty"`
+	Expr           string            `json:"expr,omitempty"`
+	Comment        string            `json:"comment,omitempty"`
+	Example        string            `json:"example,omitempty"`
+	Features       []json.RawMessage `json:"features,omitempty"`
+}
+
+// UnmarshalJSON reads a message. gotext writes a list of identifiers, whose first is
+// that of the message.
+func (m *Message) UnmarshalJSON(data []byte) error {
+	type object Message // without this method
+	var ids struct {
+		ID json.RawMessage `json:"id"`
+	}
+	if err := json.Unmarshal(data, &ids); err != nil {
+		return err
+	}
+	var list []string
+	if bytes.HasPrefix(ids.ID, []byte("[")) {
+		if err := json.Unmarshal(ids.ID, &list); err != nil {
+			return err
+		}
+	}
+	if len(list) == 0 {
+		return unmarshalStrict(data, (*object)(m))
+	}
+	other := struct {
+		ID []string `json:"id"` // in place of the string
+		*object
+	}{object: (*object)(m)}
+	if err := unmarshalStrict(data, &other); err != nil {
+		return err
+	}
+	m.ID = list[0]
+	return nil
+}
+
+// A Text is a plain string, or one string for each plural form.
+type Text struct {
+	Msg    string
+	Select *Select
+}
+
+// A Select chooses a text by the plural form of an argument.
+type Select struct {
+	Feature string `json:"feature"`
+	Arg     string `json:"arg"`
+	Cases   Cases  `json:"cases"`
+}
+
+// IsZero reports whether there is no text.
+func (t Text) IsZero() bool { return t.Msg == "" && t.Select == nil }
+
+// textObject is a Text as an object. gotext's examples are for a person to see.
+type textObject struct {
+	Msg     string                     `json:"msg,omitempty"`
+	Select  *Select                    `json:"select,omitempty"`
+	Var     map[string]json.RawMessage `json:"var,omitempty"`
+	Example string                     `json:"example,omitempty"`
+}
+
+// UnmarshalJSON reads both forms that gotext writes: "text" and {"msg": "text"}. A
+// select with empty forms only is what tools write for a missing text.
+func (t *Text) UnmarshalJSON(data []byte) error {
+	if data[0] != '{' {
+		return json.Unmarshal(data, &t.Msg)
+	}
+	var object textObject
+	if err := unmarshalStrict(data, &object); err != nil {
+		return err
+	}
+	if len(object.Var) > 0 {
+		return errors.New(`"var" is not supported; write the whole text into each form`)
+	}
+	t.Msg, t.Select = object.Msg, object.Select
+	if t.Select != nil && len(t.Select.Cases) == 0 {
+		t.Select = nil
+	}
+	return nil
+}
+
+// MarshalJSON writes a plain text as a string.
+func (t Text) MarshalJSON() ([]byte, error) {
+	if t.Select == nil {
+		return marshal(t.Msg)
+	}
+	return marshal(textObject{Select: t.Select})
+}
+
+// unmarshalStrict is json.Unmarshal, but refuses unknown fields.
+func unmarshalStrict(data []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	return d.Decode(v)
+}
+
+// marshal is json.Marshal, but leaves < > & as they are.
+func marshal(v any) ([]byte, error) {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	err := e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+}
+
+// All yields each text with its selector, which is "" where there are no forms.
+func (t Text) All() iter.Seq2[string, string] {
+	return func(yield func(selector, text string) bool) {
+		if t.Select == nil {
+			if t.Msg != "" {
+				yield("", t.Msg)
+			}
+			return
+		}
+		for _, selector := range t.Select.Cases.Selectors() {
+			if !yield(selector, t.Select.Cases[selector]) {
+				return
+			}
+		}
+	}
+}
+
+// Has reports whether want is one of the texts.
+func (t Text) Has(want string) bool {
+	for _, text := range t.All() {
+		if text == want {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,70 @@
+package gotext
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"unicode/utf8"
+)
+
+// A Problem is something that Parse cannot read.
+type Problem struct {
+	Line int    // from 1; 0 for the whole file
+	ID   string // of the message, or ""
+	Text string // what is wrong, and what to do
+}
+
+// Parse reads a catalogue. It leaves out messages that it cannot read, each with a
+// problem.
+func Parse(data []byte) (File, []Problem) {
+	// Editors on Windows put U+FEFF first.
+	data = bytes.TrimPrefix(data, []byte("\ufeff"))
+	if !utf8.Valid(data) {
+		// encoding/json would put U+FFFD into the texts.
+		return File{}, []Problem{{Text: "is not UTF-8; save it in this encoding"}}
+	}
+	var syntax *json.SyntaxError
+	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
+		return File{}, []Problem{{
+			Line: lineOf(data, int(syntax.Offset)),
+			Text: fmt.Sprintf("is not JSON: %v; correct it there or just before", err),
+		}}
+	}
+	var raw struct {
+		Language string                     `json:"language"`
+		Messages []json.RawMessage          `json:"messages"`
+		Macros   map[string]json.RawMessage `json:"macros"`
+	}
+	if err := unmarshalStrict(data, &raw); err != nil {
+		return File{}, []Problem{{Text: fmt.Sprintf("%v; see the English catalogue for the form", err)}}
+	}
+	var problems []Problem
+	if len(raw.Macros) > 0 {
+		problems = append(problems, Problem{Text: `"macros" are not supported; write their texts into the messages`})
+	}
+	f := File{Language: raw.Language}
+	offset := 0
+	for i, r := range raw.Messages {
+		offset += bytes.Index(data[offset:], r)
+		var m Message
+		err := unmarshalStrict(r, &m)
+		m.Line = lineOf(data, offset)
+		offset += len(r)
+		if err == nil {
+			f.Messages = append(f.Messages, m)
+			continue
+		}
+		text := fmt.Sprintf("%v; see the English catalogue for the form", err)
+		if m.ID == "" {
+			text = fmt.Sprintf("message number %d: %s", i+1, text)
+		}
+		problems = append(problems, Problem{m.Line, m.ID, text})
+	}
+	return f, problems
+}
+
+// lineOf returns the number of the line that has an offset.
+func lineOf(data []byte, offset int) int {
+	return 1 + bytes.Count(data[:offset], []byte("\n"))
+}
