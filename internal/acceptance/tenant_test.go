@@ -68,7 +68,7 @@ func TestTenantsOwnTexts(t *testing.T) {
 			{"LANG en", 200, `Welcome to the atelier\nReplies are now in English\.`},
 			{"USER alice", 331, `Badge number of alice, please\.`},
 			{"LANG de", 504, `.*FR;JA;EN`},
-			{"LANG ja", 200, `Welcome to the atelier\n応答の言語を日本語に変更しました。`}, // a greeting that ja lacks is in English
+			{"LANG ja", 200, `Bienvenue à l’atelier\n応答の言語を日本語に変更しました。`}, // a greeting that ja lacks is in the default language
 			{"LANG", 200, `Bienvenue à l’atelier\nLes réponses sont désormais en français\.`},
 			{"PASS " + password, 230, `Bonjour alice, ici atelier\.\n` + visit + `Authentification réussie\.`},
 			{"LANG ja", 200, `aliceさん、こんにちは。\n応答の言語を日本語に変更しました。`},
