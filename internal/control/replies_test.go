@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"unicode"
@@ -344,13 +345,20 @@ var (
 	latinWord   = regexp.MustCompile(`\p{Latin}+`)
 )
 
+// rulesByTag has the [rules.Rules] that were read, because each text is checked by them.
+var rulesByTag sync.Map
+
 // rulesOf returns the rules of a language, with the words that it shares with English.
 func rulesOf(t *testing.T, tag language.Tag) *rules.Rules {
 	t.Helper()
+	if r, ok := rulesByTag.Load(tag); ok {
+		return r.(*rules.Rules)
+	}
 	r, err := rules.Read(locales.FS(), tag)
 	if err != nil {
 		t.Fatal(err)
 	}
+	rulesByTag.Store(tag, r)
 	return r
 }
 
