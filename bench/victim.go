@@ -88,7 +88,11 @@ func victim(sessions, files int, withS3 bool, do ...activity) work {
 			return err
 		}
 		fmt.Fprintf(j.log, "the attacker has done %d operations meanwhile\n", a.done.Load()-before)
-		j.report(speed(name, "files/s"), beside)
+		kind := amount
+		if withS3 {
+			kind = speed
+		}
+		j.report(kind(name, "files/s"), beside)
 		j.report(amount(name+", against alone", "ratio"), beside/alone)
 		return nil
 	}}
