@@ -23,11 +23,30 @@ import (
 type Bundle struct {
 	tags       []language.Tag // the first is for readers of other languages
 	matcher    language.Matcher
-	sources    map[ID]source                 // every message there is
-	texts      map[language.Tag]map[ID]*text // what each language has, not counting its parents
-	localizers map[language.Tag]*Localizer   // by tag, with the texts of parents and of English
+	sources    map[ID]source                      // every message there is
+	texts      map[language.Tag]texts             // what each language has, not counting its parents
+	localizers map[language.Tag]func() *Localizer // by tag, with the texts of parents and of English
 	refused    []Diagnostic
 }
+
+// texts returns the texts of a language. It reads an embedded catalogue when it is called
+// first, because most servers need few of the languages.
+type texts func() map[ID]*text
+
+// with returns the texts with others in place of some.
+func (t texts) with(others map[ID]*text) texts {
+	return sync.OnceValue(func() map[ID]*text {
+		all := make(map[ID]*text)
+		if t != nil {
+			maps.Copy(all, t())
+		}
+		maps.Copy(all, others)
+		return all
+	})
+}
+
+// has reports whether there is a text of the message.
+func (t texts) has(id ID) bool { return t != nil && t()[id] != nil }
 
 // Load reads the embedded catalogues, then each overlay. An overlay is an
 // operator's folder of <tag>/messages.gotext.json. It adds a language, or
@@ -92,7 +111,7 @@ type Coverage struct {
 func (b *Bundle) Completeness() []Coverage {
 	coverage := make([]Coverage, len(b.tags))
 	for i, tag := range b.tags {
-		coverage[i] = newCoverage(tag, len(b.localizers[tag].missing), len(b.sources))
+		coverage[i] = newCoverage(tag, len(b.localizers[tag]().missing), len(b.sources))
 	}
 	return coverage
 }
@@ -111,7 +130,7 @@ type loader struct {
 	ids     []ID // every message there is, in the order of the English catalogue
 	sources map[ID]source
 	tags    []language.Tag // in the order of loading
-	texts   map[language.Tag]map[ID]*text
+	texts   map[language.Tag]texts
 	refused []Diagnostic
 }
 
@@ -127,20 +146,17 @@ func newLoader() (*loader, error) {
 	if err != nil {
 		return nil, err
 	}
-	texts := make(map[language.Tag]map[ID]*text, len(l.texts))
-	for tag, built := range l.texts {
-		texts[tag] = maps.Clone(built)
-	}
-	return &loader{ids: l.ids, sources: l.sources, tags: slices.Clone(l.tags), texts: texts}, nil
+	return &loader{ids: l.ids, sources: l.sources, tags: slices.Clone(l.tags), texts: maps.Clone(l.texts)}, nil
 }
 
-// builtIn reads the embedded catalogues. It reads them once, because they do not change.
+// builtIn finds the embedded catalogues, and reads the English one. It does so once, because
+// they do not change. A message of another one that is wrong is left out; Lint finds it.
 var builtIn = sync.OnceValues(func() (*loader, error) {
 	english := readCatalogue(locales.FS(), language.English.String())
 	if err := loadError(english); err != nil {
 		return nil, err
 	}
-	l := &loader{sources: make(map[ID]source, len(english.file.Messages)), texts: make(map[language.Tag]map[ID]*text)}
+	l := &loader{sources: make(map[ID]source, len(english.file.Messages)), texts: make(map[language.Tag]texts)}
 	for _, e := range english.file.Messages {
 		parameters, err := newParameters(e)
 		if err != nil {
@@ -149,14 +165,15 @@ var builtIn = sync.OnceValues(func() (*loader, error) {
 		l.ids = append(l.ids, ID(e.ID))
 		l.sources[ID(e.ID)] = source{parameters, e}
 	}
-	var errs []error
 	for _, folder := range locales.Tags() {
-		errs = append(errs, loadError(l.add(locales.FS(), folder)))
+		tag, err := language.Parse(folder)
+		if err != nil {
+			return nil, err
+		}
+		l.tags = append(l.tags, tag)
+		l.texts[tag] = sync.OnceValue(func() map[ID]*text { return l.read(readCatalogue(locales.FS(), folder)) })
 	}
-	if n := len(l.ids) - len(l.texts[language.English]); n > 0 {
-		errs = append(errs, fmt.Errorf("the English catalogue lacks %d texts", n))
-	}
-	return l, errors.Join(errs...)
+	return l, nil
 })
 
 // addAll adds every language folder of an overlay. It ignores other files and
@@ -189,10 +206,19 @@ func (l *loader) add(fsys fs.FS, folder string) *catalogue {
 	if c.tag == language.Und {
 		return c
 	}
-	if l.texts[c.tag] == nil {
-		l.texts[c.tag] = make(map[ID]*text)
+	own := l.read(c)
+	base, known := l.texts[c.tag]
+	if !known {
 		l.tags = append(l.tags, c.tag)
 	}
+	l.texts[c.tag] = base.with(own)
+	return c
+}
+
+// read returns the texts of a catalogue, and adds to its problems. Translation tools write
+// an empty translation where it is still missing.
+func (l *loader) read(c *catalogue) map[ID]*text {
+	found := make(map[ID]*text, len(c.file.Messages))
 	seen := make(map[ID]bool)
 	for _, e := range c.file.Messages {
 		id := ID(e.ID)
@@ -204,28 +230,18 @@ func (l *loader) add(fsys fs.FS, folder string) *catalogue {
 			c.errorf(e, "no such message; %s", adviseID(l.sources, id))
 		case seen[id]:
 			c.errorf(e, "appears twice; remove one")
-		default:
-			l.set(c, e, source)
+		case !e.Translation.IsZero():
+			problems := source.check(id, c.tag, e.Translation)
+			for _, problem := range problems {
+				c.errorf(e, "%s", problem)
+			}
+			if len(problems) == 0 {
+				found[id] = &text{e.Translation, c.tag, source.parameters}
+			}
 		}
 		seen[id] = true
 	}
-	return c
-}
-
-// set stores one translation. Translation tools write an empty one where it is
-// still missing.
-func (l *loader) set(c *catalogue, e gotext.Message, source source) {
-	if e.Translation.IsZero() {
-		return
-	}
-	problems := source.check(ID(e.ID), c.tag, e.Translation)
-	for _, problem := range problems {
-		c.errorf(e, "%s", problem)
-	}
-	if len(problems) > 0 {
-		return
-	}
-	l.texts[c.tag][ID(e.ID)] = &text{e.Translation, c.tag, source.parameters}
+	return found
 }
 
 func (l *loader) bundle() *Bundle {
@@ -236,11 +252,11 @@ func (l *loader) bundle() *Bundle {
 		matcher:    language.NewMatcher(l.tags),
 		sources:    l.sources,
 		texts:      l.texts,
-		localizers: make(map[language.Tag]*Localizer, len(l.tags)),
+		localizers: make(map[language.Tag]func() *Localizer, len(l.tags)),
 		refused:    l.refused,
 	}
 	for _, tag := range l.tags {
-		b.localizers[tag] = b.newLocalizer(tag)
+		b.localizers[tag] = sync.OnceValue(func() *Localizer { return b.newLocalizer(tag) })
 	}
 	return b
 }
@@ -251,7 +267,7 @@ func compareTags(a, b language.Tag) int { return strings.Compare(a.String(), b.S
 func (l *loader) missing(tag language.Tag) map[ID]bool {
 	missing := make(map[ID]bool)
 	for id := range l.sources {
-		if nearest(tag, func(t language.Tag) bool { return l.texts[t][id] != nil }) == language.Und {
+		if nearest(tag, func(t language.Tag) bool { return l.texts[t].has(id) }) == language.Und {
 			missing[id] = true
 		}
 	}

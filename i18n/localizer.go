@@ -31,12 +31,12 @@ type text struct {
 func (b *Bundle) newLocalizer(tag language.Tag) *Localizer {
 	l := &Localizer{tag: tag, texts: make(map[ID]*text, len(b.sources))}
 	for id := range b.sources {
-		t := nearest(tag, func(t language.Tag) bool { return b.texts[t][id] != nil })
+		t := nearest(tag, func(t language.Tag) bool { return b.texts[t].has(id) })
 		if t == language.Und {
 			l.missing = append(l.missing, id)
 			t = language.English
 		}
-		l.texts[id] = b.texts[t][id]
+		l.texts[id] = b.texts[t]()[id]
 	}
 	return l
 }
@@ -48,7 +48,7 @@ func (b *Bundle) Localizer(tag language.Tag) *Localizer {
 	if !ok {
 		found = b.tags[0]
 	}
-	return b.localizers[found]
+	return b.localizers[found]()
 }
 
 // Tag returns the language.

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 
 	"golang.org/x/text/language"
 
@@ -35,7 +36,7 @@ func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[langua
 		matcher:    language.NewMatcher(tags),
 		sources:    b.sources,
 		texts:      maps.Clone(b.texts),
-		localizers: make(map[language.Tag]*Localizer, len(tags)),
+		localizers: make(map[language.Tag]func() *Localizer, len(tags)),
 	}
 	for _, tag := range tags {
 		t.localizers[tag] = b.localizers[tag] // for Match
@@ -43,10 +44,17 @@ func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[langua
 	if err := t.setOverrides(texts); err != nil {
 		return nil, err
 	}
+	if len(texts) == 0 {
+		return t, nil
+	}
 	for _, tag := range tags {
-		if l := t.newLocalizer(tag); !maps.Equal(l.texts, b.localizers[tag].texts) {
-			t.localizers[tag] = l
-		}
+		t.localizers[tag] = sync.OnceValue(func() *Localizer {
+			shared := b.localizers[tag]()
+			if l := t.newLocalizer(tag); !maps.Equal(l.texts, shared.texts) {
+				return l
+			}
+			return shared
+		})
 	}
 	return t, nil
 }
@@ -90,8 +98,7 @@ func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]string) error {
 		}
 	}
 	for tag, texts := range own {
-		b.texts[tag] = maps.Clone(b.texts[tag])
-		maps.Copy(b.texts[tag], texts)
+		b.texts[tag] = b.texts[tag].with(texts)
 	}
 	return errors.Join(errs...)
 }

@@ -15,7 +15,7 @@ func (id ID) OnPage() bool { return strings.HasPrefix(string(id), "page-") }
 // the page is in one language, which its attribute lang tells screen readers.
 func (b *Bundle) ForPage() *Bundle {
 	tags := slices.DeleteFunc(b.Tags(), func(tag language.Tag) bool {
-		return slices.ContainsFunc(b.localizers[tag].missing, ID.OnPage)
+		return slices.ContainsFunc(b.localizers[tag]().missing, ID.OnPage)
 	})
 	page, _ := b.WithOverrides(tags, nil) // b has these languages
 	return page

@@ -51,20 +51,10 @@ type Placeholder struct {
 // that of the message.
 func (m *Message) UnmarshalJSON(data []byte) error {
 	type object Message // without this method
-	var ids struct {
-		ID json.RawMessage `json:"id"`
-	}
-	if err := json.Unmarshal(data, &ids); err != nil {
+	err := unmarshalStrict(data, (*object)(m))
+	var wrong *json.UnmarshalTypeError
+	if !errors.As(err, &wrong) || wrong.Field != "id" || wrong.Value != "array" {
 		return err
-	}
-	var list []string
-	if bytes.HasPrefix(ids.ID, []byte("[")) {
-		if err := json.Unmarshal(ids.ID, &list); err != nil {
-			return err
-		}
-	}
-	if len(list) == 0 {
-		return unmarshalStrict(data, (*object)(m))
 	}
 	other := struct {
 		ID []string `json:"id"` // in place of the string
@@ -73,7 +63,10 @@ func (m *Message) UnmarshalJSON(data []byte) error {
 	if err := unmarshalStrict(data, &other); err != nil {
 		return err
 	}
-	m.ID = list[0]
+	if len(other.ID) == 0 {
+		return err
+	}
+	m.ID = other.ID[0]
 	return nil
 }
 
