@@ -21,12 +21,12 @@ import (
 // that it is given for, and for the variants of it that have no text. Readers of
 // other languages keep the text of the catalogue, because they may not read the
 // language of the tenant's. A message that a language lacks is answered in English,
-// with the tenant's English text if there is one. A text has no plural forms, and is
-// checked as a catalogue is.
+// with the tenant's English text if there is one. A text is checked as a catalogue
+// is.
 //
 // A language may be given as a relative of one that b has: pt for pt-BR. The error
 // joins everything that is wrong, each with the message, the language and what to do.
-func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[language.Tag]string) (*Bundle, error) {
+func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[language.Tag]gotext.Text) (*Bundle, error) {
 	tags, err := b.restrict(languages)
 	if err != nil {
 		return nil, err
@@ -80,7 +80,7 @@ func (b *Bundle) restrict(languages []language.Tag) ([]language.Tag, error) {
 }
 
 // setOverrides checks a tenant's texts and adds them.
-func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]string) error {
+func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]gotext.Text) error {
 	var errs []error
 	own := make(map[language.Tag]map[ID]*text)
 	for _, id := range slices.Sorted(maps.Keys(texts)) {
@@ -104,7 +104,7 @@ func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]string) error {
 }
 
 // setOverride checks the tenant's texts of one message, and adds them to own.
-func (b *Bundle) setOverride(own map[language.Tag]map[ID]*text, id ID, source source, texts map[language.Tag]string) (problems []string) {
+func (b *Bundle) setOverride(own map[language.Tag]map[ID]*text, id ID, source source, texts map[language.Tag]gotext.Text) (problems []string) {
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
 	given := make(map[language.Tag]language.Tag) // the tags of the texts, by the languages that they match
 	for _, want := range slices.SortedFunc(maps.Keys(texts), compareTags) {
@@ -118,14 +118,13 @@ func (b *Bundle) setOverride(own map[language.Tag]map[ID]*text, id ID, source so
 			continue
 		}
 		given[tag] = want
-		translation := gotext.Text{Msg: texts[want]}
-		for _, wrong := range source.check(id, tag, translation) {
+		for _, wrong := range source.check(id, tag, texts[want]) {
 			problem("language %s: %s", want, wrong)
 		}
 		if own[tag] == nil {
 			own[tag] = make(map[ID]*text)
 		}
-		own[tag][id] = &text{translation, tag, source.parameters}
+		own[tag][id] = &text{texts[want], tag, source.parameters}
 	}
 	return problems
 }

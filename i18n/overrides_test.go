@@ -10,14 +10,26 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/i18n/gotext"
 )
 
-// overrides are the texts of a tenant.
-type overrides = map[i18n.ID]map[language.Tag]string
+// overrides are the texts of a tenant, without plural forms.
+type overrides map[i18n.ID]map[language.Tag]string
+
+func (o overrides) texts() map[i18n.ID]map[language.Tag]gotext.Text {
+	texts := make(map[i18n.ID]map[language.Tag]gotext.Text, len(o))
+	for id, byTag := range o {
+		texts[id] = make(map[language.Tag]gotext.Text, len(byTag))
+		for tag, text := range byTag {
+			texts[id][tag] = gotext.Text{Msg: text}
+		}
+	}
+	return texts
+}
 
 func override(t testing.TB, b *i18n.Bundle, languages string, texts overrides) *i18n.Bundle {
 	t.Helper()
-	overridden, err := b.WithOverrides(tags(languages), texts)
+	overridden, err := b.WithOverrides(tags(languages), texts.texts())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,6 +193,32 @@ func TestWithOverridesTexts(t *testing.T) {
 	}
 }
 
+func TestWithOverridesPlurals(t *testing.T) {
+	forms := func(tag string, cases gotext.Cases) (*i18n.Bundle, error) {
+		text := gotext.Text{Select: &gotext.Select{Feature: "plural", Arg: "Seconds", Cases: cases}}
+		return load(t).WithOverrides(nil, map[i18n.ID]map[language.Tag]gotext.Text{i18n.IdleTimeout: {language.MustParse(tag): text}})
+	}
+	bundle, err := forms("pl", gotext.Cases{"one": "Sekunda.", "few": "{Seconds} sekundy.", "=0": "Od razu.", "other": "{Seconds} sekund."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for seconds, want := range map[string]string{"0": "Od razu.", "1": "Sekunda.", "2": "2 sekundy.", "5": "5 sekund.", "22": "22 sekundy."} {
+		if got := bundle.Localizer(language.Polish).Text(i18n.IdleTimeout, seconds); got != want {
+			t.Errorf("%s seconds: got %q, want %q", seconds, got, want)
+		}
+	}
+	for want, cases := range map[string]gotext.Cases{
+		`language pl: the plural form "other" is missing; add it`:                   {"one": "Sekunda."},
+		`language pl: "some" is no plural form; remove it`:                          {"some": "{Seconds}.", "other": "{Seconds}."},
+		`language pl: plural form "other": the placeholder {Seconds} is missing;`:   {"other": "Za długo."},
+		`language pl: plural form "few": the placeholder {User} is unknown; use {S`: {"few": "{User}.", "other": "{Seconds}."},
+	} {
+		if bundle, err := forms("pl", cases); bundle != nil || err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, %v, want %s", bundle, err, want)
+		}
+	}
+}
+
 func TestWithOverridesTwice(t *testing.T) {
 	bundle := load(t)
 	first := override(t, bundle, "en fr", overrides{
@@ -250,7 +288,7 @@ func TestWithOverridesErrors(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			overridden, err := bundle.WithOverrides(tags(test.languages), test.texts)
+			overridden, err := bundle.WithOverrides(tags(test.languages), test.texts.texts())
 			if err == nil || overridden != nil {
 				t.Fatalf("got %v, %v", overridden, err)
 			}
@@ -268,7 +306,7 @@ func TestWithOverridesErrors(t *testing.T) {
 
 func BenchmarkWithOverrides(b *testing.B) {
 	bundle := load(b)
-	texts := overrides{i18n.Goodbye: {language.English: "Bye.", language.French: "Salut."}}
+	texts := overrides{i18n.Goodbye: {language.English: "Bye.", language.French: "Salut."}}.texts()
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := bundle.WithOverrides(nil, texts); err != nil {

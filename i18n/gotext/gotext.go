@@ -114,6 +114,12 @@ func (t *Text) UnmarshalJSON(data []byte) error {
 	return nil
 }
 
+// UnmarshalText makes it a plain text.
+func (t *Text) UnmarshalText(text []byte) error {
+	*t = Text{Msg: string(text)}
+	return nil
+}
+
 // MarshalJSON writes a plain text as a string.
 func (t Text) MarshalJSON() ([]byte, error) {
 	if t.Select == nil {

@@ -151,7 +151,19 @@ func TestReloadTextsAndCertificate(t *testing.T) {
 	if got := s.login("alice@acme", 230).Command(221, "QUIT"); got != "Au revoir." {
 		t.Errorf("with a wrong text a session says %q, want the built-in one", got)
 	}
+	s.server.expect(s.server.stderr, `level=WARN msg="text refused, and the built-in one is used; correct it" file=fr/messages.gotext.json line=1 message=goodbye problem="the placeholder {} is unknown; this message has none"`)
 	s.after(refused, func() { certtest.Replace(t, catalogue, "{") })
+	s.after(reloaded, func() { say("À demain.") })
+	s.edit(reloaded, "default_language: fr", `default_language: fr
+    messages: {status-transfer: {fr: {select: {feature: plural, arg: Bytes, cases: {one: "Acme attend le premier octet", other: "Acme a {Bytes} octets"}}}}}`)
+	alice := s.login("alice@acme", 230)
+	data := alice.Data()
+	alice.Command(150, "STOR texts")
+	if got := alice.Command(211, "STAT"); !strings.Contains(got, "Acme attend le premier octet") {
+		t.Errorf("STAT says %q", got)
+	}
+	_ = data.Close()
+	alice.Reply(226)
 
 	serial := func() int64 {
 		t.Helper()

@@ -85,7 +85,9 @@ func TestEnvironment(t *testing.T) {
 		},
 		{
 			"message", tenants, []string{"BABELFTP_TENANTS_BETA_EU_MESSAGES_GOODBYE_PT_BR=Até logo"},
-			func(c *Config) any { return c.Tenants["beta-eu"].Messages[i18n.Goodbye][language.BrazilianPortuguese] }, "Até logo",
+			func(c *Config) any {
+				return c.Tenants["beta-eu"].Messages[i18n.Goodbye][language.BrazilianPortuguese].Msg
+			}, "Até logo",
 		},
 		{
 			"directory-encoding", tenants, []string{"BABELFTP_TENANTS_BETA_EU_DIRECTORY_ENCODINGS__OLD_FILES=big5"},

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/text/language"
 
+	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/internal/config/network"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
@@ -248,6 +249,8 @@ func formOf(t reflect.Type) form {
 		return form{"`" + strings.Join(all, "`, `") + "`", "", map[string]any{"enum": append(values, nil)}}
 	}
 	switch t {
+	case reflect.TypeFor[gotext.Text]():
+		return form{"message", "a text, or one with [plural forms](guides/languages-and-greetings.md#plural-forms)", messageSchema()}
 	case reflect.TypeFor[time.Duration]():
 		return form{"duration", "`30s`, `5m`, `1h30m`", text(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`, "integer")}
 	case reflect.TypeFor[value.Size]():
@@ -287,6 +290,23 @@ func text(pattern string, others ...string) map[string]any {
 		s["pattern"] = pattern
 	}
 	return s
+}
+
+// messageSchema is the schema of a text of a catalogue, which has plural forms where it is an object.
+func messageSchema() map[string]any {
+	object := func(required []string, properties map[string]any) map[string]any {
+		return map[string]any{"type": "object", "additionalProperties": false, "required": required, "properties": properties}
+	}
+	msg := object([]string{"msg"}, map[string]any{"msg": text("")})
+	choice := object([]string{"feature", "arg", "cases"}, map[string]any{
+		"feature": map[string]any{"enum": []string{"plural"}},
+		"arg":     text(""),
+		"cases": map[string]any{
+			"type": "object", "required": []string{"other"}, "propertyNames": map[string]any{"pattern": `^(=[0-9]+|` + strings.Join(gotext.Forms(), "|") + `)$`},
+			"additionalProperties": map[string]any{"anyOf": []any{text(""), msg}},
+		},
+	})
+	return map[string]any{"anyOf": []any{text("", "number", "boolean"), msg, object([]string{"select"}, map[string]any{"select": choice})}}
 }
 
 // typeName is the type of a value as the reference shows it.

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/encryption"
@@ -36,8 +37,8 @@ type Tenant struct {
 	Welcome map[language.Tag]string `yaml:"welcome" default:"the greeting"`
 	// Answer LANG with the welcome in the new language too (RFC 2640 4.1).
 	GreetAfterLang bool `yaml:"greet_after_lang"`
-	// Texts of single replies, by message and language, in place of those of the catalogues.
-	Messages map[i18n.ID]map[language.Tag]string `yaml:"messages" default:"none"`
+	// Texts of single replies, by message and language, in place of those of the catalogues. A text may have plural forms.
+	Messages map[i18n.ID]map[language.Tag]gotext.Text `yaml:"messages" default:"none"`
 
 	// How clients without UTF-8 write pathnames: `utf-8`, `raw`, or the label of a charset.
 	PathnameEncoding value.Encoding `yaml:"pathname_encoding" default:"utf-8"`

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -114,8 +115,8 @@ func (v *validator) messages(p yamlconf.Path, t *Tenant) {
 	if err != nil {
 		offered = v.bundle // said before
 	}
-	check := func(at yamlconf.Path, id i18n.ID, texts map[language.Tag]string) bool {
-		_, err := offered.WithOverrides(nil, map[i18n.ID]map[language.Tag]string{id: texts})
+	check := func(at yamlconf.Path, id i18n.ID, texts map[language.Tag]gotext.Text) bool {
+		_, err := offered.WithOverrides(nil, map[i18n.ID]map[language.Tag]gotext.Text{id: texts})
 		if err != nil {
 			v.report(at, "%s", err)
 		}
@@ -132,7 +133,7 @@ func (v *validator) messages(p yamlconf.Path, t *Tenant) {
 		}
 		each := true
 		for tag, text := range texts {
-			each = check(at.Child(tag.String()), id, map[language.Tag]string{tag: text}) && each
+			each = check(at.Child(tag.String()), id, map[language.Tag]gotext.Text{tag: text}) && each
 		}
 		if each {
 			check(at, id, texts) // two of them may be for one language

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/encryption"
@@ -127,7 +128,7 @@ func TestTenantSettings(t *testing.T) {
 	acme.Languages = []language.Tag{language.French, language.English}
 	acme.Welcome = map[language.Tag]string{language.French: "Bonjour {User}.\nVu le {LastLogin}.", language.English: "Hello {User}."}
 	acme.GreetAfterLang = true
-	acme.Messages = map[i18n.ID]map[language.Tag]string{i18n.Goodbye: {language.English: "Acme says goodbye."}}
+	acme.Messages = map[i18n.ID]map[language.Tag]gotext.Text{i18n.Goodbye: {language.English: {Msg: "Acme says goodbye."}}}
 	acme.DirectoryEncodings = map[string]value.Encoding{"/alice/legacy": configtest.Encoding(t, "shift_jis")}
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	login := func() (*ftptest.Client, string) {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/bucket"
@@ -200,7 +201,7 @@ func TestTenant(t *testing.T) {
 			Greeting:         map[language.Tag]string{language.French: "Bonjour"},
 			Welcome:          map[language.Tag]string{language.English: "Hello {User}"},
 			GreetAfterLang:   true,
-			Messages:         map[i18n.ID]map[language.Tag]string{i18n.Goodbye: {language.English: "Bye."}},
+			Messages:         map[i18n.ID]map[language.Tag]gotext.Text{i18n.Goodbye: {language.English: {Msg: "Bye."}}},
 			PathnameEncoding: configtest.Encoding(t, "shift_jis"),
 			Normalization:    pathname.NFD,
 		},
@@ -227,7 +228,7 @@ func TestTenant(t *testing.T) {
 			t.Errorf("%s: names are %s and %s, want %s and %s", name, got.Encoding, got.Normalization, want.encoding, want.normalization)
 		}
 	}
-	cfg.Tenants["plain"].Messages = map[i18n.ID]map[language.Tag]string{"godbye": nil}
+	cfg.Tenants["plain"].Messages = map[i18n.ID]map[language.Tag]gotext.Text{"godbye": nil}
 	bundle, err := cfg.Bundle()
 	if err != nil {
 		t.Fatal(err)

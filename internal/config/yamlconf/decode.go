@@ -3,6 +3,7 @@ package yamlconf
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -472,11 +473,15 @@ func (d *decoder) scalar(p Path, e, inFile entry, v reflect.Value) {
 		d.report(p, inFile.at, "%s and %s are both given: remove one", e.key, inFile.key)
 	case e.given():
 		text, isScalar := scalarText(e.value)
-		if !isScalar {
+		object, canBeObject := v.Addr().Interface().(json.Unmarshaler)
+		switch {
+		case isScalar:
+			d.set(p, d.position(e), v, text)
+		case canBeObject && v.Kind() == reflect.Struct:
+			d.object(p, e, object)
+		default:
 			d.report(p, e.at, "must be a single value, not %s", describe(e.value))
-			return
 		}
-		d.set(p, d.position(e), v, text)
 	case inFile.given():
 		name, isScalar := scalarText(inFile.value)
 		if !isScalar {
@@ -485,6 +490,37 @@ func (d *decoder) scalar(p Path, e, inFile entry, v reflect.Value) {
 		}
 		d.setFromFile(p, d.position(inFile), v, name)
 	}
+}
+
+// object decodes a mapping into a value that is one in JSON too.
+func (d *decoder) object(p Path, e entry, v json.Unmarshaler) {
+	at, before := e.at, len(d.problems)
+	text, err := json.Marshal(d.jsonOf(p, e.value, maxIndirections))
+	if at.broken = len(d.problems) > before; !at.broken && err == nil {
+		err = v.UnmarshalJSON(text)
+	}
+	d.positions[p.key()] = at
+	if err != nil {
+		d.report(p, at, "cannot be read: %s", strings.TrimPrefix(err.Error(), "json: "))
+	}
+}
+
+// jsonOf is a node of mappings and texts as encoding/json takes it. A node may have so many levels, because one can hold itself (&a {b: *a}).
+func (d *decoder) jsonOf(p Path, n ast.Node, levels int) any {
+	if text, isScalar := scalarText(n); isScalar {
+		return text
+	}
+	if levels == 0 {
+		d.report(p, d.positionOf(n.GetToken()), "has too many levels: take some out")
+		return nil
+	}
+	object := map[string]any{}
+	for _, e := range d.entries(p, n) {
+		if e.given() {
+			object[e.key] = d.jsonOf(p, e.value, levels-1)
+		}
+	}
+	return object
 }
 
 // fromEnvironment decodes a single value from its variable, and reports whether there was one.
