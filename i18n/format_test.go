@@ -32,6 +32,7 @@ func TestFormat(t *testing.T) {
 		{"english-has-changed", `{"id": "goodbye", "message": "Bye.", "translation": "Bless."}`,
 			strings.TrimSuffix(goodbye, "\n    }") + ",\n      \"fuzzy\": true\n    }"},
 		{"english-has-changed-without-a-translation", `{"id": "goodbye", "message": "Bye.", "translation": ""}`, strings.Replace(goodbye, "Bless.", "", 1)},
+		{"comment-of-english-goes", `{"id": "goodbye", "message": "Goodbye.", "translation": "Bless.", "translatorComment": "221"}`, goodbye},
 		{"what-tools-add", `{"id": ["goodbye"], "message": {"msg": "Goodbye."}, "translation": {"msg": "Bless."}, "meaning": "m", "key": "k", "comment": "c", "translatorComment": "t", "position": "p", "fuzzy": true}`,
 			strings.TrimSuffix(goodbye, "\n    }") + ",\n      \"translatorComment\": \"t\",\n      \"comment\": \"c\",\n      \"key\": \"k\",\n      \"meaning\": \"m\",\n      \"fuzzy\": true,\n      \"position\": \"p\"\n    }"},
 	}

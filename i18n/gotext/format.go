@@ -11,7 +11,8 @@ import (
 // Format writes a catalogue as the ones in this repository are written: the messages in the
 // order of the English catalogue, with its texts as "message" and its placeholders.
 // A translation of an English text that has changed since becomes fuzzy. Messages that
-// the English catalogue does not have come last.
+// the English catalogue does not have come last. The comments for translators stay in the
+// English catalogue only.
 func Format(f, english File) ([]byte, error) {
 	tag, err := language.Parse(f.Language)
 	if err != nil {
@@ -28,6 +29,9 @@ func Format(f, english File) ([]byte, error) {
 			changed := !m.Message.IsZero() && !reflect.DeepEqual(m.Message, source.Message)
 			m.Fuzzy = m.Fuzzy || changed && !m.Translation.IsZero()
 			m.Message, m.Placeholders = source.Message, source.Placeholders
+			if m.TranslatorComment == source.TranslatorComment && f.Language != english.Language {
+				m.TranslatorComment = ""
+			}
 			m.Translation.dropMany(numbers)
 			out.Messages = append(out.Messages, m)
 		}

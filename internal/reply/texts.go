@@ -26,7 +26,8 @@ func fillIn(line string, values map[string]string) (string, bool) {
 	return strings.NewReplacer(pairs...).Replace(line), true
 }
 
-// units returns the names of units of bytes, each 1,024 times the one before.
+// units returns the names of units of bytes, each 1,024 times the one before. They are those of file managers: GLib, of GNOME's, writes these
+// languages so, and the others as IEC 80000-13 has them.
 func units(tag language.Tag) []string {
 	names := map[string]string{
 		"":   "B KiB MiB GiB TiB PiB EiB",
