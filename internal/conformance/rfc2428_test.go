@@ -28,6 +28,8 @@ func TestSyntaxOfEPRT(t *testing.T) {
 		{"without-the-last-delimiter", "EPRT |1|127.0.0.1|2000", "501 "},
 		{"without-the-first-delimiter", "EPRT 1|127.0.0.1|2000|", "501 "},
 		{"missing", "EPRT", "501 "},
+		{"unspecified-address", "EPRT |1|0.0.0.0|2000|", "200 "},
+		{"unspecified-address-of-ipv6", "EPRT |2|::|2000|", "501 "},
 		{"other-host", "EPRT |1|192.0.2.1|2000|", "501 "},
 		{"ipv6-in-a-session-over-ipv4", "EPRT |2|::1|2000|", "501 "},
 		{"port-of-a-service", "EPRT |1|127.0.0.1|25|", "504 "},

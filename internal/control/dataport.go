@@ -127,7 +127,7 @@ func (s *session) prepareActive(address netip.AddrPort, err error) {
 		s.syntaxError()
 	case s.data.epsvAll:
 		s.reply(503, i18n.ExtendedPassiveOnly)
-	case address.Addr() != s.conn.Remote().WithZone(""):
+	case !dataconn.LeadsTo(address.Addr(), s.conn.Remote().WithZone("")):
 		s.log.Warn("data connection to another address than the client's refused", "address", address)
 		s.reply(501, i18n.DataAddressRefused)
 	case address.Port() < dataconn.FirstUserPort:

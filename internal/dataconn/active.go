@@ -51,6 +51,12 @@ func Dial(ctx context.Context, client netip.AddrPort, local netip.Addr) Source {
 // that of another service, so the session refuses it with 504 (RFC 2577 3).
 const FirstUserPort = 1024
 
+// LeadsTo reports whether an address of PORT or EPRT is the client's own. The unspecified address of the same protocol stands for it: lftp
+// sends :: over the loopback interface.
+func LeadsTo(address, client netip.Addr) bool {
+	return address == client || address.IsUnspecified() && address.Is4() == client.Is4()
+}
+
 // Errors of the arguments of PORT and EPRT.
 var (
 	ErrSyntax   = errors.New("not an address for a data connection")
