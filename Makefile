@@ -24,7 +24,7 @@ TESTFLAGS =
 RELEASE = $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null))
 RELEASE_TOOLS := goreleaser cyclonedx-gomod helm
 
-.PHONY: build help quick test manifests kube fuzz torture bench tools packages vulnerabilities release-check release-snapshot release
+.PHONY: build help quick test clients manifests kube fuzz torture bench tools packages vulnerabilities release-check release-snapshot release
 
 build: ## build ./babelftp
 	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o babelftp ./cmd/babelftp
@@ -50,6 +50,9 @@ kube: .tools/bin/helm .tools/bin/kube-apiserver ## install the chart on an API s
 
 fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)
+
+clients: packages .tools/bin/minio ## install all FTP clients of internal/acceptance and let each do all tasks; UPDATE=-update writes their table
+	go test -count 1 -timeout 60m -run '^TestClients' ./internal/acceptance -clients.all $(UPDATE)
 
 torture: packages .tools/bin/minio .tools/bin/versitygw ## kill clients in 50 rounds, have 100,000 sessions, run random histories for an hour; ROUNDS=200 TORTURE=8h for longer
 	go test -v -timeout 0 -run 'Test(Killed|Cluster$$)' ./internal/acceptance -kill.rounds $(ROUNDS) -cluster.transfers 10000

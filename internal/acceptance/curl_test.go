@@ -77,38 +77,6 @@ func (c *curl) download(files ...move) {
 	c.run(args...)
 }
 
-func (c *curl) resumeUpload(file move) {
-	c.t.Helper()
-	c.run("--continue-at", "-", "--upload-file", file.from, c.url(file.to))
-}
-
-func (c *curl) resumeDownload(file move) {
-	c.t.Helper()
-	c.run("--continue-at", "-", "--output", file.to, c.url(file.from))
-}
-
-func (c *curl) rename(names ...move) {
-	c.t.Helper()
-	var commands []string
-	for _, n := range names {
-		commands = append(commands, "RNFR "+n.from, "RNTO "+n.to)
-	}
-	c.quote(commands...)
-}
-
-func (c *curl) remove(names ...string) { c.t.Helper(); c.each("DELE", names) }
-func (c *curl) mkdir(names ...string)  { c.t.Helper(); c.each("MKD", names) }
-func (c *curl) rmdir(names ...string)  { c.t.Helper(); c.each("RMD", names) }
-
-func (c *curl) each(verb string, names []string) {
-	c.t.Helper()
-	var commands []string
-	for _, name := range names {
-		commands = append(commands, verb+" "+name)
-	}
-	c.quote(commands...)
-}
-
 func (c *curl) list(dir string) map[string][]string {
 	c.t.Helper()
 	listings := map[string][]string{}

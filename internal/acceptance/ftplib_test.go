@@ -4,7 +4,6 @@ import (
 	_ "embed"
 	"encoding/json"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -108,14 +107,6 @@ func (f *ftplib) refused(reply, method string, arguments ...any) {
 	}
 }
 
-// each calls a method for each name.
-func (f *ftplib) each(method string, names []string) {
-	f.t.Helper()
-	for _, name := range names {
-		f.must(method, name)
-	}
-}
-
 // pairs calls a method for each move.
 func (f *ftplib) pairs(method string, moves []move) {
 	f.t.Helper()
@@ -124,40 +115,7 @@ func (f *ftplib) pairs(method string, moves []move) {
 	}
 }
 
-func (f *ftplib) upload(files ...move)   { f.t.Helper(); f.pairs("upload", files) }
-func (f *ftplib) download(files ...move) { f.t.Helper(); f.pairs("download", files) }
-func (f *ftplib) rename(names ...move)   { f.t.Helper(); f.pairs("rename", names) }
-func (f *ftplib) remove(names ...string) { f.t.Helper(); f.each("remove", names) }
-func (f *ftplib) mkdir(names ...string)  { f.t.Helper(); f.each("mkdir", names) }
-func (f *ftplib) rmdir(names ...string)  { f.t.Helper(); f.each("rmdir", names) }
-
-// size is what SIZE answers.
-func (f *ftplib) size(name string) (size int64) {
-	f.t.Helper()
-	a := f.try("size", name)
-	if err := json.Unmarshal(a.Value, &size); err != nil {
-		f.t.Fatalf("SIZE %s: %s, %v", name, a.Error, err)
-	}
-	return size
-}
-
-// resumeUpload resumes by APPE at the end of the file, then by REST and STOR in its middle.
-func (f *ftplib) resumeUpload(file move) {
-	f.t.Helper()
-	there := f.size(file.to)
-	f.must("append", file.from, file.to, there)
-	f.must("upload", file.from, file.to, there/2)
-}
-
-// resumeDownload resumes at the end of the local file.
-func (f *ftplib) resumeDownload(file move) {
-	f.t.Helper()
-	info, err := os.Stat(file.to)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	f.must("download", file.from, file.to, info.Size())
-}
+func (f *ftplib) upload(files ...move) { f.t.Helper(); f.pairs("upload", files) }
 
 func (f *ftplib) list(dir string) map[string][]string {
 	f.t.Helper()

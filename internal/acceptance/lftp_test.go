@@ -51,16 +51,6 @@ func (l *lftp) start(commands ...string) *process {
 	return launchWith(l.t, l.setup+script(commands...), command(l.t, "lftp"), "--norc")
 }
 
-// each makes a command for each name.
-func (l *lftp) each(verb string, names []string) {
-	l.t.Helper()
-	var commands []string
-	for _, name := range names {
-		commands = append(commands, verb+" "+lftpQuote(name))
-	}
-	l.run(commands...)
-}
-
 // pairs makes a command for each move, with what stands between its names.
 func (l *lftp) pairs(verb, between string, moves []move) {
 	l.t.Helper()
@@ -71,14 +61,7 @@ func (l *lftp) pairs(verb, between string, moves []move) {
 	l.run(commands...)
 }
 
-func (l *lftp) upload(files ...move)     { l.t.Helper(); l.pairs("put", " -o ", files) }
-func (l *lftp) download(files ...move)   { l.t.Helper(); l.pairs("get", " -o ", files) }
-func (l *lftp) resumeUpload(file move)   { l.t.Helper(); l.pairs("put -c", " -o ", []move{file}) }
-func (l *lftp) resumeDownload(file move) { l.t.Helper(); l.pairs("get -c", " -o ", []move{file}) }
-func (l *lftp) rename(names ...move)     { l.t.Helper(); l.pairs("mv", " ", names) }
-func (l *lftp) remove(names ...string)   { l.t.Helper(); l.each("rm", names) }
-func (l *lftp) mkdir(names ...string)    { l.t.Helper(); l.each("mkdir", names) }
-func (l *lftp) rmdir(names ...string)    { l.t.Helper(); l.each("rmdir", names) }
+func (l *lftp) upload(files ...move) { l.t.Helper(); l.pairs("put", " -o ", files) }
 
 func (l *lftp) list(dir string) map[string][]string {
 	l.t.Helper()

@@ -2,6 +2,7 @@ package acceptance_test
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/x509"
 	"fmt"
 	"io"
@@ -35,10 +36,10 @@ const (
 
 // configuration is that of a site. A test adds its own lines at the end: first those of acme, indented by four.
 const configuration = `
-listen: "127.0.0.1:0"
+listen: "%[8]s:0"
 metrics_listen: "127.0.0.1:0"
 limits: {sessions_per_address: 0}
-tls: {implicit_listen: "127.0.0.1:0", cert_file: tls.crt, key_file: tls.key}
+tls: {implicit_listen: "%[8]s:0", cert_file: tls.crt, key_file: tls.key}
 s3:
   endpoint: %[1]q
   region: %[2]q
@@ -68,6 +69,7 @@ tenants:
 // A site is babelftp serving two tenants on an S3 server.
 type site struct {
 	server  *process
+	host    string // to listen on, "" for 127.0.0.1
 	storage *s3test.Server
 	client  *s3.Client
 	buckets map[string]string // by tenant
@@ -82,7 +84,13 @@ type site struct {
 // with two SP are further tenants. In them BUCKET stands for acme's bucket and HASH for the users' password.
 func newSite(t *testing.T, storage *s3test.Server, lines ...string) *site {
 	t.Helper()
-	s := &site{storage: storage, client: storage.Client()}
+	return newSiteOn(t, "", storage, lines...)
+}
+
+// newSiteOn is a site that listens on a host, or on all addresses for "[::]".
+func newSiteOn(t *testing.T, host string, storage *s3test.Server, lines ...string) *site {
+	t.Helper()
+	s := &site{host: host, storage: storage, client: storage.Client()}
 	s.buckets = map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}
 	file := s.configure(t, lines...)
 	s.ca = filepath.Join(filepath.Dir(file), "tls.crt")
@@ -140,7 +148,7 @@ func (s *site) configure(t *testing.T, lines ...string) string {
 	t.Helper()
 	dir := t.TempDir()
 	cert, key := certtest.New(t, &x509.Certificate{
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
 		DNSNames:    []string{"ftp.acme.example", "ftp.umbrella.example"},
 	})
 	file := filepath.Join(dir, "babelftp.yaml")
@@ -151,7 +159,7 @@ func (s *site) configure(t *testing.T, lines ...string) string {
 		"tls.key": key,
 		"secret":  s.storage.SecretAccessKey + "\n",
 		filepath.Base(file): fmt.Sprintf(configuration, s.storage.Endpoint, s.storage.Region, s.storage.AccessKeyID,
-			s.buckets[acme], s.buckets[umbrella], hash, added),
+			s.buckets[acme], s.buckets[umbrella], hash, added, cmp.Or(s.host, "127.0.0.1")),
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

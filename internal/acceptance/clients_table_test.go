@@ -1,0 +1,116 @@
+package acceptance_test
+
+import (
+	"cmp"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var (
+	allClients    = flag.Bool("clients.all", false, "run all clients of TestClients, not only the core")
+	updateClients = flag.Bool("update", false, "with -clients.all, write the table of docs/guides/clients.md")
+)
+
+// clientsPage has the table of clients and tasks between two comments.
+const (
+	clientsPage  = "../../docs/guides/clients.md"
+	beginClients = "<!-- begin clients: make clients UPDATE=-update -->\n"
+	endClients   = "<!-- end -->"
+)
+
+// splitClientsPage returns the page before, in and after the table.
+func splitClientsPage(t *testing.T) (head, table, tail string) {
+	t.Helper()
+	page, err := os.ReadFile(clientsPage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, rest, found := strings.Cut(string(page), beginClients)
+	table, tail, closed := strings.Cut(rest, endClients)
+	if !found || !closed {
+		t.Fatalf("%s has no place for the clients", clientsPage)
+	}
+	return head + beginClients, table, endClients + tail
+}
+
+// TestClientsTable wants the table to show the clients and tasks of TestClients, whatever the clients' versions were.
+func TestClientsTable(t *testing.T) {
+	t.Parallel()
+	versions := map[string]string{}
+	_, table, _ := splitClientsPage(t)
+	for _, m := range regexp.MustCompile(`(?m)^\| (.*?) \| (.*?) \|`).FindAllStringSubmatch(table, -1) {
+		versions[m[1]] = cmp.Or(versions[m[1]], m[2])
+	}
+	if want := clientsTable(versions); table != want {
+		t.Errorf("the table of %s is not up to date: run make clients UPDATE=-update; it should be\n%s", clientsPage, want)
+	}
+}
+
+// writeClientsTable writes what the run has shown.
+func writeClientsTable(t *testing.T) {
+	t.Helper()
+	versions := map[string]string{}
+	for _, c := range clients {
+		out, err := exec.Command(c.version[0], c.version[1:]...).CombinedOutput()
+		version := regexp.MustCompile(`\d+(\.\d+)+|\d{8}`).FindString(string(out))
+		if version == "" {
+			t.Fatalf("%q: no version in %s; %v", c.version, out, err)
+		}
+		versions[c.name] = version
+	}
+	head, _, tail := splitClientsPage(t)
+	if err := os.WriteFile(clientsPage, []byte(head+clientsTable(versions)+tail), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// clientsTable has a table for each group of tasks, what the tasks are, and the sentences about what goes wrong.
+func clientsTable(versions map[string]string) string {
+	var b strings.Builder
+	for _, group := range []struct {
+		title string
+		tasks []task
+	}{{"files", fileTasks}, {"connections", connectionTasks}} {
+		fmt.Fprintf(&b, "| %s | version |", group.title)
+		for _, k := range group.tasks {
+			fmt.Fprintf(&b, " %s |", k.name)
+		}
+		b.WriteString("\n|" + strings.Repeat(" --- |", 2+len(group.tasks)) + "\n")
+		for _, c := range clients {
+			fmt.Fprintf(&b, "| %s | %s |", c.name, versions[c.name])
+			for _, k := range group.tasks {
+				switch {
+				case c.lacks[k.name] != "":
+					b.WriteString(" – |")
+				case c.fails[k.name] != "":
+					b.WriteString(" **no** |")
+				default:
+					b.WriteString(" yes |")
+				}
+			}
+			b.WriteString("\n")
+		}
+		b.WriteString("\n")
+	}
+	b.WriteString("The tasks are:\n\n")
+	for _, k := range tasks() {
+		fmt.Fprintf(&b, "- *%s*: %s\n", k.name, k.meaning)
+	}
+	var sentences strings.Builder
+	for _, c := range clients {
+		for _, k := range tasks() {
+			if sentence := c.fails[k.name]; sentence != "" {
+				fmt.Fprintf(&sentences, "- %s, *%s*: %s\n", c.name, k.name, sentence)
+			}
+		}
+	}
+	if sentences.Len() > 0 {
+		b.WriteString("\nWhat goes wrong, because of the client:\n\n" + sentences.String())
+	}
+	return b.String()
+}

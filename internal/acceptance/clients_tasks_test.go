@@ -1,0 +1,502 @@
+package acceptance_test
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+)
+
+// A task is what people do with an FTP client. It returns what went wrong.
+type task struct {
+	name    string // in the table of docs/guides/clients.md
+	meaning string // there too
+	run     func(w *worker) error
+}
+
+// tasks are all tasks, in the order of the table.
+func tasks() []task { return slices.Concat(fileTasks, connectionTasks) }
+
+// fileTasks are about files, over a connection in passive mode without TLS.
+var fileTasks = []task{
+	{"list", "list a directory of files and directories", listTask},
+	{"names", "upload, list and download names in six scripts", namesTask(names[:7]...)},
+	{"odd names", "the same with spaces, quotes and characters of URLs", namesTask(names[7:]...)},
+	{"upload", "upload empty, small and large files in one session", uploadTask},
+	{"download", "download the same", downloadTask},
+	{"resume up", "resume an upload at the end of what is there", resumeUpTask},
+	{"resume down", "resume a download in the same way", resumeDownTask},
+	{"rename", "rename a file", renameTask},
+	{"delete", "delete files", deleteTask},
+	{"directories", "create and remove directories", directoriesTask},
+	{"tree up", "upload a tree of 200 files, and again, when nothing is sent", treeUpTask},
+	{"tree down", "download the tree, and again, when nothing is sent", treeDownTask},
+	{"time up", "keep the time of a file in an upload", timeUpTask},
+	{"time down", "keep the time of a file in a download", timeDownTask},
+}
+
+// connectionTasks are about connections.
+var connectionTasks = []task{
+	{"passive", "passive mode without TLS", connect(func(w *worker) { w.connection.data = "passive" })},
+	{"active", "active mode without TLS", connect(func(w *worker) { w.connection.data = "active" })},
+	{"active TLS", "active mode with explicit TLS", connect(func(w *worker) { w.connection.data, w.connection.tls = "active", "explicit" })},
+	{"explicit", "explicit TLS", connect(func(w *worker) { w.connection.tls = "explicit" })},
+	{"implicit", "implicit TLS", connect((*worker).implicit)},
+	{"TLS 1.2", "explicit TLS of version 1.2", connect(func(w *worker) { w.connection.tls, w.connection.version = "explicit", "1.2" })},
+	{"TLS 1.3", "explicit TLS of version 1.3", connect(func(w *worker) { w.connection.tls, w.connection.version = "explicit", "1.3" })},
+	{"IPv6", "passive mode over IPv6", connect(func(w *worker) { w.connection.host = "::1" })},
+	{"IPv6 active", "active mode over IPv6", connect(func(w *worker) { w.connection.host, w.connection.data = "::1", "active" })},
+	{"abort", "interrupt an upload, which stores nothing", abortTask},
+	{"wrong password", "report that the password is wrong", wrongPasswordTask},
+	{"quota", "report an upload that the quota refuses", quotaTask},
+}
+
+// put stores an object in the worker's directory.
+func (w *worker) put(name string, content []byte) error {
+	return w.site.put(w.t.Context(), w.key(name), string(content))
+}
+
+// stored wants an object with some content in the worker's directory.
+func (w *worker) stored(name string, content []byte) error {
+	bucket, key := w.site.buckets[acme], prefix+w.key(name)
+	out, err := w.site.client.GetObject(w.t.Context(), &s3.GetObjectInput{Bucket: &bucket, Key: &key})
+	if err != nil {
+		return err
+	}
+	defer out.Body.Close()
+	got, err := io.ReadAll(out.Body)
+	if err != nil {
+		return err
+	}
+	return equal("object "+key, got, content)
+}
+
+// fetched wants a file with some content.
+func (w *worker) fetched(name string, content []byte) error {
+	got, err := os.ReadFile(w.file(name))
+	if err != nil {
+		return err
+	}
+	return equal(name, got, content)
+}
+
+// equal compares contents.
+func equal(what string, got, want []byte) error {
+	if bytes.Equal(got, want) {
+		return nil
+	}
+	return fmt.Errorf("%s has %d bytes %.40q, want %d %.40q", what, len(got), got, len(want), want)
+}
+
+// holds wants these files below the worker's directory, and nothing unfinished.
+func (w *worker) holds(names ...string) error {
+	isDir := func(name string) bool { return name == "" || strings.HasSuffix(name, "/") }
+	got := slices.DeleteFunc(w.site.objects(w.t, w.key("")+"/"), isDir)
+	want := slices.Sorted(slices.Values(names))
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("the bucket has %q, want %q", got, want)
+	}
+	if uploads := w.site.uploads(w.t, w.key("")+"/"); len(uploads) > 0 {
+		return fmt.Errorf("the bucket has open multipart uploads of %q", uploads)
+	}
+	return nil
+}
+
+// lists wants the client to print these names, in any order.
+func (w *worker) lists(names ...string) error {
+	out, err := w.do("list", w.dir)
+	if err != nil {
+		return err
+	}
+	var got []string
+	for line := range strings.Lines(out) {
+		if line = strings.TrimRight(line, "\r\n"); line != "" && line != "." && line != ".." {
+			got = append(got, line)
+		}
+	}
+	slices.Sort(got)
+	if want := slices.Sorted(slices.Values(names)); !slices.Equal(got, want) {
+		return fmt.Errorf("the list is %q, want %q", got, want)
+	}
+	return nil
+}
+
+func listTask(w *worker) error {
+	err := errors.Join(w.put("file", []byte("x")), w.put("two words.txt", []byte("x")), w.put("sub/file", []byte("x")))
+	if err != nil {
+		return err
+	}
+	return w.lists("file", "two words.txt", "sub")
+}
+
+// namesTask uploads, lists and downloads files of some names.
+func namesTask(names ...string) func(w *worker) error {
+	return func(w *worker) error { return w.exchange(names...) }
+}
+
+func (w *worker) exchange(names ...string) error {
+	var up, down []string
+	for i, name := range names {
+		up = append(up, w.write(name, content(100*i)), w.remote(name))
+		down = append(down, w.remote(name), w.file("back "+name))
+	}
+	if err := w.mkdir(); err != nil {
+		return err
+	}
+	if err := w.run("upload", up...); err != nil {
+		return err
+	}
+	if err := w.holds(names...); err != nil {
+		return err
+	}
+	var errs []error
+	if w.client.lacks["list"] == "" {
+		errs = append(errs, w.lists(names...))
+	}
+	if w.client.lacks["download"] == "" {
+		errs = append(errs, w.run("download", down...))
+		for _, name := range names {
+			want, err := os.ReadFile(w.file(name))
+			errs = append(errs, err, w.fetched("back "+name, want))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// mkdir makes the worker's directory.
+func (w *worker) mkdir() error { return w.site.put(w.t.Context(), w.key("")+"/", "") }
+
+// sizes of files: empty, of one PutObject, and of a multipart upload with the site's parts of 5 MiB.
+var transferSizes = []int{0, 1 << 10, 7 << 20, smallSize}
+
+func uploadTask(w *worker) error {
+	var up, want []string
+	for i, size := range transferSizes {
+		name := fmt.Sprintf("file %d", i)
+		up = append(up, w.write(name, content(size)), w.remote(name))
+		want = append(want, name)
+	}
+	if err := w.mkdir(); err != nil {
+		return err
+	}
+	if err := w.run("upload", up...); err != nil {
+		return err
+	}
+	errs := []error{w.holds(want...)}
+	for _, name := range want {
+		sent, err := os.ReadFile(w.file(name))
+		errs = append(errs, err, w.stored(name, sent))
+	}
+	return errors.Join(errs...)
+}
+
+func downloadTask(w *worker) error {
+	var down []string
+	want := map[string][]byte{}
+	for i, size := range transferSizes {
+		name := fmt.Sprintf("file %d", i)
+		want[name] = content(size)
+		if err := w.put(name, want[name]); err != nil {
+			return err
+		}
+		down = append(down, w.remote(name), w.file(name))
+	}
+	errs := []error{w.run("download", down...)}
+	for _, name := range slices.Sorted(maps.Keys(want)) {
+		errs = append(errs, w.fetched(name, want[name]))
+	}
+	return errors.Join(errs...)
+}
+
+// resumeSize is that of files to resume. What is there is large enough to be copied in a multipart upload.
+const resumeSize = 12 << 20
+
+func resumeUpTask(w *worker) error {
+	all := content(resumeSize)
+	if err := w.put("file", all[:resumeSize/2]); err != nil {
+		return err
+	}
+	if err := w.run("resume-upload", w.write("file", all), w.remote("file")); err != nil {
+		return err
+	}
+	return errors.Join(w.holds("file"), w.stored("file", all), w.moved("upload", resumeSize/2))
+}
+
+func resumeDownTask(w *worker) error {
+	all := content(resumeSize)
+	if err := w.put("file", all); err != nil {
+		return err
+	}
+	if err := w.run("resume-download", w.remote("file"), w.write("file", all[:resumeSize/2])); err != nil {
+		return err
+	}
+	return errors.Join(w.fetched("file", all), w.moved("download", resumeSize/2))
+}
+
+// moved wants exactly one transfer of the worker's files, of so many bytes.
+func (w *worker) moved(direction string, bytes int) error {
+	got := w.transfers(direction)
+	if want := []string{fmt.Sprint(bytes)}; !slices.Equal(got, want) {
+		return fmt.Errorf("%ss have %q bytes, want %q", direction, got, want)
+	}
+	return nil
+}
+
+// transfers are the bytes of each transfer of the worker's files, as the server has logged it.
+func (w *worker) transfers(direction string) []string {
+	line := regexp.MustCompile(` msg=transfer .* direction=` + direction + ` command=\w+ path="?` + regexp.QuoteMeta(w.dir) + `/.* bytes=(\d+) `)
+	var found []string
+	for _, m := range line.FindAllStringSubmatch(w.site.server.stderr.String(), -1) {
+		found = append(found, m[1])
+	}
+	return found
+}
+
+func renameTask(w *worker) error {
+	if err := w.put("before", []byte("content")); err != nil {
+		return err
+	}
+	if err := w.run("rename", w.remote("before"), w.remote("after")); err != nil {
+		return err
+	}
+	return errors.Join(w.holds("after"), w.stored("after", []byte("content")))
+}
+
+func deleteTask(w *worker) error {
+	for _, name := range []string{"one", "two", "other"} {
+		if err := w.put(name, []byte("content")); err != nil {
+			return err
+		}
+	}
+	if err := w.run("delete", w.remote("one"), w.remote("two")); err != nil {
+		return err
+	}
+	return w.holds("other")
+}
+
+func directoriesTask(w *worker) error {
+	if err := w.mkdir(); err != nil {
+		return err
+	}
+	for _, step := range []struct {
+		verb string
+		want []string
+	}{
+		{"mkdir", []string{"", "one two/", "Été/"}},
+		{"rmdir", []string{""}},
+	} {
+		if err := w.run(step.verb, w.remote("one two"), w.remote("Été")); err != nil {
+			return err
+		}
+		if got := w.site.objects(w.t, w.key("")+"/"); !slices.Equal(got, slices.Sorted(slices.Values(step.want))) {
+			return fmt.Errorf("after %s the bucket has %q", step.verb, got)
+		}
+	}
+	return nil
+}
+
+// aTree is 200 files in 20 directories.
+func aTree() map[string][]byte {
+	tree := map[string][]byte{}
+	for i := range 200 {
+		tree[path.Join(fmt.Sprintf("dir %d", i%20), fmt.Sprintf("file %d.bin", i))] = content(1 + i*10)
+	}
+	return tree
+}
+
+func treeUpTask(w *worker) error {
+	tree := aTree()
+	local := w.file("tree")
+	writeTree(w.t, local, tree)
+	day := time.Date(2024, 2, 29, 12, 30, 0, 0, time.UTC)
+	for name := range tree {
+		if err := os.Chtimes(filepath.Join(local, name), day, day); err != nil {
+			return err
+		}
+	}
+	if err := w.mkdir(); err != nil {
+		return err
+	}
+	for range 2 {
+		if err := w.run("put-tree", local, w.remote("tree")); err != nil {
+			return err
+		}
+	}
+	var want []string
+	var errs []error
+	for name, data := range tree {
+		want = append(want, path.Join("tree", name))
+		errs = append(errs, w.stored(path.Join("tree", name), data))
+	}
+	if n := len(w.transfers("upload")); n != len(tree) {
+		errs = append(errs, fmt.Errorf("%d uploads of %d files", n, len(tree)))
+	}
+	return errors.Join(append(errs, w.holds(want...))...)
+}
+
+func treeDownTask(w *worker) error {
+	tree := aTree()
+	for name, data := range tree {
+		if err := w.put(path.Join("tree", name), data); err != nil {
+			return err
+		}
+	}
+	local := w.file("tree")
+	for range 2 {
+		if err := w.run("get-tree", w.remote("tree"), local); err != nil {
+			return err
+		}
+	}
+	if got := readTree(w.t, local); !maps.EqualFunc(got, tree, slices.Equal) {
+		return fmt.Errorf("the tree is %q, or its contents differ", slices.Sorted(maps.Keys(got)))
+	}
+	if n := len(w.transfers("download")); n != len(tree) {
+		return fmt.Errorf("%d downloads of %d files", n, len(tree))
+	}
+	return nil
+}
+
+// aTime is that of a file, long ago, in UTC and in whole minutes, which is what listings of old files do not show.
+var aTime = time.Date(2019, 11, 23, 4, 5, 0, 0, time.UTC)
+
+func timeUpTask(w *worker) error {
+	if err := w.mkdir(); err != nil {
+		return err
+	}
+	file := w.write("file", []byte("content"))
+	if err := os.Chtimes(file, aTime, aTime); err != nil {
+		return err
+	}
+	if err := w.run("put-time", file, w.remote("file")); err != nil {
+		return err
+	}
+	f := w.site.connect(w.t, "", true)
+	defer f.kill()
+	f.must("login", "alice@acme", password)
+	if got, want := f.must("command", "MDTM "+w.remote("file")), "213 "+aTime.Format("20060102150405"); got != want {
+		return fmt.Errorf("MDTM answers %s, want %s", got, want)
+	}
+	return nil
+}
+
+func timeDownTask(w *worker) error {
+	if err := w.put("file", []byte("content")); err != nil {
+		return err
+	}
+	f := w.site.connect(w.t, "", true)
+	defer f.kill()
+	f.must("login", "alice@acme", password)
+	f.must("command", "MFMT "+aTime.Format("20060102150405")+" "+w.remote("file"))
+	if err := w.run("get-time", w.remote("file"), w.file("back")); err != nil {
+		return err
+	}
+	info, err := os.Stat(w.file("back"))
+	if err != nil {
+		return err
+	}
+	if !info.ModTime().Equal(aTime) {
+		return fmt.Errorf("the file is of %v, want %v", info.ModTime().UTC(), aTime)
+	}
+	return nil
+}
+
+// connect is a task that transfers files over some connection: what a client sends is stored, and it gets back what is there.
+func connect(change func(w *worker)) func(w *worker) error {
+	return func(w *worker) error {
+		change(w)
+		switch {
+		case w.client.lacks["upload"] != "":
+			return downloadTask(w)
+		case w.client.lacks["download"] != "":
+			return uploadTask(w)
+		}
+		if err := uploadTask(w); err != nil {
+			return err
+		}
+		var down []string
+		for i := range transferSizes {
+			name := fmt.Sprintf("file %d", i)
+			down = append(down, w.remote(name), w.file("back "+name))
+		}
+		errs := []error{w.run("download", down...)}
+		for i := range transferSizes {
+			name := fmt.Sprintf("file %d", i)
+			want, err := os.ReadFile(w.file(name))
+			errs = append(errs, err, w.fetched("back "+name, want))
+		}
+		return errors.Join(errs...)
+	}
+}
+
+// abortTask interrupts an upload at a server of its own, which takes it slowly: long before its end, and after the beginning of the
+// multipart upload.
+func abortTask(w *worker) error {
+	w.site = newSite(w.t, w.site.storage, "    limits: {upload_rate: 2MiB}")
+	changed := w.site.connection(w.t)
+	w.connection.port, w.connection.ca = changed.port, changed.ca
+	if err := w.mkdir(); err != nil {
+		return err
+	}
+	cmd, stdout, stderr := w.command(w.t.Context(), "abort", w.write("file", content(60<<20)), w.remote("file"))
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	const begun = `babelftp_s3_requests_total{operation="CreateMultipartUpload",status="200",tenant="acme"}`
+	waitUntil(w.t, func() bool { return len(ended) > 0 || w.site.metric(w.t, begun) == 1 }, func() { w.t.Error("no upload has begun") })
+	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil && len(ended) == 0 {
+		return err
+	}
+	if err := <-ended; !isExit(err) {
+		return fmt.Errorf("%w\n%s\n%s", cmp.Or(err, errors.New("the client reports no error")), stdout, stderr)
+	}
+	w.site.awaitMetric(w.t, "babelftp_sessions", 0)
+	return w.holds()
+}
+
+// isExit reports whether a program has ended with an exit code other than 0, or by a signal.
+func isExit(err error) bool {
+	_, is := errors.AsType[*exec.ExitError](err)
+	return is
+}
+
+// refused wants a job to end with an exit code other than 0, and the reply's code in what the client wrote unless it shows none.
+func (w *worker) refused(verb string, names ...string) error {
+	switch err := w.run(verb, names...); {
+	case err == nil:
+		return errors.New("the client reports no error")
+	case !isExit(err):
+		return err
+	}
+	return nil
+}
+
+func wrongPasswordTask(w *worker) error {
+	w.connection.password = "wrong"
+	return w.refused("list", "/")
+}
+
+func quotaTask(w *worker) error {
+	w.connection.user = "alice@limited"
+	if err := w.refused("upload", w.write("file", content(2<<20)), "/"+strings.ReplaceAll(w.client.name, " ", "-")); err != nil {
+		return err
+	}
+	if stored := w.site.objects(w.t, "limited/"); len(stored) > 0 {
+		return fmt.Errorf("the bucket has %q", stored)
+	}
+	return nil
+}

@@ -1,0 +1,198 @@
+package acceptance_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// A client is an FTP client that people use: a program, or a library with a script that uses it.
+type client struct {
+	name    string   // in the table of docs/guides/clients.md
+	version []string // command that prints its version
+	core    bool     // runs in each make test
+	// job is a command that does what a verb says with these names. Remote names are absolute pathnames.
+	//
+	//	list DIR                        prints the names in DIR by lines
+	//	upload [LOCAL REMOTE]...        in one session
+	//	download [REMOTE LOCAL]...      in one session
+	//	resume-upload LOCAL REMOTE      REMOTE has the beginning of LOCAL
+	//	resume-download REMOTE LOCAL    LOCAL has the beginning of REMOTE
+	//	rename FROM TO
+	//	delete NAME...
+	//	mkdir NAME...
+	//	rmdir NAME...
+	//	put-tree LOCAL REMOTE           REMOTE gets what is new in the directory LOCAL
+	//	get-tree REMOTE LOCAL           the other way round
+	//	put-time LOCAL REMOTE           uploads a file and its time
+	//	get-time REMOTE LOCAL           downloads a file and its time
+	//	abort LOCAL REMOTE              begins an upload; SIGINT interrupts it
+	job func(c *connection, verb string, names ...string) invocation
+	// lacks says why the client cannot do a task at all, by the task's name.
+	lacks map[string]string
+	// fails says what goes wrong in a task because of the client, by the task's name. The table shows the sentence.
+	fails map[string]string
+}
+
+// A connection is how a client shall connect, and as whom.
+type connection struct {
+	folder         // of its own, and its home
+	host, port     string
+	user, password string
+	ca             string // file of the certificates to trust
+	tls            string // plain, explicit or implicit
+	version        string // of TLS: 1.2, 1.3, or "" for the client's choice
+	data           string // passive or active
+}
+
+// address is the host and the port.
+func (c *connection) address() string { return net.JoinHostPort(c.host, c.port) }
+
+// An invocation is how to run a program.
+type invocation struct {
+	args  []string
+	env   []string // added
+	stdin string
+}
+
+// byScript runs a script of the folder clients. It takes the connection from the environment, and the verb and the names from its arguments.
+func byScript(file string, interpreter ...string) func(c *connection, verb string, names ...string) invocation {
+	return func(c *connection, verb string, names ...string) invocation {
+		file, err := filepath.Abs(filepath.Join("clients", file))
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return invocation{args: slices.Concat(interpreter, []string{file, verb}, names), env: []string{
+			"FTP_HOST=" + c.host, "FTP_PORT=" + c.port, "FTP_USER=" + c.user, "FTP_PASSWORD=" + c.password,
+			"FTP_CA=" + c.ca, "FTP_TLS=" + c.tls, "FTP_TLS_VERSION=" + c.version, "FTP_DATA=" + c.data,
+		}}
+	}
+}
+
+// clients are all clients, in the order of the table.
+var clients = []client{curlClient, lftpClient, pythonClient}
+
+// clientTenants are the tenants of the tests of clients. Acme, which they add to, is as docs/guides/clients.md has it.
+const clientTenants = `    resume: keep
+    objects: {listing_times: set}
+  limited:
+    hosts: [limited.example]
+    bucket: BUCKET
+    prefix: inbox/limited/
+    quota: 1MiB
+    users:
+      alice: {password_hash: HASH}
+`
+
+// TestClients lets clients do what people do with them. Without -clients.all it is the core's turn only.
+func TestClients(t *testing.T) {
+	t.Parallel()
+	t.Cleanup(func() {
+		if *allClients && *updateClients && !t.Failed() {
+			writeClientsTable(t)
+		}
+	})
+	s := newSiteOn(t, "[::]", s3test.Start(t, "minio"), clientTenants)
+	for _, c := range clients {
+		if !c.core && !*allClients {
+			continue
+		}
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			for _, k := range tasks() {
+				if c.lacks[k.name] != "" {
+					continue
+				}
+				t.Run(k.name, func(t *testing.T) {
+					t.Parallel()
+					w := &worker{folder: newFolder(t), client: c, site: s, dir: "/" + strings.ReplaceAll(c.name+"/"+k.name, " ", "-")}
+					w.connection = s.connection(t)
+					err := k.run(w)
+					switch sentence := c.fails[k.name]; {
+					case err != nil && sentence == "":
+						t.Error(err)
+					case err == nil && sentence != "":
+						t.Errorf("%q is no longer true", sentence)
+					}
+				})
+			}
+		})
+	}
+}
+
+// connection is the usual one: passive, without TLS, by IPv4.
+func (s *site) connection(t *testing.T) connection {
+	t.Helper()
+	return connection{
+		folder: newFolder(t), host: "127.0.0.1", port: port(t, s.address), user: "alice@acme", password: password, ca: s.ca,
+		tls: "plain", data: "passive",
+	}
+}
+
+// implicit changes the connection to implicit TLS.
+func (w *worker) implicit() {
+	w.connection.tls, w.connection.port = "implicit", port(w.t, w.site.implicit)
+}
+
+// A worker does a task with a client, in a directory of its own.
+type worker struct {
+	folder
+	connection connection
+	client     client
+	site       *site
+	dir        string // pathname
+}
+
+// remote is the absolute pathname of a name in the worker's directory.
+func (w *worker) remote(name string) string { return path.Join(w.dir, name) }
+
+// key is what the bucket calls a name in the worker's directory, without the tenant's prefix.
+func (w *worker) key(name string) string { return strings.TrimPrefix(w.remote(name), "/") }
+
+// command is a command that does what a verb says.
+func (w *worker) command(ctx context.Context, verb string, names ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
+	job := w.client.job(&w.connection, verb, names...)
+	cmd = exec.CommandContext(ctx, job.args[0], job.args[1:]...)
+	cmd.Dir = w.connection.path
+	cmd.Env = append([]string{
+		"HOME=" + cmd.Dir, "TMPDIR=" + cmd.Dir, "PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8", "TERM=dumb",
+	}, job.env...)
+	cmd.Stdin = strings.NewReader(job.stdin)
+	stdout, stderr = new(bytes.Buffer), new(bytes.Buffer)
+	cmd.Stdout, cmd.Stderr = stdout, stderr
+	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr.Setpgid = true // as a terminal runs it, so that its children get signals too
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = time.Second
+	return cmd, stdout, stderr
+}
+
+// do lets the client do what a verb says, and returns what it printed.
+func (w *worker) do(verb string, names ...string) (string, error) {
+	ctx, cancel := context.WithTimeout(w.t.Context(), waitTimeout)
+	defer cancel()
+	cmd, stdout, stderr := w.command(ctx, verb, names...)
+	if err := cmd.Run(); err != nil {
+		const most = 2000
+		return "", fmt.Errorf("%s %.100q: %w\n%.*s\n%.*s", verb, names, err, most, stdout, most, stderr)
+	}
+	return stdout.String(), nil
+}
+
+// run lets the client do what a verb says.
+func (w *worker) run(verb string, names ...string) error {
+	_, err := w.do(verb, names...)
+	return err
+}
