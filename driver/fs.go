@@ -95,7 +95,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 		Bucket: f.bucket, Keys: f.keys, Memory: o.Memory, Log: o.Logger,
 		Limiter: o.Endpoint.uploads, Concurrency: o.UploadConcurrency,
 		PartSize: o.PartSize, SmallestPart: o.smallestPart, CopyLimit: o.CopyLimit,
-		NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects, BeforeCommit: o.BeforeCommit,
+		NoOverwrite: o.NoOverwrite, Truncate: o.Truncate, Quotas: o.Quotas, Objects: o.Objects, BeforeCommit: o.BeforeCommit,
 		Journal: o.Journal, Owner: o.Owner,
 	})
 	f.tree = tree.New(tree.Options{
@@ -146,9 +146,10 @@ const accessMode = os.O_RDONLY | os.O_WRONLY | os.O_RDWR
 // For reading (os.O_RDONLY) one request asks for the object at once. The file reads the same version of the object to its end, also over
 // another connection. When something replaces the object meanwhile, the error is ESTALE.
 //
-// For writing (os.O_WRONLY) the object will hold its first offset bytes, and then what is written. With os.O_APPEND it will hold all of its
-// bytes before that, with os.O_TRUNC none. What came after the offset goes, because an object cannot be overwritten in place. For the same
-// reason os.O_RDWR needs os.O_TRUNC or os.O_EXCL, and is the same as os.O_WRONLY.
+// For writing (os.O_WRONLY) with an offset the object will hold its first offset bytes, and then what is written. The bytes that it has after
+// these stay, unless [Options.Truncate] is set. With os.O_APPEND it will hold all of its bytes before what is written. With os.O_TRUNC, and
+// with offset 0, it will hold only what is written. An object cannot be overwritten in place, so os.O_RDWR needs os.O_TRUNC or os.O_EXCL. It
+// is then the same as os.O_WRONLY.
 //
 // One request looks at the object where bytes of it stay, where it must exist (without os.O_CREATE), and where it must not (os.O_EXCL).
 // Otherwise the first request sends a part, or comes with Close.

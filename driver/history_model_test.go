@@ -347,15 +347,19 @@ func (m *model) judgeUpload(e s3sim.Event, op *operation, content []byte) {
 				return
 			}
 		}
+		for _, object := range m.restarted(e, op) {
+			if bytes.Equal(content, object) {
+				return
+			}
+		}
 		m.violate("mixture", "step %d (%s %q, offset %d) has stored %s; its client has sent %s, and there was %s", op.ID, op.Do, op.Name, op.Offset,
 			m.describe(content), m.describe(op.content), m.describe(old))
 	}
 }
 
-// bases are what the bytes of an upload may follow.
-func (m *model) bases(e s3sim.Event, op *operation) [][]byte {
-	var objects [][]byte
-	absent := e.Old == nil
+// replaced are the objects that an upload may have replaced, and whether there may have been none.
+func (m *model) replaced(e s3sim.Event, op *operation) (objects [][]byte, absent bool) {
+	absent = e.Old == nil
 	if e.Old != nil {
 		objects = append(objects, bytesOf(e.Old))
 	}
@@ -367,6 +371,31 @@ func (m *model) bases(e s3sim.Event, op *operation) [][]byte {
 			}
 		}
 	}
+	return objects, absent
+}
+
+// restarted are the objects that an upload from an offset on may make. It keeps what follows its own bytes, unless its session truncates.
+func (m *model) restarted(e s3sim.Event, op *operation) (made [][]byte) {
+	if op.Do != "rest" || op.sizeReported && int64(op.Offset) == op.reportedSize { // its client resumes a pending upload
+		return nil
+	}
+	objects, _ := m.replaced(e, op)
+	for _, object := range objects {
+		if op.Offset > len(object) {
+			continue
+		}
+		result := slices.Concat(object[:op.Offset], op.content)
+		if !op.session.plan.Truncate {
+			result = slices.Concat(result, object[min(len(result), len(object)):])
+		}
+		made = append(made, result)
+	}
+	return made
+}
+
+// bases are what the bytes of an upload may follow, except of those that write into an object.
+func (m *model) bases(e s3sim.Event, op *operation) [][]byte {
+	objects, absent := m.replaced(e, op)
 	switch resumed := heads(m.interrupted(op), op.reportedSize); op.Do {
 	case "appe", "rest":
 		reported := op.sizeReported && (op.Do == "appe" || int64(op.Offset) == op.reportedSize)
@@ -376,7 +405,7 @@ func (m *model) bases(e s3sim.Event, op *operation) [][]byte {
 		case reported: // its client knows of a pending upload, and sends what follows that
 			return nil
 		case op.Do == "rest":
-			return append(heads(objects, int64(op.Offset)), heads(m.interrupted(op), int64(op.Offset))...)
+			return heads(m.interrupted(op), int64(op.Offset))
 		case absent:
 			return append(objects, nil)
 		}

@@ -28,6 +28,7 @@ type sessionPlan struct {
 	Replica     int    `json:"replica"`
 	Owner       string `json:"owner,omitempty"`
 	NoOverwrite bool   `json:"no-overwrite,omitempty"`
+	Truncate    bool   `json:"truncate,omitempty"`
 }
 
 // A step is an operation of a session. The steps of a session run one after another.
@@ -122,7 +123,7 @@ func randomHistory(seed uint64) *history {
 	replicas := 1 + r.IntN(2)
 	for range 1 + r.IntN(4) {
 		h.Sessions = append(h.Sessions, sessionPlan{
-			Replica: r.IntN(replicas), Owner: pick(r, []string{"alice", "alice", "alice", "bob", ""}), NoOverwrite: chance(r, 8),
+			Replica: r.IntN(replicas), Owner: pick(r, []string{"alice", "alice", "alice", "bob", ""}), NoOverwrite: chance(r, 8), Truncate: chance(r, 30),
 		})
 	}
 	files, sizes := slices.Clone(historyFiles), slices.Clone(historySizes)

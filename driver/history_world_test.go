@@ -161,7 +161,7 @@ func (w *world) newSession(plan sessionPlan) *session {
 		Fault: func(o s3sim.Operation) s3sim.Fault { return w.fault(r, o.Tag.(*operation), o) },
 	})
 	opts := driver.Options{
-		PartSize: historyPart, CopyLimit: w.Copies, Memory: r.memory, Endpoint: r.route, NoOverwrite: plan.NoOverwrite, Journal: r.journal,
+		PartSize: historyPart, CopyLimit: w.Copies, Memory: r.memory, Endpoint: r.route, NoOverwrite: plan.NoOverwrite, Truncate: plan.Truncate, Journal: r.journal,
 		Owner: plan.Owner, Profile: w.profile, UploadConcurrency: 4,
 	}
 	if r.quota != nil {

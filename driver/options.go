@@ -64,6 +64,10 @@ type Options struct {
 	// where two clients do that at once (If-None-Match). It takes one request more to open a file for writing. The default is false.
 	NoOverwrite bool
 
+	// Truncate ends a file with the last byte that is written after an offset ([Fs.OpenAt]). The default keeps the bytes of the object that
+	// follow. They take a request more, and another one for each GiB that S3 copies, or each part where all parts must have one size.
+	Truncate bool
+
 	// Quotas bound how many bytes are stored. They take one request more to write or copy a file, for the size of what it replaces; a write
 	// does not wait for it. The default is none.
 	Quotas []*Quota

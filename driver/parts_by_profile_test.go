@@ -101,9 +101,12 @@ func TestPartsByProfile(t *testing.T) {
 			x.holds(tc.name, before)
 			x.write(tc.name, os.O_APPEND, 0, more)
 			x.holds(tc.name, append(bytes.Clone(before), more...))
-			at := tc.existing * 3 / 4
-			x.write(tc.name, 0, int64(at), more)
-			x.holds(tc.name, append(bytes.Clone(before[:at]), more...))
+			now := append(bytes.Clone(before), more...)
+			for _, at := range []int{tc.existing * 3 / 4, 1} {
+				x.write(tc.name, 0, int64(at), more)
+				copy(now[at:], more)
+				x.holds(tc.name, now)
+			}
 		}
 	})
 }

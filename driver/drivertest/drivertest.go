@@ -86,6 +86,7 @@ func Run(t *testing.T, h Harness) {
 		{"download", testDownload},
 		{"write", testWrite},
 		{"append", testAppend},
+		{"restart", testRestart},
 		{"no-overwrite", testNoOverwrite},
 		{"other-bucket", testOtherBucket},
 		{"unpublished", testUnpublished},

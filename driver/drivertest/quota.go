@@ -2,7 +2,6 @@ package drivertest
 
 import (
 	"io/fs"
-	"os"
 	"syscall"
 	"testing"
 	"time"
@@ -122,16 +121,10 @@ func testQuotaSums(x *fixture) {
 		{"append-nothing", func() error { return y.tryAppend("file", nil) }},
 		{"write-parts", func() error { return y.tryWrite("parts", random(2*partSize+1)) }},
 		{"append-parts", func() error { return y.tryAppend("parts", random(partSize+1)) }},
-		{"restart", func() error {
-			f, err := y.OpenAt("parts", os.O_WRONLY|os.O_CREATE, partSize+1)
-			if err != nil {
-				return err
-			}
-			if _, err := f.Write(random(100)); err != nil {
-				return err
-			}
-			return f.Close()
-		}},
+		{"restart", func() error { return y.tryRestart("parts", partSize+1, random(100)) }},
+		{"restart-beyond-the-end", func() error { return y.tryRestart("parts", 3*partSize, random(100)) }},
+		{"restart-at-the-beginning", func() error { return y.tryRestart("parts", 1, random(100)) }},
+		{"restart-with-nothing", func() error { return y.tryRestart("parts", partSize, nil) }},
 		{"mkdir", func() error { return y.Mkdir("dir", 0o755) }},
 		{"write-below", func() error { return y.tryWrite("dir/a", random(20)) }},
 		{"copy", func() error { return y.Copy(y.Context(), "file", "dir/b") }},

@@ -59,6 +59,13 @@ func testReconcile(t *testing.T, h Harness) {
 			label: "append-parts", operation: "CompleteMultipartUpload", before: random(partSize), run: appends(1000),
 			after: slices.Concat(random(partSize), random(1000)),
 		},
+		{
+			label: "restart", operation: "PutObject", before: random(100), run: restarts(10, 1000), after: slices.Concat(random(100)[:10], random(1000)),
+		},
+		{
+			label: "restart-in-parts", operation: "CompleteMultipartUpload", before: random(3 * partSize), run: restarts(1, 1000),
+			after: slices.Concat(random(3 * partSize)[:1], random(1000), random(3 * partSize)[1001:]),
+		},
 	} {
 		x.run(test.label, func(x *fixture) {
 			x.Fs = x.session(x.Context(), &driver.Options{NoOverwrite: test.noOverwrite, Objects: test.objects})
@@ -176,6 +183,10 @@ func renames(from, to string) func(*fixture) error {
 
 func writes(size int) func(*fixture, string) error {
 	return func(x *fixture, name string) error { return x.tryWrite(name, random(size)) }
+}
+
+func restarts(offset int64, size int) func(*fixture, string) error {
+	return func(x *fixture, name string) error { return x.tryRestart(name, offset, random(size)) }
 }
 
 func appends(size int) func(*fixture, string) error {

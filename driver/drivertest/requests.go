@@ -31,6 +31,9 @@ func testRequests(t *testing.T, h Harness) {
 	}{
 		{"write", 1, create(1000)},
 		{"append", 3 + looksBack, func() error { return x.tryAppend("new", random(10)) }},
+		{"restart", 3 + looksBack, func() error { return x.tryRestart("new", 5, random(1005)) }},
+		{"restart-in-the-middle", 4 + looksBack, func() error { return x.tryRestart("new", 5, random(10)) }},
+		{"restart-with-nothing", 1, func() error { return x.tryRestart("new", 5, nil) }},
 		{"append-nothing", 1, func() error { return x.tryAppend("new", nil) }},
 		{"write-nothing", 1, create(0)},
 		{"write-less-than-a-part", 1, create(8<<20 - 1)},

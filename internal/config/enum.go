@@ -86,6 +86,18 @@ const (
 // Values implements [yamlconf.Enum].
 func (Chmod) Values() []string { return yamlconf.EnumValues(RefuseChmod, IgnoreChmod) }
 
+// StorAfterRest is what STOR after REST does with the bytes of the file after those that the client sends. The zero value is KeepRest.
+type StorAfterRest string
+
+// The choices. RFC 3659, section 5.3, leaves both to the server.
+const (
+	KeepRest     StorAfterRest = "keep"
+	TruncateRest StorAfterRest = "truncate"
+)
+
+// Values implements [yamlconf.Enum].
+func (StorAfterRest) Values() []string { return yamlconf.EnumValues(KeepRest, TruncateRest) }
+
 // UnknownHosts is how HOST with a name that no tenant has is answered. The zero value is RefuseUnknownHosts.
 type UnknownHosts string
 

@@ -61,6 +61,8 @@ type Tenant struct {
 	Quota value.Size `yaml:"quota" default:"no limit"`
 	// What happens to interrupted uploads: `keep` lets the user who began one resume it.
 	Resume Resume `yaml:"resume" default:"discard"`
+	// What STOR after REST does with the bytes of the file after those that the client sends: `keep` them, or `truncate` the file.
+	StorAfterRest StorAfterRest `yaml:"stor_after_rest" default:"keep" since:"0.2.0"`
 	// Longest life of a link to a file, up to 168h.
 	Presign time.Duration `yaml:"presign" default:"no links"`
 	// How long SIZE and MDTM may answer from the session's listings, up to 1m. Changes by others in that time do not show.

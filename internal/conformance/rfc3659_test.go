@@ -290,6 +290,15 @@ func TestREST(t *testing.T) {
 			t.Errorf("the file holds %q", got)
 		}
 	})
+	t.Run("stor-in-the-middle", func(t *testing.T) {
+		c := s.login(t)
+		c.store("whole", "0123456789")
+		c.want("350 ", "REST 3")
+		c.store("whole", "abc")
+		if got := c.fetch("RETR whole"); got != "012abc6789" {
+			t.Errorf("the file holds %q", got)
+		}
+	})
 	t.Run("appe-acts-as-stor", func(t *testing.T) {
 		c := s.login(t)
 		c.store("partial", "0123xx")

@@ -186,13 +186,13 @@ func TestRestart(t *testing.T) {
 	if r := c.upload("STOR f", "abc"); !strings.HasPrefix(r, "226 ") {
 		t.Fatalf("REST 3, STOR: %q", r)
 	}
-	if got := c.download("RETR f"); got != "012abc" {
+	if got := c.download("RETR f"); got != "012abc6789" {
 		t.Errorf("after REST 3, STOR: %q", got)
 	}
 	if r := c.upload("APPE f", "def"); !strings.HasPrefix(r, "226 ") {
 		t.Fatalf("APPE: %q", r)
 	}
-	if got := c.download("RETR f"); got != "012abcdef" {
+	if got := c.download("RETR f"); got != "012abc6789def" {
 		t.Errorf("after APPE: %q", got)
 	}
 	c.do("TYPE A", "200 ")

@@ -181,3 +181,29 @@ func TestServerWithoutConditions(t *testing.T) {
 		})
 	}
 }
+
+// STOR after REST keeps what the file has after the bytes of the client, or ends the file with them.
+func TestSTORAfterREST(t *testing.T) {
+	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
+		for choice, want := range map[config.StorAfterRest]string{"": "coNTent", config.KeepRest: "coNTent", config.TruncateRest: "coNT"} {
+			cfg := configtest.New(t, s)
+			cfg.Tenants["acme"].StorAfterRest = choice
+			put(t, s, cfg, "alice/there")
+			c := session(t, start(t, cfg, Options{AWS: s.AWSConfig()}), "alice")
+			c.Command(200, "TYPE I")
+			conn := c.Data()
+			c.Command(350, "REST 2")
+			c.Command(150, "STOR there")
+			if _, err := io.WriteString(conn, "NT"); err != nil {
+				t.Fatal(err)
+			}
+			_ = conn.Close()
+			if r, err := c.Conn.Reply(); err != nil || !strings.HasPrefix(r, "226 ") {
+				t.Fatalf("%q: %v, %v", choice, r, err)
+			}
+			if got := c.Transfer("RETR there"); got != want {
+				t.Errorf("stor_after_rest %q: the file holds %q, want %q", choice, got, want)
+			}
+		}
+	})
+}

@@ -424,7 +424,7 @@ func (m *viewModel) apply(u modelUser, st viewStep, name, second string, r viewR
 			m.store(u, name, content+st.data)
 		}
 	case "REST 2 STOR":
-		m.store(u, name, content[:2]+st.data)
+		m.store(u, name, content[:2]+st.data+content[min(len(content), 2+len(st.data)):])
 	case "DELE":
 		delete(m.objects, key)
 	case "RMD":

@@ -74,6 +74,7 @@ type tenant struct {
 
 	maxPresign   time.Duration // the longest life of a link; 0: there are none
 	printable    bool          // whether names with control characters are refused.
+	truncates    bool          // whether STOR after REST ends the file
 	resumable    bool          // whether interrupted uploads are kept for the user who began them
 	listingCache time.Duration // how long a session remembers the files that it has listed
 }
@@ -182,6 +183,7 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 		scope:        limits.NewTenant(name, tc.Limits.Sessions, tc.Limits.Limits()),
 		maxPresign:   tc.Presign,
 		printable:    tc.ControlCharacters == config.RefuseControlCharacters,
+		truncates:    tc.StorAfterRest == config.TruncateRest,
 		resumable:    tc.Resume == config.KeepInterrupted,
 		listingCache: tc.ListingCache,
 	}, nil
@@ -643,6 +645,7 @@ func (r *Registry) Users(tenant string) (names []string) {
 func (r *Registry) storageOptions(opts driver.Options, u *user, m mount) driver.Options {
 	b := m.bucket
 	opts.NoOverwrite = u.overwrite == config.DenyOverwrite
+	opts.Truncate = u.tenant.truncates
 	if u.tenant.resumable {
 		opts.Owner = Owner(u.name, u.tenant.Name)
 	}

@@ -158,17 +158,17 @@ func (m *multipart) send(b *membudget.Buffer, done func()) error {
 	})
 }
 
-// copy lets S3 copy the first length bytes of a version, in parts of about size bytes. length must be at least the size of the smallest
-// part. The upload always waits for a part that S3 has begun to copy. S3 does not notice a cancelled request. After an abort, such a part
+// copy lets S3 copy the bytes [first, last) of a version, in parts of about size bytes. They must be as many as the smallest part has, at least.
+// The upload always waits for a part that S3 has begun to copy. S3 does not notice a cancelled request. After an abort, such a part
 // would stay in the bucket.
-func (m *multipart) copy(v s3api.Version, length, size int64) error {
+func (m *multipart) copy(v s3api.Version, first, last, size int64) error {
 	slots := m.slots
 	if slots == nil {
 		slots = make(semaphore, copyConcurrency)
 	}
-	count, begin := m.bucket.Profile.Parts(length, size)
+	count, begin := m.bucket.Profile.Parts(last-first, size)
 	for i := range count {
-		from, to := begin(i), begin(i+1)
+		from, to := first+begin(i), first+begin(i+1)
 		err := m.add(slots, to-from, func(p *s3api.Part) (err error) {
 			ctx, done := outlive(m.ctx, abortTimeout, func() bool { return true })
 			defer done()

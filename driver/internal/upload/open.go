@@ -14,8 +14,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// Open opens a file for writing, with the flags of os.OpenFile. The new object will begin with the first offset bytes of the present one. The
-// end of ctx ends the upload.
+// Open opens a file for writing, with the flags of os.OpenFile. The new object will begin with the first offset bytes of the present one. It
+// ends with those that follow as many as are written, unless Options.Truncate is set. The end of ctx ends the upload.
 func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset int64) (*Writer, error) {
 	var (
 		create    = flag&os.O_CREATE != 0
@@ -65,7 +65,11 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 				return nil, s3errors.ErrInvalid
 			}
 			w.head, w.headSize, w.offset, w.resumable = v, offset, offset, false
-			w.partSize = u.partSizeFor(offset)
+			w.keptEnd = offset
+			if !u.Truncate {
+				w.keptEnd = v.Size
+			}
+			w.partSize = u.partSizeFor(w.keptEnd)
 			w.attributes, w.condition = a, s3api.Condition{ETag: v.ETag}
 			w.attributes.RemoveMTime()
 			u.Objects.Inherit(&w.attributes)

@@ -20,7 +20,7 @@ const (
 	// minCopyPart is the fewest bytes that one request copies, except of a smaller object. S3 copies them within seconds.
 	minCopyPart = 128 << 20
 
-	// copyPartSize is how many bytes of the kept head one request copies: few enough that requests in parallel copy a large object.
+	// copyPartSize is how many bytes of the kept head or tail one request copies: few enough that requests in parallel copy a large object.
 	copyPartSize = 1 << 30
 )
 
@@ -63,12 +63,12 @@ func (w *Writer) copyHead() error {
 	}
 	if copied < w.u.SmallestPart || !p.PartCopy {
 		w.offset = 0
-		return w.read(w.head, w.headSize)
+		return w.read(w.head, 0, w.headSize)
 	}
 	if err := w.start(); err != nil {
 		return err
 	}
-	if err := w.upload.copy(w.head, copied, size); err != nil {
+	if err := w.upload.copy(w.head, 0, copied, size); err != nil {
 		return err
 	}
 	w.offset = copied
@@ -76,6 +76,32 @@ func (w *Writer) copyHead() error {
 	defer rest.Close()
 	_, err := w.fill(rest)
 	return err
+}
+
+// copyTail adds the bytes of the object that stay after the written ones. S3 copies them as parts, where it can. The driver reads those that the
+// part under way lacks: S3 takes only a last part below its smallest size, and some servers want equal parts.
+func (w *Writer) copyTail() error {
+	if w.offset >= w.keptEnd {
+		return nil
+	}
+	p := &w.u.Bucket.Profile
+	need, size := max(w.u.SmallestPart-w.part.Len(), 0), int64(copyPartSize)
+	if !p.UnequalParts {
+		size = w.u.partSizeAt(w.partSize, 0)
+		need = size - w.part.Len()
+	}
+	copied := w.offset + need
+	if !p.PartCopy || w.keptEnd-copied < w.u.SmallestPart {
+		return w.read(w.head, w.offset, w.keptEnd)
+	}
+	if err := w.read(w.head, w.offset, copied); err != nil {
+		return err
+	}
+	if err := w.flush(); err != nil {
+		return err
+	}
+	w.offset = w.keptEnd
+	return w.upload.copy(w.head, copied, w.keptEnd, size)
 }
 
 // CopyByParts copies a version that is too large for one request, or copies it on a condition. It returns the ETag of the copy.
@@ -111,7 +137,7 @@ func (u *Uploader) addAll(ctx context.Context, m *multipart, v s3api.Version) er
 	}
 	// Twice the smallest part, so that no part is too small however the object divides. Half as many parts as S3 takes.
 	size := min(max(u.CopyLimit, 2*s3api.MinPartSize), max(minCopyPart, 2*v.Size/s3api.MaxParts))
-	return m.copy(v, v.Size, size)
+	return m.copy(v, 0, v.Size, size)
 }
 
 // stream adds all bytes of a version to an upload, through the memory of this process, for an S3 server that does not copy parts.

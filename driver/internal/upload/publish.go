@@ -51,7 +51,8 @@ func (w *Writer) finish() error {
 	}
 	switch {
 	case w.begun:
-	case w.head.Key != "" && w.headSize == w.head.Size:
+	case w.head.Key != "" && w.keptEnd == w.head.Size:
+		w.offset = w.keptEnd
 		return nil // the object stays as it is
 	case w.resumed != nil:
 		return &ResumeError{Size: w.offset} // the pending upload lacks at least a byte
@@ -59,7 +60,10 @@ func (w *Writer) finish() error {
 	if err := w.begin(); err != nil {
 		return err
 	}
-	if err := w.reservation.Grow(w.ctx, w.offset); err != nil {
+	if err := w.reservation.Grow(w.ctx, max(w.offset, w.keptEnd)); err != nil {
+		return err
+	}
+	if err := w.copyTail(); err != nil {
 		return err
 	}
 	if w.upload == nil {

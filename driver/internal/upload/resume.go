@@ -234,7 +234,7 @@ func (w *Writer) resume() error {
 	w.offset = p.end()
 	if p.tail() > 0 {
 		body := w.u.Journal.Body(p.Record)
-		if err := w.read(body, p.tail()); err != nil {
+		if err := w.read(body, 0, p.tail()); err != nil {
 			return err
 		}
 	}

@@ -33,7 +33,9 @@ type Options struct {
 	SmallestPart int64 // bytes that each part but the last has at least
 	CopyLimit    int64 // bytes of an object that S3 copies by one request
 
-	NoOverwrite  bool                        // no upload may replace a file
+	NoOverwrite bool // no upload may replace a file
+	Truncate    bool // an upload that begins at an offset ends the file
+
 	Quotas       quota.Quotas                // for which the bytes of the files count
 	Objects      attributes.Objects          // attributes of new objects
 	BeforeCommit func(context.Context) error // is called before a file becomes visible; an error prevents that

@@ -30,8 +30,10 @@ type Writer struct {
 	key        string
 	attributes attributes.Attributes
 	condition  s3api.Condition // on the object that this one replaces
-	head       s3api.Version   // the object whose first bytes stay; no key when there is none
-	headSize   int64           // how many bytes of it stay
+
+	head     s3api.Version // the object of which bytes stay; no key for none
+	headSize int64         // bytes of it before the written ones
+	keptEnd  int64         // end of its bytes that stay
 
 	resumed     *pending     // the upload that this one continues, nil when there is none
 	stored      s3api.Stored // what S3 has told of the new object.
@@ -197,18 +199,21 @@ func (w *Writer) begin() error {
 	return w.copyHead()
 }
 
-// read adds the first length bytes of an object to the upload. If little more follows, it reads the whole object, because S3 sends a checksum
-// of whole objects only. The SDK compares it.
-func (w *Writer) read(v s3api.Version, length int64) error {
-	end := length
-	if v.Size-length < s3api.MinPartSize {
-		end = max(v.Size, length)
+// read adds the bytes [from, to) of an object to the upload. If the object has little more, it reads the whole object, because S3 sends a
+// checksum of whole objects only. The SDK compares it.
+func (w *Writer) read(v s3api.Version, from, to int64) error {
+	begin, end := from, to
+	if v.Size-(to-from) < s3api.MinPartSize {
+		begin, end = 0, max(v.Size, to)
 	}
-	head := download.NewRange(w.ctx, w.u.Bucket, v, 0, end)
-	defer head.Close()
-	_, err := w.fill(io.LimitReader(head, length))
+	object := download.NewRange(w.ctx, w.u.Bucket, v, begin, end)
+	defer object.Close()
+	_, err := io.CopyN(io.Discard, object, from-begin)
 	if err == nil {
-		_, err = io.Copy(io.Discard, head)
+		_, err = w.fill(io.LimitReader(object, to-from))
+	}
+	if err == nil {
+		_, err = io.Copy(io.Discard, object)
 	}
 	return err
 }

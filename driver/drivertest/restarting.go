@@ -1,0 +1,164 @@
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// restart is the flag of STOR after REST.
+const restart = os.O_WRONLY | os.O_CREATE
+
+// testRestart writes from an offset on. What the file has after the written bytes stays, unless [driver.Options.Truncate] is set.
+func testRestart(t *testing.T, h Harness) {
+	for _, keeps := range []bool{true, false} {
+		x := h.open(t, &driver.Options{Truncate: !keeps})
+		for _, test := range []struct {
+			offset       int64
+			old, written int // bytes
+		}{
+			{0, 10, 3}, // replaces the file
+			{1, 10, 0},
+			{1, 10, 5},
+			{10, 10, 5},
+			{5, 10, 9},
+			{partSize, partSize + 1, 0},
+			{partSize, 2 * partSize, 5},
+			{partSize + 1, 3 * partSize, 1},
+			{1, 2*partSize - 1, 5}, // less than a part follows
+			{1, 2 * partSize, 5},   // a part follows
+			{1, 3*partSize + 7, partSize - 1},
+			{partSize, 4 * partSize, partSize},
+			{2*partSize + 1, 5*partSize + 1, partSize + 3},
+		} {
+			if !keeps && test.old > 2*partSize {
+				continue // it has no more cases
+			}
+			x.run(fmt.Sprintf("%d-bytes-at-%d-of-%d-keeps-%v", test.written, test.offset, test.old, keeps), func(x *fixture) {
+				old, written := random(test.old), random(test.written + 1)[1:]
+				x.put("file", old)
+				f := x.openAt("file", restart, test.offset)
+				if _, err := f.Write(written); err != nil {
+					x.Fatal(err)
+				}
+				x.close(f)
+				want := slices.Concat(old[:test.offset], written)
+				if keeps && test.offset > 0 {
+					want = slices.Concat(want, old[min(len(want), len(old)):])
+				}
+				x.wantContent("file", want)
+				x.wantNoUploads("file")
+				if info, err := f.Stat(); err != nil || info.Size() != int64(len(want)) {
+					x.Errorf("described as %v, %v; want %d bytes", info, err, len(want))
+				}
+			})
+		}
+	}
+	x := h.open(t, nil)
+	for label, kind := range map[string]error{"beyond-the-end": fs.ErrInvalid, "missing": fs.ErrNotExist} {
+		x.run(label, func(x *fixture) {
+			x.put("beyond-the-end", random(10))
+			_, err := x.OpenAt(label, restart, 11)
+			wantError(x, err, kind)
+		})
+	}
+	x.run("replaced", func(x *fixture) { x.testRestartReplaced() })
+	x.run("not-published", func(x *fixture) { x.testRestartNotPublished() })
+}
+
+// tryRestart writes from an offset on.
+func (x *fixture) tryRestart(name string, offset int64, content []byte) error {
+	f, err := x.OpenAt(name, restart, offset)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(content)
+	return errors.Join(err, f.Close())
+}
+
+// testRestartReplaced lets another client replace the file right before each kind of request that follows the first bytes of the client.
+func (x *fixture) testRestartReplaced() {
+	const small, large = 100, 3*partSize + 7
+	for _, test := range []struct {
+		label, operation string
+		size             int
+		window           exception
+	}{
+		{"small-read", "GetObject", small, ""},
+		{"small-published", "PutObject", small, replacedByPut},
+		{"large-read", "GetObject", large, ""},
+		{"large-copied", "UploadPartCopy", large, ""},
+		{"large-published", "CompleteMultipartUpload", large, replacedByCompletion},
+	} {
+		if test.operation == "UploadPartCopy" && !x.profile.PartCopy {
+			continue // the driver reads all bytes that stay
+		}
+		x.run(test.label, func(x *fixture) {
+			theirs := random(test.size + 1)
+			x.put("file", random(test.size))
+			f := x.openAt("file", restart, 1)
+			if _, err := f.Write([]byte("written")); err != nil {
+				x.Fatal(err)
+			}
+			var once sync.Once
+			replaced := false
+			x.spy.Before(func(_ context.Context, operation string, _ any) error {
+				if operation == test.operation {
+					once.Do(func() {
+						replaced = true
+						x.put("file", theirs)
+					})
+				}
+				return nil
+			})
+			err := f.Close()
+			x.spy.Before(nil)
+			if !replaced {
+				x.Fatalf("it took no %s", test.operation)
+			}
+			if test.window == "" || !x.hasException(test.window) {
+				wantError(x, err, syscall.ESTALE)
+				x.wantContent("file", theirs)
+			}
+			x.wantNoUploads("file")
+		})
+	}
+}
+
+// testRestartNotPublished ends an upload that has begun at an offset. The file stays as it was.
+func (x *fixture) testRestartNotPublished() {
+	errTest := errors.New("made by the test")
+	for label, size := range map[string]int{"small": 100, "parts": 3*partSize + 7} {
+		x.run("aborted-"+label, func(x *fixture) {
+			x.put("file", random(size))
+			f := x.openAt("file", restart, 1)
+			if _, err := f.Write([]byte("written")); err != nil {
+				x.Fatal(err)
+			}
+			f.(aborter).Abort(errTest)
+			wantError(x, f.Close(), errTest)
+			x.wantContent("file", random(size))
+			x.wantNoUploads("file")
+		})
+		x.run("rest-not-read-"+label, func(x *fixture) {
+			x.put("file", random(size))
+			f := x.openAt("file", restart, 1)
+			if _, err := f.Write([]byte("written")); err != nil {
+				x.Fatal(err)
+			}
+			x.failRequests(always, "GetObject", "UploadPartCopy")
+			wantError(x, f.Close(), syscall.EAGAIN)
+			x.spy.Before(nil)
+			x.wantContent("file", random(size))
+			x.wantNoUploads("file")
+		})
+	}
+}
