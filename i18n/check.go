@@ -120,6 +120,9 @@ func checkCharacters(id ID, tag language.Tag, text string) (problems []string) {
 	if text == "" {
 		return []string{"the text is empty; write one"}
 	}
+	if id.InSyntax() && strings.ContainsFunc(text, unicode.IsSpace) {
+		return []string{"a word in the syntax of a command has a space; write a hyphen, or one word"}
+	}
 	if strings.TrimSpace(text) != text {
 		problems = append(problems, "the text begins or ends with white space; remove it")
 	}

@@ -283,6 +283,7 @@ func TestWithOverridesErrors(t *testing.T) {
 		{"not-utf-8", "", one(i18n.Goodbye, "fr", "Salut\xff."), []string{"U+FFFD stands for no character"}},
 		{"english-not-ascii", "", one(i18n.Goodbye, "en-GB", "Café closed."), []string{"language en-GB:", "is not ASCII"}},
 		{"number-before-a-field", "", one(i18n.EnteringPassive, "fr", "Mode 2"), []string{"confuses clients"}},
+		{"space-in-a-syntax", "", one("syntax-pathname", "fr", "nom de fichier"), []string{`language fr: a word in the syntax of a command has a space; write a hyphen`}},
 		{"all-joined", "", overrides{"goodby": {language.French: "Salut."}, i18n.OK: {language.French: "", language.German: "\t."}}, []string{
 			`message "goodby"`, `message "ok": language de`, `message "ok": language fr`}},
 	}

@@ -195,7 +195,7 @@ func (r *Rules) Check(english *Rules, message, source, text string) (problems []
 	switch {
 	case !r.latin:
 		problems = append(problems, r.wrongScript(english, text)...)
-	case !r.english && !r.MayBeEnglish(message) && !strings.HasPrefix(message, "page-"): // its headings are words of many languages
+	case !r.english && !r.MayBeEnglish(message) && !strings.HasPrefix(message, "page-") && !strings.HasPrefix(message, "syntax-"): // headings and arguments are words of many languages
 		for _, word := range r.LeftOver(source, words) {
 			problem(`has the English word %q; translate it, or add it to "cognates"`, word)
 		}

@@ -93,7 +93,7 @@ func commands() map[string]command {
 		"MFF":  {run: onFile(filecmd.MFF), argument: syntax.Needed, login: true, syntax: "MFF <SP> Modify=YYYYMMDDhhmmss;" + pathnameSyntax},
 		"AVBL": {run: onFile(filecmd.Available), argument: syntax.Optional, login: true, syntax: "AVBL" + listSyntax},
 		"HASH": {run: (*session).hash, argument: syntax.Needed, login: true, syntax: "HASH" + pathnameSyntax},
-		"RANG": {run: (*session).rang, argument: syntax.Needed, login: true, syntax: "RANG <SP> first <SP> last"},
+		"RANG": {run: (*session).rang, argument: syntax.Needed, login: true, syntax: "RANG <SP> start <SP> end"},
 		"MLST": {run: (*session).mlst, argument: syntax.Optional, login: true, syntax: "MLST" + listSyntax},
 	}
 	for _, verb := range syntax.HashVerbs() {

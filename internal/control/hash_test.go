@@ -51,7 +51,7 @@ func TestHash(t *testing.T) {
 		{"RANG 1 0", "350 OK."},
 		{"HASH f o x", "213 SHA-256 0-18 " + sha(hashed) + " f o x"},
 		{"RANG 4 8", "350 "},
-		{"RANG 8 4", "501 Syntax: RANG <SP> first <SP> last"},
+		{"RANG 8 4", "501 Syntax: RANG <SP> start <SP> end"},
 		{"HASH f o x", "213 SHA-256 0-18 " + sha(hashed) + " f o x"},
 		{"RANG 19 20", "350 "},
 		{"HASH f o x", "554 Offset beyond end of file."},

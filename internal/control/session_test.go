@@ -228,7 +228,7 @@ func TestLANG(t *testing.T) {
 		{"LANG 1x", "501 "},
 		{"LANG es-419", "200 "},
 		{"LANG ", "501 "},
-		{"LANG tlh", "504 tlh no está disponible. Idiomas disponibles: EN;"},
+		{"LANG tlh", "504 El idioma tlh no está disponible. Idiomas disponibles: EN;"},
 		{"lang JA", "200 "},
 		{"NOOP", "200 "},
 		{"LANG", "200 Replies are now in English."},

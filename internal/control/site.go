@@ -72,7 +72,7 @@ func (s *session) siteHelp(name string) {
 	lines := []string{s.text(i18n.SiteHelpIntro)}
 	for _, c := range siteCommands() {
 		if c.name != chmod || s.ignoresChmod() {
-			lines = append(lines, " "+c.name+c.syntax)
+			lines = append(lines, " "+s.locale.Syntax(c.name+c.syntax))
 		}
 	}
 	s.send(wire.NewReply(214, append(lines, s.text(i18n.SiteHelpEnd))...))

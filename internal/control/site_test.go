@@ -144,6 +144,23 @@ func TestHelpOfASiteCommand(t *testing.T) {
 	c.do("HELP MKD", "214 Syntax: MKD <SP> pathname")
 }
 
+// The words in the syntax of commands are in the language of the session.
+func TestWordsInSyntax(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.do("LANG de", "200 ")
+	c.do("HELP RETR", "214 Syntax: RETR <SP> Pfadname")
+	c.do("HELP MDTM", "214 Syntax: MDTM [<SP> YYYYMMDDhhmmss] <SP> Pfadname")
+	c.do("HELP EPRT", "214 Syntax: EPRT <SP> |1|Adresse|Port|")
+	c.do("HELP PORT", "214 Syntax: PORT <SP> h1,h2,h3,h4,p1,p2")
+	c.do("RANG 8", "501 Syntax: RANG <SP> Anfang <SP> Ende")
+	c.do("SITE COPY x", "501 Syntax: SITE COPY <SP> Pfadname <SP> Pfadname")
+	if r := c.do("SITE HELP", "214-"); !strings.Contains(r, "\n PRESIGN <SP> Pfadname [<SP> Dauer]\n QUOTA\n") || !strings.Contains(r, "\n URL [<SP> --8bit] <SP> Pfadname\n") {
+		t.Errorf("SITE HELP: %q", r)
+	}
+	c.do("LANG ar", "200 ")
+	c.do("HELP RETR", "214 الصيغة: \u2068RETR <SP> مسار\u2069")
+}
+
 // TestAvailable: AVBL tells what the quota leaves.
 func TestAvailable(t *testing.T) {
 	quota := func(used, limit int64, known bool) func() (int64, int64, bool) {

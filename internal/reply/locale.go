@@ -55,8 +55,11 @@ func NewLocale(server Preferences) *Locale {
 	return l
 }
 
-// Text renders a message. What a client has sent becomes one line of UTF-8.
+// Text renders a message. What a client has sent becomes one line of UTF-8. The syntax of a command has the words of the language.
 func (l *Locale) Text(id i18n.ID, args ...string) string {
+	if id == i18n.Syntax && len(args) > 0 {
+		args[0] = l.translateArguments(args[0])
+	}
 	for i := range args {
 		args[i] = l.isolate(strings.Map(printable, args[i]))
 	}

@@ -1,0 +1,17 @@
+package reply
+
+import (
+	"regexp"
+
+	"github.com/babelftp/babelftp/i18n"
+)
+
+// argumentWord finds the words for arguments in the syntax of a command (RFC 959 5.3), such as pathname. Names of commands are capital letters.
+var argumentWord = regexp.MustCompile(`\b[a-z]{2,}(-[a-z]+)*\b`)
+
+// Syntax is the syntax of a command with the words for arguments in the language.
+func (l *Locale) Syntax(syntax string) string { return l.Encode(l.translateArguments(syntax)) }
+
+func (l *Locale) translateArguments(syntax string) string {
+	return argumentWord.ReplaceAllStringFunc(syntax, func(word string) string { return l.lang.Text(i18n.SyntaxWord(word)) })
+}
