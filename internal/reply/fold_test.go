@@ -50,7 +50,7 @@ func TestMessagesInCharsets(t *testing.T) {
 		{"uk", "windows-1251"}, {"tr", "iso-8859-9"}, {"he", "ibm862"}, {"he", "windows-1255"}, {"ar", "windows-1256"}, {"vi", "windows-1258"},
 		{"ca", "ibm850"}, {"da", "iso-8859-1"}, {"el", "iso-8859-7"}, {"el", "windows-1253"}, {"fi", "ibm850"}, {"hr", "iso-8859-2"},
 		{"lt", "iso-8859-13"}, {"lt", "windows-1257"}, {"nb", "iso-8859-1"}, {"sl", "ibm852"}, {"sr", "iso-8859-5"}, {"sr", "windows-1251"},
-		{"bg", "windows-1251"}, {"bg", "ibm866"}, {"cs", "ibm852"}, {"cs", "windows-1250"}, {"hu", "iso-8859-2"}, {"hu", "ibm852"}, {"pt-PT", "ibm850"},
+		{"bg", "windows-1251"}, {"bg", "ibm866"}, {"et", "iso-8859-15"}, {"et", "windows-1257"}, {"cs", "ibm852"}, {"cs", "windows-1250"}, {"hu", "iso-8859-2"}, {"hu", "ibm852"}, {"pt-PT", "ibm850"},
 		{"ro", "ibm852"}, {"ro", "iso-8859-2"}, {"ro", "iso-8859-16"}, {"ro", "windows-1250"}, {"sk", "ibm852"}, {"sk", "windows-1250"},
 		{"sv", "ibm850"}, {"th", "windows-874"}, {"ja", "shift_jis"}, {"ja", "euc-jp"}, {"zh-Hans", "gbk"}, {"zh-Hant", "big5"}, {"ko", "euc-kr"},
 	} {
