@@ -332,7 +332,7 @@ func checkText(t *testing.T, tag language.Tag, what, english, text string) {
 		t.Errorf("%s: the English %q is left over in %q", what, words, text)
 	}
 	if script, _ := tag.Script(); script.String() == "Arab" || script.String() == "Hebr" {
-		text = isolated.ReplaceAllString(text, "$1")
+		text = withoutIsolates(text)
 	}
 	if i := strings.IndexFunc(text, func(r rune) bool { return unicode.Is(unicode.Bidi_Control, r) }); i >= 0 {
 		t.Errorf("%s: a bidirectional control is in %+q", what, text)
@@ -344,6 +344,14 @@ var (
 	syntaxShown = regexp.MustCompile(`[A-Z]+(?: [A-Z]+)* \[?<SP>.*`)    // RETR <SP> pathname, whose words TestWordsInSyntax knows
 	latinWord   = regexp.MustCompile(`\p{Latin}+`)
 )
+
+// withoutIsolates takes isolates away, also those within others.
+func withoutIsolates(text string) string {
+	for isolated.MatchString(text) {
+		text = isolated.ReplaceAllString(text, "$1")
+	}
+	return text
+}
 
 // rulesByTag has the [rules.Rules] that were read, because each text is checked by them.
 var rulesByTag sync.Map
@@ -454,7 +462,7 @@ func (e exchange) withoutSent(line string) string {
 	case "USER", "LANG", "RETR", "STOR", "APPE":
 		line = strings.ReplaceAll(line, argument, "")
 	default: // an error begins with the name of the file
-		line = strings.TrimPrefix(isolated.ReplaceAllString(line, "$1"), argument+": ")
+		line = strings.TrimPrefix(withoutIsolates(line), argument+": ")
 	}
 	return line
 }
