@@ -68,6 +68,27 @@ func (p parameters) checkSelect(id ID, tag language.Tag, s gotext.Select) (probl
 	return problems
 }
 
+// checkForms returns which plural forms the language has and the text has not, and
+// which do not show the number though they stand for several. numbers are some numbers by form.
+func checkForms(cases gotext.Cases, arg string, numbers map[string][]int) (problems []string) {
+	for _, form := range gotext.Forms() {
+		if !slices.ContainsFunc(numbers[form], func(n int) bool { return cases[fmt.Sprintf("=%d", n)] == "" }) {
+			continue // the form has no numbers, or each has a text of its own
+		}
+		text, ok := cases[form]
+		switch {
+		case form == "other": // checkSelect wants it
+		case !ok:
+			problems = append(problems, fmt.Sprintf("the plural form %q is missing, which the language has for %s; add it",
+				form, gotext.Examples(numbers[form])))
+		case len(numbers[form]) > 1 && !strings.Contains(text, "{"+arg+"}"):
+			problems = append(problems, inForm(form, fmt.Sprintf("the placeholder {%s} is missing, and the form stands for %s; show the number",
+				arg, gotext.Examples(numbers[form]))))
+		}
+	}
+	return problems
+}
+
 // inForm adds the plural form to a problem.
 func inForm(form, problem string) string {
 	if form == "" {

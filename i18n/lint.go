@@ -162,17 +162,7 @@ func (c *catalogue) reviewPlural(e gotext.Message, arg string, numbers map[strin
 		}
 		return
 	}
-	cases := e.Translation.Select.Cases
-	for _, form := range gotext.Forms() {
-		if !slices.ContainsFunc(numbers[form], func(n int) bool { return cases[fmt.Sprintf("=%d", n)] == "" }) {
-			continue // the form has no numbers, or each has a text of its own
-		}
-		text, ok := cases[form]
-		switch {
-		case !ok && form != "other": // compile does not know the forms of a language
-			c.errorf(e, "the plural form %q is missing, which the language has for %s; add it", form, gotext.Examples(numbers[form]))
-		case ok && len(numbers[form]) > 1 && form != "other" && !strings.Contains(text, "{"+arg+"}"):
-			c.errorf(e, "plural form %q: the placeholder {%s} is missing, and the form stands for %s; show the number", form, arg, gotext.Examples(numbers[form]))
-		}
+	for _, problem := range checkForms(e.Translation.Select.Cases, arg, numbers) {
+		c.errorf(e, "%s", problem)
 	}
 }

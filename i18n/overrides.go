@@ -118,13 +118,23 @@ func (b *Bundle) setOverride(own map[language.Tag]map[ID]*text, id ID, source so
 			continue
 		}
 		given[tag] = want
-		for _, wrong := range source.check(id, tag, texts[want]) {
+		for _, wrong := range source.checkOverride(id, tag, texts[want]) {
 			problem("language %s: %s", want, wrong)
 		}
 		if own[tag] == nil {
 			own[tag] = make(map[ID]*text)
 		}
 		own[tag][id] = &text{texts[want], tag, source.parameters}
+	}
+	return problems
+}
+
+// checkOverride returns what is wrong with a tenant's text. Only the server checks
+// its plural forms.
+func (s source) checkOverride(id ID, tag language.Tag, t gotext.Text) []string {
+	problems := s.check(id, tag, t)
+	if len(problems) == 0 && t.Select != nil {
+		problems = checkForms(t.Select.Cases, t.Select.Arg, gotext.NumbersByForm(tag))
 	}
 	return problems
 }

@@ -198,7 +198,7 @@ func TestWithOverridesPlurals(t *testing.T) {
 		text := gotext.Text{Select: &gotext.Select{Feature: "plural", Arg: "Seconds", Cases: cases}}
 		return load(t).WithOverrides(nil, map[i18n.ID]map[language.Tag]gotext.Text{i18n.IdleTimeout: {language.MustParse(tag): text}})
 	}
-	bundle, err := forms("pl", gotext.Cases{"one": "Sekunda.", "few": "{Seconds} sekundy.", "=0": "Od razu.", "other": "{Seconds} sekund."})
+	bundle, err := forms("pl", gotext.Cases{"one": "Sekunda.", "few": "{Seconds} sekundy.", "many": "{Seconds} sekund.", "=0": "Od razu.", "other": "{Seconds} sekund."})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,10 +208,12 @@ func TestWithOverridesPlurals(t *testing.T) {
 		}
 	}
 	for want, cases := range map[string]gotext.Cases{
-		`language pl: the plural form "other" is missing; add it`:                   {"one": "Sekunda."},
-		`language pl: "some" is no plural form; remove it`:                          {"some": "{Seconds}.", "other": "{Seconds}."},
-		`language pl: plural form "other": the placeholder {Seconds} is missing;`:   {"other": "Za długo."},
-		`language pl: plural form "few": the placeholder {User} is unknown; use {S`: {"few": "{User}.", "other": "{Seconds}."},
+		`language pl: the plural form "other" is missing; add it`:                                              {"one": "Sekunda."},
+		`language pl: "some" is no plural form; remove it`:                                                     {"some": "{Seconds}.", "other": "{Seconds}."},
+		`language pl: plural form "other": the placeholder {Seconds} is missing;`:                              {"other": "Za długo."},
+		`language pl: the plural form "few" is missing, which the language has for 2, 3, 4 and others; add it`: {"one": "Sekunda.", "many": "{Seconds}.", "other": "{Seconds}."},
+		`language pl: plural form "few": the placeholder {Seconds} is missing, and the form stands for 2, 3,`:  {"one": "Sekunda.", "few": "Sekundy.", "many": "{Seconds}.", "other": "{Seconds}."},
+		`language pl: plural form "few": the placeholder {User} is unknown; use {S`:                            {"few": "{User}.", "other": "{Seconds}."},
 	} {
 		if bundle, err := forms("pl", cases); bundle != nil || err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got %v, %v, want %s", bundle, err, want)

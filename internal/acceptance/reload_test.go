@@ -155,7 +155,7 @@ func TestReloadTextsAndCertificate(t *testing.T) {
 	s.after(refused, func() { certtest.Replace(t, catalogue, "{") })
 	s.after(reloaded, func() { say("À demain.") })
 	s.edit(reloaded, "default_language: fr", `default_language: fr
-    messages: {status-transfer: {fr: {select: {feature: plural, arg: Bytes, cases: {one: "Acme attend le premier octet", other: "Acme a {Bytes} octets"}}}}}`)
+    messages: {status-transfer: {fr: {select: {feature: plural, arg: Bytes, cases: {"=0": "Acme attend le premier octet", one: "Acme a {Bytes} octet", other: "Acme a {Bytes} octets"}}}}}`)
 	alice := s.login("alice@acme", 230)
 	data := alice.Data()
 	alice.Command(150, "STOR texts")

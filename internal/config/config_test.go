@@ -97,7 +97,7 @@ func TestLoad(t *testing.T) {
 		{"welcome", acme.Welcome[language.English], "Hello {User} of {Tenant} {-:\nYour last login: {LastLogin}\n"},
 		{"greet-after-lang", acme.GreetAfterLang, true},
 		{"message", acme.Messages[i18n.Goodbye][language.French].Msg, "À bientôt chez Acme."},
-		{"message-with-plural-forms", acme.Messages[i18n.IdleTimeout][language.French].Select.Cases["one"], "Acme a attendu une seconde."},
+		{"message-with-plural-forms", acme.Messages[i18n.IdleTimeout][language.French].Select.Cases["one"], "Acme a attendu {Seconds} seconde."},
 		{"pathname-encoding", acme.PathnameEncoding.String(), "windows-1252"},
 		{"pathname-encoding-by-default", umbrella.PathnameEncoding.String(), "utf-8"},
 		{"directory-encoding", acme.DirectoryEncodings["/legacy"].String(), "shift_jis"},
