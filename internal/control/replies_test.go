@@ -341,7 +341,7 @@ func checkText(t *testing.T, tag language.Tag, what, english, text string) {
 
 var (
 	isolated    = regexp.MustCompile("\u2068([^\u2066-\u2069]*)\u2069") // by the locale, not by the catalogue
-	syntaxShown = regexp.MustCompile(`[A-Z]+(?: [A-Z]+)* \[?<SP>.*`)    // RETR <SP> pathname, whose words TestWordsInSyntax knows
+	syntaxShown = regexp.MustCompile(`[A-Z]+(?: [A-Z]+)* \[?<SP>.*`)    // RETR <SP> pathname, whose words TestWordsOfCommands knows
 	latinWord   = regexp.MustCompile(`\p{Latin}+`)
 )
 
