@@ -52,6 +52,7 @@ fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)
 
 clients: packages .tools/bin/minio ## install all FTP clients of internal/acceptance and let each do all tasks; UPDATE=-update writes their table
+	@tools/debian-packages.sh wget=wget wget2=wget2 aria2c=aria2 axel=axel ncftp=ncftp tnftp=tnftp inetutils-ftp=inetutils-ftp yafc=yafc duplicity=duplicity gio=libglib2.0-bin /usr/libexec/gvfsd-ftp=gvfs-backends,gvfs-daemons dbus-run-session=dbus-daemon
 	go test -count 1 -timeout 60m -run '^TestClients' ./internal/acceptance -clients.all $(UPDATE)
 
 torture: packages .tools/bin/minio .tools/bin/versitygw ## kill clients in 50 rounds, have 100,000 sessions, run random histories for an hour; ROUNDS=200 TORTURE=8h for longer

@@ -2,7 +2,6 @@ package acceptance_test
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -150,13 +150,19 @@ func namesTask(names ...string) func(w *worker) error {
 func (w *worker) exchange(names ...string) error {
 	var up, down []string
 	for i, name := range names {
-		up = append(up, w.write(name, content(100*i)), w.remote(name))
+		up = append(up, w.write(name, content(100+i)), w.remote(name))
 		down = append(down, w.remote(name), w.file("back "+name))
 	}
 	if err := w.mkdir(); err != nil {
 		return err
 	}
-	if err := w.run("upload", up...); err != nil {
+	if w.client.lacks["upload"] != "" {
+		for i, name := range names {
+			if err := w.put(name, content(100+i)); err != nil {
+				return err
+			}
+		}
+	} else if err := w.run("upload", up...); err != nil {
 		return err
 	}
 	if err := w.holds(names...); err != nil {
@@ -169,8 +175,8 @@ func (w *worker) exchange(names ...string) error {
 	if w.client.lacks["download"] == "" {
 		errs = append(errs, w.run("download", down...))
 		for _, name := range names {
-			want, err := os.ReadFile(w.file(name))
-			errs = append(errs, err, w.fetched("back "+name, want))
+			got, err := os.ReadFile(w.file("back " + name))
+			errs = append(errs, err, w.stored(name, got))
 		}
 	}
 	return errors.Join(errs...)
@@ -182,9 +188,11 @@ func (w *worker) mkdir() error { return w.site.put(w.t.Context(), w.key("")+"/",
 // sizes of files: empty, of one PutObject, and of a multipart upload with the site's parts of 5 MiB.
 var transferSizes = []int{0, 1 << 10, 7 << 20, smallSize}
 
-func uploadTask(w *worker) error {
+func uploadTask(w *worker) error { return w.upload(transferSizes) }
+
+func (w *worker) upload(sizes []int) error {
 	var up, want []string
-	for i, size := range transferSizes {
+	for i, size := range sizes {
 		name := fmt.Sprintf("file %d", i)
 		up = append(up, w.write(name, content(size)), w.remote(name))
 		want = append(want, name)
@@ -203,10 +211,12 @@ func uploadTask(w *worker) error {
 	return errors.Join(errs...)
 }
 
-func downloadTask(w *worker) error {
+func downloadTask(w *worker) error { return w.download(transferSizes) }
+
+func (w *worker) download(sizes []int) error {
 	var down []string
 	want := map[string][]byte{}
-	for i, size := range transferSizes {
+	for i, size := range sizes {
 		name := fmt.Sprintf("file %d", i)
 		want[name] = content(size)
 		if err := w.put(name, want[name]); err != nil {
@@ -255,12 +265,14 @@ func (w *worker) moved(direction string, bytes int) error {
 	return nil
 }
 
-// transfers are the bytes of each transfer of the worker's files, as the server has logged it.
+// transfers are the bytes of each transfer but empty ones of the worker's files, as the server has logged it.
 func (w *worker) transfers(direction string) []string {
 	line := regexp.MustCompile(` msg=transfer .* direction=` + direction + ` command=\w+ path="?` + regexp.QuoteMeta(w.dir) + `/.* bytes=(\d+) `)
 	var found []string
 	for _, m := range line.FindAllStringSubmatch(w.site.server.stderr.String(), -1) {
-		found = append(found, m[1])
+		if m[1] != "0" { // some clients ask for the end of a file that they have
+			found = append(found, m[1])
+		}
 	}
 	return found
 }
@@ -363,8 +375,8 @@ func treeDownTask(w *worker) error {
 	if got := readTree(w.t, local); !maps.EqualFunc(got, tree, slices.Equal) {
 		return fmt.Errorf("the tree is %q, or its contents differ", slices.Sorted(maps.Keys(got)))
 	}
-	if n := len(w.transfers("download")); n != len(tree) {
-		return fmt.Errorf("%d downloads of %d files", n, len(tree))
+	if all := w.transfers("download"); len(all) != len(tree) {
+		return fmt.Errorf("%d downloads of %d files, of %s bytes", len(all), len(tree), all)
 	}
 	return nil
 }
@@ -417,22 +429,23 @@ func timeDownTask(w *worker) error {
 func connect(change func(w *worker)) func(w *worker) error {
 	return func(w *worker) error {
 		change(w)
+		sizes := transferSizes[1:]
 		switch {
 		case w.client.lacks["upload"] != "":
-			return downloadTask(w)
+			return w.download(sizes)
 		case w.client.lacks["download"] != "":
-			return uploadTask(w)
+			return w.upload(sizes)
 		}
-		if err := uploadTask(w); err != nil {
+		if err := w.upload(sizes); err != nil {
 			return err
 		}
 		var down []string
-		for i := range transferSizes {
+		for i := range sizes {
 			name := fmt.Sprintf("file %d", i)
 			down = append(down, w.remote(name), w.file("back "+name))
 		}
 		errs := []error{w.run("download", down...)}
-		for i := range transferSizes {
+		for i := range sizes {
 			name := fmt.Sprintf("file %d", i)
 			want, err := os.ReadFile(w.file(name))
 			errs = append(errs, err, w.fetched("back "+name, want))
@@ -444,7 +457,7 @@ func connect(change func(w *worker)) func(w *worker) error {
 // abortTask interrupts an upload at a server of its own, which takes it slowly: long before its end, and after the beginning of the
 // multipart upload.
 func abortTask(w *worker) error {
-	w.site = newSite(w.t, w.site.storage, "    limits: {upload_rate: 2MiB}")
+	w.site = newSite(w.t, w.site.storage, "      till: {password_hash: "+strconv.Quote(passwordHash(w.t, oldPassword))+"}", "    limits: {upload_rate: 2MiB}")
 	changed := w.site.connection(w.t)
 	w.connection.port, w.connection.ca = changed.port, changed.ca
 	if err := w.mkdir(); err != nil {
@@ -461,8 +474,8 @@ func abortTask(w *worker) error {
 	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGINT); err != nil && len(ended) == 0 {
 		return err
 	}
-	if err := <-ended; !isExit(err) {
-		return fmt.Errorf("%w\n%s\n%s", cmp.Or(err, errors.New("the client reports no error")), stdout, stderr)
+	if err := <-ended; err != nil && !isExit(err) {
+		return fmt.Errorf("%w\n%s\n%s", err, stdout, stderr)
 	}
 	w.site.awaitMetric(w.t, "babelftp_sessions", 0)
 	return w.holds()
@@ -474,28 +487,37 @@ func isExit(err error) bool {
 	return is
 }
 
-// refused wants a job to end with an exit code other than 0, and the reply's code in what the client wrote unless it shows none.
-func (w *worker) refused(verb string, names ...string) error {
-	switch err := w.run(verb, names...); {
-	case err == nil:
-		return errors.New("the client reports no error")
-	case !isExit(err):
+// refused wants the client to report an error: by its exit code, or by the reply that it shows, in full or without its code.
+func (w *worker) refused(reply *regexp.Regexp, verb string, names ...string) error {
+	switch out, err := w.do(verb, names...); {
+	case err == nil && !reply.MatchString(out+w.errors):
+		return fmt.Errorf("the client reports no error: %s\n%s", out, w.errors)
+	case err != nil && !isExit(err):
 		return err
 	}
 	return nil
 }
 
+var (
+	loginRefused = regexp.MustCompile("530 |Login incorrect|Identification incorrecte")
+	quotaRefused = regexp.MustCompile("552 |Quota exceeded")
+)
+
 func wrongPasswordTask(w *worker) error {
 	w.connection.password = "wrong"
-	return w.refused("list", "/")
+	if w.client.lacks["list"] != "" {
+		return w.refused(loginRefused, "download", w.remote("file"), w.file("file"))
+	}
+	return w.refused(loginRefused, "list", "/")
 }
 
 func quotaTask(w *worker) error {
-	w.connection.user = "alice@limited"
-	if err := w.refused("upload", w.write("file", content(2<<20)), "/"+strings.ReplaceAll(w.client.name, " ", "-")); err != nil {
+	name := strings.ReplaceAll(w.client.name, " ", "-")
+	w.connection.user = map[bool]string{true: "carol", false: "alice@limited"}[w.client.simple]
+	if err := w.refused(quotaRefused, "upload", w.write("file", content(2<<20)), "/"+name); err != nil {
 		return err
 	}
-	if stored := w.site.objects(w.t, "limited/"); len(stored) > 0 {
+	if stored := w.site.objects(w.t, "limited/"+name); len(stored) > 0 {
 		return fmt.Errorf("the bucket has %q", stored)
 	}
 	return nil

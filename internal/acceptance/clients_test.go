@@ -10,6 +10,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,9 +21,10 @@ import (
 
 // A client is an FTP client that people use: a program, or a library with a script that uses it.
 type client struct {
-	name    string   // in the table of docs/guides/clients.md
-	version []string // command that prints its version
-	core    bool     // runs in each make test
+	name    string   // In the table of docs/guides/clients.md.
+	version []string // Command that prints its version.
+	core    bool     // It runs in each make test.
+	simple  bool     // It logs in by a name without @ and a password of letters, because it cannot send others.
 	// job is a command that does what a verb says with these names. Remote names are absolute pathnames.
 	//
 	//	list DIR                        prints the names in DIR by lines
@@ -40,6 +42,8 @@ type client struct {
 	//	get-time REMOTE LOCAL           downloads a file and its time
 	//	abort LOCAL REMOTE              begins an upload; SIGINT interrupts it
 	job func(c *connection, verb string, names ...string) invocation
+	// instead does a task in the client's own way, by the task's name.
+	instead map[string]func(w *worker) error
 	// lacks says why the client cannot do a task at all, by the task's name.
 	lacks map[string]string
 	// fails says what goes wrong in a task because of the client, by the task's name. The table shows the sentence.
@@ -82,10 +86,16 @@ func byScript(file string, interpreter ...string) func(c *connection, verb strin
 }
 
 // clients are all clients, in the order of the table.
-var clients = []client{curlClient, lftpClient, pythonClient}
+var clients = []client{
+	curlClient, lftpClient, wgetClient, wget2Client, aria2Client, axelClient,
+	ncftpClient, tnftpClient, inetutilsClient, yafcClient,
+	rcloneClient, duplicityClient, gioClient,
+	pythonClient,
+}
 
 // clientTenants are the tenants of the tests of clients. Acme, which they add to, is as docs/guides/clients.md has it.
-const clientTenants = `    resume: keep
+const clientTenants = `      till: {password_hash: SIMPLE}
+    resume: keep
     objects: {listing_times: set}
   limited:
     hosts: [limited.example]
@@ -94,7 +104,14 @@ const clientTenants = `    resume: keep
     quota: 1MiB
     users:
       alice: {password_hash: HASH}
+      carol: {password_hash: SIMPLE}
 `
+
+// tenantsOfClients is clientTenants with the hash of a password that every client can send.
+func tenantsOfClients(t *testing.T) string {
+	t.Helper()
+	return strings.ReplaceAll(clientTenants, "SIMPLE", strconv.Quote(passwordHash(t, oldPassword)))
+}
 
 // TestClients lets clients do what people do with them. Without -clients.all it is the core's turn only.
 func TestClients(t *testing.T) {
@@ -104,7 +121,7 @@ func TestClients(t *testing.T) {
 			writeClientsTable(t)
 		}
 	})
-	s := newSiteOn(t, "[::]", s3test.Start(t, "minio"), clientTenants)
+	s := newSiteOn(t, "[::]", s3test.Start(t, "minio"), tenantsOfClients(t))
 	for _, c := range clients {
 		if !c.core && !*allClients {
 			continue
@@ -119,7 +136,14 @@ func TestClients(t *testing.T) {
 					t.Parallel()
 					w := &worker{folder: newFolder(t), client: c, site: s, dir: "/" + strings.ReplaceAll(c.name+"/"+k.name, " ", "-")}
 					w.connection = s.connection(t)
-					err := k.run(w)
+					if c.simple {
+						w.connection.user, w.connection.password = "till", oldPassword
+					}
+					run := k.run
+					if own := c.instead[k.name]; own != nil {
+						run = own
+					}
+					err := run(w)
 					switch sentence := c.fails[k.name]; {
 					case err != nil && sentence == "":
 						t.Error(err)
@@ -153,6 +177,7 @@ type worker struct {
 	client     client
 	site       *site
 	dir        string // pathname
+	errors     string // what the last command wrote to its standard error
 }
 
 // remote is the absolute pathname of a name in the worker's directory.
@@ -188,6 +213,7 @@ func (w *worker) do(verb string, names ...string) (string, error) {
 		const most = 2000
 		return "", fmt.Errorf("%s %.100q: %w\n%.*s\n%.*s", verb, names, err, most, stdout, most, stderr)
 	}
+	w.errors = stderr.String()
 	return stdout.String(), nil
 }
 
