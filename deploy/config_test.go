@@ -38,6 +38,9 @@ func loadPod(t *testing.T, r release, pod podSpec, root string) *config.Config {
 	if err != nil {
 		t.Fatalf("babelftp refuses the configuration of the chart:\n%v", err)
 	}
+	if s := cfg.S3; s.Endpoint != "" && (s.PathStyle == nil || !*s.PathStyle) {
+		t.Errorf("buckets have no host names of their own at %s: s3.path_style must be true", s.Endpoint)
+	}
 	return cfg
 }
 
