@@ -141,9 +141,9 @@ func lftpJob(c *connection, verb string, names ...string) invocation {
 	case "rmdir":
 		lines = append(lines, "rmdir "+strings.Join(quoted, " "))
 	case "put-tree":
-		lines = append(lines, "set ftp:sync-mode off", "mirror --reverse --no-perms --parallel=4 "+quoted[0]+" "+quoted[1])
+		lines = append(lines, "mirror --reverse --no-perms --parallel=4 "+quoted[0]+" "+quoted[1])
 	case "get-tree":
-		lines = append(lines, "set ftp:sync-mode off", "mirror --parallel=4 "+quoted[0]+" "+quoted[1])
+		lines = append(lines, "mirror --parallel=4 "+quoted[0]+" "+quoted[1])
 	}
 	return invocation{args: []string{"lftp", "--norc"}, stdin: script(lines...)}
 }

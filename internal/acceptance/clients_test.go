@@ -204,9 +204,12 @@ func (w *worker) command(ctx context.Context, verb string, names ...string) (cmd
 	return cmd, stdout, stderr
 }
 
+// jobTimeout is when a client counts as stuck. A tree takes a minute on two cores that do much else.
+const jobTimeout = 5 * time.Minute
+
 // do lets the client do what a verb says, and returns what it printed.
 func (w *worker) do(verb string, names ...string) (string, error) {
-	ctx, cancel := context.WithTimeout(w.t.Context(), waitTimeout)
+	ctx, cancel := context.WithTimeout(w.t.Context(), jobTimeout)
 	defer cancel()
 	cmd, stdout, stderr := w.command(ctx, verb, names...)
 	if err := cmd.Run(); err != nil {
