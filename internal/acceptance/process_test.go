@@ -88,7 +88,8 @@ func launch(t *testing.T, name string, args ...string) *process {
 	t.Helper()
 	p := &process{t: t, cmd: exec.Command(name, args...), stdout: newOutput(), stderr: newOutput(), done: make(chan struct{})}
 	p.cmd.Dir = t.TempDir()
-	p.cmd.Env = []string{"HOME=" + p.cmd.Dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.cmd.Dir, "LC_ALL=C.UTF-8", "TERM=dumb"}
+	p.cmd.Env = []string{"HOME=" + p.cmd.Dir, "PATH=" + os.Getenv("PATH"), "TMPDIR=" + p.cmd.Dir, "LC_ALL=C.UTF-8", "TERM=dumb",
+		"GORACE=atexit_sleep_ms=50"} // the default is a second for each process
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	p.cmd.SysProcAttr = dieWithParent()
 	var err error
