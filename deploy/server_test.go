@@ -99,6 +99,7 @@ func startServer(t *testing.T, babelftp string, r release) string {
 	root := t.TempDir()
 	environ := mount(t, r, r.pod(), root)
 	address := loopback()
+	address = address[:strings.LastIndex(address, ".")+1] + "0" // the number of the replica
 	listeners := 0
 	for i, e := range environ {
 		e = strings.Replace(e, "=127.0.0.1:", "=:", 1) // of administrators
@@ -111,8 +112,8 @@ func startServer(t *testing.T, babelftp string, r release) string {
 	cmd.Args[3] = filepath.Join(root, configFile)
 	cmd.Env = append(environ, "HOME="+root, "AWS_REGION=eu-west-3", "AWS_ACCESS_KEY_ID=x", "AWS_SECRET_ACCESS_KEY=x",
 		"AWS_ENDPOINT_URL=http://"+closedPort(t), "BABELFTP_LOG_FORMAT=json")
-	if slices.ContainsFunc(environ, func(e string) bool { return strings.HasPrefix(e, "BABELFTP_CLUSTER_") }) {
-		cmd.Env = append(cmd.Env, "BABELFTP_CLUSTER_REPLICA=0") // the name of a pod ends with it
+	if loadConfig(t, r).Cluster.Given() { // a pod is ready when its name has its address
+		cmd.Env = append(cmd.Env, "BABELFTP_CLUSTER_REPLICA=0", "BABELFTP_CLUSTER_PEERS="+strings.TrimSuffix(address, "0")+"{replica}")
 	}
 	startAndWait(t, cmd, address, listeners)
 	return address

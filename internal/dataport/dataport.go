@@ -126,6 +126,18 @@ func (p *Ports) Start(ctx context.Context) error {
 	return failed
 }
 
+// WhenKnown calls a function when the other replicas can know this one by its name, or when ctx ends. A single replica needs no name.
+func (p *Ports) WhenKnown(ctx context.Context, do func()) {
+	if p.cluster == nil {
+		do()
+		return
+	}
+	go func() {
+		p.cluster.AwaitName(ctx)
+		do()
+	}()
+}
+
 // Shutdown ends what Start has begun. Relays may go on until ctx ends.
 func (p *Ports) Shutdown(ctx context.Context) {
 	if p.cluster != nil {

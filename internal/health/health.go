@@ -25,8 +25,15 @@ type Probe struct {
 	phase atomic.Int32
 }
 
-// Enter begins a phase.
-func (h *Probe) Enter(p Phase) { h.phase.Store(int32(p)) }
+// Enter begins a phase, unless a later one has begun.
+func (h *Probe) Enter(p Phase) {
+	for {
+		now := h.phase.Load()
+		if now >= int32(p) || h.phase.CompareAndSwap(now, int32(p)) {
+			return
+		}
+	}
+}
 
 // In tells whether a phase is the current one.
 func (h *Probe) In(p Phase) bool { return Phase(h.phase.Load()) == p }
@@ -46,12 +53,12 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_, _ = fmt.Fprintln(w, text) // a probe that has gone needs no answer
 }
 
-// ready tells whether the server takes new sessions: it listens, and is not about to stop. S3 does not count: without ready pods a Service
+// ready tells whether the server takes new sessions: it listens, the other replicas can know it, and it is not about to stop. S3 does not count: without ready pods a Service
 // loses its endpoints, and sessions lose their data connections. So the text counts the buckets that cannot be used, and the status is 200.
 func (h *Probe) ready(w http.ResponseWriter, _ *http.Request) {
 	switch Phase(h.phase.Load()) {
 	case Starting:
-		answer(w, http.StatusServiceUnavailable, "starting: the listeners are not open yet")
+		answer(w, http.StatusServiceUnavailable, "starting: the listeners are not open yet, or the name server does not have the address of this replica yet")
 	case Draining:
 		answer(w, http.StatusServiceUnavailable, "draining: running transfers end, new sessions are not accepted")
 	case Serving:

@@ -373,12 +373,12 @@ func address(l net.Listener) net.Addr {
 // Serve runs sessions until Shutdown, and then returns nil. A bucket that cannot be used keeps out its users only, until it can. Sessions are cut when ctx ends; an error of one listener leaves the others
 // to Shutdown.
 func (s *Server) Serve(ctx context.Context) error {
-	s.health.Enter(health.Serving)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
 	s.reloading.Lock()
 	s.working = working
 	s.reloading.Unlock()
+	s.ports.WhenKnown(working, func() { s.health.Enter(health.Serving) })
 	go s.watcher.Run(working)
 	go s.sweepUploads(working)
 	go s.countQuotas(working)
