@@ -257,8 +257,10 @@ func (r *Requests) admits(s *share) bool {
 		return r.underWay == 0
 	}
 	ofTenant := max(1, int(r.limit)/len(r.tenants))
-	ofUser := max(1, ofTenant/len(s.tenant.users))
-	return s.tenant.underWay < ofTenant && s.underWay < ofUser
+	if users := len(s.tenant.users); ofTenant >= users { // whatever the others of the tenant have begun while they were alone
+		return s.underWay < ofTenant/users
+	}
+	return s.underWay == 0 && s.tenant.underWay < ofTenant
 }
 
 // enter begins a request and returns nil, or queues it and returns a channel that is closed when it may begin.

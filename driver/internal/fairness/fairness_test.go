@@ -306,6 +306,31 @@ func TestProbeEnds(t *testing.T) {
 	})
 }
 
+// TestOtherHasManyTurns checks that a user begins at once where another one of the tenant has begun many requests while it was alone.
+func TestOtherHasManyTurns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newRequests(work)
+		r.probed = time.Now()
+		var held []*Turn
+		for range 100 {
+			turn, err := r.For("acme", "bob").Begin(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			held = append(held, turn)
+		}
+		begin := time.Now()
+		turn, err := r.For("acme", "alice").Begin(t.Context())
+		if took := time.Since(begin); err != nil || took > 0 {
+			t.Errorf("a request began after %v: %v", took, err)
+		}
+		for _, turn := range append(held, turn) {
+			turn.End()
+		}
+		r.checkEmpty(t)
+	})
+}
+
 // TestTurns checks that turns go round tenants, and round the users of each.
 func TestTurns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
