@@ -51,9 +51,17 @@ kube: .tools/bin/helm .tools/bin/kube-apiserver ## install the chart on an API s
 fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)
 
-clients: packages .tools/bin/minio ## install all FTP clients of internal/acceptance and let each do all tasks; UPDATE=-update writes their table
-	@tools/debian-packages.sh wget=wget wget2=wget2 aria2c=aria2 axel=axel ncftp=ncftp tnftp=tnftp inetutils-ftp=inetutils-ftp yafc=yafc duplicity=duplicity gio=libglib2.0-bin /usr/libexec/gvfsd-ftp=gvfs-backends,gvfs-daemons dbus-run-session=dbus-daemon
+clients: packages .tools/bin/minio .tools/clients/node_modules ## install all FTP clients of internal/acceptance and let each do all tasks; UPDATE=-update writes their table
+	@tools/debian-packages.sh wget=wget wget2=wget2 aria2c=aria2 axel=axel ncftp=ncftp tnftp=tnftp inetutils-ftp=inetutils-ftp yafc=yafc duplicity=duplicity gio=libglib2.0-bin /usr/libexec/gvfsd-ftp=gvfs-backends,gvfs-daemons dbus-run-session=dbus-daemon \
+	  php=php-cli java=default-jdk-headless /usr/share/java/commons-net.jar=libcommons-net-java /usr/lib/python3/dist-packages/aioftp=python3-aioftp \
+	  /usr/lib/python3/dist-packages/fsspec=python3-fsspec /usr/lib/python3/dist-packages/fs=python3-fs
 	go test -count 1 -timeout 60m -run '^TestClients' ./internal/acceptance -clients.all $(UPDATE)
+
+# npm installs the exact versions of the lock file.
+.tools/clients/node_modules: internal/acceptance/clients/package.json internal/acceptance/clients/package-lock.json
+	@tools/debian-packages.sh node=nodejs npm=npm
+	mkdir -p .tools/clients && cp $^ .tools/clients && npm ci --prefix .tools/clients --no-audit --no-fund
+	touch $@
 
 torture: packages .tools/bin/minio .tools/bin/versitygw ## kill clients in 50 rounds, have 100,000 sessions, run random histories for an hour; ROUNDS=200 TORTURE=8h for longer
 	go test -v -timeout 0 -run 'Test(Killed|Cluster$$)' ./internal/acceptance -kill.rounds $(ROUNDS) -cluster.transfers 10000

@@ -49,6 +49,16 @@ func TestASCII(t *testing.T) {
 			func(t *testing.T) { newFtplib(t, s, usual).must("upload_text", file, "/ftplib") },
 			func(t *testing.T) { newFtplib(t, s, usual).must("download_text", "/ftplib", back) },
 		},
+		{ // TYPE A is its default
+			"perl",
+			func(t *testing.T) { runJob(t, s, perlJob, "upload-text", file, "/perl") },
+			func(t *testing.T) { runJob(t, s, perlJob, "download-text", "/perl", back) },
+		},
+		{
+			"ruby",
+			func(t *testing.T) { runJob(t, s, rubyJob, "upload-text", file, "/ruby") },
+			func(t *testing.T) { runJob(t, s, rubyJob, "download-text", "/ruby", back) },
+		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.there(t)
@@ -56,5 +66,14 @@ func TestASCII(t *testing.T) {
 			tt.again(t)
 			local.mustHave("back", []byte(text.String()))
 		})
+	}
+}
+
+// runJob lets a script of the folder clients do what a verb says, over the usual connection.
+func runJob(t *testing.T, s *site, job func(c *connection, verb string, names ...string) invocation, verb string, names ...string) {
+	t.Helper()
+	w := &worker{folder: newFolder(t), client: client{job: job}, site: s, connection: s.connection(t)}
+	if err := w.run(verb, names...); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -90,7 +90,8 @@ var clients = []client{
 	curlClient, lftpClient, wgetClient, wget2Client, aria2Client, axelClient,
 	ncftpClient, tnftpClient, inetutilsClient, yafcClient,
 	rcloneClient, duplicityClient, gioClient,
-	pythonClient,
+	pythonClient, aioftpClient, fsspecClient, pyFilesystemClient, perlClient, rubyClient, phpClient, phpStreamsClient,
+	basicFTPClient, nodeFTPClient, promiseFTPClient, goClient, javaClient,
 }
 
 // clientTenants are the tenants of the tests of clients. Acme, which they add to, is as docs/guides/clients.md has it.

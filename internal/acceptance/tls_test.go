@@ -3,7 +3,7 @@ package acceptance_test
 import (
 	"crypto/x509"
 	"crypto/x509/pkix"
-	_ "embed"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -11,13 +11,6 @@ import (
 
 	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/s3test"
-)
-
-var (
-	//go:embed netftp_client.rb
-	rubyClient string
-	//go:embed netftp_client.pl
-	perlClient string
 )
 
 // A tlsClient uploads files under TLS of one version. Some clients download them again, to files with ".back" behind their names.
@@ -32,13 +25,13 @@ type tlsClient struct {
 func tlsClients() []tlsClient {
 	return []tlsClient{
 		{"ruby", true, func(t *testing.T, s *site, version string, files ...move) {
-			run(t, "ruby", append([]string{"-e", rubyClient, port(t, s.address), s.ca, version, "alice@acme", password}, pairs(files)...))
+			thereAndBack(t, s, rubyJob, "explicit", version, files)
 		}},
 		{"perl", true, func(t *testing.T, s *site, version string, files ...move) {
-			runPerl(t, s, "explicit", version, files)
+			thereAndBack(t, s, perlJob, "explicit", version, files)
 		}},
 		{"perl-implicit", true, func(t *testing.T, s *site, version string, files ...move) { // SSL => 1, which sends no PROT
-			runPerl(t, s, "implicit", version, files)
+			thereAndBack(t, s, perlJob, "implicit", version, files)
 		}},
 		{"curl", false, func(t *testing.T, s *site, version string, files ...move) {
 			c := newCurl(t, s, way{"passive", "explicit"})
@@ -60,16 +53,21 @@ func tlsClients() []tlsClient {
 	}
 }
 
-// run runs a client and wants it to succeed.
-func run(t *testing.T, name string, args []string) {
+// thereAndBack uploads files with a script of the folder clients, and downloads them to files with ".back" behind their names.
+func thereAndBack(t *testing.T, s *site, job func(c *connection, verb string, names ...string) invocation, mode, version string, files []move) {
 	t.Helper()
-	launchWith(t, "", command(t, name), args...).succeed()
-}
-
-func runPerl(t *testing.T, s *site, mode, version string, files []move) {
-	t.Helper()
-	address := map[string]string{"explicit": s.address, "implicit": s.implicit}[mode]
-	run(t, "perl", append([]string{"-e", perlClient, "--", mode, port(t, address), s.ca, version, "alice@acme", password}, pairs(files)...))
+	w := &worker{folder: newFolder(t), client: client{job: job}, site: s, connection: s.connection(t)}
+	w.connection.tls, w.connection.version = mode, version
+	if mode == "implicit" {
+		w.implicit()
+	}
+	var back []move
+	for _, f := range files {
+		back = append(back, move{f.to, f.from + ".back"})
+	}
+	if err := errors.Join(w.run("upload", pairs(files)...), w.run("download", pairs(back)...)); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // pairs are moves as a command line has them.
