@@ -53,8 +53,9 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_, _ = fmt.Fprintln(w, text) // a probe that has gone needs no answer
 }
 
-// ready tells whether the server takes new sessions: it listens, the other replicas can know it, and it is not about to stop. S3 does not count: without ready pods a Service
-// loses its endpoints, and sessions lose their data connections. So the text counts the buckets that cannot be used, and the status is 200.
+// ready tells whether the server takes new sessions: it listens, the other replicas can know it, and it is not about to stop. S3 does not
+// count: without ready pods a Service loses its endpoints, and sessions lose their data connections. So the text counts the buckets that cannot
+// be used, and the status is 200.
 func (h *Probe) ready(w http.ResponseWriter, _ *http.Request) {
 	switch Phase(h.phase.Load()) {
 	case Starting:
