@@ -133,8 +133,9 @@ func (p *Ports) WhenKnown(ctx context.Context, do func()) {
 		return
 	}
 	go func() {
+		defer p.cluster.Guard.Recover("look at the name of this replica")
+		defer do()
 		p.cluster.AwaitName(ctx)
-		do()
 	}()
 }
 
