@@ -39,7 +39,13 @@ type storage struct {
 
 func newStorage(t *testing.T) *storage {
 	t.Helper()
-	server := s3test.Start(t, "embedded")
+	return storageOn(t, "embedded")
+}
+
+// storageOn is a bucket of one of the servers of s3test.
+func storageOn(t *testing.T, name string) *storage {
+	t.Helper()
+	server := s3test.Start(t, name)
 	s := &storage{t: t, client: server.Client(), bucket: server.Bucket(t)}
 	s.Bucket = s3api.NewBucket(s.client, s.bucket, versitygw(), &endpoint.Stats{}, time.Minute)
 	return s
