@@ -67,8 +67,8 @@ func TestAbort(t *testing.T) {
 	}
 }
 
-// TestAbortWhileResumed lets an owner resume an upload while an administrator aborts it: one of the two happens. On versitygw, which the
-// embedded server is made of, both happen now and then.
+// TestAbortWhileResumed lets an owner resume an upload while an administrator aborts it: one of the two happens. It needs MinIO:
+// versitygw, which the embedded server is made of, may answer a read with the metadata of one object and the ETag of the next.
 func TestAbortWhileResumed(t *testing.T) {
 	s := storageOn(t, "minio")
 	for range 10 {
