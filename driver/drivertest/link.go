@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/s3client/transport"
 )
 
 // A Link is the way between the SDK and an S3 server: it makes it long or narrow, or lets a [Fault] happen on it. Unlike a [Spy] it
@@ -29,9 +31,8 @@ func NewLink(client *s3.Client, opts ...func(*s3.Options)) (*s3.Client, *Link) {
 	l := &Link{client: client.Options().HTTPClient}
 	through := func(o *s3.Options) {
 		o.HTTPClient, o.RetryMaxAttempts = l, 1
-		o.ExpressCredentials = nil // that of the client given has that client, which may be in use
 	}
-	return s3.New(client.Options(), append([]func(*s3.Options){through}, opts...)...), l
+	return transport.Variant(client.Options(), append([]func(*s3.Options){through}, opts...)...), l
 }
 
 // SetSpeed lets each answer come so much later, and bodies as so many bytes a second by each connection; 0 is as fast as they are.

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/s3client/transport"
 )
 
 func TestSiteCopy(t *testing.T) {
@@ -64,7 +66,7 @@ func TestSiteCopyAborted(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("dir/x")
 	begun := make(chan struct{})
-	s.client = s3.New(s.client.Options(), holdCopies(begun))
+	s.client = transport.Variant(s.client.Options(), holdCopies(begun))
 	c := s.login()
 	c.do("SITE CPFR dir", "350 ")
 	c.write("SITE CPTO copy\r\n")
@@ -82,7 +84,7 @@ func TestSiteCopyClientDisconnects(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("f")
 	begun := make(chan struct{})
-	s.client = s3.New(s.client.Options(), holdCopies(begun))
+	s.client = transport.Variant(s.client.Options(), holdCopies(begun))
 	c := s.login()
 	c.do("SITE CPFR f", "350 ")
 	c.write("SITE CPTO g\r\n")

@@ -14,6 +14,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
+
+	"github.com/babelftp/babelftp/internal/s3client/transport"
 )
 
 const hashed = "the quick brown fox"
@@ -182,7 +184,7 @@ func TestHashAborted(t *testing.T) {
 	s := newSite(t, nil)
 	s.put(&s3.PutObjectInput{Key: aws.String("fox"), Body: strings.NewReader(hashed)})
 	begun := make(chan struct{})
-	s.client = s3.New(s.client.Options(), holdDownloads(begun))
+	s.client = transport.Variant(s.client.Options(), holdDownloads(begun))
 	c := s.login()
 	c.write("XSHA512 fox\r\n")
 	<-begun

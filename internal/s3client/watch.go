@@ -15,6 +15,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/s3client/transport"
 )
 
 const (
@@ -214,8 +215,7 @@ func (b *Bucket) RefusingClient() *s3.Client {
 	) (out middleware.InitializeOutput, metadata middleware.Metadata, err error) {
 		return out, metadata, fmt.Errorf("bucket %q could not be used when the user logged in: %w", b.Name, syscall.EAGAIN)
 	})
-	return s3.New(b.Client.Options(), func(o *s3.Options) {
-		o.ExpressCredentials = nil // else the SDK lets the sessions of directory buckets be made by this client, for both
+	return transport.Variant(b.Client.Options(), func(o *s3.Options) {
 		o.APIOptions = append(o.APIOptions[:len(o.APIOptions):len(o.APIOptions)], func(stack *middleware.Stack) error {
 			return stack.Initialize.Add(refuse, middleware.Before)
 		})

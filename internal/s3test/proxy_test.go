@@ -17,6 +17,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/babelftp/babelftp/internal/s3client/transport"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -231,7 +232,7 @@ func TestStall(t *testing.T) {
 	p := newProxy(t, s3test.Start(t, "minio"))
 	b := newBucket(t, p.Server())
 	p.Inject(s3test.Fault{Effect: s3test.Stall()})
-	impatient := bucket{s3.New(b.Options(), func(o *s3.Options) { o.HTTPClient = &http.Client{Timeout: 50 * time.Millisecond} }), b.name}
+	impatient := bucket{transport.Variant(b.Options(), func(o *s3.Options) { o.HTTPClient = &http.Client{Timeout: 50 * time.Millisecond} }), b.name}
 	if err := impatient.put(t.Context(), "a", "content"); err == nil {
 		t.Error("an answer came")
 	}

@@ -16,6 +16,7 @@ import (
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/s3client/transport"
 	"github.com/babelftp/babelftp/internal/s3error"
 )
 
@@ -42,7 +43,7 @@ var (
 // The server has the profile of the name. If the name is empty, the Server header of each answer tells the profile.
 func RepeatUnstored(name string) func(*s3.Options) {
 	return func(o *s3.Options) {
-		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return s3.New(o.Copy()) })}
+		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return transport.Variant(o.Copy()) })}
 		o.APIOptions = append(o.APIOptions, r.add)
 	}
 }

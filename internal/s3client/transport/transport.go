@@ -107,6 +107,13 @@ func Reason(err error, timeout time.Duration) string {
 	return strings.ReplaceAll(err.Error(), "\n", " ")
 }
 
+// Variant makes a client from the options of another one, which may be in use. Without it the SDK would write to the sessions of directory buckets
+// that both clients then share, and ask for all of them through the newer client.
+func Variant(o s3.Options, changes ...func(*s3.Options)) *s3.Client {
+	o.ExpressCredentials = nil
+	return s3.New(o, changes...)
+}
+
 // UseChecksums makes the SDK send checksums that S3 does not ask for, or not. By default the SDK sends them. Some servers other than
 // AWS refuse them, or store a checksum at the end of a body as a part of it.
 func UseChecksums(o *s3.Options, use bucket.ChecksumUse) {
