@@ -295,11 +295,11 @@ func (m *historyModel) transfer(s *modelSession, st step) expectation {
 	case s.source == "":
 		return replies("425")
 	}
-	source := s.source
-	s.source = ""
 	if code := m.opens(s, st, name, upload); code != "" {
 		return replies(code)
 	}
+	source := s.source
+	s.source = ""
 	if source == "dead" {
 		return replies("425")
 	}

@@ -40,7 +40,7 @@ func (s *session) doTransfer(t *transfer, verb, name string) wire.Reply {
 	if source == nil {
 		return wire.NewReply(425, s.text(i18n.DataConnectionFirst))
 	}
-	defer source.Close()
+	defer func() { s.data.Return(source, t.Transfer) }()
 	if cfg.TLSRequired && !s.data.private {
 		return wire.NewReply(521, s.text(i18n.ProtectionRequired))
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"io"
+	"log/slog"
 	"net"
 	"regexp"
 	"slices"
@@ -94,6 +95,34 @@ func TestTransfersThatDoNotBegin(t *testing.T) {
 	for _, c := range []*client{one, other} {
 		if got := c.download("RETR file"); got != "content" {
 			t.Errorf("RETR: %q", got)
+		}
+	}
+}
+
+// The data connection of a transfer that has failed before it began serves the next one.
+func TestDataConnectionOfFailedTransfer(t *testing.T) {
+	log := make(logged, 100)
+	s := newSite(t, func(cfg *control.Config) { cfg.Logger = slog.New(slog.NewTextHandler(log, nil)) })
+	c := s.login()
+	c.do("MKD dir", "257 ")
+	for _, failing := range []string{"RETR dir", "RETR nothing", "LIST nothing"} {
+		conn := c.epsv()
+		c.do(failing, "550 ")
+		c.do("NLST", "150 ")
+		if names, err := io.ReadAll(conn); string(names) != "dir\r\n" {
+			t.Errorf("%s, NLST: %q, %v", failing, names, err)
+		}
+		c.expect("226 ")
+		c.do("NLST", "425 ")
+
+		c.epsvAddress()
+		c.do(failing, "550 ")
+	}
+	c.do("QUIT", "221 ")
+	c.closed()
+	for range len(log) {
+		if line := <-log; strings.Contains(line, "no data connection came") {
+			t.Errorf("the log misses a client that knew of the failure: %q", line)
 		}
 	}
 }

@@ -68,6 +68,7 @@ type Transfer struct {
 	mu    sync.Mutex
 	cause error       // the first reason to fail that is not the storage's
 	open  error       // why there is no data connection
+	taken bool        // Open was called
 	abort func(error) // of the file, nil until it is open
 	conn  *Conn       // nil until open
 }
@@ -126,7 +127,7 @@ func (t *Transfer) Opened(abort func(error)) {
 // Open waits for the data connection. The engine calls it through its listener
 // when the file has been opened.
 func (t *Transfer) Open(ctx context.Context) (net.Conn, error) {
-	if err := t.Err(); err != nil {
+	if err := t.take(); err != nil {
 		return nil, err
 	}
 	waiting, cancel := context.WithTimeout(ctx, t.OpenTimeout)
@@ -144,6 +145,24 @@ func (t *Transfer) Open(ctx context.Context) (net.Conn, error) {
 	}
 	t.conn = newConn(ctx, t, conn)
 	return t.conn, nil
+}
+
+// take notes that the source can serve no other transfer. The error is why this one was stopped.
+func (t *Transfer) take() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.taken = true
+	return t.cause
+}
+
+// used says whether the source can serve no other transfer.
+func (t *Transfer) used() bool {
+	if t == nil {
+		return false
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.taken || t.cause != nil
 }
 
 // Stop ends a transfer for a reason. It may be called at any time, by any
