@@ -88,8 +88,9 @@ func load(overlays []fs.FS) (*Bundle, error) {
 	return l.bundle(), nil
 }
 
-// Refused returns what is wrong with single messages of the overlays. In their place the
-// texts serve that the server would have without them.
+// Refused returns what is wrong with single messages of the overlays or, in a bundle with
+// overrides, with texts of the tenant. In their place the texts serve that the server would
+// have without them.
 func (b *Bundle) Refused() []Diagnostic { return slices.Clone(b.refused) }
 
 // Tags returns the languages: English, the others that are built in, and the

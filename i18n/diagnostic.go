@@ -5,16 +5,20 @@ import (
 	"fmt"
 	"strings"
 
+	"golang.org/x/text/language"
+
 	"github.com/babelftp/babelftp/i18n/gotext"
 )
 
-// A Diagnostic says what is wrong with a catalogue, and what to do about it.
+// A Diagnostic says what is wrong with a catalogue or with a text of a tenant, and what to
+// do about it.
 type Diagnostic struct {
-	File    string // <tag>/messages.gotext.json
-	Line    int    // where the message begins, from 1; 0 for the whole file
-	Message ID     // "" for the whole file
-	Problem string // without a full stop
-	Warning bool   // the author may have meant it
+	File     string       // <tag>/messages.gotext.json, or ""
+	Line     int          // where the message begins, from 1; 0 for the whole file
+	Message  ID           // "" for the whole file
+	Language language.Tag // of a tenant's text
+	Problem  string       // without a full stop
+	Warning  bool         // the author may have meant it
 }
 
 // Error returns the diagnostic in one line, file:line: problem, which editors
@@ -25,12 +29,17 @@ func (d Diagnostic) Error() string {
 	if d.Line > 0 {
 		fmt.Fprintf(&b, ":%d", d.Line)
 	}
-	b.WriteString(": ")
+	if d.File != "" {
+		b.WriteString(": ")
+	}
 	if d.Warning {
 		b.WriteString("warning: ")
 	}
 	if d.Message != "" {
 		fmt.Fprintf(&b, "message %q: ", d.Message)
+	}
+	if d.Language != language.Und {
+		fmt.Fprintf(&b, "language %s: ", d.Language)
 	}
 	b.WriteString(d.Problem)
 	return b.String()

@@ -22,10 +22,10 @@ import (
 // other languages keep the text of the catalogue, because they may not read the
 // language of the tenant's. A message that a language lacks is answered in English,
 // with the tenant's English text if there is one. A text is checked as a catalogue
-// is.
+// is. One that is wrong does not count; see Refused.
 //
 // A language may be given as a relative of one that b has: pt for pt-BR. The error
-// joins everything that is wrong, each with the message, the language and what to do.
+// joins what is wrong with the languages, each with what to do.
 func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[language.Tag]gotext.Text) (*Bundle, error) {
 	tags, err := b.restrict(languages)
 	if err != nil {
@@ -41,9 +41,7 @@ func (b *Bundle) WithOverrides(languages []language.Tag, texts map[ID]map[langua
 	for _, tag := range tags {
 		t.localizers[tag] = b.localizers[tag] // for Match
 	}
-	if err := t.setOverrides(texts); err != nil {
-		return nil, err
-	}
+	t.setOverrides(texts)
 	if len(texts) == 0 {
 		return t, nil
 	}
@@ -79,54 +77,58 @@ func (b *Bundle) restrict(languages []language.Tag) ([]language.Tag, error) {
 	return tags, errors.Join(errs...)
 }
 
-// setOverrides checks a tenant's texts and adds them.
-func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]gotext.Text) error {
-	var errs []error
+// setOverrides adds a tenant's texts that are right, and notes what is wrong with the others.
+func (b *Bundle) setOverrides(texts map[ID]map[language.Tag]gotext.Text) {
 	own := make(map[language.Tag]map[ID]*text)
 	for _, id := range slices.Sorted(maps.Keys(texts)) {
-		source, ok := b.sources[id]
-		if !ok {
-			errs = append(errs, fmt.Errorf("message %q: no such message; %s", id, adviseID(b.sources, id)))
-			continue
-		}
-		if id.OnPage() {
-			errs = append(errs, fmt.Errorf("message %q: stands on the page of the admin listener, which all tenants share; put the text into a catalogue", id))
-			continue
-		}
-		for _, problem := range b.setOverride(own, id, source, texts[id]) {
-			errs = append(errs, fmt.Errorf("message %q: %s", id, problem))
+		source, known := b.sources[id]
+		switch {
+		case !known:
+			b.refuse(id, language.Und, "no such message; %s", adviseID(b.sources, id))
+		case id.OnPage():
+			b.refuse(id, language.Und, "stands on the page of the admin listener, which all tenants share; put the text into a catalogue")
+		case len(texts[id]) == 0:
+			b.refuse(id, language.Und, "has no texts; write one for a language, or remove the message")
+		default:
+			b.setOverride(own, id, source, texts[id])
 		}
 	}
 	for tag, texts := range own {
 		b.texts[tag] = b.texts[tag].with(texts)
 	}
-	return errors.Join(errs...)
 }
 
-// setOverride checks the tenant's texts of one message, and adds them to own.
-func (b *Bundle) setOverride(own map[language.Tag]map[ID]*text, id ID, source source, texts map[language.Tag]gotext.Text) (problems []string) {
-	problem := func(format string, args ...any) { problems = append(problems, fmt.Sprintf(format, args...)) }
+// setOverride adds those of the tenant's texts of one message that are right to own.
+func (b *Bundle) setOverride(own map[language.Tag]map[ID]*text, id ID, source source, texts map[language.Tag]gotext.Text) {
 	given := make(map[language.Tag]language.Tag) // the tags of the texts, by the languages that they match
 	for _, want := range slices.SortedFunc(maps.Keys(texts), compareTags) {
 		tag, ok := b.Match(want)
 		if !ok {
-			problem("the language %s is not offered; write one of %s, or remove the text", want, listTags(b.tags))
+			b.refuse(id, want, "the language is not offered; write one of %s, or remove the text", listTags(b.tags))
 			continue
 		}
 		if other, ok := given[tag]; ok {
-			problem("the texts for %s and %s are both for %s; remove one", other, want, tag)
+			b.refuse(id, want, "the texts for %s and %s are both for %s; remove one", other, want, tag)
 			continue
 		}
 		given[tag] = want
-		for _, wrong := range source.checkOverride(id, tag, texts[want]) {
-			problem("language %s: %s", want, wrong)
+		problems := source.checkOverride(id, tag, texts[want])
+		for _, problem := range problems {
+			b.refuse(id, want, "%s", problem)
+		}
+		if len(problems) > 0 {
+			continue
 		}
 		if own[tag] == nil {
 			own[tag] = make(map[ID]*text)
 		}
 		own[tag][id] = &text{texts[want], tag, source.parameters}
 	}
-	return problems
+}
+
+// refuse notes what is wrong with a tenant's text, or with all texts of a message.
+func (b *Bundle) refuse(id ID, tag language.Tag, format string, args ...any) {
+	b.refused = append(b.refused, Diagnostic{Message: id, Language: tag, Problem: fmt.Sprintf(format, args...)})
 }
 
 // checkOverride returns what is wrong with a tenant's text. Only the server checks

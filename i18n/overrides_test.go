@@ -33,6 +33,9 @@ func override(t testing.TB, b *i18n.Bundle, languages string, texts overrides) *
 	if err != nil {
 		t.Fatal(err)
 	}
+	if refused := overridden.Refused(); len(refused) > 0 {
+		t.Fatal(refused)
+	}
 	return overridden
 }
 
@@ -194,13 +197,18 @@ func TestWithOverridesTexts(t *testing.T) {
 }
 
 func TestWithOverridesPlurals(t *testing.T) {
-	forms := func(tag string, cases gotext.Cases) (*i18n.Bundle, error) {
+	builtIn := load(t)
+	forms := func(cases gotext.Cases) (bundle *i18n.Bundle, refused string) {
 		text := gotext.Text{Select: &gotext.Select{Feature: "plural", Arg: "Seconds", Cases: cases}}
-		return load(t).WithOverrides(nil, map[i18n.ID]map[language.Tag]gotext.Text{i18n.IdleTimeout: {language.MustParse(tag): text}})
+		bundle, err := builtIn.WithOverrides(nil, map[i18n.ID]map[language.Tag]gotext.Text{i18n.IdleTimeout: {language.Polish: text}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return bundle, fmt.Sprint(bundle.Refused())
 	}
-	bundle, err := forms("pl", gotext.Cases{"one": "Sekunda.", "few": "{Seconds} sekundy.", "many": "{Seconds} sekund.", "=0": "Od razu.", "other": "{Seconds} sekund."})
-	if err != nil {
-		t.Fatal(err)
+	bundle, refused := forms(gotext.Cases{"one": "Sekunda.", "few": "{Seconds} sekundy.", "many": "{Seconds} sekund.", "=0": "Od razu.", "other": "{Seconds} sekund."})
+	if refused != "[]" {
+		t.Fatal(refused)
 	}
 	for seconds, want := range map[string]string{"0": "Od razu.", "1": "Sekunda.", "2": "2 sekundy.", "5": "5 sekund.", "22": "22 sekundy."} {
 		if got := bundle.Localizer(language.Polish).Text(i18n.IdleTimeout, seconds); got != want {
@@ -215,8 +223,12 @@ func TestWithOverridesPlurals(t *testing.T) {
 		`language pl: plural form "few": the placeholder {Seconds} is missing, and the form stands for 2, 3,`:  {"one": "Sekunda.", "few": "Sekundy.", "many": "{Seconds}.", "other": "{Seconds}."},
 		`language pl: plural form "few": the placeholder {User} is unknown; use {S`:                            {"few": "{User}.", "other": "{Seconds}."},
 	} {
-		if bundle, err := forms("pl", cases); bundle != nil || err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, %v, want %s", bundle, err, want)
+		bundle, refused := forms(cases)
+		if !strings.Contains(refused, want) {
+			t.Errorf("got %s, want %s", refused, want)
+		}
+		if got, want := bundle.Localizer(language.Polish).Text(i18n.IdleTimeout, "5"), builtIn.Localizer(language.Polish).Text(i18n.IdleTimeout, "5"); got != want {
+			t.Errorf("the text is %q, want the built-in one, %q", got, want)
 		}
 	}
 }
@@ -249,30 +261,49 @@ func TestWithOverridesTwice(t *testing.T) {
 
 func TestWithOverridesErrors(t *testing.T) {
 	bundle := load(t)
+	for _, test := range []struct {
+		name      string
+		languages string
+		want      []string
+	}{
+		{"no-such-language", "fr is", []string{"there is no catalogue for the language is; write one of en, ar, "}},
+		{"languages-joined", "is cy", []string{"language is;", "language cy;"}},
+		{"language-twice", "fr de fr", []string{"the language fr is offered as fr, which is in the list already; remove one"}},
+		{"relatives", "pt-BR pt", []string{"the language pt is offered as pt-BR, which is in the list already"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			overridden, err := bundle.WithOverrides(tags(test.languages), nil)
+			if err == nil || overridden != nil {
+				t.Fatalf("got %v, %v", overridden, err)
+			}
+			containsInOrder(t, err.Error(), test.want)
+		})
+	}
+}
+
+// A wrong text of a tenant's does not count.
+func TestWithOverridesRefused(t *testing.T) {
+	bundle := load(t)
 	one := func(id i18n.ID, tag, text string) overrides {
 		return overrides{id: {language.MustParse(tag): text}}
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name      string
 		languages string
 		texts     overrides
 		want      []string
 	}{
-		{"no-such-language", "fr is", nil, []string{"there is no catalogue for the language is; write one of en, ar, "}},
-		{"languages-joined", "is cy", nil, []string{"language is;", "language cy;"}},
-		{"language-twice", "fr de fr", nil, []string{"the language fr is offered as fr, which is in the list already; remove one"}},
-		{"relatives", "pt-BR pt", nil, []string{"the language pt is offered as pt-BR, which is in the list already"}},
-
 		{"unknown-message", "", one("goodby", "fr", "Salut."), []string{`message "goodby": no such message; is it "goodbye"?`}},
 		{"word-of-a-message", "", one("disabled", "fr", "Non."), []string{`message "disabled": no such message; is it "links-disabled"?`}},
 		{"like-several", "", one("type-asci", "fr", "Texte."), []string{`is it "type-ascii"?`}},
 		{"like-none", "", one("bananas", "fr", "Bananes."), []string{`message "bananas": no such message; take the identifiers from the English catalogue`}},
 		{"like-one-of-the-page", "", one("unban", "fr", "Non."), []string{`message "unban": no such message; take the identifiers`}},
 		{"message-of-the-page", "", one("page-title", "fr", "Gestion"), []string{`message "page-title": stands on the page of the admin listener, which all tenants share`}},
-		{"empty-message", "", one("", "fr", "Rien."), []string{`message "": no such message; take the identifiers`}},
+		{"empty-message", "", one("", "fr", "Rien."), []string{`no such message; take the identifiers`}},
 
-		{"language-not-offered", "fr ja", one(i18n.Goodbye, "de", "Tschüs."), []string{`message "goodbye": the language de is not offered; write one of fr, ja, or remove the text`}},
-		{"two-texts", "", overrides{i18n.Goodbye: {language.Portuguese: "Tchau.", language.BrazilianPortuguese: "Até."}}, []string{`message "goodbye": the texts for pt and pt-BR are both for pt-BR; remove one`}},
+		{"no-texts", "", overrides{i18n.Goodbye: {}}, []string{`message "goodbye": has no texts; write one for a language, or remove the message`}},
+		{"language-not-offered", "fr ja", one(i18n.Goodbye, "de", "Tschüs."), []string{`message "goodbye": language de: the language is not offered; write one of fr, ja, or remove the text`}},
+		{"two-texts", "", overrides{i18n.OK: {language.Portuguese: "Certo. ", language.BrazilianPortuguese: "Até."}}, []string{`message "ok": language pt: the text begins`, `message "ok": language pt-BR: the texts for pt and pt-BR are both for pt-BR; remove one`}},
 
 		{"unknown-placeholder", "", one(i18n.Goodbye, "fr", "Salut {User}."), []string{`message "goodbye": language fr: the placeholder {User} is unknown; this message has none`}},
 		{"missing-placeholder", "", one(i18n.PasswordRequired, "fr", "Mot de passe ?"), []string{`message "password-required": language fr: the placeholder {User} is missing; put it`}},
@@ -288,22 +319,43 @@ func TestWithOverridesErrors(t *testing.T) {
 		{"space-in-a-syntax", "", one("syntax-pathname", "fr", "nom de fichier"), []string{`language fr: a word in the syntax of a command has a space; write a hyphen`}},
 		{"all-joined", "", overrides{"goodby": {language.French: "Salut."}, i18n.OK: {language.French: "", language.German: "\t."}}, []string{
 			`message "goodby"`, `message "ok": language de`, `message "ok": language fr`}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			overridden, err := bundle.WithOverrides(tags(test.languages), test.texts.texts())
-			if err == nil || overridden != nil {
-				t.Fatalf("got %v, %v", overridden, err)
+			if err != nil {
+				t.Fatal(err)
 			}
-			rest := err.Error()
-			for _, want := range test.want {
-				_, after, found := strings.Cut(rest, want)
-				if !found {
-					t.Errorf("got\n%v\nwhich does not say (in this order) %q", err, want)
+			containsInOrder(t, fmt.Sprint(overridden.Refused()), test.want)
+			for _, tag := range overridden.Tags() {
+				if overridden.Localizer(tag) != bundle.Localizer(tag) {
+					t.Errorf("a wrong text changes what readers of %v get", tag)
 				}
-				rest = after
 			}
 		})
+	}
+	mixed := one(i18n.Goodbye, "fr", "Salut {User}.")
+	mixed[i18n.Goodbye][language.German] = "Tschüs."
+	overridden, err := bundle.WithOverrides(nil, mixed.texts())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for tag, want := range map[language.Tag]string{language.German: "Tschüs.", language.French: bundle.Localizer(language.French).Text(i18n.Goodbye)} {
+		if got := overridden.Localizer(tag).Text(i18n.Goodbye); got != want {
+			t.Errorf("%v: %q, want %q", tag, got, want)
+		}
+	}
+}
+
+// containsInOrder expects each of want in text, one after the other.
+func containsInOrder(t *testing.T, text string, want []string) {
+	t.Helper()
+	rest := text
+	for _, part := range want {
+		_, after, found := strings.Cut(rest, part)
+		if !found {
+			t.Errorf("got\n%s\nwhich does not say (in this order) %q", text, part)
+		}
+		rest = after
 	}
 }
 

@@ -25,6 +25,7 @@ func newCheckCommand() *cobra.Command {
 		Use:   "check --config FILE",
 		Short: "Check a configuration and show every problem",
 		Long: "Check a configuration. Every problem is shown with its file, line and column, and the exit code is 1 if there is one.\n" +
+			"A wrong text in messages or in locales_dir is a problem, though the server starts with the built-in one in its place.\n" +
 			"A certificate that ends within 30 days is a warning, and one that has ended is a problem. In the folder of tls.acme the command stores\n" +
 			"a file for a moment, to see that the server may.\n\n" +
 			"With --probe S3 is asked too. The check does in the bucket of each tenant and folder what the server does there: it lists, reads, and\n" +
@@ -55,6 +56,9 @@ func newCheckCommand() *cobra.Command {
 		shown, err := certificates.Open(cfg, nil, nil, slog.New(slog.DiscardHandler))
 		if err != nil {
 			return err
+		}
+		if refused := cfg.RefusedTexts(); len(refused) > 0 {
+			return refused
 		}
 		ended, warnings := shown.Problems(time.Now())
 		for _, warning := range warnings {

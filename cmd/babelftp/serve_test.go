@@ -234,20 +234,22 @@ func TestLanguagesThatLeavePeopleOut(t *testing.T) {
 	}
 }
 
-// TestCheckRefusedText has check warn of a text that the server would refuse, and accept the configuration.
+// TestCheckRefusedText has check fail for each text that the server would refuse.
 func TestCheckRefusedText(t *testing.T) {
 	dir := t.TempDir()
 	catalogue, file := filepath.Join(dir, "texts", "fr", "messages.gotext.json"), filepath.Join(dir, "babelftp.yaml")
-	text := fmt.Sprintf("locales_dir: texts\ntenants: {acme: {bucket: acme, users: {alice: {password_hash: %q}}}}\n", configtest.PasswordHash().Reveal())
+	text := fmt.Sprintf("locales_dir: texts\ntenants: {acme: {bucket: acme, messages: {ok: {fr: Oui}, godbye: {fr: Salut}}, users: {alice: {password_hash: %q}}}}\n",
+		configtest.PasswordHash().Reveal())
 	const messages = `{"language": "fr", "messages": [
 {"id": "ok", "message": "OK.", "translation": "Oui."},
 {"id": "goodbye", "message": "Goodbye.", "translation": "Salut {User}."}]}`
 	if err := errors.Join(os.MkdirAll(filepath.Dir(catalogue), 0o700), os.WriteFile(catalogue, []byte(messages), 0o600), os.WriteFile(file, []byte(text), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	const want = "warning: locales_dir: fr/messages.gotext.json:3: message \"goodbye\": the placeholder {User} is unknown; this message has none; " +
-		"the server refuses this text and uses the one before it\n"
-	if code, stdout, stderr := output(t, "", "check", "--config", file); code != 0 || stdout != "configuration ok: 1 tenant, 1 user\n" || stderr != want {
+	want := file + ":2:58: tenants.acme.messages.godbye: no such message: did you mean goodbye?\n" +
+		catalogue + ":3: locales_dir: message \"goodbye\": the placeholder {User} is unknown; this message has none\n" +
+		"babelftp: the configuration has 2 problems\n"
+	if code, stdout, stderr := output(t, "", "check", "--config", file); code != 1 || stdout != "" || stderr != want {
 		t.Errorf("exit code %d: %s%s\nwant:\n%s", code, stdout, stderr, want)
 	}
 }

@@ -18,8 +18,9 @@ import (
 )
 
 const (
-	reloaded = `msg="configuration reloaded"`
-	refused  = `msg="configuration refused, and the one before stays in use; correct it"`
+	reloaded    = `msg="configuration reloaded"`
+	refused     = `msg="configuration refused, and the one before stays in use; correct it"`
+	refusedText = `level=WARN msg="text refused, and the built-in one is used; correct it"`
 )
 
 // A reloadSite is a site whose configuration changes while it runs.
@@ -151,7 +152,7 @@ func TestReloadTextsAndCertificate(t *testing.T) {
 	if got := s.login("alice@acme", 230).Command(221, "QUIT"); got != "Au revoir." {
 		t.Errorf("with a wrong text a session says %q, want the built-in one", got)
 	}
-	s.server.expect(s.server.stderr, `level=WARN msg="text refused, and the built-in one is used; correct it" file=fr/messages.gotext.json line=1 message=goodbye problem="the placeholder {} is unknown; this message has none"`)
+	s.server.expect(s.server.stderr, refusedText+` file=`+catalogue+` line=1 column=0 key=locales_dir problem="message \\"goodbye\\": the placeholder {} is unknown; this message has none"`)
 	s.after(refused, func() { certtest.Replace(t, catalogue, "{") })
 	s.after(reloaded, func() { say("À demain.") })
 	s.edit(reloaded, "default_language: fr", `default_language: fr
@@ -184,6 +185,52 @@ func TestReloadTextsAndCertificate(t *testing.T) {
 	if got := serial(); got != 4711 {
 		t.Errorf("the certificate is %d", got)
 	}
+}
+
+// A wrong text of a tenant's is logged with its place, at the start and at a reload, and the built-in one serves. A value of another type is no
+// text: the configuration before stays.
+func TestReloadWrongTexts(t *testing.T) {
+	t.Parallel()
+	const (
+		right  = `fr: "À demain."`
+		wrong  = `fr: "À demain, {User}."`
+		plural = `idle-timeout: {pl: {select: {feature: plural, arg: Seconds, cases: {one: "Sekunda.", other: "{Seconds} s."}}}}`
+	)
+	s := newReloadSite(t, "    messages: {goodbye: {"+right+"}, godbye: {fr: Salut}}")
+	want := func(goodbye string, wrong float64) {
+		t.Helper()
+		if got := s.login("alice@acme", 230).Command(221, "QUIT"); got != goodbye {
+			t.Errorf("a session ends with %q, want %q", got, goodbye)
+		}
+		if got := s.metric(t, "babelftp_config_refused_texts"); got != wrong {
+			t.Errorf("the metric counts %v wrong texts, want %v", got, wrong)
+		}
+	}
+	says := func(message, column, problem string) {
+		t.Helper()
+		text, err := os.ReadFile(s.file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, _, _ := strings.Cut(string(text), "    messages: ")
+		s.server.expect(s.server.stderr, fmt.Sprintf(`%s file=%s line=%d column=%s key=tenants\.acme\.messages\.%s problem="%s`,
+			refusedText, s.file, 1+strings.Count(before, "\n"), column, message, problem))
+	}
+	says("godbye", "44", "no such message: did you mean goodbye")
+	want("À demain.", 1)
+
+	s.edit(reloaded, right, wrong, "part_size: 5MiB", "\npart_size: 6MiB")
+	says(`goodbye\.fr`, "30", `the placeholder {User} is unknown; this message has none"`)
+	want("Au revoir.", 2)
+	s.edit(reloaded, "godbye: {fr: Salut}", plural)
+	says(`idle-timeout\.pl`, `\d+`, `the plural form \\"few\\" is missing, which the language has for 2, 3, 4 and others; add it"`)
+	want("Au revoir.", 3)
+
+	s.edit(refused, wrong, `fr: ["À demain."]`)
+	s.server.expect(s.server.stderr, refused+` file=\S+ line=\d+ column=\d+ key=tenants\.acme\.messages\.goodbye\.fr problem="must be`)
+	want("Au revoir.", 3)
+	s.edit(reloaded, `fr: ["À demain."]`, right, plural, `ok: {fr: "Bien."}`)
+	want("À demain.", 0)
 }
 
 // Kubernetes changes a mounted volume by a link to another folder, and removes the folder before.

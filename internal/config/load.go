@@ -25,8 +25,9 @@ type Loader struct {
 // loaded is what a Loader knows of a configuration.
 type loaded struct {
 	bundle     *i18n.Bundle
-	catalogues [sha256.Size]byte // hash of the catalogues
-	server     [sha256.Size]byte // hash of all that the checks of a tenant depend on in addition to the tenant
+	refused    map[string]Problems // with texts of tenants, by tenant
+	catalogues [sha256.Size]byte   // hash of the catalogues
+	server     [sha256.Size]byte   // hash of all that the checks of a tenant depend on in addition to the tenant
 	all        [sha256.Size]byte
 	atStart    map[string][sha256.Size]byte // hashes of files that are read only when the server starts, by key
 }
@@ -84,24 +85,32 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 	if l.last != nil && l.last.catalogues == cfg.catalogues {
 		cfg.bundle = l.last.bundle
 	}
+	cached := known
 	if l.last == nil || l.last.server != cfg.server {
 		known = nil
 	}
 
-	invalid, bundle := cfg.validate(known)
-	if problems = append(problems, invalid...); len(problems) > 0 {
+	checked := cfg.validate(known)
+	cfg.bundle, cfg.refused = checked.bundle, checked.refused
+	lost := false // the position of a text
+	for name := range checked.refused {
+		lost = lost || cached[cfg.Tenants[name]]
+		l.cache.Forget(name)
+	}
+	if problems = append(problems, checked.problems...); len(problems) > 0 || lost {
 		if l.cache.Used() { // only what was decoded has positions
 			again := NewLoader(l.file, l.environ)
 			cfg, err := again.parse(text)
-			if l.sources.Add(again.sources); err == nil { // a file has changed meanwhile
+			if l.sources.Add(again.sources); err == nil { // a text is wrong, or a file has changed meanwhile
 				l.cache, l.last = again.cache, again.last
 			}
 			return cfg, err
 		}
+		problems = append(problems, cfg.RefusedTexts()...) // to be corrected too
 		problems.Sort()
 		return nil, problems
 	}
-	cfg.positions, cfg.bundle = nil, bundle
+	cfg.positions = nil
 	l.cache.Keep()
 	l.last = cfg
 	return cfg, nil

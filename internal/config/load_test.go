@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -113,5 +114,78 @@ tenants:
 	}
 	if _, err := l.Load(); err == nil || !strings.HasPrefix(err.Error(), "cannot read the configuration") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A wrong text is named with its place, whichever tenants are decoded again, and does not make the configuration invalid.
+func TestRefusedTexts(t *testing.T) {
+	dir := t.TempDir()
+	file, catalogue := filepath.Join(dir, "babelftp.yaml"), filepath.Join(dir, "texts", "is", "messages.gotext.json")
+	const wrong = `{"language": "is", "messages": [
+{"id": "ok", "message": "OK.", "translation": "{User}"}]}`
+	if err := errors.Join(os.MkdirAll(filepath.Dir(catalogue), 0o700), os.WriteFile(catalogue, []byte(wrong), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	const text = `
+idle_timeout: 5m
+tenants:
+  acme:
+    bucket: acme-data
+    users:
+      alice: {password_hash: "` + hash + `"}
+  umbrella:
+    bucket: umbrella-data
+    messages:
+      goodbye: {fr: "Salut.", is: "Bless."}
+    users:
+      bob: {password_hash: "` + hash + `"}
+`
+	broken := strings.Replace(text, `fr: "Salut."`, `fr: "Salut {User}."`, 1)
+	const (
+		overlay    = "locales_dir: texts"
+		unknown    = "the placeholder {User} is unknown; this message has none"
+		notOffered = "tenants.umbrella.messages.goodbye.is: the language is not offered; write one of en, "
+	)
+	l := NewLoader(file, nil)
+	var acme *Tenant
+	for _, tc := range []struct {
+		name, text string
+		fresh      bool // all tenants are decoded
+		want       []string
+	}{
+		{"catalogue", overlay + text, true, []string{catalogue + `:2: locales_dir: message "ok": ` + unknown}},
+		{"tenant", overlay + broken, false, []string{
+			file + ":11:21: tenants.umbrella.messages.goodbye.fr: " + unknown, catalogue + `:2: locales_dir: message "ok": ` + unknown,
+		}},
+		{"moved", overlay + "\n\n" + broken, false, []string{
+			file + ":13:21: tenants.umbrella.messages.goodbye.fr: " + unknown, catalogue + `:2: locales_dir: message "ok": ` + unknown,
+		}},
+		{"mended", overlay + text, false, []string{catalogue + `:2: locales_dir: message "ok": ` + unknown}},
+		{"language-removed", text, true, []string{file + ":11:35: " + notOffered}},
+		{"language-still-removed", strings.Replace(text, "5m", "6m", 1), false, []string{file + ":11:35: " + notOffered}},
+		{"none", strings.Replace(text, `, is: "Bless."`, "", 1), false, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			if err := os.WriteFile(file, []byte(tc.text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			cfg, err := l.Load()
+			if err != nil {
+				t.Fatal(err)
+			}
+			refused := cfg.RefusedTexts()
+			if len(refused) != len(tc.want) {
+				t.Fatalf("got %v, want %q", refused, tc.want)
+			}
+			for i, want := range tc.want {
+				if got := refused[i].Error(); !strings.HasPrefix(got, want) {
+					t.Errorf("got %s, want %s", got, want)
+				}
+			}
+			if fresh := cfg.Tenants["acme"] != acme; fresh != tc.fresh {
+				t.Errorf("the other tenant is decoded again: %v", fresh)
+			}
+			acme = cfg.Tenants["acme"]
+		})
 	}
 }

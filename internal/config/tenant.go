@@ -37,7 +37,7 @@ type Tenant struct {
 	Welcome map[language.Tag]string `yaml:"welcome" default:"the greeting"`
 	// Answer LANG with the welcome in the new language too (RFC 2640 4.1).
 	GreetAfterLang bool `yaml:"greet_after_lang"`
-	// Texts of single replies, by message and language, in place of those of the catalogues. A text may have plural forms.
+	// Texts of single replies, by message and language, in place of those of the catalogues. A text may have plural forms. A wrong one is refused alone.
 	Messages map[i18n.ID]map[language.Tag]gotext.Text `yaml:"messages" default:"none"`
 
 	// How clients without UTF-8 write pathnames: `utf-8`, `raw`, or the label of a charset.

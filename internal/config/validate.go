@@ -35,19 +35,19 @@ const (
 
 // Validate checks a configuration that was not loaded. What is wrong is returned as [Problems].
 func (c *Config) Validate() error {
-	if problems, _ := c.validate(nil); len(problems) > 0 {
-		return problems
+	if v := c.validate(nil); len(v.problems) > 0 {
+		return v.problems
 	}
 	return nil
 }
 
-// validate returns the catalogues too. Tenants that are known were checked with the same settings of the server before.
-func (c *Config) validate(known map[*Tenant]bool) (Problems, *i18n.Bundle) {
-	v := &validator{cfg: c, known: known}
+// validate checks all but the tenants that are known, which were checked with the same settings of the server before.
+func (c *Config) validate(known map[*Tenant]bool) *validator {
+	v := &validator{cfg: c, known: known, refused: map[string]Problems{}}
 	v.server()
 	v.tenants()
 	v.problems.Sort()
-	return v.problems, v.bundle
+	return v
 }
 
 // A validator collects the problems of a configuration whose values have the right types.
@@ -56,6 +56,7 @@ type validator struct {
 	known    map[*Tenant]bool
 	bundle   *i18n.Bundle // nil when the catalogues are broken
 	problems Problems
+	refused  map[string]Problems // with texts of tenants, by tenant
 }
 
 // report adds a problem with the value that p leads to, unless one was found already with it or with what holds it.

@@ -34,13 +34,13 @@ func (v *validator) tenants() {
 		if !tenantName.MatchString(name) {
 			v.report(p.Child(name), "%q is no name for a tenant: write up to 63 ASCII letters, digits, -, _ and .", name)
 		}
-		v.tenant(p.Child(name), t)
+		v.tenant(p.Child(name), name, t)
 	}
 	v.sharedHosts()
 	v.ambiguousUsers()
 }
 
-func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
+func (v *validator) tenant(p yamlconf.Path, name string, t *Tenant) {
 	if t.Bucket == "" {
 		v.report(p.Child("bucket"), "is missing: name the tenant's S3 bucket")
 	}
@@ -49,7 +49,7 @@ func (v *validator) tenant(p yamlconf.Path, t *Tenant) {
 	offered := v.languages(p, t)
 	v.texts(p.Child("greeting"), t.Greeting)
 	v.texts(p.Child("welcome"), t.Welcome)
-	v.messages(p.Child("messages"), t)
+	v.messages(p.Child("messages"), name, t)
 	v.encodings(p, t)
 	v.presign(p.Child("presign"), t)
 	if t.ListingCache < 0 || t.ListingCache > maxListingCache {

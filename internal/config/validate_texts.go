@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +12,6 @@ import (
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/i18n/gotext"
 	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -51,14 +51,26 @@ func (v *validator) oneOf(p yamlconf.Path, tag language.Tag, offered *i18n.Bundl
 	}
 }
 
+// RefusedTexts is what is wrong with texts of a configuration that was loaded. It is valid in spite of it: in their place those serve that are
+// built in.
+func (c *Config) RefusedTexts() Problems {
+	var problems Problems
+	if c.bundle != nil {
+		for _, d := range c.bundle.Refused() {
+			file := filepath.Join(c.LocalesDir, filepath.FromSlash(d.File))
+			problems = append(problems, &yamlconf.Problem{Source: file, Line: d.Line, Path: "locales_dir", Message: fmt.Sprintf("message %q: %s", d.Message, d.Problem)})
+		}
+	}
+	for _, ofTenant := range c.refused {
+		problems = append(problems, ofTenant...)
+	}
+	problems.Sort()
+	return problems
+}
+
 // Warnings are what a valid configuration leaves without words that people can read.
 func (c *Config) Warnings() []string {
 	var warnings []string
-	if c.bundle != nil {
-		for _, refused := range c.bundle.Refused() {
-			warnings = append(warnings, fmt.Sprintf("locales_dir: %v; the server refuses this text and uses the one before it", refused))
-		}
-	}
 	inEnglish := func(tag language.Tag) bool {
 		base, _ := tag.Base()
 		return base.String() == "en"
@@ -106,37 +118,24 @@ func (v *validator) texts(p yamlconf.Path, texts map[language.Tag]string) {
 	}
 }
 
-// messages checks what a tenant says instead of the catalogues, text by text, so that each problem stands where its text does.
-func (v *validator) messages(p yamlconf.Path, t *Tenant) {
+// messages checks what a tenant says instead of the catalogues. A wrong text does not make the configuration invalid.
+func (v *validator) messages(p yamlconf.Path, tenant string, t *Tenant) {
 	if v.bundle == nil || len(t.Messages) == 0 {
 		return
 	}
-	offered, err := v.bundle.WithOverrides(t.Languages, nil)
-	if err != nil {
-		offered = v.bundle // said before
+	own, err := v.bundle.WithOverrides(t.Languages, t.Messages)
+	if err != nil { // said before
+		own, _ = v.bundle.WithOverrides(nil, t.Messages) // which fails for languages only
 	}
-	check := func(at yamlconf.Path, id i18n.ID, texts map[language.Tag]gotext.Text) bool {
-		_, err := offered.WithOverrides(nil, map[i18n.ID]map[language.Tag]gotext.Text{id: texts})
-		if err != nil {
-			v.report(at, "%s", err)
+	for _, d := range own.Refused() {
+		at, message := p.Child(string(d.Message)), d.Problem
+		if d.Language != language.Und {
+			at = at.Child(d.Language.String())
+		} else if known := v.bundle.IDs(); !slices.Contains(known, d.Message) {
+			message = "no such message: " + yamlconf.Suggest(string(d.Message), known, "take the identifiers from the English catalogue")
 		}
-		return err == nil
-	}
-	for id, texts := range t.Messages {
-		at := p.Child(string(id))
-		if known := v.bundle.IDs(); !slices.Contains(known, id) {
-			v.report(at, "no such message: %s", yamlconf.Suggest(string(id), known, "take the identifiers from the English catalogue"))
-			continue
-		}
-		if len(texts) == 0 {
-			v.report(at, "there are no texts: write one for a language, or remove the message")
-		}
-		each := true
-		for tag, text := range texts {
-			each = check(at.Child(tag.String()), id, map[language.Tag]gotext.Text{tag: text}) && each
-		}
-		if each {
-			check(at, id, texts) // two of them may be for one language
+		if problem := v.cfg.positions.Problem(at, message); problem != nil {
+			v.refused[tenant] = append(v.refused[tenant], problem)
 		}
 	}
 }

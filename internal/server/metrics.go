@@ -46,6 +46,7 @@ type metrics struct {
 
 	reloads                               *prometheus.CounterVec
 	reloadSuccess, reloadTime, configHash prometheus.Gauge
+	refusedTexts                          prometheus.Gauge
 }
 
 var _ control.Observer = (*metrics)(nil)
@@ -95,6 +96,7 @@ func newMetrics(version string) *metrics {
 	m.reloadSuccess = gauge("config_reload_success", "1 if the last configuration that was read is in use, 0 if it was refused and the one before stays.")
 	m.reloadTime = gauge("config_reload_success_timestamp_seconds", "When the configuration in use was read, in seconds since 1970.")
 	m.configHash = gauge("config_hash", "Hash of the configuration in use with all files that it names. Replicas with the same files have the same.")
+	m.refusedTexts = gauge("config_refused_texts", "What is wrong with texts (locales_dir, messages) of the configuration in use. The built-in ones serve in their place.")
 	build := prometheus.NewGauge(prometheus.GaugeOpts{
 		Namespace: "babelftp", Name: "build_info", Help: "Always 1, with the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
@@ -103,7 +105,7 @@ func newMetrics(version string) *metrics {
 	m.refusalsOnly.MustRegister(m.refusals)
 	m.registry.MustRegister(
 		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.languages, m.Transfers, m.auditLost, m.noHeader, m.acme, m.events, build,
-		m.reloads, m.reloadSuccess, m.reloadTime, m.configHash,
+		m.reloads, m.reloadSuccess, m.reloadTime, m.configHash, m.refusedTexts,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
 	m.registry.MustRegister(m.s3.Collectors()...)

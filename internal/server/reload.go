@@ -48,28 +48,26 @@ func (s *Server) Reload(load func() (*config.Config, error)) error {
 // logRefused says what is wrong with a configuration, and where.
 func (s *Server) logRefused(err error) {
 	const message = "configuration refused, and the one before stays in use; correct it"
-	problems, ok := errors.AsType[config.Problems](err)
-	if !ok {
-		s.log.Error(message, "err", err)
+	if problems, ok := errors.AsType[config.Problems](err); ok {
+		logProblems(s.log.Error, message, problems)
 		return
 	}
-	for _, p := range problems[:min(len(problems), maxProblems)] {
-		s.log.Error(message, "file", p.Source, "line", p.Line, "column", p.Column, "key", p.Path, "problem", p.Message)
-	}
-	if more := len(problems) - maxProblems; more > 0 {
-		s.log.Error(message, "more_problems", more)
-	}
+	s.log.Error(message, "err", err)
 }
 
-// logRefusedTexts says which texts of the operator's catalogues do not count, and why.
-func (s *Server) logRefusedTexts(bundle *i18n.Bundle) {
-	const message = "text refused, and the built-in one is used; correct it"
-	refused := bundle.Refused()
-	for _, d := range refused[:min(len(refused), maxProblems)] {
-		s.log.Warn(message, "file", d.File, "line", d.Line, "message", d.Message, "problem", d.Problem)
+// showRefusedTexts says which texts of the configuration in use do not count, where they are, and why.
+func (s *Server) showRefusedTexts(cfg *config.Config) {
+	refused := cfg.RefusedTexts()
+	s.metrics.refusedTexts.Set(float64(len(refused)))
+	logProblems(s.log.Warn, "text refused, and the built-in one is used; correct it", refused)
+}
+
+func logProblems(log func(message string, args ...any), message string, problems config.Problems) {
+	for _, p := range problems[:min(len(problems), maxProblems)] {
+		log(message, "file", p.Source, "line", p.Line, "column", p.Column, "key", p.Path, "problem", p.Message)
 	}
-	if more := len(refused) - maxProblems; more > 0 {
-		s.log.Warn(message, "more_problems", more)
+	if more := len(problems) - maxProblems; more > 0 {
+		log(message, "more_problems", more)
 	}
 }
 
@@ -114,7 +112,7 @@ func (s *Server) replace(next *config.Config) error {
 	applyAdmin()
 	s.limits.Adopt(cfg.Limits.Server())
 	s.bans.Adopt(cfg.Limits.Bans, cfg.Limits.Networks)
-	s.logRefusedTexts(bundle)
+	s.showRefusedTexts(cfg)
 	after := newActive(cfg, bundle, buckets)
 	s.watcher.Watch(after.all)
 	change.Apply()

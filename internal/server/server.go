@@ -220,7 +220,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		ReadHeaderTimeout: requestTimeout,
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
-	s.logRefusedTexts(bundle)
+	s.showRefusedTexts(cfg)
 	return s, nil
 }
 

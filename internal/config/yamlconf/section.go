@@ -28,6 +28,9 @@ type cached struct {
 // Keep keeps the entries of the document that was decoded last.
 func (c *Cache) Keep() { c.entries = c.next }
 
+// Forget lets an entry of the document that was decoded last be decoded again the next time, so that there are its positions.
+func (c *Cache) Forget(key string) { delete(c.next, key) }
+
 // Used reports whether the last Decode has taken an entry from the cache. [Positions] have none of it.
 func (c *Cache) Used() bool { return c.used }
 
