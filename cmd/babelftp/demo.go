@@ -187,19 +187,9 @@ func demoConfig(listen, locales, token string) (*config.Config, error) {
 	cfg.S3.PathStyle, cfg.S3.Profile = aws.Bool(true), "versitygw"
 	cfg.Tenants = map[string]*config.Tenant{
 		standard: {
-			Bucket: "demo",
-			Users:  map[string]*config.User{"demo": user},
-			Greeting: map[language.Tag]string{
-				language.English:             "Welcome to the babelftp demo.",
-				language.French:              "Bienvenue dans la démo de babelftp.",
-				language.German:              "Willkommen bei der babelftp-Demo.",
-				language.Spanish:             "Bienvenido a la demostración de babelftp.",
-				language.BrazilianPortuguese: "Boas-vindas à demonstração do babelftp.",
-				language.Japanese:            "babelftpのデモへようこそ。",
-				language.SimplifiedChinese:   "欢迎使用 babelftp 演示服务器。",
-				language.Arabic:              "مرحبًا بكم في العرض التجريبي لخادم babelftp.",
-				language.Russian:             "Добро пожаловать на демонстрационный сервер babelftp.",
-			},
+			Bucket:   "demo",
+			Users:    map[string]*config.User{"demo": user},
+			Greeting: demoGreeting(),
 		},
 		atelier: {
 			Hosts:           []string{"ftp.atelier.example"},

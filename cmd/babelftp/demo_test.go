@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/babelftp/babelftp/i18n"
 	"github.com/babelftp/babelftp/internal/ftptest"
 )
 
@@ -60,6 +61,28 @@ func TestDemo(t *testing.T) {
 }
 
 // Without --data the demo leaves no files, and AUTH TLS works with a certificate of its own.
+// The demo greets in each language, and so in that which the client has chosen.
+func TestDemoGreeting(t *testing.T) {
+	bundle, err := i18n.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	greeting := demoGreeting()
+	if len(greeting) != len(bundle.Tags()) {
+		t.Errorf("%d greetings for %d languages", len(greeting), len(bundle.Tags()))
+	}
+	address := start(t, nil, "demo", "--listen", "127.0.0.1:0").expect(welcomeLine)
+	c := ftptest.Dial(t, address)
+	for _, tag := range bundle.Tags() {
+		c.Command(200, "LANG "+tag.String())
+		c.Command(331, "USER demo")
+		if got := c.Command(230, "PASS demo"); greeting[tag] == "" || !strings.Contains(got, greeting[tag]) {
+			t.Errorf("the greeting in %v is %q, want %q", tag, got, greeting[tag])
+		}
+		c.Command(220, "REIN")
+	}
+}
+
 func TestDemoLeavesNothing(t *testing.T) {
 	temporary := t.TempDir()
 	p := start(t, []string{"TMPDIR=" + temporary}, "demo", "--listen", "127.0.0.1:0")
