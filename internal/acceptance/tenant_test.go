@@ -189,10 +189,10 @@ func TestQuota(t *testing.T) {
 	small, large := local.write("small", content(1<<20)), local.write("large", content(11<<20))
 	tooMuch := local.write("too-much", content(1<<20+1))
 	claire.must("upload", large, "large")
-	claire.refused("552 Votre quota est épuisé.", "upload", tooMuch, "small")
+	claire.refused("552 Le quota est dépassé.", "upload", tooMuch, "small")
 	claire.must("upload", small, "small")
 	for _, file := range []string{small, large} { // now there is room for nothing
-		claire.refused("552 Votre quota est épuisé.", "upload", file, "more")
+		claire.refused("552 Le quota est dépassé.", "upload", file, "more")
 	}
 	if usage := claire.must("command", "SITE QUOTA"); !strings.Contains(usage, "12 Mio / 12 Mio") {
 		t.Errorf("SITE QUOTA: %s", usage)
