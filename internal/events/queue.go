@@ -15,18 +15,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"strings"
 	"sync"
 	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
-	"github.com/babelftp/babelftp/internal/panics"
 	"github.com/babelftp/babelftp/internal/s3lock"
 	"github.com/babelftp/babelftp/internal/webhook"
 )
@@ -35,18 +31,8 @@ const (
 	// requestTimeout bounds the requests to S3 that outlive a command.
 	requestTimeout = 30 * time.Second
 
-	// maxBatch is how many events one request to the receiver has at most.
-	maxBatch = 100
-
 	// maxFresh is how many events wait in memory. The others wait in the bucket only.
 	maxFresh = 1000
-
-	// sweepInterval is how often a server looks for events that are left in the bucket. After failures it is up to maxBackoff.
-	sweepInterval = 15 * time.Second
-	maxBackoff    = 5 * time.Minute
-
-	// leaseSweeps is after how many sweep intervals without a renewal the holder of the lease counts as dead.
-	leaseSweeps = 4
 
 	// maxObject bounds the size of an event in the bucket, in bytes.
 	maxObject = 64 << 10
@@ -94,22 +80,26 @@ type Client interface {
 	ListObjectsV2(context.Context, *s3.ListObjectsV2Input, ...func(*s3.Options)) (*s3.ListObjectsV2Output, error)
 }
 
-// Options is what a [Queue] needs. Observe may be nil.
+// Options is what a [Queue] needs, and what stays as long as it lives. Observe may be nil.
 type Options struct {
-	Client  Client
-	Bucket  string
-	Prefix  string // of the tenant's keys
-	Tenant  string
-	Webhook *webhook.Webhook
+	Bucket string
+	Prefix string // of the tenant's keys
+	Tenant string
 
-	// UnconfirmedAfter is how long an event of another server may be unconfirmed until that server counts as dead.
-	UnconfirmedAfter time.Duration
 	// SweepInterval replaces that of the package in tests; 0 leaves it.
 	SweepInterval time.Duration
 
 	// Observe gets how many events the receiver got or refused.
 	Observe func(events int, delivered bool)
 	Log     *slog.Logger
+}
+
+// Settings are what a [Queue] may get anew while it runs.
+type Settings struct {
+	Client  Client
+	Webhook *webhook.Webhook
+	// UnconfirmedAfter is how long an event of another server may be unconfirmed until that server counts as dead.
+	UnconfirmedAfter time.Duration
 }
 
 // A Queue is the events of a tenant. Several servers share one.
@@ -119,10 +109,13 @@ type Queue struct {
 	fresh chan Event // confirmed by this process, to be sent at once
 
 	mu      sync.Mutex
-	pending map[string]bool // the events that this process is to confirm or to send, by ID
-	users   int             // logins that may make events
-	retired bool            // by Retire
-	unused  chan struct{}   // closed when the queue is retired and has no users
+	current *Settings
+	restart context.CancelFunc // lets Run begin again with other settings
+	pending map[string]bool    // by ID: this process is to confirm or to send the event
+
+	users   int           // logins that may make events
+	retired bool          // by Retire
+	unused  chan struct{} // closed when the queue is retired and has no users
 
 	// Of the goroutine of Run.
 	seen  map[string]time.Time // when the sweep first saw an unconfirmed event
@@ -130,20 +123,42 @@ type Queue struct {
 }
 
 // NewQueue makes a queue, without a request.
-func NewQueue(o Options) *Queue {
-	if o.SweepInterval == 0 {
-		o.SweepInterval = min(sweepInterval, max(o.UnconfirmedAfter, time.Second))
-	}
+func NewQueue(o Options, s *Settings) *Queue {
 	if o.Observe == nil {
 		o.Observe = func(int, bool) {}
 	}
 	q := &Queue{
-		Options: o, fresh: make(chan Event, maxFresh), pending: map[string]bool{}, seen: map[string]time.Time{}, unused: make(chan struct{}),
+		Options: o, current: s, restart: func() {},
+		fresh: make(chan Event, maxFresh), pending: map[string]bool{}, seen: map[string]time.Time{}, unused: make(chan struct{}),
 	}
 	q.lease = s3lock.New(s3lock.Options{
-		Client: func() s3lock.Client { return q.Client }, Bucket: q.Bucket, Key: q.folder() + "lease", Expiry: leaseSweeps * q.SweepInterval, Log: q.Log,
+		Client: func() s3lock.Client { return q.settings().Client }, Bucket: q.Bucket, Key: q.folder() + "lease", Log: q.Log,
 	})
 	return q
+}
+
+func (q *Queue) settings() *Settings {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.current
+}
+
+// Adopt replaces the settings. All events that wait go to the receiver that they name. A request to another one is cut off, because one that hangs must
+// not hold the events back. They are sent again.
+func (q *Queue) Adopt(s *Settings) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s != q.current {
+		q.current = s
+		q.restart()
+	}
+}
+
+// adoptReceiver sends the events of this queue to the receiver of another one.
+func (q *Queue) adoptReceiver(other *Queue) {
+	s := *other.settings()
+	s.Client = q.settings().Client
+	q.Adopt(&s)
 }
 
 // Use says that a login may make events, until it calls done. It comes before Retire.
@@ -159,12 +174,14 @@ func (q *Queue) Use() (done func()) {
 	}
 }
 
-// Retire lets Run end when the last login has called done. It is called once.
+// Retire lets Run end when the last login has called done.
 func (q *Queue) Retire() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.retired = true
-	q.endUnused()
+	if !q.retired {
+		q.retired = true
+		q.endUnused()
+	}
 }
 
 func (q *Queue) endUnused() {
@@ -191,14 +208,14 @@ func (q *Queue) put(ctx context.Context, e Event) error {
 	if err != nil {
 		return err
 	}
-	_, err = q.Client.PutObject(ctx, &s3.PutObjectInput{
+	_, err = q.settings().Client.PutObject(ctx, &s3.PutObjectInput{
 		Bucket: &q.Bucket, Key: &e.key, Body: bytes.NewReader(body), ContentType: aws.String("application/json"),
 	})
 	return err
 }
 
 func (q *Queue) remove(ctx context.Context, e Event) error {
-	_, err := q.Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &q.Bucket, Key: &e.key})
+	_, err := q.settings().Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &q.Bucket, Key: &e.key})
 	return err
 }
 
@@ -219,7 +236,7 @@ func (q *Queue) begin(ctx context.Context, e Event) (Event, error) {
 // The error is that of the change, or an EAGAIN where the change must not be acknowledged.
 func (q *Queue) end(ctx context.Context, e Event, err error) error {
 	switch {
-	case err == nil && time.Since(e.Time) >= q.UnconfirmedAfter:
+	case err == nil && time.Since(e.Time) >= q.settings().UnconfirmedAfter:
 		// Another server may have sent and deleted the event before the change.
 		if err := q.postpone(ctx, e); err != nil {
 			return fmt.Errorf("%w: the event of the change cannot be confirmed: %w", syscall.EAGAIN, err)
@@ -279,200 +296,4 @@ func (q *Queue) owns(id string) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.pending[id]
-}
-
-// Run sends events until ctx ends, and then leaves those that wait in memory in the bucket, confirmed. A queue that is retired and no longer used
-// sends what there is, and ends: there may be no queue after it. What the receiver does not take then stays in the bucket.
-func (q *Queue) Run(ctx context.Context) {
-	defer q.releaseLease(ctx)
-	interval := q.SweepInterval
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case e := <-q.fresh:
-			if err := q.sendFresh(ctx, e); err == nil && interval > q.SweepInterval { // the receiver answers again
-				interval = q.SweepInterval
-				timer.Reset(0)
-			}
-		case <-timer.C:
-			if err := panics.Catch(func() error { return q.sweep(ctx) }); err != nil && ctx.Err() == nil {
-				q.Log.Warn("webhook: events wait in the bucket; the next sweep tries again", "err", err, "in", interval)
-				interval = min(2*interval, maxBackoff)
-			} else {
-				interval = q.SweepInterval
-			}
-			timer.Reset(interval)
-		case <-q.unused:
-			q.sendLast(ctx)
-			return
-		case <-ctx.Done():
-			for {
-				select {
-				case e := <-q.fresh:
-					_ = q.postpone(ctx, e) // logged
-				default:
-					return
-				}
-			}
-		}
-	}
-}
-
-// releaseLease lets another queue sweep at once.
-func (q *Queue) releaseLease(ctx context.Context) {
-	if !q.lease.Held() {
-		return
-	}
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
-	defer done()
-	if err := q.lease.Release(ctx); err != nil {
-		q.Log.Warn("webhook: another server sends the events in the bucket when the lease of this one has expired", "err", err)
-	}
-}
-
-// sendFresh sends an event and those that wait in memory, or leaves them in the bucket.
-func (q *Queue) sendFresh(ctx context.Context, first Event) error {
-	batch := q.waiting(first)
-	err := panics.Catch(func() error { return q.send(ctx, batch) })
-	if err != nil {
-		for _, e := range batch {
-			_ = q.postpone(ctx, e) // logged
-		}
-	}
-	return err
-}
-
-// sendLast sends what waits in memory and in the bucket.
-func (q *Queue) sendLast(ctx context.Context) {
-	for {
-		select {
-		case e := <-q.fresh:
-			_ = q.sendFresh(ctx, e) // what is left the sweep tries again
-			continue
-		default:
-		}
-		break
-	}
-	if err := panics.Catch(func() error { return q.sweep(ctx) }); err != nil {
-		q.Log.Warn("webhook: the queue is no longer in use, and its events stay in the bucket", "folder", q.queueFolder(), "err", err)
-	}
-}
-
-// waiting adds to an event those that wait in memory.
-func (q *Queue) waiting(e Event) []Event {
-	batch := []Event{e}
-	for len(batch) < maxBatch {
-		select {
-		case e := <-q.fresh:
-			batch = append(batch, e)
-		default:
-			return batch
-		}
-	}
-	return batch
-}
-
-// send gives events to the receiver, and then deletes them.
-func (q *Queue) send(ctx context.Context, batch []Event) error {
-	body, err := json.Marshal(batch)
-	if err != nil {
-		return err
-	}
-	if err := q.Webhook.Post(ctx, body); err != nil {
-		q.Observe(len(batch), false)
-		return err
-	}
-	q.Observe(len(batch), true)
-	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), requestTimeout)
-	defer done()
-	for _, e := range batch {
-		if err := q.remove(ctx, e); err != nil {
-			q.Log.Warn("webhook: an event is delivered and will be delivered again", "id", e.ID, "err", err)
-		}
-		q.own(e.ID, false)
-	}
-	return nil
-}
-
-// sweep sends what is in the bucket, in the order of time, if this server holds the lease. It leaves the unconfirmed events of live servers.
-func (q *Queue) sweep(ctx context.Context) error {
-	pages := s3.NewListObjectsV2Paginator(q.Client, &s3.ListObjectsV2Input{Bucket: &q.Bucket, Prefix: aws.String(q.queueFolder())})
-	present := map[string]time.Time{}
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
-		if err != nil {
-			return err
-		}
-		if len(page.Contents) > 0 {
-			if held, err := q.lease.Hold(ctx); err != nil || !held {
-				return err
-			}
-		}
-		if err := q.sendPage(ctx, page.Contents, present); err != nil {
-			return err
-		}
-	}
-	q.seen = present
-	return nil
-}
-
-func (q *Queue) sendPage(ctx context.Context, objects []types.Object, present map[string]time.Time) error {
-	var batch []Event
-	for _, o := range objects {
-		id, confirmed := strings.CutSuffix(aws.ToString(o.Key)[len(q.queueFolder()):], confirmedSuffix)
-		if q.owns(id) {
-			continue
-		}
-		if !confirmed {
-			first, again := q.seen[id]
-			if !again {
-				first = time.Now()
-			}
-			present[id] = first
-			if time.Since(first) < q.UnconfirmedAfter {
-				continue
-			}
-		}
-		e, err := q.get(ctx, aws.ToString(o.Key))
-		if _, gone := errors.AsType[*types.NoSuchKey](err); gone {
-			continue
-		}
-		if errors.Is(err, errNoEvent) { // the others must not wait for it
-			q.Log.Error("webhook: an object in the queue is no event: delete it", "key", aws.ToString(o.Key))
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		if batch = append(batch, e); len(batch) == maxBatch {
-			if err := q.send(ctx, batch); err != nil {
-				return err
-			}
-			batch = nil
-		}
-	}
-	if len(batch) == 0 {
-		return nil
-	}
-	return q.send(ctx, batch)
-}
-
-var errNoEvent = errors.New("no event")
-
-func (q *Queue) get(ctx context.Context, key string) (e Event, err error) {
-	out, err := q.Client.GetObject(ctx, &s3.GetObjectInput{Bucket: &q.Bucket, Key: &key})
-	if err != nil {
-		return e, err
-	}
-	defer out.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(out.Body, maxObject))
-	if err != nil {
-		return e, err
-	}
-	if err := json.Unmarshal(body, &e); err != nil || e.ID == "" {
-		return e, errNoEvent
-	}
-	e.key = key
-	return e, nil
 }

@@ -98,9 +98,8 @@ func (b bucket) queue(t *testing.T, r *receiver) *Queue {
 	t.Helper()
 	hook := webhook.New(r.URL, secret, nil, time.Minute)
 	return NewQueue(Options{
-		Client: b.client, Bucket: b.name, Prefix: "inbox/", Tenant: "acme", Webhook: hook,
-		UnconfirmedAfter: 10 * time.Millisecond, SweepInterval: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
-	})
+		Bucket: b.name, Prefix: "inbox/", Tenant: "acme", SweepInterval: 10 * time.Millisecond, Log: slog.New(slog.NewTextHandler(t.Output(), nil)),
+	}, &Settings{Client: b.client, Webhook: hook, UnconfirmedAfter: 10 * time.Millisecond})
 }
 
 // run lets a server send, until the function that it returns is called.
@@ -345,7 +344,7 @@ func TestSlowChangeWithoutS3(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Time = e.Time.Add(-q.UnconfirmedAfter)
+	e.Time = e.Time.Add(-q.settings().UnconfirmedAfter)
 	q.Bucket = strings.Repeat("missing", 2)
 	if err := q.end(t.Context(), e, nil); !errors.Is(err, syscall.EAGAIN) {
 		t.Errorf("%v, want an EAGAIN", err)
@@ -391,7 +390,7 @@ func TestRetiredQueue(t *testing.T) {
 
 	// A client stores a file and leaves at once.
 	hasty := b.queue(t, r)
-	hasty.UnconfirmedAfter = time.Minute // else a slow machine leaves the event to the holder of the lease, which is the first queue
+	hasty.settings().UnconfirmedAfter = time.Minute // else a slow machine leaves the event to the holder of the lease, which is the first queue
 	done := hasty.Use()
 	hasty.Retire()
 	change(t, hasty, "/hasty", nil)

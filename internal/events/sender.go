@@ -9,7 +9,8 @@ import (
 type Sender struct {
 	mu      sync.Mutex
 	queues  map[string]*Queue
-	ctx     context.Context // nil while nothing is sent
+	ending  map[*Queue]string // what Replace has left out, while logins use it
+	ctx     context.Context   // nil while nothing is sent
 	cancel  context.CancelFunc
 	sending sync.WaitGroup
 }
@@ -24,7 +25,8 @@ func (s *Sender) Start(ctx context.Context) {
 	}
 }
 
-// Replace sends the events of other queues, by names. Those that are not among them end with the last login that uses them.
+// Replace sends the events of other queues, by the names of tenants. Those that are not among them end with the last login that uses them. Until then
+// they send to the receiver that their tenant has.
 func (s *Sender) Replace(queues map[string]*Queue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -32,8 +34,17 @@ func (s *Sender) Replace(queues map[string]*Queue) {
 	s.queues = queues
 	for name, q := range before {
 		if queues[name] != q {
-			q.Retire()
+			if s.ending == nil {
+				s.ending = map[*Queue]string{}
+			}
+			s.ending[q] = name
 		}
+	}
+	for q, name := range s.ending {
+		if next := queues[name]; next != nil {
+			q.adoptReceiver(next)
+		}
+		q.Retire()
 	}
 	for name, q := range queues {
 		if before[name] != q && s.ctx != nil {
@@ -44,7 +55,12 @@ func (s *Sender) Replace(queues map[string]*Queue) {
 
 func (s *Sender) run(q *Queue) {
 	ctx := s.ctx
-	s.sending.Go(func() { q.Run(ctx) })
+	s.sending.Go(func() {
+		q.Run(ctx)
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.ending, q)
+	})
 }
 
 // End leaves in S3 what was not sent.

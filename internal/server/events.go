@@ -12,15 +12,17 @@ import (
 	"github.com/babelftp/babelftp/internal/webhook"
 )
 
-// A tenantQueue is the events of a tenant, and what it was made of.
+// A tenantQueue is the events of a tenant, its settings, and what these were made of.
 type tenantQueue struct {
 	*events.Queue
+	settings    *events.Settings
 	bucket      *s3client.Bucket
 	webhook     destination.Webhook
 	authorities *x509.CertPool
 }
 
-// newEventQueues makes the queues of the tenants that have a webhook. A queue that is in use stays, if it would be made of the same.
+// newEventQueues makes the queues of the tenants that have a webhook. A queue that is in use stays as long as its events are in the same folder of the
+// same bucket: it is to adopt the settings.
 func (s *Server) newEventQueues(cfg *config.Config, buckets map[string]*s3client.Bucket) (map[string]*tenantQueue, error) {
 	queues := map[string]*tenantQueue{}
 	for name, t := range cfg.Tenants {
@@ -37,16 +39,30 @@ func (s *Server) newEventQueues(cfg *config.Config, buckets map[string]*s3client
 			queues[name] = q
 			continue
 		}
-		queue := events.NewQueue(events.Options{
-			Client: b.ObjectClient(), Bucket: b.Name, Prefix: b.Prefix, Tenant: name,
-			Webhook:          webhook.New(w.URL, w.Secret.Reveal(), authorities, w.TimeoutOf()),
-			UnconfirmedAfter: w.UnconfirmedAfterOf(),
-			Observe:          func(n int, ok bool) { s.metrics.told(name, n, ok) },
-			Log:              s.log.With("tenant", name),
-		})
-		queues[name] = &tenantQueue{queue, b, w, authorities}
+		next := &tenantQueue{bucket: b, webhook: w, authorities: authorities, settings: &events.Settings{
+			Client: b.ObjectClient(), Webhook: webhook.New(w.URL, w.Secret.Reveal(), authorities, w.TimeoutOf()), UnconfirmedAfter: w.UnconfirmedAfterOf(),
+		}}
+		if q := s.queues[name]; q != nil && q.bucket.SamePlace(b) && q.bucket.Prefix == b.Prefix {
+			next.Queue = q.Queue
+		} else {
+			next.Queue = events.NewQueue(events.Options{
+				Bucket: b.Name, Prefix: b.Prefix, Tenant: name,
+				Observe: func(n int, ok bool) { s.metrics.told(name, n, ok) },
+				Log:     s.log.With("tenant", name),
+			}, next.settings)
+		}
+		queues[name] = next
 	}
 	return queues, nil
+}
+
+// useEventQueues sends the events of queues, each with its settings.
+func (s *Server) useEventQueues(queues map[string]*tenantQueue) {
+	s.queues = queues
+	for _, q := range queues {
+		q.Adopt(q.settings)
+	}
+	s.events.Replace(queuesOf(queues))
 }
 
 // queuesOf are the queues themselves.

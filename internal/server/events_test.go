@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/destination"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
@@ -19,27 +20,53 @@ import (
 	"github.com/babelftp/babelftp/internal/webhook"
 )
 
+const webhookSecret = "0123456789abcdef"
+
+// newWebhook is a webhook whose receiver checks the signature and hands on the events.
+func newWebhook(t *testing.T) (destination.Webhook, <-chan events.Event) {
+	t.Helper()
+	received := make(chan events.Event, 100)
+	return newWebhookOf(t, func(_ http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(request.Body)
+		want := webhook.Sign([]byte(webhookSecret), request.Header.Get(webhook.TimestampHeader), body)
+		if got := request.Header.Get(webhook.SignatureHeader); err != nil || got != want {
+			t.Errorf("signature %q, %v; want %q", got, err, want)
+		}
+		var batch []events.Event
+		if err := json.Unmarshal(body, &batch); err != nil {
+			t.Errorf("%s: %v", body, err)
+		}
+		for _, e := range batch {
+			received <- e
+		}
+	}), received
+}
+
+func newWebhookOf(t *testing.T, handler http.HandlerFunc) destination.Webhook {
+	t.Helper()
+	receiver := httptest.NewServer(handler)
+	t.Cleanup(receiver.Close)
+	return destination.Webhook{Receiver: destination.Receiver{URL: receiver.URL, Secret: value.NewSecret(webhookSecret)}}
+}
+
+// next is the event that comes next.
+func next(t *testing.T, received <-chan events.Event) events.Event {
+	t.Helper()
+	select {
+	case e := <-received:
+		return e
+	case <-time.After(time.Minute):
+		t.Fatal("no event comes")
+		return events.Event{}
+	}
+}
+
 // The receiver gets each upload, deletion, rename and copy of which the client has a reply, with its signature. No client and no quota sees the queue.
 func TestWebhook(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		const secret = "0123456789abcdef"
-		received := make(chan events.Event, 100)
-		receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
-			body, err := io.ReadAll(request.Body)
-			if want := webhook.Sign([]byte(secret), request.Header.Get("Babelftp-Timestamp"), body); err != nil || request.Header.Get("Babelftp-Signature") != want {
-				t.Errorf("signature %q, %v; want %q", request.Header.Get("Babelftp-Signature"), err, want)
-			}
-			var batch []events.Event
-			if err := json.Unmarshal(body, &batch); err != nil {
-				t.Errorf("%s: %v", body, err)
-			}
-			for _, e := range batch {
-				received <- e
-			}
-		}))
-		t.Cleanup(receiver.Close)
 		cfg := configtest.New(t, s)
-		cfg.Tenants["acme"].Webhook = destination.Webhook{Receiver: destination.Receiver{URL: receiver.URL, Secret: value.NewSecret(secret)}}
+		hook, received := newWebhook(t)
+		cfg.Tenants["acme"].Webhook = hook
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		c := ftptest.Dial(t, srv.Addr().String())
 		c.Login("alice", configtest.Password)
@@ -52,17 +79,13 @@ func TestWebhook(t *testing.T) {
 		want := []string{"upload /alice/a ", "rename /alice/a /alice/b", "copy /alice/b /alice/c", "delete /alice/b "}
 		var got []string
 		for range want {
-			select {
-			case e := <-received:
-				got = append(got, string(e.Type)+" "+e.Path+" "+e.ToPath)
-				if !e.Confirmed || e.Tenant != "acme" || e.User != "alice" || e.URI != "s3://"+cfg.Tenants["acme"].Bucket+"/inbox"+e.Path {
-					t.Errorf("%+v", e)
-				}
-				if e.Type == events.Upload && (e.Size == nil || *e.Size != 3 || e.ETag == "") {
-					t.Errorf("%+v, want a size of 3 and an ETag", e)
-				}
-			case <-time.After(time.Minute):
-				t.Fatalf("got %q, want %q", got, want)
+			e := next(t, received)
+			got = append(got, string(e.Type)+" "+e.Path+" "+e.ToPath)
+			if !e.Confirmed || e.Tenant != "acme" || e.User != "alice" || e.URI != "s3://"+cfg.Tenants["acme"].Bucket+"/inbox"+e.Path {
+				t.Errorf("%+v", e)
+			}
+			if e.Type == events.Upload && (e.Size == nil || *e.Size != 3 || e.ETag == "") {
+				t.Errorf("%+v, want a size of 3 and an ETag", e)
 			}
 		}
 		if !slices.Equal(got, want) {
@@ -77,12 +100,10 @@ func TestWebhook(t *testing.T) {
 // Events that wait for a receiver which is down are in the bucket. No listing shows them, no command reaches them, and no quota counts them.
 func TestWebhookEventsAreHidden(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		receiver := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
-		t.Cleanup(receiver.Close)
 		cfg := configtest.New(t, s)
 		acme := cfg.Tenants["acme"]
 		acme.Quota = 100
-		acme.Webhook = destination.Webhook{Receiver: destination.Receiver{URL: receiver.URL, Secret: value.NewSecret("0123456789abcdef")}}
+		acme.Webhook = newWebhookOf(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) })
 		acme.Users["alice"].Home = "/"
 		srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 		c := session(t, srv, "alice")
@@ -103,4 +124,56 @@ func TestWebhookEventsAreHidden(t *testing.T) {
 		c.Command(553, "CWD .babelftp")
 		c.Command(553, "SITE RMDIR .babelftp/events")
 	})
+}
+
+// A receiver hangs, and a reload names another one. That gets what waits, and what sessions from before the reload do after it. So it is if the reload
+// also moves the tenant, or gives the tenant a webhook again after another one has removed it.
+func TestReloadOfWebhook(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	for name, reloads := range map[string][]func(*config.Tenant, destination.Webhook){
+		"receiver": {func(acme *config.Tenant, hook destination.Webhook) { acme.Webhook = hook }},
+		"unconfirmed-after": {func(acme *config.Tenant, hook destination.Webhook) {
+			acme.Webhook, acme.Webhook.UnconfirmedAfter = hook, time.Hour
+		}},
+		"prefix": {func(acme *config.Tenant, hook destination.Webhook) { acme.Webhook, acme.Prefix = hook, "moved/" }},
+		"bucket": {func(acme *config.Tenant, hook destination.Webhook) { acme.Webhook, acme.Bucket = hook, s.Bucket(t) }},
+		"again": {
+			func(acme *config.Tenant, _ destination.Webhook) { acme.Webhook = destination.Webhook{} },
+			func(acme *config.Tenant, hook destination.Webhook) { acme.Webhook = hook },
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			asked := make(chan struct{}, 10)
+			cfg := configtest.New(t, s)
+			cfg.Tenants["acme"].Webhook = newWebhookOf(t, func(_ http.ResponseWriter, request *http.Request) {
+				_, _ = io.Copy(io.Discard, request.Body) // then the server notices that the client has closed the connection
+				asked <- struct{}{}
+				<-request.Context().Done()
+			})
+			cfg.Tenants["acme"].Webhook.Timeout = time.Hour
+			srv := start(t, cfg, Options{AWS: s.AWSConfig()})
+			before := session(t, srv, "alice")
+			before.Store("waits", "x")
+			<-asked
+			hook, received := newWebhook(t)
+			for _, change := range reloads {
+				cfg = changed(t, cfg, func(next *config.Config) { change(next.Tenants["acme"], hook) }, "acme")
+				reload(t, srv, cfg)
+			}
+			before.Store("before", "x")
+			session(t, srv, "alice").Store("after", "x")
+			got := map[string]bool{}
+			for len(got) < 3 {
+				e := next(t, received)
+				got[e.Path] = true
+				if !e.Confirmed {
+					t.Errorf("%+v is not confirmed", e)
+				}
+			}
+			if !got["/alice/waits"] || !got["/alice/before"] || !got["/alice/after"] {
+				t.Errorf("the receiver has the events of %v", got)
+			}
+		})
+	}
 }

@@ -118,8 +118,7 @@ func (s *Server) replace(next *config.Config) error {
 	change.Apply()
 	s.active.Store(after)
 	s.metrics.serve(cfg)
-	s.queues = queues
-	s.events.Replace(queuesOf(queues))
+	s.useEventQueues(queues)
 	s.factory.Forget(buckets)
 	s.control.Configure(s.controlConfig(cfg, bundle))
 	if s.opts.LogLevel != nil {

@@ -1,13 +1,10 @@
 package server
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
-	"net/http"
-	"net/http/httptest"
 	"runtime"
 	"strings"
 	"sync"
@@ -19,7 +16,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 	"github.com/babelftp/babelftp/internal/configtest"
-	"github.com/babelftp/babelftp/internal/events"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -102,22 +98,12 @@ func TestReloadKeepsCounts(t *testing.T) {
 // A tenant that is removed serves the sessions that it has. Its queue of events ends with the last of them, and so does all else.
 func TestReloadRemovesATenant(t *testing.T) {
 	s := s3test.Start(t, "embedded")
-	received := make(chan events.Event, 10)
-	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
-		var batch []events.Event
-		if err := json.NewDecoder(request.Body).Decode(&batch); err != nil {
-			t.Error(err)
-		}
-		for _, e := range batch {
-			received <- e
-		}
-	}))
-	t.Cleanup(receiver.Close)
+	hook, received := newWebhook(t)
 	cfg := configtest.New(t, s)
 	other := configtest.New(t, s).Tenants["acme"]
 	other.Hosts = []string{"ftp.other.example"}
 	cfg.Tenants["other"] = other
-	cfg.Tenants["acme"].Webhook = destination.Webhook{Receiver: destination.Receiver{URL: receiver.URL, Secret: value.NewSecret("0123456789abcdef")}}
+	cfg.Tenants["acme"].Webhook = hook
 	srv := start(t, cfg, Options{AWS: s.AWSConfig()})
 	c := session(t, srv, "alice")
 	queues := func() bool {
@@ -133,13 +119,8 @@ func TestReloadRemovesATenant(t *testing.T) {
 	stranger.Command(530, "PASS "+configtest.Password)
 	stranger.Command(504, "HOST ftp.acme.example")
 	c.Store("/late", "x")
-	select {
-	case e := <-received:
-		if e.Path != "/late" || !e.Confirmed {
-			t.Errorf("the event is %+v", e)
-		}
-	case <-time.After(time.Minute):
-		t.Fatal("no event of a session of the removed tenant")
+	if e := next(t, received); e.Path != "/late" || !e.Confirmed {
+		t.Errorf("the event is %+v", e)
 	}
 	if !queues() {
 		t.Error("the queue has ended before the session")

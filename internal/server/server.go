@@ -186,12 +186,13 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if s.share, err = shareBans(cfg, s.bans, m); err != nil {
 		return nil, err
 	}
-	if s.queues, err = s.newEventQueues(cfg, buckets); err != nil {
+	queues, err := s.newEventQueues(cfg, buckets)
+	if err != nil {
 		return nil, err
 	}
-	s.events.Replace(queuesOf(s.queues))
+	s.useEventQueues(queues)
 	if s.tenants, err = tenant.NewRegistry(cfg, bundle, buckets, tenant.Options{
-		Files: s.filesOf(cfg), Events: queuesOf(s.queues), Logger: log, Bans: s.bans,
+		Files: s.filesOf(cfg), Events: queuesOf(queues), Logger: log, Bans: s.bans,
 	}); err != nil {
 		return nil, err
 	}
