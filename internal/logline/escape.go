@@ -6,15 +6,19 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"time"
 	"unicode"
 )
 
 // Escape is a ReplaceAttr of [slog.HandlerOptions]. It escapes the characters of an attribute that a terminal would obey and not show, such
-// as U+202E, which turns the direction of text around. The handlers of slog escape those of ASCII themselves.
+// as U+202E, which turns the direction of text around. The handlers of slog escape those of ASCII themselves. A time that the configuration sets is
+// written as the configuration has it, such as 25s, because the JSON handler writes nanoseconds.
 func Escape(_ []string, a slog.Attr) slog.Attr {
 	obeyed := func(r rune) bool { return r > unicode.MaxASCII && !unicode.IsPrint(r) }
 	var text string
 	switch v := a.Value.Any().(type) {
+	case time.Duration:
+		return slog.String(a.Key, v.String())
 	case string:
 		text = v
 	case error:

@@ -41,7 +41,7 @@ func (s *Server) Reload(load func() (*config.Config, error)) error {
 		return err
 	}
 	s.metrics.reloaded(cfg.Hash(), nil)
-	s.log.Info("configuration reloaded", "tenants", len(cfg.Tenants), "users", cfg.UsersCount(), "took", time.Since(begun))
+	s.log.Info("configuration reloaded", "tenants", len(cfg.Tenants), "users", cfg.UsersCount(), "duration_ms", time.Since(begun).Milliseconds())
 	return nil
 }
 
