@@ -120,6 +120,7 @@ func facts() []fact {
 		{"`DeleteObjects`", func(p driver.Profile) bool { return p.BatchDelete }, (*prober).batchDelete},
 		{"markers and files in one `DeleteObjects`", func(p driver.Profile) bool { return p.BatchDeletesMarkers }, nil},
 		{"files in a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }, nil},
+		{"answers of one object", func(p driver.Profile) bool { return p.AtomicReads }, nil},
 		{"200 only for what is stored", func(p driver.Profile) bool { return !p.UnstoredAnswers }, (*prober).storedAnswers},
 		{"milliseconds in listings", func(p driver.Profile) bool { return p.PreciseTimes }, (*prober).preciseTimes},
 		{"ACLs and keys of KMS in policies of IAM", func(p driver.Profile) bool { return p.FullIAM }, nil},

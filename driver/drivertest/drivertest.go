@@ -102,6 +102,7 @@ func Run(t *testing.T, h Harness) {
 		{"rename", testRename},
 		{"copy", testCopy},
 		{"races", testRaces},
+		{"torn-reads", testTornReads},
 		{"hash", testHash},
 		{"object-attributes", testObjectAttributes},
 		{"list-times", testListTimes},

@@ -41,6 +41,9 @@ const (
 	// markerLooks: a look at a directory takes a request for its marker in addition to the listing.
 	markerLooks exception = "marker-looks"
 
+	// secondLooks: before a request on the condition of an ETag, a look at the object takes two requests.
+	secondLooks exception = "second-looks"
+
 	// unorderedListings: names come in the order of the server, so that tests compare them as sets.
 	unorderedListings exception = "unordered-listings"
 
@@ -85,6 +88,7 @@ func exceptions() map[exception]struct {
 		markerLooks: {
 			"the marker of a directory need not come first in a listing", func(p *driver.Profile) bool { return !p.SortedListings },
 		},
+		secondLooks:       {"an answer may have parts of two objects", func(p *driver.Profile) bool { return !p.AtomicReads }},
 		unorderedListings: {"S3 does not sort listings", func(p *driver.Profile) bool { return !p.SortedListings }},
 		computedMD5:       {"the ETag is not the MD5", func(p *driver.Profile) bool { return !p.MD5ETags }},
 		computedChecksum:  {"S3 keeps no checksum", func(p *driver.Profile) bool { return !p.Checksums }},

@@ -55,7 +55,8 @@ const (
 //
 // Every change is a conditional write on the version of the record that the session has read. So of two sessions that want an upload, one
 // gets it. The body of a record ends with random bytes, which make the ETag of each version different. On a server without conditional
-// writes, a look right before takes their place.
+// writes, a look right before takes their place. An answer with the state of one version and the ETag of the next would let both sessions write. So
+// a session trusts a state only after two answers with one ETag, where the server reads the two one after the other.
 //
 // A record costs three requests, or two for an upload without an owner. Only uploads of more than one part have records.
 type Journal struct {

@@ -39,13 +39,12 @@ type storage struct {
 
 func newStorage(t *testing.T) *storage {
 	t.Helper()
-	return storageOn(t, "embedded")
+	return storageOn(t, s3test.Start(t, "embedded"))
 }
 
-// storageOn is a bucket of one of the servers of s3test.
-func storageOn(t *testing.T, name string) *storage {
+// storageOn is a bucket of a server.
+func storageOn(t *testing.T, server *s3test.Server) *storage {
 	t.Helper()
-	server := s3test.Start(t, name)
 	s := &storage{t: t, client: server.Client(), bucket: server.Bucket(t)}
 	s.Bucket = s3api.NewBucket(s.client, s.bucket, versitygw(), &endpoint.Stats{}, time.Minute)
 	return s
@@ -77,7 +76,7 @@ func (s *storage) enter(j *journal.Journal, key string) (e *journal.Entry, uploa
 // read reads a record in a process.
 func (s *storage) read(j *journal.Journal, name string) *journal.Record {
 	s.t.Helper()
-	r, err := j.Read(s.t.Context(), name)
+	r, err := j.Read(s.t.Context(), s3api.Version{Key: name})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -224,7 +223,7 @@ func TestNoRecord(t *testing.T) {
 	if _, err := s.Put(t.Context(), name, &attributes.Attributes{}, s3api.Condition{}, strings.NewReader("other"), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := j.Read(t.Context(), name); !errors.Is(err, syscall.EIO) {
+	if _, err := j.Read(t.Context(), s3api.Version{Key: name}); !errors.Is(err, syscall.EIO) {
 		t.Errorf("error is %v, want %v", err, syscall.EIO)
 	}
 	if n, err := j.Sweep(t.Context(), 0); n != 0 || !errors.Is(err, syscall.EIO) {
@@ -271,7 +270,7 @@ func TestAbandon(t *testing.T) {
 	for err, stays := range map[error]bool{syscall.EAGAIN: true, syscall.EACCES: false} {
 		e := s.process().Enter(t.Context(), s.process().NewRecord(owner, key, partSize), nil, func(error) {})
 		e.Abandon(t.Context(), err)
-		_, readErr := s.process().Read(t.Context(), e.Name())
+		_, readErr := s.process().Read(t.Context(), s3api.Version{Key: e.Name()})
 		if (readErr == nil) != stays {
 			t.Errorf("%v: reading the record: %v, stays: %t", err, readErr, stays)
 		}

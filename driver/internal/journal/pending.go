@@ -53,7 +53,7 @@ func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all
 	for i, v := range found {
 		group.Go(func() error {
 			return panics.Catch(func() error {
-				r, err := j.Read(groupCtx, v.Key)
+				r, err := j.Read(groupCtx, v)
 				if errors.Is(err, fs.ErrNotExist) {
 					return nil // it has ended meanwhile
 				}
@@ -95,7 +95,7 @@ func (j *Journal) Abort(ctx context.Context, id string) error {
 	if strings.Count(id, idSeparator) != 2 || strings.Contains(id, keys.Separator) {
 		return fs.ErrNotExist
 	}
-	r, err := j.Read(ctx, name)
+	r, err := j.Read(ctx, s3api.Version{Key: name})
 	if err != nil {
 		return err
 	}

@@ -114,7 +114,7 @@ func (j *Journal) put(ctx context.Context, r *Record, tail checksums.Content) er
 		return err
 	}
 	// An earlier write of this holder may have succeeded although its answer was lost.
-	now, readErr := j.Read(ctx, r.Name)
+	now, readErr := j.Read(ctx, s3api.Version{Key: r.Name})
 	switch {
 	case errors.Is(readErr, fs.ErrNotExist):
 		return ErrTakenOver
@@ -175,9 +175,10 @@ func (j *Journal) attributes(r *Record) attributes.Attributes {
 	return a
 }
 
-// Read reads a record without its body. The error is EIO for an object that is no record.
-func (j *Journal) Read(ctx context.Context, name string) (*Record, error) {
-	v, a, age, err := j.bucket.HeadWithAge(ctx, name)
+// Read reads a record without its body: that of a listing, or of a key. The state and the ETag are of one version, because the next write relies on
+// both. The error is EIO for an object that is no record.
+func (j *Journal) Read(ctx context.Context, listed s3api.Version) (*Record, error) {
+	v, a, age, err := j.bucket.HeadExact(ctx, listed)
 	if err != nil {
 		return nil, err
 	}
@@ -185,7 +186,7 @@ func (j *Journal) Read(ctx context.Context, name string) (*Record, error) {
 	partSize, partErr := strconv.ParseInt(a.Metadata[recordPartSize], 10, 64)
 	offset, offsetErr := strconv.ParseInt(a.Metadata[recordOffset], 10, 64)
 	r := &Record{
-		Name: name, Key: string(key), Upload: a.Metadata[recordUpload], PartSize: partSize, TailOffset: offset,
+		Name: listed.Key, Key: string(key), Upload: a.Metadata[recordUpload], PartSize: partSize, TailOffset: offset,
 		state: state(a.Metadata[recordState]), holder: a.Metadata[recordHolder], etag: v.ETag,
 		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age),
 	}

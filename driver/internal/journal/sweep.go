@@ -47,7 +47,7 @@ func (j *Journal) findUnnamed(ctx context.Context, r *Record) error {
 // DeleteIdle removes the uploads on which no session works, and tells whether it removed one.
 func (j *Journal) DeleteIdle(ctx context.Context, records []s3api.Version) (removed bool, failed error) {
 	for _, v := range records {
-		r, err := j.Read(ctx, v.Key)
+		r, err := j.Read(ctx, v)
 		if err == nil && r.inUse() {
 			continue
 		}
@@ -80,7 +80,7 @@ func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 		if now.Sub(v.ModTime) < age-clockSkew || j.isOpen(v.Key) { // sweep checks the age again by the clock of S3
 			continue
 		}
-		ended, err := j.sweep(ctx, v.Key, age)
+		ended, err := j.sweep(ctx, v, age)
 		failed = errors.Join(failed, err)
 		if ended {
 			swept++
@@ -91,8 +91,8 @@ func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 }
 
 // sweep removes an upload unless a session has worked on it since.
-func (j *Journal) sweep(ctx context.Context, name string, age time.Duration) (bool, error) {
-	r, err := j.Read(ctx, name)
+func (j *Journal) sweep(ctx context.Context, listed s3api.Version, age time.Duration) (bool, error) {
+	r, err := j.Read(ctx, listed)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // another server was faster
 		return false, nil

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/panics"
 )
 
@@ -59,24 +60,24 @@ func (j *Journal) trimAgain(owner string) bool {
 }
 
 func (j *Journal) trimPending(ctx context.Context, log *slog.Logger, owner string, maxBytes int64) error {
-	var names []string
+	var listed []s3api.Version
 	for v, err := range j.bucket.Walk(ctx, j.recordsOfOwner(owner)) {
 		if err != nil {
 			return err
 		}
 		if !j.isOpen(v.Key) {
-			names = append(names, v.Key)
+			listed = append(listed, v)
 		}
 	}
-	if len(names) <= maxPending && maxBytes == 0 {
+	if len(listed) <= maxPending && maxBytes == 0 {
 		return nil
 	}
-	records := make([]*Record, len(names))
+	records := make([]*Record, len(listed))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(trimConcurrency)
-	for i, name := range names {
+	for i, v := range listed {
 		read := func() error {
-			r, err := j.Read(groupCtx, name)
+			r, err := j.Read(groupCtx, v)
 			if errors.Is(err, fs.ErrNotExist) {
 				return nil
 			}

@@ -60,6 +60,10 @@ type Profile struct {
 	// be repeated: the parts are gone.
 	EmptyDirectoryCode string
 
+	// AtomicReads says that an answer to HeadObject or GetObject is of one object, also while another client replaces it. versitygw reads a file, its
+	// attributes and its ETag one after the other. So the size and the metadata may be of one object, and the ETag of the next.
+	AtomicReads bool
+
 	// UnstoredAnswers says that the server may answer 200 to PutObject, CopyObject and CompleteMultipartUpload and store nothing. The answer then has no
 	// type of a checksum. A client looks for the object, and repeats the request. versitygw does so in these cases:
 	//   - PutObject, and CopyObject, make a directory that another request has just made and removes again.
@@ -85,33 +89,33 @@ func profiles() []Profile {
 			Name: "aws", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
 			ConditionalBatchDelete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-			FullIAM: true, SignedAcceptEncoding: true,
+			AtomicReads: true, FullIAM: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "aws-directory", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
 			ConditionalBatchDelete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, Checksums: true, SlashPrefixes: true, BatchDelete: true,
-			FullIAM: true, SignedAcceptEncoding: true,
+			AtomicReads: true, FullIAM: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "minio", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, PartGaps: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true,
-			BatchDelete: true, EmptyDirectoryCode: "AccessDenied", PreciseTimes: true, SignedAcceptEncoding: true,
+			BatchDelete: true, EmptyDirectoryCode: "AccessDenied", AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "ceph", ConditionalPut: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-			PreciseTimes: true, SignedAcceptEncoding: true,
+			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "r2", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
 			PartCopy: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-			PreciseTimes: true, SignedAcceptEncoding: true,
+			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name:         "gcs",
 			UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-			BatchDeletesMarkers: true, PreciseTimes: true,
+			BatchDeletesMarkers: true, AtomicReads: true, PreciseTimes: true,
 		},
 		{
 			Name: "versitygw", ConditionalPut: true, ConditionalComplete: true, ConditionalDelete: true, InPlaceCopy: true,

@@ -3,6 +3,7 @@ package s3api
 import (
 	"context"
 	"errors"
+	"strings"
 	"syscall"
 	"time"
 
@@ -45,6 +46,26 @@ func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, attribut
 	}
 	v := b.version(key, out)
 	return v, attributes.FromHead(out), now.Sub(v.ModTime), nil
+}
+
+// exactAttempts bounds the requests of HeadExact. An object that is replaced between all of them changes many times a second.
+const exactAttempts = 10
+
+// HeadExact is HeadWithAge for a caller that makes another request on the condition of the ETag. seen is what an earlier answer or a listing has
+// shown of the key. Without an ETag it is the key only.
+//
+// Where reads are not atomic (see the profile), an answer may have parts of two objects, of which one replaces the other. But no part is older than
+// the request. So where an earlier answer has shown the same ETag, no part is older than that version. If a part is newer, the object has another
+// ETag by now, and the condition does not hold. An object that changes between two looks takes another one. The error is EAGAIN where it changes too often.
+func (b *Bucket) HeadExact(ctx context.Context, seen Version) (Version, attributes.Attributes, time.Duration, error) {
+	for range exactAttempts {
+		v, a, age, err := b.HeadWithAge(ctx, seen.Key)
+		if err != nil || b.Profile.AtomicReads || strings.Trim(v.ETag, `"`) == strings.Trim(seen.ETag, `"`) {
+			return v, a, age, err
+		}
+		seen = v
+	}
+	return Version{}, attributes.Attributes{}, 0, s3errors.New(syscall.EAGAIN, "other clients replace the object all the time")
 }
 
 // noVersion is the ID of objects that were stored while the bucket kept no versions.

@@ -68,7 +68,7 @@ func (t *Tree) SetTime(ctx context.Context, key string, mtime time.Time) error {
 	if t.Keys.IsRoot(key) {
 		return errors.ErrUnsupported
 	}
-	v, a, err := t.Bucket.Head(ctx, key)
+	v, a, _, err := t.Bucket.HeadExact(ctx, s3api.Version{Key: key})
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err = t.Dir(ctx, key); err == nil {
 			err = errors.ErrUnsupported

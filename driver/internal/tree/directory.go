@@ -128,7 +128,7 @@ func isMarker(v s3api.Version) bool { return v.Size == 0 && strings.HasSuffix(v.
 
 // copyEntry copies a file or a marker, if what has the new name is still what was seen there. What is no longer there needs no copy.
 func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Condition) error {
-	v, a, err := r.source.Bucket.Head(ctx, e.source.Key)
+	v, a, _, err := r.source.Bucket.HeadExact(ctx, *e.source)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

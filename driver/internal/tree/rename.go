@@ -50,7 +50,7 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	}
 	defer end()
 	oneBucket := source.Bucket.Name == target.Bucket.Name
-	v, a, err := source.Bucket.Head(ctx, oldKey)
+	v, a, _, err := source.Bucket.HeadExact(ctx, s3api.Version{Key: oldKey})
 	switch {
 	case err == nil && oneBucket && oldKey == newKey:
 		return nil

@@ -44,7 +44,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		w.partSize, w.offset = w.resumed.PartSize, offset
 	}
 	if keeps || exclusive || !create {
-		v, a, err := u.Bucket.Head(ctx, key)
+		v, a, _, err := u.Bucket.HeadExact(ctx, s3api.Version{Key: key})
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && create && whole:
 			if err := w.appendToNothing(ctx, seen); err != nil {

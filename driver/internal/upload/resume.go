@@ -173,7 +173,7 @@ func (u *Uploader) pendingUploads(ctx context.Context, key string) ([]*pending, 
 	slices.SortFunc(records, func(a, b s3api.Version) int { return b.ModTime.Compare(a.ModTime) })
 	var all []*pending
 	for _, v := range records[:min(len(records), maxPendingOfFile)] {
-		p, err := u.readPending(ctx, v.Key)
+		p, err := u.readPending(ctx, v)
 		if err != nil {
 			return nil, err
 		}
@@ -185,8 +185,8 @@ func (u *Uploader) pendingUploads(ctx context.Context, key string) ([]*pending, 
 }
 
 // readPending reads a record and finds the parts of its upload. It returns nil for an upload that the owner cannot resume.
-func (u *Uploader) readPending(ctx context.Context, name string) (*pending, error) {
-	r, err := u.Journal.Read(ctx, name)
+func (u *Uploader) readPending(ctx context.Context, listed s3api.Version) (*pending, error) {
+	r, err := u.Journal.Read(ctx, listed)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // it ended a moment ago
 		return nil, nil
