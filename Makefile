@@ -35,7 +35,7 @@ help: ## list the targets
 quick: ## run the tests that need nothing but Go: embedded S3 only, no race detector (one package: go test -short ./driver)
 	go test -short ./...
 
-test: packages $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
+test: packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
 	go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
 	go test $(TESTFLAGS) -race -run '^TestConcurrentSessions$$' ./i18n
 	go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip '^TestConformance$$/^minio$$' ./driver $(SERIAL)
@@ -53,13 +53,12 @@ fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 
 clients: packages .tools/bin/minio .tools/clients/node_modules ## install all FTP clients of internal/acceptance and let each do all tasks; UPDATE=-update writes their table
 	@tools/debian-packages.sh wget=wget wget2=wget2 aria2c=aria2 axel=axel ncftp=ncftp tnftp=tnftp inetutils-ftp=inetutils-ftp yafc=yafc duplicity=duplicity gio=libglib2.0-bin /usr/libexec/gvfsd-ftp=gvfs-backends,gvfs-daemons dbus-run-session=dbus-daemon \
-	  php=php-cli java=default-jdk-headless /usr/share/java/commons-net.jar=libcommons-net-java /usr/lib/python3/dist-packages/aioftp=python3-aioftp \
+	  php=php-cli /usr/lib/python3/dist-packages/aioftp=python3-aioftp \
 	  /usr/lib/python3/dist-packages/fsspec=python3-fsspec /usr/lib/python3/dist-packages/fs=python3-fs
 	go test -count 1 -timeout 60m -run '^TestClients' ./internal/acceptance -clients.all $(UPDATE)
 
 # npm installs the exact versions of the lock file.
-.tools/clients/node_modules: internal/acceptance/clients/package.json internal/acceptance/clients/package-lock.json
-	@tools/debian-packages.sh node=nodejs npm=npm
+.tools/clients/node_modules: internal/acceptance/clients/package.json internal/acceptance/clients/package-lock.json | packages
 	mkdir -p .tools/clients && cp $^ .tools/clients && npm ci --prefix .tools/clients --no-audit --no-fund
 	touch $@
 
@@ -101,4 +100,5 @@ tools: $(TOOLS:%=.tools/bin/%) ## build the tools of tests and checks into .tool
 
 # The race detector needs a C compiler. Perl's Net::FTP needs a module for TLS, which no command shows.
 packages: ## install the Debian packages that the tests need
-	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd redis-server=redis-server systemd-analyze=systemd chromium=chromium ip=iproute2 json2po=translate-toolkit
+	@tools/debian-packages.sh curl=curl lftp=lftp rclone=rclone python3=python3 ruby=ruby perl:IO::Socket::SSL=perl,libio-socket-ssl-perl cc=gcc,libc6-dev slapd=slapd redis-server=redis-server systemd-analyze=systemd chromium=chromium ip=iproute2 json2po=translate-toolkit \
+	  node=nodejs npm=npm javac=default-jdk-headless /usr/share/java/commons-net.jar=libcommons-net-java

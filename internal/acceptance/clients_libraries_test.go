@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// byNode runs a script that uses a package of clients/package.json, which make clients installs into .tools/clients.
+// byNode runs a script that uses a package of clients/package.json, which make installs into .tools/clients.
 func byNode(file, pkg string) func(c *connection, verb string, names ...string) invocation {
 	job := byScript(file, "node")
 	return func(c *connection, verb string, names ...string) invocation {
@@ -39,6 +39,19 @@ var buildGoClient = sync.OnceValues(func() (string, error) {
 		return "", fmt.Errorf("%w\n%s", err, out)
 	}
 	return file, nil
+})
+
+// compileJavaClient compiles clients/CommonsNet.java, once, and returns the class path.
+var compileJavaClient = sync.OnceValues(func() (string, error) {
+	classes, err := filepath.Abs("../../.tools/clients/java")
+	if err != nil {
+		return "", err
+	}
+	path := classes + ":/usr/share/java/commons-net.jar"
+	if out, err := exec.Command("javac", "-d", classes, "-cp", path, "clients/CommonsNet.java").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("%w\n%s", err, out)
+	}
+	return path, nil
 })
 
 // What several libraries lack.
@@ -109,7 +122,7 @@ var phpStreamsClient = client{
 }
 
 var basicFTPClient = client{
-	name: "basic-ftp", version: nodeVersion("basic-ftp"), job: byNode("node_basic_ftp.cjs", "basic-ftp"),
+	name: "basic-ftp", version: nodeVersion("basic-ftp"), core: true, job: byNode("node_basic_ftp.cjs", "basic-ftp"),
 	lacks: lacking(noFunction, "time up").and(allAgain, trees...).and(noActive, inActiveMode...),
 }
 
@@ -130,21 +143,25 @@ var promiseFTPClient = client{
 }
 
 var goClient = client{
-	name: "jlaffaye/ftp", version: []string{"go", "-C", "clients/jlaffaye", "list", "-m", "github.com/jlaffaye/ftp"},
+	name: "jlaffaye/ftp", version: []string{"go", "-C", "clients/jlaffaye", "list", "-m", "github.com/jlaffaye/ftp"}, core: true,
 	job: func(c *connection, verb string, names ...string) invocation {
 		file, err := buildGoClient()
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		i := byScript("jlaffaye", file)(c, verb, names...)
-		i.args = append([]string{file, verb}, names...)
-		return i
+		return byProgram(file)(c, verb, names...)
 	},
 	lacks: lacking(noFunction, trees...).and(noActive, inActiveMode...),
 }
 
 var javaClient = client{
-	name: "Commons Net", version: debianVersion("libcommons-net-java"),
-	job:   byScript("CommonsNet.java", "java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", "/usr/share/java/commons-net.jar"),
+	name: "Commons Net", version: debianVersion("libcommons-net-java"), core: true,
+	job: func(c *connection, verb string, names ...string) invocation {
+		path, err := compileJavaClient()
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		return byProgram("java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", path, "CommonsNet")(c, verb, names...)
+	},
 	lacks: lacking(noFunction, trees...),
 }

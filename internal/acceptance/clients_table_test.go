@@ -69,7 +69,7 @@ func writeClientsTable(t *testing.T) {
 	}
 }
 
-// clientsTable has a table for each group of tasks, what the tasks are, and the sentences about what goes wrong.
+// clientsTable has a table for each group of tasks, the core, what the tasks are, and the sentences about what goes wrong.
 func clientsTable(versions map[string]string) string {
 	var b strings.Builder
 	for _, group := range []struct {
@@ -97,6 +97,14 @@ func clientsTable(versions map[string]string) string {
 		}
 		b.WriteString("\n")
 	}
+	var core []string
+	for _, c := range clients {
+		if c.core {
+			core = append(core, c.name)
+		}
+	}
+	last := len(core) - 1
+	fmt.Fprintf(&b, "Each `make test` runs %s and %s.\n\n", strings.Join(core[:last], ", "), core[last])
 	b.WriteString("The tasks are:\n\n")
 	for _, k := range tasks() {
 		fmt.Fprintf(&b, "- *%s*: %s\n", k.name, k.meaning)

@@ -23,7 +23,7 @@ import (
 type client struct {
 	name    string   // In the table of docs/guides/clients.md.
 	version []string // Command that prints its version.
-	core    bool     // It runs in each make test.
+	core    bool     // It runs in each make test: one for each TLS library and language.
 	simple  bool     // It logs in by a name without @ and a password of letters, because it cannot send others.
 	// job is a command that does what a verb says with these names. Remote names are absolute pathnames.
 	//
@@ -78,7 +78,14 @@ func byScript(file string, interpreter ...string) func(c *connection, verb strin
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		return invocation{args: slices.Concat(interpreter, []string{file, verb}, names), env: []string{
+		return byProgram(slices.Concat(interpreter, []string{file})...)(c, verb, names...)
+	}
+}
+
+// byProgram runs a command line as byScript runs a script.
+func byProgram(args ...string) func(c *connection, verb string, names ...string) invocation {
+	return func(c *connection, verb string, names ...string) invocation {
+		return invocation{args: slices.Concat(args, []string{verb}, names), env: []string{
 			"FTP_HOST=" + c.host, "FTP_PORT=" + c.port, "FTP_USER=" + c.user, "FTP_PASSWORD=" + c.password,
 			"FTP_CA=" + c.ca, "FTP_TLS=" + c.tls, "FTP_TLS_VERSION=" + c.version, "FTP_DATA=" + c.data,
 		}}
