@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// Section 3.1: FEAT has no argument.
+// Section 3.1: FEAT has no argument. SP alone is none.
 func TestFEATTakesNoArgument(t *testing.T) {
 	c := newSite(t, settings{}).connect(t)
-	for _, line := range []string{"FEAT x", "FEAT MLST", "FEAT "} {
+	for _, line := range []string{"FEAT x", "FEAT MLST"} {
 		c.want("501 ", line)
 	}
-	for _, line := range []string{"FEAT", "feat", "Feat"} {
+	for _, line := range []string{"FEAT", "feat", "Feat", "FEAT "} {
 		c.want("211-", line)
 	}
 }

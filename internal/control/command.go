@@ -79,7 +79,7 @@ func commands() map[string]command {
 		"ABOR": {run: (*session).abor, syntax: "ABOR"},
 
 		// Files and directories.
-		"CWD":  {run: (*session).onPathname, argument: syntax.Needed, login: true, syntax: "CWD" + pathnameSyntax},
+		"CWD":  {run: (*session).onPathname, argument: syntax.Optional, login: true, syntax: "CWD" + pathnameSyntax},
 		"CDUP": {run: (*session).cdup, login: true, syntax: "CDUP"},
 		"PWD":  {run: (*session).toEngine, login: true, syntax: "PWD"},
 		"MKD":  {run: (*session).onPathname, argument: syntax.Needed, login: true, syntax: "MKD" + pathnameSyntax},

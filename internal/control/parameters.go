@@ -22,7 +22,7 @@ func (s *session) representation(arg string) {
 
 // stru is STRU: files only (RFC 959 3.1.2).
 func (s *session) stru(structure string) {
-	if structure != "F" && structure != "f" {
+	if syntax.Keyword(structure) != "F" {
 		s.reply(504, i18n.ParameterNotImplemented, "STRU")
 		return
 	}

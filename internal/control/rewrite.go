@@ -41,7 +41,7 @@ func (s *session) engineFailed(err error) wire.Reply {
 func (s *session) toEngine(arg string) { s.send(s.forward(s.verb, arg)) }
 
 // upperToEngine forwards a command whose argument is a keyword, in any case.
-func (s *session) upperToEngine(arg string) { s.toEngine(syntax.Upper(arg)) }
+func (s *session) upperToEngine(arg string) { s.toEngine(syntax.Keyword(arg)) }
 
 // workingDirectory is the engine's, which keeps it.
 func (s *session) workingDirectory() string { return s.engine.WorkingDirectory() }

@@ -13,12 +13,13 @@ type Argument int
 
 // What a command takes besides no argument.
 const (
-	Optional    Argument = iota + 1 // "LIST " is what some clients send for "LIST"
-	OptionalTag                     // as Optional, but not empty behind SP (RFC 2640 4.2)
+	Optional    Argument = iota + 1
+	OptionalTag          // as Optional, but not empty behind SP (RFC 2640 4.2)
 	Needed
 )
 
-// Fits reports whether a command may come with an argument, or without one if has is false.
+// Fits reports whether a command may come with an argument, or without one if has is false. An SP alone is no argument: "LIST " and "PASV "
+// is what some clients send.
 func (a Argument) Fits(arg string, has bool) bool {
 	switch a {
 	case Optional:
@@ -28,7 +29,7 @@ func (a Argument) Fits(arg string, has bool) bool {
 	case Needed:
 		return arg != ""
 	}
-	return !has
+	return arg == ""
 }
 
 // IsNumber reports whether text is decimal digits only.
