@@ -161,7 +161,7 @@ var javaClient = client{
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		return byProgram("java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", path, "CommonsNet")(c, verb, names...)
+		return byProgram("java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", path, "CommonsNet")(c, verb, names...)
 	},
 	lacks: lacking(noFunction, trees...),
 }
