@@ -69,7 +69,8 @@ func writeClientsTable(t *testing.T) {
 	}
 }
 
-// clientsTable has a table for each group of tasks, the core, what the tasks are, and the sentences about what goes wrong.
+// clientsTable has a table for each group of tasks, the core, what the tasks are, the sentences about what
+// goes wrong, and the devices.
 func clientsTable(versions map[string]string) string {
 	var b strings.Builder
 	for _, group := range []struct {
@@ -119,6 +120,22 @@ func clientsTable(versions map[string]string) string {
 	}
 	if sentences.Len() > 0 {
 		b.WriteString("\nWhat goes wrong, because of the client:\n\n" + sentences.String())
+	}
+	b.WriteString("\n" + devicesTable())
+	return b.String()
+}
+
+// devicesTable has what the scripts of devices do, and the settings of their tenants.
+func devicesTable() string {
+	var b strings.Builder
+	b.WriteString("### Devices and programs that the tests imitate\n\nEach `make test` sends what these send, by their published logs, source code or manuals. It looks at the replies, and in the bucket.\n\n")
+	b.WriteString("| device or program | what it does | settings of the tenant |\n| --- | --- | --- |\n")
+	for _, d := range devices() {
+		settings := ""
+		if d.settings != "" {
+			settings = "`" + d.settings + "`"
+		}
+		fmt.Fprintf(&b, "| %s | %s | %s |\n", d.name, d.does, settings)
 	}
 	return b.String()
 }

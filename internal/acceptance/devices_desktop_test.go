@@ -1,0 +1,105 @@
+package acceptance_test
+
+// desktopPrograms are programs of Windows.
+var desktopPrograms = []device{
+	// It logs in as anonymous before it asks for a name. Its commands have small letters here and there:
+	// https://github.com/mtheall/ftpd/issues/72, https://github.com/giampaolo/pyftpdlib/issues/266
+	{
+		name: "Windows Explorer", does: "lists, creates and renames a folder, copies files there and back, deletes",
+		has: map[string]string{"Bericht.txt": "old"},
+		script: `
+			331 USER anonymous
+			530 PASS IEUser@
+			connect
+			331 USER DEVICE
+			230 PASS SECRET
+			200 opts utf8 on
+			215 syst
+			214 site help
+			257 PWD
+			200 noop
+			250 CWD /
+			200 TYPE A
+			227 PASV
+			226 LIST >>> Bericht.txt
+			257 MKD Neuer Ordner
+			350 RNFR Neuer Ordner
+			250 RNTO Übersicht
+			250 CWD /Übersicht/
+			200 TYPE I
+			227 PASV
+			226 STOR Maße.txt <<< 1 m\r\n
+			250 CWD /
+			213 SIZE Bericht.txt
+			227 PASV
+			226 RETR Bericht.txt >>> old
+			250 DELE Bericht.txt
+			221 QUIT`,
+		want: map[string]string{"Übersicht/": "", "Übersicht/Maße.txt": "1 m\r\n"},
+	},
+	// It sends OPTS before USER, has the old names of commands and active mode only: https://github.com/xreef/SimpleFTPServer/issues/48,
+	// https://github.com/taoyouh/FtpServer/pull/12
+	{
+		name: "Windows ftp.exe", does: "lists, puts, gets and deletes files in active mode",
+		script: `
+			200 OPTS UTF8 ON
+			331 USER DEVICE
+			230 PASS SECRET
+			257 XPWD
+			257 XMKD sales
+			250 CWD sales
+			200 PORT
+			226 STOR till1.txt <<< 1;2\r\n
+			200 PORT
+			226 NLST >>> till1.txt
+			200 PORT
+			226 LIST >>> till1.txt
+			200 PORT
+			226 NLST *.txt >>> till1.txt
+			200 TYPE I
+			200 PORT
+			226 RETR till1.txt >>> 1;2\r\n
+			350 RNFR till1.txt
+			250 RNTO ../till1.txt
+			250 XCUP
+			250 XRMD sales
+			221 QUIT`,
+		want: map[string]string{"till1.txt": "1;2\r\n"},
+	},
+	// https://github.com/proftpd/proftpd/issues/1495, https://github.com/michaellukashov/Far-NetBox/issues/141 (which has WinSCP's code)
+	{
+		name: "WinSCP", does: "explicit TLS, lists, uploads a file with its time, creates and renames a directory",
+		settings: "objects: {listing_times: set}",
+		script: `
+			234 AUTH TLS
+			331 USER DEVICE
+			230 PASS SECRET
+			215 SYST
+			211 FEAT
+			200 CLNT WinSCP-release-6.3.5
+			200 OPTS UTF8 ON
+			200 PBSZ 0
+			200 PROT P
+			257 PWD
+			250 CWD /
+			257 PWD
+			200 TYPE A
+			227 PASV
+			226 MLSD >>> type=cdir
+			257 MKD Neues Verzeichnis
+			350 RNFR /Neues Verzeichnis
+			250 RNTO /Fotos
+			250 CWD /Fotos
+			257 PWD
+			200 TYPE I
+			227 PASV
+			226 STOR Zürich.jpg <<< JPEG
+			213 MFMT 20190203040506 Zürich.jpg
+			200 TYPE A
+			227 PASV
+			226 MLSD >>> modify=20190203040506
+			200 NOOP
+			221 QUIT`,
+		want: map[string]string{"Fotos/": "", "Fotos/Zürich.jpg": "JPEG"},
+	},
+}

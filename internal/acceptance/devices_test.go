@@ -1,0 +1,320 @@
+package acceptance_test
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// A device is a device or a program that does not run here. Its script is a dialogue that published logs, source code or manuals show.
+type device struct {
+	name     string // In the table of docs/guides/clients.md.
+	does     string // There too.
+	settings string // Of its tenant, in YAML, there too. "" for none.
+
+	has map[string]string // Objects before, by their names.
+	// script is a dialogue by lines. DEVICE and SECRET stand for the device's user and password, EMPTY for
+	// nothing.
+	//
+	//	250 CWD /in                     sends a command, and wants a reply that begins with 250
+	//	226 STOR a.txt <<< a\r\n        sends text on the data connection, after 150
+	//	226 LIST >>> a.txt              wants data that contains a text
+	//	150 STOR a.txt <<< a            begins an upload
+	//	200 PORT                        sends PORT with an address
+	//	+ NOOP                          sends a command together with the next, without a reply
+	//	200                             wants a reply
+	//	close                           closes the data connection
+	//	abort                           sends Telnet IP and Synch, and ABOR
+	//	connect                         begins the next session
+	script string
+	want   map[string]string // Objects after. A * in a name stands for any characters.
+}
+
+// devices are all devices, in the order of the table.
+func devices() []device { return slices.Concat(desktopPrograms, cameras, officeDevices, hosts) }
+
+// TestClientsByScript plays the dialogues of devices, each with a tenant of its own.
+func TestClientsByScript(t *testing.T) {
+	t.Parallel()
+	var tenants strings.Builder
+	for i, d := range devices() {
+		fmt.Fprintf(&tenants, "  device-%d:\n    bucket: BUCKET\n    prefix: inbox/device/%d/\n    users: {device-%d: {password_hash: %q}}\n", i, i, i, passwordHash(t, oldPassword))
+		if d.settings != "" {
+			fmt.Fprintf(&tenants, "    %s\n", d.settings)
+		}
+	}
+	s := newSite(t, s3test.Start(t, "minio"), tenants.String())
+	for i, d := range devices() {
+		t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			dir := fmt.Sprintf("device/%d/", i)
+			for name, content := range d.has {
+				if err := s.put(t.Context(), dir+name, content); err != nil {
+					t.Fatal(err)
+				}
+			}
+			p := &player{t: t, site: s, lines: strings.NewReplacer("DEVICE", fmt.Sprintf("device-%d", i), "SECRET", oldPassword, "EMPTY", "")}
+			p.play("connect")
+			for line := range strings.Lines(d.script) {
+				if line = strings.TrimSpace(line); line != "" {
+					p.play(line)
+				}
+			}
+			p.hangUp()
+			got := s.objects(t, dir)
+			if want := slices.Sorted(maps.Keys(d.want)); !slices.EqualFunc(got, want, matches) {
+				t.Errorf("the bucket has %q, want %q", got, want)
+				return
+			}
+			for i, name := range slices.Sorted(maps.Keys(d.want)) {
+				s.mustStore(t, dir+got[i], []byte(d.want[name]))
+			}
+			if open := s.uploads(t, dir); len(open) > 0 {
+				t.Errorf("the bucket has open multipart uploads of %q", open)
+			}
+		})
+	}
+}
+
+// matches reports whether a name is that of a device's objects, in which * stands for any characters.
+func matches(name, pattern string) bool {
+	if !strings.Contains(pattern, "*") {
+		return name == pattern
+	}
+	ok, err := path.Match(pattern, name)
+	return ok && err == nil
+}
+
+// A player speaks as a device does. What fails, fails the test.
+type player struct {
+	t        *testing.T
+	site     *site
+	lines    *strings.Replacer
+	conn     *ftptest.Conn
+	together string       // Commands to send with the next.
+	data     net.Conn     // In passive mode, or of an upload that has begun.
+	listener net.Listener // In active mode.
+}
+
+// play does what a line of a script says.
+func (p *player) play(line string) {
+	p.t.Helper()
+	line = p.lines.Replace(line)
+	switch command, ok := strings.CutPrefix(line, "+ "); {
+	case ok:
+		p.together += command + "\r\n"
+		return
+	case line == "connect":
+		p.connect()
+		return
+	case line == "close":
+		p.closeData()
+		return
+	case line == "abort":
+		p.abort()
+		return
+	}
+	code, command, _ := strings.Cut(line, " ")
+	command, content, sends := strings.Cut(command, " <<< ")
+	command, part, receives := strings.Cut(command, " >>> ")
+	switch {
+	case sends:
+		p.upload(code, command, p.unquote(content))
+	case receives:
+		p.download(code, command, p.unquote(part))
+	default:
+		p.command(code, command)
+	}
+}
+
+// unquote takes \r and \n in the content of a file for what they are in Go.
+func (p *player) unquote(text string) string {
+	p.t.Helper()
+	text, err := strconv.Unquote(`"` + text + `"`)
+	if err != nil {
+		p.t.Fatalf("%q: %v", text, err)
+	}
+	return text
+}
+
+// connect begins a session.
+func (p *player) connect() {
+	p.t.Helper()
+	p.hangUp()
+	var err error
+	if p.conn, err = ftptest.Open(p.site.address); err != nil {
+		p.t.Fatal(err)
+	}
+	p.t.Cleanup(p.hangUp)
+	p.expect("220", "the connection")
+}
+
+// hangUp ends the session.
+func (p *player) hangUp() {
+	p.closeData()
+	if p.conn != nil {
+		_ = p.conn.Close()
+	}
+}
+
+func (p *player) closeData() {
+	if p.data != nil {
+		_ = p.data.Close()
+	}
+	if p.listener != nil {
+		_ = p.listener.Close()
+	}
+	p.data, p.listener = nil, nil
+}
+
+// send sends a command, and what is to be sent together with it.
+func (p *player) send(command string) {
+	p.t.Helper()
+	if command != "" {
+		command += "\r\n"
+	}
+	if _, err := io.WriteString(p.conn, p.together+command); err != nil {
+		p.t.Fatalf("%s: %v", command, err)
+	}
+	p.together = ""
+}
+
+// expect reads a reply and wants it to begin so.
+func (p *player) expect(code, command string) string {
+	p.t.Helper()
+	reply, err := p.conn.Reply()
+	if err != nil || !strings.HasPrefix(reply, code) {
+		p.t.Fatalf("%s: reply %q, %v; want %s", command, reply, err, code)
+	}
+	return reply
+}
+
+// command sends a command and does what follows from its reply.
+func (p *player) command(code, command string) {
+	p.t.Helper()
+	if command == "PORT" {
+		command += " " + p.listen()
+	}
+	p.send(command)
+	reply := p.expect(code, command)
+	switch {
+	case strings.HasPrefix(reply, "227 "), strings.HasPrefix(reply, "229 "):
+		p.closeData()
+		data, err := p.conn.DialData(passiveAddress(p.site.address, reply))
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.data = data
+	case strings.HasPrefix(reply, "234 "):
+		certificate, err := os.ReadFile(p.site.ca)
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		pool := x509.NewCertPool()
+		pool.AppendCertsFromPEM(certificate)
+		p.conn.TLS = &tls.Config{RootCAs: pool, ServerName: "127.0.0.1", MinVersion: tls.VersionTLS12}
+		if err := p.conn.StartTLS(p.conn.TLS); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+// passiveAddress is the address of the data connection in a reply to PASV or EPSV.
+func passiveAddress(server, reply string) string {
+	host, _, _ := net.SplitHostPort(server)
+	if m := regexp.MustCompile(`\(\|\|\|(\d+)\|\)`).FindStringSubmatch(reply); m != nil {
+		return net.JoinHostPort(host, m[1])
+	}
+	m := regexp.MustCompile(`\d+,\d+,\d+,\d+,(\d+),(\d+)`).FindStringSubmatch(reply)
+	if m == nil {
+		return reply // which is no address
+	}
+	high, _ := strconv.Atoi(m[1])
+	low, _ := strconv.Atoi(m[2])
+	return net.JoinHostPort(host, strconv.Itoa(high<<8|low))
+}
+
+// listen waits for a data connection, and returns its address as PORT has it.
+func (p *player) listen() string {
+	p.t.Helper()
+	p.closeData()
+	var err error
+	if p.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+		p.t.Fatal(err)
+	}
+	port := p.listener.Addr().(*net.TCPAddr).Port
+	return fmt.Sprintf("127,0,0,1,%d,%d", port>>8, port&0xff)
+}
+
+// begin begins a transfer. Without a data connection the reply shows what is wrong.
+func (p *player) begin(command string) {
+	p.t.Helper()
+	p.send(command)
+	p.expect("150", command)
+	if p.listener != nil {
+		_ = p.listener.(*net.TCPListener).SetDeadline(time.Now().Add(waitTimeout))
+		data, err := p.listener.Accept()
+		if err != nil {
+			p.t.Fatalf("%s: %v", command, err)
+		}
+		p.data = data
+	}
+	_ = p.data.SetDeadline(time.Now().Add(waitTimeout))
+}
+
+func (p *player) upload(code, command, content string) {
+	p.t.Helper()
+	p.begin(command)
+	if _, err := io.WriteString(p.data, content); err != nil {
+		p.t.Fatalf("%s: %v", command, err)
+	}
+	if code != "150" {
+		p.closeData()
+		p.expect(code, command)
+	}
+}
+
+func (p *player) download(code, command, part string) {
+	p.t.Helper()
+	p.begin(command)
+	content, err := io.ReadAll(p.data)
+	if err != nil || !strings.Contains(string(content), part) {
+		p.t.Fatalf("%s: %q, %v; want %q in it", command, content, err, part)
+	}
+	p.closeData()
+	p.expect(code, command)
+}
+
+// abort sends ABOR as RFC 959, section 4.1.3 has it: Telnet's IP and Synch before it, whose last byte is urgent.
+func (p *player) abort() {
+	p.t.Helper()
+	raw, err := p.conn.Conn.(*net.TCPConn).SyscallConn()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var sent error
+	err = raw.Write(func(fd uintptr) bool {
+		_, sent = syscall.SendmsgN(int(fd), []byte{0xff, 0xf4, 0xff}, nil, nil, syscall.MSG_OOB)
+		return true
+	})
+	if err = cmp.Or(err, sent); err != nil {
+		p.t.Fatal(err)
+	}
+	p.send("\xf2ABOR")
+}
