@@ -52,14 +52,14 @@ fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)
 
 clients: packages .tools/bin/minio .tools/clients/node_modules ## install all FTP clients of internal/acceptance and let each do all tasks; UPDATE=-update writes their table
-	@tools/debian-packages.sh wget=wget wget2=wget2 aria2c=aria2 axel=axel ncftp=ncftp tnftp=tnftp inetutils-ftp=inetutils-ftp yafc=yafc duplicity=duplicity gio=libglib2.0-bin /usr/libexec/gvfsd-ftp=gvfs-backends,gvfs-daemons dbus-run-session=dbus-daemon \
+	@tools/debian-packages.sh wget=wget wget2=wget2 aria2c=aria2 axel=axel ncftp=ncftp tnftp=tnftp inetutils-ftp=inetutils-ftp yafc=yafc duplicity=duplicity gio=libglib2.0-bin /usr/libexec/gvfsd-ftp=gvfs-backends,gvfs-daemons dbus-run-session=dbus-daemon filezilla=filezilla Xvfb=xvfb xdotool=xdotool \
 	  php=php-cli /usr/lib/python3/dist-packages/aioftp=python3-aioftp \
 	  /usr/lib/python3/dist-packages/fsspec=python3-fsspec /usr/lib/python3/dist-packages/fs=python3-fs
 	go test -count 1 -timeout 60m -run '^TestClients' ./internal/acceptance -clients.all $(UPDATE)
 
 # npm installs the exact versions of the lock file.
 .tools/clients/node_modules: internal/acceptance/clients/package.json internal/acceptance/clients/package-lock.json | packages
-	mkdir -p .tools/clients && cp $^ .tools/clients && npm ci --prefix .tools/clients --no-audit --no-fund
+	mkdir -p .tools/clients && cp $^ .tools/clients && cd .tools/clients && npm ci --no-audit --no-fund
 	touch $@
 
 torture: packages .tools/bin/minio .tools/bin/versitygw ## kill clients in 50 rounds, have 100,000 sessions, run random histories for an hour; ROUNDS=200 TORTURE=8h for longer

@@ -12,6 +12,12 @@ import (
 	"strings"
 )
 
+var fileZillaClient = client{
+	name: "FileZilla", version: debianVersion("filezilla"), job: byScript("filezilla.py", "/usr/bin/python3"),
+	lacks: lacking("its dialogs are not driven", "rename", "delete", "directories").
+		and("it has no setting for the newest version of TLS", "TLS 1.2"),
+}
+
 var rcloneClient = client{
 	name:    "rclone",
 	version: []string{"rclone", "version"},

@@ -96,7 +96,7 @@ func byProgram(args ...string) func(c *connection, verb string, names ...string)
 var clients = []client{
 	curlClient, lftpClient, wgetClient, wget2Client, aria2Client, axelClient,
 	ncftpClient, tnftpClient, inetutilsClient, yafcClient,
-	rcloneClient, duplicityClient, gioClient,
+	fileZillaClient, rcloneClient, duplicityClient, gioClient,
 	pythonClient, aioftpClient, fsspecClient, pyFilesystemClient, perlClient, rubyClient, phpClient, phpStreamsClient,
 	basicFTPClient, nodeFTPClient, promiseFTPClient, goClient, javaClient,
 }
@@ -129,7 +129,14 @@ func TestClients(t *testing.T) {
 			writeClientsTable(t)
 		}
 	})
-	s := newSiteOn(t, "[::]", s3test.Start(t, "minio"), tenantsOfClients(t))
+	storage := s3test.Start(t, "minio")
+	if *allClients {
+		t.Run("rclone's own tests", func(t *testing.T) {
+			t.Parallel()
+			newRclone(t, newSite(t, storage, "    resume: keep", "    objects: {listing_times: set}")).testItself()
+		})
+	}
+	s := newSiteOn(t, "[::]", storage, tenantsOfClients(t))
 	for _, c := range clients {
 		if !c.core && !*allClients {
 			continue

@@ -3,6 +3,7 @@ package acceptance_test
 import (
 	"maps"
 	"os"
+	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
@@ -15,8 +16,9 @@ import (
 
 // An rclone runs rclone(1) with a remote "acme:".
 type rclone struct {
-	t    *testing.T
-	args []string
+	t      *testing.T
+	config string // file
+	args   []string
 }
 
 func newRclone(t *testing.T, s *site) *rclone {
@@ -24,11 +26,11 @@ func newRclone(t *testing.T, s *site) *rclone {
 	r := &rclone{t: t}
 	host, port, _ := strings.Cut(s.address, ":")
 	hidden := strings.TrimSpace(launchWith(t, password, command(t, "rclone"), "obscure", "-").succeed())
-	file := newFolder(t).write("rclone.conf", []byte(strings.Join([]string{
+	r.config = newFolder(t).write("rclone.conf", []byte(strings.Join([]string{
 		"[acme]", "type = ftp", "host = " + host, "port = " + port, "user = alice@acme", "pass = " + hidden, "explicit_tls = true",
-		"no_check_certificate = true", "",
+		"no_check_certificate = true", "encoding = Slash,Del,Ctl,RightSpace,Dot,InvalidUtf8", "",
 	}, "\n")))
-	r.args = []string{"--config", file, "--retries", "1"}
+	r.args = []string{"--config", r.config, "--retries", "1"}
 	return r
 }
 
@@ -38,6 +40,18 @@ func (r *rclone) run(args ...string) string {
 	p := launch(r.t, command(r.t, "rclone"), append(r.args, args...)...)
 	p.succeed()
 	return p.stderr.String()
+}
+
+// testItself runs rclone's integration tests, from the module of clients/rclone: those of its FTP backend, and of what it does with each
+// remote.
+func (r *rclone) testItself() {
+	const rclone = "github.com/rclone/rclone/"
+	cmd := exec.CommandContext(r.t.Context(), "go", "test", "-C", "clients/rclone", "-count", "1", "-timeout", "30m", "-vet", "off",
+		rclone+"backend/ftp", rclone+"fs/operations", rclone+"fs/sync", "-remote", "acme:")
+	cmd.Env = append(os.Environ(), "RCLONE_CONFIG="+r.config)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.t.Errorf("%v: %v\n%s", cmd, err, out)
+	}
 }
 
 // TestRclone syncs a tree whose files have times of their own to the bucket and back. To sync it again transfers nothing: rclone sets times
