@@ -55,7 +55,7 @@ clients: packages .tools/bin/minio .tools/clients/node_modules ## install all FT
 	@tools/debian-packages.sh wget=wget wget2=wget2 aria2c=aria2 axel=axel ncftp=ncftp tnftp=tnftp inetutils-ftp=inetutils-ftp yafc=yafc duplicity=duplicity gio=libglib2.0-bin /usr/libexec/gvfsd-ftp=gvfs-backends,gvfs-daemons dbus-run-session=dbus-daemon filezilla=filezilla Xvfb=xvfb xdotool=xdotool \
 	  php=php-cli /usr/lib/python3/dist-packages/aioftp=python3-aioftp \
 	  /usr/lib/python3/dist-packages/fsspec=python3-fsspec /usr/lib/python3/dist-packages/fs=python3-fs
-	go test -count 1 -timeout 60m -run '^TestClients' ./internal/acceptance -clients.all $(UPDATE)
+	go test -count 1 -timeout 60m -parallel 8 -run '^TestClients' ./internal/acceptance -clients.all $(UPDATE)
 
 # npm installs the exact versions of the lock file.
 .tools/clients/node_modules: internal/acceptance/clients/package.json internal/acceptance/clients/package-lock.json | packages
