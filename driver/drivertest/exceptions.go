@@ -41,7 +41,8 @@ const (
 	// markerLooks: a look at a directory takes a request for its marker in addition to the listing.
 	markerLooks exception = "marker-looks"
 
-	// secondLooks: before a request on the condition of an ETag, a look at the object takes two requests.
+	// secondLooks: before a request on the condition of an ETag, a look at the object takes two requests. After a download by several requests there
+	// is one too.
 	secondLooks exception = "second-looks"
 
 	// unorderedListings: names come in the order of the server, so that tests compare them as sets.

@@ -16,6 +16,7 @@ type Range struct {
 	version     s3api.Version
 	offset, end int64
 	body        io.ReadCloser // nil when the next byte must be asked for
+	answers     int           // that have brought bytes, also those that the Reader has had before
 	retries     retries
 }
 
@@ -32,7 +33,7 @@ func (r *Range) Read(p []byte) (int, error) {
 		}
 		if r.body == nil {
 			if r.offset >= r.end {
-				return 0, io.EOF
+				return 0, r.confirm()
 			}
 			var err error
 			if r.body, err = r.bucket.GetRange(r.ctx, r.version, r.offset, r.end); err != nil {
@@ -41,6 +42,7 @@ func (r *Range) Read(p []byte) (int, error) {
 				}
 				continue
 			}
+			r.answers++
 		}
 		n, err := r.body.Read(p)
 		r.offset += int64(n)
@@ -53,7 +55,9 @@ func (r *Range) Read(p []byte) (int, error) {
 		}
 		r.Close()
 		if r.offset >= r.end {
-			if !errors.Is(err, io.EOF) {
+			if errors.Is(err, io.EOF) {
+				err = r.confirm()
+			} else {
 				err = r.cause(s3errors.Truncated(err)) // the checksum of all bytes, which the SDK compares last
 			}
 			return 0, err
@@ -62,6 +66,23 @@ func (r *Range) Read(p []byte) (int, error) {
 			return 0, r.cause(err)
 		}
 	}
+}
+
+// confirm returns io.EOF if the bytes of several answers are of one version. Where reads are not atomic (see the profile), the server may have
+// compared the ETag of this version and then opened the next one. If the object still has the ETag, it was that version all the time.
+func (r *Range) confirm() error {
+	r.retries = retries{}
+	for r.answers > 1 && !r.bucket.Profile.AtomicReads {
+		err := r.bucket.CheckCondition(r.ctx, r.version.Key, s3api.Condition{ETag: r.version.ETag})
+		if err == nil {
+			break
+		}
+		if err = r.retries.pause(r.ctx, err); err != nil {
+			return r.cause(err)
+		}
+	}
+	r.answers = 0
+	return io.EOF
 }
 
 // cause prefers the reason why the context ended to the error that shows it.

@@ -1,4 +1,4 @@
-// Package download reads objects (S3 operation GetObject).
+// Package download reads objects (S3 operations GetObject and HeadObject).
 //
 // A [Range] reads some bytes of one version of an object. A [Reader] reads on from an offset: it begins with one request for all
 // of the rest, and most downloads end with it. Where S3 is distant and slower than the client, it prefetches chunks by several requests in parallel.
@@ -50,6 +50,7 @@ type Reader struct {
 	prefetcher *prefetcher // nil while one request is enough
 	buffer     membudget.TransferBuffer
 	unread     []byte // has come and was not read yet; in buffer
+	answers    int    // that have brought bytes, without those of the stream
 
 	wanted   int           // requests
 	reduceAt int64         // offset before which the download gives up no more of them
@@ -66,17 +67,19 @@ func NewReader(ctx context.Context, b *s3api.Bucket, v s3api.Version, offset int
 		buffer: memory.TransferBuffer(), wanted: 1, since: time.Now().Add(firstInterval - interval),
 	}
 	r.openStream()
-	r.stream.body = body
+	r.stream.body, r.stream.answers = body, 1
 	return r
 }
 
 func (r *Reader) openStream() {
 	r.stream = NewRange(r.ctx, r.bucket, r.version, r.offset, r.version.Size)
+	r.stream.answers, r.answers = r.answers, 0
 }
 
 func (r *Reader) closeStream() {
 	if r.stream != nil {
 		r.stream.Close()
+		r.answers += r.stream.answers
 		r.stream = nil
 	}
 }
@@ -215,6 +218,7 @@ func (r *Reader) prefetch() bool {
 		}
 		return false
 	}
+	r.answers++
 	return true
 }
 

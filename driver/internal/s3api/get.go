@@ -40,9 +40,6 @@ func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, at
 }
 
 // GetRange opens the bytes [from, to) of a version. For the whole object it requests no range, so that the answer has a checksum.
-//
-// Where reads are not atomic (see the profile), the server may compare the ETag of this version and then open the next one. So GetRange looks at
-// the ETag again once the answer has begun: the bytes of a part must fit the others.
 func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.ReadCloser, error) {
 	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &v.Key, IfMatch: Condition{ETag: v.ETag}.ifMatch()}
 	whole := from == 0 && to == v.Size
@@ -56,12 +53,6 @@ func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.Re
 	if whole && aws.ToInt64(out.ContentLength) != v.Size || !whole && rangeSize(out, from) == nil {
 		_ = out.Body.Close()
 		return nil, errOtherBytes
-	}
-	if !whole && !b.Profile.AtomicReads {
-		if err := b.CheckCondition(ctx, v.Key, Condition{ETag: v.ETag}); err != nil {
-			_ = out.Body.Close()
-			return nil, err
-		}
 	}
 	return out.Body, nil
 }
