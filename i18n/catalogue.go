@@ -45,7 +45,7 @@ func readCatalogue(fsys fs.FS, folder string) *catalogue {
 	}
 	file, problems := gotext.Parse(data)
 	for _, p := range problems {
-		c.errorf(gotext.Message{ID: p.ID, Line: p.Line}, "%s", p.Text)
+		c.errorf(gotext.Message{ID: p.ID, Line: p.Line, Column: p.Column}, "%s", p.Text)
 	}
 	if file.Language != c.tag.String() && (file.Language != "" || len(problems) == 0) {
 		c.errorf(gotext.Message{}, `"language" is %q; write %q, the name of the folder`, file.Language, c.tag)

@@ -14,7 +14,8 @@ import (
 // do about it.
 type Diagnostic struct {
 	File     string       // <tag>/messages.gotext.json, or ""
-	Line     int          // where the message begins, from 1; 0 for the whole file
+	Line     int          // of the message, from 1, or 0
+	Column   int          // in characters
 	Message  ID           // "" for the whole file
 	Language language.Tag // of a tenant's text
 	Problem  string       // without a full stop
@@ -47,7 +48,7 @@ func (d Diagnostic) Error() string {
 
 // errorf adds an error about a message, or about the file when e has no identifier.
 func (c *catalogue) errorf(e gotext.Message, format string, args ...any) {
-	c.diagnostics = append(c.diagnostics, Diagnostic{File: c.name, Line: e.Line, Message: ID(e.ID), Problem: fmt.Sprintf(format, args...)})
+	c.diagnostics = append(c.diagnostics, Diagnostic{File: c.name, Line: e.Line, Column: e.Column, Message: ID(e.ID), Problem: fmt.Sprintf(format, args...)})
 }
 
 // warnf adds a warning about something that may be intended.

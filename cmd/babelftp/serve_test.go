@@ -247,7 +247,7 @@ func TestCheckRefusedText(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := file + ":2:58: tenants.acme.messages.godbye: no such message: did you mean goodbye?\n" +
-		catalogue + ":3: locales_dir: message \"goodbye\": the placeholder {User} is unknown; this message has none\n" +
+		catalogue + ":3:1: locales_dir: message \"goodbye\": the placeholder {User} is unknown; this message has none\n" +
 		"babelftp: the configuration has 2 problems\n"
 	if code, stdout, stderr := output(t, "", "check", "--config", file); code != 1 || stdout != "" || stderr != want {
 		t.Errorf("exit code %d: %s%s\nwant:\n%s", code, stdout, stderr, want)

@@ -31,7 +31,7 @@ type Message struct {
 	Position          string        `json:"position,omitempty"`
 	Placeholders      []Placeholder `json:"placeholders,omitempty"`
 
-	Line int `json:"-"` // of the file, from 1
+	Line, Column int `json:"-"` // of the file, from 1
 }
 
 // A Placeholder is a {Name} that a text has in place of an argument.

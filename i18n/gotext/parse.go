@@ -10,9 +10,9 @@ import (
 
 // A Problem is something that Parse cannot read.
 type Problem struct {
-	Line int    // from 1; 0 for the whole file
-	ID   string // of the message, or ""
-	Text string // what is wrong, and what to do
+	Line, Column int    // from 1, the column in characters; 0 for the whole file
+	ID           string // of the message, or ""
+	Text         string // what is wrong, and what to do
 }
 
 // Parse reads a catalogue. It leaves out messages that it cannot read, each with a
@@ -26,8 +26,9 @@ func Parse(data []byte) (File, []Problem) {
 	}
 	var syntax *json.SyntaxError
 	if err := json.Unmarshal(data, new(json.RawMessage)); errors.As(err, &syntax) {
+		line, column := position(data, int(syntax.Offset))
 		return File{}, []Problem{{
-			Line: lineOf(data, int(syntax.Offset)),
+			Line: line, Column: column,
 			Text: fmt.Sprintf("is not JSON: %v; correct it there or just before", err),
 		}}
 	}
@@ -49,7 +50,7 @@ func Parse(data []byte) (File, []Problem) {
 		offset += bytes.Index(data[offset:], r)
 		var m Message
 		err := unmarshalStrict(r, &m)
-		m.Line = lineOf(data, offset)
+		m.Line, m.Column = position(data, offset)
 		offset += len(r)
 		if err == nil {
 			f.Messages = append(f.Messages, m)
@@ -59,12 +60,13 @@ func Parse(data []byte) (File, []Problem) {
 		if m.ID == "" {
 			text = fmt.Sprintf("message number %d: %s", i+1, text)
 		}
-		problems = append(problems, Problem{m.Line, m.ID, text})
+		problems = append(problems, Problem{m.Line, m.Column, m.ID, text})
 	}
 	return f, problems
 }
 
-// lineOf returns the number of the line that has an offset.
-func lineOf(data []byte, offset int) int {
-	return 1 + bytes.Count(data[:offset], []byte("\n"))
+// position returns the line and the column, in characters, of what begins at an offset.
+func position(data []byte, offset int) (line, column int) {
+	before := data[:offset]
+	return 1 + bytes.Count(before, []byte("\n")), 1 + utf8.RuneCount(before[bytes.LastIndexByte(before, '\n')+1:])
 }

@@ -152,7 +152,7 @@ func TestReloadTextsAndCertificate(t *testing.T) {
 	if got := s.login("alice@acme", 230).Command(221, "QUIT"); got != "Au revoir." {
 		t.Errorf("with a wrong text a session says %q, want the built-in one", got)
 	}
-	s.server.expect(s.server.stderr, refusedText+` file=`+catalogue+` line=1 column=0 key=locales_dir problem="message \\"goodbye\\": the placeholder {} is unknown; this message has none"`)
+	s.server.expect(s.server.stderr, refusedText+` file=`+catalogue+` line=1 column=33 key=locales_dir problem="message \\"goodbye\\": the placeholder {} is unknown; this message has none"`)
 	s.after(refused, func() { certtest.Replace(t, catalogue, "{") })
 	s.after(reloaded, func() { say("À demain.") })
 	s.edit(reloaded, "default_language: fr", `default_language: fr

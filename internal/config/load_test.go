@@ -153,14 +153,14 @@ tenants:
 		fresh      bool // all tenants are decoded
 		want       []string
 	}{
-		{"catalogue", overlay + text, true, []string{catalogue + `:2: locales_dir: message "ok": ` + unknown}},
+		{"catalogue", overlay + text, true, []string{catalogue + `:2:1: locales_dir: message "ok": ` + unknown}},
 		{"tenant", overlay + broken, false, []string{
-			file + ":11:21: tenants.umbrella.messages.goodbye.fr: " + unknown, catalogue + `:2: locales_dir: message "ok": ` + unknown,
+			file + ":11:21: tenants.umbrella.messages.goodbye.fr: " + unknown, catalogue + `:2:1: locales_dir: message "ok": ` + unknown,
 		}},
 		{"moved", overlay + "\n\n" + broken, false, []string{
-			file + ":13:21: tenants.umbrella.messages.goodbye.fr: " + unknown, catalogue + `:2: locales_dir: message "ok": ` + unknown,
+			file + ":13:21: tenants.umbrella.messages.goodbye.fr: " + unknown, catalogue + `:2:1: locales_dir: message "ok": ` + unknown,
 		}},
-		{"mended", overlay + text, false, []string{catalogue + `:2: locales_dir: message "ok": ` + unknown}},
+		{"mended", overlay + text, false, []string{catalogue + `:2:1: locales_dir: message "ok": ` + unknown}},
 		{"language-removed", text, true, []string{file + ":11:35: " + notOffered}},
 		{"language-still-removed", strings.Replace(text, "5m", "6m", 1), false, []string{file + ":11:35: " + notOffered}},
 		{"none", strings.Replace(text, `, is: "Bless."`, "", 1), false, nil},

@@ -58,7 +58,8 @@ func (c *Config) RefusedTexts() Problems {
 	if c.bundle != nil {
 		for _, d := range c.bundle.Refused() {
 			file := filepath.Join(c.LocalesDir, filepath.FromSlash(d.File))
-			problems = append(problems, &yamlconf.Problem{Source: file, Line: d.Line, Path: "locales_dir", Message: fmt.Sprintf("message %q: %s", d.Message, d.Problem)})
+			message := fmt.Sprintf("message %q: %s", d.Message, d.Problem)
+			problems = append(problems, &yamlconf.Problem{Source: file, Line: d.Line, Column: d.Column, Path: "locales_dir", Message: message})
 		}
 	}
 	for _, ofTenant := range c.refused {

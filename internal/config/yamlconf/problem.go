@@ -16,8 +16,7 @@ type Problem struct {
 	// Source is the file or the environment variable. It is empty for a configuration that was not loaded.
 	Source string
 
-	// Line and Column are where the problem is in the file: from 1, in characters. They are 0 outside of a file. Column is 0 too where the line
-	// alone is known.
+	// Line and Column are where the problem is in the file: from 1, in characters. They are 0 outside of a file.
 	Line, Column int
 
 	// Path is the keys that lead to the value, like tenants.acme.bucket. It is empty for the whole.
@@ -31,10 +30,8 @@ func (p *Problem) Error() string {
 	var b strings.Builder
 	if p.Source != "" {
 		b.WriteString(p.Source)
-		for _, n := range []int{p.Line, p.Column} {
-			if n > 0 {
-				fmt.Fprintf(&b, ":%d", n)
-			}
+		if p.Line > 0 {
+			fmt.Fprintf(&b, ":%d:%d", p.Line, p.Column)
 		}
 		b.WriteString(": ")
 	}
