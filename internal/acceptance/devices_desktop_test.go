@@ -1,6 +1,6 @@
 package acceptance_test
 
-// desktopPrograms are programs of Windows.
+// desktopPrograms are programs of people, most of them for Windows.
 var desktopPrograms = []device{
 	// It logs in as anonymous before it asks for a name. Its commands have small letters here and there:
 	// https://github.com/mtheall/ftpd/issues/72, https://github.com/giampaolo/pyftpdlib/issues/266
@@ -101,5 +101,73 @@ var desktopPrograms = []device{
 			200 NOOP
 			221 QUIT`,
 		want: map[string]string{"Fotos/": "", "Fotos/Zürich.jpg": "JPEG"},
+	},
+	// It tries REST at once, with a number for which there is no transfer: https://github.com/XboxUnity/freestyledash/issues/12
+	{
+		name: "FlashFXP", does: "tries REST before anything else, lists with options, uploads",
+		script: `
+			331 USER DEVICE
+			230 PASS SECRET
+			215 SYST
+			211 FEAT
+			350 REST 100
+			350 REST 0
+			257 PWD
+			200 TYPE A
+			227 PASV
+			226 LIST -al >>> EMPTY
+			257 MKD hdd1
+			250 CWD hdd1
+			257 PWD
+			350 REST 100
+			227 PASV
+			226 LIST -al >>> EMPTY
+			200 TYPE I
+			227 PASV
+			226 STOR default.xex <<< XEX
+			250 CDUP
+			221 QUIT`,
+		want: map[string]string{"hdd1/": "", "hdd1/default.xex": "XEX"},
+	},
+	// https://github.com/JackSlateur/curlftpfs/issues/9
+	{
+		name: "curlftpfs", does: "mounts the server: lists with LIST -a, reads a part of a file, appends",
+		has: map[string]string{"notes.txt": "0123456789"},
+		script: `
+			331 USER DEVICE
+			230 PASS SECRET
+			257 PWD
+			227 PASV
+			200 TYPE A
+			226 LIST -a >>> notes.txt
+			200 TYPE I
+			213 SIZE notes.txt
+			227 PASV
+			350 REST 4
+			226 RETR notes.txt >>> 456789
+			227 PASV
+			226 APPE notes.txt <<< ABC
+			221 QUIT`,
+		want: map[string]string{"notes.txt": "0123456789ABC"},
+	},
+	// Its commands end with SP: https://github.com/rashevskyv/dbi/issues/162
+	{
+		name: "DBI (Nintendo Switch)", does: "sends SP after commands without a pathname",
+		has: map[string]string{"Ünï.nsp": "NSP"},
+		script: `
+			331 USER DEVICE
+			230 PASS SECRET
+			250 CWD /
+			200 TYPE A
+			227 PASV
+			226 MLSD EMPTY >>> Ünï.nsp
+			200 TYPE A
+			227 PASV
+			226 LIST EMPTY >>> Ünï.nsp
+			200 TYPE I EMPTY
+			227 PASV EMPTY
+			226 RETR Ünï.nsp >>> NSP
+			221 QUIT EMPTY`,
+		want: map[string]string{"Ünï.nsp": "NSP"},
 	},
 }
