@@ -1,12 +1,18 @@
 package tenant
 
 import (
+	"context"
+	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"golang.org/x/text/unicode/norm"
 
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/s3client"
 	"github.com/babelftp/babelftp/internal/vfs"
 )
@@ -67,4 +73,72 @@ func folderPermissions(folders map[string]*config.Folder) vfs.Layer {
 		byPath[plain.Replace(norm.NFC.String(name))] = permissions
 	}
 	return layerOf(nil, byPath)
+}
+
+// mounts returns the file systems of the user's folders for the time of ctx. In a folder whose bucket cannot be used all fails until the
+// next login. Without the bucket of "/" there is no login. The wait for buckets ends when a change replaces the tenant.
+func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginRequest, scopes limits.Scopes) ([]vfs.Mount[*driver.Fs], error) {
+	cache := driver.NewMetadataCache(u.tenant.listingCache)
+	var mounts []vfs.Mount[*driver.Fs]
+	for _, m := range u.mounts {
+		objects, shared := m.bucket.ObjectClient(), m.bucket.Client
+		if err := m.bucket.AwaitUsable(ctx, u.tenant.replaced); err != nil {
+			if m.at == "/" {
+				return nil, &account.UnavailableError{Tenant: &u.tenant.Tenant, Err: fmt.Errorf("user %s: %w", u.name, err)}
+			}
+			shared = m.bucket.RefusingClient()
+			objects = shared
+		}
+		opts := r.storageOptions(r.current.Load().files, u, m)
+		opts.BeforeCommit, opts.MetadataCache, opts.BeginOperation = req.BeforeCommit, cache, scopes.EnterOperation
+		storage, err := driver.New(ctx, objects, m.bucket.Name, &opts)
+		if err != nil {
+			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.tenant.Name, u.name, m.at, err)
+		}
+		mounts = append(mounts, vfs.Mount[*driver.Fs]{Dir: m.at, Storage: storage, Account: shared})
+	}
+	return mounts, nil
+}
+
+// storageOptions returns the options of the file system of a folder, but for those of a session.
+func (r *Registry) storageOptions(opts driver.Options, u *user, m mount) driver.Options {
+	b := m.bucket
+	opts.NoOverwrite = u.overwrite == config.DenyOverwrite
+	opts.Truncate = u.tenant.truncates
+	if u.tenant.resumable {
+		opts.Owner = Owner(u.name, u.tenant.Name)
+	}
+	opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
+	opts.Presigner, opts.Endpoint, opts.Objects = b.Presigner, b.Endpoint, b.Objects
+	if b.Usable() { // else a Watcher may be about to set them
+		opts.Journal, opts.Profile = b.Journal, b.Profile
+	}
+	if opts.Memory != nil {
+		opts.Memory = opts.Memory.For(u.tenant.Name, u.name)
+	}
+	if opts.Endpoint != nil {
+		opts.Endpoint = opts.Endpoint.For(u.tenant.Name, u.name)
+	}
+	opts.Logger = r.log.With("tenant", u.tenant.Name, "user", u.name)
+	return opts
+}
+
+// layerOf is the layer of a policy that a configuration describes: nil stands for all permissions.
+func layerOf(everywhere []config.Permission, byPattern map[string][]config.Permission) vfs.Layer {
+	if everywhere == nil {
+		everywhere = config.AllPermissions()
+	}
+	rights := make(map[string]vfs.Rights, len(byPattern))
+	for pattern, permissions := range byPattern {
+		rights[pattern] = rightsOf(permissions)
+	}
+	return vfs.NewLayer(rightsOf(everywhere), rights)
+}
+
+func rightsOf(permissions []config.Permission) vfs.Rights {
+	has := func(p config.Permission) bool { return slices.Contains(permissions, p) }
+	return vfs.Rights{
+		List: has(config.List), Read: has(config.Read), Write: has(config.Write),
+		Delete: has(config.Delete), Rename: has(config.Rename), Mkdir: has(config.Mkdir),
+	}
 }

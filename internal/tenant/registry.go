@@ -2,8 +2,6 @@ package tenant
 
 import (
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/netip"
@@ -79,26 +77,6 @@ type tenant struct {
 	listingCache time.Duration // how long a session remembers the files that it has listed
 }
 
-type user struct {
-	tenant     *tenant
-	name       string
-	settings   *config.User
-	credential credential
-	// certificates of which the client must show one, if there are any.
-	certificates []value.ClientCertificate
-	mounts       []mount // what the user sees
-	home         string
-	language     language.Tag                 // undetermined means the tenant's
-	encodings    map[string]*charset.Encoding // of directories as the user sees them
-	policy       vfs.Policy
-	overwrite    config.Overwrite
-	scope        *limits.Scope
-	networks     []limit.Networks // of the tenant and of the user
-	times        limit.TimeLimits
-	quota        *Quota                    // nil without
-	lastLogin    atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
-}
-
 // NewRegistry takes the tenants from a valid configuration; buckets has one for each, by the tenant's name. It notes in the buckets which
 // modes of overwriting their users need. The error names the tenant whose languages or messages bundle cannot take, or whose files
 // [driver.New] would refuse.
@@ -139,25 +117,12 @@ func (r *Registry) checkStorage(u *user, files driver.Options) error {
 	return nil
 }
 
-// addUse notes in the buckets of a user what the user may do there, and how the user overwrites files. It returns those that were verified for other
-// modes.
-func (u *user) addUse() (unsuited []*s3client.Bucket) {
-	for _, m := range u.mounts {
-		_, most := u.policy.Bounds(m.at)
-		m.bucket.AddUse(s3client.Use{Write: most.Write || most.Mkdir, Delete: most.Delete || most.Rename})
-		if most.Write && !m.bucket.AddOverwriteMode(u.overwrite) {
-			unsuited = append(unsuited, m.bucket)
-		}
-	}
-	return unsuited
-}
-
 // newTenant is a tenant without bucket and users.
 func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.Bundle) (*tenant, error) {
 	if len(tc.Languages) > 0 || len(tc.Messages) > 0 {
 		var err error
 		if bundle, err = bundle.WithOverrides(tc.Languages, tc.Messages); err != nil {
-			return nil, fmt.Errorf("tenant %s: languages and messages: %w", name, err)
+			return nil, fmt.Errorf("tenant %s: languages: %w", name, err)
 		}
 	}
 	return &tenant{
@@ -187,6 +152,82 @@ func newTenant(cfg *config.Config, name string, tc *config.Tenant, bundle *i18n.
 		resumable:    tc.Resume == config.KeepInterrupted,
 		listingCache: tc.ListingCache,
 	}, nil
+}
+
+// FirstOffered is the first of the tags for which the bundle has a language, or else its first language.
+func FirstOffered(bundle *i18n.Bundle, tags ...language.Tag) language.Tag {
+	for _, tag := range tags {
+		if found, ok := bundle.Match(tag); ok {
+			return found
+		}
+	}
+	return bundle.Tags()[0]
+}
+
+// byTag is texts by language as [i18n.SelectText] takes them.
+func byTag(texts map[language.Tag]string) map[string]string {
+	m := make(map[string]string, len(texts))
+	for tag, text := range texts {
+		m[tag.String()] = text
+	}
+	return m
+}
+
+// Host implements [account.Backend].
+func (r *Registry) Host(name string) (*account.Tenant, bool) {
+	t, ok := r.current.Load().hosts[wire.NormalizeHost(name)]
+	if !ok {
+		return nil, false
+	}
+	return &t.Tenant, true
+}
+
+// Owner is the owner of a user's uploads. Two tenants can share a folder.
+func Owner(user, tenant string) string { return user + "@" + tenant }
+
+// Users are those of a tenant, with those whom a source brought as long as the process remembers them.
+func (r *Registry) Users(tenant string) (names []string) {
+	t := r.current.Load().tenants[tenant]
+	if t == nil {
+		return nil
+	}
+	for _, u := range t.all() {
+		names = append(names, u.name)
+	}
+	return names
+}
+
+type user struct {
+	tenant     *tenant
+	name       string
+	settings   *config.User
+	credential credential
+	// certificates of which the client must show one, if there are any.
+	certificates []value.ClientCertificate
+	mounts       []mount // what the user sees
+	home         string
+	language     language.Tag                 // undetermined means the tenant's
+	encodings    map[string]*charset.Encoding // of directories as the user sees them
+	policy       vfs.Policy
+	overwrite    config.Overwrite
+	scope        *limits.Scope
+	networks     []limit.Networks // of the tenant and of the user
+	times        limit.TimeLimits
+	quota        *Quota                    // nil without
+	lastLogin    atomic.Pointer[time.Time] // nil before the first in this process, which keeps no others
+}
+
+// addUse notes in the buckets of a user what the user may do there, and how the user overwrites files. It returns those that were verified for other
+// modes.
+func (u *user) addUse() (unsuited []*s3client.Bucket) {
+	for _, m := range u.mounts {
+		_, most := u.policy.Bounds(m.at)
+		m.bucket.AddUse(s3client.Use{Write: most.Write || most.Mkdir, Delete: most.Delete || most.Rename})
+		if most.Write && !m.bucket.AddOverwriteMode(u.overwrite) {
+			unsuited = append(unsuited, m.bucket)
+		}
+	}
+	return unsuited
 }
 
 func newUser(server limit.TimeLimits, t *tenant, name string, uc *config.User) *user {
@@ -248,16 +289,6 @@ func encodingsBelow(root string, dirs map[string]value.Encoding) map[string]*cha
 	return seen
 }
 
-// FirstOffered is the first of the tags for which the bundle has a language, or else its first language.
-func FirstOffered(bundle *i18n.Bundle, tags ...language.Tag) language.Tag {
-	for _, tag := range tags {
-		if found, ok := bundle.Match(tag); ok {
-			return found
-		}
-	}
-	return bundle.Tags()[0]
-}
-
 // languageOf is the language of a user, undetermined if the user has none that the tenant offers.
 func languageOf(bundle *i18n.Bundle, tag language.Tag) language.Tag {
 	found, ok := bundle.Match(tag)
@@ -265,24 +296,6 @@ func languageOf(bundle *i18n.Bundle, tag language.Tag) language.Tag {
 		return language.Und
 	}
 	return found
-}
-
-// byTag is texts by language as [i18n.SelectText] takes them.
-func byTag(texts map[language.Tag]string) map[string]string {
-	m := make(map[string]string, len(texts))
-	for tag, text := range texts {
-		m[tag.String()] = text
-	}
-	return m
-}
-
-// Host implements [account.Backend].
-func (r *Registry) Host(name string) (*account.Tenant, bool) {
-	t, ok := r.current.Load().hosts[wire.NormalizeHost(name)]
-	if !ok {
-		return nil, false
-	}
-	return &t.Tenant, true
 }
 
 // find returns the user who logs in with name at a virtual host, or without one (""), and nil if there is none. A client from
@@ -348,248 +361,9 @@ func (d *directory) lookUp(host, name string) *user {
 	return nil
 }
 
-// errReplaced is for a login to a tenant that a change has replaced meanwhile.
-var errReplaced = errors.New("the tenant was replaced")
-
-// Login implements [account.Backend].
-func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
-	limited := req.Limits.Login() // once, however often the tenant is replaced
-	for {
-		if login, err := r.login(ctx, req, limited); !errors.Is(err, errReplaced) {
-			return login, err
-		}
-	}
-}
-
-// login returns errReplaced where the login must begin again. limited is the error of the rates of the server and of the address.
-func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited error) (*account.Login, error) {
-	addr, who := wire.AddrOf(req.RemoteAddr), r.identify(req)
-	for _, err := range []error{r.bans.Check(addr, who.id), limited} {
-		if err != nil {
-			return nil, full(nil, err)
-		}
-	}
-	u, err := r.authenticate(ctx, limits.Network(addr), who, req)
-	if err != nil {
-		switch t := who.tenant(); {
-		case errors.Is(err, account.ErrLoginRefused):
-			r.bans.LoginFailed(addr, who.id)
-		case t != nil && t.isReplaced(): // and its source with it, which may have failed
-			return nil, errReplaced
-		}
-		failed := account.LoginError{Err: err}
-		if who.user != nil {
-			failed.Tenant, failed.User = who.user.tenant.Name, who.user.name
-		}
-		return nil, &failed
-	}
-	for _, networks := range u.networks {
-		if networks.Refuses(addr) {
-			return nil, full(&u.tenant.Tenant, &limits.Error{Tenant: u.tenant.Name, Limit: limits.Deny})
-		}
-	}
-	own := limits.Scopes{u.tenant.scope, u.scope}
-	scopes := slices.Concat(req.Limits, own)
-	mounts, err := r.mounts(ctx, u, req, scopes)
-	if err != nil {
-		if u.tenant.isReplaced() {
-			err = errReplaced
-		}
-		return nil, err
-	}
-	leave, err := r.enter(req, u, own, who.id)
-	if err != nil {
-		return nil, full(&u.tenant.Tenant, err)
-	}
-	unseen := &vfs.Unseen{}
-	storage := func(ctx context.Context) vfs.ObjectStorage {
-		ctx = account.InTenant(ctx, u.tenant.Name)
-		mounts := slices.Clone(mounts)
-		for i := range mounts {
-			mounts[i].Storage = mounts[i].Storage.WithContext(ctx)
-		}
-		seen := vfs.NewHomeFS(vfs.NewMountFS(mounts), u.home)
-		if u.tenant.events != nil {
-			seen = events.NewFS(ctx, seen, u.tenant.events, u.name)
-		}
-		if u.tenant.printable {
-			seen = vfs.NewPrintableFS(seen)
-		}
-		return vfs.NewPolicyFS(seen, u.policy, u.tenant.Normalization.Normalize, unseen)
-	}
-	login := &account.Login{
-		User:               u.name,
-		Tenant:             &u.tenant.Tenant,
-		Language:           u.language,
-		Certificate:        u.tenant.subject(req.Certificates),
-		NoPassword:         who.user != nil && u.needsNoPassword(),
-		End:                leave,
-		Limits:             scopes,
-		IdleTimeout:        u.times.IdleTimeout,
-		CommandTimeout:     u.times.CommandTimeout,
-		Storage:            storage,
-		Home:               u.home,
-		Rights:             u.rights,
-		NoOverwrite:        u.overwrite == config.DenyOverwrite,
-		LastLogin:          u.loggedIn(time.Now()),
-		DirectoryEncodings: u.encodings,
-		ObjectURI:          storage(ctx).URI,
-		LinkLifetime:       u.tenant.maxPresign,
-		Resumable:          u.tenant.resumable,
-	}
-	if memory := r.current.Load().files.Memory; memory != nil {
-		login.Scarce = memory.For(u.tenant.Name, u.name).Scarce
-	}
-	if len(u.quotas()) > 0 {
-		login.Quota = u.usage
-	}
-	least, most := u.policy.Bounds("/")
-	login.QuotaHidden = !least.List
-	if most.Read && u.tenant.maxPresign > 0 {
-		login.Presign = func(ctx context.Context, name string, valid time.Duration) (string, error) {
-			return storage(ctx).Presign(ctx, name, valid)
-		}
-	}
-	return login, nil
-}
-
-// isReplaced reports whether a change has replaced the tenant.
-func (t *tenant) isReplaced() bool {
-	select {
-	case <-t.replaced:
-		return true
-	default:
-		return false
-	}
-}
-
-// enter counts the login and the session of a user who has shown the right password, and lets a ban of the user cut it.
-func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes, id string) (leave func(), err error) {
-	r.entering.RLock()
-	defer r.entering.RUnlock()
-	if u.tenant.isReplaced() {
-		return nil, errReplaced
-	}
-	if err := own.Login(); err != nil {
-		return nil, err
-	}
-	left, err := own.EnterSession()
-	if err != nil {
-		return nil, err
-	}
-	if req.Session != nil {
-		scopes := left
-		loggedOut, err := r.bans.LogIn(req.Session, id)
-		if err != nil {
-			scopes()
-			return nil, err
-		}
-		beforeLogin := req.Limits.LogIn()
-		left = func() { scopes(); loggedOut(); beforeLogin() }
-	}
-	if u.tenant.events == nil {
-		return left, nil
-	}
-	done := u.tenant.events.Use()
-	return func() { left(); done() }, nil
-}
-
-// An identity is whom a login names.
-type identity struct {
-	id     string  // what failures count for, and what administrators ban
-	user   *user   // of the configuration, nil for others
-	source *tenant // whose source decides, nil if none does
-	name   string  // of the user there
-}
-
-// tenant is that of the user, or nil.
-func (who identity) tenant() *tenant {
-	if who.user != nil {
-		return who.user.tenant
-	}
-	return who.source
-}
-
-// identify finds whom a login names, and asks no source.
-func (r *Registry) identify(req *account.LoginRequest) identity {
-	d := r.current.Load()
-	if u := d.find(req.Host, req.User); u != nil {
-		return identity{id: u.name + "@" + u.tenant.Name, user: u}
-	}
-	if t, name := d.sourceOf(req.Host, req.User, req.Password); t != nil {
-		return identity{id: name + "@" + t.Name, source: t, name: name}
-	}
-	return identity{id: r.bans.UnknownUser(req.User)}
-}
-
-// full is the error of a limit that is reached, with the tenant that has the language of the reply.
-func full(t *account.Tenant, err error) error {
-	if reached, ok := errors.AsType[*limits.Error](err); ok {
-		return &account.FullError{Tenant: t, Limit: reached}
-	}
-	return err
-}
-
-// authenticate returns the user whose password is right. A client waits after failures.
-func (r *Registry) authenticate(ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest) (*user, error) {
-	if err := r.throttle.Wait(ctx, client); err != nil {
-		return nil, err
-	}
-	u, err := r.decide(ctx, client, who, req)
-	switch {
-	case errors.Is(err, account.ErrLoginRefused):
-		r.throttle.Failed(client)
-	case err == nil:
-		r.throttle.Succeeded(client)
-	}
-	return u, err
-}
-
-// decide compares the password of a configured user, or asks the source of the tenant. The error names no user.
-func (r *Registry) decide(ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest) (*user, error) {
-	refused := account.ErrLoginRefused
-	var c *credential
-	password := req.Password
-	switch {
-	case who.user != nil:
-		if err := who.user.accepts(req.Certificates); err != nil {
-			refused = err
-			break // the login takes the time of an unknown user, whether the password is right or not
-		}
-		if who.user.needsNoPassword() {
-			return who.user, nil
-		}
-		c, password = &who.user.credential, who.user.tenant.inUTF8(password)
-	case who.source != nil:
-		if refused = who.source.accepts(req.Certificates); refused != nil {
-			break
-		}
-		var u *user
-		u, refused = r.askSource(ctx, client, who, req)
-		if refused == nil {
-			refused = u.accepts(req.Certificates)
-		}
-		if refused == nil || !errors.Is(refused, account.ErrLoginRefused) {
-			return u, refused
-		}
-	}
-	// A refusal of the source comes no sooner than that of a configured user.
-	switch right, err := r.verifier.check(ctx, client, c, password); {
-	case err != nil:
-		return nil, err
-	case !right:
-		return nil, refused
-	}
-	return who.user, nil
-}
-
 // loggedIn notes the time of a login and returns that of the one before, zero if this process has seen none.
 func (u *user) loggedIn(now time.Time) time.Time {
-	before := u.lastLogin.Swap(&now)
-	if before == nil {
-		return time.Time{}
-	}
-	return *before
+	return *cmp.Or(u.lastLogin.Swap(&now), &time.Time{})
 }
 
 // rights is what the user may do with what a pathname names. What leads to a folder stays where it is.
@@ -599,67 +373,4 @@ func (u *user) rights(name string) vfs.Rights {
 		rights.Delete, rights.Rename = false, false
 	}
 	return rights
-}
-
-// mounts returns the file systems of the user's folders for the time of ctx. In a folder whose bucket cannot be used all fails until the
-// next login. Without the bucket of "/" there is no login. The wait for buckets ends when a change replaces the tenant.
-func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginRequest, scopes limits.Scopes) ([]vfs.Mount[*driver.Fs], error) {
-	cache := driver.NewMetadataCache(u.tenant.listingCache)
-	var mounts []vfs.Mount[*driver.Fs]
-	for _, m := range u.mounts {
-		objects, shared := m.bucket.ObjectClient(), m.bucket.Client
-		if err := m.bucket.AwaitUsable(ctx, u.tenant.replaced); err != nil {
-			if m.at == "/" {
-				return nil, &account.UnavailableError{Tenant: &u.tenant.Tenant, Err: fmt.Errorf("user %s: %w", u.name, err)}
-			}
-			shared = m.bucket.RefusingClient()
-			objects = shared
-		}
-		opts := r.storageOptions(r.current.Load().files, u, m)
-		opts.BeforeCommit, opts.MetadataCache, opts.BeginOperation = req.BeforeCommit, cache, scopes.EnterOperation
-		storage, err := driver.New(ctx, objects, m.bucket.Name, &opts)
-		if err != nil {
-			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.tenant.Name, u.name, m.at, err)
-		}
-		mounts = append(mounts, vfs.Mount[*driver.Fs]{Dir: m.at, Storage: storage, Account: shared})
-	}
-	return mounts, nil
-}
-
-// Owner is the owner of a user's uploads. Two tenants can share a folder.
-func Owner(user, tenant string) string { return user + "@" + tenant }
-
-// Users are those of a tenant, with those whom a source brought as long as the process remembers them.
-func (r *Registry) Users(tenant string) (names []string) {
-	t := r.current.Load().tenants[tenant]
-	if t == nil {
-		return nil
-	}
-	for _, u := range t.all() {
-		names = append(names, u.name)
-	}
-	return names
-}
-
-// storageOptions returns the options of the file system of a folder, but for those of a session.
-func (r *Registry) storageOptions(opts driver.Options, u *user, m mount) driver.Options {
-	b := m.bucket
-	opts.NoOverwrite = u.overwrite == config.DenyOverwrite
-	opts.Truncate = u.tenant.truncates
-	if u.tenant.resumable {
-		opts.Owner = Owner(u.name, u.tenant.Name)
-	}
-	opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
-	opts.Presigner, opts.Endpoint, opts.Objects = b.Presigner, b.Endpoint, b.Objects
-	if b.Usable() { // else a Watcher may be about to set them
-		opts.Journal, opts.Profile = b.Journal, b.Profile
-	}
-	if opts.Memory != nil {
-		opts.Memory = opts.Memory.For(u.tenant.Name, u.name)
-	}
-	if opts.Endpoint != nil {
-		opts.Endpoint = opts.Endpoint.For(u.tenant.Name, u.name)
-	}
-	opts.Logger = r.log.With("tenant", u.tenant.Name, "user", u.name)
-	return opts
 }

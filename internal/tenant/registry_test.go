@@ -229,13 +229,15 @@ func TestTenant(t *testing.T) {
 		}
 	}
 	cfg.Tenants["plain"].Messages = map[i18n.ID]map[language.Tag]gotext.Text{"godbye": nil}
+	registryOf(t, cfg) // which serves the built-in text
+	cfg.Tenants["plain"].Languages = []language.Tag{language.MustParse("tlh")}
 	bundle, err := cfg.Bundle()
 	if err != nil {
 		t.Fatal(err)
 	}
 	buckets := map[string]*s3client.Bucket{"acme": {}, "mirror": {}, "plain": {}}
-	if _, err := NewRegistry(cfg, bundle, buckets, Options{}); err == nil || !strings.HasPrefix(err.Error(), "tenant plain: languages and messages: ") {
-		t.Errorf("a message that does not exist: %v", err)
+	if _, err := NewRegistry(cfg, bundle, buckets, Options{}); err == nil || !strings.HasPrefix(err.Error(), "tenant plain: languages: ") {
+		t.Errorf("a language that does not exist: %v", err)
 	}
 }
 

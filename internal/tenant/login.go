@@ -1,0 +1,251 @@
+package tenant
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/babelftp/babelftp/internal/account"
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/events"
+	"github.com/babelftp/babelftp/internal/limits"
+	"github.com/babelftp/babelftp/internal/vfs"
+	"github.com/babelftp/babelftp/internal/wire"
+)
+
+// errReplaced is for a login to a tenant that a change has replaced meanwhile.
+var errReplaced = errors.New("the tenant was replaced")
+
+// Login implements [account.Backend].
+func (r *Registry) Login(ctx context.Context, req *account.LoginRequest) (*account.Login, error) {
+	limited := req.Limits.Login() // once, however often the tenant is replaced
+	for {
+		if login, err := r.login(ctx, req, limited); !errors.Is(err, errReplaced) {
+			return login, err
+		}
+	}
+}
+
+// login returns errReplaced where the login must begin again. limited is the error of the rates of the server and of the address.
+func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited error) (*account.Login, error) {
+	addr, who := wire.AddrOf(req.RemoteAddr), r.identify(req)
+	for _, err := range []error{r.bans.Check(addr, who.id), limited} {
+		if err != nil {
+			return nil, full(nil, err)
+		}
+	}
+	u, err := r.authenticate(ctx, limits.Network(addr), who, req)
+	if err != nil {
+		switch t := who.tenant(); {
+		case errors.Is(err, account.ErrLoginRefused):
+			r.bans.LoginFailed(addr, who.id)
+		case t != nil && t.isReplaced(): // and its source with it, which may have failed
+			return nil, errReplaced
+		}
+		failed := account.LoginError{Err: err}
+		if who.user != nil {
+			failed.Tenant, failed.User = who.user.tenant.Name, who.user.name
+		}
+		return nil, &failed
+	}
+	for _, networks := range u.networks {
+		if networks.Refuses(addr) {
+			return nil, full(&u.tenant.Tenant, &limits.Error{Tenant: u.tenant.Name, Limit: limits.Deny})
+		}
+	}
+	own := limits.Scopes{u.tenant.scope, u.scope}
+	scopes := slices.Concat(req.Limits, own)
+	mounts, err := r.mounts(ctx, u, req, scopes)
+	if err != nil {
+		if u.tenant.isReplaced() {
+			err = errReplaced
+		}
+		return nil, err
+	}
+	leave, err := r.enter(req, u, own, who.id)
+	if err != nil {
+		return nil, full(&u.tenant.Tenant, err)
+	}
+	unseen := &vfs.Unseen{}
+	storage := func(ctx context.Context) vfs.ObjectStorage {
+		ctx = account.InTenant(ctx, u.tenant.Name)
+		mounts := slices.Clone(mounts)
+		for i := range mounts {
+			mounts[i].Storage = mounts[i].Storage.WithContext(ctx)
+		}
+		seen := vfs.NewHomeFS(vfs.NewMountFS(mounts), u.home)
+		if u.tenant.events != nil {
+			seen = events.NewFS(ctx, seen, u.tenant.events, u.name)
+		}
+		if u.tenant.printable {
+			seen = vfs.NewPrintableFS(seen)
+		}
+		return vfs.NewPolicyFS(seen, u.policy, u.tenant.Normalization.Normalize, unseen)
+	}
+	login := &account.Login{
+		User:               u.name,
+		Tenant:             &u.tenant.Tenant,
+		Language:           u.language,
+		Certificate:        u.tenant.subject(req.Certificates),
+		NoPassword:         who.user != nil && u.needsNoPassword(),
+		End:                leave,
+		Limits:             scopes,
+		IdleTimeout:        u.times.IdleTimeout,
+		CommandTimeout:     u.times.CommandTimeout,
+		Storage:            storage,
+		Home:               u.home,
+		Rights:             u.rights,
+		NoOverwrite:        u.overwrite == config.DenyOverwrite,
+		LastLogin:          u.loggedIn(time.Now()),
+		DirectoryEncodings: u.encodings,
+		ObjectURI:          storage(ctx).URI,
+		LinkLifetime:       u.tenant.maxPresign,
+		Resumable:          u.tenant.resumable,
+	}
+	if memory := r.current.Load().files.Memory; memory != nil {
+		login.Scarce = memory.For(u.tenant.Name, u.name).Scarce
+	}
+	if len(u.quotas()) > 0 {
+		login.Quota = u.usage
+	}
+	least, most := u.policy.Bounds("/")
+	login.QuotaHidden = !least.List
+	if most.Read && u.tenant.maxPresign > 0 {
+		login.Presign = func(ctx context.Context, name string, valid time.Duration) (string, error) {
+			return storage(ctx).Presign(ctx, name, valid)
+		}
+	}
+	return login, nil
+}
+
+// isReplaced reports whether a change has replaced the tenant.
+func (t *tenant) isReplaced() bool {
+	select {
+	case <-t.replaced:
+		return true
+	default:
+		return false
+	}
+}
+
+// enter counts the login and the session of a user who has shown the right password, and lets a ban of the user cut it.
+func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes, id string) (leave func(), err error) {
+	r.entering.RLock()
+	defer r.entering.RUnlock()
+	if u.tenant.isReplaced() {
+		return nil, errReplaced
+	}
+	if err := own.Login(); err != nil {
+		return nil, err
+	}
+	left, err := own.EnterSession()
+	if err != nil {
+		return nil, err
+	}
+	if req.Session != nil {
+		scopes := left
+		loggedOut, err := r.bans.LogIn(req.Session, id)
+		if err != nil {
+			scopes()
+			return nil, err
+		}
+		beforeLogin := req.Limits.LogIn()
+		left = func() { scopes(); loggedOut(); beforeLogin() }
+	}
+	if u.tenant.events == nil {
+		return left, nil
+	}
+	done := u.tenant.events.Use()
+	return func() { left(); done() }, nil
+}
+
+// An identity is whom a login names.
+type identity struct {
+	id     string  // what failures count for, and what administrators ban
+	user   *user   // of the configuration, nil for others
+	source *tenant // whose source decides, nil if none does
+	name   string  // of the user there
+}
+
+// tenant is that of the user, or nil.
+func (who identity) tenant() *tenant {
+	if who.user != nil {
+		return who.user.tenant
+	}
+	return who.source
+}
+
+// identify finds whom a login names, and asks no source.
+func (r *Registry) identify(req *account.LoginRequest) identity {
+	d := r.current.Load()
+	if u := d.find(req.Host, req.User); u != nil {
+		return identity{id: u.name + "@" + u.tenant.Name, user: u}
+	}
+	if t, name := d.sourceOf(req.Host, req.User, req.Password); t != nil {
+		return identity{id: name + "@" + t.Name, source: t, name: name}
+	}
+	return identity{id: r.bans.UnknownUser(req.User)}
+}
+
+// full is the error of a limit that is reached, with the tenant that has the language of the reply.
+func full(t *account.Tenant, err error) error {
+	if reached, ok := errors.AsType[*limits.Error](err); ok {
+		return &account.FullError{Tenant: t, Limit: reached}
+	}
+	return err
+}
+
+// authenticate returns the user whose password is right. A client waits after failures.
+func (r *Registry) authenticate(ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest) (*user, error) {
+	if err := r.throttle.Wait(ctx, client); err != nil {
+		return nil, err
+	}
+	u, err := r.decide(ctx, client, who, req)
+	switch {
+	case errors.Is(err, account.ErrLoginRefused):
+		r.throttle.Failed(client)
+	case err == nil:
+		r.throttle.Succeeded(client)
+	}
+	return u, err
+}
+
+// decide compares the password of a configured user, or asks the source of the tenant. The error names no user.
+func (r *Registry) decide(ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest) (*user, error) {
+	refused := account.ErrLoginRefused
+	var c *credential
+	password := req.Password
+	switch {
+	case who.user != nil:
+		if err := who.user.accepts(req.Certificates); err != nil {
+			refused = err
+			break // the login takes the time of an unknown user, whether the password is right or not
+		}
+		if who.user.needsNoPassword() {
+			return who.user, nil
+		}
+		c, password = &who.user.credential, who.user.tenant.inUTF8(password)
+	case who.source != nil:
+		if refused = who.source.accepts(req.Certificates); refused != nil {
+			break
+		}
+		var u *user
+		u, refused = r.askSource(ctx, client, who, req)
+		if refused == nil {
+			refused = u.accepts(req.Certificates)
+		}
+		if refused == nil || !errors.Is(refused, account.ErrLoginRefused) {
+			return u, refused
+		}
+	}
+	// A refusal of the source comes no sooner than that of a configured user.
+	switch right, err := r.verifier.check(ctx, client, c, password); {
+	case err != nil:
+		return nil, err
+	case !right:
+		return nil, refused
+	}
+	return who.user, nil
+}
