@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -44,6 +45,27 @@ func TestSystemdUnit(t *testing.T) {
 	tool(t, "systemd-analyze", "security", "--offline=yes", "--threshold=20", there) // of 100, where 0 is the best
 	if !strings.Contains(string(text), "="+program+" serve --config /etc/babelftp/babelftp.yaml\n") {
 		t.Error("the unit does not call babelftp serve")
+	}
+}
+
+// systemd takes each line of the socket unit, whose socket has the name of a key.
+func TestSystemdSocket(t *testing.T) {
+	dir := t.TempDir()
+	for _, unit := range []string{"babelftp.service", "babelftp.socket"} {
+		text, err := os.ReadFile("systemd/" + unit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text = bytes.ReplaceAll(text, []byte("/usr/local/bin/babelftp"), []byte("/bin/true"))
+		if err := os.WriteFile(filepath.Join(dir, unit), text, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if unit == "babelftp.socket" && !bytes.Contains(text, []byte("\nFileDescriptorName=listen\n")) {
+			t.Error("the socket does not have the name of the key listen")
+		}
+	}
+	if out := tool(t, "systemd-analyze", "verify", "--man=no", filepath.Join(dir, "babelftp.socket")); out != "" {
+		t.Error(out)
 	}
 }
 

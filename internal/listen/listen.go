@@ -25,12 +25,16 @@ func (e *Error) Error() string {
 // Unwrap returns the operating system's error.
 func (e *Error) Unwrap() error { return e.Err }
 
-// TCP opens the address that a key has, and logs it. For an empty address it opens none, and the listener is nil. An error is an [Error].
+// TCP opens the address that a key has, and logs it. If systemd has opened a socket that has the name of the key, TCP takes that. For an empty address
+// it opens none, and the listener is nil. An error is an [Error].
 func TCP(ctx context.Context, key, address string, log *slog.Logger) (net.Listener, error) {
 	if address == "" {
 		return nil, nil
 	}
-	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	l, err := inherited(key, os.Getenv, firstInherited)
+	if l == nil && err == nil {
+		l, err = new(net.ListenConfig).Listen(ctx, "tcp", address)
+	}
 	if err != nil {
 		if call, ok := errors.AsType[*os.SyscallError](err); ok {
 			err = call.Err // the address is in Error
