@@ -3,13 +3,15 @@
 // One [Requests] serves all file systems of an endpoint, and each user has a [User] of it. [User.Begin] waits for a [Turn], which stands for one
 // request under way.
 //
-// A user who is alone has no limit. While several users are active, each tenant has an equal share of a limit, and each user an equal share of the
-// tenant's. A user who has less than a share does not wait. Other requests wait in queues: the next one is of the tenant, and then of the user, whose last
-// turn began longest ago.
+// A user who is alone has no limit. While several users are active, a limit holds for all together. Each tenant has an equal share of it, and each
+// user an equal share of the tenant's. A request above the share waits in a queue. The next request is of the tenant, and then of the user, whose last
+// turn began longest ago. A user whose share is less than one request makes one after another. If the user has more, it rests after each, so that
+// its requests take that share of the time. A user who makes few requests compared with the others never waits.
 //
-// The limit follows how long answers take, compared with answers to requests that were alone. It grows while they take at most twice as
-// long (tolerance). It shrinks while they take longer: S3, or this server, works on too many requests at once. It begins small and grows fast until
-// an answer takes too long, like TCP in slow start (RFC 5681, section 3.1). Before a distant server there is no limit.
+// The limit follows how long answers take, compared with answers to requests that were alone. It shrinks when the answers to a user who did not wait
+// take a quarter longer (tolerance), because others slow that user down. Answers to users who waited may take many times as long (busyTolerance): S3
+// does most if it always has work. Otherwise the limit grows, like that of TCP in congestion avoidance (RFC 5681, section 3.1). Before a distant server
+// there is no limit.
 package fairness
 
 import (
@@ -23,11 +25,34 @@ import (
 )
 
 const (
-	// tolerance is how many times as long answers may take as those of a server without other work.
-	tolerance = 2
+	// tolerance is how many times as long as a request that is alone those of a user may take on average, if the user has not waited for waitCounts.
+	tolerance = 1.25
 
-	// minLimit is the smallest limit, in requests: one for each of two users.
-	minLimit = 2
+	// busyTolerance is the same for users who have waited.
+	busyTolerance = 8
+
+	// lightPart says who makes few requests: a user with less than an equal part of all requests, divided by this. Of two users with as many
+	// sessions, one has so few by chance only.
+	lightPart = 4
+
+	// minLimit is the smallest limit, in requests. Next to one other user, a user who always has requests then takes a quarter of the time. What
+	// these requests cost the processors of this machine delays the other user too, before and after they are at S3.
+	minLimit = 0.5
+
+	// firstLimit is the limit before anything is known: one request for each of two users.
+	firstLimit = 2
+
+	// busyLimit is the smallest limit that slow answers to users who have waited lead to.
+	busyLimit = 64
+
+	// slowGrowth is the limit below which it grows slowly: by one in as many answers.
+	slowGrowth = 10
+
+	// waitCounts is how long a user counts as one who has waited, and how long the limit does not grow after it shrank.
+	waitCounts = 100 * time.Millisecond
+
+	// maxRest is the longest time that a user rests after a request.
+	maxRest = 100 * time.Millisecond
 
 	// activeFor is how long a user stays active, and so has a share, after the last request.
 	activeFor = time.Second
@@ -48,9 +73,8 @@ const (
 	probeSamples = 16
 	probeFor     = 250 * time.Millisecond
 
-	// How much of the difference to a shorter or a longer time counts in the known time of a request that is alone. A shorter one counts more: no
-	// other work has delayed it.
-	shorterWeight, longerWeight = 1. / 4, 1. / 16
+	// How many values the average time of requests that are alone is of, and the average slowdown of a user. Older ones count less and less.
+	aloneValues, slowdownValues = 16, 8
 )
 
 // A Kind is what requests have in common that take about the same time when they are alone.
@@ -66,13 +90,14 @@ type Requests struct {
 	mu       sync.Mutex
 	limit    float64
 	underWay int
+	waiting  int                // number of requests
 	tenants  map[string]*tenant // that have active users
 	active   int                // number of active users
 	idle     list.List          // of *share: active users without requests, the longest idle first
 	queue    []*tenant          // that have waiting requests, the next first
 
-	slow     bool             // An answer has taken too long since the last probe.
-	alone    map[Kind]float64 // Seconds that a request takes when it is alone.
+	shrunk   time.Time        // When the limit became smaller.
+	alone    map[Kind]average // Seconds that a request takes when it is alone.
 	probed   time.Time        // When such a request was measured last, or a probe began.
 	probing  int              // Samples that a running probe still needs.
 	probeEnd time.Time        // The latest end of the probe.
@@ -80,7 +105,7 @@ type Requests struct {
 
 // New returns the requests to an endpoint.
 func New(stats *endpoint.Stats) *Requests {
-	return &Requests{stats: stats, limit: minLimit, tenants: make(map[string]*tenant), alone: make(map[Kind]float64)}
+	return &Requests{stats: stats, limit: firstLimit, tenants: make(map[string]*tenant), alone: make(map[Kind]average)}
 }
 
 // A tenant is guarded by the mutex of its requests.
@@ -97,8 +122,23 @@ type share struct {
 	name     string
 	underWay int
 	waiting  []chan struct{} // One for each waiting request, closed when its turn begins.
+	waited   time.Time       // When a request had to wait last.
+	rest     time.Time       // Until when no request begins, if the share is less than one request.
+	slowdown average         // How many times as long answers take as when requests are alone.
 	idle     *list.Element   // In the list of idle users; nil while there are requests.
 	since    time.Time       // When the user became idle.
+}
+
+// An average counts the last values most. The zero value has none.
+type average struct {
+	value float64
+	n     int
+}
+
+// add adds a value. The average is of so many values.
+func (a *average) add(value float64, of int) {
+	a.n = min(a.n+1, of)
+	a.value += (value - a.value) / float64(a.n)
 }
 
 // A User makes requests.
@@ -128,7 +168,7 @@ func (u *User) Begin(ctx context.Context) (*Turn, error) {
 	r.expire(now)
 	s := r.share(u)
 	r.probe(now)
-	if begun := r.enter(s); begun != nil {
+	if begun := r.enter(s, now); begun != nil {
 		r.mu.Unlock()
 		select {
 		case <-begun:
@@ -151,7 +191,7 @@ func (t *Turn) Answered(kind Kind) {
 	r := t.requests
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.observe(kind, now.Sub(t.begin).Seconds(), t.alone && r.underWay == 1, now)
+	r.observe(t, kind, now.Sub(t.begin).Seconds(), t.alone && r.underWay == 1, now)
 }
 
 // Pause says that bytes of the answer have come. The turn ends soon unless Resume is called.
@@ -188,13 +228,18 @@ func (t *Turn) end() {
 func (t *Turn) release(now time.Time) {
 	if !t.ended {
 		t.ended = true
-		t.requests.release(t.share, now)
+		t.requests.release(t.share, now.Sub(t.begin), now)
 	}
 }
 
-// release ends a request of a user, and lets others begin.
-func (r *Requests) release(s *share, now time.Time) {
+// release ends a request of a user that took some time, and lets others begin.
+func (r *Requests) release(s *share, took time.Duration, now time.Time) {
 	r.add(s, -1)
+	if share := r.shareOf(s); share < 1 && len(s.waiting) > 0 && !r.light(s) {
+		rest := min(time.Duration(float64(took)*(1/share-1)), maxRest)
+		s.rest = now.Add(rest)
+		time.AfterFunc(rest, r.wake)
+	}
 	r.noteIdle(s, now)
 	r.expire(now)
 	r.probe(now)
@@ -248,23 +293,37 @@ func (r *Requests) expire(now time.Time) {
 // shared tells whether users share the limit.
 func (r *Requests) shared() bool { return r.active > 1 }
 
+// shareOf is how many requests a user may make in parallel. Less than one is a share of the time in which it may make one.
+func (r *Requests) shareOf(s *share) float64 {
+	return r.limit / float64(len(r.tenants)*len(s.tenant.users))
+}
+
+// light tells whether a user who makes a request makes few compared with the others.
+func (r *Requests) light(s *share) bool {
+	return lightPart*r.active*max(1, s.underWay+len(s.waiting)) <= r.underWay+r.waiting
+}
+
 // admits tells whether a user may make another request.
 func (r *Requests) admits(s *share) bool {
-	if !r.shared() || r.stats.Far(time.Now()) {
+	now := time.Now()
+	if !r.shared() || r.stats.Far(now) {
 		return true
 	}
 	if r.probing > 0 {
 		return r.underWay == 0
 	}
-	ofTenant := max(1, int(r.limit)/len(r.tenants))
-	if users := len(s.tenant.users); ofTenant >= users { // whatever the others of the tenant have begun while they were alone
-		return s.underWay < ofTenant/users
+	if r.light(s) {
+		return true
 	}
-	return s.underWay == 0 && s.tenant.underWay < ofTenant
+	if share := r.shareOf(s); share >= 1 { // whatever the others of the tenant have begun while they were alone
+		return s.underWay < int(share)
+	}
+	ofTenant := max(1, int(max(r.limit, firstLimit))/len(r.tenants))
+	return s.underWay == 0 && !now.Before(s.rest) && s.tenant.underWay < ofTenant
 }
 
 // enter begins a request and returns nil, or queues it and returns a channel that is closed when it may begin.
-func (r *Requests) enter(s *share) chan struct{} {
+func (r *Requests) enter(s *share, now time.Time) chan struct{} {
 	if len(s.waiting) == 0 && r.admits(s) {
 		r.add(s, 1)
 		return nil
@@ -275,6 +334,8 @@ func (r *Requests) enter(s *share) chan struct{} {
 		}
 		s.tenant.queue = append(s.tenant.queue, s)
 	}
+	s.waited = now
+	r.waiting++
 	begun := make(chan struct{})
 	s.waiting = append(s.waiting, begun)
 	return begun
@@ -310,6 +371,7 @@ func (r *Requests) serveTenant(t *tenant) bool {
 		}
 		begun := s.waiting[0]
 		s.waiting = s.waiting[1:]
+		r.waiting--
 		t.queue = slices.Delete(t.queue, i, i+1)
 		if len(s.waiting) > 0 {
 			t.queue = append(t.queue, s)
@@ -328,10 +390,11 @@ func (r *Requests) leave(s *share, begun chan struct{}) {
 	now := time.Now()
 	i := slices.Index(s.waiting, begun)
 	if i < 0 {
-		r.release(s, now)
+		r.release(s, 0, now)
 		return
 	}
 	s.waiting = slices.Delete(s.waiting, i, i+1)
+	r.waiting--
 	if len(s.waiting) == 0 {
 		s.tenant.queue = slices.DeleteFunc(s.tenant.queue, func(other *share) bool { return other == s })
 		if len(s.tenant.queue) == 0 {
@@ -348,47 +411,51 @@ func (r *Requests) probe(now time.Time) {
 		r.probing = 0
 	case age > probeEvery:
 		r.probing, r.probed, r.probeEnd = probeSamples, now, now.Add(probeFor)
-		r.limit, r.slow = minLimit, false
-		time.AfterFunc(probeFor+1, r.endProbe) // also if no request ends until then
+		for kind, alone := range r.alone {
+			alone.n = 1 // what the probe measures counts more
+			r.alone[kind] = alone
+		}
+		time.AfterFunc(probeFor+1, r.wake) // also if no request ends until then
 	case r.probing > 0 && now.After(r.probeEnd):
 		r.probing = 0
 	}
 }
 
-// endProbe ends a probe that has taken too long.
-func (r *Requests) endProbe() {
+// wake lets requests begin that have waited for a time to end.
+func (r *Requests) wake() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.probe(time.Now())
+	now := time.Now()
+	r.expire(now)
+	r.probe(now)
 	r.serve()
 }
 
 // observe changes the limit by how long an answer took, in seconds.
-func (r *Requests) observe(kind Kind, took float64, isAlone bool, now time.Time) {
+func (r *Requests) observe(t *Turn, kind Kind, took float64, isAlone bool, now time.Time) {
+	alone := r.alone[kind]
 	if isAlone {
+		alone.add(took, aloneValues)
+		r.alone[kind] = alone
 		r.probed = now
 		r.probing = max(0, r.probing-1)
 	}
-	alone, known := r.alone[kind]
-	switch {
-	case !known && !isAlone:
+	if alone.n == 0 {
 		return
-	case !known:
-		alone = took
-	case took < alone:
-		alone -= (alone - took) * shorterWeight
-	case isAlone:
-		alone += (min(took, tolerance*alone) - alone) * longerWeight
 	}
-	r.alone[kind] = alone
-	limited := len(r.queue) > 0 || float64(r.underWay) >= r.limit
-	switch slower := took / (tolerance * alone); {
+	s := t.share
+	s.slowdown.add(took/alone.value, slowdownValues)
+	most, least := float64(busyTolerance), float64(busyLimit)
+	if r.shared() && len(s.waiting) == 0 && now.Sub(s.waited) > waitCounts {
+		most, least = tolerance, minLimit
+	}
+	switch slower := s.slowdown.value / most; {
 	case slower > 1:
-		r.limit = max(minLimit, r.limit-1+max(1/slower, 0.5))
-		r.slow = true
-	case limited && r.slow:
-		r.limit += 1 / r.limit
-	case limited:
-		r.limit++
+		if t.begin.After(r.shrunk) { // an older request tells nothing of the present limit
+			r.limit = max(min(least, r.limit), r.limit*max(1/slower, 0.5))
+			r.shrunk = now
+		}
+	case now.Sub(r.shrunk) > waitCounts && (len(r.queue) > 0 || float64(r.underWay) >= r.limit):
+		r.limit += 1 / max(r.limit, slowGrowth)
 	}
 }
