@@ -35,7 +35,7 @@ func serve(t *testing.T, answer http.HandlerFunc, change func(*external.Hook)) S
 	t.Helper()
 	server := httptest.NewServer(answer)
 	t.Cleanup(server.Close)
-	cfg := external.Hook{URL: server.URL + "/login?key=hidden", Secret: value.NewSecret(secret)}
+	cfg := external.Hook{URL: server.URL + "/login?key=hidden", Secret: value.NewSecret(secret), Timeout: time.Minute}
 	if change != nil {
 		change(&cfg)
 	}
@@ -183,7 +183,7 @@ func TestHookUnderTLS(t *testing.T) {
 	for file, want := range map[string]string{
 		own: "", "": "certificate", broken: "has no certificate in PEM", filepath.Join(dir, "none.pem"): "no such file",
 	} {
-		source, err := New(&config.Auth{Services: external.Services{Hook: external.Hook{URL: server.URL, CAFile: file}}})
+		source, err := New(&config.Auth{Services: external.Services{Hook: external.Hook{URL: server.URL, CAFile: file, Timeout: time.Minute}}})
 		if err == nil {
 			_, err = source.Authenticate(t.Context(), &request)
 		}
