@@ -8,13 +8,13 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // Escape is a ReplaceAttr of [slog.HandlerOptions]. It escapes the characters of an attribute that a terminal would obey and not show, such
 // as U+202E, which turns the direction of text around. The handlers of slog escape those of ASCII themselves. A time that the configuration sets is
 // written as the configuration has it, such as 25s, because the JSON handler writes nanoseconds.
 func Escape(_ []string, a slog.Attr) slog.Attr {
-	obeyed := func(r rune) bool { return r > unicode.MaxASCII && !unicode.IsPrint(r) }
 	var text string
 	switch v := a.Value.Any().(type) {
 	case time.Duration:
@@ -24,16 +24,35 @@ func Escape(_ []string, a slog.Attr) slog.Attr {
 	case error:
 		text = v.Error()
 	}
-	if !strings.ContainsFunc(text, obeyed) {
+	escaped := EscapeUnprintable(text, func(b *strings.Builder, r rune, bytes string) {
+		if r <= unicode.MaxASCII || r == utf8.RuneError {
+			b.WriteString(bytes)
+			return
+		}
+		fmt.Fprintf(b, `\u{%X}`, r)
+	})
+	if escaped == text {
 		return a
 	}
-	var escaped strings.Builder
-	for _, r := range text {
-		if obeyed(r) {
-			fmt.Fprintf(&escaped, `\u{%X}`, r)
-			continue
+	return slog.String(a.Key, escaped)
+}
+
+// EscapeUnprintable lets escape write each character of a text that a terminal would obey and not show. A byte that is no UTF-8 is [utf8.RuneError].
+func EscapeUnprintable(text string, escape func(b *strings.Builder, r rune, bytes string)) string {
+	printable := func(r rune, size int) bool { return unicode.IsPrint(r) && (r != utf8.RuneError || size > 1) }
+	var b strings.Builder
+	for i, done := 0, 0; ; {
+		r, size := utf8.DecodeRuneInString(text[i:])
+		switch {
+		case size == 0 && done == 0:
+			return text
+		case size == 0:
+			return b.String() + text[done:]
+		case !printable(r, size):
+			b.WriteString(text[done:i])
+			escape(&b, r, text[i:i+size])
+			done = i + size
 		}
-		escaped.WriteRune(r)
+		i += size
 	}
-	return slog.String(a.Key, escaped.String())
 }

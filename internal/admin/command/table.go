@@ -9,9 +9,10 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 	"unicode/utf16"
 	"unicode/utf8"
+
+	"github.com/babelftp/babelftp/internal/logline"
 )
 
 // A table writes lines of columns. Clients choose some of the texts, so that what a terminal would obey is escaped.
@@ -38,34 +39,13 @@ func (t *table) flush() error { return t.w.Flush() }
 
 // visible escapes what a terminal would obey and not show: control characters, and those that turn the direction of text around.
 func visible(text string) string {
-	return escapeUnprintable(text, func(b *strings.Builder, r rune, invalid byte) {
-		switch {
-		case r == utf8.RuneError && invalid != 0:
-			fmt.Fprintf(b, `\x%02x`, invalid)
-		case r < ' ':
-			fmt.Fprintf(b, `\x%02x`, r)
-		default:
-			fmt.Fprintf(b, `\u{%X}`, r)
+	return logline.EscapeUnprintable(text, func(b *strings.Builder, r rune, bytes string) {
+		if r < ' ' || r == utf8.RuneError {
+			fmt.Fprintf(b, `\x%02x`, bytes)
+			return
 		}
+		fmt.Fprintf(b, `\u{%X}`, r)
 	})
-}
-
-// escapeUnprintable lets escape write what is not printable. invalid is the byte that is no UTF-8, else 0.
-func escapeUnprintable(text string, escape func(b *strings.Builder, r rune, invalid byte)) string {
-	var b strings.Builder
-	for len(text) > 0 {
-		r, size := utf8.DecodeRuneInString(text)
-		switch {
-		case r == utf8.RuneError && size == 1:
-			escape(&b, r, text[0])
-		case unicode.IsPrint(r):
-			b.WriteRune(r)
-		default:
-			escape(&b, r, 0)
-		}
-		text = text[size:]
-	}
-	return b.String()
 }
 
 // writeJSON writes a value for scripts. Its texts have the escapes of JSON for what a terminal would obey.
@@ -78,7 +58,7 @@ func writeJSON(out io.Writer, v any) error {
 		return err
 	}
 	for line := range strings.Lines(text.String()) {
-		escaped := escapeUnprintable(strings.TrimSuffix(line, "\n"), func(b *strings.Builder, r rune, _ byte) {
+		escaped := logline.EscapeUnprintable(strings.TrimSuffix(line, "\n"), func(b *strings.Builder, r rune, _ string) {
 			for _, unit := range utf16.Encode([]rune{r}) {
 				fmt.Fprintf(b, `\u%04x`, unit)
 			}
