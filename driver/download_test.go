@@ -161,7 +161,7 @@ func TestRequestsOfDownload(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &store{latency: test.latency, connection: test.connection, server: test.server}
 				s.size = int64(min(16*test.connection, test.server, test.client) * 1.2 * settled.Seconds())
-				opts := &Options{Endpoint: NewEndpoint(), Memory: NewBudget(128 * mib)}
+				opts := &Options{Endpoint: NewEndpoint(), Memory: NewBudget(128 * mib), Profile: Profile{AtomicReads: true}}
 				for range test.reservations {
 					defer opts.Memory.Reserve(func() {}).Close()
 				}
@@ -217,7 +217,7 @@ func TestDownloads(t *testing.T) {
 		t.Run(test.label, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := &store{size: test.size, latency: test.latency, connection: test.connection, server: test.server}
-				opts := &Options{Endpoint: NewEndpoint(), Memory: NewBudget(256 * mib)}
+				opts := &Options{Endpoint: NewEndpoint(), Memory: NewBudget(256 * mib), Profile: Profile{AtomicReads: true}}
 				begin := time.Now()
 				var downloads sync.WaitGroup
 				for range test.downloads {
