@@ -1,6 +1,6 @@
 // Command testreport reads what go test -json prints and writes what a person wants to know: each package with its time, and the whole output of a
-// test that fails. At the end it lists the slowest tests and the skipped ones, and counts all. It repeats lines that are no JSON, such as those of
-// make. The exit code is 1 if a test or a package has failed, or if a test was skipped.
+// test that fails or does not end. At the end it lists the slowest tests and the skipped ones, and counts all. It repeats lines that are no JSON,
+// such as those of make. The exit code is 1 if a test or a package has failed, or if a test was skipped.
 package main
 
 import (
@@ -91,6 +91,9 @@ func (r *report) add(e event) {
 	case e.Action == "fail" || e.Action == "build-fail":
 		r.failed = append(r.failed, name)
 		fmt.Fprintf(r.out, "FAIL  %s\n%s", name, output)
+		if e.Test == "" {
+			r.interrupted(pkg)
+		}
 	case e.Test == "" && e.Action == "pass":
 		fmt.Fprintf(r.out, "ok    %s %.1f s\n", e.Package, e.Elapsed)
 	case e.Test == "":
@@ -98,6 +101,16 @@ func (r *report) add(e event) {
 		r.skipped = append(r.skipped, name+"\n"+output)
 	default:
 		r.passed = append(r.passed, result{pkg, e.Test, e.Elapsed})
+	}
+}
+
+// interrupted writes the output of the tests that were running when the process of their package ended, by a panic for example.
+func (r *report) interrupted(pkg string) {
+	for key, output := range r.outputs {
+		if key.pkg == pkg {
+			fmt.Fprintf(r.out, "FAIL  %s %s did not end\n%s", key.pkg, key.test, output)
+			delete(r.outputs, key)
+		}
 	}
 }
 

@@ -21,6 +21,8 @@ func TestReport(t *testing.T) {
 		`{"Action":"pass","Package":"m/two","Elapsed":0.6}`,
 		`{"Action":"skip","Package":"m/without-tests"}`,
 		`{"Action":"build-fail","ImportPath":"m/three"}`,
+		`{"Action":"output","Package":"m/four","Test":"TestE","Output":"panic: nil\n"}`,
+		`{"Action":"fail","Package":"m/four","Elapsed":1}`,
 	}, "\n")))
 	if err != nil {
 		t.Fatal(err)
@@ -28,7 +30,8 @@ func TestReport(t *testing.T) {
 	r.summarize()
 	for _, want := range []string{
 		"go test -race ./...\n", "FAIL  one TestA\na.go:1: it is wrong\n", "ok    m/two 0.6 s\n", "    2.0 s  one TestB\n",
-		"SKIP  one TestC\nneeds a printer\n", "FAIL  m/three\n", "2 tests and subtests passed, 3 failed, 1 skipped\n",
+		"SKIP  one TestC\nneeds a printer\n", "FAIL  m/three\n", "FAIL  four TestE did not end\npanic: nil\n",
+		"2 tests and subtests passed, 4 failed, 1 skipped\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the report lacks %q", want)
