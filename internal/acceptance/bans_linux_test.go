@@ -2,7 +2,6 @@ package acceptance_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -25,15 +24,8 @@ func newBanningSite(t *testing.T, storage *s3test.Server, buckets map[string]str
 	b := &banningSite{site: &site{storage: storage, client: storage.Client(), buckets: buckets}, t: t}
 	b.socket = filepath.Join(t.TempDir(), "admin.sock")
 	file := b.configure(t)
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	limits := fmt.Sprintf("admin_socket: %q\nlimits: {store: %q, bans: {address_score: 4, time: 1h, half_life: 24h}, failed_login_delay: 0s}", b.socket, store)
-	changed := strings.Replace(string(text), "limits: {sessions_per_address: 0}", limits, 1)
-	if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	limits := fmt.Sprintf("admin_socket: %q\nlimits: {store: %q, bans: {address_score: 4, time: 1h, half_life: 24h}, failed_login_delay: 0s, ", b.socket, store)
+	replaceIn(t, file, "limits: {", limits)
 	b.start(t, file)
 	return b
 }

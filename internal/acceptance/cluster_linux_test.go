@@ -9,7 +9,6 @@ import (
 	"io"
 	mathrand "math/rand/v2"
 	"net"
-	"os"
 	"strconv"
 	"strings"
 	"sync"
@@ -102,16 +101,9 @@ func newClusterSiteIn(t *testing.T, network clusterNetwork, storage *s3test.Serv
 	for n, host := range peers {
 		s := &site{storage: storage, client: storage.Client(), buckets: buckets}
 		file := s.configure(t)
-		text, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
 		listen := fmt.Sprintf("%slisten: %q\npassive: {ports: %d-%d%s}\ncluster: {replica: %d, replicas: %d, peers: [\"%s\"]}",
 			headers, net.JoinHostPort(host, strconv.Itoa(control)), control+1, control+ports, network.public, n, clusterReplicas, strings.Join(peers, `", "`))
-		changed := strings.Replace(string(text), `listen: "127.0.0.1:0"`, listen, 1)
-		if err := os.WriteFile(file, []byte(changed), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		replaceIn(t, file, `listen: "127.0.0.1:0"`, listen)
 		s.start(t, file)
 		c.replicas = append(c.replicas, s)
 		c.balancer.hosts = append(c.balancer.hosts, host)

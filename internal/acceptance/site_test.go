@@ -273,6 +273,22 @@ func (s *site) metric(t *testing.T, name string) float64 {
 	return value
 }
 
+// replaceIn changes the first text of a kind in a configuration, which must have it.
+func replaceIn(t *testing.T, file, old, changed string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, after, found := strings.Cut(string(text), old)
+	if !found {
+		t.Fatalf("%s has no %q", file, old)
+	}
+	if err := os.WriteFile(file, []byte(before+changed+after), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // awaitMetric waits until a metric has a value.
 func (s *site) awaitMetric(t *testing.T, name string, want float64) {
 	t.Helper()
