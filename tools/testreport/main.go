@@ -1,6 +1,6 @@
-// Command testreport reads what go test -json prints and writes what a person wants to know: each package with its time, and the whole output of a
-// test that fails or does not end. At the end it lists the slowest tests and the skipped ones, and counts all. It repeats lines that are no JSON,
-// such as those of make. The exit code is 1 if a test or a package has failed, or if a test was skipped.
+// Command testreport reads what go test -json prints and writes what a person wants to know. That is each package with its time, and the whole
+// output of a test that fails or does not end. At the end it lists the slowest tests and the skipped ones, and counts all. It repeats lines that are
+// no JSON, such as those of make. The exit code is 1 if a test or a package has failed, or if a test was skipped.
 package main
 
 import (
