@@ -54,26 +54,6 @@ type clusterSite struct {
 	network  clusterNetwork
 }
 
-// clusterPorts returns the first of so many ports that are free on the addresses of the replicas and of the balancer. They lie below those that the kernel gives
-// to connections.
-func clusterPorts(t *testing.T, network clusterNetwork, n int) int {
-	t.Helper()
-	for {
-		first, free := 10000+mathrand.IntN(20000), true
-		for port := first; port < first+n && free; port++ {
-			for host := range clusterReplicas + 1 {
-				l, err := net.Listen("tcp", net.JoinHostPort(network.host(host), strconv.Itoa(port)))
-				if free = free && err == nil; err == nil {
-					_ = l.Close()
-				}
-			}
-		}
-		if free {
-			return first
-		}
-	}
-}
-
 // newClusterSite starts replicas on 127.0.0.2 and so on, and a balancer on 127.0.0.1 that sends PROXY headers of a version, 0 for none.
 func newClusterSite(t *testing.T, storage *s3test.Server, version byte) *clusterSite {
 	t.Helper()
@@ -84,18 +64,18 @@ func newClusterSite(t *testing.T, storage *s3test.Server, version byte) *cluster
 func newClusterSiteIn(t *testing.T, network clusterNetwork, storage *s3test.Server, version byte) *clusterSite {
 	t.Helper()
 	const ports = clusterReplicas * portsOfReplica
-	control := clusterPorts(t, network, 1+ports)
+	var hosts []string
+	for n := range clusterReplicas + 1 {
+		hosts = append(hosts, network.host(n))
+	}
+	control, peers := int(ftptest.FreePorts(t, 1+ports, hosts...)), hosts[1:]
 	c := &clusterSite{
 		network:  network,
-		balancer: &balancer{t: t, host: network.host(0), version: version, choose: func(int) int { return mathrand.IntN(clusterReplicas) }},
-	}
-	var peers []string
-	for n := range clusterReplicas {
-		peers = append(peers, network.host(n+1))
+		balancer: &balancer{t: t, host: hosts[0], version: version, choose: func(int) int { return mathrand.IntN(clusterReplicas) }},
 	}
 	headers := ""
 	if version > 0 {
-		headers = fmt.Sprintf("proxy_protocol: {trusted: [%q]}\n", network.host(0))
+		headers = fmt.Sprintf("proxy_protocol: {trusted: [%q]}\n", hosts[0])
 	}
 	buckets := map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}
 	for n, host := range peers {

@@ -9,19 +9,20 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"testing"
 	"time"
 
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
 )
 
 const (
@@ -146,16 +147,13 @@ func (a *Authority) Root(tb testing.TB) []byte {
 	return pem
 }
 
-// freeAddresses are loopback addresses on which nothing listens. Their ports lie below those that the kernel gives to other sockets.
+// freeAddresses are loopback addresses on which no program listens, and that no other test gets.
 func freeAddresses(tb testing.TB, n int) (addresses []string) {
 	tb.Helper()
-	for len(addresses) < n {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10000+rand.IntN(20000)))
-		if err != nil {
-			continue
-		}
-		defer l.Close()
-		addresses = append(addresses, l.Addr().String())
+	const host = "127.0.0.1"
+	first := int(ftptest.FreePorts(tb, n, host))
+	for p := first; p < first+n; p++ {
+		addresses = append(addresses, net.JoinHostPort(host, strconv.Itoa(p)))
 	}
 	return addresses
 }

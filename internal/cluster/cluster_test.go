@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/panics"
 	"github.com/babelftp/babelftp/internal/passive"
 	"github.com/babelftp/babelftp/internal/proxyproto"
@@ -92,24 +93,11 @@ func replicas() []string { return []string{"127.0.0.2", "127.0.0.3", "127.0.0.4"
 
 const trusted = "127.0.0.9"
 
-// freePorts are so many ports that no program listens on now, below those that the kernel gives to connections.
+// freePorts are so many ports that no program listens on, and that no other test gets.
 func freePorts(t *testing.T, n int) dataconn.PortRange {
 	t.Helper()
-	for {
-		first := 10000 + rand.IntN(20000)
-		free := true
-		for port := first; port < first+n; port++ {
-			for _, address := range replicas() {
-				l, err := net.Listen("tcp", fmt.Sprintf("%s:%d", address, port))
-				if free = free && err == nil; err == nil {
-					_ = l.Close()
-				}
-			}
-		}
-		if free {
-			return dataconn.PortRange{First: uint16(first), Last: uint16(first + n - 1)}
-		}
-	}
+	first := ftptest.FreePorts(t, n, replicas()...)
+	return dataconn.PortRange{First: first, Last: first + uint16(n) - 1}
 }
 
 // start starts replicas with so many ports each.

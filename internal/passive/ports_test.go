@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"math/rand/v2"
 	"net"
 	"net/netip"
 	"os"
@@ -17,26 +16,16 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/panics"
 )
 
-// somePorts are so many ports that no program listens on now. They lie below those that the kernel gives to connections.
+// somePorts are so many ports that no program listens on, and that no other test gets.
 func somePorts(t *testing.T, n int) dataconn.PortRange {
 	t.Helper()
-	for {
-		first := 10000 + rand.IntN(20000)
-		free := true
-		for port := first; port < first+n; port++ {
-			l, err := net.Listen("tcp", net.JoinHostPort(localhost.String(), strconv.Itoa(port)))
-			if free = free && err == nil; err == nil {
-				_ = l.Close()
-			}
-		}
-		if free {
-			return dataconn.PortRange{First: uint16(first), Last: uint16(first + n - 1)}
-		}
-	}
+	first := ftptest.FreePorts(t, n, localhost.String())
+	return dataconn.PortRange{First: first, Last: first + uint16(n) - 1}
 }
 
 // dialFrom connects from an address of this machine.

@@ -3,7 +3,6 @@ package server
 import (
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net"
 	"strconv"
 	"strings"
@@ -21,22 +20,11 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// passivePortRange is so many ports that no program listens on now. They lie below those that the kernel gives to connections.
+// passivePortRange is so many ports that no program listens on, and that no other test gets.
 func passivePortRange(t *testing.T, n int) dataconn.PortRange {
 	t.Helper()
-	for {
-		first := 10000 + rand.IntN(20000)
-		free := true
-		for port := first; port < first+n; port++ {
-			l, err := net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port)))
-			if free = free && err == nil; err == nil {
-				_ = l.Close()
-			}
-		}
-		if free {
-			return dataconn.PortRange{First: uint16(first), Last: uint16(first + n - 1)}
-		}
-	}
+	first := ftptest.FreePorts(t, n, "127.0.0.1")
+	return dataconn.PortRange{First: first, Last: first + uint16(n) - 1}
 }
 
 // noPort is what a client reads in French.
