@@ -246,7 +246,7 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match passive.Match)
 	}
 	switch {
 	case relay != nil && c.peers.confirm(c.ctx, from):
-		return c.take(proxied, relay, read, match)
+		return c.take(proxied, relay, arrived, read, match)
 	case relay != nil:
 		c.refuse(NoPeer, from, "a relay comes from an address that cluster.peers does not have; look who sends it")
 		return false
@@ -260,15 +260,19 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match passive.Match)
 	return false
 }
 
-// take gives a relayed connection to its session, and tells the relay. The time is that of the header.
-func (c *Cluster) take(proxied *proxyproto.Conn, value []byte, read time.Time, match passive.Match) bool {
+// take gives a relayed connection to its session, and tells the relay. The client has come before the relay, and so long before the header as that
+// says.
+func (c *Cluster) take(proxied *proxyproto.Conn, value []byte, arrived, read time.Time, match passive.Match) bool {
 	if len(value) != relayLength || value[0] != relayVersion {
 		c.refuse(NoHeader, wire.AddrOf(proxied.NetConn().RemoteAddr()), "the replicas are of versions that differ; update all")
 		return false
 	}
 	age := time.Duration(binary.BigEndian.Uint64(value[1:]))
+	if came := read.Add(-age); came.Before(arrived) {
+		arrived = came
+	}
 	conn := newOwned(proxied, c.StallTimeout)
-	if !match(conn, read.Add(-age)) {
+	if !match(conn, arrived) {
 		return false
 	}
 	_ = conn.frames.begin() // an error is one that the session meets too

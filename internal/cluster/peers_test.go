@@ -131,41 +131,48 @@ type addressed struct {
 
 func (a addressed) RemoteAddr() net.Addr { return a.from }
 
-// A lookup of the peer takes time, but the client has come before that.
+// A lookup of the peer takes time, and so may the header. But the client has come before that.
 func TestArrivalBeforeALookup(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const age = time.Second
-		peer := netip.MustParseAddr("10.0.0.2")
-		host := lookup.NewHost("peer", func(context.Context, string) ([]netip.Addr, error) {
-			time.Sleep(3 * time.Second)
-			return []netip.Addr{peer}, nil
-		})
-		log := slog.New(slog.DiscardHandler)
-		c := New(t.Context(), Options{Peers: []string{"own"}, Trust: proxyproto.NewTrust(nil, func() {}, nil, log), Observe: newEvents(), Log: log})
-		defer c.Shutdown(t.Context())
-		c.peers = peers{1: host}
-		host.Addrs(t.Context(), 0)
-		time.Sleep(2 * fresh)
+	for name, tc := range map[string]struct{ age, headerAfter, wantBefore time.Duration }{
+		"old-connection": {age: time.Second, wantBefore: time.Second},
+		"late-header":    {age: time.Second, headerAfter: 2 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				peer := netip.MustParseAddr("10.0.0.2")
+				host := lookup.NewHost("peer", func(context.Context, string) ([]netip.Addr, error) {
+					time.Sleep(3 * time.Second)
+					return []netip.Addr{peer}, nil
+				})
+				log := slog.New(slog.DiscardHandler)
+				c := New(t.Context(), Options{Peers: []string{"own"}, Trust: proxyproto.NewTrust(nil, func() {}, nil, log), Observe: newEvents(), Log: log})
+				defer c.Shutdown(t.Context())
+				c.peers = peers{1: host}
+				host.Addrs(t.Context(), 0)
+				time.Sleep(2 * fresh)
 
-		relayed, conn := net.Pipe()
-		begin := time.Now()
-		go func() {
-			value := binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(age))
-			h, err := proxyproto.Header(&net.TCPAddr{IP: net.IPv4(203, 0, 113, 7)}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, relayType, value)
-			if err != nil {
-				t.Error(err)
-			}
-			_, _ = relayed.Write(h)
-			_, _ = io.Copy(io.Discard, relayed)
-		}()
-		var got time.Time
-		c.Receive(addressed{conn, net.TCPAddrFromAddrPort(netip.AddrPortFrom(peer, 40000))}, begin, func(_ net.Conn, arrived time.Time) bool {
-			got = arrived
-			return false
+				relayed, conn := net.Pipe()
+				begin := time.Now()
+				go func() {
+					value := binary.BigEndian.AppendUint64([]byte{relayVersion}, uint64(tc.age))
+					h, err := proxyproto.Header(&net.TCPAddr{IP: net.IPv4(203, 0, 113, 7)}, &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}, relayType, value)
+					if err != nil {
+						t.Error(err)
+					}
+					time.Sleep(tc.headerAfter)
+					_, _ = relayed.Write(h)
+					_, _ = io.Copy(io.Discard, relayed)
+				}()
+				var got time.Time
+				c.Receive(addressed{conn, net.TCPAddrFromAddrPort(netip.AddrPortFrom(peer, 40000))}, begin, func(_ net.Conn, arrived time.Time) bool {
+					got = arrived
+					return false
+				})
+				if want := begin.Add(-tc.wantBefore); !got.Equal(want) {
+					t.Errorf("the client has come at %v, want %v", got, want)
+				}
+				<-host.Look(t.Context(), 0) // the lookup of the test is still under way
+			})
 		})
-		if want := begin.Add(-age); !got.Equal(want) {
-			t.Errorf("the client has come at %v, want %v", got, want)
-		}
-		<-host.Look(t.Context(), 0) // the lookup of the test is still under way
-	})
+	}
 }

@@ -29,6 +29,7 @@ type Ports struct {
 	mu        sync.Mutex
 	listeners map[netip.AddrPort]*listener // by local address and port
 	held      map[holder]int               // how many ports each has
+	late      map[netip.Addr]latePorts     // by the address of the client
 	opened    bool                         // whether all ports stay open
 }
 
@@ -88,7 +89,7 @@ func NewPorts(options Options) *Ports {
 	if options.Range == (dataconn.PortRange{}) {
 		options.Range = dataconn.DynamicPorts()
 	}
-	return &Ports{Options: options, listeners: make(map[netip.AddrPort]*listener), held: make(map[holder]int)}
+	return &Ports{Options: options, listeners: make(map[netip.AddrPort]*listener), held: make(map[holder]int), late: make(map[netip.Addr]latePorts)}
 }
 
 // InUse is how many ports sessions wait on.
@@ -197,7 +198,8 @@ func (p *Ports) wait(ctx context.Context, c Client, leave func(), timeout time.D
 }
 
 // take finds a port for a client: a free one, else one on which no session waits for the same
-// address. It begins anywhere in the range, so that the next port cannot be guessed.
+// address. It begins anywhere in the range, so that the next port cannot be guessed. Ports to which
+// a late connection of the address may come are the last ones.
 func (p *Ports) take(ctx context.Context, c Client) (*listener, error) {
 	size := p.Range.Size()
 	if !p.hasShare(c, size) {
@@ -210,8 +212,25 @@ func (p *Ports) take(ctx context.Context, c Client) (*listener, error) {
 	if p.opened {
 		local = p.Address
 	}
-	for i := range size {
-		at := netip.AddrPortFrom(local, p.Range.First+uint16((start+i)%size))
+	late := p.late[c.Addr]
+	ports := func(yield func(uint16) bool) {
+		for i := range size {
+			port := p.Range.First + uint16((start+i)%size)
+			if late[port] == nil && !yield(port) {
+				return
+			}
+		}
+		if shared != nil {
+			return
+		}
+		for _, port := range late.oldestFirst() {
+			if !yield(port) {
+				return
+			}
+		}
+	}
+	for port := range ports {
+		at := netip.AddrPortFrom(local, port)
 		l := p.listeners[at]
 		switch {
 		case l != nil && len(l.waiting) == 0:

@@ -56,12 +56,12 @@ func (w *waiter) settle(conn net.Conn, err error) {
 	}
 }
 
-// remove takes the session off its port, if that has not happened yet. The last one closes
+// remove takes the session off its port, and returns false if that has happened before. The last one closes
 // the port. The mutex of ports is locked.
-func (w *waiter) remove() {
+func (w *waiter) remove() bool {
 	p, l := w.ports, w.listener
 	if l.waiting[w.client.Addr] != w {
-		return
+		return false
 	}
 	delete(l.waiting, w.client.Addr)
 	p.count(w.client, -1)
@@ -71,13 +71,16 @@ func (w *waiter) remove() {
 		_ = l.Close()
 		delete(p.listeners, l.address)
 	}
+	return true
 }
 
 // end gives up the wait for a reason, if the client has not connected.
 func (w *waiter) end(err error) {
 	w.ports.mu.Lock()
 	defer w.ports.mu.Unlock()
-	w.remove()
+	if w.remove() {
+		w.ports.expectLate(w.client.Addr, w.listener.address.Port())
+	}
 	w.settle(nil, w.missing(err))
 }
 
