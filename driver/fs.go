@@ -12,7 +12,8 @@
 // Errors are [*fs.PathError] and, of Rename, [*os.LinkError]. errors.Is tells the kind, by values of the standard library:
 //
 //	fs.ErrNotExist, ErrExist, ErrPermission, ErrClosed  as package fs has them
-//	fs.ErrInvalid, EINVAL  an argument makes no sense: an offset beyond the end, a directory renamed into itself
+//	fs.ErrInvalid, EINVAL  an argument makes no sense: an offset beyond the end
+//	ELOOP                  a directory cannot be renamed or copied into itself; this is an fs.ErrInvalid too
 //	EISDIR, ENOTDIR        a directory where a file belongs, and the reverse
 //	ENOTEMPTY              the directory is not empty; this is an fs.ErrExist too, so ask for it first
 //	EILSEQ                 the name is no UTF-8, holds a NUL, or is one that the S3 server cannot store

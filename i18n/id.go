@@ -88,29 +88,29 @@ const (
 
 	// Errors of the storage.
 
-	NotFound           ID = "not-found"
-	PermissionDenied   ID = "permission-denied"
-	FileArchived       ID = "file-archived"
-	NotADirectory      ID = "not-a-directory"
-	IsADirectory       ID = "is-a-directory"
-	DirectoryNotEmpty  ID = "directory-not-empty"
-	AlreadyExists      ID = "already-exists"
-	NameNotUTF8        ID = "name-not-utf8"
-	NameNotInCharset   ID = "name-not-in-charset" // charset
-	NameNotAllowed     ID = "name-not-allowed"
-	NameTooLong        ID = "name-too-long"
-	StorageFull        ID = "storage-full"
-	FileTooLarge       ID = "file-too-large"
-	QuotaExceeded      ID = "quota-exceeded"
-	StorageUnavailable ID = "storage-unavailable"
-	StorageMissing     ID = "storage-missing"
-	StorageError       ID = "storage-error"
-	NotSupported       ID = "not-supported"
-	FileChanged        ID = "file-changed"
-	RestartBeyondEnd   ID = "restart-beyond-end"
-	ResumeComplete     ID = "resume-complete"  // size
-	ResumeElsewhere    ID = "resume-elsewhere" // offset
-	ArgumentInvalid    ID = "argument-invalid"
+	NotFound            ID = "not-found"
+	PermissionDenied    ID = "permission-denied"
+	FileArchived        ID = "file-archived"
+	NotADirectory       ID = "not-a-directory"
+	IsADirectory        ID = "is-a-directory"
+	DirectoryNotEmpty   ID = "directory-not-empty"
+	DirectoryIntoItself ID = "directory-into-itself"
+	AlreadyExists       ID = "already-exists"
+	NameNotUTF8         ID = "name-not-utf8"
+	NameNotInCharset    ID = "name-not-in-charset" // charset
+	NameNotAllowed      ID = "name-not-allowed"
+	NameTooLong         ID = "name-too-long"
+	StorageFull         ID = "storage-full"
+	FileTooLarge        ID = "file-too-large"
+	QuotaExceeded       ID = "quota-exceeded"
+	StorageUnavailable  ID = "storage-unavailable"
+	StorageMissing      ID = "storage-missing"
+	StorageError        ID = "storage-error"
+	NotSupported        ID = "not-supported"
+	FileChanged         ID = "file-changed"
+	RestartBeyondEnd    ID = "restart-beyond-end"
+	ResumeComplete      ID = "resume-complete"  // size
+	ResumeElsewhere     ID = "resume-elsewhere" // offset
 
 	// The data connection.
 

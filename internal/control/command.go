@@ -114,7 +114,6 @@ func commands() map[string]command {
 // dispatch checks a command line against the table and runs it.
 func (s *session) dispatch(line string) {
 	verb, arg, hasArg := wire.ParseCommand(line)
-	s.renaming = s.renaming && verb == "RNTO" // which must follow RNFR at once (RFC 959 4.1.3)
 	c, known := s.server.commands[verb]
 	s.verb, s.argument = verb, arg
 	if !known {
@@ -123,6 +122,7 @@ func (s *session) dispatch(line string) {
 	text := sessionlog.Command{Verb: verb, Argument: arg, Known: known && (verb != "SITE" || isService(arg))}
 	s.show(s.verb)
 	s.op = s.newOperation(s.trace.Command(s.ctx, s.verb, text))
+	s.op.renaming, s.renaming = s.renaming, "" // RNTO must follow RNFR at once (RFC 959 4.1.3)
 	sessionlog.LogCommand(s.op.Context, s.log, text)
 	defer s.endOperation()
 	if !s.pace() {
@@ -142,7 +142,6 @@ func (s *session) dispatch(line string) {
 	if c.transfer {
 		s.parameters = s.parameters.AfterTransfer()
 	}
-	s.renaming = s.renaming && verb == "RNFR"
 }
 
 // syntaxError shows the syntax of the command that is being handled.

@@ -12,7 +12,7 @@ import (
 
 // onPathname forwards a command whose argument is a pathname.
 func (s *session) onPathname(arg string) {
-	if s.verb == "RNTO" && !s.renaming {
+	if s.verb == "RNTO" && s.op.renaming == "" {
 		s.reply(503, i18n.RenameFromFirst)
 		return
 	}
@@ -36,7 +36,9 @@ func (s *session) onPathname(arg string) {
 		op.Stat = func(name string) (fs.FileInfo, error) { return request.StatOrPending(name, op.Storage.StatFile) }
 	}
 	r := s.forward(s.verb, name)
-	s.renaming = s.verb == "RNFR" && r.Code == 350
+	if s.verb == "RNFR" && r.Code == 350 {
+		s.renaming = s.op.fileName
+	}
 	s.send(r)
 }
 

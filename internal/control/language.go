@@ -42,7 +42,7 @@ func (s *session) language(arg string) {
 func (s *session) languageSet(id i18n.ID, args ...string) {
 	var lines []string
 	if s.tenant != nil && s.tenant.GreetAfterLang {
-		lines = s.greeting()
+		lines = reply.Greeting(s.locale, s.tenant, s.login)
 	}
 	s.send(wire.NewReply(200, append(lines, s.text(id, args...))...))
 }

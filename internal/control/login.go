@@ -93,7 +93,7 @@ func (s *session) loggedIn() wire.Reply {
 	if s.login.NoPassword {
 		code = 232
 	}
-	return wire.NewReply(code, append(s.greeting(), s.text(i18n.LoggedIn))...)
+	return wire.NewReply(code, append(reply.Greeting(s.locale, s.tenant, s.login), s.text(i18n.LoggedIn))...)
 }
 
 // loginFailed is the reply to a password that was not accepted.
@@ -160,7 +160,7 @@ func (s *session) logOut() {
 	}
 	s.setTenant(s.tenant)
 	s.parameters = syntax.TransferParameters{}
-	s.copySource, s.algorithm = "", syntax.DefaultHash
+	s.copySource, s.algorithm = nil, syntax.DefaultHash
 	s.relog()
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"golang.org/x/text/language"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -15,6 +17,7 @@ import (
 func TestNamesInErrors(t *testing.T) {
 	s := newSite(t, nil)
 	s.putNames("file", "full/f", "other/f")
+	long := strings.Repeat("long/", 210)[:1040]
 	c := s.login()
 	for _, tt := range []struct{ command, want string }{
 		{"CWD nowhere", "550 nowhere: No such file or directory."},
@@ -33,6 +36,11 @@ func TestNamesInErrors(t *testing.T) {
 		{"RMD full", "550 full: Directory not empty."},
 		{"RMD file", "550 file: Not a directory."},
 		{"RMD /", "550 /: Permission denied."},
+		{"MKD " + long, "553 " + long + ": The file name is too long."},
+		{"MDTM " + long, "553 " + long + ": The file name is too long."},
+		{"SITE CPFR " + long, "553 " + long + ": The file name is too long."},
+		{"SITE COPY file " + long, "553 " + long + ": The file name is too long."},
+		{"STOR a\x00b", "553 a\u2400b: File name not allowed."},
 		{"MKD full", "550 full: File or directory already exists."},
 		{"SITE RMDIR nowhere", "550 nowhere: No such file or directory."},
 		{"SITE CPFR nowhere", "550 nowhere: No such file or directory."},
@@ -50,9 +58,33 @@ func TestNamesInErrors(t *testing.T) {
 	c.do("RNFR other", "350 ")
 	c.do("RNTO full", "550 full: Directory not empty.")
 	c.do("RNFR file", "350 ")
-	c.do("RNTO full", "550 Is a directory, not a file.") // one of the two
+	c.do("RNTO full", "550 full: Is a directory, not a file.")
 	c.do("SITE CPFR other", "350 ")
 	c.do("SITE CPTO full", "550 full: Directory not empty.")
+	c.do("RNFR full", "350 ")
+	c.do("RNTO file", "550 file: Not a directory.")
+	c.do("RNFR full", "350 ")
+	c.do("RNTO /", "550 full -> /: Permission denied.")
+	const intoItself = ": A directory cannot be moved or copied into itself."
+	for _, to := range []string{"full/deep/er", "/full/new", "./full/./new", "full//new/", "other/../full/new"} {
+		c.do("RNFR /full", "350 ")
+		c.do("RNTO "+to, "550 /full -> "+to+intoItself)
+		c.do("SITE CPFR full/", "350 ")
+		c.do("CWD other", "250 ")
+		c.do("SITE CPTO /"+to, "550 full/ -> /"+to+intoItself)
+		c.do("CDUP", "250 ")
+	}
+	c.do("SITE COPY full full/new", "550 full -> full/new"+intoItself)
+	c.do("SITE COPY full /", "550 /: Permission denied.")
+	c.do("RNFR full", "350 ")
+	c.do("RNTO /full", "250 ") // its own name
+	c.do("RNFR other", "350 ")
+	if _, err := s.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: &s.bucket, Key: aws.String("other/f")}); err != nil {
+		t.Fatal(err)
+	}
+	c.do("RNTO new", "550 other -> new: No such file or directory.")
+	c.do("RNFR file", "350 ")
+	c.do("RNTO "+long, "553 "+long+": The file name is too long.")
 	c.epsv()
 	c.do("RETR nowhere", "550 nowhere: No such file or directory.")
 	c.epsv()

@@ -3,7 +3,6 @@ package control
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"slices"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -74,14 +73,13 @@ func (s *session) errorReply(err error) wire.Reply {
 	return wire.NewReply(code, text)
 }
 
-// nameOf is the name of the file that an error describes, empty where it is not certain. RNTO and SITE CPTO have two files, but what is in the
-// way has the new name.
+// nameOf is the name of the file that an error describes, empty where it describes none.
 func (s *session) nameOf(err error) string {
 	if named, ok := errors.AsType[*reply.FileError](err); ok {
 		return named.Name
 	}
-	if s.verb == "RNTO" && !errors.Is(err, fs.ErrExist) {
-		return ""
+	if s.verb == "RNTO" {
+		return reply.MoveName(s.op.renaming, s.op.fileName, err)
 	}
 	return s.op.fileName
 }
@@ -90,7 +88,7 @@ func (s *session) nameOf(err error) string {
 // that of the host that the client has named to TLS.
 func (s *session) greet(id i18n.ID, args ...string) {
 	message := func(l *reply.Locale) []string { return []string{l.Text(id, slices.Clone(args)...)} }
-	lines := s.greeting()
+	lines := reply.Greeting(s.locale, s.tenant, s.login)
 	if lines == nil {
 		lines = message(s.locale)
 	}
@@ -103,6 +101,3 @@ func (s *session) greet(id i18n.ID, args ...string) {
 	}
 	s.send(wire.NewReply(220, lines...))
 }
-
-// greeting is what the tenant says, by lines.
-func (s *session) greeting() []string { return reply.Greeting(s.locale, s.tenant, s.login) }

@@ -16,6 +16,7 @@ import (
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/descriptors"
 	"github.com/babelftp/babelftp/internal/engine"
+	"github.com/babelftp/babelftp/internal/filecmd"
 	"github.com/babelftp/babelftp/internal/ftplist"
 	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/reply"
@@ -65,9 +66,9 @@ type session struct {
 	limits       limits.Scopes   // of the server and the address, and after the login of the tenant and the user
 	guarded      *limits.Session // what a ban cuts
 
-	renaming   bool   // whether RNFR was the command before
-	algorithm  string // of HASH
-	copySource string // what SITE CPFR named, where the storage has it
+	renaming   string          // what RNFR named, as a reply repeats it; empty for another command
+	algorithm  string          // of HASH
+	copySource *filecmd.Source // of SITE CPFR
 	parameters syntax.TransferParameters
 	data       dataSettings
 	facts      ftplist.Facts // of MLST and MLSD

@@ -99,21 +99,21 @@ func (s *session) siteDirectory(sub, arg string) {
 
 // siteCopyFrom is SITE CPFR. Other commands may come between it and SITE CPTO.
 func (s *session) siteCopyFrom(arg string) {
-	s.copySource = ""
+	s.copySource = nil
 	if s.answer(arg, filecmd.CopySource) {
-		s.copySource = s.op.Path
+		s.copySource = &filecmd.Source{Path: s.op.Path, Name: s.nameCodec().Echo(s.workingDirectory(), arg)}
 	}
 }
 
 // siteCopyTo is SITE CPTO.
 func (s *session) siteCopyTo(arg string) {
 	from := s.copySource
-	if from == "" {
+	if from == nil {
 		s.reply(503, i18n.CopyFromFirst)
 		return
 	}
-	s.copySource = ""
-	s.answer(arg, filecmd.CopyTo(from))
+	s.copySource = nil
+	s.answer(arg, filecmd.CopyTo(*from))
 }
 
 // siteURL is SITE URL.

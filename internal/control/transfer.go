@@ -220,6 +220,7 @@ func (s *session) stor(arg string) {
 
 // stou is STOU: STOR under a name that is not taken (RFC 1123 4.1.2.9).
 func (s *session) stou(arg string) {
+	s.op.fileName = s.nameCodec().Echo(s.workingDirectory(), arg)
 	request := s.request()
 	var name string
 	err := s.perform(func() (err error) {

@@ -1,11 +1,11 @@
 package filecmd
 
 import (
-	"errors"
 	"io/fs"
 	"strings"
 
 	"github.com/babelftp/babelftp/i18n"
+	"github.com/babelftp/babelftp/internal/reply"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
@@ -18,10 +18,16 @@ func Copy(usage string) Command {
 		}
 		err := r.lookup(from, r.Has)
 		if err == nil {
-			err = r.copy(r.Path, to)
+			err = r.copy(Source{r.Path, r.echo(from)}, to)
 		}
 		return r.reply(200, i18n.Copied), err
 	}
+}
+
+// A Source is what SITE CPTO copies.
+type Source struct {
+	Path string // where the storage has it
+	Name string // that the client has given, as a reply repeats it
 }
 
 // CopySource is SITE CPFR: the file or directory that SITE CPTO will copy, in the way of ProFTPD's mod_copy. The operation keeps its path.
@@ -30,26 +36,25 @@ func CopySource(r *Request, arg string) (wire.Reply, error) {
 }
 
 // CopyTo is SITE CPTO. S3 copies; nothing comes through this server.
-func CopyTo(from string) Command {
+func CopyTo(from Source) Command {
 	return func(r *Request, arg string) (wire.Reply, error) {
 		return r.reply(250, i18n.Copied), r.copy(from, arg)
 	}
 }
 
-func (r *Request) copy(from, arg string) error {
+func (r *Request) copy(from Source, arg string) error {
 	name, err := r.Names.Resolve(r.WorkingDirectory, arg)
+	if err == nil && name == "/" {
+		err = fs.ErrPermission
+	}
+	if err == nil {
+		name, err = r.ResolveForCreate(name, r.Has)
+	}
 	if err != nil {
-		return err
-	}
-	if name == "/" {
-		return r.about(arg, fs.ErrPermission)
-	}
-	to, err := r.ResolveForCreate(name, r.Has)
-	if err != nil {
-		return err
-	}
-	if err = r.Storage.Copy(r.Context, from, to); errors.Is(err, fs.ErrExist) { // what is in the way has the new name
 		return r.about(arg, err)
 	}
-	return err
+	if err = r.Storage.Copy(r.Context, from.Path, name); err != nil {
+		return &reply.FileError{Name: reply.MoveName(from.Name, r.echo(arg), err), Err: err}
+	}
+	return nil
 }

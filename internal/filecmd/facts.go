@@ -59,7 +59,7 @@ func MDTM(r *Request, arg string) (wire.Reply, error) {
 	}
 	value, ok := ftplist.AppendTimeVal(nil, info.ModTime())
 	if !ok {
-		return wire.Reply{}, &fs.PathError{Op: "mdtm", Path: r.Path, Err: errors.ErrUnsupported}
+		return wire.Reply{}, r.about(arg, &fs.PathError{Op: "mdtm", Path: r.Path, Err: errors.ErrUnsupported})
 	}
 	return wire.NewReply(213, string(value)), nil
 }

@@ -87,10 +87,10 @@ func (r *Request) NewName(arg string) (string, error) {
 // lookup does work on the argument of a command, in the form of the name that the storage has.
 func (r *Request) lookup(arg string, work func(name string) error) error {
 	name, err := r.Names.Resolve(r.WorkingDirectory, arg)
-	if err != nil {
-		return err
+	if err == nil {
+		err = r.Lookup(name, work)
 	}
-	return r.about(arg, r.Lookup(name, work))
+	return r.about(arg, err)
 }
 
 // about adds to an error the name of the file that it describes.

@@ -142,9 +142,10 @@ func (c Codec) EncodeListName(dir, name string) (string, bool) {
 	return c.ClientEncoding(dir).Encode(EscapeLineBreaks(name))
 }
 
-// Echo returns a command's argument as a reply repeats it: as it came, but without CR
-// and LF.
+// Echo returns a command's argument as a reply repeats it: as it came, but without CR,
+// LF and NUL. At a NUL many clients would end the reply.
 func (c Codec) Echo(workingDirectory, arg string) string {
+	arg = strings.ReplaceAll(arg, "\x00", "\u2400")
 	if !strings.ContainsAny(arg, "\r\n") {
 		return arg
 	}

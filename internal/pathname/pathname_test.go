@@ -149,6 +149,7 @@ func TestCodec(t *testing.T) {
 		"caf\xe9\n":          composed + "\u240a",
 		"a\n200 ok/b":        "a\u240a200 ok/b",
 		"/mirror/\xe9/\r\n/": "/mirror/\xe9/\u240d\u240a/",
+		"a\x00b":             "a\u2400b",
 	} {
 		if got := c.Echo("/home", arg); got != want {
 			t.Errorf("the echo of %q is %q, want %q", arg, got, want)

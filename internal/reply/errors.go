@@ -56,8 +56,7 @@ func Errors() []ErrorRow {
 		{context.DeadlineExceeded, 451, i18n.StorageUnavailable},
 		{context.Canceled, 451, i18n.StorageUnavailable},
 		{errors.ErrUnsupported, 550, i18n.NotSupported},
-		{fs.ErrInvalid, 550, i18n.ArgumentInvalid},
-		{syscall.EINVAL, 550, i18n.ArgumentInvalid},
+		{syscall.ELOOP, 550, i18n.DirectoryIntoItself},
 	}
 }
 
@@ -120,7 +119,19 @@ func AboutFile(id i18n.ID) bool {
 	return slices.Contains([]i18n.ID{
 		i18n.NotFound, i18n.PermissionDenied, i18n.FileArchived, i18n.NotADirectory, i18n.IsADirectory, i18n.DirectoryNotEmpty,
 		i18n.AlreadyExists, i18n.FileChanged, i18n.RestartBeyondEnd, i18n.ResumeComplete, i18n.ResumeElsewhere,
+		i18n.DirectoryIntoItself, i18n.FileTooLarge, i18n.NameNotAllowed, i18n.NameTooLong, i18n.NotSupported, i18n.StorageError,
 	}, id)
+}
+
+// MoveName is the name that an error of a rename or a copy describes. What is in the way, or cannot be stored, has the new name. Any other
+// error may be about either, and gets both.
+func MoveName(from, to string, err error) string {
+	for _, kind := range []error{fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR, syscall.EILSEQ, syscall.ENAMETOOLONG} {
+		if errors.Is(err, kind) {
+			return to
+		}
+	}
+	return from + " -> " + to
 }
 
 // ForError is the code and the message for an error. Errors that no row knows are

@@ -25,6 +25,9 @@ import (
 // ErrInvalid is an fs.ErrInvalid that is the errno of it as well: by itself neither matches the other.
 var ErrInvalid = fmt.Errorf("%w (%w)", fs.ErrInvalid, syscall.EINVAL)
 
+// ErrIntoItself is ErrInvalid, and ELOOP: a directory would become a part of itself.
+var ErrIntoItself = fmt.Errorf("%w: a directory into itself (%w)", ErrInvalid, syscall.ELOOP)
+
 // An Error is an error of S3, or on the way to it, and the kind it counts as.
 //
 // errors.Is sees the kind alone: the cause may hold values that would mislead, such as the ENOENT of a Unix socket without a

@@ -64,7 +64,7 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	switch {
 	case oneBucket && oldKey == newKey:
 	case oneBucket && strings.HasPrefix(r.to, r.from):
-		result = s3errors.ErrInvalid
+		result = s3errors.ErrIntoItself
 	case oneBucket && strings.HasPrefix(r.from, r.to):
 		result = syscall.ENOTEMPTY
 	default:
