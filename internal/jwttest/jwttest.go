@@ -14,6 +14,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -69,6 +70,13 @@ func (i *Issuer) Rotate(tb testing.TB, suffix string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.keys = []key{{"rsa" + suffix, r}, {"ec" + suffix, e}, {"ed" + suffix, ed}}
+}
+
+// Keep removes all keys but one. Some programs read no set that has a key of a kind they do not know.
+func (i *Issuer) Keep(id string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.keys = slices.DeleteFunc(i.keys, func(k key) bool { return k.id != id })
 }
 
 // Requests is how many requests have come.

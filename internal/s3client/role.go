@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -24,25 +23,15 @@ import (
 	"github.com/babelftp/babelftp/internal/s3error"
 )
 
-const (
-	// stsTimeout is how long STS may take to answer, the SDK's retries included. Requests to S3 wait for it. It ends before checkTimeout.
-	stsTimeout = 5 * time.Second
-	// renewRetry is how long the credentials of a role are used before STS is asked again, while they are good and STS does not renew them.
-	renewRetry = time.Minute
-)
-
-// A role is assumed for one tenant (AWS STS, operation AssumeRole). It provides the credentials to its cache, which asks for one after another.
+// A role is assumed for one tenant (AWS STS, operation AssumeRole). It provides the credentials to its cache, which renews them.
 type role struct {
 	bucket.AssumeRole
 	cache    *aws.CredentialsCache
+	renewed  *transport.Renewed // in the cache
 	provider *stscreds.AssumeRoleProvider
 	base     aws.CredentialsProvider // of the credentials that assume the role
 	server   string                  // STS, for errors
 	keys     configKeys
-	renew    time.Duration // how long before their end credentials are renewed
-	log      *slog.Logger
-
-	expires time.Time // end of the last credentials
 }
 
 // A roleError says why a role cannot be assumed, and what to do. It counts as EAGAIN: what STS refuses is no right of a user.
@@ -57,10 +46,11 @@ func (e *roleError) Unwrap() error { return syscall.EAGAIN }
 // assume returns the role that a bucket is reached by. Buckets of one tenant that say the same share one, and those of
 // different tenants never do. Links are good for presign at least.
 func (f *Factory) assume(b *Bucket, assumed bucket.AssumeRole, presign time.Duration) *role {
-	r := &role{AssumeRole: assumed.For(b.Tenant), keys: b.keys, renew: max(bucket.RenewBefore, presign), log: f.log.With("tenant", b.Tenant)}
+	r := &role{AssumeRole: assumed.For(b.Tenant), keys: b.keys}
+	r.renewed = &transport.Renewed{Provider: r, Before: max(bucket.RenewBefore, presign), Log: f.log.With("tenant", b.Tenant)}
 	a := b.account
 	id, err := json.Marshal([]any{
-		b.Tenant, r.AssumeRole, r.renew, a.endpoint, a.region, a.accessKeyID, a.secretAccessKey, // all that the request depends on
+		b.Tenant, r.AssumeRole, r.renewed.Before, a.endpoint, a.region, a.accessKeyID, a.secretAccessKey, // all that the request depends on
 	})
 	if err != nil {
 		panic(err) // texts, numbers and a map of texts
@@ -93,14 +83,14 @@ func (f *Factory) assume(b *Bucket, assumed bucket.AssumeRole, presign time.Dura
 			o.Tags = append(o.Tags, types.Tag{Key: &key, Value: aws.String(r.SessionTags[key])})
 		}
 	})
-	r.cache = aws.NewCredentialsCache(r)
+	r.cache = aws.NewCredentialsCache(r.renewed)
 	f.roles[string(id)] = r
 	return r
 }
 
-// Retrieve implements [aws.CredentialsProvider]. The credentials end some time before STS says so, to be renewed.
+// Retrieve implements [aws.CredentialsProvider].
 func (r *role) Retrieve(ctx context.Context) (aws.Credentials, error) {
-	ctx, cancel := context.WithTimeout(ctx, stsTimeout)
+	ctx, cancel := context.WithTimeout(ctx, transport.STSTimeout)
 	defer cancel()
 	// Apart from the request, whose error does not tell missing credentials from a missing server.
 	if _, err := r.base.Retrieve(ctx); err != nil {
@@ -111,30 +101,7 @@ func (r *role) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	if err != nil {
 		return aws.Credentials{}, r.explain(err)
 	}
-	r.expires = c.Expires
-	c.Expires = r.until(c.Expires.Add(-r.renew))
 	return c, nil
-}
-
-// HandleFailToRefresh implements [aws.HandleFailRefreshCredentialsCacheStrategy]: credentials serve until their end.
-func (r *role) HandleFailToRefresh(_ context.Context, last aws.Credentials, err error) (aws.Credentials, error) {
-	if !time.Now().Before(r.expires) {
-		return aws.Credentials{}, err
-	}
-	r.log.Warn("credentials for S3 cannot be renewed, and those before are good until they end", "end", r.expires, "err", err)
-	last.Expires = r.until(time.Time{})
-	return last, nil
-}
-
-// until is the time at which to ask STS: t, if that is not too soon, and not after the end of the credentials.
-func (r *role) until(t time.Time) time.Time {
-	if soon := time.Now().Add(renewRetry); t.Before(soon) {
-		t = soon
-	}
-	if t.After(r.expires) {
-		t = r.expires
-	}
-	return t
 }
 
 // explain says what an error of AssumeRole means.
@@ -142,7 +109,7 @@ func (r *role) explain(err error) error {
 	api, ok := errors.AsType[smithy.APIError](err)
 	switch {
 	case s3error.Status(err) == 0 || !ok:
-		return r.failed(err, fmt.Sprintf("cannot reach STS at %s for the role %s: %s", r.server, r.RoleARN, transport.Reason(err, stsTimeout)),
+		return r.failed(err, fmt.Sprintf("cannot reach STS at %s for the role %s: %s", r.server, r.RoleARN, transport.Reason(err, transport.STSTimeout)),
 			"start that server, or correct %s.assume_role.sts_endpoint", r.keys.role)
 	case refusesCredentials(api.ErrorCode()):
 		return r.failed(err, fmt.Sprintf("STS at %s refuses the credentials that assume the role %s (%s)", r.server, r.RoleARN, api.ErrorCode()),

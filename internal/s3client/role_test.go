@@ -18,6 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/s3client/transport"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -142,7 +143,7 @@ func TestRolesAreNotShared(t *testing.T) {
 	if all[0].Client == all[1].Client || all[0].account.role.cache == all[1].account.role.cache {
 		t.Error("two tenants share credentials")
 	}
-	if acme, umbrella := all[0].account.role.renew, all[1].account.role.renew; acme != bucket.RenewBefore || umbrella != 30*time.Minute {
+	if acme, umbrella := all[0].account.role.renewed.Before, all[1].account.role.renewed.Before; acme != bucket.RenewBefore || umbrella != 30*time.Minute {
 		t.Errorf("credentials are renewed %s and %s before their end, not early enough for links", acme, umbrella)
 	}
 	if all[1].Client != all[2].Client {
@@ -170,8 +171,8 @@ func TestRenewedRole(t *testing.T) {
 		}
 		return err
 	}
-	if c, err := role.cache.Retrieve(t.Context()); err != nil || role.expires.Sub(c.Expires) != bucket.RenewBefore {
-		t.Errorf("credentials that end at %s are renewed at %s, %v", role.expires, c.Expires, err)
+	if c, err := role.cache.Retrieve(t.Context()); err != nil || role.renewed.Expires.Sub(c.Expires) != bucket.RenewBefore {
+		t.Errorf("credentials that end at %s are renewed at %s, %v", role.renewed.Expires, c.Expires, err)
 	}
 	if err := check(1); err != nil {
 		t.Error(err)
@@ -182,18 +183,18 @@ func TestRenewedRole(t *testing.T) {
 		t.Error(err)
 	}
 	c, err := role.cache.Retrieve(t.Context())
-	if err != nil || time.Until(c.Expires) > renewRetry || time.Until(c.Expires) <= 0 {
+	if err != nil || time.Until(c.Expires) > transport.RenewRetry || time.Until(c.Expires) <= 0 {
 		t.Errorf("credentials that end soon are renewed at %s, %v", c.Expires, err)
 	}
 
 	sts.Answer(func(url.Values) s3test.STSAnswer {
 		return s3test.STSAnswer{Status: http.StatusForbidden, Code: "AccessDenied"}
 	})
-	if last, err := role.HandleFailToRefresh(t.Context(), c, fmt.Errorf("refused")); err != nil || last.AccessKeyID != c.AccessKeyID ||
-		last.Expires.After(role.expires) {
+	if last, err := role.renewed.HandleFailToRefresh(t.Context(), c, fmt.Errorf("refused")); err != nil || last.AccessKeyID != c.AccessKeyID ||
+		last.Expires.After(role.renewed.Expires) {
 		t.Errorf("the credentials before are %v, %v", last.AccessKeyID, err)
 	}
-	role.expires = time.Now()
+	role.renewed.Expires = time.Now()
 	want := fmt.Sprintf("tenant acme: bucket %q: ", b.Name) + denied(sts.URL)
 	if err := check(1); err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)

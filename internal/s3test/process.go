@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -35,7 +36,10 @@ const (
 	pollInterval = 25 * time.Millisecond
 
 	// portAttempts is how many ports a start tries. Another process may take a free port before the server starts.
-	portAttempts = 3
+	portAttempts = 20
+
+	// The ports that servers get.
+	firstPort, ports = 10000, 20000
 
 	// logTail is how much of a server's output, in bytes, a failure shows.
 	logTail = 4 << 10
@@ -194,13 +198,18 @@ func (p *process) kill() error {
 	return nil
 }
 
-// freeAddress is a loopback address with a port that is free now.
+// freeAddress is a loopback address with a port that is free now. The port lies below those that the kernel gives to other sockets, which are
+// taken again at once on a busy machine. MinIO, for one, neither listens nor ends then.
 func freeAddress(ctx context.Context) (string, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var errs []error
+	for range portAttempts {
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+mathrand.IntN(ports)))
+		if err == nil {
+			return listener.Addr().String(), listener.Close()
+		}
+		errs = append(errs, err)
 	}
-	return listener.Addr().String(), listener.Close()
+	return "", errors.Join(errs...)
 }
 
 // tail returns the end of a file.

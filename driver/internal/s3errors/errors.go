@@ -130,10 +130,9 @@ func unsent(err error) bool {
 		return inner.Service() != operation.Service() // an S3 directory bucket gives credentials itself
 	}
 	_, sent := errors.AsType[*smithyhttp.ResponseError](operation.Err)
-	_, api := errors.AsType[smithy.APIError](operation.Err)
 	_, serialization := errors.AsType[*smithy.SerializationError](operation.Err)
 	_, parameters := errors.AsType[smithy.InvalidParamsError](operation.Err)
-	return !sent && !api && !serialization && !parameters
+	return !sent && !serialization && !parameters
 }
 
 // HasNoReason tells whether S3 has refused a request and may not have said why: the answer to HeadObject has no body.

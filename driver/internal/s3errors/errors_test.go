@@ -87,6 +87,7 @@ func TestKindOf(t *testing.T) {
 		}}), syscall.EAGAIN},
 		{"no-token-file", identity(&fs.PathError{Op: "open", Path: "token", Err: syscall.ENOENT}), syscall.EAGAIN},
 		{"directory-bucket-is-missing", identity(refusal(404, "NoSuchBucket")), syscall.ENXIO},
+		{"agent-refuses", identity(&smithy.GenericAPIError{Code: "AccessDeniedException"}), syscall.EAGAIN},
 		{"not-serialized", &smithy.OperationError{ServiceID: "S3", Err: &smithy.SerializationError{Err: errors.New("no key")}}, syscall.EIO},
 		{"no-parameter", &smithy.OperationError{ServiceID: "S3", Err: smithy.InvalidParamsError{Context: "PutObjectInput"}}, syscall.EIO},
 		{"archived", refusal(403, "InvalidObjectState"), syscall.ENODATA},

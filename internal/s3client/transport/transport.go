@@ -60,6 +60,7 @@ func Load(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the environment or the files of the AWS SDK are wrong: %w", err)
 	}
+	cfg.Credentials = renewTokens(cfg.Credentials, log)
 	return &cfg, nil
 }
 

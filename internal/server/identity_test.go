@@ -1,0 +1,187 @@
+package server
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+
+	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/config/value"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/jwttest"
+	"github.com/babelftp/babelftp/internal/s3client/transport"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// A podIdentity is how EKS gives a pod its role: variables of the environment, and a file whose token kubelet replaces.
+type podIdentity struct {
+	storage *s3test.Server
+	file    string
+
+	// token makes a new token, or one that is no longer good. An old one is refused for a reason that the log has.
+	token  func(old bool) string
+	reason string
+
+	// last is the token of the last request for credentials.
+	last func() string
+
+	// ends says when the credentials of later requests end.
+	ends func(time.Time)
+}
+
+// webIdentity is IAM Roles for Service Accounts: MinIO's STS takes the token (operation AssumeRoleWithWebIdentity).
+func webIdentity(t *testing.T) podIdentity {
+	issuer := jwttest.New(t)
+	issuer.Keep("rsa") // MinIO knows no Ed25519
+	s := s3test.StartWithIssuer(t, issuer.URL, issuer.CAFile, jwttest.Audience)
+	service := s3test.StartSTS(t, s)
+	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token"), reason: "AssumeRoleWithWebIdentity: InvalidParameterValue: Token is expired"}
+	p.ends = func(end time.Time) {
+		service.Answer(func(url.Values) s3test.STSAnswer { return s3test.STSAnswer{Expires: end} })
+	}
+	p.token = func(old bool) string {
+		claims := map[string]any{"policy": "readwrite"}
+		if old {
+			claims["exp"] = time.Now().Add(-time.Hour).Unix()
+		}
+		return issuer.Token(t, "system:serviceaccount:ftp:babelftp", claims)
+	}
+	p.last = func() string {
+		all := service.Requests()
+		last := all[len(all)-1]
+		if got := last.Get("Action") + " " + last.Get("RoleArn"); got != "AssumeRoleWithWebIdentity arn:aws:iam::123456789012:role/babelftp" {
+			t.Errorf("the request is %s", got)
+		}
+		return last.Get("WebIdentityToken")
+	}
+	t.Setenv("AWS_ROLE_ARN", "arn:aws:iam::123456789012:role/babelftp")
+	t.Setenv("AWS_WEB_IDENTITY_TOKEN_FILE", p.file)
+	t.Setenv("AWS_ENDPOINT_URL_STS", service.URL)
+	return p
+}
+
+// agentIdentity is EKS Pod Identity: the agent of the node takes the token, and answers with credentials.
+func agentIdentity(t *testing.T) podIdentity {
+	s := s3test.Start(t, "minio")
+	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token"), reason: "ExpiredTokenException: the token has expired"}
+	client := sts.NewFromConfig(*s.AWSConfig())
+	var last, ends atomic.Value
+	p.ends = func(end time.Time) { ends.Store(end) }
+	agent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		token := r.Header.Get("Authorization")
+		last.Store(token)
+		if strings.HasPrefix(token, "old") {
+			w.Header().Set("Content-Type", "application/json")
+			w.WriteHeader(http.StatusBadRequest)
+			_ = json.NewEncoder(w).Encode(map[string]string{"code": "ExpiredTokenException", "message": "the token has expired"})
+			return
+		}
+		issued, err := client.AssumeRole(r.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:any:any:any:any:any"), RoleSessionName: aws.String("any")})
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		c := issued.Credentials
+		_ = json.NewEncoder(w).Encode(map[string]any{
+			"AccessKeyId": c.AccessKeyId, "SecretAccessKey": c.SecretAccessKey, "Token": c.SessionToken, "Expiration": ends.Load().(time.Time).UTC().Format(time.RFC3339),
+		})
+	}))
+	t.Cleanup(agent.Close)
+	number := 0
+	p.token = func(old bool) string {
+		number++
+		if old {
+			return "old" + strings.Repeat("x", number)
+		}
+		return "new" + strings.Repeat("x", number)
+	}
+	p.last = func() string { return last.Load().(string) }
+	t.Setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", agent.URL+"/v1/credentials")
+	t.Setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE", p.file)
+	return p
+}
+
+// The role of a pod on EKS reaches the bucket. A session lives through new tokens. While a token is refused, its client gets 451.
+func TestPodIdentity(t *testing.T) {
+	for name, identity := range map[string]func(*testing.T) podIdentity{"web-identity": webIdentity, "agent": agentIdentity} {
+		t.Run(name, func(t *testing.T) { testPodIdentity(t, identity(t)) })
+	}
+}
+
+// use sets what else the SDK looks for, and writes a token.
+func (p *podIdentity) use(t *testing.T) (token string) {
+	t.Helper()
+	for _, name := range []string{"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"} {
+		t.Setenv(name, "")
+	}
+	none := filepath.Join(t.TempDir(), "none")
+	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", none)
+	t.Setenv("AWS_CONFIG_FILE", none)
+	t.Setenv("AWS_REGION", p.storage.Region)
+	token = p.token(false)
+	certtest.Replace(t, p.file, token)
+	return token
+}
+
+// renewBefore is how long before their end credentials are renewed. S3 refuses a request that comes later.
+const renewBefore = 5 * time.Minute
+
+func testPodIdentity(t *testing.T, p podIdentity) {
+	token := p.use(t)
+	end := time.Now().Add(time.Hour).Truncate(time.Second)
+	p.ends(end)
+	found, err := transport.Load(t.Context(), slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := found.Credentials.Retrieve(t.Context()); err != nil || end.Sub(c.Expires) != renewBefore {
+		t.Errorf("credentials that end at %s are renewed at %s, %v", end, c.Expires, err)
+	}
+
+	p.ends(time.Now().Add(-time.Hour)) // each request needs new ones
+	cfg := configtest.New(t, p.storage)
+	cfg.S3.AccessKeyID, cfg.S3.SecretAccessKey = "", value.Secret{}
+	log := make(logged, 10000)
+	c := session(t, start(t, cfg, Options{Logger: slog.New(slog.NewTextHandler(log, nil))}), "alice")
+	c.Store("file", "content")
+	if p.last() != token {
+		t.Error("the request for credentials has another token")
+	}
+
+	token = p.token(false)
+	certtest.Replace(t, p.file, token)
+	c.Command(200, "TYPE I")
+	c.Command(213, "SIZE file")
+	if p.last() != token {
+		t.Error("the request for credentials has the token before")
+	}
+
+	certtest.Replace(t, p.file, p.token(true))
+	for len(log) > 0 {
+		<-log
+	}
+	c.Command(451, "SIZE file")
+	for line := ""; !strings.Contains(line, p.reason); line = <-log {
+		if len(log) == 0 {
+			t.Fatalf("no line of the log has %q, the last one is %s", p.reason, line)
+		}
+		if strings.Contains(line, "IAM policy") {
+			t.Errorf("the log asks for rights: %s", line)
+		}
+	}
+
+	certtest.Replace(t, p.file, p.token(false))
+	if got := c.Transfer("RETR file"); got != "content" {
+		t.Errorf("the file has %q", got)
+	}
+}
