@@ -43,17 +43,17 @@ func TestArchivedFile(t *testing.T) {
 	}}
 	c := session(t, start(t, cfg, Options{AWS: reach}), "alice")
 	const text = "The file is archived and must be restored before it can be read."
-	archived := func(reply string) {
+	archived := func(path, reply string) {
 		t.Helper()
-		if strings.TrimPrefix(reply, "archived: ") != text { // of RNTO it is the other name
+		if reply != path+": "+text {
 			t.Errorf("%q", reply)
 		}
 	}
 	c.Command(200, "TYPE I")
 	conn := c.Data()
 	defer conn.Close()
-	archived(c.Command(550, "RETR archived"))
+	archived("archived", c.Command(550, "RETR archived"))
 	c.Command(350, "RNFR archived")
-	archived(c.Command(550, "RNTO moved"))
+	archived("archived -> moved", c.Command(550, "RNTO moved"))
 	c.Command(213, "SIZE archived")
 }
