@@ -37,6 +37,7 @@ func Read(conn net.Conn) (*Conn, error) {
 	if _, err := c.reader.Peek(1); errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, net.ErrClosed) {
 		return nil, ErrClosed
 	}
+	awaitLine(c.reader)
 	var err error
 	if c.header, err = proxyproto.Read(c.reader); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNoHeader, err)
@@ -46,6 +47,20 @@ func Read(conn net.Conn) (*Conn, error) {
 	}
 	_ = conn.SetReadDeadline(time.Time{})
 	return c, nil
+}
+
+// maxLine is the most bytes of a header of version 1, with CRLF (section 2.1).
+const maxLine = 107
+
+// awaitLine waits until all of a header of version 1 is in the buffer. Section 2 recommends to take one that comes in pieces, and the library does not.
+func awaitLine(r *bufio.Reader) {
+	const begin = "PROXY "
+	for n := 1; n <= maxLine; n++ {
+		line, err := r.Peek(n)
+		if err != nil || line[n-1] == '\n' || n <= len(begin) && line[n-1] != begin[n-1] {
+			return // an error is one that the library meets too
+		}
+	}
 }
 
 // Proxied says whether the connection is that of a client. Else the load balancer has opened it for itself.

@@ -22,20 +22,31 @@ const (
 // read reads the header of a connection on which a client writes text, and closes it.
 func read(t *testing.T, text string) (*Conn, error) {
 	t.Helper()
+	return readPieces(t, text, len(text))
+}
+
+// readPieces is read of a client that writes so many bytes at once.
+func readPieces(t *testing.T, text string, size int) (*Conn, error) {
+	t.Helper()
 	server, client := net.Pipe()
 	t.Cleanup(func() { _ = server.Close() })
 	go func() {
-		_, _ = io.WriteString(client, text)
+		for len(text) > 0 {
+			n := min(size, len(text))
+			_, _ = io.WriteString(client, text[:n])
+			text = text[n:]
+		}
 		_ = client.Close()
 	}()
 	return Read(server)
 }
 
-// The addresses of headers are those of the connection, and what follows is its data.
+// The addresses of headers are those of the connection, and what follows is its data. Headers may come in pieces.
 func TestRead(t *testing.T) {
 	for name, tc := range map[string]struct{ header, client, reached string }{
 		"v1-ipv4":           {"PROXY TCP4 203.0.113.7 192.0.2.1 12345 21\r\n", "203.0.113.7:12345", "192.0.2.1:21"},
 		"v1-ipv6":           {"PROXY TCP6 2001:db8::7 2001:db8::1 12345 21\r\n", "[2001:db8::7]:12345", "[2001:db8::1]:21"},
+		"v1-mapped":         {"PROXY TCP6 ::ffff:203.0.113.7 ::ffff:192.0.2.1 12345 21\r\n", "203.0.113.7:12345", "192.0.2.1:21"},
 		"v1-unknown":        {"PROXY UNKNOWN\r\n", "pipe", "pipe"},
 		"v1-unknown-ignore": {"PROXY UNKNOWN ::1 ::1 1 2\r\n", "pipe", "pipe"},
 		"v2-ipv4":           {signature + "\x21\x11\x00\x0c" + addresses4, "203.0.113.7:12345", "192.0.2.1:21"},
@@ -44,8 +55,9 @@ func TestRead(t *testing.T) {
 		"v2-local":          {signature + "\x20\x00\x00\x00", "pipe", "pipe"},
 		"v2-local-ipv4":     {signature + "\x20\x11\x00\x0c" + addresses4, "pipe", "pipe"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			c, err := read(t, tc.header+"USER alice\r\n")
+		check := func(t *testing.T, piece int) {
+			t.Helper()
+			c, err := readPieces(t, tc.header+"USER alice\r\n", piece)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -64,7 +76,9 @@ func TestRead(t *testing.T) {
 			if rest, err := io.ReadAll(c); err != nil || string(rest) != "USER alice\r\n" {
 				t.Errorf("then %q, %v", rest, err)
 			}
-		})
+		}
+		t.Run(name, func(t *testing.T) { check(t, 1<<10) })
+		t.Run(name+"-in-pieces", func(t *testing.T) { check(t, 1) })
 	}
 }
 
