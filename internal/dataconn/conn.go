@@ -109,7 +109,8 @@ func (c *Conn) handshake() error {
 		return nil
 	}
 	_ = c.raw.SetDeadline(time.Now().Add(c.transfer.StallTimeout))
-	err := conn.HandshakeContext(c.ctx)
+	// When a context ends, crypto/tls closes the connection while this goroutine uses it, and as if it were complete. Stop closes what is below.
+	err := conn.HandshakeContext(context.WithoutCancel(c.ctx))
 	if err == nil {
 		if err := c.transfer.Handshake.check(conn.ConnectionState(), c.transfer.RequireReuse); err != nil {
 			c.transfer.fail(err)
