@@ -36,6 +36,7 @@ func (q *Queue) interval() time.Duration {
 // Run sends events until ctx ends, and then leaves those that wait in memory in the bucket, confirmed. A queue that is retired and no longer used
 // sends what there is, and ends: there may be no queue after it. What the receiver does not take then stays in the bucket.
 func (q *Queue) Run(ctx context.Context) {
+	defer q.wakeNext() // it could not sweep under the lease of this one
 	defer q.releaseLease(ctx)
 	for ended := false; !ended && ctx.Err() == nil; {
 		sending, stop := context.WithCancel(ctx)
@@ -61,6 +62,8 @@ func (q *Queue) runWithSettings(ctx context.Context) (ended bool) {
 				interval = shortest
 				timer.Reset(0)
 			}
+		case <-q.wake:
+			timer.Reset(0)
 		case <-timer.C:
 			if err := panics.Catch(func() error { return q.sweep(ctx) }); err != nil && ctx.Err() == nil {
 				q.Log.Warn("webhook: events wait in the bucket; the next sweep tries again", "err", err, "in", interval)

@@ -106,9 +106,11 @@ type Settings struct {
 type Queue struct {
 	Options
 
-	fresh chan Event // confirmed by this process, to be sent at once
+	fresh chan Event    // confirmed by this process, to be sent at once
+	wake  chan struct{} // lets Run sweep at once
 
 	mu      sync.Mutex
+	next    *Queue // that a reload has put in the place of this one, nil for none
 	current *Settings
 	restart context.CancelFunc // lets Run begin again with other settings
 	pending map[string]bool    // by ID: this process is to confirm or to send the event
@@ -129,7 +131,7 @@ func NewQueue(o Options, s *Settings) *Queue {
 	}
 	q := &Queue{
 		Options: o, current: s, restart: func() {},
-		fresh: make(chan Event, maxFresh), pending: map[string]bool{}, seen: map[string]time.Time{}, unused: make(chan struct{}),
+		fresh: make(chan Event, maxFresh), wake: make(chan struct{}, 1), pending: map[string]bool{}, seen: map[string]time.Time{}, unused: make(chan struct{}),
 	}
 	q.lease = s3lock.New(s3lock.Options{
 		Client: func() s3lock.Client { return q.settings().Client }, Bucket: q.Bucket, Key: q.folder() + "lease", Log: q.Log,
@@ -154,11 +156,27 @@ func (q *Queue) Adopt(s *Settings) {
 	}
 }
 
-// adoptReceiver sends the events of this queue to the receiver of another one.
-func (q *Queue) adoptReceiver(other *Queue) {
-	s := *other.settings()
-	s.Client = q.settings().Client
+// adoptReceiver sends the events of this queue to the receiver of the next one. The next one may hold the lease of the folder. So it sweeps when this
+// one has left events there.
+func (q *Queue) adoptReceiver(next *Queue) {
+	s := *next.settings()
+	q.mu.Lock()
+	q.next, s.Client = next, q.current.Client
+	q.mu.Unlock()
 	q.Adopt(&s)
+}
+
+// wakeNext lets the next queue sweep at once.
+func (q *Queue) wakeNext() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.next == nil {
+		return
+	}
+	select {
+	case q.next.wake <- struct{}{}:
+	default:
+	}
 }
 
 // Use says that a login may make events, until it calls done. It comes before Retire.
@@ -279,6 +297,7 @@ func (q *Queue) postpone(ctx context.Context, e Event) error {
 	if err := q.remove(ctx, e); err != nil {
 		q.Log.Warn("webhook: an event will be sent as confirmed and as unconfirmed", "id", e.ID, "err", err)
 	}
+	q.wakeNext()
 	return nil
 }
 

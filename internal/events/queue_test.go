@@ -421,3 +421,53 @@ func TestRetiredQueueWithoutReceiver(t *testing.T) {
 	next.Run(t.Context())
 	r.wait(t, 1)
 }
+
+// A webhook is removed and given again while a session lives. The new queue takes the lease before the old one has left its event in the bucket, and
+// neither of the two looks there soon. The event is sent at once.
+func TestQueueThatTakesThePlaceOfAnother(t *testing.T) {
+	b, r := newBucket(t), newReceiver(t)
+	asked := make(chan struct{})
+	hanging := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, request *http.Request) {
+		_, _ = io.Copy(io.Discard, request.Body) // then the server notices that the client has closed the connection
+		close(asked)
+		<-request.Context().Done()
+	}))
+	t.Cleanup(hanging.Close)
+	slow := &slowClient{Client: b.client, began: make(chan struct{}), goOn: make(chan struct{})}
+	old, next := b.queue(t, r), b.queue(t, r)
+	for _, q := range []*Queue{old, next} {
+		q.SweepInterval, q.current.UnconfirmedAfter = time.Hour, time.Hour
+	}
+	old.current.Client, old.current.Webhook = slow, webhook.New(hanging.URL, secret, nil, time.Hour)
+	defer old.Use()()
+
+	var sender Sender
+	sender.Replace(map[string]*Queue{"acme": old})
+	sender.Start(t.Context())
+	t.Cleanup(sender.End)
+	change(t, old, "/waits", nil)
+	<-asked
+	sender.Replace(nil)
+	sender.Replace(map[string]*Queue{"acme": next})
+	<-slow.began
+	waitUntil(t, func() bool {
+		out, err := b.client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: &b.name, Prefix: new(next.folder() + "lease")})
+		return err == nil && len(out.Contents) == 1
+	})
+	close(slow.goOn)
+	r.wait(t, 1)
+}
+
+// A slowClient stores a confirmed event only when it may go on.
+type slowClient struct {
+	Client
+	began, goOn chan struct{}
+}
+
+func (c *slowClient) PutObject(ctx context.Context, in *s3.PutObjectInput, options ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	if strings.HasSuffix(*in.Key, confirmedSuffix) {
+		close(c.began)
+		<-c.goOn
+	}
+	return c.Client.PutObject(ctx, in, options...)
+}
