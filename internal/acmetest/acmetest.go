@@ -15,7 +15,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"testing"
 	"time"
 
@@ -66,7 +65,7 @@ func start(tb testing.TB, life time.Duration, keys map[string]string) *Authority
 	}
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(pem)
-	addresses := freeAddresses(tb, 4)
+	addresses := ftptest.FreeAddresses(tb, 4)
 	a := &Authority{
 		Directory: "https://" + addresses[0] + "/dir", CAFile: certFile, management: "https://" + addresses[1],
 		HTTPAddress: addresses[2], TLSAddress: addresses[3],
@@ -145,17 +144,6 @@ func (a *Authority) Root(tb testing.TB) []byte {
 		tb.Fatalf("root certificate: %d, %v", response.StatusCode, err)
 	}
 	return pem
-}
-
-// freeAddresses are loopback addresses on which no program listens, and that no other test gets.
-func freeAddresses(tb testing.TB, n int) (addresses []string) {
-	tb.Helper()
-	const host = "127.0.0.1"
-	first := int(ftptest.FreePorts(tb, n, host))
-	for p := first; p < first+n; p++ {
-		addresses = append(addresses, net.JoinHostPort(host, strconv.Itoa(p)))
-	}
-	return addresses
 }
 
 func port(tb testing.TB, address string) int {

@@ -14,11 +14,28 @@ const firstPort, lastPort = 10_000, 29_999
 // test ends, in this process or another.
 func FreePorts(tb testing.TB, n int, hosts ...string) uint16 {
 	tb.Helper()
+	first, release := ReservePorts(n, hosts...)
+	tb.Cleanup(release)
+	return first
+}
+
+// FreeAddresses returns addresses of 127.0.0.1 with ports of [FreePorts].
+func FreeAddresses(tb testing.TB, n int) (addresses []string) {
+	tb.Helper()
+	const host = "127.0.0.1"
+	first := int(FreePorts(tb, n, host))
+	for port := first; port < first+n; port++ {
+		addresses = append(addresses, net.JoinHostPort(host, strconv.Itoa(port)))
+	}
+	return addresses
+}
+
+// ReservePorts is [FreePorts] until release is called.
+func ReservePorts(n int, hosts ...string) (first uint16, release func()) {
 	for {
 		first := firstPort + rand.IntN(lastPort-firstPort-n+2)
 		if release, free := reserve(first, n, hosts); free {
-			tb.Cleanup(release)
-			return uint16(first)
+			return uint16(first), release
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/certtest"
 	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/ftptest"
 )
 
 // What each directory has.
@@ -76,7 +77,8 @@ func try(tb testing.TB) (*Server, error) {
 	if err := os.Mkdir(filepath.Join(dir, "data"), 0o700); err != nil {
 		return nil, err
 	}
-	s.LDAP, s.LDAPS = "ldap://"+freeAddress(tb), "ldaps://"+freeAddress(tb)
+	addresses := ftptest.FreeAddresses(tb, 2)
+	s.LDAP, s.LDAPS = "ldap://"+addresses[0], "ldaps://"+addresses[1]
 	program, err := exec.LookPath("slapd")
 	program = cmp.Or(map[bool]string{true: "/usr/sbin/slapd"}[err != nil], program) // which is not on the path of every user
 	// The shell ends slapd when its input ends, which is when the test ends, however it does.
@@ -206,16 +208,6 @@ func add(conn *ldap.Conn) error {
 
 // DN is the distinguished name of a user.
 func DN(user string) string { return "uid=" + ldap.EscapeDN(user) + "," + People }
-
-func freeAddress(tb testing.TB) string {
-	tb.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer listener.Close()
-	return listener.Addr().String()
-}
 
 // Bundle is a file with the authorities of several directories.
 func Bundle(tb testing.TB, servers ...*Server) string {

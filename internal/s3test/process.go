@@ -10,19 +10,20 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	mathrand "math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/certtest"
+	"github.com/babelftp/babelftp/internal/ftptest"
 )
 
 const (
@@ -36,10 +37,7 @@ const (
 	pollInterval = 25 * time.Millisecond
 
 	// portAttempts is how many ports a start tries. Another process may take a free port before the server starts.
-	portAttempts = 20
-
-	// The ports that servers get.
-	firstPort, ports = 10000, 20000
+	portAttempts = 3
 
 	// logTail is how much of a server's output, in bytes, a failure shows.
 	logTail = 4 << 10
@@ -83,13 +81,27 @@ func startProcess(ctx context.Context, d descriptor, p workspace) (*Server, func
 
 // tryProcess starts the process on some free port.
 func tryProcess(ctx context.Context, d descriptor, p workspace) (*Server, *process, error) {
-	address := p.address
+	address, release := p.address, func() {}
 	if address == "" {
-		var err error
-		if address, err = freeAddress(ctx); err != nil {
-			return nil, nil, err
-		}
+		const host = "127.0.0.1"
+		var port uint16
+		port, release = ftptest.ReservePorts(1, host)
+		address = net.JoinHostPort(host, strconv.Itoa(int(port)))
 	}
+	s, proc, err := p.serve(ctx, d, address)
+	if err != nil {
+		release()
+		return nil, nil, err
+	}
+	go func() {
+		<-proc.done
+		release()
+	}()
+	return s, proc, nil
+}
+
+// serve starts the process on an address.
+func (p workspace) serve(ctx context.Context, d descriptor, address string) (*Server, *process, error) {
 	s := &Server{
 		Name:            d.name,
 		Endpoint:        "http://" + address,
@@ -196,20 +208,6 @@ func (p *process) kill() error {
 	}
 	<-p.done
 	return nil
-}
-
-// freeAddress is a loopback address with a port that is free now. The port lies below those that the kernel gives to other sockets, which are
-// taken again at once on a busy machine. MinIO, for one, neither listens nor ends then.
-func freeAddress(ctx context.Context) (string, error) {
-	var errs []error
-	for range portAttempts {
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", fmt.Sprintf("127.0.0.1:%d", firstPort+mathrand.IntN(ports)))
-		if err == nil {
-			return listener.Addr().String(), listener.Close()
-		}
-		errs = append(errs, err)
-	}
-	return "", errors.Join(errs...)
 }
 
 // tail returns the end of a file.
