@@ -44,9 +44,10 @@ test: packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## insta
 manifests: ## check the manifests of deploy as the API server of Kubernetes does (the first build takes two minutes)
 	cd deploy/kubetest && go vet ./... && go test -count 1 $(TESTFLAGS) ./...
 
-kube: .tools/bin/helm .tools/bin/kube-apiserver ## install the chart on an API server of Kubernetes (the first build takes five minutes)
+kube: .tools/bin/helm .tools/bin/kube-apiserver ## install the chart on an API server of Kubernetes, and make the load balancer of AWS (the first build takes ten minutes)
 	tools/debian-packages.sh etcd=etcd-server
 	go test -tags kube -count 1 -run '^TestKube$$' ./deploy
+	cd deploy/nlbtest && go mod tidy -diff && go vet ./... && go test -count 1 ./...
 
 fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)

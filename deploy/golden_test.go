@@ -1,7 +1,9 @@
 package deploy
 
 import (
+	"crypto/sha256"
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -41,5 +43,22 @@ func TestGolden(t *testing.T) {
 	}
 	if len(there) != len(want) {
 		t.Errorf("testdata/golden has %d files, but there are %d files of values: remove the others", len(there), len(want))
+	}
+}
+
+// TestNetworkLoadBalancer wants the load balancer of testdata/nlb.yaml to be that of the rendered Service. The module nlbtest makes it, which takes minutes.
+func TestNetworkLoadBalancer(t *testing.T) {
+	load := func(name string) string {
+		text, err := os.ReadFile(filepath.Join("testdata", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	made := load("nlb.yaml")
+	for document := range strings.SplitSeq(load("golden/aws.yaml"), "\n---\n") {
+		if strings.Contains(document, "\n  type: LoadBalancer\n") && !strings.Contains(made, fmt.Sprintf("\n# %x.\n", sha256.Sum256([]byte(document)))) {
+			t.Error("the Service has changed: cd deploy/nlbtest && go test -update, and read the difference")
+		}
 	}
 }
