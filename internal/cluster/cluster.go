@@ -275,7 +275,7 @@ func (c *Cluster) take(proxied *proxyproto.Conn, value []byte, arrived, read tim
 	if !match(conn, arrived) {
 		return false
 	}
-	_ = conn.frames.begin() // an error is one that the session meets too
+	conn.begin()
 	return true
 }
 

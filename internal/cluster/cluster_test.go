@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -490,11 +491,71 @@ func TestKilledRelay(t *testing.T) {
 			if err := finish(session); (err == nil) != tc.complete {
 				t.Errorf("the download ends with %v", err)
 			}
-			want := append(frame(frameData, "a file"), frame(frameEnd, "")...)
+			want := slices.Concat(frame(frameProgress, ""), frame(frameData, "a file"), frame(frameEnd, ""))
 			_ = session.Close()
 			if got, _ := io.ReadAll(conn); !bytes.Equal(got, want) {
 				t.Errorf("the relay gets %q, want %q", got, want)
 			}
+		})
+	}
+}
+
+// The owner says again and again that it lives, and nothing after the end.
+func TestOwnerSaysThatItLives(t *testing.T) {
+	owner := startReplica(t, 0, freePorts(t, 6), takeTimeout, 40*time.Millisecond)
+	source, port := owner.listen(t, "203.0.113.7")
+	conn := handMade(t, owner, replicas()[1], port, "203.0.113.7", 0)
+	taken(t, conn, true)
+	session := open(t, source)
+	alive := frame(frameProgress, "")
+	got := make([]byte, 3*len(alive))
+	if _, err := io.ReadFull(conn, got); err != nil || !bytes.Equal(got, slices.Repeat(alive, 3)) {
+		t.Errorf("the relay gets %q, %v", got, err)
+	}
+	if _, err := conn.Write(frame(frameDelivered, "")); err != nil {
+		t.Fatal(err)
+	}
+	if err := finish(session); err != nil {
+		t.Error(err)
+	}
+	session.(*owned).sayAlive() // as the timer may at this moment
+	_ = session.Close()
+	rest, _ := io.ReadAll(conn)
+	for bytes.HasPrefix(rest, alive) {
+		rest = rest[len(alive):]
+	}
+	if !bytes.Equal(rest, frame(frameEnd, "")) {
+		t.Errorf("then the relay gets %q", rest)
+	}
+}
+
+// The network no longer carries anything between the relay and the owner, and neither sees an end. The relay cuts its client, which sends or waits.
+func TestOwnerOutOfReach(t *testing.T) {
+	for name, said := range map[string][]byte{
+		"before-data": nil,
+		"in-a-frame":  frame(frameData, "half a file")[:9],
+	} {
+		t.Run(name, func(t *testing.T) {
+			ports := freePorts(t, 6)
+			l, err := net.Listen("tcp", netip.AddrPortFrom(netip.MustParseAddr(replicas()[0]), ports.First).String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer l.Close()
+			by := startReplica(t, 1, ports, takeTimeout, 100*time.Millisecond)
+			client := by.dial(t, "127.0.0.1", ports.First)
+			owner, err := l.Accept()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer owner.Close()
+			if _, err := owner.Write(slices.Concat(frame(frameTaken, ""), frame(frameProgress, ""), said)); err != nil {
+				t.Fatal(err)
+			}
+			for err == nil { // more than the sockets hold
+				_, err = client.Write(make([]byte, maxFrame))
+			}
+			by.events.want(t, string(Failed), 1)
 		})
 	}
 }

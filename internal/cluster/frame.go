@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // A frame is a header of four bytes, the kind and the length, and so many bytes of data. These are the kinds.
@@ -14,7 +15,7 @@ const (
 	frameEnd       // no more data: their sender has closed its side.
 	frameTaken     // from the owner: a session takes the connection.
 	frameDelivered // from the relay: the client's side has everything up to the end.
-	frameProgress  // from the relay: the client's side has something more.
+	frameProgress  // from the relay: the client's side has something more. From the owner: it lives, and says so again and again.
 )
 
 const (
@@ -56,6 +57,7 @@ type frameWriter struct {
 	conn  net.Conn
 	mu    sync.Mutex
 	first byte // the kind of the frame that goes before all others, 0 for none
+	last  byte // the kind of the frame that goes after all others, 0 for none
 	err   error
 }
 
@@ -95,12 +97,16 @@ func (w *frameWriter) write(kind byte, data []byte) (written int, err error) {
 	return written, nil
 }
 
-// progress writes a frame that says that something has moved, unless another one is being written.
-func (w *frameWriter) progress() {
-	if w.mu.TryLock() {
-		defer w.mu.Unlock()
-		_, _ = w.writeFrame(frameProgress, nil)
+// progress writes a frame that says that something has moved, unless another one is being written. The zero deadline is none. The error is one
+// after which no frame is written any more.
+func (w *frameWriter) progress(deadline time.Time) error {
+	if !w.mu.TryLock() {
+		return nil
 	}
+	defer w.mu.Unlock()
+	_ = w.conn.SetWriteDeadline(deadline)
+	_, err := w.writeFrame(frameProgress, nil)
+	return err
 }
 
 // writeFrame writes one frame. The mutex is locked.
@@ -112,6 +118,8 @@ func (w *frameWriter) writeFrame(kind byte, data []byte) (written int, err error
 	putHeader(header, kind, len(data))
 	frame := net.Buffers{header, data}
 	sent, err := frame.WriteTo(w.conn)
-	w.err = err
+	if w.err = err; err == nil && kind == w.last {
+		w.err = net.ErrClosed
+	}
 	return max(0, int(sent)-frameHeader), err
 }

@@ -17,10 +17,36 @@ type owned struct {
 	ended     bool // the client has closed its side
 	delivered bool
 	stall     time.Duration
+	alive     *time.Timer // runs while a session has the connection
 }
 
 func newOwned(conn *proxyproto.Conn, stall time.Duration) *owned {
-	return &owned{Conn: conn, frames: frameWriter{conn: conn.NetConn(), first: frameTaken}, reader: bufio.NewReader(conn), stall: stall}
+	c := &owned{
+		Conn: conn, frames: frameWriter{conn: conn.NetConn(), first: frameTaken, last: frameEnd}, reader: bufio.NewReader(conn), stall: stall,
+	}
+	c.alive = time.AfterFunc(stall, c.sayAlive)
+	c.alive.Stop()
+	return c
+}
+
+// begin says that a session takes the connection, and from then on that this replica lives. So the relay does not wait for one that is gone, or that
+// the network no longer reaches.
+func (c *owned) begin() {
+	if c.frames.begin() == nil { // an error is one that the session meets too
+		c.sayAlive()
+	}
+}
+
+func (c *owned) sayAlive() {
+	if c.frames.progress(time.Now().Add(c.stall)) == nil {
+		c.alive.Reset(c.stall / 4)
+	}
+}
+
+// Close cuts the connection, unless it comes after Finish.
+func (c *owned) Close() error {
+	c.alive.Stop()
+	return c.Conn.Close()
 }
 
 // next reads the header of the next frame. A timeout loses no byte.

@@ -148,12 +148,19 @@ func (r *relay) fromClient() error {
 	}
 }
 
-// fromOwner passes on what the owner sends, and its end.
+// fromOwner passes on what the owner sends, and its end. An owner that says that it lives must do so again before it counts as gone. One
+// of an older version says nothing.
 func (r *relay) fromOwner() error {
-	ended := false
+	alive, ended := false, false
+	await := func() {
+		if alive {
+			_ = r.owner.SetReadDeadline(time.Now().Add(r.stall))
+		}
+	}
 	told := time.Now()
 	var b []byte // nil before the first data
 	for {
+		await()
 		kind, length, err := r.next()
 		switch {
 		case err != nil && ended: // after an upload the owner closes at once, and what is written then resets it
@@ -169,8 +176,11 @@ func (r *relay) fromOwner() error {
 			_, _ = r.frames.write(frameDelivered, nil)
 			ended = true
 			continue
+		case kind == frameProgress:
+			alive = true
 		}
 		for length > 0 {
+			await()
 			_ = r.socket.SetWriteDeadline(time.Now().Add(r.stall / 2))
 			if b == nil {
 				b = make([]byte, largeBuffer)
@@ -181,7 +191,7 @@ func (r *relay) fromOwner() error {
 			}
 			length -= n
 			if time.Since(told) > r.stall/4 {
-				r.frames.progress()
+				_ = r.frames.progress(time.Time{})
 				told = time.Now()
 			}
 		}
