@@ -201,10 +201,20 @@ func (w *worker) remote(name string) string { return path.Join(w.dir, name) }
 // key is what the bucket calls a name in the worker's directory, without the tenant's prefix.
 func (w *worker) key(name string) string { return strings.TrimPrefix(w.remote(name), "/") }
 
-// command is a command that does what a verb says.
+// untilClosed runs a client in a group with a watcher. The watcher kills the group when descriptor 3 is closed.
+const untilClosed = `(read _ <&3; kill -KILL 0) </dev/null >/dev/null 2>&1 & exec 3<&-; exec "$@"`
+
+// command is a command that does what a verb says. What the client has started, such as the daemons of a desktop, ends with ctx, or with the test
+// process, however that ends.
 func (w *worker) command(ctx context.Context, verb string, names ...string) (cmd *exec.Cmd, stdout, stderr *bytes.Buffer) {
 	job := w.client.job(&w.connection, verb, names...)
-	cmd = exec.CommandContext(ctx, job.args[0], job.args[1:]...)
+	closed, open, err := os.Pipe()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	context.AfterFunc(ctx, func() { _, _ = open.Close(), closed.Close() })
+	cmd = exec.CommandContext(ctx, "sh", append([]string{"-c", untilClosed, "sh"}, job.args...)...)
+	cmd.ExtraFiles = []*os.File{closed}
 	cmd.Dir = w.connection.path
 	cmd.Env = append([]string{
 		"HOME=" + cmd.Dir, "TMPDIR=" + cmd.Dir, "PATH=" + os.Getenv("PATH"), "LC_ALL=C.UTF-8", "TERM=dumb",
