@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"regexp"
 	"strings"
@@ -160,6 +161,35 @@ func TestAnswersWithoutETag(t *testing.T) {
 				t.Errorf("error is %v, want %v", err, test.want)
 			}
 		})
+	}
+}
+
+// TestDeletedWhileS3Answers: an S3 server over a file system sends no ETag for an object that is deleted while it answers. The next answer tells what
+// there is.
+func TestDeletedWhileS3Answers(t *testing.T) {
+	for name, request := range map[string]func(t *testing.T, f *fixture) error{
+		"head": func(t *testing.T, f *fixture) error { _, _, err := f.Head(t.Context(), "key"); return err },
+		"get":  func(t *testing.T, f *fixture) error { _, _, _, err := f.Get(t.Context(), "key", 0); return err },
+	} {
+		for outcome, change := range map[string]func(t *testing.T, f *fixture) error{
+			"deleted":  func(t *testing.T, f *fixture) error { return f.Delete(t.Context(), "key") },
+			"replaced": func(t *testing.T, f *fixture) error { f.put(t, "key", "other"); return nil },
+		} {
+			t.Run(name+"/"+outcome, func(t *testing.T) {
+				f := newFixture(t)
+				f.put(t, "key", "content")
+				f.change = func(response *http.Response) {
+					f.change = nil
+					withoutETag(response)
+					if err := change(t, f); err != nil {
+						t.Error(err)
+					}
+				}
+				if err := request(t, f); errors.Is(err, fs.ErrNotExist) != (outcome == "deleted") || outcome == "replaced" && err != nil {
+					t.Errorf("the error is %v", err)
+				}
+			})
+		}
 	}
 }
 

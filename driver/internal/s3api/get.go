@@ -59,6 +59,10 @@ func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.Re
 
 // object requests an object. The error is EAGAIN when S3 sends nothing for the idle timeout.
 func (b *Bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
+	return withETag(func() (*s3.GetObjectOutput, error) { return b.askObject(ctx, in) })
+}
+
+func (b *Bucket) askObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	growStack()
 	ctx, watch := idle.Begin(ctx, b.idleTimeout)
 	begin := time.Now()

@@ -73,6 +73,10 @@ const noVersion = "null"
 
 func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
 	in.Bucket = &b.Name
+	return withETag(func() (*s3.HeadObjectOutput, error) { return b.askHead(ctx, in) })
+}
+
+func (b *Bucket) askHead(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
 	begin := time.Now()
 	out, err := b.client.HeadObject(ctx, in)
 	if _, answered := errors.AsType[*smithyhttp.ResponseError](err); err == nil || answered {
@@ -90,6 +94,16 @@ func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 // errNoETag says that an answer has no ETag. S3 always sends one, so the answer comes from another machine, such as a proxy. Its size is not
 // that of the object.
 var errNoETag = s3errors.New(syscall.EIO, "S3 answered without an ETag")
+
+// withETag asks once more where an answer has no ETag. versitygw sends none while another client deletes the object: it opens the file, and then
+// misses the attribute.
+func withETag[T any](ask func() (*T, error)) (*T, error) {
+	out, err := ask()
+	if errors.Is(err, errNoETag) {
+		return ask()
+	}
+	return out, err
+}
 
 // ReadTags requests the tags of an object that has some. CopyObject copies them, but a multipart upload gets only the tags of its
 // request.
