@@ -318,6 +318,7 @@ func TestRelayToASlowClient(t *testing.T) {
 		_ = session.Close()
 	}()
 	total := 0
+	begin := time.Now()
 	buffer := make([]byte, 256<<10)
 	for {
 		n, err := client.Read(buffer)
@@ -327,7 +328,8 @@ func TestRelayToASlowClient(t *testing.T) {
 			}
 			break
 		}
-		<-time.After(time.Duration(n) * time.Second / (2 << 20)) // so slow is the client
+		due := begin.Add(time.Duration(total) * time.Second / (2 << 20)) // so slow is the client, and no slower on a busy machine
+		<-time.After(time.Until(due))
 	}
 	if err := <-ended; err != nil || total != big {
 		t.Errorf("the client gets %d of %d bytes, and the download ends with %v", total, big, err)
