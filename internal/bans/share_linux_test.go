@@ -190,8 +190,9 @@ func TestStoreRestarts(t *testing.T) {
 	a.waitBanned("203.0.113.1", "203.0.113.2", "203.0.113.3")
 	b.waitBanned("203.0.113.1", "203.0.113.2", "203.0.113.3")
 	for _, r := range []*replica{a, b} {
-		if down, up := r.lines("limits.store does not answer"), r.lines("limits.store answers"); down != 1 || up != 2 {
-			t.Errorf("the log says %d times that the store is down and %d times that it answers, want 1 and 2", down, up)
+		// A store that is too slow for a moment, on a busy machine, is down once more.
+		if down, up := r.lines("limits.store does not answer"), r.lines("limits.store answers"); down < 1 || up != down+1 {
+			t.Errorf("the log says %d times that the store is down and %d times that it answers, want one line for each change", down, up)
 		}
 		if r.errs.Load() == 0 {
 			t.Error("no error was observed")

@@ -25,8 +25,9 @@ import (
 const (
 	// connectTimeout is how long the store may take to accept a connection.
 	connectTimeout = 2 * time.Second
-	// requestTimeout is how long it may take to answer. No login waits for it.
-	requestTimeout = 500 * time.Millisecond
+	// requestTimeout is how long it may take to answer. No login waits for it. After that a server counts for itself and forgets these scores later,
+	// so a store that is slow for a moment should not count as down.
+	requestTimeout = 3 * time.Second
 	// loadTimeout is how long it may take to send all bans: some 100,000 of them in a second.
 	loadTimeout = 10 * time.Second
 	// connections are for the requests of one goroutine, and for those of administrators.
