@@ -120,13 +120,18 @@ func profileOf(storage string) []string {
 	return []string{"    s3: {profile: " + profile + "}"}
 }
 
-// start starts babelftp with a configuration.
+// start starts babelftp with a configuration, and waits for its first look at the buckets. A login waits a few seconds for that, which may be too
+// short on a busy machine.
 func (s *site) start(t *testing.T, file string) {
 	t.Helper()
 	s.server = launch(t, binary(t), "serve", "--config", file)
 	t.Cleanup(func() { s.stop(t) })
 	s.server.expect(s.server.stderr, `msg=serving`)
 	s.address, s.implicit, s.metrics = s.listens("listen"), s.listens("tls.implicit_listen"), s.listens("metrics_listen")
+	for _, tenant := range []string{acme, umbrella} {
+		up := fmt.Sprintf(`babelftp_bucket_up{folder="",tenant=%q}`, tenant)
+		waitUntil(t, func() bool { _, known := s.find(t, up); return known }, func() { t.Fatalf("/metrics lacks %s", up) })
+	}
 }
 
 // killed kills the server, and starts another on the same buckets.
@@ -253,6 +258,13 @@ func (s *site) mustStore(t *testing.T, name string, content []byte) {
 // metric is the value of a metric, 0 where there is none.
 func (s *site) metric(t *testing.T, name string) float64 {
 	t.Helper()
+	value, _ := s.find(t, name)
+	return value
+}
+
+// find returns a metric, and whether the server has it.
+func (s *site) find(t *testing.T, name string) (value float64, found bool) {
+	t.Helper()
 	response, err := http.Get("http://" + s.metrics + "/metrics")
 	if err != nil {
 		t.Fatal(err)
@@ -264,13 +276,12 @@ func (s *site) metric(t *testing.T, name string) float64 {
 	}
 	m := regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` (\S+)$`).FindSubmatch(text)
 	if m == nil {
-		return 0
+		return 0, false
 	}
-	value, err := strconv.ParseFloat(string(m[1]), 64)
-	if err != nil {
+	if value, err = strconv.ParseFloat(string(m[1]), 64); err != nil {
 		t.Fatal(err)
 	}
-	return value
+	return value, true
 }
 
 // replaceIn changes the first text of a kind in a configuration, which must have it.

@@ -141,7 +141,7 @@ func TestSilentServer(t *testing.T) {
 		}
 	}
 	begin := time.Now()
-	srv := start(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	srv := serve(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
 	session(t, srv, "alice").Store("f", "content")
 	if status, body := get(t, srv, "/readyz"); status != http.StatusOK {
 		t.Errorf("/readyz answers %d %s", status, body)

@@ -30,8 +30,16 @@ import (
 
 func TestMain(m *testing.M) { s3test.Main(m) }
 
-// start starts a server, which serves until the end of the test.
+// start starts a server, which serves until the end of the test, and waits for its first look at the buckets.
 func start(t *testing.T, cfg *config.Config, opts Options) *Server {
+	t.Helper()
+	srv := serve(t, cfg, opts)
+	waitForLooks(t, srv)
+	return srv
+}
+
+// serve starts a server, which serves until the end of the test.
+func serve(t *testing.T, cfg *config.Config, opts Options) *Server {
 	t.Helper()
 	if err := cfg.Validate(); err != nil {
 		t.Fatal(err)
@@ -42,6 +50,20 @@ func start(t *testing.T, cfg *config.Config, opts Options) *Server {
 	}
 	ftptest.Serve(t, srv)
 	return srv
+}
+
+// waitForLooks waits for the first look at each bucket. A login waits a few seconds for that, which may be too short on a busy machine.
+func waitForLooks(t *testing.T, srv *Server) {
+	t.Helper()
+	deadline := time.Now().Add(time.Minute)
+	for _, b := range srv.buckets() {
+		for known := false; !known; known, _ = b.Up() {
+			if time.Now().After(deadline) {
+				t.Fatalf("the server has not looked at the bucket %q", b.Name)
+			}
+			time.Sleep(time.Millisecond)
+		}
+	}
 }
 
 // get asks the metrics listener.
