@@ -34,7 +34,7 @@ class Client:
         else:
             self.ftp = ftplib.FTP(encoding=encoding)
         self.ftp.set_pasv(passive)
-        return self.ftp.connect(host, port, timeout=60)
+        return self.ftp.connect(host, port, timeout=180)
 
     def version(self, version):
         """Allows one version of TLS, "1.2" or "1.3"."""
@@ -152,7 +152,7 @@ def upload_and_die(host, port, user, password, name, size):
     """Sends so many bytes of a longer file, and kills its own process."""
     try:
         ftp = ftplib.FTP(host="")
-        ftp.connect(host, port, timeout=60)
+        ftp.connect(host, port, timeout=180)
         ftp.login(user, password)
         ftp.voidcmd("TYPE I")
         data = ftp.transfercmd("STOR " + name)

@@ -21,7 +21,7 @@ import (
 )
 
 // waitTimeout is how long a test waits for what must come, on two cores that do much else.
-const waitTimeout = 60 * time.Second
+const waitTimeout = 3 * time.Minute
 
 // TestMain ends with s3test.Main, which exits the process.
 func TestMain(m *testing.M) { s3test.Main(&suite{m}) }
