@@ -142,6 +142,7 @@ func TestSilentServer(t *testing.T) {
 	}
 	begin := time.Now()
 	srv := serve(t, cfg, Options{AWS: s.AWSConfig(), Logger: slog.New(slog.NewTextHandler(t.Output(), nil))})
+	metric(t, srv, `babelftp_bucket_up{folder="",tenant="acme"} 1`)
 	session(t, srv, "alice").Store("f", "content")
 	if status, body := get(t, srv, "/readyz"); status != http.StatusOK {
 		t.Errorf("/readyz answers %d %s", status, body)
