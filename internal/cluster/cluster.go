@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -69,7 +70,8 @@ const (
 const (
 	// takeTimeout bounds the time until a session of the owner takes the connection.
 	takeTimeout = 10 * time.Second
-	// relayType is the type of the TLV in the header of a relay: the version of the frames, and how old the connection is in nanoseconds.
+	// relayType is the type of the TLV in the header of a relay: the version of the frames, and how old the connection is in nanoseconds. Without
+	// the age it is a question.
 	relayType    = 0xe5
 	relayVersion = 1
 )
@@ -247,6 +249,8 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match passive.Match)
 	switch {
 	case relay != nil && c.peers.confirm(c.ctx, from):
 		return c.take(proxied, relay, arrived, read, match)
+	case bytes.Equal(relay, question()):
+		return false // it asks again
 	case relay != nil:
 		c.refuse(NoPeer, from, "a relay comes from an address that cluster.peers does not have; look who sends it")
 		return false
@@ -261,8 +265,13 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match passive.Match)
 }
 
 // take gives a relayed connection to its session, and tells the relay. The client has come before the relay, and so long before the header as that
-// says.
+// says. A question gets its answer.
 func (c *Cluster) take(proxied *proxyproto.Conn, value []byte, arrived, read time.Time, match passive.Match) bool {
+	if bytes.Equal(value, question()) {
+		answer := frameWriter{conn: proxied.NetConn(), first: frameTaken}
+		_ = answer.begin()
+		return false
+	}
 	if len(value) != relayLength || value[0] != relayVersion {
 		c.refuse(NoHeader, wire.AddrOf(proxied.NetConn().RemoteAddr()), "the replicas are of versions that differ; update all")
 		return false
@@ -281,6 +290,9 @@ func (c *Cluster) take(proxied *proxyproto.Conn, value []byte, arrived, read tim
 
 // relayLength is how long the value of the TLV is.
 const relayLength = 1 + 8
+
+// question is the value that asks only whether the other replica takes relays from this one.
+func question() []byte { return []byte{relayVersion} }
 
 // header is what a relay begins with.
 func header(client net.Conn, arrived time.Time) ([]byte, error) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,21 +12,24 @@ import (
 	"github.com/babelftp/babelftp/internal/lookup"
 )
 
-// A pod that replaces another one is ready when the name server has its address, and the peers can have looked again.
-func TestAwaitName(t *testing.T) {
+// A pod that replaces another one is ready when the name server has its address, and when the peers take its relays.
+func TestAwaitPeers(t *testing.T) {
 	before, after := netip.MustParseAddr("10.0.0.7"), netip.MustParseAddr("10.0.0.8")
 	for name, tc := range map[string]struct {
-		peer  string
-		cache time.Duration // how long the name server keeps the old address
-		stop  time.Duration
-		want  time.Duration
+		peer     string
+		cache    time.Duration // how long the name server keeps the old address
+		refusing time.Duration // how long that of a peer does
+		stop     time.Duration
+		want     time.Duration
 	}{
-		"known":        {"babelftp-1", 0, time.Hour, lookAgain},
-		"old-address":  {"babelftp-1", 30 * time.Second, time.Hour, 30*time.Second + lookAgain},
-		"never":        {"babelftp-1", time.Hour, time.Hour, nameTimeout},
-		"stopped":      {"babelftp-1", time.Hour, 9500 * time.Millisecond, 9500 * time.Millisecond},
-		"address":      {"10.0.0.9", time.Hour, time.Hour, 0},
-		"ipv6-address": {"fd00::9", time.Hour, time.Hour, 0},
+		"known":        {"babelftp-1", 0, 0, time.Hour, 0},
+		"old-address":  {"babelftp-1", 30 * time.Second, 0, time.Hour, 30 * time.Second},
+		"refused":      {"babelftp-1", 10 * time.Second, 40 * time.Second, time.Hour, 40 * time.Second},
+		"never":        {"babelftp-1", time.Hour, 0, time.Hour, nameTimeout},
+		"refused-ever": {"babelftp-1", 0, time.Hour, time.Hour, nameTimeout},
+		"stopped":      {"babelftp-1", time.Hour, 0, 9500 * time.Millisecond, 9500 * time.Millisecond},
+		"address":      {"10.0.0.9", time.Hour, time.Hour, time.Hour, 0},
+		"ipv6-address": {"fd00::9", time.Hour, time.Hour, time.Hour, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -39,13 +43,40 @@ func TestAwaitName(t *testing.T) {
 					}
 					return []netip.Addr{after}, nil
 				}
-				c.awaitName(ctx, lookup.NewHost(tc.peer, find), func(addr netip.Addr) bool { return addr == after })
+				refusing := func(context.Context) []string {
+					if time.Since(began) < tc.refusing {
+						return []string{"babelftp-0"}
+					}
+					return nil
+				}
+				c.awaitPeers(ctx, lookup.NewHost(tc.peer, find), func(addr netip.Addr) bool { return addr == after }, refusing)
 				if took := time.Since(began); took != tc.want {
 					t.Errorf("it took %v, want %v", took, tc.want)
 				}
 			})
 		})
 	}
+}
+
+// A peer says whether it takes relays from an address. One that does not run refuses nothing.
+func TestRefusing(t *testing.T) {
+	ports := freePorts(t, len(replicas()))
+	ask := func(address string, want ...string) {
+		t.Helper()
+		c := New(t.Context(), Options{Replica: 2, Peers: replicas(), Ports: ports, Address: netip.MustParseAddr(address)})
+		c.within = stall
+		if got := c.refusing(t.Context()); !slices.Equal(got, want) {
+			t.Errorf("%v refuse relays from %s, want %v", got, address, want)
+		}
+	}
+	const stranger = "127.0.0.5"
+	ask(stranger)
+	startReplica(t, 0, ports, takeTimeout, stall)
+	ask(stranger, replicas()[0])
+	startReplica(t, 1, ports, takeTimeout, stall)
+	ask(stranger, replicas()[:2]...)
+	ask(trusted, replicas()[:2]...) // a balancer is no replica
+	ask(replicas()[2])
 }
 
 // The address of a replica is one that its ports listen on.

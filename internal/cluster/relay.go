@@ -32,23 +32,19 @@ type relay struct {
 
 // relay passes on a connection until both sides have ended, or one was cut.
 func (c *Cluster) relay(client net.Conn, port uint16, arrived time.Time) Result {
-	dialer := net.Dialer{Control: descriptors.Transfers.Control}
 	ctx, cancel := context.WithTimeout(c.ctx, c.within)
 	defer cancel()
-	from := c.Address
-	if from.IsUnspecified() {
-		from = netip.Addr{}
-	}
-	conn, err := dial(ctx, c.owner(port), dialer, from, port)
+	conn, err := c.dialOwner(ctx, port)
 	if err != nil {
 		c.Log.Warn("data connection not relayed: the replica of its port does not answer; look whether it runs, and at cluster.peers", "port", port, "err", err)
 		return Unreachable
 	}
 	defer conn.Close()
-	r := &relay{client: client, socket: socketOf(client), owner: conn.(*net.TCPConn), frames: frameWriter{conn: conn}, stall: c.StallTimeout}
+	r := &relay{client: client, socket: socketOf(client), owner: conn, frames: frameWriter{conn: conn}, stall: c.StallTimeout}
 	stop := context.AfterFunc(c.ctx, r.abort)
 	defer stop()
-	if err := r.offer(arrived, c.within); err != nil {
+	h, err := header(client, arrived)
+	if err != nil || r.offer(h, c.within) != nil {
 		return Unmatched
 	}
 	if err := r.run(); err != nil {
@@ -59,6 +55,19 @@ func (c *Cluster) relay(client net.Conn, port uint16, arrived time.Time) Result 
 	return Complete
 }
 
+// dialOwner connects to the replica that hands out a port.
+func (c *Cluster) dialOwner(ctx context.Context, port uint16) (*net.TCPConn, error) {
+	from := c.Address
+	if from.IsUnspecified() {
+		from = netip.Addr{}
+	}
+	conn, err := dial(ctx, c.owner(port), net.Dialer{Control: descriptors.Transfers.Control}, from, port)
+	if err != nil {
+		return nil, err
+	}
+	return conn.(*net.TCPConn), nil
+}
+
 // socketOf is the socket of a connection.
 func socketOf(conn net.Conn) *net.TCPConn {
 	if below, ok := conn.(interface{ NetConn() net.Conn }); ok {
@@ -67,14 +76,10 @@ func socketOf(conn net.Conn) *net.TCPConn {
 	return conn.(*net.TCPConn)
 }
 
-// offer tells the owner whose connection it is, and waits until a session takes it.
-func (r *relay) offer(arrived time.Time, within time.Duration) error {
+// offer sends a header to the owner, which says whose connection it is, and waits until a session takes it.
+func (r *relay) offer(header []byte, within time.Duration) error {
 	_ = r.owner.SetDeadline(time.Now().Add(within))
-	h, err := header(r.client, arrived)
-	if err != nil {
-		return err
-	}
-	if _, err := r.owner.Write(h); err != nil {
+	if _, err := r.owner.Write(header); err != nil {
 		return err
 	}
 	kind, _, err := r.next()

@@ -126,7 +126,7 @@ func (p *Ports) Start(ctx context.Context) error {
 	return failed
 }
 
-// WhenKnown calls a function when the other replicas can know this one by its name, or when ctx ends. A single replica needs no name.
+// WhenKnown calls a function when the other replicas take relays from this one, or when ctx ends. A single replica needs none.
 func (p *Ports) WhenKnown(ctx context.Context, do func()) {
 	if p.cluster == nil {
 		do()
@@ -135,7 +135,7 @@ func (p *Ports) WhenKnown(ctx context.Context, do func()) {
 	go func() {
 		defer p.cluster.Guard.Recover("look at the name of this replica")
 		defer do()
-		p.cluster.AwaitName(ctx)
+		p.cluster.AwaitPeers(ctx)
 	}()
 }
 

@@ -59,7 +59,7 @@ func answer(w http.ResponseWriter, status int, text string) {
 func (h *Probe) ready(w http.ResponseWriter, _ *http.Request) {
 	switch Phase(h.phase.Load()) {
 	case Starting:
-		answer(w, http.StatusServiceUnavailable, "starting: the listeners are not open yet, or the name server does not have the address of this replica yet")
+		answer(w, http.StatusServiceUnavailable, "starting: the listeners are not open yet, or the other replicas do not take relays from this one yet")
 	case Draining:
 		answer(w, http.StatusServiceUnavailable, "draining: running transfers end, new sessions are not accepted")
 	case Serving:

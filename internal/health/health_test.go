@@ -14,7 +14,7 @@ func TestReady(t *testing.T) {
 		status int
 		body   string
 	}{
-		{Starting, 503, "starting: the listeners are not open yet, or the name server does not have the address of this replica yet\n"},
+		{Starting, 503, "starting: the listeners are not open yet, or the other replicas do not take relays from this one yet\n"},
 		{Serving, 200, "ready\n"},
 		{Draining, 503, "draining: running transfers end, new sessions are not accepted\n"},
 		{Serving, 503, "draining: running transfers end, new sessions are not accepted\n"}, // too late
