@@ -273,6 +273,24 @@ func checkPorts(t *testing.T, r release) {
 	}
 }
 
+// TestRelaysPassThePolicy checks that pods may pass on data connections to each other, in whatever else a network policy limits them.
+func TestRelaysPassThePolicy(t *testing.T) {
+	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"))
+	labels, ports := r.statefulSet.Spec.Template.Metadata.Labels, loadConfig(t, r).Passive.Ports
+	policy := r.find("NetworkPolicy", r.statefulSet.Metadata.Name).Spec
+	if !slices.Equal(policy.PolicyTypes, []string{"Ingress", "Egress"}) {
+		t.Fatalf("the policy limits %v", policy.PolicyTypes)
+	}
+	for name, rules := range map[string][]policyRule{"in": policy.Ingress, "out": policy.Egress} {
+		if !slices.ContainsFunc(rules, func(rule policyRule) bool {
+			return len(rule.Ports) == 1 && fmt.Sprint(rule.Ports[0].Port) == fmt.Sprint(ports.First) && rule.Ports[0].EndPort == int(ports.Last) &&
+				slices.ContainsFunc(slices.Concat(rule.From, rule.To), func(peer policyPeer) bool { return selects(peer.PodSelector, labels) })
+		}) {
+			t.Errorf("the policy lets no relays %s", name)
+		}
+	}
+}
+
 func TestTrafficPolicy(t *testing.T) {
 	for _, tt := range []struct{ values, want string }{
 		{"minimal", ""}, // Kubernetes refuses it for a ClusterIP

@@ -173,6 +173,8 @@ func TestConfiguration(t *testing.T) {
 			}
 			if grace := time.Duration(r.pod().TerminationGracePeriodSeconds) * time.Second; grace <= wait+cfg.DrainTimeout {
 				t.Errorf("the pod is killed after %s, before the drain timeout of %s", grace, cfg.DrainTimeout)
+			} else if ready := r.container().ReadinessProbe; time.Duration((ready.FailureThreshold-1)*ready.PeriodSeconds)*time.Second < grace-wait {
+				t.Errorf("the pod stays ready for %d probes in %d seconds each, less than the %s that it has after SIGTERM", ready.FailureThreshold, ready.PeriodSeconds, grace-wait)
 			}
 		})
 	}

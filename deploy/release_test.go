@@ -175,14 +175,25 @@ type object struct {
 		Groups []struct {
 			Rules []rule `yaml:"rules"`
 		} `yaml:"groups"`
-		SecretName string `yaml:"secretName"`
-		Ingress    []struct {
-			Ports []struct {
-				Port    any `yaml:"port"`
-				EndPort int `yaml:"endPort"`
-			} `yaml:"ports"`
-		} `yaml:"ingress"`
+		SecretName  string       `yaml:"secretName"`
+		PolicyTypes []string     `yaml:"policyTypes"`
+		Ingress     []policyRule `yaml:"ingress"`
+		Egress      []policyRule `yaml:"egress"`
 	} `yaml:"spec"`
+}
+
+// policyRule is a rule of a NetworkPolicy.
+type policyRule struct {
+	Ports []struct {
+		Port    any `yaml:"port"`
+		EndPort int `yaml:"endPort"`
+	} `yaml:"ports"`
+	From []policyPeer `yaml:"from"`
+	To   []policyPeer `yaml:"to"`
+}
+
+type policyPeer struct {
+	PodSelector any `yaml:"podSelector"`
 }
 
 type metadata struct {
@@ -267,6 +278,8 @@ type probe struct {
 		Path string `yaml:"path"`
 		Port string `yaml:"port"`
 	} `yaml:"httpGet"`
+	PeriodSeconds    int `yaml:"periodSeconds"`
+	FailureThreshold int `yaml:"failureThreshold"`
 }
 
 type volume struct {
