@@ -291,6 +291,16 @@ func TestRelaysPassThePolicy(t *testing.T) {
 	}
 }
 
+// TestLoginPassesThePolicy checks that the pod of helm test is a client that a network policy lets in.
+func TestLoginPassesThePolicy(t *testing.T) {
+	r := render(t, filepath.Join(chart, "ci", "metallb-values.yaml"), "tests.login.existingSecret=test-user")
+	login := r.find("Pod", r.statefulSet.Metadata.Name+"-test-login").Metadata.Labels
+	clients := r.find("NetworkPolicy", r.statefulSet.Metadata.Name).Spec.Ingress[0].From
+	if !slices.ContainsFunc(clients, func(peer policyPeer) bool { return selects(peer.PodSelector, login) }) {
+		t.Errorf("the policy lets in %v, and the pod has %v", clients, login)
+	}
+}
+
 func TestTrafficPolicy(t *testing.T) {
 	for _, tt := range []struct{ values, want string }{
 		{"minimal", ""}, // Kubernetes refuses it for a ClusterIP
