@@ -46,6 +46,12 @@ func serveUntil(ctx, now context.Context, srv *server.Server, log *slog.Logger, 
 		return err
 	}
 	started()
+	tell := func(state string) {
+		if err := notifySystemd(state); err != nil {
+			log.Warn("systemd cannot be told of the state of the server; look at NOTIFY_SOCKET", "state", state, "err", err)
+		}
+	}
+	tell(serviceReady)
 	served := make(chan error, 1)
 	go func() { served <- srv.Serve(now) }()
 	select {
@@ -53,6 +59,7 @@ func serveUntil(ctx, now context.Context, srv *server.Server, log *slog.Logger, 
 	case err := <-served:
 		served <- err
 	}
+	tell(serviceStopping)
 	drain := srv.DrainTimeout()
 	log.Info("stopping", "drain_timeout", drain)
 	draining, cancel := context.WithTimeout(now, drain)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -138,6 +139,59 @@ func TestMissingBucket(t *testing.T) {
 	c := ftptest.Dial(t, address)
 	c.Command(331, "USER alice")
 	c.Command(421, "PASS correct horse")
+	p.stop(syscall.SIGTERM)
+}
+
+// systemd hears when the server is ready and when it stops. A server with a wrong configuration is never ready.
+func TestNotifiesSystemd(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	dir, err := os.MkdirTemp("", "notify") // a socket's name is short
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	address := filepath.Join(dir, "notify.sock")
+	l, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: address, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	heard := func(want string) {
+		t.Helper()
+		if err := l.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
+			t.Fatal(err)
+		}
+		state := make([]byte, 100)
+		if n, err := l.Read(state); err != nil || string(state[:n]) != want {
+			t.Fatalf("systemd hears %q, %v; want %q", state[:n], err, want)
+		}
+	}
+	env := []string{"NOTIFY_SOCKET=" + address}
+	file := writeConfig(t, s, s.Bucket(t))
+	wrong := filepath.Join(t.TempDir(), "babelftp.yaml")
+	if err := os.WriteFile(wrong, []byte("listen: x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := start(t, env, "serve", "--config", wrong).ended(); code == 0 {
+		t.Error("a wrong configuration serves")
+	}
+	p := start(t, env, "serve", "--config", file)
+	heard("READY=1") // the first of all
+	p.expect("msg=serving")
+	if err := p.signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	heard("STOPPING=1")
+	if code := p.ended(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// A server that cannot reach systemd serves.
+func TestServesWithoutSystemd(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	p := start(t, []string{"NOTIFY_SOCKET=" + filepath.Join(t.TempDir(), "missing")}, "serve", "--config", writeConfig(t, s, s.Bucket(t)))
+	p.expect(`level=WARN msg="systemd cannot be told`)
 	p.stop(syscall.SIGTERM)
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func NewHandler(o Options) *Handler {
 		h.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 			v, err := answer(r)
 			if change { // the form has the query and what answer has read of the body
-				h.Log.Info("request of an administrator", "method", r.Method, "path", Root+r.URL.Path, "form", r.Form.Encode(), "remote", r.RemoteAddr, "err", err)
+				h.log(r, err)
 			}
 			if err != nil {
 				Fail(w, err)
@@ -80,6 +81,20 @@ func NewHandler(o Options) *Handler {
 		Fail(w, &Error{http.StatusNotFound, "there is no " + r.Method + " " + Root + r.URL.Path})
 	})
 	return h
+}
+
+// log tells the log what an administrator has changed, or why not.
+func (h *Handler) log(r *http.Request, err error) {
+	from := r.RemoteAddr
+	if _, ok := r.Context().Value(http.LocalAddrContextKey).(*net.UnixAddr); ok {
+		from = "admin_socket" // whose clients have no address
+	}
+	log := h.Log.With("method", r.Method, "path", Root+r.URL.Path, "form", r.Form.Encode(), "remote", from)
+	if err != nil {
+		log.Info("request of an administrator failed", "err", err)
+		return
+	}
+	log.Info("request of an administrator")
 }
 
 // ServeHTTP implements [http.Handler].

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -97,9 +98,9 @@ func TestLogOfChanges(t *testing.T) {
 		{http.MethodGet, "/bans", "", nil},
 		{http.MethodHead, "/bans", "", nil},
 		{http.MethodHead, "/sessions", "", nil},
-		{http.MethodPut, "/bans?name=192.0.2.1", "", []string{"method=PUT path=/api/v1/bans ", "name=192.0.2.1", "err=<nil>"}},
+		{http.MethodPut, "/bans?name=192.0.2.1", "", []string{"method=PUT path=/api/v1/bans ", "form=\"name=192.0.2.1\" remote=192.0.2.1:1234\n"}},
 		{http.MethodPut, "/bans", "name=192.0.2.2&time=5m", []string{"name=192.0.2.2&time=5m"}},
-		{http.MethodPut, "/bans", "name=nobody", []string{"name=nobody", "is no address"}},
+		{http.MethodPut, "/bans", "name=nobody", []string{"failed", "name=nobody", "is no address"}},
 		{http.MethodDelete, "/bans?name=192.0.2.2", "", []string{"method=DELETE", "name=192.0.2.2"}},
 		{http.MethodDelete, "/sessions/5f2c", "", []string{"path=/api/v1/sessions/5f2c "}},
 	} {
@@ -115,6 +116,16 @@ func TestLogOfChanges(t *testing.T) {
 				t.Errorf("%s %s logs %q, want %s", tc.method, tc.path, &log, want)
 			}
 		}
+	}
+}
+
+// The log tells who asks on the socket, where clients have no address.
+func TestLogOfSocket(t *testing.T) {
+	var log bytes.Buffer
+	ctx := context.WithValue(t.Context(), http.LocalAddrContextKey, &net.UnixAddr{Name: "admin.sock", Net: "unix"})
+	handlerOf(newSource(1, 1), &log).ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodPut, Root+"/bans?name=192.0.2.1", http.NoBody))
+	if !strings.Contains(log.String(), " remote=admin_socket\n") {
+		t.Errorf("the log has %q", &log)
 	}
 }
 

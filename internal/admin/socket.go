@@ -10,13 +10,18 @@ import (
 	"io/fs"
 	"net"
 	"os"
+	"path/filepath"
 )
 
-// socketMode lets the user of the process connect, and no other.
-const socketMode = 0o600
+// socketMode lets the user of the process connect, and no other. folderMode is that of a folder which Listen makes.
+const socketMode, folderMode = 0o600, 0o700
 
-// Listen opens the socket. It replaces one that a killed server has left, and neither one that a server answers nor another file.
+// Listen opens the socket, and makes the folder if it is missing. It replaces a socket that a killed server has left, and neither one that a server
+// answers nor another file.
 func Listen(ctx context.Context, path string) (net.Listener, error) {
+	if err := os.MkdirAll(filepath.Dir(path), folderMode); err != nil {
+		return nil, err
+	}
 	config := &net.ListenConfig{}
 	l, err := config.Listen(ctx, "unix", path)
 	if err != nil && isLeft(ctx, path) {

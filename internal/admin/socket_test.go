@@ -44,7 +44,29 @@ func TestListen(t *testing.T) {
 	if text, err := os.ReadFile(path); err != nil || string(text) != "listen: :21" {
 		t.Errorf("the file holds %q: %v", text, err)
 	}
-	if l, err := Listen(t.Context(), filepath.Join(dir, "missing", "admin.sock")); err == nil {
-		t.Errorf("%v is in no directory", l.Addr())
+	if l, err := Listen(t.Context(), filepath.Join(path, "admin.sock")); err == nil {
+		t.Errorf("%v is in a file", l.Addr())
+	}
+}
+
+// A folder that is missing is made, for the user of the process only.
+func TestListenMakesFolder(t *testing.T) {
+	dir, err := os.MkdirTemp("", "socket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	folder := filepath.Join(dir, "babelftp", "admin")
+	l, err := Listen(t.Context(), filepath.Join(folder, "admin.sock"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = l.Close()
+	info, err := os.Stat(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if mode := info.Mode().Perm(); mode != 0o700 {
+		t.Errorf("the folder has the mode %v", mode)
 	}
 }

@@ -25,7 +25,8 @@ type Config struct {
 	Listen string `yaml:"listen"`
 	// Address of `/metrics`, `/healthz` and `/readyz`, host:port.
 	MetricsListen string `yaml:"metrics_listen" default:"none"`
-	// Unix socket on which the server answers `babelftp sessions`, `bans`, `debug` and others. Only the user of the server may connect to it.
+	// Unix socket on which the server answers `babelftp sessions`, `bans`, `debug` and others. Only the user of the server may connect to it. The server makes
+	// its folder if it is missing.
 	AdminSocket string `yaml:"admin_socket" default:"none" since:"0.2.0"`
 	// Language of a session until LANG, HOST or the login choose another one.
 	DefaultLanguage language.Tag `yaml:"default_language"`

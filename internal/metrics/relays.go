@@ -16,7 +16,7 @@ var _ cluster.Observer = (*Relays)(nil)
 
 // NewRelays returns a collector that has seen none.
 func NewRelays() *Relays {
-	return &Relays{
+	m := &Relays{
 		active: prometheus.NewGauge(prometheus.GaugeOpts{
 			Namespace: namespace, Name: "relays", Help: "Data connections that this replica passes on to another one at the moment.",
 		}),
@@ -29,6 +29,14 @@ func NewRelays() *Relays {
 			Help: "Data connections between replicas that this one has refused, by reason (no_peer, header, slice, too_many).",
 		}, []string{"reason"}),
 	}
+	// Prometheus sees no increase in the first value of a series.
+	for _, result := range []cluster.Result{cluster.Complete, cluster.Failed, cluster.Unmatched, cluster.Unreachable} {
+		m.total.WithLabelValues(string(result))
+	}
+	for _, reason := range []cluster.Reason{cluster.NoPeer, cluster.NoHeader, cluster.WrongWay, cluster.TooMany} {
+		m.refused.WithLabelValues(string(reason))
+	}
+	return m
 }
 
 // RelayOpened implements [cluster.Observer].

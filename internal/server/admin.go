@@ -120,8 +120,8 @@ func (m *metrics) refusalsByLimit() map[string]int64 {
 	for _, family := range families {
 		for _, one := range family.GetMetric() {
 			for _, label := range one.GetLabel() {
-				if label.GetName() == "limit" {
-					counts[label.GetValue()] += int64(one.GetCounter().GetValue())
+				if n := int64(one.GetCounter().GetValue()); n > 0 && label.GetName() == "limit" {
+					counts[label.GetValue()] += n
 				}
 			}
 		}

@@ -101,6 +101,14 @@ func newMetrics(version string) *metrics {
 		Namespace: "babelftp", Name: "build_info", Help: "Always 1, with the version.", ConstLabels: prometheus.Labels{"version": version},
 	})
 	build.Set(1)
+	// Prometheus sees no increase in the first value of a series, so those of alerts begin with 0.
+	for _, limit := range []string{"sessions", "descriptors", "passive.ports"} {
+		m.refusals.Add(0, "", limit)
+	}
+	for _, kind := range []string{"address", "network", "user"} {
+		m.bans.WithLabelValues(kind)
+	}
+	m.acme.WithLabelValues("failed")
 	m.refusalsOnly = prometheus.NewRegistry()
 	m.refusalsOnly.MustRegister(m.refusals)
 	m.registry.MustRegister(

@@ -42,6 +42,13 @@ const Separator = "/"
 // remove it with all its content takes them along, but for those with ".babelftp", which belong to the server itself.
 type Space string
 
+// A nameError says why a name has no key. It is an EILSEQ, whose own text speaks of encodings only.
+type nameError string
+
+func (e nameError) Error() string { return string(e) }
+
+func (e nameError) Unwrap() error { return syscall.EILSEQ }
+
 // Key returns the key of the file called name. A name is taken from the root, whether or not it begins with a slash. The key of
 // the root is the prefix itself.
 //
@@ -49,8 +56,13 @@ type Space string
 // would not store.
 func (s Space) Key(name string) (string, error) {
 	name = path.Clean(Separator + name)
-	if !utf8.ValidString(name) || strings.IndexByte(name, 0) >= 0 || IsReserved(name+Separator) {
-		return "", syscall.EILSEQ
+	switch {
+	case !utf8.ValidString(name):
+		return "", nameError("the name is not UTF-8")
+	case strings.IndexByte(name, 0) >= 0:
+		return "", nameError("the name has a NUL")
+	case IsReserved(name + Separator):
+		return "", nameError("names with " + Reserved + " are for the server itself")
 	}
 	key := string(s) + strings.TrimPrefix(name, Separator)
 	if len(key) > MaxBytes {

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -104,6 +105,9 @@ func Reason(err error, timeout time.Duration) string {
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return "no answer within " + timeout.String()
+	}
+	if failed, ok := errors.AsType[*url.Error](err); ok {
+		err = failed.Err // without the request and what the SDK says of it
 	}
 	return strings.ReplaceAll(err.Error(), "\n", " ")
 }

@@ -4,12 +4,43 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync/atomic"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 )
+
+// Of the errors that the SDK and net/http wrap, the reason is what went wrong.
+func TestReason(t *testing.T) {
+	plain := httptest.NewServer(http.NotFoundHandler())
+	defer plain.Close()
+	secure := httptest.NewTLSServer(http.NotFoundHandler())
+	defer secure.Close()
+	secure.Config.ErrorLog = log.New(io.Discard, "", 0)
+	for _, tc := range []struct{ name, endpoint, want string }{
+		{"https-for-http", "https://" + plain.Listener.Addr().String(), "http: server gave HTTP response to HTTPS client"},
+		{"unknown-authority", secure.URL, "x509: certificate signed by unknown authority"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			client := s3.New(s3.Options{
+				BaseEndpoint: &tc.endpoint, Region: "us-east-1", UsePathStyle: true, Credentials: aws.AnonymousCredentials{}, Retryer: aws.NopRetryer{},
+			})
+			_, err := client.HeadBucket(t.Context(), &s3.HeadBucketInput{Bucket: aws.String("acme")})
+			if err == nil {
+				t.Fatal("the bucket answers")
+			}
+			if got := Reason(err, 0); !strings.HasSuffix(got, tc.want) || strings.Contains(got, "operation error") {
+				t.Errorf("the reason is %q; want %q", got, tc.want)
+			}
+		})
+	}
+}
 
 // A small body goes with the headers in one write, and any arrives whole.
 func TestSmallBodiesGoWithTheHeaders(t *testing.T) {
