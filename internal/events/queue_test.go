@@ -27,6 +27,9 @@ func TestMain(m *testing.M) { s3test.Main(m) }
 
 const secret = "0123456789abcdef"
 
+// waitTimeout is how long a test waits for what must come, such as a hundred events by as many requests to S3 on a busy machine.
+const waitTimeout = 5 * time.Minute
+
 // A receiver checks signatures and keeps events.
 type receiver struct {
 	*httptest.Server
@@ -74,7 +77,7 @@ func (r *receiver) wait(t *testing.T, n int) {
 	for range n {
 		select {
 		case <-r.new:
-		case <-time.After(time.Minute):
+		case <-time.After(waitTimeout):
 			t.Fatal("an event did not come")
 		}
 	}
@@ -130,7 +133,7 @@ func waitUntil(t *testing.T, yes func() bool) {
 	t.Helper()
 	ticker := time.NewTicker(10 * time.Millisecond)
 	defer ticker.Stop()
-	deadline := time.After(time.Minute)
+	deadline := time.After(waitTimeout)
 	for !yes() {
 		select {
 		case <-ticker.C:
