@@ -1,6 +1,7 @@
 package s3test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -109,16 +110,20 @@ func (s *STS) serve(w http.ResponseWriter, r *http.Request, minio *sts.Client) {
 
 // issue has MinIO answer a request.
 func issue(r *http.Request, minio *sts.Client) (*types.Credentials, error) {
-	role, session := aws.String("arn:any:any:any:any:any"), aws.String("any")
 	if r.Form.Get("Action") == "AssumeRole" {
-		issued, err := minio.AssumeRole(r.Context(), &sts.AssumeRoleInput{RoleArn: role, RoleSessionName: session})
+		issued, err := minio.AssumeRole(r.Context(), &sts.AssumeRoleInput{RoleArn: aws.String("arn:any:any:any:any:any"), RoleSessionName: aws.String("any")})
 		if err != nil {
 			return nil, err
 		}
 		return issued.Credentials, nil
 	}
-	issued, err := minio.AssumeRoleWithWebIdentity(r.Context(), &sts.AssumeRoleWithWebIdentityInput{
-		RoleArn: aws.String("arn:minio:iam:::role/any"), RoleSessionName: session, WebIdentityToken: aws.String(r.Form.Get("WebIdentityToken")),
+	return identify(r.Context(), minio, r.Form.Get("WebIdentityToken"))
+}
+
+// identify has MinIO answer AssumeRoleWithWebIdentity.
+func identify(ctx context.Context, minio *sts.Client, token string) (*types.Credentials, error) {
+	issued, err := minio.AssumeRoleWithWebIdentity(ctx, &sts.AssumeRoleWithWebIdentityInput{
+		RoleArn: aws.String("arn:minio:iam:::role/any"), RoleSessionName: aws.String("any"), WebIdentityToken: &token,
 	}, func(o *sts.Options) { o.RetryMaxAttempts = 1 })
 	if err != nil {
 		return nil, err
@@ -127,15 +132,18 @@ func issue(r *http.Request, minio *sts.Client) (*types.Credentials, error) {
 }
 
 // StartWithIssuer starts a MinIO of the test's own. It gives credentials for the tokens of an issuer of OpenID Connect, whose certificate is in a file.
-// The claim "policy" of a token says what they allow, such as "readwrite". With -short it skips the test.
-func StartWithIssuer(tb testing.TB, issuer, caFile, audience string) *Server {
+// The claim "policy" of a token says what they allow, such as "readwrite". MinIO asks the issuer after it has begun to serve, so StartWithIssuer waits
+// until it takes a token. With -short it skips the test.
+func StartWithIssuer(tb testing.TB, issuer, caFile, audience, token string) *Server {
 	tb.Helper()
 	if testing.Short() {
 		tb.Skip("-short has no S3 server but the embedded one; this test needs minio")
 	}
-	root, err := repository()
-	if err != nil {
-		tb.Fatal(err)
+	shared.mu.Lock()
+	root := shared.root
+	shared.mu.Unlock()
+	if root == "" {
+		tb.Fatal("call s3test.Main from TestMain")
 	}
 	ca, err := os.ReadFile(caFile)
 	if err != nil {
@@ -164,5 +172,19 @@ func StartWithIssuer(tb testing.TB, issuer, caFile, audience string) *Server {
 			tb.Error(err)
 		}
 	})
-	return s
+	ctx, cancel := context.WithTimeout(tb.Context(), startTimeout)
+	defer cancel()
+	ticker := time.NewTicker(pollInterval)
+	defer ticker.Stop()
+	for client := sts.NewFromConfig(*s.AWSConfig()); ; {
+		_, err := identify(ctx, client, token)
+		if err == nil {
+			return s
+		}
+		select {
+		case <-ticker.C:
+		case <-ctx.Done():
+			tb.Fatalf("MinIO takes no token: %v", err)
+		}
+	}
 }

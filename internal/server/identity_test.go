@@ -1,6 +1,7 @@
 package server
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"log/slog"
 	"net/http"
@@ -43,18 +44,22 @@ type podIdentity struct {
 func webIdentity(t *testing.T) podIdentity {
 	issuer := jwttest.New(t)
 	issuer.Keep("rsa") // MinIO knows no Ed25519
-	s := s3test.StartWithIssuer(t, issuer.URL, issuer.CAFile, jwttest.Audience)
+	token := func(others map[string]any) string {
+		others["policy"], others["jti"] = "readwrite", rand.Text() // no two tokens are equal
+		return issuer.Token(t, "system:serviceaccount:ftp:babelftp", others)
+	}
+	s := s3test.StartWithIssuer(t, issuer.URL, issuer.CAFile, jwttest.Audience, token(map[string]any{}))
 	service := s3test.StartSTS(t, s)
 	p := podIdentity{storage: s, file: filepath.Join(t.TempDir(), "token"), reason: "AssumeRoleWithWebIdentity: InvalidParameterValue: Token is expired"}
 	p.ends = func(end time.Time) {
 		service.Answer(func(url.Values) s3test.STSAnswer { return s3test.STSAnswer{Expires: end} })
 	}
 	p.token = func(old bool) string {
-		claims := map[string]any{"policy": "readwrite"}
+		claims := map[string]any{}
 		if old {
 			claims["exp"] = time.Now().Add(-time.Hour).Unix()
 		}
-		return issuer.Token(t, "system:serviceaccount:ftp:babelftp", claims)
+		return token(claims)
 	}
 	p.last = func() string {
 		all := service.Requests()
