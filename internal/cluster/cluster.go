@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/dataconn"
@@ -88,6 +89,7 @@ type Cluster struct {
 	peers   peers
 	relays  slots
 	within  time.Duration // takeTimeout
+	stall   atomic.Int64  // Options.StallTimeout in nanoseconds, or what SetStallTimeout has set
 	sampler limits.Sampler[Reason]
 	ctx     context.Context // of the relays
 	cut     context.CancelFunc
@@ -100,6 +102,7 @@ type Cluster struct {
 // New makes the cluster of a replica. It opens nothing. Lookups and relays have the values of ctx, and go on when it ends.
 func New(ctx context.Context, options Options) *Cluster {
 	c := &Cluster{Options: options, peers: peers{}, within: takeTimeout}
+	c.SetStallTimeout(options.StallTimeout)
 	c.ctx, c.cut = context.WithCancel(context.WithoutCancel(ctx))
 	for n, host := range options.Peers {
 		if n != options.Replica {
@@ -108,6 +111,11 @@ func New(ctx context.Context, options Options) *Cluster {
 	}
 	return c
 }
+
+// SetStallTimeout replaces StallTimeout for connections that come from then on.
+func (c *Cluster) SetStallTimeout(d time.Duration) { c.stall.Store(int64(d)) }
+
+func (c *Cluster) stallTimeout() time.Duration { return time.Duration(c.stall.Load()) }
 
 // Start listens on the ports of the other replicas, and relays what comes there until Shutdown. After an error nothing is open.
 func (c *Cluster) Start(ctx context.Context) error {
@@ -280,7 +288,7 @@ func (c *Cluster) take(proxied *proxyproto.Conn, value []byte, arrived, read tim
 	if came := read.Add(-age); came.Before(arrived) {
 		arrived = came
 	}
-	conn := newOwned(proxied, c.StallTimeout)
+	conn := newOwned(proxied, c.stallTimeout())
 	if !match(conn, arrived) {
 		return false
 	}

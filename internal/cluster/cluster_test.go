@@ -504,7 +504,8 @@ func TestKilledRelay(t *testing.T) {
 
 // The owner says again and again that it lives, and nothing after the end.
 func TestOwnerSaysThatItLives(t *testing.T) {
-	owner := startReplica(t, 0, freePorts(t, 6), takeTimeout, 40*time.Millisecond)
+	owner := startReplica(t, 0, freePorts(t, 6), takeTimeout, stall)
+	owner.SetStallTimeout(40 * time.Millisecond)
 	source, port := owner.listen(t, "203.0.113.7")
 	conn := handMade(t, owner, replicas()[1], port, "203.0.113.7", 0)
 	taken(t, conn, true)
@@ -544,7 +545,8 @@ func TestOwnerOutOfReach(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer l.Close()
-			by := startReplica(t, 1, ports, takeTimeout, 100*time.Millisecond)
+			by := startReplica(t, 1, ports, takeTimeout, stall)
+			by.SetStallTimeout(100 * time.Millisecond)
 			client := by.dial(t, "127.0.0.1", ports.First)
 			owner, err := l.Accept()
 			if err != nil {

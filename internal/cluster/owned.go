@@ -37,9 +37,12 @@ func (c *owned) begin() {
 	}
 }
 
+// maxAlive is the longest time between two frames that say that this replica lives: the relay may have a shorter stall timeout, during a rollout.
+const maxAlive = 5 * time.Second
+
 func (c *owned) sayAlive() {
 	if c.frames.progress(time.Now().Add(c.stall)) == nil {
-		c.alive.Reset(c.stall / 4)
+		c.alive.Reset(min(c.stall/4, maxAlive))
 	}
 }
 

@@ -40,7 +40,7 @@ func (c *Cluster) relay(client net.Conn, port uint16, arrived time.Time) Result 
 		return Unreachable
 	}
 	defer conn.Close()
-	r := &relay{client: client, socket: socketOf(client), owner: conn, frames: frameWriter{conn: conn}, stall: c.StallTimeout}
+	r := &relay{client: client, socket: socketOf(client), owner: conn, frames: frameWriter{conn: conn}, stall: c.stallTimeout()}
 	stop := context.AfterFunc(c.ctx, r.abort)
 	defer stop()
 	h, err := header(client, arrived)

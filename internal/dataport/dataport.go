@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/netip"
 	"os"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/cluster"
 	"github.com/babelftp/babelftp/internal/config"
@@ -88,6 +89,13 @@ func (p *Ports) PublicAddress(cfg network.Passive) passive.Public {
 	}
 	p.public = hosts
 	return public
+}
+
+// SetStallTimeout tells relays how long a transfer may move no byte, by a configuration that may be newer than that of the ports.
+func (p *Ports) SetStallTimeout(d time.Duration) {
+	if p.cluster != nil {
+		p.cluster.SetStallTimeout(d)
+	}
 }
 
 // Replica is the number of this replica, 0 for a single one.

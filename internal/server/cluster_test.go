@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/network"
@@ -75,6 +76,44 @@ func TestCluster(t *testing.T) {
 	}
 	wantMetrics(t, replicas[1], `babelftp_relays_total{result="complete"} 6`)
 	wantMetrics(t, replicas[0], "babelftp_relays 0")
+}
+
+// A reload gives relays another stall_timeout too. The other replica takes a connection and is not heard of again.
+func TestReloadOfStallTimeout(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	cfg := configtest.New(t, s)
+	cfg.Passive.Ports = passivePortRange(t, 4)
+	inCluster(cfg, 1)
+	by := start(t, cfg, Options{AWS: s.AWSConfig()})
+	next := *cfg
+	next.StallTimeout = 100 * time.Millisecond
+	if err := by.Reload(func() (*config.Config, error) { return &next, nil }); err != nil {
+		t.Fatal(err)
+	}
+	port := int(cfg.Passive.Ports.First)
+	l, err := net.Listen("tcp", fmt.Sprint("127.0.0.2:", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	client, err := net.Dial("tcp", fmt.Sprint("127.0.0.3:", port))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	owner, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer owner.Close()
+	const taken, alive = "\x03\x00\x00\x00", "\x05\x00\x00\x00"
+	if _, err := io.WriteString(owner, taken+alive); err != nil {
+		t.Fatal(err)
+	}
+	_ = client.SetReadDeadline(time.Now().Add(time.Minute))
+	if _, err := client.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the client reads %v", err)
+	}
 }
 
 // What keeps a replica from its start is named.

@@ -121,6 +121,7 @@ func (s *Server) replace(next *config.Config) error {
 	s.useEventQueues(queues)
 	s.factory.Forget(buckets)
 	s.control.Configure(s.controlConfig(cfg, bundle))
+	s.ports.SetStallTimeout(cfg.StallTimeout)
 	if s.opts.LogLevel != nil {
 		s.opts.LogLevel.Set(cfg.Log.Level)
 	}
