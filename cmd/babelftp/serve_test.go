@@ -8,8 +8,10 @@ import (
 	"io"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,6 +37,12 @@ func start(t *testing.T, env []string, args ...string) *process {
 	t.Helper()
 	cmd := program(t, args...)
 	cmd.Env = append(cmd.Env, env...)
+	return launch(t, cmd)
+}
+
+// launch starts a command.
+func launch(t *testing.T, cmd *exec.Cmd) *process {
+	t.Helper()
 	read, write := io.Pipe()
 	cmd.Stdout, cmd.Stderr = write, write
 	if err := cmd.Start(); err != nil {
@@ -182,6 +190,58 @@ func TestNotifiesSystemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	heard("STOPPING=1")
+	if code := p.ended(); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+// While a server stops, clients of a socket of systemd wait for the next process. The test has the socket as systemd does.
+func TestClientsOfSystemdWait(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	socket, err := l.File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	cmd := program(t, "serve", "--config", writeConfig(t, s, s.Bucket(t)))
+	cmd.Args = slices.Concat([]string{"sh", "-c", `LISTEN_PID=$$ exec "$0" "$@"`}, []string{cmd.Path}, cmd.Args[1:])
+	cmd.Path = "/bin/sh"
+	cmd.Env = append(cmd.Env, "LISTEN_FDS=1", "LISTEN_FDNAMES=listen")
+	cmd.ExtraFiles = []*os.File{socket}
+	p := launch(t, cmd)
+	p.expect("msg=serving")
+	idle := ftptest.Dial(t, l.Addr().String())
+	busy := ftptest.Dial(t, l.Addr().String())
+	busy.Login("alice@acme", "correct horse")
+	data := busy.Data()
+	busy.Command(150, "STOR a")
+	if err := p.signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	idle.Reply(421) // the server has stopped to accept
+	late, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer late.Close()
+	if err := l.SetDeadline(time.Now().Add(time.Minute)); err != nil {
+		t.Fatal(err)
+	}
+	next, err := l.Accept()
+	if err != nil {
+		t.Fatalf("the client does not wait: %v", err)
+	}
+	defer next.Close()
+	if next.RemoteAddr().String() != late.LocalAddr().String() {
+		t.Errorf("%v waits, want %v", next.RemoteAddr(), late.LocalAddr())
+	}
+	_ = data.Close()
+	busy.Reply(226)
 	if code := p.ended(); code != 0 {
 		t.Errorf("exit code %d", code)
 	}

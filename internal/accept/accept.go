@@ -54,7 +54,7 @@ type Acceptor struct {
 	sessions  map[Session]bool // true for those that Shutdown waits for
 	waited    int              // how many these are
 	draining  bool
-	closed    bool           // the listeners
+	closed    chan struct{}  // closed with the listeners
 	idle      chan struct{}  // closed when draining and waited is 0
 	running   sync.WaitGroup // the sessions
 }
@@ -67,12 +67,13 @@ func New(log *slog.Logger, guard *panics.Guard) *Acceptor {
 		guard:     guard,
 		listeners: make(map[net.Listener]struct{}),
 		sessions:  make(map[Session]bool),
+		closed:    make(chan struct{}),
 		idle:      make(chan struct{}),
 	}
 }
 
 // Serve runs a session on each connection that the listener accepts. It returns
-// nil after Shutdown.
+// nil after Shutdown. A listener may be closed before: Serve then waits for Shutdown.
 func (a *Acceptor) Serve(ctx context.Context, listener net.Listener, newSession func(net.Conn) Session) error {
 	defer listener.Close()
 	if !a.track(listener) {
@@ -81,10 +82,14 @@ func (a *Acceptor) Serve(ctx context.Context, listener net.Listener, newSession 
 	for {
 		conn, err := listener.Accept()
 		if err != nil {
-			if a.isClosed() {
+			switch {
+			case a.isClosed():
 				return nil
-			}
-			if !isTemporary(err) {
+			case isTemporary(err):
+			case errors.Is(err, net.ErrClosed):
+				<-a.closed
+				return nil
+			default:
 				return fmt.Errorf("accept a control connection: %w", err)
 			}
 			a.log.Error("control connection not accepted; the listener tries again", "err", err)
@@ -124,7 +129,7 @@ func isTemporary(err error) bool {
 func (a *Acceptor) track(listener net.Listener) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed {
+	if a.isClosed() {
 		return false
 	}
 	a.listeners[listener] = struct{}{}
@@ -132,9 +137,12 @@ func (a *Acceptor) track(listener net.Listener) bool {
 }
 
 func (a *Acceptor) isClosed() bool {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	return a.closed
+	select {
+	case <-a.closed:
+		return true
+	default:
+		return false
+	}
 }
 
 // enter counts a session. One that comes while the server drains ends before its
@@ -142,7 +150,7 @@ func (a *Acceptor) isClosed() bool {
 func (a *Acceptor) enter(s Session) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.closed {
+	if a.isClosed() {
 		return false
 	}
 	a.sessions[s] = !a.draining
@@ -221,7 +229,9 @@ func (a *Acceptor) drain() {
 func (a *Acceptor) close() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.closed = true
+	if !a.isClosed() {
+		close(a.closed)
+	}
 	for listener := range a.listeners {
 		_ = listener.Close()
 	}

@@ -104,6 +104,37 @@ func TestSessionsDuringShutdown(t *testing.T) {
 	}
 }
 
+// TestListenerClosedBefore: Serve waits for Shutdown, and the sessions go on until then.
+func TestListenerClosedBefore(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := New(slog.New(slog.DiscardHandler), nil)
+	running, served := make(chan *session, 1), make(chan error, 1)
+	go func() {
+		served <- a.Serve(t.Context(), listener, func(conn net.Conn) Session {
+			return &session{conn: conn, running: running, drained: make(chan struct{}), ended: make(chan struct{}), cut: make(chan struct{})}
+		})
+	}()
+	dial(t, listener.Addr().String())
+	s := <-running
+	_ = listener.Close()
+	select {
+	case <-s.drained:
+		t.Error("the session is drained before Shutdown")
+	case err := <-served:
+		t.Errorf("Serve before Shutdown: %v", err)
+	default:
+	}
+	if err := a.Shutdown(t.Context()); err != nil {
+		t.Errorf("Shutdown: %v", err)
+	}
+	if err := <-served; err != nil {
+		t.Errorf("Serve: %v", err)
+	}
+}
+
 // TestShutdownOfIdleSessions: Shutdown returns when the sessions have ended by themselves.
 func TestShutdownOfIdleSessions(t *testing.T) {
 	a, address, running, served := serve(t, false)

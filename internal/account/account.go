@@ -36,12 +36,15 @@ var ErrCertificate = fmt.Errorf("client certificate: %w", ErrLoginRefused)
 
 // A LoginError is what a Backend's Login returns for a login that is not accepted. It says whose, and wraps why.
 type LoginError struct {
-	Tenant, User string // empty for an unknown user
+	Tenant, User string // empty for an unknown user; only User is, where nothing can tell whether the tenant has it
 	Err          error
 }
 
 // Error is for the log.
 func (e *LoginError) Error() string {
+	if e.User == "" && e.Tenant != "" {
+		return e.Err.Error()
+	}
 	if e.User == "" {
 		return "unknown user: " + e.Err.Error()
 	}

@@ -12,6 +12,9 @@ import (
 // firstInherited is the descriptor of the first socket that systemd hands over (sd_listen_fds(3)).
 const firstInherited = 3
 
+// An Inherited listener has a socket that systemd keeps open. Clients who connect after it is closed wait for the next process.
+type Inherited struct{ *net.TCPListener }
+
 // inherited is the socket that systemd has opened under the name of a key, and nil if there is none. The variables LISTEN_PID, LISTEN_FDS and
 // LISTEN_FDNAMES are those of sd_listen_fds_with_names(3).
 func inherited(key string, getenv func(string) string, first int) (net.Listener, error) {
@@ -29,9 +32,10 @@ func inherited(key string, getenv func(string) string, first int) (net.Listener,
 	if err != nil {
 		return nil, err
 	}
-	if _, ok := l.Addr().(*net.TCPAddr); !ok {
+	tcp, ok := l.(*net.TCPListener)
+	if !ok {
 		_ = l.Close()
 		return nil, fmt.Errorf("the socket of systemd is %s, and must be one of TCP", l.Addr().Network())
 	}
-	return l, nil
+	return Inherited{tcp}, nil
 }

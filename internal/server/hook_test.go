@@ -80,6 +80,7 @@ func TestHook(t *testing.T) {
 	if _, metrics := get(t, srv, "/metrics"); !strings.Contains(metrics, `babelftp_quota_limit_bytes{tenant="acme",user="bob"} 20`+"\n") {
 		t.Error("the metrics lack the quota of the user")
 	}
+	wantMetrics(t, srv, `babelftp_logins_total{result="failed",tenant="acme"} 1`) // of the tenant whose service is down
 
 	decided := false
 	for len(log) > 0 {

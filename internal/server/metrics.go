@@ -217,6 +217,7 @@ func (m *metrics) auditLinesLost(destination string) func(lines int) {
 func (m *metrics) serve(cfg *config.Config) {
 	m.tenants.Replace(maps.Keys(cfg.Tenants))
 	for name, t := range cfg.Tenants {
+		m.logins.Add(0, name, "failed")
 		if t.Webhook.URL != "" {
 			m.told(name, 0, true)
 			m.told(name, 0, false)

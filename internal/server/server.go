@@ -415,5 +415,10 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.stopACME()
 	defer s.events.End()
 	defer s.ports.Shutdown(ctx)
+	for _, l := range []net.Listener{s.explicit, s.implicit} {
+		if kept, ok := l.(listen.Inherited); ok {
+			_ = kept.Close() // its clients wait for the next process, which needs no 421
+		}
+	}
 	return s.control.Shutdown(ctx)
 }

@@ -45,8 +45,10 @@ func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited
 			return nil, errReplaced
 		}
 		failed := account.LoginError{Err: err}
-		if who.user != nil {
-			failed.Tenant, failed.User = who.user.tenant.Name, who.user.name
+		if t := who.tenant(); who.user != nil {
+			failed.Tenant, failed.User = t.Name, who.user.name
+		} else if t != nil && !errors.Is(err, account.ErrLoginRefused) {
+			failed.Tenant = t.Name // whose source does not know whether there is such a user
 		}
 		return nil, &failed
 	}
