@@ -341,7 +341,7 @@ func TestChangesReachThePod(t *testing.T) {
 		{"store", "config.limits.store=redis://127.0.0.1", true},
 		{"proxy-protocol", "config.proxy_protocol.trusted={10.0.0.0/8}", true},
 		{"ports", "passive.ports=40000-40039", true},
-		{"several-pods", "maxReplicas=5", true},
+		{"several-pods", "maxReplicas=8", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			after := render(t, values, tt.set)
