@@ -141,7 +141,7 @@ func (p *Ports) WhenKnown(ctx context.Context, do func()) {
 		return
 	}
 	go func() {
-		defer p.cluster.Guard.Recover("look at the name of this replica")
+		defer p.cluster.Guard.Recover("wait for the other replicas")
 		defer do()
 		p.cluster.AwaitPeers(ctx)
 	}()

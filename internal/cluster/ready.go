@@ -11,8 +11,8 @@ import (
 	"github.com/babelftp/babelftp/internal/proxyproto"
 )
 
-// nameTimeout is longer than a name server of Kubernetes keeps the address of the pod that this one replaces, which is 30 seconds.
-const nameTimeout = time.Minute
+// readyTimeout is longer than a name server of Kubernetes keeps the address of the pod that this one replaces, which is 30 seconds.
+const readyTimeout = time.Minute
 
 // AwaitPeers waits until the other replicas take relays from this one. The name server must have its address, and each peer that runs must have
 // looked it up. Peers may ask other name servers than this replica does, and each may keep an old address. AwaitPeers waits a minute at most,
@@ -34,7 +34,7 @@ func (c *Cluster) awaitPeers(ctx context.Context, self *lookup.Host, local func(
 		switch {
 		case ctx.Err() != nil || found && len(refused) == 0:
 			return
-		case time.Since(began) < nameTimeout:
+		case time.Since(began) < readyTimeout:
 		case found:
 			c.Log.Warn("other replicas refuse the relays of this one; look whether their name servers have its address, and at cluster.peers",
 				"name", self.Name(), "addresses", self.Known(), "peers", refused)
