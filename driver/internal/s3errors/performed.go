@@ -1,0 +1,52 @@
+package s3errors
+
+import (
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+
+	"github.com/aws/smithy-go"
+)
+
+// Throttled reports whether S3 has refused a request only because it gets too many. It has not begun to perform it, and the same request may
+// succeed a moment later.
+func Throttled(err error) bool {
+	if statusOf(err) == http.StatusTooManyRequests {
+		return true
+	}
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		switch api.ErrorCode() {
+		case "SlowDown", "TooManyRequests", "RequestLimitExceeded", "Throttling", "ThrottlingException":
+			return true
+		}
+	}
+	return false
+}
+
+// NotPerformed reports whether it is certain that S3 has not performed the request that failed: S3 refused it, or never got it. Any other error
+// leaves the doubt that S3 has performed the request, or will: a connection that broke, a time-out, an internal error, an answer that ends early.
+//
+// It says nothing of an earlier attempt of the same request.
+func NotPerformed(err error) bool {
+	if Throttled(err) || unsent(err) || notConnected(err) {
+		return true
+	}
+	status := statusOf(err)
+	return status >= http.StatusBadRequest && status < http.StatusInternalServerError && !Unreadable(err)
+}
+
+// notConnected reports whether there was no connection to send the request on.
+func notConnected(err error) bool {
+	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
+		return true
+	}
+	if _, ok := errors.AsType[*net.DNSError](err); ok {
+		return true
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return true
+	}
+	_, ok := errors.AsType[tls.RecordHeaderError](err)
+	return ok
+}
