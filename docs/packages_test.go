@@ -1,7 +1,6 @@
 package docs_test
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"go/doc"
@@ -26,7 +25,6 @@ const module = "github.com/babelftp/babelftp/"
 type programPackage struct {
 	synopsis string
 	imports  []string
-	lines    int
 }
 
 // programPackages returns the packages of the program by their folders. Packages for tests are not among them.
@@ -68,7 +66,6 @@ func readPackage(t *testing.T, folder string) (programPackage, bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.lines += bytes.Count(text, []byte("\n"))
 		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)
@@ -89,20 +86,6 @@ func readPackage(t *testing.T, folder string) (programPackage, bool) {
 	}
 	slices.Sort(p.imports)
 	return p, code
-}
-
-// A package that grows beyond this is to be cut. The roots, where others meet, may be larger.
-func TestPackageSizes(t *testing.T) {
-	const most, mostOfRoots = 1500, 2500
-	for name, p := range programPackages(t) {
-		limit := most
-		if name == "driver" || name == "internal/control" {
-			limit = mostOfRoots
-		}
-		if p.lines > limit {
-			t.Errorf("%s has %d lines, want %d at most", name, p.lines, limit)
-		}
-	}
 }
 
 // reaches reports whether from imports to through another package.
