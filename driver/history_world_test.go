@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/spf13/afero"
 
@@ -139,16 +138,8 @@ func (w *world) replica(index int) *replica {
 	return r
 }
 
-// client is one whose attempts come at times that are not random.
 func (w *world) client(c *s3sim.Caller) *s3.Client {
-	return w.s3.Client(c, func(o *s3.Options) {
-		o.Retryer = retry.NewStandard(func(o *retry.StandardOptions) {
-			o.Backoff = retry.BackoffDelayerFunc(func(attempt int, _ error) (time.Duration, error) {
-				return time.Duration(attempt) * 100 * time.Millisecond, nil
-			})
-		})
-		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
-	})
+	return w.s3.Client(c, func(o *s3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported })
 }
 
 func (w *world) newSession(plan sessionPlan) *session {
@@ -167,7 +158,7 @@ func (w *world) newSession(plan sessionPlan) *session {
 	if r.quota != nil {
 		opts.Quotas = []*driver.Quota{r.quota}
 	}
-	s.fs = drivertest.MustNew(ctx, client, historyBucket, opts.WithSmallestPart(historyPart))
+	s.fs = drivertest.MustNewSteady(ctx, client, historyBucket, opts.WithSmallestPart(historyPart))
 	return s
 }
 

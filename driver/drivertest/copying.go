@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io/fs"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -36,8 +37,11 @@ func (x *fixture) attributes(key string) attributes {
 	return attributes{x.head(key), out.TagSet}
 }
 
-// stamp is the user metadata that tells what an object is a copy of.
-const stamp = "babelftp-copy-of"
+// The user metadata that tell what an object is a copy of, and which request has made it.
+const (
+	stamp   = "babelftp-copy-of"
+	request = "babelftp-write"
+)
 
 // putWithAttributes writes an object that has every attribute which the server keeps, and returns those.
 func (x *fixture) putWithAttributes(key string, content []byte) attributes {
@@ -63,11 +67,12 @@ func (x *fixture) putWithAttributes(key string, content []byte) attributes {
 	return a
 }
 
-// wantAttributes compares all but the times, the ETag and the stamp.
+// wantAttributes compares all but the times, the ETag and what the driver notes in the metadata.
 func (x *fixture) wantAttributes(key string, want attributes) {
 	x.Helper()
 	got := x.attributes(key)
 	delete(got.head.Metadata, stamp)
+	delete(got.head.Metadata, request)
 	type texts [12]string
 	of := func(h *s3.HeadObjectOutput) texts {
 		return texts{
@@ -216,13 +221,13 @@ func testRenameFailed(t *testing.T, h Harness) {
 			x.spy.Before(func(_ context.Context, operation string, _ any) error {
 				if strings.HasPrefix(operation, "UploadPart") || operation == "CopyObject" {
 					if copies.Add(1) == 2 {
-						return errors.New("refused")
+						return responseError(http.StatusForbidden, "AccessDenied")
 					}
 				}
 				return nil
 			})
 			x.spy.Reset()
-			wantError(t, x.Rename("d", "e"), syscall.EIO)
+			wantError(t, x.Rename("d", "e"), fs.ErrPermission)
 			x.wantDeletes(0)
 			wantError(t, x.Copy(t.Context(), "d", "f"), nil)
 			x.spy.Before(nil)

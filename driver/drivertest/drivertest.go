@@ -19,12 +19,14 @@ import (
 	"os"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // A Harness is an S3 server to run the suite on.
@@ -91,6 +93,7 @@ func Run(t *testing.T, h Harness) {
 		{"other-bucket", testOtherBucket},
 		{"unpublished", testUnpublished},
 		{"reconcile", testReconcile},
+		{"repeat", testRepeat},
 		{"aborted", testAborted},
 		{"no-answer", testNoAnswer},
 		{"memory", testMemory},
@@ -150,8 +153,23 @@ func (x *fixture) session(ctx context.Context, opts *driver.Options) *driver.Fs 
 	return MustNew(ctx, x.spy, x.bucket, &o)
 }
 
+// patience is for how long the file systems of tests repeat a request: some attempts, because a server that a test breaks needs no rest.
+const (
+	patience       = 300 * time.Millisecond
+	serverPatience = 25 * time.Second
+)
+
 // MustNew is [driver.New] for tests, whose options are in range. It panics for others, also on a goroutine that is not the test's.
 func MustNew(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *driver.Fs {
+	return mustNew(s3api.WithRetries(ctx, s3api.Retries{Patience: patience}), client, bucket, opts)
+}
+
+// MustNewSteady is MustNew with the retries of the server, but for their random pauses.
+func MustNewSteady(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *driver.Fs {
+	return mustNew(s3api.WithRetries(ctx, s3api.Retries{Patience: serverPatience, Steady: true}), client, bucket, opts)
+}
+
+func mustNew(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *driver.Fs {
 	f, err := driver.New(ctx, client, bucket, opts)
 	if err != nil {
 		panic(err)

@@ -7,12 +7,8 @@ import "github.com/babelftp/babelftp/driver"
 type exception string
 
 const (
-	// unprovenBytes: a look at an object does not tell whether it has certain bytes. A request without an answer ends with EAGAIN, and a
-	// directory does not move onto files of the same names.
+	// unprovenBytes: a look at an object does not tell whether it has certain bytes. A directory does not move onto files of the same names.
 	unprovenBytes exception = "unproven-bytes"
-
-	// unprovenEncrypted is the same for objects that are encrypted by a key of KMS, whose ETag is no MD5.
-	unprovenEncrypted exception = "unproven-encrypted"
 
 	// severalPuts: of several clients that store a small file under a new name at the same time, several may succeed. The last one wins.
 	severalPuts exception = "several-puts"
@@ -67,8 +63,7 @@ func exceptions() map[exception]struct {
 		unprovenBytes: {
 			"S3 shows neither the MD5 nor a checksum", func(p *driver.Profile) bool { return !p.MD5ETags && !p.Checksums },
 		},
-		unprovenEncrypted: {"S3 keeps no checksum", func(p *driver.Profile) bool { return !p.Checksums }},
-		severalPuts:       {"PutObject has no condition", func(p *driver.Profile) bool { return !p.ConditionalPut }},
+		severalPuts: {"PutObject has no condition", func(p *driver.Profile) bool { return !p.ConditionalPut }},
 		severalCompletions: {
 			"CompleteMultipartUpload has no condition", func(p *driver.Profile) bool { return !p.ConditionalComplete },
 		},

@@ -63,7 +63,7 @@ type Attributes struct {
 	redirect           *string // of a website that is served from the bucket
 	Expires            *time.Time
 	Metadata           map[string]string
-	Edited             bool // metadata are not those that the object has
+	hidden             bool // the object has metadata that no header can hold, and so no answer
 	StorageClass       types.StorageClass
 	ACL                types.ObjectCannedACL
 	Encryption         Encryption
@@ -117,7 +117,7 @@ func (o *Objects) Common() Attributes {
 	return a
 }
 
-// FromHead reads the attributes of an object from an answer to HeadObject. The stamp of a copy is not among them.
+// FromHead reads the attributes of an object from an answer to HeadObject. What the driver notes in the metadata for itself is not among them.
 func FromHead(out *s3.HeadObjectOutput) Attributes {
 	a := Attributes{
 		ContentType:        out.ContentType,
@@ -134,10 +134,12 @@ func FromHead(out *s3.HeadObjectOutput) Attributes {
 	if expires, err := http.ParseTime(aws.ToString(out.ExpiresString)); err == nil {
 		a.Expires = &expires
 	}
-	if _, stamped := a.Metadata[CopyStampKey]; stamped { // what is made of the object is another copy, or none
-		a.Metadata, a.Edited = maps.Clone(a.Metadata), true
+	if a.Metadata != nil { // what is made of the object is another copy, or none, and another request makes it
+		a.Metadata = maps.Clone(a.Metadata)
 		delete(a.Metadata, CopyStampKey)
+		delete(a.Metadata, WriteKey)
 	}
+	a.hidden = aws.ToInt32(out.MissingMeta) > 0
 	return a
 }
 
@@ -156,7 +158,7 @@ func (a *Attributes) SetMetadata(key, value string) {
 	if a.Metadata == nil {
 		a.Metadata = map[string]string{}
 	}
-	a.Metadata[key], a.Edited = value, true
+	a.Metadata[key], a.hidden = value, false
 }
 
 // ApplyToPut sets the attributes in a request.
@@ -182,15 +184,14 @@ func (a *Attributes) ApplyToUpload(in *s3.CreateMultipartUploadInput) {
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID, a.Encryption.bucketKey
 }
 
-// ApplyToCopy asks for what S3 does not copy by itself: everything else of these attributes goes along, and so do the tags.
+// ApplyToCopy asks for these attributes in place of those of the object that is copied. Its tags go along. Metadata that cannot be read go along
+// where they need no change.
 func (a *Attributes) ApplyToCopy(in *s3.CopyObjectInput) {
 	in.StorageClass, in.WebsiteRedirectLocation, in.ACL = a.StorageClass, a.redirect, a.ACL
 	in.ServerSideEncryption, in.SSEKMSKeyId, in.BucketKeyEnabled = a.Encryption.Algorithm, a.Encryption.KMSKeyID, a.Encryption.bucketKey
-}
-
-// ReplaceInCopy asks for these attributes in place of those of the object that is copied. Its tags go along.
-func (a *Attributes) ReplaceInCopy(in *s3.CopyObjectInput) {
-	a.ApplyToCopy(in)
+	if a.hidden {
+		return
+	}
 	in.MetadataDirective = types.MetadataDirectiveReplace
 	in.ContentType, in.ContentEncoding = a.ContentType, a.contentEncoding
 	in.ContentDisposition, in.ContentLanguage = a.contentDisposition, a.contentLanguage
@@ -215,6 +216,10 @@ func (e Encryption) KeepsMD5() bool {
 // CopyStampKey is the user metadata by which the copy of a file in a directory tells what it is a copy of, where its ETag does not. Its value
 // is a [stamp].
 const CopyStampKey = "babelftp-copy-of"
+
+// WriteKey is the user metadata that names the request which has made an object. After a lost answer it tells one's own object from an equal one of
+// another client.
+const WriteKey = "babelftp-write"
 
 // MaxMetadata is how many bytes of user metadata S3 takes: https://docs.aws.amazon.com/AmazonS3/latest/userguide/UsingMetadata.html
 const MaxMetadata = 2 << 10

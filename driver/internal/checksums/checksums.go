@@ -1,5 +1,4 @@
-// Package checksums compares bytes with what S3 tells of them: ETags that are MD5s, the checksums that S3 keeps, and those that it makes of the
-// checksums of parts (COMPOSITE).
+// Package checksums reads the checksums of objects from what S3 tells of them, and compares them: ETags that are MD5s, and the checksums that S3 keeps.
 package checksums
 
 import (
@@ -8,12 +7,10 @@ import (
 	"crypto/sha256"
 	"crypto/sha512"
 	"encoding/base64"
-	"encoding/binary"
 	"encoding/hex"
 	"hash"
 	"hash/crc32"
 	"io"
-	"strconv"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -88,63 +85,6 @@ func hasWholeChecksum(object *s3.HeadObjectOutput) bool {
 		return !strings.Contains(aws.ToString(object.ETag), "-")
 	}
 	return object.ChecksumType == types.ChecksumTypeFullObject
-}
-
-// Match tells whether an object has the bytes. Its ETag is the MD5 of them, unless it is encrypted with another key than S3's own; then there
-// is the checksum that was sent, on servers that keep it.
-func Match(object *s3.HeadObjectOutput, c Content) bool {
-	if aws.ToInt64(object.ContentLength) != c.Size() {
-		return false
-	}
-	whole, crc := md5.New(), crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	if _, err := io.Copy(io.MultiWriter(whole, crc), io.NewSectionReader(c, 0, c.Size())); err != nil {
-		return false
-	}
-	return hasETag(object, hex.EncodeToString(whole.Sum(nil))) ||
-		aws.ToString(object.ChecksumCRC32C) == base64.StdEncoding.EncodeToString(crc.Sum(nil))
-}
-
-// MatchParts tells whether an object was put together of these parts. Its ETag is the MD5 of theirs, with their number at its end. Its
-// checksum is made of theirs alike, where it is not that of the whole object. Where both are made otherwise the number alone tells, if it may.
-func MatchParts(object *s3.HeadObjectOutput, parts []types.CompletedPart, byNumber bool) bool {
-	number := "-" + strconv.Itoa(len(parts))
-	switch {
-	case hasETag(object, hex.EncodeToString(md5OfParts(parts))+number):
-		return true
-	case strings.TrimSuffix(aws.ToString(object.ChecksumCRC32C), number) == crc32cOfParts(parts):
-		return true
-	}
-	return byNumber && strings.HasSuffix(trimETag(object), number)
-}
-
-// md5OfParts is the MD5 of those of the parts, of which S3 makes the ETag of the object.
-func md5OfParts(parts []types.CompletedPart) []byte {
-	h := md5.New()
-	for _, part := range parts {
-		h.Write(MD5OfETag(aws.ToString(part.ETag)))
-	}
-	return h.Sum(nil)
-}
-
-// crc32cOfParts is the CRC-32C of those of the parts, and nothing that an object has where one is missing.
-func crc32cOfParts(parts []types.CompletedPart) string {
-	h := crc32.New(crc32.MakeTable(crc32.Castagnoli))
-	for _, part := range parts {
-		sum, err := base64.StdEncoding.DecodeString(aws.ToString(part.ChecksumCRC32C))
-		if err != nil || len(sum) != h.Size() {
-			return "none"
-		}
-		h.Write(sum)
-	}
-	return base64.StdEncoding.EncodeToString(binary.BigEndian.AppendUint32(nil, h.Sum32()))
-}
-
-// hasETag tells whether an object has an ETag, given without quotes.
-func hasETag(object *s3.HeadObjectOutput, etag string) bool { return trimETag(object) == etag }
-
-// trimETag is the ETag of an object without its quotes.
-func trimETag(object *s3.HeadObjectOutput) string {
-	return strings.Trim(aws.ToString(object.ETag), `"`)
 }
 
 // Algorithm is what bytes are summed up with that S3 shall store: CRC-32C, for which processors have an instruction. S3

@@ -5,7 +5,6 @@ import (
 	"crypto/md5"
 	"encoding/base64"
 	"encoding/hex"
-	"fmt"
 	"hash/crc32"
 	"testing"
 
@@ -118,83 +117,5 @@ func TestEqual(t *testing.T) {
 		if got := checksums.Equal(test.a, test.b); got != test.want {
 			t.Errorf("%s: %t", name, got)
 		}
-	}
-}
-
-// TestMatch compares bytes with what S3 says of an object.
-func TestMatch(t *testing.T) {
-	content := []byte("content")
-	size, unknown := aws.Int64(int64(len(content))), aws.String(`"of encrypted bytes"`)
-	for name, test := range map[string]struct {
-		object s3.HeadObjectOutput
-		want   bool
-	}{
-		"etag":             {s3.HeadObjectOutput{ContentLength: size, ETag: etagOf(content)}, true},
-		"checksum":         {s3.HeadObjectOutput{ContentLength: size, ETag: unknown, ChecksumCRC32C: crc32c(content)}, true},
-		"neither":          {s3.HeadObjectOutput{ContentLength: size, ETag: unknown}, false},
-		"other-checksum":   {s3.HeadObjectOutput{ContentLength: size, ETag: unknown, ChecksumCRC32C: crc32c(nil)}, false},
-		"of-another-size":  {s3.HeadObjectOutput{ContentLength: aws.Int64(1), ETag: etagOf(content)}, false},
-		"of-other-content": {s3.HeadObjectOutput{ContentLength: size, ETag: etagOf([]byte("CONTENT"))}, false},
-	} {
-		if got := checksums.Match(&test.object, bytes.NewReader(content)); got != test.want {
-			t.Errorf("%s: %t", name, got)
-		}
-	}
-}
-
-// TestMatchParts completes a multipart upload with and without checksums, and compares the object with parts.
-func TestMatchParts(t *testing.T) {
-	const key = "key"
-	for _, algorithm := range []types.ChecksumAlgorithm{"", checksums.Algorithm} {
-		t.Run(fmt.Sprintf("checksum-%q", algorithm), func(t *testing.T) {
-			s := s3test.Start(t, "embedded")
-			client, bucket := s.Client(), s.Bucket(t)
-			created, err := client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{
-				Bucket: &bucket, Key: aws.String(key), ChecksumAlgorithm: algorithm,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			var parts []types.CompletedPart
-			for i, content := range [][]byte{bytes.Repeat([]byte("part"), 5<<18), []byte("rest")} {
-				part := types.CompletedPart{PartNumber: aws.Int32(int32(i + 1))}
-				if algorithm != "" {
-					part.ChecksumCRC32C = crc32c(content)
-				}
-				out, err := client.UploadPart(t.Context(), &s3.UploadPartInput{
-					Bucket: &bucket, Key: aws.String(key), UploadId: created.UploadId, PartNumber: part.PartNumber, Body: bytes.NewReader(content),
-					ChecksumCRC32C: part.ChecksumCRC32C,
-				}, func(o *s3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired })
-				if err != nil {
-					t.Fatal(err)
-				}
-				part.ETag = out.ETag
-				parts = append(parts, part)
-			}
-			if _, err := client.CompleteMultipartUpload(t.Context(), &s3.CompleteMultipartUploadInput{
-				Bucket: &bucket, Key: aws.String(key), UploadId: created.UploadId, MultipartUpload: &types.CompletedMultipartUpload{Parts: parts},
-			}); err != nil {
-				t.Fatal(err)
-			}
-			object, err := client.HeadObject(t.Context(), &s3.HeadObjectInput{
-				Bucket: &bucket, Key: aws.String(key), ChecksumMode: types.ChecksumModeEnabled,
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			others := []types.CompletedPart{parts[1], parts[0]}
-			if !checksums.MatchParts(object, parts, false) || checksums.MatchParts(object, others, false) || checksums.MatchParts(object, parts[:1], true) {
-				t.Errorf("object %s, %s: it must match its parts, and no others", *object.ETag, aws.ToString(object.ChecksumCRC32C))
-			}
-			if !checksums.MatchParts(object, others, true) {
-				t.Error("the number of parts is not enough where it may be")
-			}
-			if algorithm != "" { // the sums of an object whose ETag is no MD5
-				object.ETag = aws.String(`"encrypted"`)
-				if !checksums.MatchParts(object, parts, false) || checksums.MatchParts(object, others, false) {
-					t.Errorf("checksum %s: it must match that of its parts, and of no others", *object.ChecksumCRC32C)
-				}
-			}
-		})
 	}
 }

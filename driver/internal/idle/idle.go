@@ -61,3 +61,12 @@ func Pause(ctx context.Context) (resume func()) {
 	w.Stop()
 	return w.Start
 }
+
+// Progress returns a function that says that S3 has taken something of the request whose context [Begin] has made.
+func Progress(ctx context.Context) func() {
+	w, ok := ctx.Value(contextKey{}).(*Watch)
+	if !ok {
+		return func() {}
+	}
+	return w.Start
+}

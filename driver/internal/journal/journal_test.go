@@ -66,7 +66,7 @@ func (s *storage) enter(j *journal.Journal, key string) (e *journal.Entry, uploa
 	canceled = &atomic.Bool{}
 	e = j.Enter(s.t.Context(), j.NewRecord(owner, key, partSize), &journal.ClientWait{}, func(error) { canceled.Store(true) })
 	s.t.Cleanup(e.Release)
-	upload, err := s.CreateUpload(s.t.Context(), key, &attributes.Attributes{}, s3api.PartChecksums{})
+	upload, err := s.CreateUpload(s.t.Context(), key, "", &attributes.Attributes{}, s3api.PartChecksums{})
 	if err != nil {
 		s.t.Fatal(err)
 	}

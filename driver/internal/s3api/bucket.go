@@ -2,7 +2,8 @@
 // (package s3errors).
 //
 // [Client] lists the operations of S3 that the driver uses. A [Version] is an object as it was at one time. A [Condition] says which version
-// a write may replace. When the answer to a write is lost, the bucket looks at the object to find out whether S3 performed it (reconcile.go).
+// a write may replace. When the answer to a write is lost, the bucket looks at the object to find out whether S3 performed it (change.go). The
+// bucket repeats requests itself (retry.go), and the SDK repeats none.
 //
 // Operations: HeadObject, GetObject, PutObject, CopyObject, DeleteObject, DeleteObjects, GetObjectTagging, ListObjectsV2, ListObjectVersions,
 // CreateMultipartUpload, UploadPart, UploadPartCopy, ListParts, ListMultipartUploads, CompleteMultipartUpload, AbortMultipartUpload.
@@ -12,6 +13,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"syscall"
 	"time"
 
@@ -83,6 +85,7 @@ type Version struct {
 	ETag         string
 	StorageClass types.StorageClass
 	ID           string // where the bucket keeps versions, empty elsewhere and in listings
+	Name         string // of the request that has stored it; empty where a version has none, and in listings
 }
 
 // A Condition says which object a key must have, so that S3 performs a write. The zero value always holds.
@@ -105,6 +108,11 @@ func (c Condition) ifNoneMatch() *string {
 	return aws.String("*")
 }
 
+// allows tells whether the condition holds for an object with this ETag.
+func (c Condition) allows(etag *string) bool {
+	return !c.Absent && (c.ETag == "" || strings.Trim(c.ETag, `"`) == strings.Trim(aws.ToString(etag), `"`))
+}
+
 // precondition returns the condition for a write, if the server supports it. Otherwise it looks whether the condition holds now, and returns
 // the zero value. A change between the look and the write stays unnoticed. The error is ESTALE if the condition does not hold.
 func (b *Bucket) precondition(ctx context.Context, key string, c Condition, supported bool) (Condition, error) {
@@ -118,8 +126,8 @@ func (b *Bucket) precondition(ctx context.Context, key string, c Condition, supp
 	case err != nil:
 		return Condition{}, err
 	}
-	if v.ETag != c.ETag {
-		return Condition{}, s3errors.New(syscall.ESTALE, "another client has replaced the object")
+	if strings.Trim(v.ETag, `"`) != strings.Trim(c.ETag, `"`) {
+		return Condition{}, errReplaced
 	}
 	return Condition{}, nil
 }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"syscall"
-	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/keys"
@@ -21,44 +21,31 @@ func (b *Bucket) CheckCondition(ctx context.Context, key string, c Condition) er
 }
 
 // Copy copies a version by one request, also from another bucket, on a condition of what it replaces. It returns the ETag of the copy.
-func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, to string, c Condition) (etag string, err error) {
-	known, err := b.precondition(ctx, to, c, b.Profile.ConditionalCopy)
-	if err != nil {
-		return "", c.Failed(err)
-	}
-	c = known // to S3
-	in := &s3.CopyObjectInput{
-		Bucket: &b.Name, Key: &to, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
-		CopySource: v.copySource(), CopySourceIfMatch: Condition{ETag: v.ETag}.ifMatch(),
-	}
-	done := v.evidenceOfCopy(b, to, a.Metadata)
-	if v.Bucket.Name == b.Name && v.Key == to {
-		done = v.evidenceOfRewrite(a.Metadata)
-	}
-	if a.Expires == nil && !a.Edited {
+func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, to string, c Condition) (etag string, _ error) {
+	w := change{key: to, name: newName(), condition: c, supported: b.Profile.ConditionalCopy, timeout: unlimited}
+	w.send = func(ctx context.Context, c Condition) (Stored, error) {
+		in := &s3.CopyObjectInput{
+			Bucket: &b.Name, Key: &to, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
+			CopySource: v.copySource(), CopySourceIfMatch: Condition{ETag: v.ETag}.ifMatch(),
+		}
 		a.ApplyToCopy(in)
-	} else {
-		a.ReplaceInCopy(in) // MinIO forgets when it expires otherwise
+		if in.MetadataDirective == types.MetadataDirectiveReplace {
+			in.Metadata = named(in.Metadata, w.name)
+		}
+		out, err := b.client.CopyObject(ctx, in, once)
+		if err == nil && (out.CopyObjectResult == nil || out.CopyObjectResult.ETag == nil) {
+			err = s3errors.ErrNoResult
+		}
+		if err != nil {
+			return Stored{}, err
+		}
+		return Stored{ETag: *out.CopyObjectResult.ETag}, nil
 	}
-	etag, err = b.copyObject(ctx, in, done)
+	made, err := b.perform(ctx, w)
 	if errors.Is(err, syscall.ESTALE) && c.Absent && b.CheckCondition(ctx, to, c) == nil {
 		return "", err // it is the source that was replaced
 	}
-	return etag, c.Failed(err)
-}
-
-// copyObject makes the request. done tells from a look at the object whether S3 has performed it.
-func (b *Bucket) copyObject(ctx context.Context, in *s3.CopyObjectInput, done evidence) (etag string, err error) {
-	tries := attempts{begun: time.Now()}
-	out, err := b.client.CopyObject(ctx, in, tries.countAttempts)
-	switch {
-	case err != nil:
-	case out.CopyObjectResult == nil || out.CopyObjectResult.ETag == nil:
-		err = s3errors.ErrNoResult
-	default:
-		return *out.CopyObjectResult.ETag, nil
-	}
-	return b.reconcile(ctx, *in.Key, &tries, err, done)
+	return made.ETag, c.Failed(err)
 }
 
 // copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1).

@@ -16,29 +16,29 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// errReplaced says that another object has the key of the version to delete.
+// errReplaced says that another object has the key of a version.
 var errReplaced = s3errors.New(syscall.ESTALE, "another client has replaced the object")
 
 // DeleteVersion deletes an object if it is still this version, by its ETag and size. If another object has the key, that one stays, and the
-// error is ESTALE. A missing object is no error. DeleteVersion also returns how many delete requests the SDK has sent.
+// error is ESTALE. A missing object is no error. removed is true if S3 has told that this call has removed it, and nobody else.
 //
 // On a server without conditional deletes it looks right before the delete. The delete then also removes an object that another client stores
 // between the two requests. In a bucket that keeps versions, that object comes back.
 //
 // It never deletes by the ID of a version. That would remove the version from the history of the bucket, and S3 would show the one before.
-func (b *Bucket) DeleteVersion(ctx context.Context, v Version) (attempts int, err error) {
+func (b *Bucket) DeleteVersion(ctx context.Context, v Version) (removed bool, err error) {
 	if b.Profile.ConditionalDelete {
 		return b.DeleteCurrent(ctx, v)
 	}
 	now, a, err := b.Head(ctx, v.Key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return 0, nil
+		return false, nil
 	case err != nil:
-		return 0, err
+		return false, err
 	case a.Encryption.CustomerKey && v.sameSizeAndTime(now): // MinIO lists another ETag, because listings do not have the key
 	case !v.sameSizeAndETag(now):
-		return 0, errReplaced
+		return false, errReplaced
 	}
 	return b.DeleteCurrent(ctx, now)
 }
@@ -48,52 +48,129 @@ func (v *Version) sameSizeAndTime(now Version) bool {
 	return v.Key == now.Key && v.Size == now.Size && v.ModTime.Truncate(time.Second).Equal(now.ModTime.Truncate(time.Second))
 }
 
-// DeleteCurrent is DeleteVersion for a version that S3 has just described.
-func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) (int, error) {
-	var tries attempts
-	in := &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key}
-	if b.Profile.ConditionalDelete {
-		in.IfMatch = Condition{ETag: v.ETag}.ifMatch()
-	}
-	out, err := b.client.DeleteObject(ctx, in, tries.countAttempts)
-	if err != nil {
-		_, err = b.reconcile(ctx, v.Key, &tries, err, evidenceOfDelete)
-	}
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		err = nil
-	case err == nil && in.IfMatch == nil && v.ID != "" && out != nil && aws.ToBool(out.DeleteMarker) && out.VersionId != nil:
-		err = b.removeDeleteMarker(ctx, v, *out.VersionId)
-	}
-	return tries.count, err
-}
-
 // sameSizeAndETag tells whether now is this version, by its ETag and size.
 func (v *Version) sameSizeAndETag(now Version) bool {
 	return v.Key == now.Key && v.Size == now.Size && strings.Trim(v.ETag, `"`) == strings.Trim(now.ETag, `"`)
 }
 
+// DeleteCurrent is DeleteVersion for a version that S3 has just described.
+func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) (removed bool, err error) {
+	out, removed, err := b.delete(ctx, v)
+	if err == nil && !b.Profile.ConditionalDelete && v.ID != "" && out != nil && aws.ToBool(out.DeleteMarker) && out.VersionId != nil {
+		err = b.removeDeleteMarker(ctx, v, *out.VersionId)
+	}
+	return removed, err
+}
+
+// DeleteShown deletes the object that S3 has just described as v, or what has replaced it since. A missing object is no error. removed is that of
+// DeleteVersion.
+func (b *Bucket) DeleteShown(ctx context.Context, v Version) (removed bool, err error) {
+	for range exactAttempts {
+		if _, removed, err = b.delete(ctx, v); !errors.Is(err, syscall.ESTALE) {
+			return removed, err
+		}
+		switch v, _, err = b.Head(ctx, v.Key); {
+		case errors.Is(err, fs.ErrNotExist):
+			return false, nil
+		case err != nil:
+			return false, err
+		}
+	}
+	return false, s3errors.New(syscall.EAGAIN, "other clients replace the object all the time")
+}
+
+// delete deletes an object that S3 has just described as v, on the condition of its ETag where S3 has one. The answer is that to the last attempt.
+//
+// After an attempt without an answer it looks before it sends another one. An object that has come since stays, whatever its bytes: S3 has either
+// deleted v, or another client has replaced it before. The delete has then come before that.
+func (b *Bucket) delete(ctx context.Context, v Version) (out *s3.DeleteObjectOutput, removed bool, err error) {
+	begun := time.Now()
+	in := &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key}
+	if b.Profile.ConditionalDelete {
+		in.IfMatch = Condition{ETag: v.ETag}.ifMatch()
+	}
+	doubt := false // an earlier attempt may have been performed
+	for t := newTries(ctx, false); ; {
+		out, err = attempt(ctx, lookTimeout, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
+			return b.client.DeleteObject(ctx, in, once)
+		})
+		if err == nil {
+			return out, in.IfMatch != nil && !doubt, nil
+		}
+		failed := s3errors.FromSDK(err)
+		doubt = doubt || !s3errors.NotPerformed(err)
+		switch {
+		case errors.Is(failed, context.Canceled):
+			return nil, false, failed
+		case errors.Is(failed, fs.ErrNotExist):
+			return nil, false, nil
+		}
+		more := t.again(ctx, err)
+		if !doubt && (!more || in.IfMatch != nil) {
+			if more {
+				continue
+			}
+			return nil, false, failed
+		}
+		object, lookErr := b.lookAfter(ctx, v.Key)
+		switch {
+		case lookErr != nil:
+			return nil, false, unknown(failed)
+		case object.HeadObjectOutput == nil:
+			return nil, false, nil
+		case v.is(b.version(v.Key, object.HeadObjectOutput)), v.mayBe(object) && (!doubt || object.olderThan(begun)):
+		case !doubt:
+			return nil, false, errReplaced
+		case !v.mayBe(object):
+			return nil, false, nil
+		default: // equal bytes, stored within a second
+			return nil, false, unknown(failed)
+		}
+		if !more {
+			return nil, false, failed
+		}
+	}
+}
+
+// mayBe tells whether an object may be this version, by its size and its ETag.
+func (v *Version) mayBe(object look) bool {
+	return v.Size == aws.ToInt64(object.ContentLength) && strings.Trim(v.ETag, `"`) == strings.Trim(aws.ToString(object.ETag), `"`)
+}
+
+// is tells whether another answer describes the same version for certain: it was made by the same request at the same time.
+func (v *Version) is(now Version) bool {
+	return v.sameSizeAndETag(now) && v.Name != "" && v.Name == now.Name && v.sameSizeAndTime(now) && v.ID == now.ID
+}
+
 // removeDeleteMarker looks which version a new delete marker covers. If it is another one than v, it removes the marker, and the error is
-// ESTALE. If S3 does not let these credentials look, the marker stays: the caller has checked the version right before.
+// ESTALE. A marker that is not the latest any more stays: another client has stored something since. So does one where S3 does not let these
+// credentials look: the caller has checked the version right before.
 func (b *Bucket) removeDeleteMarker(ctx context.Context, v Version, marker string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), reconcileTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookAfterTimeout)
 	defer cancel()
-	out, err := b.client.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{
-		Bucket: &b.Name, Prefix: &v.Key, MaxKeys: aws.Int32(2), EncodingType: types.EncodingTypeUrl, // the marker, and what is below it
-	}, repeatable)
-	if err != nil || len(out.DeleteMarkers) == 0 || aws.ToString(out.DeleteMarkers[0].VersionId) != marker || len(out.Versions) == 0 {
+	out, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.ListObjectVersionsOutput, error) {
+		return b.client.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{
+			Bucket: &b.Name, Prefix: &v.Key, MaxKeys: aws.Int32(2), EncodingType: types.EncodingTypeUrl, // the marker, and what is below it
+		}, once)
+	})
+	if err != nil || len(out.DeleteMarkers) == 0 || len(out.Versions) == 0 {
 		return nil
 	}
-	covered := out.Versions[0]
+	latest, covered := out.DeleteMarkers[0], out.Versions[0]
+	if !aws.ToBool(latest.IsLatest) || aws.ToString(latest.VersionId) != marker {
+		return nil
+	}
 	if key, _ := (&Page{Encoded: out.EncodingType == types.EncodingTypeUrl}).decode(covered.Key); key != v.Key {
 		return nil
 	}
-	if aws.ToString(covered.VersionId) == v.ID || strings.Trim(aws.ToString(covered.ETag), `"`) == strings.Trim(v.ETag, `"`) {
+	if aws.ToString(covered.VersionId) == v.ID {
 		return nil
 	}
-	_, err = b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key, VersionId: &marker}, repeatable)
+	_, err = ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
+		return b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key, VersionId: &marker}, once)
+	})
 	if err != nil {
-		return s3errors.FromSDK(err)
+		return err
 	}
 	return errReplaced
 }
@@ -115,7 +192,8 @@ func (b *Bucket) DeleteVersions(ctx context.Context, since *Listing, versions []
 	return bytes, err
 }
 
-// DeleteAll deletes the keys of some versions by one request, without a condition, and returns the size of the versions in bytes.
+// DeleteAll deletes the keys of some versions by one request, without a condition, and returns the size of the versions in bytes. Where S3 does not
+// answer, it deletes what is left of these versions, and what has replaced one stays: the error is ESTALE then.
 func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) (bytes int64, err error) {
 	return b.deleteBatch(ctx, versions, false)
 }
@@ -133,26 +211,30 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 			in.Objects[i].ETag = Condition{ETag: v.ETag}.ifMatch()
 		}
 	}
-	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, repeatable)
+	var out *s3.DeleteObjectsOutput
+	for t := newTries(ctx, false); ; {
+		out, err = attempt(ctx, listTimeout, func(ctx context.Context) (*s3.DeleteObjectsOutput, error) {
+			return b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, once)
+		})
+		if err == nil || !exact || !s3errors.NotPerformed(err) || !t.again(ctx, err) {
+			break
+		}
+	}
 	left := versions
-	switch err = s3errors.FromSDK(err); {
+	switch {
 	case err == nil:
 		left = refused(versions, out.Errors)
-	case errors.Is(err, syscall.EAGAIN) || ctx.Err() != nil:
-		return 0, err
+	case ctx.Err() != nil:
+		return 0, s3errors.FromSDK(err)
 	}
 	bytes = sizeOfAll(versions) - sizeOfAll(left)
 	var replaced error
 	for _, v := range left {
-		if exact {
-			_, err = b.DeleteVersion(ctx, v)
-		} else {
-			err = b.Delete(ctx, v.Key)
-		}
+		_, err = b.DeleteVersion(ctx, v)
 		switch {
 		case err == nil:
 			bytes += v.Size
-		case exact && errors.Is(err, syscall.ESTALE):
+		case errors.Is(err, syscall.ESTALE):
 			replaced = err
 		default:
 			return bytes, err
@@ -205,13 +287,11 @@ func sizeOfAll(versions []Version) int64 {
 	return bytes
 }
 
-// Delete deletes the object of a key, without a condition. A missing object is no error.
+// Delete deletes the object of a key that only this process writes. A missing object is no error.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
-	var tries attempts
-	_, err := b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key}, tries.countAttempts)
-	if err != nil {
-		_, err = b.reconcile(ctx, key, &tries, err, evidenceOfDelete)
-	}
+	_, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
+		return b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key}, once)
+	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}

@@ -64,24 +64,26 @@ func (b *Bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObje
 
 func (b *Bucket) askObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
 	growStack()
-	ctx, watch := idle.Begin(ctx, b.idleTimeout)
-	begin := time.Now()
-	out, err := b.client.GetObject(ctx, in)
-	watch.Stop()
-	if err != nil {
-		err = watch.Error(err)
-		watch.Close()
-		return nil, s3errors.FromSDK(err)
-	}
-	if out.ETag == nil {
-		_ = out.Body.Close()
-		watch.Close()
-		return nil, errNoETag
-	}
-	b.stats.Observe(time.Now(), time.Since(begin))
-	answer := stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
-	out.Body = &Body{ReadCloser: out.Body, Answer: answer, watch: watch}
-	return out, nil
+	return ask(ctx, unlimited, false, func(ctx context.Context) (*s3.GetObjectOutput, error) {
+		ctx, watch := idle.Begin(ctx, b.idleTimeout)
+		begin := time.Now()
+		out, err := b.client.GetObject(ctx, in, once)
+		watch.Stop()
+		if err != nil {
+			err = watch.Error(err)
+			watch.Close()
+			return nil, err
+		}
+		if out.ETag == nil {
+			_ = out.Body.Close()
+			watch.Close()
+			return nil, errNoETag
+		}
+		b.stats.Observe(time.Now(), time.Since(begin))
+		answer := stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
+		out.Body = &Body{ReadCloser: out.Body, Answer: answer, watch: watch}
+		return out, nil
+	})
 }
 
 // A Body has the bytes of an answer. It ends when S3 sends nothing for the idle timeout. The time between two reads of the client does not count.

@@ -26,7 +26,7 @@ func (b *Bucket) Head(ctx context.Context, key string) (Version, attributes.Attr
 func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
 	v := Version{
 		Bucket: b, Key: key, Size: aws.ToInt64(out.ContentLength), ModTime: aws.ToTime(out.LastModified),
-		ETag: aws.ToString(out.ETag), StorageClass: out.StorageClass,
+		ETag: aws.ToString(out.ETag), StorageClass: out.StorageClass, Name: out.Metadata[attributes.WriteKey],
 	}
 	if id := aws.ToString(out.VersionId); id != noVersion {
 		v.ID = id
@@ -77,18 +77,18 @@ func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 }
 
 func (b *Bucket) askHead(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
-	begin := time.Now()
-	out, err := b.client.HeadObject(ctx, in)
-	if _, answered := errors.AsType[*smithyhttp.ResponseError](err); err == nil || answered {
-		b.stats.Observe(time.Now(), time.Since(begin))
+	out, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.HeadObjectOutput, error) {
+		begin := time.Now()
+		out, err := b.client.HeadObject(ctx, in, once)
+		if _, answered := errors.AsType[*smithyhttp.ResponseError](err); err == nil || answered {
+			b.stats.Observe(time.Now(), time.Since(begin))
+		}
+		return out, err
+	})
+	if err == nil && out.ETag == nil {
+		err = errNoETag
 	}
-	if err != nil {
-		return nil, s3errors.FromSDK(err)
-	}
-	if out.ETag == nil {
-		return nil, errNoETag
-	}
-	return out, nil
+	return out, err
 }
 
 // errNoETag says that an answer has no ETag. S3 always sends one, so the answer comes from another machine, such as a proxy. Its size is not
@@ -111,9 +111,11 @@ func (b *Bucket) ReadTags(ctx context.Context, key string, a *attributes.Attribu
 	if !a.Tagged || a.Tags != nil {
 		return nil
 	}
-	out, err := b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &key}, repeatable)
+	out, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.GetObjectTaggingOutput, error) {
+		return b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &key}, once)
+	})
 	if err != nil {
-		return s3errors.FromSDK(err)
+		return err
 	}
 	a.Tags = attributes.TagQuery(func(yield func(string, string) bool) {
 		for _, tag := range out.TagSet {

@@ -73,10 +73,13 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	} else if l.After != "" {
 		in.StartAfter = &l.After
 	}
-	begin := time.Now()
-	out, err := b.client.ListObjectsV2(ctx, in, repeatable, new(listxml.Decoder).Install)
+	var begin time.Time // of the last attempt
+	out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
+		begin = time.Now()
+		return b.client.ListObjectsV2(ctx, in, once, new(listxml.Decoder).Install)
+	})
 	if err != nil {
-		return nil, s3errors.FromSDK(err)
+		return nil, err
 	}
 	if out.Name == nil && out.IsTruncated == nil && len(out.Contents)+len(out.CommonPrefixes) == 0 {
 		return nil, s3errors.FromSDK(s3errors.ErrNoResult) // and not an empty directory

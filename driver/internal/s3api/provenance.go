@@ -89,5 +89,5 @@ func replacedIfMissing(err error) error {
 
 // Is tells whether two versions are the same one.
 func (v *Version) Is(other Version) bool {
-	return v.Bucket.Name == other.Bucket.Name && v.Key == other.Key && v.ETag == other.ETag && v.ModTime.Equal(other.ModTime)
+	return v.Bucket.Name == other.Bucket.Name && v.Key == other.Key && v.ETag == other.ETag && v.ModTime.Equal(other.ModTime) && v.Name == other.Name
 }

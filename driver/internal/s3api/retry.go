@@ -2,44 +2,148 @@ package s3api
 
 import (
 	"context"
-	"errors"
-	"syscall"
+	"io"
+	"math/rand/v2"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/driver/internal/idle"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
-// attempts counts the attempts of the SDK for one request. The SDK repeats a request without an answer, with an answer of an overloaded S3,
-// and with one that ends early or that it cannot read. So attempts are for requests that may be made twice.
-type attempts struct {
-	aws.RetryerV2
-	begun time.Time // where an object that is older cannot be what they have made; zero where it can
-	count int
+// How long a request is repeated, and how long S3 may take to answer one attempt.
+const (
+	// defaultPatience is for how long a request is repeated that a client waits for: longer than a few seconds of throttling, and not so long
+	// that most clients give up.
+	defaultPatience = 25 * time.Second
+
+	// longPatience times the patience is for how long requests of a multipart upload are repeated. Hours of work may depend on one of them.
+	longPatience = 12
+
+	// lookTimeout bounds an attempt to look at, or to delete, one object. listTimeout bounds one for many objects.
+	lookTimeout = 15 * time.Second
+	listTimeout = 30 * time.Second
+
+	// silenceTimeout is how long S3 may take nothing of a body, or not answer after it has all.
+	silenceTimeout = 30 * time.Second
+
+	// partTimeout is the same for a part, which some servers copy from disk to disk before they answer.
+	partTimeout = 2 * time.Minute
+
+	// unlimited is for requests that take as long as S3 needs: a copy of 5 GiB, or 10,000 parts put together. The connection has limits of its own.
+	unlimited = 0
+
+	// The pause before a request is repeated grows from firstPause to longestPause. Half of it is random, so that the sessions of a busy server do
+	// not come back all at once.
+	firstPause   = 100 * time.Millisecond
+	longestPause = 4 * time.Second
+)
+
+// Retries says how requests are repeated.
+type Retries struct {
+	Patience time.Duration // how long; twelve times as long for requests of a multipart upload
+	Steady   bool          // the pauses are not random
 }
 
-// countAttempts is an option of the request.
-func (a *attempts) countAttempts(o *s3.Options) {
-	if retryer, ok := o.Retryer.(aws.RetryerV2); ok {
-		a.RetryerV2, o.Retryer = retryer, a
+type retriesKey struct{}
+
+// WithRetries returns a context whose requests are repeated in another way than the default, which is 25 seconds with random pauses.
+func WithRetries(ctx context.Context, r Retries) context.Context {
+	return context.WithValue(ctx, retriesKey{}, r)
+}
+
+// tries are the attempts to get an answer to one request.
+//
+// The SDK makes one attempt only. It would repeat a request without a look at what others have done since, it would give up after three attempts,
+// and the attempts of all users of a client would count together.
+type tries struct {
+	Retries
+	until time.Time // no attempt begins later
+	pause time.Duration
+}
+
+// newTries begins to count. long is for requests of a multipart upload.
+func newTries(ctx context.Context, long bool) *tries {
+	r, given := ctx.Value(retriesKey{}).(Retries)
+	if !given {
+		r.Patience = defaultPatience
+	}
+	patience := r.Patience
+	if long {
+		patience *= longPatience
+	}
+	return &tries{Retries: r, until: time.Now().Add(patience), pause: firstPause}
+}
+
+// again waits before another attempt. It returns false where the error would be the same, or when the patience has ended.
+func (t *tries) again(ctx context.Context, err error) bool {
+	if ctx.Err() != nil || !s3errors.Repeatable(err) {
+		return false
+	}
+	pause := t.pause
+	if !t.Steady {
+		pause = pause/2 + rand.N(pause/2)
+	}
+	if t.pause = min(2*t.pause, longestPause); time.Now().Add(pause).After(t.until) {
+		return false
+	}
+	return Sleep(ctx, pause) == nil
+}
+
+// once is the option of every request: the SDK does not repeat it.
+func once(o *s3.Options) { o.Retryer = aws.NopRetryer{} }
+
+// ask makes a request whose repetition changes nothing more, until S3 answers it. The error is the last one, with a kind.
+func ask[T any](ctx context.Context, timeout time.Duration, long bool, send func(ctx context.Context) (T, error)) (T, error) {
+	for t := newTries(ctx, long); ; {
+		out, err := attempt(ctx, timeout, send)
+		if err == nil || !t.again(ctx, err) {
+			return out, s3errors.FromSDK(err)
+		}
 	}
 }
 
-// repeatable is the option of a request whose attempts the caller does not count.
-func repeatable(o *s3.Options) { new(attempts).countAttempts(o) }
-
-// GetAttemptToken implements aws.RetryerV2. The SDK calls it before each attempt.
-func (a *attempts) GetAttemptToken(ctx context.Context) (func(error) error, error) {
-	a.count++
-	return a.RetryerV2.GetAttemptToken(ctx)
+// attempt makes one attempt of a request, which ends when S3 does nothing for a timeout. Its connection is not used again then. The time in which
+// the request waits for its turn does not count.
+func attempt[T any](ctx context.Context, timeout time.Duration, send func(ctx context.Context) (T, error)) (T, error) {
+	if timeout == unlimited {
+		return send(ctx)
+	}
+	ctx, watch := idle.Begin(ctx, timeout)
+	defer watch.Close()
+	out, err := send(ctx)
+	if err != nil {
+		err = watch.Error(err)
+	}
+	return out, err
 }
 
-// IsErrorRetryable implements aws.Retryer.
-func (a *attempts) IsErrorRetryable(err error) bool {
-	return a.RetryerV2.IsErrorRetryable(err) || s3errors.Unreadable(err) && errors.Is(s3errors.FromSDK(err), syscall.EAGAIN)
+// A sentBody is the body of one attempt. As long as S3 takes bytes of it, S3 does something.
+type sentBody struct {
+	io.ReadSeeker
+	size     int64
+	progress func()
 }
+
+// sent returns a body for an attempt, from its first byte on. The context is that of the attempt.
+func sent(ctx context.Context, body io.ReadSeeker) (*sentBody, error) {
+	size, err := body.Seek(0, io.SeekEnd)
+	if err == nil {
+		_, err = body.Seek(0, io.SeekStart)
+	}
+	return &sentBody{body, size, idle.Progress(ctx)}, err
+}
+
+// Read implements io.Reader.
+func (b *sentBody) Read(p []byte) (int, error) {
+	b.progress()
+	return b.ReadSeeker.Read(p)
+}
+
+// Size is the number of bytes.
+func (b *sentBody) Size() int64 { return b.size }
 
 // Sleep waits, or returns the reason why ctx ended.
 func Sleep(ctx context.Context, delay time.Duration) error {

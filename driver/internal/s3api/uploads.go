@@ -1,6 +1,7 @@
 package s3api
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -16,19 +17,15 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/checksums"
 )
 
-const (
-	// abortAttempts bounds how often AbortUpload tries. Then the upload is left to a sweep or to the bucket's lifecycle rules. abortDelay is the
-	// pause after the first attempt. Each further pause is twice as long.
-	abortAttempts = 4
-	abortDelay    = 200 * time.Millisecond
-)
-
 // An Upload is a multipart upload that is open.
 type Upload struct {
 	Key, ID string
 
 	// Checksum is the algorithm of the checksum that each part comes with, empty for none.
 	Checksum types.ChecksumAlgorithm
+
+	// Name is in the metadata of the object that the upload makes, so that a look can tell it from others.
+	Name string
 }
 
 // A Part is a part of an upload that S3 has confirmed.
@@ -50,52 +47,70 @@ type PartChecksums struct {
 	Configured bool // an algorithm was chosen
 }
 
-// CreateUpload begins a multipart upload of an object with attributes.
-func (b *Bucket) CreateUpload(ctx context.Context, key string, a *attributes.Attributes, sums PartChecksums) (Upload, error) {
+// CreateUpload begins a multipart upload of an object with attributes. The name is that of [Upload]; empty stands for a new one. After an error that is
+// EAGAIN there may be an upload without parts.
+func (b *Bucket) CreateUpload(ctx context.Context, key, name string, a *attributes.Attributes, sums PartChecksums) (Upload, error) {
+	name = cmp.Or(name, newName())
 	in := &s3.CreateMultipartUploadInput{Bucket: &b.Name, Key: &key}
 	a.ApplyToUpload(in)
+	in.Metadata = named(in.Metadata, name)
 	if sums.Uploaded && in.ChecksumAlgorithm == "" {
 		in.ChecksumAlgorithm = checksums.Algorithm
 	}
-	begin := time.Now()
-	out, err := b.client.CreateMultipartUpload(ctx, in, repeatable, func(o *s3.Options) {
-		if !b.sendsChecksums(o) && !sums.Configured {
-			in.ChecksumAlgorithm = ""
-			withoutChecksum(o)
+	out, err := ask(ctx, silenceTimeout, true, func(ctx context.Context) (*s3.CreateMultipartUploadOutput, error) {
+		begin := time.Now()
+		out, err := b.client.CreateMultipartUpload(ctx, in, once, func(o *s3.Options) {
+			if !b.sendsChecksums(o) && !sums.Configured {
+				in.ChecksumAlgorithm = ""
+				withoutChecksum(o)
+			}
+		})
+		if err == nil && out.UploadId == nil {
+			err = s3errors.ErrNoResult
 		}
+		if err == nil {
+			b.stats.Observe(time.Now(), time.Since(begin))
+		}
+		return out, err
 	})
-	if err == nil && out.UploadId == nil {
-		err = s3errors.ErrNoResult
-	}
 	if err != nil {
-		return Upload{}, s3errors.FromSDK(err)
+		return Upload{}, err
 	}
-	b.stats.Observe(time.Now(), time.Since(begin))
-	return Upload{Key: key, ID: *out.UploadId, Checksum: in.ChecksumAlgorithm}, nil
+	return Upload{Key: key, ID: *out.UploadId, Checksum: in.ChecksumAlgorithm, Name: name}, nil
 }
 
 // UploadPart uploads a part, whose CRC-32C is in base64.
 func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io.ReadSeeker, crc32c *string) (Part, error) {
-	in := &s3.UploadPartInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number, Body: body}
-	opts := []func(*s3.Options){withoutChecksum, withoutExpectContinue}
-	switch u.Checksum {
-	case "":
-	case checksums.Algorithm:
-		in.ChecksumCRC32C = crc32c
-		opts = []func(*s3.Options){unsigned, withoutExpectContinue}
-	default:
-		in.ChecksumAlgorithm = u.Checksum // the SDK computes it
-	}
-	out, err := b.client.UploadPart(ctx, in, opts...)
-	if err == nil && out.ETag == nil {
-		err = s3errors.ErrNoResult
-	}
+	var sum *string
+	out, err := ask(ctx, partTimeout, true, func(ctx context.Context) (*s3.UploadPartOutput, error) {
+		content, err := sent(ctx, body)
+		if err != nil {
+			return nil, err
+		}
+		in := &s3.UploadPartInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number, Body: content}
+		opts := []func(*s3.Options){once, withoutExpectContinue, withoutChecksum}
+		switch u.Checksum {
+		case "":
+		case checksums.Algorithm:
+			in.ChecksumCRC32C = crc32c
+			opts[2] = unsigned
+		default:
+			in.ChecksumAlgorithm = u.Checksum // the SDK computes it
+		}
+		out, err := b.client.UploadPart(ctx, in, opts...)
+		if err == nil && out.ETag == nil {
+			err = s3errors.ErrNoResult
+		}
+		if err != nil {
+			_, _ = body.Seek(0, io.SeekStart) // it is not sent
+		}
+		sum = in.ChecksumCRC32C
+		return out, err
+	})
 	if err != nil {
-		return Part{Number: number}, s3errors.FromSDK(err)
+		return Part{Number: number}, err
 	}
-	return Part{
-		Number: number, ETag: *out.ETag, CRC32C: in.ChecksumCRC32C, CRC32: out.ChecksumCRC32, CRC64NVME: out.ChecksumCRC64NVME,
-	}, nil
+	return Part{Number: number, ETag: *out.ETag, CRC32C: sum, CRC32: out.ChecksumCRC32, CRC64NVME: out.ChecksumCRC64NVME}, nil
 }
 
 // withoutExpectContinue keeps the SDK from sending "Expect: 100-continue" with each part, which costs a round trip. S3 has just accepted the
@@ -111,56 +126,61 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 	if to-from < v.Size { // S3 copies no range of an object below 5 MiB
 		in.CopySourceRange = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
 	}
-	out, err := b.client.UploadPartCopy(ctx, in, repeatable)
-	if err == nil && (out.CopyPartResult == nil || out.CopyPartResult.ETag == nil) {
-		err = s3errors.ErrNoResult
-	}
+	out, err := ask(ctx, unlimited, true, func(ctx context.Context) (*s3.UploadPartCopyOutput, error) {
+		out, err := b.client.UploadPartCopy(ctx, in, once)
+		if err == nil && (out.CopyPartResult == nil || out.CopyPartResult.ETag == nil) {
+			err = s3errors.ErrNoResult
+		}
+		return out, err
+	})
 	if err != nil {
-		return Part{Number: number}, s3errors.FromSDK(err)
+		return Part{Number: number}, err
 	}
 	return Part{Number: number, ETag: *out.CopyPartResult.ETag}, nil
 }
 
-// CompleteUpload makes an object of so many bytes visible, on a condition. seen is true if the answer was lost, and a
-// look at the object has shown the ETag.
-func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, size int64, c Condition) (made Stored, seen bool, err error) {
-	if c, err = b.precondition(ctx, u.Key, c, b.Profile.ConditionalComplete); err != nil {
-		return Stored{}, false, err
-	}
+// CompleteUpload makes an object visible, on a condition.
+func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c Condition) (Stored, error) {
 	all := make([]types.CompletedPart, len(parts))
 	for i, p := range parts {
 		all[i] = p.completed()
 	}
-	var tries attempts // S3 dates the object from when the upload began
-	out, err := b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-		Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
-		MultipartUpload: &types.CompletedMultipartUpload{Parts: all},
-	}, tries.countAttempts)
-	switch {
-	case err != nil:
-	case out.ETag == nil:
-		err = s3errors.ErrNoResult
-	default:
-		return stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32), false, nil
-	}
-	gone := tries.count > 1 && s3errors.IsNoSuchUpload(err)
-	made.ETag, err = b.reconcile(ctx, u.Key, &tries, err, evidenceOfComplete(all, size, gone))
-	return made, true, err
+	return b.perform(ctx, change{
+		key: u.Key, name: u.Name, condition: c, supported: b.Profile.ConditionalComplete, timeout: unlimited, long: true,
+		send: func(ctx context.Context, c Condition) (Stored, error) {
+			out, err := b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+				Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
+				MultipartUpload: &types.CompletedMultipartUpload{Parts: all},
+			}, once)
+			if err == nil && out.ETag == nil {
+				err = s3errors.ErrNoResult
+			}
+			if err != nil {
+				return Stored{}, err
+			}
+			return stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32), nil
+		},
+		pending: func(ctx context.Context) bool { return b.isOpen(ctx, u) },
+	})
+}
+
+// isOpen tells whether S3 still has a multipart upload. S3 completes an upload once. So one that is open has made no object.
+func (b *Bucket) isOpen(ctx context.Context, u Upload) bool {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lookAfterTimeout)
+	defer done()
+	_, err := b.ListParts(ctx, u, func(Part, int64) bool { return false })
+	return err == nil
 }
 
 // AbortUpload removes a multipart upload and its parts. A missing upload is no error.
 func (b *Bucket) AbortUpload(ctx context.Context, u Upload) error {
-	delay := abortDelay
-	for attempt := 1; ; attempt++ {
-		_, err := b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID})
-		if err == nil || s3errors.IsNoSuchUpload(err) {
-			return nil
-		}
-		if attempt == abortAttempts || Sleep(ctx, delay) != nil {
-			return s3errors.FromSDK(err)
-		}
-		delay *= 2
+	_, err := ask(ctx, silenceTimeout, false, func(ctx context.Context) (*s3.AbortMultipartUploadOutput, error) {
+		return b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}, once)
+	})
+	if s3errors.IsNoSuchUpload(err) {
+		return nil
 	}
+	return err
 }
 
 // ListParts lists the parts of an upload in order, each with its size in bytes, until take returns false. It returns the algorithm of their
@@ -168,9 +188,9 @@ func (b *Bucket) AbortUpload(ctx context.Context, u Upload) error {
 func (b *Bucket) ListParts(ctx context.Context, u Upload, take func(p Part, size int64) bool) (types.ChecksumAlgorithm, error) {
 	in := &s3.ListPartsInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}
 	for {
-		out, err := b.client.ListParts(ctx, in, repeatable)
+		out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListPartsOutput, error) { return b.client.ListParts(ctx, in, once) })
 		if err != nil {
-			return "", s3errors.FromSDK(err)
+			return "", err
 		}
 		for _, p := range out.Parts {
 			if p.ETag == nil || p.Size == nil {
@@ -199,9 +219,11 @@ type OpenUpload struct {
 
 // OpenUploads lists the multipart uploads of a key, the first page.
 func (b *Bucket) OpenUploads(ctx context.Context, key string) ([]OpenUpload, error) {
-	out, err := b.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &b.Name, Prefix: &key}, repeatable)
+	out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListMultipartUploadsOutput, error) {
+		return b.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &b.Name, Prefix: &key}, once)
+	})
 	if err != nil {
-		return nil, s3errors.FromSDK(err)
+		return nil, err
 	}
 	var uploads []OpenUpload
 	for _, u := range out.Uploads {

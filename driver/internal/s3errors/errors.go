@@ -90,10 +90,10 @@ func (e *Error) As(p any) bool { return errors.As(e.Kind, p) || errors.As(e.Caus
 // New is an error of a kind about an answer that is none of S3's errors and yet no good.
 func New(kind error, text string) error { return &Error{Kind: kind, Cause: errors.New(text)} }
 
-// FromSDK gives an error of the SDK its kind. It is the only function that knows S3's error codes.
+// FromSDK gives an error of the SDK its kind. It is the only function that knows S3's error codes. An error that has a kind stays as it is.
 func FromSDK(err error) error {
-	if err == nil {
-		return nil
+	if known, ok := errors.AsType[*Error](err); err == nil || ok && err == error(known) {
+		return err
 	}
 	return &Error{Kind: kindOf(err), Cause: err}
 }
@@ -175,12 +175,10 @@ func kindOfCode(code string) error {
 		"RequestTimeTooSkewed":
 		// The credentials of the server, or its clock: these say nothing of the object, and pass when someone mends them.
 		return syscall.EAGAIN
-	case "NoSuchUpload", "OperationAborted", "RequestTimeout", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch",
+	case "NoSuchUpload", "OperationAborted", "ConditionalRequestConflict", "RequestTimeout", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch",
 		"XAmzContentChecksumMismatch":
 		// An upload that someone aborted, a conflict with another request, or bytes hurt on the way: all pass when done anew.
 		return syscall.EAGAIN
-	case "ConditionalRequestConflict":
-		return syscall.ESTALE
 	}
 	return nil
 }

@@ -107,7 +107,7 @@ func TestKindOf(t *testing.T) {
 		{"minio-full", refusal(507, "XMinioStorageFull"), syscall.ENOSPC},
 		{"full-in-other-words", refusal(507, "Whatever"), syscall.ENOSPC},
 		{"changed", refusal(412, "PreconditionFailed"), syscall.ESTALE},
-		{"changed-at-the-same-time", refusal(409, "ConditionalRequestConflict"), syscall.ESTALE},
+		{"changed-at-the-same-time", refusal(409, "ConditionalRequestConflict"), syscall.EAGAIN},
 		{"conflict", refusal(409, "OperationAborted"), syscall.EAGAIN},
 		{"range", refusal(416, "InvalidRange"), fs.ErrInvalid},
 		{"range-as-errno", refusal(416, "InvalidRange"), syscall.EINVAL},

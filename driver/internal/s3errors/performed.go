@@ -1,6 +1,7 @@
 package s3errors
 
 import (
+	"context"
 	"crypto/tls"
 	"errors"
 	"net"
@@ -49,4 +50,34 @@ func notConnected(err error) bool {
 	}
 	_, ok := errors.AsType[tls.RecordHeaderError](err)
 	return ok
+}
+
+// Repeatable reports whether the same request may succeed a moment later: S3 is overloaded, in trouble or out of reach, works on another request
+// to the same key, or has got bytes that were hurt on the way. Refused credentials take longer than a moment.
+func Repeatable(err error) bool {
+	if Throttled(err) {
+		return true
+	}
+	if unsent(err) || errors.Is(err, context.Canceled) {
+		return false
+	}
+	if _, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return false
+	}
+	if api, ok := errors.AsType[smithy.APIError](err); ok {
+		switch api.ErrorCode() {
+		case "OperationAborted", "ConditionalRequestConflict", "RequestTimeout", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch",
+			"XAmzContentChecksumMismatch", "InternalError",
+			"RequestTimeTooSkewed": // the SDK has set its clock by the answer
+			return true
+		}
+	}
+	if unreachable(err) || Unreadable(err) {
+		return true
+	}
+	switch statusOf(err) {
+	case http.StatusRequestTimeout, http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	}
+	return false
 }

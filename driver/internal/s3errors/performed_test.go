@@ -13,36 +13,40 @@ import (
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 )
 
-// TestNotPerformed tells the errors after which S3 may yet have performed a request from those after which it certainly has not.
+// TestNotPerformed tells the errors after which S3 may yet have performed a request from those after which it certainly has not, and those after
+// which the same request may succeed from others.
 func TestNotPerformed(t *testing.T) {
 	operation := func(op string, errno syscall.Errno) error {
 		return sendError(&net.OpError{Op: op, Net: "tcp", Err: os.NewSyscallError(op, errno)})
 	}
 	for _, test := range []struct {
-		label                   string
-		err                     error
-		notPerformed, throttled bool
+		label                               string
+		err                                 error
+		notPerformed, throttled, repeatable bool
 	}{
-		{"slow-down", refusal(503, "SlowDown"), true, true},
-		{"too-many-requests", refusal(429, "ServiceUnavailable"), true, true},
-		{"slow-down-after-200", refusal(200, "SlowDown"), true, true},
-		{"precondition", refusal(412, "PreconditionFailed"), true, false},
-		{"conflict", refusal(409, "ConditionalRequestConflict"), true, false},
-		{"no-such-upload", refusal(404, "NoSuchUpload"), true, false},
-		{"denied", refusal(403, "AccessDenied"), true, false},
-		{"no-credentials", &v4.SigningError{Err: errors.New("no EC2 IMDS role found")}, true, false},
-		{"not-connected", operation("dial", syscall.ECONNREFUSED), true, false},
-		{"unknown-host", sendError(&net.DNSError{Err: "no such host", Name: "s3.invalid"}), true, false},
-		{"internal-error", refusal(500, "InternalError"), false, false},
-		{"internal-error-after-200", refusal(200, "InternalError"), false, false},
-		{"minio-without-quorum", refusal(503, "SlowDownWrite"), false, false},
-		{"bad-gateway", refusal(502, "BadGateway"), false, false},
-		{"unavailable", refusal(503, "ServiceUnavailable"), false, false},
-		{"reset", operation("read", syscall.ECONNRESET), false, false},
-		{"broken-pipe", operation("write", syscall.EPIPE), false, false},
-		{"no-answer", sendError(io.EOF), false, false},
-		{"timed-out", sendError(context.DeadlineExceeded), false, false},
-		{"ends-early", unfinished(404, fmt.Errorf("body: %w", io.ErrUnexpectedEOF)), false, false},
+		{"slow-down", refusal(503, "SlowDown"), true, true, true},
+		{"too-many-requests", refusal(429, "ServiceUnavailable"), true, true, true},
+		{"slow-down-after-200", refusal(200, "SlowDown"), true, true, true},
+		{"precondition", refusal(412, "PreconditionFailed"), true, false, false},
+		{"conflict", refusal(409, "ConditionalRequestConflict"), true, false, true},
+		{"no-such-upload", refusal(404, "NoSuchUpload"), true, false, false},
+		{"denied", refusal(403, "AccessDenied"), true, false, false},
+		{"no-credentials", &v4.SigningError{Err: errors.New("no EC2 IMDS role found")}, true, false, false},
+		{"not-connected", operation("dial", syscall.ECONNREFUSED), true, false, true},
+		{"unknown-host", sendError(&net.DNSError{Err: "no such host", Name: "s3.invalid"}), true, false, true},
+		{"expired-credentials", refusal(400, "ExpiredToken"), true, false, false},
+		{"canceled", sendError(context.Canceled), false, false, false},
+		{"hurt-on-the-way", refusal(400, "BadDigest"), true, false, true},
+		{"internal-error", refusal(500, "InternalError"), false, false, true},
+		{"internal-error-after-200", refusal(200, "InternalError"), false, false, true},
+		{"minio-without-quorum", refusal(503, "SlowDownWrite"), false, false, true},
+		{"bad-gateway", refusal(502, "BadGateway"), false, false, true},
+		{"unavailable", refusal(503, "ServiceUnavailable"), false, false, true},
+		{"reset", operation("read", syscall.ECONNRESET), false, false, true},
+		{"broken-pipe", operation("write", syscall.EPIPE), false, false, true},
+		{"no-answer", sendError(io.EOF), false, false, true},
+		{"timed-out", sendError(context.DeadlineExceeded), false, false, true},
+		{"ends-early", unfinished(404, fmt.Errorf("body: %w", io.ErrUnexpectedEOF)), false, false, true},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			if got := NotPerformed(test.err); got != test.notPerformed {
@@ -50,6 +54,9 @@ func TestNotPerformed(t *testing.T) {
 			}
 			if got := Throttled(test.err); got != test.throttled {
 				t.Errorf("throttled: %v, want %v", got, test.throttled)
+			}
+			if got := Repeatable(test.err); got != test.repeatable {
+				t.Errorf("repeatable: %v, want %v", got, test.repeatable)
 			}
 		})
 	}

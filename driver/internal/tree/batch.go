@@ -65,10 +65,9 @@ func (b *batch) takesMany() bool {
 // deleteOne deletes an object by a request of its own.
 func (b *batch) deleteOne(ctx context.Context, v s3api.Version) error {
 	if !b.exact {
-		return b.tree.delete(ctx, v.Key, v.Size)
+		return b.tree.delete(ctx, v)
 	}
-	_, err := b.tree.deleteVersion(ctx, v)
-	return b.noteReplaced(err)
+	return b.noteReplaced(b.tree.deleteVersion(ctx, v))
 }
 
 // noteReplaced records that a version was replaced, and returns other errors.

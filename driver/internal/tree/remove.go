@@ -23,7 +23,10 @@ func (t *Tree) RemoveFile(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	info, err := t.File(ctx, key)
+	if t.Keys.IsRoot(key) {
+		return syscall.EISDIR
+	}
+	v, _, err := t.Bucket.Head(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		if pending {
 			return nil
@@ -35,25 +38,25 @@ func (t *Tree) RemoveFile(ctx context.Context, key string) error {
 	if err != nil {
 		return err
 	}
-	return t.delete(ctx, key, info.Size())
+	return t.delete(ctx, v)
 }
 
-// delete deletes an object of so many bytes.
-func (t *Tree) delete(ctx context.Context, key string, size int64) error {
-	err := t.Bucket.Delete(ctx, key)
+// delete deletes the object that S3 has just described, or what has replaced it since.
+func (t *Tree) delete(ctx context.Context, v s3api.Version) error {
+	_, err := t.Bucket.DeleteShown(ctx, v)
 	if err == nil {
-		t.Quotas.Add(-quota.Charged(key, size))
+		t.Quotas.Add(-quota.Charged(v.Key, v.Size))
 	}
 	return err
 }
 
-// deleteVersion deletes an object if it is still this version, and tells how often S3 was asked to.
-func (t *Tree) deleteVersion(ctx context.Context, v s3api.Version) (attempts int, err error) {
-	attempts, err = t.Bucket.DeleteVersion(ctx, v)
+// deleteVersion deletes an object if it is still this version.
+func (t *Tree) deleteVersion(ctx context.Context, v s3api.Version) error {
+	_, err := t.Bucket.DeleteVersion(ctx, v)
 	if err == nil {
 		t.Quotas.Add(-v.Size)
 	}
-	return attempts, err
+	return err
 }
 
 // RemoveDir removes an empty directory, and fails with ENOTEMPTY or ENOTDIR for others.
@@ -90,7 +93,11 @@ func (t *Tree) RemoveAll(ctx context.Context, key string) error {
 	}
 	defer end()
 	if !t.Keys.IsRoot(key) {
-		if err := t.delete(ctx, key, t.Quotas.SizeOf(ctx, t.Bucket, key)()); err != nil {
+		v, _, err := t.Bucket.Head(ctx, key)
+		if err == nil {
+			err = t.delete(ctx, v)
+		}
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}

@@ -103,7 +103,7 @@ func (r *treeMove) file(ctx context.Context, v s3api.Version, a *attributes.Attr
 		if r.keepsSource || !r.target.incomplete.has(ctx, v, newKey, r.target.Bucket) {
 			return fs.ErrExist
 		}
-		_, err := r.source.deleteVersion(ctx, v)
+		err := r.source.deleteVersion(ctx, v)
 		if err == nil {
 			r.target.incomplete.remove(newKey)
 		}
@@ -138,13 +138,13 @@ func (r *treeMove) copyVersion(
 // deleteSource deletes a file that has a copy. Where that fails it removes the copy again, if the new name was not occupied. A file that was
 // replaced since it was copied stays; the error is ESTALE.
 func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey, etag string, occupied bool) error {
-	attempts, err := r.source.deleteVersion(ctx, v)
+	err := r.source.deleteVersion(ctx, v)
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
 	made, _, headErr := r.target.Bucket.Head(ctx, newKey)
 	replaced := errors.Is(err, syscall.ESTALE)
-	refused := attempts < 2 && !replaced && !errors.Is(err, syscall.EAGAIN)
+	refused := !replaced && !errors.Is(err, syscall.EAGAIN) // EAGAIN: S3 may yet delete it
 	if refused {
 		r.source.incomplete.refused.Store(true)
 	}
@@ -168,6 +168,5 @@ func (r *treeMove) undo(ctx context.Context, v, made s3api.Version) bool {
 
 // removeCopy removes a copy that no client has replaced, and tells whether it could.
 func (r *treeMove) removeCopy(ctx context.Context, made s3api.Version) bool {
-	_, err := r.target.deleteVersion(ctx, made)
-	return err == nil
+	return r.target.deleteVersion(ctx, made) == nil
 }

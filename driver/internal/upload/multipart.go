@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"path"
 	"syscall"
 	"time"
 
@@ -60,6 +61,7 @@ func (u *Uploader) createMultipart(until, ctx context.Context, p uploadOptions, 
 		return nil, err
 	}
 	var e *journal.Entry
+	name := "" // of the request, by which a session that resumes the upload knows its object too
 	if j := u.Journal; j != nil {
 		e = j.Enter(until, j.NewRecord(p.owner, p.key, p.partSize), p.client, p.cancel)
 		defer func() {
@@ -67,11 +69,12 @@ func (u *Uploader) createMultipart(until, ctx context.Context, p uploadOptions, 
 				e.Abandon(ctx, err)
 			}
 		}()
+		name = path.Base(e.Name())
 	}
 	// This request is never cancelled, because the server could not abort an upload whose ID it does not know.
 	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), journal.CreateTimeout)
 	defer done()
-	created, err := u.Bucket.CreateUpload(createCtx, p.key, a, s3api.PartChecksums{Uploaded: p.uploaded, Configured: u.Objects.Checksum != ""})
+	created, err := u.Bucket.CreateUpload(createCtx, p.key, name, a, s3api.PartChecksums{Uploaded: p.uploaded, Configured: u.Objects.Checksum != ""})
 	if err != nil {
 		return nil, err
 	}
@@ -228,15 +231,12 @@ func (m *multipart) wait() error {
 	}
 }
 
-// complete makes the object visible, of so many bytes. The caller has waited for all parts.
-func (m *multipart) complete(ctx context.Context, size int64, c s3api.Condition) (made s3api.Stored, err error) {
-	made, seen, err := m.bucket.CompleteUpload(ctx, m.upload, m.parts, size, c)
+// complete makes the object visible. The caller has waited for all parts.
+func (m *multipart) complete(ctx context.Context, c s3api.Condition) (s3api.Stored, error) {
+	made, err := m.bucket.CompleteUpload(ctx, m.upload, m.parts, c)
 	m.cancel()
-	switch {
-	case err == nil && !seen:
+	if err == nil {
 		m.entry.Remove(ctx)
-	case err == nil:
-		m.abort() // because the object that S3 shows may be an older, equal one
 	}
 	return made, err
 }

@@ -121,7 +121,7 @@ func (u *Uploader) CopyByParts(ctx context.Context, v s3api.Version, a *attribut
 	}
 	if err == nil {
 		var made s3api.Stored
-		made, err = m.complete(ctx, v.Size, c)
+		made, err = m.complete(ctx, c)
 		etag, err = made.ETag, c.Failed(err)
 	}
 	if err != nil {

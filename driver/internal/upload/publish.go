@@ -86,7 +86,7 @@ func (w *Writer) finish() error {
 		if err := w.upload.entry.ConfirmHolder(ctx); err != nil {
 			return s3api.Stored{}, err
 		}
-		return w.upload.complete(ctx, w.offset, w.condition)
+		return w.upload.complete(ctx, w.condition)
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path"
 	"slices"
 	"sync"
 	"syscall"
@@ -245,7 +246,7 @@ func (w *Writer) resume() error {
 	if err != nil {
 		return err
 	}
-	w.upload = w.u.multipart(w.ctx, w.partsContext(), s3api.Upload{Key: w.key, ID: p.Upload, Checksum: p.checksum})
+	w.upload = w.u.multipart(w.ctx, w.partsContext(), s3api.Upload{Key: w.key, ID: p.Upload, Checksum: p.checksum, Name: path.Base(p.Name)})
 	w.upload.parts, w.upload.number = p.parts, int32(len(p.parts))
 	w.upload.entry = e
 	return nil

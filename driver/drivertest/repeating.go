@@ -1,0 +1,228 @@
+package drivertest
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver"
+)
+
+// A repetition is an operation whose request S3 performs without an answer, or refuses for a moment. Before the driver sends the request again, another
+// client works on the same names, and gets its own answers. What the other client has stored must stay, and what it has deleted must stay away.
+type repetition struct {
+	label     string
+	opts      driver.Options
+	before    map[string]string // the objects
+	run       func(x *fixture) error
+	operation string // of the request; on servers where the driver makes another one, the test proves nothing
+
+	refused bool // S3 refuses the request, so that it has no effect; otherwise its answer is lost
+	other   func(x *fixture)
+
+	kinds []error           // one of which the error is; nil stands for success
+	after map[string]string // the objects
+	needs func(p *driver.Profile) bool
+}
+
+// testRepeat has another client work on a name between two attempts of a request.
+func testRepeat(t *testing.T, h Harness) {
+	conditionalPut := func(p *driver.Profile) bool { return p.ConditionalPut }
+	none := []error{nil}
+	unknown := []error{syscall.EAGAIN}
+	deny := driver.Options{NoOverwrite: true}
+	for _, r := range []repetition{
+		{
+			label: "remove-then-stored", before: map[string]string{"f": "old"}, run: func(x *fixture) error { return x.RemoveFile("f") },
+			operation: "DeleteObject", other: stores("f", "new"), kinds: none, after: map[string]string{"f": "new"},
+		},
+		{
+			label: "remove-then-stored-equal", before: map[string]string{"f": "old"}, run: func(x *fixture) error { return x.RemoveFile("f") },
+			operation: "DeleteObject", other: func(x *fixture) { x.write("f", []byte("old")) }, kinds: []error{nil, syscall.EAGAIN},
+			after: map[string]string{"f": "old"},
+		},
+		{
+			label: "rename-then-stored", before: map[string]string{"f": "old"}, run: renames("f", "g"),
+			operation: "DeleteObject", other: stores("f", "new"), kinds: none, after: map[string]string{"f": "new", "g": "old"},
+		},
+		{
+			label: "rename-then-stored-equal", before: map[string]string{"f": "old"}, run: renames("f", "g"),
+			operation: "DeleteObject", other: stores("f", "old"), kinds: []error{nil, syscall.EAGAIN},
+			after: map[string]string{"f": "old", "g": "old"},
+		},
+		{
+			label: "remove-directory-then-made", before: map[string]string{"d/": ""}, run: func(x *fixture) error { return x.RemoveDir("d") },
+			operation: "DeleteObject", other: func(x *fixture) {
+				if err := x.session(x.Context(), nil).Mkdir("d", 0); err != nil {
+					x.Error(err)
+				}
+			},
+			kinds: []error{nil, syscall.EAGAIN}, after: map[string]string{"d/": ""},
+		},
+		{
+			label: "append-refused-then-equal-appended", before: map[string]string{"f": "old"},
+			run: func(x *fixture) error { return x.tryAppend("f", []byte("line")) }, operation: "PutObject", refused: true,
+			other: stores("f", "oldline"), kinds: []error{syscall.ESTALE, syscall.EAGAIN}, after: map[string]string{"f": "oldline"},
+		},
+		{
+			label: "append-then-stored-as-before", before: map[string]string{"f": "b"},
+			run: func(x *fixture) error { return x.tryAppend("f", []byte("b")) }, operation: "PutObject",
+			other: stores("f", "b"), kinds: unknown, after: map[string]string{"f": "b"},
+		},
+		{
+			label: "lock-refused-then-equal-stored", opts: deny, run: func(x *fixture) error { return x.tryWrite("lock", []byte("locked")) },
+			operation: "PutObject", refused: true, other: stores("lock", "locked"), kinds: []error{fs.ErrExist},
+			after: map[string]string{"lock": "locked"}, needs: conditionalPut,
+		},
+		{
+			label: "rename-refused-then-equal-stored", opts: deny, before: map[string]string{"f": "same"}, run: renames("f", "g"),
+			operation: "CopyObject", refused: true, other: stores("g", "same"), kinds: []error{fs.ErrExist},
+			after: map[string]string{"f": "same", "g": "same"},
+		},
+		{
+			label: "rename-by-put-refused-then-equal-stored", opts: deny, before: map[string]string{"f": "same"}, run: renames("f", "g"),
+			operation: "PutObject", refused: true, other: stores("g", "same"), kinds: []error{fs.ErrExist},
+			after: map[string]string{"f": "same", "g": "same"},
+		},
+		{
+			label: "write-then-replaced", before: map[string]string{"f": "old"}, run: func(x *fixture) error { return x.tryWrite("f", []byte("mine")) },
+			operation: "PutObject", other: func(x *fixture) {
+				x.wantContent("f", []byte("mine"))
+				x.delete("f")
+				x.put("f", []byte("other"))
+			},
+			kinds: unknown, after: map[string]string{"f": "other"},
+		},
+		{
+			label: "write-new-then-deleted", opts: deny, run: func(x *fixture) error { return x.tryWrite("f", []byte("mine")) },
+			operation: "PutObject", other: func(x *fixture) { x.delete("f") }, kinds: unknown, after: map[string]string{},
+		},
+		{
+			label: "write-then-deleted", run: func(x *fixture) error { return x.tryWrite("f", []byte("mine")) },
+			operation: "PutObject", other: func(x *fixture) { x.delete("f") }, kinds: unknown, after: map[string]string{},
+		},
+		{
+			label: "write-parts-then-replaced", run: func(x *fixture) error { return x.tryWrite("f", random(partSize+1)) },
+			operation: "CompleteMultipartUpload", other: stores("f", "other"), kinds: unknown, after: map[string]string{"f": "other"},
+		},
+		{
+			label: "write-parts-refused-then-stored", opts: deny, run: func(x *fixture) error { return x.tryWrite("f", random(partSize+1)) },
+			operation: "CompleteMultipartUpload", refused: true, other: stores("f", string(random(partSize+1))), kinds: []error{fs.ErrExist},
+			after: map[string]string{"f": string(random(partSize + 1))}, needs: func(p *driver.Profile) bool { return p.ConditionalComplete },
+		},
+		{
+			label: "rename-copied-then-source-deleted", before: map[string]string{"f": "old", "g": "older"}, run: renames("f", "g"),
+			operation: "CopyObject", other: func(x *fixture) { x.delete("f") }, kinds: none, after: map[string]string{"g": "old"},
+		},
+		{
+			label: "rename-refused-then-stored", before: map[string]string{"f": "old"}, run: renames("f", "g"), operation: "DeleteObject", refused: true,
+			other: stores("f", "new"), kinds: []error{syscall.ESTALE}, after: map[string]string{"f": "new", "g": "old"},
+		},
+		{
+			label: "remove-refused-then-stored", before: map[string]string{"f": "old"}, run: func(x *fixture) error { return x.RemoveFile("f") },
+			operation: "DeleteObject", refused: true, other: stores("f", "new"), kinds: none, after: map[string]string{},
+		},
+	} {
+		t.Run(r.label, func(t *testing.T) {
+			if r.needs != nil && !r.needs(&h.Profile) {
+				return // docs/guarantees.md says what remains without the condition
+			}
+			x := h.open(t, &r.opts)
+			for key, content := range r.before {
+				x.put(key, []byte(content))
+			}
+			interfered := x.interfere(r)
+			err := r.run(x)
+			if !slices.ContainsFunc(r.kinds, func(kind error) bool { return errors.Is(err, kind) }) && *interfered {
+				t.Errorf("the error is %v, want one of %v", err, r.kinds)
+			}
+			if !*interfered {
+				return // another request does this here
+			}
+			var keys []string
+			for key, content := range r.after {
+				x.wantContent(key, []byte(content))
+				keys = append(keys, key)
+			}
+			x.wantKeys(keys...)
+		})
+	}
+	t.Run("refused-often", func(t *testing.T) { testRefusedOften(t, h) })
+}
+
+// stores returns what stores an object through another client.
+func stores(key, content string) func(*fixture) {
+	return func(x *fixture) { x.put(key, []byte(content)) }
+}
+
+// interfere lets the other client work on the names once, when the first request of the operation has ended. It tells whether that has happened.
+func (x *fixture) interfere(r repetition) *bool {
+	done := false
+	once := func() {
+		done = true
+		x.spy.Before(nil)
+		x.spy.After(nil)
+		r.other(x)
+	}
+	if r.refused {
+		x.spy.Before(func(_ context.Context, operation string, in any) error {
+			if operation != r.operation || done || isRecord(in) {
+				return nil
+			}
+			once()
+			return responseError(http.StatusServiceUnavailable, "SlowDown")
+		})
+		return &done
+	}
+	x.spy.After(func(operation string, _ any) error {
+		if operation != r.operation || done {
+			return nil
+		}
+		once()
+		return io.ErrUnexpectedEOF
+	})
+	return &done
+}
+
+// isRecord tells whether a request stores a record of the journal.
+func isRecord(in any) bool {
+	put, ok := in.(*s3.PutObjectInput)
+	return ok && put.Key != nil && len(*put.Key) > 0 && (*put.Key)[0] == '.'
+}
+
+// testRefusedOften has S3 refuse each request a few times in a row, with the answers that say it was not performed. Nothing fails.
+func testRefusedOften(t *testing.T, h Harness) {
+	x := h.open(t, nil)
+	answers := []error{
+		responseError(http.StatusServiceUnavailable, "SlowDown"), responseError(http.StatusTooManyRequests, "TooManyRequests"), nil,
+		responseError(http.StatusConflict, "ConditionalRequestConflict"), nil,
+	}
+	var mu sync.Mutex
+	requests := map[string]int{}
+	x.spy.Before(func(_ context.Context, operation string, _ any) error {
+		mu.Lock()
+		defer mu.Unlock()
+		requests[operation]++
+		return answers[(requests[operation]-1)%len(answers)]
+	})
+	for _, err := range []error{
+		x.tryWrite("small", random(100)), x.tryWrite("large", random(3*partSize)), x.tryAppend("small", random(10)),
+		x.tryRestart("large", partSize, random(10)), x.Rename("small", "moved"), x.Mkdir("d", os.ModePerm), x.RemoveDir("d"), x.RemoveFile("moved"),
+	} {
+		wantError(t, err, nil)
+	}
+	x.spy.Before(nil)
+	x.wantKeys("large")
+	if requests["UploadPart"] < len(answers) || requests["DeleteObject"] < len(answers) {
+		t.Errorf("too few requests were refused: %v", requests)
+	}
+}

@@ -1,0 +1,161 @@
+package s3api
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io/fs"
+	"maps"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
+)
+
+// lookAfterTimeout bounds the look at an object after a request without an answer. It may outlive the session.
+const lookAfterTimeout = 30 * time.Second
+
+// A change is a request that makes an object. Other clients may change the same object at any time.
+//
+// S3 may perform a request although its answer is lost, also some time later. So a change never sends a request again without a look. The
+// metadata of what it makes hold a random name ([attributes.WriteKey]), which nobody else has: where the look shows that, S3 has performed the
+// request. Equal bytes prove nothing, because another client may have stored the same. Where the look shows an object that was there before the
+// first attempt, S3 has not performed it, and the change sends the request again, on the condition that this object is still there. Anything
+// else leaves open what has happened: the request may have been performed, and others have changed the object since. To send it again
+// would undo what they did. The error is EAGAIN then.
+type change struct {
+	key       string
+	name      string    // in the metadata of what the change makes
+	condition Condition // of the caller
+	supported bool      // S3 knows the condition
+	timeout   time.Duration
+	long      bool // it is a request of a multipart upload
+
+	// send makes one attempt on a condition.
+	send func(ctx context.Context, c Condition) (Stored, error)
+
+	// pending tells whether S3 has certainly not performed the request, and will not perform an earlier attempt besides another one. It is
+	// nil where only the object tells.
+	pending func(ctx context.Context) bool
+}
+
+// newName returns a name for what one request makes.
+func newName() string { return rand.Text() }
+
+// named returns user metadata with the name of a request, unless they would be more than S3 takes. Then no look can prove that S3 has performed
+// the request.
+func named(metadata map[string]string, name string) map[string]string {
+	bytes := len(attributes.WriteKey) + len(name)
+	for key, value := range metadata {
+		bytes += len(key) + len(value)
+	}
+	if bytes > attributes.MaxMetadata {
+		return metadata
+	}
+	metadata = maps.Clone(metadata)
+	if metadata == nil {
+		metadata = map[string]string{}
+	}
+	metadata[attributes.WriteKey] = name
+	return metadata
+}
+
+// perform makes a change. Where the answer was lost, it returns the ETag that a look has shown.
+//
+// The error is ESTALE where the condition did not hold when the change began, or a moment later. It is EAGAIN where it is not known what S3 has done.
+func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
+	begun := time.Now()
+	doubt := false // an earlier attempt may have been performed
+	c := w.condition
+	for t := newTries(ctx, w.long); ; {
+		sent, err := b.precondition(ctx, w.key, c, w.supported)
+		switch {
+		case err == nil:
+			var made Stored
+			made, err = attempt(ctx, w.timeout, func(ctx context.Context) (Stored, error) { return w.send(ctx, sent) })
+			if err == nil {
+				return made, nil
+			}
+			doubt = doubt || !s3errors.NotPerformed(err)
+			if !doubt && t.again(ctx, err) {
+				continue
+			}
+		case doubt && !errors.Is(err, errReplaced): // no look
+			return Stored{}, unknown(err)
+		}
+		failed := s3errors.FromSDK(err)
+		if !doubt || errors.Is(failed, context.Canceled) {
+			return Stored{}, failed
+		}
+		object, err := b.lookAfter(ctx, w.key)
+		switch {
+		case err != nil:
+			return Stored{}, unknown(failed)
+		case object.is(w.name):
+			return Stored{ETag: aws.ToString(object.ETag)}, nil
+		case w.pending != nil && w.pending(ctx):
+			doubt = false // all attempts are one, whenever S3 performs it
+		case object.olderThan(begun) && c.allows(object.ETag):
+			c = Condition{ETag: *object.ETag}
+		case object.olderThan(begun):
+			return Stored{}, errReplaced
+		default:
+			return Stored{}, unknown(failed)
+		}
+		if !t.again(ctx, failed) {
+			return Stored{}, failed
+		}
+	}
+}
+
+// unknown says that it is not known what S3 has done.
+func unknown(cause error) error { return &s3errors.Error{Kind: syscall.EAGAIN, Cause: cause} }
+
+// A look is what S3 has shown of an object after a request without an answer. The object is nil where there is none.
+type look struct {
+	*s3.HeadObjectOutput
+	age time.Duration // by the clock of S3
+}
+
+// is tells whether a request of this name has made the object.
+func (l look) is(name string) bool {
+	return l.HeadObjectOutput != nil && l.Metadata[attributes.WriteKey] == name
+}
+
+// clockStep is by how much an age may be wrong that is the difference of two times in whole seconds.
+const clockStep = time.Second
+
+// olderThan tells whether there is an object that was stored before a moment of this process. One that was put together of parts tells nothing:
+// some servers date it from when its upload began.
+func (l look) olderThan(moment time.Time) bool {
+	return l.HeadObjectOutput != nil && l.age > time.Since(moment)+clockStep && !strings.Contains(aws.ToString(l.ETag), "-")
+}
+
+// lookAfter looks at an object after a request without an answer. The look may outlive the session.
+func (b *Bucket) lookAfter(ctx context.Context, key string) (look, error) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lookAfterTimeout)
+	defer done()
+	object, err := b.look(ctx, key)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return look{}, err
+	}
+	l := look{HeadObjectOutput: object}
+	if object != nil {
+		if now, ok := awsmiddleware.GetServerTime(object.ResultMetadata); ok {
+			l.age = now.Sub(aws.ToTime(object.LastModified))
+		}
+	}
+	return l, nil
+}
+
+// look requests the attributes and checksums of an object.
+func (b *Bucket) look(ctx context.Context, key string) (*s3.HeadObjectOutput, error) {
+	return b.headObject(ctx, &s3.HeadObjectInput{Key: &key, ChecksumMode: types.ChecksumModeEnabled})
+}
