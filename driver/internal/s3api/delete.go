@@ -81,8 +81,8 @@ func (b *Bucket) DeleteShown(ctx context.Context, v Version) (removed bool, err 
 
 // delete deletes an object that S3 has just described as v, on the condition of its ETag where S3 has one. The answer is that to the last attempt.
 //
-// After an attempt without an answer it looks before it sends another one. An object that has come since stays, whatever its bytes: S3 has either
-// deleted v, or another client has replaced it before. The delete has then come before that.
+// After an attempt without an answer it looks before it sends another one. Another object stays, whatever its bytes: it may have come after S3 has
+// deleted v. The error is EAGAIN then, because it may also have replaced v, or added to it.
 func (b *Bucket) delete(ctx context.Context, v Version) (out *s3.DeleteObjectOutput, removed bool, err error) {
 	begun := time.Now()
 	in := &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key}
@@ -121,9 +121,7 @@ func (b *Bucket) delete(ctx context.Context, v Version) (out *s3.DeleteObjectOut
 		case v.is(b.version(v.Key, object.HeadObjectOutput)), v.mayBe(object) && (!doubt || object.olderThan(begun)):
 		case !doubt:
 			return nil, false, errReplaced
-		case !v.mayBe(object):
-			return nil, false, nil
-		default: // equal bytes, stored within a second
+		default:
 			return nil, false, unknown(failed)
 		}
 		if !more {
