@@ -14,6 +14,7 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -45,7 +46,7 @@ const (
 func Load(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
 	// Not frozen, so that the SDK can add the certificates of AWS_CA_BUNDLE.
 	client := awshttp.NewBuildableClient().
-		WithDialerOptions(func(d *net.Dialer) { d.Timeout, d.Control = dialTimeout, descriptors.Transfers.Control }).
+		WithDialerOptions(func(d *net.Dialer) { d.Timeout, d.Control = dialTimeout, control }).
 		WithTransportOptions(func(t *http.Transport) {
 			t.MaxIdleConns = 0 // bounded for each server only
 			t.MaxIdleConnsPerHost = idleConnections
@@ -63,6 +64,14 @@ func Load(ctx context.Context, log *slog.Logger) (*aws.Config, error) {
 	}
 	cfg.Credentials = renewTokens(cfg.Credentials, log)
 	return &cfg, nil
+}
+
+// control prepares the socket of a new connection.
+func control(network, address string, conn syscall.RawConn) error {
+	if err := descriptors.Transfers.Control(network, address, conn); err != nil {
+		return err
+	}
+	return setUserTimeout(conn)
 }
 
 // Coalesce makes a client send a small body together with the headers.
