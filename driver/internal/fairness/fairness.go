@@ -94,7 +94,7 @@ type Requests struct {
 	tenants  map[string]*tenant // that have active users
 	active   int                // number of active users
 	idle     list.List          // of *share: active users without requests, the longest idle first
-	queue    []*tenant          // that have waiting requests, the next first
+	queue    line[*tenant]      // that have waiting requests, the next first
 
 	shrunk   time.Time        // When the limit became smaller.
 	alone    map[Kind]average // Seconds that a request takes when it is alone.
@@ -113,7 +113,8 @@ type tenant struct {
 	name     string
 	users    map[string]*share // active ones
 	underWay int
-	queue    []*share // of users that have waiting requests, the next first
+	queue    line[*share]   // of users that have waiting requests, the next first
+	place    place[*tenant] // in the queue of the requests, while there are such users
 }
 
 // A share is the requests of an active user. It is guarded by the mutex of all requests.
@@ -122,6 +123,7 @@ type share struct {
 	name     string
 	underWay int
 	waiting  []chan struct{} // One for each waiting request, closed when its turn begins.
+	place    place[*share]   // In the queue of the tenant, while requests wait.
 	waited   time.Time       // When a request had to wait last.
 	rest     time.Time       // Until when no request begins, if the share is less than one request.
 	slowdown average         // How many times as long answers take as when requests are alone.
@@ -203,7 +205,7 @@ func (t *Turn) Resume() bool {
 	r, now := t.requests, time.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.queue) > 0 && now.Sub(t.begin) >= maxReading {
+	if r.waiting > 0 && now.Sub(t.begin) >= maxReading {
 		t.release(now)
 	}
 	if t.ended {
@@ -234,16 +236,17 @@ func (t *Turn) release(now time.Time) {
 
 // release ends a request of a user that took some time, and lets others begin.
 func (r *Requests) release(s *share, took time.Duration, now time.Time) {
-	r.add(s, -1)
+	r.add(s, -1, now)
 	if share := r.shareOf(s); share < 1 && len(s.waiting) > 0 && !r.light(s) {
 		rest := min(time.Duration(float64(took)*(1/share-1)), maxRest)
 		s.rest = now.Add(rest)
-		time.AfterFunc(rest, r.wake)
+		s.note(now)
+		time.AfterFunc(rest, func() { r.rested(s) })
 	}
 	r.noteIdle(s, now)
 	r.expire(now)
 	r.probe(now)
-	r.serve()
+	r.serve(now)
 }
 
 // share returns the share of a user, who is active from now on.
@@ -251,12 +254,15 @@ func (r *Requests) share(u *User) *share {
 	t := r.tenants[u.tenant]
 	if t == nil {
 		t = &tenant{name: u.tenant, users: make(map[string]*share)}
+		t.place.who = t
 		r.tenants[u.tenant] = t
 	}
 	s := t.users[u.name]
 	if s == nil {
 		s = &share{tenant: t, name: u.name}
+		s.place.who = s
 		t.users[u.name] = s
+		t.note()
 		r.active++
 	}
 	if s.idle != nil {
@@ -284,6 +290,7 @@ func (r *Requests) expire(now time.Time) {
 		r.idle.Remove(e)
 		r.active--
 		delete(s.tenant.users, s.name)
+		s.tenant.note()
 		if len(s.tenant.users) == 0 {
 			delete(r.tenants, s.tenant.name)
 		}
@@ -299,88 +306,137 @@ func (r *Requests) shareOf(s *share) float64 {
 }
 
 // light tells whether a user who makes a request makes few compared with the others.
-func (r *Requests) light(s *share) bool {
-	return lightPart*r.active*max(1, s.underWay+len(s.waiting)) <= r.underWay+r.waiting
-}
+func (r *Requests) light(s *share) bool { return max(1, s.underWay+len(s.waiting)) <= r.few() }
+
+// few is how many requests are few for a user.
+func (r *Requests) few() int { return (r.underWay + r.waiting) / (lightPart * r.active) }
 
 // admits tells whether a user may make another request.
-func (r *Requests) admits(s *share) bool {
-	now := time.Now()
-	if !r.shared() || r.stats.Far(now) {
-		return true
+func (r *Requests) admits(s *share, now time.Time) bool {
+	return s.need(now).within(s.tenant.limits(r.limits(now)))
+}
+
+// limits are those of the needs of tenants.
+func (r *Requests) limits(now time.Time) need {
+	switch {
+	case !r.shared(), r.stats.Far(now), r.probing > 0 && r.underWay == 0:
+		return need{never - 1, never - 1, never - 1}
+	case r.probing > 0:
+		return need{-1, -1, -1}
 	}
-	if r.probing > 0 {
-		return r.underWay == 0
+	return need{
+		r.few(),
+		int(r.limit) / len(r.tenants),
+		max(1, int(max(r.limit, firstLimit))/len(r.tenants)) - 1,
 	}
-	if r.light(s) {
-		return true
+}
+
+// need says when a user of the tenant may make a request, by limits of all requests: how many requests a user has who is light with few enough; what
+// the tenant's share must be for the user who has the fewest under way, whatever the others of the tenant have begun while they were alone; and how
+// many the tenant has under way, if one of its users has none and does not rest.
+func (t *tenant) need() need {
+	n := t.queue.least()
+	if n[1]++; n[2] == 0 {
+		n[2] = t.underWay
 	}
-	if share := r.shareOf(s); share >= 1 { // whatever the others of the tenant have begun while they were alone
-		return s.underWay < int(share)
+	n[1] *= len(t.users)
+	return n
+}
+
+// need says when the user may make a request, by limits of the tenant. The numbers are those of which the tenant has the least.
+func (s *share) need(now time.Time) need {
+	n := need{max(1, s.underWay+len(s.waiting)), s.underWay, never}
+	if s.underWay == 0 && !now.Before(s.rest) {
+		n[2] = 0
 	}
-	ofTenant := max(1, int(max(r.limit, firstLimit))/len(r.tenants))
-	return s.underWay == 0 && !now.Before(s.rest) && s.tenant.underWay < ofTenant
+	return n
+}
+
+// limits are those of the needs of the tenant's users, by those of tenants.
+func (t *tenant) limits(of need) need {
+	of[1] = of[1]/len(t.users) - 1
+	if t.underWay <= of[2] {
+		of[2] = 0
+	} else {
+		of[2] = -1
+	}
+	return of
+}
+
+// note tells the queues what a user needs, after that has changed.
+func (s *share) note(now time.Time) {
+	if s.place.taken() {
+		s.place.set(s.need(now))
+	}
+	s.tenant.note()
+}
+
+// note tells the queue what a tenant needs, after that has changed.
+func (t *tenant) note() {
+	if t.place.taken() {
+		t.place.set(t.need())
+	}
 }
 
 // enter begins a request and returns nil, or queues it and returns a channel that is closed when it may begin.
 func (r *Requests) enter(s *share, now time.Time) chan struct{} {
-	if len(s.waiting) == 0 && r.admits(s) {
-		r.add(s, 1)
+	if len(s.waiting) == 0 && r.admits(s, now) {
+		r.add(s, 1, now)
 		return nil
-	}
-	if len(s.waiting) == 0 {
-		if len(s.tenant.queue) == 0 {
-			r.queue = append(r.queue, s.tenant)
-		}
-		s.tenant.queue = append(s.tenant.queue, s)
 	}
 	s.waited = now
 	r.waiting++
 	begun := make(chan struct{})
-	s.waiting = append(s.waiting, begun)
+	if s.waiting = append(s.waiting, begun); len(s.waiting) == 1 {
+		s.place.join(&s.tenant.queue, s.need(now))
+		if t := s.tenant; !t.place.taken() {
+			t.place.join(&r.queue, t.need())
+		}
+	}
+	s.note(now)
 	return begun
 }
 
 // add changes how many requests of a user are under way.
-func (r *Requests) add(s *share, n int) {
+func (r *Requests) add(s *share, n int, now time.Time) {
 	s.underWay += n
 	s.tenant.underWay += n
 	r.underWay += n
+	s.note(now)
 }
 
-// serve lets waiting requests begin, as many as may.
-func (r *Requests) serve() {
-	for i := 0; i < len(r.queue); {
-		if !r.serveTenant(r.queue[i]) {
-			i++
-			continue
-		}
-		t := r.queue[i] // goes to the end of the queue
-		r.queue = slices.Delete(r.queue, i, i+1)
-		if len(t.queue) > 0 {
-			r.queue = append(r.queue, t)
-		}
+// serve lets waiting requests begin, as many as may. Who may not begin now may not after others have begun either.
+func (r *Requests) serve(now time.Time) {
+	for s, ok := r.next(now); ok; s, ok = r.next(now) {
+		r.begin(s, now)
 	}
 }
 
-// serveTenant lets one request of a tenant begin, and returns false if none may.
-func (r *Requests) serveTenant(t *tenant) bool {
-	for i, s := range t.queue {
-		if !r.admits(s) {
-			continue
-		}
-		begun := s.waiting[0]
-		s.waiting = s.waiting[1:]
-		r.waiting--
-		t.queue = slices.Delete(t.queue, i, i+1)
-		if len(s.waiting) > 0 {
-			t.queue = append(t.queue, s)
-		}
-		r.add(s, 1)
-		close(begun)
-		return true
+// next returns the first user who may begin a waiting request, of the first tenant that has one. ok is false if there is none.
+func (r *Requests) next(now time.Time) (s *share, ok bool) {
+	limits := r.limits(now)
+	t, ok := r.queue.first(limits)
+	if !ok {
+		return nil, false
 	}
-	return false
+	return t.queue.first(t.limits(limits))
+}
+
+// begin lets a waiting request of a user begin. The user and its tenant go to the end of their queues.
+func (r *Requests) begin(s *share, now time.Time) {
+	t, begun := s.tenant, s.waiting[0]
+	s.waiting = s.waiting[1:]
+	r.waiting--
+	s.place.leave()
+	t.place.leave()
+	if len(s.waiting) > 0 {
+		s.place.join(&t.queue, s.need(now))
+	}
+	if !t.queue.empty() {
+		t.place.join(&r.queue, t.need())
+	}
+	r.add(s, 1, now)
+	close(begun)
 }
 
 // leave removes a request from the queue, or ends it if its turn has begun at the same moment.
@@ -396,11 +452,12 @@ func (r *Requests) leave(s *share, begun chan struct{}) {
 	s.waiting = slices.Delete(s.waiting, i, i+1)
 	r.waiting--
 	if len(s.waiting) == 0 {
-		s.tenant.queue = slices.DeleteFunc(s.tenant.queue, func(other *share) bool { return other == s })
-		if len(s.tenant.queue) == 0 {
-			r.queue = slices.DeleteFunc(r.queue, func(other *tenant) bool { return other == s.tenant })
+		s.place.leave()
+		if s.tenant.queue.empty() {
+			s.tenant.place.leave()
 		}
 	}
+	s.note(now)
 	r.noteIdle(s, now)
 }
 
@@ -421,6 +478,14 @@ func (r *Requests) probe(now time.Time) {
 	}
 }
 
+// rested ends the rest of a user.
+func (r *Requests) rested(s *share) {
+	r.mu.Lock()
+	s.note(time.Now())
+	r.mu.Unlock()
+	r.wake()
+}
+
 // wake lets requests begin that have waited for a time to end.
 func (r *Requests) wake() {
 	r.mu.Lock()
@@ -428,7 +493,7 @@ func (r *Requests) wake() {
 	now := time.Now()
 	r.expire(now)
 	r.probe(now)
-	r.serve()
+	r.serve(now)
 }
 
 // observe changes the limit by how long an answer took, in seconds.
@@ -455,7 +520,7 @@ func (r *Requests) observe(t *Turn, kind Kind, took float64, isAlone bool, now t
 			r.limit = max(min(least, r.limit), r.limit*max(1/slower, 0.5))
 			r.shrunk = now
 		}
-	case now.Sub(r.shrunk) > waitCounts && (len(r.queue) > 0 || float64(r.underWay) >= r.limit):
+	case now.Sub(r.shrunk) > waitCounts && (r.waiting > 0 || float64(r.underWay) >= r.limit):
 		r.limit += 1 / max(r.limit, slowGrowth)
 	}
 }

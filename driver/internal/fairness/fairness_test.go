@@ -141,8 +141,8 @@ func (r *Requests) checkEmpty(t *testing.T) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.expire(time.Now())
-	if r.underWay != 0 || r.active != 0 || r.waiting != 0 || r.idle.Len() != 0 || len(r.tenants) != 0 || len(r.queue) != 0 {
-		t.Errorf("%d requests of %d users are under way, %d are idle, %d tenants wait", r.underWay, r.active, r.idle.Len(), len(r.queue))
+	if r.underWay != 0 || r.active != 0 || r.waiting != 0 || r.idle.Len() != 0 || len(r.tenants) != 0 || !r.queue.empty() {
+		t.Errorf("%d requests of %d users are under way, %d are idle, %d requests wait", r.underWay, r.active, r.idle.Len(), r.waiting)
 	}
 }
 
@@ -334,7 +334,7 @@ func TestUserWithOneSession(t *testing.T) {
 			time.Sleep(work / 10)
 			r.mu.Lock()
 		}
-		if now := time.Now(); !now.Before(s.rest) || r.admits(s) {
+		if now := time.Now(); !now.Before(s.rest) || r.admits(s, now) {
 			t.Errorf("the user with many sessions rests until %v, it is %v", s.rest, now)
 		}
 		r.mu.Unlock()
