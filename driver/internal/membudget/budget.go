@@ -9,7 +9,6 @@
 package membudget
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -59,7 +58,7 @@ type memory struct {
 	all       *pool
 	groups    map[string]*pool
 	members   map[consumer]*pool // they stay, because there are no more of them than users
-	waiting   []*waiter
+	queue     queue
 	round     uint64  // of serve
 	starved   *waiter // the first that waits for memory which others hold, nil where there is none
 	revocable map[*Revocable]struct{}
@@ -80,14 +79,16 @@ type Waits struct {
 func (m *memory) Waits() Waits {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return Waits{Waiting: len(m.waiting), Total: m.waits.Load(), Time: time.Duration(m.waitedNs.Load())}
+	return Waits{Waiting: m.queue.waiting, Total: m.waits.Load(), Time: time.Duration(m.waitedNs.Load())}
 }
 
 // A waiter is a buffer that waits for more memory.
 type waiter struct {
-	buffer *Buffer
-	bytes  int64
-	ready  chan struct{} // closed when the buffer has them
+	buffer  *Buffer
+	bytes   int64
+	ready   chan struct{} // closed when the buffer has them
+	arrival int64         // how many came before it
+	turn    *turn         // nil when it does not wait any more
 }
 
 // New returns a budget of so many bytes, rounded down to whole blocks without shares. Below [MinLimit] no part fits.
@@ -181,7 +182,7 @@ func (b *Budget) Buffer(size int64) *Buffer {
 func (m *memory) acquire(ctx context.Context, buffer *Buffer, bytes int64) error {
 	r := &waiter{buffer: buffer, bytes: bytes, ready: make(chan struct{})}
 	m.mu.Lock()
-	m.waiting = append(m.waiting, r)
+	m.queue.add(r)
 	m.serve()
 	m.mu.Unlock()
 	select {
@@ -198,8 +199,8 @@ func (m *memory) acquire(ctx context.Context, buffer *Buffer, bytes int64) error
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if i := slices.Index(m.waiting, r); i >= 0 {
-		m.waiting = slices.Delete(m.waiting, i, i+1)
+	if r.turn != nil {
+		m.queue.remove(r)
 	} else {
 		buffer.hold(-bytes) // it was granted in the meantime
 	}
@@ -211,8 +212,7 @@ func (m *memory) acquire(ctx context.Context, buffer *Buffer, bytes int64) error
 func (m *memory) seal(buffer *Buffer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	buffer.maxBytes = buffer.held
-	buffer.hold(0)
+	buffer.set(buffer.held, buffer.held)
 	m.serve()
 }
 
@@ -220,8 +220,7 @@ func (m *memory) seal(buffer *Buffer) {
 func (m *memory) release(buffer *Buffer) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	buffer.hold(-buffer.held)
-	buffer.maxBytes = 0
+	buffer.set(0, 0)
 	m.serve()
 }
 
@@ -232,28 +231,32 @@ func (m *memory) release(buffer *Buffer) {
 func (m *memory) serve() {
 	m.round++
 	m.starved = nil
-	slices.SortStableFunc(m.waiting, func(a, b *waiter) int {
-		return cmp.Or(cmp.Compare(a.group(), b.group()), cmp.Compare(a.member(), b.member()))
-	})
-	m.waiting = slices.DeleteFunc(m.waiting, func(r *waiter) bool {
-		for _, p := range r.buffer.pools {
-			if !p.grants(r, m.round) {
-				if p == m.all && m.starved == nil {
-					m.starved = r
-				}
-				return false
+	m.queue.order()
+	var passed []*turn
+	for r := m.queue.first(); r != nil; r = m.queue.first() {
+		if p := r.refusedBy(m.round); p != nil {
+			if p == m.all && m.starved == nil {
+				m.starved = r
 			}
+			passed = append(passed, r.refused(p))
+			continue
 		}
+		m.queue.remove(r)
 		r.buffer.hold(r.bytes)
 		close(r.ready)
-		return true
-	})
+	}
+	for _, t := range passed {
+		t.enter()
+	}
 	m.revokeForStarved()
 }
 
-// member and group return how many bytes those hold for whom the buffer is.
-func (r *waiter) member() int64 { return r.buffer.budget.pools[0].held() }
-func (r *waiter) group() int64 {
-	pools := r.buffer.budget.pools
-	return pools[min(1, len(pools)-1)].held()
+// refusedBy returns the first pool that does not have what a buffer waits for, nil if there is none.
+func (r *waiter) refusedBy(round uint64) *pool {
+	for _, p := range r.buffer.pools {
+		if !p.grants(r, round) {
+			return p
+		}
+	}
+	return nil
 }

@@ -51,7 +51,7 @@ func TestBufferBody(t *testing.T) {
 			t.Errorf("%d bytes hold %d", size, held)
 		}
 		b.Release()
-		if budget.all.free != budget.limit || len(budget.all.buffers) != 0 {
+		if budget.all.free != budget.limit || len(budget.all.levels) != 0 {
 			t.Errorf("%d bytes: %d of %d are free after release", size, budget.all.free, budget.limit)
 		}
 	}
@@ -142,12 +142,12 @@ func TestBudgetNeverDeadlocks(t *testing.T) {
 				})
 			}
 			uploads.Wait()
-			if budget.Used() != 0 || len(budget.waiting) != 0 {
-				t.Errorf("%d bytes are held, %d buffers wait", budget.Used(), len(budget.waiting))
+			if budget.Used() != 0 || budget.Waits().Waiting != 0 || len(budget.queue.all.below) != 0 {
+				t.Errorf("%d bytes are held, %d buffers wait", budget.Used(), budget.Waits().Waiting)
 			}
 			for c, p := range budget.members {
-				if p.held() != 0 || len(p.buffers) != 0 || budget.groups[c.group].held() != 0 {
-					t.Errorf("%v holds %d bytes in %d buffers", c, p.held(), len(p.buffers))
+				if p.held() != 0 || len(p.levels) != 0 || len(p.places) != 0 || budget.groups[c.group].held() != 0 {
+					t.Errorf("%v holds %d bytes at %d levels, in %d places of the queue", c, p.held(), len(p.levels), len(p.places))
 				}
 			}
 			if budget.first.Used() != 0 {
@@ -208,8 +208,8 @@ func TestBudgetGivenUpWhenGranted(t *testing.T) {
 		if err := budget.acquire(ended, b, BlockSize); err == nil {
 			b.Release()
 		}
-		if budget.Used() != 0 || len(budget.all.buffers) != 0 {
-			t.Fatalf("%d bytes are held by %d buffers, want none", budget.Used(), len(budget.all.buffers))
+		if budget.Used() != 0 || len(budget.all.levels) != 0 {
+			t.Fatalf("%d bytes are held at %d levels, want none", budget.Used(), len(budget.all.levels))
 		}
 	}
 }

@@ -2,7 +2,6 @@ package membudget
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 )
 
@@ -11,13 +10,20 @@ type pool struct {
 	limit int64
 	free  int64
 
-	buffers   map[*Buffer]struct{} // those that hold memory
-	order     []*Buffer            // the same, those that miss least first; nil while it is not known
-	refusedIn uint64               // the last round of serve in which the pool has refused a waiter
+	levels    []level            // what is held, by those that miss least first
+	refusedIn uint64             // the last round of serve in which the pool has refused a waiter
+	places    map[*turn]struct{} // in the queue, whose order depends on what the pool holds
+	changed   bool               // what the pool holds, since the queue was told
+}
+
+// A level is the buffers of a pool that miss the same.
+type level struct {
+	missing int64 // bytes that each of them misses
+	held    int64 // bytes that they hold together, which is more than 0
 }
 
 func newPool(limit int64) *pool {
-	return &pool{limit: limit, free: limit, buffers: map[*Buffer]struct{}{}}
+	return &pool{limit: limit, free: limit, places: map[*turn]struct{}{}}
 }
 
 func (p *pool) held() int64 { return p.limit - p.free }
@@ -41,32 +47,42 @@ func (p *pool) grants(r *waiter, round uint64) bool {
 // fills reports whether the buffer of a request can become full after the grant. It may use the free bytes, and those that other buffers
 // return when they are full. The buffers that miss least come first.
 func (p *pool) fills(r *waiter) bool {
-	if p.order == nil {
-		p.order = slices.SortedFunc(maps.Keys(p.buffers), func(a, b *Buffer) int { return cmp.Compare(a.missing(), b.missing()) })
-	}
 	free := p.free - r.bytes
 	missing := r.buffer.missing() - r.bytes
-	for _, other := range p.order {
-		if missing <= free || other.missing() > free {
+	for _, others := range p.levels {
+		if missing <= free || others.missing > free {
 			break
 		}
-		if other != r.buffer {
-			free += other.held
+		free += others.held
+		if others.missing == r.buffer.missing() {
+			free -= r.buffer.held
 		}
 	}
 	return missing <= free
 }
 
-// hold gives the buffer so many bytes more, or takes them back, in all of its pools.
-func (b *Buffer) hold(bytes int64) {
-	b.held += bytes
-	for _, p := range b.pools {
-		p.free -= bytes
-		p.order = nil
-		if b.held > 0 {
-			p.buffers[b] = struct{}{}
-		} else {
-			delete(p.buffers, b)
-		}
+// add counts bytes that buffers hold which miss the same.
+func (p *pool) add(missing, bytes int64) {
+	p.free -= bytes
+	i, found := slices.BinarySearchFunc(p.levels, missing, func(l level, missing int64) int { return cmp.Compare(l.missing, missing) })
+	if !found {
+		p.levels = slices.Insert(p.levels, i, level{missing: missing})
+	}
+	if p.levels[i].held += bytes; p.levels[i].held == 0 {
+		p.levels = slices.Delete(p.levels, i, i+1)
 	}
 }
+
+// set changes what the buffer holds and what it may hold, in all of its pools.
+func (b *Buffer) set(held, maxBytes int64) {
+	before, missed := b.held, b.missing()
+	b.held, b.maxBytes = held, maxBytes
+	for _, p := range b.pools {
+		p.add(missed, -before)
+		p.add(b.missing(), held)
+		b.budget.queue.note(p)
+	}
+}
+
+// hold gives the buffer so many bytes more, or takes them back.
+func (b *Buffer) hold(bytes int64) { b.set(b.held+bytes, b.maxBytes) }
