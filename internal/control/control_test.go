@@ -406,4 +406,4 @@ func (noObserver) Refused(string, string)                        {}
 func (noObserver) Storage(s vfs.ObjectStorage) vfs.ObjectStorage { return s }
 func (noObserver) Replied(string, string, int, language.Tag)     {}
 func (noObserver) Transferring(string, *dataconn.Transfer)       {}
-func (noObserver) Transferred(*dataconn.Transfer, bool)          {}
+func (noObserver) Transferred(*dataconn.Transfer)                {}

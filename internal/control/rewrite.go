@@ -74,8 +74,8 @@ func (s *session) rewrite(r wire.Reply) wire.Reply {
 		return wire.NewReply(250, s.text(i18n.DirectoryChanged))
 	case engine.TransferStarting:
 		return s.transferStarting()
-	case engine.TransferFailed:
-		return s.transferFailed()
+	case engine.TransferEnded:
+		return s.transferEnded()
 	case engine.DataConnectionFailed:
 		return s.dataConnectionFailed()
 	case engine.StorageFailed:

@@ -76,7 +76,7 @@ type Observer interface {
 	Storage(s vfs.ObjectStorage) vfs.ObjectStorage               // what the next command asks in place of s
 	Replied(command, argument string, code int, in language.Tag) // argument may be a password
 	Transferring(tenant string, t *dataconn.Transfer)            // begins
-	Transferred(t *dataconn.Transfer, complete bool)             // has ended
+	Transferred(t *dataconn.Transfer)                            // has ended, with its outcome
 }
 
 // A Server accepts control connections and runs a session on each.

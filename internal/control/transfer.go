@@ -77,29 +77,26 @@ func (s *session) doTransfer(t *transfer, verb, name string) wire.Reply {
 	case err != nil:
 		return s.engineFailed(err)
 	}
-	complete := false
 	s.observer.Transferring(s.login.Tenant.Name, t.Transfer)
 	s.activity.Begin(t.Transfer, name)
 	defer func() { // after a panic too
 		s.activity.End()
-		s.observer.Transferred(t.Transfer, complete)
+		s.observer.Transferred(t.Transfer)
 	}()
 	r := s.forward(verb, name)
-	complete = r.Code < 400
 	s.logTransfer(t, verb, name, r)
 	if t.ascii && !s.closing {
-		if err := s.engine.EndASCII(); err != nil {
-			r = s.engineFailed(err)
-		}
+		s.engine.EndASCII()
 	}
 	return r
 }
 
 // logTransfer tells the log how a transfer ended.
 func (s *session) logTransfer(t *transfer, verb, name string, r wire.Reply) {
+	outcome := t.Outcome()
 	line := &sessionlog.Transfer{
 		Command: verb, Direction: t.Direction(), Path: name, Bytes: t.Bytes(), Offset: t.offset, Code: r.Code, TLS: s.data.private,
-		Duration: t.Elapsed(), FirstByte: t.FirstByte(), Connection: t.Reason(), Storage: s.op.Err,
+		Duration: t.Elapsed(), FirstByte: t.FirstByte(), Connection: outcome.Connection, Storage: outcome.Storage,
 		DataAddress: s.data.address,
 	}
 	if t.listing == nil {
@@ -141,8 +138,12 @@ func (s *session) transferStarting() wire.Reply {
 	return wire.NewReply(150, text)
 }
 
-// transferFailed is the reply to a transfer that did not complete. An error of the data connection goes before one of the storage.
-func (s *session) transferFailed() wire.Reply {
+// transferEnded is the reply to a transfer that the engine has ended, and nothing that the engine says decides it. An error of the data connection goes
+// before one of the storage.
+func (s *session) transferEnded() wire.Reply {
+	if s.transfer.Outcome().Complete {
+		return wire.NewReply(226, s.text(i18n.TransferComplete))
+	}
 	panics.Raise(s.op.Err)
 	cause := s.transfer.Err()
 	if cause == nil && s.op.Err != nil {
@@ -167,7 +168,7 @@ func (s *session) transferFailed() wire.Reply {
 // dataConnectionFailed is the reply when no data connection came about.
 func (s *session) dataConnectionFailed() wire.Reply {
 	if errors.Is(s.transfer.Err(), dataconn.ErrAborted) {
-		return s.transferFailed()
+		return s.transferEnded()
 	}
 	return wire.NewReply(425, s.text(i18n.DataConnectionFailed))
 }

@@ -2,20 +2,26 @@ package control_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/tls"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/control"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // brokenLines are pathnames that other servers trip over.
@@ -690,5 +696,72 @@ func TestRNTOMustFollowRNFR(t *testing.T) {
 	}
 	if keys := s.objects(); !slices.Equal(keys, []string{"f"}) {
 		t.Errorf("objects %q", keys)
+	}
+}
+
+// A failingBackend is a backend whose files can be read up to a line in their middle.
+type failingBackend struct{ account.Backend }
+
+func (b failingBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
+	login, err := b.Backend.Login(ctx, r)
+	if err == nil {
+		storage := login.Storage
+		login.Storage = func(ctx context.Context) vfs.ObjectStorage { return failingStorage{storage(ctx)} }
+	}
+	return login, err
+}
+
+type failingStorage struct{ vfs.ObjectStorage }
+
+func (s failingStorage) OpenAt(name string, flag int, offset int64) (afero.File, error) {
+	file, err := s.ObjectStorage.OpenAt(name, flag, offset)
+	if err != nil || flag&os.O_WRONLY != 0 {
+		return file, err
+	}
+	return &failingFile{File: file, text: strings.NewReader("one\ntwo\nthr")}, nil
+}
+
+// A failingFile tells the error of S3 once, as a file may.
+type failingFile struct {
+	afero.File
+	text *strings.Reader
+	told bool
+}
+
+func (f *failingFile) Read(b []byte) (int, error) {
+	n, err := f.text.Read(b)
+	if err != nil && !f.told {
+		f.told = true
+		return 0, &fs.PathError{Op: "read", Path: "text", Err: syscall.ESTALE}
+	}
+	return n, err
+}
+
+// A download that the storage has failed ends with its error in every TYPE: the engine's conversion of lines forgets the error that comes after a part of
+// a line, and says 226.
+func TestDownloadThatTheStorageFails(t *testing.T) {
+	log := make(logged, 100)
+	s := newSite(t, func(cfg *control.Config) {
+		cfg.Logger = slog.New(slog.NewTextHandler(log, nil))
+		cfg.Backend = failingBackend{cfg.Backend}
+	})
+	c := s.login()
+	c.store("text", "one\ntwo\nthree\n")
+	for _, kind := range []string{"I", "A"} {
+		c.do("TYPE "+kind, "200 ")
+		data := c.epsv()
+		c.do("RETR text", "150 ")
+		_, _ = io.Copy(io.Discard, data)
+		if reply := c.reply(); !strings.HasPrefix(reply, "451 ") {
+			t.Errorf("TYPE %s: the reply is %q, want 451", kind, reply)
+		}
+		told := false
+		for range len(log) {
+			line := <-log
+			told = told || strings.Contains(line, "code=451") && strings.Contains(line, "storage=")
+		}
+		if !told {
+			t.Errorf("TYPE %s: the log does not tell the error of the storage", kind)
+		}
 	}
 }

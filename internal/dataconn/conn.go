@@ -85,19 +85,22 @@ func newConn(ctx context.Context, t *Transfer, raw net.Conn) *Conn {
 	return c
 }
 
-// Close ends the connection. One by way of another server is cut after a transfer that has failed, so that the client does not take a part of a file for
-// the whole. A download to which that happens at its end has failed. An upload is complete already.
+// Close ends the connection, and with it a download or a listing. The engine looks at no error of it: [Transfer.Outcome] tells. A connection by way
+// of another server is cut after a transfer that has failed, so that the client does not take a part of a file for the whole. A download to which
+// that happens at its end has failed.
 func (c *Conn) Close() error {
-	if _, ok := c.raw.(finisher); !ok {
-		return c.Conn.Close()
-	}
-	if c.transfer.Err() != nil || c.transfer.Upload && c.ended.IsZero() {
+	_, relayed := c.raw.(finisher)
+	if relayed && (c.transfer.partial() || c.transfer.Upload && (c.ended.IsZero() || c.transfer.Err() != nil)) {
 		return c.raw.Close()
 	}
-	if err := c.Conn.Close(); err != nil && !c.transfer.Upload {
-		_ = c.failed(err)
-		return c.transfer.Err() // and not err: the engine takes that of a closed connection for success
+	err := c.Conn.Close()
+	if c.transfer.Upload {
+		return nil
 	}
+	if err != nil && relayed {
+		return c.failed(err)
+	}
+	c.transfer.delivered()
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package dataconn
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -65,12 +66,27 @@ type Transfer struct {
 	firstByte atomic.Int64 // nanoseconds from began, 0 before
 	size      atomic.Int64 // of SetSize, and one more; 0 before
 
-	mu    sync.Mutex
-	cause error       // the first reason to fail that is not the storage's
-	open  error       // why there is no data connection
-	taken bool        // Open was called
-	abort func(error) // of the file, nil until it is open
-	conn  *Conn       // nil until open
+	mu       sync.Mutex
+	complete bool        // nothing that comes later changes the outcome
+	cause    error       // the first reason to fail that is not the storage's
+	storage  error       // of StorageFailed, the first one
+	broken   bool        // of Break
+	open     error       // why there is no data connection
+	taken    bool        // Open was called
+	abort    func(error) // of the file, nil until it is open
+	conn     *Conn       // nil until open
+}
+
+// An Outcome is how a transfer has ended, or how far it has come. It alone decides the reply, and with it what the log, the audit log and the
+// metrics say. The FTP engine says that a download is complete although the end of the data connection has failed.
+type Outcome struct {
+	// Complete means that an upload is in S3, or that all of a download or a listing has left by the data connection. Where that leads by way of
+	// another server, the client's side of that server has all of it.
+	Complete bool
+	// Connection is why the transfer was stopped, or why its data connection failed or did not come about.
+	Connection error
+	// Storage is why the storage failed. Often the one error follows from the other.
+	Storage error
 }
 
 // NewTransfer makes a transfer of a data connection that source opens.
@@ -183,23 +199,60 @@ func (t *Transfer) Stop(cause error) {
 	}
 }
 
-// fail notes a reason; the first one counts.
+// fail notes a reason; the first one counts. What stops a transfer that is complete comes too late.
 func (t *Transfer) fail(cause error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.cause == nil {
+	if t.cause == nil && !t.complete {
 		t.cause = cause
 	}
 }
 
-// Reason is Err, or why there is no data connection: for the log.
-func (t *Transfer) Reason() error {
+// StorageFailed notes an error of the storage; the first one counts.
+func (t *Transfer) StorageFailed(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.cause != nil {
-		return t.cause
+	if t.storage == nil && !t.complete {
+		t.storage = err
 	}
-	return t.open
+}
+
+// Break notes that the transfer cannot be complete, for a reason that is noted already, or that nobody has told.
+func (t *Transfer) Break() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.broken = true
+}
+
+// Stored notes that an upload is in S3.
+func (t *Transfer) Stored() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.complete = true
+}
+
+// delivered notes that all of a download or a listing has left, unless something has failed before.
+func (t *Transfer) delivered() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.complete = !t.failed()
+}
+
+// failed says whether anything has failed. The mutex is locked.
+func (t *Transfer) failed() bool { return t.cause != nil || t.storage != nil || t.broken }
+
+// partial says whether the client of a download or a listing may have got less than all.
+func (t *Transfer) partial() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return !t.Upload && t.failed()
+}
+
+// Outcome is how the transfer has ended. It does not change once it is complete.
+func (t *Transfer) Outcome() Outcome {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return Outcome{Complete: t.complete, Connection: cmp.Or(t.cause, t.open), Storage: t.storage}
 }
 
 // Err is why the transfer was stopped, or its data connection failed.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/panics"
 )
 
 // engineFs is a login's storage as the engine sees it: that of the operation
@@ -67,7 +68,7 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 	if file, ok := file.(allocator); ok && op.AllocSize > 0 {
 		file.Announce(op.AllocSize)
 	}
-	return &engineFile{File: file, op: op}, nil
+	return &engineFile{File: file, op: op, reader: op.reader()}, nil
 }
 
 // Remove is DELE: files only.
@@ -167,6 +168,7 @@ type keeper interface{ Kept() bool }
 type engineFile struct {
 	afero.File
 	op     *Operation
+	reader io.Reader // of what a download sends
 	failed bool
 }
 
@@ -190,32 +192,52 @@ func (f *engineFile) ReadFrom(r io.Reader) (n int64, err error) {
 
 // WriteTo downloads.
 func (f *engineFile) WriteTo(w io.Writer) (n int64, err error) {
-	var file io.Reader = f.File
-	if f.op.Count > 0 {
-		file = io.LimitReader(file, f.op.Count)
-	}
 	err = f.op.Do(func() (err error) {
-		n, err = io.Copy(w, file)
+		n, err = io.Copy(w, f.reader)
 		return err
 	})
+	return n, err
+}
+
+// Read downloads in TYPE A, where the engine converts what it reads. It forgets an error that comes after a part of a line.
+func (f *engineFile) Read(b []byte) (n int, err error) {
+	ended := false
+	err = f.op.Do(func() error {
+		n, err = f.reader.Read(b)
+		if ended = errors.Is(err, io.EOF); ended {
+			return nil
+		}
+		return err
+	})
+	if ended {
+		err = io.EOF
+	}
 	return n, err
 }
 
 // TransferError tells the file that its transfer failed, before Close.
 func (f *engineFile) TransferError(err error) {
 	f.failed = true
+	f.op.Transfer.Break()
 	if file, ok := f.File.(aborter); ok {
 		file.Abort(err)
 	}
 }
 
-// Close commits an upload. After a failure its error is no news.
+// Close commits an upload. After a failure, and after a download, its error is no news.
 func (f *engineFile) Close() error {
+	err := panics.Catch(f.File.Close)
+	_, bug := errors.AsType[*panics.Error](err)
 	if f.failed {
-		err := f.File.Close()
 		file, ok := f.File.(keeper)
 		f.op.Kept.Store(ok && file.Kept())
-		return err
 	}
-	return f.op.Do(f.File.Close)
+	commits := f.op.Transfer.Upload && !f.failed
+	switch {
+	case bug, commits && err != nil:
+		_ = f.op.Do(func() error { return err })
+	case commits:
+		f.op.Transfer.Stored()
+	}
+	return err
 }

@@ -128,8 +128,12 @@ func (e *Engine) PrepareTransfer(op *Operation, offset int64, ascii bool) error 
 	return err
 }
 
-// EndASCII ends TYPE A after a transfer.
-func (e *Engine) EndASCII() error { return e.internalCommand("TYPE I", 200) }
+// EndASCII ends TYPE A after a transfer. The outcome of that is decided, so an engine that fails here hangs up. The next command meets that.
+func (e *Engine) EndASCII() {
+	if err := e.internalCommand("TYPE I", 200); err != nil {
+		e.hangUp(err)
+	}
+}
 
 // internalCommand gives the engine a command of the session itself. Its reply is
 // for no client.

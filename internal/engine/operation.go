@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"sync/atomic"
@@ -51,6 +52,9 @@ func (o *Operation) Do(work func() error) error {
 	err := panics.Catch(work)
 	if err != nil {
 		o.Err = err
+		if o.Transfer != nil {
+			o.Transfer.StorageFailed(err)
+		}
 	}
 	return err
 }
@@ -112,6 +116,14 @@ func (o *Operation) open(name string, flags int, offset int64) (file afero.File,
 		return nil, err
 	}
 	return o.Storage.OpenAt(name, flags, offset)
+}
+
+// reader reads what a download sends of the file.
+func (o *Operation) reader() io.Reader {
+	if o.Count > 0 {
+		return io.LimitReader(o.File, o.Count)
+	}
+	return o.File
 }
 
 // announceSize tells a download how many bytes it has from an offset. An open file knows its size without a request.

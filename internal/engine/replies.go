@@ -25,7 +25,7 @@ const (
 	DirectoryChanged
 	DirectoryCreated
 	TransferStarting
-	TransferFailed
+	TransferEnded // complete or not: see [dataconn.Outcome]
 	DataConnectionFailed
 	StorageFailed // for the reason in Operation.Err
 )
@@ -114,11 +114,11 @@ func NewRules() Rules {
 
 		// Transfers.
 		row(150, `Using transfer connection`, special(TransferStarting)),
-		row(226, `Closing transfer connection`, message(226, i18n.TransferComplete)),
+		row(226, `Closing transfer connection`, special(TransferEnded)),
 		row(550, `unable to open transfer: no transfer connection`, special(DataConnectionFailed)),
 		row(425, `.*`, special(DataConnectionFailed)),
-		row(550, `Issue during transfer close: .*`, special(TransferFailed)),
-		row(550, `Issue during transfer: .*`, special(TransferFailed)),
+		row(550, `Issue during transfer close: .*`, special(TransferEnded)),
+		row(550, `Issue during transfer: .*`, special(TransferEnded)),
 		row(550, `Could not access file: .*`, special(StorageFailed)),
 		row(550, `Could not seek file: .*`, special(StorageFailed)),
 		row(450, `Could not list: .*`, special(StorageFailed)),

@@ -84,14 +84,14 @@ func (m *Transfers) begin(t *dataconn.Transfer, tenant string) {
 }
 
 // End counts a transfer as ended, complete or not.
-func (m *Transfers) End(t *dataconn.Transfer, complete bool) {
+func (m *Transfers) End(t *dataconn.Transfer) {
 	m.mu.Lock()
 	kind := m.running[t]
 	delete(m.running, t)
 	m.ended[kind] += t.Bytes()
 	m.mu.Unlock()
 	result := "complete"
-	if !complete {
+	if !t.Outcome().Complete {
 		result = "failed"
 	}
 	m.total.Add(1, kind.tenant, kind.direction, result)

@@ -50,6 +50,32 @@ func Delay(d time.Duration) Effect {
 	}
 }
 
+// Hold sends the first half of the answer's body, and the rest when until is closed.
+func Hold(until <-chan struct{}) Effect {
+	return func(e *exchange) {
+		e.relay(e.r.Body, func(r *http.Response) io.Reader {
+			half := io.LimitReader(r.Body, r.ContentLength/2)
+			return io.MultiReader(half, &held{e, until}, r.Body)
+		})
+	}
+}
+
+// held is a body that ends when the channel is closed.
+type held struct {
+	e     *exchange
+	until <-chan struct{}
+}
+
+func (h *held) Read([]byte) (int, error) {
+	_ = http.NewResponseController(h.e.w).Flush()
+	select {
+	case <-h.until:
+		return 0, io.EOF
+	case <-h.e.r.Context().Done():
+		return 0, errCut
+	}
+}
+
 // Advance lets the clock of S3 be ahead, by the Date of the answer: what the server stored counts as older by d.
 func Advance(d time.Duration) Effect {
 	return func(e *exchange) {

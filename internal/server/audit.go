@@ -60,7 +60,7 @@ func (s auditedSession) Replied(command, argument string, code int, in language.
 }
 
 // Transferred implements [control.Observer].
-func (s auditedSession) Transferred(t *dataconn.Transfer, complete bool) {
-	s.metrics.Transferred(t, complete)
+func (s auditedSession) Transferred(t *dataconn.Transfer) {
+	s.metrics.Transferred(t)
 	s.audit.Transferred(t.Bytes())
 }

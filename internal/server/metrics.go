@@ -246,4 +246,4 @@ func (m *metrics) Replied(command, _ string, code int, in language.Tag) {
 func (m *metrics) Transferring(tenant string, t *dataconn.Transfer) { m.Begin(tenant, t) }
 
 // Transferred implements [control.Observer].
-func (m *metrics) Transferred(t *dataconn.Transfer, complete bool) { m.End(t, complete) }
+func (m *metrics) Transferred(t *dataconn.Transfer) { m.End(t) }

@@ -1,0 +1,103 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// The replica that relays a download or a listing is killed when the replica of the session has written all of it. The client sees the end of the data
+// connection, as after a whole file. The reply, the log, the audit log and the metrics must say that the transfer has failed.
+func TestRelayKilledAtTheEnd(t *testing.T) {
+	t.Parallel()
+	storage := s3test.Start(t, "minio")
+	proxy, err := s3test.NewProxy(storage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = proxy.Close() })
+	c := newClusterSite(t, proxy.Server(), 2)
+	_, controlPort, _ := net.SplitHostPort(c.balancer.address)
+	c.balancer.choose = func(port int) int { // sessions on the first replica, data connections to the second
+		if strconv.Itoa(port) == controlPort {
+			return 0
+		}
+		return 1
+	}
+	session, relay := c.replicas[0], c.replicas[1]
+	restart := func() { relay.start(t, relay.server.cmd.Args[3]) } // for the tests that follow too
+	bucket := session.buckets[acme]
+	put := func(key, content string) {
+		_, err := storage.Client().PutObject(t.Context(), &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: strings.NewReader(content)})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	const files = 1010 // more than a page
+	for n := range files {
+		put(fmt.Sprintf("inbox/many/%04d", n), "")
+	}
+	put("inbox/file", strings.Repeat("x", 60_000))
+
+	for _, tc := range []struct {
+		line, direction string
+		request         s3test.Fault
+	}{
+		{"RETR file", "download", s3test.Fault{Operation: "GetObject", Times: 1}},
+		{"NLST many", "listing", s3test.Fault{Operation: "ListObjectsV2", After: 1, Times: 1}},
+	} {
+		t.Run(tc.direction, func(t *testing.T) {
+			client, err := c.connect(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer client.Close()
+			whole, err := client.transfer(0, tc.line, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			moved := fmt.Sprintf(`babelftp_transfer_bytes_total{direction=%q,tenant="acme"}`, tc.direction)
+			failed := fmt.Sprintf(`babelftp_transfers_total{direction=%q,result="failed",tenant="acme"}`, tc.direction)
+			before := session.metric(t, moved)
+
+			rest := make(chan struct{})
+			tc.request.Effect = s3test.Hold(rest)
+			injection := proxy.Inject(tc.request)
+			defer injection.End()
+			data, err := client.data(0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer data.Close()
+			if reply, err := client.Send(tc.line); err != nil || !strings.HasPrefix(reply, "150") {
+				t.Fatalf("%s: %q, %v", tc.line, reply, err)
+			}
+			waitUntil(t, func() bool { return injection.Applied() == 1 }, func() { t.Fatal("no such request") })
+			relay.server.signal(syscall.SIGSTOP)
+			close(rest)
+			session.awaitMetric(t, moved, before+float64(len(whole)))
+			relay.server.kill()
+
+			if reply, err := client.Reply(); err != nil || !strings.HasPrefix(reply, "426 ") {
+				t.Errorf("the reply is %q, %v, want 426", reply, err)
+			}
+			if got, _ := io.ReadAll(data); len(got) >= len(whole) {
+				t.Fatalf("the client has %d bytes of %d, so the test shows nothing", len(got), len(whole))
+			}
+			session.server.expect(session.server.stderr, `msg=transfer .*direction=`+tc.direction+` .* code=426 .*connection=`)
+			session.awaitMetric(t, failed, 1)
+			restart()
+			if again, err := client.transfer(0, tc.line, nil); err != nil || len(again) != len(whole) {
+				t.Errorf("afterwards: %d bytes, %v", len(again), err)
+			}
+		})
+	}
+}
