@@ -70,14 +70,14 @@ func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited
 	if err != nil {
 		return nil, full(&u.tenant.Tenant, err)
 	}
-	unseen := &vfs.Unseen{}
+	unseen, directories := &vfs.Unseen{}, vfs.NewDirectories(u.home)
 	storage := func(ctx context.Context) vfs.ObjectStorage {
 		ctx = account.InTenant(ctx, u.tenant.Name)
 		mounts := slices.Clone(mounts)
 		for i := range mounts {
 			mounts[i].Storage = mounts[i].Storage.WithContext(ctx)
 		}
-		seen := vfs.NewHomeFS(vfs.NewMountFS(mounts), u.home)
+		seen := vfs.NewDirectoryFS(vfs.NewMountFS(mounts), directories)
 		if u.tenant.events != nil {
 			seen = events.NewFS(ctx, seen, u.tenant.events, u.name)
 		}

@@ -5,9 +5,9 @@
 // afero.Fs with one operation for each FTP command, so that a command costs as few
 // S3 requests as possible. The storage of a user is made of layers over the driver:
 //
-//	NewPolicyFS  refuses what the policy of the user does not allow
-//	NewHomeFS    lets the home directory exist before its first file
-//	NewMountFS   shows buckets and prefixes under directories
+//	NewPolicyFS     refuses what the policy of the user does not allow
+//	NewDirectoryFS  lets the home exist before its first file, and what the session has seen as a directory
+//	NewMountFS      shows buckets and prefixes under directories
 //
 // Pathnames are absolute and in UTF-8. RFC 959 and RFC 3659 leave their form to
 // the server; RFC 3659, section 7.5.5 ("perm") tells clients the [Rights].
