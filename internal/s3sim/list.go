@@ -14,12 +14,24 @@ import (
 )
 
 // pageSize returns the maximum number of entries of a page.
-func pageSize(q *request, parameter string) int {
-	n, err := strconv.Atoi(q.query.Get(parameter))
-	if err != nil || n > maxPage {
-		return maxPage
+func pageSize(q *request, parameter string) (int, *reply) {
+	value := q.query.Get(parameter)
+	if value == "" {
+		return maxPage, nil
 	}
-	return n
+	n, err := strconv.Atoi(value)
+	if err != nil || n < 0 {
+		return 0, invalidArg("Argument " + value + " must be an integer between 0 and 2147483647")
+	}
+	return min(n, maxPage), nil
+}
+
+// encoder returns how names are written in a listing.
+func encoder(q *request) func(string) string {
+	if q.query.Get("encoding-type") == "url" {
+		return func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "%2F", "/") }
+	}
+	return func(text string) string { return text }
 }
 
 // order compares two names by their place in listings: by their bytes, or in an order that looks random.
@@ -53,6 +65,17 @@ type contentElement struct {
 	Key, LastModified, ETag string
 	Size                    int64
 	StorageClass            string
+	ChecksumAlgorithm       string `xml:",omitempty"`
+	ChecksumType            string `xml:",omitempty"`
+}
+
+// element is an object in a listing.
+func (o *Object) element(encode func(string) string) contentElement {
+	return contentElement{
+		Key: encode(o.Key), LastModified: stamp(o.Modified), ETag: o.ETag, Size: o.Content.Size(),
+		StorageClass:      cmp.Or(o.header.Get("X-Amz-Storage-Class"), "STANDARD"),
+		ChecksumAlgorithm: strings.ToUpper(o.checksum.algorithm), ChecksumType: o.checksum.kind(),
+	}
 }
 
 // refusesPrefix reports whether the server takes only prefixes that end in a slash, and this prefix does not.
@@ -64,11 +87,12 @@ func (s *Server) list(b *bucket, q *request) *reply {
 	if s.refusesPrefix(q) {
 		return notImplemented()
 	}
-	encode := func(text string) string { return text }
-	if q.query.Get("encoding-type") == "url" {
-		encode = func(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "%2F", "/") }
+	size, refusal := pageSize(q, "max-keys")
+	if refusal != nil {
+		return refusal
 	}
-	delimiter, after, token := q.query.Get("delimiter"), q.query.Get("start-after"), q.query.Get("continuation-token")
+	start, token := q.query.Get("start-after"), q.query.Get("continuation-token")
+	after := start
 	if token != "" {
 		last, err := base64.RawURLEncoding.DecodeString(token)
 		if err != nil {
@@ -78,114 +102,262 @@ func (s *Server) list(b *bucket, q *request) *reply {
 	} else if after != "" && !s.opts.Profile.SortedListings {
 		return notImplemented()
 	}
+	p := s.page(b, q, after, size)
+	encode := encoder(q)
 	out := struct {
 		XMLName               xml.Name `xml:"ListBucketResult"`
 		Name, Prefix          string
 		Delimiter             string `xml:",omitempty"`
 		EncodingType          string `xml:",omitempty"`
+		StartAfter            string `xml:",omitempty"`
 		KeyCount, MaxKeys     int
 		IsTruncated           bool
+		ContinuationToken     string `xml:",omitempty"`
 		NextContinuationToken string `xml:",omitempty"`
 		Contents              []contentElement
 		CommonPrefixes        []prefixElement
 	}{
-		Name: q.Bucket, Prefix: encode(q.Prefix), Delimiter: encode(delimiter), EncodingType: q.query.Get("encoding-type"),
-		MaxKeys: pageSize(q, "max-keys"),
-	}
-	var last string
-	for _, name := range s.names(slices.Collect(maps.Keys(b.objects)), q.Prefix, delimiter) {
-		o := b.current(name)
-		isPrefix := delimiter != "" && strings.HasSuffix(name, delimiter) && name != q.Prefix
-		switch {
-		case after != "" && s.order(name, after) <= 0, isPrefix && strings.HasPrefix(after, name):
-			continue
-		case o == nil && !isPrefix:
-			continue // a delete marker
-		}
-		if out.KeyCount == out.MaxKeys {
-			out.IsTruncated = out.MaxKeys > 0
-			break
-		}
-		last = name
-		out.KeyCount++
-		if isPrefix {
-			out.CommonPrefixes = append(out.CommonPrefixes, prefixElement{encode(name)})
-			continue
-		}
-		out.Contents = append(out.Contents, contentElement{
-			Key: encode(name), LastModified: stamp(o.Modified), ETag: o.ETag, Size: o.Content.Size(),
-			StorageClass: cmp.Or(o.header.Get("X-Amz-Storage-Class"), "STANDARD"),
-		})
+		Name: q.Bucket, Prefix: encode(q.Prefix), Delimiter: encode(q.query.Get("delimiter")), EncodingType: q.query.Get("encoding-type"),
+		StartAfter: encode(start), MaxKeys: size, KeyCount: len(p.objects) + len(p.prefixes), IsTruncated: p.truncated,
+		ContinuationToken: token, Contents: p.objects, CommonPrefixes: p.prefixes,
 	}
 	if out.IsTruncated {
-		out.NextContinuationToken = base64.RawURLEncoding.EncodeToString([]byte(last))
+		out.NextContinuationToken = base64.RawURLEncoding.EncodeToString([]byte(p.last))
 	}
 	return answerXML(http.StatusOK, &out)
 }
 
-// listVersions lists all versions in one page. Those of a key begin with the latest.
-func (b *bucket) listVersions(q *request) *reply {
-	type element struct {
-		Key, VersionId string
-		IsLatest       bool
-		ETag           string `xml:",omitempty"`
-		LastModified   string
-		Size           int64
+// listV1 lists objects by the first version of the operation.
+func (s *Server) listV1(b *bucket, q *request) *reply {
+	size, refusal := pageSize(q, "max-keys")
+	switch {
+	case refusal != nil:
+		return refusal
+	case s.refusesPrefix(q), !s.opts.Profile.SortedListings:
+		return notImplemented()
 	}
+	marker, delimiter := q.query.Get("marker"), q.query.Get("delimiter")
+	p := s.page(b, q, marker, size)
+	encode := encoder(q)
 	out := struct {
-		XMLName     xml.Name `xml:"ListVersionsResult"`
-		IsTruncated bool
-		Versions    []element `xml:"Version"`
-		Markers     []element `xml:"DeleteMarker"`
-	}{}
-	for _, key := range slices.Sorted(maps.Keys(b.objects)) {
-		if !strings.HasPrefix(key, q.Prefix) {
-			continue
-		}
-		latest := true
-		for _, o := range slices.Backward(b.objects[key]) {
-			e := element{o.Key, cmp.Or(o.VersionID, "null"), latest, o.ETag, stamp(o.Modified), o.Content.Size()}
-			if latest = false; o.deleted {
-				out.Markers = append(out.Markers, e)
-			} else {
-				out.Versions = append(out.Versions, e)
-			}
-		}
+		XMLName              xml.Name `xml:"ListBucketResult"`
+		Name, Prefix, Marker string
+		NextMarker           string `xml:",omitempty"`
+		Delimiter            string `xml:",omitempty"`
+		EncodingType         string `xml:",omitempty"`
+		MaxKeys              int
+		IsTruncated          bool
+		Contents             []contentElement
+		CommonPrefixes       []prefixElement
+	}{
+		Name: q.Bucket, Prefix: encode(q.Prefix), Marker: encode(marker), Delimiter: encode(delimiter), EncodingType: q.query.Get("encoding-type"),
+		MaxKeys: size, IsTruncated: p.truncated, Contents: p.objects, CommonPrefixes: p.prefixes,
+	}
+	if p.truncated && delimiter != "" {
+		out.NextMarker = encode(p.last)
 	}
 	return answerXML(http.StatusOK, &out)
+}
+
+// A page is a page of a listing.
+type page struct {
+	objects   []contentElement
+	prefixes  []prefixElement
+	last      string // the name of the last of them
+	truncated bool
+}
+
+// page lists the objects after a name.
+func (s *Server) page(b *bucket, q *request, after string, size int) (p page) {
+	delimiter, encode := q.query.Get("delimiter"), encoder(q)
+	var keys []string
+	for key := range b.objects {
+		if b.current(key) != nil {
+			keys = append(keys, key)
+		}
+	}
+	for _, name := range s.names(keys, q.Prefix, delimiter) {
+		isPrefix := delimiter != "" && strings.HasSuffix(name, delimiter) && name != q.Prefix
+		if after != "" && (s.order(name, after) <= 0 || isPrefix && strings.HasPrefix(after, name)) {
+			continue
+		}
+		if len(p.objects)+len(p.prefixes) == size {
+			p.truncated = size > 0
+			break
+		}
+		p.last = name
+		if isPrefix {
+			p.prefixes = append(p.prefixes, prefixElement{encode(name)})
+		} else {
+			p.objects = append(p.objects, b.current(name).element(encode))
+		}
+	}
+	return p
+}
+
+// A versionElement is a version in XML.
+type versionElement struct {
+	XMLName        xml.Name
+	Key, VersionId string
+	IsLatest       bool
+	LastModified   string
+	ETag           string `xml:",omitempty"`
+	Size           *int64 `xml:",omitempty"`
+	StorageClass   string `xml:",omitempty"`
+
+	ChecksumAlgorithm string `xml:",omitempty"`
+	ChecksumType      string `xml:",omitempty"`
+}
+
+// listVersions lists versions and delete markers. Those of a key begin with the latest.
+func (s *Server) listVersions(b *bucket, q *request) *reply {
+	size, refusal := pageSize(q, "max-keys")
+	keyMarker, idMarker, delimiter := q.query.Get("key-marker"), q.query.Get("version-id-marker"), q.query.Get("delimiter")
+	switch {
+	case refusal != nil:
+		return refusal
+	case idMarker != "" && keyMarker == "":
+		return invalidArg()
+	}
+	encode := encoder(q)
+	out := struct {
+		XMLName                            xml.Name `xml:"ListVersionsResult"`
+		Name, Prefix                       string
+		KeyMarker, VersionIdMarker         string
+		NextKeyMarker, NextVersionIdMarker string `xml:",omitempty"`
+		Delimiter                          string `xml:",omitempty"`
+		EncodingType                       string `xml:",omitempty"`
+		MaxKeys                            int
+		IsTruncated                        bool
+		Versions                           []versionElement
+		CommonPrefixes                     []prefixElement
+	}{
+		Name: q.Bucket, Prefix: encode(q.Prefix), KeyMarker: encode(keyMarker), VersionIdMarker: idMarker, Delimiter: encode(delimiter),
+		EncodingType: q.query.Get("encoding-type"), MaxKeys: size,
+	}
+	for _, e := range s.versions(b, q, keyMarker, idMarker) {
+		if len(out.Versions)+len(out.CommonPrefixes) == size {
+			out.IsTruncated = size > 0
+			break
+		}
+		out.NextKeyMarker, out.NextVersionIdMarker = e.Key, e.VersionId
+		if e.VersionId == "" {
+			out.CommonPrefixes = append(out.CommonPrefixes, prefixElement{e.Key})
+		} else {
+			out.Versions = append(out.Versions, e)
+		}
+	}
+	if !out.IsTruncated {
+		out.NextKeyMarker, out.NextVersionIdMarker = "", ""
+	}
+	return answerXML(http.StatusOK, &out)
+}
+
+// versions returns the versions after a key, or after one of its versions, and the common prefixes among them, which have no ID.
+func (s *Server) versions(b *bucket, q *request, keyMarker, idMarker string) (all []versionElement) {
+	delimiter, encode := q.query.Get("delimiter"), encoder(q)
+	for _, name := range s.names(slices.Collect(maps.Keys(b.objects)), q.Prefix, delimiter) {
+		isPrefix := delimiter != "" && strings.HasSuffix(name, delimiter) && name != q.Prefix
+		switch {
+		case name < keyMarker, name == keyMarker && idMarker == "", isPrefix && strings.HasPrefix(keyMarker, name):
+			continue
+		case isPrefix:
+			all = append(all, versionElement{Key: encode(name)})
+			continue
+		}
+		passed := name == keyMarker // until the version of the marker
+		for i, o := range slices.Backward(b.objects[name]) {
+			e := o.version(encode, i == len(b.objects[name])-1)
+			if !passed {
+				all = append(all, e)
+			}
+			passed = passed && e.VersionId != idMarker
+		}
+	}
+	return all
+}
+
+// version is a version in a listing.
+func (o *Object) version(encode func(string) string, latest bool) versionElement {
+	e := versionElement{
+		XMLName: xml.Name{Local: "DeleteMarker"}, Key: encode(o.Key), VersionId: cmp.Or(o.VersionID, nullVersion), IsLatest: latest,
+		LastModified: stamp(o.Modified),
+	}
+	if !o.deleted {
+		size := o.Content.Size()
+		e.XMLName.Local = "Version"
+		e.ETag, e.Size, e.StorageClass = o.ETag, &size, cmp.Or(o.header.Get("X-Amz-Storage-Class"), "STANDARD")
+		e.ChecksumAlgorithm, e.ChecksumType = strings.ToUpper(o.checksum.algorithm), o.checksum.kind()
+	}
+	return e
 }
 
 func (s *Server) listUploads(b *bucket, q *request) *reply {
 	if s.opts.HideUploads && (!s.opts.Profile.ListUploads || s.refusesPrefix(q)) {
 		return notImplemented()
 	}
-	type element struct{ Key, UploadId, Initiated string }
+	size, refusal := pageSize(q, "max-uploads")
+	if refusal != nil {
+		return refusal
+	}
+	type element struct {
+		Key, UploadId, Initiated string
+		StorageClass             string
+		ChecksumAlgorithm        string `xml:",omitempty"`
+		ChecksumType             string `xml:",omitempty"`
+	}
+	keyMarker, idMarker, delimiter := q.query.Get("key-marker"), q.query.Get("upload-id-marker"), q.query.Get("delimiter")
+	if keyMarker == "" {
+		idMarker = "" // it means nothing alone
+	} else if idMarker != "" && b.uploads[idMarker] == nil && s.aws() {
+		return invalidArg("Invalid uploadId marker")
+	}
+	encode := encoder(q)
 	out := struct {
 		XMLName                           xml.Name `xml:"ListMultipartUploadsResult"`
 		Bucket, Prefix                    string
+		KeyMarker, UploadIdMarker         string
+		Delimiter                         string `xml:",omitempty"`
 		EncodingType                      string `xml:",omitempty"`
 		NextKeyMarker, NextUploadIdMarker string `xml:",omitempty"`
+		MaxUploads                        int
 		IsTruncated                       bool
 		Uploads                           []element `xml:"Upload"`
-	}{Bucket: q.Bucket, Prefix: q.Prefix, EncodingType: q.query.Get("encoding-type")}
-	keyMarker, idMarker := q.query.Get("key-marker"), q.query.Get("upload-id-marker")
+		CommonPrefixes                    []prefixElement
+	}{
+		Bucket: q.Bucket, Prefix: encode(q.Prefix), KeyMarker: encode(keyMarker), UploadIdMarker: idMarker, Delimiter: encode(delimiter),
+		EncodingType: q.query.Get("encoding-type"), MaxUploads: size,
+	}
 	open := slices.SortedFunc(maps.Values(b.uploads), func(a, b *upload) int {
 		return cmp.Or(strings.Compare(a.key, b.key), strings.Compare(a.id, b.id))
 	})
+	lastPrefix := ""
 	for _, u := range open {
-		switch {
-		case !strings.HasPrefix(u.key, q.Prefix), u.key < keyMarker, u.key == keyMarker && (idMarker == "" || u.id <= idMarker):
-			continue
-		case len(out.Uploads) == pageSize(q, "max-uploads"):
-			out.IsTruncated = true
-		default:
-			key := u.key
-			if out.EncodingType == "url" {
-				key = strings.ReplaceAll(url.QueryEscape(key), "%2F", "/")
-			}
-			out.Uploads = append(out.Uploads, element{key, u.id, stamp(u.begun)})
-			out.NextKeyMarker, out.NextUploadIdMarker = u.key, u.id
+		rest, found := strings.CutPrefix(u.key, q.Prefix)
+		segment, _, grouped := strings.Cut(rest, delimiter)
+		prefix := ""
+		if delimiter != "" && grouped {
+			prefix = q.Prefix + segment + delimiter
 		}
+		switch {
+		case !found, u.key < keyMarker, u.key == keyMarker && (idMarker == "" || u.id <= idMarker),
+			prefix != "" && (prefix == lastPrefix || strings.HasPrefix(keyMarker, prefix)):
+			continue
+		case len(out.Uploads)+len(out.CommonPrefixes) == size:
+			out.IsTruncated = size > 0
+		case prefix != "":
+			lastPrefix = prefix
+			out.CommonPrefixes = append(out.CommonPrefixes, prefixElement{encode(prefix)})
+			out.NextKeyMarker, out.NextUploadIdMarker = encode(prefix), ""
+		default:
+			out.Uploads = append(out.Uploads, element{
+				encode(u.key), u.id, stamp(u.begun), cmp.Or(u.header.Get("X-Amz-Storage-Class"), "STANDARD"), strings.ToUpper(u.algorithm), u.kind(),
+			})
+			out.NextKeyMarker, out.NextUploadIdMarker = encode(u.key), u.id
+		}
+	}
+	if !out.IsTruncated {
+		out.NextKeyMarker, out.NextUploadIdMarker = "", ""
 	}
 	return answerXML(http.StatusOK, &out)
 }

@@ -1,12 +1,13 @@
 package s3sim
 
 import (
+	"cmp"
 	"crypto/md5"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/xml"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -20,30 +21,41 @@ type upload struct {
 	begun     time.Time
 	header    http.Header
 	tags      string
+	retention retention
 	algorithm string // of the checksum of each part, such as "Crc32c"; empty for none
 	full      bool   // the checksum of the object is of all of it, not of those of the parts
 	parts     map[int]*part
 }
 
+// A completion is an upload that was completed.
+type completion struct {
+	object *Object
+	parts  []partElement // of the request
+	answer *reply
+}
+
 type part struct {
 	Content
-	etag, checksum string
-	modified       time.Time
+	etag     string
+	sums     sums // those that came with it, and that of the algorithm of the upload
+	modified time.Time
 }
 
 func (s *Server) createUpload(b *bucket, q *request, e *Event) *reply {
 	if tooMuch(q.header) {
 		return refuse(http.StatusBadRequest, "MetadataTooLarge")
 	}
+	algorithm, full, refusal := checksumRules(q.header)
+	var r retention
+	if refusal == nil {
+		r, refusal = b.retain(q.header)
+	}
+	if refusal != nil {
+		return refusal
+	}
 	u := &upload{
 		id: "upload-" + s.next(), key: q.Key, begun: now(), header: stored(q.header), tags: q.header.Get("X-Amz-Tagging"),
-		parts: map[int]*part{}, full: q.header.Get("X-Amz-Checksum-Type") == "FULL_OBJECT",
-	}
-	if algorithm := q.header.Get("X-Amz-Checksum-Algorithm"); algorithm != "" {
-		u.algorithm = algorithm[:1] + strings.ToLower(algorithm[1:])
-		if algorithms()[u.algorithm] == nil {
-			return invalidArg()
-		}
+		parts: map[int]*part{}, algorithm: algorithm, full: full, retention: r,
 	}
 	b.uploads[u.id] = u
 	e.UploadID = u.id
@@ -53,6 +65,7 @@ func (s *Server) createUpload(b *bucket, q *request, e *Event) *reply {
 	}{Bucket: q.Bucket, Key: q.Key, UploadId: u.id})
 	if u.algorithm != "" {
 		answer.header.Set("X-Amz-Checksum-Algorithm", strings.ToUpper(u.algorithm))
+		answer.header.Set("X-Amz-Checksum-Type", u.kind())
 	}
 	return answer
 }
@@ -73,23 +86,35 @@ func (q *request) number() (int, bool) {
 }
 
 func (s *Server) uploadPart(b *bucket, q *request) *reply {
-	u, refusal := b.upload(q)
 	n, valid := q.number()
-	switch {
-	case refusal != nil:
-		return refusal
-	case !valid:
-		return invalidArg()
+	if !valid {
+		return invalidArg("Part number must be an integer between 1 and 10000, inclusive.")
 	}
-	p := &part{Content: Content{q.body}, modified: now(), checksum: q.checksums.Get(checksumHeader + u.algorithm)}
-	if s.sumsParts(u) && p.checksum == "" {
-		return refuse(http.StatusBadRequest, "InvalidRequest") // the checksum is not of the type that the upload has
+	u, refusal := b.upload(q)
+	if refusal != nil {
+		return refusal
+	}
+	if refusal := u.retention.summed(q); refusal != nil {
+		return refusal
+	}
+	p := &part{Content: Content{q.body}, modified: now(), sums: sumsFrom(q.checksums)}
+	if u.algorithm != "" && *p.sums.of(u.algorithm) == "" {
+		if s.sumsParts(u) && (!u.full || len(q.checksums) > 0) {
+			return refuse(http.StatusBadRequest, "InvalidRequest", fmt.Sprintf(
+				"Checksum Type mismatch occurred, expected checksum Type: %s, actual checksum Type: %s", strings.ToUpper(u.algorithm),
+				cmp.Or(strings.ToUpper(p.sums.algorithm()), "null")))
+		}
+		*p.sums.of(u.algorithm) = checksumOf(u.algorithm, p.Content).value
 	}
 	p.etag = s.etag(u.header, p.Content)
 	u.parts[n] = p
 	answer := ok()
 	answer.header.Set("ETag", p.etag)
-	copyHeader(answer.header, q.checksums)
+	for name := range algorithms() {
+		if value := *p.sums.of(name); value != "" {
+			answer.header.Set(checksumHeader+name, value)
+		}
+	}
 	return answer
 }
 
@@ -105,13 +130,13 @@ func (s *Server) uploadPartCopy(b *bucket, q *request, e *Event) *reply {
 	if !s.opts.Profile.PartCopy {
 		return notImplemented()
 	}
-	u, refusal := b.upload(q)
 	n, valid := q.number()
-	switch {
-	case refusal != nil:
+	if !valid {
+		return invalidArg("Part number must be an integer between 1 and 10000, inclusive.")
+	}
+	u, refusal := b.upload(q)
+	if refusal != nil {
 		return refusal
-	case !valid:
-		return invalidArg()
 	}
 	source, refusal := s.source(q)
 	if refusal != nil {
@@ -119,45 +144,40 @@ func (s *Server) uploadPartCopy(b *bucket, q *request, e *Event) *reply {
 	}
 	from, to := int64(0), source.Content.Size()
 	if value := q.header.Get("X-Amz-Copy-Source-Range"); value != "" {
-		var partial bool
 		whole := to
-		if from, to, partial, valid = byteRange(value, to); !valid || !partial || !strings.HasSuffix(value, fmt.Sprintf("-%d", to-1)) || to > whole {
-			return refuse(http.StatusBadRequest, "InvalidArgument")
+		var partial bool
+		from, to, partial, valid = byteRange(value, whole)
+		switch {
+		case !partial || strings.HasPrefix(value, "bytes=-") || strings.HasSuffix(value, "-"):
+			return invalidArg("The x-amz-copy-source-range value must be of the form bytes=first-last where first and last are the " +
+				"zero-based offsets of the first and last bytes to copy")
+		case !valid || !strings.HasSuffix(value, fmt.Sprintf("-%d", to-1)):
+			return invalidArg(fmt.Sprintf("Range specified is not valid for source object of size: %d", whole))
 		}
 	}
 	e.Source = source
 	p := &part{Content: source.Content.slice(from, to), modified: now()}
 	p.etag = s.etag(u.header, p.Content)
-	result := &copyResult{XMLName: xml.Name{Local: "CopyPartResult"}, ETag: p.etag, LastModified: stamp(p.modified)}
 	if u.algorithm != "" {
-		p.checksum = base64.StdEncoding.EncodeToString(sum(algorithms()[u.algorithm](), p.Content...))
-		if u.algorithm == "Crc32c" {
-			result.ChecksumCRC32C = p.checksum
-		}
+		*p.sums.of(u.algorithm) = checksumOf(u.algorithm, p.Content).value
 	}
 	u.parts[n] = p
-	return answerXML(http.StatusOK, result)
+	result := &copyResult{XMLName: xml.Name{Local: "CopyPartResult"}, ETag: p.etag, LastModified: stamp(p.modified)}
+	result.sums = p.sums
+	answer := answerXML(http.StatusOK, result)
+	if source.VersionID != "" {
+		answer.header.Set("X-Amz-Copy-Source-Version-Id", source.VersionID)
+	}
+	return answer
 }
 
 // A partElement is a part in XML.
 type partElement struct {
-	PartNumber        int
-	ETag              string
-	LastModified      string `xml:",omitempty"`
-	Size              int64  `xml:",omitempty"`
-	ChecksumCRC32     string `xml:",omitempty"`
-	ChecksumCRC32C    string `xml:",omitempty"`
-	ChecksumCRC64NVME string `xml:",omitempty"`
-	ChecksumSHA1      string `xml:",omitempty"`
-	ChecksumSHA256    string `xml:",omitempty"`
-}
-
-// checksum is the field of an algorithm.
-func (e *partElement) checksum(algorithm string) *string {
-	return map[string]*string{
-		"Crc32": &e.ChecksumCRC32, "Crc32c": &e.ChecksumCRC32C, "Crc64nvme": &e.ChecksumCRC64NVME, "Sha1": &e.ChecksumSHA1,
-		"Sha256": &e.ChecksumSHA256,
-	}[algorithm]
+	PartNumber   int
+	ETag         string
+	LastModified string `xml:",omitempty"`
+	Size         int64  `xml:",omitempty"`
+	sums
 }
 
 func (s *Server) listParts(b *bucket, q *request) *reply {
@@ -165,28 +185,37 @@ func (s *Server) listParts(b *bucket, q *request) *reply {
 	if refusal != nil {
 		return refusal
 	}
+	size, refusal := pageSize(q, "max-parts")
+	if refusal != nil {
+		return refusal
+	}
 	out := struct {
-		XMLName                     xml.Name `xml:"ListPartsResult"`
-		Bucket, Key, UploadId       string
-		NextPartNumberMarker        int `xml:",omitempty"`
-		IsTruncated                 bool
-		ChecksumAlgorithm, MaxParts string        `xml:",omitempty"`
-		Parts                       []partElement `xml:"Part"`
-	}{Bucket: q.Bucket, Key: q.Key, UploadId: u.id, ChecksumAlgorithm: strings.ToUpper(u.algorithm)}
-	after, _ := strconv.Atoi(q.query.Get("part-number-marker"))
+		XMLName                                xml.Name `xml:"ListPartsResult"`
+		Bucket, Key, UploadId                  string
+		StorageClass                           string
+		PartNumberMarker, NextPartNumberMarker int
+		MaxParts                               int
+		IsTruncated                            bool
+		ChecksumAlgorithm, ChecksumType        string        `xml:",omitempty"`
+		Parts                                  []partElement `xml:"Part"`
+	}{
+		Bucket: q.Bucket, Key: q.Key, UploadId: u.id, ChecksumAlgorithm: strings.ToUpper(u.algorithm),
+		StorageClass: cmp.Or(u.header.Get("X-Amz-Storage-Class"), "STANDARD"), MaxParts: size, ChecksumType: u.kind(),
+	}
+	after, err := strconv.Atoi(cmp.Or(q.query.Get("part-number-marker"), "0"))
+	if err != nil || after < 0 || after > math.MaxInt32 {
+		return invalidArg("Provided " + q.query.Get("part-number-marker") + " not an integer or within integer range")
+	}
+	out.PartNumberMarker = after
 	for _, n := range slices.Sorted(maps.Keys(u.parts)) {
 		switch {
 		case n <= after:
 			continue
-		case len(out.Parts) == pageSize(q, "max-parts"):
+		case len(out.Parts) == size:
 			out.IsTruncated = true
 		default:
 			p := u.parts[n]
-			e := partElement{PartNumber: n, ETag: p.etag, LastModified: stamp(p.modified), Size: p.Size()}
-			if u.algorithm != "" {
-				*e.checksum(u.algorithm) = p.checksum
-			}
-			out.Parts = append(out.Parts, e)
+			out.Parts = append(out.Parts, partElement{PartNumber: n, ETag: p.etag, LastModified: stamp(p.modified), Size: p.Size(), sums: p.sums})
 			out.NextPartNumberMarker = n
 		}
 	}
@@ -197,52 +226,116 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 	var in struct {
 		Parts []partElement `xml:"Part"`
 	}
+	wellFormed := xml.Unmarshal(q.body, &in) == nil && len(in.Parts) > 0
+	if again := s.completedBefore(b, q, in.Parts); again != nil {
+		e.New = e.Old
+		return again
+	}
 	u, refusal := b.upload(q)
 	switch {
 	case refusal != nil:
 		return refusal
-	case xml.Unmarshal(q.body, &in) != nil || len(in.Parts) == 0:
+	case !wellFormed || slices.ContainsFunc(in.Parts, func(e partElement) bool { return e.ETag == "" || e.PartNumber == 0 }):
 		return malformed()
+	case slices.ContainsFunc(in.Parts, func(e partElement) bool { return e.PartNumber < 0 }):
+		return invalidArg("PartNumber must be >= 1")
 	}
-	parts, refusal := s.completedParts(u, in.Parts)
+	if u.algorithm != "" {
+		refusal = q.wellFormedChecksums(q.header)
+	}
+	var parts []*part
+	if refusal == nil {
+		parts, refusal = s.completedParts(u, in.Parts)
+	}
 	if refusal == nil {
 		refusal = s.precondition(q, e.Old, s.opts.Profile.ConditionalComplete)
 	}
 	if refusal != nil {
 		return refusal
 	}
-	o := &Object{Key: u.key, Modified: u.begun, header: u.header, tags: u.tags} // S3 dates it from the beginning of the upload
-	var digests, sums [][]byte
-	for _, p := range parts {
-		o.Content = append(o.Content, p.Content...)
-		digest, _ := hex.DecodeString(strings.Trim(p.etag, `"`))
-		checksum, _ := base64.StdEncoding.DecodeString(p.checksum)
-		digests, sums = append(digests, digest), append(sums, checksum)
-	}
-	o.ETag = fmt.Sprintf(`"opaque-%s-%d"`, s.next(), len(parts))
-	if s.md5ETags(u.header) {
-		o.ETag = fmt.Sprintf(`"%s-%d"`, hex.EncodeToString(sum(md5.New(), digests...)), len(parts))
-	}
-	if u.algorithm != "" {
-		newHash := algorithms()[u.algorithm]
-		value := base64.StdEncoding.EncodeToString(sum(newHash(), sums...)) + "-" + strconv.Itoa(len(parts))
-		if u.full {
-			value = base64.StdEncoding.EncodeToString(sum(newHash(), o.Content...))
-		}
-		o.checksums = http.Header{}
-		o.checksums.Set(checksumHeader+u.algorithm, value)
+	o := s.assemble(u, parts)
+	if refusal := u.agrees(q, o); refusal != nil {
+		return refusal
 	}
 	delete(b.uploads, u.id)
 	s.store(b, o)
 	e.New = o
 	answer := answerXML(http.StatusOK, &struct {
-		XMLName           xml.Name `xml:"CompleteMultipartUploadResult"`
-		Bucket, Key, ETag string
-	}{Bucket: q.Bucket, Key: q.Key, ETag: o.ETag})
+		XMLName                     xml.Name `xml:"CompleteMultipartUploadResult"`
+		Location, Bucket, Key, ETag string
+		typedSums
+	}{Location: q.location, Bucket: q.Bucket, Key: q.Key, ETag: o.ETag, typedSums: o.checksum.element()})
+	b.describeNew(answer.header, o)
 	o.describe(answer.header)
-	answer.header.Del("ETag")
+	b.completed[u.id] = completion{o, in.Parts, answer}
 	return answer
 }
+
+// completedBefore is the answer to a request to complete an upload that is complete. It is nil where the server has none.
+func (s *Server) completedBefore(b *bucket, q *request, parts []partElement) *reply {
+	answers := s.opts.Completed == CompletedAnswered || s.opts.Completed == CompletedByProfile && s.aws()
+	c, known := b.completed[q.UploadID]
+	if !answers || !known || b.current(q.Key) != c.object || !slices.Equal(parts, c.parts) {
+		return nil
+	}
+	return c.answer
+}
+
+// assemble makes an object of parts.
+func (s *Server) assemble(u *upload, parts []*part) *Object {
+	o := &Object{Key: u.key, Modified: u.begun, header: u.header, tags: u.tags, retention: u.retention} // S3 dates it from the beginning of the upload
+	var digests [][]byte
+	for _, p := range parts {
+		o.Content = append(o.Content, p.Content...)
+		o.parts = append(o.parts, p.Size())
+		digest, _ := hex.DecodeString(strings.Trim(p.etag, `"`))
+		digests = append(digests, digest)
+	}
+	o.ETag = fmt.Sprintf(`"opaque-%s-%d"`, s.next(), len(parts))
+	if s.md5ETags(u.header) {
+		o.ETag = fmt.Sprintf(`"%s-%d"`, hex.EncodeToString(sum(md5.New(), digests...)), len(parts))
+	}
+	switch {
+	case u.algorithm == "":
+		o.checksum = checksumOf(s.defaultAlgorithm(), o.Content)
+	case u.full:
+		o.checksum = s.kept(checksumOf(u.algorithm, o.Content))
+	default:
+		o.checksum = s.kept(compositeOf(u.algorithm, parts))
+	}
+	return o
+}
+
+// agrees compares an object with what the request that completes it says of it.
+func (u *upload) agrees(q *request, o *Object) *reply {
+	size := o.Content.Size()
+	announced := q.header.Get("X-Amz-Mp-Object-Size")
+	kind := q.header.Get("X-Amz-Checksum-Type")
+	switch {
+	case strings.HasPrefix(announced, "-"):
+		return refuse(http.StatusBadRequest, "InvalidRequest", "Value for x-amz-mp-object-size header is less than zero: '"+announced+"'")
+	case announced != "" && announced != strconv.FormatInt(size, 10):
+		return refuse(http.StatusBadRequest, "InvalidRequest", fmt.Sprintf(
+			"The provided 'x-amz-mp-object-size' header value %s does not match what was computed: %d", announced, size))
+	case kind != "" && kind != fullObject && kind != composite:
+		return refuse(http.StatusBadRequest, "InvalidRequest", "Value for x-amz-checksum-type header is invalid.")
+	case kind != "" && u.algorithm != "" && kind != u.kind():
+		return refuse(http.StatusBadRequest, "InvalidRequest", fmt.Sprintf(
+			"The upload was created using the %s checksum mode. The complete request must use the same checksum mode.", u.kind()))
+	case u.algorithm == "":
+		return nil // the checksum is not compared
+	}
+	value, _, _ := strings.Cut(q.header.Get(checksumHeader+o.checksum.algorithm), "-")
+	computed, _, _ := strings.Cut(o.checksum.value, "-")
+	if value != "" && value != computed {
+		return refuse(http.StatusBadRequest, "BadDigest", fmt.Sprintf(
+			"The %s you specified did not match the calculated checksum.", strings.ToUpper(o.checksum.algorithm)))
+	}
+	return nil
+}
+
+// kind is the type of the checksum of the object, empty where the upload has none.
+func (u *upload) kind() string { return checksum{algorithm: u.algorithm, full: u.full}.kind() }
 
 // completedParts finds the parts of a completed object, and enforces the rules for them.
 func (s *Server) completedParts(u *upload, in []partElement) ([]*part, *reply) {
@@ -257,14 +350,18 @@ func (s *Server) completedParts(u *upload, in []partElement) ([]*part, *reply) {
 			return nil, refuse(http.StatusBadRequest, "InvalidPart")
 		case s.countsParts(u) && e.PartNumber != i+1:
 			return nil, refuse(http.StatusBadRequest, "InvalidPartOrder")
-		case s.sumsParts(u) && !u.full && *e.checksum(u.algorithm) == "":
-			return nil, refuse(http.StatusBadRequest, "InvalidRequest")
-		case u.algorithm != "" && *e.checksum(u.algorithm) != "" && *e.checksum(u.algorithm) != p.checksum:
-			return nil, refuse(http.StatusBadRequest, "InvalidPart")
+		case s.sumsParts(u) && !u.full && e.sums == (sums{}):
+			return nil, refuse(http.StatusBadRequest, "InvalidRequest", fmt.Sprintf(
+				"The upload was created using a %s checksum. The complete request must include the checksum for each part. "+
+					"It was missing for part %d in the request.",
+				strings.ToLower(u.algorithm), e.PartNumber))
 		case !last && p.Size() < s.opts.MinPartSize:
 			return nil, refuse(http.StatusBadRequest, "EntityTooSmall")
 		case !s.opts.Profile.UnequalParts && i > 0 && (p.Size() > parts[0].Size() || !last && p.Size() != parts[0].Size()):
 			return nil, refuse(http.StatusBadRequest, "InvalidPart")
+		}
+		if refusal := p.sums.compare(e.PartNumber, e.sums); refusal != nil {
+			return nil, refusal
 		}
 		parts = append(parts, p)
 	}
@@ -277,6 +374,9 @@ func (s *Server) countsParts(u *upload) bool {
 }
 
 func (s *Server) abort(b *bucket, q *request) *reply {
+	if q.header.Get("X-Amz-If-Match-Initiated-Time") != "" {
+		return notImplemented() // S3 has it in directory buckets only
+	}
 	u, refusal := b.upload(q)
 	if refusal != nil {
 		return refusal

@@ -3,10 +3,10 @@ package s3sim
 import (
 	"cmp"
 	"crypto/md5"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -35,7 +35,7 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 	b := s.buckets[q.Bucket]
 	switch {
 	case q.Name == "ListBuckets":
-		return s.listBuckets()
+		return s.listBuckets(q)
 	case q.Name == "CreateBucket":
 		return s.createBucket(q)
 	case b == nil:
@@ -43,35 +43,69 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 	case q.Key != "":
 		e.Old = b.current(q.Key)
 	}
+	if s.conflicts(b, q) {
+		return refuse(http.StatusConflict, "ConditionalRequestConflict")
+	}
+	if q.Key == "" {
+		return s.dispatchBucket(b, q)
+	}
+	return s.dispatchObject(b, q, e)
+}
+
+func (s *Server) dispatchBucket(b *bucket, q *request) *reply {
 	switch q.Name {
 	case "HeadBucket":
-		return ok()
+		return &reply{status: http.StatusOK, header: http.Header{"X-Amz-Bucket-Region": {Region}}}
+	case "DeleteBucket":
+		return s.deleteBucket(b, q)
+	case "GetBucketLocation":
+		return answerXML(http.StatusOK, &struct {
+			XMLName xml.Name `xml:"LocationConstraint"`
+		}{}) // that of us-east-1 is empty
 	case "GetBucketVersioning":
-		return b.versioning()
+		return b.getVersioning()
 	case "PutBucketVersioning":
-		if s.opts.Profile.Name == "r2" {
-			return notImplemented() // R2 keeps no versions
-		}
-		b.versioned = strings.Contains(string(q.body), "<Status>Enabled</Status>")
-		return ok()
+		return s.putVersioning(b, q)
+	case "GetObjectLockConfiguration":
+		return b.getLock()
+	case "PutObjectLockConfiguration":
+		return b.putLock(q)
+	case "ListObjects":
+		return s.listV1(b, q)
 	case "ListObjectsV2":
 		return s.list(b, q)
 	case "ListObjectVersions":
-		return b.listVersions(q)
+		return s.listVersions(b, q)
 	case "ListMultipartUploads":
 		return s.listUploads(b, q)
+	case "DeleteObjects":
+		return s.deleteAll(b, q)
+	}
+	return notImplemented()
+}
+
+func (s *Server) dispatchObject(b *bucket, q *request, e *Event) *reply {
+	switch q.Name {
 	case "HeadObject", "GetObject":
 		return s.get(b, q)
 	case "GetObjectTagging":
-		return getTagging(e.Old)
+		return b.getTagging(q)
+	case "PutObjectTagging", "DeleteObjectTagging":
+		return b.putTagging(q)
+	case "GetObjectRetention":
+		return b.getRetention(q)
+	case "PutObjectRetention":
+		return b.putRetention(q)
+	case "GetObjectLegalHold":
+		return b.getHold(q)
+	case "PutObjectLegalHold":
+		return b.putHold(q)
 	case "PutObject":
 		return s.put(b, q, e)
 	case "CopyObject":
 		return s.copy(b, q, e)
 	case "DeleteObject":
 		return s.delete(b, q, e, s.opts.Profile.ConditionalDelete)
-	case "DeleteObjects":
-		return s.deleteAll(b, q)
 	case "CreateMultipartUpload":
 		return s.createUpload(b, q, e)
 	case "UploadPart":
@@ -88,13 +122,46 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 	return notImplemented()
 }
 
-func (s *Server) listBuckets() *reply {
+// conflicts reports whether a conditional write is refused because another write of the key took effect after it came. An object that is gone
+// is reported as missing.
+func (s *Server) conflicts(b *bucket, q *request) bool {
+	supported := map[string]bool{
+		"PutObject": s.opts.Profile.ConditionalPut, "CompleteMultipartUpload": s.opts.Profile.ConditionalComplete,
+		"CopyObject": s.opts.Profile.ConditionalCopy, "DeleteObject": s.opts.Profile.ConditionalDelete,
+	}[q.Name]
+	conditional := q.header.Get("If-None-Match") != "" || q.header.Get("If-Match") != "" && b.current(q.Key) != nil
+	return s.opts.Conflicts && supported && conditional && b.changes[q.Key] != q.changes
+}
+
+// owner is the ID of the only account.
+const owner = "s3sim"
+
+func (s *Server) listBuckets(q *request) *reply {
+	type element struct{ Name, CreationDate, BucketRegion string }
 	out := struct {
-		XMLName xml.Name                `xml:"ListAllMyBucketsResult"`
-		Buckets []struct{ Name string } `xml:"Buckets>Bucket"`
-	}{}
-	for name := range s.buckets {
-		out.Buckets = append(out.Buckets, struct{ Name string }{name})
+		XMLName           xml.Name  `xml:"ListAllMyBucketsResult"`
+		Buckets           []element `xml:"Buckets>Bucket"`
+		ContinuationToken string    `xml:",omitempty"`
+		Prefix            string    `xml:",omitempty"`
+		Owner             struct{ ID string }
+	}{Prefix: q.Prefix}
+	out.Owner.ID = owner
+	size, err := strconv.Atoi(cmp.Or(q.query.Get("max-buckets"), strconv.Itoa(maxBuckets)))
+	if err != nil || size < 1 || size > maxBuckets {
+		return invalidArg("Argument max-buckets must be an integer between 1 and 10000.")
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.buckets)) {
+		switch {
+		case !strings.HasPrefix(name, q.Prefix), name <= q.query.Get("continuation-token"):
+			continue
+		case len(out.Buckets) == size:
+			out.ContinuationToken = out.Buckets[size-1].Name
+		default:
+			out.Buckets = append(out.Buckets, element{name, stamp(s.buckets[name].created), Region})
+		}
+		if out.ContinuationToken != "" {
+			break
+		}
 	}
 	return answerXML(http.StatusOK, &out)
 }
@@ -103,19 +170,25 @@ func (s *Server) createBucket(q *request) *reply {
 	if s.buckets[q.Bucket] != nil {
 		return refuse(http.StatusConflict, "BucketAlreadyOwnedByYou")
 	}
-	s.buckets[q.Bucket] = s.newBucket()
-	return ok()
+	b := s.newBucket()
+	if q.header.Get("X-Amz-Bucket-Object-Lock-Enabled") == "true" {
+		b.versioning, b.lock = enabled, &defaultRetention{}
+	}
+	s.buckets[q.Bucket] = b
+	return &reply{status: http.StatusOK, header: http.Header{
+		"Location": {"/" + q.Bucket}, "X-Amz-Bucket-Arn": {"arn:aws:s3:::" + q.Bucket},
+	}}
 }
 
-func (b *bucket) versioning() *reply {
-	out := struct {
-		XMLName xml.Name `xml:"VersioningConfiguration"`
-		Status  string   `xml:",omitempty"`
-	}{}
-	if b.versioned {
-		out.Status = "Enabled"
+func (s *Server) deleteBucket(b *bucket, q *request) *reply {
+	switch {
+	case len(b.objects) > 0 && b.versioning != "":
+		return refuse(http.StatusConflict, "BucketNotEmpty", messages()["BucketNotEmpty"]+" You must delete all versions in the bucket.")
+	case len(b.objects) > 0:
+		return refuse(http.StatusConflict, "BucketNotEmpty")
 	}
-	return answerXML(http.StatusOK, &out)
+	delete(s.buckets, q.Bucket)
+	return noContent()
 }
 
 // precondition refuses a write whose condition does not hold for the current object. A server without such conditions ignores
@@ -129,8 +202,8 @@ func (s *Server) precondition(q *request, current *Object, supported bool) *repl
 		return notImplemented()
 	case !supported:
 		return nil
-	case none != "" && none != "*":
-		return notImplemented() // so says S3 of an ETag here
+	case none != "" && (none != "*" || match != ""):
+		return notImplemented() // so says S3 of an ETag here, and of both conditions
 	case none != "" && current != nil:
 		return preconditionFailed()
 	case match != "" && current == nil:
@@ -142,6 +215,25 @@ func (s *Server) precondition(q *request, current *Object, supported bool) *repl
 }
 
 func sameETag(a, b string) bool { return strings.Trim(a, `"`) == strings.Trim(b, `"`) }
+
+// condition judges the conditions of a request for an object that is read, or is the source of a copy. It returns 200, 304 or 412. The ETags
+// go before the times (RFC 9110, section 13.2.2).
+func (o *Object) condition(h http.Header, prefix string) int {
+	match, none := h.Get(prefix+"If-Match"), h.Get(prefix+"If-None-Match")
+	unmodified, _ := http.ParseTime(h.Get(prefix + "If-Unmodified-Since"))
+	modified, _ := http.ParseTime(h.Get(prefix + "If-Modified-Since"))
+	switch {
+	case match != "" && match != "*" && !sameETag(match, o.ETag):
+		return http.StatusPreconditionFailed
+	case match == "" && !unmodified.IsZero() && o.Modified.After(unmodified):
+		return http.StatusPreconditionFailed
+	case none == "*", none != "" && sameETag(none, o.ETag):
+		return http.StatusNotModified
+	case none == "" && !modified.IsZero() && !o.Modified.After(modified):
+		return http.StatusNotModified
+	}
+	return http.StatusOK
+}
 
 // stored returns the headers that the server keeps with an object and returns with it.
 func stored(h http.Header) http.Header {
@@ -158,7 +250,7 @@ func stored(h http.Header) http.Header {
 			}
 		default:
 			if strings.HasPrefix(name, metadataHeader) {
-				out[name] = values
+				out.Set(name, strings.Join(values, ","))
 			}
 		}
 	}
@@ -198,16 +290,6 @@ func (s *Server) md5ETags(h http.Header) bool {
 	return s.opts.Profile.MD5ETags && !strings.HasPrefix(h.Get("X-Amz-Server-Side-Encryption"), "aws:kms")
 }
 
-// store makes an object the current one of its key.
-func (s *Server) store(b *bucket, o *Object) {
-	if !b.versioned {
-		b.objects[o.Key] = nil
-	} else {
-		o.VersionID = s.next()
-	}
-	b.objects[o.Key] = append(b.objects[o.Key], o)
-}
-
 func (s *Server) put(b *bucket, q *request, e *Event) *reply {
 	if tooMuch(q.header) {
 		return refuse(http.StatusBadRequest, "MetadataTooLarge")
@@ -215,49 +297,35 @@ func (s *Server) put(b *bucket, q *request, e *Event) *reply {
 	if refusal := s.precondition(q, e.Old, s.opts.Profile.ConditionalPut); refusal != nil {
 		return refusal
 	}
+	r, refusal := b.retain(q.header)
+	if refusal == nil {
+		refusal = r.summed(q)
+	}
+	if refusal != nil {
+		return refusal
+	}
 	o := &Object{
-		Key: q.Key, Content: Content{q.body}, Modified: now(), header: stored(q.header), checksums: q.checksums,
-		tags: q.header.Get("X-Amz-Tagging"),
+		Key: q.Key, Content: Content{q.body}, Modified: now(), header: stored(q.header), checksum: s.received(q),
+		tags: q.header.Get("X-Amz-Tagging"), retention: r,
 	}
 	o.ETag = s.etag(q.header, o.Content)
 	s.store(b, o)
 	e.New = o
 	answer := ok()
+	answer.header.Set("ETag", o.ETag)
+	b.describeNew(answer.header, o)
 	o.describe(answer.header)
-	copyHeader(answer.header, o.checksums)
+	o.checksum.describe(answer.header)
 	return answer
 }
 
-// describe sets the headers that describe a stored object.
+// describe sets the headers that say how an object is encrypted.
 func (o *Object) describe(h http.Header) {
-	h.Set("ETag", o.ETag)
-	if o.VersionID != "" {
-		h.Set("X-Amz-Version-Id", o.VersionID)
-	}
 	for _, name := range []string{"X-Amz-Server-Side-Encryption", "X-Amz-Server-Side-Encryption-Aws-Kms-Key-Id"} {
 		if value := o.header.Get(name); value != "" {
 			h.Set(name, value)
 		}
 	}
-}
-
-func copyHeader(to, from http.Header) {
-	for name, values := range from {
-		to[name] = values
-	}
-}
-
-// version is the version of a key that a request names, or the current one.
-func (b *bucket) version(key, id string) *Object {
-	if id == "" {
-		return b.current(key)
-	}
-	for _, o := range b.objects[key] {
-		if o.VersionID == id && !o.deleted {
-			return o
-		}
-	}
-	return nil
 }
 
 // archived reports whether an object is in a storage class from which S3 cannot read it.
@@ -266,27 +334,39 @@ func (o *Object) archived() bool {
 }
 
 func (s *Server) get(b *bucket, q *request) *reply {
-	o := b.version(q.Key, q.query.Get("versionId"))
-	switch {
-	case o == nil:
-		return noSuchKey()
-	case q.header.Get("If-Match") != "" && !sameETag(q.header.Get("If-Match"), o.ETag):
+	if _, valid := q.number(); q.query.Has("partNumber") && !valid {
+		return invalidArg("Part number must be an integer between 1 and 10000, inclusive.")
+	}
+	o, refusal := b.lookup(q.Key, q.query.Get("versionId"))
+	if refusal != nil {
+		return refusal
+	}
+	switch o.condition(q.header, "") {
+	case http.StatusPreconditionFailed:
 		return preconditionFailed()
-	case q.header.Get("If-None-Match") != "" && sameETag(q.header.Get("If-None-Match"), o.ETag):
+	case http.StatusNotModified:
 		return &reply{status: http.StatusNotModified, header: http.Header{"Etag": {o.ETag}}}
-	case o.archived() && q.Name == "GetObject":
+	}
+	if o.archived() && q.Name == "GetObject" {
 		return refuse(http.StatusForbidden, "InvalidObjectState")
-	case q.query.Has("partNumber"):
-		return notImplemented()
 	}
 	size := o.Content.Size()
 	from, to, partial, valid := byteRange(q.header.Get("Range"), size)
 	if !valid {
 		return refuse(http.StatusRequestedRangeNotSatisfiable, "InvalidRange")
 	}
+	if q.query.Has("partNumber") {
+		if from, to, refusal = o.part(q); refusal != nil {
+			return refusal
+		}
+		partial = true
+	}
 	answer := &reply{status: http.StatusOK, header: o.header.Clone(), body: o.Content.slice(from, to)}
 	h := answer.header
+	h.Set("ETag", o.ETag)
+	b.describe(h, o)
 	o.describe(h)
+	o.retention.describe(h)
 	h.Set("Last-Modified", o.Modified.Format(http.TimeFormat))
 	h.Set("Accept-Ranges", "bytes")
 	h.Set("Content-Length", strconv.FormatInt(to-from, 10))
@@ -295,9 +375,15 @@ func (s *Server) get(b *bucket, q *request) *reply {
 	}
 	if partial {
 		answer.status = http.StatusPartialContent
-		h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, size))
-	} else if q.header.Get("X-Amz-Checksum-Mode") == "ENABLED" {
-		s.addChecksums(h, o)
+		if to > from {
+			h.Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", from, to-1, size))
+		}
+	}
+	if q.query.Has("partNumber") && o.parts != nil {
+		h.Set("X-Amz-Mp-Parts-Count", strconv.Itoa(len(o.parts)))
+	}
+	if to-from == size && q.header.Get("X-Amz-Checksum-Mode") == "ENABLED" {
+		o.checksum.describe(h)
 	}
 	for name := range q.query { // of a presigned link
 		if header, found := strings.CutPrefix(name, "response-"); found {
@@ -307,34 +393,52 @@ func (s *Server) get(b *bucket, q *request) *reply {
 	return answer
 }
 
-// addChecksums adds those of the whole object. AWS has one of every object.
-func (s *Server) addChecksums(h http.Header, o *Object) {
-	copyHeader(h, o.checksums)
-	if len(o.checksums) == 0 && strings.HasPrefix(s.opts.Profile.Name, "aws") {
-		crc := sum(algorithms()["Crc64nvme"](), o.Content...)
-		h.Set(checksumHeader+"Crc64nvme", base64.StdEncoding.EncodeToString(crc))
-		h.Set(checksumHeader+"Type", "FULL_OBJECT")
+// part returns the place of the part that a request names. An object that came by one request has one.
+func (o *Object) part(q *request) (from, to int64, refusal *reply) {
+	n, _ := q.number()
+	sizes := o.parts
+	if sizes == nil {
+		sizes = []int64{o.Content.Size()}
 	}
+	switch {
+	case q.header.Get("Range") != "":
+		return 0, 0, refuse(http.StatusBadRequest, "InvalidRequest", "Cannot specify both Range header and partNumber query parameter")
+	case n > len(sizes):
+		return 0, 0, refuse(http.StatusRequestedRangeNotSatisfiable, "InvalidPartNumber")
+	}
+	for _, size := range sizes[:n-1] {
+		from += size
+	}
+	return from, from + sizes[n-1], nil
 }
 
-// byteRange parses a Range header (RFC 9110 section 14.1.2). A malformed one stands for the whole object.
+// byteRange parses a Range header (RFC 9110, section 14.1.2). A malformed one, and one of several ranges, stand for the whole object. One that
+// the object does not have is not valid.
 func byteRange(value string, size int64) (from, to int64, partial, valid bool) {
 	set, found := strings.CutPrefix(value, "bytes=")
 	first, last, dash := strings.Cut(set, "-")
-	if !found || !dash || strings.Contains(set, ",") {
+	start, okStart := position(first)
+	end, okEnd := position(last)
+	switch {
+	case !found, !dash, !okStart, !okEnd, first == "" && last == "", first != "" && last != "" && end < start:
 		return 0, size, false, true
+	case first == "" && size == 0 && end > 0:
+		return 0, 0, false, true // S3 answers with the empty object
+	case first == "": // the last bytes
+		return max(0, size-end), size, true, end > 0
+	case last == "":
+		end = size - 1
 	}
-	if first == "" { // the last bytes
-		n, err := strconv.ParseInt(last, 10, 64)
-		return max(0, size-n), size, true, err == nil && n > 0 && size > 0
+	return start, min(end, size-1) + 1, true, start < size
+}
+
+// position parses a number of a range, which may be absent. It has nothing but digits.
+func position(digits string) (n int64, valid bool) {
+	if digits == "" {
+		return 0, true
 	}
-	from, err := strconv.ParseInt(first, 10, 64)
-	to = size
-	if last != "" && err == nil {
-		to, err = strconv.ParseInt(last, 10, 64)
-		to = min(to+1, size)
-	}
-	return from, to, true, err == nil && from < size && from < to
+	u, err := strconv.ParseUint(digits, 10, 63)
+	return int64(u), err == nil
 }
 
 // source finds the object that a copy names, and checks its conditions.
@@ -349,12 +453,14 @@ func (s *Server) source(q *request) (*Object, *reply) {
 	case b == nil:
 		return nil, refuse(http.StatusNotFound, "NoSuchBucket")
 	}
-	o := b.version(key, version)
-	match, none := q.header.Get("X-Amz-Copy-Source-If-Match"), q.header.Get("X-Amz-Copy-Source-If-None-Match")
+	o, refusal := b.lookup(key, version)
 	switch {
-	case o == nil:
-		return nil, noSuchKey()
-	case match != "" && !sameETag(match, o.ETag), none != "" && sameETag(none, o.ETag):
+	case refusal != nil && refusal.status == http.StatusMethodNotAllowed:
+		return nil, refuse(http.StatusBadRequest, "InvalidRequest",
+			"The source of a copy request may not specifically refer to a delete marker by version id.")
+	case refusal != nil:
+		return nil, refusal
+	case o.condition(q.header, "X-Amz-Copy-Source-") != http.StatusOK:
 		return nil, preconditionFailed()
 	case o.archived():
 		return nil, refuse(http.StatusForbidden, "InvalidObjectState")
@@ -367,8 +473,20 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 	if refusal == nil {
 		refusal = s.precondition(q, e.Old, s.opts.Profile.ConditionalCopy)
 	}
-	if refusal != nil {
+	var r retention
+	if refusal == nil {
+		r, refusal = b.retain(q.header)
+	}
+	algorithm, known := algorithmNamed(q.header.Get("X-Amz-Checksum-Algorithm"))
+	switch {
+	case refusal != nil:
 		return refusal
+	case !known:
+		return refuse(http.StatusBadRequest, "InvalidRequest", unknownAlgorithm)
+	case !directive(q, "X-Amz-Metadata-Directive"):
+		return invalidArg("Unknown metadata directive.")
+	case !directive(q, "X-Amz-Tagging-Directive"):
+		return invalidArg("Unknown tagging directive.")
 	}
 	replaces := q.header.Get("X-Amz-Metadata-Directive") == "REPLACE"
 	own := stored(q.header)
@@ -396,80 +514,88 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 	case tooMuch(header):
 		return refuse(http.StatusBadRequest, "MetadataTooLarge")
 	case source == e.Old && !changes:
-		return refuse(http.StatusBadRequest, "InvalidRequest") // a copy onto itself that changes nothing
+		return refuse(http.StatusBadRequest, "InvalidRequest", "This copy request is illegal because it is trying to copy an object to itself "+
+			"without changing the object's metadata, storage class, website redirect location or encryption attributes.")
 	case source.Content.Size() > 5<<30:
 		return refuse(http.StatusBadRequest, "InvalidRequest")
 	}
-	o := &Object{Key: q.Key, Content: source.Content, Modified: now(), header: header, checksums: source.checksums, tags: tags}
-	if _, composite, found := strings.Cut(source.ETag, "-"); found && composite != "" {
-		o.checksums = nil // those of parts are none of the whole
-	}
+	o := &Object{Key: q.Key, Content: source.Content, Modified: now(), header: header, tags: tags, retention: r}
+	o.checksum = s.kept(checksumOf(cmp.Or(algorithm, source.checksum.algorithm, s.defaultAlgorithm()), o.Content))
 	o.ETag = s.etag(header, o.Content)
 	s.store(b, o)
 	e.New, e.Source = o, source
-	answer := answerXML(http.StatusOK, &copyResult{XMLName: xml.Name{Local: "CopyObjectResult"}, ETag: o.ETag, LastModified: stamp(o.Modified)})
+	answer := answerXML(http.StatusOK, &copyResult{
+		XMLName: xml.Name{Local: "CopyObjectResult"}, ETag: o.ETag, LastModified: stamp(o.Modified), typedSums: o.checksum.element(),
+	})
+	b.describeNew(answer.header, o)
 	o.describe(answer.header)
-	answer.header.Del("ETag") // it is in the body
 	if source.VersionID != "" {
 		answer.header.Set("X-Amz-Copy-Source-Version-Id", source.VersionID)
 	}
 	return answer
 }
 
+// directive reports whether a header of a copy is absent or has one of its two values.
+func directive(q *request, header string) bool {
+	return slices.Contains([]string{"", "COPY", "REPLACE"}, q.header.Get(header))
+}
+
 type copyResult struct {
-	XMLName        xml.Name
-	ETag           string
-	LastModified   string
-	ChecksumCRC32C string `xml:",omitempty"`
+	XMLName      xml.Name
+	ETag         string
+	LastModified string
+	typedSums
 }
 
 // stamp writes a time as S3 does in XML.
 func stamp(t time.Time) string { return t.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// delete deletes an object. It checks the condition where the server knows it. Some servers know it in DeleteObject only.
+// delete deletes an object or a version. It checks the condition where the server knows it. Some servers know it in DeleteObject only.
 func (s *Server) delete(b *bucket, q *request, e *Event, conditional bool) *reply {
-	if id := q.query.Get("versionId"); id != "" {
-		b.objects[q.Key] = slices.DeleteFunc(b.objects[q.Key], func(o *Object) bool { return o.VersionID == id })
-		e.New = b.current(q.Key)
-		return noContent()
+	if q.header.Get("X-Amz-If-Match-Last-Modified-Time")+q.header.Get("X-Amz-If-Match-Size") != "" {
+		return notImplemented() // S3 has them in directory buckets only
 	}
 	if refusal := s.precondition(q, e.Old, conditional); refusal != nil {
-		return refusal
+		return refusal // it is for the current object, whichever version the request deletes
 	}
+	id := q.query.Get("versionId")
+	target := b.find(q.Key, id)
 	answer := noContent()
-	if marker := s.remove(b, q.Key); marker != nil {
-		answer.header.Set("X-Amz-Delete-Marker", "true")
-		answer.header.Set("X-Amz-Version-Id", marker.VersionID)
+	switch {
+	case id == "":
+		if marker := s.remove(b, q.Key); marker != nil {
+			b.describe(answer.header, marker)
+		}
+		return answer
+	case strings.ContainsFunc(id, notInVersionIDs):
+		return invalidVersion()
+	case target == nil:
+		answer.header.Set("X-Amz-Version-Id", id)
+	case target.retention.protects(q.header):
+		return protected()
+	default:
+		b.removeVersion(q.Key, id)
+		b.describe(answer.header, target)
 	}
+	e.New = b.current(q.Key)
 	return answer
 }
 
-// remove deletes the current object of a key, and returns the delete marker where the bucket keeps versions.
-func (s *Server) remove(b *bucket, key string) (marker *Object) {
-	if b.versioned {
-		marker = &Object{Key: key, Modified: now(), deleted: true}
-		s.store(b, marker)
-		return marker
-	}
-	delete(b.objects, key)
-	return nil
+// A deleteElement is an object of DeleteObjects in XML.
+type deleteElement struct {
+	Key                   string
+	ETag                  string `xml:",omitempty"`
+	VersionID             string `xml:"VersionId,omitempty"`
+	DeleteMarker          bool   `xml:",omitempty"`
+	DeleteMarkerVersionID string `xml:"DeleteMarkerVersionId,omitempty"`
+	Code                  string `xml:",omitempty"`
+	Message               string `xml:",omitempty"`
 }
 
 func (s *Server) deleteAll(b *bucket, q *request) *reply {
-	type object struct {
-		Key       string
-		ETag      string `xml:",omitempty"`
-		VersionID string `xml:"VersionId,omitempty"`
-		Code      string `xml:",omitempty"`
-	}
 	var in struct {
 		Quiet   bool
-		Objects []object `xml:"Object"`
-	}
-	type result struct {
-		XMLName xml.Name `xml:"DeleteResult"`
-		Deleted []object
-		Errors  []object `xml:"Error"`
+		Objects []deleteElement `xml:"Object"`
 	}
 	switch {
 	case !s.opts.Profile.BatchDelete:
@@ -477,36 +603,54 @@ func (s *Server) deleteAll(b *bucket, q *request) *reply {
 	case xml.Unmarshal(q.body, &in) != nil || len(in.Objects) > maxPage:
 		return malformed()
 	case q.header.Get("Content-Md5") == "" && len(q.checksums) == 0:
-		return refuse(http.StatusBadRequest, "InvalidRequest") // S3 wants one of them here
+		return refuse(http.StatusBadRequest, "InvalidRequest", "Missing required header for this request: Content-MD5 OR x-amz-checksum-*")
 	}
-	out := result{}
+	out := struct {
+		XMLName xml.Name `xml:"DeleteResult"`
+		Deleted []deleteElement
+		Errors  []deleteElement `xml:"Error"`
+	}{}
 	for _, o := range in.Objects {
-		one := Event{
-			Operation: q.Operation, Time: time.Now(), Status: http.StatusNoContent, Old: b.current(o.Key),
-		}
-		one.Key = o.Key
-		single := *q
-		single.Key, single.header, single.query = o.Key, http.Header{}, url.Values{}
-		if o.ETag != "" {
-			single.header.Set("If-Match", o.ETag)
-		}
-		if o.VersionID != "" {
-			single.query.Set("versionId", o.VersionID)
-		}
-		answer := s.delete(b, &single, &one, s.opts.Profile.ConditionalBatchDelete)
-		one.Status = answer.status
-		if s.opts.Observe != nil {
-			s.opts.Observe(one)
-		}
-		code := map[int]string{http.StatusPreconditionFailed: "PreconditionFailed", http.StatusNotFound: "NoSuchKey"}[answer.status]
+		deleted, done := s.deleteOne(b, q, o)
 		switch {
-		case answer.status >= http.StatusBadRequest:
-			out.Errors = append(out.Errors, object{Key: o.Key, Code: cmp.Or(code, "NotImplemented")})
+		case !done:
+			out.Errors = append(out.Errors, deleted)
 		case !in.Quiet:
-			out.Deleted = append(out.Deleted, object{Key: o.Key})
+			out.Deleted = append(out.Deleted, deleted)
 		}
 	}
 	return answerXML(http.StatusOK, &out)
+}
+
+// deleteOne deletes an object of DeleteObjects.
+func (s *Server) deleteOne(b *bucket, q *request, o deleteElement) (out deleteElement, done bool) {
+	one := Event{Operation: q.Operation, Time: time.Now(), Old: b.current(o.Key)}
+	one.Key = o.Key
+	single := *q
+	single.Key, single.header, single.query = o.Key, http.Header{}, url.Values{}
+	if o.ETag != "" {
+		single.header.Set("If-Match", o.ETag)
+	}
+	if bypasses(q.header) {
+		single.header.Set("X-Amz-Bypass-Governance-Retention", "true")
+	}
+	if o.VersionID != "" {
+		single.query.Set("versionId", o.VersionID)
+	}
+	answer := s.delete(b, &single, &one, s.opts.Profile.ConditionalBatchDelete)
+	one.Status = answer.status
+	if s.opts.Observe != nil {
+		s.opts.Observe(one)
+	}
+	out = deleteElement{Key: o.Key, VersionID: o.VersionID}
+	if answer.status >= http.StatusBadRequest {
+		_ = xml.Unmarshal(answer.body.Bytes(), &struct{ Code, Message *string }{&out.Code, &out.Message})
+		return out, false
+	}
+	if answer.header.Get("X-Amz-Delete-Marker") != "" {
+		out.DeleteMarker, out.DeleteMarkerVersionID = true, answer.header.Get("X-Amz-Version-Id")
+	}
+	return out, true
 }
 
 type tag struct{ Key, Value string }
@@ -524,12 +668,43 @@ func tagsOf(query string) (tags []tag) {
 	return tags
 }
 
-func getTagging(o *Object) *reply {
-	if o == nil {
-		return noSuchKey()
+// A tagging is the tags of a version in XML.
+type tagging struct {
+	XMLName xml.Name `xml:"Tagging"`
+	TagSet  []tag    `xml:"TagSet>Tag"`
+}
+
+func (b *bucket) getTagging(q *request) *reply {
+	o, refusal := b.lookup(q.Key, q.query.Get("versionId"))
+	if refusal != nil {
+		return refusal
 	}
-	return answerXML(http.StatusOK, &struct {
-		XMLName xml.Name `xml:"Tagging"`
-		TagSet  []tag    `xml:"TagSet>Tag"`
-	}{TagSet: tagsOf(o.tags)})
+	answer := answerXML(http.StatusOK, &tagging{TagSet: tagsOf(o.tags)})
+	b.describe(answer.header, o)
+	return answer
+}
+
+// putTagging replaces the tags of a version, or removes them where the request has no body.
+func (b *bucket) putTagging(q *request) *reply {
+	o, refusal := b.lookup(q.Key, q.query.Get("versionId"))
+	var in tagging
+	switch {
+	case refusal != nil:
+		return refusal
+	case q.Name == "PutObjectTagging" && xml.Unmarshal(q.body, &in) != nil:
+		return malformed()
+	}
+	tags := url.Values{}
+	for _, tag := range in.TagSet {
+		tags.Set(tag.Key, tag.Value)
+	}
+	changed := *o
+	changed.tags = tags.Encode()
+	b.replace(o, &changed)
+	answer := ok()
+	if q.Name == "DeleteObjectTagging" {
+		answer = noContent()
+	}
+	b.describe(answer.header, o)
+	return answer
 }

@@ -7,7 +7,8 @@
 //	server := s3sim.New(s3sim.Options{Profile: profile})
 //	client := server.Client(nil)
 //
-// It takes path-style requests, and does not check signatures. It compares bytes with their length, with Content-MD5, with
+// It takes path-style requests, and does not check signatures: there are no accounts, ACLs and policies. Operations that it lacks are
+// refused with 501 NotImplemented. It compares bytes with their length, with Content-MD5, with
 // X-Amz-Content-Sha256, and with each checksum that comes as a header or a trailer.
 //
 // It ignores a condition that the profile lacks, as servers do that are older than conditional requests. With
@@ -42,6 +43,7 @@ const (
 	minPartSize      = 5 << 20
 	maxParts         = 10_000
 	maxPage          = 1000
+	maxBuckets       = 10_000
 	maxKeyBytes      = 1024
 	maxMetadataBytes = 2 << 10
 )
@@ -61,8 +63,15 @@ type Options struct {
 	// MinPartSize is the least number of bytes of each part but the last. 0 stands for S3's own 5 MiB.
 	MinPartSize int64
 
-	// Versioning makes every bucket a versioned one. PutBucketVersioning does the same to one.
+	// Versioning makes every bucket a versioned one. PutBucketVersioning does the same to one, and can suspend it.
 	Versioning bool
+
+	// Completed is what the server answers to CompleteMultipartUpload of an upload that is complete.
+	Completed Completed
+
+	// Conflicts makes the server answer 409 ConditionalRequestConflict to a conditional write while which another write of the key took
+	// effect. Without Conflicts the condition is judged by what the other write has left.
+	Conflicts bool
 
 	// Fault returns the fault of each request that arrives by [Server.ServeHTTP]. Nil is for no faults.
 	Fault func(Operation) Fault
@@ -70,6 +79,21 @@ type Options struct {
 	// Observe gets every request that the server has decided, in the order in which they took effect. It must not call the server.
 	Observe func(Event)
 }
+
+// Completed is what a server answers to a repeated CompleteMultipartUpload.
+type Completed int
+
+const (
+	// CompletedByProfile is CompletedAnswered for AWS, and CompletedForgotten for all others.
+	CompletedByProfile Completed = iota
+
+	// CompletedAnswered is the first answer again, 200, while the object of the upload is the current one of its key. Afterwards it is
+	// CompletedForgotten. AWS does not say for how long it knows an upload, so a client cannot rely on either.
+	CompletedAnswered
+
+	// CompletedForgotten is 404 NoSuchUpload.
+	CompletedForgotten
+)
 
 // An Operation is a request.
 type Operation struct {
@@ -108,10 +132,15 @@ type Object struct {
 	Content              Content
 	Modified             time.Time
 	header               http.Header // that is stored with it and returned
-	checksums            http.Header
-	tags                 string // a query
-	deleted              bool   // a delete marker
+	checksum             checksum
+	parts                []int64 // the sizes of the parts of a multipart upload, nil for an object that came by one request
+	tags                 string  // a query
+	retention            retention
+	deleted              bool // a delete marker
 }
+
+// Deleted reports whether the version is a delete marker.
+func (o *Object) Deleted() bool { return o.deleted }
 
 // Metadata returns a value of user metadata, empty where there is none.
 func (o *Object) Metadata(key string) string {
@@ -166,9 +195,13 @@ type Server struct {
 }
 
 type bucket struct {
-	objects   map[string][]*Object // by key; the latest last, and no other without versioning
-	uploads   map[string]*upload
-	versioned bool
+	objects    map[string][]*Object // by key; the latest last, and no other without versioning
+	uploads    map[string]*upload
+	completed  map[string]completion // by the ID of the upload
+	versioning string                // enabled or suspended; empty where it has never been enabled
+	lock       *defaultRetention     // nil for a bucket without Object Lock
+	created    time.Time
+	changes    map[string]int // how often each key was changed
 }
 
 // New returns a server without buckets.
@@ -189,7 +222,14 @@ func (s *Server) CreateBucket(name string) {
 }
 
 func (s *Server) newBucket() *bucket {
-	return &bucket{objects: map[string][]*Object{}, uploads: map[string]*upload{}, versioned: s.opts.Versioning}
+	b := &bucket{
+		objects: map[string][]*Object{}, uploads: map[string]*upload{}, completed: map[string]completion{}, changes: map[string]int{},
+		created: now(),
+	}
+	if s.opts.Versioning {
+		b.versioning = enabled
+	}
+	return b
 }
 
 // Objects are the objects of a bucket in the order of their keys.
@@ -203,6 +243,13 @@ func (s *Server) Objects(bucket string) []*Object {
 		}
 	}
 	return objects
+}
+
+// Versions are the versions of a key, delete markers among them; the latest last.
+func (s *Server) Versions(bucket, key string) []*Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.buckets[bucket].objects[key])
 }
 
 // Uploads are the keys of the multipart uploads of a bucket that are open, by their IDs.
@@ -309,6 +356,7 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 
 // exchange performs a request with its fault. A request continues when its client has given up.
 func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, error) {
+	q.changes = s.changes(q)
 	time.Sleep(f.Before)
 	switch {
 	case f.LoseRequest:
@@ -327,6 +375,16 @@ func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, err
 		return nil, errLost("after the request took effect")
 	}
 	return answer, nil
+}
+
+// changes is how often the key of a request has been changed.
+func (s *Server) changes(q *request) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if b := s.buckets[q.Bucket]; b != nil {
+		return b.changes[q.Key]
+	}
+	return 0
 }
 
 // ServeHTTP implements [http.Handler].
