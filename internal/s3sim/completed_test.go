@@ -1,6 +1,7 @@
 package s3sim_test
 
 import (
+	"net/http"
 	"strings"
 	"testing"
 
@@ -157,4 +158,21 @@ func TestParts(t *testing.T) {
 	}
 	_, err = x.client.GetObject(t.Context(), &s3.GetObjectInput{Bucket: aws.String(bucket), Key: aws.String("file"), PartNumber: aws.Int32(3)})
 	wantCode(t, err, "InvalidPartNumber")
+}
+
+// TestErrorInOK answers 200 with an error in the body to a request that completes an upload.
+func TestErrorInOK(t *testing.T) {
+	for name, performed := range map[string]bool{"performed": true, "refused": false} {
+		t.Run(name, func(t *testing.T) {
+			x := newFixture(t, s3sim.Options{Profile: profile(t, "aws")})
+			in := x.begin()
+			fault := s3sim.Fault{Status: http.StatusOK, Code: "InternalError", Performed: performed}
+			client := x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault { return fault }}, once)
+			_, err := client.CompleteMultipartUpload(t.Context(), in)
+			wantCode(t, err, "InternalError")
+			if got := len(x.Objects(bucket)) == 1; got != performed {
+				t.Errorf("it took effect: %v", got)
+			}
+		})
+	}
 }

@@ -111,8 +111,10 @@ type Fault struct {
 	LoseAnswer  bool // the connection breaks after it has
 	Forget      bool // it does not take effect when its client gives up during the delay before
 
-	Status int    // answered without an effect, with the code; 0 for none
+	Status int    // answered with the code instead of performing the request; 0 for none. 200 has an error in its body.
 	Code   string // "SlowDown"
+
+	Performed bool // the request takes effect all the same, and is answered with Status
 
 	Cut int64 // the answer ends after so many bytes of a body that is longer; 0 for none
 }
@@ -365,10 +367,11 @@ func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, err
 		return nil, ctx.Err()
 	}
 	var answer *reply
+	if f.Status == 0 || f.Performed {
+		answer = s.decide(q)
+	}
 	if f.Status != 0 {
 		answer = refuse(f.Status, f.Code)
-	} else {
-		answer = s.decide(q)
 	}
 	time.Sleep(f.After)
 	if f.LoseAnswer {

@@ -470,11 +470,14 @@ func TestFaults(t *testing.T) {
 		code    string // of the error, or "lost"
 		done    bool
 	}{
-		"none":           {done: true},
-		"delays":         {fault: s3sim.Fault{Before: time.Second, After: time.Minute}, took: 61 * time.Second, done: true},
-		"request-lost":   {fault: s3sim.Fault{Before: time.Second, LoseRequest: true}, took: time.Second, code: "lost"},
-		"answer-lost":    {fault: s3sim.Fault{LoseAnswer: true}, code: "lost", done: true},
-		"slow-down":      {fault: s3sim.Fault{Status: http.StatusServiceUnavailable, Code: "SlowDown"}, code: "SlowDown"},
+		"none":         {done: true},
+		"delays":       {fault: s3sim.Fault{Before: time.Second, After: time.Minute}, took: 61 * time.Second, done: true},
+		"request-lost": {fault: s3sim.Fault{Before: time.Second, LoseRequest: true}, took: time.Second, code: "lost"},
+		"answer-lost":  {fault: s3sim.Fault{LoseAnswer: true}, code: "lost", done: true},
+		"slow-down":    {fault: s3sim.Fault{Status: http.StatusServiceUnavailable, Code: "SlowDown"}, code: "SlowDown"},
+		"error-after": {
+			fault: s3sim.Fault{Status: http.StatusInternalServerError, Code: "InternalError", Performed: true}, code: "InternalError", done: true,
+		},
 		"given-up":       {fault: s3sim.Fault{Before: time.Minute}, timeout: time.Second, took: time.Second, code: "lost", done: true},
 		"given-up-early": {fault: s3sim.Fault{Before: time.Minute, Forget: true}, timeout: time.Second, took: time.Second, code: "lost"},
 	} {
