@@ -1,0 +1,137 @@
+package linearizability
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// A Command is what a client sent, and what came back.
+type Command struct {
+	Client, Replica int
+
+	// Verb is STOR, APPE, REST (which is REST and STOR), DELE, RNTO (which is RNFR and RNTO), RETR, SIZE, MLST or MLSD. RNFR alone is one that was refused.
+	Verb   string
+	Name   string // empty for MLSD
+	To     string // of RNTO
+	Offset int64  // of REST
+	Data   string // that STOR, APPE and REST sent
+
+	Code    int              // of the last reply, 0 without one
+	Got     string           // what RETR brought
+	Size    int64            // what SIZE and MLST said
+	Listing map[string]int64 // what MLSD said: sizes by name
+
+	// Call and Return are the times before the command was sent and after its last reply came, since the beginning of the history.
+	Call, Return time.Duration
+
+	// Blind says that a rename may have deleted what was stored after its last look at the source. See [Plan.Excuse].
+	Blind bool
+}
+
+// isRead tells whether the command changes nothing.
+func (c *Command) isRead() bool {
+	switch c.Verb {
+	case "RETR", "SIZE", "MLST", "MLSD", "RNFR":
+		return true
+	}
+	return false
+}
+
+// inDoubt tells whether nobody knows if and when the command takes effect.
+func (c *Command) inDoubt() bool { return !c.isRead() && (c.Code == 0 || c.Code/100 == 4) }
+
+// String is the command and its reply.
+func (c *Command) String() string {
+	text := c.Verb
+	switch c.Verb {
+	case "REST":
+		text = fmt.Sprintf("REST %d, STOR", c.Offset)
+	case "RNTO":
+		return fmt.Sprintf("RNFR %s, RNTO %s -> %s", c.Name, c.To, c.reply())
+	case "MLSD":
+		return "MLSD -> " + c.reply()
+	}
+	text += " " + c.Name
+	switch c.Verb {
+	case "STOR", "APPE", "REST":
+		text += " " + shown(c.Data)
+	}
+	return text + " -> " + c.reply()
+}
+
+// reply is what came back.
+func (c *Command) reply() string {
+	if c.Code == 0 {
+		return "no reply"
+	}
+	text := fmt.Sprint(c.Code)
+	switch {
+	case c.Code/100 != 2:
+	case c.Verb == "RETR":
+		text += " " + shown(c.Got)
+	case c.Verb == "SIZE", c.Verb == "MLST":
+		text += fmt.Sprintf(" %d bytes", c.Size)
+	case c.Verb == "MLSD":
+		text += " {"
+		for i, name := range slices.Sorted(maps.Keys(c.Listing)) {
+			if i > 0 {
+				text += ", "
+			}
+			text += fmt.Sprintf("%s: %d bytes", name, c.Listing[name])
+		}
+		text += "}"
+	}
+	if c.Blind {
+		text += " (may have deleted what came after its last look)"
+	}
+	return text
+}
+
+// shown is content as a person can read it.
+func shown(content string) string {
+	const enough = 60
+	if len(content) <= enough {
+		return fmt.Sprintf("%q", content)
+	}
+	return fmt.Sprintf("%q... (%d bytes)", content[:enough/2], len(content))
+}
+
+// A History is what all clients did, in the order in which they began it.
+type History []Command
+
+// sorted is the history in the order of its beginnings.
+func (h History) sorted() History {
+	return slices.SortedStableFunc(slices.Values(h), func(a, b Command) int { return cmp.Compare(a.Call, b.Call) })
+}
+
+// String has a line for each command.
+func (h History) String() string {
+	var text strings.Builder
+	for _, c := range h {
+		until := "          "
+		if !c.inDoubt() {
+			until = fmt.Sprintf("%9.3fs", c.Return.Seconds())
+		} else if c.Code > 0 {
+			until = fmt.Sprintf("%9.3fs?", c.Return.Seconds())
+		}
+		fmt.Fprintf(&text, "%9.3fs-%-11s client %d replica %d  %v\n", c.Call.Seconds(), until, c.Client, c.Replica, &c)
+	}
+	return text.String()
+}
+
+// names are all that the history has.
+func (h History) names() []string {
+	names := map[string]bool{}
+	for _, c := range h {
+		names[c.Name], names[c.To] = true, true
+		for name := range c.Listing {
+			names[name] = true
+		}
+	}
+	delete(names, "")
+	return slices.Sorted(maps.Keys(names))
+}
