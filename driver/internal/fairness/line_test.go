@@ -55,6 +55,8 @@ func TestNext(t *testing.T) {
 			r := newRequests(work)
 			tenants, users := 1+random.IntN(6), 1+random.IntN(6)
 			var underWay []*share
+			r.mu.Lock()
+			defer r.mu.Unlock()
 			for range 300 {
 				now := time.Now()
 				switch random.IntN(9) {
@@ -74,7 +76,11 @@ func TestNext(t *testing.T) {
 						if random.IntN(2) == 0 {
 							s.rest = now.Add(time.Duration(random.IntN(3)) * work)
 							s.note(now)
-							time.AfterFunc(s.rest.Sub(now), func() { s.note(time.Now()) })
+							time.AfterFunc(s.rest.Sub(now), func() {
+								r.mu.Lock()
+								defer r.mu.Unlock()
+								s.note(time.Now())
+							})
 						}
 						r.noteIdle(s, now)
 					}
@@ -83,17 +89,22 @@ func TestNext(t *testing.T) {
 				case 6:
 					r.probing = max(0, random.IntN(6)-4)
 				case 7:
+					r.mu.Unlock()
 					time.Sleep(time.Duration(random.IntN(3)) * work)
 					synctest.Wait()
 					if random.IntN(20) == 0 {
 						time.Sleep(activeFor)
 						synctest.Wait()
 					}
+					r.mu.Lock()
 					r.expire(time.Now())
 				case 8:
 					for _, tenant := range r.queue.waits() {
 						s := tenant.queue.waits()[0]
-						r.leave(s, s.waiting[random.IntN(len(s.waiting))])
+						begun := s.waiting[random.IntN(len(s.waiting))]
+						r.mu.Unlock()
+						r.leave(s, begun)
+						r.mu.Lock()
 						break
 					}
 				}
