@@ -1,8 +1,10 @@
 // Package linearizability judges what FTP clients were told, by nothing but their replies and the times of these.
 //
-// [Run] lets several clients work on few names through several replicas, and records a [History]. [Rules.Check] asks whether one register for each name explains it,
-// by github.com/anishathalye/porcupine: is there one order of all commands that agrees with every reply, and in which each command takes effect between its
+// [Team.Play] lets several clients work on few names through several replicas, and records a [History].
+// [Rules.Check] asks github.com/anishathalye/porcupine whether one register for each name explains it: is there one order of all commands that agrees with every reply, and in which each command takes effect between its
 // beginning and its reply? A [Proxy] between a replica and its S3 server delays requests, refuses them, and loses their answers.
+//
+// The times come from the monotonic clock of the one process that all clients run in.
 //
 // The package knows the promises of docs/guarantees.md, FTP and S3. It knows nothing of the code that it judges, and imports none of it, so that it shares no
 // assumption with it.
@@ -18,12 +20,14 @@
 //   - RNTO has three moments: it reads the source, writes the target, and deletes the source. The third one deletes nothing but the bytes that the first one has read. Others
 //     may see both names in between, as docs/guarantees.md says, and may delete the source themselves. S3 compares ETags, so equal bytes count as the same file.
 //   - RETR, SIZE, MLST and the lines of MLSD read each name at one moment. A listing is no snapshot: it reads each name at a moment of its own.
-//   - A reply 550 says that at one moment there was no file, and that the command has no effect. Under overwrite: deny it may also say that there was one. Other replies 5xx say
-//     that the command has no effect.
+//   - A reply 5xx says that the command has no effect, and that there was a reason at one moment: no file for RETR, SIZE, MLST, DELE, RNFR, and for APPE to a file
+//     that was deleted meanwhile; one that is shorter than the offset for REST and STOR; and under overwrite: deny one that stays for STOR and RNTO. Where only
+//     another client was in the way, the reply must be 4xx.
 //   - A reply 4xx or none leaves doubt: the command may take effect at any later time, or never. It may take effect once only.
 //
 // # What a server without a conditional delete may do
 //
 // There a rename looks at the source, and then deletes what is there. docs/guarantees.md admits that this may remove what another client has stored between
-// the two. [Plan.Excuse] finds the renames to which this may have happened: a DELETE that comes after a look. A DELETE that is repeated without another look is not excused.
+// the two. [Plan.Excuse] finds the renames to which this may have happened: a DELETE that comes after a look. A DELETE that is repeated without another look
+// is not excused.
 package linearizability

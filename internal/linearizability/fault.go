@@ -150,6 +150,7 @@ type Plan struct {
 	storm     time.Time       // until when all are refused
 	repeated  map[string]bool // "replica key": the replica has deleted it, and has not looked at it since
 	deletes   []deletion      // that came after a look
+	applied   int             // faults so far
 	log       []string
 }
 
@@ -294,10 +295,18 @@ func (p *Plan) note(began time.Duration, replica int, q request, f fault, a *ans
 		came = "not sent"
 	}
 	if f.name != "" {
+		p.applied++
 		came += ", " + f.name
 	}
 	p.log = append(p.log, fmt.Sprintf("%9.3fs-%9.3fs  replica %d  %s %s: %s",
 		began.Seconds(), p.now().Seconds(), replica, q.kind, strings.ReplaceAll(q.path, p.dir+"/", ""), came))
+}
+
+// count is how many requests the faults have met.
+func (p *Plan) count() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.applied
 }
 
 // Log is all requests of the history, each with what happened to it.

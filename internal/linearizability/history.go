@@ -123,6 +123,20 @@ func (h History) String() string {
 	return text.String()
 }
 
+// Count adds the commands to a tally by verb and class of reply, such as "STOR 2xx", "DELE 550" and "APPE without reply".
+func (h History) Count(tally map[string]int) {
+	for _, c := range h {
+		switch {
+		case c.Code == 0:
+			tally[c.Verb+" without reply"]++
+		case c.Code/100 == 2:
+			tally[c.Verb+" 2xx"]++
+		default:
+			tally[fmt.Sprint(c.Verb, " ", c.Code)]++
+		}
+	}
+}
+
 // names are all that the history has.
 func (h History) names() []string {
 	names := map[string]bool{}

@@ -47,6 +47,8 @@ const (
 	writeTarget
 	removeSource
 	refusedRename // no source, or a target that stays
+	anything      // all states explain it
+	never         // no state does
 )
 
 // A file is what a name has.
@@ -102,6 +104,10 @@ func equalStates(a, b state) bool {
 func (s state) apply(p step) (state, bool) {
 	f := s.files[p.file]
 	switch p.kind {
+	case anything:
+		return s, true
+	case never:
+		return s, false
 	case readAbsent:
 		return s, !f.there
 	case readPresent:
@@ -185,27 +191,19 @@ func (r Rules) steps(number int, c *Command, names map[string]int) []step {
 		}
 		return steps
 	}
-	done, missing := c.Code/100 == 2, c.Code == 550
+	done := c.Code/100 == 2
 	switch {
 	case c.Verb == "MLSD":
 		return r.listed(p, names)
+	case c.Code/100 == 5:
+		return of(r.refusal(c))
 	case c.isRead() && done:
 		p.size, p.whole, p.got = c.Size, c.Verb == "RETR", c.Got
 		if p.whole {
 			p.size = int64(len(c.Got))
 		}
 		return of(readFile)
-	case missing && (c.isRead() || c.Verb == "DELE"):
-		return of(readAbsent)
 	case c.isRead():
-		return nil
-	case missing && c.Verb == "RNTO", c.Verb == "RNTO" && c.Code == 553:
-		return of(refusedRename)
-	case c.Code/100 == 5 && c.Verb == "STOR" && r.Deny:
-		return of(readPresent)
-	case c.Code/100 == 5 && c.Verb == "REST" && !r.Deny:
-		return of(readTooShort)
-	case !done && !p.doubt:
 		return nil
 	}
 	switch c.Verb {
@@ -223,6 +221,23 @@ func (r Rules) steps(number int, c *Command, names map[string]int) []step {
 	default:
 		return of(readSource, writeTarget, removeSource)
 	}
+}
+
+// refusal is what a reply 5xx has seen: the command has no effect.
+func (r Rules) refusal(c *Command) stepKind {
+	switch {
+	case c.Code == 550 && (c.isRead() || c.Verb == "DELE" || c.Verb == "APPE" && !r.Deny):
+		return readAbsent
+	case c.Verb == "RNTO" && (c.Code == 550 || c.Code == 553):
+		return refusedRename
+	case r.Deny && (c.Verb == "REST" || c.Verb == "APPE"):
+		return anything
+	case c.Verb == "REST":
+		return readTooShort
+	case r.Deny && c.Verb == "STOR":
+		return readPresent
+	}
+	return never
 }
 
 // listed are the reads of MLSD: one of each name.
@@ -346,6 +361,9 @@ const (
 // Check judges a history. It gives up after a time.
 func (r Rules) Check(h History, patience time.Duration) Verdict {
 	operations, names := r.operations(h)
+	if slices.ContainsFunc(operations, func(o porcupine.Operation) bool { return o.Input.(step).kind == never }) {
+		return Unexplained // porcupine would try all orders of the others
+	}
 	switch porcupine.CheckOperationsTimeout(model(names), operations, patience) {
 	case porcupine.Ok:
 		return Explained

@@ -112,8 +112,8 @@ func TestCheck(t *testing.T) {
 		{"doubt-of-a-delete", Rules{}, inTurn(stor("a", "x", 226), dele("a", 426), size("a", 1), missing("a")), Explained},
 		{"doubt-of-a-delete-that-deletes-twice", Rules{}, inTurn(
 			stor("a", "x", 226), dele("a", 426), missing("a"), stor("a", "x", 226), missing("a")), Unexplained},
-		{"refused", Rules{}, inTurn(stor("a", "x", 553), missing("a")), Explained},
-		{"refused-and-done", Rules{}, inTurn(stor("a", "x", 553), size("a", 1)), Unexplained},
+		{"refused-and-done", Rules{Deny: true}, inTurn(stor("a", "x", 226), dele("a", 250), stor("a", "x", 553), size("a", 1)), Unexplained},
+		{"refused-for-good-without-reason", Rules{}, History{at(0, 9, appe("x", 226)), at(0, 9, stor("a", "y", 550))}, Unexplained},
 
 		{"rename", Rules{}, inTurn(stor("a", "x", 226), rnto("b", 250), missing("a"), retr("b", "x")), Explained},
 		{"rename-of-nothing", Rules{}, inTurn(rnto("b", 250)), Unexplained},

@@ -30,6 +30,7 @@ type Record struct {
 	Seed    uint64
 	History History
 	Log     string // of the requests
+	Faults  int    // that the proxies made
 }
 
 // What a history is made of.
@@ -152,7 +153,7 @@ func (t *Team) Play(ctx context.Context, seed uint64, faults bool) (*Record, err
 	if t.Excuse {
 		plan.Excuse(h)
 	}
-	return &Record{seed, h, plan.Log()}, err
+	return &Record{seed, h, plan.Log(), plan.count()}, err
 }
 
 // makeDirectory makes the directory of a history, which stays when its files go.
