@@ -114,7 +114,7 @@ func newWorld(t *testing.T, h *history) *world {
 	w.profile = profile
 	w.init(w)
 	w.s3 = s3sim.New(s3sim.Options{
-		Profile: profile, MinPartSize: historyPart, RefuseUnsupported: profile.Name == "strict", HideUploads: true, Observe: w.observe,
+		Profile: profile, MinPartSize: historyPart, RefuseUnsupported: profile.Name == "strict", Observe: w.observe,
 	})
 	w.s3.CreateBucket(historyBucket)
 	for _, plan := range h.Sessions {

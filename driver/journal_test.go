@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net"
+	"net/http"
 	"os"
 	"strings"
 	"syscall"
@@ -14,6 +15,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
@@ -41,7 +46,7 @@ func inVirtualTime(t *testing.T, run func(x *journalTest)) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				profile, _ := driver.ProfileNamed(name)
-				server := s3sim.New(s3sim.Options{Profile: profile, HideUploads: !profile.ListUploads})
+				server := s3sim.New(s3sim.Options{Profile: profile})
 				server.CreateBucket(journalBucket)
 				run(&journalTest{t, server, profile})
 			})
@@ -96,6 +101,15 @@ func (x *journalTest) send(client io.Writer, content []byte) {
 // wantFile wants the object to hold this, and nothing else to be left.
 func (x *journalTest) wantFile(content []byte) {
 	x.Helper()
+	x.wantNothingLeft(content)
+	if open := x.s3.Uploads(journalBucket); len(open) > 0 {
+		x.Errorf("open: %v", open)
+	}
+}
+
+// wantNothingLeft wants the object to hold this if there is one, and nothing else to be left but uploads without parts.
+func (x *journalTest) wantNothingLeft(content []byte) {
+	x.Helper()
 	synctest.Wait()
 	for _, object := range x.s3.Objects(journalBucket) {
 		switch {
@@ -105,9 +119,45 @@ func (x *journalTest) wantFile(content []byte) {
 			x.Errorf("the file has %d bytes, want %d others", object.Content.Size(), len(content))
 		}
 	}
-	if open := x.s3.Uploads(journalBucket); len(open) > 0 {
-		x.Errorf("open: %v", open)
+	for id, key := range x.s3.Uploads(journalBucket) {
+		if n := x.parts(key, id); n > 0 {
+			x.Errorf("an upload to %q is left with %d parts", key, n)
+		}
 	}
+}
+
+// parts counts the parts of an open upload.
+func (x *journalTest) parts(key, id string) int {
+	x.Helper()
+	out, err := x.s3.Client(nil).ListParts(x.Context(), &s3.ListPartsInput{Bucket: aws.String(journalBucket), Key: &key, UploadId: &id})
+	if err != nil {
+		x.Fatal(err)
+	}
+	return len(out.Parts)
+}
+
+// records are the keys of the journal.
+func (x *journalTest) records() []string {
+	var keys []string
+	for _, object := range x.s3.Objects(journalBucket) {
+		if strings.HasPrefix(object.Key, journal) {
+			keys = append(keys, object.Key)
+		}
+	}
+	return keys
+}
+
+// refuse lets S3 refuse the requests of an operation, as one that gets too many.
+func refuse(spy *drivertest.Spy, operation string) {
+	spy.Before(func(_ context.Context, o string, _ any) error {
+		if o == operation {
+			return &smithyhttp.ResponseError{
+				Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusServiceUnavailable}},
+				Err:      &smithy.GenericAPIError{Code: "SlowDown", Message: "fewer, please"},
+			}
+		}
+		return nil
+	})
 }
 
 func patterned(size int) []byte {
@@ -266,14 +316,135 @@ func TestServerDies(t *testing.T) {
 						if _, err := journal.Sweep(x.Context(), 24*time.Hour); err != nil {
 							x.Error(err)
 						}
-						if x.profile.ListUploads {
-							x.wantFile(content)
-						}
+						x.wantNothingLeft(content)
 					})
 				})
 			}
 		}
 	}
+}
+
+// S3 has refused to create an upload, and the client sends the file again. What is left of the first attempt does no harm to the second one.
+func TestCreationRefused(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		content := patterned(journalPart + 5000)
+		alice, _, spy := x.replica(x.Context(), "alice")
+		refuse(spy, "CreateMultipartUpload")
+		file, err := alice.OpenAt("file", anew, 0)
+		if err != nil {
+			x.Fatal(err)
+		}
+		if _, err = file.Write(content); err == nil {
+			x.Error("written, though S3 refuses the upload")
+		}
+		if err = file.Close(); err == nil {
+			x.Error("closed, though S3 refuses the upload")
+		}
+		spy.Before(nil)
+		file, client, done := x.open(alice, anew, 0)
+		sent := journalPart + 2000
+		for x.send(client, content[:sent]); sent < journalPart+2050; sent++ {
+			time.Sleep(5 * time.Second)
+			x.send(client, content[sent:sent+1])
+		}
+		file.(interface{ Abort(cause error) }).Abort(io.ErrUnexpectedEOF)
+		if err := errors.Join(<-done, file.Close()); !errors.Is(err, io.ErrUnexpectedEOF) {
+			x.Error(err)
+		}
+		if kept := file.(interface{ Kept() bool }).Kept(); !kept {
+			x.Error("not kept")
+		}
+		other, _, _ := x.replica(x.Context(), "alice")
+		n := x.pending(other)
+		if n != int64(sent-1) {
+			x.Fatalf("%d bytes are pending, want %d", n, sent-1)
+		}
+		x.write(other, resume, n, content[n:])
+		x.wantFile(content)
+	})
+}
+
+// A server dies when it has created an upload, and before it knows the ID. The upload of the same file that another user, or other software,
+// begins at that time goes on when its owner removes the file, and when a sweep comes.
+func TestUploadOfOthers(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		content := patterned(2*journalPart + 5000)
+		ctx, end := context.WithCancel(x.Context())
+		died, _, spy := x.replica(ctx, "alice")
+		spy.After(func(o string, _ any) error {
+			if o != "CreateMultipartUpload" {
+				return nil
+			}
+			spy.Before(func(context.Context, string, any) error { return io.ErrUnexpectedEOF })
+			end()
+			return io.ErrUnexpectedEOF
+		})
+		if file, err := died.OpenAt("file", anew, 0); err != nil {
+			x.Error(err)
+		} else {
+			_, _ = file.Write(content)
+			_ = file.Close()
+		}
+		for id := range x.s3.Uploads(journalBucket) { // so that those of others are the only ones
+			_, err := x.s3.Client(nil).AbortMultipartUpload(x.Context(), &s3.AbortMultipartUploadInput{
+				Bucket: aws.String(journalBucket), Key: aws.String("file"), UploadId: &id,
+			})
+			if err != nil {
+				x.Fatal(err)
+			}
+		}
+		foreign, err := x.s3.Client(nil).CreateMultipartUpload(x.Context(), &s3.CreateMultipartUploadInput{
+			Bucket: aws.String(journalBucket), Key: aws.String("file"),
+		})
+		if err != nil {
+			x.Fatal(err)
+		}
+		time.Sleep(5 * time.Minute)
+		alice, journal, _ := x.replica(x.Context(), "alice")
+		if err := alice.RemoveFile("file"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			x.Error(err)
+		}
+		if _, err := journal.Sweep(x.Context(), 0); err != nil {
+			x.Error(err)
+		}
+		if key, open := x.s3.Uploads(journalBucket)[*foreign.UploadId]; !open || key != "file" {
+			x.Error("the upload of others was aborted")
+		}
+		if records := x.records(); len(records) > 0 {
+			x.Errorf("left: %q", records)
+		}
+	})
+}
+
+// The record of an upload without an owner names the upload at once too.
+func TestRecordNamesUpload(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		for _, owner := range []string{"alice", ""} {
+			ctx, end := context.WithCancel(x.Context())
+			died, _, spy := x.replica(ctx, owner)
+			spy.After(func(o string, _ any) error {
+				if o == "UploadPart" {
+					spy.Before(func(context.Context, string, any) error { return io.ErrUnexpectedEOF })
+					end()
+				}
+				return nil
+			})
+			if file, err := died.OpenAt("file", anew, 0); err != nil {
+				x.Error(err)
+			} else {
+				_, _ = file.Write(patterned(2*journalPart + 1))
+				_ = file.Close()
+			}
+			time.Sleep(25 * time.Hour)
+			_, journal, _ := x.replica(x.Context(), "")
+			if n, err := journal.Sweep(x.Context(), 24*time.Hour); n != 1 || err != nil {
+				x.Errorf("owner %q: %d uploads are swept, %v", owner, n, err)
+			}
+			if open := x.s3.Uploads(journalBucket); len(open) > 0 {
+				x.Errorf("owner %q: open: %v", owner, open)
+			}
+		}
+	})
 }
 
 func (x *journalTest) write(f *driver.Fs, flag int, offset int64, content []byte) {

@@ -111,7 +111,6 @@ func facts() []fact {
 		{"`UploadPartCopy`", func(p driver.Profile) bool { return p.PartCopy }, (*prober).partCopy},
 		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }, (*prober).unequalParts},
 		{"gaps in part numbers", func(p driver.Profile) bool { return p.PartGaps }, (*prober).partGaps},
-		{"`ListMultipartUploads` of a key", func(p driver.Profile) bool { return p.ListUploads }, (*prober).listUploads},
 		{"interrupted uploads can be resumed", func(p driver.Profile) bool { return p.Resumes() }, nil},
 		{"checksums in requests", func(p driver.Profile) bool { return p.Checksums }, (*prober).checksums},
 		{"ETag is the MD5", func(p driver.Profile) bool { return p.MD5ETags }, (*prober).md5ETags},
@@ -217,7 +216,7 @@ func (x *prober) conditionalComplete() (bool, error) {
 		return false, err
 	}
 	complete := func(in s3.CompleteMultipartUploadInput) error {
-		upload, err := x.begin("a", "second")
+		upload, err := x.begin("second")
 		if err != nil {
 			return err
 		}
@@ -237,7 +236,7 @@ func (x *prober) storedAnswers() (bool, error) {
 	if _, err := x.put("a", "older"); err != nil {
 		return false, err
 	}
-	upload, err := x.begin("a", "newer")
+	upload, err := x.begin("newer")
 	if err != nil {
 		return false, err
 	}
@@ -317,8 +316,9 @@ type begunUpload struct {
 	parts   *types.CompletedMultipartUpload
 }
 
-// begin uploads parts, with numbers from 1 on.
-func (x *prober) begin(key string, contents ...string) (*begunUpload, error) {
+// begin uploads parts of the key "a", with numbers from 1 on.
+func (x *prober) begin(contents ...string) (*begunUpload, error) {
+	key := "a"
 	in := &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: &key}
 	if len(contents) > 0 {
 		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32 // parts that are copied have none
@@ -365,7 +365,7 @@ func (x *prober) partCopy() (bool, error) {
 	if _, err := x.put("source", strings.Repeat("s", probePart)); err != nil {
 		return false, err
 	}
-	u, err := x.begin("a")
+	u, err := x.begin()
 	if err != nil {
 		return false, err
 	}
@@ -380,7 +380,7 @@ func (x *prober) partCopy() (bool, error) {
 }
 
 func (x *prober) unequalParts() (bool, error) {
-	u, err := x.begin("a", strings.Repeat("1", probePart), strings.Repeat("2", probePart+1), "3")
+	u, err := x.begin(strings.Repeat("1", probePart), strings.Repeat("2", probePart+1), "3")
 	if err != nil {
 		return false, err
 	}
@@ -388,7 +388,7 @@ func (x *prober) unequalParts() (bool, error) {
 }
 
 func (x *prober) partGaps() (bool, error) {
-	u, err := x.begin("a", strings.Repeat("1", probePart))
+	u, err := x.begin(strings.Repeat("1", probePart))
 	if err == nil {
 		err = x.part(u, 3, "3")
 	}
@@ -396,18 +396,6 @@ func (x *prober) partGaps() (bool, error) {
 		return false, err
 	}
 	return done(x.complete(u))
-}
-
-func (x *prober) listUploads() (bool, error) {
-	u, err := x.begin("dir/a", "1")
-	if err != nil {
-		return false, err
-	}
-	out, err := x.client.ListMultipartUploads(x.ctx, &s3.ListMultipartUploadsInput{Bucket: &x.bucket, Prefix: &u.key})
-	if err != nil {
-		return done(err)
-	}
-	return len(out.Uploads) == 1 && aws.ToString(out.Uploads[0].UploadId) == u.id, nil
 }
 
 func (x *prober) checksums() (bool, error) {

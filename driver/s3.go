@@ -55,8 +55,7 @@ func NewQuota(client Client, bucketName, prefix string, limit int64) *Quota {
 
 // A Journal is the journal of the multipart uploads that are open, in the bucket itself. Any server finds there what an owner can resume. Its
 // Sweep removes the uploads on which no session has worked for an age, and returns how many. Share one among all file systems of a process
-// in a bucket below a prefix. Only uploads of more than one part have a record. It costs three requests, or two for an upload without an
-// owner.
+// in a bucket below a prefix. Only uploads of more than one part have a record. It costs two requests.
 type Journal = journal.Journal
 
 // NewJournal returns the journal of the uploads to keys that start with prefix, without a request. Its records are objects too. The logger

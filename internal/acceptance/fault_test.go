@@ -46,7 +46,7 @@ func faults() []fault {
 	writes := []string{
 		"PutObject", "CreateMultipartUpload", "UploadPart", "UploadPartCopy", "CopyObject", "CompleteMultipartUpload",
 	}
-	withBody := []string{"GetObject", "ListObjectsV2", "ListMultipartUploads", "ListParts", "DeleteObject", "DeleteObjects", "AbortMultipartUpload"}
+	withBody := []string{"GetObject", "ListObjectsV2", "ListParts", "DeleteObject", "DeleteObjects", "AbortMultipartUpload"}
 	inRanges := []string{"REST-RETR", "RETR-large"} // which have no checksum
 	return []fault{
 		{name: "delay", effect: s3test.Delay(50 * time.Millisecond), once: done},

@@ -65,7 +65,7 @@ func allowances(b *s3client.Bucket) []iam.Allowance {
 // requests are one of each kind that the server makes for a bucket, with patterns of IAM in place of keys. The prefix is that of the keys, as a policy has
 // it.
 func requests(b *s3client.Bucket, prefix string) []any {
-	name, use, known := &b.Name, b.Use(), b.Profile.Name != ""
+	name, use := &b.Name, b.Use()
 	users, own := aws.String(prefix+"*"), aws.String(prefix+reserved+"*") // the keys of users, and those for the server itself
 	all := []any{
 		&s3.ListObjectsV2Input{Bucket: name},
@@ -79,9 +79,6 @@ func requests(b *s3client.Bucket, prefix string) []any {
 	}
 	if use.Write && b.Resumable() {
 		all = append(all, &s3.ListPartsInput{Bucket: name, Key: users})
-	}
-	if use.Write && (b.Resumable() || use.Sweep) && (b.Profile.ListUploads || !known) {
-		all = append(all, &s3.ListMultipartUploadsInput{Bucket: name})
 	}
 	switch {
 	case use.Delete:

@@ -331,7 +331,7 @@ func (p *prober) clean(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 	defer cancel()
 	if p.begun != "" {
-		p.abort(ctx, p.begun)
+		p.problem("a multipart upload of this check may stay at %q: abort it", p.begun)
 	}
 	hidden := map[string]bool{p.users: true} // no object has that key
 	for _, v := range p.stored {

@@ -2,7 +2,6 @@ package access
 
 import (
 	"context"
-	"errors"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -37,9 +36,6 @@ func (p *prober) upload(ctx context.Context) {
 	if b.Resumable() {
 		try(ctx, p, p.client.ListParts, &s3.ListPartsInput{Bucket: &b.Name, Key: &p.users, UploadId: id})
 	}
-	if (b.Resumable() || b.Use().Sweep) && b.Profile.ListUploads {
-		try(ctx, p, p.client.ListMultipartUploads, &s3.ListMultipartUploadsInput{Bucket: &b.Name, Prefix: &p.users})
-	}
 	if p.exists {
 		p.complete(ctx)
 	}
@@ -63,20 +59,6 @@ func (p *prober) begin(ctx context.Context, key string, o driver.Objects) (id *s
 			p.problem("the multipart upload of this check stays at %q: abort it", key)
 		}
 	}, true
-}
-
-// abort ends the multipart uploads to a key of the probe.
-func (p *prober) abort(ctx context.Context, key string) {
-	out, err := p.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &p.bucket.Name, Prefix: &key})
-	if err == nil {
-		for _, u := range out.Uploads {
-			_, failed := p.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &p.bucket.Name, Key: u.Key, UploadId: u.UploadId})
-			err = errors.Join(err, failed)
-		}
-	}
-	if err != nil {
-		p.problem("a multipart upload of this check may stay at %q: abort it", key)
-	}
 }
 
 func (p *prober) uploadPart(ctx context.Context, key string, id *string) (*s3.UploadPartOutput, bool) {

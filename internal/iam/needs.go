@@ -18,7 +18,6 @@ import (
 const (
 	ListBucket           = "s3:ListBucket"
 	ListBucketVersions   = "s3:ListBucketVersions"
-	ListBucketUploads    = "s3:ListBucketMultipartUploads"
 	GetBucketVersioning  = "s3:GetBucketVersioning"
 	GetObject            = "s3:GetObject"
 	GetObjectTagging     = "s3:GetObjectTagging"
@@ -124,8 +123,6 @@ func (r Region) Needs(in any) []Need {
 		n.ofBucket(Always, in.Bucket, ListBucket)
 	case *s3.ListObjectVersionsInput:
 		n.ofBucket(Always, in.Bucket, ListBucketVersions)
-	case *s3.ListMultipartUploadsInput:
-		n.ofBucket(Always, in.Bucket, ListBucketUploads)
 	case *s3.GetBucketVersioningInput:
 		n.ofBucket(Always, in.Bucket, GetBucketVersioning)
 	case *s3.HeadObjectInput:

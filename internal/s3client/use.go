@@ -7,7 +7,6 @@ type Use struct {
 	Write  bool // users upload, or make directories
 	Delete bool // users delete or rename
 	Events bool // it holds the events of a webhook
-	Sweep  bool // the server removes abandoned uploads
 }
 
 // AddUse notes a use, in addition to those before. A bucket that has a [Watcher] keeps its uses.
@@ -15,7 +14,7 @@ func (b *Bucket) AddUse(u Use) {
 	if b.watched != nil {
 		return
 	}
-	b.use = Use{b.use.Write || u.Write, b.use.Delete || u.Delete, b.use.Events || u.Events, b.use.Sweep || u.Sweep}
+	b.use = Use{b.use.Write || u.Write, b.use.Delete || u.Delete, b.use.Events || u.Events}
 }
 
 // Use returns all uses.

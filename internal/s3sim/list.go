@@ -293,9 +293,6 @@ func (o *Object) version(encode func(string) string, latest bool) versionElement
 }
 
 func (s *Server) listUploads(b *bucket, q *request) *reply {
-	if s.opts.HideUploads && (!s.opts.Profile.ListUploads || s.refusesPrefix(q)) {
-		return notImplemented()
-	}
 	size, refusal := pageSize(q, "max-uploads")
 	if refusal != nil {
 		return refusal

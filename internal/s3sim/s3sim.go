@@ -56,10 +56,6 @@ type Options struct {
 	// RefuseUnsupported makes the server answer 501 to a condition that the profile lacks.
 	RefuseUnsupported bool
 
-	// HideUploads makes the server answer 501 to ListMultipartUploads where the profile lacks it. Without HideUploads tests can look for
-	// open uploads.
-	HideUploads bool
-
 	// MinPartSize is the least number of bytes of each part but the last. 0 stands for S3's own 5 MiB.
 	MinPartSize int64
 

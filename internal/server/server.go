@@ -226,11 +226,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 }
 
 func newActive(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3client.Bucket) *active {
-	a := &active{cfg: cfg, bundle: bundle, buckets: buckets, at: time.Now(), all: s3client.All(buckets)}
-	for _, b := range a.all {
-		b.AddUse(s3client.Use{Sweep: cfg.AbandonedUploads > 0})
-	}
-	return a
+	return &active{cfg: cfg, bundle: bundle, buckets: buckets, at: time.Now(), all: s3client.All(buckets)}
 }
 
 // filesOf are the options of the files of all users.

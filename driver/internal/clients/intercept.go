@@ -92,10 +92,6 @@ func (c *intercepted) CompleteMultipartUpload(ctx context.Context, in *s3.Comple
 	return intercept(ctx, c, in, c.client.CompleteMultipartUpload, opts)
 }
 
-func (c *intercepted) ListMultipartUploads(ctx context.Context, in *s3.ListMultipartUploadsInput, opts ...func(*s3.Options)) (*s3.ListMultipartUploadsOutput, error) {
-	return intercept(ctx, c, in, c.client.ListMultipartUploads, opts)
-}
-
 func (c *intercepted) AbortMultipartUpload(ctx context.Context, in *s3.AbortMultipartUploadInput, opts ...func(*s3.Options)) (*s3.AbortMultipartUploadOutput, error) {
 	return intercept(ctx, c, in, c.client.AbortMultipartUpload, opts)
 }

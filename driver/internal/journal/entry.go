@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/checksums"
@@ -61,8 +60,8 @@ func (c *ClientWait) tooLong() bool {
 	return since != nil && time.Since(*since) >= stallAfter
 }
 
-// Enter makes the entry of an upload that the caller is about to create, and writes its record. So a server that dies leaves no upload
-// without a record. If the record cannot be written, the upload continues without one, and the log has a warning.
+// Enter makes the entry of an upload that S3 has just created, and writes its record. If the record cannot be written, the upload continues
+// without one, the log has a warning, and the next heartbeat tries again.
 func (j *Journal) Enter(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) *Entry {
 	e := j.Take(ctx, r, client, cancel)
 	e.write(ctx, func(*Record) {})
@@ -145,21 +144,13 @@ func (e *Entry) put(ctx context.Context) error {
 	return e.journal.put(ctx, &e.record, bytes.NewReader(nil))
 }
 
-// SetUpload writes the ID of the upload into the record. It does not wait.
-func (e *Entry) SetUpload(ctx context.Context, id string) {
+// Name returns the key of the record, empty for an upload outside of any journal.
+func (e *Entry) Name() string {
 	if e == nil {
-		return
+		return ""
 	}
-	e.mu.Lock()
-	e.record.Upload = id
-	e.mu.Unlock()
-	if e.client != nil || !e.journal.bucket.Profile.ListUploads {
-		go e.write(ctx, func(*Record) {})
-	} // else the next heartbeat writes it, and until then a sweep finds the upload by its key
+	return e.record.Name
 }
-
-// Name returns the key of the record.
-func (e *Entry) Name() string { return e.record.Name }
 
 // ConfirmHolder makes sure that the upload still belongs to this session: before the session completes it, or when a stalled client sends again.
 func (e *Entry) ConfirmHolder(ctx context.Context) error {
@@ -227,22 +218,15 @@ func (e *Entry) BeginAbort(ctx context.Context) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ended || !e.written {
+	if e.ended {
 		return nil
 	}
 	e.ended = true
+	if !e.written {
+		return nil
+	}
 	e.record.state = stateEnding
 	return e.put(ctx)
-}
-
-// Abandon ends the work on an upload whose creation failed with an error. If the answer was lost (EAGAIN), there may be an upload. Then
-// the record stays, so that a sweep finds the upload.
-func (e *Entry) Abandon(ctx context.Context, err error) {
-	if errors.Is(err, syscall.EAGAIN) {
-		e.Release()
-		return
-	}
-	e.Remove(ctx)
 }
 
 // Release ends the work on the upload. The record stays as it is.

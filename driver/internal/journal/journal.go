@@ -1,7 +1,7 @@
 // Package journal keeps a record of each open multipart upload, in the bucket itself. So any replica can resume or remove the upload. S3
-// operations: PutObject, HeadObject, ListObjectsV2, DeleteObject, ListMultipartUploads, AbortMultipartUpload.
+// operations: PutObject, HeadObject, ListObjectsV2, DeleteObject, AbortMultipartUpload.
 //
-// Package upload makes an [Entry] before it creates an upload, and ends it with the upload. The owner's next session finds the record by
+// Package upload makes an [Entry] when it has created an upload, and ends it with the upload. The owner's next session finds the record by
 // [Journal.Records] and takes it over by [Journal.Resume]. [Journal.Sweep] removes the uploads on which no session works.
 package journal
 
@@ -20,9 +20,6 @@ import (
 )
 
 const (
-	// CreateTimeout bounds the request that creates an upload. A sweep relies on it: no upload begins later than this after its record.
-	CreateTimeout = 30 * time.Second
-
 	// idleTimeout is how long S3 may send nothing of a record before its connection counts as broken.
 	idleTimeout = 30 * time.Second
 
@@ -43,8 +40,9 @@ const (
 // A Journal is the journal of the open multipart uploads to keys that start with a prefix. All file systems of a process there share one.
 //
 // S3 tells the key, the ID and the begin of an open upload, but a server cannot add anything there. So the journal has a record for each
-// upload, an object "prefix.babelftp/uploads/...". It exists from before the upload is created until the upload ends. The journal never
-// touches an upload without a record, because other software began it.
+// upload, an object "prefix.babelftp/uploads/...", which names the upload by its ID. It is written when S3 has created the upload, before the
+// first part, and exists until the upload ends. The journal never touches an upload that no record names, because other software may have begun
+// it. Such an upload of this server has no parts: its server died before it wrote the record, or never got the ID.
 //
 // A record is in one of four states:
 //
@@ -58,7 +56,7 @@ const (
 // writes, a look right before takes their place. An answer with the state of one version and the ETag of the next would let both sessions write. So
 // a session trusts a state only after two answers with one ETag, where the server reads the two one after the other.
 //
-// A record costs three requests, or two for an upload without an owner. Only uploads of more than one part have records.
+// A record costs two requests. Only uploads of more than one part have records.
 type Journal struct {
 	bucket *s3api.Bucket
 	prefix string                // of the records

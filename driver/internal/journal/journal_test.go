@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -64,12 +65,14 @@ func (s *storage) process() *journal.Journal {
 func (s *storage) enter(j *journal.Journal, key string) (e *journal.Entry, upload s3api.Upload, canceled *atomic.Bool) {
 	s.t.Helper()
 	canceled = &atomic.Bool{}
-	e = j.Enter(s.t.Context(), j.NewRecord(owner, key, partSize), &journal.ClientWait{}, func(error) { canceled.Store(true) })
-	s.t.Cleanup(e.Release)
 	upload, err := s.CreateUpload(s.t.Context(), key, "", &attributes.Attributes{}, s3api.PartChecksums{})
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	r := j.NewRecord(owner, key, partSize)
+	r.Upload = upload.ID
+	e = j.Enter(s.t.Context(), r, &journal.ClientWait{}, func(error) { canceled.Store(true) })
+	s.t.Cleanup(e.Release)
 	return e, upload, canceled
 }
 
@@ -88,6 +91,14 @@ func (s *storage) wantKeys(want ...string) {
 	s.t.Helper()
 	if got := s3test.Objects(s.t, s.client, s.bucket); strings.Join(got, " ") != strings.Join(want, " ") {
 		s.t.Errorf("the bucket has %q, want %q", got, want)
+	}
+}
+
+// wantUploads wants S3 to have open uploads to these keys.
+func (s *storage) wantUploads(want ...string) {
+	s.t.Helper()
+	if got := s3test.OpenUploads(s.t, s.client, s.bucket); !slices.Equal(got, want) {
+		s.t.Errorf("open uploads are to %q, want %q", got, want)
 	}
 }
 
@@ -237,8 +248,7 @@ func TestSweep(t *testing.T) {
 	s := newStorage(t)
 	live, _, canceled := s.enter(s.process(), "live")
 	owner := s.process()
-	interrupted, upload, _ := s.enter(owner, "interrupted")
-	interrupted.SetUpload(t.Context(), upload.ID)
+	interrupted, _, _ := s.enter(owner, "interrupted")
 	if err := interrupted.Interrupt(t.Context(), partSize, strings.NewReader("tail")); err != nil {
 		t.Fatal(err)
 	}
@@ -256,23 +266,49 @@ func TestSweep(t *testing.T) {
 		t.Errorf("%+v after an interruption", got)
 	}
 	s.wantKeys(live.Name())
-	if uploads := s3test.OpenUploads(t, s.client, s.bucket); len(uploads) != 1 || uploads[0] != "live" {
-		t.Errorf("open uploads are %q", uploads)
-	}
+	s.wantUploads("live")
 	if canceled.Load() {
 		t.Error("the live session has ended")
 	}
 }
 
-// TestAbandon ends the work on an upload that S3 has refused to create, or may have created.
-func TestAbandon(t *testing.T) {
-	s := newStorage(t)
-	for err, stays := range map[error]bool{syscall.EAGAIN: true, syscall.EACCES: false} {
-		e := s.process().Enter(t.Context(), s.process().NewRecord(owner, key, partSize), nil, func(error) {})
-		e.Abandon(t.Context(), err)
-		_, readErr := s.process().Read(t.Context(), s3api.Version{Key: e.Name()})
-		if (readErr == nil) != stays {
-			t.Errorf("%v: reading the record: %v, stays: %t", err, readErr, stays)
-		}
+// TestRecordWithoutUpload removes a record that names no upload, and no upload: the one to its key is of others. Such a record is that of an
+// interrupted upload without parts.
+func TestRecordWithoutUpload(t *testing.T) {
+	for name, remove := range map[string]func(t *testing.T, s *storage) error{
+		"sweep": func(t *testing.T, s *storage) error {
+			_, err := s.process().Sweep(t.Context(), 0)
+			return err
+		},
+		"owner": func(t *testing.T, s *storage) error {
+			j := s.process()
+			records, err := j.Records(t.Context(), owner, key)
+			if err == nil {
+				_, err = j.DeleteIdle(t.Context(), records)
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStorage(t)
+			foreign, err := s.CreateUpload(t.Context(), key, "", &attributes.Attributes{}, s3api.PartChecksums{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			j := s.process()
+			e := j.Enter(t.Context(), j.NewRecord(owner, key, partSize), nil, func(error) {})
+			if err := e.Interrupt(t.Context(), 0, strings.NewReader("tail")); err != nil {
+				t.Fatal(err)
+			}
+			e.Release()
+			if err := remove(t, s); err != nil {
+				t.Error(err)
+			}
+			s.wantKeys()
+			s.wantUploads(key)
+			if err := s.AbortUpload(t.Context(), foreign); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }

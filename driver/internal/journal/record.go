@@ -45,7 +45,8 @@ type Record struct {
 	// bounds the parts.
 	TailOffset int64
 
-	etag string // of the version that was read or written last; empty before
+	etag      string // of the version that was read or written last; empty before
+	attempted bool   // S3 may have the record, though it has confirmed none
 
 	TailSize int64         // bytes of the body that belong to the object; only as read
 	ModTime  time.Time     // by the clock of S3; only as read
@@ -90,7 +91,8 @@ func (j *Journal) recordsOf(owner, key string) string {
 	return j.recordsOfOwner(owner) + hashPrefix(key, keyBytes) + keys.Separator
 }
 
-// NewRecord describes an upload of an owner to a key. This process is about to create the upload. The first part has partSize bytes.
+// NewRecord describes an upload of an owner to a key, which this process is about to create. The caller sets the ID when S3 has told it. The
+// first part has partSize bytes.
 func (j *Journal) NewRecord(owner, key string, partSize int64) Record {
 	return Record{
 		Name: j.recordsOf(owner, key) + nonce(), Key: key, PartSize: partSize,
@@ -110,7 +112,7 @@ var ErrTakenOver = s3errors.New(syscall.EAGAIN, "another session has taken the u
 // put writes a record, with the bytes that belong at its TailOffset. The error is ErrTakenOver if another holder has written it since.
 func (j *Journal) put(ctx context.Context, r *Record, tail checksums.Content) error {
 	err := j.tryPut(ctx, r, tail)
-	if r.etag == "" || !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
+	if !errors.Is(err, syscall.ESTALE) && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	// An earlier write of this holder may have succeeded although its answer was lost.
@@ -134,7 +136,8 @@ func (j *Journal) tryPut(ctx context.Context, r *Record, tail checksums.Content)
 	version := make([]byte, versionBytes)
 	_, _ = rand.Read(version) // never fails
 	a := j.attributes(r)
-	c := s3api.Condition{ETag: r.etag}
+	c := s3api.Condition{ETag: r.etag, Absent: r.etag == "" && r.attempted}
+	r.attempted = true
 	made, err := j.bucket.Put(ctx, r.Name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
 	if err == nil {
 		r.etag = made.ETag

@@ -9,11 +9,9 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// Delete aborts the multipart upload of a record, then deletes the record. The error is ErrTakenOver if another session has the upload.
+// Delete aborts the multipart upload that a record names, then deletes the record. It aborts none where the record names none: no other upload
+// to that key is certain to be the one that the record was made for. The error is ErrTakenOver if another session has the upload.
 func (j *Journal) Delete(ctx context.Context, r *Record) error {
-	if err := j.findUnnamed(ctx, r); err != nil {
-		return err
-	}
 	if err := j.takeOver(ctx, r, stateEnding); err != nil {
 		return err
 	}
@@ -23,25 +21,6 @@ func (j *Journal) Delete(ctx context.Context, r *Record) error {
 		}
 	}
 	return j.bucket.Delete(ctx, r.Name)
-}
-
-// findUnnamed finds the upload of a record that names none, because its server died before it wrote the ID into the record. It is the
-// upload to this key that began when the server wrote the record.
-func (j *Journal) findUnnamed(ctx context.Context, r *Record) error {
-	if r.Upload != "" || r.TailOffset != unknownOffset || !j.bucket.Profile.ListUploads {
-		return nil
-	}
-	uploads, err := j.bucket.OpenUploads(ctx, r.Key)
-	if err != nil {
-		return err
-	}
-	for _, u := range uploads {
-		if u.Initiated.Sub(r.ModTime).Abs() <= CreateTimeout+time.Second {
-			r.Upload = u.ID
-			break
-		}
-	}
-	return nil
 }
 
 // DeleteIdle removes the uploads on which no session works, and tells whether it removed one.

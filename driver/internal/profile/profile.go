@@ -33,9 +33,6 @@ type Profile struct {
 	// PartGaps says that part numbers may have gaps. The driver never leaves one.
 	PartGaps bool
 
-	// ListUploads is ListMultipartUploads for a key.
-	ListUploads bool
-
 	// Checksums says that the server takes the checksums of requests (x-amz-checksum-crc32c and the others), compares them with what has
 	// arrived, and keeps them.
 	Checksums bool
@@ -88,7 +85,7 @@ func profiles() []Profile {
 		{
 			Name: "aws", ConditionalPut: true, ConditionalComplete: true, ConditionalCopy: true, ConditionalDelete: true,
 			ConditionalBatchDelete: true, BatchDeletesMarkers: true,
-			PartCopy: true, UnequalParts: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			PartCopy: true, UnequalParts: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			AtomicReads: true, FullIAM: true, SignedAcceptEncoding: true,
 		},
 		{
@@ -99,27 +96,27 @@ func profiles() []Profile {
 		},
 		{
 			Name: "minio", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
-			PartCopy: true, UnequalParts: true, PartGaps: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true,
+			PartCopy: true, UnequalParts: true, PartGaps: true, Checksums: true, MD5ETags: true, SortedListings: true,
 			BatchDelete: true, EmptyDirectoryCode: "AccessDenied", AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "ceph", ConditionalPut: true, BatchDeletesMarkers: true,
-			PartCopy: true, UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			PartCopy: true, UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "r2", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
-			PartCopy: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			PartCopy: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name:         "gcs",
-			UnequalParts: true, ListUploads: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			BatchDeletesMarkers: true, AtomicReads: true, PreciseTimes: true,
 		},
 		{
 			Name: "versitygw", ConditionalPut: true, ConditionalComplete: true, ConditionalDelete: true, InPlaceCopy: true,
-			PartCopy: true, UnequalParts: true, PartGaps: true, ListUploads: true, Checksums: true, MD5ETags: true, SortedListings: true,
+			PartCopy: true, UnequalParts: true, PartGaps: true, Checksums: true, MD5ETags: true, SortedListings: true,
 			BatchDelete: true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true, SignedAcceptEncoding: true,
 		},
 		{Name: "strict"},

@@ -210,26 +210,3 @@ func (b *Bucket) ListParts(ctx context.Context, u Upload, take func(p Part, size
 		in.PartNumberMarker = out.NextPartNumberMarker
 	}
 }
-
-// An OpenUpload is a multipart upload that S3 lists, and when it began.
-type OpenUpload struct {
-	ID        string
-	Initiated time.Time
-}
-
-// OpenUploads lists the multipart uploads of a key, the first page.
-func (b *Bucket) OpenUploads(ctx context.Context, key string) ([]OpenUpload, error) {
-	out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListMultipartUploadsOutput, error) {
-		return b.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: &b.Name, Prefix: &key}, once)
-	})
-	if err != nil {
-		return nil, err
-	}
-	var uploads []OpenUpload
-	for _, u := range out.Uploads {
-		if aws.ToString(u.Key) == key {
-			uploads = append(uploads, OpenUpload{ID: aws.ToString(u.UploadId), Initiated: aws.ToTime(u.Initiated)})
-		}
-	}
-	return uploads, nil
-}

@@ -24,6 +24,9 @@ const (
 
 	// abortTimeout bounds the requests that outlive the session, because without them an upload could stay open.
 	abortTimeout = 30 * time.Second
+
+	// createTimeout bounds the request that creates an upload.
+	createTimeout = 30 * time.Second
 )
 
 // A multipart is a multipart upload, with several parts in parallel. It ends with complete, abort or drain. Only one goroutine may call
@@ -55,32 +58,33 @@ type uploadOptions struct {
 	cancel context.CancelCauseFunc // ends the upload when another session has taken it over
 }
 
-// createMultipart creates an upload. The first context is that of the session. The second one is that of the parts, and may last longer.
-func (u *Uploader) createMultipart(until, ctx context.Context, p uploadOptions, a *attributes.Attributes) (_ *multipart, err error) {
+// createMultipart creates an upload, then writes its record, which names it. The first context is that of the session. The second one is that of
+// the parts, and may last longer.
+//
+// Where S3 does not tell the ID, because the answer is lost or this server dies, an upload without parts stays. Nothing tells it from one of other
+// software, so it is left to the bucket's lifecycle rules.
+func (u *Uploader) createMultipart(until, ctx context.Context, p uploadOptions, a *attributes.Attributes) (*multipart, error) {
 	if err := context.Cause(until); err != nil {
 		return nil, err
 	}
-	var e *journal.Entry
+	var record journal.Record
 	name := "" // of the request, by which a session that resumes the upload knows its object too
-	if j := u.Journal; j != nil {
-		e = j.Enter(until, j.NewRecord(p.owner, p.key, p.partSize), p.client, p.cancel)
-		defer func() {
-			if err != nil {
-				e.Abandon(ctx, err)
-			}
-		}()
-		name = path.Base(e.Name())
+	if u.Journal != nil {
+		record = u.Journal.NewRecord(p.owner, p.key, p.partSize)
+		name = path.Base(record.Name)
 	}
 	// This request is never cancelled, because the server could not abort an upload whose ID it does not know.
-	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), journal.CreateTimeout)
+	createCtx, done := context.WithTimeout(context.WithoutCancel(ctx), createTimeout)
 	defer done()
 	created, err := u.Bucket.CreateUpload(createCtx, p.key, name, a, s3api.PartChecksums{Uploaded: p.uploaded, Configured: u.Objects.Checksum != ""})
 	if err != nil {
 		return nil, err
 	}
 	m := u.multipart(until, ctx, created)
-	m.entry = e
-	e.SetUpload(until, created.ID)
+	if j := u.Journal; j != nil {
+		record.Upload = created.ID
+		m.entry = j.Enter(until, record, p.client, p.cancel)
+	}
 	return m, nil
 }
 
