@@ -151,7 +151,8 @@ func (m *model) beginsAnew(op *operation) {
 	op.sizeReported = false
 }
 
-// sawPending notes that a session has seen a pending upload. No session may see one that is live, or that belongs to another user.
+// sawPending notes that a session has seen a pending upload. No session may see one that is live, that belongs to another user, or that has all
+// bytes of its client: the client would send no more.
 func (m *model) sawPending(op *operation, n int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -162,10 +163,10 @@ func (m *model) sawPending(op *operation, n int64) {
 	}
 	fits := false
 	for _, other := range m.interrupted(op) {
-		fits = fits || int64(len(other)) >= n
+		fits = fits || int64(len(other)) > n
 	}
 	if !fits {
-		m.violate("live-upload-shown", "step %d was shown a pending upload of %q of %d bytes, and none was interrupted that has so many", op.ID, op.Name, n)
+		m.violate("live-upload-shown", "step %d was shown a pending upload of %q of %d bytes, and none was interrupted whose client has sent more", op.ID, op.Name, n)
 	}
 }
 

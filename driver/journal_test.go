@@ -238,6 +238,89 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
+// The last whole part of a file counts for nobody before a client has sent a byte after it, however many sessions resume the upload: a client that
+// finds its whole file there sends no more.
+func TestResumedUploadIsNeverWhole(t *testing.T) {
+	for name, end := range map[string]time.Duration{"stalls": 16 * time.Second, "dies": 3 * time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, func(x *journalTest) {
+				const size = 3 * journalPart
+				content := patterned(size)
+				alice, _, spy := x.replica(x.Context(), "alice")
+				refuse(spy, "CompleteMultipartUpload")
+				file, err := alice.OpenAt("file", anew, 0)
+				if err != nil {
+					x.Fatal(err)
+				}
+				if _, err := file.Write(content); err != nil {
+					x.Fatal(err)
+				}
+				if err := file.Close(); err == nil {
+					x.Fatal("closed, though S3 does not complete the upload")
+				}
+				for session := range 3 {
+					ctx, kill := context.WithCancel(x.Context())
+					defer kill()
+					next, _, spy := x.replica(ctx, "alice")
+					n := x.pending(next)
+					if n >= size || n < 2*journalPart {
+						x.Fatalf("session %d is shown %d bytes of %d", session, n, size)
+					}
+					_, client, _ := x.open(next, resume, n)
+					x.send(client, content[n:])
+					synctest.Wait()
+					if name == "dies" {
+						spy.Before(func(context.Context, string, any) error { return io.ErrUnexpectedEOF })
+						kill()
+					}
+					time.Sleep(end)
+				}
+				last, _, _ := x.replica(x.Context(), "alice")
+				n := x.pending(last)
+				if n >= size || n < 2*journalPart {
+					x.Fatalf("the last session is shown %d bytes of %d", n, size)
+				}
+				x.write(last, resume, n, content[n:])
+				x.wantFile(content)
+			})
+		})
+	}
+}
+
+// What a resuming session has stored counts when its server dies, as far as its last heartbeat says.
+func TestResumedUploadGoesOn(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		content := patterned(4*journalPart + 5000)
+		alice, _, _ := x.replica(x.Context(), "alice")
+		file, client, done := x.open(alice, anew, 0)
+		x.send(client, content[:journalPart+2000])
+		file.(interface{ Abort(cause error) }).Abort(io.ErrUnexpectedEOF)
+		if err := errors.Join(<-done, file.Close()); !errors.Is(err, io.ErrUnexpectedEOF) {
+			x.Error(err)
+		}
+		ctx, kill := context.WithCancel(x.Context())
+		next, _, spy := x.replica(ctx, "alice")
+		n := x.pending(next)
+		_, client, _ = x.open(next, resume, n)
+		sent := 3*journalPart + 1000
+		x.send(client, content[n:sent])
+		for range 7 { // a heartbeat comes
+			time.Sleep(5 * time.Second)
+			x.send(client, content[sent:sent+1])
+			sent++
+		}
+		spy.Before(func(context.Context, string, any) error { return io.ErrUnexpectedEOF })
+		kill()
+		time.Sleep(3 * time.Minute)
+		last, _, _ := x.replica(x.Context(), "alice")
+		if n = x.pending(last); n != 3*journalPart {
+			x.Fatalf("%d bytes are pending, want %d", n, 3*journalPart)
+		}
+		x.write(last, resume, n, content[n:])
+		x.wantFile(content)
+	})
+}
+
 // A stalled client that sends again continues, if no other session has taken its upload over.
 func TestStalledClientContinues(t *testing.T) {
 	inVirtualTime(t, func(x *journalTest) {

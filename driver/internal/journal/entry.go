@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io/fs"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +22,7 @@ type Entry struct {
 	client         *ClientWait             // nil for an upload without an owner, where a stall does not matter
 
 	stalled atomic.Bool // another session may have the upload
+	bound   bound       // of the parts
 
 	mu      lock // held during a write of the record
 	record  Record
@@ -68,10 +70,12 @@ func (j *Journal) Enter(ctx context.Context, r Record, client *ClientWait, cance
 	return e
 }
 
-// Resume makes the entry of an interrupted upload. The record no longer bounds the parts. The error is ErrTakenOver if another session was
-// faster.
-func (j *Journal) Resume(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) (*Entry, error) {
-	r.TailOffset = unknownOffset
+// Resume makes the entry of an interrupted upload, whose parts count up to an offset. Those after it count when this session has stored them
+// itself, by PartStored. The error is ErrTakenOver if another session was faster.
+func (j *Journal) Resume(
+	ctx context.Context, r Record, offset int64, client *ClientWait, cancel context.CancelCauseFunc,
+) (*Entry, error) {
+	r.TailOffset = offset
 	if err := j.takeOver(ctx, &r, stateLive); err != nil {
 		return nil, err
 	}
@@ -81,6 +85,7 @@ func (j *Journal) Resume(ctx context.Context, r Record, client *ClientWait, canc
 // Take makes the entry of a record, and begins its heartbeat, which ends with ctx.
 func (j *Journal) Take(ctx context.Context, r Record, client *ClientWait, cancel context.CancelCauseFunc) *Entry {
 	e := &Entry{journal: j, record: r, written: r.etag != "", client: client, cancel: cancel, mu: make(lock, 1)}
+	e.bound.set(r.TailOffset)
 	ctx, e.stopHeartbeats = context.WithCancel(ctx)
 	j.mu.Lock()
 	before := j.open[r.Name]
@@ -126,10 +131,9 @@ func (e *Entry) write(ctx context.Context, change func(*Record)) {
 	change(&e.record)
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
 	defer done()
-	err := panics.Catch(func() error { return e.put(ctx) })
+	err := panics.Catch(func() error { return e.put(ctx, bytes.NewReader(nil)) })
 	switch {
 	case err == nil:
-		e.written = true
 	case errors.Is(err, ErrTakenOver):
 		e.ended = true
 		e.cancel(ErrTakenOver)
@@ -139,9 +143,12 @@ func (e *Entry) write(ctx context.Context, change func(*Record)) {
 	}
 }
 
-// put writes the record, which the caller has locked, without bytes of the object.
-func (e *Entry) put(ctx context.Context) error {
-	return e.journal.put(ctx, &e.record, bytes.NewReader(nil))
+// put writes the record, which the caller has locked. The tail is the bytes that follow the parts that count.
+func (e *Entry) put(ctx context.Context, tail checksums.Content) error {
+	e.record.TailOffset = e.bound.get()
+	err := e.journal.put(ctx, &e.record, tail)
+	e.written = e.written || err == nil
+	return err
 }
 
 // Name returns the key of the record, empty for an upload outside of any journal.
@@ -163,25 +170,38 @@ func (e *Entry) ConfirmHolder(ctx context.Context) error {
 		return ErrTakenOver
 	}
 	e.record.state = stateLive
-	err := e.put(ctx)
+	err := e.put(ctx, bytes.NewReader(nil))
 	if err == nil {
 		e.stalled.Store(false)
 	}
 	return err
 }
 
-// BoundParts writes into the record that parts at or after an offset do not count. A session that resumes the upload ignores them.
+// PartStored says that S3 has the part from begin to end, and that the client has sent a byte after it. It does not wait: the next heartbeat
+// writes how far the parts count since.
+func (e *Entry) PartStored(begin, end int64) {
+	if e != nil {
+		e.bound.move(begin, end)
+	}
+}
+
+// BoundParts makes sure that the part at an offset does not count, before it is sent. In a resumed upload none does that PartStored has not told.
+// In another one BoundParts writes it into the record.
 func (e *Entry) BoundParts(ctx context.Context, offset int64) error {
 	if e == nil {
 		return nil
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if !e.written || e.ended {
+	if e.ended || e.bound.get() != unknownOffset {
 		return nil
 	}
-	e.record.TailOffset = offset
-	return e.put(ctx)
+	e.bound.set(offset)
+	err := e.put(ctx, bytes.NewReader(nil))
+	if !e.written && errors.Is(err, fs.ErrPermission) {
+		return nil // S3 takes no records from this server, so no session finds the upload
+	}
+	return err
 }
 
 // Interrupt writes the record of an upload that its owner can resume. The tail is the bytes that follow the parts.
@@ -192,12 +212,12 @@ func (e *Entry) Interrupt(ctx context.Context, offset int64, tail checksums.Cont
 		return ErrTakenOver
 	}
 	e.ended = true
-	e.record.TailOffset, e.record.state = offset, stateInterrupted
-	err := e.journal.put(ctx, &e.record, tail)
+	e.record.state = stateInterrupted
+	e.bound.set(offset)
+	err := e.put(ctx, tail)
 	if err == nil {
 		e.journal.interrupted.Add(1)
 	}
-	e.written = e.written || err == nil
 	return err
 }
 
@@ -226,7 +246,7 @@ func (e *Entry) BeginAbort(ctx context.Context) error {
 		return nil
 	}
 	e.record.state = stateEnding
-	return e.put(ctx)
+	return e.put(ctx, bytes.NewReader(nil))
 }
 
 // Release ends the work on the upload. The record stays as it is.

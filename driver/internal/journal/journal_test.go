@@ -146,7 +146,7 @@ func TestResumeOnce(t *testing.T) {
 	var all sync.WaitGroup
 	for range processes {
 		all.Go(func() {
-			next, err := s.process().Resume(t.Context(), *record, &journal.ClientWait{}, func(error) {})
+			next, err := s.process().Resume(t.Context(), *record, partSize, &journal.ClientWait{}, func(error) {})
 			switch {
 			case err == nil:
 				resumed.Add(1)
@@ -160,7 +160,7 @@ func TestResumeOnce(t *testing.T) {
 	if n := resumed.Load(); n != 1 {
 		t.Errorf("%d processes have the upload, want 1", n)
 	}
-	if r := s.read(s.process(), e.Name()); r.CanResume() || !r.CountsPart(1<<40) {
+	if r := s.read(s.process(), e.Name()); r.CanResume() || !r.CountsPart(partSize) || r.CountsPart(partSize+1) {
 		t.Errorf("the record of the session that has resumed: %+v", r)
 	}
 }
@@ -176,7 +176,7 @@ func TestTakenOver(t *testing.T) {
 			s := newStorage(t)
 			e, _, _ := s.enter(s.process(), key)
 			other := s.process()
-			next, err := other.Resume(t.Context(), *s.read(other, e.Name()), &journal.ClientWait{}, func(error) {})
+			next, err := other.Resume(t.Context(), *s.read(other, e.Name()), partSize, &journal.ClientWait{}, func(error) {})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -196,7 +196,7 @@ func TestTakenOverInAProcess(t *testing.T) {
 	s := newStorage(t)
 	j := s.process()
 	e, _, canceled := s.enter(j, key)
-	next, err := j.Resume(t.Context(), *s.read(j, e.Name()), &journal.ClientWait{}, func(error) {})
+	next, err := j.Resume(t.Context(), *s.read(j, e.Name()), partSize, &journal.ClientWait{}, func(error) {})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -91,7 +91,7 @@ func (s *storage) abortWhileResumed() {
 	}
 	aborted := make(chan error)
 	go func() { aborted <- administrators.Abort(ctx, pending[0].ID) }()
-	e, resumed := owners.Resume(ctx, *r, nil, func(error) {})
+	e, resumed := owners.Resume(ctx, *r, partSize, nil, func(error) {})
 	switch err := <-aborted; {
 	case err == nil && resumed == nil, err != nil && resumed != nil:
 		s.t.Errorf("abort: %v, resume: %v", err, resumed)
@@ -142,7 +142,7 @@ func TestTornRead(t *testing.T) {
 		t.Fatal(pending, err)
 	}
 	resume := func() {
-		e, err := owners.Resume(t.Context(), r, nil, func(error) {})
+		e, err := owners.Resume(t.Context(), r, partSize, nil, func(error) {})
 		if err != nil {
 			t.Error(err)
 			return

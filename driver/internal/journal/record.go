@@ -42,7 +42,7 @@ type Record struct {
 	holder   string // a random name of the session or server that wrote the record last
 
 	// TailOffset is where in the object the bytes of the body belong. Parts at or after it do not count. It is unknownOffset where nothing
-	// bounds the parts.
+	// bounds the parts: in an upload that no session has resumed, and whose last part is not under way.
 	TailOffset int64
 
 	etag      string // of the version that was read or written last; empty before

@@ -45,7 +45,8 @@ const (
 // begins (partSizeAt). So a late part, whose session did not know that its client had disconnected, is at the right place too.
 //
 // A pending upload is always at least a byte shorter than what its client has sent. A client that found all of its file there would send
-// no more, and no session would complete the upload.
+// no more, and no session would complete the upload. So a part counts only when a byte has come after it. S3 may have others of an earlier
+// session: these count when the session that resumes the upload has stored them again (Journal.Resume).
 type pending struct {
 	journal.Record
 	parts    []*s3api.Part
@@ -242,7 +243,7 @@ func (w *Writer) resume() error {
 	if p.Upload == "" {
 		return nil // without parts there is no upload to take over: two sessions that resume it each make their own object
 	}
-	e, err := w.u.Journal.Resume(w.ctx, p.Record, &w.client, w.cancel)
+	e, err := w.u.Journal.Resume(w.ctx, p.Record, p.end(), &w.client, w.cancel)
 	if err != nil {
 		return err
 	}

@@ -218,7 +218,7 @@ func (w *Writer) read(v s3api.Version, from, to int64) error {
 	return err
 }
 
-// flush sends the buffer as a part.
+// flush sends the buffer as a part, which is not the last one.
 func (w *Writer) flush() error {
 	if err := w.reservation.Grow(w.ctx, w.offset); err != nil {
 		return err
@@ -228,7 +228,8 @@ func (w *Writer) flush() error {
 			return err
 		}
 	}
-	if err := w.upload.send(w.part, w.part.Release); err != nil {
+	entry, begin, end := w.upload.entry, w.offset-w.part.Len(), w.offset
+	if err := w.upload.sendThen(w.part, w.part.Release, func() { entry.PartStored(begin, end) }); err != nil {
 		return err
 	}
 	w.part = nil
