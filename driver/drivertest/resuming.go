@@ -292,13 +292,91 @@ func (x *fixture) testUnrecorded() {
 	x.wantKeys("file")
 }
 
-// testForeignRecord puts an object that is no record among the records.
+// testForeignRecord puts an object that is no record among the records. A sweep removes it, but not before it is old.
 func (x *fixture) testForeignRecord() {
 	x.put(reserved+"uploads/else", []byte("else"))
-	if n, err := x.process().journal.Sweep(x.Context(), 0); n != 0 || err == nil {
+	p := x.process()
+	if n, err := p.journal.Sweep(x.Context(), 0); n != 0 || err != nil {
 		x.Errorf("%d uploads, %v", n, err)
 	}
 	x.wantKeys(reserved + "uploads/else")
+	x.advanceClock(10 * time.Minute)
+	defer x.spy.After(nil)
+	for _, age := range []time.Duration{time.Hour, 0} {
+		if n, err := p.journal.Sweep(x.Context(), age); n != 0 || err != nil {
+			x.Errorf("older than %v: %d uploads, %v", age, n, err)
+		}
+		if left := len(x.records()); (left == 0) != (age == 0) {
+			x.Errorf("older than %v: %d objects are left", age, left)
+		}
+	}
+}
+
+// testLostMetadata takes the metadata of a record away, as a tool does that moves a bucket to another provider. Its owner can no longer resume the
+// upload. All else that the owner does with the file and with others works, and a sweep removes the record.
+func (x *fixture) testLostMetadata() {
+	p := x.process()
+	quota := driver.NewQuota(x.spy, x.bucket, "", 4000)
+	alice := p.as("alice", driver.Options{Quotas: []*driver.Quota{quota}})
+	x.interrupt(alice, "file", create, 0, random(1000))
+	records := x.records()
+	if len(records) != 1 {
+		x.Fatalf("the records are %q", records)
+	}
+	x.put(records[0], []byte("without metadata"))
+	x.run("size", func(x *fixture) {
+		if n := x.pendingSize(alice, "file"); n != 0 {
+			x.Errorf("%d bytes are pending", n)
+		}
+	})
+	x.run("restart", func(x *fixture) {
+		_, err := alice.OpenAt("file", goOn, 999)
+		wantError(x, err, fs.ErrNotExist)
+	})
+	x.run("remove-nothing", func(x *fixture) { wantError(x, alice.RemoveFile("file"), fs.ErrNotExist) })
+	x.run("append", func(x *fixture) {
+		x.close(x.begin(alice, "file", goOn|os.O_APPEND, 0, []byte("appended")))
+		x.wantContent("file", []byte("appended"))
+	})
+	x.run("replace", func(x *fixture) {
+		x.close(x.begin(alice, "file", create, 0, []byte("replaced")))
+		x.wantContent("file", []byte("replaced"))
+	})
+	x.run("remove", func(x *fixture) {
+		if err := alice.RemoveFile("file"); err != nil {
+			x.Error(err)
+		}
+	})
+	x.run("resume", func(x *fixture) {
+		x.interrupt(alice, "file", create, 0, random(1000))
+		if n := x.pendingSize(alice, "file"); n != 999 {
+			x.Errorf("%d bytes are pending", n)
+		}
+		x.close(x.begin(alice, "file", goOn, 999, random(1000)[999:]))
+		x.wantContent("file", random(1000))
+		x.delete("file")
+	})
+	x.run("pending", func(x *fixture) {
+		if pending, all, err := p.journal.Pending(x.Context(), 10); len(pending) != 0 || all != 0 || err != nil {
+			x.Errorf("%d of %d uploads are pending, %v", len(pending), all, err)
+		}
+	})
+	x.run("limit", func(x *fixture) {
+		for i := range 3 { // of which two may stay
+			x.interrupt(alice, fmt.Sprint("other", i), create, 0, random(1000))
+		}
+		if records := x.records(); len(records) != 3 {
+			x.Errorf("records are %q", records)
+		}
+	})
+	x.run("sweep", func(x *fixture) {
+		x.advanceClock(10 * time.Minute)
+		defer x.spy.After(nil)
+		if _, err := p.journal.Sweep(x.Context(), 0); err != nil {
+			x.Error(err)
+		}
+		x.wantKeys()
+	})
 }
 
 func testResume(t *testing.T, h Harness) {
@@ -322,6 +400,7 @@ func testResume(t *testing.T, h Harness) {
 		{"appended", (*fixture).testInterruptedAppend},
 		{"server-died", (*fixture).testResumeAfterServerDied},
 		{"stale-record", (*fixture).testStaleRecord},
+		{"record-without-metadata", (*fixture).testLostMetadata},
 		{"hung-part", (*fixture).testResumeHungPart},
 		{"part-not-sent", (*fixture).testResumePartNotSent},
 		{"other-part-size", (*fixture).testResumeOtherPartSize},

@@ -33,8 +33,8 @@ func (*Journal) OwnerID(owner string) string { return hashPrefix(owner, ownerByt
 // idSeparator stands in an ID for the slashes of a record's name, which would have to be escaped in a URL.
 const idSeparator = "-"
 
-// Pending returns the uploads of the journal, those written last first, most of them at most, and how many there are, without those that end
-// meanwhile. It takes one request for each 1,000 records, and one for each that it returns.
+// Pending returns the uploads of the journal, those written last first, most of them at most, and how many there are. Those
+// that end meanwhile do not count. It takes one request for each 1,000 records, and one for each that it returns.
 func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all int, err error) {
 	var found []s3api.Version
 	for v, err := range j.bucket.Walk(ctx, j.prefix) {
@@ -54,8 +54,8 @@ func (j *Journal) Pending(ctx context.Context, most int) (pending []Pending, all
 		group.Go(func() error {
 			return panics.Catch(func() error {
 				r, err := j.Read(groupCtx, v)
-				if errors.Is(err, fs.ErrNotExist) {
-					return nil // it has ended meanwhile
+				if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoRecord) {
+					return nil // it has ended meanwhile, or never was one
 				}
 				records[i] = r
 				return err

@@ -178,9 +178,22 @@ func (j *Journal) attributes(r *Record) attributes.Attributes {
 	return a
 }
 
+// ErrNoRecord says that an object in the journal is no record. A tool that moves objects may have lost its metadata. It is in nobody's way, and a
+// sweep removes it. The error is an EIO.
+var ErrNoRecord = s3errors.New(syscall.EIO, "object in the upload journal is no record")
+
 // Read reads a record without its body: that of a listing, or of a key. The state and the ETag are of one version, because the next write relies on
-// both. The error is EIO for an object that is no record.
+// both. The error is ErrNoRecord for an object that is none.
 func (j *Journal) Read(ctx context.Context, listed s3api.Version) (*Record, error) {
+	r, err := j.read(ctx, listed)
+	if err == nil && r.state == "" {
+		return nil, ErrNoRecord
+	}
+	return r, err
+}
+
+// read is Read, and returns an object that is no record as one without a state.
+func (j *Journal) read(ctx context.Context, listed s3api.Version) (*Record, error) {
 	v, a, age, err := j.bucket.HeadExact(ctx, listed)
 	if err != nil {
 		return nil, err
@@ -193,15 +206,15 @@ func (j *Journal) Read(ctx context.Context, listed s3api.Version) (*Record, erro
 		state: state(a.Metadata[recordState]), holder: a.Metadata[recordHolder], etag: v.ETag,
 		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age),
 	}
-	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.state == "" || r.TailSize < 0 {
-		return nil, s3errors.New(syscall.EIO, "object in the upload journal is no record; delete the object")
+	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.TailSize < 0 {
+		r.state = ""
 	}
 	return r, nil
 }
 
-// inUse tells whether a session works on the upload, or removes it. No other session may do so then.
+// inUse tells whether a session works on the upload, or removes it. No other session may do so then. Of an object that is no record nothing tells.
 func (r *Record) inUse() bool {
-	return r.age < deadAfter && (r.state == stateLive || r.state == stateEnding)
+	return r.age < deadAfter && (r.state == stateLive || r.state == stateEnding || r.state == "")
 }
 
 // CanResume tells whether the owner can resume the upload, by what the record says.

@@ -36,7 +36,8 @@ func (j *Journal) DeleteIdle(ctx context.Context, records []s3api.Version) (remo
 		switch {
 		case err == nil:
 			removed = true
-		case !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, ErrTakenOver):
+		case errors.Is(err, fs.ErrNotExist), errors.Is(err, ErrTakenOver), errors.Is(err, ErrNoRecord):
+		default:
 			failed = errors.Join(failed, err)
 		}
 	}
@@ -47,7 +48,7 @@ func (j *Journal) DeleteIdle(ctx context.Context, records []s3api.Version) (remo
 const clockSkew = time.Minute
 
 // Sweep removes the uploads on which no session has worked for the duration age, and returns how many. An upload whose server may still
-// live stays for two minutes at least. A sweep takes one request for each 1,000 records, and four for each upload that it removes.
+// live stays for two minutes at least. Objects that are no records go too, and do not count. A sweep takes one request for each 1,000 records, and four for each upload that it removes.
 func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 	swept := 0
 	var failed error
@@ -71,7 +72,7 @@ func (j *Journal) Sweep(ctx context.Context, age time.Duration) (int, error) {
 
 // sweep removes an upload unless a session has worked on it since.
 func (j *Journal) sweep(ctx context.Context, listed s3api.Version, age time.Duration) (bool, error) {
-	r, err := j.Read(ctx, listed)
+	r, err := j.read(ctx, listed)
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // another server was faster
 		return false, nil
@@ -79,6 +80,8 @@ func (j *Journal) sweep(ctx context.Context, listed s3api.Version, age time.Dura
 		return false, err
 	case r.age < age, r.inUse():
 		return false, nil
+	case r.state == "":
+		return false, j.removeBroken(ctx, r)
 	}
 	since := r.ModTime
 	switch err := j.Delete(ctx, r); {
@@ -89,6 +92,16 @@ func (j *Journal) sweep(ctx context.Context, listed s3api.Version, age time.Dura
 	}
 	j.log.Info("abandoned upload removed", "key", r.Key, "upload", r.Upload, "since", since)
 	return true, nil
+}
+
+// removeBroken deletes an object that is no record. Which upload it belonged to is not known, so that one is left to the bucket's lifecycle rules.
+func (j *Journal) removeBroken(ctx context.Context, r *Record) error {
+	if err := j.bucket.Delete(ctx, r.Name); err != nil {
+		return err
+	}
+	j.log.Warn("object in the upload journal that is no record removed; has a tool moved the bucket and lost the metadata?",
+		"record", r.Name, "since", r.ModTime)
+	return nil
 }
 
 // isOpen tells whether this process works on the upload of a record.

@@ -78,7 +78,7 @@ func (j *Journal) trimPending(ctx context.Context, log *slog.Logger, owner strin
 	for i, v := range listed {
 		read := func() error {
 			r, err := j.Read(groupCtx, v)
-			if errors.Is(err, fs.ErrNotExist) {
+			if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ErrNoRecord) {
 				return nil
 			}
 			records[i] = r

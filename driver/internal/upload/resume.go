@@ -190,7 +190,7 @@ func (u *Uploader) pendingUploads(ctx context.Context, key string) ([]*pending, 
 func (u *Uploader) readPending(ctx context.Context, listed s3api.Version) (*pending, error) {
 	r, err := u.Journal.Read(ctx, listed)
 	switch {
-	case errors.Is(err, fs.ErrNotExist): // it ended a moment ago
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, journal.ErrNoRecord): // it ended a moment ago, or its metadata are lost
 		return nil, nil
 	case err != nil:
 		return nil, err
