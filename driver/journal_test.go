@@ -151,13 +151,17 @@ func (x *journalTest) records() []string {
 func refuse(spy *drivertest.Spy, operation string) {
 	spy.Before(func(_ context.Context, o string, _ any) error {
 		if o == operation {
-			return &smithyhttp.ResponseError{
-				Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusServiceUnavailable}},
-				Err:      &smithy.GenericAPIError{Code: "SlowDown", Message: "fewer, please"},
-			}
+			return refusal(http.StatusServiceUnavailable, "SlowDown")
 		}
 		return nil
 	})
+}
+
+// refusal is an error of S3.
+func refusal(status int, code string) error {
+	return &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: &smithy.GenericAPIError{Code: code},
+	}
 }
 
 func patterned(size int) []byte {
@@ -527,6 +531,159 @@ func TestRecordNamesUpload(t *testing.T) {
 				x.Errorf("owner %q: open: %v", owner, open)
 			}
 		}
+	})
+}
+
+// S3 refuses a part for good. A client that is told that its upload is kept can resume it at once, after the parts before that one. It is not told
+// so where the record could not be written.
+func TestPartRefused(t *testing.T) {
+	for name, test := range map[string]struct {
+		size, part     int
+		refusesRecords bool
+		pending        int64
+	}{
+		"middle":    {4*journalPart + 5000, 3, false, 2 * journalPart},
+		"last":      {2*journalPart + 5000, 3, false, 2*journalPart + 4999},
+		"last-full": {3 * journalPart, 3, false, 3*journalPart - 1},
+		"first":     {2*journalPart + 5000, 1, false, 0},
+		"no-record": {4*journalPart + 5000, 3, true, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, func(x *journalTest) {
+				content := patterned(test.size)
+				alice, _, spy := x.replica(x.Context(), "alice")
+				refused := false
+				spy.Before(func(_ context.Context, _ string, in any) error {
+					switch in := in.(type) {
+					case *s3.UploadPartInput:
+						if int(*in.PartNumber) == test.part {
+							time.Sleep(time.Second) // until the parts before it are there
+							refused = true
+							return refusal(http.StatusForbidden, "AccessDenied")
+						}
+					case *s3.PutObjectInput:
+						if refused && test.refusesRecords {
+							return refusal(http.StatusForbidden, "AccessDenied")
+						}
+					}
+					return nil
+				})
+				file, err := alice.OpenAt("file", anew, 0)
+				if err != nil {
+					x.Fatal(err)
+				}
+				_, err = io.Copy(file, struct{ io.Reader }{bytes.NewReader(content)})
+				if err := errors.Join(err, file.Close()); !errors.Is(err, fs.ErrPermission) {
+					x.Fatalf("closed: %v", err)
+				}
+				if kept := file.(interface{ Kept() bool }).Kept(); kept != (test.pending > 0) {
+					x.Errorf("kept: %t", kept)
+				}
+				other, _, _ := x.replica(x.Context(), "alice")
+				n := x.pending(other)
+				if n != test.pending {
+					x.Fatalf("%d bytes are pending, want %d", n, test.pending)
+				}
+				if test.refusesRecords { // it counts as live for two minutes
+					time.Sleep(3 * time.Minute)
+					if n = x.pending(other); n != 2*journalPart {
+						x.Errorf("%d bytes are pending after three minutes", n)
+					}
+				}
+				flag := resume
+				if n == 0 {
+					flag = anew
+				}
+				x.write(other, flag, n, content[n:])
+				x.wantFile(content)
+			})
+		})
+	}
+}
+
+// S3 makes a session the holder of an upload that it resumes, and the answer is lost. Its client is told that the upload is kept, and can resume it at
+// once.
+func TestResumeWithoutAnswer(t *testing.T) {
+	for name, sent := range map[string]int{"parts": 2*journalPart + 1, "tail": 2*journalPart + 4000} {
+		t.Run(name, func(t *testing.T) {
+			inVirtualTime(t, func(x *journalTest) {
+				content := patterned(2*journalPart + 5000)
+				alice, _, spy := x.replica(x.Context(), "alice")
+				file, client, done := x.open(alice, anew, 0)
+				x.send(client, content[:sent])
+				synctest.Wait()
+				file.(interface{ Abort(cause error) }).Abort(io.ErrUnexpectedEOF)
+				if err := errors.Join(<-done, file.Close()); !errors.Is(err, io.ErrUnexpectedEOF) {
+					x.Error(err)
+				}
+				n := x.pending(alice)
+				if n != int64(sent-1) {
+					x.Fatalf("%d bytes are pending of %d", n, sent)
+				}
+				file, err := alice.OpenAt("file", resume, n)
+				if err != nil {
+					x.Fatal(err)
+				}
+				resumed := false
+				spy.After(func(operation string, _ any) error {
+					if resumed = resumed || operation == "PutObject"; resumed {
+						return io.ErrUnexpectedEOF
+					}
+					return nil
+				})
+				if _, err = file.Write(content[n:]); err == nil {
+					x.Error("resumed, though nobody knows whether that is so")
+				}
+				spy.After(nil)
+				if err := file.Close(); err == nil {
+					x.Error("closed")
+				}
+				if kept := file.(interface{ Kept() bool }).Kept(); !kept {
+					x.Error("not kept")
+				}
+				other, _, _ := x.replica(x.Context(), "alice")
+				if again := x.pending(other); again != n {
+					x.Fatalf("%d bytes are pending, want %d", again, n)
+				}
+				x.write(other, resume, n, content[n:])
+				x.wantFile(content)
+			})
+		})
+	}
+}
+
+// An upload that is larger than all interrupted ones of its user may be together is not kept, and its client is not told so.
+func TestTooLargeToKeep(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		spy := drivertest.NewSpy(x.s3.Client(nil))
+		journal := driver.NewJournal(spy, journalBucket, "", x.profile, driver.Objects{}, nil)
+		quota := driver.NewQuota(spy, journalBucket, "", 6*journalPart)
+		if err := quota.Count(x.Context()); err != nil {
+			x.Fatal(err)
+		}
+		alice := drivertest.MustNew(x.Context(), spy, journalBucket, &driver.Options{
+			Profile: x.profile, Journal: journal, Owner: "alice", Quotas: []*driver.Quota{quota},
+		})
+		for size, want := range map[int]bool{2 * journalPart: true, 4 * journalPart: false} {
+			file, err := alice.OpenAt("file", anew, 0)
+			if err != nil {
+				x.Fatal(err)
+			}
+			if _, err := file.Write(patterned(size)); err != nil {
+				x.Fatal(err)
+			}
+			file.(interface{ Abort(cause error) }).Abort(io.ErrUnexpectedEOF)
+			if err := file.Close(); !errors.Is(err, io.ErrUnexpectedEOF) {
+				x.Error(err)
+			}
+			if kept := file.(interface{ Kept() bool }).Kept(); kept != want || kept != (x.pending(alice) > 0) {
+				x.Errorf("an upload of %d bytes is kept: %t, %d bytes are pending", size, kept, x.pending(alice))
+			}
+			if err := alice.RemoveFile("file"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				x.Error(err)
+			}
+		}
+		x.wantFile(nil)
 	})
 }
 

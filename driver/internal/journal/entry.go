@@ -71,15 +71,17 @@ func (j *Journal) Enter(ctx context.Context, r Record, client *ClientWait, cance
 }
 
 // Resume makes the entry of an interrupted upload, whose parts count up to an offset. Those after it count when this session has stored them
-// itself, by PartStored. The error is ErrTakenOver if another session was faster.
+// itself, by PartStored. The error is ErrTakenOver if another session was faster, and then there is no entry. After another error S3 may have made this
+// session the holder, and the entry can be given up.
 func (j *Journal) Resume(
 	ctx context.Context, r Record, offset int64, client *ClientWait, cancel context.CancelCauseFunc,
 ) (*Entry, error) {
 	r.TailOffset = offset
-	if err := j.takeOver(ctx, &r, stateLive); err != nil {
+	err := j.takeOver(ctx, &r, stateLive)
+	if errors.Is(err, ErrTakenOver) {
 		return nil, err
 	}
-	return j.Take(ctx, r, client, cancel), nil
+	return j.Take(ctx, r, client, cancel), err
 }
 
 // Take makes the entry of a record, and begins its heartbeat, which ends with ctx.

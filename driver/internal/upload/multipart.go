@@ -276,10 +276,12 @@ func (m *multipart) abort() {
 	m.entry.Remove(ctx)
 }
 
-// drain waits for the requests under way, no longer than ctx. The upload stays open.
-func (m *multipart) drain(ctx context.Context) error {
+// drain waits for the requests under way, for interruptTimeout at most. The upload stays open. The parts that S3 has confirmed have an ETag then.
+func (m *multipart) drain(ctx context.Context) {
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), interruptTimeout)
+	defer done()
 	stop := context.AfterFunc(ctx, m.cancel)
 	defer stop()
 	defer m.cancel()
-	return m.group.Wait()
+	_ = m.group.Wait() // the caller knows the error already
 }

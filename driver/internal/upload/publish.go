@@ -33,7 +33,7 @@ func (w *Writer) Close() error {
 	case w.resumed != nil && !w.begun: // no byte has come, and the owner can resume the upload as before
 		w.kept = true
 	case w.resumable && canResumeAfter(err):
-		w.interrupt()
+		w.interrupt(err)
 	default:
 		w.discard()
 	}

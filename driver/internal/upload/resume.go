@@ -244,13 +244,13 @@ func (w *Writer) resume() error {
 		return nil // without parts there is no upload to take over: two sessions that resume it each make their own object
 	}
 	e, err := w.u.Journal.Resume(w.ctx, p.Record, p.end(), &w.client, w.cancel)
-	if err != nil {
+	if e == nil {
 		return err
 	}
 	w.upload = w.u.multipart(w.ctx, w.partsContext(), s3api.Upload{Key: w.key, ID: p.Upload, Checksum: p.checksum, Name: path.Base(p.Name)})
 	w.upload.parts, w.upload.number = p.parts, int32(len(p.parts))
 	w.upload.entry = e
-	return nil
+	return err
 }
 
 // canResumeAfter tells whether an owner may resume an upload that ended with this error. It may not where the bytes are wrong, or where the
@@ -260,72 +260,101 @@ func canResumeAfter(err error) bool {
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// interrupt ends the upload so that its owner can resume it. It waits for the parts under way, and writes the bytes after them into the
-// record, without the last byte.
-func (w *Writer) interrupt() {
-	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
-	defer done()
+// interrupt ends the upload, which cause has ended, so that its owner can resume it. It waits for the parts under way. Then it writes the record
+// that gives the upload up, with the bytes after the parts. The upload counts as kept only when S3 has that record: until then other sessions take
+// it for one on which a session works.
+func (w *Writer) interrupt(cause error) {
 	var e *journal.Entry
-	var err error
 	if w.upload != nil {
 		e = w.upload.entry
-		err = w.upload.drain(ctx)
+		w.upload.drain(w.ctx)
 	}
-	if err == nil {
-		e, err = w.storeTail(ctx, e)
+	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
+	defer done()
+	before := int64(0) // bytes in a record that stays as it is
+	if w.resumed != nil {
+		if w.upload == nil && w.resumed.Upload != "" { // this session has not come to resume it
+			w.kept = !errors.Is(cause, journal.ErrTakenOver)
+			return
+		}
+		if w.resumed.Upload == "" {
+			before = w.resumed.size()
+		}
 	}
+	w.kept = before > 0
+	offset, length := w.progress()
+	if offset+length <= before {
+		if w.upload != nil {
+			w.upload.abort()
+		}
+		return
+	}
+	most := w.u.Quotas.Smallest() / pendingShare
+	stored, err := w.u.storedSince(ctx, w.key, w.opened)
+	switch {
+	case err == nil && (stored || most > 0 && offset+length > most): // its client has stored the file since, or it is too large to stay
+		w.kept = false
+		w.discard()
+		return
+	case err == nil && e == nil:
+		e = w.u.Journal.Take(ctx, w.u.Journal.NewRecord(w.u.Owner, w.key, w.partSize), nil, w.cancel)
+		fallthrough
+	case err == nil:
+		err = e.Interrupt(ctx, offset, w.tail(length))
+	}
+	if err != nil {
+		w.notKept(e, err)
+		return
+	}
+	w.kept = true
+	e.Release()
+	if before > 0 { // its bytes are in the new record
+		w.removeResumed(ctx)
+	}
+	w.removeOlder(e.Name())
+	w.u.Journal.Trim(ctx, w.u.Log, w.u.Owner, most)
+}
+
+// notKept ends an upload whose record could not be given up. If S3 has a record all the same, its owner can resume it when the session counts as dead.
+func (w *Writer) notKept(e *journal.Entry, err error) {
 	if errors.Is(err, journal.ErrTakenOver) {
 		e.Release()
 		return
 	}
-	if err != nil {
-		w.u.Log.Warn("last bytes of an interrupted upload could not be stored; its client has to send them again",
-			"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
-	}
-	if w.upload != nil && !e.Recorded() || errors.Is(err, errStored) {
-		w.discard() // the owner would not find it, or must not
+	w.u.Log.Warn("interrupted upload could not be kept; its client has to send it again, or to come back after two minutes",
+		"bucket", w.u.Bucket.Name, "key", w.key, "err", err)
+	if w.upload != nil && !e.Recorded() {
+		w.upload.abort() // its owner would not find it
 		return
 	}
 	e.Release()
-	if e == nil {
-		w.kept = w.resumed != nil // what there was before
-		return
-	}
-	w.kept = err == nil || w.upload != nil
-	w.removeOlder(e.Name())
-	w.u.Journal.Trim(ctx, w.u.Log, w.u.Owner, w.u.Quotas.Smallest()/pendingShare)
 }
 
-// errStored says that an interrupted upload is superseded, because its client has stored the file since.
-var errStored = errors.New("another upload has stored the file since")
-
-// storeTail writes the bytes after the parts into the record of the upload. Without parts it writes a new record.
-func (w *Writer) storeTail(ctx context.Context, e *journal.Entry) (*journal.Entry, error) {
-	offset, length := w.offset, int64(0)
+// progress returns up to where S3 has the parts of the upload, and how many bytes in memory follow and can be kept: all but the last one, or those
+// that were pending before.
+func (w *Writer) progress() (offset, length int64) {
+	offset = w.offset
 	if w.part != nil {
 		offset -= w.part.Len()
 		length = max(w.part.Len()-1, 0)
+		if w.resumed != nil {
+			length = max(length, min(w.part.Len(), w.resumed.size()-offset))
+		}
 	}
-	if w.upload == nil && (length == 0 || w.resumed != nil && length <= w.resumed.size()) {
-		return e, nil // nothing has come
+	if w.upload == nil {
+		return offset, length
 	}
-	stored, err := w.u.storedSince(ctx, w.key, w.opened)
-	switch {
-	case err != nil:
-		return e, err
-	case stored:
-		return e, errStored
-	case e == nil:
-		j := w.u.Journal
-		e = j.Take(ctx, j.NewRecord(w.u.Owner, w.key, w.partSize), nil, w.cancel)
+	stored := int64(0)
+	for _, p := range w.upload.parts {
+		if p.ETag == "" {
+			break
+		}
+		stored += w.u.partSizeAt(w.partSize, stored)
 	}
-	if err := e.Interrupt(ctx, offset, w.tail(length)); err != nil {
-		return e, err
+	if stored < offset { // a part is missing, so that what follows is worth nothing
+		return stored, 0
 	}
-	if w.resumed != nil && w.resumed.Upload == "" { // its bytes are in the new record
-		return e, w.u.Journal.Delete(ctx, &w.resumed.Record)
-	}
-	return e, nil
+	return offset, length
 }
 
 // tail returns the first length bytes of the buffer.
@@ -346,7 +375,12 @@ func (w *Writer) discard() {
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), abortTimeout)
 	defer done()
-	if err := w.u.Journal.Delete(ctx, &w.resumed.Record); err != nil {
+	w.removeResumed(ctx)
+}
+
+// removeResumed removes the record of the resumed upload, where that had no parts.
+func (w *Writer) removeResumed(ctx context.Context) {
+	if err := w.u.Journal.Delete(ctx, &w.resumed.Record); err != nil && !errors.Is(err, journal.ErrTakenOver) {
 		w.u.Log.Warn("interrupted upload could not be removed; a later sweep removes it", "bucket", w.u.Bucket.Name, "key", w.key, "err", err)
 	}
 }
@@ -366,14 +400,16 @@ func (u *Uploader) storedSince(ctx context.Context, key string, begun time.Time)
 }
 
 // findPending looks for interrupted uploads of this file, which Close removes when it publishes the file. It does not wait, because most
-// files have none.
+// files have none. It goes on when the session ends, because the record of this upload may take their place.
 func (w *Writer) findPending() {
 	if w.u.Owner == "" {
 		return
 	}
 	w.older = make(chan []s3api.Version, 1)
+	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), interruptTimeout)
 	go func() {
-		records, err := panics.Result(func() ([]s3api.Version, error) { return w.u.Journal.Records(w.ctx, w.u.Owner, w.key) })
+		defer done()
+		records, err := panics.Result(func() ([]s3api.Version, error) { return w.u.Journal.Records(ctx, w.u.Owner, w.key) })
 		if err != nil {
 			w.u.Log.Debug("interrupted uploads could not be listed", "bucket", w.u.Bucket.Name, "key", w.key, "err", err)
 		}
