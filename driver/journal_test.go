@@ -201,6 +201,93 @@ func TestHeartbeat(t *testing.T) {
 	})
 }
 
+// An upload without an owner writes its record a few times a day, because each version stays in a bucket that keeps versions. No sweep ends it while its
+// server lives, also one of a server that removes uploads sooner. What its server leaves is removed after the age, not later.
+func TestHeartbeatWithoutOwner(t *testing.T) {
+	const age = 24 * time.Hour
+	inVirtualTime(t, func(x *journalTest) {
+		ctx, kill := context.WithCancel(x.Context())
+		defer kill()
+		f, journal, spy := x.replica(ctx, "")
+		journal.SetAbandonedAfter(age)
+		content := patterned(journalPart + 5000)
+		file, client, done := x.open(f, anew, 0)
+		sent := journalPart + 2000
+		x.send(client, content[:sent])
+		synctest.Wait()
+		spy.Reset()
+		_, other, _ := x.replica(x.Context(), "")
+		other.SetAbandonedAfter(time.Hour)
+		for range 24 {
+			time.Sleep(time.Hour)
+			x.send(client, content[sent:sent+1])
+			sent++
+			if n, err := other.Sweep(x.Context(), time.Hour); n != 0 || err != nil {
+				x.Fatalf("%d swept, %v", n, err)
+			}
+			pending, _, err := other.Pending(x.Context(), 1)
+			if err != nil || len(pending) != 1 {
+				x.Fatalf("%v, %v", pending, err)
+			}
+			if err := other.Abort(x.Context(), pending[0].ID); !errors.Is(err, syscall.EBUSY) {
+				x.Fatalf("the upload is aborted: %v", err)
+			}
+		}
+		if n := spy.Counts()["PutObject"]; n < 3 || n > 4 {
+			x.Errorf("%d heartbeats in a day", n)
+		}
+		for range 40 { // what a heartbeat cannot write, another one does soon
+			if n := len(x.records()); n != 1 {
+				x.Fatalf("%d records", n)
+			}
+			time.Sleep(time.Minute)
+		}
+		spy.Before(func(context.Context, string, any) error { return io.ErrUnexpectedEOF })
+		kill()
+		<-done //nolint:errcheck // the server is dead
+		_ = file.Close()
+		_, journal, _ = x.replica(x.Context(), "")
+		time.Sleep(age - 6*time.Hour - time.Minute) // since its last heartbeat, at most six hours ago
+		if n, err := journal.Sweep(x.Context(), age); n != 0 || err != nil {
+			x.Errorf("%d swept before its age, %v", n, err)
+		}
+		time.Sleep(6*time.Hour + 2*time.Minute)
+		if n, err := journal.Sweep(x.Context(), age); n != 1 || err != nil {
+			x.Errorf("%d swept, %v", n, err)
+		}
+		x.wantFile(nil)
+	})
+}
+
+// The first write of a record fails, and that of the next heartbeat comes soon.
+func TestRecordWrittenLater(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		for _, owner := range []string{"alice", ""} {
+			f, journal, spy := x.replica(x.Context(), owner)
+			journal.SetAbandonedAfter(24 * time.Hour)
+			refuse(spy, "PutObject")
+			content := patterned(journalPart + 5000)
+			file, client, done := x.open(f, anew, 0)
+			x.send(client, content[:journalPart+2000])
+			synctest.Wait()
+			spy.Before(nil)
+			if n := len(x.records()); n != 0 {
+				x.Errorf("%d records, though S3 refuses them", n)
+			}
+			time.Sleep(time.Minute)
+			if n := len(x.records()); n != 1 {
+				x.Errorf("%d records after a minute", n)
+			}
+			x.send(client, content[journalPart+2000:])
+			_ = client.Close()
+			if err := errors.Join(<-done, file.Close()); err != nil {
+				x.Error(err)
+			}
+			x.wantFile(content)
+		}
+	})
+}
+
 // Another session takes an upload over whose client has stalled, and the first one ends.
 func TestTakeOver(t *testing.T) {
 	content := patterned(2*journalPart + 5000)

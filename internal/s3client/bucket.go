@@ -93,9 +93,11 @@ func (b *Bucket) Verify(ctx context.Context, log *slog.Logger) error {
 	return err
 }
 
-// OpenJournal opens the record of the bucket's open uploads, once Verify knows what the S3 server can do.
-func (b *Bucket) OpenJournal(log *slog.Logger) {
-	b.Journal = driver.NewJournal(b.ObjectClient(), b.Name, b.Prefix, b.Profile, b.Objects, log.With("tenant", b.Tenant))
+// OpenJournal opens the record of the bucket's open uploads, once Verify knows what the S3 server can do. Sweeps remove uploads at an age.
+func (b *Bucket) OpenJournal(log *slog.Logger, age time.Duration) {
+	j := driver.NewJournal(b.ObjectClient(), b.Name, b.Prefix, b.Profile, b.Objects, log.With("tenant", b.Tenant))
+	j.SetAbandonedAfter(age)
+	b.Journal = j
 }
 
 // Check asks S3 for the bucket.

@@ -34,8 +34,8 @@ var errNotLooked = errors.New("S3 has not answered yet")
 // A Watcher looks at buckets again and again. Those that cannot be used when it begins are used as soon as they can.
 type Watcher struct {
 	Log *slog.Logger
-	// Journals says that each bucket gets its journal.
-	Journals bool
+	// AbandonedUploads is the age at which the journal of a bucket removes uploads. With 0 no bucket gets a journal.
+	AbandonedUploads time.Duration
 	// Usable is called once for each bucket, in a goroutine of its own, when it can be used for the first time.
 	Usable func(context.Context, *Bucket)
 
@@ -133,8 +133,8 @@ func (w *Watcher) look(ctx, looking context.Context, b *Bucket) {
 		}
 		return b.Verify(looking, w.Log)
 	})
-	if err == nil && !usable && w.Journals {
-		b.OpenJournal(w.Log)
+	if err == nil && !usable && w.AbandonedUploads > 0 {
+		b.OpenJournal(w.Log, w.AbandonedUploads)
 	}
 	if looking.Err() != nil {
 		return

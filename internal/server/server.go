@@ -203,7 +203,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	s.observe = observeSessions(m, s.audit, recent)
 	s.active.Store(newActive(cfg, bundle, buckets))
 	s.control = control.New(s.controlConfig(cfg, bundle))
-	s.watcher = &s3client.Watcher{Log: log, Journals: cfg.AbandonedUploads > 0, Usable: s.bucketUsable}
+	s.watcher = &s3client.Watcher{Log: log, AbandonedUploads: cfg.AbandonedUploads, Usable: s.bucketUsable}
 	s.watcher.Watch(s.buckets())
 	m.registry.MustRegister(passivePorts(s.ports.Ports), measure.NewQuotas(s.tenants.Quotas), measure.NewCertificates(shown), measure.NewBuckets(s.buckets),
 		measure.NewMemory(s.memory), measure.NewUploads(s.buckets), measure.NewBans(s.bans), measure.NewPanics(guard))

@@ -102,14 +102,18 @@ func (j *Journal) Take(ctx context.Context, r Record, client *ClientWait, cancel
 
 // sendHeartbeats writes heartbeats while the upload lasts. When the client has stalled, it writes that too.
 func (e *Entry) sendHeartbeats(ctx context.Context) {
-	written := time.Now()
+	begun, failed := time.Now(), false
 	for s3api.Sleep(ctx, stallCheckInterval) == nil {
 		stalls := e.client.tooLong() && !e.stalled.Load()
-		if !stalls && time.Since(written) < heartbeatInterval {
+		interval := e.record.heartbeat
+		if failed || !e.Recorded() {
+			interval = heartbeatInterval
+		}
+		if !stalls && time.Since(begun) < interval {
 			continue
 		}
-		written = time.Now()
-		e.write(ctx, func(r *Record) {
+		begun = time.Now()
+		failed = !e.write(ctx, func(r *Record) {
 			if !stalls {
 				return
 			}
@@ -123,12 +127,12 @@ func (e *Entry) sendHeartbeats(ctx context.Context) {
 }
 
 // write changes the record unless the upload has ended. If another session has taken the upload over, write ends it. Other errors go to the
-// log, because the next heartbeat tries again.
-func (e *Entry) write(ctx context.Context, change func(*Record)) {
+// log, because the next heartbeat tries again. It tells whether S3 has the record.
+func (e *Entry) write(ctx context.Context, change func(*Record)) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.ended {
-		return
+		return false
 	}
 	change(&e.record)
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), recordTimeout)
@@ -143,6 +147,7 @@ func (e *Entry) write(ctx context.Context, change func(*Record)) {
 		e.journal.log.Warn("record of an upload could not be written; the next heartbeat tries again",
 			"key", e.record.Key, "upload", e.record.Upload, "err", err)
 	}
+	return err == nil
 }
 
 // put writes the record, which the caller has locked. The tail is the bytes that follow the parts that count.

@@ -26,10 +26,10 @@ const (
 	// recordTimeout bounds the requests for a record, which outlive the session.
 	recordTimeout = 30 * time.Second
 
-	// heartbeatInterval is how often a session writes the record of the upload that it works on. After deadAfter without one the session counts
-	// as dead, by the clock of S3. So several heartbeats may fail before.
+	// heartbeatInterval is how often a session writes the record of the upload that it works on, if an owner can resume it. After missedHeartbeats
+	// without one the session counts as dead, by the clock of S3.
 	heartbeatInterval = 30 * time.Second
-	deadAfter         = 2 * time.Minute
+	missedHeartbeats  = 4
 
 	// stallAfter is how long a client may send nothing until another session of the same owner may take the upload over. The session
 	// checks that every stallCheck.
@@ -46,7 +46,7 @@ const (
 //
 // A record is in one of four states:
 //
-//   - live: a session works on the upload, and writes a heartbeat.
+//   - live: a session works on the upload, and writes a heartbeat. The record says how often.
 //   - stalled: the client has sent nothing for a while, and another session of the owner may take the upload over.
 //   - interrupted: the session has ended without completing the upload.
 //   - ending: a server is about to remove the upload.
@@ -62,6 +62,8 @@ type Journal struct {
 	prefix string                // of the records
 	common attributes.Attributes // of the records
 	log    *slog.Logger
+
+	withoutOwner time.Duration // between the heartbeats of an upload without an owner
 
 	interrupted, swept atomic.Int64 // uploads, see Stats
 
@@ -83,7 +85,16 @@ func New(client s3api.Client, bucketName, prefix string, profile profile.Profile
 		log:      log.With("bucket", bucketName),
 		open:     map[string]*Entry{},
 		trimming: map[string]bool{},
+
+		withoutOwner: heartbeatInterval,
 	}
+}
+
+// SetAbandonedAfter says at which age sweeps remove the uploads on which no session works. Nobody else waits for the end of an upload without an owner,
+// so it has a heartbeat every quarter of that age, not every 30 seconds: in a bucket that keeps versions each heartbeat stays. Call it before any upload
+// begins. Each record says how long its session may be silent, so that other servers may sweep at another age.
+func (j *Journal) SetAbandonedAfter(age time.Duration) {
+	j.withoutOwner = max(heartbeatInterval, age/missedHeartbeats)
 }
 
 // Stats counts the uploads of this process.

@@ -99,7 +99,7 @@ func (j *Journal) Abort(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if j.isOpen(name) || r.age < deadAfter && r.state != stateInterrupted {
+	if j.isOpen(name) || !r.silent() && r.state != stateInterrupted {
 		return errInUse
 	}
 	if err = j.Delete(ctx, r); errors.Is(err, ErrTakenOver) {

@@ -41,6 +41,8 @@ type Record struct {
 	state    state
 	holder   string // a random name of the session or server that wrote the record last
 
+	heartbeat time.Duration // between two heartbeats of the holder
+
 	// TailOffset is where in the object the bytes of the body belong. Parts at or after it do not count. It is unknownOffset where nothing
 	// bounds the parts: in an upload that no session has resumed, and whose last part is not under way.
 	TailOffset int64
@@ -63,6 +65,7 @@ const (
 	recordOffset   = "offset"
 	recordState    = "state"
 	recordHolder   = "holder"
+	recordSilence  = "heartbeat-seconds"
 )
 
 const (
@@ -94,10 +97,14 @@ func (j *Journal) recordsOf(owner, key string) string {
 // NewRecord describes an upload of an owner to a key, which this process is about to create. The caller sets the ID when S3 has told it. The
 // first part has partSize bytes.
 func (j *Journal) NewRecord(owner, key string, partSize int64) Record {
-	return Record{
+	r := Record{
 		Name: j.recordsOf(owner, key) + nonce(), Key: key, PartSize: partSize,
-		state: stateLive, holder: nonce(), TailOffset: unknownOffset,
+		state: stateLive, holder: nonce(), heartbeat: heartbeatInterval, TailOffset: unknownOffset,
 	}
+	if owner == "" {
+		r.heartbeat = j.withoutOwner
+	}
+	return r
 }
 
 func nonce() string {
@@ -174,6 +181,7 @@ func (j *Journal) attributes(r *Record) attributes.Attributes {
 		recordOffset:   strconv.FormatInt(r.TailOffset, 10),
 		recordState:    string(r.state),
 		recordHolder:   r.holder,
+		recordSilence:  strconv.FormatInt(int64(r.heartbeat/time.Second), 10),
 	}
 	return a
 }
@@ -206,15 +214,20 @@ func (j *Journal) read(ctx context.Context, listed s3api.Version) (*Record, erro
 		state: state(a.Metadata[recordState]), holder: a.Metadata[recordHolder], etag: v.ETag,
 		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age),
 	}
+	seconds, _ := strconv.ParseInt(a.Metadata[recordSilence], 10, 32) // 0 in a record of an older version
+	r.heartbeat = max(heartbeatInterval, time.Duration(seconds)*time.Second)
 	if errors.Join(keyErr, partErr, offsetErr) != nil || len(key) == 0 || r.TailSize < 0 {
 		r.state = ""
 	}
 	return r, nil
 }
 
+// silent tells whether the holder of the record has missed so many heartbeats that it counts as dead.
+func (r *Record) silent() bool { return r.age >= missedHeartbeats*r.heartbeat }
+
 // inUse tells whether a session works on the upload, or removes it. No other session may do so then. Of an object that is no record nothing tells.
 func (r *Record) inUse() bool {
-	return r.age < deadAfter && (r.state == stateLive || r.state == stateEnding || r.state == "")
+	return !r.silent() && (r.state == stateLive || r.state == stateEnding || r.state == "")
 }
 
 // CanResume tells whether the owner can resume the upload, by what the record says.
@@ -228,7 +241,7 @@ func (r *Record) CountsPart(end int64) bool {
 // takeOver makes the caller the holder of a record that it has read, and sets the state. The error is ErrTakenOver if another session was
 // faster.
 func (j *Journal) takeOver(ctx context.Context, r *Record, s state) error {
-	r.state, r.holder = s, nonce()
+	r.state, r.holder, r.heartbeat = s, nonce(), heartbeatInterval
 	return j.put(ctx, r, bytes.NewReader(nil))
 }
 
