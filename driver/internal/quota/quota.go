@@ -1,24 +1,19 @@
 // Package quota bounds how many bytes a part of a bucket holds. It counts them by ListObjectsV2, and uploads reserve room before they store.
 //
-// A [Quota] is shared by all file systems below a prefix. A [Reservation] is what one file adds to its [Quotas].
+// A [Quota] is shared by all file systems below a prefix. A [Change] is what an operation does to the bytes of one key in its [Quotas].
 package quota
 
 import (
-	"cmp"
 	"context"
 	"fmt"
-	"slices"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/endpoint"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/profile"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
-	"github.com/babelftp/babelftp/driver/internal/s3errors"
-	"github.com/babelftp/babelftp/internal/panics"
 )
 
 const (
@@ -37,6 +32,10 @@ const (
 // bound. An upload reserves its room part by part, so that several uploads do not take the same room. The parts of interrupted uploads
 // do not count, nor do their records in the upload journal.
 //
+// The sum is never too small for what this process knows. For each key that an operation changes, the quota remembers how many bytes of the key the
+// sum has ([charge]), and it subtracts these and no others. So it subtracts nothing twice when several clients delete or replace the same file, and
+// nothing that it has not counted. What remains in doubt stays in the sum until the next count.
+//
 // Before a quota refuses an upload it counts anew, because other clients may have deleted objects. It does not if the last count was
 // recent.
 type Quota struct {
@@ -51,14 +50,18 @@ type Quota struct {
 	took  time.Duration
 
 	mu       sync.Mutex
-	used     int64 // by the last count, and stored less deleted since it began
-	reserved int64 // for uploads under way
-	known    bool  // a count has ended
+	used     int64              // The sum: by the last count, and what has changed since it began.
+	reserved int64              // For uploads under way.
+	known    bool               // A count has ended.
+	begun    time.Time          // When the last count that gave the sum began, by the clock of S3.
+	round    uint64             // Number of the last count that began.
+	settled  uint64             // Number of the last count that gave the sum.
+	charges  map[string]*charge // By key, at least those of operations under way.
 }
 
 // New returns a quota of limit bytes. It makes no request.
 func New(client s3api.Client, bucketName, prefix string, limit int64) *Quota {
-	q := &Quota{prefix: prefix, counting: make(chan struct{}, 1)}
+	q := &Quota{prefix: prefix, counting: make(chan struct{}, 1), charges: map[string]*charge{}}
 	q.SetBucket(client, bucketName)
 	q.limit.Store(limit)
 	return q
@@ -75,7 +78,7 @@ func (q *Quota) Limit() int64 { return q.limit.Load() }
 // SetLimit sets the limit in bytes. What is stored and reserved stays, also above a lower limit.
 func (q *Quota) SetLimit(limit int64) { q.limit.Store(limit) }
 
-// Used returns how many bytes the objects have. known is false before the first count.
+// Used returns how many bytes the objects have, at most. known is false before the first count.
 func (q *Quota) Used() (bytes int64, known bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -99,34 +102,81 @@ func (q *Quota) count(ctx context.Context, spare bool) (counted bool, err error)
 	if spare && time.Since(q.ended) <= recountFactor*q.took {
 		return false, nil
 	}
-	begun := time.Now()
 	q.mu.Lock()
-	before := q.used
+	q.round++
 	q.mu.Unlock()
-	sum, err := q.sum(ctx)
-	q.ended, q.took = time.Now(), time.Since(begun)
+	begin := time.Now()
+	all, err := q.list(ctx)
+	q.ended, q.took = time.Now(), time.Since(begin)
 	if err != nil {
 		return false, err
 	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	q.used += sum - before // objects stored during the count may be in both: rather too much than too little
-	q.known = true
+	q.settle(all)
 	return true, nil
 }
 
-// sum lists all objects.
-func (q *Quota) sum(ctx context.Context) (int64, error) {
-	var sum int64
+// A listed is what a count has found.
+type listed struct {
+	begun  time.Time        // by the clock of S3
+	sum    int64            // of all objects
+	recent map[string]int64 // sizes of objects so young that their dates do not tell that this count has them
+}
+
+// list lists all objects.
+func (q *Quota) list(ctx context.Context) (listed, error) {
+	l := listed{recent: map[string]int64{}}
 	for page, err := range q.bucket.Load().Pages(ctx, s3api.Listing{Prefix: q.prefix}) {
 		if err != nil {
-			return 0, err
+			return listed{}, err
 		}
+		if l.begun.IsZero() {
+			l.begun = page.Date.Add(-page.Took)
+		}
+		q.mu.Lock()
 		for _, v := range page.Versions {
-			sum += Charged(v.Key, v.Size)
+			size := Charged(v.Key, v.Size)
+			l.sum += size
+			if c := q.charges[v.Key]; c != nil {
+				c.listedIn, c.listed = q.round, size
+			} else if !settled(v, l.begun) && len(l.recent) < maxCharges {
+				l.recent[v.Key] = size
+			}
+		}
+		q.mu.Unlock()
+	}
+	return l, nil
+}
+
+// settle makes the sum that of a count. Of a key that an operation has changed since the count began, the listing may tell either state: the sum
+// keeps what the operation knows. Where S3 may have performed the change before the count began, it takes the larger of both.
+func (q *Quota) settle(l listed) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.used, q.known, q.begun, q.settled, q.reserved = l.sum, true, l.begun, q.round, 0
+	for key, c := range q.charges {
+		var size int64
+		if c.listedIn == q.round {
+			size = c.listed
+		}
+		q.used -= size
+		switch {
+		case c.known && c.changedIn == q.round: // where the key came to be known after its page, the sum has both: rather too much than too little
+		case c.sent > 0, c.endedIn == q.round:
+			c.size, c.known = max(c.size, size), true
+		default:
+			c.size, c.known, c.least = size, true, 0
+		}
+		q.used += c.size
+		q.reserved += c.room()
+		if c.open == 0 && c.size == 0 && c.endedIn != q.round {
+			delete(q.charges, key)
 		}
 	}
-	return sum, nil
+	for key, size := range l.recent {
+		if q.charges[key] == nil && len(q.charges) < maxCharges {
+			q.charges[key] = &charge{size: size, known: true}
+		}
+	}
 }
 
 // Charged returns how many bytes of an object count. The driver's own objects do not count, because users do not store them.
@@ -137,134 +187,9 @@ func Charged(key string, size int64) int64 {
 	return size
 }
 
-// reserve takes room for bytes. The error is EDQUOT if there is not enough.
-func (q *Quota) reserve(ctx context.Context, bytes int64) error {
-	if q.fits(bytes) {
-		return nil
-	}
-	countCtx, done := context.WithTimeout(ctx, recountTimeout)
-	defer done()
-	if counted, _ := q.count(countCtx, true); counted && q.fits(bytes) { // after an error the previous count holds
-		return nil
-	}
-	return s3errors.New(syscall.EDQUOT, fmt.Sprintf("quota of %d bytes has no room; delete files or raise the quota", q.Limit()))
-}
-
-func (q *Quota) fits(bytes int64) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.known && q.used+q.reserved+bytes > q.Limit() {
-		return false
-	}
-	q.reserved += bytes
-	return true
-}
-
+// full tells whether there is no room for a single byte more.
 func (q *Quota) full() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.known && q.used+q.reserved >= q.Limit()
-}
-
-// Quotas are the quotas of a file system. An upload must fit into each.
-type Quotas []*Quota
-
-// Reserve takes room for bytes in all quotas, or in none.
-func (qs Quotas) Reserve(ctx context.Context, bytes int64) error {
-	for i, q := range qs {
-		if err := q.reserve(ctx, bytes); err != nil {
-			qs[:i].Release(bytes)
-			return err
-		}
-	}
-	return nil
-}
-
-// Release ends a reservation of so many bytes, after they are stored or when they will not be.
-func (qs Quotas) Release(bytes int64) {
-	for _, q := range qs {
-		q.mu.Lock()
-		q.reserved -= bytes
-		q.mu.Unlock()
-	}
-}
-
-// Smallest returns the smallest limit in bytes, 0 without a quota.
-func (qs Quotas) Smallest() int64 {
-	if len(qs) == 0 {
-		return 0
-	}
-	return slices.MinFunc(qs, func(a, b *Quota) int { return cmp.Compare(a.Limit(), b.Limit()) }).Limit()
-}
-
-// Add counts so many bytes more, or fewer if bytes is negative.
-func (qs Quotas) Add(bytes int64) {
-	for _, q := range qs {
-		q.mu.Lock()
-		q.used += bytes
-		q.mu.Unlock()
-	}
-}
-
-// A Reservation is the room of a file in quotas: its bytes, less those of the object that it replaces.
-type Reservation struct {
-	Quotas   Quotas
-	Exempt   Quotas       // the quotas in which the bytes count already
-	Replaced func() int64 // returns the size of the replaced object in bytes, 0 without one
-	reserved int64
-}
-
-// Grow takes the room that a file of so many bytes needs, before the caller stores them. The error is EDQUOT if there is not enough.
-func (r *Reservation) Grow(ctx context.Context, size int64) error {
-	more := size - r.Replaced() - r.reserved
-	if more <= 0 {
-		return nil
-	}
-	err := r.bounds().Reserve(ctx, more)
-	if err == nil {
-		r.reserved += more
-	}
-	return err
-}
-
-// Open returns EDQUOT if there is no room for a single byte. So a client gets the error before it sends a byte.
-func (r *Reservation) Open(ctx context.Context) error {
-	if !slices.ContainsFunc(r.Quotas, (*Quota).full) {
-		return nil
-	}
-	defer r.End(0, false)
-	return r.Grow(ctx, 1)
-}
-
-func (r *Reservation) bounds() Quotas {
-	return slices.DeleteFunc(slices.Clone(r.Quotas), func(q *Quota) bool { return slices.Contains(r.Exempt, q) })
-}
-
-// End counts a file that is stored, with so many bytes, and ends the reservation.
-func (r *Reservation) End(size int64, stored bool) {
-	if stored {
-		r.Quotas.Add(size - r.Replaced())
-	}
-	r.bounds().Release(r.reserved)
-	r.reserved = 0
-}
-
-// Exactly returns a function for Replaced, for a known size.
-func Exactly(size int64) func() int64 { return func() int64 { return size } }
-
-// SizeOf asks S3 in the background for the size of the object of a key, if there are quotas. The caller must call the returned function
-// before it replaces the object. If S3 gives no answer the size is 0, and the next count corrects that.
-func (qs Quotas) SizeOf(ctx context.Context, bucket *s3api.Bucket, key string) func() int64 {
-	if len(qs) == 0 {
-		return Exactly(0)
-	}
-	found := make(chan int64, 1)
-	go func() {
-		size, _ := panics.Result(func() (int64, error) {
-			v, _, err := bucket.Head(ctx, key)
-			return v.Size, err
-		})
-		found <- size
-	}()
-	return sync.OnceValue(func() int64 { return <-found })
 }

@@ -46,7 +46,9 @@ func TestRecountBackOff(t *testing.T) {
 				refused := func() time.Duration {
 					t.Helper()
 					begin := time.Now()
-					if err := q.reserve(t.Context(), 1); !errors.Is(err, syscall.EDQUOT) {
+					c := Quotas{q}.Change("more")
+					defer c.End(nil)
+					if err := c.Grow(t.Context(), 1, nil); !errors.Is(err, syscall.EDQUOT) {
 						t.Fatalf("error is %v, want EDQUOT", err)
 					}
 					return time.Since(begin)

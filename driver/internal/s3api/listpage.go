@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
@@ -36,6 +37,7 @@ type Page struct {
 	Limit      int32  // of the request
 	Encoded    bool   // the server writes every key, in percent-encoding
 	Took       time.Duration
+	Date       time.Time // of the answer, by the clock of S3 where that tells it
 }
 
 // Empty tells whether no key has the prefix of the listing.
@@ -87,6 +89,10 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	p := &Page{
 		Versions: make([]Version, 0, len(out.Contents)), Prefixes: make([]string, 0, len(out.CommonPrefixes)),
 		Encoded: out.EncodingType == types.EncodingTypeUrl, Limit: l.Limit, Took: time.Since(begin),
+	}
+	date, ok := awsmiddleware.GetServerTime(out.ResultMetadata)
+	if p.Date = date; !ok {
+		p.Date = time.Now()
 	}
 	if aws.ToBool(out.IsTruncated) {
 		p.Next = aws.ToString(out.NextContinuationToken)

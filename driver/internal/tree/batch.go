@@ -87,16 +87,16 @@ func (b *batch) send(ctx context.Context) {
 		return
 	}
 	b.submit(func() (err error) {
-		var bytes int64
+		end := b.tree.Quotas.Removing(versions...)
 		switch {
 		case !b.exact:
-			bytes, err = b.tree.Bucket.DeleteAll(ctx, versions)
+			_, err = b.tree.Bucket.DeleteAll(ctx, versions)
 		case listed:
-			bytes, err = b.tree.Bucket.DeleteVersions(ctx, nil, versions)
+			_, err = b.tree.Bucket.DeleteVersions(ctx, nil, versions)
 		default:
-			bytes, err = b.tree.Bucket.DeleteVersions(ctx, &s3api.Listing{Prefix: b.prefix, After: after}, versions)
+			_, err = b.tree.Bucket.DeleteVersions(ctx, &s3api.Listing{Prefix: b.prefix, After: after}, versions)
 		}
-		b.tree.Quotas.Add(-bytes)
+		end(err)
 		return b.noteReplaced(err)
 	})
 }

@@ -19,14 +19,6 @@ import (
 // A mergeEntry is what both directories have under the same name. One of them may have nothing.
 type mergeEntry struct{ source, copy *s3api.Version }
 
-// replaced is how many bytes a copy replaces.
-func (e mergeEntry) replaced() int64 {
-	if e.copy == nil {
-		return 0
-	}
-	return e.copy.Size
-}
-
 // mustBeCopy fails with ENOTEMPTY unless one object is proven to be a copy of the other.
 func (e mergeEntry) mustBeCopy(ctx context.Context) error {
 	is, err := e.source.IsCopiedTo(ctx, e.copy)

@@ -78,6 +78,10 @@ func (t *Tree) SetTime(ctx context.Context, key string, mtime time.Time) error {
 		return err
 	}
 	a.SetMTime(mtime)
+	change := t.Quotas.Change(key)
+	change.Saw(v)
+	change.Send(v.Size)
 	_, err = t.copy(ctx, v, &a, key, s3api.Condition{ETag: v.ETag})
+	change.End(err)
 	return err
 }

@@ -139,7 +139,7 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Conditio
 	if marker {
 		err = r.copyMarker(ctx, v, &a, to)
 	} else {
-		err = r.copyFile(ctx, v, &a, to, c, e.replaced)
+		err = r.copyFile(ctx, v, &a, to, c, e.copy)
 	}
 	switch {
 	case err == nil:
@@ -173,9 +173,9 @@ func (r *treeMove) takeCopy(ctx context.Context, v, listed s3api.Version, to str
 	return err
 }
 
-// copyFile copies a file. A condition that would take several requests more, because CopyObject does not know it, is looked at right before:
+// copyFile copies a file over the old one, nil for none. A condition that would take several requests more, because CopyObject does not know it, is looked at right before:
 // directories hold many files.
-func (r *treeMove) copyFile(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, replaced func() int64) error {
+func (r *treeMove) copyFile(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, old *s3api.Version) error {
 	if r.target.copiesAtOnce(v) && !r.target.Bucket.Profile.ConditionalCopy && !r.target.NoOverwrite {
 		if err := r.target.Bucket.CheckCondition(ctx, to, c); err != nil {
 			return err
@@ -183,7 +183,13 @@ func (r *treeMove) copyFile(ctx context.Context, v s3api.Version, a *attributes.
 		c = s3api.Condition{}
 	}
 	r.target.stampCopy(v, a, to)
-	_, err := r.copyVersion(ctx, v, a, to, c, replaced)
+	change := r.target.Quotas.Change(to)
+	if old == nil {
+		change.Saw(s3api.Version{})
+	} else {
+		change.Saw(*old)
+	}
+	_, err := r.copyVersion(ctx, v, a, to, c, change)
 	return err
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 	"github.com/babelftp/babelftp/internal/panics"
@@ -43,19 +42,17 @@ func (t *Tree) RemoveFile(ctx context.Context, key string) error {
 
 // delete deletes the object that S3 has just described, or what has replaced it since.
 func (t *Tree) delete(ctx context.Context, v s3api.Version) error {
+	end := t.Quotas.Removing(v)
 	_, err := t.Bucket.DeleteShown(ctx, v)
-	if err == nil {
-		t.Quotas.Add(-quota.Charged(v.Key, v.Size))
-	}
+	end(err)
 	return err
 }
 
 // deleteVersion deletes an object if it is still this version.
 func (t *Tree) deleteVersion(ctx context.Context, v s3api.Version) error {
+	end := t.Quotas.Removing(v)
 	_, err := t.Bucket.DeleteVersion(ctx, v)
-	if err == nil {
-		t.Quotas.Add(-v.Size)
-	}
+	end(err)
 	return err
 }
 

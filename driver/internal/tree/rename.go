@@ -110,29 +110,31 @@ func (r *treeMove) file(ctx context.Context, v s3api.Version, a *attributes.Attr
 		return err
 	}
 	c := s3api.Condition{Absent: r.target.NoOverwrite}
-	etag, err := r.copyVersion(ctx, v, a, newKey, c, r.target.Quotas.SizeOf(ctx, r.target.Bucket, newKey))
+	change := r.target.Quotas.Change(newKey)
+	change.Look(ctx, r.target.Bucket, newKey)
+	etag, err := r.copyVersion(ctx, v, a, newKey, c, change)
 	if err != nil || r.keepsSource {
 		return err
 	}
 	return r.deleteSource(ctx, v, newKey, etag, occupied)
 }
 
-// copyVersion copies a version to a key on a condition, where it replaces so many bytes. It returns the ETag of the copy.
+// copyVersion copies a version to a key on a condition, and ends the change of that key. It returns the ETag of the copy.
 //
 // What is renamed takes no more room than it did, but in the quotas that it comes to.
 func (r *treeMove) copyVersion(
-	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, replaced func() int64,
+	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, change *quota.Change,
 ) (etag string, err error) {
-	added := quota.Reservation{Quotas: r.target.Quotas, Replaced: replaced}
+	defer func() { change.End(err) }()
+	var exempt quota.Quotas
 	if !r.keepsSource {
-		added.Exempt = r.source.Quotas
+		exempt = r.source.Quotas
 	}
-	if err := added.Grow(ctx, v.Size); err != nil {
+	if err := change.Grow(ctx, v.Size, exempt); err != nil {
 		return "", err
 	}
-	etag, err = r.target.copy(ctx, v, a, to, c)
-	added.End(v.Size, err == nil)
-	return etag, err
+	change.Send(v.Size)
+	return r.target.copy(ctx, v, a, to, c)
 }
 
 // deleteSource deletes a file that has a copy. Where that fails it removes the copy again, if the new name was not occupied. A file that was

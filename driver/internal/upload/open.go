@@ -9,20 +9,25 @@ import (
 	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/openfile"
-	"github.com/babelftp/babelftp/driver/internal/quota"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
 // Open opens a file for writing, with the flags of os.OpenFile. The new object will begin with the first offset bytes of the present one. It
 // ends with those that follow as many as are written, unless Options.Truncate is set. The end of ctx ends the upload.
-func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset int64) (*Writer, error) {
+func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset int64) (_ *Writer, err error) {
 	var (
 		create    = flag&os.O_CREATE != 0
 		exclusive = create && flag&os.O_EXCL != 0 || u.NoOverwrite
 		whole     = flag&os.O_APPEND != 0
 		keeps     = flag&os.O_TRUNC == 0 && (whole || offset > 0)
 	)
+	change := u.Quotas.Change(key)
+	defer func() {
+		if err != nil {
+			change.End(nil)
+		}
+	}()
 	w := &Writer{
 		Handle: openfile.Handle{FileName: name, Unsupported: syscall.EBADF}, u: u, key: key,
 		attributes: u.Objects.OfFile(name),
@@ -30,6 +35,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		exclusive:  exclusive,
 		opened:     time.Now(),
 		partSize:   u.PartSize,
+		change:     change,
 	}
 	w.resumable = u.Owner != ""
 	seen := u.reported.take(key)
@@ -79,16 +85,12 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		}
 	}
 	w.ctx, w.cancel = context.WithCancelCause(ctx)
-	w.reservation = quota.Reservation{Quotas: u.Quotas}
-	switch {
-	case w.head.Key != "":
-		w.reservation.Replaced = quota.Exactly(w.head.Size)
-	case w.condition.Absent:
-		w.reservation.Replaced = quota.Exactly(0)
-	default:
-		w.reservation.Replaced = u.Quotas.SizeOf(w.ctx, u.Bucket, key)
+	if w.head.Key != "" || w.condition.Absent {
+		w.change.Saw(w.head)
+	} else {
+		w.change.Look(w.ctx, u.Bucket, key)
 	}
-	if err := w.reservation.Open(w.ctx); err != nil {
+	if err := w.change.Open(w.ctx); err != nil {
 		w.cancel(err)
 		return nil, err
 	}

@@ -26,7 +26,7 @@ func (w *Writer) Close() error {
 		err = w.finish()
 	}
 	err = w.cause(err)
-	w.reservation.End(w.offset, err == nil)
+	w.change.End(err)
 	switch {
 	case err == nil:
 		w.removeOlder("")
@@ -60,7 +60,7 @@ func (w *Writer) finish() error {
 	if err := w.begin(); err != nil {
 		return err
 	}
-	if err := w.reservation.Grow(w.ctx, max(w.offset, w.keptEnd)); err != nil {
+	if err := w.change.Grow(w.ctx, max(w.offset, w.keptEnd), nil); err != nil {
 		return err
 	}
 	if err := w.copyTail(); err != nil {
@@ -86,6 +86,7 @@ func (w *Writer) finish() error {
 		if err := w.upload.entry.ConfirmHolder(ctx); err != nil {
 			return s3api.Stored{}, err
 		}
+		w.change.Send(w.offset)
 		return w.upload.complete(ctx, w.condition)
 	})
 }
@@ -113,6 +114,7 @@ func (w *Writer) commit(publish func(context.Context) (s3api.Stored, error)) err
 
 // put makes an object of the bytes in the buffer.
 func (w *Writer) put(ctx context.Context) (s3api.Stored, error) {
+	w.change.Send(w.offset)
 	if w.part == nil {
 		return w.u.Bucket.Put(ctx, w.key, &w.attributes, w.condition, bytes.NewReader(nil), nil)
 	}

@@ -35,13 +35,13 @@ type Writer struct {
 	headSize int64         // bytes of it before the written ones
 	keptEnd  int64         // end of its bytes that stay
 
-	resumed     *pending     // the upload that this one continues, nil when there is none
-	stored      s3api.Stored // what S3 has told of the new object.
-	resumable   bool         // whether the owner can resume the upload when it is interrupted
-	kept        bool         // whether the upload was interrupted and can be resumed
-	exclusive   bool         // whether there must be no object
-	reservation quota.Reservation
-	opened      time.Time
+	resumed   *pending     // the upload that this one continues, nil when there is none
+	stored    s3api.Stored // what S3 has told of the new object.
+	resumable bool         // whether the owner can resume the upload when it is interrupted
+	kept      bool         // whether the upload was interrupted and can be resumed
+	exclusive bool         // whether there must be no object
+	change    *quota.Change
+	opened    time.Time
 
 	// older gets the records of the interrupted uploads that end when Close publishes this file. It is nil without an owner.
 	older chan []s3api.Version
@@ -220,7 +220,7 @@ func (w *Writer) read(v s3api.Version, from, to int64) error {
 
 // flush sends the buffer as a part, which is not the last one.
 func (w *Writer) flush() error {
-	if err := w.reservation.Grow(w.ctx, w.offset); err != nil {
+	if err := w.change.Grow(w.ctx, w.offset, nil); err != nil {
 		return err
 	}
 	if w.upload == nil {

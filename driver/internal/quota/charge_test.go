@@ -1,0 +1,209 @@
+package quota
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+	"github.com/babelftp/babelftp/driver/internal/s3fake"
+)
+
+// A bucket is what S3 holds, with the changes of this process and of other clients.
+type bucket struct {
+	*rand.Rand
+	fake    s3fake.Bucket
+	quota   *Quota
+	objects map[string]object
+	under   []*operation
+	late    []*operation // S3 may yet perform their requests, of which no answer came
+	counted time.Time    // when the last count began
+	listing bool         // a count is under way
+}
+
+// An object is one that S3 has.
+type object struct {
+	s3api.Version
+	stored time.Time  // when it became visible
+	by     *operation // of this process, nil for another client
+}
+
+// An operation of this process stores or deletes an object, in steps.
+type operation struct {
+	*Change
+	key    string
+	size   int64 // less than 0 to delete
+	began  time.Time
+	step   int
+	failed error
+	done   bool // the operation knows how it went
+}
+
+func newBucket(seed uint64) *bucket {
+	b := &bucket{Rand: rand.New(rand.NewPCG(seed, 0)), objects: map[string]object{}}
+	b.fake.PageTime = time.Millisecond
+	b.fake.Before = func(*s3fake.Bucket, *s3.ListObjectsV2Input) error {
+		for range b.IntN(4) { // between two pages
+			b.step()
+		}
+		b.fake.Keys = slices.Sorted(maps.Keys(b.objects))
+		return nil
+	}
+	b.fake.After = func(out *s3.ListObjectsV2Output) {
+		for i := range out.Contents {
+			v := b.objects[*out.Contents[i].Key]
+			out.Contents[i].Size, out.Contents[i].LastModified, out.Contents[i].ETag = &v.Size, &v.ModTime, &v.ETag
+		}
+	}
+	b.quota = New(pages{&b.fake}, "bucket", "", 1<<40)
+	return b
+}
+
+// pages are of two keys.
+type pages struct{ *s3fake.Bucket }
+
+// ListObjectsV2 lists a page.
+func (p pages) ListObjectsV2(ctx context.Context, in *s3.ListObjectsV2Input, opts ...func(*s3.Options)) (*s3.ListObjectsV2Output, error) {
+	in.MaxKeys = aws.Int32(2)
+	return p.Bucket.ListObjectsV2(ctx, in, opts...)
+}
+
+// store makes an object visible, which may be dated from when its upload began.
+func (b *bucket) store(key string, size int64, began time.Time, by *operation) {
+	now := time.Now()
+	o := object{s3api.Version{Key: key, Size: size, ModTime: now.Truncate(time.Second), ETag: `"simple"`}, now, by}
+	if now.Sub(began) > time.Minute/2 || b.IntN(4) == 0 {
+		o.ModTime, o.ETag = began.Truncate(time.Second), `"parts-2"`
+	}
+	b.objects[key] = o
+}
+
+// step does one thing, of this process or of another client.
+func (b *bucket) step() {
+	key := fmt.Sprint(b.IntN(3))
+	switch b.IntN(14) {
+	case 0:
+		if len(b.late) > 0 {
+			b.perform(b.late[0])
+			b.late = b.late[1:]
+		}
+		b.store(key, b.Int64N(1000), time.Now().Add(-time.Duration(b.IntN(20))*time.Hour), nil)
+	case 1:
+		delete(b.objects, key)
+	case 2:
+		time.Sleep(time.Duration(b.IntN(3000)) * time.Millisecond)
+	case 3:
+		if !b.listing && b.IntN(10) == 0 {
+			time.Sleep(time.Duration(b.IntN(30)) * time.Hour)
+		}
+	case 4, 5:
+		op := &operation{Change: Quotas{b.quota}.Change(key), key: key, size: b.Int64N(1000), began: time.Now()}
+		if b.IntN(2) == 0 {
+			op.size = -1
+		}
+		b.under = append(b.under, op)
+	default:
+		if len(b.under) > 0 {
+			b.advance(b.under[b.IntN(len(b.under))])
+		}
+	}
+}
+
+// advance takes an operation one step further.
+func (b *bucket) advance(op *operation) {
+	switch op.step++; op.step {
+	case 1:
+		if b.IntN(5) > 0 {
+			op.Saw(b.objects[op.key].Version)
+		}
+	case 2:
+		op.Send(max(0, op.size))
+	case 3:
+		switch {
+		case b.IntN(6) == 0:
+			op.failed = syscall.ESTALE
+			return
+		case b.IntN(6) == 0:
+			op.failed = errors.New("lost")
+			if b.IntN(2) == 0 {
+				b.late = append(b.late, op)
+				return
+			}
+		}
+		b.perform(op)
+	case 4:
+		op.End(op.failed)
+		op.done = true
+		b.under = slices.DeleteFunc(b.under, func(other *operation) bool { return other == op })
+	}
+}
+
+// perform is what S3 does.
+func (b *bucket) perform(op *operation) {
+	if delete(b.objects, op.key); op.size >= 0 {
+		b.store(op.key, op.size, op.began, op)
+	}
+}
+
+// check compares the quota with what it must know of: what this process has stored, and what was there when the last count began.
+func (b *bucket) check(t *testing.T, seed uint64) {
+	t.Helper()
+	var least int64
+	for _, o := range b.objects {
+		if o.by == nil && o.stored.Before(b.counted) || o.by != nil && o.by.done {
+			least += o.Size
+		}
+	}
+	if used, _ := b.quota.Used(); used < least {
+		t.Fatalf("seed %d: the quota knows of %d bytes, want at least %d", seed, used, least)
+	}
+}
+
+// TestNothingIsSubtractedTwice lets random changes of this process and of other clients overlap with each other and with counts. The quota never
+// knows of less than there is for certain, and after a quiet count exactly of that.
+func TestNothingIsSubtractedTwice(t *testing.T) {
+	for seed := range uint64(500) {
+		synctest.Test(t, func(t *testing.T) {
+			b := newBucket(seed)
+			for range 30 {
+				for range b.IntN(60) {
+					b.step()
+					b.check(t, seed)
+				}
+				b.late = nil
+				begun := time.Now()
+				b.listing = true
+				if err := b.quota.Count(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				b.listing, b.counted = false, begun
+				b.check(t, seed)
+			}
+			for len(b.under) > 0 {
+				b.advance(b.under[0])
+			}
+			b.fake.Before = nil
+			b.fake.Keys = slices.Sorted(maps.Keys(b.objects))
+			if err := b.quota.Count(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			var sum int64
+			for _, o := range b.objects {
+				sum += o.Size
+			}
+			if used, _ := b.quota.Used(); used != sum || b.quota.reserved != 0 {
+				t.Errorf("seed %d: after a count there are %d bytes and %d reserved, want %d and none", seed, used, b.quota.reserved, sum)
+			}
+		})
+	}
+}
