@@ -46,6 +46,7 @@ type state struct {
 	from    int
 	exists  bool
 	content []byte
+	by      *operation // nil for the server
 }
 
 // An operation is a step that runs or has ended.
@@ -235,7 +236,8 @@ func (m *model) observe(e s3sim.Event) {
 		return
 	}
 	m.judge(e, op)
-	m.versions[e.Key] = append(m.versions[e.Key], state{from: m.seq, exists: e.New != nil, content: bytesOf(e.New)})
+	m.versions[e.Key] = append(m.versions[e.Key], state{from: m.seq, exists: e.New != nil, content: bytesOf(e.New), by: op})
+	m.judgeQuota(e, op)
 }
 
 // recorded notes what a record of an upload says. A session may take over and end an upload whose record says that it has stalled, also
@@ -735,15 +737,47 @@ func (w *world) leftovers() {
 	}
 }
 
-// countQuotas compares quotas with what the bucket holds.
+// stored is how many bytes there are, and how many of them each replica has stored.
+func (m *model) stored() (sum int64, by map[*replica]int64) {
+	by = map[*replica]int64{}
+	for _, states := range m.versions {
+		if last := states[len(states)-1]; last.exists {
+			sum += int64(len(last.content))
+			if last.by != nil {
+				by[last.by.session.replica] += int64(len(last.content))
+			}
+		}
+	}
+	return sum, by
+}
+
+// judgeQuota judges whether a quota has let pass what a request has stored. Replicas count alone, so it does where there is one. A rename has a file
+// twice for a while, and a file that has grown by an append or a copy counts too.
+func (m *model) judgeQuota(e s3sim.Event, op *operation) {
+	renames := slices.ContainsFunc(m.operations, func(other *operation) bool { return other.Do == "rename" && (!other.ended || other.err != nil) })
+	if m.world.Quota == 0 || len(m.world.replicas) > 1 || renames || len(bytesOf(e.New)) <= len(bytesOf(e.Old)) {
+		return
+	}
+	if sum, _ := m.stored(); sum > m.world.Quota {
+		m.violate("quota", "step %d (%s %q) has stored %d bytes, so that there are %d", op.ID, op.Do, op.Name, len(bytesOf(e.New)), sum)
+	}
+}
+
+// countQuotas compares quotas with what the bucket holds. A quota knows of all that its replica has stored, and after a count of all that there is.
 func (w *world) countQuotas(ctx context.Context) {
 	var sum int64
 	for _, o := range w.s3.Objects(historyBucket) {
 		sum += o.Content.Size()
 	}
+	w.mu.Lock()
+	_, stored := w.stored()
+	w.mu.Unlock()
 	for _, r := range w.replicas {
 		if r.quota == nil || r.ctx.Err() != nil {
 			continue
+		}
+		if used, _ := r.quota.Used(); used < stored[r] {
+			w.fail("quota", "replica %d knows of %d bytes, and has stored %d of those that are there", r.index, used, stored[r])
 		}
 		if err := r.quota.Count(ctx); err != nil {
 			w.fail("quota", "the count has failed: %v", err)

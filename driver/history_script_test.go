@@ -114,7 +114,7 @@ var historyProfiles = []string{"aws", "aws", "aws", "aws-directory", "minio", "c
 func randomHistory(seed uint64) *history {
 	r := rand.New(rand.NewPCG(seed, 0))
 	h := &history{Seed: seed, Profile: pick(r, historyProfiles), Opaque: chance(r, 50), Calm: chance(r, 50)}
-	if chance(r, 15) {
+	if chance(r, 25) {
 		h.Quota = 12_000
 	}
 	if chance(r, 20) {
