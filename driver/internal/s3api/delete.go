@@ -20,25 +20,25 @@ import (
 var errReplaced = s3errors.New(syscall.ESTALE, "another client has replaced the object")
 
 // DeleteVersion deletes an object if it is still this version, by its ETag and size. If another object has the key, that one stays, and the
-// error is ESTALE. A missing object is no error. removed is true if S3 has told that this call has removed it, and nobody else.
+// error is ESTALE. A missing object is no error.
 //
 // On a server without conditional deletes it looks right before the delete. The delete then also removes an object that another client stores
 // between the two requests. In a bucket that keeps versions, that object comes back.
 //
 // It never deletes by the ID of a version. That would remove the version from the history of the bucket, and S3 would show the one before.
-func (b *Bucket) DeleteVersion(ctx context.Context, v Version) (removed bool, err error) {
+func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
 	if b.Profile.ConditionalDelete {
 		return b.DeleteCurrent(ctx, v)
 	}
 	now, a, err := b.Head(ctx, v.Key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return false, nil
+		return nil
 	case err != nil:
-		return false, err
+		return err
 	case a.Encryption.CustomerKey && v.sameSizeAndTime(now): // MinIO lists another ETag, because listings do not have the key
 	case !v.sameSizeAndETag(now):
-		return false, errReplaced
+		return errReplaced
 	}
 	return b.DeleteCurrent(ctx, now)
 }
@@ -54,36 +54,36 @@ func (v *Version) sameSizeAndETag(now Version) bool {
 }
 
 // DeleteCurrent is DeleteVersion for a version that S3 has just described.
-func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) (removed bool, err error) {
-	out, removed, err := b.delete(ctx, v)
+func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) error {
+	out, err := b.delete(ctx, v)
 	if err == nil && !b.Profile.ConditionalDelete && v.ID != "" && out != nil && aws.ToBool(out.DeleteMarker) && out.VersionId != nil {
 		err = b.removeDeleteMarker(ctx, v, *out.VersionId)
 	}
-	return removed, err
+	return err
 }
 
-// DeleteShown deletes the object that S3 has just described as v, or what has replaced it since. A missing object is no error. removed is that of
-// DeleteVersion.
-func (b *Bucket) DeleteShown(ctx context.Context, v Version) (removed bool, err error) {
+// DeleteShown deletes the object that S3 has just described as v, or what has replaced it since. A missing object is no error.
+func (b *Bucket) DeleteShown(ctx context.Context, v Version) error {
 	for range exactAttempts {
-		if _, removed, err = b.delete(ctx, v); !errors.Is(err, syscall.ESTALE) {
-			return removed, err
+		_, err := b.delete(ctx, v)
+		if !errors.Is(err, syscall.ESTALE) {
+			return err
 		}
 		switch v, _, err = b.Head(ctx, v.Key); {
 		case errors.Is(err, fs.ErrNotExist):
-			return false, nil
+			return nil
 		case err != nil:
-			return false, err
+			return err
 		}
 	}
-	return false, s3errors.New(syscall.EAGAIN, "other clients replace the object all the time")
+	return s3errors.New(syscall.EAGAIN, "other clients replace the object all the time")
 }
 
 // delete deletes an object that S3 has just described as v, on the condition of its ETag where S3 has one. The answer is that to the last attempt.
 //
 // After an attempt without an answer it looks before it sends another one. Another object stays, whatever its bytes: it may have come after S3 has
 // deleted v. The error is EAGAIN then, because it may also have replaced v, or added to it.
-func (b *Bucket) delete(ctx context.Context, v Version) (out *s3.DeleteObjectOutput, removed bool, err error) {
+func (b *Bucket) delete(ctx context.Context, v Version) (out *s3.DeleteObjectOutput, err error) {
 	begun := time.Now()
 	in := &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key}
 	if b.Profile.ConditionalDelete {
@@ -95,37 +95,37 @@ func (b *Bucket) delete(ctx context.Context, v Version) (out *s3.DeleteObjectOut
 			return b.client.DeleteObject(ctx, in, once)
 		})
 		if err == nil {
-			return out, in.IfMatch != nil && !doubt, nil
+			return out, nil
 		}
 		failed := s3errors.FromSDK(err)
 		doubt = doubt || !s3errors.NotPerformed(err)
 		switch {
 		case errors.Is(failed, context.Canceled):
-			return nil, false, failed
+			return nil, failed
 		case errors.Is(failed, fs.ErrNotExist):
-			return nil, false, nil
+			return nil, nil
 		}
 		more := t.again(ctx, err)
 		if !doubt && (!more || in.IfMatch != nil) {
 			if more {
 				continue
 			}
-			return nil, false, failed
+			return nil, failed
 		}
 		object, lookErr := b.lookAfter(ctx, v.Key)
 		switch {
 		case lookErr != nil:
-			return nil, false, unknown(failed)
+			return nil, unknown(failed)
 		case object.HeadObjectOutput == nil:
-			return nil, false, nil
+			return nil, nil
 		case v.is(b.version(v.Key, object.HeadObjectOutput)), v.mayBe(object) && (!doubt || object.olderThan(begun)):
 		case !doubt:
-			return nil, false, errReplaced
+			return nil, errReplaced
 		default:
-			return nil, false, unknown(failed)
+			return nil, unknown(failed)
 		}
 		if !more {
-			return nil, false, failed
+			return nil, failed
 		}
 	}
 }
@@ -173,34 +173,34 @@ func (b *Bucket) removeDeleteMarker(ctx context.Context, v Version, marker strin
 	return errReplaced
 }
 
-// DeleteVersions deletes versions of one directory by few requests, each like DeleteVersion, and returns the bytes that it has deleted. It
-// deletes all except replaced versions, and then the error is ESTALE. The versions are in the order of their keys. If S3 has not listed them
-// right before, since is the part of a listing that has them.
-func (b *Bucket) DeleteVersions(ctx context.Context, since *Listing, versions []Version) (bytes int64, err error) {
+// DeleteVersions deletes versions of one directory by few requests, each like DeleteVersion. It deletes all except replaced versions, and then the
+// error is ESTALE. The versions are in the order of their keys. If S3 has not listed them right before, since is the part of a listing that has
+// them.
+func (b *Bucket) DeleteVersions(ctx context.Context, since *Listing, versions []Version) error {
 	if since == nil || b.Profile.ConditionalBatchDelete {
 		return b.deleteBatch(ctx, versions, b.Profile.ConditionalBatchDelete)
 	}
 	still, err := b.unchanged(ctx, *since, versions)
 	if err != nil {
-		return 0, err
+		return err
 	}
-	if bytes, err = b.deleteBatch(ctx, still, false); err == nil && len(still) < len(versions) {
+	if err = b.deleteBatch(ctx, still, false); err == nil && len(still) < len(versions) {
 		err = errReplaced
 	}
-	return bytes, err
+	return err
 }
 
-// DeleteAll deletes the keys of some versions by one request, without a condition, and returns the size of the versions in bytes. Where S3 does not
+// DeleteAll deletes the keys of some versions by one request, without a condition. Where S3 does not
 // answer, it deletes what is left of these versions, and what has replaced one stays: the error is ESTALE then.
-func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) (bytes int64, err error) {
+func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) error {
 	return b.deleteBatch(ctx, versions, false)
 }
 
 // deleteBatch deletes objects by one request, in which S3 compares the ETags if exact is set. Then it deletes those that are left one by one,
-// because those errors tell more. Some servers require a checksum that the SDK no longer sends. It returns the bytes that it has deleted.
-func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool) (bytes int64, err error) {
+// because those errors tell more. Some servers require a checksum that the SDK no longer sends.
+func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool) error {
 	if len(versions) == 0 {
-		return 0, nil
+		return nil
 	}
 	in := &types.Delete{Quiet: aws.Bool(true), Objects: make([]types.ObjectIdentifier, len(versions))}
 	for i, v := range versions {
@@ -209,7 +209,10 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 			in.Objects[i].ETag = Condition{ETag: v.ETag}.ifMatch()
 		}
 	}
-	var out *s3.DeleteObjectsOutput
+	var (
+		out *s3.DeleteObjectsOutput
+		err error
+	)
 	for t := newTries(ctx, false); ; {
 		out, err = attempt(ctx, listTimeout, func(ctx context.Context) (*s3.DeleteObjectsOutput, error) {
 			return b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, once)
@@ -223,22 +226,20 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 	case err == nil:
 		left = refused(versions, out.Errors)
 	case ctx.Err() != nil:
-		return 0, s3errors.FromSDK(err)
+		return s3errors.FromSDK(err)
 	}
-	bytes = sizeOfAll(versions) - sizeOfAll(left)
 	var replaced error
 	for _, v := range left {
-		_, err = b.DeleteVersion(ctx, v)
+		err = b.DeleteVersion(ctx, v)
 		switch {
 		case err == nil:
-			bytes += v.Size
 		case errors.Is(err, syscall.ESTALE):
 			replaced = err
 		default:
-			return bytes, err
+			return err
 		}
 	}
-	return bytes, replaced
+	return replaced
 }
 
 // refused returns the versions that S3 has refused to delete, all of them where an error does not say which.
@@ -274,15 +275,6 @@ func (b *Bucket) unchanged(ctx context.Context, in Listing, versions []Version) 
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(versions), func(v Version) bool { return replaced[v.Key] }), nil
-}
-
-// sizeOfAll returns the size of all versions together, in bytes.
-func sizeOfAll(versions []Version) int64 {
-	var bytes int64
-	for _, v := range versions {
-		bytes += v.Size
-	}
-	return bytes
 }
 
 // Delete deletes the object of a key that only this process writes. A missing object is no error.

@@ -90,11 +90,11 @@ func (b *batch) send(ctx context.Context) {
 		end := b.tree.Quotas.Removing(versions...)
 		switch {
 		case !b.exact:
-			_, err = b.tree.Bucket.DeleteAll(ctx, versions)
+			err = b.tree.Bucket.DeleteAll(ctx, versions)
 		case listed:
-			_, err = b.tree.Bucket.DeleteVersions(ctx, nil, versions)
+			err = b.tree.Bucket.DeleteVersions(ctx, nil, versions)
 		default:
-			_, err = b.tree.Bucket.DeleteVersions(ctx, &s3api.Listing{Prefix: b.prefix, After: after}, versions)
+			err = b.tree.Bucket.DeleteVersions(ctx, &s3api.Listing{Prefix: b.prefix, After: after}, versions)
 		}
 		end(err)
 		return b.noteReplaced(err)

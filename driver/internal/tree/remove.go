@@ -43,7 +43,7 @@ func (t *Tree) RemoveFile(ctx context.Context, key string) error {
 // delete deletes the object that S3 has just described, or what has replaced it since.
 func (t *Tree) delete(ctx context.Context, v s3api.Version) error {
 	end := t.Quotas.Removing(v)
-	_, err := t.Bucket.DeleteShown(ctx, v)
+	err := t.Bucket.DeleteShown(ctx, v)
 	end(err)
 	return err
 }
@@ -51,7 +51,7 @@ func (t *Tree) delete(ctx context.Context, v s3api.Version) error {
 // deleteVersion deletes an object if it is still this version.
 func (t *Tree) deleteVersion(ctx context.Context, v s3api.Version) error {
 	end := t.Quotas.Removing(v)
-	_, err := t.Bucket.DeleteVersion(ctx, v)
+	err := t.Bucket.DeleteVersion(ctx, v)
 	end(err)
 	return err
 }
@@ -75,7 +75,7 @@ func (t *Tree) RemoveDir(ctx context.Context, key string) error {
 	if len(page.Versions) != 1 || page.Versions[0].Key != marker || page.Unreadable > 0 || page.Next != "" || page.Versions[0].Size > 0 {
 		return syscall.ENOTEMPTY
 	}
-	_, err = t.Bucket.DeleteCurrent(ctx, page.Versions[0])
+	err = t.Bucket.DeleteCurrent(ctx, page.Versions[0])
 	if errors.Is(err, syscall.ESTALE) {
 		return syscall.ENOTEMPTY // the marker has content now
 	}
