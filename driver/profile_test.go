@@ -103,6 +103,7 @@ type fact struct {
 func facts() []fact {
 	return []fact{
 		{"`PutObject` on a condition", func(p driver.Profile) bool { return p.ConditionalPut }, (*prober).conditionalPut},
+		{"conditions with quoted ETags", func(p driver.Profile) bool { return !p.UnquotedETags }, (*prober).quotedETags},
 		{"`CompleteMultipartUpload` on a condition", func(p driver.Profile) bool { return p.ConditionalComplete }, (*prober).conditionalComplete},
 		{"`CopyObject` on a condition", func(p driver.Profile) bool { return p.ConditionalCopy }, (*prober).conditionalCopy},
 		{"`DeleteObject` on a condition", func(p driver.Profile) bool { return p.ConditionalDelete }, (*prober).conditionalDelete},
@@ -136,7 +137,7 @@ func TestProfilesOfServers(t *testing.T) {
 				continue
 			}
 			t.Run(strings.NewReplacer(" ", "-", "`", "").Replace(fact.title), func(t *testing.T) {
-				x := &prober{ctx: t.Context(), client: s.Client(), bucket: s.Bucket(t)}
+				x := &prober{ctx: t.Context(), client: s.Client(), bucket: s.Bucket(t), profile: p}
 				got, err := fact.probe(x)
 				if err != nil {
 					t.Fatal(err)
@@ -151,19 +152,21 @@ func TestProfilesOfServers(t *testing.T) {
 
 // A prober asks an S3 server to do something, in an empty bucket of its own. Its methods tell whether the server did.
 type prober struct {
-	ctx    context.Context
-	client *s3.Client
-	bucket string
+	ctx     context.Context
+	client  *s3.Client
+	bucket  string
+	profile driver.Profile
 }
 
 const probePart = 5 << 20 // the minimum of a part that others follow
 
+// put stores an object, and returns its ETag for a condition.
 func (x *prober) put(key, content string) (etag *string, err error) {
 	out, err := x.client.PutObject(x.ctx, &s3.PutObjectInput{Bucket: &x.bucket, Key: &key, Body: strings.NewReader(content)})
 	if err != nil {
 		return nil, err
 	}
-	return out.ETag, nil
+	return aws.String(x.profile.ETagHeader(aws.ToString(out.ETag))), nil
 }
 
 // refused tells whether a request failed because of its condition, and so that the server looks at it.
@@ -205,6 +208,23 @@ func (x *prober) conditionalPut() (bool, error) {
 		return false, err
 	}
 	return both(put(s3.PutObjectInput{IfMatch: aws.String(otherETag)}), put(s3.PutObjectInput{IfMatch: etag}))
+}
+
+// quotedETags replaces an object on the condition that it has its ETag.
+func (x *prober) quotedETags() (bool, error) {
+	etag, err := x.put("a", "first")
+	if err != nil {
+		return false, err
+	}
+	quoted := `"` + strings.Trim(*etag, `"`) + `"`
+	_, err = x.client.PutObject(x.ctx, &s3.PutObjectInput{
+		Bucket: &x.bucket, Key: aws.String("a"), Body: strings.NewReader("second"), IfMatch: &quoted,
+	})
+	if s3error.HasCode(err, "NotImplemented") {
+		return true, nil // it takes none
+	}
+	failed, err := refused(err)
+	return !failed, err
 }
 
 // otherETag is that of no object.

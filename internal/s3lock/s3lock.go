@@ -63,6 +63,7 @@ type Lock struct {
 	Options
 	id    string
 	held  bool
+	bare  bool      // the server compares ETags without their quotes
 	other version   // the last one of another server
 	since time.Time // when this server first saw it
 }
@@ -167,6 +168,10 @@ func (l *Lock) write(ctx context.Context, holder string, before version, opts ..
 		return false, err
 	case now.text == text:
 		return true, nil
+	case s3error.IsConditionFailed(err) && now == before && before.etag != "" && !l.bare:
+		// The condition holds, and S3 has refused it: each version has a text of its own. So do Ceph's servers with an ETag in quotes.
+		l.bare = true
+		return l.write(ctx, holder, before, opts...)
 	case s3error.IsConditionFailed(err) && !l.has(now):
 		return false, nil
 	}
@@ -177,8 +182,12 @@ func (l *Lock) write(ctx context.Context, holder string, before version, opts ..
 func (l *Lock) put(ctx context.Context, text string, before version, opts ...func(*s3.Options)) error {
 	ctx, done := context.WithTimeout(ctx, requestTimeout)
 	defer done()
-	in := &s3.PutObjectInput{Bucket: &l.Bucket, Key: &l.Key, Body: strings.NewReader(text), IfMatch: &before.etag}
-	if before.etag == "" {
+	etag := before.etag
+	if l.bare {
+		etag = strings.Trim(etag, `"`)
+	}
+	in := &s3.PutObjectInput{Bucket: &l.Bucket, Key: &l.Key, Body: strings.NewReader(text), IfMatch: &etag}
+	if etag == "" {
 		in.IfMatch, in.IfNoneMatch = nil, aws.String("*")
 	}
 	_, err := l.Client().PutObject(ctx, in, opts...)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/internal/s3client/profile"
@@ -34,7 +35,7 @@ func (b bucket) lock(t *testing.T) *Lock {
 	})
 }
 
-// on runs a test with S3 servers that keep conditions, that refuse them (501), and that ignore them.
+// on runs a test with S3 servers that keep conditions, that compare bare ETags, that refuse conditions (501), and that ignore them.
 func on(t *testing.T, test func(*testing.T, bucket)) {
 	start := func(t *testing.T, name string) bucket {
 		s := s3test.Start(t, name)
@@ -43,11 +44,27 @@ func on(t *testing.T, test func(*testing.T, bucket)) {
 	for _, name := range []string{"embedded", "minio", "sim-strict"} {
 		t.Run(name, func(t *testing.T) { test(t, start(t, name)) })
 	}
+	t.Run("bare-etags", func(t *testing.T) {
+		b := start(t, "embedded")
+		b.client = bareETags{b.client}
+		test(t, b)
+	})
 	t.Run("ignores-conditions", func(t *testing.T) {
 		b := start(t, "embedded")
 		b.client = unconditional{b.client}
 		test(t, b)
 	})
+}
+
+// bareETags is an S3 server that compares ETags without their quotes, as Ceph's does.
+type bareETags struct{ Client }
+
+func (s bareETags) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	quoted := *in
+	if in.IfMatch != nil {
+		quoted.IfMatch = aws.String(`"` + *in.IfMatch + `"`)
+	}
+	return s.Client.PutObject(ctx, &quoted, opts...)
 }
 
 // unconditional is an S3 server that ignores conditions.

@@ -3,6 +3,8 @@
 // Code asks a [Profile] for the one fact that it depends on and never for the name of a server. docs/s3-servers.md shows the table.
 package profile
 
+import "strings"
+
 // A Profile says what an S3 server can do beyond what all of them can, and which rules it enforces. S3 servers differ in nothing else that
 // the driver knows of. The zero value is the strictest server: it offers nothing optional and enforces every rule.
 //
@@ -15,6 +17,9 @@ type Profile struct {
 	// ConditionalCopy of CopyObject (for the object that is replaced, not for the source), and ConditionalDelete is DeleteObject with
 	// If-Match.
 	ConditionalPut, ConditionalComplete, ConditionalCopy, ConditionalDelete bool
+
+	// UnquotedETags says that the conditions of requests compare ETags without their quotes. Ceph's PutObject finds a quoted ETag to be another one.
+	UnquotedETags bool
 
 	// ConditionalBatchDelete is DeleteObjects with ETags. Servers that do not know these pass over them and delete.
 	ConditionalBatchDelete bool
@@ -100,7 +105,7 @@ func profiles() []Profile {
 			BatchDelete: true, EmptyDirectoryCode: "AccessDenied", AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
-			Name: "ceph", ConditionalPut: true, BatchDeletesMarkers: true,
+			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
@@ -140,6 +145,14 @@ func Names() []string {
 		names = append(names, p.Name)
 	}
 	return names
+}
+
+// ETagHeader is an ETag as a condition of a request has it: in quotes (RFC 9110, section 8.8.3), or without where the server compares it so.
+func (p *Profile) ETagHeader(etag string) string {
+	if p.UnquotedETags {
+		return strings.Trim(etag, `"`)
+	}
+	return etag
 }
 
 // Resumes tells whether the driver can find an interrupted upload, to resume it: the name of its record begins with a prefix that does

@@ -93,11 +93,11 @@ type Condition struct {
 	ETag   string // the object is still this version
 }
 
-func (c Condition) ifMatch() *string {
+func (c Condition) ifMatch(p *profile.Profile) *string {
 	if c.ETag == "" {
 		return nil
 	}
-	return &c.ETag
+	return aws.String(p.ETagHeader(c.ETag))
 }
 
 func (c Condition) ifNoneMatch() *string {

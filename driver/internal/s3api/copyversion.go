@@ -25,8 +25,8 @@ func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, 
 	w := change{key: to, name: newName(), condition: c, supported: b.Profile.ConditionalCopy, timeout: unlimited}
 	w.send = func(ctx context.Context, c Condition) (Stored, error) {
 		in := &s3.CopyObjectInput{
-			Bucket: &b.Name, Key: &to, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
-			CopySource: v.copySource(), CopySourceIfMatch: Condition{ETag: v.ETag}.ifMatch(),
+			Bucket: &b.Name, Key: &to, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch(),
+			CopySource: v.copySource(), CopySourceIfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile),
 		}
 		a.ApplyToCopy(in)
 		if in.MetadataDirective == types.MetadataDirectiveReplace {

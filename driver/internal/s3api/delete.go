@@ -87,7 +87,7 @@ func (b *Bucket) delete(ctx context.Context, v Version) (out *s3.DeleteObjectOut
 	begun := time.Now()
 	in := &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key}
 	if b.Profile.ConditionalDelete {
-		in.IfMatch = Condition{ETag: v.ETag}.ifMatch()
+		in.IfMatch = Condition{ETag: v.ETag}.ifMatch(&b.Profile)
 	}
 	doubt := false // an earlier attempt may have been performed
 	for t := newTries(ctx, false); ; {
@@ -206,7 +206,7 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 	for i, v := range versions {
 		in.Objects[i].Key = &v.Key
 		if exact {
-			in.Objects[i].ETag = Condition{ETag: v.ETag}.ifMatch()
+			in.Objects[i].ETag = Condition{ETag: v.ETag}.ifMatch(&b.Profile)
 		}
 	}
 	var (

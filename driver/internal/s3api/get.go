@@ -41,7 +41,7 @@ func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, at
 
 // GetRange opens the bytes [from, to) of a version. For the whole object it requests no range, so that the answer has a checksum.
 func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.ReadCloser, error) {
-	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &v.Key, IfMatch: Condition{ETag: v.ETag}.ifMatch()}
+	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &v.Key, IfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile)}
 	whole := from == 0 && to == v.Size
 	if !whole {
 		in.Range = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))

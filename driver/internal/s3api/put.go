@@ -20,7 +20,7 @@ func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, 
 		if err != nil {
 			return Stored{}, err
 		}
-		in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: content, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch()}
+		in := &s3.PutObjectInput{Bucket: &b.Name, Key: &key, Body: content, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch()}
 		a.ApplyToPut(in)
 		in.Metadata = named(in.Metadata, w.name)
 		if in.ChecksumAlgorithm == "" || in.ChecksumAlgorithm == checksums.Algorithm {

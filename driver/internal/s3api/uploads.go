@@ -121,7 +121,7 @@ func withoutExpectContinue(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 
 func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version, from, to int64) (Part, error) {
 	in := &s3.UploadPartCopyInput{
 		Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number,
-		CopySource: v.copySource(), CopySourceIfMatch: Condition{ETag: v.ETag}.ifMatch(),
+		CopySource: v.copySource(), CopySourceIfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile),
 	}
 	if to-from < v.Size { // S3 copies no range of an object below 5 MiB
 		in.CopySourceRange = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
@@ -149,7 +149,7 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 		key: u.Key, name: u.Name, condition: c, supported: b.Profile.ConditionalComplete, timeout: unlimited, long: true,
 		send: func(ctx context.Context, c Condition) (Stored, error) {
 			out, err := b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-				Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(), IfNoneMatch: c.ifNoneMatch(),
+				Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch(),
 				MultipartUpload: &types.CompletedMultipartUpload{Parts: all},
 			}, once)
 			if err == nil && out.ETag == nil {
