@@ -111,6 +111,9 @@ func (p workspace) serve(ctx context.Context, d descriptor, address string) (*Se
 		HTTPClient:      &http.Client{Transport: &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 64}},
 		Limits:          d.limits,
 	}
+	if d.folders {
+		s.Folder = p.data
+	}
 	if d.tls {
 		if err := s.encrypt(filepath.Join(p.data, ".certs")); err != nil {
 			return nil, nil, err

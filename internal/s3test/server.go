@@ -31,6 +31,9 @@ type Server struct {
 	// processes, so that their endpoint can be in a configuration file.
 	HTTPClient *http.Client
 
+	// Folder is where a server over a file system has a folder for each bucket. It is empty for others.
+	Folder string
+
 	// Limits is what the server does not do.
 	Limits Limits
 }

@@ -24,6 +24,9 @@ type descriptor struct {
 	// start starts it at a place and returns how to stop it.
 	start func(ctx context.Context, d descriptor, p workspace) (*Server, func() error, error)
 
+	// folders says that the buckets are folders in the data folder.
+	folders bool
+
 	// tls says that clients reach the server over https. Run does not use it.
 	tls bool
 
@@ -73,9 +76,10 @@ func plainDescriptors() []descriptor {
 			},
 		},
 		{
-			name:   "versitygw",
-			limits: posixLimits(),
-			start:  startProcess,
+			name:    "versitygw",
+			limits:  posixLimits(),
+			start:   startProcess,
+			folders: true,
 			command: func(data, address string, c login) (args, env []string) {
 				return []string{"posix", data}, []string{
 					"ROOT_ACCESS_KEY_ID=" + c.accessKeyID,
@@ -102,6 +106,7 @@ func startEmbedded(ctx context.Context, d descriptor, p workspace) (*Server, fun
 		AccessKeyID:     e.AccessKeyID,
 		SecretAccessKey: e.SecretAccessKey,
 		HTTPClient:      e.HTTPClient(),
+		Folder:          p.data,
 		Limits:          d.limits,
 	}, func() error { return e.Close(context.Background()) }, nil
 }

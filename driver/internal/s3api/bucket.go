@@ -81,7 +81,7 @@ type Version struct {
 	Key          string
 	Size         int64 // bytes
 	ModTime      time.Time
-	ETag         string
+	ETag         string // of S3, or made of size and time where S3 has none: see validator
 	StorageClass types.StorageClass
 	ID           string // where the bucket keeps versions, empty elsewhere and in listings
 	Name         string // of the request that has stored it; empty where a version has none, and in listings
@@ -94,7 +94,7 @@ type Condition struct {
 }
 
 func (c Condition) ifMatch(p *profile.Profile) *string {
-	if c.ETag == "" {
+	if c.ETag == "" || isWeak(c.ETag) {
 		return nil
 	}
 	return aws.String(p.ETagHeader(c.ETag))
@@ -108,14 +108,14 @@ func (c Condition) ifNoneMatch() *string {
 }
 
 // allows tells whether the condition holds for an object with this ETag.
-func (c Condition) allows(etag *string) bool {
-	return !c.Absent && (c.ETag == "" || strings.Trim(c.ETag, `"`) == strings.Trim(aws.ToString(etag), `"`))
+func (c Condition) allows(etag string) bool {
+	return !c.Absent && (c.ETag == "" || strings.Trim(c.ETag, `"`) == strings.Trim(etag, `"`))
 }
 
-// precondition returns the condition for a write, if the server supports it. Otherwise it looks whether the condition holds now, and returns
+// precondition returns the condition for a write, if the server supports it and has an ETag to compare. Otherwise it looks whether the condition holds now, and returns
 // the zero value. A change between the look and the write stays unnoticed. The error is ESTALE if the condition does not hold.
 func (b *Bucket) precondition(ctx context.Context, key string, c Condition, supported bool) (Condition, error) {
-	if supported || c == (Condition{}) {
+	if supported && !isWeak(c.ETag) || c == (Condition{}) {
 		return c, nil
 	}
 	v, _, err := b.Head(ctx, key)

@@ -102,8 +102,8 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 			return Stored{ETag: aws.ToString(object.ETag)}, nil
 		case w.pending != nil && w.pending(ctx):
 			doubt = false // all attempts are one, whenever S3 performs it
-		case object.olderThan(begun) && c.allows(object.ETag):
-			c = Condition{ETag: *object.ETag}
+		case object.olderThan(begun) && c.allows(object.etag()):
+			c = Condition{ETag: object.etag()}
 		case object.olderThan(begun):
 			return Stored{}, errReplaced
 		default:
@@ -128,6 +128,9 @@ type look struct {
 func (l look) is(name string) bool {
 	return l.HeadObjectOutput != nil && l.Metadata[attributes.WriteKey] == name
 }
+
+// etag returns what tells the object from another one.
+func (l look) etag() string { return validator(l.ETag, l.ContentLength, l.LastModified) }
 
 // clockStep is by how much an age may be wrong that is the difference of two times in whole seconds.
 const clockStep = time.Second

@@ -27,6 +27,7 @@ func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, 
 		in := &s3.CopyObjectInput{
 			Bucket: &b.Name, Key: &to, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch(),
 			CopySource: v.copySource(), CopySourceIfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile),
+			CopySourceIfUnmodifiedSince: v.unmodifiedSince(),
 		}
 		a.ApplyToCopy(in)
 		if in.MetadataDirective == types.MetadataDirectiveReplace {

@@ -22,12 +22,12 @@ var errReplaced = s3errors.New(syscall.ESTALE, "another client has replaced the 
 // DeleteVersion deletes an object if it is still this version, by its ETag and size. If another object has the key, that one stays, and the
 // error is ESTALE. A missing object is no error.
 //
-// On a server without conditional deletes it looks right before the delete. The delete then also removes an object that another client stores
-// between the two requests. In a bucket that keeps versions, that object comes back.
+// On a server without conditional deletes, and for a version without an ETag, it looks right before the delete. The delete then also removes an
+// object that another client stores between the two requests. In a bucket that keeps versions, that object comes back.
 //
 // It never deletes by the ID of a version. That would remove the version from the history of the bucket, and S3 would show the one before.
 func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
-	if b.Profile.ConditionalDelete {
+	if b.Profile.ConditionalDelete && !isWeak(v.ETag) {
 		return b.DeleteCurrent(ctx, v)
 	}
 	now, a, err := b.Head(ctx, v.Key)
@@ -132,7 +132,7 @@ func (b *Bucket) delete(ctx context.Context, v Version) (out *s3.DeleteObjectOut
 
 // mayBe tells whether an object may be this version, by its size and its ETag.
 func (v *Version) mayBe(object look) bool {
-	return v.Size == aws.ToInt64(object.ContentLength) && strings.Trim(v.ETag, `"`) == strings.Trim(aws.ToString(object.ETag), `"`)
+	return v.Size == aws.ToInt64(object.ContentLength) && strings.Trim(v.ETag, `"`) == strings.Trim(object.etag(), `"`)
 }
 
 // is tells whether another answer describes the same version for certain: it was made by the same request at the same time.

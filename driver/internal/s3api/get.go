@@ -34,14 +34,17 @@ func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, at
 		return Version{}, attributes.Attributes{}, nil, errOtherBytes
 	}
 	v := Version{
-		Bucket: b, Key: key, Size: *size, ModTime: aws.ToTime(out.LastModified), ETag: aws.ToString(out.ETag), StorageClass: out.StorageClass,
+		Bucket: b, Key: key, Size: *size, ModTime: aws.ToTime(out.LastModified), ETag: validator(out.ETag, size, out.LastModified),
+		StorageClass: out.StorageClass,
 	}
 	return v, attributes.Attributes{ContentType: out.ContentType, Metadata: out.Metadata}, out.Body.(*Body), nil
 }
 
 // GetRange opens the bytes [from, to) of a version. For the whole object it requests no range, so that the answer has a checksum.
 func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.ReadCloser, error) {
-	in := &s3.GetObjectInput{Bucket: &b.Name, Key: &v.Key, IfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile)}
+	in := &s3.GetObjectInput{
+		Bucket: &b.Name, Key: &v.Key, IfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile), IfUnmodifiedSince: v.unmodifiedSince(),
+	}
 	whole := from == 0 && to == v.Size
 	if !whole {
 		in.Range = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
@@ -50,16 +53,30 @@ func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.Re
 	if err != nil {
 		return nil, err
 	}
-	if whole && aws.ToInt64(out.ContentLength) != v.Size || !whole && rangeSize(out, from) == nil {
-		_ = out.Body.Close()
-		return nil, errOtherBytes
+	size := out.ContentLength
+	if !whole {
+		size = rangeSize(out, from)
 	}
-	return out.Body, nil
+	switch {
+	case isWeak(v.ETag) && size != nil && validator(out.ETag, size, out.LastModified) != v.ETag:
+		err = errReplaced
+	case size == nil, whole && *size != v.Size:
+		err = errOtherBytes
+	default:
+		return out.Body, nil
+	}
+	_ = out.Body.Close()
+	return nil, err
 }
 
 // object requests an object. The error is EAGAIN when S3 sends nothing for the idle timeout.
 func (b *Bucket) object(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
-	return withETag(func() (*s3.GetObjectOutput, error) { return b.askObject(ctx, in) })
+	out, err := b.askObject(ctx, in)
+	if err == nil && !hasETag(out.ETag) { // deleted meanwhile, or without one
+		_ = out.Body.Close()
+		out, err = b.askObject(ctx, in)
+	}
+	return out, err
 }
 
 func (b *Bucket) askObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetObjectOutput, error) {
@@ -74,13 +91,13 @@ func (b *Bucket) askObject(ctx context.Context, in *s3.GetObjectInput) (*s3.GetO
 			watch.Close()
 			return nil, err
 		}
-		if out.ETag == nil {
+		if !ofObject(out.ETag, out.LastModified, out.ResultMetadata) {
 			_ = out.Body.Close()
 			watch.Close()
-			return nil, errNoETag
+			return nil, errNoObject
 		}
 		b.stats.Observe(time.Now(), time.Since(begin))
-		answer := stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
+		answer := stored(aws.ToString(out.ETag), out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
 		out.Body = &Body{ReadCloser: out.Body, Answer: answer, watch: watch}
 		return out, nil
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
@@ -26,7 +27,7 @@ func (b *Bucket) Head(ctx context.Context, key string) (Version, attributes.Attr
 func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
 	v := Version{
 		Bucket: b, Key: key, Size: aws.ToInt64(out.ContentLength), ModTime: aws.ToTime(out.LastModified),
-		ETag: aws.ToString(out.ETag), StorageClass: out.StorageClass, Name: out.Metadata[attributes.WriteKey],
+		ETag: validator(out.ETag, out.ContentLength, out.LastModified), StorageClass: out.StorageClass, Name: out.Metadata[attributes.WriteKey],
 	}
 	if id := aws.ToString(out.VersionId); id != noVersion {
 		v.ID = id
@@ -73,7 +74,11 @@ const noVersion = "null"
 
 func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
 	in.Bucket = &b.Name
-	return withETag(func() (*s3.HeadObjectOutput, error) { return b.askHead(ctx, in) })
+	out, err := b.askHead(ctx, in)
+	if err == nil && !hasETag(out.ETag) { // deleted meanwhile, or without one
+		out, err = b.askHead(ctx, in)
+	}
+	return out, err
 }
 
 func (b *Bucket) askHead(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
@@ -85,24 +90,22 @@ func (b *Bucket) askHead(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadO
 		}
 		return out, err
 	})
-	if err == nil && out.ETag == nil {
-		err = errNoETag
+	if err == nil && !ofObject(out.ETag, out.LastModified, out.ResultMetadata) {
+		err = errNoObject
 	}
 	return out, err
 }
 
-// errNoETag says that an answer has no ETag. S3 always sends one, so the answer comes from another machine, such as a proxy. Its size is not
-// that of the object.
-var errNoETag = s3errors.New(syscall.EIO, "S3 answered without an ETag")
+// errNoObject says that an answer comes from another machine than S3, such as a proxy. Its size is not that of the object.
+var errNoObject = s3errors.New(syscall.EIO, "S3 answered without an ETag and without the ID of the request")
 
-// withETag asks once more where an answer has no ETag. versitygw sends none while another client deletes the object: it opens the file, and then
-// misses the attribute.
-func withETag[T any](ask func() (*T, error)) (*T, error) {
-	out, err := ask()
-	if errors.Is(err, errNoETag) {
-		return ask()
-	}
-	return out, err
+// ofObject tells whether an answer describes an object. It has an ETag, or else S3's ID of the request and a time.
+//
+// An answer without an ETag is asked for once more. versitygw sends none while another client deletes the object: it opens the file, and then misses the
+// attribute. Two of them are of an object that has none.
+func ofObject(etag *string, modified *time.Time, answer middleware.Metadata) bool {
+	id, _ := awsmiddleware.GetRequestIDMetadata(answer)
+	return hasETag(etag) || modified != nil && id != ""
 }
 
 // ReadTags requests the tags of an object that has some. CopyObject copies them, but a multipart upload gets only the tags of its

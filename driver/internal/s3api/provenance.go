@@ -35,7 +35,7 @@ func (v *Version) ShowsCopy(copied *Version) bool {
 		return false
 	case v.Size == 0:
 		return true
-	case !v.Bucket.Profile.MD5ETags:
+	case !v.Bucket.Profile.MD5ETags, isWeak(v.ETag):
 		return false
 	case strings.Trim(v.ETag, `"`) == strings.Trim(copied.ETag, `"`):
 		return true

@@ -121,7 +121,7 @@ func withoutExpectContinue(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 
 func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version, from, to int64) (Part, error) {
 	in := &s3.UploadPartCopyInput{
 		Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number,
-		CopySource: v.copySource(), CopySourceIfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile),
+		CopySource: v.copySource(), CopySourceIfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile), CopySourceIfUnmodifiedSince: v.unmodifiedSince(),
 	}
 	if to-from < v.Size { // S3 copies no range of an object below 5 MiB
 		in.CopySourceRange = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
