@@ -56,11 +56,50 @@ func (d *Decoder) before(
 	if ok {
 		d.objects, body = objects, rest
 	}
+	body = legal(body)
 	response.Body = struct {
 		io.Reader
 		io.Closer
 	}{bytes.NewReader(body), response.Body}
 	return out, metadata, nil
+}
+
+// legal replaces the characters that XML does not have by U+FFFD, also where a reference stands for one, so that the SDK decodes the rest of an answer.
+// Ceph asked for keys in percent-encoding leaves the prefix of the listing as it is.
+func legal(body []byte) []byte {
+	if utf8.Valid(body) && !bytes.ContainsFunc(body, isIllegal) && !bytes.Contains(body, []byte("&#")) {
+		return body
+	}
+	body = bytes.Map(func(r rune) rune {
+		if isIllegal(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, body)
+	made := make([]byte, 0, len(body))
+	for {
+		before, after, found := bytes.Cut(body, []byte("&#"))
+		made = append(made, before...)
+		if !found {
+			return made
+		}
+		number, after, _ := bytes.Cut(after, []byte(";"))
+		digits, base := string(number), 10
+		if hex, ok := strings.CutPrefix(digits, "x"); ok {
+			digits, base = hex, 16
+		}
+		if code, err := strconv.ParseUint(digits, base, 32); err == nil && isIllegal(rune(code)) {
+			made = utf8.AppendRune(made, utf8.RuneError)
+		} else {
+			made = append(append(append(made, "&#"...), number...), ';')
+		}
+		body = after
+	}
+}
+
+// isIllegal tells whether XML 1.0 does not have a character (section 2.2).
+func isIllegal(r rune) bool {
+	return r < ' ' && r != '\t' && r != '\n' && r != '\r' || r >= 0xD800 && r < 0xE000 || r == 0xFFFE || r == 0xFFFF || r > utf8.MaxRune
 }
 
 // after stands behind the SDK's decoder.

@@ -59,6 +59,27 @@ func FuzzContents(f *testing.F) {
 	})
 }
 
+// Some servers write characters that XML does not have where a listing repeats its own prefix. All else is read, and the character becomes U+FFFD.
+func TestCharactersThatXMLDoesNotHave(t *testing.T) {
+	for name, prefix := range map[string]string{
+		"raw": "d\x01", "reference": "d&#x01;", "decimal": "d&#27;", "noncharacter": "d\ufffe", "surrogate": "d&#xD800;", "too-large": "d&#x110000;",
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := answering(`<ListBucketResult><EncodingType>url</EncodingType><Prefix>` + prefix + `</Prefix><Delimiter>&#47;</Delimiter>` +
+				`<Contents><Key>d%01/&#65;</Key><Size>7</Size></Contents><CommonPrefixes><Prefix>d%01/b/</Prefix></CommonPrefixes></ListBucketResult>`)
+			out, err := client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, new(Decoder).Install)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := []string{*out.Prefix, *out.Delimiter, *out.Contents[0].Key, *out.CommonPrefixes[0].Prefix}; !slices.Equal(got, []string{
+				"d\ufffd", "/", "d%01/A", "d%01/b/",
+			}) {
+				t.Errorf("read as %q", got)
+			}
+		})
+	}
+}
+
 // answering is a client whose server gives one answer to everything.
 func answering(body string) *s3.Client {
 	return s3.New(s3.Options{

@@ -34,7 +34,7 @@ func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, 
 			in.Metadata = named(in.Metadata, w.name)
 		}
 		out, err := b.client.CopyObject(ctx, in, once)
-		if err == nil && (out.CopyObjectResult == nil || out.CopyObjectResult.ETag == nil) {
+		if err == nil && (out.CopyObjectResult == nil || !hasETag(out.CopyObjectResult.ETag)) {
 			err = s3errors.ErrNoResult
 		}
 		if err != nil {

@@ -96,6 +96,9 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	}
 	if aws.ToBool(out.IsTruncated) {
 		p.Next = aws.ToString(out.NextContinuationToken)
+		if strings.ContainsRune(p.Next, utf8.RuneError) {
+			return nil, s3errors.New(syscall.EILSEQ, "S3 answered a page of a listing with a continuation token that XML does not have")
+		}
 		if p.Next == "" || p.Next == l.Token {
 			return nil, s3errors.New(syscall.EIO, "S3 answered a page of a listing with the continuation token of the page before")
 		}
@@ -123,8 +126,11 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 // decode decodes a key. It returns false for a key that the server could not encode.
 func (p *Page) decode(encoded *string) (key string, ok bool) {
 	key = aws.ToString(encoded)
+	if strings.ContainsRune(key, utf8.RuneError) { // written by the server, or by the decoder
+		return key, false
+	}
 	if !p.Encoded {
-		return key, !strings.ContainsRune(key, utf8.RuneError)
+		return key, true
 	}
 	key, err := url.QueryUnescape(key)
 	return key, err == nil

@@ -44,7 +44,7 @@ func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, 
 		switch {
 		case err != nil:
 			return Stored{}, err
-		case out.ETag == nil:
+		case !hasETag(out.ETag):
 			return Stored{}, s3errors.ErrNoResult
 		case out.ChecksumCRC32C == nil:
 			out.ChecksumCRC32C = in.ChecksumCRC32C // which S3 has compared

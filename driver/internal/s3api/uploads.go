@@ -98,7 +98,7 @@ func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io
 			in.ChecksumAlgorithm = u.Checksum // the SDK computes it
 		}
 		out, err := b.client.UploadPart(ctx, in, opts...)
-		if err == nil && out.ETag == nil {
+		if err == nil && !hasETag(out.ETag) {
 			err = s3errors.ErrNoResult
 		}
 		if err != nil {
@@ -128,7 +128,7 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 	}
 	out, err := ask(ctx, unlimited, true, func(ctx context.Context) (*s3.UploadPartCopyOutput, error) {
 		out, err := b.client.UploadPartCopy(ctx, in, once)
-		if err == nil && (out.CopyPartResult == nil || out.CopyPartResult.ETag == nil) {
+		if err == nil && (out.CopyPartResult == nil || !hasETag(out.CopyPartResult.ETag)) {
 			err = s3errors.ErrNoResult
 		}
 		return out, err
@@ -152,7 +152,7 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 				Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch(),
 				MultipartUpload: &types.CompletedMultipartUpload{Parts: all},
 			}, once)
-			if err == nil && out.ETag == nil {
+			if err == nil && !hasETag(out.ETag) {
 				err = s3errors.ErrNoResult
 			}
 			if err != nil {

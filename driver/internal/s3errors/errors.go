@@ -183,10 +183,15 @@ func kindOfCode(code string) error {
 	return nil
 }
 
-// IsNoSuchUpload tells whether S3 does not know of a multipart upload, because it was completed or aborted.
+// IsNoSuchUpload tells whether S3 does not know of a multipart upload, because it was completed or aborted. Where a request can miss nothing else,
+// Ceph (ListParts) and Swift (AbortMultipartUpload) say NoSuchKey.
 func IsNoSuchUpload(err error) bool {
 	api, ok := errors.AsType[smithy.APIError](err)
-	return ok && api.ErrorCode() == "NoSuchUpload"
+	if !ok || api.ErrorCode() != "NoSuchKey" {
+		return ok && api.ErrorCode() == "NoSuchUpload"
+	}
+	operation, ok := errors.AsType[*smithy.OperationError](err)
+	return ok && (operation.Operation() == "ListParts" || operation.Operation() == "AbortMultipartUpload")
 }
 
 func kindOfStatus(status int) error {

@@ -220,3 +220,17 @@ func TestErrorText(t *testing.T) {
 		}
 	}
 }
+
+// Ceph and Swift say NoSuchKey of an upload that is missing. Of a copied part, or of a condition, it is the object that is missing.
+func TestNoSuchUpload(t *testing.T) {
+	for operation, want := range map[string]bool{
+		"ListParts": true, "AbortMultipartUpload": true, "CompleteMultipartUpload": false, "UploadPartCopy": false, "GetObject": false,
+	} {
+		err := FromSDK(&smithy.OperationError{
+			ServiceID: "S3", OperationName: operation, Err: &smithy.GenericAPIError{Code: "NoSuchKey", Message: "no such key"},
+		})
+		if got := IsNoSuchUpload(err); got != want {
+			t.Errorf("%s: %t; want %t", operation, got, want)
+		}
+	}
+}
