@@ -52,6 +52,12 @@ func RunAll(t *testing.T, f func(t *testing.T, s *Server)) {
 	runOn(t, append(plainDescriptors(), simulators()...), f)
 }
 
+// RunPackaged is Run on the servers that Debian's packages bring. CI runs few tests on them, and make s3-servers all.
+func RunPackaged(t *testing.T, f func(t *testing.T, s *Server)) {
+	t.Helper()
+	runOn(t, packaged(), f)
+}
+
 func runOn(t *testing.T, servers []descriptor, f func(t *testing.T, s *Server)) {
 	t.Helper()
 	for _, d := range servers {

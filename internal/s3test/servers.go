@@ -3,6 +3,7 @@ package s3test
 import (
 	"context"
 	"encoding/base64"
+	"slices"
 
 	"github.com/babelftp/babelftp/internal/embeddeds3"
 )
@@ -45,12 +46,21 @@ type workspace struct {
 // login is the credentials of a server's account.
 type login struct{ accessKeyID, secretAccessKey string }
 
-// descriptors lists the real servers, then the simulators, then MinIO over https. S3 accepts keys of its customers over https only.
+// descriptors lists the real servers, then the simulators, then MinIO over https, then the servers of packages. S3 accepts keys of its customers
+// over https only.
 func descriptors() []descriptor {
 	all := plainDescriptors()
 	withTLS := all[1]
 	withTLS.name, withTLS.tls = "minio-tls", true
-	return append(append(all, simulators()...), withTLS)
+	return slices.Concat(all, simulators(), []descriptor{withTLS}, packaged())
+}
+
+// packaged are the servers that Debian's packages bring. They take longer than the others to start, and much memory, so [Run] leaves them out.
+func packaged() []descriptor {
+	return []descriptor{
+		{name: "ceph", limits: Limits{}, start: startCeph},
+		{name: "swift", limits: Limits{}, start: startSwift},
+	}
 }
 
 func plainDescriptors() []descriptor {
