@@ -194,7 +194,7 @@ func (w *worker) list() error {
 	got, reply, err := w.conn.Download("NLST " + w.dir)
 	names := slices.Sorted(maps.Keys(w.files))
 	code := "226"
-	if len(names) == 0 {
+	if len(names) == 0 && strings.HasPrefix(reply, "550") { // else the session has seen the directory
 		code = "550"
 	}
 	if err = want(code, "NLST", reply, err); err == nil && got != strings.Join(append(names, ""), "\r\n") {
