@@ -718,12 +718,12 @@ func (s failingStorage) OpenAt(name string, flag int, offset int64) (afero.File,
 	if err != nil || flag&os.O_WRONLY != 0 {
 		return file, err
 	}
-	return &failingFile{File: file, text: strings.NewReader("one\ntwo\nthr")}, nil
+	return &failingFile{Aborter: file.(vfs.Aborter), text: strings.NewReader("one\ntwo\nthr")}, nil
 }
 
 // A failingFile tells the error of S3 once, as a file may.
 type failingFile struct {
-	afero.File
+	vfs.Aborter
 	text *strings.Reader
 	told bool
 }

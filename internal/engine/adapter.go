@@ -14,6 +14,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/dataconn"
 	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/vfs"
 )
 
 // engineFs is a login's storage as the engine sees it: that of the operation
@@ -49,7 +50,7 @@ func (f *engineFs) ReadDir(string) ([]fs.FileInfo, error) { return nil, nil }
 // GetHandle opens a file for a transfer.
 func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.FileTransfer, error) {
 	op := f.engine.op
-	var file afero.File
+	var file vfs.Aborter
 	err := op.Do(func() (err error) {
 		file, err = op.open(unescapeLine(name), flags, offset)
 		if err != nil && offset > 0 && (errors.Is(err, syscall.EINVAL) || errors.Is(err, fs.ErrInvalid)) {
@@ -62,13 +63,12 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 	}
 	op.File = file
 	op.announceSize(offset)
-	if file, ok := file.(aborter); ok {
-		op.Transfer.Opened(file.Abort)
+	op.Transfer.Opened(file.Abort)
+	upload, _ := file.(vfs.Upload)
+	if upload != nil && op.AllocSize > 0 {
+		upload.Announce(op.AllocSize)
 	}
-	if file, ok := file.(allocator); ok && op.AllocSize > 0 {
-		file.Announce(op.AllocSize)
-	}
-	return &engineFile{File: file, op: op, reader: op.reader()}, nil
+	return &engineFile{Aborter: file, op: op, upload: upload, reader: op.reader()}, nil
 }
 
 // Remove is DELE: files only.
@@ -153,22 +153,13 @@ func (*engineFs) Chtimes(string, time.Time, time.Time) error { return errors.Err
 // Name implements afero.Fs. No caller reads it.
 func (*engineFs) Name() string { return "babelftp" }
 
-// An allocator is a file that can make use of the size which ALLO has told.
-type allocator interface{ Announce(size int64) }
-
-// An aborter is a file that can be aborted while another goroutine reads or
-// writes it.
-type aborter interface{ Abort(cause error) }
-
-// A keeper is a file that tells after Close whether its interrupted upload can be resumed.
-type keeper interface{ Kept() bool }
-
 // engineFile is an open file of a transfer. It lets the storage's own ReadFrom
 // and WriteTo move the data.
 type engineFile struct {
-	afero.File
+	vfs.Aborter
 	op     *Operation
-	reader io.Reader // of what a download sends
+	upload vfs.Upload // nil for a download
+	reader io.Reader  // of what a download sends
 	failed bool
 }
 
@@ -184,7 +175,7 @@ func (f *engineFile) ReadFrom(r io.Reader) (n int64, err error) {
 		r = struct{ io.Reader }{bufio.NewReaderSize(r, asciiRead)} // its WriteTo would hand on the reader below
 	}
 	err = f.op.Do(func() (err error) {
-		n, err = io.Copy(f.File, r)
+		n, err = io.Copy(f.upload, r)
 		return err
 	})
 	return n, err
@@ -219,20 +210,17 @@ func (f *engineFile) Read(b []byte) (n int, err error) {
 func (f *engineFile) TransferError(err error) {
 	f.failed = true
 	f.op.Transfer.Break()
-	if file, ok := f.File.(aborter); ok {
-		file.Abort(err)
-	}
+	f.Abort(err)
 }
 
 // Close commits an upload. After a failure, and after a download, its error is no news.
 func (f *engineFile) Close() error {
-	err := panics.Catch(f.File.Close)
+	err := panics.Catch(f.Aborter.Close)
 	_, bug := errors.AsType[*panics.Error](err)
-	if f.failed {
-		file, ok := f.File.(keeper)
-		f.op.Kept.Store(ok && file.Kept())
+	if f.upload != nil {
+		f.op.Kept.Store(f.upload.Kept())
 	}
-	commits := f.op.Transfer.Upload && !f.failed
+	commits := f.upload != nil && !f.failed
 	switch {
 	case bug, commits && err != nil:
 		_ = f.op.Do(func() error { return err })

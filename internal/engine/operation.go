@@ -37,9 +37,9 @@ type Operation struct {
 	AllocSize int64              // size of the upload in bytes, from ALLO; 0 where it is not known
 	Count     int64              // how many bytes of the file are sent; 0 for all
 
-	Err  error      // what the storage, or the login, has refused
-	Path string     // where the storage has what the command names, or has made it
-	File afero.File // of the transfer, nil until it is open
+	Err  error       // what the storage, or the login, has refused
+	Path string      // where the storage has what the command names, or has made it
+	File vfs.Aborter // of the transfer, nil until it is open
 
 	Kept atomic.Bool // whether the user can resume the upload, which has failed; the engine may close its file after its reply
 }
@@ -104,18 +104,22 @@ func (o *Operation) StatDir(name string) (fs.FileInfo, error) {
 }
 
 // open opens the file of a transfer.
-func (o *Operation) open(name string, flags int, offset int64) (file afero.File, err error) {
-	if flags&os.O_CREATE == 0 {
-		err = o.Lookup(name, func(name string) (err error) {
-			file, err = o.Storage.OpenAt(name, flags, offset)
-			return err
-		})
-		return file, err
+func (o *Operation) open(name string, flags int, offset int64) (vfs.Aborter, error) {
+	var file afero.File
+	open := func(name string) (err error) {
+		file, err = o.Storage.OpenAt(name, flags, offset)
+		return err
 	}
-	if name, err = o.ResolveForCreate(name, o.hasFile); err != nil {
+	var err error
+	if flags&os.O_CREATE == 0 {
+		err = o.Lookup(name, open)
+	} else if name, err = o.ResolveForCreate(name, o.hasFile); err == nil {
+		err = open(name)
+	}
+	if err != nil {
 		return nil, err
 	}
-	return o.Storage.OpenAt(name, flags, offset)
+	return file.(vfs.Aborter), nil
 }
 
 // reader reads what a download sends of the file.

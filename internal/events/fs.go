@@ -2,7 +2,6 @@ package events
 
 import (
 	"context"
-	"io"
 	"os"
 	"strings"
 	"sync/atomic"
@@ -63,45 +62,27 @@ func (f *eventFS) OpenAt(name string, flag int, offset int64) (afero.File, error
 	if err != nil || flag&(os.O_WRONLY|os.O_RDWR) == 0 {
 		return file, err
 	}
-	return &upload{File: file, fs: f, name: name}, nil
+	return &upload{Upload: file.(vfs.Upload), fs: f, name: name}, nil
 }
 
 // An upload is a file whose Close is the change.
 type upload struct {
-	afero.File
+	vfs.Upload
 	fs      *eventFS
 	name    string
 	aborted atomic.Bool
 }
 
-// ReadFrom lets the file move the data by itself.
-func (u *upload) ReadFrom(r io.Reader) (int64, error) { return io.Copy(u.File, r) }
-
-// Announce hands on the size that the client has announced.
-func (u *upload) Announce(size int64) {
-	if file, ok := u.File.(interface{ Announce(size int64) }); ok {
-		file.Announce(size)
-	}
-}
-
-// Kept tells whether the upload, which was interrupted, can be resumed.
-func (u *upload) Kept() bool {
-	file, ok := u.File.(interface{ Kept() bool })
-	return ok && file.Kept()
-}
-
 // Abort ends the upload without a change.
 func (u *upload) Abort(cause error) {
 	u.aborted.Store(true)
-	if file, ok := u.File.(interface{ Abort(cause error) }); ok {
-		file.Abort(cause)
-	}
+	u.Upload.Abort(cause)
 }
 
 // Close makes the file visible, after its event.
 func (u *upload) Close() error {
 	if u.aborted.Load() {
-		return u.File.Close()
+		return u.Upload.Close()
 	}
 	e := u.fs.event(Upload, u.name, "")
 	if info, err := u.Stat(); err == nil {
@@ -111,10 +92,10 @@ func (u *upload) Close() error {
 	e, err := u.fs.queue.begin(u.fs.ctx, e)
 	if err != nil {
 		u.Abort(err)
-		_ = u.File.Close() // returns the cause, or that of an abort before
+		_ = u.Upload.Close() // returns the cause, or that of an abort before
 		return err
 	}
-	err = u.File.Close()
+	err = u.Upload.Close()
 	if info, statErr := u.Stat(); statErr == nil && err == nil {
 		if stored, ok := info.(interface{ ETag() string }); ok {
 			e.ETag = strings.Trim(stored.ETag(), `"`)

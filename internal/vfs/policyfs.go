@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"os"
@@ -134,7 +133,7 @@ func (p *policyFS) Create(name string) (afero.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return p.trackUpload(file, name, 0), nil
+	return p.trackUpload(file, name, os.O_RDWR), nil
 }
 
 func (p *policyFS) Open(name string) (afero.File, error) {
@@ -203,33 +202,20 @@ func (p *policyFS) Presign(ctx context.Context, name string, valid time.Duration
 // trackUpload remembers a file as stored when it is closed, if the user cannot see it otherwise. A file to which the session has
 // appended may hold bytes of others, and its size would tell how many. Only an own interrupted upload holds none.
 func (p *policyFS) trackUpload(file afero.File, name string, flag int) afero.File {
-	if p.canSee(name) || flag&os.O_APPEND != 0 && !p.hasReported(name) {
+	if flag&(os.O_WRONLY|os.O_RDWR) == 0 || p.canSee(name) || flag&os.O_APPEND != 0 && !p.hasReported(name) {
 		return file
 	}
-	return &unseenFile{File: file, stored: func() { p.rememberStored(name) }}
+	return &unseenFile{Upload: file.(Upload), stored: func() { p.rememberStored(name) }}
 }
 
-// An unseenFile is open for writing by a user who sees no names. It passes on ReadFrom, which is fast, Abort and Kept.
+// An unseenFile is open for writing by a user who sees no names.
 type unseenFile struct {
-	afero.File
+	Upload
 	stored func()
 }
 
-func (f *unseenFile) ReadFrom(r io.Reader) (int64, error) { return io.Copy(f.File, r) }
-
-func (f *unseenFile) Abort(cause error) {
-	if file, ok := f.File.(interface{ Abort(error) }); ok {
-		file.Abort(cause)
-	}
-}
-
-func (f *unseenFile) Kept() bool {
-	file, ok := f.File.(interface{ Kept() bool })
-	return ok && file.Kept()
-}
-
 func (f *unseenFile) Close() error {
-	err := f.File.Close()
+	err := f.Upload.Close()
 	if err == nil {
 		f.stored()
 	}

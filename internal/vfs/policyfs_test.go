@@ -341,3 +341,58 @@ func TestPolicyFilesKeepTheirMethods(t *testing.T) {
 		t.Errorf("the aborted upload is there: %v", err)
 	}
 }
+
+// What the driver opens is what the layers embed. ALLO reaches it from a user who sees no names, because S3 servers that want equal parts must know the
+// size of a large file before its first part.
+func TestFilesOfTheDriver(t *testing.T) {
+	storage := newStorage(t)
+	reading, err := storage.OpenAt("/dir/file", os.O_RDONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reading.Close()
+	if _, ok := reading.(Aborter); !ok {
+		t.Errorf("%T cannot be aborted", reading)
+	}
+	writing, err := storage.OpenAt("/dir/new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer writing.Close()
+	if _, ok := writing.(Upload); !ok {
+		t.Errorf("%T is no Upload", writing)
+	}
+
+	announced := &announcedStorage{ObjectStorage: storage}
+	blind := NewPolicyFS(announced, Policy{NewLayer(Rights{Write: true}, nil)}, func(name string) string { return name }, &Unseen{})
+	file, err := blind.OpenAt("/dir/blind", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	file.(Upload).Announce(12345)
+	if announced.size != 12345 {
+		t.Errorf("the driver hears of %d bytes", announced.size)
+	}
+}
+
+// announcedStorage keeps the size that a client has announced.
+type announcedStorage struct {
+	ObjectStorage
+	size int64
+}
+
+func (s *announcedStorage) OpenAt(name string, flag int, offset int64) (afero.File, error) {
+	file, err := s.ObjectStorage.OpenAt(name, flag, offset)
+	if err != nil {
+		return nil, err
+	}
+	return announcedFile{file.(Upload), s}, nil
+}
+
+type announcedFile struct {
+	Upload
+	storage *announcedStorage
+}
+
+func (f announcedFile) Announce(size int64) { f.storage.size = size }

@@ -2,6 +2,7 @@ package vfs
 
 import (
 	"context"
+	"io"
 	"io/fs"
 	"iter"
 	"time"
@@ -18,9 +19,8 @@ type Rights struct{ List, Read, Write, Delete, Rename, Mkdir bool }
 // of io/fs, syscall and context, for errors.Is.
 type Storage interface {
 	afero.Fs
-	// OpenAt opens a file for one transfer that starts at offset bytes. If the file
-	// has a method Abort(error), the session calls it when the transfer is aborted,
-	// perhaps while another method runs.
+	// OpenAt opens a file for one transfer that starts at offset bytes. Each file is an
+	// [Aborter], and one that is open for writing an [Upload].
 	OpenAt(name string, flag int, offset int64) (afero.File, error)
 	// StatFile looks for a file only.
 	StatFile(name string) (fs.FileInfo, error)
@@ -55,6 +55,25 @@ type ObjectStorage interface {
 	// ResumeOffset() int64. Its method FileStored() bool says that another session
 	// has stored the file.
 	PendingUpload(name string) (fs.FileInfo, error)
+}
+
+// An Aborter is a file whose transfer can be aborted.
+type Aborter interface {
+	afero.File
+	// Abort ends the transfer for a reason, perhaps while another method runs. Then Close
+	// publishes nothing.
+	Abort(cause error)
+}
+
+// An Upload is a file that is open for writing. A layer that does something at one of its
+// methods embeds the whole interface, so that it passes on all others.
+type Upload interface {
+	Aborter
+	io.ReaderFrom
+	// Announce tells the size in bytes that the client has announced, before the first byte.
+	Announce(size int64)
+	// Kept tells after Close whether the upload was interrupted and its user can resume it.
+	Kept() bool
 }
 
 // Directory describes a directory of which no more is known than its name.
