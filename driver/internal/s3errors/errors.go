@@ -92,7 +92,7 @@ func New(kind error, text string) error { return &Error{Kind: kind, Cause: error
 
 // FromSDK gives an error of the SDK its kind. It is the only function that knows S3's error codes. An error that has a kind stays as it is.
 func FromSDK(err error) error {
-	if known, ok := errors.AsType[*Error](err); err == nil || ok && err == error(known) {
+	if _, known := errors.AsType[*Error](err); err == nil || known {
 		return err
 	}
 	return &Error{Kind: kindOf(err), Cause: err}
