@@ -114,7 +114,7 @@ func (f *Fs) move(
 	if err == nil {
 		var newKey string
 		if newKey, err = target.keys.Key(newname); err == nil {
-			err = do(ctx, target.tree, oldKey, newKey)
+			err = do(f.opts.withRetries(ctx), target.tree, oldKey, newKey)
 		}
 	}
 	return s3errors.LinkError(op, oldname, newname, err)

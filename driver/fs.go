@@ -87,7 +87,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 		client = clients.Shared(client, o.Endpoint.user)
 	}
 	f := &Fs{
-		ctx:    ctx,
+		ctx:    o.withRetries(ctx),
 		bucket: s3api.NewBucket(client, bucketName, o.Profile, o.Endpoint.stats, o.IdleTimeout),
 		keys:   keys.Space(o.Prefix), opts: o,
 	}
@@ -109,7 +109,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 // WithContext is the same file system for the time of ctx, whose end ends its operations and transfers.
 func (f *Fs) WithContext(ctx context.Context) *Fs {
 	g := *f
-	g.ctx = ctx
+	g.ctx = f.opts.withRetries(ctx)
 	return &g
 }
 

@@ -56,6 +56,11 @@ type Options struct {
 	// the minimum a millisecond.
 	IdleTimeout time.Duration
 
+	// MaxAttempts is how often a request is sent at most while S3 does not perform it. The default is no limit but time: 25 seconds, and five minutes
+	// for a request of an upload of several parts. The retries of the client do not count, because the file system looks at the object before it sends
+	// a request again.
+	MaxAttempts int
+
 	// CopyLimit is the size in bytes above which an object is copied by parts. The default, and the maximum, is 5 GiB; the
 	// minimum is 1.
 	CopyLimit int64
@@ -115,6 +120,14 @@ const (
 	// minIdleTimeout is the minimum of IdleTimeout. A smaller value is a number without its unit.
 	minIdleTimeout = time.Millisecond
 )
+
+// withRetries returns the context of requests that are repeated as the options say.
+func (o *Options) withRetries(ctx context.Context) context.Context {
+	if o.MaxAttempts == 0 {
+		return ctx
+	}
+	return s3api.WithRetries(ctx, s3api.Retries{Attempts: o.MaxAttempts})
+}
 
 // setDefaults gives each option without a value its default.
 func (o *Options) setDefaults() {

@@ -70,6 +70,7 @@ tenants:
 type site struct {
 	server  *process
 	host    string // to listen on, "" for 127.0.0.1
+	env     string // a variable of the environment, NAME=value; empty for none
 	storage *s3test.Server
 	client  *s3.Client
 	buckets map[string]string // by tenant
@@ -90,7 +91,13 @@ func newSite(t *testing.T, storage *s3test.Server, lines ...string) *site {
 // newSiteOn is a site that listens on a host, or on all addresses for "[::]".
 func newSiteOn(t *testing.T, host string, storage *s3test.Server, lines ...string) *site {
 	t.Helper()
-	s := &site{host: host, storage: storage, client: storage.Client()}
+	return (&site{host: host}).open(t, storage, lines...)
+}
+
+// open starts a site on fresh buckets.
+func (s *site) open(t *testing.T, storage *s3test.Server, lines ...string) *site {
+	t.Helper()
+	s.storage, s.client = storage, storage.Client()
 	s.buckets = map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}
 	file := s.configure(t, lines...)
 	s.ca = filepath.Join(filepath.Dir(file), "tls.crt")
@@ -98,7 +105,8 @@ func newSiteOn(t *testing.T, host string, storage *s3test.Server, lines ...strin
 	return s
 }
 
-// newSiteBehindProxy is a site that reaches its S3 server through a proxy. The test itself looks past it.
+// newSiteBehindProxy is a site that reaches its S3 server through a proxy, and sends each request three times at most. The test itself looks past
+// the proxy.
 func newSiteBehindProxy(t *testing.T, storage *s3test.Server, lines ...string) (*site, *s3test.Proxy) {
 	t.Helper()
 	proxy, err := s3test.NewProxy(storage)
@@ -106,7 +114,7 @@ func newSiteBehindProxy(t *testing.T, storage *s3test.Server, lines ...string) (
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
-	s := newSite(t, proxy.Server(), lines...)
+	s := (&site{env: "AWS_MAX_ATTEMPTS=3"}).open(t, proxy.Server(), lines...)
 	s.client = storage.Client()
 	return s, proxy
 }
@@ -124,7 +132,11 @@ func profileOf(storage string) []string {
 // short on a busy machine.
 func (s *site) start(t *testing.T, file string) {
 	t.Helper()
-	s.server = launch(t, binary(t), "serve", "--config", file)
+	command := []string{binary(t), "serve", "--config", file}
+	if s.env != "" {
+		command = append([]string{"env", s.env}, command...)
+	}
+	s.server = launch(t, command[0], command[1:]...)
 	t.Cleanup(func() { s.stop(t) })
 	s.server.expect(s.server.stderr, `msg=serving`)
 	s.address, s.implicit, s.metrics = s.listens("listen"), s.listens("tls.implicit_listen"), s.listens("metrics_listen")

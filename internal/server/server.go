@@ -236,6 +236,7 @@ func (s *Server) filesOf(cfg *config.Config) driver.Options {
 		UploadConcurrency:   cfg.UploadConcurrency,
 		DownloadConcurrency: cfg.DownloadConcurrency,
 		Memory:              s.memory,
+		MaxAttempts:         s.opts.AWS.RetryMaxAttempts, // AWS_MAX_ATTEMPTS
 	}
 }
 

@@ -1,6 +1,7 @@
 package s3api
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math/rand/v2"
@@ -44,12 +45,13 @@ const (
 // Retries says how requests are repeated.
 type Retries struct {
 	Patience time.Duration // how long; twelve times as long for requests of a multipart upload
+	Attempts int           // how many there are at most; 0 for no limit but the patience
 	Steady   bool          // the pauses are not random
 }
 
 type retriesKey struct{}
 
-// WithRetries returns a context whose requests are repeated in another way than the default, which is 25 seconds with random pauses.
+// WithRetries returns a context whose requests are repeated in another way than the default: for 25 seconds, with random pauses.
 func WithRetries(ctx context.Context, r Retries) context.Context {
 	return context.WithValue(ctx, retriesKey{}, r)
 }
@@ -62,15 +64,13 @@ type tries struct {
 	Retries
 	until time.Time // no attempt begins later
 	pause time.Duration
+	made  int // attempts that have failed
 }
 
 // newTries begins to count. long is for requests of a multipart upload.
 func newTries(ctx context.Context, long bool) *tries {
-	r, given := ctx.Value(retriesKey{}).(Retries)
-	if !given {
-		r.Patience = defaultPatience
-	}
-	patience := r.Patience
+	r, _ := ctx.Value(retriesKey{}).(Retries)
+	patience := cmp.Or(r.Patience, defaultPatience)
 	if long {
 		patience *= longPatience
 	}
@@ -79,7 +79,8 @@ func newTries(ctx context.Context, long bool) *tries {
 
 // again waits before another attempt. It returns false where the error would be the same, or when the patience has ended.
 func (t *tries) again(ctx context.Context, err error) bool {
-	if ctx.Err() != nil || !s3errors.Repeatable(err) {
+	t.made++
+	if ctx.Err() != nil || !s3errors.Repeatable(err) || t.made == t.Attempts {
 		return false
 	}
 	pause := t.pause
