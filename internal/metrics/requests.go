@@ -29,7 +29,7 @@ func NewRequests(tenants *Tenants) *Requests {
 		total: tenants.NewCounter("s3_requests_total",
 			"Requests to S3, and to STS for roles, retries included, by tenant (empty for those of the server), operation and HTTP status (error where no answer came).",
 			"operation", "status"),
-		retries: tenants.NewCounter("s3_retries_total", "Requests to S3 that the AWS SDK repeats because one failed, by tenant and operation.", "operation"),
+		retries: tenants.NewCounter("s3_retries_total", "Requests to S3 that are repeated because one failed, by tenant and operation.", "operation"),
 		durations: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Namespace: namespace, Name: "s3_request_duration_seconds", Help: "Time until S3 began to answer a request, by operation.",
 			Buckets: prometheus.ExponentialBuckets(0.002, 2, 15), // to 33 seconds
@@ -75,7 +75,7 @@ func (m *Requests) attempt(
 	return out, metadata, err
 }
 
-// retry reads the header by which the SDK tells S3 which attempt a request is: attempt=1; max=3. The first one is 0.
+// retry reads the header by which the driver and the SDK tell S3 which attempt a request is: attempt=1; max=3. The first one is 0.
 func retry(header string) int {
 	attempt, _, _ := strings.Cut(strings.TrimPrefix(header, "attempt="), ";")
 	n, err := strconv.Atoi(attempt)

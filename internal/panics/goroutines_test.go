@@ -77,7 +77,7 @@ func unguarded() map[string]string {
 func packagesForTests() []string {
 	return []string{
 		"driver/drivertest", "driver/internal/s3fake", "internal/acceptance", "internal/acmetest", "internal/certtest", "internal/configtest", "internal/conformance",
-		"internal/embeddeds3", "internal/ftptest", "internal/jwttest", "internal/ldaptest", "internal/redistest", "internal/s3sim", "internal/s3test",
+		"internal/embeddeds3", "internal/ftptest", "internal/jwttest", "internal/ldaptest", "internal/linearizability", "internal/redistest", "internal/s3sim", "internal/s3test",
 	}
 }
 

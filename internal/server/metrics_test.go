@@ -223,13 +223,14 @@ func TestMetricsOfRetries(t *testing.T) {
 	c := session(t, srv, "alice")
 	proxy.Inject(s3test.Fault{Operation: "PutObject", Times: 1, Effect: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown")})
 	c.Store("f", "content")
-	proxy.Inject(s3test.Fault{Operation: "PutObject", Times: 1, Effect: s3test.ResetRequest()})
-	c.Store("g", "content")
+	proxy.Inject(s3test.Fault{Operation: "DeleteObject", Times: 1, Effect: s3test.ResetRequest()})
+	c.Command(250, "DELE f")
 	wantMetrics(t, srv,
 		`babelftp_s3_requests_total{operation="PutObject",status="503",tenant="acme"} 1`,
-		`babelftp_s3_requests_total{operation="PutObject",status="error",tenant="acme"} 1`,
-		`babelftp_s3_requests_total{operation="PutObject",status="200",tenant="acme"} 2`,
-		`babelftp_s3_retries_total{operation="PutObject",tenant="acme"} 2`,
+		`babelftp_s3_requests_total{operation="DeleteObject",status="error",tenant="acme"} 1`,
+		`babelftp_s3_requests_total{operation="PutObject",status="200",tenant="acme"} 1`,
+		`babelftp_s3_retries_total{operation="PutObject",tenant="acme"} 1`,
+		`babelftp_s3_retries_total{operation="DeleteObject",tenant="acme"} 1`,
 	)
 }
 

@@ -79,7 +79,7 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 		switch {
 		case err == nil:
 			var made Stored
-			made, err = attempt(ctx, w.timeout, func(ctx context.Context) (Stored, error) { return w.send(ctx, sent) })
+			made, err = attempt(ctx, t, w.timeout, func(ctx context.Context) (Stored, error) { return w.send(ctx, sent) })
 			if err == nil {
 				return made, nil
 			}

@@ -91,7 +91,7 @@ func (b *Bucket) delete(ctx context.Context, v Version) (out *s3.DeleteObjectOut
 	}
 	doubt := false // an earlier attempt may have been performed
 	for t := newTries(ctx, false); ; {
-		out, err = attempt(ctx, lookTimeout, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
+		out, err = attempt(ctx, t, lookTimeout, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
 			return b.client.DeleteObject(ctx, in, once)
 		})
 		if err == nil {
@@ -214,7 +214,7 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 		err error
 	)
 	for t := newTries(ctx, false); ; {
-		out, err = attempt(ctx, listTimeout, func(ctx context.Context) (*s3.DeleteObjectsOutput, error) {
+		out, err = attempt(ctx, t, listTimeout, func(ctx context.Context) (*s3.DeleteObjectsOutput, error) {
 			return b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, once)
 		})
 		if err == nil || !exact || !s3errors.NotPerformed(err) || !t.again(ctx, err) {

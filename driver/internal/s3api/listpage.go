@@ -63,6 +63,9 @@ func (p *Page) Last() string {
 // encoding, and writes U+FFFD in place of such a character. Then the key is unknown, and List leaves it out, because another object may have
 // the name that is left.
 func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
+	if strings.ContainsRune(l.Token, utf8.RuneError) {
+		return nil, s3errors.New(syscall.EILSEQ, "S3 cannot tell where the next page of a listing begins: the key has characters that XML does not have")
+	}
 	in := &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &l.Prefix, EncodingType: types.EncodingTypeUrl}
 	if l.Delimiter != "" {
 		in.Delimiter = &l.Delimiter
@@ -96,9 +99,6 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	}
 	if aws.ToBool(out.IsTruncated) {
 		p.Next = aws.ToString(out.NextContinuationToken)
-		if strings.ContainsRune(p.Next, utf8.RuneError) {
-			return nil, s3errors.New(syscall.EILSEQ, "S3 answered a page of a listing with a continuation token that XML does not have")
-		}
 		if p.Next == "" || p.Next == l.Token {
 			return nil, s3errors.New(syscall.EIO, "S3 answered a page of a listing with the continuation token of the page before")
 		}

@@ -5,10 +5,13 @@ import (
 	"context"
 	"io"
 	"math/rand/v2"
+	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go/middleware"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/idle"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
@@ -93,13 +96,31 @@ func (t *tries) again(ctx context.Context, err error) bool {
 	return Sleep(ctx, pause) == nil
 }
 
-// once is the option of every request: the SDK does not repeat it.
-func once(o *s3.Options) { o.Retryer = aws.NopRetryer{} }
+// once is the option of every request: the SDK does not repeat it. The header by which the SDK tells S3 which attempt a request is has the number
+// of this package, for S3, logs and metrics.
+func once(o *s3.Options) {
+	o.Retryer = aws.NopRetryer{}
+	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("NumberAttempt", numberAttempt), "Retry", middleware.After)
+	})
+}
+
+type attemptKey struct{}
+
+func numberAttempt(
+	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	request, sent := in.Request.(*smithyhttp.Request)
+	if number, repeated := ctx.Value(attemptKey{}).(int); sent && repeated {
+		request.Header.Set("Amz-Sdk-Request", "attempt="+strconv.Itoa(number))
+	}
+	return next.HandleFinalize(ctx, in)
+}
 
 // ask makes a request whose repetition changes nothing more, until S3 answers it. The error is the last one, with a kind.
 func ask[T any](ctx context.Context, timeout time.Duration, long bool, send func(ctx context.Context) (T, error)) (T, error) {
 	for t := newTries(ctx, long); ; {
-		out, err := attempt(ctx, timeout, send)
+		out, err := attempt(ctx, t, timeout, send)
 		if err == nil || !t.again(ctx, err) {
 			return out, s3errors.FromSDK(err)
 		}
@@ -108,7 +129,10 @@ func ask[T any](ctx context.Context, timeout time.Duration, long bool, send func
 
 // attempt makes one attempt of a request, which ends when S3 does nothing for a timeout. Its connection is not used again then. The time in which
 // the request waits for its turn does not count.
-func attempt[T any](ctx context.Context, timeout time.Duration, send func(ctx context.Context) (T, error)) (T, error) {
+func attempt[T any](ctx context.Context, t *tries, timeout time.Duration, send func(ctx context.Context) (T, error)) (T, error) {
+	if t.made > 0 {
+		ctx = context.WithValue(ctx, attemptKey{}, t.made+1)
+	}
 	if timeout == unlimited {
 		return send(ctx)
 	}
