@@ -147,6 +147,7 @@ func certain(err error) bool {
 }
 
 // Removing begins to delete versions that S3 has just described. The caller calls end with the error of that, nil if no key has its version any more.
+// Where a count may begin and end between the look and this call, the caller begins a Change before the look.
 func (qs Quotas) Removing(versions ...s3api.Version) (end func(error)) {
 	if len(qs) == 0 {
 		return func(error) {}

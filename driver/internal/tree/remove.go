@@ -25,6 +25,7 @@ func (t *Tree) RemoveFile(ctx context.Context, key string) error {
 	if t.Keys.IsRoot(key) {
 		return syscall.EISDIR
 	}
+	defer t.Quotas.Change(key).End(nil) // from before the look on, so that a count in between is noticed
 	v, _, err := t.Bucket.Head(ctx, key)
 	if errors.Is(err, fs.ErrNotExist) {
 		if pending {
@@ -90,6 +91,7 @@ func (t *Tree) RemoveAll(ctx context.Context, key string) error {
 	}
 	defer end()
 	if !t.Keys.IsRoot(key) {
+		defer t.Quotas.Change(key).End(nil) // as in RemoveFile
 		v, _, err := t.Bucket.Head(ctx, key)
 		if err == nil {
 			err = t.delete(ctx, v)

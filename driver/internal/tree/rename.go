@@ -50,6 +50,7 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	}
 	defer end()
 	oneBucket := source.Bucket.Name == target.Bucket.Name
+	defer source.Quotas.Change(oldKey).End(nil) // from before the look on, so that a count in between is noticed
 	v, a, _, err := source.Bucket.HeadExact(ctx, s3api.Version{Key: oldKey})
 	switch {
 	case err == nil && oneBucket && oldKey == newKey:
