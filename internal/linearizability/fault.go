@@ -88,10 +88,15 @@ func (f fault) answer(method string) *answer {
 const (
 	longestDelay = 1500 * time.Millisecond
 	longestStorm = 700 * time.Millisecond
+	latestStorm  = time.Second
 )
 
 // newFault draws a fault for a request that changes something.
 func newFault(random *rand.Rand, q request) fault {
+	const seldom = 5
+	if (q.kind == "COPY" || q.kind == "COMPLETE") && random.IntN(seldom) == 0 {
+		return fault{name: "200 with an error after the effect", status: http.StatusOK, code: "InternalError"}
+	}
 	delay := time.Duration(random.Int64N(int64(longestDelay)))
 	switch n := random.IntN(100); {
 	case n < 40:
@@ -108,8 +113,6 @@ func newFault(random *rand.Rand, q request) fault {
 		return fault{name: "answer delayed", after: delay}
 	case n < 94:
 		return fault{name: "answer delayed and lost", after: delay, drop: true}
-	case n < 97 && (q.kind == "COPY" || q.kind == "COMPLETE"):
-		return fault{name: "200 with an error after the effect", status: http.StatusOK, code: "InternalError"}
 	default:
 		return fault{name: "request delayed, answer lost", before: delay, drop: true}
 	}
@@ -147,7 +150,7 @@ type Plan struct {
 	random    *rand.Rand
 	left      int // faults of requests that change something
 	leftReads int
-	storm     time.Time       // until when all are refused
+	storm     [2]time.Time    // from when until when all are refused
 	repeated  map[string]bool // "replica key": the replica has deleted it, and has not looked at it since
 	deletes   []deletion      // that came after a look
 	applied   int             // faults so far
@@ -166,7 +169,8 @@ func (f *Faults) begin(dir string, seed uint64, faults bool) *Plan {
 	if faults {
 		p.left, p.leftReads = 1+p.random.IntN(5), p.random.IntN(2)
 		if p.random.IntN(10) == 0 {
-			p.storm = p.began.Add(time.Duration(p.random.Int64N(int64(longestStorm))))
+			from := p.began.Add(time.Duration(p.random.Int64N(int64(latestStorm))))
+			p.storm = [2]time.Time{from, from.Add(time.Duration(p.random.Int64N(int64(longestStorm))))}
 		}
 	}
 	f.mu.Lock()
@@ -199,7 +203,7 @@ func (p *Plan) now() time.Duration { return time.Since(p.began) }
 func (p *Plan) calm() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.left, p.leftReads, p.storm = 0, 0, time.Time{}
+	p.left, p.leftReads, p.storm = 0, 0, [2]time.Time{}
 }
 
 // choose says what happens to a request.
@@ -207,8 +211,9 @@ func (p *Plan) choose(q request) fault {
 	const often, seldom = 4, 25 // one of so many
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := time.Now()
 	switch {
-	case time.Now().Before(p.storm):
+	case now.After(p.storm[0]) && now.Before(p.storm[1]):
 		return fault{name: "503 for everyone", refuse: true, status: http.StatusServiceUnavailable, code: "SlowDown"}
 	case q.changes() && p.left > 0 && p.random.IntN(often) == 0:
 		p.left--
