@@ -25,7 +25,7 @@ var (
 	historiesTime    = flag.Duration("histories.time", 5*time.Second, "how long each part of TestLinearizable makes histories")
 	historiesSeed    = flag.Uint64("histories.seed", 1, "of TestLinearizable; a seed decides what clients and S3 do, but not when")
 	historiesKeep    = flag.String("histories.keep", "", "folder for pages that show the histories that TestLinearizable cannot explain")
-	historiesServers = flag.String("histories.servers", "embedded,minio,versitygw", "S3 servers of TestLinearizable")
+	historiesServers = flag.String("histories.servers", "minio,versitygw", "S3 servers of TestLinearizable")
 	historiesParts   = flag.String("histories.parts", "clean,faults,deny,large,kills", "parts of TestLinearizable")
 	historiesTeams   = flag.Int("histories.teams", 4, "how many histories TestLinearizable makes at a time, on each S3 server")
 	historiesBinary  = flag.String("histories.binary", "", "program that TestLinearizable judges in place of one that it builds")
