@@ -105,12 +105,18 @@ func facts() []fact {
 		{"`PutObject` on a condition", func(p driver.Profile) bool { return p.ConditionalPut }, (*prober).conditionalPut},
 		{"conditions with quoted ETags", func(p driver.Profile) bool { return !p.UnquotedETags }, (*prober).quotedETags},
 		{"`CompleteMultipartUpload` on a condition", func(p driver.Profile) bool { return p.ConditionalComplete }, (*prober).conditionalComplete},
+		{"`PutObject` of new objects only", func(p driver.Profile) bool { return p.PutsOn(true) }, (*prober).exclusivePut},
+		{"`CompleteMultipartUpload` of new objects only", func(p driver.Profile) bool { return p.CompletesOn(true) }, (*prober).exclusiveComplete},
 		{"`CopyObject` on a condition", func(p driver.Profile) bool { return p.ConditionalCopy }, (*prober).conditionalCopy},
 		{"`DeleteObject` on a condition", func(p driver.Profile) bool { return p.ConditionalDelete }, (*prober).conditionalDelete},
 		{"`DeleteObjects` on a condition", func(p driver.Profile) bool { return p.ConditionalBatchDelete }, (*prober).conditionalBatchDelete},
+		{"copies on the ETag of their source", func(p driver.Profile) bool { return !p.UncheckedSources }, (*prober).checkedSources},
+		{"tags of copies and of uploads by parts", func(p driver.Profile) bool { return !p.LosesTags }, (*prober).tags},
 		{"`CopyObject` onto itself leaves bytes alone", func(p driver.Profile) bool { return p.InPlaceCopy }, nil},
 		{"`UploadPartCopy`", func(p driver.Profile) bool { return p.PartCopy }, (*prober).partCopy},
 		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }, (*prober).unequalParts},
+		{"10,000 parts", func(p driver.Profile) bool { return !p.FewParts }, (*prober).manyParts},
+		{"uploads end when they are completed", func(p driver.Profile) bool { return !p.UnendedUploads }, (*prober).endedUploads},
 		{"gaps in part numbers", func(p driver.Profile) bool { return p.PartGaps }, (*prober).partGaps},
 		{"interrupted uploads can be resumed", func(p driver.Profile) bool { return p.Resumes() }, nil},
 		{"checksums in requests", func(p driver.Profile) bool { return p.Checksums }, (*prober).checksums},
@@ -124,30 +130,35 @@ func facts() []fact {
 		{"200 only for what is stored", func(p driver.Profile) bool { return !p.UnstoredAnswers }, (*prober).storedAnswers},
 		{"milliseconds in listings", func(p driver.Profile) bool { return p.PreciseTimes }, (*prober).preciseTimes},
 		{"ACLs and keys of KMS in policies of IAM", func(p driver.Profile) bool { return p.FullIAM }, nil},
+		{"objects as they are stored, without `Accept-Encoding`", func(p driver.Profile) bool { return !p.Decompresses }, nil},
 		{"signed `Accept-Encoding`", func(p driver.Profile) bool { return p.SignedAcceptEncoding }, nil},
 	}
 }
 
 // The table says of MinIO and versitygw what they do.
-func TestProfilesOfServers(t *testing.T) {
-	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
-		p := profile(t, s)
-		for _, fact := range facts() {
-			if fact.probe == nil {
-				continue
-			}
-			t.Run(strings.NewReplacer(" ", "-", "`", "").Replace(fact.title), func(t *testing.T) {
-				x := &prober{ctx: t.Context(), client: s.Client(), bucket: s.Bucket(t), profile: p}
-				got, err := fact.probe(x)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if want := fact.of(p); got != want {
-					t.Errorf("%t; the table says %t", got, want)
-				}
-			})
+func TestProfilesOfServers(t *testing.T) { s3test.Run(t, showsProfile) }
+
+// The table says of the servers that Debian's packages bring what they do.
+func TestProfilesOfPackaged(t *testing.T) { s3test.RunPackaged(t, showsProfile) }
+
+// showsProfile lets a server show each fact of its profile.
+func showsProfile(t *testing.T, s *s3test.Server) {
+	p := profile(t, s)
+	for _, fact := range facts() {
+		if fact.probe == nil {
+			continue
 		}
-	})
+		t.Run(strings.NewReplacer(" ", "-", "`", "").Replace(fact.title), func(t *testing.T) {
+			x := &prober{ctx: t.Context(), client: s.Client(), bucket: s.Bucket(t), profile: p}
+			got, err := fact.probe(x)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := fact.of(p); got != want {
+				t.Errorf("%t; the table says %t", got, want)
+			}
+		})
+	}
 }
 
 // A prober asks an S3 server to do something, in an empty bucket of its own. Its methods tell whether the server did.
@@ -267,10 +278,8 @@ func (x *prober) storedAnswers() (bool, error) {
 	_, err = x.client.CompleteMultipartUpload(x.ctx, &s3.CompleteMultipartUploadInput{
 		Bucket: &x.bucket, Key: &upload.key, UploadId: &upload.id, MultipartUpload: upload.parts,
 	})
-	if s3error.HasCode(err, "NoSuchUpload") {
-		return true, nil
-	}
-	return false, err
+	completed, err := done(err)
+	return !completed, err
 }
 
 func (x *prober) conditionalCopy() (bool, error) {
@@ -293,8 +302,99 @@ func (x *prober) conditionalCopy() (bool, error) {
 	return both(copied(s3.CopyObjectInput{IfMatch: aws.String(otherETag)}), copied(s3.CopyObjectInput{IfMatch: etag}))
 }
 
+// parts stores an object by parts, and returns its ETag for a condition.
+func (x *prober) parts(key string) (etag *string, u *begunUpload, err error) {
+	u, err = x.begin(key, strings.Repeat("1", probePart), "2")
+	if err == nil {
+		err = x.complete(u)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	head, err := x.client.HeadObject(x.ctx, &s3.HeadObjectInput{Bucket: &x.bucket, Key: &key})
+	if err != nil {
+		return nil, nil, err
+	}
+	return aws.String(x.profile.ETagHeader(aws.ToString(head.ETag))), u, nil
+}
+
+func (x *prober) exclusivePut() (bool, error) {
+	if _, err := x.put("a", "first"); err != nil {
+		return false, err
+	}
+	_, err := x.client.PutObject(x.ctx, &s3.PutObjectInput{
+		Bucket: &x.bucket, Key: aws.String("a"), Body: strings.NewReader("second"), IfNoneMatch: aws.String("*"),
+	})
+	return refused(err)
+}
+
+func (x *prober) exclusiveComplete() (bool, error) {
+	if _, err := x.put("a", "first"); err != nil {
+		return false, err
+	}
+	u, err := x.begin("a", "second")
+	if err != nil {
+		return false, err
+	}
+	_, err = x.client.CompleteMultipartUpload(x.ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, MultipartUpload: u.parts, IfNoneMatch: aws.String("*"),
+	})
+	return refused(err)
+}
+
+// checkedSources copies an object that was stored by parts, on the condition that it has its ETag.
+func (x *prober) checkedSources() (bool, error) {
+	etag, _, err := x.parts("source")
+	if err != nil {
+		return false, err
+	}
+	_, err = x.client.CopyObject(x.ctx, &s3.CopyObjectInput{
+		Bucket: &x.bucket, Key: aws.String("a"), CopySource: aws.String(x.bucket + "/source"), CopySourceIfMatch: etag,
+	})
+	failed, err := refused(err)
+	return !failed, err
+}
+
+// tags begins an upload with a tag.
+func (x *prober) tags() (bool, error) {
+	created, err := x.client.CreateMultipartUpload(x.ctx, &s3.CreateMultipartUploadInput{
+		Bucket: &x.bucket, Key: aws.String("a"), Tagging: aws.String("color=red"), ChecksumAlgorithm: types.ChecksumAlgorithmCrc32,
+	})
+	if err != nil {
+		return done(err)
+	}
+	u := &begunUpload{key: "a", id: *created.UploadId, parts: &types.CompletedMultipartUpload{}}
+	if err = x.part(u, 1, "1"); err == nil {
+		err = x.complete(u)
+	}
+	if err != nil {
+		return false, err
+	}
+	out, err := x.client.GetObjectTagging(x.ctx, &s3.GetObjectTaggingInput{Bucket: &x.bucket, Key: &u.key})
+	return err == nil && len(out.TagSet) == 1, err
+}
+
+func (x *prober) manyParts() (bool, error) {
+	u, err := x.begin("a")
+	if err != nil {
+		return false, err
+	}
+	return done(x.part(u, 10_000, "last"))
+}
+
+func (x *prober) endedUploads() (bool, error) {
+	_, u, err := x.parts("a")
+	if err != nil {
+		return false, err
+	}
+	_, err = x.client.ListParts(x.ctx, &s3.ListPartsInput{Bucket: &x.bucket, Key: &u.key, UploadId: &u.id})
+	listed, err := done(err)
+	return !listed, err
+}
+
+// conditionalDelete deletes an object that was stored by parts.
 func (x *prober) conditionalDelete() (bool, error) {
-	etag, err := x.put("a", "first")
+	etag, _, err := x.parts("a")
 	if err != nil {
 		return false, err
 	}
@@ -302,11 +402,7 @@ func (x *prober) conditionalDelete() (bool, error) {
 		_, err := x.client.DeleteObject(x.ctx, &s3.DeleteObjectInput{Bucket: &x.bucket, Key: aws.String("a"), IfMatch: etag})
 		return err
 	}
-	known, err := refused(one(aws.String(otherETag)))
-	if err != nil || !known {
-		return false, err
-	}
-	return done(one(etag))
+	return both(one(aws.String(otherETag)), one(etag))
 }
 
 func (x *prober) conditionalBatchDelete() (bool, error) {
@@ -317,17 +413,25 @@ func (x *prober) conditionalBatchDelete() (bool, error) {
 	batch := func(etag *string) error {
 		out, err := x.client.DeleteObjects(x.ctx, &s3.DeleteObjectsInput{
 			Bucket: &x.bucket, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("a"), ETag: etag}}},
-		})
+		}, withMD5)
 		if err == nil && len(out.Errors) > 0 {
 			return &smithyhttp.ResponseError{Response: &smithyhttp.Response{Response: &http.Response{StatusCode: http.StatusPreconditionFailed}}}
 		}
 		return err
 	}
 	known, err := refused(batch(aws.String(otherETag)))
+	if s3error.HasCode(err, "MalformedXML") {
+		return false, nil // it knows no ETags there
+	}
 	if err != nil || !known {
 		return false, err
 	}
 	return done(batch(etag))
+}
+
+// withMD5 sends a Content-MD5, as the driver does with DeleteObjects.
+func withMD5(o *s3.Options) {
+	o.APIOptions = append(o.APIOptions, smithyhttp.AddContentChecksumMiddleware)
 }
 
 // A begunUpload is a multipart upload whose parts S3 has.
@@ -481,7 +585,7 @@ func (x *prober) batchDelete() (bool, error) {
 	}
 	out, err := x.client.DeleteObjects(x.ctx, &s3.DeleteObjectsInput{
 		Bucket: &x.bucket, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: aws.String("a")}}},
-	})
+	}, withMD5)
 	if err != nil {
 		return done(err)
 	}

@@ -80,9 +80,9 @@ func (e *bucketError) Unwrap() error { return e.cause }
 // Verify asks S3 for the bucket, finds out what its server can do, and whether that is what the configuration promises. What the server is
 // goes to log. The error is one line, with what to do.
 func (b *Bucket) Verify(ctx context.Context, log *slog.Logger) error {
-	server, err := b.reach(ctx)
+	header, err := b.reach(ctx)
 	if err == nil {
-		err = b.findProfile(ctx, server, log)
+		err = b.findProfile(ctx, header, log)
 	}
 	if err == nil {
 		err = b.checkOverwrite(ctx)
@@ -106,35 +106,35 @@ func (b *Bucket) Check(ctx context.Context) error {
 	return err
 }
 
-// reach asks S3 for the bucket, and returns the Server header of the answer.
-func (b *Bucket) reach(ctx context.Context) (server string, err error) {
+// reach asks S3 for the bucket, and returns the header of the answer.
+func (b *Bucket) reach(ctx context.Context) (header http.Header, err error) {
 	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
 	// Apart from the request, whose error does not tell missing credentials from a missing server.
 	if _, err := b.Client.Options().Credentials.Retrieve(ctx); err != nil {
 		if refused, ok := errors.AsType[*roleError](err); ok {
-			return "", b.failed(err, refused.problem, "%s", refused.advice)
+			return nil, b.failed(err, refused.problem, "%s", refused.advice)
 		}
-		return "", b.failed(err, "no credentials for S3 were found", noCredentialsAdvice, b.keys.credentials)
+		return nil, b.failed(err, "no credentials for S3 were found", noCredentialsAdvice, b.keys.credentials)
 	}
 	begin := time.Now()
 	head, err := b.Client.HeadBucket(ctx, &s3.HeadBucketInput{Bucket: &b.Name})
 	if err == nil {
 		b.Endpoint.Answered(time.Since(begin))
-		server = profile.ServerHeader(head.ResultMetadata)
+		header = profile.Header(head.ResultMetadata)
 	}
 	if s3error.Status(err) != 0 {
 		// The answer to HEAD has no body to say why. A policy may also allow no more than to list the tenant's prefix.
 		var list *s3.ListObjectsV2Output
 		list, err = b.Client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &b.Prefix, MaxKeys: aws.Int32(1)})
 		if err == nil {
-			server = profile.ServerHeader(list.ResultMetadata)
+			header = profile.Header(list.ResultMetadata)
 		}
 	}
 	if err != nil {
-		return "", b.explain(err)
+		return nil, b.explain(err)
 	}
-	return server, nil
+	return header, nil
 }
 
 // explain says what an error of S3 means.

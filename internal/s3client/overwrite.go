@@ -49,7 +49,7 @@ func (b *Bucket) checkOverwrite(ctx context.Context) error {
 	if err := b.checkCondition(ctx); err != nil {
 		return err
 	}
-	b.Profile.ConditionalPut, b.Profile.ConditionalComplete = true, true // the server has shown it, whatever its profile says
+	b.Profile.ExclusivePut, b.Profile.ExclusiveComplete = true, true // the server has shown it, whatever its profile says
 	return nil
 }
 

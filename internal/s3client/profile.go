@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 
@@ -13,10 +14,10 @@ import (
 	"github.com/babelftp/babelftp/internal/s3client/profile"
 )
 
-// findProfile finds out what the bucket's server can do, from its address and from the Server header of its answer. Of one that stays
+// findProfile finds out what the bucket's server can do, from its address and from the header of its answer. Of one that stays
 // unknown nothing is taken for granted: what the configuration needs, the server has to show.
-func (b *Bucket) findProfile(ctx context.Context, header string, log *slog.Logger) error {
-	name := cmp.Or(profile.Known(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name), profile.OfServer(header), "strict")
+func (b *Bucket) findProfile(ctx context.Context, header http.Header, log *slog.Logger) error {
+	name := cmp.Or(profile.Known(b.configured, aws.ToString(b.Client.Options().BaseEndpoint), b.Name), profile.OfAnswer(header), "strict")
 	b.Profile, _ = driver.ProfileNamed(name)
 	b.Profile.Checksums = b.Profile.Checksums || b.account.checksums == bucket.ChecksumsSupported
 	auto := b.configured == "" || b.configured == bucket.AutoProfile
@@ -29,10 +30,10 @@ func (b *Bucket) findProfile(ctx context.Context, header string, log *slog.Logge
 	log = log.With("tenant", b.Tenant, "bucket", b.Name, "profile", name)
 	if auto && name == "strict" {
 		log.Warn("S3 server is not known, and treated as the strictest; name its profile (s3.profile) if it is one of docs/s3-servers.md",
-			"server", header)
+			"server", header.Get("Server"))
 		return nil
 	}
-	log.Info("S3 server", "server", header)
+	log.Info("S3 server", "server", header.Get("Server"))
 	return nil
 }
 

@@ -41,27 +41,29 @@ func probes() map[s3test.Limit]probe {
 	}
 }
 
-func TestLimits(t *testing.T) {
+func TestLimits(t *testing.T) { s3test.RunAll(t, triesLimits) }
+
+func TestLimitsOfPackaged(t *testing.T) { s3test.RunPackaged(t, triesLimits) }
+
+func triesLimits(t *testing.T, s *s3test.Server) {
 	probes := probes()
-	s3test.RunAll(t, func(t *testing.T, s *s3test.Server) {
-		for limit := range s.Limits {
-			if probes[limit] == nil {
-				t.Errorf("limit %s has no probe", limit)
+	for limit := range s.Limits {
+		if probes[limit] == nil {
+			t.Errorf("limit %s has no probe", limit)
+		}
+	}
+	for limit, probe := range probes {
+		t.Run(string(limit), func(t *testing.T) {
+			err := probe(t.Context(), newBucket(t, s))
+			reason, limited := s.Limits.Cannot(limit)
+			switch {
+			case limited && err == nil:
+				t.Errorf("%s does this now; its limits say: %s", s.Name, reason)
+			case !limited && err != nil:
+				t.Errorf("%s does not do this, which its limits do not say: %v", s.Name, err)
 			}
-		}
-		for limit, probe := range probes {
-			t.Run(string(limit), func(t *testing.T) {
-				err := probe(t.Context(), newBucket(t, s))
-				reason, limited := s.Limits.Cannot(limit)
-				switch {
-				case limited && err == nil:
-					t.Errorf("%s does this now; its limits say: %s", s.Name, reason)
-				case !limited && err != nil:
-					t.Errorf("%s does not do this, which its limits do not say: %v", s.Name, err)
-				}
-			})
-		}
-	})
+		})
+	}
 }
 
 // TestNames stores what every server must hold, under names that something between a client and a disk may get wrong.

@@ -24,6 +24,13 @@ type Profile struct {
 	// ConditionalBatchDelete is DeleteObjects with ETags. Servers that do not know these pass over them and delete.
 	ConditionalBatchDelete bool
 
+	// ExclusivePut and ExclusiveComplete are PutObject and CompleteMultipartUpload with If-None-Match, also where the server does not know If-Match.
+	ExclusivePut, ExclusiveComplete bool
+
+	// UncheckedSources says that the server cannot compare the source of CopyObject and UploadPartCopy with an ETag: x-amz-copy-source-if-match refuses
+	// the right ETag of an object that was stored by parts. A client then goes by the time of the source, and looks at the source afterwards.
+	UncheckedSources bool
+
 	// InPlaceCopy says that CopyObject of an object onto itself changes its attributes and leaves its bytes alone, even if another client
 	// replaces the object meanwhile. Other servers may write the old bytes again.
 	InPlaceCopy bool
@@ -37,6 +44,15 @@ type Profile struct {
 
 	// PartGaps says that part numbers may have gaps. The driver never leaves one.
 	PartGaps bool
+
+	// FewParts says that an upload has at most 1,000 parts, and not 10,000.
+	FewParts bool
+
+	// UnendedUploads says that a multipart upload still exists when it was completed. Swift lists its parts, and completes it again.
+	UnendedUploads bool
+
+	// LosesTags says that CreateMultipartUpload, and CopyObject with other metadata, take no tags. What they make has none.
+	LosesTags bool
 
 	// Checksums says that the server takes the checksums of requests (x-amz-checksum-crc32c and the others), compares them with what has
 	// arrived, and keeps them.
@@ -82,6 +98,10 @@ type Profile struct {
 
 	// SignedAcceptEncoding says that the signature of a request may include Accept-Encoding, as that of the AWS SDK does.
 	SignedAcceptEncoding bool
+
+	// Decompresses says that the server sends an object with the Content-Encoding gzip decompressed, with another size and without the range that was
+	// asked for, to clients that do not accept gzip.
+	Decompresses bool
 }
 
 // profiles are those that are known. Where it depends on the version of a server, they say what the oldest that is in use can do.
@@ -105,24 +125,33 @@ func profiles() []Profile {
 			BatchDelete: true, EmptyDirectoryCode: "AccessDenied", AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
-			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true,
-			PartCopy: true, UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true,
+			PartCopy: true, UnequalParts: true, PartGaps: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "r2", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
 			PartCopy: true, Checksums: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
+			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true, LosesTags: true,
 		},
 		{
 			Name:         "gcs",
 			UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
-			BatchDeletesMarkers: true, AtomicReads: true, PreciseTimes: true,
+			BatchDeletesMarkers: true, AtomicReads: true, PreciseTimes: true, LosesTags: true, Decompresses: true,
 		},
 		{
 			Name: "versitygw", ConditionalPut: true, ConditionalComplete: true, ConditionalDelete: true, InPlaceCopy: true,
 			PartCopy: true, UnequalParts: true, PartGaps: true, Checksums: true, MD5ETags: true, SortedListings: true,
 			BatchDelete: true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true, SignedAcceptEncoding: true,
+		},
+		{
+			Name: "swift", ExclusiveComplete: true, UncheckedSources: true, FewParts: true, UnendedUploads: true, LosesTags: true, PartGaps: true,
+			PartCopy: true, UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			BatchDeletesMarkers: true, AtomicReads: true, SignedAcceptEncoding: true,
+		},
+		{
+			Name: "seaweedfs", ConditionalPut: true,
+			PartCopy: true, UnequalParts: true, BatchDelete: true, EmptyDirectoryCode: "InternalError", SignedAcceptEncoding: true,
 		},
 		{Name: "strict"},
 	}
@@ -153,6 +182,28 @@ func (p *Profile) ETagHeader(etag string) string {
 		return strings.Trim(etag, `"`)
 	}
 	return etag
+}
+
+// S3's limits of parts of an upload: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html, and that of Swift.
+const (
+	maxParts = 10_000
+	fewParts = 1_000
+)
+
+// MaxParts is how many parts an upload may have.
+func (p *Profile) MaxParts() int64 {
+	if p.FewParts {
+		return fewParts
+	}
+	return maxParts
+}
+
+// PutsOn tells whether PutObject takes a condition: that there is no object, or that there is a certain one.
+func (p *Profile) PutsOn(absent bool) bool { return p.ConditionalPut || absent && p.ExclusivePut }
+
+// CompletesOn is the same of CompleteMultipartUpload.
+func (p *Profile) CompletesOn(absent bool) bool {
+	return p.ConditionalComplete || absent && p.ExclusiveComplete
 }
 
 // Resumes tells whether the driver can find an interrupted upload, to resume it: the name of its record begins with a prefix that does

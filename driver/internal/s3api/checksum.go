@@ -6,6 +6,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/checksums"
@@ -27,6 +28,13 @@ func unsigned(o *s3.Options) {
 // bytes on their way.
 func withoutChecksum(o *s3.Options) {
 	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+}
+
+// withMD5 sends a Content-MD5 in place of a checksum, which each server takes. In a bucket whose Object Lock has a default retention AWS wants one of
+// the two.
+func withMD5(o *s3.Options) {
+	withoutChecksum(o)
+	o.APIOptions = append(o.APIOptions, smithyhttp.AddContentChecksumMiddleware)
 }
 
 // StoredHash returns the size of an object, and its hash if S3 has one.

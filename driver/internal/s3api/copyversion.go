@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"syscall"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
@@ -26,8 +27,7 @@ func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, 
 	w.send = func(ctx context.Context, c Condition) (Stored, error) {
 		in := &s3.CopyObjectInput{
 			Bucket: &b.Name, Key: &to, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch(),
-			CopySource: v.copySource(), CopySourceIfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile),
-			CopySourceIfUnmodifiedSince: v.unmodifiedSince(),
+			CopySource: v.copySource(), CopySourceIfMatch: b.sourceIfMatch(v), CopySourceIfUnmodifiedSince: b.sourceUnmodifiedSince(v),
 		}
 		a.ApplyToCopy(in)
 		if in.MetadataDirective == types.MetadataDirectiveReplace {
@@ -43,10 +43,40 @@ func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, 
 		return Stored{ETag: *out.CopyObjectResult.ETag}, nil
 	}
 	made, err := b.perform(ctx, w)
+	if err == nil && (to != v.Key || b.Name != v.Bucket.Name) {
+		if err = b.checkSource(ctx, v); err != nil {
+			return "", err
+		}
+	}
 	if errors.Is(err, syscall.ESTALE) && c.Absent && b.CheckCondition(ctx, to, c) == nil {
 		return "", err // it is the source that was replaced
 	}
 	return made.ETag, c.Failed(err)
+}
+
+// sourceIfMatch is the condition of a request that copies a version, by its ETag.
+func (b *Bucket) sourceIfMatch(v Version) *string {
+	if b.Profile.UncheckedSources {
+		return nil
+	}
+	return Condition{ETag: v.ETag}.ifMatch(&b.Profile)
+}
+
+// sourceUnmodifiedSince is the condition by the time of a version, where S3 cannot compare an ETag.
+func (b *Bucket) sourceUnmodifiedSince(v Version) *time.Time {
+	if !b.Profile.UncheckedSources && !isWeak(v.ETag) {
+		return nil
+	}
+	return v.unmodifiedSince()
+}
+
+// checkSource looks after a copy whether it was one of this version, where S3 has compared the time only. The error is ESTALE if another
+// client has replaced the version.
+func (b *Bucket) checkSource(ctx context.Context, v Version) error {
+	if b.sourceUnmodifiedSince(v) == nil {
+		return nil
+	}
+	return v.Bucket.CheckCondition(ctx, v.Key, Condition{ETag: v.ETag})
 }
 
 // copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1).

@@ -197,7 +197,7 @@ func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) error {
 }
 
 // deleteBatch deletes objects by one request, in which S3 compares the ETags if exact is set. Then it deletes those that are left one by one,
-// because those errors tell more. Some servers require a checksum that the SDK no longer sends.
+// because those errors tell more. Some servers refuse the request.
 func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool) error {
 	if len(versions) == 0 {
 		return nil
@@ -215,7 +215,7 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 	)
 	for t := newTries(ctx, false); ; {
 		out, err = attempt(ctx, t, listTimeout, func(ctx context.Context) (*s3.DeleteObjectsOutput, error) {
-			return b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, once)
+			return b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, once, withMD5)
 		})
 		if err == nil || !exact || !s3errors.NotPerformed(err) || !t.again(ctx, err) {
 			break

@@ -43,7 +43,10 @@ func (b *Bucket) Get(ctx context.Context, key string, offset int64) (Version, at
 // GetRange opens the bytes [from, to) of a version. For the whole object it requests no range, so that the answer has a checksum.
 func (b *Bucket) GetRange(ctx context.Context, v Version, from, to int64) (io.ReadCloser, error) {
 	in := &s3.GetObjectInput{
-		Bucket: &b.Name, Key: &v.Key, IfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile), IfUnmodifiedSince: v.unmodifiedSince(),
+		Bucket: &b.Name, Key: &v.Key, IfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile),
+	}
+	if isWeak(v.ETag) {
+		in.IfUnmodifiedSince = v.unmodifiedSince()
 	}
 	whole := from == 0 && to == v.Size
 	if !whole {

@@ -14,7 +14,7 @@ import (
 // caller does not know it.
 func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, c Condition, body checksums.Content, crc32c *string) (Stored, error) {
 	growStack()
-	w := change{key: key, name: newName(), condition: c, supported: b.Profile.ConditionalPut, timeout: silenceTimeout}
+	w := change{key: key, name: newName(), condition: c, supported: b.Profile.PutsOn(c.Absent), timeout: silenceTimeout}
 	w.send = func(ctx context.Context, c Condition) (Stored, error) {
 		content, err := sent(ctx, body)
 		if err != nil {
@@ -38,7 +38,7 @@ func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, 
 				unsigned(o)
 			default:
 				in.ChecksumCRC32C = nil
-				withoutChecksum(o)
+				withMD5(o)
 			}
 		})
 		switch {

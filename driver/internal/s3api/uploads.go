@@ -88,7 +88,7 @@ func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io
 			return nil, err
 		}
 		in := &s3.UploadPartInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number, Body: content}
-		opts := []func(*s3.Options){once, withoutExpectContinue, withoutChecksum}
+		opts := []func(*s3.Options){once, withoutExpectContinue, withMD5}
 		switch u.Checksum {
 		case "":
 		case checksums.Algorithm:
@@ -96,6 +96,7 @@ func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io
 			opts[2] = unsigned
 		default:
 			in.ChecksumAlgorithm = u.Checksum // the SDK computes it
+			opts[2] = withoutChecksum
 		}
 		out, err := b.client.UploadPart(ctx, in, opts...)
 		if err == nil && !hasETag(out.ETag) {
@@ -121,7 +122,7 @@ func withoutExpectContinue(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 
 func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version, from, to int64) (Part, error) {
 	in := &s3.UploadPartCopyInput{
 		Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number,
-		CopySource: v.copySource(), CopySourceIfMatch: Condition{ETag: v.ETag}.ifMatch(&b.Profile), CopySourceIfUnmodifiedSince: v.unmodifiedSince(),
+		CopySource: v.copySource(), CopySourceIfMatch: b.sourceIfMatch(v), CopySourceIfUnmodifiedSince: b.sourceUnmodifiedSince(v),
 	}
 	if to-from < v.Size { // S3 copies no range of an object below 5 MiB
 		in.CopySourceRange = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
@@ -133,6 +134,9 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 		}
 		return out, err
 	})
+	if err == nil {
+		err = b.checkSource(ctx, v)
+	}
 	if err != nil {
 		return Part{Number: number}, err
 	}
@@ -146,7 +150,7 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 		all[i] = p.completed()
 	}
 	return b.perform(ctx, change{
-		key: u.Key, name: u.Name, condition: c, supported: b.Profile.ConditionalComplete, timeout: unlimited, long: true,
+		key: u.Key, name: u.Name, condition: c, supported: b.Profile.CompletesOn(c.Absent), timeout: unlimited, long: true,
 		send: func(ctx context.Context, c Condition) (Stored, error) {
 			out, err := b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
 				Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch(),
@@ -160,7 +164,7 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 			}
 			return stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32), nil
 		},
-		pending: func(ctx context.Context) bool { return b.isOpen(ctx, u) },
+		pending: func(ctx context.Context) bool { return !b.Profile.UnendedUploads && b.isOpen(ctx, u) },
 	})
 }
 

@@ -26,11 +26,8 @@ func hasETag(etag *string) bool { return strings.Trim(aws.ToString(etag), `"`) !
 // isWeak tells whether S3 cannot compare an ETag. The driver then looks whether a condition holds.
 func isWeak(etag string) bool { return strings.HasPrefix(etag, weak) }
 
-// unmodifiedSince is the condition of a request that reads a version without an ETag. The time of a version may have parts of a second that answers
+// unmodifiedSince is the condition of a request that reads a version, by its time. The time of a version may have parts of a second that answers
 // do not show.
 func (v *Version) unmodifiedSince() *time.Time {
-	if !isWeak(v.ETag) {
-		return nil
-	}
 	return aws.Time(v.ModTime.Truncate(time.Second).Add(time.Second))
 }

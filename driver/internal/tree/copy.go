@@ -28,9 +28,9 @@ func (t *Tree) copy(ctx context.Context, v s3api.Version, a *attributes.Attribut
 	switch {
 	case atOnce && (always || p.ConditionalCopy):
 		return t.Bucket.Copy(ctx, v, a, to, c)
-	case !always && v.Size < s3api.MinPartSize && p.ConditionalPut:
+	case !always && v.Size < s3api.MinPartSize && p.PutsOn(c.Absent):
 		return t.copyByPut(ctx, v, a, to, c)
-	case !atOnce, p.ConditionalComplete:
+	case !atOnce, p.CompletesOn(c.Absent):
 		return t.Uploads.CopyByParts(ctx, v, a, to, c)
 	}
 	return t.Bucket.Copy(ctx, v, a, to, c) // which looks right before

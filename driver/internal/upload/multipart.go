@@ -109,9 +109,9 @@ type slots interface {
 
 // add waits for a slot, and starts a goroutine that calls transfer for the next part, of so many bytes. It does not wait for transfer.
 func (m *multipart) add(s slots, bytes int64, transfer func(p *s3api.Part) error) error {
-	if m.number >= s3api.MaxParts {
+	if limit := m.bucket.Profile.MaxParts(); int64(m.number) >= limit {
 		m.log.Warn("upload needs more parts than S3 takes; if all parts must have one size, configure a larger part_size",
-			"bucket", m.bucket.Name, "key", m.upload.Key, "parts", s3api.MaxParts, "equal", !m.bucket.Profile.UnequalParts)
+			"bucket", m.bucket.Name, "key", m.upload.Key, "parts", limit, "equal", !m.bucket.Profile.UnequalParts)
 		return syscall.EFBIG
 	}
 	if err := m.ended(); err != nil {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// partGrowth makes a part at least this fraction of the bytes before it. So 10,000 parts hold 5 TiB even if the first has 5 MiB, the
-	// smallest that S3 takes. The last parts have 4 GiB then, which S3 takes too.
+	// partGrowth makes a part at least this fraction of the bytes before it, for each 10,000 parts that an upload may have. So 10,000 parts hold 5 TiB
+	// even if the first has 5 MiB, the smallest that S3 takes. The last parts have 4 GiB then, which S3 takes too.
 	partGrowth = 1280
 
 	// partSizeStep is the step, in bytes, to which partSizeFor rounds up.
@@ -30,15 +30,16 @@ func (u *Uploader) partSizeAt(size, offset int64) int64 {
 	if !u.Bucket.Profile.UnequalParts {
 		offset = 0
 	}
-	return min(max(size, offset/partGrowth), s3api.MaxPartSize, u.Memory.Limit())
+	growth := partGrowth * u.Bucket.Profile.MaxParts() / 10_000
+	return min(max(size, offset/growth), s3api.MaxPartSize, u.Memory.Limit())
 }
 
 // partSizeFor returns the size in bytes of the first part of an upload. known is how many bytes the upload has at least; it may have twice as
-// many. If all parts must have one size, that size bounds the upload: 10,000 parts. No part is larger than the memory budget.
+// many. If all parts must have one size, that size bounds the upload: 10,000 parts, or 1,000 where the server takes no more. No part is larger than the memory budget.
 func (u *Uploader) partSizeFor(known int64) int64 {
 	size := u.PartSize
 	if !u.Bucket.Profile.UnequalParts {
-		steps := (2*known/s3api.MaxParts + partSizeStep - 1) / partSizeStep
+		steps := (2*known/u.Bucket.Profile.MaxParts() + partSizeStep - 1) / partSizeStep
 		size = max(size, steps*partSizeStep)
 	}
 	return u.partSizeAt(size, 0)
@@ -136,7 +137,7 @@ func (u *Uploader) addAll(ctx context.Context, m *multipart, v s3api.Version) er
 		return u.stream(ctx, m, v)
 	}
 	// Twice the smallest part, so that no part is too small however the object divides. Half as many parts as S3 takes.
-	size := min(max(u.CopyLimit, 2*s3api.MinPartSize), max(minCopyPart, 2*v.Size/s3api.MaxParts))
+	size := min(max(u.CopyLimit, 2*s3api.MinPartSize), max(minCopyPart, 2*v.Size/u.Bucket.Profile.MaxParts()))
 	return m.copy(v, 0, v.Size, size)
 }
 

@@ -7,12 +7,14 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	"net/http"
 	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/s3error"
@@ -37,7 +39,7 @@ func newKey(prefix string) string { return prefix + keyPrefix + strings.ToLower(
 func Profile(ctx context.Context, client *s3.Client, bucket, prefix string, p driver.Profile) (driver.Profile, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	x := &prober{client: client, bucket: bucket, key: newKey(prefix)}
+	x := &prober{client: client, bucket: bucket, key: newKey(prefix), profile: &p}
 	defer func() { discard(ctx, client, bucket, x.key, x.versions) }()
 	put, err := x.put(ctx, &s3.PutObjectInput{})
 	switch {
@@ -52,9 +54,16 @@ func Profile(ctx context.Context, client *s3.Client, bucket, prefix string, p dr
 		has *bool
 		try func(context.Context) (bool, error)
 	}{
+		{&p.ExclusivePut, x.exclusivePut},
 		{&p.ConditionalPut, x.conditionalPut},
+		{&p.UnquotedETags, x.unquotedETags},
+		{&p.ConditionalPut, x.conditionalPut}, // again, with ETags as the server compares them
+		{&p.ExclusiveComplete, x.exclusiveComplete},
 		{&p.ConditionalComplete, x.conditionalComplete},
+		{&p.FewParts, x.fewParts},
 		{&p.PartCopy, x.partCopy},
+		{&p.UncheckedSources, x.uncheckedSources},
+		{&p.UnendedUploads, x.unendedUploads},
 		{&p.ConditionalDelete, x.conditionalDelete},
 		{&p.ConditionalBatchDelete, x.conditionalBatchDelete},
 		{&p.BatchDelete, x.batchDelete},
@@ -70,7 +79,9 @@ func Profile(ctx context.Context, client *s3.Client, bucket, prefix string, p dr
 type prober struct {
 	client      *s3.Client
 	bucket, key string
-	etag        string    // of the object
+	etag        string // of the object
+	profile     *driver.Profile
+	completed   *string   // the last upload
 	versions    []*string // of the object that were stored, and of its delete markers
 }
 
@@ -95,17 +106,44 @@ func (x *prober) refusesWrong(wrong, right func() error) (bool, error) {
 	return err == nil, err
 }
 
+// ifMatch is an ETag as the server compares it.
+func (x *prober) ifMatch(etag string) *string { return aws.String(x.profile.ETagHeader(etag)) }
+
+// exclusivePut tries to replace the object although the request forbids it.
+func (x *prober) exclusivePut(ctx context.Context) (bool, error) {
+	_, err := x.put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")})
+	return exclusive(err)
+}
+
+// exclusive tells whether a server has refused to replace an object.
+func exclusive(err error) (bool, error) {
+	err = refused(err)
+	return err == nil, ignore(err, ErrReplaced)
+}
+
 func (x *prober) conditionalPut(ctx context.Context) (bool, error) {
-	put := func(in *s3.PutObjectInput) func() error {
+	put := func(etag string) func() error {
 		return func() error {
-			_, err := x.put(ctx, in)
+			_, err := x.put(ctx, &s3.PutObjectInput{IfMatch: x.ifMatch(etag)})
 			return err
 		}
 	}
-	if err := refused(put(&s3.PutObjectInput{IfNoneMatch: aws.String("*")})()); err != nil {
-		return false, ignore(err, ErrReplaced)
+	if !x.profile.ExclusivePut {
+		return false, nil
 	}
-	return x.refusesWrong(put(&s3.PutObjectInput{IfMatch: aws.String(wrongETag)}), put(&s3.PutObjectInput{IfMatch: &x.etag}))
+	return x.refusesWrong(put(wrongETag), put(x.etag))
+}
+
+// unquotedETags tells whether the server refuses the right ETag in quotes and not without.
+func (x *prober) unquotedETags(ctx context.Context) (bool, error) {
+	if x.profile.ConditionalPut || !x.profile.ExclusivePut {
+		return false, nil
+	}
+	bare := *x
+	bare.profile = &driver.Profile{UnquotedETags: true, ExclusivePut: true}
+	works, err := bare.conditionalPut(ctx)
+	x.etag, x.versions = bare.etag, bare.versions
+	return works, err
 }
 
 // ignore returns nil for an error that is expected.
@@ -139,9 +177,7 @@ func (x *prober) complete(ctx context.Context, c precondition) error {
 		return err
 	}
 	defer done()
-	part, err := x.client.UploadPart(ctx, &s3.UploadPartInput{
-		Bucket: &x.bucket, Key: &x.key, UploadId: id, PartNumber: aws.Int32(1), Body: strings.NewReader(content),
-	}, func(o *s3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired })
+	part, err := x.part(ctx, id, 1)
 	if err != nil {
 		return err
 	}
@@ -150,23 +186,82 @@ func (x *prober) complete(ctx context.Context, c precondition) error {
 		MultipartUpload: &types.CompletedMultipartUpload{Parts: []types.CompletedPart{{ETag: part.ETag, PartNumber: aws.Int32(1)}}},
 	})
 	if err == nil {
-		x.etag = aws.ToString(out.ETag)
+		x.etag, x.completed = aws.ToString(out.ETag), id
 		x.versions = append(x.versions, out.VersionId)
+	}
+	if err == nil && x.etag == "" { // Ceph 16
+		var head *s3.HeadObjectOutput
+		if head, err = x.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &x.bucket, Key: &x.key}); err == nil {
+			x.etag = aws.ToString(head.ETag)
+		}
 	}
 	return err
 }
 
-func (x *prober) conditionalComplete(ctx context.Context) (bool, error) {
-	complete := func(c precondition) func() error { return func() error { return x.complete(ctx, c) } }
-	if err := refused(complete(precondition{ifNoneMatch: aws.String("*")})()); err != nil {
-		return false, ignore(err, ErrReplaced)
-	}
-	return x.refusesWrong(complete(precondition{ifMatch: aws.String(wrongETag)}), func() error {
-		return x.complete(ctx, precondition{ifMatch: &x.etag})
-	})
+// part uploads a part. Without a checksum it carries a Content-MD5, which a bucket with Object Lock wants.
+func (x *prober) part(ctx context.Context, id *string, number int32) (*s3.UploadPartOutput, error) {
+	return x.client.UploadPart(ctx, &s3.UploadPartInput{
+		Bucket: &x.bucket, Key: &x.key, UploadId: id, PartNumber: &number, Body: strings.NewReader(content),
+	}, withMD5)
 }
 
-func (x *prober) partCopy(ctx context.Context) (bool, error) {
+// withMD5 sends a Content-MD5 in place of a checksum.
+func withMD5(o *s3.Options) {
+	o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
+	o.APIOptions = append(o.APIOptions, smithyhttp.AddContentChecksumMiddleware)
+}
+
+func (x *prober) exclusiveComplete(ctx context.Context) (bool, error) {
+	return exclusive(x.complete(ctx, precondition{ifNoneMatch: aws.String("*")}))
+}
+
+func (x *prober) conditionalComplete(ctx context.Context) (bool, error) {
+	if !x.profile.ExclusiveComplete {
+		return false, nil
+	}
+	complete := func(etag string) func() error {
+		return func() error { return x.complete(ctx, precondition{ifMatch: x.ifMatch(etag)}) }
+	}
+	return x.refusesWrong(complete(wrongETag), complete(x.etag))
+}
+
+// fewParts tells whether the server refuses the part that follows the thousandth.
+func (x *prober) fewParts(ctx context.Context) (bool, error) {
+	id, done, err := x.upload(ctx)
+	if err != nil {
+		return false, err
+	}
+	defer done()
+	few := driver.Profile{FewParts: true}
+	_, err = x.part(ctx, id, int32(few.MaxParts())+1)
+	return s3error.Status(err) == http.StatusBadRequest, err
+}
+
+// uncheckedSources tells whether the server refuses the right ETag of the source, which was stored by parts, and does without it.
+func (x *prober) uncheckedSources(ctx context.Context) (bool, error) {
+	if !x.profile.PartCopy {
+		return false, nil
+	}
+	if err := x.complete(ctx, precondition{}); err != nil {
+		return false, err
+	}
+	copied, err := x.copyPart(ctx, x.ifMatch(x.etag))
+	return !copied && s3error.Status(err) == http.StatusPreconditionFailed, err
+}
+
+// unendedUploads tells whether the server has an upload that it has completed.
+func (x *prober) unendedUploads(ctx context.Context) (bool, error) {
+	if err := x.complete(ctx, precondition{}); err != nil {
+		return false, err
+	}
+	_, err := x.client.ListParts(ctx, &s3.ListPartsInput{Bucket: &x.bucket, Key: &x.key, UploadId: x.completed})
+	return err == nil, err
+}
+
+func (x *prober) partCopy(ctx context.Context) (bool, error) { return x.copyPart(ctx, nil) }
+
+// copyPart makes a part of the object, on the condition that it has an ETag.
+func (x *prober) copyPart(ctx context.Context, etag *string) (bool, error) {
 	id, done, err := x.upload(ctx)
 	if err != nil {
 		return false, err
@@ -174,6 +269,7 @@ func (x *prober) partCopy(ctx context.Context) (bool, error) {
 	defer done()
 	out, err := x.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
 		Bucket: &x.bucket, Key: &x.key, UploadId: id, PartNumber: aws.Int32(1), CopySource: aws.String(x.bucket + "/" + x.key),
+		CopySourceIfMatch: etag,
 	})
 	return err == nil && out.CopyPartResult != nil && out.CopyPartResult.ETag != nil, err
 }
@@ -184,6 +280,7 @@ func (x *prober) putAgain(ctx context.Context) error {
 	return err
 }
 
+// conditionalDelete deletes an object that was stored by parts: Swift refuses its right ETag.
 func (x *prober) conditionalDelete(ctx context.Context) (bool, error) {
 	remove := func(etag *string) func() error {
 		return func() error {
@@ -194,14 +291,14 @@ func (x *prober) conditionalDelete(ctx context.Context) (bool, error) {
 			return err
 		}
 	}
-	return x.refusesWrong(remove(aws.String(wrongETag)), remove(&x.etag))
+	return x.refusesWrong(remove(x.ifMatch(wrongETag)), remove(x.ifMatch(x.etag)))
 }
 
 // deleteAll deletes the object by DeleteObjects, on the condition that it has an ETag, and tells whether it was deleted.
 func (x *prober) deleteAll(ctx context.Context, etag *string) (bool, error) {
 	out, err := x.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &x.bucket, Delete: &types.Delete{
 		Objects: []types.ObjectIdentifier{{Key: &x.key, ETag: etag}},
-	}})
+	}}, withMD5)
 	if err != nil {
 		return false, err
 	}
@@ -218,7 +315,7 @@ func (x *prober) conditionalBatchDelete(ctx context.Context) (bool, error) {
 	if deleted, err := x.deleteAll(ctx, aws.String(wrongETag)); err != nil || deleted {
 		return false, err
 	}
-	return x.deleteAll(ctx, &x.etag)
+	return x.deleteAll(ctx, x.ifMatch(x.etag))
 }
 
 func (x *prober) batchDelete(ctx context.Context) (bool, error) {

@@ -3,6 +3,7 @@ package profile
 
 import (
 	"context"
+	"net/http"
 	"net/url"
 	"strings"
 
@@ -38,22 +39,34 @@ func OfEndpoint(endpoint, bucketName string) string {
 	return ""
 }
 
-// OfServer is the name of the profile that the Server header of an S3 server tells, empty where it tells none.
-func OfServer(header string) string {
-	for prefix, name := range map[string]string{"MinIO": "minio", "Ceph Object Gateway": "ceph", "VERSITYGW": "versitygw"} {
-		if strings.HasPrefix(header, prefix) {
+// OfAnswer is the name of the profile that the headers of an answer tell, empty where they tell none.
+//
+// Older gateways of Ceph, and Swift, send no Server header. Both number requests with IDs that begin with tx. That of Ceph ends with the instance and
+// the zone of the gateway. Swift repeats its own as X-Trans-Id.
+func OfAnswer(header http.Header) string {
+	for prefix, name := range map[string]string{
+		"MinIO": "minio", "Ceph Object Gateway": "ceph", "VERSITYGW": "versitygw",
+	} {
+		if strings.HasPrefix(header.Get("Server"), prefix) {
 			return name
 		}
+	}
+	switch id := header.Get("X-Amz-Request-Id"); {
+	case !strings.HasPrefix(id, "tx"):
+	case header.Get("X-Trans-Id") == id:
+		return "swift"
+	case strings.Count(id, "-") >= 3:
+		return "ceph"
 	}
 	return ""
 }
 
-// ServerHeader is the Server header of an answer, or of the answer that an error came with.
-func ServerHeader(metadata middleware.Metadata) string {
+// Header is the header of an answer, or of the answer that an error came with. It is nil where there was none.
+func Header(metadata middleware.Metadata) http.Header {
 	if response, ok := awsmiddleware.GetRawResponse(metadata).(*smithyhttp.Response); ok {
-		return response.Header.Get("Server")
+		return response.Header
 	}
-	return ""
+	return nil
 }
 
 // Known is the name of the profile as it is known before the server is asked, empty where it is not.
@@ -80,28 +93,34 @@ func Restrict(o *s3.Options, profile string) {
 	if !known {
 		return
 	}
+	// The SDK adds and signs Accept-Encoding to get objects as they are stored. Google's front end changes it on the way, so that the signature would be
+	// wrong. Without it, too, no server compresses, and the transport asks for nothing and decompresses nothing.
+	const acceptEncoding = "Accept-Encoding"
 	if !p.SignedAcceptEncoding {
-		o.APIOptions = append(o.APIOptions, withoutAcceptEncoding)
+		o.APIOptions = append(o.APIOptions, changeHeader("WithoutAcceptEncoding", middleware.Before, func(h http.Header) { h.Del(acceptEncoding) }))
+	}
+	if p.Decompresses {
+		o.APIOptions = append(o.APIOptions, changeHeader("AcceptGzip", middleware.After, func(h http.Header) { h.Set(acceptEncoding, "gzip") }))
 	}
 	if !p.Checksums {
 		transport.UseChecksums(o, bucket.ChecksumsRequired)
 	}
 }
 
-// withoutAcceptEncoding takes out of a request the header that the SDK adds and signs. Google's front end changes it on the way, so that
-// the signature is wrong. The SDK adds it to get objects as they are stored, which they are without it too: the transport does not ask
-// for compression.
-func withoutAcceptEncoding(stack *middleware.Stack) error {
-	const signing = "Signing"
-	if _, signs := stack.Finalize.Get(signing); !signs {
-		return nil
-	}
-	return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("WithoutAcceptEncoding", func(
-		ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
-	) (middleware.FinalizeOutput, middleware.Metadata, error) {
-		if request, ok := in.Request.(*smithyhttp.Request); ok {
-			request.Header.Del("Accept-Encoding")
+// changeHeader changes the header of each request right before the signature or right after it.
+func changeHeader(id string, where middleware.RelativePosition, change func(http.Header)) func(*middleware.Stack) error {
+	return func(stack *middleware.Stack) error {
+		const signing = "Signing"
+		if _, signs := stack.Finalize.Get(signing); !signs {
+			return nil
 		}
-		return next.HandleFinalize(ctx, in)
-	}), signing, middleware.Before)
+		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc(id, func(
+			ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+		) (middleware.FinalizeOutput, middleware.Metadata, error) {
+			if request, ok := in.Request.(*smithyhttp.Request); ok {
+				change(request.Header)
+			}
+			return next.HandleFinalize(ctx, in)
+		}), signing, where)
+	}
 }

@@ -1,6 +1,7 @@
 package profile
 
 import (
+	"net/http"
 	"slices"
 	"testing"
 
@@ -44,13 +45,29 @@ func TestProfileOfEndpoint(t *testing.T) {
 	}
 }
 
-func TestProfileOfServer(t *testing.T) {
-	for header, want := range map[string]string{
-		"MinIO": "minio", "Ceph Object Gateway (tentacle)": "ceph", "VERSITYGW": "versitygw",
-		"": "", "AmazonS3": "", "nginx": "",
+func TestProfileOfAnswer(t *testing.T) {
+	const ofCeph, ofSwift, ofAWS = "tx00000700341ec0bae8d5b-006b0526ed-100e-default", "tx58f0deecac4c4ab383554-006b0526fc", "TX2Z5B5DQ1A1S0V3"
+	for _, tc := range []struct{ server, request, transaction, want string }{
+		{"MinIO", "", "", "minio"},
+		{"Ceph Object Gateway (tentacle)", ofCeph, "", "ceph"},
+		{"VERSITYGW", "", "", "versitygw"},
+		{"", "", "", ""},
+		{"AmazonS3", ofAWS, "", ""},
+		{"nginx", "", "", ""},
+		{"", ofCeph, "", "ceph"},
+		{"nginx", ofCeph, "", "ceph"},
+		{"", ofSwift, ofSwift, "swift"},
+		{"", ofSwift + "-region-one-a", ofSwift + "-region-one-a", "swift"},
+		{"", ofSwift, "", ""}, // a proxy has taken out what tells more
 	} {
-		if got := OfServer(header); got != want {
-			t.Errorf("%q: %q; want %q", header, got, want)
+		header := http.Header{}
+		for name, value := range map[string]string{"Server": tc.server, "X-Amz-Request-Id": tc.request, "X-Trans-Id": tc.transaction} {
+			if value != "" {
+				header.Set(name, value)
+			}
+		}
+		if got := OfAnswer(header); got != tc.want {
+			t.Errorf("%v: %q; want %q", header, got, tc.want)
 		}
 	}
 }

@@ -40,7 +40,7 @@ var (
 // a moment only ([driver.Profile.EmptyDirectoryCode]), or it answered 200 all the same ([driver.Profile.UnstoredAnswers]). After some attempts the
 // error is OperationAborted. A request to complete an upload is not sent again, because the parts may be gone: the error is OperationAborted at once.
 //
-// The server has the profile of the name. If the name is empty, the Server header of each answer tells the profile.
+// The server has the profile of the name. If the name is empty, the headers of each answer tell the profile.
 func RepeatUnstored(name string) func(*s3.Options) {
 	return func(o *s3.Options) {
 		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return transport.Variant(o.Copy()) })}
@@ -113,7 +113,7 @@ func (r *repeater) repeat(
 func (r *repeater) profile(metadata middleware.Metadata) driver.Profile {
 	name := r.name
 	if name == "" {
-		name = OfServer(ServerHeader(metadata))
+		name = OfAnswer(Header(metadata))
 	}
 	p, _ := driver.ProfileNamed(name)
 	return p
