@@ -55,6 +55,15 @@ func limits(s *s3test.Server) drivertest.Limits {
 		}
 	}
 	switch s.Name {
+	case "ceph":
+		delete(l, drivertest.Encryption)
+		l[drivertest.EncryptionRequests] = "there is no server of keys"
+		l[drivertest.StorageClasses] = "the zone has one"
+	case "swift":
+		delete(l, drivertest.Encryption)
+		l[drivertest.EncryptionRequests] = "501 NotImplemented"
+		l[drivertest.StorageClasses] = "400 InvalidStorageClass"
+		l[drivertest.Tags] = "501 NotImplemented"
 	case "sim-r2":
 		l[drivertest.Versions] = "R2 keeps no versions"
 	case "embedded":

@@ -73,7 +73,22 @@ const (
 
 	// Encryption is to encrypt objects with keys that the server has. A server with this limit stores them as they are.
 	Encryption Limit = "encryption"
+
+	// EncryptionRequests is to take a request to encrypt. A server with this limit refuses it.
+	EncryptionRequests Limit = "encryption-requests"
+
+	// StorageClasses is to take a storage class other than STANDARD. A server with this limit refuses it.
+	StorageClasses Limit = "storage-classes"
+
+	// Tags is to take tags. A server with this limit refuses them.
+	Tags Limit = "tags"
 )
+
+// has tells whether the server has a limit.
+func (l Limits) has(limit Limit) bool {
+	_, limited := l[limit]
+	return limited
+}
 
 // Run runs the suite as subtests.
 func Run(t *testing.T, h Harness) {

@@ -44,6 +44,9 @@ const (
 	// unorderedListings: names come in the order of the server, so that tests compare them as sets.
 	unorderedListings exception = "unordered-listings"
 
+	// lostTags: copies, and uploads by parts, may have no tags.
+	lostTags exception = "lost-tags"
+
 	// computedMD5: HASH reads the file for an MD5.
 	computedMD5 exception = "computed-md5"
 
@@ -63,17 +66,17 @@ func exceptions() map[exception]struct {
 		unprovenBytes: {
 			"S3 shows neither the MD5 nor a checksum", func(p *driver.Profile) bool { return !p.MD5ETags && !p.Checksums },
 		},
-		severalPuts: {"PutObject has no condition", func(p *driver.Profile) bool { return !p.ConditionalPut }},
+		severalPuts: {"PutObject has no condition", func(p *driver.Profile) bool { return !p.PutsOn(true) }},
 		severalCompletions: {
-			"CompleteMultipartUpload has no condition", func(p *driver.Profile) bool { return !p.ConditionalComplete },
+			"CompleteMultipartUpload has no condition", func(p *driver.Profile) bool { return !p.CompletesOn(true) },
 		},
 		severalCopies: {
 			"neither CopyObject nor a request that could replace it has a condition",
-			func(p *driver.Profile) bool { return !p.ConditionalCopy && !p.ConditionalComplete && !p.ConditionalPut },
+			func(p *driver.Profile) bool { return !p.ConditionalCopy && !p.CompletesOn(true) && !p.PutsOn(true) },
 		},
 		severalCopiesByParts: {
 			"neither CopyObject nor CompleteMultipartUpload has a condition",
-			func(p *driver.Profile) bool { return !p.ConditionalCopy && !p.ConditionalComplete },
+			func(p *driver.Profile) bool { return !p.ConditionalCopy && !p.CompletesOn(true) },
 		},
 		deletedUnseen:  {"DeleteObject has no condition", func(p *driver.Profile) bool { return !p.ConditionalDelete }},
 		replacedByPut:  {"PutObject has no condition", func(p *driver.Profile) bool { return !p.ConditionalPut }},
@@ -86,6 +89,7 @@ func exceptions() map[exception]struct {
 		},
 		secondLooks:       {"an answer may have parts of two objects", func(p *driver.Profile) bool { return !p.AtomicReads }},
 		unorderedListings: {"S3 does not sort listings", func(p *driver.Profile) bool { return !p.SortedListings }},
+		lostTags:          {"CreateMultipartUpload takes no tags", func(p *driver.Profile) bool { return p.LosesTags }},
 		computedMD5:       {"the ETag is not the MD5", func(p *driver.Profile) bool { return !p.MD5ETags }},
 		computedChecksum:  {"S3 keeps no checksum", func(p *driver.Profile) bool { return !p.Checksums }},
 	}

@@ -67,6 +67,9 @@ func testReconcile(t *testing.T, h Harness) {
 			after: slices.Concat(random(3 * partSize)[:1], random(1000), random(3 * partSize)[1001:]),
 		},
 	} {
+		if x.limits.has(EncryptionRequests) {
+			test.objects.Encryption = ""
+		}
 		x.run(test.label, func(x *fixture) {
 			x.Fs = x.session(x.Context(), &driver.Options{NoOverwrite: test.noOverwrite, Objects: test.objects})
 			name := test.label

@@ -913,7 +913,7 @@ func (x *fixture) advanceClock(time time.Duration) {
 			out.LastModified = aws.Time(out.LastModified.Add(-time))
 		case *s3.ListMultipartUploadsOutput:
 			for i := range out.Uploads {
-				out.Uploads[i].Initiated = aws.Time(out.Uploads[i].Initiated.Add(-time))
+				out.Uploads[i].Initiated = aws.Time(aws.ToTime(out.Uploads[i].Initiated).Add(-time))
 			}
 		}
 		return nil
