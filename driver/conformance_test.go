@@ -64,6 +64,8 @@ func limits(s *s3test.Server) drivertest.Limits {
 		l[drivertest.EncryptionRequests] = "501 NotImplemented"
 		l[drivertest.StorageClasses] = "400 InvalidStorageClass"
 		l[drivertest.Tags] = "501 NotImplemented"
+		l[drivertest.Redirections] = "501 NotImplemented"
+		l[drivertest.ChecksumsOfParts] = "400 MalformedXML"
 	case "sim-r2":
 		l[drivertest.Versions] = "R2 keeps no versions"
 	case "embedded":

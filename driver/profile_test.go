@@ -115,6 +115,7 @@ func facts() []fact {
 		{"`CopyObject` onto itself leaves bytes alone", func(p driver.Profile) bool { return p.InPlaceCopy }, nil},
 		{"`UploadPartCopy`", func(p driver.Profile) bool { return p.PartCopy }, (*prober).partCopy},
 		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }, (*prober).unequalParts},
+		{"answers to `HeadObject` end where they say", func(p driver.Profile) bool { return !p.UnframedHeads }, nil},
 		{"10,000 parts", func(p driver.Profile) bool { return !p.FewParts }, (*prober).manyParts},
 		{"uploads end when they are completed", func(p driver.Profile) bool { return !p.UnendedUploads }, (*prober).endedUploads},
 		{"gaps in part numbers", func(p driver.Profile) bool { return p.PartGaps }, (*prober).partGaps},

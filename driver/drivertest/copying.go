@@ -60,6 +60,9 @@ func (x *fixture) putWithAttributes(key string, content []byte) attributes {
 	if x.limits.has(StorageClasses) {
 		in.StorageClass = ""
 	}
+	if x.limits.has(Redirections) {
+		in.WebsiteRedirectLocation = nil
+	}
 	tags := 2
 	if x.limits.has(Tags) {
 		in.Tagging, tags = nil, 0

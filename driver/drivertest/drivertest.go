@@ -84,6 +84,12 @@ const (
 	Tags Limit = "tags"
 )
 
+// Redirections and ChecksumsOfParts are to take a redirection of a website, and the checksums of parts. A server with one of these limits refuses it.
+const (
+	Redirections     Limit = "redirections"
+	ChecksumsOfParts Limit = "checksums-of-parts"
+)
+
 // has tells whether the server has a limit.
 func (l Limits) has(limit Limit) bool {
 	_, limited := l[limit]

@@ -45,6 +45,10 @@ type Profile struct {
 	// PartGaps says that part numbers may have gaps. The driver never leaves one.
 	PartGaps bool
 
+	// UnframedHeads says that an answer to HeadObject may be followed by the end of a body, which it does not have. The next answer on the connection
+	// then begins with these bytes.
+	UnframedHeads bool
+
 	// FewParts says that an upload has at most 1,000 parts, and not 10,000.
 	FewParts bool
 
@@ -145,7 +149,8 @@ func profiles() []Profile {
 			BatchDelete: true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true, SignedAcceptEncoding: true,
 		},
 		{
-			Name: "swift", ExclusiveComplete: true, UncheckedSources: true, FewParts: true, UnendedUploads: true, LosesTags: true, PartGaps: true,
+			Name: "swift", ExclusiveComplete: true, UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true,
+			LosesTags: true, PartGaps: true,
 			PartCopy: true, UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			BatchDeletesMarkers: true, AtomicReads: true, SignedAcceptEncoding: true,
 		},

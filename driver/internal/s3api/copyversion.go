@@ -3,6 +3,7 @@ package s3api
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"syscall"
 	"time"
 
@@ -76,7 +77,14 @@ func (b *Bucket) checkSource(ctx context.Context, v Version) error {
 	if b.sourceUnmodifiedSince(v) == nil {
 		return nil
 	}
-	return v.Bucket.CheckCondition(ctx, v.Key, Condition{ETag: v.ETag})
+	now, _, err := v.Bucket.Head(ctx, v.Key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // deleted after the copy
+		return nil
+	case err == nil && !v.sameSizeAndETag(now):
+		return errReplaced
+	}
+	return err
 }
 
 // copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1).

@@ -84,7 +84,7 @@ func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 func (b *Bucket) askHead(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
 	out, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.HeadObjectOutput, error) {
 		begin := time.Now()
-		out, err := b.client.HeadObject(ctx, in, once)
+		out, err := b.client.HeadObject(ctx, in, once, b.closeUnframed)
 		if _, answered := errors.AsType[*smithyhttp.ResponseError](err); err == nil || answered {
 			b.stats.Observe(time.Now(), time.Since(begin))
 		}
@@ -94,6 +94,23 @@ func (b *Bucket) askHead(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadO
 		err = errNoObject
 	}
 	return out, err
+}
+
+// closeUnframed keeps other requests off the connection of a HeadObject whose answer may be longer than it says.
+func (b *Bucket) closeUnframed(o *s3.Options) {
+	if !b.Profile.UnframedHeads {
+		return
+	}
+	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
+		return stack.Build.Add(middleware.BuildMiddlewareFunc("CloseConnection", func(
+			ctx context.Context, in middleware.BuildInput, next middleware.BuildHandler,
+		) (middleware.BuildOutput, middleware.Metadata, error) {
+			if request, ok := in.Request.(*smithyhttp.Request); ok {
+				request.Close = true
+			}
+			return next.HandleBuild(ctx, in)
+		}), middleware.After)
+	})
 }
 
 // errNoObject says that an answer comes from another machine than S3, such as a proxy. Its size is not that of the object.

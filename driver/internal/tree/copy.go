@@ -30,7 +30,7 @@ func (t *Tree) copy(ctx context.Context, v s3api.Version, a *attributes.Attribut
 		return t.Bucket.Copy(ctx, v, a, to, c)
 	case !always && v.Size < s3api.MinPartSize && p.PutsOn(c.Absent):
 		return t.copyByPut(ctx, v, a, to, c)
-	case !atOnce, p.CompletesOn(c.Absent):
+	case !atOnce, p.CompletesOn(c.Absent) && v.Size > 0: // Swift takes no empty part
 		return t.Uploads.CopyByParts(ctx, v, a, to, c)
 	}
 	return t.Bucket.Copy(ctx, v, a, to, c) // which looks right before
