@@ -19,6 +19,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/iam"
 	"github.com/babelftp/babelftp/internal/s3client"
+	"github.com/babelftp/babelftp/internal/s3client/probe"
 	"github.com/babelftp/babelftp/internal/s3error"
 	"github.com/babelftp/babelftp/internal/upkeep"
 )
@@ -114,7 +115,7 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	}
 	if use.Write {
 		upload := &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &p.users, UploadId: aws.String("none")}
-		_, aborts = try(ctx, p, p.client.AbortMultipartUpload, upload, "NoSuchUpload")
+		_, aborts = try(ctx, p, p.client.AbortMultipartUpload, upload, "NoSuchUpload", "NoSuchKey")
 	}
 	if removes && aborts {
 		p.verify(ctx, log)
@@ -124,6 +125,9 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	}
 	if aborts && use.Write {
 		p.upload(ctx)
+	}
+	if removes && aborts && use.Write && len(p.denied) == 0 {
+		p.verifyProfile(ctx)
 	}
 }
 
@@ -138,6 +142,22 @@ func (p *prober) verify(ctx context.Context, log *slog.Logger) {
 	} else if err != nil {
 		p.report.Problems = append(p.report.Problems, err.Error())
 		p.ended = true
+	}
+}
+
+// verifyProfile has the server show what its profile promises.
+func (p *prober) verifyProfile(ctx context.Context) {
+	if p.ended || ctx.Err() != nil {
+		return
+	}
+	b := p.bucket
+	broken, err := probe.Verify(context.WithoutCancel(ctx), b.Client, b.Name, b.Prefix, b.Profile)
+	if err != nil {
+		p.ended = true
+		p.problem("the profile was not verified: %s", strings.ReplaceAll(err.Error(), "\n", " "))
+	}
+	for _, what := range broken {
+		p.problem("its S3 server does not do what the profile %s promises: %s: name another one in s3.profile", b.Profile.Name, what)
 	}
 }
 

@@ -55,7 +55,7 @@ func (p *prober) begin(ctx context.Context, key string, o driver.Objects) (id *s
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), cleanTimeout)
 		defer cancel()
 		_, err := p.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &p.bucket.Name, Key: &key, UploadId: out.UploadId})
-		if err != nil && !s3error.HasCode(err, "NoSuchUpload") {
+		if err != nil && !s3error.HasCode(err, "NoSuchUpload", "NoSuchKey") {
 			p.problem("the multipart upload of this check stays at %q: abort it", key)
 		}
 	}, true

@@ -17,6 +17,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/access"
 	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/config/object"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/configtest"
@@ -104,10 +105,14 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if err := probe(t, srv); err != nil {
-						return err.Error()
+					err = probe(t, srv)
+					if err == nil {
+						return ""
 					}
-					return ""
+					// This MinIO has the profile of AWS.
+					return strings.Join(slices.DeleteFunc(strings.Split(err.Error(), "; "), func(problem string) bool {
+						return strings.Contains(problem, "promises: Delete")
+					}), "; ")
 				}
 				if got := try(policy); got != "" {
 					t.Errorf("with all of the policy: %s", got)
@@ -354,5 +359,31 @@ func TestProbeThatMayDeleteNoVersion(t *testing.T) {
 	}
 	if countVersions(t, s, acme.Bucket) == 0 {
 		t.Error("the credentials may delete versions")
+	}
+}
+
+// A profile that promises what its server does not do is named by the probe, and the right one is not.
+func TestProbeVerifiesTheProfile(t *testing.T) {
+	for _, tc := range []struct{ server, profile, want string }{
+		{"minio", "minio", ""},
+		{"minio", "aws", "DeleteObject with If-Match"},
+		{"sim-strict", "r2", "PutObject with If-None-Match"},
+		{"ceph", "auto", ""},
+		{"ceph", "r2", "PutObject with If-Match"}, // the ETag has quotes
+		{"swift", "auto", ""},
+		{"swift", "gcs", "10,000 parts"},
+	} {
+		t.Run(tc.server+"/"+tc.profile, func(t *testing.T) {
+			s := s3test.Start(t, tc.server)
+			cfg := configtest.New(t, s)
+			cfg.S3.Profile = bucket.Profile(tc.profile)
+			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := probe(t, srv); (err == nil) != (tc.want == "") || err != nil && !strings.Contains(err.Error(), "promises: "+tc.want) {
+				t.Errorf("the probe reports %v; want %q", err, tc.want)
+			}
+		})
 	}
 }

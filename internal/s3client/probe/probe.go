@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -268,10 +269,15 @@ func (x *prober) copyPart(ctx context.Context, etag *string) (bool, error) {
 	}
 	defer done()
 	out, err := x.client.UploadPartCopy(ctx, &s3.UploadPartCopyInput{
-		Bucket: &x.bucket, Key: &x.key, UploadId: id, PartNumber: aws.Int32(1), CopySource: aws.String(x.bucket + "/" + x.key),
+		Bucket: &x.bucket, Key: &x.key, UploadId: id, PartNumber: aws.Int32(1), CopySource: aws.String(x.bucket + "/" + escape(x.key)),
 		CopySourceIfMatch: etag,
 	})
 	return err == nil && out.CopyPartResult != nil && out.CopyPartResult.ETag != nil, err
+}
+
+// escape writes a key as the source of a copy has it, in percent-encoding (RFC 3986 section 2.1).
+func escape(key string) string {
+	return strings.ReplaceAll((&url.URL{Path: key}).EscapedPath(), "+", "%2B")
 }
 
 // putAgain stores the object again where it was deleted.
