@@ -11,6 +11,9 @@ TEST_TOOLS := minio versitygw pebble helm compose-go
 # detector does it (internal/acceptance). The same bytes go through the sessions of internal/control with it.
 SERIAL := ./internal/acceptance ./bench ./deploy ./i18n/... ./locales ./tools/... ./internal/charset ./internal/config/... ./internal/conformance
 
+# What CI runs on Ceph and OpenStack Swift, in seconds.
+PACKAGED_GROUPS := stat|write|append|overwrite|mkdir|remove
+
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
 FUZZTIME = 5m
@@ -25,7 +28,7 @@ TESTFLAGS =
 RELEASE = $(patsubst v%,%,$(shell git describe --tags --exact-match 2>/dev/null))
 RELEASE_TOOLS := goreleaser cyclonedx-gomod helm
 
-.PHONY: build help quick test clients manifests kube fuzz torture bench tools packages vulnerabilities release-check release-snapshot release
+.PHONY: build help quick test s3-servers s3-packages clients manifests kube fuzz torture bench tools packages vulnerabilities release-check release-snapshot release
 
 build: ## build ./babelftp
 	go build -trimpath -ldflags '-X main.version=$(VERSION)' -o babelftp ./cmd/babelftp
@@ -36,10 +39,15 @@ help: ## list the targets
 quick: ## run the tests that need nothing but Go: embedded S3 only, no race detector (one package: go test -short ./driver)
 	go test -short ./...
 
-test: packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
-	go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
+test: packages s3-packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
+	go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$|^TestConformancePackaged$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
 	go test $(TESTFLAGS) -race -run '^TestConcurrentSessions$$' ./i18n
-	go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip '^TestConformance$$/^minio$$' ./driver $(SERIAL)
+	go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip '^TestConformance$$/^minio$$|^TestConformancePackaged$$' ./driver $(SERIAL)
+	go test $(TESTFLAGS) -timeout 20m -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$' ./driver
+
+# All of the suite takes Ceph and Swift nine minutes each, and Ceph 3 GiB of memory.
+s3-servers: s3-packages ## run the whole suite of the driver on Ceph and OpenStack Swift
+	go test $(TESTFLAGS) -v -count 1 -timeout 60m -parallel 4 -run '^TestConformancePackaged$$' ./driver
 
 # go test does not see that files outside of a module have changed, so none of its results are kept.
 manifests: ## check the manifests of deploy as the API server of Kubernetes does (the first build takes two minutes)
@@ -49,6 +57,11 @@ kube: .tools/bin/helm .tools/bin/kube-apiserver ## install the chart on an API s
 	tools/debian-packages.sh etcd=etcd-server
 	go test -tags kube -count 1 -run '^TestKube$$' ./deploy
 	cd deploy/nlbtest && go mod tidy -diff && go vet ./... && go test -count 1 ./...
+
+s3-packages: ## install the Debian packages of Ceph and OpenStack Swift
+	@tools/debian-packages.sh radosgw=radosgw ceph-mon=ceph-mon ceph-osd=ceph-osd ceph-mgr=ceph-mgr ceph-authtool=ceph-common \
+	  swift-proxy-server=swift-proxy swift-account-server=swift-account swift-container-server=swift-container \
+	  swift-object-server=swift-object memcached=memcached
 
 fuzz: ## run each fuzz target for five minutes; FUZZTIME=10s for less
 	tools/fuzz.sh $(FUZZTIME)

@@ -16,6 +16,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -333,14 +335,37 @@ func (x *prober) exclusiveComplete() (bool, error) {
 	if _, err := x.put("a", "first"); err != nil {
 		return false, err
 	}
+	complete := func(u *begunUpload) error {
+		_, err := x.client.CompleteMultipartUpload(x.ctx, &s3.CompleteMultipartUploadInput{
+			Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, MultipartUpload: u.parts, IfNoneMatch: aws.String("*"),
+		})
+		return err
+	}
 	u, err := x.begin("a", "second")
 	if err != nil {
 		return false, err
 	}
-	_, err = x.client.CompleteMultipartUpload(x.ctx, &s3.CompleteMultipartUploadInput{
-		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, MultipartUpload: u.parts, IfNoneMatch: aws.String("*"),
-	})
-	return refused(err)
+	if known, err := refused(complete(u)); err != nil || !known {
+		return false, err
+	}
+	// Some servers look first, and do it then.
+	var uploads [8]*begunUpload
+	for i := range uploads {
+		if uploads[i], err = x.begin("new", "content"); err != nil {
+			return false, err
+		}
+	}
+	var done atomic.Int32
+	var wait sync.WaitGroup
+	for _, u := range uploads {
+		wait.Go(func() {
+			if complete(u) == nil {
+				done.Add(1)
+			}
+		})
+	}
+	wait.Wait()
+	return done.Load() == 1, nil
 }
 
 // checkedSources copies an object that was stored by parts, on the condition that it has its ETag.

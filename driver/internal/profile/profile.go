@@ -24,7 +24,8 @@ type Profile struct {
 	// ConditionalBatchDelete is DeleteObjects with ETags. Servers that do not know these pass over them and delete.
 	ConditionalBatchDelete bool
 
-	// ExclusivePut and ExclusiveComplete are PutObject and CompleteMultipartUpload with If-None-Match, also where the server does not know If-Match.
+	// ExclusivePut and ExclusiveComplete are PutObject and CompleteMultipartUpload with If-None-Match, also where the server does not know If-Match. Of
+	// several requests at the same time one must succeed. Swift looks first, and then several do.
 	ExclusivePut, ExclusiveComplete bool
 
 	// UncheckedSources says that the server cannot compare the source of CopyObject and UploadPartCopy with an ETag: x-amz-copy-source-if-match refuses
@@ -149,7 +150,7 @@ func profiles() []Profile {
 			BatchDelete: true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true, SignedAcceptEncoding: true,
 		},
 		{
-			Name: "swift", ExclusiveComplete: true, UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true,
+			Name: "swift", UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true,
 			LosesTags: true, PartGaps: true,
 			PartCopy: true, UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			BatchDeletesMarkers: true, AtomicReads: true, SignedAcceptEncoding: true,

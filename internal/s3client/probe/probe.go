@@ -212,7 +212,12 @@ func withMD5(o *s3.Options) {
 	o.APIOptions = append(o.APIOptions, smithyhttp.AddContentChecksumMiddleware)
 }
 
+// exclusiveComplete believes a server only if PutObject has the condition too. Swift has it of CompleteMultipartUpload alone, and does not keep it when
+// two clients complete uploads at the same time.
 func (x *prober) exclusiveComplete(ctx context.Context) (bool, error) {
+	if !x.profile.ExclusivePut {
+		return false, nil
+	}
 	return exclusive(x.complete(ctx, precondition{ifNoneMatch: aws.String("*")}))
 }
 
