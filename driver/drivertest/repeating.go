@@ -74,6 +74,11 @@ func testRepeat(t *testing.T, h Harness) {
 			other: stores("f", "oldline"), kinds: []error{syscall.ESTALE, syscall.EAGAIN}, after: map[string]string{"f": "oldline"},
 		},
 		{
+			label: "append-refused-then-deleted", before: map[string]string{"f": "old"},
+			run: func(x *fixture) error { return x.tryAppend("f", []byte("line")) }, operation: "PutObject", refused: true,
+			other: func(x *fixture) { x.delete("f") }, kinds: []error{syscall.ESTALE}, after: map[string]string{},
+		},
+		{
 			label: "append-then-stored-as-before", before: map[string]string{"f": "b"},
 			run: func(x *fixture) error { return x.tryAppend("f", []byte("b")) }, operation: "PutObject",
 			other: stores("f", "b"), kinds: unknown, after: map[string]string{"f": "b"},

@@ -96,7 +96,8 @@ func (w *breakableLink) mend() {
 	w.down = false
 }
 
-// newSiteBehindLink is a site whose S3 server is at the other end of a wire. The test itself looks past it.
+// newSiteBehindLink is a site whose S3 server is at the other end of a wire, and which sends each request three times at most. The test itself looks
+// past the wire.
 func newSiteBehindLink(t *testing.T, storage *s3test.Server) (*site, *breakableLink) {
 	t.Helper()
 	endpoint, err := url.Parse(storage.Endpoint)
@@ -106,7 +107,7 @@ func newSiteBehindLink(t *testing.T, storage *s3test.Server) (*site, *breakableL
 	w := newBreakableLink(t, endpoint.Host)
 	distant := *storage
 	distant.Endpoint = "http://" + w.listener.Addr().String()
-	s := newSite(t, &distant)
+	s := (&site{env: fewAttempts}).open(t, &distant)
 	s.client = storage.Client()
 	return s, w
 }

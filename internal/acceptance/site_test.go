@@ -105,6 +105,9 @@ func (s *site) open(t *testing.T, storage *s3test.Server, lines ...string) *site
 	return s
 }
 
+// fewAttempts has a server give up soon.
+const fewAttempts = "AWS_MAX_ATTEMPTS=3"
+
 // newSiteBehindProxy is a site that reaches its S3 server through a proxy, and sends each request three times at most. The test itself looks past
 // the proxy.
 func newSiteBehindProxy(t *testing.T, storage *s3test.Server, lines ...string) (*site, *s3test.Proxy) {
@@ -114,7 +117,7 @@ func newSiteBehindProxy(t *testing.T, storage *s3test.Server, lines ...string) (
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
-	s := (&site{env: "AWS_MAX_ATTEMPTS=3"}).open(t, proxy.Server(), lines...)
+	s := (&site{env: fewAttempts}).open(t, proxy.Server(), lines...)
 	s.client = storage.Client()
 	return s, proxy
 }

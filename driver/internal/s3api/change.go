@@ -115,6 +115,14 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 	}
 }
 
+// replacedIfGone is the error of a request on the condition of an ETag: S3 answers that there is no object where it is gone.
+func (c Condition) replacedIfGone(err error) error {
+	if c.ETag != "" && errors.Is(err, fs.ErrNotExist) {
+		return errReplaced
+	}
+	return err
+}
+
 // unknown says that it is not known what S3 has done.
 func unknown(cause error) error { return &s3errors.Error{Kind: syscall.EAGAIN, Cause: cause} }
 

@@ -51,5 +51,6 @@ func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, 
 		}
 		return stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32), nil
 	}
-	return b.perform(ctx, w)
+	made, err := b.perform(ctx, w)
+	return made, c.replacedIfGone(err)
 }

@@ -149,7 +149,7 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 	for i, p := range parts {
 		all[i] = p.completed()
 	}
-	return b.perform(ctx, change{
+	made, err := b.perform(ctx, change{
 		key: u.Key, name: u.Name, condition: c, supported: b.Profile.CompletesOn(c.Absent), timeout: unlimited, long: true,
 		send: func(ctx context.Context, c Condition) (Stored, error) {
 			out, err := b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
@@ -166,6 +166,7 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 		},
 		pending: func(ctx context.Context) bool { return !b.Profile.UnendedUploads && b.isOpen(ctx, u) },
 	})
+	return made, c.replacedIfGone(err)
 }
 
 // isOpen tells whether S3 still has a multipart upload. S3 completes an upload once. So one that is open has made no object.
