@@ -14,14 +14,18 @@ import (
 // A history is what several sessions do, on several replicas of the server, with one bucket. It is written as one JSON object a line: the
 // first is the history without its steps, each other a step.
 type history struct {
-	Seed     uint64        `json:"seed"` // of the time that each request takes
-	Profile  string        `json:"profile"`
-	Opaque   bool          `json:"opaque,omitempty"` // ETags are no MD5 sums, as with KMS
-	Calm     bool          `json:"calm,omitempty"`   // no request takes long
-	Quota    int64         `json:"quota,omitempty"`  // of each replica, in bytes; 0 for none
-	Copies   int64         `json:"copies,omitempty"` // driver.Options.CopyLimit
-	Sessions []sessionPlan `json:"sessions"`         // of which steps tell the index
-	Steps    []step        `json:"-"`
+	Seed    uint64 `json:"seed"` // of the time that each request takes
+	Profile string `json:"profile"`
+	Opaque  bool   `json:"opaque,omitempty"` // ETags are no MD5 sums, as with KMS
+	Calm    bool   `json:"calm,omitempty"`   // no request takes long
+	Quota   int64  `json:"quota,omitempty"`  // of each replica, in bytes; 0 for none
+	Copies  int64  `json:"copies,omitempty"` // driver.Options.CopyLimit
+
+	Conflicts bool          `json:"conflicts,omitempty"` // S3 answers 409 to one of two conditional writes
+	Forgets   bool          `json:"forgets,omitempty"`   // S3 knows no upload that it has completed, as few servers do
+	Throttled time.Duration `json:"throttled,omitempty"` // how long S3 refuses every request, some time after the first ones
+	Sessions  []sessionPlan `json:"sessions"`            // of which steps tell the index
+	Steps     []step        `json:"-"`
 }
 
 type sessionPlan struct {
@@ -119,6 +123,10 @@ func randomHistory(seed uint64) *history {
 	}
 	if chance(r, 20) {
 		h.Copies = 2000
+	}
+	h.Conflicts, h.Forgets = chance(r, 30), chance(r, 50)
+	if chance(r, 10) {
+		h.Throttled = pick(r, []time.Duration{time.Second, 10 * time.Second, 20 * time.Second})
 	}
 	replicas := 1 + r.IntN(2)
 	for range 1 + r.IntN(4) {
@@ -238,7 +246,8 @@ func (h *generator) step(id int) step {
 		}
 	}
 	for chance(r, 20) {
-		f := stepFault{Request: 1 + r.IntN(6), Kind: pick(r, []string{"delay", "delay", "delay", "lose-request", "lose-answer", "slow-down", "cut", "die"})}
+		f := stepFault{Request: 1 + r.IntN(6), Kind: pick(r, []string{"delay", "delay", "delay", "lose-request", "lose-answer", "lose-answer", "slow-down", "too-many",
+			"refuse-three", "fail", "fail-performed", "fail-behind-ok", "fail-performed-behind-ok", "cut", "die"})}
 		if f.Kind == "delay" {
 			f.Delay = pick(r, []time.Duration{200 * time.Millisecond, time.Second, 4 * time.Second, 20 * time.Second})
 		}
@@ -281,6 +290,7 @@ func (h *history) shrink(fails func(*history) bool) *history {
 	}
 	for _, change := range []func(*history){
 		func(next *history) { next.Calm = true }, func(next *history) { next.Quota = 0 }, func(next *history) { next.Copies = 0 },
+		func(next *history) { next.Conflicts = false }, func(next *history) { next.Forgets = false }, func(next *history) { next.Throttled = 0 },
 		func(next *history) { next.Opaque = false }, func(next *history) { next.Profile = "aws" },
 	} {
 		try(change)

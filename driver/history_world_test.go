@@ -113,7 +113,12 @@ func newWorld(t *testing.T, h *history) *world {
 	}
 	w.profile = profile
 	w.init(w)
+	completed := s3sim.CompletedByProfile
+	if h.Forgets {
+		completed = s3sim.CompletedForgotten
+	}
 	w.s3 = s3sim.New(s3sim.Options{
+		Conflicts: h.Conflicts, Completed: completed,
 		Profile: profile, MinPartSize: historyPart, RefuseUnsupported: profile.Name == "strict", Observe: w.observe,
 	})
 	w.s3.CreateBucket(historyBucket)
@@ -184,6 +189,13 @@ func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault 
 	f := s3sim.Fault{
 		Before: time.Millisecond + time.Duration(h%8_000_000), After: time.Millisecond + time.Duration(h>>24%8_000_000), Forget: h>>50%2 == 0,
 	}
+	if passed := time.Since(w.begun); w.Throttled > 0 && passed > throttledAfter && passed < throttledAfter+w.Throttled {
+		if op != nil {
+			op.faulty.Store(true)
+		}
+		f.Status, f.Code = 503, "SlowDown"
+		return f
+	}
 	if !w.Calm && h>>52%16 == 0 {
 		f.Before += time.Duration(h >> 30 % 2_000_000_000)
 	}
@@ -191,7 +203,7 @@ func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault 
 		return f
 	}
 	for _, fault := range op.Faults {
-		if fault.Request != number {
+		if fault.Request != number && (fault.Kind != "refuse-three" || number < fault.Request || number > fault.Request+2) {
 			continue
 		}
 		op.faulty.Store(true)
@@ -202,8 +214,19 @@ func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault 
 			f.LoseRequest = true
 		case "lose-answer":
 			f.LoseAnswer = true
-		case "slow-down":
+		case "slow-down", "refuse-three":
 			f.Status, f.Code = 503, "SlowDown"
+		case "too-many":
+			f.Status, f.Code = 429, "TooManyRequests"
+		case "fail":
+			f.Status, f.Code = 500, "InternalError"
+		case "fail-performed":
+			f.Status, f.Code, f.Performed = 500, "InternalError", true
+		case "fail-behind-ok", "fail-performed-behind-ok":
+			f.Status, f.Code, f.Performed = 500, "InternalError", fault.Kind == "fail-performed-behind-ok"
+			if o.Name == "CompleteMultipartUpload" || o.Name == "CopyObject" || o.Name == "UploadPartCopy" {
+				f.Status = 200
+			}
 		case "cut":
 			f.Cut = 100
 		case "die":
@@ -213,6 +236,9 @@ func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault 
 	}
 	return f
 }
+
+// throttledAfter is how long a history runs before S3 refuses every request.
+const throttledAfter = 20 * time.Millisecond
 
 // die ends a replica: it sends no more requests, and hears no more answers.
 func (w *world) die(r *replica) {
