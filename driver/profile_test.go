@@ -128,6 +128,8 @@ func facts() []fact {
 		{"listings of any prefix", func(p driver.Profile) bool { return !p.SlashPrefixes }, (*prober).anyPrefix},
 		{"`DeleteObjects`", func(p driver.Profile) bool { return p.BatchDelete }, (*prober).batchDelete},
 		{"markers and files in one `DeleteObjects`", func(p driver.Profile) bool { return p.BatchDeletesMarkers }, nil},
+		{"listings without prefixes that hold delete markers only", func(p driver.Profile) bool { return !p.GhostPrefixes }, nil},
+		{"`DeleteObject` of markers under Object Lock", func(p driver.Profile) bool { return !p.LockedMarkers }, nil},
 		{"files in a directory that becomes empty", func(p driver.Profile) bool { return p.EmptyDirectoryCode == "" }, nil},
 		{"answers of one object", func(p driver.Profile) bool { return p.AtomicReads }, nil},
 		{"200 only for what is stored", func(p driver.Profile) bool { return !p.UnstoredAnswers }, (*prober).storedAnswers},

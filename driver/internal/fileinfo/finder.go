@@ -70,7 +70,8 @@ func (f Finder) DirAndMarker(ctx context.Context, key string) (*Info, error) {
 }
 
 // Both tells whether there are a file and a directory of a key. It takes one request where listings are sorted, and two elsewhere. It also takes
-// a second one where more than a thousand keys stand between the two, such as "foo", "foo 1", "foo 2" ... "foo/".
+// a second one where more than a thousand keys stand between the two, such as "foo", "foo 1", "foo 2" ... "foo/", and for a directory that the server
+// may list although it is gone.
 func (f Finder) Both(ctx context.Context, key string) (file, directory bool, err error) {
 	if p := &f.Bucket.Profile; !p.SortedListings || p.SlashPrefixes { // the file is not listed first, or not at all
 		if file, err = exists(f.File(ctx, key)); err == nil {
@@ -84,7 +85,7 @@ func (f Finder) Both(ctx context.Context, key string) (file, directory bool, err
 	}
 	file = slices.ContainsFunc(page.Versions, func(v s3api.Version) bool { return v.Key == key })
 	directory = slices.Contains(page.Prefixes, f.Keys.Directory(key))
-	if !directory && page.Next != "" {
+	if !directory && page.Next != "" || directory && f.Bucket.Profile.GhostPrefixes {
 		directory, err = exists(f.Dir(ctx, key))
 	}
 	return file, directory, err

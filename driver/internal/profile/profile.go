@@ -77,6 +77,13 @@ type Profile struct {
 	// versitygw may leave an empty directory, which is in the way of a file of the name.
 	BatchDelete, BatchDeletesMarkers bool
 
+	// LockedMarkers says that DeleteObject of the marker of a directory is refused with InvalidRequest in a bucket with Object Lock, and DeleteObjects is
+	// not. Both only hide the marker.
+	LockedMarkers bool
+
+	// GhostPrefixes says that a listing with a delimiter may show prefixes under which only delete markers are. This concerns buckets with versions.
+	GhostPrefixes bool
+
 	// EmptyDirectoryCode is the error code by which PutObject and CopyObject are refused while the server removes the directory: an object that
 	// another request deletes was the last one there. The code may also have its own meaning, so a client repeats the request some times. It
 	// is empty for a server that has no directories, or of which none is known. MinIO may also refuse CompleteMultipartUpload then, which cannot
@@ -127,7 +134,8 @@ func profiles() []Profile {
 		{
 			Name: "minio", ConditionalPut: true, ConditionalComplete: true, BatchDeletesMarkers: true,
 			PartCopy: true, UnequalParts: true, PartGaps: true, Checksums: true, MD5ETags: true, SortedListings: true,
-			BatchDelete: true, EmptyDirectoryCode: "AccessDenied", AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
+			BatchDelete: true, EmptyDirectoryCode: "AccessDenied", LockedMarkers: true, GhostPrefixes: true,
+			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
 			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true,

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
@@ -92,7 +93,11 @@ func (b *Bucket) delete(ctx context.Context, v Version) (out *s3.DeleteObjectOut
 	doubt := false // an earlier attempt may have been performed
 	for t := newTries(ctx, false); ; {
 		out, err = attempt(ctx, t, lookTimeout, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
-			return b.client.DeleteObject(ctx, in, once)
+			out, err := b.client.DeleteObject(ctx, in, once)
+			if b.isLockedMarker(v.Key, err) {
+				return b.deleteMarker(ctx, v.Key)
+			}
+			return out, err
 		})
 		if err == nil {
 			return out, nil
@@ -128,6 +133,27 @@ func (b *Bucket) delete(ctx context.Context, v Version) (out *s3.DeleteObjectOut
 			return nil, failed
 		}
 	}
+}
+
+// isLockedMarker tells whether Object Lock keeps the server from deleting the marker of a directory in the simple way.
+func (b *Bucket) isLockedMarker(key string, err error) bool {
+	return b.Profile.LockedMarkers && strings.HasSuffix(key, "/") && s3errors.HasCode(err, "InvalidRequest")
+}
+
+// deleteMarker is DeleteObject by means of DeleteObjects.
+func (b *Bucket) deleteMarker(ctx context.Context, key string) (*s3.DeleteObjectOutput, error) {
+	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{
+		Bucket: &b.Name, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: &key}}},
+	}, once, withMD5)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(out.Errors) > 0:
+		return nil, &smithy.GenericAPIError{Code: aws.ToString(out.Errors[0].Code), Message: aws.ToString(out.Errors[0].Message)}
+	case len(out.Deleted) == 0:
+		return nil, s3errors.ErrNoResult
+	}
+	return &s3.DeleteObjectOutput{DeleteMarker: out.Deleted[0].DeleteMarker, VersionId: out.Deleted[0].DeleteMarkerVersionId}, nil
 }
 
 // mayBe tells whether an object may be this version, by its size and its ETag.

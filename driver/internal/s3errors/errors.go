@@ -183,6 +183,12 @@ func kindOfCode(code string) error {
 	return nil
 }
 
+// HasCode tells whether S3 has answered with an error code.
+func HasCode(err error, code string) bool {
+	api, ok := errors.AsType[smithy.APIError](err)
+	return ok && api.ErrorCode() == code
+}
+
 // IsNoSuchUpload tells whether S3 does not know of a multipart upload, because it was completed or aborted. Where a request can miss nothing else,
 // Ceph (ListParts) and Swift (AbortMultipartUpload) say NoSuchKey.
 func IsNoSuchUpload(err error) bool {
