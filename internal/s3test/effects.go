@@ -50,10 +50,17 @@ func Delay(d time.Duration) Effect {
 	}
 }
 
-// Hold sends the first half of the answer's body, and the rest when until is closed.
+// Hold sends the first half of the answer's body, and the rest when until is closed. Of an answer without a body it sends nothing before.
 func Hold(until <-chan struct{}) Effect {
 	return func(e *exchange) {
 		e.relay(e.r.Body, func(r *http.Response) io.Reader {
+			if r.ContentLength <= 0 {
+				select {
+				case <-until:
+				case <-e.r.Context().Done():
+				}
+				return r.Body
+			}
 			half := io.LimitReader(r.Body, r.ContentLength/2)
 			return io.MultiReader(half, &held{e, until}, r.Body)
 		})

@@ -78,6 +78,9 @@ func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited
 			mounts[i].Storage = mounts[i].Storage.WithContext(ctx)
 		}
 		seen := vfs.NewDirectoryFS(vfs.NewMountFS(mounts), directories)
+		if u.tenant.resumable {
+			seen = vfs.NewEndingFS(ctx, seen, Owner(u.name, u.tenant.Name), &r.endings)
+		}
 		if u.tenant.events != nil {
 			seen = events.NewFS(ctx, seen, u.tenant.events, u.name)
 		}

@@ -39,6 +39,7 @@ type Registry struct {
 	verifier  *verifier
 	newQuotas chan *Quota                    // of users whom sources brought; see [Registry.NewQuotas]
 	throttle  *limits.Throttle[netip.Prefix] // of logins, by [limits.Network]
+	endings   vfs.Endings
 	bans      *bans.List
 	log       *slog.Logger
 }

@@ -6,6 +6,7 @@
 // S3 requests as possible. The storage of a user is made of layers over the driver:
 //
 //	NewPolicyFS     refuses what the policy of the user does not allow
+//	NewEndingFS     lets a client that comes back wait for its interrupted upload
 //	NewDirectoryFS  lets the home exist before its first file, and what the session has seen as a directory
 //	NewMountFS      shows buckets and prefixes under directories
 //

@@ -1,0 +1,104 @@
+package server
+
+import (
+	"io"
+	"log/slog"
+	"net"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/config"
+	"github.com/babelftp/babelftp/internal/configtest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// commandLog sends for each command in the log that has a text.
+type commandLog struct {
+	text string
+	seen chan struct{}
+}
+
+func (l commandLog) Write(line []byte) (int, error) {
+	if text := string(line); strings.Contains(text, "msg=command") && strings.Contains(text, l.text) {
+		l.seen <- struct{}{}
+	}
+	return len(line), nil
+}
+
+// A session dies in the middle of an upload, and its client comes back and asks before S3 has the rest of what the session holds. The client learns what it
+// can resume, and resumes it, as if it had come a moment later.
+func TestComingBackAtOnce(t *testing.T) {
+	const sent = "half of a file"
+	kept := strconv.Itoa(len(sent) - 1) // a pending upload lacks the last byte
+	for _, line := range []string{"SIZE /new", "MLST /new", "STOR /new"} {
+		t.Run(line[:4], func(t *testing.T) {
+			s := s3test.Start(t, "embedded")
+			proxy, err := s3test.NewProxy(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = proxy.Close() })
+			cfg := configtest.New(t, proxy.Server())
+			cfg.Tenants["acme"].Resume = config.KeepInterrupted
+			log := commandLog{text: line, seen: make(chan struct{}, 100)}
+			handler := slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug})
+			srv := start(t, cfg, Options{AWS: proxy.Server().AWSConfig(), Logger: slog.New(handler)})
+			first, second := session(t, srv, "alice"), session(t, srv, "alice")
+
+			rest := make(chan struct{})
+			injection := proxy.Inject(s3test.Fault{Operation: "PutObject", Times: 1, Effect: s3test.Hold(rest)})
+			lost := first.Data().(*net.TCPConn)
+			first.Command(150, "STOR /new")
+			if _, err := io.WriteString(lost, sent); err != nil {
+				t.Fatal(err)
+			}
+			for !strings.Contains(first.Command(211, "STAT"), strconv.Itoa(len(sent))+" byte") {
+			}
+			for range len(log.seen) {
+				<-log.seen
+			}
+			_ = lost.SetLinger(0)
+			_ = lost.Close()
+			_ = first.Close()
+			for injection.Applied() == 0 {
+			}
+
+			var data net.Conn
+			if line[:4] == "STOR" {
+				data = second.Data()
+				second.Command(350, "REST "+kept)
+			}
+			reply := make(chan string, 1)
+			go func() {
+				text, err := second.Send(line)
+				if err != nil {
+					text = err.Error()
+				}
+				reply <- text
+			}()
+			<-log.seen
+			close(rest)
+			switch text := <-reply; line[:4] {
+			case "SIZE":
+				if text != "213 "+kept {
+					t.Errorf("SIZE: %q, want 213 %s", text, kept)
+				}
+			case "MLST":
+				if !strings.Contains(strings.ToLower(text), "size="+kept+";") {
+					t.Errorf("MLST: %q, want size=%s", text, kept)
+				}
+			case "STOR":
+				if !strings.HasPrefix(text, "150 ") {
+					t.Fatalf("STOR after REST: %q, want 150", text)
+				}
+				_, _ = io.WriteString(data, "es")
+				_ = data.Close()
+				second.Reply(226)
+				if got := second.Transfer("RETR /new"); got != sent[:len(sent)-1]+"es" {
+					t.Errorf("the file is %q", got)
+				}
+			}
+		})
+	}
+}
