@@ -354,6 +354,18 @@ func testVersioned(t *testing.T, h Harness) {
 	if err != nil || len(out.Versions) != 4 {
 		t.Errorf("%d versions are left, %v; want all of 4", len(out.Versions), err)
 	}
+	x.Fs = x.session(t.Context(), &driver.Options{NoOverwrite: true}) // which removes a copy where the rename fails
+	x.put("left", []byte("first"))
+	x.spy.After(func(operation string, _ any) error {
+		if operation == "DeleteObject" {
+			x.spy.After(nil)
+			x.put("left", []byte("second")) // above the delete marker, and not below it
+		}
+		return nil
+	})
+	x.rename("left", "right")
+	x.wantContent("right", []byte("first"))
+	x.wantContent("left", []byte("second"))
 }
 
 // testStamps renames and copies directories whose files have ETags that prove nothing. An attempt that was interrupted is completed by another
