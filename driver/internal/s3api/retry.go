@@ -65,7 +65,7 @@ func WithRetries(ctx context.Context, r Retries) context.Context {
 // and the attempts of all users of a client would count together.
 type tries struct {
 	Retries
-	until time.Time // no attempt begins later
+	until time.Time // no attempt begins later but the second
 	pause time.Duration
 	made  int // attempts that have failed
 }
@@ -80,7 +80,8 @@ func newTries(ctx context.Context, long bool) *tries {
 	return &tries{Retries: r, until: time.Now().Add(patience), pause: firstPause}
 }
 
-// again waits before another attempt. It returns false where the error would be the same, or when the patience has ended.
+// again waits before another attempt. It returns false where the error would be the same, or when the patience has ended. A second attempt is always
+// made, because the first one may have got a connection whose other end has gone.
 func (t *tries) again(ctx context.Context, err error) bool {
 	t.made++
 	if ctx.Err() != nil || !s3errors.Repeatable(err) || t.made == t.Attempts {
@@ -90,7 +91,7 @@ func (t *tries) again(ctx context.Context, err error) bool {
 	if !t.Steady {
 		pause = pause/2 + rand.N(pause/2)
 	}
-	if t.pause = min(2*t.pause, longestPause); time.Now().Add(pause).After(t.until) {
+	if t.pause = min(2*t.pause, longestPause); t.made > 1 && time.Now().Add(pause).After(t.until) {
 		return false
 	}
 	return Sleep(ctx, pause) == nil

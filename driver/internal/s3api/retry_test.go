@@ -1,0 +1,129 @@
+package s3api_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/smithy-go"
+	smithyhttp "github.com/aws/smithy-go/transport/http"
+
+	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/clients"
+	"github.com/babelftp/babelftp/driver/internal/endpoint"
+	"github.com/babelftp/babelftp/driver/internal/profile"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
+)
+
+// requests are requests to S3, of each kind.
+var requests = []struct {
+	name string
+	long bool // of a multipart upload
+	make func(ctx context.Context, b *s3api.Bucket) error
+}{
+	{"head", false, func(ctx context.Context, b *s3api.Bucket) error { _, _, err := b.Head(ctx, "key"); return err }},
+	{"list", false, func(ctx context.Context, b *s3api.Bucket) error { _, err := b.List(ctx, s3api.Listing{}); return err }},
+	{"delete", false, func(ctx context.Context, b *s3api.Bucket) error { return b.Delete(ctx, "key") }},
+	{"delete-version", false, func(ctx context.Context, b *s3api.Bucket) error {
+		return b.DeleteVersion(ctx, s3api.Version{Bucket: b, Key: "key", ETag: `"etag"`})
+	}},
+	{"put", false, func(ctx context.Context, b *s3api.Bucket) error {
+		_, err := b.Put(ctx, "key", &attributes.Attributes{}, s3api.Condition{}, strings.NewReader("content"), nil)
+		return err
+	}},
+	{"part", true, func(ctx context.Context, b *s3api.Bucket) error {
+		_, err := b.UploadPart(ctx, s3api.Upload{Key: "key", ID: "id"}, 1, strings.NewReader("content"), nil)
+		return err
+	}},
+}
+
+// newBucket is a bucket whose requests all end as answer says.
+func newBucket(answer func(ctx context.Context, in any) error) *s3api.Bucket {
+	p, _ := profile.Named("aws")
+	client := clients.Intercept(struct{ s3api.Client }{}, func(ctx context.Context, in any, _ func() (any, error)) error { return answer(ctx, in) })
+	return s3api.NewBucket(client, "bucket", p, &endpoint.Stats{}, time.Minute)
+}
+
+// TestSilentS3 has S3 take each request and never answer. A command ends before its client has given up, and a part gets several attempts.
+func TestSilentS3(t *testing.T) {
+	for _, request := range requests {
+		t.Run(request.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				attempts := 0
+				b := newBucket(func(ctx context.Context, _ any) error {
+					attempts++
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				begin := time.Now()
+				err := request.make(t.Context(), b)
+				took, most := time.Since(begin), 90*time.Second
+				if request.long {
+					most = 10 * time.Minute
+				}
+				if !errors.Is(err, syscall.EAGAIN) || took > most || attempts < 2 {
+					t.Errorf("%v after %v and %d attempts, want EAGAIN within %v", err, took, attempts, most)
+				}
+			})
+		})
+	}
+}
+
+// TestRefusedForAWhile has S3 refuse each request for a time, and then perform it.
+func TestRefusedForAWhile(t *testing.T) {
+	const answered = "answered by the test"
+	for _, request := range requests {
+		t.Run(request.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				begin, window := time.Now(), 20*time.Second
+				if request.long {
+					window = 4 * time.Minute
+				}
+				b := newBucket(func(_ context.Context, in any) error {
+					if put, ok := in.(*s3.PutObjectInput); ok && put.Body == nil {
+						t.Error("an attempt has no body")
+					}
+					if time.Since(begin) < window {
+						return answer(http.StatusServiceUnavailable, "SlowDown")
+					}
+					return answer(http.StatusTeapot, answered)
+				})
+				err := request.make(t.Context(), b)
+				if api, ok := errors.AsType[smithy.APIError](err); !ok || api.ErrorCode() != answered {
+					t.Errorf("%v after %v, want the answer after %v", err, time.Since(begin), window)
+				}
+			})
+		})
+	}
+}
+
+// TestAttempts bounds how often a request is sent.
+func TestAttempts(t *testing.T) {
+	for _, request := range requests {
+		t.Run(request.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				attempts := 0
+				b := newBucket(func(context.Context, any) error {
+					attempts++
+					return answer(http.StatusTooManyRequests, "TooManyRequests")
+				})
+				err := request.make(s3api.WithRetries(t.Context(), s3api.Retries{Attempts: 3}), b)
+				if !errors.Is(err, syscall.EAGAIN) || attempts != 3 {
+					t.Errorf("%v after %d attempts, want EAGAIN after 3", err, attempts)
+				}
+			})
+		})
+	}
+}
+
+func answer(status int, code string) error {
+	return &smithyhttp.ResponseError{
+		Response: &smithyhttp.Response{Response: &http.Response{StatusCode: status}}, Err: &smithy.GenericAPIError{Code: code, Message: "made by the test"},
+	}
+}
