@@ -294,6 +294,7 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 	content := bytesOf(e.New)
 	op.published = append(op.published, content)
 	switch op.Do {
+	case "foreign-put", "foreign-restore":
 	case "stor", "appe", "rest", "resume", "resume-append":
 		m.judgeUpload(e, op, content)
 	case "rename", "copy":
@@ -518,7 +519,7 @@ func (m *model) judgeDelete(e s3sim.Event, op *operation) {
 	moved := e.Key == op.Name || strings.HasPrefix(e.Key, op.Name+"/")
 	undone := e.Key == op.To || strings.HasPrefix(e.Key, op.To+"/")
 	switch {
-	case op.Do == "remove" && e.Key == op.Name, op.Do == "rmdir" && e.Key == op.Name+"/" && len(old) == 0:
+	case op.Do == "foreign-delete", op.Do == "remove" && e.Key == op.Name, op.Do == "rmdir" && e.Key == op.Name+"/" && len(old) == 0:
 		return
 	case strings.HasSuffix(e.Key, "/") && len(old) == 0 && op.Do == "rename" && moved:
 		return

@@ -191,6 +191,10 @@ var historyThemes = [][]string{
 	{ // what is replaced while it moves
 		"stor", "stor", "stor", "rename", "rename-dir", "chtimes",
 	},
+	{ // what another S3 client changes
+		"stor", "stor", "appe", "appe", "rest", "rename", "rename", "remove", "read", "size", "foreign-put", "foreign-put", "foreign-delete", "foreign-restore",
+		"foreign-restore",
+	},
 }
 
 // stepsThat returns the steps so far that do something.
@@ -204,8 +208,12 @@ func (h *generator) step(id int) step {
 	if h.long && chance(r, 15) {
 		s.Wait = time.Duration(r.IntN(200)) * time.Second
 	}
-	s.Do = pick(r, h.theme)
+	if s.Do = pick(r, h.theme); h.Quota > 0 && strings.HasPrefix(s.Do, "foreign") { // a quota learns of other clients by its next count
+		s.Do = "read"
+	}
 	switch s.Do {
+	case "foreign-put":
+		s.Size = pick(r, h.sizes)
 	case "stor", "appe", "rest":
 		s.Size = pick(r, h.sizes)
 		if asked := h.stepsThat("size"); s.Do != "stor" && len(asked) > 0 && chance(r, 50) { // clients that resume ask first

@@ -341,6 +341,8 @@ func (s *session) perform(op *operation) error {
 	case "cwd":
 		_, err := s.fs.StatDir(op.Name)
 		return err
+	case "foreign-put", "foreign-delete", "foreign-restore":
+		return s.world.foreign(s.replica.ctx, op)
 	case "sweep":
 		_, err := s.replica.journal.Sweep(s.replica.ctx, settleTime)
 		return err
@@ -352,6 +354,30 @@ func (s *session) perform(op *operation) error {
 		return nil
 	}
 	return fmt.Errorf("no step is called %q", op.Do)
+}
+
+// foreign is what another S3 client does with a file, which knows nothing of the driver. It also stores again what the file held before, with the same
+// ETag.
+func (w *world) foreign(ctx context.Context, op *operation) error {
+	client := w.client(&s3sim.Caller{Tag: func() any { return op }})
+	bucket := historyBucket
+	if op.Do == "foreign-delete" {
+		_, err := client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: &op.Name})
+		return err
+	}
+	content := fileOf(op.ID, op.Size)
+	if op.Do == "foreign-restore" {
+		w.mu.Lock()
+		states := w.alive(op.Name, 0, w.seq)
+		w.mu.Unlock()
+		before := slices.DeleteFunc(states[:len(states)-1], func(s state) bool { return !s.exists })
+		if len(before) == 0 {
+			return nil
+		}
+		content = before[len(before)-1].content
+	}
+	_, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &op.Name, Body: bytes.NewReader(content)})
+	return err
 }
 
 // fileOf is the content of the file that a step uploads. Every eight bytes of it say of which step they are, and where they belong.
