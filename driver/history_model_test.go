@@ -292,6 +292,9 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 		return
 	}
 	content := bytesOf(e.New)
+	if by := m.versions[e.Key]; slices.ContainsFunc(by, func(s state) bool { return s.by == op && s.exists }) && by[len(by)-1].by != op {
+		m.violate("twice", "step %d (%s %q %q) has stored %q a second time, over what step %d has done since", op.ID, op.Do, op.Name, op.To, e.Key, by[len(by)-1].by.ID)
+	}
 	op.published = append(op.published, content)
 	switch op.Do {
 	case "foreign-put", "foreign-restore":
