@@ -6,9 +6,6 @@ returned, {"error": "..."} when ftplib raised one of its errors.
 
 import ftplib
 import json
-import os
-import random
-import signal
 import ssl
 import sys
 
@@ -93,17 +90,6 @@ class Client:
     def write(self, size):
         self.data.sendall(b"x" * size)
 
-    def kill_uploads(self, host, port, user, password, names, least, most):
-        """Uploads files, each by a process that kills itself at a random byte before the last one."""
-        for name in names:
-            size = random.randrange(1, random.randint(least, most))
-            child = os.fork()
-            if child == 0:
-                upload_and_die(host, port, user, password, name, size)
-            _, status = os.waitpid(child, 0)
-            if not os.WIFSIGNALED(status):
-                raise ftplib.Error("%s: the client was not killed" % name)
-
     def read(self, size):
         """Reads at most so many bytes of a download, and returns how many there were."""
         length = 0
@@ -146,21 +132,6 @@ class Client:
         lines = []
         self.ftp.retrlines("LIST", lines.append)
         return {"LIST": lines, "NLST": self.ftp.nlst(), "MLSD": [name for name, facts in self.ftp.mlsd() if facts["type"] in ("file", "dir")]}
-
-
-def upload_and_die(host, port, user, password, name, size):
-    """Sends so many bytes of a longer file, and kills its own process."""
-    try:
-        ftp = ftplib.FTP(host="")
-        ftp.connect(host, port, timeout=180)
-        ftp.login(user, password)
-        ftp.voidcmd("TYPE I")
-        data = ftp.transfercmd("STOR " + name)
-        while size > 0:
-            size -= data.send(b"x" * min(size, 8192))
-        os.kill(os.getpid(), signal.SIGKILL)
-    finally:
-        os._exit(1)
 
 
 def main():

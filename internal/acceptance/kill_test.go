@@ -2,10 +2,7 @@ package acceptance_test
 
 import (
 	"flag"
-	"fmt"
 	"math/rand/v2"
-	"net"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -90,53 +87,6 @@ func TestKilledClients(t *testing.T) {
 				t.Errorf("the bucket has open multipart uploads of %q", uploads)
 			}
 		})
-	}
-}
-
-// TestKilledClientsOnABusyMachine keeps all processors busy and kills clients at a random byte. A client may then have to wait for a
-// processor between the two connections that its kernel closes. One object of 1,000 may be incomplete.
-func TestKilledClientsOnABusyMachine(t *testing.T) {
-	t.Parallel()
-	const (
-		clients     = 4    // in parallel
-		batch       = 5    // kills for which a client answers in time
-		one         = 1000 // kills for each object that may be incomplete
-		least, most = 100_000, 1_200_000
-	)
-	count := *rounds * clients * batch
-	s := newSite(t, s3test.Start(t, "minio"))
-	host, port, err := net.SplitHostPort(s.address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	number, err := strconv.Atoi(port)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for range 2 * runtime.NumCPU() {
-		launch(t, "sh", "-c", "ulimit -t 3600; while :; do :; done")
-	}
-	uploaders := make([]*ftplib, clients)
-	for i := range uploaders {
-		uploaders[i] = newFtplib(t, s, usual)
-	}
-	for first := 0; first < count; first += batch * clients {
-		for i, f := range uploaders {
-			names := make([]string, batch)
-			for k := range names {
-				names[k] = fmt.Sprintf("/killed %d", first+i*batch+k)
-			}
-			f.send("kill_uploads", host, number, "alice@acme", password, names, least, most)
-		}
-		for _, f := range uploaders {
-			if a := f.receive(); a.Error != "" {
-				t.Fatal(a.Error)
-			}
-		}
-	}
-	s.awaitMetric(t, "babelftp_sessions", clients)
-	if objects := s.objects(t, ""); len(objects) > (count+one-1)/one {
-		t.Errorf("after %d kills the bucket has %q", count, objects)
 	}
 }
 

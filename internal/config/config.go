@@ -54,7 +54,7 @@ type Config struct {
 	DataTimeout time.Duration `yaml:"data_timeout"`
 	// How long a transfer may move no byte.
 	StallTimeout time.Duration `yaml:"stall_timeout"`
-	// Longest wait of a complete upload without TLS for news that its client was killed. A busy machine waits up to ten times as long.
+	// Longest wait of a complete upload without TLS for news that its client was killed.
 	CommitDelay time.Duration `yaml:"commit_delay"`
 	// How long running transfers may continue after SIGTERM.
 	DrainTimeout time.Duration `yaml:"drain_timeout"`
@@ -94,7 +94,7 @@ const (
 	defaultDataTimeout  = 30 * time.Second
 	defaultStallTimeout = 5 * time.Minute
 	// A killed client's kernel closes the data connection first and the control connection some 50 microseconds later. Where its machine
-	// is busy 20 milliseconds were seen with few tasks for each processor; where that machine is the server's own, the wait grows with them.
+	// is busy 20 milliseconds were seen with few tasks for each processor.
 	defaultCommitDelay = 50 * time.Millisecond
 	// Kubernetes kills a pod 30 seconds after SIGTERM by default. The server needs the rest to end the transfers that still run.
 	defaultDrainTimeout        = 25 * time.Second

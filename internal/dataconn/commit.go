@@ -12,14 +12,6 @@ const (
 	shortCommitShare = 50 // and no less than such a part of the commit delay
 )
 
-// On a busy machine a killed client may have to wait for a processor between the
-// two connections that its kernel closes.
-const (
-	busyCommitShare = 2       // of the commit delay for each waiting task
-	busyCommitLimit = 10      // times the commit delay, at most
-	singleWrite     = 4 << 10 // bytes that clients send by one write
-)
-
 // commitWait is how long an upload waits, counted from its last byte, for news
 // that its client was killed. A killed client ends no TLS connection by
 // close_notify (RFC 8446 6.1), so there is nothing to wait for. One that has sent
@@ -35,21 +27,6 @@ func (c *Conn) commitWait(most time.Duration) time.Duration {
 	}
 }
 
-// busyCommitWait is commitWait while tasks wait for processors, and 0 while none
-// does. The more of them wait for each processor, the longer it is.
-func (c *Conn) busyCommitWait(delay time.Duration, runQueue func() (tasks, processors int)) time.Duration {
-	if c.closedUnderTLS() || c.transfer.bytes.Load() <= singleWrite {
-		return 0
-	}
-	tasks, processors := runQueue()
-	waiting := tasks - processors
-	if waiting <= 0 {
-		return 0
-	}
-	share := delay / busyCommitShare
-	return min(max(share*time.Duration(waiting)/time.Duration(processors), share), busyCommitLimit*delay)
-}
-
 // A Control is the control connection of an upload's client.
 type Control interface {
 	// PeerClosed is closed when the client's side has ended.
@@ -60,32 +37,19 @@ type Control interface {
 
 // AwaitCommit waits before an upload becomes visible, and returns an error where
 // it must not. A killed client looks like a finished one until its kernel has
-// closed the control connection too. The wait is delay at most, but longer on a
-// busy machine.
+// closed the control connection too. The wait is delay at most.
 func (t *Transfer) AwaitCommit(ctx context.Context, control Control, delay time.Duration) error {
-	return t.awaitCommit(ctx, control, delay, runQueue)
-}
-
-func (t *Transfer) awaitCommit(ctx context.Context, control Control, delay time.Duration, runQueue func() (tasks, processors int)) error {
 	conn := t.conn
 	if conn == nil {
 		return ErrLost // there was never any
 	}
-	wait := conn.commitWait(delay)
-	for {
-		if err := awaitEnd(ctx, control, conn.ended.Add(wait)); err != nil {
-			return err
-		}
-		most := conn.busyCommitWait(delay, runQueue)
-		if control.HungUp() { // asked last: a client that has just left the run queue has hung up
-			return ErrPeerClosed
-		}
-		waited := time.Since(conn.ended)
-		if waited >= most {
-			return t.Err()
-		}
-		wait = min(waited+waited/2, most) // soon again: most machines are busy for a moment only
+	if err := awaitEnd(ctx, control, conn.ended.Add(conn.commitWait(delay))); err != nil {
+		return err
 	}
+	if control.HungUp() { // asked last: the kernel knows sooner than the goroutine that reads
+		return ErrPeerClosed
+	}
+	return t.Err()
 }
 
 // awaitEnd waits for the end of the control connection, and returns nil when it

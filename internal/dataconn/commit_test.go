@@ -36,51 +36,37 @@ func TestCommitWait(t *testing.T) {
 	}
 }
 
-// TestCommitOnABusyMachine has a client killed whose process waits for a processor before its kernel closes the control connection.
-func TestCommitOnABusyMachine(t *testing.T) {
+// A killed client is found when its control connection ends during the wait, and no upload waits longer than its share.
+func TestAwaitCommit(t *testing.T) {
 	const (
 		delay = 50 * time.Millisecond
 		never = time.Hour
 	)
 	for _, tt := range []struct {
-		name              string
-		bytes             int64
-		below             *cutConn
-		tasks, processors int
-		busy              time.Duration // how long that many tasks run
-		end               time.Duration // when the control connection ends
-		waits             time.Duration
-		want              error
+		name  string
+		below *cutConn
+		took  time.Duration // by the upload
+		end   time.Duration // when the control connection ends
+		waits time.Duration
+		want  error
 	}{
-		{"idle", 1 << 20, nil, 1, 2, never, never, delay / 50, nil},
-		{"idle-of-many", 1 << 20, nil, 30, 64, never, never, delay / 50, nil},
-		{"unknown", 1 << 20, nil, 0, 1, never, never, delay / 50, nil},
-		{"one-task-waits", 1 << 20, nil, 3, 2, never, never, delay / 2, nil},
-		{"two-wait-for-each-processor", 1 << 20, nil, 6, 2, never, never, delay, nil},
-		{"most-that-may-be", 1 << 20, nil, 200, 2, never, never, 10 * delay, nil},
-		{"busy-for-a-moment", 1 << 20, nil, 6, 2, time.Millisecond + 1, never, delay / 50 * 3 / 2, nil},
-		{"killed", 1 << 20, nil, 3, 2, never, 20 * time.Millisecond, 20 * time.Millisecond, ErrPeerClosed},
-		{"killed-under-more-load", 1 << 20, nil, 24, 2, never, 200 * time.Millisecond, 200 * time.Millisecond, ErrPeerClosed},
-		{"of-one-write", 4 << 10, nil, 24, 2, never, never, delay / 50, nil},
-		{"close-notify", 1 << 20, &cutConn{}, 24, 2, never, never, 0, nil},
-		{"tls-without-close-notify", 1 << 20, &cutConn{ended: true}, 6, 2, never, never, delay, nil},
+		{"short", nil, 0, never, delay / 50, nil},
+		{"long", nil, time.Hour, never, delay, nil},
+		{"killed", nil, time.Hour, 20 * time.Millisecond, 20 * time.Millisecond, ErrPeerClosed},
+		{"killed-later-than-the-wait", nil, 0, 20 * time.Millisecond, delay / 50, nil},
+		{"close-notify", &cutConn{}, time.Hour, never, 0, nil},
+		{"tls-without-close-notify", &cutConn{ended: true}, time.Hour, never, delay, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
 				control := &fakeControl{make(chan struct{})}
 				transfer := &Transfer{}
-				transfer.conn = &Conn{transfer: transfer, below: tt.below, opened: begin, ended: begin}
-				transfer.bytes.Store(tt.bytes)
+				transfer.conn = &Conn{transfer: transfer, below: tt.below, opened: begin.Add(-tt.took), ended: begin}
+				transfer.bytes.Store(1 << 20)
 				timer := time.AfterFunc(tt.end, func() { close(control.closed) })
 				defer timer.Stop()
-				runQueue := func() (tasks, processors int) {
-					if time.Since(begin) >= tt.busy {
-						return 1, tt.processors
-					}
-					return tt.tasks, tt.processors
-				}
-				if err := transfer.awaitCommit(t.Context(), control, delay, runQueue); !errors.Is(err, tt.want) {
+				if err := transfer.AwaitCommit(t.Context(), control, delay); !errors.Is(err, tt.want) {
 					t.Errorf("error %v, want %v", err, tt.want)
 				}
 				if waited := time.Since(begin); waited != tt.waits {
