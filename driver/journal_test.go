@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"testing/synctest"
@@ -711,9 +712,12 @@ func TestResumeWithoutAnswer(t *testing.T) {
 				if err != nil {
 					x.Fatal(err)
 				}
-				resumed := false
+				var resumed atomic.Bool
 				spy.After(func(operation string, _ any) error {
-					if resumed = resumed || operation == "PutObject"; resumed {
+					if operation == "PutObject" {
+						resumed.Store(true)
+					}
+					if resumed.Load() {
 						return io.ErrUnexpectedEOF
 					}
 					return nil

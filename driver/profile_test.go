@@ -252,7 +252,7 @@ func (x *prober) conditionalComplete() (bool, error) {
 		return false, err
 	}
 	complete := func(in s3.CompleteMultipartUploadInput) error {
-		upload, err := x.begin("second")
+		upload, err := x.begin("a", "second")
 		if err != nil {
 			return err
 		}
@@ -272,7 +272,7 @@ func (x *prober) storedAnswers() (bool, error) {
 	if _, err := x.put("a", "older"); err != nil {
 		return false, err
 	}
-	upload, err := x.begin("newer")
+	upload, err := x.begin("a", "newer")
 	if err != nil {
 		return false, err
 	}
@@ -468,9 +468,8 @@ type begunUpload struct {
 	parts   *types.CompletedMultipartUpload
 }
 
-// begin uploads parts of the key "a", with numbers from 1 on.
-func (x *prober) begin(contents ...string) (*begunUpload, error) {
-	key := "a"
+// begin uploads parts of a key, with numbers from 1 on.
+func (x *prober) begin(key string, contents ...string) (*begunUpload, error) {
 	in := &s3.CreateMultipartUploadInput{Bucket: &x.bucket, Key: &key}
 	if len(contents) > 0 {
 		in.ChecksumAlgorithm = types.ChecksumAlgorithmCrc32 // parts that are copied have none
@@ -517,7 +516,7 @@ func (x *prober) partCopy() (bool, error) {
 	if _, err := x.put("source", strings.Repeat("s", probePart)); err != nil {
 		return false, err
 	}
-	u, err := x.begin()
+	u, err := x.begin("a")
 	if err != nil {
 		return false, err
 	}
@@ -532,7 +531,7 @@ func (x *prober) partCopy() (bool, error) {
 }
 
 func (x *prober) unequalParts() (bool, error) {
-	u, err := x.begin(strings.Repeat("1", probePart), strings.Repeat("2", probePart+1), "3")
+	u, err := x.begin("a", strings.Repeat("1", probePart), strings.Repeat("2", probePart+1), "3")
 	if err != nil {
 		return false, err
 	}
@@ -540,7 +539,7 @@ func (x *prober) unequalParts() (bool, error) {
 }
 
 func (x *prober) partGaps() (bool, error) {
-	u, err := x.begin(strings.Repeat("1", probePart))
+	u, err := x.begin("a", strings.Repeat("1", probePart))
 	if err == nil {
 		err = x.part(u, 3, "3")
 	}

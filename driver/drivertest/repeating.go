@@ -207,6 +207,7 @@ func isRecord(in any) bool {
 // testRefusedOften has S3 refuse each request a few times in a row, with the answers that say it was not performed. Nothing fails.
 func testRefusedOften(t *testing.T, h Harness) {
 	x := h.open(t, nil)
+	x.Fs = MustNewSteady(t.Context(), x.spy, x.bucket, &driver.Options{PartSize: partSize, Profile: x.profile})
 	answers := []error{
 		responseError(http.StatusServiceUnavailable, "SlowDown"), responseError(http.StatusTooManyRequests, "TooManyRequests"), nil,
 		responseError(http.StatusConflict, "ConditionalRequestConflict"), nil,
