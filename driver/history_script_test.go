@@ -21,8 +21,8 @@ type history struct {
 	Quota   int64  `json:"quota,omitempty"`  // of each replica, in bytes; 0 for none
 	Copies  int64  `json:"copies,omitempty"` // driver.Options.CopyLimit
 
-	Conflicts bool          `json:"conflicts,omitempty"` // S3 answers 409 to one of two conditional writes
-	Forgets   bool          `json:"forgets,omitempty"`   // S3 knows no upload that it has completed, as few servers do
+	Conflicts bool          `json:"conflicts,omitempty"` // S3 answers 409 to one of two conditional writes.
+	Forgets   bool          `json:"forgets,omitempty"`   // S3 knows no upload that it has completed.
 	Throttled time.Duration `json:"throttled,omitempty"` // how long S3 refuses every request, some time after the first ones
 	Sessions  []sessionPlan `json:"sessions"`            // of which steps tell the index
 	Steps     []step        `json:"-"`

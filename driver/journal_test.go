@@ -330,7 +330,7 @@ func TestTakeOver(t *testing.T) {
 	}
 }
 
-// The last whole part of a file counts for nobody before a client has sent a byte after it, however many sessions resume the upload: a client that
+// The last whole part of a file counts only when a client has sent a byte after it, however many sessions resume the upload. A client that
 // finds its whole file there sends no more.
 func TestResumedUploadIsNeverWhole(t *testing.T) {
 	for name, end := range map[string]time.Duration{"stalls": 16 * time.Second, "dies": 3 * time.Minute} {
@@ -622,8 +622,8 @@ func TestRecordNamesUpload(t *testing.T) {
 	})
 }
 
-// S3 refuses a part for good. A client that is told that its upload is kept can resume it at once, after the parts before that one. It is not told
-// so where the record could not be written.
+// S3 refuses a part for good. Where the server says that the upload is kept, its client can resume it at once, after the parts before that one. The server does not
+// say so where the record could not be written.
 func TestPartRefused(t *testing.T) {
 	for name, test := range map[string]struct {
 		size, part     int
@@ -689,7 +689,7 @@ func TestPartRefused(t *testing.T) {
 	}
 }
 
-// S3 makes a session the holder of an upload that it resumes, and the answer is lost. Its client is told that the upload is kept, and can resume it at
+// S3 makes a session the holder of an upload that it resumes, and the answer is lost. The server says that the upload is kept, and its client can resume it at
 // once.
 func TestResumeWithoutAnswer(t *testing.T) {
 	for name, sent := range map[string]int{"parts": 2*journalPart + 1, "tail": 2*journalPart + 4000} {

@@ -132,7 +132,7 @@ func (r *judgedReplica) trouble(ctx context.Context, random *rand.Rand) {
 	}
 }
 
-// TestLinearizable lets clients work on few names through two replicas, and judges what they were told: there must be one order of all commands that explains each
+// TestLinearizable lets clients work on few names through two replicas, and judges their replies. There must be one order of all commands that explains each
 // reply. The part clean has no faults, so that it shows that the judge does not cry wolf. In the others a proxy before S3 loses answers, refuses and delays
 // requests. In deny files are not replaced. In large some have more than one part. In kills the replicas are killed and frozen too.
 func TestLinearizable(t *testing.T) {

@@ -737,7 +737,7 @@ func (f *failingFile) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// A download that the storage has failed ends with its error in every TYPE: the engine's conversion of lines forgets the error that comes after a part of
+// A download that the storage has failed ends with its error in every TYPE. The engine's conversion of lines forgets the error that comes after a part of
 // a line, and says 226.
 func TestDownloadThatTheStorageFails(t *testing.T) {
 	log := make(logged, 100)

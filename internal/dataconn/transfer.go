@@ -67,13 +67,13 @@ type Transfer struct {
 	size      atomic.Int64 // of SetSize, and one more; 0 before
 
 	mu       sync.Mutex
-	complete bool        // nothing that comes later changes the outcome
-	cause    error       // the first reason to fail that is not the storage's
-	storage  error       // of StorageFailed, the first one
+	complete bool        // the outcome is final
+	cause    error       // the first failure outside the storage
+	storage  error       // the first of StorageFailed
 	broken   bool        // of Break
-	open     error       // why there is no data connection
-	taken    bool        // Open was called
-	abort    func(error) // of the file, nil until it is open
+	open     error       // why no data connection opened
+	taken    bool        // by Open
+	abort    func(error) // of the open file, or nil
 	conn     *Conn       // nil until open
 }
 
@@ -217,7 +217,7 @@ func (t *Transfer) StorageFailed(err error) {
 	}
 }
 
-// Break notes that the transfer cannot be complete, for a reason that is noted already, or that nobody has told.
+// Break notes that the transfer cannot be complete, for a reason that is noted already, or that is unknown.
 func (t *Transfer) Break() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

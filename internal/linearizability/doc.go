@@ -1,8 +1,9 @@
-// Package linearizability judges what FTP clients were told, by nothing but their replies and the times of these.
+// Package linearizability judges the replies that FTP clients get, by nothing but these and their times.
 //
 // [Team.Play] lets several clients work on few names through several replicas, and records a [History].
-// [Rules.Check] asks github.com/anishathalye/porcupine whether one register for each name explains it: is there one order of all commands that agrees with every reply, and in which each command takes effect between its
-// beginning and its reply? A [Proxy] between a replica and its S3 server delays requests, refuses them, and loses their answers.
+// [Rules.Check] asks github.com/anishathalye/porcupine whether one register for each name explains it.
+// It looks for one order of all commands that agrees with every reply, and in which each command takes effect between its beginning and its reply.
+// A [Proxy] between a replica and its S3 server delays requests, refuses them, and loses their answers.
 //
 // The times come from the monotonic clock of the one process that all clients run in.
 //
@@ -20,9 +21,9 @@
 //   - RNTO has three moments: it reads the source, writes the target, and deletes the source. The third one deletes nothing but the bytes that the first one has read. Others
 //     may see both names in between, as docs/guarantees.md says, and may delete the source themselves. S3 compares ETags, so equal bytes count as the same file.
 //   - RETR, SIZE, MLST and the lines of MLSD read each name at one moment. A listing is no snapshot: it reads each name at a moment of its own.
-//   - A reply 5xx says that the command has no effect, and that there was a reason at one moment: no file for RETR, SIZE, MLST, DELE, RNFR, and for APPE to a file
-//     that was deleted meanwhile; one that is shorter than the offset for REST and STOR; and under overwrite: deny one that stays for STOR and RNTO. Where only
-//     another client was in the way, the reply must be 4xx.
+//   - A reply 5xx says that the command has no effect, and that there was a reason at one moment. For RETR, SIZE, MLST, DELE and RNFR, and for APPE
+//     to a file that was deleted meanwhile, the reason is that there is no file. For REST and STOR it is a file that is shorter than the offset.
+//     Under overwrite: deny, it is a file that stays, for STOR and RNTO. Where only another client was in the way, the reply must be 4xx.
 //   - A reply 4xx or none leaves doubt: the command may take effect at any later time, or never. It may take effect once only.
 //
 // # What a server without a conditional delete may do

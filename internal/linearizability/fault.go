@@ -70,8 +70,8 @@ type fault struct {
 	name          string
 	before, after time.Duration // before the S3 server gets it, and before the replica gets the answer
 	refuse        bool          // the S3 server does not get it
-	drop          bool          // the connection breaks in place of an answer
-	status        int           // in place of the answer
+	drop          bool          // the connection breaks instead of an answer
+	status        int           // instead of the answer
 	code          string
 }
 
@@ -132,7 +132,8 @@ func newReadFault(random *rand.Rand) fault {
 
 // Faults are the plans of all histories that run.
 type Faults struct {
-	// Serialize lets the requests of one history reach the S3 server one after another, reads beside reads. It is for a server that is not linearizable itself.
+	// Serialize lets the requests of one history reach the S3 server one after another. Only reads may run in parallel. It is for a server that is
+	// not linearizable itself.
 	Serialize bool
 
 	mu    sync.Mutex
@@ -270,8 +271,8 @@ func (p *Plan) passed(replica int, q request) {
 
 // Excuse marks the renames that may have deleted what another client stored after their last look, for a server without a conditional delete.
 //
-// A replica that sends a DELETE for a key after it has looked at the object may have this excuse, because nobody sees which look the request depends on. A
-// replica that repeats the DELETE without another look has none.
+// A replica that sends a DELETE for a key after it has looked at the object may have this excuse, because the proxy cannot see which look the request
+// depends on. A replica that repeats the DELETE without another look has none.
 func (p *Plan) Excuse(h History) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

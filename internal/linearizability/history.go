@@ -41,7 +41,7 @@ func (c *Command) isRead() bool {
 	return false
 }
 
-// inDoubt tells whether nobody knows if and when the command takes effect.
+// inDoubt tells whether it is open if and when the command takes effect.
 func (c *Command) inDoubt() bool { return !c.isRead() && (c.Code == 0 || c.Code/100 == 4) }
 
 // String is the command and its reply.

@@ -39,7 +39,7 @@ func (f *Faults) NewProxy(replica int, endpoint string, upstream http.RoundTripp
 	return p, nil
 }
 
-// Endpoint is what the replica takes for its S3 server.
+// Endpoint is the address at which the replica reaches its S3 server.
 func (p *Proxy) Endpoint() string { return "http://" + p.listener.Addr().String() }
 
 // Close ends all connections.

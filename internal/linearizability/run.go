@@ -25,7 +25,7 @@ type Team struct {
 	done    int
 }
 
-// A Record is a history, and what happened behind it.
+// A Record is a history, and the requests that its replicas made.
 type Record struct {
 	Seed    uint64
 	History History
@@ -46,7 +46,7 @@ const (
 type script struct {
 	names    []string
 	contents []string // those that several clients store
-	unique   int      // of ten contents, how many nobody else stores
+	unique   int      // of ten contents, how many only one client stores
 	verbs    []string // each as often as it is wanted
 	commands int
 }

@@ -9,7 +9,7 @@ import (
 // Shrink returns a part of a history that is not linearizable, which has few commands. It leaves out only what gives the others no more
 // freedom: what came after a moment, names that no rename connects with the others, and commands that only read.
 //
-// It takes about as long as it may. A part about which nobody knows within a small share of that time counts as explained.
+// It takes about as long as it may. A part that takes more than a small share of that time counts as explained.
 func (r Rules) Shrink(h History, patience time.Duration) History {
 	const share = 20
 	h = h.sorted()

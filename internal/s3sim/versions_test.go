@@ -158,7 +158,7 @@ func TestObjectLock(t *testing.T) {
 	})
 }
 
-// TestOtherRequests makes requests that the simulator must not take for one to read or to store an object.
+// TestOtherRequests makes requests that the simulator must not treat as requests to read or to store an object.
 func TestOtherRequests(t *testing.T) {
 	x := newFixture(t, s3sim.Options{Profile: profile(t, "aws")})
 	web := httptest.NewServer(x.Server)

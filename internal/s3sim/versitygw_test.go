@@ -18,7 +18,7 @@ import (
 	"github.com/babelftp/babelftp/internal/s3sim"
 )
 
-// TestAsVersitygwExpects runs versitygw's integration tests against the simulator of AWS. Nobody here wrote them, and their authors compare S3
+// TestAsVersitygwExpects runs versitygw's integration tests against the simulator of AWS. Their authors do not know the simulator, and compare S3
 // with what they expect. testdata/versitygw.txt lists those that fail, each below its reason. A test that fails and is not listed, or is
 // listed and passes, fails this one.
 func TestAsVersitygwExpects(t *testing.T) {

@@ -12,8 +12,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// Directories are the directories that exist for a login although S3 may have nothing below them: the home of the user with those above it,
-// and what the login has seen as a directory, until the login removes it.
+// Directories are the directories that exist for a login although S3 may have nothing below them: the home of the user with those above it.
+// What the login has seen as a directory is one of them too, until the login removes it.
 //
 // A directory of S3 without a marker begins with its first object and ends with its last one. To a client it has vanished by the DELE of a file
 // in it. A client that deletes a tree sends RMD next, and gives up after a 550. And a session that is in such a directory could not even leave it.

@@ -11,8 +11,8 @@ import (
 )
 
 // Endings are the uploads of a process that are ending: their client is gone or has sent everything, and the server stores the rest. Until that is done
-// nobody can resume such an upload, and no size of it is known. A client whose connection was lost comes back within milliseconds, and takes what it is
-// told then for the state of the file.
+// no session can resume such an upload, and no size of it is known. A client whose connection was lost comes back within milliseconds, and believes the
+// reply that it gets then.
 //
 // Sessions of one process share Endings. The zero value is ready.
 type Endings struct {
@@ -78,8 +78,8 @@ type endingFS struct {
 	endings *Endings
 }
 
-// NewEndingFS lets a command whose context is ctx wait for what other sessions of the owner are about to store under the same name, before it asks the
-// storage for the size of the file or resumes it.
+// NewEndingFS lets a command whose context is ctx wait for what other sessions of the owner are about to store under the same name. Then it asks the
+// storage for the size of the file, or resumes it.
 func NewEndingFS(ctx context.Context, storage ObjectStorage, owner string, endings *Endings) ObjectStorage {
 	return &endingFS{ObjectStorage: storage, ctx: ctx, owner: owner, endings: endings}
 }

@@ -102,7 +102,7 @@ func TestEndings(t *testing.T) {
 	}
 }
 
-// A command does not wait for ever.
+// A command waits for a limited time.
 func TestEndingThatTakesLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		endings := &Endings{}

@@ -331,9 +331,9 @@ func (r *Requests) limits(now time.Time) need {
 	}
 }
 
-// need says when a user of the tenant may make a request, by limits of all requests: how many requests a user has who is light with few enough; what
-// the tenant's share must be for the user who has the fewest under way, whatever the others of the tenant have begun while they were alone; and how
-// many the tenant has under way, if one of its users has none and does not rest.
+// need says when a user of the tenant may make a request, by limits of all requests. Its first number is how many requests its lightest user makes.
+// The second is what the tenant's share must be for the user who has the fewest under way, whatever the others of the tenant have begun while they
+// were alone. The third is how many the tenant has under way, if one of its users has none and does not rest.
 func (t *tenant) need() need {
 	n := t.queue.least()
 	if n[1]++; n[2] == 0 {

@@ -12,7 +12,7 @@ type need [3]int
 // never is a number that is above each limit.
 const never = math.MaxInt
 
-// nothing is the need of a place that nobody has.
+// nothing is the need of an empty place.
 func nothing() need { return need{never, never, never} }
 
 func (n need) within(limits need) bool {

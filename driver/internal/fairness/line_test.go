@@ -46,7 +46,7 @@ func (r *Requests) looked() *share {
 	return nil
 }
 
-// TestNext lets requests of random users come, begin, end and give up under random limits. Whoever begins is the first who may.
+// TestNext lets requests of random users come, begin, end and give up under random limits. The request that begins is the first that may.
 func TestNext(t *testing.T) {
 	begun := 0
 	for seed := range uint64(200) {

@@ -70,8 +70,8 @@ func (f Finder) DirAndMarker(ctx context.Context, key string) (*Info, error) {
 }
 
 // Both tells whether there are a file and a directory of a key. It takes one request where listings are sorted, and two elsewhere. It also takes
-// a second one where more than a thousand keys stand between the two, such as "foo", "foo 1", "foo 2" ... "foo/", and for a directory that the server
-// may list although it is gone.
+// a second one where more than a thousand keys stand between the two, such as "foo", "foo 1", "foo 2" ... "foo/". The same goes for a directory that
+// the server may list although it is gone.
 func (f Finder) Both(ctx context.Context, key string) (file, directory bool, err error) {
 	if p := &f.Bucket.Profile; !p.SortedListings || p.SlashPrefixes { // the file is not listed first, or not at all
 		if file, err = exists(f.File(ctx, key)); err == nil {

@@ -90,8 +90,8 @@ func New(client s3api.Client, bucketName, prefix string, profile profile.Profile
 	}
 }
 
-// SetAbandonedAfter says at which age sweeps remove the uploads on which no session works. Nobody else waits for the end of an upload without an owner,
-// so it has a heartbeat every quarter of that age, not every 30 seconds: in a bucket that keeps versions each heartbeat stays. Call it before any upload
+// SetAbandonedAfter says at which age sweeps remove the uploads on which no session works. No session waits for the end of an upload without an owner.
+// So it has a heartbeat every quarter of that age, not every 30 seconds. In a bucket that keeps versions each heartbeat stays. Call it before any upload
 // begins. Each record says how long its session may be silent, so that other servers may sweep at another age.
 func (j *Journal) SetAbandonedAfter(age time.Duration) {
 	j.withoutOwner = max(heartbeatInterval, age/missedHeartbeats)

@@ -186,7 +186,7 @@ func (j *Journal) attributes(r *Record) attributes.Attributes {
 	return a
 }
 
-// ErrNoRecord says that an object in the journal is no record. A tool that moves objects may have lost its metadata. It is in nobody's way, and a
+// ErrNoRecord says that an object in the journal is no record. A tool that moves objects may have lost its metadata. It harms nothing, and a
 // sweep removes it. The error is an EIO.
 var ErrNoRecord = s3errors.New(syscall.EIO, "object in the upload journal is no record")
 

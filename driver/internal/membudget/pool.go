@@ -10,10 +10,11 @@ type pool struct {
 	limit int64
 	free  int64
 
-	levels    []level            // what is held, by those that miss least first
-	refusedIn uint64             // the last round of serve in which the pool has refused a waiter
-	places    map[*turn]struct{} // in the queue, whose order depends on what the pool holds
-	changed   bool               // what the pool holds, since the queue was told
+	levels    []level // what is held, by those that miss least first
+	refusedIn uint64  // the last round of serve in which the pool has refused a waiter
+
+	places  map[*turn]struct{} // in the queue, whose order depends on what the pool holds
+	changed bool               // what the pool holds, since the queue was last put in order
 }
 
 // A level is the buffers of a pool that miss the same.

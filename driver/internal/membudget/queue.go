@@ -31,7 +31,7 @@ type turn struct {
 	next  []*turn       // a heap of those below that have not been passed over
 	index int           // in above.next; -1 while it is passed over
 
-	ranks   bool      // whether it is that of a group or a member, which go by what these hold
+	ranks   bool      // whether of a group or member, ranked by what it holds
 	held    int64     // by the pool when the round began
 	rank    rank      // of its first buffer
 	waiting []*waiter // of a member, in the order in which they came

@@ -25,9 +25,9 @@ const lookAfterTimeout = 30 * time.Second
 // A change is a request that makes an object. Other clients may change the same object at any time.
 //
 // S3 may perform a request although its answer is lost, also some time later. So a change never sends a request again without a look. The
-// metadata of what it makes hold a random name ([attributes.WriteKey]), which nobody else has: where the look shows that, S3 has performed the
+// metadata of what it makes hold a random name ([attributes.WriteKey]). Where the look shows that name, S3 has performed the
 // request. Equal bytes prove nothing, because another client may have stored the same. Where the look shows an object that was there before the
-// first attempt, S3 has not performed it, and the change sends the request again, on the condition that this object is still there. Anything
+// first attempt, S3 has not performed it. The change then sends the request again, on the condition that this object is still there. Anything
 // else leaves open what has happened: the request may have been performed, and others have changed the object since. To send it again
 // would undo what they did. The error is EAGAIN then.
 type change struct {

@@ -61,8 +61,8 @@ func WithRetries(ctx context.Context, r Retries) context.Context {
 
 // tries are the attempts to get an answer to one request.
 //
-// The SDK makes one attempt only. It would repeat a request without a look at what others have done since, it would give up after three attempts,
-// and the attempts of all users of a client would count together.
+// The SDK makes one attempt only. It would repeat a request without a look at what others have done since, and give up after three attempts.
+// The attempts of all users of a client would count together.
 type tries struct {
 	Retries
 	until time.Time // no attempt begins later but the second

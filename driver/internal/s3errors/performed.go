@@ -52,8 +52,8 @@ func notConnected(err error) bool {
 	return ok
 }
 
-// Repeatable reports whether the same request may succeed a moment later: S3 is overloaded, in trouble or out of reach, works on another request
-// to the same key, or has got bytes that were hurt on the way. Refused credentials take longer than a moment.
+// Repeatable reports whether the same request may succeed a moment later. S3 is then overloaded, in trouble or out of reach, or works on another request
+// to the same key. Or it has got bytes that were hurt on the way. Refused credentials take longer than a moment.
 func Repeatable(err error) bool {
 	if Throttled(err) {
 		return true

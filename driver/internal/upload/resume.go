@@ -330,7 +330,7 @@ func (w *Writer) notKept(e *journal.Entry, err error) {
 	e.Release()
 }
 
-// progress returns up to where S3 has the parts of the upload, and how many bytes in memory follow and can be kept: all but the last one, or those
+// progress returns up to where S3 has the parts of the upload, and how many bytes in memory follow and can be kept. These are all but the last one, or those
 // that were pending before.
 func (w *Writer) progress() (offset, length int64) {
 	offset = w.offset
