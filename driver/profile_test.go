@@ -350,11 +350,21 @@ func (x *prober) exclusiveComplete() (bool, error) {
 	if known, err := refused(complete(u)); err != nil || !known {
 		return false, err
 	}
-	// Some servers look first, and do it then.
+	// Some servers look first, and do it then. A single race may not show that.
+	for round := range 10 {
+		if winners, err := x.race(fmt.Sprint("new-", round), complete); err != nil || winners != 1 {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// race begins uploads of one key, completes them at the same time, and returns how many were completed.
+func (x *prober) race(key string, complete func(u *begunUpload) error) (winners int, err error) {
 	var uploads [8]*begunUpload
 	for i := range uploads {
-		if uploads[i], err = x.begin("new", "content"); err != nil {
-			return false, err
+		if uploads[i], err = x.begin(key, "content"); err != nil {
+			return 0, err
 		}
 	}
 	var done atomic.Int32
@@ -367,7 +377,7 @@ func (x *prober) exclusiveComplete() (bool, error) {
 		})
 	}
 	wait.Wait()
-	return done.Load() == 1, nil
+	return int(done.Load()), nil
 }
 
 // checkedSources copies an object that was stored by parts, on the condition that it has its ETag.
