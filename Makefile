@@ -43,7 +43,7 @@ test: packages s3-packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin
 	go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$|Packaged$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
 	go test $(TESTFLAGS) -race -run '^TestConcurrentSessions$$' ./i18n
 	go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip '^TestConformance$$/^minio$$|Packaged$$' ./driver $(SERIAL)
-	go test $(TESTFLAGS) -timeout 20m -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^TestProfilesOfPackaged$$' ./driver
+	go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|LimitsOf|Unknown)Packaged$$' ./driver ./internal/s3test ./internal/s3client
 
 # All of the suite takes Ceph and Swift nine minutes each, and Ceph 3 GiB of memory.
 s3-servers: s3-packages ## run the whole suite of the driver on Ceph and OpenStack Swift

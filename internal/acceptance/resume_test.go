@@ -234,7 +234,7 @@ func TestAbandonedUploads(t *testing.T) {
 	for _, storage := range []string{"minio", "versitygw"} {
 		t.Run(storage, func(t *testing.T) {
 			t.Parallel()
-			s, proxy := newSiteBehindProxy(t, s3test.Start(t, storage))
+			s, proxy := newSiteBehindProxy(t, s3test.Start(t, storage), "abandoned_uploads: 10s")
 			bucket := s.buckets[acme]
 			for _, name := range []string{"file", "other"} {
 				_, err := s.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: aws.String(prefix + name)})
