@@ -12,7 +12,7 @@ TEST_TOOLS := minio versitygw pebble helm compose-go
 SERIAL := ./internal/acceptance ./bench ./deploy ./i18n/... ./locales ./tools/... ./internal/charset ./internal/config/... ./internal/conformance
 
 # What CI runs on Ceph and OpenStack Swift, in seconds.
-PACKAGED_GROUPS := stat|write|append|no-overwrite|mkdir|remove
+PACKAGED_GROUPS := stat|write|append|mkdir|remove
 
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 
