@@ -493,9 +493,11 @@ func TestKilledRelay(t *testing.T) {
 			if err := finish(session); (err == nil) != tc.complete {
 				t.Errorf("the download ends with %v", err)
 			}
-			want := slices.Concat(frame(frameProgress, ""), frame(frameData, "a file"), frame(frameEnd, ""))
+			want := slices.Concat(frame(frameData, "a file"), frame(frameEnd, ""))
 			_ = session.Close()
-			if got, _ := io.ReadAll(conn); !bytes.Equal(got, want) {
+			got, _ := io.ReadAll(conn)
+			got = bytes.ReplaceAll(got, frame(frameProgress, ""), nil) // which comes by the clock
+			if !bytes.Equal(got, want) {
 				t.Errorf("the relay gets %q, want %q", got, want)
 			}
 		})
