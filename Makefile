@@ -8,8 +8,10 @@ TEST_TOOLS := minio versitygw pebble helm compose-go
 # tests at once too, because these wait more than they compute.
 #
 # The tests of these packages run without the race detector: one goroutine does the work, or a program that is built with the race
-# detector does it (internal/acceptance). The same bytes go through the sessions of internal/control with it.
-SERIAL := ./internal/acceptance ./bench ./deploy ./i18n/... ./locales ./tools/... ./internal/charset ./internal/config/... ./internal/conformance
+# detector does it (internal/acceptance). The same bytes go through the sessions of internal/control with it, and the simulator of internal/s3sim
+# through the driver's histories. They run without cgo, as the program does that people deploy.
+SERIAL := ./internal/acceptance ./bench ./deploy ./i18n/... ./locales ./tools/... ./internal/charset ./internal/config/... ./internal/conformance \
+  ./internal/s3sim
 
 # What CI runs on Ceph and OpenStack Swift, in seconds.
 PACKAGED_GROUPS := stat|write|append|mkdir|remove
@@ -40,18 +42,19 @@ quick: ## run the tests that need nothing but Go: embedded S3 only, no race dete
 	go test -short ./...
 
 test: packages s3-packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
-	go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$|Packaged$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
-	go test $(TESTFLAGS) -race -run '^TestConcurrentSessions$$' ./i18n
-	go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip '^TestConformance$$/^minio$$|Packaged$$' ./driver $(SERIAL)
-	go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|LimitsOf|Unknown)Packaged$$' ./driver ./internal/s3test ./internal/s3client
+	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$|Packaged$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
+	CGO_ENABLED=1 go test $(TESTFLAGS) -race -run '^TestConcurrentSessions$$' ./i18n
+	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip '^TestConformance$$/^minio$$|Packaged$$' ./driver $(SERIAL)
+	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|LimitsOf|Unknown)Packaged$$' ./driver ./internal/s3test ./internal/s3client
 
 # All of the suite takes Ceph and Swift nine minutes each, and Ceph 3 GiB of memory.
 s3-servers: s3-packages ## run the whole suite of the driver on Ceph and OpenStack Swift
 	go test $(TESTFLAGS) -v -count 1 -timeout 60m -parallel 4 -run '^TestConformancePackaged$$' ./driver
 
-# go test does not see that files outside of a module have changed, so none of its results are kept.
+# go test does not see that files outside of a module have changed, so none of its results are kept. Most of the time is that of the compiler, so it does
+# not optimize.
 manifests: ## check the manifests of deploy as the API server of Kubernetes does (the first build takes two minutes)
-	cd deploy/kubetest && go vet ./... && go test -count 1 $(TESTFLAGS) ./...
+	cd deploy/kubetest && go test -vet all -gcflags='all=-N -l' -count 1 $(TESTFLAGS) ./...
 
 kube: .tools/bin/helm .tools/bin/kube-apiserver ## install the chart on an API server of Kubernetes, and make the load balancer of AWS (the first build takes ten minutes)
 	tools/debian-packages.sh etcd=etcd-server

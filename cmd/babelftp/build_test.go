@@ -2,6 +2,8 @@ package main
 
 import (
 	"debug/buildinfo"
+	"debug/elf"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -11,7 +13,8 @@ import (
 // maxDeployedModules is how many modules the build that people deploy may link: each is one more to watch for vulnerabilities.
 const maxDeployedModules = 72 // ten of them for traces
 
-// TestBuildWithoutDemo builds as for the image: there is no S3 server inside, and the build knows the version and the commit that it is given.
+// TestBuildWithoutDemo builds as for the image: there is no S3 server inside, and the build knows the version and the commit that it is given. It needs no
+// dynamic linker, which the image has not.
 // The tests of demo run the build without tags, which is that of the tests.
 func TestBuildWithoutDemo(t *testing.T) {
 	if testing.Short() {
@@ -23,10 +26,23 @@ func TestBuildWithoutDemo(t *testing.T) {
 	binary := filepath.Join(t.TempDir(), "babelftp")
 	build := exec.CommandContext(t.Context(), "go", "build", "-tags", "nodemo", "-o", binary,
 		"-ldflags", "-s -w -X main.version=v1.2.3 -X main.commit=1a2b3c4", ".")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if text, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	text, err := exec.CommandContext(t.Context(), binary, "version").Output()
+	file, err := elf.Open(binary)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	for _, segment := range file.Progs {
+		if segment.Type == elf.PT_INTERP {
+			t.Error("the build needs a dynamic linker")
+		}
+	}
+	version := exec.CommandContext(t.Context(), binary, "version")
+	version.Env = []string{}
+	text, err := version.Output()
 	if err != nil || !strings.HasPrefix(string(text), "babelftp v1.2.3\ncommit 1a2b3c4\n") {
 		t.Errorf("version: %v: %s", err, text)
 	}

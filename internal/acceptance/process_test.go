@@ -64,6 +64,7 @@ func binary(t *testing.T) string {
 		}
 		build := exec.Command("go", "build", "-race", "-buildvcs=false", "-o", filepath.Join(built.dir, name),
 			"github.com/babelftp/babelftp/cmd/babelftp")
+		build.Env = append(os.Environ(), "CGO_ENABLED=1") // the race detector needs it
 		if out, err := build.CombinedOutput(); err != nil {
 			built.err = fmt.Errorf("%v: %w\n%s", build, err, out)
 		}

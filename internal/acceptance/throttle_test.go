@@ -12,8 +12,8 @@ import (
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
-// TestThrottled has S3 refuse every request of everyone for 15 seconds, in the middle of fifty uploads: small ones, and ones of several parts. All of them
-// end with 226, and the bucket has them.
+// TestThrottled has S3 refuse every request of everyone for 15 seconds, by 503 and 429 in turn, in the middle of fifty uploads: small ones, and ones of
+// several parts. All of them end with 226, and the bucket has them.
 func TestThrottled(t *testing.T) {
 	t.Parallel()
 	const (
@@ -22,62 +22,56 @@ func TestThrottled(t *testing.T) {
 		window  = 15 * time.Second
 		large   = 6 << 20 // two parts
 	)
-	for name, refusal := range map[string]s3test.Effect{
-		"slow-down":         s3test.Refuse(http.StatusServiceUnavailable, "SlowDown"),
-		"too-many-requests": s3test.Refuse(http.StatusTooManyRequests, "TooManyRequests"),
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			storage := s3test.Start(t, "minio")
-			proxy, err := s3test.NewProxy(storage)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer proxy.Close()
-			s := newSite(t, proxy.Server())
-			small, parts := string(content(10<<10)), string(content(large))
-			var clients errgroup.Group
-			for n := range uploads {
-				clients.Go(func() error {
-					k, err := newFaultClient(s, acme)
-					if err != nil {
-						return err
-					}
-					defer k.Close()
-					data := &small
-					if n%2 == 0 {
-						data = &parts
-					}
-					for file := range files {
-						line := fmt.Sprintf("STOR /file-%d-%d", n, file)
-						if r := k.transfer(line, data); r.code != 226 {
-							return fmt.Errorf("%s, %d bytes: %v", line, len(*data), r)
-						}
-					}
-					return nil
-				})
-			}
-			waitUntil(t, func() bool { return proxy.Counts()["UploadPart"] > 0 && proxy.Counts()["PutObject"] > uploads/2 }, func() {
-				t.Fatal("no upload begins")
-			})
-			refused := proxy.Inject(s3test.Fault{Effect: refusal})
-			time.AfterFunc(window, refused.End)
-			if err := clients.Wait(); err != nil {
-				t.Error(err)
-			}
-			t.Logf("%d requests were refused", refused.Applied())
-			if refused.Applied() < uploads {
-				t.Error("too few requests were refused for the test to prove anything")
-			}
+	storage := s3test.Start(t, "minio")
+	proxy, err := s3test.NewProxy(storage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer proxy.Close()
+	s := newSite(t, proxy.Server())
+	small, parts := string(content(10<<10)), string(content(large))
+	var clients errgroup.Group
+	for n := range uploads {
+		clients.Go(func() error {
 			k, err := newFaultClient(s, acme)
 			if err != nil {
-				t.Fatal(err)
+				return err
 			}
 			defer k.Close()
-			r := k.transfer("NLST /", nil)
-			if got := strings.Count(r.data, "file-"); got != uploads*files {
-				t.Errorf("%d files are listed, want %d: %v", got, uploads*files, r)
+			data := &small
+			if n%2 == 0 {
+				data = &parts
 			}
+			for file := range files {
+				line := fmt.Sprintf("STOR /file-%d-%d", n, file)
+				if r := k.transfer(line, data); r.code != 226 {
+					return fmt.Errorf("%s, %d bytes: %v", line, len(*data), r)
+				}
+			}
+			return nil
 		})
+	}
+	waitUntil(t, func() bool { return proxy.Counts()["UploadPart"] > 0 && proxy.Counts()["PutObject"] > uploads/2 }, func() {
+		t.Fatal("no upload begins")
+	})
+	refused := proxy.Inject(s3test.Fault{Effect: s3test.InTurn(
+		s3test.Refuse(http.StatusServiceUnavailable, "SlowDown"), s3test.Refuse(http.StatusTooManyRequests, "TooManyRequests"),
+	)})
+	time.AfterFunc(window, refused.End)
+	if err := clients.Wait(); err != nil {
+		t.Error(err)
+	}
+	t.Logf("%d requests were refused", refused.Applied())
+	if refused.Applied() < uploads {
+		t.Error("too few requests were refused for the test to prove anything")
+	}
+	k, err := newFaultClient(s, acme)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer k.Close()
+	r := k.transfer("NLST /", nil)
+	if got := strings.Count(r.data, "file-"); got != uploads*files {
+		t.Errorf("%d files are listed, want %d: %v", got, uploads*files, r)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"io"
 	"net/http"
+	"sync/atomic"
 	"time"
 )
 
@@ -20,6 +21,12 @@ func Refuse(status int, code string) Effect {
 			_, _ = io.WriteString(e.w, errorBody(code)) // the client may have disconnected
 		}
 	}
+}
+
+// InTurn has each of the effects for one request, and then begins again.
+func InTurn(effects ...Effect) Effect {
+	var requests atomic.Uint64
+	return func(e *exchange) { effects[(requests.Add(1)-1)%uint64(len(effects))](e) }
 }
 
 // RefuseWithOK answers 200 with an error in the body, as S3 does when it has begun to answer CompleteMultipartUpload, CopyObject or
