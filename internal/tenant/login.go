@@ -70,14 +70,14 @@ func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited
 	if err != nil {
 		return nil, full(&u.tenant.Tenant, err)
 	}
-	unseen, directories := &vfs.Unseen{}, vfs.NewDirectories(u.home)
+	unseen := &vfs.Unseen{}
 	storage := func(ctx context.Context) vfs.ObjectStorage {
 		ctx = account.InTenant(ctx, u.tenant.Name)
 		mounts := slices.Clone(mounts)
 		for i := range mounts {
 			mounts[i].Storage = mounts[i].Storage.WithContext(ctx)
 		}
-		seen := vfs.NewDirectoryFS(vfs.NewMountFS(mounts), directories)
+		seen := vfs.NewDirectoryFS(vfs.NewMountFS(mounts), u.directories)
 		if u.tenant.resumable {
 			seen = vfs.NewEndingFS(ctx, seen, Owner(u.name, u.tenant.Name), &r.endings)
 		}
@@ -159,11 +159,12 @@ func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes, 
 		beforeLogin := req.Limits.LogIn()
 		left = func() { scopes(); loggedOut(); beforeLogin() }
 	}
+	forget := u.directories.Enter()
 	if u.tenant.events == nil {
-		return left, nil
+		return func() { left(); forget() }, nil
 	}
 	done := u.tenant.events.Use()
-	return func() { left(); done() }, nil
+	return func() { left(); forget(); done() }, nil
 }
 
 // An identity is whom a login names.

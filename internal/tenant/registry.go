@@ -207,6 +207,7 @@ type user struct {
 	certificates []value.ClientCertificate
 	mounts       []mount // what the user sees
 	home         string
+	directories  *vfs.Directories
 	language     language.Tag                 // undetermined means the tenant's
 	encodings    map[string]*charset.Encoding // of directories as the user sees them
 	policy       vfs.Policy
@@ -234,13 +235,14 @@ func (u *user) addUse() (unsuited []*s3client.Bucket) {
 func newUser(server limit.TimeLimits, t *tenant, name string, uc *config.User) *user {
 	tc := t.config
 	u := &user{
-		tenant:    t,
-		name:      config.NormalizeUser(name),
-		settings:  uc,
-		mounts:    userMounts(t.bucket, uc.Root, t.Normalization.Normalize),
-		home:      uc.Home,
-		language:  languageOf(t.Bundle, uc.Language),
-		encodings: encodingsBelow(uc.Root, tc.DirectoryEncodings),
+		tenant:      t,
+		name:        config.NormalizeUser(name),
+		settings:    uc,
+		mounts:      userMounts(t.bucket, uc.Root, t.Normalization.Normalize),
+		home:        uc.Home,
+		directories: vfs.NewDirectories(uc.Home),
+		language:    languageOf(t.Bundle, uc.Language),
+		encodings:   encodingsBelow(uc.Root, tc.DirectoryEncodings),
 		policy: vfs.Policy{
 			layerOf(tc.Permissions, tc.PathPermissions).Below(uc.Root),
 			folderPermissions(tc.Folders).Below(uc.Root),

@@ -12,43 +12,84 @@ import (
 	"github.com/spf13/afero"
 )
 
-// Directories are the directories that exist for a login although S3 may have nothing below them: the home of the user with those above it.
-// What the login has seen as a directory is one of them too, until the login removes it.
+// Directories are the directories that exist for the sessions of a user although S3 may have nothing below them. These are the home of the user, those
+// above it, and what a session has seen as a directory, until a session removes or renames it.
 //
 // A directory of S3 without a marker begins with its first object and ends with its last one. To a client it has vanished by the DELE of a file
 // in it. A client that deletes a tree sends RMD next, and gives up after a 550. And a session that is in such a directory could not even leave it.
+//
+// The sessions of a user on one replica share Directories, because many clients work through several connections at once.
 type Directories struct {
 	home string // absolute and clean
 	seed maphash.Seed
 
-	mu sync.Mutex
-	// recent and older have the hashes of the pathnames that were seen, each at most maxSeen. When recent is full it becomes older, so what was not
+	mu       sync.Mutex
+	sessions int
+	clock    uint64 // counts what happens
+	// recent and older have the directories by the hashes of their pathnames, each at most maxSeen. When recent is full it becomes older, so what was not
 	// seen for long is forgotten. A hash takes few bytes, so that a session which has listed a large tree holds little memory.
-	recent, older map[uint64]struct{}
+	recent, older map[uint64]sighting
 }
 
-// maxSeen is how many directories a login remembers at least, once it has seen so many. Some clients delete all files of a tree first, and then its
-// directories.
+// A sighting is what the sessions know of a directory. The times are those of the clock, 0 for never.
+type sighting struct {
+	seen    uint64 // when it was there last
+	removed uint64 // when a session removed or renamed it last, with all that was below it
+	emptied bool   // since it was seen, a session has removed or renamed something in it
+}
+
+// maxSeen is how many directories the sessions remember at least, once they have seen so many. Some clients delete all files of a tree first, and then
+// its directories.
 const maxSeen = 8192
 
-// NewDirectories returns what exists at the beginning of a login: its home, which is "/" if home is empty. A user must be able to log in to upload
+// NewDirectories returns what exists for a user without sessions: its home, which is "/" if home is empty. A user must be able to log in to upload
 // the first file.
 func NewDirectories(home string) *Directories {
 	return &Directories{home: path.Clean("/" + home), seed: maphash.MakeSeed()}
 }
 
-// see remembers a directory.
-func (d *Directories) see(dir string) {
+// Enter counts a session of the user until it leaves. When the last one leaves, all but the home is forgotten.
+func (d *Directories) Enter() (leave func()) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.sessions++
+	return func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.sessions--; d.sessions == 0 {
+			d.recent, d.older = nil, nil
+		}
+	}
+}
+
+// note changes what is known of a directory.
+func (d *Directories) note(dir string, change func(s *sighting, now uint64)) {
 	h := maphash.String(d.seed, path.Clean("/"+dir))
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	s := d.get(h)
+	d.clock++
+	change(&s, d.clock)
 	if len(d.recent) >= maxSeen {
 		d.recent, d.older = nil, d.recent
 	}
 	if d.recent == nil {
-		d.recent = make(map[uint64]struct{})
+		d.recent = make(map[uint64]sighting)
 	}
-	d.recent[h] = struct{}{}
+	d.recent[h] = s
+}
+
+// get returns what is known by a hash. The caller holds the lock.
+func (d *Directories) get(hash uint64) sighting {
+	if s, ok := d.recent[hash]; ok {
+		return s
+	}
+	return d.older[hash]
+}
+
+// see remembers a directory that is there.
+func (d *Directories) see(dir string) {
+	d.note(dir, func(s *sighting, now uint64) { s.seen, s.emptied = now, false })
 }
 
 // seePath remembers a directory and all those above it.
@@ -58,59 +99,74 @@ func (d *Directories) seePath(dir string) {
 	}
 }
 
-// seeParent remembers the directory of a file.
+// seeParent remembers the directory of a file that is there.
 func (d *Directories) seeParent(name string) { d.seePath(path.Dir(path.Clean("/" + name))) }
 
-// forget is for a directory that the login has removed.
-func (d *Directories) forget(dir string) {
-	h := maphash.String(d.seed, path.Clean("/"+dir))
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	delete(d.recent, h)
-	delete(d.older, h)
+// emptied is for a name that a session has removed, or renamed: the directories above it may have vanished by that.
+func (d *Directories) emptied(name string) {
+	for dir := path.Dir(path.Clean("/" + name)); dir != "/"; dir = path.Dir(dir) {
+		d.note(dir, func(s *sighting, now uint64) { s.seen, s.emptied = now, true })
+	}
 }
 
-// seen reports whether the login has seen a directory, in this spelling of its name, and has not removed it.
-func (d *Directories) seen(dir string) bool {
-	h := maphash.String(d.seed, path.Clean("/"+dir))
+// remove is for a directory that a session has removed or renamed, with all that was below it.
+func (d *Directories) remove(dir string) {
+	d.note(dir, func(s *sighting, now uint64) { s.removed = now })
+}
+
+// seen reports whether a session has seen a directory, in this spelling of its name, and none has removed it since. It has been emptied if that is what
+// may have let it vanish.
+func (d *Directories) seen(dir string) (seen, emptied bool) {
+	dir = path.Clean("/" + dir)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, recent := d.recent[h]
-	_, older := d.older[h]
-	return recent || older
+	of := d.get(maphash.String(d.seed, dir))
+	if of.seen == 0 {
+		return false, false
+	}
+	for ; dir != "/"; dir = path.Dir(dir) {
+		if d.get(maphash.String(d.seed, dir)).removed > of.seen {
+			return false, false
+		}
+	}
+	return true, of.emptied
 }
 
 // leadsHome reports whether a pathname is the home or a directory above it.
 func (d *Directories) leadsHome(name string) bool { return LeadsTo(name, d.home) }
 
-// directoryFS lets directories exist that a login knows.
+// directoryFS lets directories exist that the sessions of a user know.
 type directoryFS struct {
 	ObjectStorage
 	known *Directories
 }
 
-// NewDirectoryFS lets the directories that a login knows exist in a storage, and remembers those that are seen through it.
+// NewDirectoryFS lets the directories that the sessions of a user know exist in a storage, and remembers those that are seen through it.
 func NewDirectoryFS(storage ObjectStorage, known *Directories) ObjectStorage {
 	return &directoryFS{ObjectStorage: storage, known: known}
 }
 
-// vanished reports whether err says only that S3 has nothing below a directory that the login knows. A file that has the name now ends the directory.
-func (f *directoryFS) vanished(name string, err error) bool {
-	switch {
-	case !errors.Is(err, fs.ErrNotExist):
+// vanished reports whether err says only that S3 has nothing below a directory that the sessions know. A file that has the name now ends the directory.
+// If emptied is set, only a directory counts that a session of the user has emptied.
+func (f *directoryFS) vanished(name string, err error, emptied bool) bool {
+	if !errors.Is(err, fs.ErrNotExist) {
 		return false
-	case f.known.leadsHome(name):
+	}
+	if f.known.leadsHome(name) {
 		return true
-	case !f.known.seen(name):
+	}
+	if seen, emptiedIt := f.known.seen(name); !seen || emptied && !emptiedIt {
 		return false
 	}
 	_, err = f.ObjectStorage.StatFile(name)
 	if err == nil {
-		f.known.forget(name)
+		f.known.remove(name)
 	}
 	return errors.Is(err, fs.ErrNotExist)
 }
 
+// Stat is what clients ask before they make a directory, so one that another user has removed is not there. To change into it, to list it and to remove
+// it works.
 func (f *directoryFS) Stat(name string) (fs.FileInfo, error) {
 	info, err := f.ObjectStorage.Stat(name)
 	switch {
@@ -118,7 +174,7 @@ func (f *directoryFS) Stat(name string) (fs.FileInfo, error) {
 		f.known.seePath(name)
 	case err == nil:
 		f.known.seeParent(name)
-	case f.vanished(name, err):
+	case f.vanished(name, err, true):
 		return Directory(path.Base(path.Clean("/" + name))), nil
 	}
 	return info, err
@@ -137,7 +193,7 @@ func (f *directoryFS) StatDir(name string) (fs.FileInfo, error) {
 	switch {
 	case err == nil:
 		f.known.seePath(name)
-	case f.vanished(name, err):
+	case f.vanished(name, err, false):
 		return Directory(path.Base(path.Clean("/" + name))), nil
 	}
 	return info, err
@@ -155,7 +211,7 @@ func (f *directoryFS) OpenAt(name string, flag int, offset int64) (afero.File, e
 // also when another session has removed it.
 func (f *directoryFS) ReadDirSeq(name string) (iter.Seq2[fs.FileInfo, error], error) {
 	entries, err := f.ObjectStorage.ReadDirSeq(name)
-	if f.vanished(name, err) {
+	if f.vanished(name, err, false) {
 		return func(func(fs.FileInfo, error) bool) {}, nil
 	}
 	if err != nil {
@@ -190,11 +246,11 @@ func (f *directoryFS) MkdirAll(name string, mode fs.FileMode) error {
 	return err
 }
 
-// RemoveFile may take the directories above the file with it. They stay for the login, whether it has seen them before or not.
+// RemoveFile may take the directories above the file with it. They stay for the user, whether a session has seen them before or not.
 func (f *directoryFS) RemoveFile(name string) error {
 	err := f.ObjectStorage.RemoveFile(name)
 	if err == nil {
-		f.known.seeParent(name)
+		f.known.emptied(name)
 	}
 	return err
 }
@@ -202,19 +258,19 @@ func (f *directoryFS) RemoveFile(name string) error {
 // RemoveDir succeeds for a directory that was seen and has vanished since. The storage has looked for a file of the name itself.
 func (f *directoryFS) RemoveDir(name string) error {
 	err := f.ObjectStorage.RemoveDir(name)
-	if err != nil && (!errors.Is(err, fs.ErrNotExist) || !f.known.seen(name)) {
+	if seen, _ := f.known.seen(name); err != nil && (!errors.Is(err, fs.ErrNotExist) || !seen) {
 		return err
 	}
-	f.known.forget(name)
-	f.known.seeParent(name)
+	f.known.remove(name)
+	f.known.emptied(name)
 	return nil
 }
 
 func (f *directoryFS) RemoveAll(name string) error {
 	err := f.ObjectStorage.RemoveAll(name)
 	if err == nil {
-		f.known.forget(name)
-		f.known.seeParent(name)
+		f.known.remove(name)
+		f.known.emptied(name)
 	}
 	return err
 }
@@ -223,8 +279,8 @@ func (f *directoryFS) RemoveAll(name string) error {
 func (f *directoryFS) Rename(oldname, newname string) error {
 	err := f.ObjectStorage.Rename(oldname, newname)
 	if err == nil {
-		f.known.forget(oldname)
-		f.known.seeParent(oldname)
+		f.known.remove(oldname)
+		f.known.emptied(oldname)
 		f.known.seeParent(newname)
 	}
 	return err

@@ -60,7 +60,7 @@ func TestHome(t *testing.T) {
 	}
 }
 
-// A directory that the login has seen stays one for it until it removes it. What is there now comes first.
+// A directory that a session has seen stays one for it until it removes it. What is there now comes first.
 func TestVanishedDirectory(t *testing.T) {
 	storage := newStorage(t)
 	put := func(name string) {
@@ -160,7 +160,7 @@ func TestRemoveTreeWithoutMarkers(t *testing.T) {
 	}
 }
 
-// A login remembers at least the last maxSeen directories, and holds no more than twice as many.
+// Sessions remember at least the last maxSeen directories, and hold no more than twice as many.
 func TestManyDirectories(t *testing.T) {
 	known := NewDirectories("/")
 	name := func(n int) string { return "/" + strconv.Itoa(n) }
@@ -171,12 +171,97 @@ func TestManyDirectories(t *testing.T) {
 		}
 	}
 	for n := 4 * maxSeen; n < 5*maxSeen; n++ {
-		if !known.seen(name(n)) {
+		if seen, _ := known.seen(name(n)); !seen {
 			t.Fatalf("%d is forgotten", n)
 		}
 	}
-	if known.seen("/0") {
+	if seen, _ := known.seen("/0"); seen {
 		t.Error("the first one is not forgotten")
+	}
+}
+
+// The sessions of a user share what they know, as the connections of one client do. What one of them removes or renames is gone for all, with what was
+// below it.
+func TestDirectoriesOfSeveralSessions(t *testing.T) {
+	storage := newStorage(t)
+	known := NewDirectories("/")
+	one, other := NewDirectoryFS(storage, known), NewDirectoryFS(storage, known)
+	for _, name := range []string{"/a/b/c/file", "/x/y/file"} {
+		if err := afero.WriteFile(one, name, []byte("content"), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, dir := range []string{"/a/b/c", "/x/y"} {
+		if _, err := one.StatDir(dir); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	if err := other.Rename("/a/b", "/moved"); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{"/a/b", "/a/b/c"} {
+		if _, err := one.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("Stat %s after RNTO: %v", dir, err)
+		}
+		if _, err := one.StatDir(dir); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("StatDir %s after RNTO: %v", dir, err)
+		}
+	}
+	if info, err := one.Stat("/a"); err != nil || !info.IsDir() {
+		t.Errorf("Stat of the directory above after RNTO: %v, %v", info, err)
+	}
+
+	if err := other.RemoveFile("/x/y/file"); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := one.Stat("/x/y"); err != nil || !info.IsDir() {
+		t.Errorf("Stat after DELE: %v, %v", info, err)
+	}
+	if err := one.RemoveDir("/x/y"); err != nil {
+		t.Errorf("RemoveDir after DELE: %v", err)
+	}
+	if _, err := other.StatDir("/x/y"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("StatDir after RMD: %v", err)
+	}
+}
+
+// A client asks by MLST whether there is a directory before it makes it. One that another user has removed is not there.
+func TestDirectoryThatAnotherUserRemoved(t *testing.T) {
+	storage := newStorage(t)
+	if err := storage.Mkdir("/d", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := NewDirectoryFS(storage, NewDirectories("/"))
+	if _, err := f.StatDir("/d"); err != nil {
+		t.Fatal(err)
+	}
+	if err := storage.RemoveDir("/d"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Stat("/d"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("Stat: %v", err)
+	}
+	if _, err := f.StatDir("/d"); err != nil { // a session that is in it can still leave
+		t.Errorf("StatDir: %v", err)
+	}
+	if err := f.Mkdir("/d", 0o755); err != nil {
+		t.Errorf("Mkdir: %v", err)
+	}
+}
+
+// What the sessions have seen is forgotten when the last of them ends.
+func TestDirectoriesWithoutSessions(t *testing.T) {
+	known := NewDirectories("/")
+	leaveOne, leaveOther := known.Enter(), known.Enter()
+	known.see("/d")
+	leaveOne()
+	if seen, _ := known.seen("/d"); !seen {
+		t.Error("it is forgotten while there is a session")
+	}
+	leaveOther()
+	if seen, _ := known.seen("/d"); seen {
+		t.Error("it is not forgotten")
 	}
 }
 

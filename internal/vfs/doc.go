@@ -7,7 +7,7 @@
 //
 //	NewPolicyFS     refuses what the policy of the user does not allow
 //	NewEndingFS     lets a client that comes back wait for its interrupted upload
-//	NewDirectoryFS  lets the home exist before its first file, and what the session has seen as a directory
+//	NewDirectoryFS  lets the home exist before its first file, and what sessions of the user have seen as a directory
 //	NewMountFS      shows buckets and prefixes under directories
 //
 // Pathnames are absolute and in UTF-8. RFC 959 and RFC 3659 leave their form to
