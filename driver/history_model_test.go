@@ -46,7 +46,9 @@ type state struct {
 	from    int
 	exists  bool
 	content []byte
+	mtime   string     // that MFMT has set, in the metadata
 	by      *operation // nil for the server
+	began   *operation // which has created the upload, where there was one
 }
 
 // An operation is a step that runs or has ended.
@@ -236,7 +238,9 @@ func (m *model) observe(e s3sim.Event) {
 		return
 	}
 	m.judge(e, op)
-	m.versions[e.Key] = append(m.versions[e.Key], state{from: m.seq, exists: e.New != nil, content: bytesOf(e.New), by: op})
+	m.versions[e.Key] = append(m.versions[e.Key], state{
+		from: m.seq, exists: e.New != nil, content: bytesOf(e.New), mtime: e.New.Metadata("mtime"), by: op, began: m.uploads[e.UploadID],
+	})
 	m.judgeQuota(e, op)
 }
 
@@ -263,6 +267,10 @@ func (m *model) recorded(e s3sim.Event) {
 // touched judges a request for a multipart upload, which may belong to another session.
 func (m *model) touched(e s3sim.Event, op *operation) {
 	owner := m.uploads[e.UploadID]
+	if op != nil && op.Do == "foreign-abort" && owner != nil && e.Status < 300 {
+		owner.takenOver = true
+		return
+	}
 	if e.Status >= 300 || owner == nil || owner == op || !m.live(owner) {
 		return
 	}
@@ -292,12 +300,18 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 		return
 	}
 	content := bytesOf(e.New)
+	if e.Name == "DeleteObject" { // of the delete marker that has just covered what another client has stored
+		if m.lastBy(e.Key) != op {
+			m.violate("unnamed", "step %d (%s %q) has made an older version of %q the current one", op.ID, op.Do, op.Name, e.Key)
+		}
+		return
+	}
 	if by := m.versions[e.Key]; slices.ContainsFunc(by, func(s state) bool { return s.by == op && s.exists }) && by[len(by)-1].by != op {
 		m.violate("twice", "step %d (%s %q %q) has stored %q a second time, over what step %d has done since", op.ID, op.Do, op.Name, op.To, e.Key, by[len(by)-1].by.ID)
 	}
 	op.published = append(op.published, content)
 	switch op.Do {
-	case "foreign-put", "foreign-restore":
+	case "foreign-put", "foreign-restore", "foreign-multipart":
 	case "stor", "appe", "rest", "resume", "resume-append":
 		m.judgeUpload(e, op, content)
 	case "rename", "copy":
@@ -310,9 +324,24 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 		if e.Key != op.Name || !bytes.Equal(content, bytesOf(e.Old)) && !m.inWindow(e, op) {
 			m.violate("overwritten", "step %d (chtimes %q) has replaced %s by %s", op.ID, op.Name, m.describe(bytesOf(e.Old)), m.describe(content))
 		}
+		if got := e.New.Metadata("mtime"); got != timeOf(op) {
+			m.violate("metadata", "step %d (chtimes %q) has set the time %q", op.ID, op.Name, got)
+		}
 	default:
 		m.violate("unnamed", "step %d (%s %q) has written %q", op.ID, op.Do, op.Name, e.Key)
 	}
+}
+
+// timeOf is the time that a step sets, as the metadata have it.
+func timeOf(op *operation) string { return strconv.Itoa(1_000_000_000+op.ID) + ".000000000" }
+
+// lastBy is the step that has changed a key last, nil if none has.
+func (m *model) lastBy(key string) *operation {
+	states := m.versions[key]
+	if len(states) == 0 {
+		return nil
+	}
+	return states[len(states)-1].by
 }
 
 // inWindow tells whether an operation could not know better: the server lacks a condition for its request, and the object was replaced
@@ -347,7 +376,9 @@ func (m *model) judgeUpload(e s3sim.Event, op *operation, content []byte) {
 		m.violate("overwritten", "step %d (%s %q) has replaced %s, which it must not", op.ID, op.Do, op.Name, m.describe(old))
 	case !op.wholly || op.sent < len(op.content):
 		m.violate("fragment", "step %d (%s %q) has stored %s, but its client was lost", op.ID, op.Do, op.Name, m.describe(content))
-	case e.Old != nil && bytes.Equal(old, content) && len(op.published) > 1: // a second attempt, because no answer came to the first
+	case e.New.Metadata("mtime") != "":
+		m.violate("metadata", "step %d (%s %q) has stored new bytes with the time of the old ones", op.ID, op.Do, op.Name)
+	case m.lastBy(e.Key) == op: // a second attempt, because no answer came to the first
 	default:
 		for _, base := range m.bases(e, op) {
 			if bytes.Equal(content, slices.Concat(base, op.content)) {
@@ -503,11 +534,16 @@ func (m *model) judgeCopy(e s3sim.Event, op *operation, content []byte) {
 		return
 	}
 	op.copied[source] = append(op.copied[source], content)
-	was := slices.ContainsFunc(m.alive(source, op.start, m.seq), func(s state) bool { return s.exists && bytes.Equal(s.content, content) })
+	mtime := e.New.Metadata("mtime")
+	same := func(s state) bool { return s.exists && bytes.Equal(s.content, content) }
+	states := m.alive(source, op.start, m.seq)
+	was := slices.ContainsFunc(states, same)
 	switch {
+	case was && !m.profile.UncheckedSources && !slices.ContainsFunc(states, func(s state) bool { return same(s) && s.mtime == mtime }):
+		m.violate("metadata", "step %d (%s %q %q) has written %q with the time %q, which %q never had", op.ID, op.Do, op.Name, op.To, e.Key, mtime, source)
 	case !was:
 		m.violate("mixture", "step %d (%s %q %q) has written %s to %q, which %q never was", op.ID, op.Do, op.Name, op.To, m.describe(content), e.Key, source)
-	case e.Old == nil || bytes.Equal(bytesOf(e.Old), content) || m.inWindow(e, op):
+	case e.Old == nil || m.lastBy(e.Key) == op || below && bytes.Equal(bytesOf(e.Old), content) || m.inWindow(e, op):
 	case below:
 		m.violate("directory-overwritten", "step %d (%s %q %q) has replaced %q, which was %s, by %s", op.ID, op.Do, op.Name, op.To, e.Key,
 			m.describe(bytesOf(e.Old)), m.describe(content))
@@ -604,6 +640,11 @@ func (m *model) finish(op *operation, err error) {
 		delete(op.session.reported, op.Name)
 	case "rename", "copy":
 		m.judgeCopyReply(op)
+	case "mkdir", "rmdir", "chtimes":
+		judge := map[string]func(*operation){"mkdir": m.judgeMkdir, "rmdir": m.judgeRmdir, "chtimes": m.judgeTime}[op.Do]
+		if err == nil {
+			judge(op)
+		}
 	case "remove":
 		if err == nil && !m.wasAbsent(op.Name, op) {
 			m.violate("reply", "step %d (remove %q) has succeeded, and it was never gone", op.ID, op.Name)
@@ -637,17 +678,59 @@ func (m *model) judgeUploadReply(op *operation) {
 	}
 }
 
-// hadContent tells whether another session has stored the bytes of an upload.
+// hadContent tells whether another session has completed the upload of an operation.
 func (m *model) hadContent(op *operation) bool {
-	return slices.ContainsFunc(m.alive(op.Name, op.start, op.end), func(s state) bool { return s.exists && bytes.HasSuffix(s.content, op.content) })
+	return slices.ContainsFunc(m.alive(op.Name, op.start, op.end), func(s state) bool {
+		return s.exists && s.began == op && bytes.HasSuffix(s.content, op.content)
+	})
 }
 
 func (m *model) judgeCopyReply(op *operation) {
-	if op.err != nil || op.Name == op.To {
-		return
-	}
-	if len(op.published) == 0 && op.Do == "copy" && m.hadFiles(op) {
+	switch {
+	case op.Name == op.To:
+	case errors.Is(op.err, fs.ErrNotExist) && len(op.copied[op.Name]) > 0:
+		m.violate("reply", "step %d (%s %q %q) was refused (%v), and it has replaced the target", op.ID, op.Do, op.Name, op.To, op.err)
+	case op.err != nil:
+	case len(op.published) == 0 && op.Do == "copy" && m.hadFiles(op):
 		m.violate("reply", "step %d (%s %q %q) has succeeded, and nothing was copied", op.ID, op.Do, op.Name, op.To)
+	case op.Do == "rename":
+		for key := range m.versions {
+			if key != op.Name && !strings.HasPrefix(key, op.Name+"/") || strings.HasPrefix(op.To, op.Name+"/") {
+				continue
+			}
+			if states := m.alive(key, op.start, op.end); len(states) == 1 && states[0].exists {
+				m.violate("reply", "step %d (rename %q %q) has succeeded, and %q is still there", op.ID, op.Name, op.To, key)
+			}
+		}
+	}
+}
+
+// judgeMkdir judges whether a directory was there that was made, by its marker or by anything in it.
+func (m *model) judgeMkdir(op *operation) {
+	for key := range m.versions {
+		if !strings.HasPrefix(key, op.Name+"/") {
+			continue
+		}
+		if slices.ContainsFunc(m.alive(key, op.start, op.end), func(s state) bool { return s.exists }) {
+			return
+		}
+	}
+	m.violate("reply", "step %d (mkdir %q) has succeeded, and there was no directory", op.ID, op.Name)
+}
+
+// judgeRmdir judges whether a directory was gone that was removed.
+func (m *model) judgeRmdir(op *operation) {
+	for key := range m.versions {
+		if strings.HasPrefix(key, op.Name+"/") && !m.wasAbsent(key, op) {
+			m.violate("reply", "step %d (rmdir %q) has succeeded, and %q was there all the time", op.ID, op.Name, key)
+		}
+	}
+}
+
+// judgeTime judges whether a file had the time that was set.
+func (m *model) judgeTime(op *operation) {
+	if !slices.ContainsFunc(m.alive(op.Name, op.start, op.end), func(s state) bool { return s.exists && s.mtime == timeOf(op) }) {
+		m.violate("reply", "step %d (chtimes %q) has succeeded, and the file never had the time", op.ID, op.Name)
 	}
 }
 
@@ -730,7 +813,7 @@ func (w *world) leftovers() {
 		w.mu.Lock()
 		op := w.uploads[id]
 		w.mu.Unlock()
-		if op != nil && !op.faulty.Load() && op.session.replica.ctx.Err() == nil {
+		if op != nil && !op.faulty.Load() && op.session.replica.ctx.Err() == nil && op.Do != "foreign-multipart" {
 			w.fail("leak", "the upload of step %d to %q is open after a sweep", op.ID, key)
 		}
 	}

@@ -24,12 +24,27 @@ type history struct {
 	Conflicts bool          `json:"conflicts,omitempty"` // S3 answers 409 to one of two conditional writes.
 	Forgets   bool          `json:"forgets,omitempty"`   // S3 knows no upload that it has completed.
 	Throttled time.Duration `json:"throttled,omitempty"` // how long S3 refuses every request, some time after the first ones
-	Sessions  []sessionPlan `json:"sessions"`            // of which steps tell the index
+
+	Same      bool          `json:"same,omitempty"`      // All files begin with the same bytes.
+	Ahead     time.Duration `json:"ahead,omitempty"`     // The clock of S3 is, by so much.
+	Page      int           `json:"page,omitempty"`      // The entries of a page of a listing; 0 for S3's own.
+	Versioned bool          `json:"versioned,omitempty"` // The bucket keeps versions.
+	Cut       *outage       `json:"cut,omitempty"`       // One replica does not reach S3.
+	Sessions  []sessionPlan `json:"sessions"`            // Steps tell the index of theirs.
 	Steps     []step        `json:"-"`
+}
+
+// An outage is a time in which a replica does not reach S3. Its requests are lost, or where it is frozen they arrive, or not, when it goes on.
+type outage struct {
+	Replica int           `json:"replica"`
+	After   time.Duration `json:"after"`
+	For     time.Duration `json:"for"`
+	Frozen  bool          `json:"frozen,omitempty"`
 }
 
 type sessionPlan struct {
 	Replica     int    `json:"replica"`
+	Part        int64  `json:"part,omitempty"` // the size of the parts of its replica; 0 for historyPart
 	Owner       string `json:"owner,omitempty"`
 	NoOverwrite bool   `json:"no-overwrite,omitempty"`
 	Truncate    bool   `json:"truncate,omitempty"`
@@ -49,6 +64,7 @@ type step struct {
 	Breaks  bool          `json:"breaks,omitempty"` // the client is lost after Cut bytes
 	Cut     int           `json:"cut,omitempty"`
 	Pause   time.Duration `json:"pause,omitempty"` // of the client, in the middle
+	Pace    time.Duration `json:"pace,omitempty"`  // of the client, before each of some thirty pieces
 	Of      int           `json:"of,omitempty"`    // the step whose file a resumption sends
 	Faults  []stepFault   `json:"faults,omitempty"`
 }
@@ -112,7 +128,9 @@ var (
 )
 
 // historyProfiles are the servers of histories, as often as they are there.
-var historyProfiles = []string{"aws", "aws", "aws", "aws-directory", "minio", "ceph", "r2", "gcs", "strict", "strict"}
+var historyProfiles = []string{
+	"aws", "aws", "aws", "aws-directory", "minio", "minio", "ceph", "r2", "gcs", "strict", "strict", "swift", "seaweedfs", "versitygw",
+}
 
 // randomHistory makes the history of a seed.
 func randomHistory(seed uint64) *history {
@@ -128,10 +146,26 @@ func randomHistory(seed uint64) *history {
 	if chance(r, 10) {
 		h.Throttled = pick(r, []time.Duration{time.Second, 10 * time.Second, 20 * time.Second})
 	}
+	h.Same = chance(r, 20)
+	if chance(r, 25) {
+		h.Ahead = pick(r, []time.Duration{-10 * time.Minute, -3 * time.Minute, -2 * time.Second, 2 * time.Second, 3 * time.Minute, 10 * time.Minute})
+	}
+	if chance(r, 25) {
+		h.Page = 1 + r.IntN(4)
+	}
+	h.Versioned = chance(r, 25)
 	replicas := 1 + r.IntN(2)
+	parts := []int64{0, pick(r, []int64{0, 0, 2 * historyPart})}
+	if chance(r, 15) {
+		h.Cut = &outage{
+			Replica: r.IntN(replicas), After: pick(r, []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}),
+			For: pick(r, []time.Duration{20 * time.Second, time.Minute, 3 * time.Minute}), Frozen: chance(r, 40),
+		}
+	}
 	for range 1 + r.IntN(4) {
+		replica := r.IntN(replicas)
 		h.Sessions = append(h.Sessions, sessionPlan{
-			Replica: r.IntN(replicas), Owner: pick(r, []string{"alice", "alice", "alice", "bob", ""}), NoOverwrite: chance(r, 8), Truncate: chance(r, 30),
+			Replica: replica, Part: parts[replica], Owner: pick(r, []string{"alice", "alice", "alice", "bob", ""}), NoOverwrite: chance(r, 8), Truncate: chance(r, 30),
 		})
 	}
 	files, sizes := slices.Clone(historyFiles), slices.Clone(historySizes)
@@ -145,15 +179,19 @@ func randomHistory(seed uint64) *history {
 	if g.files = slices.Clone(g.files); len(g.theme) < 12 { // which are few operations, for few names
 		g.files, g.sizes = pick(r, [][]string{{"d/x"}, {"d/x", "e/x"}, {"d/x", "d/y", "e/x", "e/y"}}), sizes[:1+r.IntN(2)]
 	}
+	if chance(r, 20) { // one that does nothing else
+		g.sweeper = len(h.Sessions)
+		h.Sessions = append(h.Sessions, sessionPlan{Replica: replicas})
+	}
 	steps := 3 + r.IntN(14)
 	for _, name := range g.files[:r.IntN(len(g.files)+1)] {
-		s := step{ID: len(h.Steps) + 1, Session: r.IntN(len(h.Sessions)), First: true, Do: "stor", Name: name, Size: pick(r, g.sizes)}
+		s := step{ID: len(h.Steps) + 1, Session: r.IntN(g.users()), First: true, Do: "stor", Name: name, Size: pick(r, g.sizes)}
 		if s.Breaks = chance(r, 30); s.Breaks {
 			s.Cut = r.IntN(s.Size + 1)
 		}
 		h.Steps = append(h.Steps, s)
 		if s.Breaks {
-			h.Steps = append(h.Steps, step{ID: s.ID + 1, Session: r.IntN(len(h.Sessions)), First: true, Do: "size", Name: name})
+			h.Steps = append(h.Steps, step{ID: s.ID + 1, Session: r.IntN(g.users()), First: true, Do: "size", Name: name})
 		}
 	}
 	for range steps {
@@ -170,6 +208,7 @@ type generator struct {
 	sizes        []int
 	maxWait      time.Duration // of sessions
 	long         bool          // some steps come minutes after the one before
+	sweeper      int           // the session of a replica that only sweeps; 0 for none
 }
 
 // historyThemes are what the sessions of a history do, as often as it is there.
@@ -177,7 +216,7 @@ var historyThemes = [][]string{
 	{ // everything
 		"stor", "stor", "stor", "stor", "stor", "appe", "appe", "appe", "rest", "resume", "resume", "size", "size", "read", "read",
 		"rename", "rename", "rename-dir", "rename-dir", "copy", "copy-dir", "remove", "remove", "mkdir", "rmdir", "chtimes", "list", "cwd",
-		"sweep", "quit", "die",
+		"sweep", "quit", "die", "reload",
 	},
 	{ // one name, and uploads to it
 		"stor", "stor", "stor", "stor", "appe", "appe", "rest", "resume", "resume", "size", "size", "read", "remove", "list", "cwd", "quit",
@@ -193,8 +232,16 @@ var historyThemes = [][]string{
 	},
 	{ // what another S3 client changes
 		"stor", "stor", "appe", "appe", "rest", "rename", "rename", "remove", "read", "size", "foreign-put", "foreign-put", "foreign-delete", "foreign-restore",
-		"foreign-restore",
+		"foreign-restore", "foreign-multipart", "foreign-abort",
 	},
+}
+
+// users is how many sessions are of users.
+func (h *generator) users() int {
+	if h.sweeper > 0 {
+		return h.sweeper
+	}
+	return len(h.Sessions)
 }
 
 // stepsThat returns the steps so far that do something.
@@ -204,7 +251,10 @@ func (h *generator) stepsThat(do string) []step {
 
 func (h *generator) step(id int) step {
 	r := h.Rand
-	s := step{ID: id, Session: r.IntN(len(h.Sessions)), Wait: time.Duration(r.Int64N(int64(h.maxWait))), Name: pick(r, h.files)}
+	if h.sweeper > 0 && chance(r, 15) {
+		return step{ID: id, Session: h.sweeper, Do: "sweep", Wait: time.Duration(r.IntN(200)) * time.Second}
+	}
+	s := step{ID: id, Session: r.IntN(h.users()), Wait: time.Duration(r.Int64N(int64(h.maxWait))), Name: pick(r, h.files)}
 	if h.long && chance(r, 15) {
 		s.Wait = time.Duration(r.IntN(200)) * time.Second
 	}
@@ -212,7 +262,7 @@ func (h *generator) step(id int) step {
 		s.Do = "read"
 	}
 	switch s.Do {
-	case "foreign-put":
+	case "foreign-put", "foreign-multipart":
 		s.Size = pick(r, h.sizes)
 	case "stor", "appe", "rest":
 		s.Size = pick(r, h.sizes)
@@ -230,6 +280,8 @@ func (h *generator) step(id int) step {
 		}
 		if chance(r, 30) {
 			s.Pause = pick(r, []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 5 * time.Minute})
+		} else if chance(r, 10) {
+			s.Pace = pick(r, []time.Duration{100 * time.Millisecond, 5 * time.Second, 9 * time.Second})
 		}
 	case "resume":
 		broken := slices.DeleteFunc(h.stepsThat("stor"), func(s step) bool { return !s.Breaks })
@@ -247,7 +299,7 @@ func (h *generator) step(id int) step {
 		if s.Do = strings.TrimSuffix(s.Do, "-dir"); s.Do != "rename" && s.Do != "copy" {
 			s.To = ""
 		}
-	case "die", "quit", "sweep":
+	case "die", "quit", "sweep", "reload", "foreign-abort":
 		s.Name = ""
 		if s.Do == "die" && chance(r, 60) {
 			s.Do, s.Name = "size", pick(r, h.files)
@@ -299,7 +351,9 @@ func (h *history) shrink(fails func(*history) bool) *history {
 	for _, change := range []func(*history){
 		func(next *history) { next.Calm = true }, func(next *history) { next.Quota = 0 }, func(next *history) { next.Copies = 0 },
 		func(next *history) { next.Conflicts = false }, func(next *history) { next.Forgets = false }, func(next *history) { next.Throttled = 0 },
-		func(next *history) { next.Opaque = false }, func(next *history) { next.Profile = "aws" },
+		func(next *history) { next.Opaque = false }, func(next *history) { next.Same = false }, func(next *history) { next.Ahead = 0 },
+		func(next *history) { next.Page = 0 }, func(next *history) { next.Versioned = false }, func(next *history) { next.Cut = nil },
+		func(next *history) { next.Profile = "aws" },
 	} {
 		try(change)
 	}
@@ -319,6 +373,9 @@ func (h *history) simplify(i int, try func(func(*history)) bool) bool {
 	}
 	if h.Steps[i].Pause > 0 {
 		simpler = try(func(next *history) { next.Steps[i].Pause = 0 }) || simpler
+	}
+	if h.Steps[i].Pace > 0 {
+		simpler = try(func(next *history) { next.Steps[i].Pace = 0 }) || simpler
 	}
 	if h.Steps[i].Wait > 0 {
 		simpler = try(func(next *history) { next.Steps[i].Wait = 0 }) || simpler

@@ -13,15 +13,18 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/driver/internal/s3errors"
 	"github.com/babelftp/babelftp/internal/s3sim"
 )
 
@@ -40,6 +43,7 @@ type world struct {
 	s3       *s3sim.Server
 	replicas map[int]*replica
 	sessions []*session
+	counted  atomic.Bool // the quotas are
 
 	model
 }
@@ -94,6 +98,7 @@ type session struct {
 	plan    sessionPlan
 	replica *replica
 	fs      *driver.Fs
+	ctx     context.Context
 	cancel  context.CancelCauseFunc
 
 	// Guarded by the model's mutex:
@@ -120,6 +125,7 @@ func newWorld(t *testing.T, h *history) *world {
 	w.s3 = s3sim.New(s3sim.Options{
 		Conflicts: h.Conflicts, Completed: completed,
 		Profile: profile, MinPartSize: historyPart, RefuseUnsupported: profile.Name == "strict", Observe: w.observe,
+		Ahead: h.Ahead, PageSize: h.Page, Versioning: h.Versioned && profile.Name != "r2" && profile.Name != "aws-directory",
 	})
 	w.s3.CreateBucket(historyBucket)
 	for _, plan := range h.Sessions {
@@ -134,9 +140,9 @@ func (w *world) replica(index int) *replica {
 	}
 	r := &replica{world: w, index: index, memory: driver.NewBudget(8 << 20), route: driver.NewEndpoint()}
 	r.ctx, r.cancel = context.WithCancel(w.t.Context())
-	client := w.client(&s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault { return w.fault(r, nil, o) }})
-	r.journal = driver.NewJournal(client, historyBucket, "", w.profile, driver.Objects{}, nil)
+	r.journal = r.newJournal()
 	if w.Quota > 0 {
+		client := w.client(&s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault { return w.fault(r, nil, o) }})
 		r.quota = driver.NewQuota(client, historyBucket, "", w.Quota)
 	}
 	w.replicas[index] = r
@@ -150,21 +156,33 @@ func (w *world) client(c *s3sim.Caller) *s3.Client {
 func (w *world) newSession(plan sessionPlan) *session {
 	r := w.replica(plan.Replica)
 	s := &session{world: w, plan: plan, replica: r, reported: map[string]int64{}}
-	var ctx context.Context
-	ctx, s.cancel = context.WithCancelCause(r.ctx)
+	s.ctx, s.cancel = context.WithCancelCause(r.ctx)
+	s.open(r.journal)
+	return s
+}
+
+// open gives a session its file system.
+func (s *session) open(journal *driver.Journal) {
+	w, r := s.world, s.replica
 	client := w.client(&s3sim.Caller{
 		Tag:   func() any { return s.operation() },
 		Fault: func(o s3sim.Operation) s3sim.Fault { return w.fault(r, o.Tag.(*operation), o) },
 	})
 	opts := driver.Options{
-		PartSize: historyPart, CopyLimit: w.Copies, Memory: r.memory, Endpoint: r.route, NoOverwrite: plan.NoOverwrite, Truncate: plan.Truncate, Journal: r.journal,
-		Owner: plan.Owner, Profile: w.profile, UploadConcurrency: 4,
+		PartSize: max(historyPart, s.plan.Part), CopyLimit: w.Copies, Memory: r.memory, Endpoint: r.route, NoOverwrite: s.plan.NoOverwrite,
+		Truncate: s.plan.Truncate, Journal: journal, Owner: s.plan.Owner, Profile: w.profile, UploadConcurrency: 4,
 	}
 	if r.quota != nil {
 		opts.Quotas = []*driver.Quota{r.quota}
 	}
-	s.fs = drivertest.MustNewSteady(ctx, client, historyBucket, opts.WithSmallestPart(historyPart))
-	return s
+	s.fs = drivertest.MustNewSteady(s.ctx, client, historyBucket, opts.WithSmallestPart(historyPart))
+}
+
+// newJournal is for sessions that begin from now on, as after a reload of the configuration.
+func (r *replica) newJournal() *driver.Journal {
+	w := r.world
+	client := w.client(&s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault { return w.fault(r, nil, o) }})
+	return driver.NewJournal(client, historyBucket, "", w.profile, driver.Objects{}, nil)
 }
 
 func (s *session) operation() *operation {
@@ -195,6 +213,17 @@ func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault 
 		}
 		f.Status, f.Code = 503, "SlowDown"
 		return f
+	}
+	if out := w.Cut; out != nil && out.Replica == r.index && w.counted.Load() {
+		if left := out.After + out.For - time.Since(w.begun); left > 0 && left < out.For {
+			if op != nil {
+				op.faulty.Store(true)
+			}
+			if f.LoseRequest = !out.Frozen; out.Frozen {
+				f.Before += left
+			}
+			return f
+		}
 	}
 	if !w.Calm && h>>52%16 == 0 {
 		f.Before += time.Duration(h >> 30 % 2_000_000_000)
@@ -261,6 +290,7 @@ func (w *world) run() {
 			}
 		}
 	}
+	w.counted.Store(true)
 	for _, step := range w.Steps {
 		if step.First {
 			w.sessions[step.Session].do(step)
@@ -279,7 +309,7 @@ func (w *world) run() {
 		})
 	}
 	sessions.Wait()
-	time.Sleep(settleTime)
+	time.Sleep(settleTime + max(0, w.Ahead)) // a clock that is ahead delays sweeps
 	w.finalChecks()
 	for _, r := range w.replicas {
 		r.cancel()
@@ -313,11 +343,11 @@ const (
 func (s *session) perform(op *operation) error {
 	switch op.Do {
 	case "stor":
-		return s.write(op, writeNew, 0, fileOf(op.ID, op.Size))
+		return s.write(op, writeNew, 0, s.world.fileOf(op.ID, op.Size))
 	case "appe":
-		return s.write(op, writeAppend, 0, fileOf(op.ID, op.Size))
+		return s.write(op, writeAppend, 0, s.world.fileOf(op.ID, op.Size))
 	case "rest":
-		return s.write(op, writeOn, int64(op.Offset), fileOf(op.ID, op.Size))
+		return s.write(op, writeOn, int64(op.Offset), s.world.fileOf(op.ID, op.Size))
 	case "resume", "resume-append":
 		return s.resume(op)
 	case "size":
@@ -343,6 +373,16 @@ func (s *session) perform(op *operation) error {
 		return err
 	case "foreign-put", "foreign-delete", "foreign-restore":
 		return s.world.foreign(s.replica.ctx, op)
+	case "foreign-multipart":
+		return s.world.foreignMultipart(s.replica.ctx, op)
+	case "foreign-abort":
+		return s.world.foreignAbort(s.replica.ctx, op)
+	case "reload":
+		s.open(s.replica.newJournal())
+		s.world.mu.Lock()
+		clear(s.reported)
+		s.world.mu.Unlock()
+		return nil
 	case "sweep":
 		_, err := s.replica.journal.Sweep(s.replica.ctx, settleTime)
 		return err
@@ -365,7 +405,7 @@ func (w *world) foreign(ctx context.Context, op *operation) error {
 		_, err := client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: &op.Name})
 		return err
 	}
-	content := fileOf(op.ID, op.Size)
+	content := w.fileOf(op.ID, op.Size)
 	if op.Do == "foreign-restore" {
 		w.mu.Lock()
 		states := w.alive(op.Name, 0, w.seq)
@@ -378,6 +418,58 @@ func (w *world) foreign(ctx context.Context, op *operation) error {
 	}
 	_, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &op.Name, Body: bytes.NewReader(content)})
 	return err
+}
+
+// foreignMultipart stores a file by two parts, of which no journal knows.
+func (w *world) foreignMultipart(ctx context.Context, op *operation) error {
+	client, bucket, content := w.client(&s3sim.Caller{Tag: func() any { return op }}), historyBucket, w.fileOf(op.ID, op.Size)
+	upload, err := client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: &op.Name})
+	if err != nil {
+		return err
+	}
+	var completed types.CompletedMultipartUpload
+	for number := int32(1); number <= 2; number++ {
+		part := content
+		if number == 1 {
+			part = content[:min(historyPart, len(content))]
+		}
+		content = content[len(part):]
+		out, err := client.UploadPart(ctx, &s3.UploadPartInput{
+			Bucket: &bucket, Key: &op.Name, UploadId: upload.UploadId, PartNumber: &number, Body: bytes.NewReader(part),
+		})
+		if err != nil {
+			return err
+		}
+		completed.Parts = append(completed.Parts, types.CompletedPart{PartNumber: &number, ETag: out.ETag})
+		if len(content) == 0 {
+			break
+		}
+		time.Sleep(op.Wait)
+	}
+	_, err = client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &bucket, Key: &op.Name, UploadId: upload.UploadId, MultipartUpload: &completed,
+	})
+	return err
+}
+
+// foreignAbort aborts all uploads, as a lifecycle rule does.
+func (w *world) foreignAbort(ctx context.Context, op *operation) error {
+	client, bucket := w.client(&s3sim.Caller{Tag: func() any { return op }}), historyBucket
+	for id, key := range w.s3.Uploads(historyBucket) {
+		_, err := client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &bucket, Key: &key, UploadId: &id})
+		if err != nil && !s3errors.HasCode(err, "NoSuchUpload") {
+			return err
+		}
+	}
+	return nil
+}
+
+// fileOf is the content of the file that a step uploads. Where all files begin with the same bytes, it is that of step 0.
+func (w *world) fileOf(id, size int) []byte {
+	if w.Same {
+		id = 0
+	}
+	return fileOf(id, size)
 }
 
 // fileOf is the content of the file that a step uploads. Every eight bytes of it say of which step they are, and where they belong.
@@ -411,6 +503,9 @@ func (s *session) write(op *operation, flag int, offset int64, content []byte) e
 	return closeErr
 }
 
+// paces is how many pieces half a file has that comes at a steady pace.
+const paces = 15
+
 // A sender is a client's end of a data connection.
 type sender struct {
 	op      *operation
@@ -434,7 +529,16 @@ func (c *sender) Read(p []byte) (int, error) {
 	if len(c.content) == 0 {
 		return 0, io.EOF
 	}
-	n := copy(p, c.content[:min(len(c.content), max(1, c.half))])
+	size := max(1, c.half)
+	if c.op.Pace > 0 {
+		size = max(1, c.half/paces)
+		select {
+		case <-time.After(c.op.Pace):
+		case <-c.op.session.replica.ctx.Done():
+			return 0, errClientLost
+		}
+	}
+	n := copy(p, c.content[:min(len(c.content), size)])
 	c.content = c.content[n:]
 	c.world.sent(c.op, n)
 	return n, nil
@@ -442,7 +546,7 @@ func (c *sender) Read(p []byte) (int, error) {
 
 // resume resumes an interrupted upload like clients do: it asks for the size first.
 func (s *session) resume(op *operation) error {
-	content := fileOf(op.Of, op.Size)
+	content := s.world.fileOf(op.Of, op.Size)
 	info, err := s.fs.PendingUpload(op.Name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() > int64(op.Size) {
 		s.world.beginsAnew(op)

@@ -14,16 +14,16 @@ import (
 )
 
 // pageSize returns the maximum number of entries of a page.
-func pageSize(q *request, parameter string) (int, *reply) {
+func (s *Server) pageSize(q *request, parameter string) (int, *reply) {
 	value := q.query.Get(parameter)
 	if value == "" {
-		return maxPage, nil
+		return s.opts.PageSize, nil
 	}
 	n, err := strconv.Atoi(value)
 	if err != nil || n < 0 {
 		return 0, invalidArg("Argument " + value + " must be an integer between 0 and 2147483647")
 	}
-	return min(n, maxPage), nil
+	return min(n, s.opts.PageSize), nil
 }
 
 // encoder returns how names are written in a listing.
@@ -87,7 +87,7 @@ func (s *Server) list(b *bucket, q *request) *reply {
 	if s.refusesPrefix(q) {
 		return notImplemented()
 	}
-	size, refusal := pageSize(q, "max-keys")
+	size, refusal := s.pageSize(q, "max-keys")
 	if refusal != nil {
 		return refusal
 	}
@@ -129,7 +129,7 @@ func (s *Server) list(b *bucket, q *request) *reply {
 
 // listV1 lists objects by the first version of the operation.
 func (s *Server) listV1(b *bucket, q *request) *reply {
-	size, refusal := pageSize(q, "max-keys")
+	size, refusal := s.pageSize(q, "max-keys")
 	switch {
 	case refusal != nil:
 		return refusal
@@ -211,7 +211,7 @@ type versionElement struct {
 
 // listVersions lists versions and delete markers. Those of a key begin with the latest.
 func (s *Server) listVersions(b *bucket, q *request) *reply {
-	size, refusal := pageSize(q, "max-keys")
+	size, refusal := s.pageSize(q, "max-keys")
 	keyMarker, idMarker, delimiter := q.query.Get("key-marker"), q.query.Get("version-id-marker"), q.query.Get("delimiter")
 	switch {
 	case refusal != nil:
@@ -293,7 +293,7 @@ func (o *Object) version(encode func(string) string, latest bool) versionElement
 }
 
 func (s *Server) listUploads(b *bucket, q *request) *reply {
-	size, refusal := pageSize(q, "max-uploads")
+	size, refusal := s.pageSize(q, "max-uploads")
 	if refusal != nil {
 		return refusal
 	}

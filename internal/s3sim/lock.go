@@ -67,7 +67,7 @@ func (b *bucket) retain(h http.Header) (retention, *reply) {
 	}
 	given.hold = hold == "ON"
 	if given.mode == "" && b.lock.Mode != "" {
-		given.mode, given.until = b.lock.Mode, now().AddDate(b.lock.Years, 0, b.lock.Days)
+		given.mode, given.until = b.lock.Mode, time.Now().AddDate(b.lock.Years, 0, b.lock.Days)
 	}
 	return given, nil
 }

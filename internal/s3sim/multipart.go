@@ -54,7 +54,7 @@ func (s *Server) createUpload(b *bucket, q *request, e *Event) *reply {
 		return refusal
 	}
 	u := &upload{
-		id: "upload-" + s.next(), key: q.Key, begun: now(), header: stored(q.header), tags: q.header.Get("X-Amz-Tagging"),
+		id: "upload-" + s.next(), key: q.Key, begun: s.now(), header: stored(q.header), tags: q.header.Get("X-Amz-Tagging"),
 		parts: map[int]*part{}, algorithm: algorithm, full: full, retention: r,
 	}
 	b.uploads[u.id] = u
@@ -97,7 +97,7 @@ func (s *Server) uploadPart(b *bucket, q *request) *reply {
 	if refusal := u.retention.summed(q); refusal != nil {
 		return refusal
 	}
-	p := &part{Content: Content{q.body}, modified: now(), sums: sumsFrom(q.checksums)}
+	p := &part{Content: Content{q.body}, modified: s.now(), sums: sumsFrom(q.checksums)}
 	if u.algorithm != "" && *p.sums.of(u.algorithm) == "" {
 		if s.sumsParts(u) && (!u.full || len(q.checksums) > 0) {
 			return refuse(http.StatusBadRequest, "InvalidRequest", fmt.Sprintf(
@@ -156,7 +156,7 @@ func (s *Server) uploadPartCopy(b *bucket, q *request, e *Event) *reply {
 		}
 	}
 	e.Source = source
-	p := &part{Content: source.Content.slice(from, to), modified: now()}
+	p := &part{Content: source.Content.slice(from, to), modified: s.now()}
 	p.etag = s.etag(u.header, p.Content)
 	if u.algorithm != "" {
 		*p.sums.of(u.algorithm) = checksumOf(u.algorithm, p.Content).value
@@ -185,7 +185,7 @@ func (s *Server) listParts(b *bucket, q *request) *reply {
 	if refusal != nil {
 		return refusal
 	}
-	size, refusal := pageSize(q, "max-parts")
+	size, refusal := s.pageSize(q, "max-parts")
 	if refusal != nil {
 		return refusal
 	}

@@ -305,7 +305,7 @@ func (s *Server) put(b *bucket, q *request, e *Event) *reply {
 		return refusal
 	}
 	o := &Object{
-		Key: q.Key, Content: Content{q.body}, Modified: now(), header: stored(q.header), checksum: s.received(q),
+		Key: q.Key, Content: Content{q.body}, Modified: s.now(), header: stored(q.header), checksum: s.received(q),
 		tags: q.header.Get("X-Amz-Tagging"), retention: r,
 	}
 	o.ETag = s.etag(q.header, o.Content)
@@ -519,7 +519,7 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 	case source.Content.Size() > 5<<30:
 		return refuse(http.StatusBadRequest, "InvalidRequest")
 	}
-	o := &Object{Key: q.Key, Content: source.Content, Modified: now(), header: header, tags: tags, retention: r}
+	o := &Object{Key: q.Key, Content: source.Content, Modified: s.now(), header: header, tags: tags, retention: r}
 	o.checksum = s.kept(checksumOf(cmp.Or(algorithm, source.checksum.algorithm, s.defaultAlgorithm()), o.Content))
 	o.ETag = s.etag(header, o.Content)
 	s.store(b, o)

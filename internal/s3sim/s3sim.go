@@ -17,6 +17,7 @@ package s3sim
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -68,6 +69,12 @@ type Options struct {
 	// Conflicts makes the server answer 409 ConditionalRequestConflict to a conditional write while which another write of the key took
 	// effect. Without Conflicts the condition is judged by what the other write has left.
 	Conflicts bool
+
+	// Ahead is by how much the clock of the server is ahead.
+	Ahead time.Duration
+
+	// PageSize is how many entries a page of a listing has at most. 0 stands for S3's own 1,000.
+	PageSize int
 
 	// Fault returns the fault of each request that arrives by [Server.ServeHTTP]. Nil is for no faults.
 	Fault func(Operation) Fault
@@ -207,6 +214,7 @@ func New(opts Options) *Server {
 	if opts.MinPartSize == 0 {
 		opts.MinPartSize = minPartSize
 	}
+	opts.PageSize = cmp.Or(opts.PageSize, maxPage)
 	return &Server{opts: opts, buckets: map[string]*bucket{}}
 }
 
@@ -222,7 +230,7 @@ func (s *Server) CreateBucket(name string) {
 func (s *Server) newBucket() *bucket {
 	b := &bucket{
 		objects: map[string][]*Object{}, uploads: map[string]*upload{}, completed: map[string]completion{}, changes: map[string]int{},
-		created: now(),
+		created: s.now(),
 	}
 	if s.opts.Versioning {
 		b.versioning = enabled
@@ -277,7 +285,7 @@ func (s *Server) next() string {
 }
 
 // now returns the time as S3 shows it, in whole seconds.
-func now() time.Time { return time.Now().UTC().Truncate(time.Second) }
+func (s *Server) now() time.Time { return time.Now().Add(s.opts.Ahead).UTC().Truncate(time.Second) }
 
 // A Caller is a client with faults and a tag of its own. Its fields may be nil.
 type Caller struct {
@@ -346,7 +354,7 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 		if a.err != nil {
 			return nil, a.err
 		}
-		return a.reply.response(r, f.Cut), nil
+		return d.server.response(a.reply, r, f.Cut), nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
@@ -397,7 +405,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		panic(http.ErrAbortHandler) // which breaks the connection
 	}
-	response := answer.response(r, f.Cut)
+	response := s.response(answer, r, f.Cut)
 	defer response.Body.Close()
 	maps.Copy(w.Header(), response.Header)
 	w.WriteHeader(response.StatusCode)
@@ -414,13 +422,13 @@ type reply struct {
 }
 
 // response is the answer as an HTTP client gets it. Its body ends with an error after cut bytes unless cut is 0.
-func (a *reply) response(r *http.Request, cut int64) *http.Response {
+func (s *Server) response(a *reply, r *http.Request, cut int64) *http.Response {
 	size := a.body.Size()
 	header := a.header.Clone()
 	if header == nil {
 		header = http.Header{}
 	}
-	header.Set("Date", now().Format(http.TimeFormat))
+	header.Set("Date", s.now().Format(http.TimeFormat))
 	header.Set("X-Amz-Request-Id", "s3sim")
 	if header.Get("Content-Length") == "" && a.status != http.StatusNoContent && a.status != http.StatusNotModified {
 		header.Set("Content-Length", strconv.FormatInt(size, 10))

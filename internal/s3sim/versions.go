@@ -60,7 +60,7 @@ func (s *Server) remove(b *bucket, key string) (marker *Object) {
 		delete(b.objects, key)
 		return nil
 	}
-	marker = &Object{Key: key, Modified: now(), deleted: true}
+	marker = &Object{Key: key, Modified: s.now(), deleted: true}
 	s.store(b, marker)
 	return marker
 }
