@@ -183,12 +183,14 @@ func TestConfirmStored(t *testing.T) {
 		server           string // the Server header
 		profile          bucket.Profile
 		missing, refused bool // of the look
+		replaced         bool // the look shows another object
 		code             string
 		requests         int
 	}{
 		{name: "stored", server: "VERSITYGW", requests: 2},
 		{name: "stored-by-configuration", server: "nginx", profile: "versitygw", requests: 2},
 		{name: "not-stored", server: "VERSITYGW", missing: true, code: "OperationAborted", requests: 16},
+		{name: "replaced", server: "VERSITYGW", replaced: true, requests: 2},
 		{name: "look-refused", server: "VERSITYGW", refused: true, code: "Forbidden", requests: 2},
 		{name: "other-server", server: "nginx", missing: true, requests: 1},
 	} {
@@ -205,6 +207,8 @@ func TestConfirmStored(t *testing.T) {
 						response.StatusCode = http.StatusNotFound
 					case tc.refused:
 						response.StatusCode = http.StatusForbidden
+					case tc.replaced:
+						response.Header.Set("ETag", `"another"`)
 					}
 				}
 			}

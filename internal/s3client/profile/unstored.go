@@ -38,25 +38,32 @@ var (
 
 // RepeatUnstored makes a client send a request to store an object again, at once, where the server has not stored it. Either the server refused for
 // a moment only ([driver.Profile.EmptyDirectoryCode]), or it answered 200 all the same ([driver.Profile.UnstoredAnswers]). After some attempts the
-// error is OperationAborted. A request to complete an upload is not sent again, because the parts may be gone: the error is OperationAborted at once.
+// error is OperationAborted. It is that at once for a request to complete an upload, because the parts may be gone. It is the same for a copy that is not
+// there: another client may have deleted it.
 //
 // The server has the profile of the name. If the name is empty, the headers of each answer tell the profile.
 func RepeatUnstored(name string) func(*s3.Options) {
 	return func(o *s3.Options) {
 		r := repeater{name: name, client: sync.OnceValue(func() *s3.Client { return transport.Variant(o.Copy()) })}
+		r.checksums = o.RequestChecksumCalculation != aws.RequestChecksumCalculationWhenRequired
 		o.APIOptions = append(o.APIOptions, r.add)
 	}
 }
 
 type repeater struct {
-	name   string
-	client func() *s3.Client // looks for objects
+	name      string
+	client    func() *s3.Client // looks for objects
+	checksums bool              // the SDK computes one for each request that stores an object
 }
 
 // A target is the object that a request stores.
 type target struct {
 	bucket, key *string
 	completes   bool // the request completes an upload, which it cannot do again
+
+	// checked says that the request has a checksum. The answer of a server that has stored the object then has the type of the checksum. So one without is
+	// proof that the server has stored nothing, and that no other client can have seen and deleted it.
+	checked bool
 }
 
 type targetKey struct{}
@@ -71,11 +78,11 @@ func (r *repeater) add(stack *middleware.Stack) error {
 	) (middleware.InitializeOutput, middleware.Metadata, error) {
 		switch in := in.Parameters.(type) {
 		case *s3.PutObjectInput:
-			ctx = middleware.WithStackValue(ctx, targetKey{}, target{in.Bucket, in.Key, false})
+			ctx = middleware.WithStackValue(ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key, checked: r.checksums || in.ChecksumAlgorithm != ""})
 		case *s3.CopyObjectInput:
-			ctx = middleware.WithStackValue(ctx, targetKey{}, target{in.Bucket, in.Key, false})
+			ctx = middleware.WithStackValue(ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key})
 		case *s3.CompleteMultipartUploadInput:
-			ctx = middleware.WithStackValue(ctx, targetKey{}, target{in.Bucket, in.Key, true})
+			ctx = middleware.WithStackValue(ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key, completes: true})
 		}
 		return next.HandleInitialize(ctx, in)
 	}), middleware.Before)
@@ -97,7 +104,9 @@ func (r *repeater) repeat(
 		out, metadata, err = next.HandleFinalize(ctx, middleware.FinalizeInput{Request: request.Clone()})
 		p := r.profile(metadata)
 		if err == nil && p.UnstoredAnswers {
-			err = r.confirm(ctx, object, out.Result)
+			if err = r.confirm(ctx, object, out.Result, conditional(request)); errors.Is(err, errUnstored) && !object.checked {
+				return out, metadata, err
+			}
 		}
 		refused := p.EmptyDirectoryCode != "" && s3error.HasCode(err, p.EmptyDirectoryCode)
 		switch {
@@ -119,9 +128,14 @@ func (r *repeater) profile(metadata middleware.Metadata) driver.Profile {
 	return p
 }
 
-// confirm looks for the object where the answer has no type of its checksum. The error is errUnstored if the object is not there, or is another one.
-// Another client may have replaced it since. To store it again is right also then, unless the request has a condition: S3 then refuses it.
-func (r *repeater) confirm(ctx context.Context, object target, result any) error {
+// conditional reports whether the server is to store the object only on a condition.
+func conditional(r *smithyhttp.Request) bool {
+	return r.Header.Get("If-Match")+r.Header.Get("If-None-Match") != ""
+}
+
+// confirm looks for the object where the answer has no type of its checksum. The error is errUnstored if the object is not there, or if it is another one
+// and the request has a condition, which S3 then judges again. Without a condition the other object may have come right after this one, and stays.
+func (r *repeater) confirm(ctx context.Context, object target, result any, conditional bool) error {
 	var checksum types.ChecksumType
 	var etag *string
 	switch out := result.(type) {
@@ -138,7 +152,10 @@ func (r *repeater) confirm(ctx context.Context, object target, result any) error
 		return nil
 	}
 	there, err := r.client().HeadObject(ctx, &s3.HeadObjectInput{Bucket: object.bucket, Key: object.key})
-	if s3error.Status(err) == http.StatusNotFound || err == nil && strings.Trim(aws.ToString(there.ETag), `"`) != strings.Trim(*etag, `"`) {
+	switch {
+	case s3error.Status(err) == http.StatusNotFound:
+		return errUnstored
+	case err == nil && strings.Trim(aws.ToString(there.ETag), `"`) != strings.Trim(*etag, `"`) && (conditional || object.completes):
 		return errUnstored
 	}
 	return err
