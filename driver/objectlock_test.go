@@ -5,9 +5,6 @@ import (
 	"os"
 	"testing"
 
-	"github.com/aws/aws-sdk-go-v2/aws"
-	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
@@ -19,22 +16,8 @@ import (
 // TestObjectLock works in a bucket whose objects may not be deleted for a day.
 func TestObjectLock(t *testing.T) {
 	s := s3test.Start(t, "minio")
-	client, bucket := s.Client(s3profile.RepeatUnstored("")), aws.String("object-lock")
-	if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: bucket, ObjectLockEnabledForBucket: aws.Bool(true)}); err != nil {
-		t.Fatal(err)
-	}
-	_, err := client.PutObjectLockConfiguration(t.Context(), &s3.PutObjectLockConfigurationInput{
-		Bucket: bucket, ObjectLockConfiguration: &types.ObjectLockConfiguration{
-			ObjectLockEnabled: types.ObjectLockEnabledEnabled,
-			Rule: &types.ObjectLockRule{DefaultRetention: &types.DefaultRetention{
-				Mode: types.ObjectLockRetentionModeGovernance, Days: aws.Int32(1),
-			}},
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := drivertest.MustNew(t.Context(), client, *bucket, &driver.Options{Profile: profile(t, s)})
+	client, bucket := s.Client(s3profile.RepeatUnstored("")), s.LockedBucket(t)
+	f := drivertest.MustNew(t.Context(), client, bucket, &driver.Options{Profile: profile(t, s)})
 	large := string(make([]byte, 11<<20))
 	for _, step := range []struct {
 		name string

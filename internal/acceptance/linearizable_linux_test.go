@@ -41,7 +41,8 @@ const largePart = 5 << 20
 // judgedPatience is how long a history is judged.
 const judgedPatience = 20 * time.Second
 
-// judgedConfiguration is that of each replica. Two tenants share a bucket: open replaces files, denying does not.
+// judgedConfiguration is that of each replica. Two tenants share a bucket: open replaces files, denying does not. The third one has a bucket of its own,
+// which keeps versions where the server can.
 const judgedConfiguration = `
 listen: "127.0.0.1:0"
 limits: {sessions_per_address: 0, login_timeout: 5m}
@@ -51,7 +52,7 @@ s3:
   path_style: true
   access_key_id: %[3]q
   secret_access_key_file: secret
-part_size: 5MiB
+part_size: %[7]dMiB
 commit_delay: 1ms
 tenants:
   open:
@@ -65,6 +66,10 @@ tenants:
     prefix: denying/
     overwrite: deny
     users: {alice: {password_hash: %[5]q}}
+  keeping:
+    hosts: [keeping.example]
+    bucket: %[6]q
+    users: {alice: {password_hash: %[5]q}}
 `
 
 // judgedPassword has a cheap hash, because clients log in again and again.
@@ -74,12 +79,14 @@ const judgedPassword = "password"
 type judgedReplica struct {
 	t       *testing.T
 	file    string // its configuration
+	text    func(partSize int) string
+	size    int // of a part, in MiB
 	process *process
 	address atomic.Pointer[string]
 }
 
 // newJudgedReplica starts a replica behind a proxy.
-func newJudgedReplica(t *testing.T, number int, storage *s3test.Server, bucket, hash string, faults *linearizability.Faults) *judgedReplica {
+func newJudgedReplica(t *testing.T, number int, storage *s3test.Server, bucket, keeping, hash string, faults *linearizability.Faults) *judgedReplica {
 	t.Helper()
 	proxy, err := faults.NewProxy(number, storage.Endpoint, storage.HTTPClient.Transport)
 	if err != nil {
@@ -87,15 +94,34 @@ func newJudgedReplica(t *testing.T, number int, storage *s3test.Server, bucket, 
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
 	dir := t.TempDir()
-	r := &judgedReplica{t: t, file: filepath.Join(dir, "babelftp.yaml")}
-	text := fmt.Sprintf(judgedConfiguration, proxy.Endpoint(), storage.Region, storage.AccessKeyID, bucket, hash)
-	for name, text := range map[string]string{"secret": storage.SecretAccessKey, "babelftp.yaml": text} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	r := &judgedReplica{t: t, file: filepath.Join(dir, "babelftp.yaml"), size: smallestPart + number}
+	r.text = func(size int) string {
+		return fmt.Sprintf(judgedConfiguration, proxy.Endpoint(), storage.Region, storage.AccessKeyID, bucket, hash, keeping, size)
 	}
+	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(storage.SecretAccessKey), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r.configure()
 	r.start()
 	return r
+}
+
+// smallestPart is the size of the parts of the first replica, in MiB. The other one has larger parts, and a reload makes them larger still.
+const smallestPart = 5
+
+// configure writes the configuration.
+func (r *judgedReplica) configure() {
+	if err := os.WriteFile(r.file, []byte(r.text(r.size)), 0o600); err != nil {
+		r.t.Error(err)
+	}
+}
+
+// reload changes the size of the parts while there are sessions.
+func (r *judgedReplica) reload() {
+	const sizes = 3
+	r.size = smallestPart + (r.size-smallestPart+1)%sizes
+	r.configure()
+	r.process.signal(syscall.SIGHUP)
 }
 
 // start starts the process.
@@ -111,13 +137,18 @@ func (r *judgedReplica) start() {
 	r.address.Store(&address)
 }
 
-// trouble kills the process and starts it again, or freezes it for a while.
+// trouble kills the process and starts it again, freezes it for a while, or reloads its configuration.
 func (r *judgedReplica) trouble(ctx context.Context, random *rand.Rand) {
 	const longest = 4 * time.Second
-	freeze := random.IntN(2) == 0
-	if freeze {
+	freeze := false
+	switch random.IntN(3) {
+	case 0:
+		r.reload()
+		return
+	case 1:
+		freeze = true
 		r.process.signal(syscall.SIGSTOP)
-	} else {
+	default:
 		r.process.kill()
 	}
 	select {
@@ -146,9 +177,12 @@ func TestLinearizable(t *testing.T) {
 				t.Fatal(err)
 			}
 			j := &judge{faults: &linearizability.Faults{Serialize: server == "versitygw"}, excuse: server == "minio"}
-			bucket := storage.Bucket(t)
+			bucket, keeping := storage.Bucket(t), storage.Bucket(t)
+			if server == "minio" {
+				keeping = storage.LockedBucket(t)
+			}
 			for number := range judgedReplicas {
-				j.replicas = append(j.replicas, newJudgedReplica(t, number, storage, bucket, string(hash), j.faults))
+				j.replicas = append(j.replicas, newJudgedReplica(t, number, storage, bucket, keeping, string(hash), j.faults))
 			}
 			for _, part := range strings.Split(*historiesParts, ",") {
 				t.Run(part, func(t *testing.T) { j.run(t, part) })
@@ -188,8 +222,11 @@ func (j *judge) run(t *testing.T, part string) {
 		team := &linearizability.Team{
 			Number: j.teams, User: "alice@open", Password: judgedPassword, Faults: j.faults, Excuse: j.excuse,
 		}
-		if part == "deny" || part != "faults" && n%3 == 2 {
+		switch {
+		case part == "deny" || part != "faults" && n%4 == 2:
 			team.User, team.Rules.Deny = "alice@denying", true
+		case n%4 == 3:
+			team.User = "alice@keeping"
 		}
 		if part == "large" {
 			team.Large = strings.Repeat("x", largePart)

@@ -12,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws/retry"
 	"github.com/aws/aws-sdk-go-v2/credentials"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 )
 
@@ -87,6 +88,26 @@ func (s *Server) Bucket(tb testing.TB) string {
 	tb.Helper()
 	name := "test-" + strings.ToLower(rand.Text())
 	if _, err := s.Client().CreateBucket(tb.Context(), &s3.CreateBucketInput{Bucket: &name}); err != nil {
+		tb.Fatalf("S3 server %s: %v", s.Name, err)
+	}
+	return name
+}
+
+// LockedBucket makes a bucket with Object Lock, in which S3 keeps each version for a day. MinIO can do that.
+func (s *Server) LockedBucket(tb testing.TB) string {
+	tb.Helper()
+	name, client := "locked-"+strings.ToLower(rand.Text()), s.Client()
+	_, err := client.CreateBucket(tb.Context(), &s3.CreateBucketInput{Bucket: &name, ObjectLockEnabledForBucket: aws.Bool(true)})
+	if err != nil {
+		tb.Fatalf("S3 server %s: %v", s.Name, err)
+	}
+	retention := types.DefaultRetention{Mode: types.ObjectLockRetentionModeGovernance, Days: aws.Int32(1)}
+	_, err = client.PutObjectLockConfiguration(tb.Context(), &s3.PutObjectLockConfigurationInput{
+		Bucket: &name, ObjectLockConfiguration: &types.ObjectLockConfiguration{
+			ObjectLockEnabled: types.ObjectLockEnabledEnabled, Rule: &types.ObjectLockRule{DefaultRetention: &retention},
+		},
+	})
+	if err != nil {
 		tb.Fatalf("S3 server %s: %v", s.Name, err)
 	}
 	return name
