@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/iam"
 	"github.com/babelftp/babelftp/internal/s3client"
 )
@@ -62,6 +63,13 @@ func allowances(b *s3client.Bucket) []iam.Allowance {
 	return all
 }
 
+// asksForVersioning reports whether the server asks whether a bucket keeps versions, because of its profile. One that is not known yet may turn out to be
+// such a one.
+func asksForVersioning(profile string) bool {
+	p, known := driver.ProfileNamed(profile)
+	return !known || p.Name == "strict" || p.GhostPrefixes
+}
+
 // requests are one of each kind that the server makes for a bucket, with patterns of IAM in place of keys. The prefix is that of the keys, as a policy has
 // it.
 func requests(b *s3client.Bucket, prefix string) []any {
@@ -71,7 +79,7 @@ func requests(b *s3client.Bucket, prefix string) []any {
 		&s3.ListObjectsV2Input{Bucket: name},
 		&s3.GetObjectInput{Bucket: name, Key: users}, // and HeadObject
 	}
-	if b.KeepsVersions() {
+	if b.KeepsVersions() || asksForVersioning(b.Profile.Name) {
 		all = append(all, &s3.GetBucketVersioningInput{Bucket: name})
 	}
 	if use.Write {

@@ -53,8 +53,27 @@ func Probe(ctx context.Context, b *s3client.Bucket, log *slog.Logger) *Report {
 	}
 	defer p.resolve()
 	defer p.clean(ctx)
+	p.noteObjectLock(ctx)
 	p.run(ctx, log)
 	return r
+}
+
+// noteObjectLock notes for how long the bucket keeps each version by default. Credentials that may not ask, and servers without Object Lock, tell nothing.
+func (p *prober) noteObjectLock(ctx context.Context) {
+	out, err := p.bucket.Client.GetObjectLockConfiguration(ctx, &s3.GetObjectLockConfigurationInput{Bucket: &p.bucket.Name})
+	if err != nil || out.ObjectLockConfiguration == nil || out.ObjectLockConfiguration.Rule == nil {
+		return
+	}
+	kept := out.ObjectLockConfiguration.Rule.DefaultRetention
+	if kept == nil {
+		return
+	}
+	number, unit := aws.ToInt32(kept.Days), "day(s)"
+	if kept.Years != nil {
+		number, unit = *kept.Years, "year(s)"
+	}
+	p.report.Notes = append(p.report.Notes, fmt.Sprintf("Object Lock keeps each version for %d %s (%s): "+
+		"what users delete or overwrite, and each record of an upload below %s, takes room until then", number, unit, kept.Mode, p.bucket.Prefix+reserved))
 }
 
 // ProbeAll probes buckets, [upkeep.MaxParallel] at once: see [Probe]. It calls report for each in their order, as soon as those before have ended.
@@ -105,6 +124,9 @@ func (p *prober) run(ctx context.Context, log *slog.Logger) {
 	try(ctx, p, p.client.ListObjectsV2, &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &b.Prefix, MaxKeys: aws.Int32(1)})
 	if out, ok := try(ctx, p, p.client.GetObject, &s3.GetObjectInput{Bucket: &b.Name, Key: &p.users}, "NoSuchKey"); ok && out != nil {
 		_ = out.Body.Close()
+	}
+	if known, _ := driver.ProfileNamed(b.Profile.Name); known.GhostPrefixes {
+		try(ctx, p, b.Client.GetBucketVersioning, &s3.GetBucketVersioningInput{Bucket: &b.Name})
 	}
 	if use.Delete {
 		p.remove(ctx, p.users)

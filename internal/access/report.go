@@ -17,6 +17,8 @@ type Report struct {
 	Missing []iam.Permission
 	// Problems are the others, each on one line.
 	Problems []string
+	// Notes are what to know of a bucket that works.
+	Notes []string
 }
 
 // OK tells whether the bucket can be used as it is configured.
@@ -34,7 +36,7 @@ func (r *Report) String() string {
 			r.Bucket, strings.Join(missing, ", "), r.Bucket.Tenant))
 	}
 	if len(problems) == 0 {
-		return fmt.Sprintf("%v: ok", r.Bucket)
+		problems = append([]string{fmt.Sprintf("%v: ok", r.Bucket)}, r.Notes...)
 	}
 	return strings.Join(problems, "; ")
 }
@@ -48,7 +50,8 @@ func (r *Report) MarshalJSON() ([]byte, error) {
 		OK       bool             `json:"ok"`
 		Missing  []iam.Permission `json:"missing,omitempty"`
 		Problems []string         `json:"problems,omitempty"`
-	}{r.Bucket.Tenant, r.Bucket.Folder, r.Bucket.Name, r.OK(), r.Missing, r.Problems})
+		Notes    []string         `json:"notes,omitempty"`
+	}{r.Bucket.Tenant, r.Bucket.Folder, r.Bucket.Name, r.OK(), r.Missing, r.Problems, r.Notes})
 }
 
 // resolve finds out which permissions are missing. A request that needs several shows nothing of those that are allowed elsewhere, or if a missing one

@@ -7,6 +7,7 @@ import (
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config/bucket"
@@ -28,6 +29,9 @@ func (b *Bucket) findProfile(ctx context.Context, header http.Header, log *slog.
 		}
 	}
 	log = log.With("tenant", b.Tenant, "bucket", b.Name, "profile", name)
+	if b.Profile.GhostPrefixes {
+		b.Profile.GhostPrefixes = b.mayHaveDeleteMarkers(ctx, log)
+	}
 	if auto && name == "strict" {
 		log.Warn("S3 server is not known, and treated as the strictest; name its profile (s3.profile) if it is one of docs/s3-servers.md",
 			"server", header.Get("Server"))
@@ -35,6 +39,17 @@ func (b *Bucket) findProfile(ctx context.Context, header http.Header, log *slog.
 	}
 	log.Info("S3 server", "server", header.Get("Server"))
 	return nil
+}
+
+// mayHaveDeleteMarkers asks whether the bucket keeps older versions, or has kept them. A bucket of which S3 does not tell may.
+func (b *Bucket) mayHaveDeleteMarkers(ctx context.Context, log *slog.Logger) bool {
+	out, err := b.Client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.Name})
+	if err != nil {
+		log.Warn("S3 does not tell whether the bucket keeps older versions, so each listing looks at each of its directories: "+
+			"allow s3:GetBucketVersioning, which babelftp policy prints", "err", err)
+		return true
+	}
+	return out.Status != ""
 }
 
 // checkResume returns an error where uploads that break shall be kept and cannot be resumed.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config"
@@ -29,12 +30,16 @@ func checked(t *testing.T, cfg *config.Config, reach *aws.Config) (*Bucket, erro
 	return all[0], err
 }
 
-// A server that says what it is is known, by one request.
+// A server that says what it is is known, by one request. Another one asks MinIO whether the bucket keeps versions.
 func TestFindProfile(t *testing.T) {
 	s3test.Run(t, func(t *testing.T, s *s3test.Server) {
 		want, ok := driver.ProfileNamed(strings.Replace(s.Name, "embedded", "versitygw", 1))
 		if !ok {
 			t.Fatal(s.Name)
+		}
+		requests := 1
+		if want.GhostPrefixes {
+			want.GhostPrefixes, requests = false, 2
 		}
 		for _, configured := range []bucket.Profile{"", bucket.AutoProfile, bucket.Profile(want.Name)} {
 			cfg := configtest.New(t, s)
@@ -48,11 +53,51 @@ func TestFindProfile(t *testing.T) {
 			if b.Profile != want {
 				t.Errorf("%q: %+v; want %+v", configured, b.Profile, want)
 			}
-			if len(seen.requests) != 1 {
-				t.Errorf("%q: %d requests", configured, len(seen.requests))
+			if len(seen.requests) != requests {
+				t.Errorf("%q: %d requests, want %d", configured, len(seen.requests), requests)
 			}
 		}
 	})
+}
+
+// A bucket that keeps versions, or of which MinIO does not tell, may have prefixes that hold delete markers only.
+func TestDeleteMarkersOfBucket(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	for name, tc := range map[string]struct {
+		status types.BucketVersioningStatus
+		denied bool
+		want   bool
+	}{
+		"never-kept": {"", false, false},
+		"kept":       {types.BucketVersioningStatusEnabled, false, true},
+		"suspended":  {types.BucketVersioningStatusSuspended, false, true},
+		"denied":     {"", true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := configtest.New(t, s)
+			if tc.status != "" {
+				_, err := s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
+					Bucket: &cfg.Tenants["acme"].Bucket, VersioningConfiguration: &types.VersioningConfiguration{Status: tc.status},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+			reach := s.AWSConfig()
+			watch(reach).answer = func(response *http.Response) {
+				if tc.denied && response.Request.URL.Query().Has("versioning") {
+					response.StatusCode = http.StatusForbidden
+				}
+			}
+			b, err := checked(t, cfg, reach)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.Profile.GhostPrefixes != tc.want {
+				t.Errorf("%t, want %t", b.Profile.GhostPrefixes, tc.want)
+			}
+		})
+	}
 }
 
 // What a configuration says holds, at each level.

@@ -43,8 +43,8 @@ func TestAssumeRoleOnMinIO(t *testing.T) {
 			t.Errorf("request %d, %s %s: session token %q", len(keys), request.Method, request.URL, token)
 		}
 	}
-	if len(keys) != 3 || keys[0] != s.AccessKeyID || keys[1] == s.AccessKeyID || keys[2] != keys[1] {
-		t.Errorf("AssumeRole, HeadBucket and PutObject are signed by %v", keys)
+	if len(keys) != 4 || keys[0] != s.AccessKeyID || keys[1] == s.AccessKeyID || keys[2] != keys[1] || keys[3] != keys[1] {
+		t.Errorf("AssumeRole, HeadBucket, GetBucketVersioning and PutObject are signed by %v", keys)
 	}
 }
 

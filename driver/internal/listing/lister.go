@@ -35,6 +35,9 @@ type Lister struct {
 // directory is an fs.ErrNotExist, unless mayBeEmpty is set. The sequence is for one loop, and ends with the first error.
 func (l *Lister) List(ctx context.Context, prefix string, mayBeEmpty bool) (iter.Seq2[fs.FileInfo, error], error) {
 	entries, err := l.list(ctx, prefix, mayBeEmpty)
+	if err == nil && l.Bucket.Profile.GhostPrefixes {
+		entries = lookingAtEach(ctx, entries, l.unlessGhost)
+	}
 	if err == nil && l.SetTimes {
 		entries = l.withSetTimes(ctx, entries)
 	}

@@ -8,30 +8,38 @@ import (
 	"sync"
 
 	"github.com/babelftp/babelftp/driver/internal/fileinfo"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 	"github.com/babelftp/babelftp/internal/panics"
 )
 
-// headsAhead is how many entries of a listing are requested in parallel. At most as many answers wait, in the order of the listing.
-const headsAhead = 32
+// looksAhead is how many entries of a listing are looked at in parallel. At most as many answers wait, in the order of the listing.
+const looksAhead = 32
 
 // withSetTimes requests the attributes of each file of a listing, to show the modification time that a client has set, and of the marker of each
 // directory, whose time is the directory's. S3's listings do not have them. What does not exist, or S3 does not let these credentials see, stays as it
 // was listed.
 func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo, error]) iter.Seq2[fs.FileInfo, error] {
+	return lookingAtEach(ctx, entries, l.withSetTime)
+}
+
+// lookingAtEach lets look replace each entry of a listing, and leave out those for which it returns nil.
+func lookingAtEach(
+	ctx context.Context, entries iter.Seq2[fs.FileInfo, error], look func(context.Context, fs.FileInfo) (fs.FileInfo, error),
+) iter.Seq2[fs.FileInfo, error] {
 	type answer struct {
 		info fs.FileInfo
 		err  error
 	}
 	return func(yield func(fs.FileInfo, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
-		var heads sync.WaitGroup
-		defer heads.Wait()
+		var looks sync.WaitGroup
+		defer looks.Wait()
 		defer cancel()
 		var ahead []chan answer
 		yieldFirst := func() bool {
 			first := <-ahead[0]
 			ahead = ahead[1:]
-			return yield(first.info, first.err)
+			return first.info == nil && first.err == nil || yield(first.info, first.err)
 		}
 		for info, err := range entries {
 			a := make(chan answer, 1)
@@ -39,12 +47,12 @@ func (l *Lister) withSetTimes(ctx context.Context, entries iter.Seq2[fs.FileInfo
 			if err != nil {
 				a <- answer{info, err}
 			} else {
-				heads.Go(func() {
-					info, err := panics.Result(func() (fs.FileInfo, error) { return l.withSetTime(ctx, info) })
+				looks.Go(func() {
+					info, err := panics.Result(func() (fs.FileInfo, error) { return look(ctx, info) })
 					a <- answer{info, err}
 				})
 			}
-			if len(ahead) > headsAhead && !yieldFirst() {
+			if len(ahead) > looksAhead && !yieldFirst() {
 				return
 			}
 		}
@@ -72,4 +80,20 @@ func (l *Lister) withSetTime(ctx context.Context, listed fs.FileInfo) (fs.FileIn
 		return fileinfo.NewDir(listed.Name(), object.Key, v.ModTime), nil
 	}
 	return fileinfo.New(listed.Name(), &v, &a), nil
+}
+
+// unlessGhost returns nil for a directory that a server lists although only delete markers are below it.
+func (l *Lister) unlessGhost(ctx context.Context, listed fs.FileInfo) (fs.FileInfo, error) {
+	directory, ok := listed.(*fileinfo.Info)
+	if !ok || !listed.IsDir() {
+		return listed, nil
+	}
+	page, err := l.Bucket.List(ctx, s3api.Listing{Prefix: directory.Key(), Limit: 1})
+	switch {
+	case err != nil:
+		return nil, err
+	case page.Empty():
+		return nil, nil
+	}
+	return listed, nil
 }
