@@ -116,6 +116,7 @@ func facts() []fact {
 		{"tags of copies and of uploads by parts", func(p driver.Profile) bool { return !p.LosesTags }, (*prober).tags},
 		{"`CopyObject` onto itself leaves bytes alone", func(p driver.Profile) bool { return p.InPlaceCopy }, nil},
 		{"`UploadPartCopy`", func(p driver.Profile) bool { return p.PartCopy }, (*prober).partCopy},
+		{"`UploadPartCopy` of a key with a percent sign", func(p driver.Profile) bool { return p.PartCopy && !p.MisreadPartSources }, (*prober).percentPartCopy},
 		{"parts of different sizes", func(p driver.Profile) bool { return p.UnequalParts }, (*prober).unequalParts},
 		{"answers to `HeadObject` end where they say", func(p driver.Profile) bool { return !p.UnframedHeads }, nil},
 		{"10,000 parts", func(p driver.Profile) bool { return !p.FewParts }, (*prober).manyParts},
@@ -522,8 +523,14 @@ func done(err error) (bool, error) {
 	return err == nil, nil
 }
 
-func (x *prober) partCopy() (bool, error) {
-	if _, err := x.put("source", strings.Repeat("s", probePart)); err != nil {
+func (x *prober) partCopy() (bool, error) { return x.copyPart("source", "source") }
+
+// percentPartCopy copies from a key that is another one when it is decoded twice. An invalid one could end the server.
+func (x *prober) percentPartCopy() (bool, error) { return x.copyPart("%41", "%2541") }
+
+// copyPart makes an upload of a copy. The source is the key in percent-encoding.
+func (x *prober) copyPart(key, source string) (bool, error) {
+	if _, err := x.put(key, strings.Repeat("s", probePart)); err != nil {
 		return false, err
 	}
 	u, err := x.begin("a")
@@ -531,7 +538,7 @@ func (x *prober) partCopy() (bool, error) {
 		return false, err
 	}
 	out, err := x.client.UploadPartCopy(x.ctx, &s3.UploadPartCopyInput{
-		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, PartNumber: aws.Int32(1), CopySource: aws.String(x.bucket + "/source"),
+		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, PartNumber: aws.Int32(1), CopySource: aws.String(x.bucket + "/" + source),
 	})
 	if err != nil {
 		return done(err)

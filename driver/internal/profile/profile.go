@@ -39,6 +39,10 @@ type Profile struct {
 	// PartCopy is UploadPartCopy.
 	PartCopy bool
 
+	// MisreadPartSources says that UploadPartCopy decodes the percent-encoding of x-amz-copy-source twice. A source with a percent sign in its key is
+	// another one then, or ends the process of the server. A client reads such an object in place of copying its parts.
+	MisreadPartSources bool
+
 	// UnequalParts says that parts of a multipart upload may be of different sizes. Otherwise all but the last must be of one size, and
 	// the last must not be larger.
 	UnequalParts bool
@@ -138,7 +142,7 @@ func profiles() []Profile {
 			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
-			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true,
+			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true, MisreadPartSources: true,
 			PartCopy: true, UnequalParts: true, PartGaps: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},

@@ -142,6 +142,9 @@ func (c *Change) End(err error) {
 
 // certain tells whether S3 has not performed a request that failed, and will not.
 func certain(err error) bool {
+	if errors.Is(err, s3api.ErrSourceReplaced) {
+		return false
+	}
 	return slices.ContainsFunc([]error{syscall.ESTALE, fs.ErrExist, fs.ErrPermission, fs.ErrNotExist, syscall.EDQUOT, syscall.ENOSPC},
 		func(kind error) bool { return errors.Is(err, kind) })
 }

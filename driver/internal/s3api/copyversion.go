@@ -22,7 +22,8 @@ func (b *Bucket) CheckCondition(ctx context.Context, key string, c Condition) er
 	return c.Failed(err)
 }
 
-// Copy copies a version by one request, also from another bucket, on a condition of what it replaces. It returns the ETag of the copy.
+// Copy copies a version by one request, also from another bucket, on a condition of what it replaces. It returns the ETag of the copy, also with
+// ErrSourceReplaced.
 func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, to string, c Condition) (etag string, _ error) {
 	w := change{key: to, name: newName(), condition: c, supported: b.Profile.ConditionalCopy, timeout: unlimited}
 	w.send = func(ctx context.Context, c Condition) (Stored, error) {
@@ -46,7 +47,7 @@ func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, 
 	made, err := b.perform(ctx, w)
 	if err == nil && (to != v.Key || b.Name != v.Bucket.Name) {
 		if err = b.checkSource(ctx, v); err != nil {
-			return "", err
+			return made.ETag, err
 		}
 	}
 	if errors.Is(err, syscall.ESTALE) && c.Absent && b.CheckCondition(ctx, to, c) == nil {
@@ -71,8 +72,11 @@ func (b *Bucket) sourceUnmodifiedSince(v Version) *time.Time {
 	return v.unmodifiedSince()
 }
 
-// checkSource looks after a copy whether it was one of this version, where S3 has compared the time only. The error is ESTALE if another
-// client has replaced the version.
+// ErrSourceReplaced says that a copy was made, and that it may be one of another version. It is ESTALE.
+var ErrSourceReplaced = s3errors.New(syscall.ESTALE, "another client has replaced the source of the copy")
+
+// checkSource looks after a copy whether it was one of this version, where S3 has compared the time only. The error is
+// ErrSourceReplaced if another client has replaced the version.
 func (b *Bucket) checkSource(ctx context.Context, v Version) error {
 	if b.sourceUnmodifiedSince(v) == nil {
 		return nil
@@ -82,7 +86,7 @@ func (b *Bucket) checkSource(ctx context.Context, v Version) error {
 	case errors.Is(err, fs.ErrNotExist): // deleted after the copy
 		return nil
 	case err == nil && !v.sameSizeAndETag(now):
-		return errReplaced
+		return ErrSourceReplaced
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -117,6 +118,11 @@ func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io
 // withoutExpectContinue keeps the SDK from sending "Expect: 100-continue" with each part, which costs a round trip. S3 has just accepted the
 // upload.
 func withoutExpectContinue(o *s3.Options) { o.ContinueHeaderThresholdBytes = -1 }
+
+// CopiesParts reports whether the server can copy parts of the object of a key into an upload.
+func (b *Bucket) CopiesParts(key string) bool {
+	return b.Profile.PartCopy && (!b.Profile.MisreadPartSources || !strings.Contains(key, "%"))
+}
 
 // CopyPart makes a part of the bytes [from, to) of a version.
 func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version, from, to int64) (Part, error) {

@@ -114,6 +114,11 @@ func (r *treeMove) file(ctx context.Context, v s3api.Version, a *attributes.Attr
 	change := r.target.Quotas.Change(newKey)
 	change.Look(ctx, r.target.Bucket, newKey)
 	etag, err := r.copyVersion(ctx, v, a, newKey, c, change)
+	if errors.Is(err, s3api.ErrSourceReplaced) && !occupied {
+		if made, _, headErr := r.target.Bucket.Head(ctx, newKey); headErr == nil && strings.Trim(made.ETag, `"`) == strings.Trim(etag, `"`) {
+			r.removeCopy(ctx, made)
+		}
+	}
 	if err != nil || r.keepsSource {
 		return err
 	}

@@ -62,7 +62,7 @@ func (w *Writer) copyHead() error {
 		size = w.u.partSizeAt(w.partSize, 0)
 		copied = copied / size * size
 	}
-	if copied < w.u.SmallestPart || !p.PartCopy {
+	if copied < w.u.SmallestPart || !w.u.Bucket.CopiesParts(w.head.Key) {
 		w.offset = 0
 		return w.read(w.head, 0, w.headSize)
 	}
@@ -92,7 +92,7 @@ func (w *Writer) copyTail() error {
 		need = size - w.part.Len()
 	}
 	copied := w.offset + need
-	if !p.PartCopy || w.keptEnd-copied < w.u.SmallestPart {
+	if !w.u.Bucket.CopiesParts(w.head.Key) || w.keptEnd-copied < w.u.SmallestPart {
 		return w.read(w.head, w.offset, w.keptEnd)
 	}
 	if err := w.read(w.head, w.offset, copied); err != nil {
@@ -133,7 +133,7 @@ func (u *Uploader) CopyByParts(ctx context.Context, v s3api.Version, a *attribut
 
 // addAll adds all bytes of a version to an upload.
 func (u *Uploader) addAll(ctx context.Context, m *multipart, v s3api.Version) error {
-	if !u.Bucket.Profile.PartCopy {
+	if !u.Bucket.CopiesParts(v.Key) {
 		return u.stream(ctx, m, v)
 	}
 	// Twice the smallest part, so that no part is too small however the object divides. Half as many parts as S3 takes.
