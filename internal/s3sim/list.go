@@ -172,7 +172,7 @@ func (s *Server) page(b *bucket, q *request, after string, size int) (p page) {
 	delimiter, encode := q.query.Get("delimiter"), encoder(q)
 	var keys []string
 	for key := range b.objects {
-		if b.current(key) != nil {
+		if b.current(key) != nil || s.isGhost(key, q.Prefix, delimiter) {
 			keys = append(keys, key)
 		}
 	}
@@ -189,10 +189,16 @@ func (s *Server) page(b *bucket, q *request, after string, size int) (p page) {
 		if isPrefix {
 			p.prefixes = append(p.prefixes, prefixElement{encode(name)})
 		} else {
-			p.objects = append(p.objects, b.current(name).element(encode))
+			p.objects = append(p.objects, q.torn(b.current(name)).element(encode))
 		}
 	}
 	return p
+}
+
+// isGhost reports whether a key whose latest version is a delete marker is still behind a common prefix.
+func (s *Server) isGhost(key, prefix, delimiter string) bool {
+	rest, found := strings.CutPrefix(key, prefix)
+	return s.opts.Profile.GhostPrefixes && found && delimiter != "" && strings.Contains(rest, delimiter)
 }
 
 // A versionElement is a version in XML.

@@ -73,6 +73,9 @@ func (s *Server) createUpload(b *bucket, q *request, e *Event) *reply {
 // upload finds the upload that a request names.
 func (b *bucket) upload(q *request) (*upload, *reply) {
 	u := b.uploads[q.UploadID]
+	if u == nil && q.Name != "AbortMultipartUpload" {
+		u = b.unended[q.UploadID]
+	}
 	if u == nil || u.key != q.Key {
 		return nil, noUpload()
 	}
@@ -258,6 +261,9 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 		return refusal
 	}
 	delete(b.uploads, u.id)
+	if s.opts.Profile.UnendedUploads {
+		b.unended[u.id] = u
+	}
 	s.store(b, o)
 	e.New = o
 	answer := answerXML(http.StatusOK, &struct {

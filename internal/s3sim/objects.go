@@ -208,7 +208,8 @@ func (s *Server) precondition(q *request, current *Object, supported bool) *repl
 		return preconditionFailed()
 	case match != "" && current == nil:
 		return noSuchKey()
-	case match != "" && match != "*" && !sameETag(match, current.ETag):
+	case match != "" && match != "*" && !sameETag(match, current.ETag),
+		s.opts.Profile.UnquotedETags && q.Name == "PutObject" && strings.HasPrefix(match, `"`):
 		return preconditionFailed()
 	}
 	return nil
@@ -341,6 +342,9 @@ func (s *Server) get(b *bucket, q *request) *reply {
 	if refusal != nil {
 		return refusal
 	}
+	if q.query.Get("versionId") == "" {
+		o = q.torn(o)
+	}
 	switch o.condition(q.header, "") {
 	case http.StatusPreconditionFailed:
 		return preconditionFailed()
@@ -460,7 +464,8 @@ func (s *Server) source(q *request) (*Object, *reply) {
 			"The source of a copy request may not specifically refer to a delete marker by version id.")
 	case refusal != nil:
 		return nil, refusal
-	case o.condition(q.header, "X-Amz-Copy-Source-") != http.StatusOK:
+	case o.condition(q.header, "X-Amz-Copy-Source-") != http.StatusOK,
+		s.opts.Profile.UncheckedSources && o.parts != nil && q.header.Get("X-Amz-Copy-Source-If-Match") != "":
 		return nil, preconditionFailed()
 	case o.archived():
 		return nil, refuse(http.StatusForbidden, "InvalidObjectState")
@@ -562,6 +567,8 @@ func (s *Server) delete(b *bucket, q *request, e *Event, conditional bool) *repl
 	target := b.find(q.Key, id)
 	answer := noContent()
 	switch {
+	case id == "" && q.Name == "DeleteObject" && s.opts.Profile.LockedMarkers && b.lock != nil && strings.HasSuffix(q.Key, "/") && e.Old != nil:
+		return refuse(http.StatusBadRequest, "InvalidRequest", "Object is WORM protected and cannot be overwritten")
 	case id == "":
 		if marker := s.remove(b, q.Key); marker != nil {
 			b.describe(answer.header, marker)

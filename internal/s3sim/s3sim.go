@@ -70,6 +70,11 @@ type Options struct {
 	// effect. Without Conflicts the condition is judged by what the other write has left.
 	Conflicts bool
 
+	// Torn makes answers hold parts of two objects, of which one has replaced the other since the request came, where the reads of the profile are not
+	// atomic: HeadObject the ETag of the new one and the rest of the old one, GetObject and listings the ETag of the old one and the rest of
+	// the new one.
+	Torn bool
+
 	// Ahead is by how much the clock of the server is ahead.
 	Ahead time.Duration
 
@@ -203,6 +208,7 @@ type bucket struct {
 	objects    map[string][]*Object // by key; the latest last, and no other without versioning
 	uploads    map[string]*upload
 	completed  map[string]completion // by the ID of the upload
+	unended    map[string]*upload    // that were completed, and can be once more
 	versioning string                // enabled or suspended; empty where it has never been enabled
 	lock       *defaultRetention     // nil for a bucket without Object Lock
 	created    time.Time
@@ -229,7 +235,7 @@ func (s *Server) CreateBucket(name string) {
 
 func (s *Server) newBucket() *bucket {
 	b := &bucket{
-		objects: map[string][]*Object{}, uploads: map[string]*upload{}, completed: map[string]completion{}, changes: map[string]int{},
+		objects: map[string][]*Object{}, uploads: map[string]*upload{}, completed: map[string]completion{}, unended: map[string]*upload{}, changes: map[string]int{},
 		created: s.now(),
 	}
 	if s.opts.Versioning {
@@ -362,7 +368,7 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 
 // exchange performs a request with its fault. A request continues when its client has given up.
 func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, error) {
-	q.changes = s.changes(q)
+	q.changes, q.before = s.changes(q), s.before(q)
 	time.Sleep(f.Before)
 	switch {
 	case f.LoseRequest:
@@ -392,6 +398,39 @@ func (s *Server) changes(q *request) int {
 		return b.changes[q.Key]
 	}
 	return 0
+}
+
+// before returns what the keys that a request may read hold when it comes, where its answer may be torn.
+func (s *Server) before(q *request) map[string]*Object {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b := s.buckets[q.Bucket]
+	reads := q.Name == "HeadObject" || q.Name == "GetObject" || q.Name == "ListObjectsV2"
+	if b == nil || !reads || !s.opts.Torn || s.opts.Profile.AtomicReads {
+		return nil
+	}
+	before := map[string]*Object{}
+	for key := range b.objects {
+		if o := b.current(key); o != nil && (q.Key == key || q.Key == "" && strings.HasPrefix(key, q.Prefix)) {
+			before[key] = o
+		}
+	}
+	return before
+}
+
+// torn is an object as a request sees it that came when its key held another one.
+func (q *request) torn(o *Object) *Object {
+	old := q.before[o.Key]
+	if old == nil {
+		return o
+	}
+	from, etag := o, old.ETag
+	if q.Name == "HeadObject" {
+		from, etag = old, o.ETag
+	}
+	seen := *from
+	seen.ETag = etag
+	return &seen
 }
 
 // ServeHTTP implements [http.Handler].
