@@ -25,16 +25,17 @@ type history struct {
 	Forgets   bool          `json:"forgets,omitempty"`   // S3 knows no upload that it has completed.
 	Throttled time.Duration `json:"throttled,omitempty"` // how long S3 refuses every request, some time after the first ones
 
-	Same      bool          `json:"same,omitempty"`      // All files begin with the same bytes.
-	Ahead     time.Duration `json:"ahead,omitempty"`     // The clock of S3 is, by so much.
-	Page      int           `json:"page,omitempty"`      // The entries of a page of a listing; 0 for S3's own.
-	Versioned bool          `json:"versioned,omitempty"` // The bucket keeps versions.
-	Cut       *outage       `json:"cut,omitempty"`       // One replica does not reach S3.
-	Sessions  []sessionPlan `json:"sessions"`            // Steps tell the index of theirs.
-	Steps     []step        `json:"-"`
+	Same     bool          `json:"same,omitempty"`     // All files begin with the same bytes.
+	Ahead    time.Duration `json:"ahead,omitempty"`    // The clock of S3 is, by so much.
+	Page     int           `json:"page,omitempty"`     // The entries of a page of a listing; 0 for S3's own.
+	Versions string        `json:"versions,omitempty"` // "kept"; "suspended" when the first steps have ended; "locked", kept for a day by Object Lock
+	Torn     bool          `json:"torn,omitempty"`     // S3's answers may hold parts of two objects, where the profile allows.
+	Cut      *outage       `json:"cut,omitempty"`      // One replica does not reach S3.
+	Sessions []sessionPlan `json:"sessions"`           // Steps tell the index of theirs.
+	Steps    []step        `json:"-"`
 }
 
-// An outage is a time in which a replica does not reach S3. Its requests are lost, or where it is frozen they arrive, or not, when it goes on.
+// An outage is a time in which a replica does not reach S3. Its requests are lost, or its process is frozen.
 type outage struct {
 	Replica int           `json:"replica"`
 	After   time.Duration `json:"after"`
@@ -43,11 +44,12 @@ type outage struct {
 }
 
 type sessionPlan struct {
-	Replica     int    `json:"replica"`
-	Part        int64  `json:"part,omitempty"` // the size of the parts of its replica; 0 for historyPart
-	Owner       string `json:"owner,omitempty"`
-	NoOverwrite bool   `json:"no-overwrite,omitempty"`
-	Truncate    bool   `json:"truncate,omitempty"`
+	Replica     int           `json:"replica"`
+	Part        int64         `json:"part,omitempty"` // the size of the parts of its replica; 0 for historyPart
+	Skew        time.Duration `json:"skew,omitempty"` // by which the clock of its replica is ahead of that of S3, besides Ahead
+	Owner       string        `json:"owner,omitempty"`
+	NoOverwrite bool          `json:"no-overwrite,omitempty"`
+	Truncate    bool          `json:"truncate,omitempty"`
 }
 
 // A step is an operation of a session. The steps of a session run one after another.
@@ -153,19 +155,28 @@ func randomHistory(seed uint64) *history {
 	if chance(r, 25) {
 		h.Page = 1 + r.IntN(4)
 	}
-	h.Versioned = chance(r, 25)
+	if chance(r, 35) {
+		h.Versions = pick(r, []string{"kept", "kept", "suspended", "locked"})
+	}
+	h.Torn = chance(r, 50)
 	replicas := 1 + r.IntN(2)
 	parts := []int64{0, pick(r, []int64{0, 0, 2 * historyPart})}
+	skews := []time.Duration{0, 0, 0}
 	if chance(r, 15) {
+		for i := range skews {
+			skews[i] = time.Duration(r.IntN(600)-300) * time.Second
+		}
+	}
+	if chance(r, 20) {
 		h.Cut = &outage{
-			Replica: r.IntN(replicas), After: pick(r, []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}),
-			For: pick(r, []time.Duration{20 * time.Second, time.Minute, 3 * time.Minute}), Frozen: chance(r, 40),
+			Replica: r.IntN(replicas), After: pick(r, []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second, 20 * time.Second}),
+			For: pick(r, []time.Duration{20 * time.Second, time.Minute, 3 * time.Minute, 5 * time.Minute}), Frozen: chance(r, 60),
 		}
 	}
 	for range 1 + r.IntN(4) {
 		replica := r.IntN(replicas)
 		h.Sessions = append(h.Sessions, sessionPlan{
-			Replica: replica, Part: parts[replica], Owner: pick(r, []string{"alice", "alice", "alice", "bob", ""}), NoOverwrite: chance(r, 8), Truncate: chance(r, 30),
+			Replica: replica, Part: parts[replica], Skew: skews[replica], Owner: pick(r, []string{"alice", "alice", "alice", "bob", ""}), NoOverwrite: chance(r, 8), Truncate: chance(r, 30),
 		})
 	}
 	files, sizes := slices.Clone(historyFiles), slices.Clone(historySizes)
@@ -174,14 +185,14 @@ func randomHistory(seed uint64) *history {
 	g := &generator{ // fewer names and sizes, and less time, so that sessions meet
 		Rand: r, history: h, theme: pick(r, historyThemes), files: files[:1+r.IntN(len(files))], sizes: sizes[:1+r.IntN(len(sizes))],
 		maxWait: pick(r, []time.Duration{10 * time.Millisecond, 50 * time.Millisecond, 300 * time.Millisecond}),
-		long:    chance(r, 30),
+		long:    chance(r, 30) || h.Cut != nil && chance(r, 70),
 	}
 	if g.files = slices.Clone(g.files); len(g.theme) < 12 { // which are few operations, for few names
 		g.files, g.sizes = pick(r, [][]string{{"d/x"}, {"d/x", "e/x"}, {"d/x", "d/y", "e/x", "e/y"}}), sizes[:1+r.IntN(2)]
 	}
 	if chance(r, 20) { // one that does nothing else
 		g.sweeper = len(h.Sessions)
-		h.Sessions = append(h.Sessions, sessionPlan{Replica: replicas})
+		h.Sessions = append(h.Sessions, sessionPlan{Replica: replicas, Skew: skews[replicas]})
 	}
 	steps := 3 + r.IntN(14)
 	for _, name := range g.files[:r.IntN(len(g.files)+1)] {
@@ -352,7 +363,13 @@ func (h *history) shrink(fails func(*history) bool) *history {
 		func(next *history) { next.Calm = true }, func(next *history) { next.Quota = 0 }, func(next *history) { next.Copies = 0 },
 		func(next *history) { next.Conflicts = false }, func(next *history) { next.Forgets = false }, func(next *history) { next.Throttled = 0 },
 		func(next *history) { next.Opaque = false }, func(next *history) { next.Same = false }, func(next *history) { next.Ahead = 0 },
-		func(next *history) { next.Page = 0 }, func(next *history) { next.Versioned = false }, func(next *history) { next.Cut = nil },
+		func(next *history) { next.Page = 0 }, func(next *history) { next.Versions = "kept" }, func(next *history) { next.Versions = "" }, func(next *history) { next.Torn = false }, func(next *history) { next.Cut = nil },
+		func(next *history) {
+			next.Sessions = slices.Clone(next.Sessions)
+			for i := range next.Sessions {
+				next.Sessions[i].Part, next.Sessions[i].Skew = 0, 0
+			}
+		},
 		func(next *history) { next.Profile = "aws" },
 	} {
 		try(change)

@@ -58,7 +58,8 @@ type replica struct {
 	memory  *driver.Budget
 	route   *driver.Endpoint
 	quota   *driver.Quota
-	own     requests // those that no session makes
+	own     requests      // those that no session makes
+	skew    time.Duration // by which its clock is ahead of that of S3
 }
 
 // requests counts those of one operation, so that each takes the time, and meets the fault, that its history says.
@@ -125,13 +126,52 @@ func newWorld(t *testing.T, h *history) *world {
 	w.s3 = s3sim.New(s3sim.Options{
 		Conflicts: h.Conflicts, Completed: completed,
 		Profile: profile, MinPartSize: historyPart, RefuseUnsupported: profile.Name == "strict", Observe: w.observe,
-		Ahead: h.Ahead, PageSize: h.Page, Versioning: h.Versioned && profile.Name != "r2" && profile.Name != "aws-directory",
+		Ahead: h.Ahead, PageSize: h.Page, Torn: h.Torn,
 	})
 	w.s3.CreateBucket(historyBucket)
+	if w.versions() != "" {
+		w.setVersioning(types.BucketVersioningStatusEnabled)
+	}
+	if w.versions() == "locked" {
+		w.lock()
+	}
 	for _, plan := range h.Sessions {
 		w.sessions = append(w.sessions, w.newSession(plan))
 	}
 	return w
+}
+
+// versions is which versions the bucket keeps. Some servers know none.
+func (w *world) versions() string {
+	if w.profile.Name == "r2" || w.profile.Name == "aws-directory" {
+		return ""
+	}
+	return w.Versions
+}
+
+func (w *world) setVersioning(status types.BucketVersioningStatus) {
+	bucket := historyBucket
+	_, err := w.s3.Client(nil).PutBucketVersioning(w.t.Context(), &s3.PutBucketVersioningInput{
+		Bucket: &bucket, VersioningConfiguration: &types.VersioningConfiguration{Status: status},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// lock gives the bucket an Object Lock with a default retention.
+func (w *world) lock() {
+	bucket := historyBucket
+	_, err := w.s3.Client(nil).PutObjectLockConfiguration(w.t.Context(), &s3.PutObjectLockConfigurationInput{
+		Bucket: &bucket, ObjectLockConfiguration: &types.ObjectLockConfiguration{
+			ObjectLockEnabled: types.ObjectLockEnabledEnabled, Rule: &types.ObjectLockRule{DefaultRetention: &types.DefaultRetention{
+				Mode: types.ObjectLockRetentionModeGovernance, Days: aws.Int32(1),
+			}},
+		},
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
 func (w *world) replica(index int) *replica {
@@ -139,18 +179,22 @@ func (w *world) replica(index int) *replica {
 		return r
 	}
 	r := &replica{world: w, index: index, memory: driver.NewBudget(8 << 20), route: driver.NewEndpoint()}
+	for _, plan := range w.Sessions {
+		if plan.Replica == index {
+			r.skew = plan.Skew
+		}
+	}
 	r.ctx, r.cancel = context.WithCancel(w.t.Context())
 	r.journal = r.newJournal()
 	if w.Quota > 0 {
-		client := w.client(&s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault { return w.fault(r, nil, o) }})
-		r.quota = driver.NewQuota(client, historyBucket, "", w.Quota)
+		r.quota = driver.NewQuota(r.client(nil), historyBucket, "", w.Quota)
 	}
 	w.replicas[index] = r
 	return r
 }
 
-func (w *world) client(c *s3sim.Caller) *s3.Client {
-	return w.s3.Client(c, func(o *s3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported })
+func (w *world) client(c *s3sim.Caller, optFns ...func(*s3.Options)) *s3.Client {
+	return w.s3.Client(c, append(optFns, func(o *s3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported })...)
 }
 
 func (w *world) newSession(plan sessionPlan) *session {
@@ -164,10 +208,6 @@ func (w *world) newSession(plan sessionPlan) *session {
 // open gives a session its file system.
 func (s *session) open(journal *driver.Journal) {
 	w, r := s.world, s.replica
-	client := w.client(&s3sim.Caller{
-		Tag:   func() any { return s.operation() },
-		Fault: func(o s3sim.Operation) s3sim.Fault { return w.fault(r, o.Tag.(*operation), o) },
-	})
 	opts := driver.Options{
 		PartSize: max(historyPart, s.plan.Part), CopyLimit: w.Copies, Memory: r.memory, Endpoint: r.route, NoOverwrite: s.plan.NoOverwrite,
 		Truncate: s.plan.Truncate, Journal: journal, Owner: s.plan.Owner, Profile: w.profile, UploadConcurrency: 4,
@@ -175,14 +215,24 @@ func (s *session) open(journal *driver.Journal) {
 	if r.quota != nil {
 		opts.Quotas = []*driver.Quota{r.quota}
 	}
-	s.fs = drivertest.MustNewSteady(s.ctx, client, historyBucket, opts.WithSmallestPart(historyPart))
+	s.fs = drivertest.MustNewSteady(s.ctx, r.client(s.operation), historyBucket, opts.WithSmallestPart(historyPart))
 }
 
 // newJournal is for sessions that begin from now on, as after a reload of the configuration.
 func (r *replica) newJournal() *driver.Journal {
-	w := r.world
-	client := w.client(&s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault { return w.fault(r, nil, o) }})
-	return driver.NewJournal(client, historyBucket, "", w.profile, driver.Objects{}, nil)
+	return driver.NewJournal(r.client(nil), historyBucket, "", r.world.profile, driver.Objects{}, nil)
+}
+
+// client is the replica's, for requests of the operation that runs when each is made. The function is nil for requests of no operation.
+func (r *replica) client(current func() *operation) *s3.Client {
+	caller := &s3sim.Caller{Fault: func(o s3sim.Operation) s3sim.Fault {
+		op, _ := o.Tag.(*operation)
+		return r.world.fault(r, op, o)
+	}}
+	if current != nil {
+		caller.Tag = func() any { return current() }
+	}
+	return r.world.client(caller, func(o *s3.Options) { o.HTTPClient = connection{o.HTTPClient, r, current} })
 }
 
 func (s *session) operation() *operation {
@@ -214,23 +264,24 @@ func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault 
 		f.Status, f.Code = 503, "SlowDown"
 		return f
 	}
-	if out := w.Cut; out != nil && out.Replica == r.index && w.counted.Load() {
-		if left := out.After + out.For - time.Since(w.begun); left > 0 && left < out.For {
-			if op != nil {
-				op.faulty.Store(true)
-			}
-			if f.LoseRequest = !out.Frozen; out.Frozen {
-				f.Before += left
-			}
-			return f
-		}
-	}
 	if !w.Calm && h>>52%16 == 0 {
 		f.Before += time.Duration(h >> 30 % 2_000_000_000)
 	}
-	if op == nil {
-		return f
+	if op != nil {
+		w.meets(r, op, o, number, &f)
 	}
+	if out := r.outage(); out != nil && !out.Frozen {
+		now := time.Since(w.begun)
+		f.LoseRequest = f.LoseRequest || out.left(now) > 0 || out.left(now+f.Before) > 0
+		if f.LoseAnswer = f.LoseAnswer || out.left(now+f.Before+f.After) > 0; op != nil && f.LoseAnswer {
+			op.faulty.Store(true)
+		}
+	}
+	return f
+}
+
+// meets adds what the history has for a request of an operation.
+func (w *world) meets(r *replica, op *operation, o s3sim.Operation, number int, f *s3sim.Fault) {
 	for _, fault := range op.Faults {
 		if fault.Request != number && (fault.Kind != "refuse-three" || number < fault.Request || number > fault.Request+2) {
 			continue
@@ -263,7 +314,6 @@ func (w *world) fault(r *replica, op *operation, o s3sim.Operation) s3sim.Fault 
 			f.LoseAnswer = true
 		}
 	}
-	return f
 }
 
 // throttledAfter is how long a history runs before S3 refuses every request.
@@ -296,12 +346,16 @@ func (w *world) run() {
 			w.sessions[step.Session].do(step)
 		}
 	}
+	if w.versions() == "suspended" {
+		w.setVersioning(types.BucketVersioningStatusSuspended)
+	}
 	var sessions sync.WaitGroup
 	for i, s := range w.sessions {
 		sessions.Go(func() {
 			for _, step := range w.Steps {
 				if step.Session == i && !step.First && s.replica.ctx.Err() == nil && !s.over {
 					time.Sleep(step.Wait)
+					s.replica.awaken()
 					s.do(step)
 				}
 			}
@@ -309,6 +363,9 @@ func (w *world) run() {
 		})
 	}
 	sessions.Wait()
+	if w.Cut != nil {
+		time.Sleep(w.Cut.left(max(w.Cut.After, time.Since(w.begun))))
+	}
 	time.Sleep(settleTime + max(0, w.Ahead)) // a clock that is ahead delays sweeps
 	w.finalChecks()
 	for _, r := range w.replicas {
@@ -518,6 +575,8 @@ type sender struct {
 func (c *sender) Read(p []byte) (int, error) {
 	c.world.waitsForClient(c.op, true)
 	defer c.world.waitsForClient(c.op, false)
+	c.op.session.replica.awaken()
+	defer c.op.session.replica.awaken()
 	if c.op.Pause > 0 && !c.paused && len(c.content) <= c.half {
 		c.paused = true
 		select {
