@@ -71,9 +71,10 @@ type operation struct {
 	content      []byte // that its client has
 	wholly       bool   // its client sends all of that
 	sent         int
-	lost         bool // its client is
-	takenOver    bool // by another session or a server, which may do so
-	stalledTo    int  // when its record said last that it has stalled
+	lost         bool      // its client is
+	takenOver    bool      // by another session or a server, which may do so
+	stalledTo    int       // when its record said last that it has stalled
+	deadFrom     time.Time // if its record is not written again before; zero where it has none
 	openedAt     int
 	waiting      time.Time // since when it waits for its client; zero while it does not
 	reportedSize int64     // the size of the pending upload that its session was shown
@@ -206,6 +207,8 @@ func (m *model) observe(e s3sim.Event) {
 	defer m.mu.Unlock()
 	m.seq++
 	op, _ := e.Tag.(*operation)
+	isRecord := strings.HasPrefix(e.Key, journal)
+	e.Key, e.Prefix = nameOf(e.Bucket, e.Key), nameOf(e.Bucket, e.Prefix)
 	m.trace("%d %s %q %s: %d", m.seq, e.Name, e.Key+e.Prefix, e.UploadID, e.Status)
 	switch e.Name {
 	case "HeadObject", "GetObject":
@@ -233,7 +236,7 @@ func (m *model) observe(e s3sim.Event) {
 	if e.Status >= 300 || e.Old == e.New {
 		return
 	}
-	if strings.HasPrefix(e.Key, journal) {
+	if isRecord {
 		m.recorded(e)
 		return
 	}
@@ -262,7 +265,13 @@ func (m *model) recorded(e s3sim.Event) {
 	case wasStalled:
 		owner.stalledTo = m.seq
 	}
+	const missed = 4
+	seconds, _ := strconv.Atoi(e.New.Metadata("heartbeat-seconds"))
+	owner.deadFrom = time.Now().Add(missed*time.Duration(seconds)*time.Second - clockStep)
 }
+
+// clockStep is by how much an age in whole seconds may be wrong.
+const clockStep = 2 * time.Second
 
 // touched judges a request for a multipart upload, which may belong to another session.
 func (m *model) touched(e s3sim.Event, op *operation) {
@@ -271,8 +280,8 @@ func (m *model) touched(e s3sim.Event, op *operation) {
 		owner.takenOver = true
 		return
 	}
-	if e.Status >= 300 || owner == nil || owner == op || !m.live(owner) {
-		return
+	if e.Status >= 300 || owner == nil || owner == op || owner.Do != "foreign-multipart" && !m.live(owner) {
+		return // no session may touch an upload of another S3 client
 	}
 	by := "the server"
 	if op != nil {
@@ -284,8 +293,11 @@ func (m *model) touched(e s3sim.Event, op *operation) {
 // stalled is how long an upload may wait for its client before another session may take it over.
 const stalled = 10 * time.Second
 
-// live tells whether a session works on an upload.
+// live tells whether a session works on an upload. One that cannot write its record counts as dead after a while.
 func (m *model) live(op *operation) bool {
+	if !op.deadFrom.IsZero() && op.session.replica.outage() != nil && time.Now().After(op.deadFrom) {
+		return false
+	}
 	return !op.ended && !op.lost && !op.takenOver && op.session.replica.ctx.Err() == nil && (op.waiting.IsZero() || time.Since(op.waiting) < stalled)
 }
 
@@ -783,21 +795,23 @@ func (m *model) judgeList(op *operation) {
 
 // finalChecks looks at what is left when all sessions have ended.
 func (w *world) finalChecks() {
-	open := w.s3.Uploads(historyBucket)
-	w.mu.Lock()
-	for id := range open {
-		if op := w.uploads[id]; op != nil && op.ended && op.err == nil && !op.faulty.Load() {
-			w.violate("leak", "step %d (%s %q) has succeeded, and its upload is open", op.ID, op.Do, op.Name)
-		}
-	}
-	w.mu.Unlock()
 	ctx, done := context.WithTimeout(w.t.Context(), time.Hour)
 	defer done()
-	journal := driver.NewJournal(w.s3.Client(nil), historyBucket, "", w.profile, driver.Objects{}, nil)
-	if _, err := journal.Sweep(ctx, 0); err != nil {
-		w.fail("leak", "the sweep has failed: %v", err)
+	for _, bucket := range []string{historyBucket, otherBucket} {
+		open := w.s3.Uploads(bucket)
+		w.mu.Lock()
+		for id := range open {
+			if op := w.uploads[id]; op != nil && op.ended && op.err == nil && !op.faulty.Load() {
+				w.violate("leak", "step %d (%s %q) has succeeded, and its upload is open", op.ID, op.Do, op.Name)
+			}
+		}
+		w.mu.Unlock()
+		journal := driver.NewJournal(w.s3.Client(nil), bucket, "", w.profile, driver.Objects{}, nil)
+		if _, err := journal.Sweep(ctx, 0); err != nil {
+			w.fail("leak", "the sweep has failed: %v", err)
+		}
+		w.leftovers(bucket)
 	}
-	w.leftovers()
 	w.countQuotas(ctx)
 }
 
@@ -808,8 +822,8 @@ func (w *world) fail(kind, format string, args ...any) {
 }
 
 // leftovers looks for what no sweep has ended. An upload may be open of which no answer came.
-func (w *world) leftovers() {
-	for id, key := range w.s3.Uploads(historyBucket) {
+func (w *world) leftovers(bucket string) {
+	for id, key := range w.s3.Uploads(bucket) {
 		w.mu.Lock()
 		op := w.uploads[id]
 		w.mu.Unlock()
@@ -817,7 +831,7 @@ func (w *world) leftovers() {
 			w.fail("leak", "the upload of step %d to %q is open after a sweep", op.ID, key)
 		}
 	}
-	for _, o := range w.s3.Objects(historyBucket) {
+	for _, o := range w.s3.Objects(bucket) {
 		if strings.HasPrefix(o.Key, journal) {
 			w.fail("leak", "the record %q is there after a sweep", o.Key)
 		}

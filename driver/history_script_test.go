@@ -25,14 +25,15 @@ type history struct {
 	Forgets   bool          `json:"forgets,omitempty"`   // S3 knows no upload that it has completed.
 	Throttled time.Duration `json:"throttled,omitempty"` // how long S3 refuses every request, some time after the first ones
 
-	Same     bool          `json:"same,omitempty"`     // All files begin with the same bytes.
-	Ahead    time.Duration `json:"ahead,omitempty"`    // The clock of S3 is, by so much.
-	Page     int           `json:"page,omitempty"`     // The entries of a page of a listing; 0 for S3's own.
-	Versions string        `json:"versions,omitempty"` // "kept"; "suspended" when the first steps have ended; "locked", kept for a day by Object Lock
-	Torn     bool          `json:"torn,omitempty"`     // S3's answers may hold parts of two objects, where the profile allows.
-	Cut      *outage       `json:"cut,omitempty"`      // One replica does not reach S3.
-	Sessions []sessionPlan `json:"sessions"`           // Steps tell the index of theirs.
-	Steps    []step        `json:"-"`
+	Same      bool          `json:"same,omitempty"`      // All files begin with the same bytes.
+	Ahead     time.Duration `json:"ahead,omitempty"`     // The clock of S3 is, by so much.
+	Page      int           `json:"page,omitempty"`      // The entries of a page of a listing; 0 for S3's own.
+	Versions  string        `json:"versions,omitempty"`  // "kept"; "suspended" when the first steps have ended; "locked", kept for a day by Object Lock
+	Abandoned time.Duration `json:"abandoned,omitempty"` // The age of abandoned uploads, as configured; 0 for the least.
+	Torn      bool          `json:"torn,omitempty"`      // S3's answers may hold parts of two objects, where the profile allows.
+	Cut       *outage       `json:"cut,omitempty"`       // One replica does not reach S3.
+	Sessions  []sessionPlan `json:"sessions"`            // Steps tell the index of theirs.
+	Steps     []step        `json:"-"`
 }
 
 // An outage is a time in which a replica does not reach S3. Its requests are lost, or its process is frozen.
@@ -58,7 +59,7 @@ type step struct {
 	Session int           `json:"session"`
 	First   bool          `json:"first,omitempty"` // runs before all that are not, while nothing else does
 	Do      string        `json:"do"`
-	Name    string        `json:"name,omitempty"`
+	Name    string        `json:"name,omitempty"` // in the bucket, or in another one: see inOther
 	To      string        `json:"to,omitempty"`
 	Wait    time.Duration `json:"wait,omitempty"`   // before
 	Size    int           `json:"size,omitempty"`   // bytes that the client has
@@ -67,6 +68,7 @@ type step struct {
 	Cut     int           `json:"cut,omitempty"`
 	Pause   time.Duration `json:"pause,omitempty"` // of the client, in the middle
 	Pace    time.Duration `json:"pace,omitempty"`  // of the client, before each of some thirty pieces
+	Age     time.Duration `json:"age,omitempty"`   // of what a sweep removes; 0 for settleTime
 	Of      int           `json:"of,omitempty"`    // the step whose file a resumption sends
 	Faults  []stepFault   `json:"faults,omitempty"`
 }
@@ -129,6 +131,9 @@ var (
 	historySizes = []int{0, 1, 300, 999, historyPart, historyPart + 1, 2 * historyPart, 2500, 5000}
 )
 
+// productionAge is the default of abandoned_uploads in the configuration of the server.
+const productionAge = 24 * time.Hour
+
 // historyProfiles are the servers of histories, as often as they are there.
 var historyProfiles = []string{
 	"aws", "aws", "aws", "aws-directory", "minio", "minio", "ceph", "r2", "gcs", "strict", "strict", "swift", "seaweedfs", "versitygw",
@@ -159,6 +164,9 @@ func randomHistory(seed uint64) *history {
 		h.Versions = pick(r, []string{"kept", "kept", "suspended", "locked"})
 	}
 	h.Torn = chance(r, 50)
+	if chance(r, 15) {
+		h.Abandoned = productionAge
+	}
 	replicas := 1 + r.IntN(2)
 	parts := []int64{0, pick(r, []int64{0, 0, 2 * historyPart})}
 	skews := []time.Duration{0, 0, 0}
@@ -190,7 +198,11 @@ func randomHistory(seed uint64) *history {
 	if g.files = slices.Clone(g.files); len(g.theme) < 12 { // which are few operations, for few names
 		g.files, g.sizes = pick(r, [][]string{{"d/x"}, {"d/x", "e/x"}, {"d/x", "d/y", "e/x", "e/y"}}), sizes[:1+r.IntN(2)]
 	}
-	if chance(r, 20) { // one that does nothing else
+	g.dirs = historyDirs
+	if h.Quota == 0 && chance(r, 25) { // the quota of a bucket counts nothing else
+		g.files, g.dirs = append(g.files, inOther+g.files[0]), append(slices.Clone(historyDirs), inOther+"d", inOther+"e")
+	}
+	if chance(r, 20) || h.Abandoned > 0 { // one that does nothing else
 		g.sweeper = len(h.Sessions)
 		h.Sessions = append(h.Sessions, sessionPlan{Replica: replicas, Skew: skews[replicas]})
 	}
@@ -215,11 +227,11 @@ func randomHistory(seed uint64) *history {
 type generator struct {
 	*rand.Rand
 	*history
-	theme, files []string
-	sizes        []int
-	maxWait      time.Duration // of sessions
-	long         bool          // some steps come minutes after the one before
-	sweeper      int           // the session of a replica that only sweeps; 0 for none
+	theme, files, dirs []string
+	sizes              []int
+	maxWait            time.Duration // of sessions
+	long               bool          // some steps come minutes after the one before
+	sweeper            int           // the session of a replica that only sweeps; 0 for none
 }
 
 // historyThemes are what the sessions of a history do, as often as it is there.
@@ -263,18 +275,28 @@ func (h *generator) stepsThat(do string) []step {
 func (h *generator) step(id int) step {
 	r := h.Rand
 	if h.sweeper > 0 && chance(r, 15) {
-		return step{ID: id, Session: h.sweeper, Do: "sweep", Wait: time.Duration(r.IntN(200)) * time.Second}
+		s := step{ID: id, Session: h.sweeper, Do: "sweep", Wait: time.Duration(r.IntN(200)) * time.Second}
+		if h.Abandoned > 0 && chance(r, 70) {
+			s.Age, s.Wait = h.Abandoned, time.Duration(r.Int64N(int64(h.Abandoned*3/2)))
+		}
+		return s
 	}
 	s := step{ID: id, Session: r.IntN(h.users()), Wait: time.Duration(r.Int64N(int64(h.maxWait))), Name: pick(r, h.files)}
 	if h.long && chance(r, 15) {
 		s.Wait = time.Duration(r.IntN(200)) * time.Second
+		if h.Abandoned > 0 && chance(r, 50) {
+			s.Wait = time.Duration(r.Int64N(int64(h.Abandoned * 3 / 2)))
+		}
 	}
 	if s.Do = pick(r, h.theme); h.Quota > 0 && strings.HasPrefix(s.Do, "foreign") { // a quota learns of other clients by its next count
 		s.Do = "read"
 	}
 	switch s.Do {
-	case "foreign-put", "foreign-multipart":
+	case "foreign-put":
 		s.Size = pick(r, h.sizes)
+	case "foreign-multipart":
+		s.Size, s.Breaks = pick(r, h.sizes), chance(r, 30)
+		s.Pause = pick(r, []time.Duration{0, time.Second, 3 * time.Minute})
 	case "stor", "appe", "rest":
 		s.Size = pick(r, h.sizes)
 		if asked := h.stepsThat("size"); s.Do != "stor" && len(asked) > 0 && chance(r, 50) { // clients that resume ask first
@@ -304,9 +326,9 @@ func (h *generator) step(id int) step {
 		s.Of, s.Name, s.Size = of.ID, of.Name, of.Size
 		s.Do = pick(r, []string{"resume", "resume-append"})
 	case "rename", "copy":
-		s.To = pick(r, append(h.files, "c"))
+		s.To = pick(r, append(slices.Clone(h.files), "c"))
 	case "rename-dir", "copy-dir", "mkdir", "rmdir", "list", "cwd":
-		s.Name, s.To = pick(r, historyDirs), pick(r, historyDirs)
+		s.Name, s.To = pick(r, h.dirs), pick(r, h.dirs)
 		if s.Do = strings.TrimSuffix(s.Do, "-dir"); s.Do != "rename" && s.Do != "copy" {
 			s.To = ""
 		}
@@ -363,7 +385,8 @@ func (h *history) shrink(fails func(*history) bool) *history {
 		func(next *history) { next.Calm = true }, func(next *history) { next.Quota = 0 }, func(next *history) { next.Copies = 0 },
 		func(next *history) { next.Conflicts = false }, func(next *history) { next.Forgets = false }, func(next *history) { next.Throttled = 0 },
 		func(next *history) { next.Opaque = false }, func(next *history) { next.Same = false }, func(next *history) { next.Ahead = 0 },
-		func(next *history) { next.Page = 0 }, func(next *history) { next.Versions = "kept" }, func(next *history) { next.Versions = "" }, func(next *history) { next.Torn = false }, func(next *history) { next.Cut = nil },
+		func(next *history) { next.Page = 0 }, func(next *history) { next.Versions = "kept" }, func(next *history) { next.Versions = "" }, func(next *history) { next.Torn = false },
+		func(next *history) { next.Abandoned = 0 }, func(next *history) { next.Cut = nil },
 		func(next *history) {
 			next.Sessions = slices.Clone(next.Sessions)
 			for i := range next.Sessions {

@@ -2,6 +2,7 @@ package driver_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,8 +29,28 @@ import (
 	"github.com/babelftp/babelftp/internal/s3sim"
 )
 
-// historyBucket is the bucket of every history.
-const historyBucket = "bucket"
+// The buckets of every history. What steps name is in the first one, unless the name begins with inOther.
+const (
+	historyBucket = "bucket"
+	otherBucket   = "other"
+	inOther       = "other:"
+)
+
+// placeOf returns the bucket and the path there of what a step names.
+func placeOf(name string) (bucket, inside string) {
+	if inside, other := strings.CutPrefix(name, inOther); other {
+		return otherBucket, inside
+	}
+	return historyBucket, name
+}
+
+// nameOf is how steps name a key, the reverse of placeOf.
+func nameOf(bucket, key string) string {
+	if bucket == otherBucket {
+		return inOther + key
+	}
+	return key
+}
 
 var (
 	errClientLost = errors.New("the client was lost")
@@ -50,16 +71,16 @@ type world struct {
 
 // A replica is a process of the server: what its sessions share.
 type replica struct {
-	world   *world
-	index   int
-	ctx     context.Context
-	cancel  context.CancelFunc
-	journal *driver.Journal
-	memory  *driver.Budget
-	route   *driver.Endpoint
-	quota   *driver.Quota
-	own     requests      // those that no session makes
-	skew    time.Duration // by which its clock is ahead of that of S3
+	world    *world
+	index    int
+	ctx      context.Context
+	cancel   context.CancelFunc
+	journals map[string]*driver.Journal // by bucket
+	memory   *driver.Budget
+	route    *driver.Endpoint
+	quota    *driver.Quota
+	own      requests      // those that no session makes
+	skew     time.Duration // by which its clock is ahead of that of S3
 }
 
 // requests counts those of one operation, so that each takes the time, and meets the fault, that its history says.
@@ -98,7 +119,7 @@ type session struct {
 	world   *world
 	plan    sessionPlan
 	replica *replica
-	fs      *driver.Fs
+	files   map[string]*driver.Fs // by bucket
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 
@@ -128,12 +149,14 @@ func newWorld(t *testing.T, h *history) *world {
 		Profile: profile, MinPartSize: historyPart, RefuseUnsupported: profile.Name == "strict", Observe: w.observe,
 		Ahead: h.Ahead, PageSize: h.Page, Torn: h.Torn,
 	})
-	w.s3.CreateBucket(historyBucket)
-	if w.versions() != "" {
-		w.setVersioning(types.BucketVersioningStatusEnabled)
-	}
-	if w.versions() == "locked" {
-		w.lock()
+	for _, bucket := range []string{historyBucket, otherBucket} {
+		w.s3.CreateBucket(bucket)
+		if w.versions() != "" {
+			w.setVersioning(bucket, types.BucketVersioningStatusEnabled)
+		}
+		if w.versions() == "locked" {
+			w.lock(bucket)
+		}
 	}
 	for _, plan := range h.Sessions {
 		w.sessions = append(w.sessions, w.newSession(plan))
@@ -149,8 +172,7 @@ func (w *world) versions() string {
 	return w.Versions
 }
 
-func (w *world) setVersioning(status types.BucketVersioningStatus) {
-	bucket := historyBucket
+func (w *world) setVersioning(bucket string, status types.BucketVersioningStatus) {
 	_, err := w.s3.Client(nil).PutBucketVersioning(w.t.Context(), &s3.PutBucketVersioningInput{
 		Bucket: &bucket, VersioningConfiguration: &types.VersioningConfiguration{Status: status},
 	})
@@ -159,9 +181,8 @@ func (w *world) setVersioning(status types.BucketVersioningStatus) {
 	}
 }
 
-// lock gives the bucket an Object Lock with a default retention.
-func (w *world) lock() {
-	bucket := historyBucket
+// lock gives a bucket an Object Lock with a default retention.
+func (w *world) lock(bucket string) {
 	_, err := w.s3.Client(nil).PutObjectLockConfiguration(w.t.Context(), &s3.PutObjectLockConfigurationInput{
 		Bucket: &bucket, ObjectLockConfiguration: &types.ObjectLockConfiguration{
 			ObjectLockEnabled: types.ObjectLockEnabledEnabled, Rule: &types.ObjectLockRule{DefaultRetention: &types.DefaultRetention{
@@ -185,7 +206,7 @@ func (w *world) replica(index int) *replica {
 		}
 	}
 	r.ctx, r.cancel = context.WithCancel(w.t.Context())
-	r.journal = r.newJournal()
+	r.journals = r.newJournals()
 	if w.Quota > 0 {
 		r.quota = driver.NewQuota(r.client(nil), historyBucket, "", w.Quota)
 	}
@@ -201,26 +222,43 @@ func (w *world) newSession(plan sessionPlan) *session {
 	r := w.replica(plan.Replica)
 	s := &session{world: w, plan: plan, replica: r, reported: map[string]int64{}}
 	s.ctx, s.cancel = context.WithCancelCause(r.ctx)
-	s.open(r.journal)
+	s.open(r.journals)
 	return s
 }
 
-// open gives a session its file system.
-func (s *session) open(journal *driver.Journal) {
+// open gives a session its file systems.
+func (s *session) open(journals map[string]*driver.Journal) {
 	w, r := s.world, s.replica
 	opts := driver.Options{
 		PartSize: max(historyPart, s.plan.Part), CopyLimit: w.Copies, Memory: r.memory, Endpoint: r.route, NoOverwrite: s.plan.NoOverwrite,
-		Truncate: s.plan.Truncate, Journal: journal, Owner: s.plan.Owner, Profile: w.profile, UploadConcurrency: 4,
+		Truncate: s.plan.Truncate, Owner: s.plan.Owner, Profile: w.profile, UploadConcurrency: 4,
 	}
 	if r.quota != nil {
 		opts.Quotas = []*driver.Quota{r.quota}
 	}
-	s.fs = drivertest.MustNewSteady(s.ctx, r.client(s.operation), historyBucket, opts.WithSmallestPart(historyPart))
+	s.files = map[string]*driver.Fs{}
+	for bucket, journal := range journals {
+		opts.Journal = journal
+		s.files[bucket] = drivertest.MustNewSteady(s.ctx, r.client(s.operation), bucket, opts.WithSmallestPart(historyPart))
+	}
 }
 
-// newJournal is for sessions that begin from now on, as after a reload of the configuration.
-func (r *replica) newJournal() *driver.Journal {
-	return driver.NewJournal(r.client(nil), historyBucket, "", r.world.profile, driver.Objects{}, nil)
+// file finds what a step names.
+func (s *session) file(name string) (files *driver.Fs, inside string) {
+	bucket, inside := placeOf(name)
+	return s.files[bucket], inside
+}
+
+// newJournals are for sessions that begin from now on, as after a reload of the configuration.
+func (r *replica) newJournals() map[string]*driver.Journal {
+	journals := map[string]*driver.Journal{}
+	for _, bucket := range []string{historyBucket, otherBucket} {
+		journals[bucket] = driver.NewJournal(r.client(nil), bucket, "", r.world.profile, driver.Objects{}, nil)
+		if r.world.Abandoned > 0 {
+			journals[bucket].SetAbandonedAfter(r.world.Abandoned)
+		}
+	}
+	return journals
 }
 
 // client is the replica's, for requests of the operation that runs when each is made. The function is nil for requests of no operation.
@@ -347,7 +385,8 @@ func (w *world) run() {
 		}
 	}
 	if w.versions() == "suspended" {
-		w.setVersioning(types.BucketVersioningStatusSuspended)
+		w.setVersioning(historyBucket, types.BucketVersioningStatusSuspended)
+		w.setVersioning(otherBucket, types.BucketVersioningStatusSuspended)
 	}
 	var sessions sync.WaitGroup
 	for i, s := range w.sessions {
@@ -366,7 +405,7 @@ func (w *world) run() {
 	if w.Cut != nil {
 		time.Sleep(w.Cut.left(max(w.Cut.After, time.Since(w.begun))))
 	}
-	time.Sleep(settleTime + max(0, w.Ahead)) // a clock that is ahead delays sweeps
+	time.Sleep(settleTime + w.Abandoned + max(0, w.Ahead)) // a clock that is ahead delays sweeps
 	w.finalChecks()
 	for _, r := range w.replicas {
 		r.cancel()
@@ -398,6 +437,8 @@ const (
 )
 
 func (s *session) perform(op *operation) error {
+	files, name := s.file(op.Name)
+	target, to := s.file(op.To)
 	switch op.Do {
 	case "stor":
 		return s.write(op, writeNew, 0, s.world.fileOf(op.ID, op.Size))
@@ -412,21 +453,21 @@ func (s *session) perform(op *operation) error {
 	case "read":
 		return s.read(op)
 	case "rename":
-		return s.fs.Rename(op.Name, op.To)
+		return files.RenameTo(target, name, to)
 	case "copy":
-		return s.fs.Copy(s.replica.ctx, op.Name, op.To)
+		return files.CopyTo(s.replica.ctx, target, name, to)
 	case "remove":
-		return s.fs.RemoveFile(op.Name)
+		return files.RemoveFile(name)
 	case "mkdir":
-		return s.fs.Mkdir(op.Name, 0)
+		return files.Mkdir(name, 0)
 	case "rmdir":
-		return s.fs.RemoveDir(op.Name)
+		return files.RemoveDir(name)
 	case "chtimes":
-		return s.fs.Chtimes(op.Name, time.Time{}, time.Unix(1_000_000_000+int64(op.ID), 0))
+		return files.Chtimes(name, time.Time{}, time.Unix(1_000_000_000+int64(op.ID), 0))
 	case "list":
 		return s.list(op)
 	case "cwd":
-		_, err := s.fs.StatDir(op.Name)
+		_, err := files.StatDir(name)
 		return err
 	case "foreign-put", "foreign-delete", "foreign-restore":
 		return s.world.foreign(s.replica.ctx, op)
@@ -435,14 +476,16 @@ func (s *session) perform(op *operation) error {
 	case "foreign-abort":
 		return s.world.foreignAbort(s.replica.ctx, op)
 	case "reload":
-		s.open(s.replica.newJournal())
+		s.open(s.replica.newJournals())
 		s.world.mu.Lock()
 		clear(s.reported)
 		s.world.mu.Unlock()
 		return nil
 	case "sweep":
-		_, err := s.replica.journal.Sweep(s.replica.ctx, settleTime)
-		return err
+		age := cmp.Or(op.Age, settleTime)
+		_, err := s.replica.journals[historyBucket].Sweep(s.replica.ctx, age)
+		_, otherErr := s.replica.journals[otherBucket].Sweep(s.replica.ctx, age)
+		return errors.Join(err, otherErr)
 	case "quit":
 		s.end()
 		return nil
@@ -457,9 +500,9 @@ func (s *session) perform(op *operation) error {
 // ETag.
 func (w *world) foreign(ctx context.Context, op *operation) error {
 	client := w.client(&s3sim.Caller{Tag: func() any { return op }})
-	bucket := historyBucket
+	bucket, key := placeOf(op.Name)
 	if op.Do == "foreign-delete" {
-		_, err := client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: &op.Name})
+		_, err := client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &bucket, Key: &key})
 		return err
 	}
 	content := w.fileOf(op.ID, op.Size)
@@ -473,14 +516,15 @@ func (w *world) foreign(ctx context.Context, op *operation) error {
 		}
 		content = before[len(before)-1].content
 	}
-	_, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &op.Name, Body: bytes.NewReader(content)})
+	_, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(content)})
 	return err
 }
 
-// foreignMultipart stores a file by two parts, of which no journal knows.
+// foreignMultipart stores a file by two parts, of which no journal knows, or aborts the upload in the end.
 func (w *world) foreignMultipart(ctx context.Context, op *operation) error {
-	client, bucket, content := w.client(&s3sim.Caller{Tag: func() any { return op }}), historyBucket, w.fileOf(op.ID, op.Size)
-	upload, err := client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: &op.Name})
+	client, content := w.client(&s3sim.Caller{Tag: func() any { return op }}), w.fileOf(op.ID, op.Size)
+	bucket, key := placeOf(op.Name)
+	upload, err := client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: &key})
 	if err != nil {
 		return err
 	}
@@ -492,7 +536,7 @@ func (w *world) foreignMultipart(ctx context.Context, op *operation) error {
 		}
 		content = content[len(part):]
 		out, err := client.UploadPart(ctx, &s3.UploadPartInput{
-			Bucket: &bucket, Key: &op.Name, UploadId: upload.UploadId, PartNumber: &number, Body: bytes.NewReader(part),
+			Bucket: &bucket, Key: &key, UploadId: upload.UploadId, PartNumber: &number, Body: bytes.NewReader(part),
 		})
 		if err != nil {
 			return err
@@ -501,10 +545,14 @@ func (w *world) foreignMultipart(ctx context.Context, op *operation) error {
 		if len(content) == 0 {
 			break
 		}
-		time.Sleep(op.Wait)
+		time.Sleep(op.Pause)
+	}
+	if op.Breaks {
+		_, err := client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &bucket, Key: &key, UploadId: upload.UploadId})
+		return err
 	}
 	_, err = client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
-		Bucket: &bucket, Key: &op.Name, UploadId: upload.UploadId, MultipartUpload: &completed,
+		Bucket: &bucket, Key: &key, UploadId: upload.UploadId, MultipartUpload: &completed,
 	})
 	return err
 }
@@ -540,7 +588,8 @@ func fileOf(id, size int) []byte {
 
 // write uploads content. The client is lost in the middle where the step says so.
 func (s *session) write(op *operation, flag int, offset int64, content []byte) error {
-	f, err := s.fs.OpenAt(op.Name, flag, offset)
+	files, name := s.file(op.Name)
+	f, err := files.OpenAt(name, flag, offset)
 	if err != nil {
 		return err
 	}
@@ -606,7 +655,8 @@ func (c *sender) Read(p []byte) (int, error) {
 // resume resumes an interrupted upload like clients do: it asks for the size first.
 func (s *session) resume(op *operation) error {
 	content := s.world.fileOf(op.Of, op.Size)
-	info, err := s.fs.PendingUpload(op.Name)
+	files, name := s.file(op.Name)
+	info, err := files.PendingUpload(name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() > int64(op.Size) {
 		s.world.beginsAnew(op)
 		return s.write(op, writeNew, 0, content)
@@ -623,7 +673,8 @@ func (s *session) resume(op *operation) error {
 }
 
 func (s *session) size(op *operation) error {
-	info, err := s.fs.PendingUpload(op.Name)
+	files, name := s.file(op.Name)
+	info, err := files.PendingUpload(name)
 	if err == nil {
 		s.world.sawPending(op, info.Size())
 		return nil
@@ -631,7 +682,7 @@ func (s *session) size(op *operation) error {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	info, err = s.fs.StatFile(op.Name)
+	info, err = files.StatFile(name)
 	if err == nil {
 		s.world.sawFile(op, info.Size())
 	}
@@ -639,7 +690,8 @@ func (s *session) size(op *operation) error {
 }
 
 func (s *session) read(op *operation) error {
-	f, err := s.fs.OpenAt(op.Name, os.O_RDONLY, int64(op.Offset))
+	files, name := s.file(op.Name)
+	f, err := files.OpenAt(name, os.O_RDONLY, int64(op.Offset))
 	if err != nil {
 		return err
 	}
@@ -649,7 +701,8 @@ func (s *session) read(op *operation) error {
 }
 
 func (s *session) list(op *operation) error {
-	entries, err := s.fs.ReadDirSeq(op.Name)
+	files, name := s.file(op.Name)
+	entries, err := files.ReadDirSeq(name)
 	if err != nil {
 		return err
 	}
