@@ -778,6 +778,41 @@ func TestTooLargeToKeep(t *testing.T) {
 	})
 }
 
+// A session that cannot keep its upload leaves it alone when another session of the user has taken it over.
+func TestTakenOverTooLargeToKeep(t *testing.T) {
+	content := patterned(5*journalPart + 5000)
+	inVirtualTime(t, func(x *journalTest) {
+		spy := drivertest.NewSpy(x.s3.Client(nil))
+		journal := driver.NewJournal(spy, journalBucket, "", x.profile, driver.Objects{}, nil)
+		quota := driver.NewQuota(spy, journalBucket, "", 6*journalPart)
+		alice := drivertest.MustNew(x.Context(), spy, journalBucket, &driver.Options{
+			Profile: x.profile, Journal: journal, Owner: "alice", Quotas: []*driver.Quota{quota},
+		})
+		file, client, done := x.open(alice, anew, 0)
+		x.send(client, content[:4*journalPart+2000])
+		time.Sleep(16 * time.Second)
+		other, _, _ := x.replica(x.Context(), "alice")
+		if n := x.pending(other); n != 4*journalPart {
+			x.Fatalf("%d bytes are shown of a stalled upload", n)
+		}
+		second, rest, secondDone := x.open(other, resume, 4*journalPart)
+		x.send(rest, content[4*journalPart:4*journalPart+10])
+		if err := <-done; err == nil {
+			x.Error("the first session continues")
+		}
+		_ = client.Close()
+		if err := file.Close(); !errors.Is(err, syscall.EAGAIN) {
+			x.Errorf("the first session ends with %v", err)
+		}
+		x.send(rest, content[4*journalPart+10:])
+		_ = rest.Close()
+		if err := errors.Join(<-secondDone, second.Close()); err != nil {
+			x.Fatal(err)
+		}
+		x.wantFile(content)
+	})
+}
+
 func (x *journalTest) write(f *driver.Fs, flag int, offset int64, content []byte) {
 	x.Helper()
 	file, err := f.OpenAt("file", flag, offset)

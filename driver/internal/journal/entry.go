@@ -28,6 +28,7 @@ type Entry struct {
 	record  Record
 	written bool // S3 has the record
 	ended   bool // the heartbeat writes no more
+	taken   bool // another session has the upload
 }
 
 // A lock is a mutex that a goroutine may hold during a request to S3. A goroutine that waits for a lock counts as blocked in a bubble of
@@ -155,6 +156,7 @@ func (e *Entry) put(ctx context.Context, tail checksums.Content) error {
 	e.record.TailOffset = e.bound.get()
 	err := e.journal.put(ctx, &e.record, tail)
 	e.written = e.written || err == nil
+	e.taken = e.taken || errors.Is(err, ErrTakenOver)
 	return err
 }
 
@@ -245,7 +247,10 @@ func (e *Entry) BeginAbort(ctx context.Context) error {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.ended {
+	switch {
+	case e.taken:
+		return ErrTakenOver
+	case e.ended:
 		return nil
 	}
 	e.ended = true
