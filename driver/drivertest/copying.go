@@ -3,7 +3,6 @@ package drivertest
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io/fs"
 	"maps"
 	"net/http"
@@ -272,7 +271,7 @@ func testDeletedOneByOne(t *testing.T, h Harness) {
 		x.putAll("d/a", "d/b", "d/c")
 		x.spy.Before(func(_ context.Context, operation string, _ any) error {
 			if operation == "DeleteObjects" {
-				return errors.New("not implemented")
+				return responseError(http.StatusNotImplemented, "NotImplemented")
 			}
 			return nil
 		})

@@ -136,6 +136,27 @@ func testRepeat(t *testing.T, h Harness) {
 			label: "remove-refused-then-stored", before: map[string]string{"f": "old"}, run: func(x *fixture) error { return x.RemoveFile("f") },
 			operation: "DeleteObject", refused: true, other: stores("f", "new"), kinds: none, after: map[string]string{},
 		},
+		{
+			label: "rename-directory-then-stored-equal", before: map[string]string{"d/f": "old"}, run: renames("d", "e"),
+			operation: "DeleteObjects", other: stores("d/f", "old"), kinds: unknown, after: map[string]string{"d/f": "old", "e/f": "old"},
+		},
+		{
+			label: "rename-directory-then-directory-made", before: map[string]string{"d/": ""}, run: renames("d", "e"),
+			operation: "DeleteObjects", other: stores("d/", ""), kinds: unknown, after: map[string]string{"d/": "", "e/": ""},
+		},
+		{
+			label: "remove-all-then-stored-equal", before: map[string]string{"d/f": "old"}, run: func(x *fixture) error { return x.RemoveAll("d") },
+			operation: "DeleteObjects", other: stores("d/f", "old"), kinds: unknown, after: map[string]string{"d/f": "old"},
+		},
+		{
+			label: "rename-then-both-stored", opts: deny, before: map[string]string{"f": "old"}, run: renames("f", "g"),
+			operation: "DeleteObject", refused: true, other: func(x *fixture) {
+				x.put("f", []byte("new"))
+				x.delete("g")
+				x.put("g", []byte("old"))
+			},
+			kinds: []error{syscall.ESTALE}, after: map[string]string{"f": "new", "g": "old"},
+		},
 	} {
 		t.Run(r.label, func(t *testing.T) {
 			if r.needs != nil && !r.needs(&h.Profile) {

@@ -216,7 +216,8 @@ func TestAnswersLost(t *testing.T) {
 		"copy": func(t *testing.T, f *fixture) (string, error) {
 			v := f.put(t, "source", content)
 			f.change = writes
-			return f.Copy(t.Context(), v, &attributes.Attributes{}, "key", s3api.Condition{})
+			made, err := f.Copy(t.Context(), v, &attributes.Attributes{}, "key", s3api.Condition{})
+			return made.ETag, err
 		},
 		"complete": func(t *testing.T, f *fixture) (string, error) {
 			u := f.upload(t)

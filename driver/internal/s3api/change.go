@@ -81,6 +81,7 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 			var made Stored
 			made, err = attempt(ctx, t, w.timeout, func(ctx context.Context) (Stored, error) { return w.send(ctx, sent) })
 			if err == nil {
+				made.Name = w.name
 				return made, nil
 			}
 			doubt = doubt || !s3errors.NotPerformed(err)
@@ -99,7 +100,7 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 		case err != nil:
 			return Stored{}, unknown(failed)
 		case object.is(w.name):
-			return Stored{ETag: aws.ToString(object.ETag)}, nil
+			return Stored{ETag: aws.ToString(object.ETag), Name: w.name}, nil
 		case w.pending != nil && w.pending(ctx):
 			doubt = false // all attempts are one, whenever S3 performs it
 		case object.olderThan(begun) && c.allows(object.etag()):

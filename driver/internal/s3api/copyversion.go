@@ -22,9 +22,9 @@ func (b *Bucket) CheckCondition(ctx context.Context, key string, c Condition) er
 	return c.Failed(err)
 }
 
-// Copy copies a version by one request, also from another bucket, on a condition of what it replaces. It returns the ETag of the copy, also with
+// Copy copies a version by one request, also from another bucket, on a condition of what it replaces. It returns the copy, also with
 // ErrSourceReplaced.
-func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, to string, c Condition) (etag string, _ error) {
+func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, to string, c Condition) (Stored, error) {
 	w := change{key: to, name: newName(), condition: c, supported: b.Profile.ConditionalCopy, timeout: unlimited}
 	w.send = func(ctx context.Context, c Condition) (Stored, error) {
 		in := &s3.CopyObjectInput{
@@ -47,13 +47,13 @@ func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, 
 	made, err := b.perform(ctx, w)
 	if err == nil && (to != v.Key || b.Name != v.Bucket.Name) {
 		if err = b.checkSource(ctx, v); err != nil {
-			return made.ETag, err
+			return made, err
 		}
 	}
 	if errors.Is(err, syscall.ESTALE) && c.Absent && b.CheckCondition(ctx, to, c) == nil {
-		return "", err // it is the source that was replaced
+		return Stored{}, err // it is the source that was replaced
 	}
-	return made.ETag, c.Failed(err)
+	return made, c.Failed(err)
 }
 
 // sourceIfMatch is the condition of a request that copies a version, by its ETag.

@@ -23,8 +23,9 @@ var errReplaced = s3errors.New(syscall.ESTALE, "another client has replaced the 
 // DeleteVersion deletes an object if it is still this version, by its ETag and size. If another object has the key, that one stays, and the
 // error is ESTALE. A missing object is no error.
 //
-// On a server without conditional deletes, and for a version without an ETag, it looks right before the delete. The delete then also removes an
-// object that another client stores between the two requests. In a bucket that keeps versions, that object comes back.
+// On a server without conditional deletes, and for a version without an ETag, it looks right before the delete, also at the name of the request
+// that has stored the object. The delete then also removes an object that another client stores between the two requests. In a bucket that keeps
+// versions, that object comes back.
 //
 // It never deletes by the ID of a version. That would remove the version from the history of the bucket, and S3 would show the one before.
 func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
@@ -38,7 +39,7 @@ func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
 	case err != nil:
 		return err
 	case a.Encryption.CustomerKey && v.sameSizeAndTime(now): // MinIO lists another ETag, because listings do not have the key
-	case !v.sameSizeAndETag(now):
+	case !v.sameSizeAndETag(now), v.Name != "" && v.Name != now.Name:
 		return errReplaced
 	}
 	return b.DeleteCurrent(ctx, now)
@@ -81,16 +82,19 @@ func (b *Bucket) DeleteShown(ctx context.Context, v Version) error {
 }
 
 // delete deletes an object that S3 has just described as v, on the condition of its ETag where S3 has one. The answer is that to the last attempt.
+func (b *Bucket) delete(ctx context.Context, v Version) (*s3.DeleteObjectOutput, error) {
+	return b.deleteSince(ctx, v, time.Now(), false)
+}
+
+// deleteSince is delete. With doubt, a request that was sent at begun or later may have deleted v.
 //
 // After an attempt without an answer it looks before it sends another one. Another object stays, whatever its bytes: it may have come after S3 has
 // deleted v. The error is EAGAIN then, because it may also have replaced v, or added to it.
-func (b *Bucket) delete(ctx context.Context, v Version) (out *s3.DeleteObjectOutput, err error) {
-	begun := time.Now()
+func (b *Bucket) deleteSince(ctx context.Context, v Version, begun time.Time, doubt bool) (out *s3.DeleteObjectOutput, err error) {
 	in := &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key}
 	if b.Profile.ConditionalDelete {
 		in.IfMatch = Condition{ETag: v.ETag}.ifMatch(&b.Profile)
 	}
-	doubt := false // an earlier attempt may have been performed
 	for t := newTries(ctx, false); ; {
 		out, err = attempt(ctx, t, lookTimeout, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
 			out, err := b.client.DeleteObject(ctx, in, once)
@@ -117,22 +121,31 @@ func (b *Bucket) delete(ctx context.Context, v Version) (out *s3.DeleteObjectOut
 			}
 			return nil, failed
 		}
-		object, lookErr := b.lookAfter(ctx, v.Key)
-		switch {
-		case lookErr != nil:
-			return nil, unknown(failed)
-		case object.HeadObjectOutput == nil:
-			return nil, nil
-		case v.is(b.version(v.Key, object.HeadObjectOutput)), v.mayBe(object) && (!doubt || object.olderThan(begun)):
-		case !doubt:
-			return nil, errReplaced
-		default:
-			return nil, unknown(failed)
+		if left, err := b.isLeft(ctx, v, begun, doubt, failed); err != nil || !left {
+			return nil, err
 		}
 		if !more {
 			return nil, failed
 		}
 	}
+}
+
+// isLeft tells by a look whether a version is still there after a request that was to delete it has failed. The error is ESTALE where another object
+// has its place. With doubt S3 may have performed the request, which was sent at begun or later. Another object may then have come after that, and the
+// error is EAGAIN.
+func (b *Bucket) isLeft(ctx context.Context, v Version, begun time.Time, doubt bool, failed error) (bool, error) {
+	object, err := b.lookAfter(ctx, v.Key)
+	switch {
+	case err != nil:
+		return false, unknown(failed)
+	case object.HeadObjectOutput == nil:
+		return false, nil
+	case v.is(b.version(v.Key, object.HeadObjectOutput)), v.mayBe(object) && (!doubt || object.olderThan(begun)):
+		return true, nil
+	case !doubt:
+		return false, errReplaced
+	}
+	return false, unknown(failed)
 }
 
 // isLockedMarker tells whether Object Lock keeps the server from deleting the marker of a directory in the simple way.
@@ -223,7 +236,8 @@ func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) error {
 }
 
 // deleteBatch deletes objects by one request, in which S3 compares the ETags if exact is set. Then it deletes those that are left one by one,
-// because those errors tell more. Some servers refuse the request.
+// because those errors tell more. Some servers refuse the request. Without an answer it looks at each object first: what another client has stored since
+// the request stays, whatever its bytes.
 func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool) error {
 	if len(versions) == 0 {
 		return nil
@@ -239,6 +253,7 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 		out *s3.DeleteObjectsOutput
 		err error
 	)
+	begun := time.Now()
 	for t := newTries(ctx, false); ; {
 		out, err = attempt(ctx, t, listTimeout, func(ctx context.Context) (*s3.DeleteObjectsOutput, error) {
 			return b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, once, withMD5)
@@ -247,16 +262,29 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 			break
 		}
 	}
-	left := versions
 	switch {
 	case err == nil:
-		left = refused(versions, out.Errors)
+		return deleteLeft(refused(versions, out.Errors), func(v Version) error { return b.DeleteVersion(ctx, v) })
 	case ctx.Err() != nil:
 		return s3errors.FromSDK(err)
+	case s3errors.NotPerformed(err):
+		return deleteLeft(versions, func(v Version) error { return b.DeleteVersion(ctx, v) })
 	}
+	failed := s3errors.FromSDK(err)
+	return deleteLeft(versions, func(v Version) error {
+		left, err := b.isLeft(ctx, v, begun, true, failed)
+		if err == nil && left {
+			_, err = b.deleteSince(ctx, v, begun, true)
+		}
+		return err
+	})
+}
+
+// deleteLeft deletes versions one by one, also after one that was replaced. The error is ESTALE then.
+func deleteLeft(versions []Version, remove func(v Version) error) error {
 	var replaced error
-	for _, v := range left {
-		err = b.DeleteVersion(ctx, v)
+	for _, v := range versions {
+		err := remove(v)
 		switch {
 		case err == nil:
 		case errors.Is(err, syscall.ESTALE):

@@ -13,6 +13,8 @@ type Stored struct {
 	Checksum string
 
 	RequestID string // x-amz-request-id, empty without an answer
+
+	Name string // by which a look tells the object from others that were stored later, see [Version]; empty for an object that was read
 }
 
 // stored describes an answer with one of the checksums.

@@ -34,7 +34,8 @@ func NotPerformed(err error) bool {
 		return true
 	}
 	status := statusOf(err)
-	return status >= http.StatusBadRequest && status < http.StatusInternalServerError && !Unreadable(err)
+	refused := status >= http.StatusBadRequest && status < http.StatusInternalServerError || status == http.StatusNotImplemented
+	return refused && !Unreadable(err)
 }
 
 // notConnected reports whether there was no connection to send the request on.

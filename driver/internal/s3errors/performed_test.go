@@ -42,6 +42,7 @@ func TestNotPerformed(t *testing.T) {
 		{"minio-without-quorum", refusal(503, "SlowDownWrite"), false, false, true},
 		{"bad-gateway", refusal(502, "BadGateway"), false, false, true},
 		{"unavailable", refusal(503, "ServiceUnavailable"), false, false, true},
+		{"not-implemented", refusal(501, "NotImplemented"), true, false, false},
 		{"reset", operation("read", syscall.ECONNRESET), false, false, true},
 		{"broken-pipe", operation("write", syscall.EPIPE), false, false, true},
 		{"no-answer", sendError(io.EOF), false, false, true},

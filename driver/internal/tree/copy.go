@@ -14,11 +14,11 @@ import (
 )
 
 // copy copies a version, also of another bucket, to a key, on a condition of what the copy replaces. The copy has the attributes, the tags and
-// the encryption of the source. It returns the ETag of the copy.
+// the encryption of the source.
 //
 // The error is fs.ErrExist where the condition is that there is nothing. It is ESTALE where something has replaced the source, or the version
 // of the condition.
-func (t *Tree) copy(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (etag string, err error) {
+func (t *Tree) copy(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (s3api.Stored, error) {
 	t.Objects.Inherit(a)
 	p, atOnce := &t.Bucket.Profile, t.copiesAtOnce(v)
 	if atOnce && p.InPlaceCopy && v.Bucket.Name == t.Bucket.Name && v.Key == to {
@@ -40,27 +40,27 @@ func (t *Tree) copy(ctx context.Context, v s3api.Version, a *attributes.Attribut
 func (t *Tree) copiesAtOnce(v s3api.Version) bool { return v.Size <= t.CopyLimit }
 
 // copyByPut copies a small version through this process, for servers that have conditions for what is stored and none for what is copied.
-func (t *Tree) copyByPut(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (etag string, err error) {
+func (t *Tree) copyByPut(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (s3api.Stored, error) {
 	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
-		return "", err
+		return s3api.Stored{}, err
 	}
 	if v.Size == 0 {
 		made, err := t.Bucket.Put(ctx, to, a, c, bytes.NewReader(nil), nil)
-		return made.ETag, c.Failed(err)
+		return made, c.Failed(err)
 	}
 	part := t.Memory.Buffer(v.Size)
 	defer part.Release()
 	source := download.NewRange(ctx, v.Bucket, v, 0, v.Size)
 	defer source.Close()
 	if err := part.FillFrom(ctx, source); err != nil {
-		return "", err
+		return s3api.Stored{}, err
 	}
 	if _, err := io.Copy(io.Discard, source); err != nil { // the checksum, which the SDK compares behind the last byte
-		return "", err
+		return s3api.Stored{}, err
 	}
 	part.Seal()
 	made, err := t.Bucket.Put(ctx, to, a, c, io.NewSectionReader(part, 0, part.Len()), part.Checksum())
-	return made.ETag, c.Failed(err)
+	return made, c.Failed(err)
 }
 
 // SetTime sets the modification time of a file. S3 copies the object onto itself.

@@ -113,31 +113,31 @@ func (r *treeMove) file(ctx context.Context, v s3api.Version, a *attributes.Attr
 	c := s3api.Condition{Absent: r.target.NoOverwrite}
 	change := r.target.Quotas.Change(newKey)
 	change.Look(ctx, r.target.Bucket, newKey)
-	etag, err := r.copyVersion(ctx, v, a, newKey, c, change)
+	made, err := r.copyVersion(ctx, v, a, newKey, c, change)
 	if errors.Is(err, s3api.ErrSourceReplaced) && !occupied {
-		if made, _, headErr := r.target.Bucket.Head(ctx, newKey); headErr == nil && strings.Trim(made.ETag, `"`) == strings.Trim(etag, `"`) {
-			r.removeCopy(ctx, made)
+		if now, _, headErr := r.target.Bucket.Head(ctx, newKey); headErr == nil && now.Name != "" && now.Name == made.Name {
+			r.removeCopy(ctx, now)
 		}
 	}
 	if err != nil || r.keepsSource {
 		return err
 	}
-	return r.deleteSource(ctx, v, newKey, etag, occupied)
+	return r.deleteSource(ctx, v, newKey, made, occupied)
 }
 
-// copyVersion copies a version to a key on a condition, and ends the change of that key. It returns the ETag of the copy.
+// copyVersion copies a version to a key on a condition, and ends the change of that key.
 //
 // What is renamed takes no more room than it did, but in the quotas that it comes to.
 func (r *treeMove) copyVersion(
 	ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition, change *quota.Change,
-) (etag string, err error) {
+) (made s3api.Stored, err error) {
 	defer func() { change.End(err) }()
 	var exempt quota.Quotas
 	if !r.keepsSource {
 		exempt = r.source.Quotas
 	}
 	if err := change.Grow(ctx, v.Size, exempt); err != nil {
-		return "", err
+		return s3api.Stored{}, err
 	}
 	change.Send(v.Size)
 	return r.target.copy(ctx, v, a, to, c)
@@ -145,24 +145,24 @@ func (r *treeMove) copyVersion(
 
 // deleteSource deletes a file that has a copy. Where that fails it removes the copy again, if the new name was not occupied. A file that was
 // replaced since it was copied stays; the error is ESTALE.
-func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey, etag string, occupied bool) error {
+func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey string, made s3api.Stored, occupied bool) error {
 	err := r.source.deleteVersion(ctx, v)
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
 	}
-	made, _, headErr := r.target.Bucket.Head(ctx, newKey)
+	now, _, headErr := r.target.Bucket.Head(ctx, newKey)
 	replaced := errors.Is(err, syscall.ESTALE)
 	refused := !replaced && !errors.Is(err, syscall.EAGAIN) // EAGAIN: S3 may yet delete it
 	if refused {
 		r.source.incomplete.refused.Store(true)
 	}
 	switch {
-	case headErr != nil || strings.Trim(made.ETag, `"`) != strings.Trim(etag, `"`): // it is not the copy any more
+	case headErr != nil || now.Name != made.Name: // it is not the copy any more, or nothing tells it from an equal object of another client
 	case replaced && !occupied:
-		r.removeCopy(ctx, made)
-	case refused && !occupied && r.undo(ctx, v, made):
+		r.removeCopy(ctx, now)
+	case refused && !occupied && r.undo(ctx, v, now):
 	case r.target.NoOverwrite && !replaced:
-		r.target.incomplete.add(v, made)
+		r.target.incomplete.add(v, now)
 	}
 	return err
 }

@@ -105,30 +105,29 @@ func (w *Writer) copyTail() error {
 	return w.upload.copy(w.head, copied, w.keptEnd, size)
 }
 
-// CopyByParts copies a version that is too large for one request, or copies it on a condition. It returns the ETag of the copy.
-func (u *Uploader) CopyByParts(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (etag string, err error) {
+// CopyByParts copies a version that is too large for one request, or copies it on a condition.
+func (u *Uploader) CopyByParts(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (made s3api.Stored, err error) {
 	if err := v.Bucket.ReadTags(ctx, v.Key, a); err != nil {
-		return "", err
+		return s3api.Stored{}, err
 	}
 	partsCtx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	m, err := u.createMultipart(partsCtx, partsCtx, uploadOptions{key: to, partSize: u.PartSize, cancel: cancel}, a)
 	if err != nil {
-		return "", err
+		return s3api.Stored{}, err
 	}
 	err = u.addAll(ctx, m, v)
 	if waitErr := m.wait(); err == nil {
 		err = waitErr
 	}
 	if err == nil {
-		var made s3api.Stored
 		made, err = m.complete(ctx, c)
-		etag, err = made.ETag, c.Failed(err)
+		err = c.Failed(err)
 	}
 	if err != nil {
 		m.abort()
 	}
-	return etag, err
+	return made, err
 }
 
 // addAll adds all bytes of a version to an upload.
