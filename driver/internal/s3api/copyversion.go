@@ -25,7 +25,7 @@ func (b *Bucket) CheckCondition(ctx context.Context, key string, c Condition) er
 // Copy copies a version by one request, also from another bucket, on a condition of what it replaces. It returns the copy, also with
 // ErrSourceReplaced.
 func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, to string, c Condition) (Stored, error) {
-	w := change{key: to, name: newName(), condition: c, supported: b.Profile.ConditionalCopy, timeout: unlimited}
+	w := change{key: to, name: newName(), condition: c, supported: b.Profile.ConditionalCopy, timeout: copying(v.Size, silenceTimeout)}
 	w.send = func(ctx context.Context, c Condition) (Stored, error) {
 		in := &s3.CopyObjectInput{
 			Bucket: &b.Name, Key: &to, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch(),

@@ -19,6 +19,9 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
+// fewKeys is how many keys a listing has at most that only looks whether there are any.
+const fewKeys = 10
+
 // A Listing holds the parameters of ListObjectsV2.
 type Listing struct {
 	Prefix    string
@@ -79,7 +82,11 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 		in.StartAfter = &l.After
 	}
 	var begin time.Time // of the last attempt
-	out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
+	timeout := listTimeout
+	if l.Limit > 0 && l.Limit <= fewKeys {
+		timeout = lookTimeout
+	}
+	out, err := ask(ctx, timeout, false, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
 		begin = time.Now()
 		return b.client.ListObjectsV2(ctx, in, once, new(listxml.Decoder).Install)
 	})

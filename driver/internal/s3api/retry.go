@@ -36,7 +36,10 @@ const (
 	// partTimeout is the same for a part, which some servers copy from disk to disk before they answer.
 	partTimeout = 2 * time.Minute
 
-	// unlimited is for requests that take as long as S3 needs: a copy of 5 GiB, or 10,000 parts put together. The connection has limits of its own.
+	// slowestCopy is how many bytes S3 copies in a second, at least. It may do so before it answers.
+	slowestCopy = 1 << 20
+
+	// unlimited is for requests that have limits of their own.
 	unlimited = 0
 
 	// The pause before a request is repeated grows from firstPause to longestPause. Half of it is random, so that the sessions of a busy server do
@@ -50,6 +53,11 @@ type Retries struct {
 	Patience time.Duration // how long; twelve times as long for requests of a multipart upload
 	Attempts int           // how many there are at most; 0 for no limit but the patience
 	Steady   bool          // the pauses are not random
+}
+
+// copying returns the timeout of a request for which S3 copies so many bytes before it answers. Where these are few, it is that of other requests.
+func copying(bytes int64, timeout time.Duration) time.Duration {
+	return timeout + time.Duration(bytes/slowestCopy)*time.Second
 }
 
 type retriesKey struct{}

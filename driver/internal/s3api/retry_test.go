@@ -37,6 +37,26 @@ var requests = []struct {
 		_, err := b.Put(ctx, "key", &attributes.Attributes{}, s3api.Condition{}, strings.NewReader("content"), nil)
 		return err
 	}},
+	{"look-for-directory", false, func(ctx context.Context, b *s3api.Bucket) error {
+		_, err := b.List(ctx, s3api.Listing{Limit: 1})
+		return err
+	}},
+	{"copy", false, func(ctx context.Context, b *s3api.Bucket) error {
+		_, err := b.Copy(ctx, s3api.Version{Bucket: b, Key: "key", Size: 1, ETag: `"etag"`}, &attributes.Attributes{}, "copy", s3api.Condition{})
+		return err
+	}},
+	{"create", true, func(ctx context.Context, b *s3api.Bucket) error {
+		_, err := b.CreateUpload(ctx, "key", "", &attributes.Attributes{}, s3api.PartChecksums{})
+		return err
+	}},
+	{"copy-part", true, func(ctx context.Context, b *s3api.Bucket) error {
+		_, err := b.CopyPart(ctx, s3api.Upload{Key: "key", ID: "id"}, 1, s3api.Version{Bucket: b, Key: "key", Size: 1, ETag: `"etag"`}, 0, 1)
+		return err
+	}},
+	{"complete", true, func(ctx context.Context, b *s3api.Bucket) error {
+		_, err := b.CompleteUpload(ctx, s3api.Upload{Key: "key", ID: "id"}, []*s3api.Part{{Number: 1, Size: 1, ETag: `"etag"`}}, s3api.Condition{})
+		return err
+	}},
 	{"part", true, func(ctx context.Context, b *s3api.Bucket) error {
 		_, err := b.UploadPart(ctx, s3api.Upload{Key: "key", ID: "id"}, 1, strings.NewReader("content"), nil)
 		return err

@@ -32,6 +32,7 @@ type Upload struct {
 // A Part is a part of an upload that S3 has confirmed.
 type Part struct {
 	Number                   int32
+	Size                     int64 // bytes
 	ETag                     string
 	CRC32, CRC32C, CRC64NVME *string // in base64, nil where it has none
 }
@@ -58,7 +59,7 @@ func (b *Bucket) CreateUpload(ctx context.Context, key, name string, a *attribut
 	if sums.Uploaded && in.ChecksumAlgorithm == "" {
 		in.ChecksumAlgorithm = checksums.Algorithm
 	}
-	out, err := ask(ctx, silenceTimeout, true, func(ctx context.Context) (*s3.CreateMultipartUploadOutput, error) {
+	out, err := ask(ctx, lookTimeout, true, func(ctx context.Context) (*s3.CreateMultipartUploadOutput, error) {
 		begin := time.Now()
 		out, err := b.client.CreateMultipartUpload(ctx, in, once, func(o *s3.Options) {
 			if !b.sendsChecksums(o) && !sums.Configured {
@@ -82,12 +83,16 @@ func (b *Bucket) CreateUpload(ctx context.Context, key, name string, a *attribut
 
 // UploadPart uploads a part, whose CRC-32C is in base64.
 func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io.ReadSeeker, crc32c *string) (Part, error) {
-	var sum *string
+	var (
+		sum  *string
+		size int64
+	)
 	out, err := ask(ctx, partTimeout, true, func(ctx context.Context) (*s3.UploadPartOutput, error) {
 		content, err := sent(ctx, body)
 		if err != nil {
 			return nil, err
 		}
+		size = content.Size()
 		in := &s3.UploadPartInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number, Body: content}
 		opts := []func(*s3.Options){once, withoutExpectContinue, withMD5}
 		switch u.Checksum {
@@ -112,7 +117,7 @@ func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io
 	if err != nil {
 		return Part{Number: number}, err
 	}
-	return Part{Number: number, ETag: *out.ETag, CRC32C: sum, CRC32: out.ChecksumCRC32, CRC64NVME: out.ChecksumCRC64NVME}, nil
+	return Part{Number: number, Size: size, ETag: *out.ETag, CRC32C: sum, CRC32: out.ChecksumCRC32, CRC64NVME: out.ChecksumCRC64NVME}, nil
 }
 
 // withoutExpectContinue keeps the SDK from sending "Expect: 100-continue" with each part, which costs a round trip. S3 has just accepted the
@@ -133,7 +138,7 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 	if to-from < v.Size { // S3 copies no range of an object below 5 MiB
 		in.CopySourceRange = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
 	}
-	out, err := ask(ctx, unlimited, true, func(ctx context.Context) (*s3.UploadPartCopyOutput, error) {
+	out, err := ask(ctx, copying(to-from, partTimeout), true, func(ctx context.Context) (*s3.UploadPartCopyOutput, error) {
 		out, err := b.client.UploadPartCopy(ctx, in, once)
 		if err == nil && (out.CopyPartResult == nil || !hasETag(out.CopyPartResult.ETag)) {
 			err = s3errors.ErrNoResult
@@ -146,17 +151,19 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 	if err != nil {
 		return Part{Number: number}, err
 	}
-	return Part{Number: number, ETag: *out.CopyPartResult.ETag}, nil
+	return Part{Number: number, Size: to - from, ETag: *out.CopyPartResult.ETag}, nil
 }
 
 // CompleteUpload makes an object visible, on a condition.
 func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c Condition) (Stored, error) {
 	all := make([]types.CompletedPart, len(parts))
+	size := int64(0)
 	for i, p := range parts {
 		all[i] = p.completed()
+		size += p.Size
 	}
 	made, err := b.perform(ctx, change{
-		key: u.Key, name: u.Name, condition: c, supported: b.Profile.CompletesOn(c.Absent), timeout: unlimited, long: true,
+		key: u.Key, name: u.Name, condition: c, supported: b.Profile.CompletesOn(c.Absent), timeout: copying(size, partTimeout), long: true,
 		send: func(ctx context.Context, c Condition) (Stored, error) {
 			out, err := b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
 				Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch(),
@@ -208,7 +215,7 @@ func (b *Bucket) ListParts(ctx context.Context, u Upload, take func(p Part, size
 				return "", s3errors.FromSDK(s3errors.ErrNoResult)
 			}
 			listed := Part{
-				Number: aws.ToInt32(p.PartNumber), ETag: *p.ETag,
+				Number: aws.ToInt32(p.PartNumber), Size: *p.Size, ETag: *p.ETag,
 				CRC32: p.ChecksumCRC32, CRC32C: p.ChecksumCRC32C, CRC64NVME: p.ChecksumCRC64NVME,
 			}
 			if !take(listed, *p.Size) {

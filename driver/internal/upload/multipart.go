@@ -25,8 +25,8 @@ const (
 	// abortTimeout bounds the requests that outlive the session, because without them an upload could stay open.
 	abortTimeout = 30 * time.Second
 
-	// createTimeout bounds the request that creates an upload.
-	createTimeout = 30 * time.Second
+	// createTimeout bounds the attempts to create an upload. Their client waits for all of them.
+	createTimeout = time.Minute
 )
 
 // A multipart is a multipart upload, with several parts in parallel. It ends with complete, abort or drain. Only one goroutine may call
