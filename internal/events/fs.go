@@ -41,20 +41,26 @@ func (f *eventFS) change(e Event, do func() error) error {
 	return f.queue.end(f.ctx, e, do())
 }
 
+// changeInSteps is change for one of several requests.
+func (f *eventFS) changeInSteps(e Event, do func() error) error {
+	e.steps = true
+	return f.change(e, do)
+}
+
 func (f *eventFS) RemoveFile(name string) error {
 	return f.change(f.event(Delete, name, ""), func() error { return f.ObjectStorage.RemoveFile(name) })
 }
 
 func (f *eventFS) RemoveAll(name string) error {
-	return f.change(f.event(Delete, name, ""), func() error { return f.ObjectStorage.RemoveAll(name) })
+	return f.changeInSteps(f.event(Delete, name, ""), func() error { return f.ObjectStorage.RemoveAll(name) })
 }
 
 func (f *eventFS) Rename(oldname, newname string) error {
-	return f.change(f.event(Rename, oldname, newname), func() error { return f.ObjectStorage.Rename(oldname, newname) })
+	return f.changeInSteps(f.event(Rename, oldname, newname), func() error { return f.ObjectStorage.Rename(oldname, newname) })
 }
 
 func (f *eventFS) Copy(ctx context.Context, oldname, newname string) error {
-	return f.change(f.event(Copy, oldname, newname), func() error { return f.ObjectStorage.Copy(ctx, oldname, newname) })
+	return f.changeInSteps(f.event(Copy, oldname, newname), func() error { return f.ObjectStorage.Copy(ctx, oldname, newname) })
 }
 
 func (f *eventFS) OpenAt(name string, flag int, offset int64) (afero.File, error) {

@@ -15,7 +15,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"slices"
 	"sync"
 	"syscall"
 	"time"
@@ -69,7 +71,8 @@ type Event struct {
 	// Confirmed says that the change has succeeded. Otherwise its server has died or S3 has not answered, and the bucket shows whether it has.
 	Confirmed bool `json:"confirmed"`
 
-	key string // of its object in the bucket
+	key   string // of its object in the bucket
+	steps bool   // the change takes several steps: it may fail when some of them are done
 }
 
 // A Client is the part of S3 that a queue uses.
@@ -250,7 +253,18 @@ func (q *Queue) begin(ctx context.Context, e Event) (Event, error) {
 	return e, nil
 }
 
-// end confirms an event whose change has ended without an error, or else forgets it. Where S3 may still perform the change, it stays unconfirmed.
+// mayHaveHappened tells whether something may have changed, or may still change, although the change has failed. A rename, for example, has copied the
+// file when S3 refuses to delete the old one.
+func (e *Event) mayHaveHappened(err error) bool {
+	kinds := []error{syscall.EAGAIN, syscall.EIO, context.Canceled}
+	if e.steps {
+		kinds = append(kinds, syscall.ESTALE, syscall.ENOTEMPTY, syscall.EDQUOT, syscall.ENOSPC, fs.ErrPermission)
+	}
+	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
+}
+
+// end confirms an event whose change has ended without an error. Where something may have changed, or S3 may still perform the change, it stays unconfirmed.
+// Otherwise end forgets it.
 // The error is that of the change, or an EAGAIN where the change must not be acknowledged.
 func (q *Queue) end(ctx context.Context, e Event, err error) error {
 	switch {
@@ -266,7 +280,7 @@ func (q *Queue) end(ctx context.Context, e Event, err error) error {
 		default:
 			_ = q.postpone(ctx, e) // if that fails, the event is there as unconfirmed
 		}
-	case errors.Is(err, syscall.EAGAIN) || errors.Is(err, syscall.EIO) || errors.Is(err, context.Canceled):
+	case e.mayHaveHappened(err):
 		q.own(e.ID, false)
 	default:
 		q.cancel(ctx, e)

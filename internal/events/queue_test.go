@@ -165,8 +165,15 @@ func TestEventsOfChanges(t *testing.T) {
 	}
 	change(t, q, "done", nil)
 	change(t, q, "unknown", syscall.EAGAIN)
+	renamed, err := q.begin(t.Context(), Event{Type: Rename, Path: "copied", steps: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := q.end(t.Context(), renamed, fs.ErrPermission); !errors.Is(err, fs.ErrPermission) {
+		t.Fatal(err)
+	}
 	stop := run(t, q)
-	r.wait(t, 2)
+	r.wait(t, 3)
 	waitUntil(t, func() bool { return len(b.events(t)) == 0 })
 	stop()
 	r.mu.Lock()
@@ -177,8 +184,11 @@ func TestEventsOfChanges(t *testing.T) {
 	if got := r.got["unknown"]; len(got) != 1 || got[0].Confirmed {
 		t.Errorf("unknown: %+v, want one unconfirmed event", got)
 	}
-	if len(r.got) != 2 {
-		t.Errorf("the receiver has %d paths, want 2", len(r.got))
+	if got := r.got["copied"]; len(got) != 1 || got[0].Confirmed {
+		t.Errorf("copied: %+v, want one unconfirmed event of a rename that S3 has refused in the middle", got)
+	}
+	if len(r.got) != 3 {
+		t.Errorf("the receiver has %d paths, want 3", len(r.got))
 	}
 }
 
