@@ -125,6 +125,7 @@ func Run(t *testing.T, h Harness) {
 		{"reconcile", testReconcile},
 		{"repeat", testRepeat},
 		{"aborted", testAborted},
+		{"aborted-while-stored", testAbortedWhileStored},
 		{"no-answer", testNoAnswer},
 		{"memory", testMemory},
 		{"quota", testQuota},

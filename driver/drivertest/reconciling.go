@@ -2,6 +2,7 @@ package drivertest
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"net/http"
@@ -148,6 +149,33 @@ func testAborted(t *testing.T, h Harness) {
 			x.wantContent("file", []byte("older"))
 			x.wantKeys("file", "large")
 			x.wantNoUploads("file")
+		})
+	}
+}
+
+// testAbortedWhileStored has the client end an upload while S3 stores it, and the answer is lost, as are those to all looks. The error says that S3 may have
+// stored the file, whatever has ended the upload.
+func testAbortedWhileStored(t *testing.T, h Harness) {
+	for label, size := range map[string]int{"small": 10, "parts": partSize + 1} {
+		t.Run(label, func(t *testing.T) {
+			x := h.open(t, nil)
+			file := x.openAt("file", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0)
+			if _, err := file.Write(random(size)); err != nil {
+				t.Fatal(err)
+			}
+			x.spy.After(func(operation string, _ any) error {
+				if operation != "PutObject" && operation != "CompleteMultipartUpload" {
+					return nil
+				}
+				x.spy.After(nil)
+				x.spy.Before(func(context.Context, string, any) error { return responseError(http.StatusForbidden, "AccessDenied") })
+				file.(interface{ Abort(cause error) }).Abort(errors.New("the client has gone"))
+				return io.ErrUnexpectedEOF
+			})
+			err := file.Close()
+			x.spy.Before(nil)
+			wantError(t, err, syscall.EAGAIN)
+			x.wantContent("file", random(size))
 		})
 	}
 }

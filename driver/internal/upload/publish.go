@@ -25,7 +25,9 @@ func (w *Writer) Close() error {
 	if err == nil {
 		err = w.finish()
 	}
-	err = w.cause(err)
+	if !w.asked { // afterwards only S3 decides whether there is an object
+		err = w.cause(err)
+	}
 	w.change.End(err)
 	switch {
 	case err == nil:
@@ -104,6 +106,7 @@ func (w *Writer) commit(publish func(context.Context) (s3api.Stored, error)) err
 	}
 	ctx, done := context.WithTimeout(context.WithoutCancel(w.ctx), commitTimeout)
 	defer done()
+	w.asked = true
 	var err error
 	w.stored, err = publish(ctx)
 	if w.exclusive {

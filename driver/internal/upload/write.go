@@ -43,6 +43,8 @@ type Writer struct {
 	change    *quota.Change
 	opened    time.Time
 
+	asked bool // S3 was asked to make the object visible
+
 	// older gets the records of the interrupted uploads that end when Close publishes this file. It is nil without an owner.
 	older chan []s3api.Version
 
