@@ -3,10 +3,17 @@ package drivertest
 import (
 	"context"
 	"io/fs"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
 
 	"github.com/babelftp/babelftp/driver"
 )
@@ -37,6 +44,7 @@ func testQuota(t *testing.T, h Harness) {
 	x.run("limit", testQuotaLimit)
 	x.run("moving", testQuotaOfMoves)
 	x.run("same-name", testQuotaOfOneName)
+	x.run("partly-refused", testQuotaOfRefusedKeys)
 
 	// What others delete makes room, as soon as it may be counted again.
 	x.run("others", func(x *fixture) {
@@ -159,6 +167,47 @@ func testQuotaSums(x *fixture) {
 		}
 	}
 	x.wantUsed(quota, 0)
+}
+
+// testQuotaOfRefusedKeys deletes a directory of which S3 refuses one file. The others have gone from the quota at once, also where one request deletes many.
+func testQuotaOfRefusedKeys(x *fixture) {
+	x.putAll("partly/1", "partly/2", "partly/4")
+	x.put("partly/3", random(500))
+	x.put("partly/1", random(70))
+	y, quota := x.withQuota("partly/", 1000)
+	denied := &smithy.GenericAPIError{Code: "AccessDenied"}
+	x.spy.Before(func(_ context.Context, operation string, in any) error {
+		switch in := in.(type) {
+		case *s3.DeleteObjectsInput:
+			in.Delete.Objects = slices.DeleteFunc(in.Delete.Objects, func(o types.ObjectIdentifier) bool { return *o.Key == "partly/3" })
+		case *s3.DeleteObjectInput:
+			if *in.Key == "partly/3" {
+				return denied
+			}
+		}
+		return nil
+	})
+	x.spy.After(func(_ string, out any) error {
+		if out, ok := out.(*s3.DeleteObjectsOutput); ok {
+			out.Errors = append(out.Errors, types.Error{Key: aws.String("partly/3"), Code: &denied.Code})
+		}
+		return nil
+	})
+	if err := y.RemoveAll("/"); err == nil {
+		x.Error("the refusal is lost")
+	}
+	x.spy.Before(nil)
+	x.spy.After(nil)
+	var left int64
+	for _, key := range x.keys() {
+		if strings.HasPrefix(key, "partly/") {
+			left += int64(len(x.object(key)))
+		}
+	}
+	x.wantUsed(quota, left)
+	if x.profile.BatchDelete && left != 500 {
+		x.Errorf("%d bytes are left, want 500", left)
+	}
 }
 
 // testQuotaLimit stores as much as there may be, and not a byte more.

@@ -149,11 +149,12 @@ func certain(err error) bool {
 		func(kind error) bool { return errors.Is(err, kind) })
 }
 
-// Removing begins to delete versions that S3 has just described. The caller calls end with the error of that, nil if no key has its version any more.
-// Where a count may begin and end between the look and this call, the caller begins a Change before the look.
-func (qs Quotas) Removing(versions ...s3api.Version) (end func(error)) {
+// Removing begins to delete versions that S3 has described. The caller calls end with an error for each, nil if the key does not have the version any more.
+// Of a version that was seen before a count ended, the quota subtracts nothing, unless it has counted that for the key. A caller that knows the key before it
+// looks begins a Change first: then the count finds out.
+func (qs Quotas) Removing(versions ...s3api.Version) (end func(...error)) {
 	if len(qs) == 0 {
-		return func(error) {}
+		return func(...error) {}
 	}
 	changes := make([]*Change, len(versions))
 	for i, v := range versions {
@@ -161,9 +162,9 @@ func (qs Quotas) Removing(versions ...s3api.Version) (end func(error)) {
 		changes[i].Saw(v)
 		changes[i].Send(0)
 	}
-	return func(err error) {
-		for _, c := range changes {
-			c.End(err)
+	return func(errs ...error) {
+		for i, c := range changes {
+			c.End(errs[i])
 		}
 	}
 }

@@ -12,8 +12,15 @@ import (
 )
 
 // TestCountAfterTheLook counts between the look of an operation and its deletion, which finds that another client has deleted the file before. The
-// quota subtracts nothing, because the count has not found the file.
+// quota subtracts nothing, because the count has not found the file. The operation begins its change before the look, or after a listing.
 func TestCountAfterTheLook(t *testing.T) {
+	for name, early := range map[string]bool{"look": true, "listing": false} {
+		t.Run(name, func(t *testing.T) { testCountAfterTheLook(t, early) })
+	}
+}
+
+func testCountAfterTheLook(t *testing.T, early bool) {
+	t.Helper()
 	dated := time.Now().Add(-time.Hour)
 	s := &s3fake.Bucket{Keys: []string{"file", "other"}}
 	s.After = func(out *s3.ListObjectsV2Output) {
@@ -26,8 +33,11 @@ func TestCountAfterTheLook(t *testing.T) {
 		t.Fatal(err)
 	}
 	qs := Quotas{q}
-	operation := qs.Change("file")
-	seen := s3api.Version{Key: "file", Size: 100, ModTime: dated}
+	operation := &Change{}
+	if early {
+		operation = qs.Change("file")
+	}
+	seen := s3api.Version{Key: "file", Size: 100, ModTime: dated, Seen: time.Now()}
 	s.Keys = []string{"other"}
 	if err := q.Count(t.Context()); err != nil {
 		t.Fatal(err)

@@ -85,8 +85,9 @@ func (q *Quota) forget() {
 	}
 }
 
-// saw says what a look has found that was made after the change began. The zero version stands for no object. Where nothing else is known of the
-// key, the sum has the object if the last count must have found it.
+// saw says what a look has found. The zero version stands for no object, and only for a look after the change began. Where nothing else is known of the
+// key, the sum has the object if the last count must have found it. So the object is older than the count, and was seen after it. One that was seen before
+// the count ended may have been deleted before the count came to it.
 func (q *Quota) saw(c *charge, v s3api.Version) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -94,7 +95,7 @@ func (q *Quota) saw(c *charge, v s3api.Version) {
 		return
 	}
 	c.known = true
-	if v.Key != "" && settled(v, q.begun) {
+	if v.Key != "" && settled(v, q.begun) && !v.Seen.Before(q.counted) {
 		before := c.room()
 		c.size = Charged(v.Key, v.Size)
 		q.reserved += c.room() - before

@@ -44,6 +44,7 @@ type operation struct {
 	key    string
 	size   int64 // less than 0 to delete
 	began  time.Time
+	walked *s3api.Version // what a listing has shown before the change begins
 	step   int
 	failed error
 	done   bool // the operation knows how it went
@@ -108,8 +109,14 @@ func (b *bucket) step() {
 		}
 	case 4, 5:
 		op := &operation{Change: Quotas{b.quota}.Change(key), key: key, size: b.Int64N(1000), began: time.Now()}
-		if b.IntN(2) == 0 {
+		switch b.IntN(4) {
+		case 0:
 			op.size = -1
+		case 1:
+			v := b.objects[key].Version
+			v.Seen = time.Now()
+			op.End(nil)
+			op.Change, op.size, op.walked = nil, -1, &v
 		}
 		b.under = append(b.under, op)
 	default:
@@ -123,8 +130,13 @@ func (b *bucket) step() {
 func (b *bucket) advance(op *operation) {
 	switch op.step++; op.step {
 	case 1:
-		if b.IntN(5) > 0 {
-			op.Saw(b.objects[op.key].Version)
+		if op.walked != nil {
+			op.Change = Quotas{b.quota}.Change(op.key)
+			op.Saw(*op.walked)
+		} else if b.IntN(5) > 0 {
+			v := b.objects[op.key].Version
+			v.Seen = time.Now()
+			op.Saw(v)
 		}
 	case 2:
 		op.Send(max(0, op.size))

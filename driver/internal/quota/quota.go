@@ -54,6 +54,7 @@ type Quota struct {
 	reserved int64              // For uploads under way.
 	known    bool               // A count has ended.
 	begun    time.Time          // When the last count that gave the sum began, by the clock of S3.
+	counted  time.Time          // When it ended, by the clock of this process.
 	round    uint64             // Number of the last count that began.
 	settled  uint64             // Number of the last count that gave the sum.
 	charges  map[string]*charge // By key, at least those of operations under way.
@@ -152,7 +153,7 @@ func (q *Quota) list(ctx context.Context) (listed, error) {
 func (q *Quota) settle(l listed) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.used, q.known, q.begun, q.settled, q.reserved = l.sum, true, l.begun, q.round, 0
+	q.used, q.known, q.begun, q.counted, q.settled, q.reserved = l.sum, true, l.begun, time.Now(), q.round, 0
 	for key, c := range q.charges {
 		var size int64
 		if c.listedIn == q.round {

@@ -81,10 +81,12 @@ type Version struct {
 	Key          string
 	Size         int64 // bytes
 	ModTime      time.Time
-	ETag         string // of S3, or made of size and time where S3 has none: see validator
+	ETag         string // see validator
 	StorageClass types.StorageClass
-	ID           string // where the bucket keeps versions, empty elsewhere and in listings
-	Name         string // of the request that has stored it; empty where a version has none, and in listings
+	Seen         time.Time // by the clock of this process, before S3 answered
+
+	// ID is that of S3 in a bucket with versions, and Name that of the request that has stored the version. Listings have neither.
+	ID, Name string
 }
 
 // A Condition says which object a key must have, so that S3 performs a write. The zero value always holds.

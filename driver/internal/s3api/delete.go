@@ -212,35 +212,40 @@ func (b *Bucket) removeDeleteMarker(ctx context.Context, v Version, marker strin
 	return errReplaced
 }
 
-// DeleteVersions deletes versions of one directory by few requests, each like DeleteVersion. It deletes all except replaced versions, and then the
-// error is ESTALE. The versions are in the order of their keys. If S3 has not listed them right before, since is the part of a listing that has
+// DeleteVersions deletes versions of one directory by few requests, each like DeleteVersion. It returns an error for each version, ESTALE where another
+// object has the key. The versions are in the order of their keys. If S3 has not listed them right before, since is the part of a listing that has
 // them.
-func (b *Bucket) DeleteVersions(ctx context.Context, since *Listing, versions []Version) error {
+func (b *Bucket) DeleteVersions(ctx context.Context, since *Listing, versions []Version) []error {
 	if since == nil || b.Profile.ConditionalBatchDelete {
 		return b.deleteBatch(ctx, versions, b.Profile.ConditionalBatchDelete)
 	}
-	still, err := b.unchanged(ctx, *since, versions)
+	replaced, err := b.replaced(ctx, *since, versions)
 	if err != nil {
-		return err
+		return slices.Repeat([]error{err}, len(versions))
 	}
-	if err = b.deleteBatch(ctx, still, false); err == nil && len(still) < len(versions) {
-		err = errReplaced
+	still := slices.DeleteFunc(slices.Clone(versions), func(v Version) bool { return replaced[v.Key] })
+	errs := b.deleteBatch(ctx, still, false)
+	for i, v := range versions {
+		if replaced[v.Key] {
+			errs = slices.Insert(errs, i, errReplaced)
+		}
 	}
-	return err
+	return errs
 }
 
-// DeleteAll deletes the keys of some versions by one request, without a condition. Where S3 does not
+// DeleteAll deletes the keys of some versions by one request, without a condition, and returns an error for each. Where S3 does not
 // answer, it deletes what is left of these versions, and what has replaced one stays: the error is ESTALE then.
-func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) error {
+func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) []error {
 	return b.deleteBatch(ctx, versions, false)
 }
 
 // deleteBatch deletes objects by one request, in which S3 compares the ETags if exact is set. Then it deletes those that are left one by one,
 // because those errors tell more. Some servers refuse the request. Without an answer it looks at each object first: what another client has stored since
-// the request stays, whatever its bytes.
-func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool) error {
+// the request stays, whatever its bytes. After an error other than ESTALE it sends no more requests.
+func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool) []error {
+	errs := make([]error, len(versions))
 	if len(versions) == 0 {
-		return nil
+		return errs
 	}
 	in := &types.Delete{Quiet: aws.Bool(true), Objects: make([]types.ObjectIdentifier, len(versions))}
 	for i, v := range versions {
@@ -262,56 +267,58 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 			break
 		}
 	}
+	var stopped error
+	deleted := func(Version) bool { return false }
+	remove := b.DeleteVersion
 	switch {
 	case err == nil:
-		return deleteLeft(refused(versions, out.Errors), func(v Version) error { return b.DeleteVersion(ctx, v) })
+		deleted = deletedBy(versions, out.Errors)
 	case ctx.Err() != nil:
-		return s3errors.FromSDK(err)
-	case s3errors.NotPerformed(err):
-		return deleteLeft(versions, func(v Version) error { return b.DeleteVersion(ctx, v) })
-	}
-	failed := s3errors.FromSDK(err)
-	return deleteLeft(versions, func(v Version) error {
-		left, err := b.isLeft(ctx, v, begun, true, failed)
-		if err == nil && left {
-			_, err = b.deleteSince(ctx, v, begun, true)
-		}
-		return err
-	})
-}
-
-// deleteLeft deletes versions one by one, also after one that was replaced. The error is ESTALE then.
-func deleteLeft(versions []Version, remove func(v Version) error) error {
-	var replaced error
-	for _, v := range versions {
-		err := remove(v)
-		switch {
-		case err == nil:
-		case errors.Is(err, syscall.ESTALE):
-			replaced = err
-		default:
+		stopped = s3errors.FromSDK(err)
+	case !s3errors.NotPerformed(err):
+		failed := s3errors.FromSDK(err)
+		remove = func(ctx context.Context, v Version) error {
+			left, err := b.isLeft(ctx, v, begun, true, failed)
+			if err == nil && left {
+				_, err = b.deleteSince(ctx, v, begun, true)
+			}
 			return err
 		}
 	}
-	return replaced
-}
-
-// refused returns the versions that S3 has refused to delete, all of them where an error does not say which.
-func refused(versions []Version, errs []types.Error) []Version {
-	var left []Version
-	for _, e := range errs {
-		i := slices.IndexFunc(versions, func(v Version) bool { return v.Key == aws.ToString(e.Key) })
-		if i < 0 {
-			return versions
+	for i, v := range versions {
+		if deleted(v) {
+			continue
 		}
-		left = append(left, versions[i])
+		if stopped == nil {
+			errs[i] = remove(ctx, v)
+			if errs[i] != nil && !errors.Is(errs[i], syscall.ESTALE) {
+				stopped = errs[i]
+			}
+			continue
+		}
+		errs[i] = stopped
 	}
-	return left
+	return errs
 }
 
-// unchanged returns the versions that no other object has replaced, by a listing. Missing ones are among them, because a delete of them does
-// no harm.
-func (b *Bucket) unchanged(ctx context.Context, in Listing, versions []Version) ([]Version, error) {
+// deletedBy tells which versions S3 has deleted, by the errors in its answer. It has deleted none where an error does not say which.
+func deletedBy(versions []Version, errs []types.Error) func(Version) bool {
+	ours := map[string]bool{} // whether S3 has refused the key
+	for _, v := range versions {
+		ours[v.Key] = false
+	}
+	unknown := false
+	for _, e := range errs {
+		_, found := ours[aws.ToString(e.Key)]
+		unknown = unknown || !found
+		ours[aws.ToString(e.Key)] = true
+	}
+	return func(v Version) bool { return !unknown && !ours[v.Key] }
+}
+
+// replaced lists what is there, and returns the keys of versions that another object has replaced. Missing ones are not among them, because a
+// delete of them does no harm.
+func (b *Bucket) replaced(ctx context.Context, in Listing, versions []Version) (map[string]bool, error) {
 	last := versions[len(versions)-1].Key
 	compare := func(v Version, key string) int { return strings.Compare(v.Key, key) }
 	replaced := map[string]bool{}
@@ -328,7 +335,7 @@ func (b *Bucket) unchanged(ctx context.Context, in Listing, versions []Version) 
 			break
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(versions), func(v Version) bool { return replaced[v.Key] }), nil
+	return replaced, nil
 }
 
 // Delete deletes the object of a key that only this process writes. A missing object is no error.

@@ -37,6 +37,7 @@ func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
 
 // HeadWithAge is Head, and how long ago the object was stored, by the clock of S3. Both times are whole seconds.
 func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, attributes.Attributes, time.Duration, error) {
+	begin := time.Now()
 	out, err := b.headObject(ctx, &s3.HeadObjectInput{Key: &key})
 	if err != nil {
 		return Version{}, attributes.Attributes{}, 0, err
@@ -46,6 +47,7 @@ func (b *Bucket) HeadWithAge(ctx context.Context, key string) (Version, attribut
 		now = time.Now()
 	}
 	v := b.version(key, out)
+	v.Seen = begin
 	return v, attributes.FromHead(out), now.Sub(v.ModTime), nil
 }
 

@@ -114,7 +114,7 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 		if key, ok := p.decode(o.Key); ok && strings.HasPrefix(key, l.Prefix) {
 			p.Versions = append(p.Versions, Version{
 				Bucket: b, Key: key, Size: aws.ToInt64(o.Size), ModTime: aws.ToTime(o.LastModified),
-				ETag: validator(o.ETag, o.Size, o.LastModified), StorageClass: types.StorageClass(o.StorageClass),
+				ETag: validator(o.ETag, o.Size, o.LastModified), StorageClass: types.StorageClass(o.StorageClass), Seen: begin,
 			})
 		} else {
 			p.Unreadable++

@@ -86,17 +86,23 @@ func (b *batch) send(ctx context.Context) {
 	if len(versions) == 0 {
 		return
 	}
-	b.submit(func() (err error) {
+	b.submit(func() error {
 		end := b.tree.Quotas.Removing(versions...)
+		var errs []error
 		switch {
 		case !b.exact:
-			err = b.tree.Bucket.DeleteAll(ctx, versions)
+			errs = b.tree.Bucket.DeleteAll(ctx, versions)
 		case listed:
-			err = b.tree.Bucket.DeleteVersions(ctx, nil, versions)
+			errs = b.tree.Bucket.DeleteVersions(ctx, nil, versions)
 		default:
-			err = b.tree.Bucket.DeleteVersions(ctx, &s3api.Listing{Prefix: b.prefix, After: after}, versions)
+			errs = b.tree.Bucket.DeleteVersions(ctx, &s3api.Listing{Prefix: b.prefix, After: after}, versions)
 		}
-		end(err)
-		return b.noteReplaced(err)
+		end(errs...)
+		for _, err := range errs {
+			if err = b.noteReplaced(err); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 }
