@@ -41,8 +41,8 @@ const largePart = 5 << 20
 // judgedPatience is how long a history is judged.
 const judgedPatience = 20 * time.Second
 
-// judgedConfiguration is that of each replica. Two tenants share a bucket: open replaces files, denying does not. The third one has a bucket of its own,
-// which keeps versions where the server can.
+// judgedConfiguration is that of each replica. Two tenants share a bucket: open replaces files, denying does not. The buckets
+// of the others keep versions, where the server can.
 const judgedConfiguration = `
 listen: "127.0.0.1:0"
 limits: {sessions_per_address: 0, login_timeout: 5m}
@@ -52,7 +52,7 @@ s3:
   path_style: true
   access_key_id: %[3]q
   secret_access_key_file: secret
-part_size: %[7]dMiB
+part_size: %[8]dMiB
 commit_delay: 1ms
 tenants:
   open:
@@ -66,9 +66,13 @@ tenants:
     prefix: denying/
     overwrite: deny
     users: {alice: {password_hash: %[5]q}}
-  keeping:
-    hosts: [keeping.example]
+  versions:
+    hosts: [versions.example]
     bucket: %[6]q
+    users: {alice: {password_hash: %[5]q}}
+  locked:
+    hosts: [locked.example]
+    bucket: %[7]q
     users: {alice: {password_hash: %[5]q}}
 `
 
@@ -85,8 +89,13 @@ type judgedReplica struct {
 	address atomic.Pointer[string]
 }
 
+// judgedBuckets are those of the replicas.
+type judgedBuckets struct{ plain, versions, locked string }
+
 // newJudgedReplica starts a replica behind a proxy.
-func newJudgedReplica(t *testing.T, number int, storage *s3test.Server, bucket, keeping, hash string, faults *linearizability.Faults) *judgedReplica {
+func newJudgedReplica(
+	t *testing.T, number int, storage *s3test.Server, buckets judgedBuckets, hash string, faults *linearizability.Faults,
+) *judgedReplica {
 	t.Helper()
 	proxy, err := faults.NewProxy(number, storage.Endpoint, storage.HTTPClient.Transport)
 	if err != nil {
@@ -96,7 +105,8 @@ func newJudgedReplica(t *testing.T, number int, storage *s3test.Server, bucket, 
 	dir := t.TempDir()
 	r := &judgedReplica{t: t, file: filepath.Join(dir, "babelftp.yaml"), size: smallestPart + number}
 	r.text = func(size int) string {
-		return fmt.Sprintf(judgedConfiguration, proxy.Endpoint(), storage.Region, storage.AccessKeyID, bucket, hash, keeping, size)
+		return fmt.Sprintf(judgedConfiguration, proxy.Endpoint(), storage.Region, storage.AccessKeyID, buckets.plain, hash,
+			buckets.versions, buckets.locked, size)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(storage.SecretAccessKey), 0o600); err != nil {
 		t.Fatal(err)
@@ -177,12 +187,15 @@ func TestLinearizable(t *testing.T) {
 				t.Fatal(err)
 			}
 			j := &judge{faults: &linearizability.Faults{Serialize: server == "versitygw"}, excuse: server == "minio"}
-			bucket, keeping := storage.Bucket(t), storage.Bucket(t)
+			buckets := judgedBuckets{plain: storage.Bucket(t)}
 			if server == "minio" {
-				keeping = storage.LockedBucket(t)
+				j.versions = true
+				buckets.versions, buckets.locked = storage.VersionedBucket(t), storage.LockedBucket(t)
+			} else {
+				buckets.versions, buckets.locked = storage.Bucket(t), storage.Bucket(t)
 			}
 			for number := range judgedReplicas {
-				j.replicas = append(j.replicas, newJudgedReplica(t, number, storage, bucket, keeping, string(hash), j.faults))
+				j.replicas = append(j.replicas, newJudgedReplica(t, number, storage, buckets, string(hash), j.faults))
 			}
 			for _, part := range strings.Split(*historiesParts, ",") {
 				t.Run(part, func(t *testing.T) { j.run(t, part) })
@@ -199,6 +212,7 @@ type judge struct {
 	replicas []*judgedReplica
 	faults   *linearizability.Faults
 	excuse   bool
+	versions bool // there are buckets that keep them
 	teams    int
 }
 
@@ -226,7 +240,8 @@ func (j *judge) run(t *testing.T, part string) {
 		case part == "deny" || part != "faults" && n%4 == 2:
 			team.User, team.Rules.Deny = "alice@denying", true
 		case n%4 == 3:
-			team.User = "alice@keeping"
+			team.User = "alice@" + []string{"versions", "locked"}[j.teams/(*historiesTeams)%2]
+			team.Rules.Versions = j.versions
 		}
 		if part == "large" {
 			team.Large = strings.Repeat("x", largePart)

@@ -30,5 +30,5 @@
 //
 // There a rename looks at the source, and then deletes what is there. docs/guarantees.md admits that this may remove what another client has stored between
 // the two. [Plan.Excuse] finds the renames to which this may have happened: a DELETE that comes after a look. A DELETE that is repeated without another look
-// is not excused.
+// is not excused. Where the bucket keeps versions, such a rename gets no 250, and brings back what it has deleted. Others may miss the file until then.
 package linearizability

@@ -15,20 +15,24 @@ import (
 // Rules are what a tenant's configuration promises.
 type Rules struct {
 	Deny bool // overwrite: deny
+
+	// Versions says that the bucket keeps versions, so that a rename brings back what it has deleted by mistake. See [Plan.Excuse].
+	Versions bool
 }
 
 // A step is what a command does at one moment.
 type step struct {
-	kind    stepKind
-	command int // its number in the history
-	source  *Command
-	file    int // its number among the names
-	target  int // of a rename
-	size    int64
-	whole   bool // got is the whole content
-	got     string
-	deny    bool // an existing file stays
-	doubt   bool // any outcome is possible
+	kind     stepKind
+	command  int // its number in the history
+	source   *Command
+	file     int // its number among the names
+	target   int // of a rename
+	size     int64
+	whole    bool // got is the whole content
+	got      string
+	deny     bool // an existing file stays
+	versions bool // the bucket keeps versions
+	doubt    bool // any outcome is possible
 }
 
 type stepKind int
@@ -46,6 +50,7 @@ const (
 	readSource
 	writeTarget
 	removeSource
+	bringBack     // in a bucket that keeps versions
 	refusedRename // no source, or a target that stays
 	anything      // all states explain it
 	never         // no state does
@@ -55,6 +60,8 @@ const (
 type file struct {
 	there   bool
 	content string
+	hidden  string // the content that a rename has deleted and may bring back
+	by      int    // the number of that rename, plus one
 }
 
 // A holding is how far a command of several steps has come.
@@ -120,16 +127,16 @@ func (s state) apply(p step) (state, bool) {
 		if p.deny && f.there {
 			return s, p.doubt
 		}
-		return s.with(p.file, file{true, p.source.Data}), true
+		return s.with(p.file, file{there: true, content: p.source.Data}), true
 	case add:
-		return s.with(p.file, file{true, f.content + p.source.Data}), true
+		return s.with(p.file, file{there: true, content: f.content + p.source.Data}), true
 	case splice:
 		at, data := p.source.Offset, p.source.Data
 		if !f.there || int64(len(f.content)) < at {
 			return s, p.doubt
 		}
 		end := min(at+int64(len(data)), int64(len(f.content)))
-		return s.with(p.file, file{true, f.content[:at] + data + f.content[end:]}), true
+		return s.with(p.file, file{there: true, content: f.content[:at] + data + f.content[end:]}), true
 	case seeDeleted:
 		return s.hold(holding{command: p.command}), f.there
 	case remove:
@@ -145,6 +152,11 @@ func (s state) apply(p step) (state, bool) {
 // rename does a step of a rename.
 func (s state) rename(p step, source file) (state, bool) {
 	switch p.kind {
+	case bringBack:
+		if _, before := s.find(p.command); !before && source.by == p.command+1 {
+			return s.with(p.file, file{there: true, content: source.hidden}), true
+		}
+		return s, true
 	case refusedRename:
 		return s, !source.there || p.deny && s.files[p.target].there
 	case readSource:
@@ -173,6 +185,8 @@ func (s state) rename(p step, source file) (state, bool) {
 		switch {
 		case !h.file.there, !source.there:
 			return s, true
+		case p.source.Blind && p.versions:
+			return s.with(p.file, file{hidden: source.content, by: p.command + 1}), p.doubt || source == h.file
 		case source == h.file, p.source.Blind:
 			return s.with(p.file, file{}), true
 		}
@@ -182,7 +196,7 @@ func (s state) rename(p step, source file) (state, bool) {
 
 // steps takes a command apart.
 func (r Rules) steps(number int, c *Command, names map[string]int) []step {
-	p := step{command: number, source: c, file: names[c.Name], target: names[c.To], deny: r.Deny, doubt: c.inDoubt()}
+	p := step{command: number, source: c, file: names[c.Name], target: names[c.To], deny: r.Deny, versions: r.Versions, doubt: c.inDoubt()}
 	of := func(kinds ...stepKind) []step {
 		steps := make([]step, len(kinds))
 		for i, kind := range kinds {
@@ -218,8 +232,13 @@ func (r Rules) steps(number int, c *Command, names map[string]int) []step {
 			return of(remove)
 		}
 		return of(seeDeleted, remove)
-	default:
+	case "RNTO":
+		if p.doubt && c.Blind && r.Versions {
+			return of(readSource, writeTarget, removeSource, bringBack)
+		}
 		return of(readSource, writeTarget, removeSource)
+	default:
+		panic(c.Verb)
 	}
 }
 
@@ -325,7 +344,7 @@ func model(names []string) porcupine.Model {
 		DescribeOperation: func(input, _ any) string {
 			p := input.(step)
 			what := map[stepKind]string{
-				seeDeleted: "looks: ", remove: "deletes: ", readSource: "reads: ", writeTarget: "writes: ", removeSource: "deletes: ",
+				seeDeleted: "looks: ", remove: "deletes: ", readSource: "reads: ", writeTarget: "writes: ", removeSource: "deletes: ", bringBack: "brings back: ",
 			}[p.kind]
 			if p.source.Verb == "MLSD" {
 				what = names[p.file] + " in: "

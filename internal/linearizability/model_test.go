@@ -63,6 +63,9 @@ func TestCheck(t *testing.T) {
 	const none = 0 // no reply
 	blind := rnto("b", 250)
 	blind.Blind = true
+	noticed := blind
+	noticed.Code = 451
+	versions := Rules{Versions: true}
 	for _, tt := range []struct {
 		name    string
 		rules   Rules
@@ -132,6 +135,17 @@ func TestCheck(t *testing.T) {
 		{"rename-may-delete-what-came", Rules{}, History{
 			at(0, 1, stor("a", "x", 226)), at(2, 90, blind), at(3, 4, retr("b", "x")), at(5, 6, stor("a", "yy", 226)), at(91, 92, missing("a")),
 		}, Explained},
+		{"rename-may-not-delete-a-version-that-came", versions, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 90, blind), at(3, 4, retr("b", "x")), at(5, 6, stor("a", "yy", 226)), at(91, 92, missing("a")),
+		}, Unexplained},
+		{"rename-brings-a-version-back", versions, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 90, noticed), at(3, 4, retr("b", "x")), at(5, 6, stor("a", "yy", 226)),
+			at(7, 8, missing("a")), at(91, 92, retr("a", "yy")),
+		}, Explained},
+		{"rename-brings-back-what-another-has-deleted", versions, History{
+			at(0, 1, stor("a", "x", 226)), at(2, 90, noticed), at(3, 4, stor("a", "yy", 226)), at(5, 6, missing("a")),
+			at(7, 8, stor("a", "z", 226)), at(9, 10, dele("a", 250)), at(11, 12, retr("a", "yy")),
+		}, Unexplained},
 		{"rename-may-not-delete-twice", Rules{}, History{
 			at(0, 1, stor("a", "x", 226)), at(2, 90, blind), at(3, 4, missing("a")), at(5, 6, stor("a", "yy", 226)), at(91, 92, missing("a")),
 		}, Unexplained},

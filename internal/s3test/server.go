@@ -93,6 +93,19 @@ func (s *Server) Bucket(tb testing.TB) string {
 	return name
 }
 
+// VersionedBucket makes a bucket that keeps versions. MinIO can do that.
+func (s *Server) VersionedBucket(tb testing.TB) string {
+	tb.Helper()
+	name := s.Bucket(tb)
+	_, err := s.Client().PutBucketVersioning(tb.Context(), &s3.PutBucketVersioningInput{
+		Bucket: &name, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+	})
+	if err != nil {
+		tb.Fatalf("S3 server %s: %v", s.Name, err)
+	}
+	return name
+}
+
 // LockedBucket makes a bucket with Object Lock, in which S3 keeps each version for a day. MinIO can do that.
 func (s *Server) LockedBucket(tb testing.TB) string {
 	tb.Helper()
