@@ -114,11 +114,6 @@ func (r *treeMove) file(ctx context.Context, v s3api.Version, a *attributes.Attr
 	change := r.target.Quotas.Change(newKey)
 	change.Look(ctx, r.target.Bucket, newKey)
 	made, err := r.copyVersion(ctx, v, a, newKey, c, change)
-	if errors.Is(err, s3api.ErrSourceReplaced) && !occupied {
-		if now, _, headErr := r.target.Bucket.Head(ctx, newKey); headErr == nil && now.Name != "" && now.Name == made.Name {
-			r.removeCopy(ctx, now)
-		}
-	}
 	if err != nil || r.keepsSource {
 		return err
 	}
@@ -143,8 +138,8 @@ func (r *treeMove) copyVersion(
 	return r.target.copy(ctx, v, a, to, c)
 }
 
-// deleteSource deletes a file that has a copy. Where that fails it removes the copy again, if the new name was not occupied. A file that was
-// replaced since it was copied stays; the error is ESTALE.
+// deleteSource deletes a file that has a copy. A file that was replaced since it was copied stays; the error is ESTALE. So does the copy: other clients
+// may have seen it, and relied on it. Where S3 refuses to delete the file, deleteSource removes the copy again, if the new name was not occupied.
 func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey string, made s3api.Stored, occupied bool) error {
 	err := r.source.deleteVersion(ctx, v)
 	if err == nil || errors.Is(err, context.Canceled) {
@@ -158,8 +153,6 @@ func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey str
 	}
 	switch {
 	case headErr != nil || now.Name != made.Name: // it is not the copy any more, or nothing tells it from an equal object of another client
-	case replaced && !occupied:
-		r.removeCopy(ctx, now)
 	case refused && !occupied && r.undo(ctx, v, now):
 	case r.target.NoOverwrite && !replaced:
 		r.target.incomplete.add(v, now)
@@ -171,10 +164,5 @@ func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey str
 // must be as it was, so that the copy is not the last one. Where S3 may yet delete the file, because no answer came, nothing is undone.
 func (r *treeMove) undo(ctx context.Context, v, made s3api.Version) bool {
 	source, _, err := r.source.Bucket.Head(ctx, v.Key)
-	return err == nil && source.Is(v) && r.removeCopy(ctx, made)
-}
-
-// removeCopy removes a copy that no client has replaced, and tells whether it could.
-func (r *treeMove) removeCopy(ctx context.Context, made s3api.Version) bool {
-	return r.target.deleteVersion(ctx, made) == nil
+	return err == nil && source.Is(v) && r.target.deleteVersion(ctx, made) == nil
 }
