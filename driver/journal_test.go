@@ -813,6 +813,33 @@ func TestTakenOverTooLargeToKeep(t *testing.T) {
 	})
 }
 
+// S3 takes a request and does not answer. Then it refuses the next attempt for good. The error is that of a doubt, because the first attempt may be late.
+func TestRefusedAfterDoubt(t *testing.T) {
+	inVirtualTime(t, func(x *journalTest) {
+		f, _, spy := x.replica(x.Context(), "")
+		for name, run := range map[string]func() error{
+			"PutObject":    func() error { return afero.WriteFile(f, "file", []byte("new"), 0) },
+			"DeleteObject": func() error { return f.RemoveFile("file") },
+		} {
+			if err := afero.WriteFile(f, "file", []byte("old"), 0); err != nil {
+				x.Fatal(err)
+			}
+			time.Sleep(time.Minute)
+			answers := []error{refusal(http.StatusInternalServerError, "InternalError"), refusal(http.StatusForbidden, "AccessDenied")}
+			spy.Before(func(_ context.Context, o string, _ any) (err error) {
+				if o == name && len(answers) > 0 {
+					err, answers = answers[0], answers[1:]
+				}
+				return err
+			})
+			if err := run(); !errors.Is(err, syscall.EAGAIN) || errors.Is(err, fs.ErrPermission) {
+				x.Errorf("%s: %v, want EAGAIN", name, err)
+			}
+			spy.Before(nil)
+		}
+	})
+}
+
 func (x *journalTest) write(f *driver.Fs, flag int, offset int64, content []byte) {
 	x.Helper()
 	file, err := f.OpenAt("file", flag, offset)

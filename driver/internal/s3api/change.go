@@ -111,6 +111,9 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 			return Stored{}, unknown(failed)
 		}
 		if !t.again(ctx, failed) {
+			if doubt { // an earlier attempt may be late
+				failed = unknown(failed)
+			}
 			return Stored{}, failed
 		}
 	}

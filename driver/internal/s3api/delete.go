@@ -124,7 +124,11 @@ func (b *Bucket) deleteSince(ctx context.Context, v Version, begun time.Time, do
 		if left, err := b.isLeft(ctx, v, begun, doubt, failed); err != nil || !left {
 			return nil, err
 		}
-		if !more {
+		switch {
+		case more:
+		case doubt: // an earlier attempt may be late
+			return nil, unknown(failed)
+		default:
 			return nil, failed
 		}
 	}
