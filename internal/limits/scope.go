@@ -156,11 +156,14 @@ func (m *meter) set(perSecond, burst int) {
 	}
 }
 
-// adopt takes the limit of another one, unless it is the same.
+// adopt takes the rate of another one, unless it is the same. The limiter is its own: scopes that adopt the same limits share none.
 func (m *meter) adopt(other *meter) {
 	own, next := m.limiter.Load(), other.limiter.Load()
-	if own == nil || next == nil || own.Limit() != next.Limit() {
-		m.limiter.Store(next)
+	switch {
+	case next == nil:
+		m.limiter.Store(nil)
+	case own == nil || own.Limit() != next.Limit():
+		m.limiter.Store(rate.NewLimiter(next.Limit(), next.Burst()))
 	}
 }
 

@@ -286,6 +286,37 @@ func TestServerAdopts(t *testing.T) {
 	enter("192.0.2.5", ":sessions")
 }
 
+// Each address has limiters of its own, also after a reload that changes the rates.
+func TestAdoptedRatesAreOfOneAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // in which no time passes
+		s := NewServer(Sessions{}, Sessions{}, Usage{}, Usage{Logins: 1})
+		var addresses []Scopes
+		for _, addr := range []string{"192.0.2.1", "192.0.2.2"} {
+			scopes, _, err := s.Enter(&Session{Addr: netip.MustParseAddr(addr)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			addresses = append(addresses, scopes)
+		}
+		s.Adopt(NewServer(Sessions{}, Sessions{}, Usage{}, Usage{Logins: 2, Commands: 2, UploadRate: 1, DownloadRate: 1}))
+		for range 2 {
+			for _, scopes := range addresses {
+				if err := scopes.Login(); err != nil {
+					t.Error("another address has taken the logins of this one")
+				}
+			}
+		}
+		if err := addresses[0].Login(); limitOf(t, err) != ":per_address.login_rate" {
+			t.Errorf("a third login: %v", err)
+		}
+		for i, limiter := range append(addresses[0].Pace(true), addresses[0].Pace(false)...) {
+			if limiter == append(addresses[1].Pace(true), addresses[1].Pace(false)...)[i] {
+				t.Error("two addresses share a rate of transfers")
+			}
+		}
+	})
+}
+
 // Limits change while they refuse sessions; the race detector sees whether that is safe.
 func TestAdoptWhileSessionsAreRefused(t *testing.T) {
 	s := NewServer(Sessions{}, Sessions{Most: 1}, Usage{}, Usage{})
