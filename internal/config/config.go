@@ -63,7 +63,7 @@ type Config struct {
 
 	// Memory that all uploads hold together. Downloads and listings read ahead with what uploads leave of it.
 	Memory value.Size `yaml:"memory"`
-	// Size of the parts of a multipart upload, 5 MiB or more. Smaller files take one request.
+	// Size of the parts of a multipart upload, from 5 MiB to nine sixteenths of `memory`. Smaller files take one request.
 	PartSize value.Size `yaml:"part_size"`
 	// Most parts of one upload that are sent to S3 at the same time.
 	UploadConcurrency int `yaml:"upload_concurrency"`

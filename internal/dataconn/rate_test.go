@@ -16,27 +16,32 @@ func TestMinRate(t *testing.T) {
 	for _, tc := range []struct {
 		name     string
 		minRate  int64
+		memory   int64
 		scarce   func() bool
 		stall    time.Duration
 		bytes    int
 		interval time.Duration
 		want     time.Duration // when the upload is ended, 0 if it is not
 	}{
-		{"slow", 4096, always, 5 * time.Minute, 1, 4 * time.Second, time.Minute},
-		{"slow-while-none-waits", 4096, never, 5 * time.Minute, 1, 4 * time.Second, 0},
-		{"slow-where-it-is-not-known", 4096, nil, 5 * time.Minute, 1, 4 * time.Second, 0},
-		{"slow-without-a-minimum", 0, always, 5 * time.Minute, 1, 4 * time.Second, 0},
-		{"slow-with-a-short-stall-timeout", 4096, always, 20 * time.Second, 1, 3 * time.Second, 20 * time.Second},
-		{"fast-enough", 4096, always, 5 * time.Minute, 300, 4 * time.Second, 0},
-		{"fast-enough-in-bursts", 4096, always, 5 * time.Minute, 4096, 50 * time.Second, 0},
-		{"silent-while-none-waits", 4096, never, 5 * time.Minute, 1, 6 * time.Minute, 5 * time.Minute},
+		{"slow", 4096, 0, always, 5 * time.Minute, 1, 4 * time.Second, time.Minute},
+		{"slow-while-none-waits", 4096, 0, never, 5 * time.Minute, 1, 4 * time.Second, 0},
+		{"slow-where-it-is-not-known", 4096, 0, nil, 5 * time.Minute, 1, 4 * time.Second, 0},
+		{"slow-without-a-minimum", 0, 0, always, 5 * time.Minute, 1, 4 * time.Second, 0},
+		{"slow-with-a-short-stall-timeout", 4096, 0, always, 20 * time.Second, 1, 3 * time.Second, 20 * time.Second},
+		{"fast-enough", 4096, 0, always, 5 * time.Minute, 300, 4 * time.Second, 0},
+		{"fast-enough-in-bursts", 4096, 0, always, 5 * time.Minute, 4096, 50 * time.Second, 0},
+		{"a-trickle-that-holds-a-part", 4096, 5 << 20, always, 5 * time.Minute, 600, 5 * time.Second, time.Minute},
+		{"a-trickle-while-none-waits", 4096, 5 << 20, never, 5 * time.Minute, 600, 5 * time.Second, 0},
+		{"a-part-that-fills", 4096, 5 << 20, always, 5 * time.Minute, 45 << 10, 5 * time.Second, 0},
+		{"a-part-without-a-minimum", 0, 5 << 20, always, 5 * time.Minute, 600, 5 * time.Second, 0},
+		{"silent-while-none-waits", 4096, 0, never, 5 * time.Minute, 1, 6 * time.Minute, 5 * time.Minute},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, client := net.Pipe()
 				c := &Conn{ctx: t.Context(), Conn: server, raw: server, transfer: &Transfer{Options: Options{
 					Settings: Settings{StallTimeout: tc.stall, MinRate: tc.minRate}, Scarce: tc.scarce,
-				}}}
+				}, Memory: func() int64 { return tc.memory }}}
 				begin := time.Now()
 				go func() {
 					defer client.Close()

@@ -60,6 +60,10 @@ type Options struct {
 // A Transfer is one use of a data connection, for a file or a listing.
 type Transfer struct {
 	Options
+	// Memory is how many bytes of memory the part of an upload has that its client is sending. It is set when the file is open, before the first
+	// read, and nil for others.
+	Memory func() int64
+
 	source    Source
 	began     time.Time
 	bytes     atomic.Int64

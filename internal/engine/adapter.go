@@ -65,8 +65,11 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 	op.announceSize(offset)
 	op.Transfer.Opened(file.Abort)
 	upload, _ := file.(vfs.Upload)
-	if upload != nil && op.AllocSize > 0 {
-		upload.Announce(op.AllocSize)
+	if upload != nil {
+		op.Transfer.Memory = upload.Memory
+		if op.AllocSize > 0 {
+			upload.Announce(op.AllocSize)
+		}
 	}
 	return &engineFile{Aborter: file, op: op, upload: upload, reader: op.reader()}, nil
 }

@@ -72,6 +72,8 @@ type Upload interface {
 	io.ReaderFrom
 	// Announce tells the size in bytes that the client has announced, before the first byte.
 	Announce(size int64)
+	// Memory is how many bytes of memory the part takes that the client is sending. Only the reader of [io.ReaderFrom] may ask, while it is read.
+	Memory() int64
 	// Kept tells after Close whether the upload was interrupted and its user can resume it.
 	Kept() bool
 }

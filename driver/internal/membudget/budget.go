@@ -35,7 +35,8 @@ type Block = [BlockSize]byte
 // some and wait for more could wait for each other. So each pool gives memory only if an order remains in which all parts can become full, one after
 // another. This is Dijkstra's banker's algorithm: the size of a part is its maximum demand.
 //
-// A part counts in the pool of its member, that of its group, and that of all. In each of them, the part that misses least can always become full.
+// A part counts in the pool of its member, that of its group, and that of all. No part is larger than the smallest of them, [Budget.Share]: one that were
+// would keep memory from others that no share of its owner bounds. In each of them, the part that misses least can always become full.
 // The part that misses least of all is that one in each of its pools. So there is always a part that need not wait for others.
 type Budget struct {
 	*memory
@@ -114,14 +115,15 @@ func New(bytes int64) *Budget {
 }
 
 // For returns the budget for a member of a group. A group holds at most three quarters of it, and a member at most three quarters of what its
-// group may hold, except for a part that is larger than that.
+// group may hold. Both may hold [MinLimit], so that uploads work in a budget that has room for no more.
 func (b *Budget) For(group, member string) *Budget {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	c, ofGroup := consumer{group, member}, fair(b.limit)
+	least := min(MinLimit, b.limit)
 	return &Budget{
 		memory: b.memory, consumer: c,
-		pools:    []*pool{poolOf(b.members, c, fair(ofGroup)), poolOf(b.groups, group, ofGroup), b.all},
+		pools:    []*pool{poolOf(b.members, c, max(least, fair(ofGroup))), poolOf(b.groups, group, max(least, ofGroup)), b.all},
 		Listings: b.Listings.of(c), Metadata: b.Metadata.of(c), transfers: b.transfers.of(c), first: b.first.of(c),
 	}
 }
@@ -136,7 +138,10 @@ func poolOf[K comparable](pools map[K]*pool, key K, limit int64) *pool {
 	return p
 }
 
-// Limit returns how many bytes the budget has. No buffer is larger.
+// Share returns how many bytes the buffers of this budget may hold together: those of one member, or of all. No buffer is larger.
+func (b *Budget) Share() int64 { return b.pools[0].limit / BlockSize * BlockSize }
+
+// Limit returns how many bytes the budget has.
 func (m *memory) Limit() int64 { return m.limit }
 
 // Used returns how many bytes buffers and reservations hold.
@@ -166,16 +171,10 @@ func (m *memory) Block() *Block { return m.arena.get() }
 // Recycle takes a block back.
 func (m *memory) Recycle(block *Block) { m.arena.put(block) }
 
-// Buffer returns a buffer, empty and without memory, for at most so many bytes.
+// Buffer returns a buffer, empty and without memory, for at most so many bytes, and no more than [Budget.Share].
 func (b *Budget) Buffer(size int64) *Buffer {
-	size = min(size, b.limit)
-	buffer := &Buffer{budget: b, size: size, maxBytes: (size + BlockSize - 1) / BlockSize * BlockSize}
-	for _, p := range b.pools {
-		if buffer.maxBytes <= p.limit {
-			buffer.pools = append(buffer.pools, p)
-		}
-	}
-	return buffer
+	size = min(size, b.Share())
+	return &Buffer{budget: b, size: size, maxBytes: (size + BlockSize - 1) / BlockSize * BlockSize}
 }
 
 // acquire waits until the buffer holds so many bytes more.
@@ -253,7 +252,7 @@ func (m *memory) serve() {
 
 // refusedBy returns the first pool that does not have what a buffer waits for, nil if there is none.
 func (r *waiter) refusedBy(round uint64) *pool {
-	for _, p := range r.buffer.pools {
+	for _, p := range r.buffer.budget.pools {
 		if !p.grants(r, round) {
 			return p
 		}

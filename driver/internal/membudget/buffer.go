@@ -22,7 +22,6 @@ type Buffer struct {
 	// Guarded by the budget's mutex:
 	held     int64 // bytes of memory
 	maxBytes int64 // bytes of memory it may ask for, in all
-	pools    []*pool
 }
 
 func (b *Buffer) missing() int64 { return b.maxBytes - b.held }
@@ -35,6 +34,9 @@ func (b *Buffer) Len() int64 { return b.length }
 
 // Size returns how many bytes the buffer can have.
 func (b *Buffer) Size() int64 { return b.size }
+
+// Memory returns how many bytes of memory the buffer takes.
+func (b *Buffer) Memory() int64 { return int64(len(b.blocks)) * BlockSize }
 
 // Room returns memory for the bytes that come next. It is empty only if the buffer is full.
 func (b *Buffer) Room(ctx context.Context) ([]byte, error) {

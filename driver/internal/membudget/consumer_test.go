@@ -66,6 +66,27 @@ func TestAttack(t *testing.T) {
 	}
 }
 
+// TestNoBufferPassesAPool asks for buffers of all sizes. None takes memory that its member or group may not hold.
+func TestNoBufferPassesAPool(t *testing.T) {
+	const mib = 1 << 20
+	for _, memory := range []int64{MinLimit, 8 * mib, 9 * mib, 64 * mib, 256*mib + 12345} {
+		for _, size := range []int64{1, MinLimit, 40 * mib, memory, 1 << 40} {
+			budget := New(memory)
+			member := budget.For("acme", "mallory")
+			buffer := member.Buffer(size)
+			if buffer.Size() > member.Share() || member.Share() < MinLimit || memory >= 9*mib && member.Share() > memory*9/16 {
+				t.Errorf("of %d bytes, %d for a member: a buffer of %d", memory, member.Share(), buffer.Size())
+			}
+			buffer.hold(buffer.missing())
+			for _, p := range member.pools {
+				if p.held() != buffer.held || p.free < 0 {
+					t.Errorf("of %d bytes: a pool of %d bytes counts %d of a buffer of %d", memory, p.limit, p.held(), buffer.held)
+				}
+			}
+		}
+	}
+}
+
 // TestScarce tells only those that memory is scarce whose uploads hold what others wait for.
 func TestScarce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -78,7 +78,7 @@ func (p *pool) add(missing, bytes int64) {
 func (b *Buffer) set(held, maxBytes int64) {
 	before, missed := b.held, b.missing()
 	b.held, b.maxBytes = held, maxBytes
-	for _, p := range b.pools {
+	for _, p := range b.budget.pools {
 		p.add(missed, -before)
 		p.add(b.missing(), held)
 		b.budget.queue.note(p)

@@ -31,11 +31,12 @@ func (u *Uploader) partSizeAt(size, offset int64) int64 {
 		offset = 0
 	}
 	growth := partGrowth * u.Bucket.Profile.MaxParts() / 10_000
-	return min(max(size, offset/growth), s3api.MaxPartSize, u.Memory.Limit())
+	return min(max(size, offset/growth), s3api.MaxPartSize, u.Memory.Share())
 }
 
 // partSizeFor returns the size in bytes of the first part of an upload. known is how many bytes the upload has at least; it may have twice as
-// many. If all parts must have one size, that size bounds the upload: 10,000 parts, or 1,000 where the server takes no more. No part is larger than the memory budget.
+// many. If all parts must have one size, that size bounds the upload: 10,000 parts, or 1,000 where the server takes no more. No part is larger than what its
+// user may hold of the memory, whatever size a client announces.
 func (u *Uploader) partSizeFor(known int64) int64 {
 	size := u.PartSize
 	if !u.Bucket.Profile.UnequalParts {

@@ -21,12 +21,13 @@ func TestPartSizeFor(t *testing.T) {
 		{"small", false, gib, 5 * mib, 24 * gib, 5 * mib},
 		{"large", false, gib, 5 * mib, 100 * gib, 21 * mib},
 		{"as-configured", false, gib, 64 * mib, 100 * gib, 64 * mib},
-		{"more-than-the-memory", false, 64 * mib, 5 * mib, 1 << 40, 64 * mib},
+		{"more-than-the-share", false, 64 * mib, 5 * mib, 1 << 40, 36 * mib},
+		{"configured-more-than-the-share", false, 64 * mib, 60 * mib, 0, 36 * mib},
 		{"growing", true, gib, 5 * mib, 100 * gib, 5 * mib},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			bucket := s3api.NewBucket(nil, "bucket", profile.Profile{UnequalParts: tc.unequal}, &endpoint.Stats{}, 0)
-			u := New(Options{Bucket: bucket, PartSize: tc.partSize, Memory: membudget.New(tc.memory)})
+			u := New(Options{Bucket: bucket, PartSize: tc.partSize, Memory: membudget.New(tc.memory).For("acme", "alice")})
 			got := u.partSizeFor(tc.size)
 			if got != tc.want {
 				t.Errorf("%d, want %d", got, tc.want)
@@ -47,14 +48,14 @@ func TestPartSizeReaches(t *testing.T) {
 		partSize, memory int64
 		reaches          int64
 	}{
-		{"smallest-parts", s3api.MinPartSize, 4 << 30, largest},
-		{"large-parts", 64 << 20, 4 << 30, largest},
+		{"smallest-parts", s3api.MinPartSize, 8 << 30, largest},
+		{"large-parts", 64 << 20, 8 << 30, largest},
 		{"largest-parts", s3api.MaxPartSize, 8 << 30, largest},
-		{"less-memory", s3api.MinPartSize, 256 << 20, 1 << 40},
+		{"less-memory", s3api.MinPartSize, 256 << 20, 850_000_000_000},
 	} {
 		t.Run(test.label, func(t *testing.T) {
 			profile := profile.Profile{UnequalParts: true}
-			u := New(Options{Bucket: &s3api.Bucket{Profile: profile}, Memory: membudget.New(test.memory)})
+			u := New(Options{Bucket: &s3api.Bucket{Profile: profile}, Memory: membudget.New(test.memory).For("acme", "alice")})
 			offset, parts := int64(0), 0
 			for ; offset < test.reaches; parts++ {
 				size := u.partSizeAt(test.partSize, offset)

@@ -35,6 +35,9 @@ type Writer struct {
 	headSize int64         // bytes of it before the written ones
 	keptEnd  int64         // end of its bytes that stay
 
+	// endCopy ends the operation that the copy of these bytes is, nil for none.
+	endCopy func()
+
 	resumed   *pending     // the upload that this one continues, nil when there is none
 	stored    s3api.Stored // what S3 has told of the new object.
 	resumable bool         // whether the owner can resume the upload when it is interrupted
@@ -284,6 +287,14 @@ func (w *Writer) Truncate(size int64) error {
 func (w *Writer) Stat() (fs.FileInfo, error) {
 	v := s3api.Version{Key: w.key, Size: w.offset, ETag: w.stored.ETag}
 	return &fileinfo.Stored{Info: fileinfo.New(w.u.Keys.Base(w.key), &v, &w.attributes), Answer: w.stored}, nil
+}
+
+// Memory returns how many bytes of memory the part takes that is being filled. The reader of ReadFrom may ask it during a Read.
+func (w *Writer) Memory() int64 {
+	if w.part == nil {
+		return 0
+	}
+	return w.part.Memory()
 }
 
 // Kept reports after Close whether the upload was interrupted, and its owner can resume it.

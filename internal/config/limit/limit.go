@@ -24,7 +24,8 @@ type Limits struct {
 	LoginTimeout time.Duration `yaml:"login_timeout" since:"0.2.0"`
 	// Longest time that a login waits if the client's address has sent wrong passwords. With `0` none waits.
 	FailedLoginDelay time.Duration `yaml:"failed_login_delay" since:"0.2.0"`
-	// Fewest bytes of an upload in a minute, while others wait for memory that its user or tenant holds. A slower one gets 426. With `0` there is no limit.
+	// Fewest bytes of an upload in a minute, while others wait for memory that its user or tenant holds. Where it holds more than
+	// 15 times as much, a fifteenth of that. A slower one gets 426. With `0` there is no limit.
 	MinUploadRate value.Size `yaml:"min_upload_rate" since:"0.2.0"`
 	// Longest time that a command takes, a transfer too. The server ends it then. Waiting for a turn at a busy S3 server counts.
 	CommandTimeout time.Duration `yaml:"command_timeout" default:"no limit" since:"0.2.0"`
