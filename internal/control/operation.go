@@ -14,8 +14,15 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// maxQueued is how many commands may wait behind one that is running before the session stops reading.
-const maxQueued = 64
+// How many bytes of commands may wait for one that is running before the session stops reading: TCP then holds back the client. Before
+// the login it is enough for ten short commands, which some clients send at once.
+const (
+	maxQueued            = 64 << 10
+	maxQueuedBeforeLogin = 2 << 10
+)
+
+// hangUpInterval is how often a session that does not read asks the kernel whether the client is still there.
+const hangUpInterval = time.Second
 
 // endTimeout bounds the wait for a command that is running when its session is cut.
 const endTimeout = 30 * time.Second
@@ -32,13 +39,19 @@ type operation struct {
 	done       <-chan struct{}  // of the session, nil when it is known to be cut
 	tooLate    <-chan time.Time // nil until the session is cut.
 	tooLong    <-chan time.Time // nil without command_timeout
+
+	beforeLogin bool // whether it began so: PASS changes that while the session waits
+	mayQueue    int  // how many bytes of other commands may wait for it
 }
 
 // newOperation makes the operation of a command, whose context is a part of ctx.
 func (s *session) newOperation(ctx context.Context) *operation {
 	op := &operation{lines: s.conn.Lines(), peerClosed: s.conn.PeerClosed(), done: s.done, tooLong: s.tooLong()}
 	op.Context, op.cancel = context.WithCancelCause(sessionlog.WithRequests(ctx, s.log))
-	if s.login != nil {
+	if op.beforeLogin = s.login == nil; op.beforeLogin {
+		op.mayQueue = maxQueuedBeforeLogin
+	} else {
+		op.mayQueue = maxQueued
 		op.Storage = s.observer.Storage(s.login.Storage(op.Context))
 		op.Names = s.resolver(op.Storage)
 	}
@@ -67,10 +80,15 @@ func (s *session) endOperation() {
 // await returns false when failed is closed, or when a session that was cut has waited too long.
 func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result T, ok bool) {
 	op := s.op
+	var full *time.Ticker // nil while the session reads
 	for {
-		lines := op.lines
-		if len(s.queued) >= maxQueued {
-			lines = nil
+		lines, look := op.lines, (<-chan time.Time)(nil)
+		if s.queued.Holds(op.mayQueue) {
+			if lines = nil; full == nil {
+				full = time.NewTicker(hangUpInterval)
+				defer full.Stop()
+			}
+			look = full.C
 		}
 		select {
 		case result = <-results:
@@ -86,7 +104,12 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 		case <-op.peerClosed:
 			op.peerClosed = nil
 			// A client that has sent QUIT may end its side: the commands before are done and answered (RFC 959 4.1.1).
-			if s.transfer != nil || !wire.Contains(s.queued, "QUIT") {
+			if s.transfer != nil || !s.queued.Contains("QUIT") {
+				s.stop(dataconn.ErrPeerClosed)
+			}
+		case <-look:
+			// The session does not read up to the end of the connection. What a user has sent before it counts, and may end with QUIT.
+			if op.beforeLogin && s.conn.HungUp() {
 				s.stop(dataconn.ErrPeerClosed)
 			}
 		case <-op.done:
@@ -116,7 +139,7 @@ func (s *session) handleDuringCommand(l wire.Line) {
 		s.status()
 		return
 	}
-	s.queued = append(s.queued, l)
+	s.queued.Add(l)
 }
 
 // stop ends the command that is running for a reason.

@@ -45,7 +45,7 @@ type session struct {
 
 	tlsSession string // which TLS session of the control connection it is, see [dataconn.Handshake]
 
-	queued  []wire.Line   // received while a command was running
+	queued  wire.Queue    // received while a command was running
 	drain   chan struct{} // closed when the server is shutting down
 	closing bool          // no further command is handled: the last reply was sent
 
@@ -246,12 +246,9 @@ func (s *session) next() (wire.Line, bool) {
 		timedOut()
 		return wire.Line{}, false
 	}
-	if len(s.queued) > 0 {
-		first := s.queued[0]
-		s.queued = s.queued[1:]
+	if first, ok := s.queued.Next(); ok {
 		return first, true
 	}
-	s.queued = nil
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {

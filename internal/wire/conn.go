@@ -4,7 +4,6 @@ import (
 	"errors"
 	"net"
 	"net/netip"
-	"slices"
 	"time"
 )
 
@@ -68,14 +67,6 @@ func (c *Conn) Read(done <-chan struct{}) {
 func (l Line) mayChangeTLS() bool {
 	verb, _, _ := ParseCommand(l.Text)
 	return verb == "AUTH" || verb == "REIN"
-}
-
-// Contains says whether one of the lines is a command.
-func Contains(lines []Line, command string) bool {
-	return slices.ContainsFunc(lines, func(l Line) bool {
-		verb, _, _ := ParseCommand(l.Text)
-		return verb == command
-	})
 }
 
 // Resume lets Read continue after the reply to AUTH or REIN.

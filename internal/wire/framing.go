@@ -171,6 +171,9 @@ func (r *Reader) finish(tooLong bool) Line {
 	} else {
 		l.Text, l.Literal = string(r.line), string(r.literal)
 	}
+	if r.literal = nil; cap(r.line) > commandBuffer {
+		r.line = nil // a long line is no reason to keep its memory
+	}
 	return l
 }
 

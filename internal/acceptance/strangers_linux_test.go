@@ -1,0 +1,66 @@
+package acceptance_test
+
+import (
+	"io"
+	"net"
+	"strings"
+	"testing"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// dialFrom connects from an address of the loopback network, which the server counts as a client of its own, and reads the greeting.
+func dialFrom(from, address string) (*ftptest.Conn, net.Conn, error) {
+	conn, err := (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}).Dial("tcp", address)
+	if err != nil {
+		return nil, nil, err
+	}
+	c := ftptest.NewConn(conn)
+	if _, err := c.Reply(); err != nil {
+		_ = conn.Close()
+		return nil, nil, err
+	}
+	return c, conn, nil
+}
+
+// TestMemoryOfStrangers: lines that arrive while PASS waits take no more memory than a session may have, however long they are.
+func TestMemoryOfStrangers(t *testing.T) {
+	t.Parallel()
+	const (
+		addresses, each = 20, 20
+		sessions        = addresses * each
+		// Each session has 50 KiB, and the collector lets as much again pile up before it looks. Checks of passwords take the rest.
+		most = sessions*100<<10 + 64<<20
+	)
+	s := newSite(t, s3test.Start(t, "minio"))
+	line := "NOOP \xff\xfb\x01" + strings.Repeat("a", 4000) + "\r\n" // it is kept in two forms: it may have a letter, or a request of Telnet
+	attack := "USER x\r\nPASS y\r\n" + strings.Repeat(line, 70)
+	const heap = "go_memstats_heap_inuse_bytes"
+	before := s.metric(t, heap)
+	var dialed errgroup.Group
+	for n := range sessions {
+		dialed.Go(func() error {
+			_, conn, err := dialFrom(net.IPv4(127, 0, 1, byte(1+n%addresses)).String(), s.address)
+			if err != nil {
+				return err
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			go func() { _, _ = io.WriteString(conn, attack) }() // the server may read no more than the beginning
+			return nil
+		})
+	}
+	if err := dialed.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	highest := 0.0
+	for range 20 {
+		highest = max(highest, s.metric(t, heap)-before)
+	}
+	t.Logf("%.0f KiB for each of %d sessions", highest/sessions/(1<<10), sessions)
+	if highest > most {
+		t.Errorf("%d sessions before the login take %.0f bytes, want %d at most", sessions, highest, most)
+	}
+}
