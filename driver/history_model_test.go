@@ -64,6 +64,7 @@ type operation struct {
 	err        error
 	published  [][]byte            // what it has written, in order
 	copied     map[string][][]byte // what it has written, by the key that it was copied from
+	owed       []string            // the keys of what it has deleted by mistake, and can bring back
 	looked     map[string]int      // when it looked at a key last
 	listed     map[string]int      // when it listed a prefix last
 
@@ -208,7 +209,11 @@ func (m *model) observe(e s3sim.Event) {
 	m.seq++
 	op, _ := e.Tag.(*operation)
 	isRecord := strings.HasPrefix(e.Key, journal)
-	e.Key, e.Prefix = nameOf(e.Bucket, e.Key), nameOf(e.Bucket, e.Prefix)
+	if e.Key != "" {
+		e.Key = nameOf(e.Bucket, e.Key)
+	} else {
+		e.Prefix = nameOf(e.Bucket, e.Prefix)
+	}
 	m.trace("%d %s %q %s: %d", m.seq, e.Name, e.Key+e.Prefix, e.UploadID, e.Status)
 	switch e.Name {
 	case "HeadObject", "GetObject":
@@ -279,6 +284,10 @@ func (m *model) touched(e s3sim.Event, op *operation) {
 	if op != nil && op.Do == "foreign-abort" && owner != nil && e.Status < 300 {
 		owner.takenOver = true
 		return
+	}
+	completes := e.Name == "CompleteMultipartUpload" && e.Status < 300 && e.Old != e.New
+	if completes && op != nil && owner == op && op.takenOver && m.profile.ConditionalPut && !op.faulty.Load() {
+		m.violate("taken-over", "step %d (%s %q) has completed its upload after another session has taken it over", op.ID, op.Do, op.Name)
 	}
 	if e.Status >= 300 || owner == nil || owner == op || owner.Do != "foreign-multipart" && !m.live(owner) {
 		return // no session may touch an upload of another S3 client
@@ -574,13 +583,36 @@ func (m *model) judgeDelete(e s3sim.Event, op *operation) {
 		return
 	case strings.HasSuffix(e.Key, "/") && len(old) == 0 && op.Do == "rename" && moved:
 		return
-	case op.Do == "rename" && moved && m.hasCopy(e.Key, old, op), op.Do == "rename" && moved && m.inWindow(e, op):
+	case op.Do == "rename" && moved && m.hasCopy(e.Key, old, op):
+		return
+	case op.Do == "rename" && moved && m.inWindow(e, op):
+		if v := m.world.versions(); e.Name == "DeleteObject" && (v == "kept" || v == "locked") {
+			op.owed = append(op.owed, e.Key)
+		}
+		return
+	case op.Do == "rename" && undone && m.hasDeleted(op.Name+strings.TrimPrefix(e.Key, op.To), old, op):
+		m.violate("both-deleted", "step %d (%s %q %q) has deleted %q, which was %s, and what it was copied from", op.ID, op.Do, op.Name, op.To, e.Key, m.describe(old))
 		return
 	case (op.Do == "rename" || op.Do == "copy") && undone && slices.ContainsFunc(op.published, func(c []byte) bool { return bytes.Equal(c, old) }):
 		return
 	}
 	m.violate("deleted", "step %d (%s %q %q) has deleted %q, which was %s; it has copied %d versions of it", op.ID, op.Do, op.Name, op.To, e.Key,
 		m.describe(old), len(op.copied[e.Key]))
+}
+
+// hasDeleted tells whether an operation itself has deleted a content of a key, and has not made it the current one again.
+func (m *model) hasDeleted(key string, content []byte, op *operation) bool {
+	states, deleted := m.versions[key], false
+	for i, s := range states {
+		switch {
+		case s.by != op:
+		case s.exists:
+			deleted = false
+		case i > 0 && states[i-1].exists && bytes.Equal(states[i-1].content, content):
+			deleted = true
+		}
+	}
+	return deleted
 }
 
 // hasCopy tells whether what a rename deletes has been at the new name, by this rename or one before it.
@@ -652,6 +684,7 @@ func (m *model) finish(op *operation, err error) {
 		delete(op.session.reported, op.Name)
 	case "rename", "copy":
 		m.judgeCopyReply(op)
+		m.judgeOwed(op)
 	case "mkdir", "rmdir", "chtimes":
 		judge := map[string]func(*operation){"mkdir": m.judgeMkdir, "rmdir": m.judgeRmdir, "chtimes": m.judgeTime}[op.Do]
 		if err == nil {
@@ -695,6 +728,16 @@ func (m *model) hadContent(op *operation) bool {
 	return slices.ContainsFunc(m.alive(op.Name, op.start, op.end), func(s state) bool {
 		return s.exists && s.began == op && bytes.HasSuffix(s.content, op.content)
 	})
+}
+
+// judgeOwed judges whether what an operation has deleted by mistake has come back, unless others have stored something there since.
+func (m *model) judgeOwed(op *operation) {
+	for _, key := range op.owed {
+		states := m.versions[key]
+		if last := states[len(states)-1]; last.by == op && !last.exists && !op.faulty.Load() {
+			m.violate("not-back", "step %d (rename %q %q) has deleted %q, which it has not copied, and has not brought it back", op.ID, op.Name, op.To, key)
+		}
+	}
 }
 
 func (m *model) judgeCopyReply(op *operation) {
