@@ -22,15 +22,13 @@ import (
 	"github.com/caddyserver/certmagic"
 	"github.com/mholt/acmez/v3/acme"
 	"go.uber.org/zap"
-	"golang.org/x/net/netutil"
 
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/web"
 )
 
 const (
-	// challengeConnections is how many connections of each challenge listener are open at the same time.
-	challengeConnections = 64
 	// challengeTimeout is how long the connection of a challenge may take.
 	challengeTimeout = 10 * time.Second
 	// retryLoading is the time between two attempts to load the certificates from a folder that cannot be read.
@@ -67,7 +65,7 @@ type Manager struct {
 	hosts []string
 
 	listeners []net.Listener
-	servers   []*http.Server
+	servers   []*web.Server
 	work      context.Context    // nil before Start
 	stop      context.CancelFunc // of the work
 	stopOnce  sync.Once
@@ -166,11 +164,11 @@ type Listen func(ctx context.Context, key, address string) (net.Listener, error)
 
 // Start opens the listeners of the challenges, and then obtains the certificates in the background until Stop. The error is that of listen.
 func (m *Manager) Start(ctx context.Context, listen Listen) error {
-	web, err := listen(ctx, "tls.acme.http_listen", m.cfg.HTTPListen)
+	challenges, err := listen(ctx, "tls.acme.http_listen", m.cfg.HTTPListen)
 	if err != nil {
 		return err
 	}
-	m.keep(web)
+	m.keep(challenges)
 	alpn, err := listen(ctx, "tls.acme.tls_listen", m.cfg.TLSListen)
 	if err != nil {
 		m.Stop()
@@ -179,21 +177,18 @@ func (m *Manager) Start(ctx context.Context, listen Listen) error {
 	m.keep(alpn)
 	ctx, m.stop = context.WithCancel(context.WithoutCancel(ctx))
 	issuer := m.issuer()
-	issuer.DisableHTTPChallenge, issuer.DisableTLSALPNChallenge = web == nil, alpn == nil
+	issuer.DisableHTTPChallenge, issuer.DisableTLSALPNChallenge = challenges == nil, alpn == nil
 	m.magic.Issuers = []certmagic.Issuer{issuer}
-	if web != nil {
-		issuer.ListenHost, issuer.AltHTTPPort = hostPort(web)
-		server := m.server(issuer.HTTPChallengeHandler(http.NotFoundHandler()))
-		go func() { _ = server.Serve(netutil.LimitListener(web, challengeConnections)) }() // ends with Stop
+	if challenges != nil {
+		issuer.ListenHost, issuer.AltHTTPPort = hostPort(challenges)
+		server := m.server(issuer.HTTPChallengeHandler(http.NotFoundHandler()), nil)
+		go func() { _ = server.Serve(challenges) }() // ends with Stop
 	}
 	if alpn != nil {
 		issuer.ListenHost, issuer.AltTLSALPNPort = hostPort(alpn)
-		server := m.server(http.NotFoundHandler())
-		server.TLSConfig = m.handshakes()
-		server.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){ // nothing follows the handshake
-			protocol: func(_ *http.Server, conn *tls.Conn, _ http.Handler) { _ = conn.Close() },
-		}
-		go func() { _ = server.ServeTLS(netutil.LimitListener(alpn, challengeConnections), "", "") }() // ends with Stop
+		handshakes := m.handshakes()
+		server := m.server(http.NotFoundHandler(), func(conn net.Conn) net.Conn { return tls.Server(conn, handshakes) })
+		go func() { _ = server.Serve(alpn) }() // ends with Stop
 	}
 	m.mu.Lock()
 	m.work = ctx
@@ -219,12 +214,12 @@ func (m *Manager) keep(l net.Listener) {
 	}
 }
 
-// server answers challenges until Stop.
-func (m *Manager) server(handler http.Handler) *http.Server {
-	s := &http.Server{
-		Handler: handler, ReadHeaderTimeout: challengeTimeout, ReadTimeout: challengeTimeout, WriteTimeout: challengeTimeout,
-		ErrorLog: slog.NewLogLogger(m.opts.Logger.Handler(), slog.LevelDebug),
-	}
+// server answers challenges until Stop. wrap is nil without TLS, and nothing follows the handshake of a challenge.
+func (m *Manager) server(handler http.Handler, wrap func(net.Conn) net.Conn) *web.Server {
+	s := web.NewServer(handler, web.Options{
+		Timeout: challengeTimeout, Wrap: wrap, Log: m.opts.Logger,
+		Protocols: map[string]func(*tls.Conn){protocol: func(conn *tls.Conn) { _ = conn.Close() }},
+	})
 	m.servers = append(m.servers, s)
 	return s
 }

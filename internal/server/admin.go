@@ -17,12 +17,16 @@ import (
 	"github.com/babelftp/babelftp/internal/audit"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/listen"
+	"github.com/babelftp/babelftp/internal/web"
 )
+
+// socketConnections is how many connections the admin socket has. All are of the one user who may open it.
+const socketConnections = 256
 
 // An adminAccess is how administrators reach the server.
 type adminAccess struct {
 	log    *slog.Logger
-	socket *http.Server
+	socket *web.Server
 	tcp    *listener.Listener // nil without admin.listen
 	bound  net.Listener       // of tcp, nil before start
 }
@@ -45,7 +49,7 @@ func (s *Server) newAdmin(cfg *config.Config, recent *audit.Recent) (*adminAcces
 		}),
 		Bans: s.bans, Debug: s.debug, Log: s.log,
 	})
-	a.socket = &http.Server{Handler: api, ReadHeaderTimeout: requestTimeout, ErrorLog: slog.NewLogLogger(s.log.Handler(), slog.LevelWarn)}
+	a.socket = web.NewServer(api, web.Options{Log: s.log, PerNetwork: socketConnections, Connections: socketConnections})
 	if cfg.Admin.Listen == "" {
 		return a, nil
 	}

@@ -40,11 +40,9 @@ import (
 	"github.com/babelftp/babelftp/internal/tenant"
 	"github.com/babelftp/babelftp/internal/tracing"
 	"github.com/babelftp/babelftp/internal/upkeep"
+	"github.com/babelftp/babelftp/internal/web"
 	"github.com/babelftp/babelftp/internal/wire"
 )
-
-// requestTimeout bounds the headers of a request to the metrics listener.
-const requestTimeout = 10 * time.Second
 
 // warnEvery is the time between two warnings of a certificate that ends soon.
 const warnEvery = 24 * time.Hour
@@ -83,7 +81,7 @@ type Server struct {
 	watcher *s3client.Watcher
 	upkeep  chan struct{} // has room for the buckets that may be swept and counted at once
 	tenants *tenant.Registry
-	web     *http.Server // metrics and probes
+	web     *web.Server // metrics and probes
 	admin   *adminAccess
 	queues  map[string]*tenantQueue // guarded by reloading
 	events  events.Sender
@@ -216,11 +214,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 	if s.admin, err = s.newAdmin(cfg, recent); err != nil {
 		return nil, err
 	}
-	s.web = &http.Server{
-		Handler:           s.health.Handler(m.handler()),
-		ReadHeaderTimeout: requestTimeout,
-		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelWarn),
-	}
+	s.web = web.NewServer(s.health.Handler(m.handler()), web.Options{Probes: true, Log: log})
 	s.showRefusedTexts(cfg)
 	return s, nil
 }

@@ -25,25 +25,23 @@ import (
 	"github.com/babelftp/babelftp/internal/certificates"
 	"github.com/babelftp/babelftp/internal/config/administration"
 	"github.com/babelftp/babelftp/internal/config/encryption"
+	"github.com/babelftp/babelftp/internal/web"
 )
 
 const (
-	// readTimeout is how long a client may take to send a request.
-	readTimeout = 10 * time.Second
-	// writeTimeout is how long an answer may take. The API asks S3 for some.
-	writeTimeout = time.Minute
-	// idleTimeout is how long a connection stays open between requests.
-	idleTimeout = time.Minute
-	// maxHeader is how many bytes the header of a request has at most.
-	maxHeader = 16 << 10
+	// maxConnections is how many connections there may be, with streams of events.
+	maxConnections = 256
+	// maxPerNetwork is how many of them one network may have, so that it leaves some to others. A browser has six at most.
+	maxPerNetwork = 64
 )
 
 // A Listener serves administrators. Its methods may be called by any goroutine.
 type Listener struct {
-	log    *slog.Logger
-	server *http.Server
-	gate   *gate
-	files  atomic.Pointer[tlsFiles] // nil without TLS
+	log        *slog.Logger
+	server     *web.Server
+	encryption *tls.Config
+	gate       *gate
+	files      atomic.Pointer[tlsFiles] // nil without TLS
 }
 
 // tlsFiles are what TLS needs.
@@ -62,13 +60,8 @@ func New(cfg administration.Admin, api, page http.Handler, log *slog.Logger) (*L
 		return nil, err
 	}
 	apply()
-	l.server = &http.Server{
-		Handler:           l.gate.handler(api, page),
-		ReadHeaderTimeout: readTimeout, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeader,
-		ErrorLog:  slog.NewLogLogger(log.Handler(), slog.LevelDebug), // strangers fill it
-		Protocols: new(http.Protocols),
-	}
-	l.server.Protocols.SetHTTP1(true) // so that few connections are few requests
+	l.encryption = &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: l.tlsConfig}
+	l.server = web.NewServer(l.gate.handler(api, page), web.Options{Connections: maxConnections, PerNetwork: maxPerNetwork, Wrap: l.wrap, Log: log})
 	return l, nil
 }
 
@@ -106,25 +99,14 @@ func (l *Listener) Ends() (host string, at time.Time) {
 }
 
 // Serve answers until Close. The error is never nil.
-func (l *Listener) Serve(listener net.Listener) error {
-	encryption := &tls.Config{MinVersion: tls.VersionTLS12, GetConfigForClient: l.tlsConfig}
-	return l.server.Serve(&encrypted{newLimited(listener), l, encryption})
-}
+func (l *Listener) Serve(listener net.Listener) error { return l.server.Serve(listener) }
 
-// encrypted accepts connections under TLS while there is a certificate. A reload may add it and take it away.
-type encrypted struct {
-	net.Listener
-	of  *Listener
-	tls *tls.Config
-}
-
-// Accept implements [net.Listener].
-func (e *encrypted) Accept() (net.Conn, error) {
-	conn, err := e.Listener.Accept()
-	if err != nil || e.of.files.Load() == nil {
-		return conn, err
+// wrap puts TLS above a connection while there is a certificate. A reload may add it and take it away.
+func (l *Listener) wrap(conn net.Conn) net.Conn {
+	if l.files.Load() == nil {
+		return conn
 	}
-	return tls.Server(conn, e.tls), nil
+	return tls.Server(conn, l.encryption)
 }
 
 var errNoTLS = errors.New("the configuration has no certificate any more")
