@@ -1,6 +1,7 @@
 package acceptance_test
 
 import (
+	"crypto/tls"
 	"io"
 	"net"
 	"net/http"
@@ -96,4 +97,24 @@ func TestIdleProbes(t *testing.T) {
 	c := ftptest.Dial(t, s.address)
 	c.Login("alice@acme", password)
 	c.Store("/file", "some data")
+}
+
+// TestLongServerName: a handshake for a name that no host can have ends before anything compares the name.
+func TestLongServerName(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"))
+	for name, labels := range map[string]int{"longest": 4, "too-long": 5, "much-too-long": 1000} {
+		t.Run(name, func(t *testing.T) {
+			conn, err := tls.Dial("tcp", s.implicit, &tls.Config{
+				ServerName:         strings.Repeat(strings.Repeat("a", 60)+".", labels) + "example",
+				InsecureSkipVerify: true, // any certificate will do
+			})
+			if err == nil {
+				_ = conn.Close()
+			}
+			if long := labels > 4; (err == nil) == long {
+				t.Errorf("the handshake ends with %v", err)
+			}
+		})
+	}
 }

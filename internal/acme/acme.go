@@ -26,6 +26,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/panics"
 	"github.com/babelftp/babelftp/internal/web"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 const (
@@ -254,6 +255,9 @@ func (m *Manager) handshakes() *tls.Config {
 		GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
 			if len(hello.SupportedProtos) != 1 || hello.SupportedProtos[0] != protocol {
 				return nil, errors.New("only challenges of ACME are answered here")
+			}
+			if err := wire.CheckServerName(hello); err != nil {
+				return nil, err
 			}
 			return m.magic.GetCertificate(hello)
 		},

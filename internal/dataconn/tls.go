@@ -52,6 +52,9 @@ func TLSConfig(cfg *tls.Config) *tls.Config {
 	cfg = cfg.Clone()
 	configFor, certificate := cfg.GetConfigForClient, cfg.GetCertificate
 	cfg.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		if err := wire.CheckServerName(hello); err != nil {
+			return nil, err
+		}
 		h := handshakeOf(hello)
 		host := h.Host
 		if named, ok := wire.ParseHost(hello.ServerName); ok && host != "" && named != host {

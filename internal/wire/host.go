@@ -1,11 +1,27 @@
 package wire
 
 import (
+	"crypto/tls"
+	"errors"
 	"net/netip"
 	"strings"
 
 	"golang.org/x/net/idna"
 )
+
+// maxDomainName is the length of the longest name, as text (RFC 1035 2.3.4).
+const maxDomainName = 253
+
+// ErrServerName reports a name in TLS that no host can have.
+var ErrServerName = errors.New("the client named a host to TLS whose name is longer than any can be")
+
+// CheckServerName refuses a handshake for a name that no host can have, before it is compared or kept: TLS lets it have 64 kB.
+func CheckServerName(hello *tls.ClientHelloInfo) error {
+	if len(hello.ServerName) > maxDomainName {
+		return ErrServerName
+	}
+	return nil
+}
 
 // ParseHost checks the argument of HOST (RFC 7151 3.1): a domain name, an IPv4
 // address or an IPv6 address in brackets, never with a port. Domain names are
@@ -20,7 +36,6 @@ func ParseHost(arg string) (string, bool) {
 		return addr.String(), true
 	}
 	name := strings.Map(lowerASCII, arg)
-	const maxDomainName = 253 // RFC 1035 2.3.4, as text
 	if name == "" || len(name) > maxDomainName {
 		return "", false
 	}
@@ -54,7 +69,11 @@ func NormalizeHost(name string) string {
 	if addr, err := netip.ParseAddr(name); err == nil {
 		return addr.String()
 	}
-	ascii, err := idna.Lookup.ToASCII(strings.TrimSuffix(name, "."))
+	short := strings.TrimSuffix(name, ".")
+	if len(short) > maxDomainName { // its labels would take time that grows with the square of its length
+		return name
+	}
+	ascii, err := idna.Lookup.ToASCII(short)
 	if err != nil {
 		return name
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/administration"
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/web"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 const (
@@ -112,7 +113,10 @@ func (l *Listener) wrap(conn net.Conn) net.Conn {
 var errNoTLS = errors.New("the configuration has no certificate any more")
 
 // tlsConfig is that of a handshake.
-func (l *Listener) tlsConfig(*tls.ClientHelloInfo) (*tls.Config, error) {
+func (l *Listener) tlsConfig(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+	if err := wire.CheckServerName(hello); err != nil {
+		return nil, err
+	}
 	files := l.files.Load()
 	if files == nil {
 		return nil, errNoTLS
