@@ -62,18 +62,21 @@ type operation struct {
 	start, end int // of the requests that may have come before, and after
 	ended      bool
 	err        error
-	published  [][]byte            // what it has written, in order
-	copied     map[string][][]byte // what it has written, by the key that it was copied from
-	owed       []string            // the keys of what it has deleted by mistake, and can bring back
-	looked     map[string]int      // when it looked at a key last
-	listed     map[string]int      // when it listed a prefix last
+
+	published [][]byte            // what it has written, in order
+	copied    map[string][][]byte // what it has written, by the key that it was copied from
+	owed      []string            // the keys of what it has deleted by mistake, and can bring back
+
+	looked map[string]int // when it looked at a key last
+	listed map[string]int // when it listed a prefix last
 
 	// Of uploads:
-	content      []byte // that its client has
-	wholly       bool   // its client sends all of that
-	sent         int
-	lost         bool      // its client is
-	takenOver    bool      // by another session or a server, which may do so
+	content   []byte // that its client has
+	wholly    bool   // its client sends all of that
+	sent      int
+	lost      bool // its client is
+	takenOver bool // by another session or a server, which may do so
+
 	stalledTo    int       // when its record said last that it has stalled
 	deadFrom     time.Time // if its record is not written again before; zero where it has none
 	openedAt     int
@@ -586,7 +589,7 @@ func (m *model) judgeDelete(e s3sim.Event, op *operation) {
 	case op.Do == "rename" && moved && m.hasCopy(e.Key, old, op):
 		return
 	case op.Do == "rename" && moved && m.inWindow(e, op):
-		if v := m.world.versions(); e.Name == "DeleteObject" && (v == "kept" || v == "locked") {
+		if v := m.world.versions(); v == "kept" || v == "locked" {
 			op.owed = append(op.owed, e.Key)
 		}
 		return

@@ -33,11 +33,13 @@ type request struct {
 	query     url.Values
 	header    http.Header
 	body      []byte
-	checksums http.Header        // the one that came with the body, if any
-	location  string             // the object's address
-	changes   int                // how often the key had changed when the request came
-	before    map[string]*Object // what the keys held then, where the answer may be torn
-	refusal   *reply             // why it is refused whatever it asks for, or nil
+	checksums http.Header // the one that came with the body, if any
+	location  string      // the object's address
+
+	changes int                // how often the key had changed when the request came
+	before  map[string]*Object // what the keys held then, where the answer may be torn
+
+	refusal *reply // why it is refused whatever it asks for, or nil
 }
 
 // operations names the operation of a request to an object or to a bucket by its method and its subresource, which is empty for the object

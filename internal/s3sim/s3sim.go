@@ -70,9 +70,8 @@ type Options struct {
 	// effect. Without Conflicts the condition is judged by what the other write has left.
 	Conflicts bool
 
-	// Torn makes answers hold parts of two objects, of which one has replaced the other since the request came, where the reads of the profile are not
-	// atomic: HeadObject the ETag of the new one and the rest of the old one, GetObject and listings the ETag of the old one and the rest of
-	// the new one.
+	// Torn makes answers hold parts of two objects where the reads of the profile are not atomic. One has replaced the other since the request came.
+	// HeadObject has the ETag of the new one and the rest of the old one. GetObject and listings have the ETag of the old one and the rest of the new one.
 	Torn bool
 
 	// Ahead is by how much the clock of the server is ahead.

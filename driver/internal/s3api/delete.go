@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
 
@@ -207,8 +208,13 @@ func (b *Bucket) removeDeleteMarker(ctx context.Context, v Version, marker strin
 	if aws.ToString(covered.VersionId) == v.ID {
 		return nil
 	}
-	_, err = ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
-		return b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key, VersionId: &marker}, once)
+	return b.bringBack(ctx, v.Key, marker)
+}
+
+// bringBack deletes a delete marker, so that what it covers is the current object again. The error is ESTALE where that has succeeded.
+func (b *Bucket) bringBack(ctx context.Context, key, marker string) error {
+	_, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
+		return b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key, VersionId: &marker}, once)
 	})
 	if err != nil {
 		return err
@@ -216,19 +222,82 @@ func (b *Bucket) removeDeleteMarker(ctx context.Context, v Version, marker strin
 	return errReplaced
 }
 
+// removeDeleteMarkers is removeDeleteMarker for versions of one directory, in the order of their keys, with the IDs of the markers by key. It takes
+// a request for each page of the versions. These have no IDs, because they come from a listing. It puts an error for each version into errs.
+func (b *Bucket) removeDeleteMarkers(ctx context.Context, versions []Version, markers map[string]string, errs []error) {
+	if len(markers) == 0 {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	first, last := versions[0].Key, versions[len(versions)-1].Key
+	in := &s3.ListObjectVersionsInput{Bucket: &b.Name, Prefix: aws.String(commonPrefix(first, last)), EncodingType: types.EncodingTypeUrl}
+	if b.Profile.SortedListings && len(first) > len(*in.Prefix) {
+		in.KeyMarker = aws.String(first[:len(first)-1]) // comes before the key, and little is between the two
+	}
+	latest, covered := map[string]string{}, map[string]types.ObjectVersion{}
+	for {
+		out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListObjectVersionsOutput, error) {
+			return b.client.ListObjectVersions(ctx, in, once)
+		})
+		if err != nil {
+			return // as in removeDeleteMarker
+		}
+		page := &Page{Encoded: out.EncodingType == types.EncodingTypeUrl}
+		for _, m := range out.DeleteMarkers {
+			if key, ok := page.decode(m.Key); ok && aws.ToBool(m.IsLatest) {
+				latest[key] = aws.ToString(m.VersionId)
+			}
+		}
+		for _, o := range out.Versions {
+			key, ok := page.decode(o.Key)
+			if _, found := covered[key]; ok && !found {
+				covered[key] = o
+			}
+		}
+		next, ok := page.decode(out.NextKeyMarker)
+		if !aws.ToBool(out.IsTruncated) || !ok || b.Profile.SortedListings && next > last {
+			break
+		}
+		in.KeyMarker, in.VersionIdMarker = &next, out.NextVersionIdMarker
+	}
+	for i, v := range versions {
+		o, found := covered[v.Key]
+		now := Version{Key: v.Key, Size: aws.ToInt64(o.Size), ETag: aws.ToString(o.ETag), ModTime: aws.ToTime(o.LastModified)}
+		marker := markers[v.Key]
+		if !found || marker == "" || latest[v.Key] != marker || v.sameSizeAndETag(now) && v.sameSizeAndTime(now) {
+			continue
+		}
+		errs[i] = b.bringBack(ctx, v.Key, marker)
+	}
+}
+
+// commonPrefix returns the bytes with which both keys begin.
+func commonPrefix(a, b string) string {
+	n := 0
+	for n < min(len(a), len(b)) && a[n] == b[n] {
+		n++
+	}
+	return a[:strings.LastIndex(a[:n], keys.Separator)+1]
+}
+
 // DeleteVersions deletes versions of one directory by few requests, each like DeleteVersion. It returns an error for each version, ESTALE where another
 // object has the key. The versions are in the order of their keys. If S3 has not listed them right before, since is the part of a listing that has
 // them.
 func (b *Bucket) DeleteVersions(ctx context.Context, since *Listing, versions []Version) []error {
-	if since == nil || b.Profile.ConditionalBatchDelete {
-		return b.deleteBatch(ctx, versions, b.Profile.ConditionalBatchDelete)
+	if b.Profile.ConditionalBatchDelete {
+		return b.deleteBatch(ctx, versions, true, nil)
 	}
-	replaced, err := b.replaced(ctx, *since, versions)
-	if err != nil {
-		return slices.Repeat([]error{err}, len(versions))
+	var replaced map[string]bool
+	if since != nil {
+		var err error
+		if replaced, err = b.replaced(ctx, *since, versions); err != nil {
+			return slices.Repeat([]error{err}, len(versions))
+		}
 	}
 	still := slices.DeleteFunc(slices.Clone(versions), func(v Version) bool { return replaced[v.Key] })
-	errs := b.deleteBatch(ctx, still, false)
+	markers := map[string]string{}
+	errs := b.deleteBatch(ctx, still, false, markers)
+	b.removeDeleteMarkers(ctx, still, markers, errs)
 	for i, v := range versions {
 		if replaced[v.Key] {
 			errs = slices.Insert(errs, i, errReplaced)
@@ -240,18 +309,19 @@ func (b *Bucket) DeleteVersions(ctx context.Context, since *Listing, versions []
 // DeleteAll deletes the keys of some versions by one request, without a condition, and returns an error for each. Where S3 does not
 // answer, it deletes what is left of these versions, and what has replaced one stays: the error is ESTALE then.
 func (b *Bucket) DeleteAll(ctx context.Context, versions []Version) []error {
-	return b.deleteBatch(ctx, versions, false)
+	return b.deleteBatch(ctx, versions, false, nil)
 }
 
 // deleteBatch deletes objects by one request, in which S3 compares the ETags if exact is set. Then it deletes those that are left one by one,
 // because those errors tell more. Some servers refuse the request. Without an answer it looks at each object first: what another client has stored since
-// the request stays, whatever its bytes. After an error other than ESTALE it sends no more requests.
-func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool) []error {
+// the request stays, whatever its bytes. After an error other than ESTALE it sends no more requests. In a bucket that keeps
+// versions, markers gets the IDs of the delete markers that the one request has made, by key, unless it is nil.
+func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool, markers map[string]string) []error {
 	errs := make([]error, len(versions))
 	if len(versions) == 0 {
 		return errs
 	}
-	in := &types.Delete{Quiet: aws.Bool(true), Objects: make([]types.ObjectIdentifier, len(versions))}
+	in := &types.Delete{Quiet: aws.Bool(markers == nil), Objects: make([]types.ObjectIdentifier, len(versions))}
 	for i, v := range versions {
 		in.Objects[i].Key = &v.Key
 		if exact {
@@ -277,6 +347,11 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 	switch {
 	case err == nil:
 		deleted = deletedBy(versions, out.Errors)
+		for _, d := range out.Deleted {
+			if markers != nil && aws.ToBool(d.DeleteMarker) {
+				markers[aws.ToString(d.Key)] = aws.ToString(d.DeleteMarkerVersionId)
+			}
+		}
 	case ctx.Err() != nil:
 		stopped = s3errors.FromSDK(err)
 	case !s3errors.NotPerformed(err):
