@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -13,6 +15,29 @@ import (
 
 	"github.com/babelftp/babelftp/internal/s3test"
 )
+
+// freeze stops a process, and returns when each of its threads has stopped. Until then some of them still work.
+func freeze(t *testing.T, p *process) {
+	t.Helper()
+	p.signal(syscall.SIGSTOP)
+	threads := fmt.Sprintf("/proc/%d/task/*/stat", p.cmd.Process.Pid)
+	waitUntil(t, func() bool {
+		files, err := filepath.Glob(threads)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			stat, err := os.ReadFile(file)
+			if err != nil { // the thread has ended
+				continue
+			}
+			if _, state, _ := strings.Cut(string(stat), ") "); !strings.HasPrefix(state, "T") {
+				return false
+			}
+		}
+		return true
+	}, func() { t.Fatal("the process does not stop") })
+}
 
 // The replica that relays a download or a listing is killed when the replica of the session has written all of it. The client sees the end of the data
 // connection, as after a whole file. The reply, the log, the audit log and the metrics must say that the transfer has failed.
@@ -81,7 +106,7 @@ func TestRelayKilledAtTheEnd(t *testing.T) {
 				t.Fatalf("%s: %q, %v", tc.line, reply, err)
 			}
 			waitUntil(t, func() bool { return injection.Applied() == 1 }, func() { t.Fatal("no such request") })
-			relay.server.signal(syscall.SIGSTOP)
+			freeze(t, relay.server)
 			close(rest)
 			session.awaitMetric(t, moved, before+float64(len(whole)))
 			relay.server.kill()
