@@ -4,7 +4,7 @@ TOOLS      := minio versitygw pebble golangci-lint helm vale govulncheck compose
 TEST_TOOLS := minio versitygw pebble helm compose-go
 
 # The conformance suite of the driver runs with the race detector on MinIO, which is a process of its own and so is not slowed down, and
-# without on the others. Both of the longest packages, driver and internal/acceptance, run at once in the second command, and several of their
+# without on the others. The embedded server is versitygw, so it has the suite in make quick only. Both of the longest packages, driver and internal/acceptance, run at once in the second command, and several of their
 # tests at once too, because these wait more than they compute.
 #
 # The tests of these packages run without the race detector: one goroutine does the work, or a program that is built with the race
@@ -44,7 +44,7 @@ quick: ## run the tests that need nothing but Go: embedded S3 only, no race dete
 test: packages s3-packages .tools/clients/node_modules $(TEST_TOOLS:%=.tools/bin/%) ## install and build what the tests need, and run all tests
 	CGO_ENABLED=1 go test $(TESTFLAGS) -race -timeout 20m -skip '^TestConformance$$/^(embedded|versitygw)$$|Packaged$$' $(filter-out $(shell go list $(SERIAL)),$(shell go list ./...))
 	CGO_ENABLED=1 go test $(TESTFLAGS) -race -run '^TestConcurrentSessions$$' ./i18n
-	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip '^TestConformance$$/^minio$$|Packaged$$' ./driver $(SERIAL)
+	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -parallel 4 -skip '^TestConformance$$/^(minio|embedded)$$|Packaged$$' ./driver $(SERIAL)
 	CGO_ENABLED=0 go test $(TESTFLAGS) -timeout 20m -p 1 -run '^TestConformancePackaged$$/./^($(PACKAGED_GROUPS))$$|^Test(ProfilesOf|LimitsOf|Unknown)Packaged$$' ./driver ./internal/s3test ./internal/s3client
 
 # All of the suite takes Ceph and Swift nine minutes each, and Ceph 3 GiB of memory.

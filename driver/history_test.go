@@ -14,7 +14,7 @@ import (
 )
 
 var (
-	historyCount  = flag.Int("histories", 0, "how many random histories to run; 0 stands for 2,000, for 200 with the race detector, for 100 with -short")
+	historyCount  = flag.Int("histories", 0, "how many random histories to run; 0 stands for 500, for 200 with the race detector, for 100 with -short")
 	historySeed   = flag.Uint64("histories.seed", 1, "the seed of the first history")
 	historyTime   = flag.Duration("histories.time", 0, "run random histories for so long, whatever their number")
 	historyReplay = flag.String("histories.replay", "", "replay the history in a file")
@@ -43,7 +43,7 @@ func TestHistories(t *testing.T) {
 	case count == 0 && raceDetector:
 		count = 200
 	case count == 0:
-		count = 2000
+		count = 500
 	}
 	var next atomic.Uint64
 	next.Store(*historySeed)
