@@ -186,7 +186,7 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 func (b *Bucket) isOpen(ctx context.Context, u Upload) bool {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), lookAfterTimeout)
 	defer done()
-	_, err := b.ListParts(ctx, u, func(Part, int64) bool { return false })
+	_, err := b.ListParts(ctx, u, func(Part) bool { return false })
 	return err == nil
 }
 
@@ -201,9 +201,8 @@ func (b *Bucket) AbortUpload(ctx context.Context, u Upload) error {
 	return err
 }
 
-// ListParts lists the parts of an upload in order, each with its size in bytes, until take returns false. It returns the algorithm of their
-// checksums.
-func (b *Bucket) ListParts(ctx context.Context, u Upload, take func(p Part, size int64) bool) (types.ChecksumAlgorithm, error) {
+// ListParts lists the parts of an upload in order, until take returns false. It returns the algorithm of their checksums.
+func (b *Bucket) ListParts(ctx context.Context, u Upload, take func(Part) bool) (types.ChecksumAlgorithm, error) {
 	in := &s3.ListPartsInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}
 	for {
 		out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListPartsOutput, error) { return b.client.ListParts(ctx, in, once) })
@@ -218,7 +217,7 @@ func (b *Bucket) ListParts(ctx context.Context, u Upload, take func(p Part, size
 				Number: aws.ToInt32(p.PartNumber), Size: *p.Size, ETag: *p.ETag,
 				CRC32: p.ChecksumCRC32, CRC32C: p.ChecksumCRC32C, CRC64NVME: p.ChecksumCRC64NVME,
 			}
-			if !take(listed, *p.Size) {
+			if !take(listed) {
 				return out.ChecksumAlgorithm, nil
 			}
 		}

@@ -215,13 +215,13 @@ func (u *Uploader) readParts(ctx context.Context, p *pending) error {
 	if p.Upload == "" {
 		return nil
 	}
-	a, err := u.Bucket.ListParts(ctx, s3api.Upload{Key: p.Key, ID: p.Upload}, func(found s3api.Part, size int64) bool {
-		if found.Number != int32(len(p.parts)+1) || size != u.partSizeAt(p.PartSize, p.end()) ||
-			!p.CountsPart(p.end()+size) {
+	a, err := u.Bucket.ListParts(ctx, s3api.Upload{Key: p.Key, ID: p.Upload}, func(found s3api.Part) bool {
+		if found.Number != int32(len(p.parts)+1) || found.Size != u.partSizeAt(p.PartSize, p.end()) ||
+			!p.CountsPart(p.end()+found.Size) {
 			return false
 		}
 		p.parts = append(p.parts, &found)
-		p.ends = append(p.ends, p.end()+size)
+		p.ends = append(p.ends, p.end()+found.Size)
 		return true
 	})
 	if a == checksums.Algorithm || a == u.Objects.Checksum {
