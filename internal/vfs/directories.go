@@ -102,8 +102,8 @@ func (d *Directories) seePath(dir string) {
 // seeParent remembers the directory of a file that is there.
 func (d *Directories) seeParent(name string) { d.seePath(path.Dir(path.Clean("/" + name))) }
 
-// emptied is for a name that a session has removed, or renamed: the directories above it may have vanished by that.
-func (d *Directories) emptied(name string) {
+// noteRemoval is for a name that a session has removed, or renamed: the directories above it may have vanished by that.
+func (d *Directories) noteRemoval(name string) {
 	for dir := path.Dir(path.Clean("/" + name)); dir != "/"; dir = path.Dir(dir) {
 		d.note(dir, func(s *sighting, now uint64) { s.seen, s.emptied = now, true })
 	}
@@ -147,15 +147,15 @@ func NewDirectoryFS(storage ObjectStorage, known *Directories) ObjectStorage {
 }
 
 // vanished reports whether err says only that S3 has nothing below a directory that the sessions know. A file that has the name now ends the directory.
-// If emptied is set, only a directory counts that a session of the user has emptied.
-func (f *directoryFS) vanished(name string, err error, emptied bool) bool {
+// If byUser is set, only a directory counts that a session of the user has emptied.
+func (f *directoryFS) vanished(name string, err error, byUser bool) bool {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
 	if f.known.leadsHome(name) {
 		return true
 	}
-	if seen, emptiedIt := f.known.seen(name); !seen || emptied && !emptiedIt {
+	if seen, emptied := f.known.seen(name); !seen || byUser && !emptied {
 		return false
 	}
 	_, err = f.ObjectStorage.StatFile(name)
@@ -250,7 +250,7 @@ func (f *directoryFS) MkdirAll(name string, mode fs.FileMode) error {
 func (f *directoryFS) RemoveFile(name string) error {
 	err := f.ObjectStorage.RemoveFile(name)
 	if err == nil {
-		f.known.emptied(name)
+		f.known.noteRemoval(name)
 	}
 	return err
 }
@@ -262,7 +262,7 @@ func (f *directoryFS) RemoveDir(name string) error {
 		return err
 	}
 	f.known.remove(name)
-	f.known.emptied(name)
+	f.known.noteRemoval(name)
 	return nil
 }
 
@@ -270,7 +270,7 @@ func (f *directoryFS) RemoveAll(name string) error {
 	err := f.ObjectStorage.RemoveAll(name)
 	if err == nil {
 		f.known.remove(name)
-		f.known.emptied(name)
+		f.known.noteRemoval(name)
 	}
 	return err
 }
@@ -280,7 +280,7 @@ func (f *directoryFS) Rename(oldname, newname string) error {
 	err := f.ObjectStorage.Rename(oldname, newname)
 	if err == nil {
 		f.known.remove(oldname)
-		f.known.emptied(oldname)
+		f.known.noteRemoval(oldname)
 		f.known.seeParent(newname)
 	}
 	return err
