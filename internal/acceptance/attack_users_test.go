@@ -1,7 +1,6 @@
 package acceptance_test
 
 import (
-	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -55,16 +54,7 @@ func TestTrickle(t *testing.T) {
 	defer close(ended)
 	go trickle(data, ended)
 	s.attackMemory(t, 0, 1)
-	replies := make(chan string, share)
-	for _, c := range holding {
-		go func() {
-			reply, err := c.Conn.Reply()
-			replies <- fmt.Sprint(reply, err)
-		}()
-	}
-	if reply := <-replies; !strings.HasPrefix(reply, "426 ") {
-		t.Errorf("the first upload that ends of those that hold memory gets %s", reply)
-	}
+	wantFirstToEnd(t, holding, "426 ")
 }
 
 // trickle sends 600 bytes each five seconds on connections, until ended is closed. So do those who know the default of `limits.min_upload_rate`. There is

@@ -80,6 +80,21 @@ func TestMemoryOfOneUser(t *testing.T) {
 	}
 }
 
+// wantFirstToEnd checks the reply to the upload that ends first of those that hold memory.
+func wantFirstToEnd(t *testing.T, holding []*ftptest.Client, code string) {
+	t.Helper()
+	replies := make(chan string, len(holding))
+	for _, c := range holding {
+		go func() {
+			reply, err := c.Conn.Reply()
+			replies <- fmt.Sprint(reply, err)
+		}()
+	}
+	if reply := <-replies; !strings.HasPrefix(reply, code) {
+		t.Errorf("the first upload that ends of those that hold memory gets %s", reply)
+	}
+}
+
 // TestSlowUploads lets a user hold memory and send a byte now and then, which is less than the minimum. As others of its sessions wait for memory, one of
 // these uploads after another ends with 426. An upload of another tenant that is as slow may go on.
 func TestSlowUploads(t *testing.T) {
@@ -109,16 +124,7 @@ func TestSlowUploads(t *testing.T) {
 		}
 	}()
 	s.attackMemory(t, 0, share)
-	replies := make(chan string, share)
-	for _, c := range holding {
-		go func() {
-			reply, err := c.Conn.Reply()
-			replies <- fmt.Sprint(reply, err)
-		}()
-	}
-	if reply := <-replies; !strings.HasPrefix(reply, "426 ") {
-		t.Errorf("the first upload that ends of those that hold memory gets %s", reply)
-	}
+	wantFirstToEnd(t, holding, "426 ")
 	close(ended)
 	sent := <-dripped
 	_ = conn.Close()
