@@ -4,8 +4,9 @@ TOOLS      := minio versitygw pebble golangci-lint helm vale govulncheck compose
 TEST_TOOLS := minio versitygw pebble helm compose-go
 
 # The conformance suite of the driver runs with the race detector on MinIO, which is a process of its own and so is not slowed down, and
-# without on the others. The embedded server is versitygw, so it has the suite in make quick only. Both of the longest packages, driver and internal/acceptance, run at once in the second command, and several of their
-# tests at once too, because these wait more than they compute.
+# without on the others. The embedded server is versitygw in this process, behind locks. It has the suite in make quick only. Both of the longest
+# packages, driver and internal/acceptance, run at once in the second command, and several of their tests at once too, because these wait more than
+# they compute.
 #
 # The tests of these packages run without the race detector: one goroutine does the work, or a program that is built with the race
 # detector does it (internal/acceptance). The same bytes go through the sessions of internal/control with it, and the simulator of internal/s3sim
