@@ -13,12 +13,12 @@ import (
 type Command struct {
 	Client, Replica int
 
-	// Verb is STOR, APPE, REST (which is REST and STOR), DELE, RNTO (which is RNFR and RNTO), RETR, SIZE, MLST or MLSD. RNFR alone is one that was refused.
+	// Verb is STOR, APPE, REST (which is REST and STOR), KEEP (which resumes an upload by them), DELE, RNTO (which is RNFR and RNTO), RETR, SIZE, MLST or MLSD. RNFR alone is one that was refused.
 	Verb   string
 	Name   string // empty for MLSD
 	To     string // of RNTO
-	Offset int64  // of REST
-	Data   string // that STOR, APPE and REST sent
+	Offset int64  // of REST and KEEP
+	Data   string // that STOR, APPE and REST sent, and the whole file of KEEP
 
 	Code    int              // of the last reply, 0 without one
 	Got     string           // what RETR brought
@@ -44,12 +44,34 @@ func (c *Command) isRead() bool {
 // inDoubt tells whether it is open if and when the command takes effect.
 func (c *Command) inDoubt() bool { return !c.isRead() && (c.Code == 0 || c.Code/100 == 4) }
 
+// Refused tells whether there was no reply, or one that asks the client to try again.
+func (c *Command) Refused() bool { return c.Code == 0 || c.Code/100 == 4 }
+
+// changes tells whether the command has certainly changed a name.
+func (c *Command) changes(name string) bool {
+	return !c.isRead() && c.Code/100 == 2 && (c.Name == name || c.To == name)
+}
+
+// Groundless is the commands that were refused though nothing was in their way. Without faults, only another client's change of the same name is a reason.
+func (h History) Groundless() (groundless History) {
+	for _, c := range h {
+		if c.Refused() && !slices.ContainsFunc(h, func(o Command) bool {
+			return o.Client != c.Client && o.Call < c.Return && c.Call < o.Return && (o.changes(c.Name) || c.To != "" && o.changes(c.To))
+		}) {
+			groundless = append(groundless, c)
+		}
+	}
+	return groundless
+}
+
 // String is the command and its reply.
 func (c *Command) String() string {
 	text := c.Verb
 	switch c.Verb {
 	case "REST":
 		text = fmt.Sprintf("REST %d, STOR", c.Offset)
+	case "KEEP":
+		text = fmt.Sprintf("resumes at REST %d, STOR", c.Offset)
 	case "RNTO":
 		return fmt.Sprintf("RNFR %s, RNTO %s -> %s", c.Name, c.To, c.reply())
 	case "MLSD":
@@ -57,7 +79,7 @@ func (c *Command) String() string {
 	}
 	text += " " + c.Name
 	switch c.Verb {
-	case "STOR", "APPE", "REST":
+	case "STOR", "APPE", "REST", "KEEP":
 		text += " " + shown(c.Data)
 	}
 	return text + " -> " + c.reply()
@@ -97,7 +119,7 @@ func shown(content string) string {
 	if len(content) <= enough {
 		return fmt.Sprintf("%q", content)
 	}
-	return fmt.Sprintf("%q... (%d bytes)", content[:enough/2], len(content))
+	return fmt.Sprintf("%q...%q (%d bytes)", content[:enough/4], content[len(content)-enough/4:], len(content))
 }
 
 // A History is what all clients did, in the order in which they began it.

@@ -213,3 +213,32 @@ func TestOperationsInDoubt(t *testing.T) {
 		t.Errorf("the names are %s", got)
 	}
 }
+
+// A refusal needs a change by another client that took place meanwhile.
+func TestGroundless(t *testing.T) {
+	t.Parallel()
+	other := stor("a", "y", 226)
+	other.Client = 1
+	refused := stor("a", "x", 451)
+	for _, tt := range []struct {
+		name    string
+		history History
+		want    int
+	}{
+		{"nothing", inTurn(stor("a", "x", 226), retr("a", "x")), 0},
+		{"alone", inTurn(refused), 1},
+		{"after-another", inTurn(other, refused), 1},
+		{"beside-another", History{at(0, 9, other), at(5, 15, refused)}, 0},
+		{"beside-another-name", History{at(0, 9, Command{Client: 1, Verb: "STOR", Name: "b", Code: 226}), at(5, 15, refused)}, 1},
+		{"beside-a-read", History{at(0, 9, Command{Client: 1, Verb: "SIZE", Name: "a", Code: 213}), at(5, 15, refused)}, 1},
+		{"beside-another-refusal", History{at(0, 9, Command{Client: 1, Verb: "APPE", Name: "a", Code: 451}), at(5, 15, refused)}, 2},
+		{"target-of-a-rename", History{at(0, 9, Command{Client: 1, Verb: "STOR", Name: "b", Code: 226}), at(5, 15, rnto("b", 451))}, 0},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := tt.history.Groundless(); len(got) != tt.want {
+				t.Errorf("%d are groundless, want %d:\n%v", len(got), tt.want, got)
+			}
+		})
+	}
+}
