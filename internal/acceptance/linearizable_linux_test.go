@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
+	v4 "github.com/aws/aws-sdk-go-v2/aws/signer/v4"
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/babelftp/babelftp/internal/linearizability"
@@ -22,18 +25,29 @@ import (
 
 // The flags of TestLinearizable.
 var (
-	historiesTime    = flag.Duration("histories.time", 5*time.Second, "how long each part of TestLinearizable makes histories")
+	historiesTime    = flag.Duration("histories.time", 3*time.Second, "how long each part of TestLinearizable makes histories")
 	historiesSeed    = flag.Uint64("histories.seed", 1, "of TestLinearizable; a seed decides what clients and S3 do, but not when")
 	historiesKeep    = flag.String("histories.keep", "", "folder for pages that show the histories that TestLinearizable cannot explain")
 	historiesServers = flag.String("histories.servers", "minio,versitygw", "S3 servers of TestLinearizable")
-	historiesParts   = flag.String("histories.parts", "clean,faults,deny,large,kills", "parts of TestLinearizable")
+	historiesParts   = flag.String("histories.parts", "clean,faults,deny,large,kills,resume", "parts of TestLinearizable")
 	historiesTeams   = flag.Int("histories.teams", 4, "how many histories TestLinearizable makes at a time, on each S3 server")
 	historiesBinary  = flag.String("histories.binary", "", "program that TestLinearizable judges in place of one that it builds")
 	historiesGoOn    = flag.Bool("histories.go-on", false, "let TestLinearizable go on after a history that it cannot explain")
 )
 
-// judgedReplicas is how many replicas serve the bucket.
-const judgedReplicas = 2
+const (
+	// judgedReplicas is how many replicas serve clients.
+	judgedReplicas = 2
+
+	// judgedSweeper is the number of the replica that has no clients, and removes abandoned uploads.
+	judgedSweeper = judgedReplicas
+
+	// sweptAfter is the age of the uploads that it removes, and the time between two sweeps. The program takes no shorter one. The other replicas remove what is older than a day.
+	sweptAfter = 10 * time.Second
+)
+
+// judgedSkews are by how much the clock of S3 is ahead of those of the replicas. Signatures are checked by the clocks of the S3 servers, which are right.
+var judgedSkews = [...]time.Duration{-4 * time.Minute, 3 * time.Minute, 30 * time.Second}
 
 // largePart is the size of a part of the replicas.
 const largePart = 5 << 20
@@ -54,6 +68,7 @@ s3:
   secret_access_key_file: secret
 part_size: %[8]dMiB
 commit_delay: 1ms
+abandoned_uploads: %[9]s
 tenants:
   open:
     hosts: [open.example]
@@ -65,6 +80,34 @@ tenants:
     bucket: %[4]q
     prefix: denying/
     overwrite: deny
+    users: {alice: {password_hash: %[5]q}}
+  resuming:
+    hosts: [resuming.example]
+    bucket: %[4]q
+    prefix: resuming/
+    resume: keep
+    users: &keepers
+      keeper-0: {password_hash: %[5]q}
+      keeper-1: {password_hash: %[5]q}
+      keeper-2: {password_hash: %[5]q}
+      keeper-3: {password_hash: %[5]q}
+      keeper-4: {password_hash: %[5]q}
+      keeper-5: {password_hash: %[5]q}
+  resuming-versions:
+    hosts: [resuming-versions.example]
+    bucket: %[6]q
+    prefix: resuming/
+    resume: keep
+    users: *keepers
+  beside:
+    hosts: [beside.example]
+    bucket: %[4]q
+    prefix: resuming/
+    users: {alice: {password_hash: %[5]q}}
+  beside-versions:
+    hosts: [beside-versions.example]
+    bucket: %[6]q
+    prefix: resuming/
     users: {alice: {password_hash: %[5]q}}
   versions:
     hosts: [versions.example]
@@ -85,6 +128,7 @@ type judgedReplica struct {
 	file    string // its configuration
 	text    func(partSize int) string
 	size    int // of a part, in MiB
+	proxy   *linearizability.Proxy
 	process *process
 	address atomic.Pointer[string]
 }
@@ -97,16 +141,20 @@ func newJudgedReplica(
 	t *testing.T, number int, storage *s3test.Server, buckets judgedBuckets, hash string, faults *linearizability.Faults,
 ) *judgedReplica {
 	t.Helper()
-	proxy, err := faults.NewProxy(number, storage.Endpoint, storage.HTTPClient.Transport)
+	proxy, err := faults.NewProxy(number, storage.Endpoint, storage.HTTPClient.Transport, judgedSkews[number])
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
 	dir := t.TempDir()
-	r := &judgedReplica{t: t, file: filepath.Join(dir, "babelftp.yaml"), size: smallestPart + number}
+	r := &judgedReplica{t: t, file: filepath.Join(dir, "babelftp.yaml"), proxy: proxy, size: smallestPart + number}
+	abandoned := 24 * time.Hour
+	if number == judgedSweeper {
+		abandoned = sweptAfter
+	}
 	r.text = func(size int) string {
 		return fmt.Sprintf(judgedConfiguration, proxy.Endpoint(), storage.Region, storage.AccessKeyID, buckets.plain, hash,
-			buckets.versions, buckets.locked, size)
+			buckets.versions, buckets.locked, size, abandoned)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(storage.SecretAccessKey), 0o600); err != nil {
 		t.Fatal(err)
@@ -147,35 +195,47 @@ func (r *judgedReplica) start() {
 	r.address.Store(&address)
 }
 
-// trouble kills the process and starts it again, freezes it for a while, or reloads its configuration.
-func (r *judgedReplica) trouble(ctx context.Context, random *rand.Rand) {
-	const longest = 4 * time.Second
-	freeze := false
-	switch random.IntN(3) {
+// trouble kills the process and starts it again, freezes it, cuts it off from S3, or reloads its configuration. Meanwhile the clock of S3 may jump ahead.
+// For S3 and the other replicas this one is then silent for longer than an upload stays its own. A jump alone is as if the machine of all replicas was suspended.
+func (r *judgedReplica) trouble(ctx context.Context, random *rand.Rand, clock *linearizability.Clock) {
+	const shortest, longest, silence = 1200 * time.Millisecond, 4 * time.Second, 150 * time.Second
+	var end func()
+	switch random.IntN(5) {
 	case 0:
 		r.reload()
 		return
 	case 1:
-		freeze = true
+		clock.Jump(silence)
+		return
+	case 2:
 		r.process.signal(syscall.SIGSTOP)
+		end = func() { r.process.signal(syscall.SIGCONT) }
+	case 3:
+		end = r.proxy.CutOff()
 	default:
 		r.process.kill()
+		end = func() {
+			r.process.mustBeClean()
+			r.start()
+		}
+	}
+	if random.IntN(2) == 0 {
+		clock.Jump(silence)
 	}
 	select {
-	case <-time.After(time.Duration(random.Int64N(int64(longest)))):
+	case <-time.After(shortest + time.Duration(random.Int64N(int64(longest-shortest)))):
 	case <-ctx.Done():
 	}
-	if freeze {
-		r.process.signal(syscall.SIGCONT)
-	} else {
-		r.process.mustBeClean()
-		r.start()
-	}
+	end()
 }
 
 // TestLinearizable lets clients work on few names through two replicas, and judges their replies. There must be one order of all commands that explains each
 // reply. The part clean has no faults, so that it shows that the judge does not cry wolf. In the others a proxy before S3 loses answers, refuses and delays
-// requests. In deny files are not replaced. In large some have more than one part. In kills the replicas are killed and frozen too.
+// requests. In deny files are not replaced. In large some have more than one part. In kills the replicas are killed, frozen and cut off from S3 too, and have
+// other configurations. In resume that happens while clients resume uploads.
+//
+// The clocks of S3 and of each replica differ by minutes. The clock of S3 jumps ahead while a replica is frozen or cut off, so that the uploads of all replicas
+// count as dead.
 func TestLinearizable(t *testing.T) {
 	t.Parallel()
 	for _, server := range strings.Split(*historiesServers, ",") {
@@ -186,7 +246,11 @@ func TestLinearizable(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			j := &judge{faults: &linearizability.Faults{Serialize: server == "versitygw"}, excuse: server == "minio"}
+			const behind = 12 * time.Hour // room for jumps
+			clock := linearizability.NewClock(behind)
+			j := &judge{faults: &linearizability.Faults{
+				Serialize: server == "versitygw", Clock: clock, Sign: signNow(storage),
+			}, excuse: server == "minio"}
 			buckets := judgedBuckets{plain: storage.Bucket(t)}
 			if server == "minio" {
 				j.versions = true
@@ -197,13 +261,23 @@ func TestLinearizable(t *testing.T) {
 			for number := range judgedReplicas {
 				j.replicas = append(j.replicas, newJudgedReplica(t, number, storage, buckets, string(hash), j.faults))
 			}
+			sweeper := newJudgedReplica(t, judgedSweeper, storage, buckets, string(hash), j.faults)
 			for _, part := range strings.Split(*historiesParts, ",") {
 				t.Run(part, func(t *testing.T) { j.run(t, part) })
 			}
-			for _, r := range j.replicas {
+			for _, r := range append(j.replicas, sweeper) {
 				r.process.mustBeClean()
 			}
 		})
+	}
+}
+
+// signNow returns how to sign a request by the true time.
+func signNow(storage *s3test.Server) func(*http.Request) error {
+	signer := v4.NewSigner(func(o *v4.SignerOptions) { o.DisableURIPathEscaping = true })
+	credentials := aws.Credentials{AccessKeyID: storage.AccessKeyID, SecretAccessKey: storage.SecretAccessKey}
+	return func(r *http.Request) error {
+		return signer.SignHTTP(r.Context(), credentials, r, r.Header.Get("X-Amz-Content-Sha256"), "s3", storage.Region, time.Now())
 	}
 }
 
@@ -218,19 +292,25 @@ type judge struct {
 
 // A judgement is what a part of the test has come to.
 type judgement struct {
+	calm bool // nothing but other clients is in the way
+
 	mu                           sync.Mutex
 	explained, undecided, failed int
 	faults                       int
 	replies                      map[string]int
+	commands, refused            map[string]int // by verb
 }
 
 // run makes and judges histories of one kind.
 func (j *judge) run(t *testing.T, part string) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	seen := &judgement{replies: map[string]int{}}
+	seen := &judgement{calm: part == "clean", replies: map[string]int{}, commands: map[string]int{}, refused: map[string]int{}}
 	deadline := time.Now().Add(*historiesTime)
 	var teams, troubles sync.WaitGroup
+	if part != "clean" {
+		defer j.faults.BeginRecords(*historiesSeed)()
+	}
 	for n := range *historiesTeams {
 		j.teams++
 		team := &linearizability.Team{
@@ -242,6 +322,12 @@ func (j *judge) run(t *testing.T, part string) {
 		case n%4 == 3:
 			team.User = "alice@" + []string{"versions", "locked"}[j.teams/(*historiesTeams)%2]
 			team.Rules.Versions = j.versions
+		}
+		if part == "resume" {
+			team.User, team.Keeper, team.Rules = "alice@beside", "keeper-%d@resuming", linearizability.Rules{}
+			if n%2 == 1 {
+				team.User, team.Keeper, team.Rules.Versions = "alice@beside-versions", "keeper-%d@resuming-versions", j.versions
+			}
 		}
 		if part == "large" {
 			team.Large = strings.Repeat("x", largePart)
@@ -261,14 +347,14 @@ func (j *judge) run(t *testing.T, part string) {
 			}
 		})
 	}
-	if part == "kills" {
+	if part == "kills" || part == "resume" {
 		troubles.Go(func() {
 			const longest = 3 * time.Second
 			random := rand.New(rand.NewPCG(*historiesSeed, 0))
 			for {
 				select {
 				case <-time.After(time.Duration(random.Int64N(int64(longest)))):
-					j.replicas[random.IntN(len(j.replicas))].trouble(ctx, random)
+					j.replicas[random.IntN(len(j.replicas))].trouble(ctx, random, j.faults.Clock)
 				case <-ctx.Done():
 					return
 				}
@@ -281,6 +367,23 @@ func (j *judge) run(t *testing.T, part string) {
 	t.Logf("%d histories explained, %d not explained, %d undecided, %d faults, replies: %v", seen.explained, seen.failed, seen.undecided, seen.faults, seen.replies)
 	if seen.explained == 0 {
 		t.Error("no history was explained")
+	}
+	seen.wantService(t)
+}
+
+// wantService wants that most commands are served: any register explains a server that always asks its clients to try again. Where there are faults, that
+// happens to about 4 per cent of all commands, and to up to 25 per cent of those of one verb.
+func (s *judgement) wantService(t *testing.T) {
+	const enough, most, mostOfVerb = 50, 15, 60 // commands that tell something, and per cent
+	commands, refused := 0, 0
+	for verb, n := range s.commands {
+		if commands, refused = commands+n, refused+s.refused[verb]; n >= enough && s.refused[verb]*100 > mostOfVerb*n {
+			t.Errorf("%d of %d commands %s were refused", s.refused[verb], n, verb)
+		}
+	}
+	t.Logf("%d of %d commands were refused for now", refused, commands)
+	if commands >= enough && refused*100 > most*commands {
+		t.Errorf("%d of %d commands were refused", refused, commands)
 	}
 }
 
@@ -297,6 +400,12 @@ func (s *judgement) add(t *testing.T, rules linearizability.Rules, record *linea
 	s.mu.Lock()
 	s.faults += record.Faults
 	record.History.Count(s.replies)
+	for _, c := range record.History {
+		s.commands[c.Verb]++
+		if c.Refused() {
+			s.refused[c.Verb]++
+		}
+	}
 	switch verdict {
 	case linearizability.Explained:
 		s.explained++
@@ -306,6 +415,9 @@ func (s *judgement) add(t *testing.T, rules linearizability.Rules, record *linea
 		s.failed++
 	}
 	s.mu.Unlock()
+	if groundless := record.History.Groundless(); s.calm && len(groundless) > 0 {
+		t.Errorf("seed %d: refused without a reason:\n%v\nall commands:\n%v\nrequests to S3:\n%s", record.Seed, groundless, record.History, record.Log)
+	}
 	if verdict != linearizability.Unexplained {
 		return
 	}

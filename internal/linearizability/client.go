@@ -29,6 +29,8 @@ const (
 type client struct {
 	team    *Team
 	number  int
+	user    string
+	keeper  *keeper // nil where no uploads are resumed
 	replica int
 	conn    *ftptest.Conn // nil without a session
 }
@@ -70,7 +72,7 @@ func (c *client) open() error {
 	}
 	conn.Timeout = patience
 	code, err := reply(conn.Reply())
-	for _, line := range []string{"USER " + c.team.User, "PASS " + c.team.Password, "TYPE I"} {
+	for _, line := range []string{"USER " + c.user, "PASS " + c.team.Password, "TYPE I"} {
 		if err == nil && code < 400 {
 			code, err = reply(conn.Send(line))
 		}

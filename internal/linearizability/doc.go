@@ -16,6 +16,7 @@
 //
 //   - STOR stores at one moment, and under overwrite: deny only where there is no file. APPE adds at one moment. REST and STOR replace the bytes from the offset on
 //     at one moment.
+//   - KEEP resumes an upload that was interrupted. It stores the whole file at one moment. What was not resumed never shows, but to its user, and not as whole.
 //   - DELE with a positive reply has seen a file at one moment, and has deleted what was there at a later one, if anything was. So two clients may both delete a
 //     file. The two moments are apart because S3 does not say whether a DELETE found anything.
 //   - RNTO has three moments: it reads the source, writes the target, and deletes the source. The third one deletes nothing but the bytes that the first one has read. Others

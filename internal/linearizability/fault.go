@@ -1,8 +1,10 @@
 package linearizability
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"net/http"
 	"net/url"
@@ -136,9 +138,45 @@ type Faults struct {
 	// not linearizable itself.
 	Serialize bool
 
-	mu    sync.Mutex
-	plans map[string]*Plan // by directory
+	// Clock is that of the S3 server, nil for the true one.
+	Clock *Clock
+
+	// Sign signs requests anew by the true time, where the clock is wrong. It is nil for requests that stay as they came.
+	Sign func(*http.Request) error
+
+	mu      sync.Mutex
+	plans   map[string]*Plan // by directory
+	records *Plan            // of the records of uploads, which belong to no history; nil while they have no faults
 }
+
+// BeginRecords plans faults for the records of uploads, until end is called.
+func (f *Faults) BeginRecords(seed uint64) (end func()) {
+	p := &Plan{faults: f, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1)), repeated: map[string]bool{}, left: math.MaxInt, rarely: 8}
+	set := func(p *Plan) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.records = p
+	}
+	set(p)
+	return func() { set(nil) }
+}
+
+// recordsLog is the last requests for records.
+func (f *Faults) recordsLog() string {
+	const most = 200
+	f.mu.Lock()
+	p := f.records
+	f.mu.Unlock()
+	if p == nil {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return "\nrequests for records of uploads, of all histories, in another time:\n" + strings.Join(p.log[max(0, len(p.log)-most):], "\n")
+}
+
+// recordKey finds the keys of records.
+var recordKey = regexp.MustCompile(`\.babelftp/uploads/`)
 
 // A Plan decides what happens to the requests of one history, and remembers them.
 type Plan struct {
@@ -151,11 +189,15 @@ type Plan struct {
 	random    *rand.Rand
 	left      int // faults of requests that change something
 	leftReads int
-	storm     [2]time.Time    // from when until when all are refused
-	repeated  map[string]bool // "replica key": the replica has deleted it, and has not looked at it since
-	deletes   []deletion      // that came after a look
-	applied   int             // faults so far
-	log       []string
+
+	// rarely is how many requests that change something there are for each fault, 0 for the usual number.
+	rarely int
+
+	storm    [2]time.Time    // from when until when all are refused
+	repeated map[string]bool // "replica key": the replica has deleted it, and has not looked at it since
+	deletes  []deletion      // that came after a look
+	applied  int             // faults so far
+	log      []string
 }
 
 // A deletion is when the S3 server was asked to delete a key.
@@ -187,6 +229,9 @@ func (f *Faults) begin(dir string, seed uint64, faults bool) *Plan {
 func (f *Faults) planOf(q request) *Plan {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if q.dir == "" && recordKey.MatchString(q.path) {
+		return f.records
+	}
 	return f.plans[q.dir]
 }
 
@@ -216,7 +261,7 @@ func (p *Plan) choose(q request) fault {
 	switch {
 	case now.After(p.storm[0]) && now.Before(p.storm[1]):
 		return fault{name: "503 for everyone", refuse: true, status: http.StatusServiceUnavailable, code: "SlowDown"}
-	case q.changes() && p.left > 0 && p.random.IntN(often) == 0:
+	case q.changes() && p.left > 0 && p.random.IntN(cmp.Or(p.rarely, often)) == 0:
 		p.left--
 		return newFault(p.random, q)
 	case !q.changes() && p.leftReads > 0 && p.random.IntN(seldom) == 0:
@@ -305,7 +350,7 @@ func (p *Plan) note(began time.Duration, replica int, q request, f fault, a *ans
 		came += ", " + f.name
 	}
 	p.log = append(p.log, fmt.Sprintf("%9.3fs-%9.3fs  replica %d  %s %s: %s",
-		began.Seconds(), p.now().Seconds(), replica, q.kind, strings.ReplaceAll(q.path, p.dir+"/", ""), came))
+		began.Seconds(), p.now().Seconds(), replica, q.kind, strings.ReplaceAll(q.path, cmp.Or(p.dir, "uploads")+"/", ""), came))
 }
 
 // count is how many requests the faults have met.

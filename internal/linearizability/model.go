@@ -64,6 +64,14 @@ type file struct {
 	by      int    // the number of that rename, plus one
 }
 
+// hash adds what tells most files apart. Files of many bytes differ at the end, and would take long.
+func (f file) hash(h *maphash.Hash) {
+	const enough = 64
+	maphash.WriteComparable(h, [2]any{f.there, len(f.content)})
+	h.WriteString(f.content[max(0, len(f.content)-enough):])
+	maphash.WriteComparable(h, [2]int{f.by, len(f.hidden)})
+}
+
 // A holding is how far a command of several steps has come.
 type holding struct {
 	command int
@@ -221,7 +229,7 @@ func (r Rules) steps(number int, c *Command, names map[string]int) []step {
 		return nil
 	}
 	switch c.Verb {
-	case "STOR":
+	case "STOR", "KEEP":
 		return of(store)
 	case "APPE":
 		return of(add)
@@ -249,7 +257,7 @@ func (r Rules) refusal(c *Command) stepKind {
 		return readAbsent
 	case c.Verb == "RNTO" && (c.Code == 550 || c.Code == 553):
 		return refusedRename
-	case r.Deny && (c.Verb == "REST" || c.Verb == "APPE"):
+	case c.Verb == "KEEP", r.Deny && (c.Verb == "REST" || c.Verb == "APPE"):
 		return anything
 	case c.Verb == "REST":
 		return readTooShort
@@ -334,10 +342,11 @@ func model(names []string) porcupine.Model {
 			var h maphash.Hash
 			h.SetSeed(seed)
 			for _, f := range s.(state).files {
-				maphash.WriteComparable(&h, f)
+				f.hash(&h)
 			}
 			for _, held := range s.(state).held {
-				maphash.WriteComparable(&h, held)
+				held.file.hash(&h)
+				maphash.WriteComparable(&h, [2]any{held.command, held.written})
 			}
 			return h.Sum64()
 		},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"sync"
 	"time"
 )
@@ -18,11 +19,23 @@ type Team struct {
 	Faults         *Faults
 	Large          string // what a file of more than one part begins with, empty for none
 
+	// Keeper is a user for each client, with %d for its number, whose interrupted uploads stay. Without Keeper none are resumed.
+	Keeper string
+
 	// Excuse says that the S3 server has no conditional delete. See [Plan.Excuse].
 	Excuse bool
 
 	clients []*client
 	done    int
+	head    string // of files whose upload is resumed
+}
+
+// keptHead is the beginning of all files of the team whose upload is resumed.
+func (t *Team) keptHead() string {
+	if t.head == "" {
+		t.head = strings.Repeat("k", keptSize)
+	}
+	return t.head
 }
 
 // A Record is a history, and the requests that its replicas made.
@@ -65,8 +78,12 @@ func (t *Team) newScript(random *rand.Rand) script {
 		}
 	}
 	add("STOR", 3+random.IntN(4))
-	add("APPE", random.IntN(5))
-	add("REST", random.IntN(2))
+	if t.Keeper == "" { // their effect on a file would depend on when an upload of it is resumed
+		add("APPE", random.IntN(5))
+		add("REST", random.IntN(2))
+	} else {
+		add("KEEP", 2)
+	}
 	add("DELE", 1+random.IntN(3))
 	if count > 1 {
 		add("RNTO", 1+random.IntN(5))
@@ -114,12 +131,26 @@ func (s *script) command(random *rand.Rand, client, number int, known map[string
 type recorder struct {
 	mu       sync.Mutex
 	commands History
+	contents map[string]string // the same bytes in the same memory, so that comparing them takes no time
 }
 
 func (r *recorder) add(c Command) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	c.Data, c.Got = r.once(c.Data), r.once(c.Got)
 	r.commands = append(r.commands, c)
+}
+
+// once returns the content that was first recorded with these bytes.
+func (r *recorder) once(content string) string {
+	if r.contents == nil {
+		r.contents = map[string]string{}
+	}
+	if first, known := r.contents[content]; known {
+		return first
+	}
+	r.contents[content] = content
+	return content
 }
 
 // Play makes a history, with faults or without.
@@ -128,7 +159,11 @@ func (t *Team) Play(ctx context.Context, seed uint64, faults bool) (*Record, err
 	s := t.newScript(random)
 	clients := leastClients + random.IntN(mostClients-leastClients+1)
 	for len(t.clients) < clients {
-		t.clients = append(t.clients, &client{team: t, number: len(t.clients)})
+		c := &client{team: t, number: len(t.clients), user: t.User}
+		if t.Keeper != "" {
+			c.keeper = c.newKeeper()
+		}
+		t.clients = append(t.clients, c)
 	}
 	t.done++
 	dir := fmt.Sprintf("history-%d-%d", t.Number, t.done)
@@ -153,7 +188,7 @@ func (t *Team) Play(ctx context.Context, seed uint64, faults bool) (*Record, err
 	if t.Excuse {
 		plan.Excuse(h)
 	}
-	return &Record{seed, h, plan.Log(), plan.count()}, err
+	return &Record{seed, h, plan.Log() + t.Faults.recordsLog(), plan.count()}, err
 }
 
 // makeDirectory makes the directory of a history, which stays when its files go.
@@ -195,6 +230,12 @@ func (c *client) work(ctx context.Context, random *rand.Rand, s script, dir stri
 			return err
 		}
 		cmd := s.command(random, c.number, number, known, c.team.Large)
+		if cmd.Verb == "KEEP" {
+			if err := c.keeper.keep(ctx, random, cmd.Name, "/"+dir, number, plan.now, recorded); err != nil {
+				return err
+			}
+			continue
+		}
 		if err := c.do(&cmd, "/"+dir, plan.now); !errors.Is(err, errNotSent) {
 			recorded.add(cmd)
 		}
@@ -233,5 +274,8 @@ func (t *Team) finish(ctx context.Context, random *rand.Rand, s script, dir stri
 func (t *Team) Close() {
 	for _, c := range t.clients {
 		c.hangUp()
+		if c.keeper != nil {
+			c.keeper.hangUp()
+		}
 	}
 }
