@@ -74,11 +74,14 @@ tenants:
     hosts: [open.example]
     bucket: %[4]q
     prefix: open/
+%[10]s
+    folders: {/elsewhere: {bucket: %[11]q, prefix: open/}}
     users: {alice: {password_hash: %[5]q}}
   denying:
     hosts: [denying.example]
     bucket: %[4]q
     prefix: denying/
+    folders: {/elsewhere: {bucket: %[11]q, prefix: denying/}}
     overwrite: deny
     users: {alice: {password_hash: %[5]q}}
   resuming:
@@ -112,10 +115,12 @@ tenants:
   versions:
     hosts: [versions.example]
     bucket: %[6]q
+    folders: {/elsewhere: {bucket: %[7]q, prefix: away/}}
     users: {alice: {password_hash: %[5]q}}
   locked:
     hosts: [locked.example]
     bucket: %[7]q
+    folders: {/elsewhere: {bucket: %[6]q, prefix: away/}}
     users: {alice: {password_hash: %[5]q}}
 `
 
@@ -134,7 +139,7 @@ type judgedReplica struct {
 }
 
 // judgedBuckets are those of the replicas.
-type judgedBuckets struct{ plain, versions, locked string }
+type judgedBuckets struct{ plain, other, versions, locked string }
 
 // newJudgedReplica starts a replica behind a proxy.
 func newJudgedReplica(
@@ -153,8 +158,12 @@ func newJudgedReplica(
 		abandoned = sweptAfter
 	}
 	r.text = func(size int) string {
+		quota := ""
+		if size%2 == 0 {
+			quota = "    quota: 1TiB" // it is counted, and never reached
+		}
 		return fmt.Sprintf(judgedConfiguration, proxy.Endpoint(), storage.Region, storage.AccessKeyID, buckets.plain, hash,
-			buckets.versions, buckets.locked, size, abandoned)
+			buckets.versions, buckets.locked, size, abandoned, quota, buckets.other)
 	}
 	if err := os.WriteFile(filepath.Join(dir, "secret"), []byte(storage.SecretAccessKey), 0o600); err != nil {
 		t.Fatal(err)
@@ -174,7 +183,7 @@ func (r *judgedReplica) configure() {
 	}
 }
 
-// reload changes the size of the parts while there are sessions.
+// reload changes the size of the parts, and whether there is a quota, while there are sessions.
 func (r *judgedReplica) reload() {
 	const sizes = 3
 	r.size = smallestPart + (r.size-smallestPart+1)%sizes
@@ -234,6 +243,8 @@ func (r *judgedReplica) trouble(ctx context.Context, random *rand.Rand, clock *l
 // requests. In deny files are not replaced. In large some have more than one part. In kills the replicas are killed, frozen and cut off from S3 too, and have
 // other configurations. In resume that happens while clients resume uploads.
 //
+// Renames go between two buckets too, which are directories of one tenant.
+//
 // The clocks of S3 and of each replica differ by minutes. The clock of S3 jumps ahead while a replica is frozen or cut off, so that the uploads of all replicas
 // count as dead.
 func TestLinearizable(t *testing.T) {
@@ -251,7 +262,7 @@ func TestLinearizable(t *testing.T) {
 			j := &judge{faults: &linearizability.Faults{
 				Serialize: server == "versitygw", Clock: clock, Sign: signNow(storage),
 			}, excuse: server == "minio"}
-			buckets := judgedBuckets{plain: storage.Bucket(t)}
+			buckets := judgedBuckets{plain: storage.Bucket(t), other: storage.Bucket(t)}
 			if server == "minio" {
 				j.versions = true
 				buckets.versions, buckets.locked = storage.VersionedBucket(t), storage.LockedBucket(t)
@@ -314,7 +325,7 @@ func (j *judge) run(t *testing.T, part string) {
 	for n := range *historiesTeams {
 		j.teams++
 		team := &linearizability.Team{
-			Number: j.teams, User: "alice@open", Password: judgedPassword, Faults: j.faults, Excuse: j.excuse,
+			Number: j.teams, User: "alice@open", Password: judgedPassword, Faults: j.faults, Excuse: j.excuse, Elsewhere: part != "resume",
 		}
 		switch {
 		case part == "deny" || part != "faults" && n%4 == 2:

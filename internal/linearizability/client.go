@@ -108,8 +108,19 @@ func (c *client) do(cmd *Command, dir string, now func() time.Duration) error {
 	return err
 }
 
+// elsewhere begins the names of files in another bucket.
+const elsewhere = "elsewhere/"
+
+// place is the pathname of a name.
+func place(dir, name string) string {
+	if name, away := strings.CutPrefix(name, elsewhere); away {
+		return "/" + elsewhere + strings.TrimPrefix(dir, "/") + "/" + name
+	}
+	return dir + "/" + name
+}
+
 func (c *client) send(cmd *Command, dir string, now func() time.Duration) (err error) {
-	path := dir + "/" + cmd.Name
+	path := place(dir, cmd.Name)
 	switch cmd.Verb {
 	case "STOR", "APPE", "REST":
 		return c.upload(cmd, path, now)
@@ -127,7 +138,7 @@ func (c *client) send(cmd *Command, dir string, now func() time.Duration) (err e
 			return err
 		}
 		cmd.Call = now()
-		cmd.Code, err = reply(c.conn.Send("RNTO " + dir + "/" + cmd.To))
+		cmd.Code, err = reply(c.conn.Send("RNTO " + place(dir, cmd.To)))
 		return err
 	}
 	cmd.Call = now()

@@ -21,6 +21,7 @@
 //     file. The two moments are apart because S3 does not say whether a DELETE found anything.
 //   - RNTO has three moments: it reads the source, writes the target, and deletes the source. The third one deletes nothing but the bytes that the first one has read. Others
 //     may see both names in between, as docs/guarantees.md says, and may delete the source themselves. S3 compares ETags, so equal bytes count as the same file.
+//     The target may be in another bucket.
 //   - RETR, SIZE, MLST and the lines of MLSD read each name at one moment. A listing is no snapshot: it reads each name at a moment of its own.
 //   - A reply 5xx says that the command has no effect, and that there was a reason at one moment. For RETR, SIZE, MLST, DELE and RNFR, and for APPE
 //     to a file that was deleted meanwhile, the reason is that there is no file. For REST and STOR it is a file that is shorter than the offset.

@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/url"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -327,7 +328,7 @@ func (p *Plan) Excuse(h History) {
 			continue
 		}
 		for _, d := range p.deletes {
-			if strings.HasSuffix(d.key, "/"+c.Name) && d.at >= c.Call && (d.at <= c.Return || c.inDoubt()) {
+			if strings.HasSuffix(d.key, "/"+path.Base(c.Name)) && d.at >= c.Call && (d.at <= c.Return || c.inDoubt()) {
 				c.Blind = true
 			}
 		}

@@ -274,6 +274,9 @@ func (r Rules) listed(p step, names map[string]int) []step {
 	}
 	var steps []step
 	for name, number := range names {
+		if strings.HasPrefix(name, elsewhere) {
+			continue
+		}
 		p.file, p.kind = number, readAbsent
 		if size, found := p.source.Listing[name]; found {
 			p.kind, p.size = readFile, size

@@ -19,6 +19,9 @@ type Team struct {
 	Faults         *Faults
 	Large          string // what a file of more than one part begins with, empty for none
 
+	// Elsewhere says that the directory /elsewhere is of another bucket of the same account.
+	Elsewhere bool
+
 	// Keeper is a user for each client, with %d for its number, whose interrupted uploads stay. Without Keeper none are resumed.
 	Keeper string
 
@@ -69,6 +72,9 @@ func (t *Team) newScript(random *rand.Rand) script {
 	count := []int{1, 1, 1, 2, 2, mostNames}[random.IntN(6)]
 	for i := range count {
 		s.names = append(s.names, string(rune('a'+i)))
+	}
+	if t.Elsewhere && count > 1 && random.IntN(3) == 0 {
+		s.names[count-1] = elsewhere + s.names[count-1]
 	}
 	s.contents = [][]string{{"b"}, {"b", "b", ""}, {""}, {"b", "bb"}}[random.IntN(4)]
 	s.unique = []int{0, 2, 5}[random.IntN(3)]
