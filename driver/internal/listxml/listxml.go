@@ -24,7 +24,12 @@ import (
 // other work on a page. The Decoder cuts the elements Contents out of the answer, lets the SDK decode the rest, and adds the objects. It
 // knows only the form in which servers write them. Any other answer goes to the SDK as a whole. Of an object it reads what a version
 // needs.
-type Decoder struct{ objects []types.Object }
+//
+// It also reads the token of the next page. Ceph's is the last key of the page, as it is, and may have characters that XML does not have.
+type Decoder struct {
+	objects []types.Object
+	token   *string
+}
 
 // Install is an option of the request whose answer it is for.
 func (d *Decoder) Install(o *s3.Options) {
@@ -42,7 +47,7 @@ func (d *Decoder) Install(o *s3.Options) {
 func (d *Decoder) before(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,
 ) (middleware.DeserializeOutput, middleware.Metadata, error) {
-	d.objects = nil // of an attempt before
+	d.objects, d.token = nil, nil // of an attempt before
 	out, metadata, err := next.HandleDeserialize(ctx, in)
 	response, ok := out.RawResponse.(*smithyhttp.Response)
 	if err != nil || !ok || response.StatusCode >= http.StatusMultipleChoices {
@@ -54,7 +59,7 @@ func (d *Decoder) before(
 	}
 	objects, rest, ok := cutObjects(body)
 	if ok {
-		d.objects, body = objects, rest
+		d.objects, d.token, body = objects, cutToken(rest), rest
 	}
 	body = legal(body)
 	response.Body = struct {
@@ -84,17 +89,27 @@ func legal(body []byte) []byte {
 			return made
 		}
 		number, after, _ := bytes.Cut(after, []byte(";"))
-		digits, base := string(number), 10
-		if hex, ok := strings.CutPrefix(digits, "x"); ok {
-			digits, base = hex, 16
-		}
-		if code, err := strconv.ParseUint(digits, base, 32); err == nil && isIllegal(rune(code)) {
+		if code, ok := parseReference("#" + string(number)); ok && isIllegal(code) {
 			made = utf8.AppendRune(made, utf8.RuneError)
 		} else {
 			made = append(append(append(made, "&#"...), number...), ';')
 		}
 		body = after
 	}
+}
+
+// parseReference returns the character that a reference like #x2F or #47 stands for (XML 1.0, section 4.1). It may be one that XML does not have.
+func parseReference(name string) (rune, bool) {
+	digits, ok := strings.CutPrefix(name, "#")
+	if !ok {
+		return 0, false
+	}
+	base := 10
+	if hex, ok := strings.CutPrefix(digits, "x"); ok {
+		digits, base = hex, 16
+	}
+	code, err := strconv.ParseUint(digits, base, 31)
+	return rune(code), err == nil
 }
 
 // isIllegal tells whether XML 1.0 does not have a character (section 2.2).
@@ -109,8 +124,23 @@ func (d *Decoder) after(
 	out, metadata, err := next.HandleDeserialize(ctx, in)
 	if answer, ok := out.Result.(*s3.ListObjectsV2Output); ok && err == nil && d.objects != nil {
 		answer.Contents = d.objects
+		if d.token != nil {
+			answer.NextContinuationToken = d.token
+		}
 	}
 	return out, metadata, err
+}
+
+// cutToken returns the token of the next page, nil where there is not one.
+func cutToken(answer []byte) *string {
+	const begin, end = "<NextContinuationToken>", "</NextContinuationToken>"
+	_, after, found := bytes.Cut(answer, []byte(begin))
+	element, _, ended := bytes.Cut(after, []byte(end))
+	token, ok := parseText(element)
+	if !found || !ended || !ok || bytes.Contains(after, []byte(begin)) {
+		return nil
+	}
+	return &token
 }
 
 // cutObjects returns the objects of an answer and what is left of it, or false where it is not written as expected: comments, for
@@ -222,18 +252,22 @@ func parseText(text []byte) (string, bool) {
 		}
 		name, after, _ := bytes.Cut(after, []byte(";"))
 		switch string(name) {
-		case "quot", "#34", "#x22":
+		case "quot":
 			plain.WriteByte('"')
-		case "apos", "#39", "#x27":
+		case "apos":
 			plain.WriteByte('\'')
-		case "amp", "#38", "#x26":
+		case "amp":
 			plain.WriteByte('&')
-		case "lt", "#60", "#x3c", "#x3C":
+		case "lt":
 			plain.WriteByte('<')
-		case "gt", "#62", "#x3e", "#x3E":
+		case "gt":
 			plain.WriteByte('>')
 		default:
-			return "", false
+			code, ok := parseReference(string(name))
+			if !ok {
+				return "", false
+			}
+			plain.WriteRune(code)
 		}
 		text = after
 	}

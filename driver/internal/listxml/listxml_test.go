@@ -80,6 +80,25 @@ func TestCharactersThatXMLDoesNotHave(t *testing.T) {
 	}
 }
 
+// Ceph's token of the next page is the last key of a page, and not in percent-encoding.
+func TestTokenWithCharactersThatXMLDoesNotHave(t *testing.T) {
+	for written, want := range map[string]string{
+		"d/&#x02;b": "d/\x02b", "d/&#x1b;&amp;\ufffe": "d/\x1b&\ufffe", "d/&#x0a;&#x0d;": "d/\n\r", "b3BhcXVl": "b3BhcXVl",
+	} {
+		t.Run(written, func(t *testing.T) {
+			client := answering(`<ListBucketResult><EncodingType>url</EncodingType><Prefix>d/</Prefix><IsTruncated>true</IsTruncated>` +
+				`<CommonPrefixes><Prefix>d%2F%01%2F</Prefix></CommonPrefixes><NextContinuationToken>` + written + `</NextContinuationToken></ListBucketResult>`)
+			out, err := client.ListObjectsV2(t.Context(), &s3.ListObjectsV2Input{Bucket: aws.String("bucket")}, new(Decoder).Install)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := *out.NextContinuationToken; got != want || len(out.CommonPrefixes) != 1 {
+				t.Errorf("read as %q, with %d prefixes", got, len(out.CommonPrefixes))
+			}
+		})
+	}
+}
+
 // answering is a client whose server gives one answer to everything.
 func answering(body string) *s3.Client {
 	return s3.New(s3.Options{
