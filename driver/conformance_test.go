@@ -60,7 +60,6 @@ func limits(s *s3test.Server) drivertest.Limits {
 		delete(l, drivertest.Encryption)
 		l[drivertest.EncryptionRequests] = "there is no server of keys"
 		l[drivertest.StorageClasses] = "the zone has one"
-		l[drivertest.CompletionETag] = "the answer has no body"
 	case "swift":
 		delete(l, drivertest.Encryption)
 		l[drivertest.EncryptionRequests] = "501 NotImplemented"

@@ -121,6 +121,7 @@ func facts() []fact {
 		{"answers to `HeadObject` end where they say", func(p driver.Profile) bool { return !p.UnframedHeads }, nil},
 		{"10,000 parts", func(p driver.Profile) bool { return !p.FewParts }, (*prober).manyParts},
 		{"uploads end when they are completed", func(p driver.Profile) bool { return !p.UnendedUploads }, (*prober).endedUploads},
+		{"the ETag of a completed upload in the answer", func(p driver.Profile) bool { return !p.UntoldETags }, (*prober).toldETags},
 		{"gaps in part numbers", func(p driver.Profile) bool { return p.PartGaps }, (*prober).partGaps},
 		{"interrupted uploads can be resumed", func(p driver.Profile) bool { return p.Resumes() }, nil},
 		{"checksums in requests", func(p driver.Profile) bool { return p.Checksums }, (*prober).checksums},
@@ -429,6 +430,18 @@ func (x *prober) endedUploads() (bool, error) {
 	_, err = x.client.ListParts(x.ctx, &s3.ListPartsInput{Bucket: &x.bucket, Key: &u.key, UploadId: &u.id})
 	listed, err := done(err)
 	return !listed, err
+}
+
+// toldETags completes an upload.
+func (x *prober) toldETags() (bool, error) {
+	u, err := x.begin("a", "content")
+	if err != nil {
+		return false, err
+	}
+	out, err := x.client.CompleteMultipartUpload(x.ctx, &s3.CompleteMultipartUploadInput{
+		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, MultipartUpload: u.parts,
+	})
+	return err == nil && aws.ToString(out.ETag) != "", err
 }
 
 // conditionalDelete deletes an object that was stored by parts.

@@ -95,10 +95,6 @@ const (
 // that a rename of a directory that was interrupted cannot be continued.
 const ListedETags Limit = "listed-etags"
 
-// CompletionETag is to tell the ETag of the object in the answer to CompleteMultipartUpload. The driver looks at the object of a server with this limit, and
-// cannot know what has become of the upload where it finds another one.
-const CompletionETag Limit = "completion-etag"
-
 // has tells whether the server has a limit.
 func (l Limits) has(limit Limit) bool {
 	_, limited := l[limit]

@@ -41,6 +41,9 @@ const (
 	// is one too.
 	secondLooks exception = "second-looks"
 
+	// completionLooks: after an upload by parts, a look at the object takes a request.
+	completionLooks exception = "completion-looks"
+
 	// sourceLooks: after a copy, a look at the source takes a request.
 	sourceLooks exception = "source-looks"
 
@@ -91,6 +94,7 @@ func exceptions() map[exception]struct {
 			"the marker of a directory need not come first in a listing", func(p *driver.Profile) bool { return !p.SortedListings },
 		},
 		secondLooks:       {"an answer may have parts of two objects", func(p *driver.Profile) bool { return !p.AtomicReads }},
+		completionLooks:   {"CompleteMultipartUpload tells no ETag", func(p *driver.Profile) bool { return p.UntoldETags }},
 		sourceLooks:       {"S3 cannot compare the ETag of a source", func(p *driver.Profile) bool { return p.UncheckedSources }},
 		unorderedListings: {"S3 does not sort listings", func(p *driver.Profile) bool { return !p.SortedListings }},
 		lostTags:          {"CreateMultipartUpload takes no tags", func(p *driver.Profile) bool { return p.LosesTags }},

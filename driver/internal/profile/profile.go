@@ -60,6 +60,9 @@ type Profile struct {
 	// UnendedUploads says that a multipart upload still exists when it was completed. Swift lists its parts, and completes it again.
 	UnendedUploads bool
 
+	// UntoldETags says that an answer to CompleteMultipartUpload has no ETag. A client looks at the object.
+	UntoldETags bool
+
 	// LosesTags says that CreateMultipartUpload, and CopyObject with other metadata, take no tags. What they make has none.
 	LosesTags bool
 
@@ -142,7 +145,7 @@ func profiles() []Profile {
 			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
-			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true, MisreadPartSources: true,
+			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true, MisreadPartSources: true, UntoldETags: true,
 			PartCopy: true, UnequalParts: true, PartGaps: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},

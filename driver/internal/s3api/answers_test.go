@@ -240,6 +240,22 @@ func TestAnswersLost(t *testing.T) {
 	}
 }
 
+// Ceph answers that an upload is completed, and tells no ETag. It stays completed if another client replaces the object at once.
+func TestCompletedWithoutETag(t *testing.T) {
+	f := newFixture(t)
+	u := f.upload(t)
+	parts := []*s3api.Part{f.part(t, u, "content")}
+	f.change = func(response *http.Response) {
+		f.change = nil
+		withoutETag(response)
+		f.put(t, "key", "other")
+	}
+	made, err := f.CompleteUpload(t.Context(), u, parts, s3api.Condition{})
+	if err != nil || made.ETag != "" {
+		t.Errorf("the ETag is %q, %v", made.ETag, err)
+	}
+}
+
 // TestOtherBytes changes what an answer says of its bytes.
 func TestOtherBytes(t *testing.T) {
 	const content = "content"

@@ -9,8 +9,10 @@ import (
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/middleware"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
@@ -169,17 +171,36 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 				Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch(),
 				MultipartUpload: &types.CompletedMultipartUpload{Parts: all},
 			}, once)
-			if err == nil && !hasETag(out.ETag) {
-				err = s3errors.ErrNoResult
-			}
-			if err != nil {
+			switch {
+			case err != nil:
 				return Stored{}, err
+			case hasETag(out.ETag):
+			case isOfS3(out.ResultMetadata) && aws.ToString(out.Key) == u.Key:
+				return b.lookAtCompleted(ctx, u), nil
+			default:
+				return Stored{}, s3errors.ErrNoResult
 			}
 			return stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32), nil
 		},
 		pending: func(ctx context.Context) bool { return !b.Profile.UnendedUploads && b.isOpen(ctx, u) },
 	})
 	return made, c.replacedIfGone(err)
+}
+
+// isOfS3 tells whether an answer has the ID of a request. Those of a proxy have none.
+func isOfS3(answer middleware.Metadata) bool {
+	id, _ := awsmiddleware.GetRequestIDMetadata(answer)
+	return id != ""
+}
+
+// lookAtCompleted looks for the ETag of an upload that S3 has completed without telling it, as Ceph does. It finds none if another client has replaced
+// the object since.
+func (b *Bucket) lookAtCompleted(ctx context.Context, u Upload) Stored {
+	object, err := b.lookAfter(ctx, u.Key)
+	if err != nil || !object.is(u.Name) {
+		return Stored{}
+	}
+	return Stored{ETag: aws.ToString(object.ETag)}
 }
 
 // isOpen tells whether S3 still has a multipart upload. S3 completes an upload once. So one that is open has made no object.
