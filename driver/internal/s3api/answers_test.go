@@ -244,7 +244,7 @@ func TestAnswersLost(t *testing.T) {
 func TestCompletedWithoutETag(t *testing.T) {
 	f := newFixture(t)
 	u := f.upload(t)
-	parts := []*s3api.Part{f.part(t, u, "content")}
+	parts := []*s3api.Part{f.part(t, u, "first")}
 	f.change = func(response *http.Response) {
 		f.change = nil
 		withoutETag(response)
