@@ -224,6 +224,8 @@ func (q *Queue) folder() string { return q.Prefix + ".babelftp/events/" + q.Tena
 // queueFolder is apart from the lease.
 func (q *Queue) queueFolder() string { return q.folder() + "queue/" }
 
+// put stores an event under a key of its own. The SDK may repeat the request late, when another server has sent the event and deleted it. Then the receiver
+// gets it twice, which the package allows.
 func (q *Queue) put(ctx context.Context, e Event) error {
 	body, err := json.Marshal(e)
 	if err != nil {
@@ -235,6 +237,7 @@ func (q *Queue) put(ctx context.Context, e Event) error {
 	return err
 }
 
+// remove deletes an event. The SDK may repeat the request, because no other event ever has the key.
 func (q *Queue) remove(ctx context.Context, e Event) error {
 	_, err := q.settings().Client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &q.Bucket, Key: &e.key})
 	return err

@@ -29,8 +29,8 @@ import (
 const (
 	// requestTimeout bounds each request to S3.
 	requestTimeout = 30 * time.Second
-	// releaseAttempts is how often a server tries to write that it has released a lock, as often as the SDK tries other requests.
-	releaseAttempts = 3
+	// writeAttempts is how often a server tries to write a version, and to release a lock, as often as the SDK tries other requests.
+	writeAttempts = 3
 	// maxVersion bounds the size of a version, in bytes.
 	maxVersion = 1 << 10
 	// noHolder is the identifier in a released lock. Those of servers have no small letters.
@@ -128,13 +128,12 @@ func (l *Lock) Hold(ctx context.Context) (held bool, err error) {
 func (l *Lock) Release(ctx context.Context) error {
 	l.held = false
 	var failed error
-	for range releaseAttempts {
+	for range writeAttempts {
 		now, err := l.read(ctx)
 		if err != nil || !l.has(now) {
 			return err
 		}
-		// The SDK would repeat the request without the look whether another server has the lock.
-		if _, failed = l.write(ctx, noHolder, now, func(o *s3.Options) { o.Retryer = aws.NopRetryer{} }); failed == nil {
+		if _, failed = l.write(ctx, noHolder, now); failed == nil {
 			return nil
 		}
 	}
@@ -156,44 +155,52 @@ func (l *Lock) expired(v version) bool {
 }
 
 // write replaces a version by one of a holder. It returns false where another server has done so before.
-func (l *Lock) write(ctx context.Context, holder string, before version, opts ...func(*s3.Options)) (written bool, err error) {
+//
+// It never sends a request again without a look: another server may have taken the lock meanwhile, and S3 may know no conditions.
+func (l *Lock) write(ctx context.Context, holder string, before version) (written bool, err error) {
 	text := holder + " " + rand.Text()
-	if err = l.put(ctx, text, before, opts...); err == nil {
-		return true, nil
+	bare := l.bare
+	for attempt := 1; ; attempt++ {
+		if err = l.put(ctx, text, before, bare); err == nil {
+			l.bare = bare
+			return true, nil
+		}
+		now, readErr := l.read(ctx)
+		switch {
+		case readErr != nil:
+			return false, err
+		case now.text == text:
+			l.bare = bare
+			return true, nil
+		case now == before && s3error.HasCode(err, "PreconditionFailed") && before.etag != "" && !bare:
+			// The condition holds, and S3 has refused it: each version has a text of its own. So do Ceph's servers with an ETag in quotes.
+			bare = true
+		case now == before && !s3error.HasCode(err, "PreconditionFailed") && attempt < writeAttempts:
+		case s3error.IsConditionFailed(err) && !l.has(now):
+			return false, nil
+		default:
+			return false, err // also where an earlier request was late
+		}
 	}
-	// Where an answer is lost the SDK repeats the request, and the version that it has written fails the condition.
-	now, readErr := l.read(ctx)
-	switch {
-	case readErr != nil:
-		return false, err
-	case now.text == text:
-		return true, nil
-	case s3error.IsConditionFailed(err) && now == before && before.etag != "" && !l.bare:
-		// The condition holds, and S3 has refused it: each version has a text of its own. So do Ceph's servers with an ETag in quotes.
-		l.bare = true
-		return l.write(ctx, holder, before, opts...)
-	case s3error.IsConditionFailed(err) && !l.has(now):
-		return false, nil
-	}
-	return false, err // also where an earlier request was late
 }
 
-// put writes a text in the place of a version, on that condition if S3 has conditions.
-func (l *Lock) put(ctx context.Context, text string, before version, opts ...func(*s3.Options)) error {
+// put writes a text in the place of a version, on that condition if S3 has conditions. The ETag may be bare, without its quotes.
+func (l *Lock) put(ctx context.Context, text string, before version, bare bool) error {
 	ctx, done := context.WithTimeout(ctx, requestTimeout)
 	defer done()
 	etag := before.etag
-	if l.bare {
+	if bare {
 		etag = strings.Trim(etag, `"`)
 	}
 	in := &s3.PutObjectInput{Bucket: &l.Bucket, Key: &l.Key, Body: strings.NewReader(text), IfMatch: &etag}
 	if etag == "" {
 		in.IfMatch, in.IfNoneMatch = nil, aws.String("*")
 	}
-	_, err := l.Client().PutObject(ctx, in, opts...)
+	once := func(o *s3.Options) { o.Retryer = aws.NopRetryer{} } // the SDK repeats requests without a look
+	_, err := l.Client().PutObject(ctx, in, once)
 	if s3error.IsUnconditional(err) {
 		in.IfMatch, in.IfNoneMatch, in.Body = nil, nil, strings.NewReader(text)
-		_, err = l.Client().PutObject(ctx, in, opts...)
+		_, err = l.Client().PutObject(ctx, in, once)
 	}
 	if err != nil {
 		return fmt.Errorf("cannot write the lock %s: %w", l, err)
