@@ -80,7 +80,7 @@ func (l *Listing) Open(storage vfs.Storage, name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = l.openFile(storage, name)
 	}
-	if errors.Is(err, fs.ErrNotExist) && l.pattern.glob != "" {
+	if errors.Is(err, fs.ErrNotExist) && l.pattern.glob != nil {
 		err = l.openPattern(storage, path.Dir(name))
 	}
 	return err

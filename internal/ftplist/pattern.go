@@ -14,7 +14,7 @@ import (
 // transfers. The zero value matches nothing.
 type pattern struct {
 	dir  string // the directory of the pattern as the client wrote it, empty or with a final "/"
-	glob string // for path.Match
+	glob *glob  // nil for none
 }
 
 // parsePattern returns the pattern in the argument arg, whose pathname is name. A
@@ -27,11 +27,8 @@ func parsePattern(arg, name string) pattern {
 	if _, err := path.Match(base, ""); err != nil {
 		return pattern{}
 	}
-	return pattern{dir: arg[:strings.LastIndexByte(arg, '/')+1], glob: norm.NFC.String(base)}
+	return pattern{dir: arg[:strings.LastIndexByte(arg, '/')+1], glob: newGlob(norm.NFC.String(base))}
 }
 
 // match reports whether the pattern matches the name of an entry.
-func (p pattern) match(name string) bool {
-	matched, _ := path.Match(p.glob, norm.NFC.String(name)) // never malformed
-	return matched
-}
+func (p pattern) match(name string) bool { return p.glob.match(norm.NFC.String(name)) }
