@@ -160,7 +160,9 @@ func (c Codec) Echo(workingDirectory, arg string) string {
 			return EscapeLineBreaks(arg)
 		}
 		segments[i] = c.EncodeName(dir, decoded)
-		dir = path.Join(dir, decoded)
+		if dir = path.Join(dir, decoded); len(dir)-len("/") > maxPathname { // no name that exists, and each segment would cost more than the one before
+			return EscapeLineBreaks(arg)
+		}
 	}
 	return strings.Join(segments, "/")
 }

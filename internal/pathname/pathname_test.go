@@ -167,3 +167,16 @@ func TestCodec(t *testing.T) {
 		t.Errorf("the encoding of %v is not told", err)
 	}
 }
+
+// TestEchoOfLongPathnames repeats a pathname that is longer than any name, of as many segments as a line can have. The work ends where no name can be so long.
+func TestEchoOfLongPathnames(t *testing.T) {
+	raw, err := charset.Parse("raw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := pathname.Codec{Rules: pathname.Rules{DirectoryEncodings: map[string]*charset.Encoding{"/mirror": raw}}}
+	arg := strings.Repeat("/x", 200_000) + "\r"
+	if got, want := c.Echo("/", arg), pathname.EscapeLineBreaks(arg); got != want {
+		t.Errorf("%d bytes, want %d", len(got), len(want))
+	}
+}
