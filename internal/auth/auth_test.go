@@ -117,6 +117,8 @@ func TestHookRefuses(t *testing.T) {
 		"none":          {answers(200, `{"user": {"permissions": []}}`), "user.permissions: there are none"},
 		"hash":          {answers(200, `{"user": {"password_hash": "$6$"}}`), "user.password_hash: has no place here"},
 		"overwrite":     {answers(200, `{"user": {"overwrite": "deny"}}`), "user.overwrite: has no place here"},
+		"deep":          {answers(200, `{"user": `+strings.Repeat("[", 5000)+strings.Repeat("]", 5000)+`}`), "has values in more than 20 others"},
+		"quoted":        {answers(200, `{"user": {"home": "`+strings.Repeat(`\"[`, 100)+`"}}`), "user.home: "},
 		"long":          {answers(200, `{"user": {}}`+strings.Repeat(" ", maxAnswer)), "longer than"},
 		"cut": {func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")

@@ -73,6 +73,7 @@ func (l Loader) decoder(file string) *decoder {
 		env:       newEnvironment(l.Environ, l.Prefix),
 		fields:    map[reflect.Type][]reflect.StructField{},
 		anchors:   map[string]ast.Node{},
+		aliases:   &expansions{sizes: map[ast.Node]int{}},
 		positions: Positions{},
 	}
 }
@@ -101,8 +102,47 @@ type decoder struct {
 	lines     int  // before the text that is parsed
 	fields    map[reflect.Type][]reflect.StructField
 	anchors   map[string]ast.Node
+	aliases   *expansions
 	positions Positions
 	problems  Problems
+}
+
+// expansions count the nodes that aliases have stood for.
+type expansions struct {
+	nodes int
+	sizes map[ast.Node]int // of what anchors name
+}
+
+// maxExpanded is how many nodes all aliases of a configuration may stand for, keys and values. Ten thousand users may share a list of twenty. A small document in
+// which long values are repeated by aliases, or aliases are within aliases, would take all memory.
+const maxExpanded = 250_000
+
+// expand counts what an alias stands for, and reports whether that is still allowed.
+func (d *decoder) expand(alias *ast.AliasNode, n ast.Node) bool {
+	if d.aliases.nodes > maxExpanded {
+		return false // which was reported
+	}
+	size, known := d.aliases.sizes[n]
+	if !known {
+		counter := nodeCounter(0)
+		ast.Walk(&counter, n)
+		size = int(counter)
+		d.aliases.sizes[n] = size
+	}
+	if d.aliases.nodes += size; d.aliases.nodes > maxExpanded {
+		d.report(nil, d.positionOf(alias.GetToken()), "aliases stand for more than %d values up to here: write fewer aliases, or of shorter values", maxExpanded)
+		return false
+	}
+	return true
+}
+
+// A nodeCounter counts the nodes of a tree, in which an alias is one.
+type nodeCounter int
+
+// Visit implements [ast.Visitor].
+func (c *nodeCounter) Visit(ast.Node) ast.Visitor {
+	*c++
+	return c
 }
 
 // document decodes text into target, and reports whether it is YAML at all.
@@ -132,7 +172,8 @@ func plainText(text []byte) []byte {
 // inner is a decoder for a part of the configuration, which notes its own problems and sources.
 func (d *decoder) inner(file string) *decoder {
 	return &decoder{
-		file: file, noFiles: d.noFiles, advice: d.advice, sources: NewSources(), env: d.env, fields: d.fields, anchors: map[string]ast.Node{}, positions: d.positions,
+		file: file, noFiles: d.noFiles, advice: d.advice, sources: NewSources(), env: d.env, fields: d.fields, anchors: map[string]ast.Node{}, aliases: d.aliases,
+		positions: d.positions,
 	}
 }
 
@@ -282,6 +323,9 @@ func (d *decoder) resolve(n ast.Node) ast.Node {
 			n = v.Value
 		case *ast.AliasNode:
 			n = d.anchors[v.Value.GetToken().Value]
+			if n != nil && !d.expand(v, n) {
+				return nil
+			}
 			if n == nil {
 				d.report(nil, d.positionOf(v.GetToken()), "no anchor is called %s: define it with &%[1]s before", v.Value.GetToken().Value)
 			}

@@ -128,3 +128,31 @@ func TestEditDistance(t *testing.T) {
 		}
 	}
 }
+
+// TestAliasBombs decodes documents in which aliases stand for far more than is written. The problem says where the bound is passed.
+func TestAliasBombs(t *testing.T) {
+	many := "  a: &x {ports: [" + strings.Repeat("1, ", 3000) + "1]}\n"
+	aliases := func(n int) string {
+		var b strings.Builder
+		for i := range n {
+			b.WriteString("  b" + strconv.Itoa(i) + ": *x\n")
+		}
+		return b.String()
+	}
+	for _, tc := range []struct{ name, text, want string }{
+		{"long-value", "named:\n" + many + aliases(3000), "f.yaml:86:8: aliases stand for more than 250000 values up to here"},
+		{"few", "named:\n" + many + aliases(50), ""},
+		{"many-of-little", "named:\n  a: &x {ports: [1, 2]}\n" + aliases(5000), ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			var got settings
+			_, problems := Loader{}.Decode("f.yaml", []byte(tc.text), &got)
+			if tc.want == "" && len(problems) == 0 {
+				return
+			}
+			if len(problems) != 1 || tc.want == "" || !strings.HasPrefix(problems[0].Error(), tc.want) {
+				t.Errorf("%v, want %q", problems, tc.want)
+			}
+		})
+	}
+}
