@@ -2,14 +2,10 @@ package listener
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"crypto/tls"
 	"crypto/x509"
-	"encoding/base64"
-	"encoding/binary"
 	"net/http"
 	"net/netip"
 	"strings"
@@ -55,15 +51,15 @@ type credentials struct {
 	given bool              // whether there is a token
 	tls   bool
 	// clients are the authorities of certificates, nil for none.
-	clients *x509.CertPool
-	key     []byte        // of cookies
-	ended   chan struct{} // closed when others take their place
+	clients  *x509.CertPool
+	browsers *browsers     // that have logged in with the token
+	ended    chan struct{} // closed when others take their place
 }
 
 func newGate() *gate {
 	g := &gate{
 		throttle: limits.NewThrottle[netip.Prefix](longestWait), origins: http.NewCrossOriginProtection(),
-		credentials: credentials{ended: make(chan struct{})},
+		credentials: credentials{browsers: newBrowsers(), ended: make(chan struct{})},
 	}
 	g.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { admin.Fail(w, errOtherSite) }))
 	return g
@@ -76,7 +72,7 @@ func (g *gate) replace(token string, tls bool, clients *x509.CertPool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	next := credentials{
-		token: sha256.Sum256([]byte(token)), given: token != "", tls: tls, clients: clients, key: []byte(rand.Text()), ended: make(chan struct{}),
+		token: sha256.Sum256([]byte(token)), given: token != "", tls: tls, clients: clients, browsers: newBrowsers(), ended: make(chan struct{}),
 	}
 	before := g.credentials
 	if next.token == before.token && next.given == before.given && next.tls == before.tls && next.clients.Equal(before.clients) {
@@ -91,7 +87,7 @@ func (g *gate) end() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	close(g.credentials.ended)
-	g.credentials = credentials{ended: make(chan struct{})}
+	g.credentials = credentials{browsers: newBrowsers(), ended: make(chan struct{})}
 }
 
 func (g *gate) current() credentials {
@@ -130,7 +126,7 @@ func (g *gate) strict(next http.Handler) http.Handler {
 	})
 }
 
-// guard lets requests with a login pass. They end with the credentials.
+// guard lets requests with a login pass. They end with the credentials, and with the logout of their browser.
 func (g *gate) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		c := g.current()
@@ -139,7 +135,8 @@ func (g *gate) guard(next http.Handler) http.Handler {
 			admin.Fail(w, errOtherSite)
 			return
 		}
-		if !g.loggedIn(&c, r) {
+		loggedOut, ok := g.loggedIn(&c, r)
+		if !ok {
 			w.Header().Set("WWW-Authenticate", `Bearer realm="babelftp"`)
 			if r.TLS != nil && len(r.TLS.PeerCertificates) > 0 {
 				w.Header().Set("Connection", "close") // the client may show another certificate in another handshake
@@ -153,6 +150,8 @@ func (g *gate) guard(next http.Handler) http.Handler {
 			select {
 			case <-c.ended:
 				cancel()
+			case <-loggedOut:
+				cancel()
 			case <-ctx.Done():
 			}
 		}()
@@ -160,17 +159,20 @@ func (g *gate) guard(next http.Handler) http.Handler {
 	})
 }
 
-// loggedIn tells whether a request comes from an administrator.
-func (g *gate) loggedIn(c *credentials, r *http.Request) bool {
+// loggedIn tells whether a request comes from an administrator. The channel is closed when that one logs out; it is nil where there is no cookie.
+func (g *gate) loggedIn(c *credentials, r *http.Request) (loggedOut <-chan struct{}, ok bool) {
 	if c.isClient(r.TLS) {
-		return true
+		return nil, true
 	}
 	// A browser sends Basic where it has a password for another program of this host.
 	if scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " "); token != "" && strings.EqualFold(scheme, "Bearer") {
-		return g.isToken(c, r, strings.TrimSpace(token))
+		return nil, g.isToken(c, r, strings.TrimSpace(token))
 	}
 	sent, err := r.Cookie(c.cookie())
-	return err == nil && c.isCookie(sent.Value, time.Now())
+	if err != nil {
+		return nil, false
+	}
+	return c.browsers.find(sent.Value)
 }
 
 // isClient tells whether the certificate of a connection is a login now. Since the handshake it may have ended, and the authorities may be others.
@@ -211,24 +213,6 @@ func (c *credentials) cookie() string {
 	return cookie
 }
 
-// sign is the value of a cookie that ends so many seconds after 1970.
-func (c *credentials) sign(ends int64) string {
-	value := binary.BigEndian.AppendUint64(nil, uint64(ends))
-	mac := hmac.New(sha256.New, c.key)
-	mac.Write(value)
-	return base64.RawURLEncoding.EncodeToString(mac.Sum(value))
-}
-
-// isCookie tells whether a value is one of sign that has not ended.
-func (c *credentials) isCookie(value string, now time.Time) bool {
-	decoded, err := base64.RawURLEncoding.DecodeString(value)
-	if err != nil || len(decoded) != 8+sha256.Size || !c.given {
-		return false
-	}
-	ends := int64(binary.BigEndian.Uint64(decoded))
-	return hmac.Equal([]byte(value), []byte(c.sign(ends))) && now.Unix() < ends
-}
-
 // set sets the cookie.
 func (c *credentials) set(w http.ResponseWriter, value string, life time.Duration) {
 	http.SetCookie(w, &http.Cookie{
@@ -244,7 +228,7 @@ func (g *gate) logIn(w http.ResponseWriter, r *http.Request) {
 		admin.Fail(w, &admin.Error{Status: http.StatusUnauthorized, Text: "this is not the token of admin.token"})
 		return
 	}
-	c.set(w, c.sign(time.Now().Add(cookieLife).Unix()), cookieLife)
+	c.set(w, c.browsers.begin(), cookieLife)
 	if r.Method == http.MethodGet {
 		http.Redirect(w, r, "/", http.StatusSeeOther)
 		return
@@ -252,9 +236,12 @@ func (g *gate) logIn(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// logOut removes the cookie from the browser.
-func (g *gate) logOut(w http.ResponseWriter, _ *http.Request) {
+// logOut ends the login of the browser, and removes the cookie from it. A copy of the cookie is no login any more.
+func (g *gate) logOut(w http.ResponseWriter, r *http.Request) {
 	c := g.current()
+	if sent, err := r.Cookie(c.cookie()); err == nil {
+		c.browsers.end(sent.Value)
+	}
 	c.set(w, "", -time.Second)
 	w.WriteHeader(http.StatusNoContent)
 }

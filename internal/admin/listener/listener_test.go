@@ -177,6 +177,10 @@ func TestCookie(t *testing.T) {
 		t.Errorf("the logout: %d", got.status)
 	}
 	asks(401)
+	copied := "Cookie: " + login.cookies[0].Name + "=" + login.cookies[0].Value
+	if got := send(t, http.DefaultClient, http.MethodGet, base+"/api/v1/server", nil, copied); got.status != 401 {
+		t.Errorf("a copy of the cookie after the logout: %d", got.status)
+	}
 	if got := send(t, browser, http.MethodGet, base+"/login?token="+token, nil); got.status != 200 || got.body != "page" || got.at.RawQuery != "" {
 		t.Errorf("the link leads to %s %s", got.at, got.body)
 	}
