@@ -2,6 +2,8 @@
 package filecache
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"slices"
 	"sync"
@@ -17,7 +19,7 @@ type Value[T any] struct {
 	loaded bool
 	value  T
 	err    error         // of the last attempt
-	files  []os.FileInfo // that were tried last, nil for one that cannot be found
+	files  []os.FileInfo // that were read last, nil for one that cannot be found
 }
 
 // Open reads the files by load for the first time, and returns its error. After each later change that was read it calls changed with the error of load.
@@ -28,7 +30,8 @@ func Open[T any](load func() (T, error), changed func(err error), names ...strin
 }
 
 // Current returns what the files say. While they cannot be used, because a change is half done, that is what they said before. The error is that
-// of load, where they could never be used. To look at a few files costs little compared to a TLS handshake.
+// of load, where they could never be used. To look at a few files costs little compared to a TLS handshake. A file that could not be
+// read is read again each time.
 func (v *Value[T]) Current() (T, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -39,13 +42,16 @@ func (v *Value[T]) Current() (T, error) {
 	if v.loaded && slices.EqualFunc(files, v.files, unchanged) {
 		return v.value, nil
 	}
-	v.files = files
 	value, err := v.load()
-	v.err = err
+	before := v.err
+	v.err, v.files = err, files
+	if _, unread := errors.AsType[*fs.PathError](err); unread {
+		v.files = nil // what makes a file readable, such as another mode, is no change of it
+	}
 	if !v.loaded && err != nil {
 		return value, err
 	}
-	if v.loaded {
+	if v.loaded && (v.files != nil || before == nil || before.Error() != err.Error()) {
 		v.changed(err)
 	}
 	if err == nil {

@@ -1,6 +1,7 @@
 package filecache
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -45,5 +46,41 @@ func TestLinkToAnotherFile(t *testing.T) {
 	}
 	if changes != 2 {
 		t.Errorf("%d changes, want 2", changes)
+	}
+}
+
+// A file that could not be read is read again when it can be, although nothing else about it has changed. A failure that lasts is reported once.
+func TestFileThatBecomesReadable(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("old"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var refused error
+	var reported []error
+	v, err := Open(func() (string, error) {
+		if refused != nil {
+			return "", refused
+		}
+		text, err := os.ReadFile(file)
+		return string(text), err
+	}, func(err error) { reported = append(reported, err) }, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	refused = &fs.PathError{Op: "open", Path: file, Err: fs.ErrPermission} // root reads files of any mode
+	if err := os.WriteFile(file, []byte("renewed"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		if text, err := v.Current(); err != nil || text != "old" || v.Check() == nil {
+			t.Errorf("while it cannot be read: %q, %v, %v", text, err, v.Check())
+		}
+	}
+	refused = nil
+	if text, err := v.Current(); err != nil || text != "renewed" || v.Check() != nil {
+		t.Errorf("when it can be read: %q, %v, %v", text, err, v.Check())
+	}
+	if len(reported) != 2 || reported[0] == nil || reported[1] != nil {
+		t.Errorf("reported: %v", reported)
 	}
 }
