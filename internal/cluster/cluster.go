@@ -239,6 +239,9 @@ func (c *Cluster) receive(conn net.Conn, arrived time.Time, match passive.Match)
 	from := wire.AddrOf(conn.RemoteAddr())
 	trusted := c.Trust.Contains(from)
 	stranger := !trusted && !c.peers.known(from)
+	if !stranger && !trusted {
+		c.peers.lookAgain(c.ctx)
+	}
 	if stranger && match(conn, arrived) {
 		return true
 	}

@@ -67,6 +67,14 @@ func (p peers) known(addr netip.Addr) bool {
 	return false
 }
 
+// lookAgain looks up all whose addresses are not fresh, and does not wait. A client may have the former address of a peer. It is refused once, and
+// known as a stranger when it comes again. A wait here would make the header of a relay seem to come later.
+func (p peers) lookAgain(ctx context.Context) {
+	for _, peer := range p {
+		peer.Look(ctx, fresh)
+	}
+}
+
 // confirm says whether an address is a peer's now. It may look up all.
 func (p peers) confirm(ctx context.Context, addr netip.Addr) bool {
 	for _, look := range looks() {

@@ -68,6 +68,35 @@ func TestPeerMoves(t *testing.T) {
 	})
 }
 
+// A connection from the former address of a peer leads to a lookup, so that the next one from there is a stranger's.
+func TestFormerAddress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		former := netip.MustParseAddr("10.0.0.7")
+		server := &names{byHost: map[string][]netip.Addr{"babelftp-1": {former}}}
+		log := slog.New(slog.DiscardHandler)
+		c := New(t.Context(), Options{Peers: []string{"own"}, Trust: proxyproto.NewTrust(nil, func() {}, nil, log), Observe: newEvents(), Log: log})
+		defer c.Shutdown(t.Context())
+		c.peers = peers{1: lookup.NewHost("babelftp-1", server.lookup)}
+		if !c.peers.confirm(t.Context(), former) {
+			t.Fatal("the peer is not known")
+		}
+		server.byHost["babelftp-1"] = []netip.Addr{netip.MustParseAddr("10.0.0.8")}
+		time.Sleep(2 * fresh)
+		matched := 0
+		for range 2 {
+			client, conn := net.Pipe()
+			c.Receive(addressed{conn, net.TCPAddrFromAddrPort(netip.AddrPortFrom(former, 40000))}, time.Now(), func(net.Conn, time.Time) bool {
+				matched++
+				return true
+			})
+			_ = client.Close()
+		}
+		if matched != 1 {
+			t.Errorf("%d of two connections from there are offered to sessions, want the second one", matched)
+		}
+	})
+}
+
 // Strangers cause one lookup a second, however many they are.
 func TestLookupsAreFew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
