@@ -58,12 +58,18 @@ func (f *Fs) hash(name, algorithm string, from, to int64) (sum []byte, end int64
 }
 
 // readInto reads the bytes [from, to) of a file, or as many of them as it has, and returns where they end.
-func (f *Fs) readInto(w io.Writer, name string, from, to int64) (end int64, err error) {
+func (f *Fs) readInto(w io.Writer, name string, from, to int64) (until int64, err error) {
 	file, err := f.OpenAt(name, os.O_RDONLY, from)
 	if err != nil {
 		return 0, errors.Unwrap(err)
 	}
 	defer file.Close() // nothing was written
+	wait, end, err := f.opts.BeginHash()
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	w = &pacedWriter{w, func(bytes int) error { return wait(f.ctx, bytes) }}
 	info, err := file.Stat()
 	if err != nil {
 		return 0, err
@@ -75,4 +81,18 @@ func (f *Fs) readInto(w io.Writer, name string, from, to int64) (end int64, err 
 		_, err = io.CopyN(w, file, max(0, to-from))
 	}
 	return to, err
+}
+
+// A pacedWriter waits after the bytes that it has written, as long as their number asks for.
+type pacedWriter struct {
+	io.Writer
+	wait func(bytes int) error
+}
+
+func (w *pacedWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if err == nil {
+		err = w.wait(n)
+	}
+	return n, err
 }

@@ -84,9 +84,14 @@ type Options struct {
 	// Close returns the error. After an fs.ErrInvalid the bytes are wrong, and no owner can resume the upload. The default allows all.
 	BeforeCommit func(context.Context) error
 
-	// BeginOperation is called before a whole directory is renamed, copied or removed, which it can refuse by an error. The file system calls
-	// end when that has ended. The default allows all.
+	// BeginOperation is called before a whole directory is renamed, copied or removed, and before directories are made many levels deep. It is also called
+	// before a large object is copied, as a rename, a set time or an append needs. It can refuse that by an error. The file system calls end when that
+	// has ended. The default allows all.
 	BeginOperation func() (end func(), err error)
+
+	// BeginHash is called before the bytes of a file are read for a hash, which it can refuse by an error. The file system calls wait for the bytes that it
+	// has read, and end when it has read all. The default allows all, without a wait.
+	BeginHash func() (wait func(ctx context.Context, bytes int) error, end func(), err error)
 
 	// Journal records uploads of more than one part while they are open, so that its Sweep finds abandoned ones. The default is none: such
 	// uploads stay in the bucket if this process dies.
@@ -151,6 +156,11 @@ func (o *Options) setDefaults() {
 	}
 	if o.BeginOperation == nil {
 		o.BeginOperation = func() (func(), error) { return func() {}, nil }
+	}
+	if o.BeginHash == nil {
+		o.BeginHash = func() (func(context.Context, int) error, func(), error) {
+			return func(context.Context, int) error { return nil }, func() {}, nil
+		}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -134,7 +134,7 @@ func (s *session) handleDuringCommand(l wire.Line) {
 	switch {
 	case verb == "ABOR" && !hasArg:
 		s.stop(dataconn.ErrAborted)
-	case verb == "STAT" && arg == "" && s.transfer != nil:
+	case verb == "STAT" && arg == "" && s.transfer != nil && s.scopes().CommandNow() == nil: // otherwise it waits with the others, for its turn
 		sessionlog.LogCommand(s.op.Context, s.log, sessionlog.Command{Verb: verb, Known: true})
 		s.status()
 		return

@@ -39,6 +39,12 @@ func (s *session) pathStatus(arg string) {
 		s.replyError(err)
 		return
 	}
+	leave, err := s.scopes().EnterTransfer() // what it reads and sends is that of LIST
+	if err != nil {
+		s.replyError(err)
+		return
+	}
+	defer leave()
 	l := ftplist.NewLong(arg, name, s.request().ListClient())
 	line := l.Line
 	l.Line = func(b []byte, e ftplist.Entry, name string) []byte {
@@ -63,7 +69,7 @@ func (s *session) pathStatus(arg string) {
 	s.send(wire.NewReply(code, s.text(i18n.PathStatusEnd)))
 }
 
-// writeListing writes a listing as the middle lines of a reply. The storage delivers it page by page, so it is read by an operation of its
+// writeListing writes a listing as the middle lines of a reply, at the rate of a download. The storage delivers it page by page, so it is read by an operation of its
 // own.
 func (s *session) writeListing(l *ftplist.Listing) error {
 	next, stop := iter.Pull2(l.Blocks())
@@ -72,6 +78,7 @@ func (s *session) writeListing(l *ftplist.Listing) error {
 			stop()
 		}
 	}()
+	pace := s.scopes().Pace(false)
 	for more := true; more; {
 		var lines []byte
 		err := s.perform(func() (err error) {
@@ -84,7 +91,16 @@ func (s *session) writeListing(l *ftplist.Listing) error {
 		if err != nil {
 			return err
 		}
-		s.write(lines)
+		for len(lines) > 0 {
+			n := pace.Chunk(len(lines))
+			if pace != nil {
+				if err := s.perform(func() error { return pace.Wait(s.op.Context, n) }); err != nil {
+					return err
+				}
+			}
+			s.write(lines[:n])
+			lines = lines[n:]
+		}
 	}
 	return nil
 }

@@ -232,6 +232,12 @@ func (s Scopes) Command() (wait time.Duration, err error) {
 	return s.reserve(func(scope *Scope) *meter { return &scope.commands }, maxCommandWait)
 }
 
+// CommandNow takes a command in each scope, or returns an [Error] where it would have to wait.
+func (s Scopes) CommandNow() error {
+	_, err := s.reserve(func(scope *Scope) *meter { return &scope.commands }, 0)
+	return err
+}
+
 // reserve takes one of each meter, or of none where the wait would be longer than most.
 func (s Scopes) reserve(of func(*Scope) *meter, most time.Duration) (wait time.Duration, err error) {
 	var taken []*rate.Reservation
@@ -295,6 +301,18 @@ func (p Pace) Wait(ctx context.Context, n int) error {
 		wait = max(wait, limiter.ReserveN(time.Now(), n).Delay())
 	}
 	return Sleep(ctx, wait)
+}
+
+// Take waits for the turn of any number of bytes. The error is that of ctx.
+func (p Pace) Take(ctx context.Context, n int) error {
+	for n > 0 {
+		chunk := p.Chunk(n)
+		if err := p.Wait(ctx, chunk); err != nil {
+			return err
+		}
+		n -= chunk
+	}
+	return nil
 }
 
 // Sleep waits for a time. The error is that of ctx.

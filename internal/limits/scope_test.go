@@ -176,12 +176,8 @@ func TestPace(t *testing.T) {
 		begin := time.Now()
 		ended := make(chan time.Duration, 2)
 		move := func(pace Pace, n int) {
-			for n > 0 {
-				chunk := pace.Chunk(n)
-				if err := pace.Wait(t.Context(), chunk); err != nil {
-					t.Error(err)
-				}
-				n -= chunk
+			if err := pace.Take(t.Context(), n); err != nil {
+				t.Error(err)
 			}
 			ended <- time.Since(begin)
 		}

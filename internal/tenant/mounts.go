@@ -91,6 +91,10 @@ func (r *Registry) mounts(ctx context.Context, u *user, req *account.LoginReques
 		}
 		opts := r.storageOptions(r.current.Load().files, u, m)
 		opts.BeforeCommit, opts.MetadataCache, opts.BeginOperation = req.BeforeCommit, cache, scopes.EnterOperation
+		opts.BeginHash = func() (func(context.Context, int) error, func(), error) {
+			end, err := scopes.EnterTransfer()
+			return scopes.Pace(false).Take, end, err
+		}
 		storage, err := driver.New(ctx, objects, m.bucket.Name, &opts)
 		if err != nil {
 			return nil, fmt.Errorf("tenant %s: user %s: directory %s: %w", u.tenant.Name, u.name, m.at, err)

@@ -19,6 +19,11 @@ import (
 // The error is fs.ErrExist where the condition is that there is nothing. It is ESTALE where something has replaced the source, or the version
 // of the condition.
 func (t *Tree) copy(ctx context.Context, v s3api.Version, a *attributes.Attributes, to string, c s3api.Condition) (s3api.Stored, error) {
+	end, err := t.Uploads.BeginCopy(v.Size)
+	if err != nil {
+		return s3api.Stored{}, err
+	}
+	defer end()
 	t.Objects.Inherit(a)
 	p, atOnce := &t.Bucket.Profile, t.copiesAtOnce(v)
 	if atOnce && p.InPlaceCopy && v.Bucket.Name == t.Bucket.Name && v.Key == to {

@@ -26,10 +26,20 @@ func (t *Tree) Mkdir(ctx context.Context, key string) error {
 	return t.mark(ctx, t.Keys.Directory(key))
 }
 
+// plainLevels is for how many levels MkdirAll is no operation on a whole directory. Each level takes two or three requests.
+const plainLevels = 8
+
 // MkdirAll makes a directory, and its parents where they are missing.
 func (t *Tree) MkdirAll(ctx context.Context, key string) error {
 	if t.Keys.IsRoot(key) {
 		return nil
+	}
+	if strings.Count(key[len(t.Keys):], keys.Separator) >= plainLevels {
+		end, err := t.BeginOperation()
+		if err != nil {
+			return err
+		}
+		defer end()
 	}
 	path := string(t.Keys)
 	for segment := range strings.SplitAfterSeq(key[len(path):], keys.Separator) {

@@ -32,7 +32,7 @@ type Options struct {
 	NoOverwrite bool
 	// Quotas are those in which files take room.
 	Quotas quota.Quotas
-	// BeginOperation allows an operation on a whole directory; end is called when that has ended.
+	// BeginOperation allows an operation on a whole directory, or on many levels of them; end is called when that has ended.
 	BeginOperation func() (end func(), err error)
 	// Moves are those of the endpoint. The default is those of this tree alone.
 	Moves *Moves

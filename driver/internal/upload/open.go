@@ -23,9 +23,11 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 		keeps     = flag&os.O_TRUNC == 0 && (whole || offset > 0)
 	)
 	change := u.Quotas.Change(key)
+	endCopy := func() {}
 	defer func() {
 		if err != nil {
 			change.End(nil)
+			endCopy()
 		}
 	}()
 	w := &Writer{
@@ -75,6 +77,11 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 			if !u.Truncate {
 				w.keptEnd = v.Size
 			}
+			if endCopy, err = u.BeginCopy(w.keptEnd); err != nil {
+				endCopy = func() {}
+				return nil, err
+			}
+			w.endCopy = endCopy
 			w.partSize = u.partSizeFor(w.keptEnd)
 			w.attributes, w.condition = a, s3api.Condition{ETag: v.ETag}
 			w.attributes.RemoveMTime()

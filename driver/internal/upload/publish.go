@@ -29,6 +29,9 @@ func (w *Writer) Close() error {
 		err = w.cause(err)
 	}
 	w.change.End(err)
+	if w.endCopy != nil {
+		w.endCopy()
+	}
 	switch {
 	case err == nil:
 		w.removeOlder("")

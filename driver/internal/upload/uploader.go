@@ -19,7 +19,7 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
-// Options is what an [Uploader] needs. Only Quotas, Journal and Owner may have their zero values.
+// Options is what an [Uploader] needs. Only Quotas, BeginOperation, Journal and Owner may have their zero values.
 type Options struct {
 	Bucket *s3api.Bucket
 	Keys   keys.Space // of the files
@@ -40,6 +40,9 @@ type Options struct {
 	Objects      attributes.Objects          // attributes of new objects
 	BeforeCommit func(context.Context) error // is called before a file becomes visible; an error prevents that
 
+	// BeginOperation allows the copy of a large object, nil for always; end is called when it has ended.
+	BeginOperation func() (end func(), err error)
+
 	Journal *journal.Journal // nil: no upload has a record
 	Owner   string           // the user that may resume uploads; empty without a Journal
 }
@@ -56,9 +59,22 @@ func New(o Options) *Uploader {
 	return &Uploader{Options: o, reported: &reported{}}
 }
 
-// WithCopySlots returns an Uploader that uses another client of the bucket. All parts that it lets S3 copy share so many slots.
+// WithCopySlots returns an Uploader that uses another client of the bucket. All parts that it lets S3 copy share so many slots, as a part of one operation
+// that has begun.
 func (u *Uploader) WithCopySlots(bucket *s3api.Bucket, slots int) *Uploader {
 	limited := *u
 	limited.Bucket, limited.copySlots = bucket, make(semaphore, slots)
+	limited.BeginOperation = nil
 	return &limited
+}
+
+// largeCopy is how many bytes of an object make its copy an operation of its own. S3 copies fewer within seconds.
+const largeCopy = minCopyPart
+
+// BeginCopy allows a copy of so many bytes; end is called when it has ended.
+func (u *Uploader) BeginCopy(bytes int64) (end func(), err error) {
+	if u.BeginOperation == nil || bytes < largeCopy {
+		return func() {}, nil
+	}
+	return u.BeginOperation()
 }

@@ -35,6 +35,9 @@ type Writer struct {
 	headSize int64         // bytes of it before the written ones
 	keptEnd  int64         // end of its bytes that stay
 
+	// endCopy ends the operation that the copy of these bytes is, nil for none.
+	endCopy func()
+
 	resumed   *pending     // the upload that this one continues, nil when there is none
 	stored    s3api.Stored // what S3 has told of the new object.
 	resumable bool         // whether the owner can resume the upload when it is interrupted

@@ -1,0 +1,91 @@
+package driver_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/s3sim"
+)
+
+// TestWorkThatIsCounted does what makes many requests, or has S3 copy much, where no operation may begin. It reads for hashes where none may begin either.
+func TestWorkThatIsCounted(t *testing.T) {
+	p, _ := driver.ProfileNamed("aws")
+	server := s3sim.New(s3sim.Options{Profile: p})
+	server.CreateBucket("bucket")
+	const large = 128 << 20
+	free := drivertest.MustNew(t.Context(), server.Client(nil), "bucket", &driver.Options{Profile: p})
+	for name, size := range map[string]int{"large": large, "small": large - 1} {
+		if err := afero.WriteFile(free, name, bytes.Repeat([]byte("x"), size), 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	begun, ended, waited := 0, 0, 0
+	allowed := false
+	begin := func() (func(), error) {
+		if !allowed {
+			return nil, syscall.EBUSY
+		}
+		begun++
+		return func() { ended++ }, nil
+	}
+	f := drivertest.MustNew(t.Context(), server.Client(nil), "bucket", &driver.Options{
+		Profile: p, BeginOperation: begin,
+		BeginHash: func() (func(context.Context, int) error, func(), error) {
+			end, err := begin()
+			return func(_ context.Context, n int) error { waited += n; return nil }, end, err
+		},
+	})
+	appendTo := func(name string) error {
+		file, err := f.OpenFile(name, os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return err
+		}
+		_, err = file.Write([]byte("y"))
+		return errors.Join(err, file.Close())
+	}
+	hash := func(to int64) error {
+		_, _, err := f.Hash(t.Context(), "small", "SHA-512", 1, to)
+		return err
+	}
+	for _, tc := range []struct {
+		label   string
+		counted bool
+		do      func() error
+	}{
+		{"eight-levels", false, func() error { return f.MkdirAll(strings.Repeat("/d", 8), 0) }},
+		{"many-levels", true, func() error { return f.MkdirAll(strings.Repeat("/d", 490), 0) }},
+		{"time-of-a-large-file", true, func() error { return f.Chtimes("large", time.Time{}, time.Unix(1, 0)) }},
+		{"time", false, func() error { return f.Chtimes("small", time.Time{}, time.Unix(1, 0)) }},
+		{"append-to-a-large-file", true, func() error { return appendTo("large") }},
+		{"append", false, func() error { return appendTo("small") }},
+		{"hash", true, func() error { return hash(1000) }},
+		{"copy-of-a-large-file", true, func() error { return f.Copy(t.Context(), "large", "copy") }},
+		{"rename-of-a-large-file", true, func() error { return f.Rename("large", "renamed") }},
+	} {
+		t.Run(tc.label, func(t *testing.T) {
+			allowed = false
+			if err := tc.do(); errors.Is(err, syscall.EBUSY) != tc.counted || err != nil && !tc.counted {
+				t.Fatalf("where nothing may begin: %v", err)
+			}
+			if begun, ended, allowed = 0, 0, true; !tc.counted {
+				return
+			}
+			if err := tc.do(); err != nil || begun != 1 || ended != 1 {
+				t.Errorf("%d operations have begun and %d have ended: %v", begun, ended, err)
+			}
+		})
+	}
+	if waited != 999 {
+		t.Errorf("hashes have waited for %d bytes", waited)
+	}
+}
