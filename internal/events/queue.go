@@ -71,8 +71,9 @@ type Event struct {
 	// Confirmed says that the change has succeeded. Otherwise its server has died or S3 has not answered, and the bucket shows whether it has.
 	Confirmed bool `json:"confirmed"`
 
-	key   string // of its object in the bucket
-	steps bool   // the change takes several steps: it may fail when some of them are done
+	key   string    // of its object in the bucket
+	steps bool      // the change takes several steps: it may fail when some of them are done
+	begun time.Time // by the monotonic clock, unlike Time
 }
 
 // A Client is the part of S3 that a queue uses.
@@ -154,8 +155,12 @@ func (q *Queue) Adopt(s *Settings) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if s != q.current {
+		before := q.current.Webhook
 		q.current = s
 		q.restart()
+		if before != s.Webhook {
+			before.Close()
+		}
 	}
 }
 
@@ -245,7 +250,8 @@ func (q *Queue) remove(ctx context.Context, e Event) error {
 
 // begin makes an event durable before its change. Its ID sorts by time. The error is an EAGAIN.
 func (q *Queue) begin(ctx context.Context, e Event) (Event, error) {
-	e.Time = time.Now().UTC()
+	e.begun = time.Now()
+	e.Time = e.begun.UTC()
 	e.ID, e.Tenant = e.Time.Format("20060102T150405.000000000Z")+"-"+nonce(), q.Tenant
 	e.key = q.queueFolder() + e.ID
 	q.own(e.ID, true)
@@ -271,7 +277,7 @@ func (e *Event) mayHaveHappened(err error) bool {
 // The error is that of the change, or an EAGAIN where the change must not be acknowledged.
 func (q *Queue) end(ctx context.Context, e Event, err error) error {
 	switch {
-	case err == nil && time.Since(e.Time) >= q.settings().UnconfirmedAfter:
+	case err == nil && time.Since(e.begun) >= q.settings().UnconfirmedAfter:
 		// Another server may have sent and deleted the event before the change.
 		if err := q.postpone(ctx, e); err != nil {
 			return fmt.Errorf("%w: the event of the change cannot be confirmed: %w", syscall.EAGAIN, err)

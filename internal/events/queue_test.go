@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -357,7 +358,8 @@ func TestSlowChangeWithoutS3(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e.Time = e.Time.Add(-q.settings().UnconfirmedAfter)
+	e.Time = e.Time.Add(time.Hour) // a clock that is set back counts for nothing
+	e.begun = e.begun.Add(-q.settings().UnconfirmedAfter)
 	q.Bucket = strings.Repeat("missing", 2)
 	if err := q.end(t.Context(), e, nil); !errors.Is(err, syscall.EAGAIN) {
 		t.Errorf("%v, want an EAGAIN", err)
@@ -483,4 +485,24 @@ func (c *slowClient) PutObject(ctx context.Context, in *s3.PutObjectInput, optio
 		<-c.goOn
 	}
 	return c.Client.PutObject(ctx, in, options...)
+}
+
+// A queue that gets another receiver closes its connections to the one before.
+func TestConnectionsToFormerReceiver(t *testing.T) {
+	closed := make(chan struct{})
+	former := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	former.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			close(closed)
+		}
+	}
+	former.Start()
+	defer former.Close()
+	hook := webhook.New(former.URL, secret, nil, time.Minute)
+	q := NewQueue(Options{Log: slog.New(slog.DiscardHandler)}, &Settings{Webhook: hook})
+	if err := hook.Post(t.Context(), []byte("[]")); err != nil {
+		t.Fatal(err)
+	}
+	q.Adopt(&Settings{Webhook: webhook.New("http://127.0.0.1:1", secret, nil, time.Minute)})
+	<-closed
 }

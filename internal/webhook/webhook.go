@@ -28,6 +28,9 @@ const (
 // maxAnswer is how much of an answer is read so that its connection can be used again, in bytes.
 const maxAnswer = 64 << 10
 
+// idleTime is how long a connection to the receiver stays that no request uses.
+const idleTime = time.Minute
+
 // A Webhook posts to a receiver.
 type Webhook struct {
 	url    string
@@ -39,12 +42,16 @@ type Webhook struct {
 func New(address, secret string, authorities *x509.CertPool, timeout time.Duration) *Webhook {
 	transport := &http.Transport{
 		Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: authorities},
+		IdleConnTimeout: idleTime,
 	}
 	return &Webhook{url: address, secret: []byte(secret), client: &http.Client{
 		Transport: transport, Timeout: timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, // another server must not get the body
 	}}
 }
+
+// Close closes the connections that no request uses. Requests that run go on.
+func (w *Webhook) Close() { w.client.CloseIdleConnections() }
 
 // Sign is the signature of a body: "v1=" and the HMAC-SHA256 (RFC 2104) over the timestamp, "." and the body, in hex.
 func Sign(secret []byte, timestamp string, body []byte) string {
