@@ -14,6 +14,9 @@ import (
 // swiftPorts are those of three storage servers, memcached and the proxy.
 const swiftPorts = 5
 
+// swiftPatience is how long Swift's servers wait for one another, in seconds. They have only each other, so there is none to ask instead.
+const swiftPatience = "60"
+
 // startSwift starts OpenStack Swift with its S3: the proxy, and servers of accounts, containers and objects that have one replica in one folder.
 // All take what keys them apart from the file of the package, /etc/swift/swift.conf.
 func startSwift(ctx context.Context, d descriptor, p workspace) (*Server, func() error, error) {
@@ -54,6 +57,13 @@ func (d *daemons) startSwift(ctx context.Context, s *Server, port int) error {
 		"devices = " + filepath.Join(d.dir, "devices"),
 		"mount_check = false",
 		"disable_fallocate = true",
+		// A server that is late is busy: a proxy that gives up answers of a stored object that it is broken, and an object that its container has not
+		// noted in time is never listed.
+		"conn_timeout = "+swiftPatience,
+		"node_timeout = "+swiftPatience,
+		"recoverable_node_timeout = "+swiftPatience,
+		"container_update_timeout = "+swiftPatience,
+		"error_suppression_limit = 1000",
 	}
 	for i, kind := range []string{"account", "container", "object"} {
 		own := port + 1 + i
