@@ -141,7 +141,10 @@ func Run(t *testing.T, h Harness) {
 		{"requests", testRequests},
 		{"afero", testAfero},
 	} {
-		t.Run(group.name, func(t *testing.T) { group.run(t, h) })
+		t.Run(group.name, func(t *testing.T) {
+			t.Parallel() // most groups wait more than they compute
+			group.run(t, h)
+		})
 	}
 }
 
@@ -185,15 +188,16 @@ func (x *fixture) session(ctx context.Context, opts *driver.Options) *driver.Fs 
 	return MustNew(ctx, x.spy, x.bucket, &o)
 }
 
-// patience is for how long the file systems of tests repeat a request: some attempts, because a server that a test breaks needs no rest.
-const (
-	patience       = 300 * time.Millisecond
-	serverPatience = 25 * time.Second
-)
+// serverPatience is for how long a server repeats a request.
+const serverPatience = 25 * time.Second
+
+// attempts is how often the file systems of tests make a request. It is more often than a test lets one fail before it works, and no more: a server that
+// a test breaks needs no rest.
+const attempts = 4
 
 // MustNew is [driver.New] for tests, whose options are in range. It panics for others, also on a goroutine that is not the test's.
 func MustNew(ctx context.Context, client driver.Client, bucket string, opts *driver.Options) *driver.Fs {
-	return mustNew(s3api.WithRetries(ctx, s3api.Retries{Patience: patience}), client, bucket, opts)
+	return mustNew(s3api.WithRetries(ctx, s3api.Retries{Attempts: attempts}), client, bucket, opts)
 }
 
 // MustNewSteady is MustNew with the retries of the server, but for their random pauses.

@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
 // A process is a server of a bucket: an upload journal, and file systems that share it.
@@ -264,7 +265,7 @@ func (x *fixture) testSweepLeftBehind() {
 		x.Fatalf("%d uploads are left, so the test proves nothing", n)
 	}
 	x.advanceClock(10 * time.Minute)
-	if _, err := p.journal.Sweep(x.Context(), 0); err == nil {
+	if _, err := p.journal.Sweep(s3api.WithRetries(x.Context(), s3api.Retries{Attempts: attempts}), 0); err == nil {
 		x.Error("what cannot be aborted is no error")
 	}
 	x.spy.Before(nil)
