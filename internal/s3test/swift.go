@@ -57,12 +57,12 @@ func (d *daemons) startSwift(ctx context.Context, s *Server, port int) error {
 		"devices = " + filepath.Join(d.dir, "devices"),
 		"mount_check = false",
 		"disable_fallocate = true",
-		// A server that is late is busy: a proxy that gives up answers of a stored object that it is broken, and an object that its container has not
-		// noted in time is never listed.
-		"conn_timeout = "+swiftPatience,
-		"node_timeout = "+swiftPatience,
-		"recoverable_node_timeout = "+swiftPatience,
-		"container_update_timeout = "+swiftPatience,
+		// A server that is late is busy. A proxy that gives up answers that a stored object is broken. An object that its container has not noted in
+		// time is never listed.
+		"conn_timeout = " + swiftPatience,
+		"node_timeout = " + swiftPatience,
+		"recoverable_node_timeout = " + swiftPatience,
+		"container_update_timeout = " + swiftPatience,
 		"error_suppression_limit = 1000",
 	}
 	for i, kind := range []string{"account", "container", "object"} {
