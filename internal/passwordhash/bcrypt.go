@@ -3,7 +3,6 @@ package passwordhash
 import (
 	"errors"
 	"fmt"
-	"time"
 
 	"golang.org/x/crypto/bcrypt"
 )
@@ -16,9 +15,6 @@ const (
 
 // maxBcryptCost is where a comparison takes several seconds. Each step above doubles that.
 const maxBcryptCost = 16
-
-// timeOfBcrypt estimates how long the cost 0 would take.
-const timeOfBcrypt = 70 * time.Microsecond
 
 type bcryptHash struct {
 	text string
@@ -40,7 +36,15 @@ func (h bcryptHash) problem() string {
 	return ""
 }
 
-func (h bcryptHash) cost() time.Duration { return timeOfBcrypt << h.log2 }
+func (h bcryptHash) kind() string { return fmt.Sprintf("bcrypt cost=%d", h.log2) }
+
+func (h bcryptHash) rounds() int { return 1 }
+
+func (h bcryptHash) spend(password string, rounds int) {
+	for range rounds {
+		h.matches(password)
+	}
+}
 
 // matches compares the first 72 bytes of a password, as bcrypt does everywhere.
 func (h bcryptHash) matches(password string) bool {

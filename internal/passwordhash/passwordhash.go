@@ -7,7 +7,6 @@ package passwordhash
 import (
 	"errors"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"golang.org/x/text/secure/precis"
@@ -17,8 +16,11 @@ import (
 type hash interface {
 	// problem is why the hash cannot be used, empty for a good one.
 	problem() string
-	// cost estimates how long a processor of today takes to compare a password. It puts hashes of several kinds in an order.
-	cost() time.Duration
+	// kind is what a comparison costs, but for its rounds: of two hashes of a kind, the one with more rounds costs more.
+	kind() string
+	rounds() int
+	// spend costs what so many rounds of a comparison do. A comparison is never a part of one where there is one round only.
+	spend(password string, rounds int)
 	matches(password string) bool
 }
 
@@ -48,26 +50,6 @@ func Problem(text string) string {
 		return err.Error()
 	}
 	return h.problem()
-}
-
-// Matches reports whether a hash is that of a password. The error is for a text that is no hash.
-func Matches(text, password string) (bool, error) {
-	h, err := read(text)
-	if err != nil {
-		return false, err
-	}
-	return h.matches(prepare(password)), nil
-}
-
-// Costliest is the hash with which a comparison takes longest, empty if there is none.
-func Costliest(hashes []string) string {
-	costliest, most := "", time.Duration(0)
-	for _, text := range hashes {
-		if h, err := read(text); err == nil && h.cost() > most {
-			costliest, most = text, h.cost()
-		}
-	}
-	return costliest
 }
 
 // isCrypt64 reports whether a text has only the 64 characters in which crypt(3) and bcrypt write bytes.

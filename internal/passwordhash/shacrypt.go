@@ -5,10 +5,10 @@ import (
 	"crypto/sha512"
 	"crypto/subtle"
 	"errors"
+	"fmt"
 	stdhash "hash"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/go-crypt/x/crypt"
 )
@@ -25,28 +25,21 @@ const (
 // maxSHAPassword is the longest password of libxcrypt, in bytes: the time of a comparison grows with the length.
 const maxSHAPassword = 511
 
-// Estimates of how long a round takes.
-const (
-	timeOfRound512 = 420 * time.Nanosecond
-	timeOfRound256 = 200 * time.Nanosecond
-)
-
 var errSHACrypt = errors.New("is no complete SHA-512 or SHA-256 hash of crypt")
 
 // A shaHash is a hash of crypt(3): $6$salt$key or $6$rounds=5000$salt$key.
 type shaHash struct {
 	function  func() stdhash.Hash
-	round     time.Duration // how long one takes
-	rounds    int
+	count     int // of rounds
 	salt, key string
 }
 
 func readSHACrypt(text string) (hash, error) {
-	h := shaHash{function: sha512.New, round: timeOfRound512, rounds: defaultRounds}
+	h := shaHash{function: sha512.New, count: defaultRounds}
 	keyLength := 86
 	rest, is512 := strings.CutPrefix(text, "$6$")
 	if !is512 {
-		h.function, h.round, keyLength = sha256.New, timeOfRound256, 43
+		h.function, keyLength = sha256.New, 43
 		rest = strings.TrimPrefix(text, "$5$")
 	}
 	if given, ok := strings.CutPrefix(rest, "rounds="); ok {
@@ -56,7 +49,7 @@ func readSHACrypt(text string) (hash, error) {
 		if err != nil {
 			return nil, errSHACrypt
 		}
-		h.rounds = int(rounds)
+		h.count = int(rounds)
 	}
 	h.salt, h.key, _ = strings.Cut(rest, "$")
 	if len(h.salt) > maxSHASalt || len(h.key) != keyLength || !isCrypt64(h.key) {
@@ -67,18 +60,30 @@ func readSHACrypt(text string) (hash, error) {
 
 func (h shaHash) problem() string {
 	switch {
-	case h.rounds < minRounds:
+	case h.count < minRounds:
 		return tooWeak + "SHA-crypt"
-	case h.rounds > maxRounds:
+	case h.count > maxRounds:
 		return tooExpensive
 	}
 	return ""
 }
 
-func (h shaHash) cost() time.Duration { return time.Duration(h.rounds) * h.round }
+// kind has the length of the salt, which is hashed in most rounds.
+func (h shaHash) kind() string {
+	return fmt.Sprintf("SHA-crypt key=%d salt=%d", len(h.key), len(h.salt))
+}
+
+// rounds may be others for each user: some systems choose their number at random.
+func (h shaHash) rounds() int { return h.count }
+
+func (h shaHash) spend(password string, rounds int) { h.compute(password, rounds) }
 
 func (h shaHash) matches(password string) bool {
-	hashed := password[:min(len(password), maxSHAPassword)]
-	key := crypt.KeySHACrypt(h.function, []byte(hashed), []byte(h.salt), h.rounds)
+	key := h.compute(password, h.count)
 	return subtle.ConstantTimeCompare(key, []byte(h.key)) == 1 && len(password) <= maxSHAPassword
+}
+
+func (h shaHash) compute(password string, rounds int) []byte {
+	hashed := password[:min(len(password), maxSHAPassword)]
+	return crypt.KeySHACrypt(h.function, []byte(hashed), []byte(h.salt), rounds)
 }

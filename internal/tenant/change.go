@@ -15,6 +15,7 @@ import (
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/events"
 	"github.com/babelftp/babelftp/internal/limits"
+	"github.com/babelftp/babelftp/internal/passwordhash"
 	"github.com/babelftp/babelftp/internal/s3client"
 )
 
@@ -50,7 +51,7 @@ type Change struct {
 
 	registry *Registry
 	next     *directory
-	dummy    string
+	hashes   *passwordhash.Set
 	apply    []func()
 }
 
@@ -71,7 +72,7 @@ func (r *Registry) Prepare(
 	}
 	c := &Change{registry: r, next: d, apply: []func(){func() { r.throttle.SetLongest(cfg.Limits.FailedLoginDelay) }}}
 	var err error
-	if c.dummy, err = dummyOf(hashesOf(cfg)); err != nil {
+	if c.hashes, err = passwordhash.NewSet(hashesOf(cfg)); err != nil {
 		return nil, err
 	}
 	if before.settings.clientCertificates != d.settings.clientCertificates {
@@ -232,7 +233,7 @@ func (c *Change) Apply() {
 	r.entering.Lock()
 	defer r.entering.Unlock()
 	c.run()
-	r.verifier.dummy.Store(&c.dummy)
+	r.verifier.hashes.Store(c.hashes)
 	before := r.current.Load()
 	c.next.removed = map[string]*tenant{}
 	maps.Copy(c.next.removed, before.removed)

@@ -29,7 +29,7 @@ const freeMemDelay = 500 * time.Millisecond
 type verifier struct {
 	queue        *limits.Queue[netip.Prefix] // for the checks that hash, by [limits.Network]
 	key          []byte                      // of the MACs of passwords that were right; new in each process
-	dummy        atomic.Pointer[string]      // the costliest hash, with which the passwords of unknown users are compared
+	hashes       atomic.Pointer[passwordhash.Set]
 	now          func() time.Time
 	freeMemTimer *time.Timer // gives back the memory of checks, freeMemDelay after the last
 }
@@ -55,23 +55,15 @@ func newVerifier(hashes []string) (*verifier, error) {
 		now:          time.Now,
 		freeMemTimer: time.AfterFunc(freeMemDelay, debug.FreeOSMemory),
 	}
-	dummy, err := dummyOf(hashes)
-	v.dummy.Store(&dummy)
+	set, err := passwordhash.NewSet(hashes)
+	v.hashes.Store(set)
 	return v, err
 }
 
-// dummyOf is the costliest of hashes, and a new one where there are none.
-func dummyOf(hashes []string) (string, error) {
-	if dummy := passwordhash.Costliest(hashes); dummy != "" {
-		return dummy, nil
-	}
-	return passwordhash.New(rand.Text())
-}
-
-// check reports whether password is right for c. A nil c, an unknown user, is never right and takes as long. Clients wait in the queue by
-// their network. The error is that of ctx, or of a broken hash.
+// check reports whether password is right for c. A nil c, an unknown user, is never right. All passwords that are wrong cost the same. Clients wait
+// in the queue by their network. The error is that of ctx, or of a broken hash.
 func (v *verifier) check(ctx context.Context, client netip.Prefix, c *credential, password string) (bool, error) {
-	hash := *v.dummy.Load()
+	hash := ""
 	if c != nil {
 		hash = c.hash
 	}
@@ -86,7 +78,7 @@ func (v *verifier) check(ctx context.Context, client netip.Prefix, c *credential
 	if err != nil {
 		return false, err
 	}
-	match, err := passwordhash.Matches(hash, password)
+	match, err := v.hashes.Load().Matches(hash, password)
 	leave()
 	v.freeMemTimer.Reset(freeMemDelay)
 	if err != nil {
