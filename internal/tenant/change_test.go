@@ -133,7 +133,7 @@ func TestLoginWhileTheTenantChanges(t *testing.T) {
 	alice := r.current.Load().tenants["acme"].users["alice"]
 	change(t, r, next, buckets)
 	req := &account.LoginRequest{User: "alice"}
-	if _, err := r.enter(req, alice, limits.Scopes{alice.scope}, "alice@acme"); !errors.Is(err, errReplaced) {
+	if _, err := r.enter(req, alice, limits.Scopes{alice.scope}); !errors.Is(err, errReplaced) {
 		t.Errorf("the login to the tenant before returns %v", err)
 	}
 	login, err := r.Login(t.Context(), &account.LoginRequest{User: "alice", Password: configtest.Password, RemoteAddr: &net.TCPAddr{IP: net.IPv4(192, 0, 2, 1)}})

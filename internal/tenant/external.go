@@ -3,12 +3,15 @@ package tenant
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/netip"
 	"reflect"
 	"strings"
 	"sync"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -35,8 +38,34 @@ type external struct {
 	source auth.Source
 	queue  *limits.Queue[netip.Prefix]
 
-	mu    sync.Mutex
-	users map[string]*user // for what all sessions of a user share: the quota, the limits and the last login
+	mu       sync.Mutex
+	users    map[string]*user // for what all sessions of a user share: the quota, the limits and the last login
+	refusals []time.Duration  // how long the last ones took
+}
+
+// maxRefusals is of how many refusals a tenant knows how long they took.
+const maxRefusals = 32
+
+// refused notes how long a refusal of the source took.
+func (e *external) refused(took time.Duration) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if len(e.refusals) == maxRefusals {
+		e.refusals = e.refusals[1:]
+	}
+	e.refusals = append(e.refusals, took)
+}
+
+// pretend waits for as long as one of the last refusals took. So the time of a refusal does not tell for which names the source is not asked. The
+// error is that of ctx.
+func (e *external) pretend(ctx context.Context) error {
+	e.mu.Lock()
+	wait := time.Duration(0)
+	if n := len(e.refusals); n > 0 {
+		wait = e.refusals[rand.IntN(n)]
+	}
+	e.mu.Unlock()
+	return limits.Sleep(ctx, wait)
 }
 
 // newExternal returns nil for a tenant without a source.
@@ -70,16 +99,14 @@ func (e *external) known(name string) *user {
 	return e.users[name]
 }
 
-// sourceOf returns the tenant whose source decides on a name that no configured user has, and the name there. The tenant is the one that
-// the client has chosen by a host or by user@tenant, or the only tenant, or the only one that a token is for. So the password of one tenant's
-// user is for no other tenant. The tenant is nil if there is none.
-func (d *directory) sourceOf(host, login, password string) (*tenant, string) {
-	t, name := (*tenant)(nil), login
+// asked is the tenant that a client names by a host or by user@tenant, or the only tenant, and the name of the user there. Without one it is the
+// name alone, and no tenant. The answer does not depend on which users there are.
+func (d *directory) asked(host, login string) (t *tenant, name string) {
+	name = login
 	at := strings.LastIndexByte(login, '@')
 	switch {
 	case host != "":
-		t = d.hosts[wire.NormalizeHost(host)]
-		if t != nil {
+		if t = d.hosts[wire.NormalizeHost(host)]; t != nil {
 			name = strings.TrimSuffix(login, "@"+t.Name)
 		}
 	case at >= 0 && d.tenants[login[at+1:]] != nil:
@@ -88,13 +115,26 @@ func (d *directory) sourceOf(host, login, password string) (*tenant, string) {
 		for _, only := range d.tenants {
 			t = only
 		}
-	default:
-		t = d.addressee(password)
+	}
+	if t != nil {
+		name = t.inUTF8(name)
+	}
+	return t, config.NormalizeUser(name)
+}
+
+// sourceOf returns the tenant whose source decides on a name that no configured user has, and the name there. The tenant is the one that
+// the client has asked for, or the only one that a token is for. So the password of one tenant's user is for no other tenant. The tenant is nil if
+// there is none.
+func (d *directory) sourceOf(host, login, password string) (*tenant, string) {
+	t, name := d.asked(host, login)
+	if t == nil && host == "" {
+		if t = d.addressee(password); t != nil {
+			name = config.NormalizeUser(t.inUTF8(login))
+		}
 	}
 	if t == nil || t.external == nil {
 		return nil, ""
 	}
-	name = config.NormalizeUser(t.inUTF8(name))
 	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || t.users[name] != nil {
 		return nil, ""
 	}
@@ -121,10 +161,11 @@ func (d *directory) addressee(password string) *tenant {
 // askSource asks the source of a tenant for a user. The error has no name of a user.
 func (r *Registry) askSource(ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest) (*user, error) {
 	t, name := who.source, who.name
-	password := t.inUTF8(req.Password)
-	if password == "" || !utf8.ValidString(password) { // JSON would make all other bytes equal
+	password, ok := t.passwordFor(req)
+	if !ok {
 		return nil, fmt.Errorf("tenant %q: a password that is empty or no text: %w", t.Name, account.ErrLoginRefused)
 	}
+	began := time.Now()
 	leave, err := t.external.queue.Enter(ctx, client)
 	if err != nil {
 		return nil, err
@@ -134,9 +175,29 @@ func (r *Registry) askSource(ctx context.Context, client netip.Prefix, who ident
 		Tenant: t.Name, User: name, Password: password, Address: wire.AddrOf(req.RemoteAddr).String(), Encrypted: req.Encrypted,
 	})
 	if err != nil {
+		if errors.Is(err, account.ErrLoginRefused) {
+			t.external.refused(time.Since(began))
+		}
 		return nil, fmt.Errorf("tenant %q: %w", t.Name, err)
 	}
 	return r.externalUser(t, name, settings)
+}
+
+// passwordFor is the password that the source of the tenant would be asked with, and false if the source is not asked.
+func (t *tenant) passwordFor(req *account.LoginRequest) (password string, ok bool) {
+	password = t.inUTF8(req.Password)
+	return password, password != "" && utf8.ValidString(password) // JSON would make all other bytes equal
+}
+
+// pretend lets the refusal of a configured user take as long as one of another name for which the client would have asked the tenant's source.
+func (r *Registry) pretend(ctx context.Context, who identity, req *account.LoginRequest) error {
+	if who.user == nil || who.asked == nil || who.asked.external == nil || who.asked.accepts(req.Certificates) != nil {
+		return nil
+	}
+	if _, ok := who.asked.passwordFor(req); !ok {
+		return nil
+	}
+	return who.asked.external.pretend(ctx)
 }
 
 // externalUser is the user with a name and settings. It is the one before as long as the settings stay. Another one keeps the quota and the limits.

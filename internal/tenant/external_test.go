@@ -247,3 +247,47 @@ func TestExternalUsersAreRemembered(t *testing.T) {
 		t.Error("a user with a session is forgotten")
 	}
 }
+
+// The refusal of a configured user takes as long as that of a user of the source, and so does that of a name that neither knows.
+func TestRefusalsTakeTheTimeOfTheSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cfg := map[string]*config.Tenant{
+			"acme":     {Bucket: "acme-data", Users: map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}}},
+			"umbrella": {Bucket: "umbrella-data", Users: map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}},
+		}
+		const takes = 3 * time.Second
+		r := withSources(t, cfg, slowSource(takes), "acme")
+		r.throttle.SetLongest(0)
+		for _, tc := range []struct {
+			user, password string
+			want           time.Duration
+		}{
+			{"nobody@acme", "wrong", takes},
+			{"alice@acme", "wrong", takes},
+			{"alice@acme", "", 0},
+			{"nobody@acme", "", 0},
+			{"alice", "wrong", 0},
+			{"nobody", "wrong", 0},
+			{"bob@umbrella", "wrong", 0},
+			{"nobody@umbrella", "wrong", 0},
+		} {
+			began := time.Now()
+			if _, err := login(r, "", tc.user, tc.password); !errors.Is(err, account.ErrLoginRefused) {
+				t.Errorf("%s: %v", tc.user, err)
+			}
+			if took := time.Since(began); took != tc.want {
+				t.Errorf("the refusal of %s with the password %q takes %v, want %v", tc.user, tc.password, took, tc.want)
+			}
+		}
+	})
+}
+
+// A slowSource refuses everyone after a time.
+type slowSource time.Duration
+
+func (s slowSource) Authenticate(ctx context.Context, _ *auth.Request) (*config.User, error) {
+	if err := limits.Sleep(ctx, time.Duration(s)); err != nil {
+		return nil, err
+	}
+	return nil, account.ErrLoginRefused
+}

@@ -66,7 +66,7 @@ func (r *Registry) login(ctx context.Context, req *account.LoginRequest, limited
 		}
 		return nil, err
 	}
-	leave, err := r.enter(req, u, own, who.id)
+	leave, err := r.enter(req, u, own)
 	if err != nil {
 		return nil, full(&u.tenant.Tenant, err)
 	}
@@ -136,7 +136,7 @@ func (t *tenant) isReplaced() bool {
 }
 
 // enter counts the login and the session of a user who has shown the right password, and lets a ban of the user cut it.
-func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes, id string) (leave func(), err error) {
+func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes) (leave func(), err error) {
 	r.entering.RLock()
 	defer r.entering.RUnlock()
 	if u.tenant.isReplaced() {
@@ -151,7 +151,7 @@ func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes, 
 	}
 	if req.Session != nil {
 		scopes := left
-		loggedOut, err := r.bans.LogIn(req.Session, id)
+		loggedOut, err := r.bans.LogIn(req.Session, Owner(u.name, u.tenant.Name))
 		if err != nil {
 			scopes()
 			return nil, err
@@ -169,7 +169,8 @@ func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes, 
 
 // An identity is whom a login names.
 type identity struct {
-	id     string  // what failures count for, and what administrators ban
+	id     string  // what failures count for
+	asked  *tenant // whom the client has asked for, nil for none
 	user   *user   // of the configuration, nil for others
 	source *tenant // whose source decides, nil if none does
 	name   string  // of the user there
@@ -183,16 +184,32 @@ func (who identity) tenant() *tenant {
 	return who.source
 }
 
+const (
+	// anyTenant is in the place of a tenant where a client has named none.
+	anyTenant = "*"
+	// maxIdentity is how long a name may be, in bytes, that failures count for as it is.
+	maxIdentity = 128
+)
+
 // identify finds whom a login names, and asks no source.
+//
+// What failures count for is the name that the client has asked for, whether there is such a user or not. So a client does not learn from bans
+// who exists. A user who needs no tenant in the name is another one with it, unless there is one tenant only. People type passwords as names, so those
+// of unknown users are not kept, and neither are long ones, which a source may know.
 func (r *Registry) identify(req *account.LoginRequest) identity {
 	d := r.current.Load()
-	if u := d.find(req.Host, req.User); u != nil {
-		return identity{id: u.name + "@" + u.tenant.Name, user: u}
+	t, name := d.asked(req.Host, req.User)
+	who := identity{id: name + "@" + anyTenant, asked: t}
+	if t != nil {
+		who.id = Owner(name, t.Name)
 	}
-	if t, name := d.sourceOf(req.Host, req.User, req.Password); t != nil {
-		return identity{id: name + "@" + t.Name, source: t, name: name}
+	if who.user = d.find(req.Host, req.User); who.user == nil {
+		who.source, who.name = d.sourceOf(req.Host, req.User, req.Password)
 	}
-	return identity{id: r.bans.UnknownUser(req.User)}
+	if who.tenant() == nil || len(who.id) > maxIdentity {
+		who.id = r.bans.UnknownUser(who.id)
+	}
+	return who
 }
 
 // full is the error of a limit that is reached, with the tenant that has the language of the reply.
@@ -251,6 +268,9 @@ func (r *Registry) decide(ctx context.Context, client netip.Prefix, who identity
 	case err != nil:
 		return nil, err
 	case !right:
+		if err := r.pretend(ctx, who, req); err != nil {
+			return nil, err
+		}
 		return nil, refused
 	}
 	return who.user, nil

@@ -1,0 +1,91 @@
+package acceptance_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/s3test"
+)
+
+// These are attacks of strangers at logins, and of users who have a right password at the logins of others.
+
+// newSiteWithLimits is a site with other limits of the server.
+func newSiteWithLimits(t *testing.T, limits string, lines ...string) *site {
+	t.Helper()
+	storage := s3test.Start(t, "minio")
+	s := &site{storage: storage, client: storage.Client(), buckets: map[string]string{acme: storage.Bucket(t), umbrella: storage.Bucket(t)}}
+	file := s.configure(t, lines...)
+	replaceIn(t, file, "limits: {sessions_per_address: 0, login_timeout: 5m", "limits: {sessions_per_address: 0, login_timeout: 5m, "+limits)
+	s.start(t, file)
+	return s
+}
+
+// guess tries a password in a session of its own, and returns the code of the reply.
+func (s *site) guess(t *testing.T, user, password string) (code int) {
+	t.Helper()
+	c := ftptest.Dial(t, s.address)
+	defer c.Close()
+	c.Command(331, "USER "+user)
+	reply, err := c.Send("PASS " + password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, _ = ftptest.Parse(reply)
+	return code
+}
+
+// TestCostOfRefusals compares what refused logins cost where the hashes of users are of several kinds, as after an import.
+func TestCostOfRefusals(t *testing.T) {
+	t.Parallel()
+	s := newSiteWithLimits(t, "failed_login_delay: 0s",
+		`      sha: {password_hash: "$6$saltsaltsalt$Cy2drr8kDRji6smvDcT28wkqtq0R0VzVL5CkrjPQCITc5d/31j94knt9rGTcVSyjLXfjsiIsBh5ee8qR/3QDx1"}`,
+		`      bcrypt: {password_hash: "$2y$05$abcdefghijklmnopqrstuuHNbAKRhpaujgo33bRWs.NLUTJO3lOy2"}`,
+	)
+	const repeated = 8
+	costs := map[string]float64{}
+	for _, user := range []string{"sha@acme", "bcrypt@acme", "alice@acme", "nobody@acme", "sha", "nobody"} {
+		before := s.metric(t, "process_cpu_seconds_total")
+		for range repeated {
+			if code := s.guess(t, user, "wrong"); code != 530 {
+				t.Fatalf("%s: %d", user, code)
+			}
+		}
+		costs[user] = s.metric(t, "process_cpu_seconds_total") - before
+	}
+	t.Logf("seconds of CPU: %v", costs)
+	least, most := costs["nobody"], costs["nobody"]
+	for _, cost := range costs {
+		least, most = min(least, cost), max(most, cost)
+	}
+	if most > 2.5*least { // a comparison with one kind costs ten times as much as with another
+		t.Errorf("refusals cost so many seconds of CPU: %v", costs)
+	}
+}
+
+// TestNamesAreNotToldByBans guesses at a user and at a name that no one has until they are banned. By which other spellings they are banned too tells
+// no more.
+func TestNamesAreNotToldByBans(t *testing.T) {
+	t.Parallel()
+	const score = 3
+	s := newSiteWithLimits(t, fmt.Sprintf("failed_login_delay: 0s, bans: {user_score: %d, half_life: 24h}", score), mallory(),
+		strings.Replace(mallory(), "mallory", "m\u00e1lloryx", 1))
+	answers := func(name string) (codes []int) {
+		for range score {
+			codes = append(codes, s.guess(t, name+"@acme", "wrong"))
+		}
+		for _, spelling := range []string{name, name + "@acme", name + "@umbrella", name + "@", strings.ToUpper(name)} {
+			codes = append(codes, s.guess(t, spelling, "wrong"))
+		}
+		composed := strings.Replace(name, "a", "\u00e1", 1)
+		for range score {
+			codes = append(codes, s.guess(t, composed+"x", "wrong"))
+		}
+		return append(codes, s.guess(t, strings.Replace(name, "a", "a\u0301", 1)+"x", "wrong"))
+	}
+	if known, unknown := answers("mallory"), answers("nallory"); !slices.Equal(known, unknown) || !slices.Contains(known, 421) {
+		t.Errorf("the spellings of a user are answered by %v, those of another name by %v", known, unknown)
+	}
+}
