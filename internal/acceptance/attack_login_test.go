@@ -5,7 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -87,5 +89,25 @@ func TestNamesAreNotToldByBans(t *testing.T) {
 	}
 	if known, unknown := answers("mallory"), answers("nallory"); !slices.Equal(known, unknown) || !slices.Contains(known, 421) {
 		t.Errorf("the spellings of a user are answered by %v, those of another name by %v", known, unknown)
+	}
+}
+
+// TestGuessesBetweenLogins guesses at another user, and logs in after each guess. The guesses wait as they do without that.
+func TestGuessesBetweenLogins(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, s3test.Start(t, "minio"), mallory())
+	const guesses = 6
+	began := time.Now()
+	for range guesses {
+		if code := s.guess(t, "alice@acme", "wrong"); code != 530 {
+			t.Fatalf("a guess is answered by %d", code)
+		}
+		if code := s.guess(t, "mallory@acme", configtest.Password); code != 230 {
+			t.Fatalf("a right password is answered by %d", code)
+		}
+	}
+	const least = (250 + 500 + 1000 + 2000 + 4000) * time.Millisecond * 9 / 10 // failures are forgotten slowly
+	if took := time.Since(began); took < least {
+		t.Errorf("%d guesses took %v, want %v or more", guesses, took, least)
 	}
 }

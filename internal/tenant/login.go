@@ -222,15 +222,15 @@ func full(t *account.Tenant, err error) error {
 
 // authenticate returns the user whose password is right. A client waits after failures.
 func (r *Registry) authenticate(ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest) (*user, error) {
-	if err := r.throttle.Wait(ctx, client); err != nil {
+	if err := r.throttle.Wait(ctx, client, who.id); err != nil {
 		return nil, err
 	}
 	u, err := r.decide(ctx, client, who, req)
 	switch {
 	case errors.Is(err, account.ErrLoginRefused):
-		r.throttle.Failed(client)
+		r.throttle.Failed(client, who.id)
 	case err == nil:
-		r.throttle.Succeeded(client)
+		r.throttle.Succeeded(client, who.id)
 	}
 	return u, err
 }

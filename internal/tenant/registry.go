@@ -37,8 +37,8 @@ type Registry struct {
 	entering sync.RWMutex
 
 	verifier  *verifier
-	newQuotas chan *Quota                    // of users whom sources brought; see [Registry.NewQuotas]
-	throttle  *limits.Throttle[netip.Prefix] // of logins, by [limits.Network]
+	newQuotas chan *Quota                            // of users whom sources brought; see [Registry.NewQuotas]
+	throttle  *limits.Throttle[netip.Prefix, string] // of logins, by [limits.Network] and what failures count for
 	endings   vfs.Endings
 	bans      *bans.List
 	log       *slog.Logger
@@ -89,7 +89,7 @@ func NewRegistry(cfg *config.Config, bundle *i18n.Bundle, buckets map[string]*s3
 	r := &Registry{
 		verifier:  verifier,
 		newQuotas: make(chan *Quota, maxNewQuotas),
-		throttle:  limits.NewThrottle[netip.Prefix](cfg.Limits.FailedLoginDelay),
+		throttle:  limits.NewThrottle[netip.Prefix, string](cfg.Limits.FailedLoginDelay),
 		log:       opts.Logger,
 	}
 	if r.log == nil {

@@ -38,7 +38,7 @@ const contentPolicy = "default-src 'none'; style-src 'self'; script-src 'self'; 
 
 // A gate lets administrators pass, and no others.
 type gate struct {
-	throttle *limits.Throttle[netip.Prefix]
+	throttle *limits.Throttle[netip.Prefix, struct{}]
 	origins  *http.CrossOriginProtection
 
 	mu          sync.Mutex
@@ -58,7 +58,7 @@ type credentials struct {
 
 func newGate() *gate {
 	g := &gate{
-		throttle: limits.NewThrottle[netip.Prefix](longestWait), origins: http.NewCrossOriginProtection(),
+		throttle: limits.NewThrottle[netip.Prefix, struct{}](longestWait), origins: http.NewCrossOriginProtection(),
 		credentials: credentials{browsers: newBrowsers(), ended: make(chan struct{})},
 	}
 	g.origins.SetDenyHandler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { admin.Fail(w, errOtherSite) }))
@@ -194,12 +194,12 @@ func (c *credentials) isClient(state *tls.ConnectionState) bool {
 func (g *gate) isToken(c *credentials, r *http.Request, token string) bool {
 	addr, _ := netip.ParseAddrPort(r.RemoteAddr)
 	network := limits.Network(addr.Addr())
-	if g.throttle.Wait(r.Context(), network) != nil {
+	if g.throttle.Wait(r.Context(), network, struct{}{}) != nil {
 		return false
 	}
 	sum := sha256.Sum256([]byte(token))
 	if !c.given || subtle.ConstantTimeCompare(sum[:], c.token[:]) == 0 {
-		g.throttle.Failed(network)
+		g.throttle.Failed(network, struct{}{})
 		return false
 	}
 	return true
