@@ -34,6 +34,10 @@ var ErrTLSRequired = fmt.Errorf("TLS is required (tls.required), and the client 
 // ErrCertificate is an ErrLoginRefused whose reason is the client's certificate, or that there is none.
 var ErrCertificate = fmt.Errorf("client certificate: %w", ErrLoginRefused)
 
+// ErrAbandoned reports a login that has ended before it was decided. Its client, an administrator or the server has ended the session, or a time limit was
+// over while the login waited for its turn. It is no fault of the server.
+var ErrAbandoned = errors.New("the login was abandoned before it was decided")
+
 // A LoginError is what a Backend's Login returns for a login that is not accepted. It says whose, and wraps why.
 type LoginError struct {
 	Tenant, User string // empty for an unknown user; only User is, where nothing can tell whether the tenant has it

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"syscall"
 
 	"github.com/babelftp/babelftp/i18n"
@@ -70,12 +71,30 @@ func (s *session) authenticate() (home string, err error) {
 	ctx, cancel := s.loginUntil.Context(s.op.Context)
 	defer cancel()
 	login, err := s.cfg.Backend.Login(ctx, s.loginRequest())
+	if err != nil {
+		err = s.undecided(ctx, err)
+	}
 	s.observer.LoggedIn(login, err)
 	if err != nil {
 		return "", err
 	}
 	s.login, s.loginUntil = login, limits.Deadline{}
 	return cmp.Or(login.Home, "/"), nil
+}
+
+// undecided is the error of a login, as one that was abandoned if it has ended with its session and not by a decision or a fault.
+func (s *session) undecided(ctx context.Context, err error) error {
+	if _, full := errors.AsType[*account.FullError](err); full || errors.Is(err, account.ErrLoginRefused) {
+		return err
+	}
+	cause := context.Cause(s.op.Context)
+	switch abandoned := errors.Is(err, account.ErrAbandoned); {
+	case cause != nil && !errors.Is(cause, limits.ErrTooLong) && !abandoned:
+		return fmt.Errorf("%w: %w", account.ErrAbandoned, err)
+	case cause == nil && abandoned && errors.Is(ctx.Err(), context.DeadlineExceeded):
+		return &account.FullError{Limit: &limits.Error{Limit: limits.LoginTimeout}}
+	}
+	return err
 }
 
 func (s *session) loginRequest() *account.LoginRequest {
@@ -119,7 +138,9 @@ func (s *session) loginFailed() wire.Reply {
 	if down, ok := errors.AsType[*account.UnavailableError](err); ok {
 		s.setTenant(down.Tenant)
 	}
-	s.server.failures.LogUnavailable(s.log, err)
+	if !errors.Is(s.op.Err, account.ErrAbandoned) {
+		s.server.failures.LogUnavailable(s.log, err)
+	}
 	s.closing = true // of the replies to PASS only 421 asks to try again (RFC 959 5.4)
 	return wire.NewReply(421, s.text(i18n.LoginUnavailable))
 }

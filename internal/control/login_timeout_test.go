@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -45,8 +46,8 @@ func (l *pipeListener) Close() error {
 
 func (l *pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// slowBackend knows two users. It never decides about a password of the one, and
-// accepts every password of the other.
+// slowBackend never decides about a password of one user, lets another one wait for its
+// turn, and accepts every password of all others.
 type slowBackend struct{}
 
 func (slowBackend) Host(string) (*account.Tenant, bool) { return nil, false }
@@ -56,9 +57,13 @@ func (slowBackend) Admit([]*x509.Certificate) error { return nil }
 func (slowBackend) ByCertificate(*account.LoginRequest) bool { return false }
 
 func (slowBackend) Login(ctx context.Context, r *account.LoginRequest) (*account.Login, error) {
-	if r.User == "slow" {
+	switch r.User {
+	case "slow":
 		<-ctx.Done()
 		return nil, ctx.Err()
+	case "waits":
+		<-ctx.Done()
+		return nil, fmt.Errorf("%w: %w", account.ErrAbandoned, ctx.Err())
 	}
 	return &account.Login{
 		User: r.User, Tenant: &account.Tenant{Name: "demo"}, Rights: allRights,
@@ -84,6 +89,7 @@ func TestLoginTimeout(t *testing.T) {
 		{"user-without-password", `29s USER demo 331`, timeout},
 		{"rein-without-login", `20s REIN 220; 5s USER demo 331`, timeout},
 		{"password-undecided", `5s USER slow 331; 5s PASS x 421`, timeout},
+		{"password-waits", `5s USER waits 331; 5s PASS x 421`, timeout},
 		{"logged-in-and-idle", `5s USER demo 331; 5s PASS x 230; 50s NOOP 200`, time.Minute + 5*time.Minute},
 		{"after-rein", `5s USER demo 331; 5s PASS x 230; 50s REIN 220; 29s USER demo 331`, time.Minute + timeout},
 	} {

@@ -271,7 +271,7 @@ func (s *session) timeout() (time.Duration, func()) {
 	if left, within := s.loginUntil.Within(idle); within {
 		return left, func() {
 			s.verb = ""
-			s.refused(&limits.Error{Limit: "login_timeout"})
+			s.refused(&limits.Error{Limit: limits.LoginTimeout})
 			s.reply(421, i18n.LoginTimeout)
 		}
 	}

@@ -35,6 +35,7 @@ type Ports struct {
 // An Observer learns what happens to connections that come through load balancers and other replicas.
 type Observer struct {
 	NoHeader func() // a connection from proxy_protocol.trusted had no PROXY header
+	Missed   func() // a client has not connected to the passive port that its session has told
 	Relays   cluster.Observer
 	Guard    *panics.Guard // a panic has ended a connection
 }
@@ -42,7 +43,7 @@ type Observer struct {
 // New makes the ports of a valid configuration, and opens none. ctx is that of the relays. An error says that the number of the replica is not known.
 func New(ctx context.Context, cfg *config.Config, observe Observer, log *slog.Logger) (*Ports, error) {
 	p := &Ports{Trust: proxyproto.NewTrust(cfg.ProxyProtocol.Networks(), observe.NoHeader, observe.Guard, log)}
-	options := passive.Options{Range: cfg.Passive.Ports, Guard: observe.Guard}
+	options := passive.Options{Range: cfg.Passive.Ports, Guard: observe.Guard, Missed: observe.Missed}
 	if len(cfg.ProxyProtocol.Trusted) > 0 {
 		options.Receive = p.Trust.Receive
 	}

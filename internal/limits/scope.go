@@ -26,6 +26,8 @@ func (e *Error) Unwrap() error { return syscall.EBUSY }
 
 // Limits that refuse a client for other reasons than its number.
 const (
+	LoginTimeout = "login_timeout"
+
 	Bans = "bans" // the address or the user is banned
 	Deny = "deny" // the address is in a network that is denied
 )

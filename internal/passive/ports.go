@@ -44,6 +44,9 @@ type Options struct {
 	// connection if match is false. Each call has a goroutine of its own. By default a connection is that of its remote address.
 	Receive func(conn net.Conn, arrived time.Time, match Match)
 
+	// Missed is called when the time of a session is over in which its client has not connected. It must not wait.
+	Missed func()
+
 	// Guard gets the panic of a connection, which ends that connection only. By default a panic ends the process.
 	Guard *panics.Guard
 }

@@ -80,6 +80,9 @@ func (w *waiter) end(err error) {
 	defer w.ports.mu.Unlock()
 	if w.remove() {
 		w.ports.expectLate(w.client.Addr, w.listener.address.Port())
+		if w.ports.Missed != nil && (errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(err, context.DeadlineExceeded)) {
+			w.ports.Missed()
+		}
 	}
 	w.settle(nil, w.missing(err))
 }

@@ -49,6 +49,39 @@ func TestPassivePortEndsInTime(t *testing.T) {
 	}
 }
 
+// Sessions whose clients do not connect in time are counted. What a port scan does is not, and a session that needs its port no more is none of them.
+func TestMissed(t *testing.T) {
+	missed := make(chan struct{}, 10)
+	ports := NewPorts(Options{Missed: func() { missed <- struct{}{} }})
+	given, _ := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
+	given.Close()
+	scanned, address := listenOn(t, ports, aClient("127.0.0.2"), time.Hour)
+	if conn, err := net.Dial("tcp", address); err == nil {
+		_ = conn.Close()
+	}
+	scanned.Close()
+	aborted, _ := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := aborted.Open(canceled); err == nil {
+		t.Error("a transfer without a client")
+	}
+	select {
+	case <-missed:
+		t.Error("a session is counted that has not waited in vain")
+	default:
+	}
+	listenOn(t, ports, aClient("127.0.0.1"), time.Millisecond)
+	<-missed
+	late, _ := listenOn(t, ports, aClient("127.0.0.1"), time.Hour)
+	ended, cancel := context.WithTimeout(t.Context(), 0)
+	defer cancel()
+	if _, err := late.Open(ended); err == nil {
+		t.Error("a transfer without a client")
+	}
+	<-missed
+}
+
 // A client that connects before the transfer command is kept, and its port is free for others.
 func TestPassiveConnectsEarly(t *testing.T) {
 	p, address := listen(t, "127.0.0.1", time.Hour)

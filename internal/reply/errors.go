@@ -185,6 +185,8 @@ func ForRefusal(err error) i18n.ID {
 			return i18n.LoginUnavailable
 		case reached.Limit == limits.Deny:
 			return i18n.PermissionDenied
+		case reached.Limit == limits.LoginTimeout:
+			return i18n.LoginTimeout
 		}
 	}
 	return i18n.TooManySessions

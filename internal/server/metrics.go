@@ -39,6 +39,7 @@ type metrics struct {
 	languages     *prometheus.CounterVec
 	auditLost     *prometheus.CounterVec
 	noHeader      prometheus.Counter
+	missed        prometheus.Counter
 	storeUp       prometheus.Gauge
 	storeErrors   prometheus.Counter
 	acme          *prometheus.CounterVec
@@ -75,7 +76,7 @@ func newMetrics(version string) *metrics {
 		s3:            measure.NewRequests(tenants),
 		sessions:      prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: "sessions", Help: "Control connections that are open."}),
 		sessionsTotal: prometheus.NewCounter(prometheus.CounterOpts{Namespace: "babelftp", Name: "sessions_total", Help: "Control connections so far."}),
-		logins:        tenants.NewCounter("logins_total", "Logins, by tenant (empty where it is not known) and result (accepted, refused, failed by an error).", "result"),
+		logins:        tenants.NewCounter("logins_total", "Logins, by tenant (empty where it is not known) and result (accepted, refused, abandoned by the client before it was decided, failed by an error).", "result"),
 		refusals:      tenants.NewCounter("refusals_total", "What a limit has refused or ended, by tenant (empty where the limit is the server's) and limit (its key, or descriptors).", "limit"),
 		bans:          counter("bans_total", "Bans so far, by kind (address, network, user).", "kind"),
 		replies:       counter("commands_total", "Replies to commands, by command (other for one that the server does not know, empty for what is none) and code.", "command", "code"),
@@ -88,6 +89,9 @@ func newMetrics(version string) *metrics {
 	m.storeErrors = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "babelftp", Name: "limits_store_errors_total", Help: "Requests to limits.store that failed."})
 	m.noHeader = prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "babelftp", Name: "proxy_protocol_refused_total", Help: "Connections from proxy_protocol.trusted that had no PROXY header.",
+	})
+	m.missed = prometheus.NewCounter(prometheus.CounterOpts{
+		Namespace: "babelftp", Name: "data_connections_missed_total", Help: "Sessions whose client did not connect in time to the passive port that it got.",
 	})
 	gauge := func(name, help string) prometheus.Gauge {
 		return prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: name, Help: help})
@@ -112,7 +116,7 @@ func newMetrics(version string) *metrics {
 	m.refusalsOnly = prometheus.NewRegistry()
 	m.refusalsOnly.MustRegister(m.refusals)
 	m.registry.MustRegister(
-		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.languages, m.Transfers, m.auditLost, m.noHeader, m.acme, m.events, build,
+		m.sessions, m.sessionsTotal, m.logins, m.refusals, m.bans, m.replies, m.languages, m.Transfers, m.auditLost, m.noHeader, m.missed, m.acme, m.events, build,
 		m.reloads, m.reloadSuccess, m.reloadTime, m.configHash, m.refusedTexts,
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
 	)
@@ -151,6 +155,8 @@ func (m *metrics) LoggedIn(login *account.Login, err error) {
 		result, tenant = "accepted", login.Tenant.Name
 	case full || errors.Is(err, account.ErrLoginRefused):
 		result = "refused"
+	case errors.Is(err, account.ErrAbandoned):
+		result = "abandoned"
 	}
 	m.logins.Add(1, tenant, result)
 }

@@ -153,7 +153,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	relays, guard := measure.NewRelays(), panics.NewGuard(log)
-	ports, err := dataport.New(ctx, cfg, dataport.Observer{NoHeader: m.proxyRefused, Relays: relays, Guard: guard}, log)
+	ports, err := dataport.New(ctx, cfg, dataport.Observer{NoHeader: m.proxyRefused, Missed: m.missed.Inc, Relays: relays, Guard: guard}, log)
 	if err != nil {
 		return nil, err
 	}

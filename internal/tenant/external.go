@@ -168,7 +168,7 @@ func (r *Registry) askSource(ctx context.Context, client netip.Prefix, who ident
 	began := time.Now()
 	leave, err := t.external.queue.Enter(ctx, client)
 	if err != nil {
-		return nil, err
+		return nil, abandoned(err)
 	}
 	defer leave()
 	settings, err := t.external.source.Authenticate(ctx, &auth.Request{

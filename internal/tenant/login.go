@@ -3,6 +3,7 @@ package tenant
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"time"
@@ -223,7 +224,7 @@ func full(t *account.Tenant, err error) error {
 // authenticate returns the user whose password is right. A client waits after failures.
 func (r *Registry) authenticate(ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest) (*user, error) {
 	if err := r.throttle.Wait(ctx, client, who.id); err != nil {
-		return nil, err
+		return nil, abandoned(err)
 	}
 	u, err := r.decide(ctx, client, who, req)
 	switch {
@@ -234,6 +235,9 @@ func (r *Registry) authenticate(ctx context.Context, client netip.Prefix, who id
 	}
 	return u, err
 }
+
+// abandoned is the error of a login whose context has ended while it waited.
+func abandoned(err error) error { return fmt.Errorf("%w: %w", account.ErrAbandoned, err) }
 
 // decide compares the password of a configured user, or asks the source of the tenant. The error names no user.
 func (r *Registry) decide(ctx context.Context, client netip.Prefix, who identity, req *account.LoginRequest) (*user, error) {
@@ -269,7 +273,7 @@ func (r *Registry) decide(ctx context.Context, client netip.Prefix, who identity
 		return nil, err
 	case !right:
 		if err := r.pretend(ctx, who, req); err != nil {
-			return nil, err
+			return nil, abandoned(err)
 		}
 		return nil, refused
 	}

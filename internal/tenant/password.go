@@ -76,7 +76,7 @@ func (v *verifier) check(ctx context.Context, client netip.Prefix, c *credential
 
 	leave, err := v.queue.Enter(ctx, client)
 	if err != nil {
-		return false, err
+		return false, abandoned(err)
 	}
 	match, err := v.hashes.Load().Matches(hash, password)
 	leave()
