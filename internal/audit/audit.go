@@ -10,19 +10,30 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/account"
 	"github.com/babelftp/babelftp/internal/logline"
+	"github.com/babelftp/babelftp/internal/panics"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // A Log writes the lines of all sessions.
-type Log struct{ out *slog.Logger }
-
-// New returns a log that writes each line by one call of out.Write, and ignores its error.
-func New(out io.Writer) *Log {
-	return &Log{slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{ReplaceAttr: attribute}))}
+type Log struct {
+	out       *slog.Logger
+	strangers *strangers
 }
+
+// New returns a log that writes each line by one call of out.Write, and ignores its error. It asks room before it writes what clients do that are not
+// logged in, and counts these lines until there is room. guard gets the panic of a count that is written later.
+func New(out io.Writer, room func() bool, guard *panics.Guard) *Log {
+	log := slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{ReplaceAttr: attribute}))
+	return &Log{log, &strangers{out: log, room: room, guard: guard, kinds: map[kind]*counted{}}}
+}
+
+// Flush writes the numbers of lines that were not written. It is called when the sessions have ended.
+func (l *Log) Flush() { l.strangers.flush() }
 
 // attribute gives slog's attributes the names of the audit log. All events are equally important, so there is no level.
 func attribute(groups []string, a slog.Attr) slog.Attr {
@@ -45,8 +56,10 @@ type Conn interface {
 
 // A Session writes the lines of one session. It is for the goroutine of the session.
 type Session struct {
-	out  *slog.Logger
-	conn Conn
+	out       *slog.Logger
+	conn      Conn
+	addr      netip.Addr // of the client
+	strangers *strangers
 
 	login    *account.Login // nil when logged out
 	loggedIn time.Time
@@ -57,8 +70,15 @@ type Session struct {
 
 // Session returns the log of a session, whose ID is that of the log.
 func (l *Log) Session(id string, conn Conn) *Session {
-	return &Session{out: l.out.With("session", id, "client", conn.RemoteAddr().String()), conn: conn}
+	remote := conn.RemoteAddr()
+	return &Session{out: l.out.With("session", id, "client", remote.String()), conn: conn, addr: wire.AddrOf(remote), strangers: l.strangers}
 }
+
+// Events of clients that may not be logged in.
+const (
+	eventLogin   = "login"
+	eventRefused = "refused"
+)
 
 // The values of "outcome".
 const (
@@ -83,23 +103,32 @@ func (s *Session) LoggedIn(login *account.Login, err error) {
 		if login.Certificate != "" {
 			about = []any{"certificate", login.Certificate}
 		}
-		s.write("login", outcomeOK, about...)
+		s.write(eventLogin, outcomeOK, about...)
 		return
 	}
 	if _, full := errors.AsType[*account.FullError](err); full {
 		return
 	}
-	about := []any{"reason", reason(err)}
+	about, why := []any{"reason", reason(err)}, s.kind(eventLogin, reason(err))
 	if of, ok := errors.AsType[*account.LoginError](err); ok && of.User != "" {
 		about = append(about, "tenant", of.Tenant, "user", of.User)
+		why.tenant, why.user = of.Tenant, of.User
 	}
-	s.write("login", outcomeFailed, about...)
+	write := s.strangers.wanted
+	if errors.Is(err, account.ErrAbandoned) { // it has cost the client nothing
+		write = s.strangers.sampled
+	}
+	if write(why) {
+		s.write(eventLogin, outcomeFailed, about...)
+	}
 }
 
 // reason is the class of a failed login.
 func reason(err error) string {
 	of, known := errors.AsType[*account.LoginError](err)
 	switch {
+	case errors.Is(err, account.ErrAbandoned):
+		return "abandoned"
 	case !errors.Is(err, account.ErrLoginRefused):
 		return "unavailable"
 	case errors.Is(err, account.ErrCertificate):
@@ -121,11 +150,18 @@ func (s *Session) LoggedOut() {
 	s.login, s.command = nil, nil
 }
 
-// Refused writes that a limit has refused something. The tenant is empty where the limit is the server's.
+// Refused writes that a limit has refused something. The tenant is empty where the limit is the server's. Of a client that is not logged in it may be
+// only counted.
 func (s *Session) Refused(tenant, limit string) {
 	about := []any{"limit", limit}
-	if tenant != "" && s.login == nil {
-		about = append(about, "tenant", tenant)
+	if s.login == nil {
+		why := s.kind(eventRefused, limit)
+		if why.tenant = tenant; tenant != "" {
+			about = append(about, "tenant", tenant)
+		}
+		if !s.strangers.sampled(why) {
+			return
+		}
 	}
-	s.write("refused", outcomeFailed, about...)
+	s.write(eventRefused, outcomeFailed, about...)
 }

@@ -73,6 +73,9 @@ func (w *Writer) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
+// Roomy tells whether half of the queue is free, or more.
+func (w *Writer) Roomy() bool { return len(w.lines) <= maxQueued/2 }
+
 // Close writes all lines that were queued before it, unless ctx ends first. Later lines are lost.
 func (w *Writer) Close(ctx context.Context) error {
 	close(w.stop)

@@ -10,21 +10,25 @@ import (
 	"github.com/babelftp/babelftp/internal/audit/output"
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/dataconn"
+	"github.com/babelftp/babelftp/internal/panics"
 	"github.com/babelftp/babelftp/internal/vfs"
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
 // observeSessions returns the observers of sessions: the metrics, and the audit log where somebody reads it. recent is nil without administrators.
-func observeSessions(m *metrics, out *output.Output, recent *audit.Recent) func(string, *wire.Conn) control.Observer {
+// flush is for the end of all sessions.
+func observeSessions(
+	m *metrics, out *output.Output, recent *audit.Recent, guard *panics.Guard,
+) (observe func(string, *wire.Conn) control.Observer, flush func()) {
 	var to io.Writer = out
 	switch {
 	case recent != nil:
 		to = io.MultiWriter(recent, out)
 	case !out.Given():
-		return func(string, *wire.Conn) control.Observer { return m }
+		return func(string, *wire.Conn) control.Observer { return m }, func() {}
 	}
-	log := audit.New(to)
-	return func(id string, conn *wire.Conn) control.Observer { return auditedSession{m, log.Session(id, conn)} }
+	log := audit.New(to, out.Roomy, guard)
+	return func(id string, conn *wire.Conn) control.Observer { return auditedSession{m, log.Session(id, conn)} }, log.Flush
 }
 
 // An auditedSession tells the audit log what it tells the metrics.

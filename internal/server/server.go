@@ -71,20 +71,21 @@ type Options struct {
 
 // A Server serves the tenants of a configuration over FTP.
 type Server struct {
-	opts    Options
-	log     *slog.Logger
-	metrics *metrics
-	audit   *output.Output
-	observe func(id string, conn *wire.Conn) control.Observer
-	control *control.Server
-	health  *health.Probe
-	watcher *s3client.Watcher
-	upkeep  chan struct{} // has room for the buckets that may be swept and counted at once
-	tenants *tenant.Registry
-	web     *web.Server // metrics and probes
-	admin   *adminAccess
-	queues  map[string]*tenantQueue // guarded by reloading
-	events  events.Sender
+	opts       Options
+	log        *slog.Logger
+	metrics    *metrics
+	audit      *output.Output
+	observe    func(id string, conn *wire.Conn) control.Observer
+	flushAudit func()
+	control    *control.Server
+	health     *health.Probe
+	watcher    *s3client.Watcher
+	upkeep     chan struct{} // has room for the buckets that may be swept and counted at once
+	tenants    *tenant.Registry
+	web        *web.Server // metrics and probes
+	admin      *adminAccess
+	queues     map[string]*tenantQueue // guarded by reloading
+	events     events.Sender
 
 	// What sessions of all configurations share.
 	factory *s3client.Factory
@@ -198,7 +199,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	recent := recentEvents(cfg)
-	s.observe = observeSessions(m, s.audit, recent)
+	s.observe, s.flushAudit = observeSessions(m, s.audit, recent, guard)
 	s.active.Store(newActive(cfg, bundle, buckets))
 	s.control = control.New(s.controlConfig(cfg, bundle))
 	s.watcher = &s3client.Watcher{Log: log, AbandonedUploads: cfg.AbandonedUploads, Usable: s.bucketUsable}
@@ -401,6 +402,7 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.web.Close()
 	defer s.traces.Shutdown(ctx)
 	defer s.audit.Close(ctx)
+	defer s.flushAudit()
 	defer s.admin.close()
 	defer s.endShare()
 	defer s.stopACME()

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/babelftp/babelftp/internal/config/destination"
@@ -59,6 +60,11 @@ func New(
 
 // Given tells whether there are destinations.
 func (o *Output) Given() bool { return len(o.writers) > 0 }
+
+// Roomy tells whether each destination has room for many lines still.
+func (o *Output) Roomy() bool {
+	return !slices.ContainsFunc(o.writers, func(w *logline.Writer) bool { return !w.Roomy() })
+}
 
 // Open opens the file and begins to write.
 func (o *Output) Open() error {
