@@ -97,7 +97,9 @@ func (s *Set) configOf(cfg *config.Config, next *set, before *tls.Config) *tls.C
 	if before != nil && before.MinVersion == version && before.ClientAuth == auth && slices.Equal(before.CipherSuites, suites) {
 		return before
 	}
-	return &tls.Config{MinVersion: version, CipherSuites: suites, GetCertificate: s.certificate, ClientAuth: auth}
+	return &tls.Config{
+		MinVersion: version, CipherSuites: suites, GetCertificate: s.certificate, ClientAuth: auth, VerifyConnection: wire.CheckCertificates,
+	}
 }
 
 // clientAuth is whether the server asks clients for certificates. The login verifies them, because the tenant that it chooses says by which

@@ -125,7 +125,9 @@ func (l *Listener) tlsConfig(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 	if err != nil {
 		return nil, err
 	}
-	cfg := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*certificate}, SessionTicketsDisabled: true}
+	cfg := &tls.Config{
+		MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*certificate}, SessionTicketsDisabled: true, VerifyConnection: wire.CheckCertificates,
+	}
 	if files.clients != nil {
 		cfg.ClientCAs, cfg.ClientAuth = files.clients, tls.VerifyClientCertIfGiven
 		if files.required {
