@@ -33,7 +33,7 @@ func TestHangUpsPageNoOne(t *testing.T) {
 		}
 		_ = c.Close()
 	}
-	s.awaitMetric(t, `babelftp_logins_total{result="abandoned",tenant=""}`, hangUps)
+	s.awaitMetric(t, `babelftp_logins_total{result="abandoned",tenant="acme"}`, hangUps)
 	for _, tenant := range []string{"", acme} {
 		if n := s.metric(t, `babelftp_logins_total{result="failed",tenant="`+tenant+`"}`); n > 0 {
 			t.Errorf("%v logins have failed by an error", n)

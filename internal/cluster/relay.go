@@ -36,7 +36,10 @@ func (c *Cluster) relay(client net.Conn, port uint16, arrived time.Time) Result 
 	defer cancel()
 	conn, err := c.dialOwner(ctx, port)
 	if err != nil {
-		c.Log.Warn("data connection not relayed: the replica of its port does not answer; look whether it runs, and at cluster.peers", "port", port, "err", err)
+		if missing, ok := c.sampler.Pass(Reason(Unreachable)); ok { // strangers may connect to all ports
+			c.Log.Warn("data connection not relayed: the replica of its port does not answer; look whether it runs, and at cluster.peers",
+				"port", port, "err", err, "others", missing)
+		}
 		return Unreachable
 	}
 	defer conn.Close()

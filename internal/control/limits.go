@@ -56,10 +56,16 @@ func (s *session) refused(err error) bool {
 	return true
 }
 
-// A foreign protocol is what a client has begun with instead of FTP.
-type foreign struct {
-	from     netip.Addr
-	protocol string
+// A strangerLine is a line of the log about a client that is not logged in.
+type strangerLine struct {
+	client       netip.Prefix
+	kind, detail string
+}
+
+// seldom tells whether the log gets a line about a client that is not logged in, and may do the same at any rate. It gets one a minute for an address, a
+// kind and a detail. The line has the number of those before it that the log did not get.
+func (s *session) seldom(kind, detail string) (more int, first bool) {
+	return s.server.strangers.Pass(strangerLine{limits.Network(s.conn.Remote()), kind, detail})
 }
 
 // foreign tells the log of a client that speaks another protocol, empty for none.
@@ -71,7 +77,7 @@ func (s *session) foreign(protocol string) {
 	if advice == "" {
 		return
 	}
-	if more, first := s.server.foreign.Pass(foreign{s.conn.Remote(), protocol}); first {
+	if more, first := s.seldom("foreign", protocol); first {
 		s.log.Info("client began with another protocol; the log shows one a minute for an address", "protocol", protocol, "advice", advice, "more", more)
 	}
 }

@@ -90,7 +90,7 @@ type Server struct {
 	placeholder engine.Placeholder
 	acceptor    *accept.Acceptor
 	refusals    limits.Sampler[limits.Error] // that the log shows
-	foreign     limits.Sampler[foreign]      // protocols that the log shows
+	strangers   limits.Sampler[strangerLine] // that the log shows
 	failures    account.FailureLog
 }
 

@@ -226,7 +226,10 @@ func (s *session) end(leave func()) {
 		s.reply(421, i18n.ShuttingDown)
 	}
 	if s.onlyTLS && !s.closing { // some clients look at the certificate after the handshake
-		s.log.Info("client left after the TLS handshake, before a login", "hint", sessionlog.CertificateHint)
+		if more, first := s.seldom("only TLS", ""); first {
+			s.log.Info("client left after the TLS handshake, before a login; the log shows one a minute for an address",
+				"hint", sessionlog.CertificateHint, "more", more)
+		}
 	}
 	s.closeDataPort()
 	s.endLogin()

@@ -40,14 +40,19 @@ func (s *session) startTLS(start func(context.Context, *tls.Config) error) bool 
 	defer cancel()
 	s.tlsSession = rand.Text()
 	if err := start(dataconn.WithHandshake(ctx, s.handshake()), s.cfg.TLS); err != nil {
-		s.log.Info("TLS handshake failed", "err", err, "hint", sessionlog.HandshakeHint(err, s.implicit))
+		hint := sessionlog.HandshakeHint(err, s.implicit)
+		if more, first := s.seldom("handshake", hint); first {
+			s.log.Info("TLS handshake failed; the log shows one a minute for an address", "err", err, "hint", hint, "more", more)
+		}
 		if errors.Is(err, wire.ErrNotTLS) {
 			s.reply(421, i18n.TLSFailed)
 		}
 		return false
 	}
 	if err := s.cfg.Backend.Admit(s.conn.Certificates()); err != nil {
-		s.log.Info("client refused", "err", err)
+		if more, first := s.seldom("certificate", ""); first {
+			s.log.Info("client refused; the log shows one a minute for an address", "err", err, "more", more)
+		}
 		s.reply(421, i18n.ClientCertificateRequired) // RFC 4217 10.1
 		return false
 	}

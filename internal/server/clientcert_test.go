@@ -48,10 +48,13 @@ func (l *logText) Write(line []byte) (int, error) {
 	return l.text.Write(line)
 }
 
-func (l *logText) has(text string) bool {
+func (l *logText) has(text string) bool { return l.count(text) > 0 }
+
+// count is how often the log has a text.
+func (l *logText) count(text string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), text)
+	return strings.Count(l.text.String(), text)
 }
 
 // issue issues a certificate for a client.

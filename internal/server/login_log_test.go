@@ -2,7 +2,9 @@ package server
 
 import (
 	"encoding/json"
+	"io"
 	"log/slog"
+	"net"
 	"strings"
 	"testing"
 
@@ -120,5 +122,23 @@ func TestLogOfTransfers(t *testing.T) {
 		}); got != want[i] {
 			t.Errorf("%+v, want %+v", got, want[i])
 		}
+	}
+}
+
+// Handshakes that fail do not flood the log either.
+func TestLogOfHandshakes(t *testing.T) {
+	c := newCertified(t, nil)
+	c.start()
+	for range 20 {
+		conn, err := net.Dial("tcp", c.srv.ImplicitAddr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, "USER alice\r\n")
+		_, _ = io.Copy(io.Discard, conn) // until the server closes it
+		_ = conn.Close()
+	}
+	if n := c.log.count("TLS handshake failed"); n != 1 {
+		t.Errorf("the log has %d lines of 20 handshakes that failed, want one", n)
 	}
 }

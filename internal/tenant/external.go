@@ -28,6 +28,9 @@ const (
 	maxAsked = 32
 	// maxRemembered is how many users of a source a tenant remembers, about a KiB each.
 	maxRemembered = 10000
+	// maxSourceName is how long a name may be, in bytes, for which a source is asked. No mail address is as long. A source that cannot take longer names would
+	// seem to be down.
+	maxSourceName = 512
 	// maxNewQuotas is how many quotas of such users may wait until they are counted. Those above it wait for the next count of all.
 	maxNewQuotas = 64
 )
@@ -135,7 +138,7 @@ func (d *directory) sourceOf(host, login, password string) (*tenant, string) {
 	if t == nil || t.external == nil {
 		return nil, ""
 	}
-	if name == "" || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || t.users[name] != nil {
+	if name == "" || len(name) > maxSourceName || !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl) || t.users[name] != nil {
 		return nil, ""
 	}
 	return t, name
