@@ -4,6 +4,7 @@ import (
 	"crypto/x509"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 
 	"github.com/babelftp/babelftp/internal/account"
@@ -80,8 +81,31 @@ func (u *user) needsNoPassword() bool { return u.credential.hash == "" && len(u.
 
 // ByCertificate implements [account.Backend].
 func (r *Registry) ByCertificate(req *account.LoginRequest) bool {
-	u := r.current.Load().find(req.Host, req.User)
-	return u != nil && u.needsNoPassword() && u.accepts(req.Certificates) == nil
+	d := r.current.Load()
+	u := d.find(req.Host, req.User)
+	if u == nil || !u.needsNoPassword() {
+		t, _ := d.asked(req.Host, req.User)
+		_ = d.certificatesOf(t).accepts(req.Certificates)
+		return false
+	}
+	return u.accepts(req.Certificates) == nil
+}
+
+// certificatesOf are the rules for unknown users of a tenant, or of none. To verify what the client has shown takes time, also
+// where it decides nothing. Otherwise that time would tell which users exist.
+func (d *directory) certificatesOf(t *tenant) certificates {
+	if t != nil {
+		return t.certificates
+	}
+	if d.certificates.authorities != nil {
+		return d.certificates
+	}
+	for _, name := range slices.Sorted(maps.Keys(d.tenants)) {
+		if d.tenants[name].authorities != nil {
+			return d.tenants[name].certificates
+		}
+	}
+	return certificates{}
 }
 
 // Admit implements [account.Backend]. A certificate of any tenant's authorities is one that the server accepts.

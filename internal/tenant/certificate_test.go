@@ -69,3 +69,24 @@ func TestPasswordWithoutCertificate(t *testing.T) {
 		t.Errorf("without the certificate: %v, want a hash", err)
 	}
 }
+
+// What the client shows to TLS is verified by the same rules for all names. So the time of an answer does not tell which of them are users.
+func TestUnknownUsersHaveRules(t *testing.T) {
+	ca := filepath.Join(t.TempDir(), "ca.crt")
+	if err := os.WriteFile(ca, []byte(certtest.NewAuthority(t, "root").Certificate), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg := config.Default()
+	cfg.Tenants = map[string]*config.Tenant{
+		"acme":     {Bucket: "acme-data", Users: map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}}},
+		"umbrella": {Bucket: "umbrella-data", Users: map[string]*config.User{"bob": {PasswordHash: configtest.PasswordHash()}}},
+	}
+	cfg.Tenants["acme"].TLS.ClientCertificates.CAFile = ca
+	r := registryOf(t, cfg)
+	for _, pair := range [][2]string{{"alice", "nobody"}, {"alice@acme", "nobody@acme"}, {"bob@umbrella", "nobody@umbrella"}} {
+		known, unknown := r.identify(&account.LoginRequest{User: pair[0]}), r.identify(&account.LoginRequest{User: pair[1]})
+		if of := known.user.tenant.authorities; unknown.rules.authorities != of {
+			t.Errorf("certificates are verified for %s and not for %s, or by others", pair[0], pair[1])
+		}
+	}
+}

@@ -172,6 +172,7 @@ func (r *Registry) enter(req *account.LoginRequest, u *user, own limits.Scopes) 
 type identity struct {
 	id     string  // what failures count for
 	asked  *tenant // whom the client has asked for, nil for none
+	rules  certificates
 	user   *user   // of the configuration, nil for others
 	source *tenant // whose source decides, nil if none does
 	name   string  // of the user there
@@ -200,7 +201,7 @@ const (
 func (r *Registry) identify(req *account.LoginRequest) identity {
 	d := r.current.Load()
 	t, name := d.asked(req.Host, req.User)
-	who := identity{id: name + "@" + anyTenant, asked: t}
+	who := identity{id: name + "@" + anyTenant, asked: t, rules: d.certificatesOf(t)}
 	if t != nil {
 		who.id = Owner(name, t.Name)
 	}
@@ -266,6 +267,8 @@ func (r *Registry) decide(ctx context.Context, client netip.Prefix, who identity
 		if refused == nil || !errors.Is(refused, account.ErrLoginRefused) {
 			return u, refused
 		}
+	default:
+		_ = who.rules.accepts(req.Certificates)
 	}
 	// A refusal of the source comes no sooner than that of a configured user.
 	switch right, err := r.verifier.check(ctx, client, c, password); {
