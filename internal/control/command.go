@@ -13,7 +13,7 @@ import (
 // A command is one row of the command table.
 type command struct {
 	run      func(s *session, arg string)
-	argument syntax.Argument // whether there must or may be one
+	argument syntax.Argument // how it is read
 	login    bool            // refused with 530 before login
 	transfer bool            // ends the transfer parameters
 	syntax   string          // as HELP and 501 show it, RFC 959 5.3
@@ -31,74 +31,74 @@ const unknownVerb = "other"
 func commands() map[string]command {
 	table := map[string]command{
 		// Login.
-		"USER": {run: (*session).user, argument: syntax.Needed, syntax: "USER <SP> name"},
-		"PASS": {run: (*session).pass, argument: syntax.Optional, syntax: "PASS <SP> password"},
-		"ACCT": {run: (*session).acct, argument: syntax.Needed, syntax: "ACCT <SP> account"},
+		"USER": {run: (*session).user, argument: syntax.Text, syntax: "USER <SP> name"},
+		"PASS": {run: (*session).pass, argument: syntax.OptionalText, syntax: "PASS <SP> password"},
+		"ACCT": {run: (*session).acct, argument: syntax.Text, syntax: "ACCT <SP> account"},
 		"REIN": {run: (*session).rein, syntax: "REIN"},
 		"QUIT": {run: (*session).quit, syntax: "QUIT"},
-		"HOST": {run: (*session).host, argument: syntax.Needed, syntax: "HOST <SP> hostname"},
+		"HOST": {run: (*session).host, argument: syntax.Text, syntax: "HOST <SP> hostname"},
 		"LANG": {run: (*session).language, argument: syntax.OptionalTag, syntax: "LANG [<SP> language-tag]"},
-		"CLNT": {run: (*session).toEngine, argument: syntax.Needed, syntax: "CLNT <SP> name"},
+		"CLNT": {run: (*session).toEngine, argument: syntax.Text, syntax: "CLNT <SP> name"},
 
 		// Encryption.
-		"AUTH": {run: (*session).auth, argument: syntax.Needed, syntax: "AUTH <SP> TLS"},
-		"PBSZ": {run: (*session).pbsz, argument: syntax.Needed, syntax: "PBSZ <SP> 0"},
-		"PROT": {run: (*session).prot, argument: syntax.Needed, syntax: "PROT <SP> P | C"},
+		"AUTH": {run: (*session).auth, argument: syntax.Words, syntax: "AUTH <SP> TLS"},
+		"PBSZ": {run: (*session).pbsz, argument: syntax.Words, syntax: "PBSZ <SP> 0"},
+		"PROT": {run: (*session).prot, argument: syntax.Words, syntax: "PROT <SP> P | C"},
 		"CCC":  {run: (*session).ccc, syntax: "CCC"},
 
 		// Information.
 		"FEAT": {run: (*session).feat, syntax: "FEAT"},
-		"OPTS": {run: (*session).opts, argument: syntax.Needed, syntax: "OPTS <SP> command [<SP> options]"},
-		"HELP": {run: (*session).help, argument: syntax.Optional, syntax: "HELP [<SP> command]"},
-		"STAT": {run: (*session).stat, argument: syntax.Optional, syntax: "STAT" + listSyntax},
+		"OPTS": {run: (*session).opts, argument: syntax.Text, syntax: "OPTS <SP> command [<SP> options]"},
+		"HELP": {run: (*session).help, argument: syntax.OptionalWords, syntax: "HELP [<SP> command]"},
+		"STAT": {run: (*session).stat, argument: syntax.OptionalText, syntax: "STAT" + listSyntax},
 		"SYST": {run: (*session).toEngine, syntax: "SYST"},
 		"NOOP": {run: (*session).toEngine, syntax: "NOOP"},
-		"SITE": {run: (*session).site, argument: syntax.Needed, login: true, syntax: "SITE <SP> CHMOD | COPY | CPFR | CPTO | HELP | MKDIR | PRESIGN | QUOTA | RMDIR | URL | UTIME"},
+		"SITE": {run: (*session).site, argument: syntax.Text, login: true, syntax: "SITE <SP> CHMOD | COPY | CPFR | CPTO | HELP | MKDIR | PRESIGN | QUOTA | RMDIR | URL | UTIME"},
 
 		// Transfer parameters.
-		"TYPE": {run: (*session).representation, argument: syntax.Needed, login: true, syntax: "TYPE <SP> A | I | L <SP> 8"},
-		"MODE": {run: (*session).upperToEngine, argument: syntax.Needed, login: true, syntax: "MODE <SP> S"},
-		"STRU": {run: (*session).stru, argument: syntax.Needed, login: true, syntax: "STRU <SP> F"},
-		"REST": {run: (*session).rest, argument: syntax.Needed, login: true, syntax: "REST <SP> offset"},
-		"ALLO": {run: (*session).allo, argument: syntax.Needed, login: true, syntax: "ALLO <SP> bytes [<SP> R <SP> bytes]"},
+		"TYPE": {run: (*session).representation, argument: syntax.Words, login: true, syntax: "TYPE <SP> A | I | L <SP> 8"},
+		"MODE": {run: (*session).mode, argument: syntax.Words, login: true, syntax: "MODE <SP> S"},
+		"STRU": {run: (*session).stru, argument: syntax.Words, login: true, syntax: "STRU <SP> F"},
+		"REST": {run: (*session).rest, argument: syntax.Text, login: true, syntax: "REST <SP> offset"},
+		"ALLO": {run: (*session).allo, argument: syntax.Words, login: true, syntax: "ALLO <SP> bytes [<SP> R <SP> bytes]"},
 
 		// Data connections.
 		"PASV": {run: (*session).pasv, login: true, syntax: "PASV"},
-		"EPSV": {run: (*session).epsv, argument: syntax.Optional, login: true, syntax: "EPSV [<SP> 1 | 2 | ALL]"},
-		"PORT": {run: (*session).port, argument: syntax.Needed, login: true, syntax: "PORT <SP> h1,h2,h3,h4,p1,p2"},
-		"EPRT": {run: (*session).eprt, argument: syntax.Needed, login: true, syntax: "EPRT <SP> |1|address|port|"},
+		"EPSV": {run: (*session).epsv, argument: syntax.OptionalWords, login: true, syntax: "EPSV [<SP> 1 | 2 | ALL]"},
+		"PORT": {run: (*session).port, argument: syntax.Words, login: true, syntax: "PORT <SP> h1,h2,h3,h4,p1,p2"},
+		"EPRT": {run: (*session).eprt, argument: syntax.Words, login: true, syntax: "EPRT <SP> |1|address|port|"},
 
 		// Transfers.
-		"RETR": {run: (*session).retr, argument: syntax.Needed, login: true, transfer: true, syntax: "RETR" + pathnameSyntax},
-		"STOR": {run: (*session).stor, argument: syntax.Needed, login: true, transfer: true, syntax: "STOR" + pathnameSyntax},
-		"APPE": {run: (*session).stor, argument: syntax.Needed, login: true, transfer: true, syntax: "APPE" + pathnameSyntax},
-		"STOU": {run: (*session).stou, argument: syntax.Optional, login: true, transfer: true, syntax: "STOU" + listSyntax},
-		"LIST": {run: (*session).list, argument: syntax.Optional, login: true, transfer: true, syntax: "LIST" + listSyntax},
-		"NLST": {run: (*session).list, argument: syntax.Optional, login: true, transfer: true, syntax: "NLST" + listSyntax},
-		"MLSD": {run: (*session).list, argument: syntax.Optional, login: true, transfer: true, syntax: "MLSD" + listSyntax},
+		"RETR": {run: (*session).retr, argument: syntax.Text, login: true, transfer: true, syntax: "RETR" + pathnameSyntax},
+		"STOR": {run: (*session).stor, argument: syntax.Text, login: true, transfer: true, syntax: "STOR" + pathnameSyntax},
+		"APPE": {run: (*session).stor, argument: syntax.Text, login: true, transfer: true, syntax: "APPE" + pathnameSyntax},
+		"STOU": {run: (*session).stou, argument: syntax.OptionalText, login: true, transfer: true, syntax: "STOU" + listSyntax},
+		"LIST": {run: (*session).list, argument: syntax.OptionalText, login: true, transfer: true, syntax: "LIST" + listSyntax},
+		"NLST": {run: (*session).list, argument: syntax.OptionalText, login: true, transfer: true, syntax: "NLST" + listSyntax},
+		"MLSD": {run: (*session).list, argument: syntax.OptionalText, login: true, transfer: true, syntax: "MLSD" + listSyntax},
 		"ABOR": {run: (*session).abor, syntax: "ABOR"},
 
 		// Files and directories.
-		"CWD":  {run: (*session).onPathname, argument: syntax.Optional, login: true, syntax: "CWD" + pathnameSyntax},
+		"CWD":  {run: (*session).onPathname, argument: syntax.OptionalText, login: true, syntax: "CWD" + pathnameSyntax},
 		"CDUP": {run: (*session).cdup, login: true, syntax: "CDUP"},
 		"PWD":  {run: (*session).toEngine, login: true, syntax: "PWD"},
-		"MKD":  {run: (*session).onPathname, argument: syntax.Needed, login: true, syntax: "MKD" + pathnameSyntax},
-		"RMD":  {run: (*session).onPathname, argument: syntax.Needed, login: true, syntax: "RMD" + pathnameSyntax},
-		"DELE": {run: (*session).onPathname, argument: syntax.Needed, login: true, syntax: "DELE" + pathnameSyntax},
-		"RNFR": {run: (*session).onPathname, argument: syntax.Needed, login: true, syntax: "RNFR" + pathnameSyntax},
-		"RNTO": {run: (*session).onPathname, argument: syntax.Needed, login: true, syntax: "RNTO" + pathnameSyntax},
-		"SIZE": {run: (*session).onPathname, argument: syntax.Needed, login: true, syntax: "SIZE" + pathnameSyntax},
-		"MDTM": {run: onFile(filecmd.MDTM), argument: syntax.Needed, login: true, syntax: "MDTM [<SP> YYYYMMDDhhmmss]" + pathnameSyntax},
-		"MFMT": {run: onFile(filecmd.MFMT), argument: syntax.Needed, login: true, syntax: "MFMT <SP> YYYYMMDDhhmmss" + pathnameSyntax},
-		"MFF":  {run: onFile(filecmd.MFF), argument: syntax.Needed, login: true, syntax: "MFF <SP> Modify=YYYYMMDDhhmmss;" + pathnameSyntax},
-		"AVBL": {run: onFile(filecmd.Available), argument: syntax.Optional, login: true, syntax: "AVBL" + listSyntax},
-		"HASH": {run: (*session).hash, argument: syntax.Needed, login: true, syntax: "HASH" + pathnameSyntax},
-		"RANG": {run: (*session).rang, argument: syntax.Needed, login: true, syntax: "RANG <SP> start <SP> end"},
-		"MLST": {run: (*session).mlst, argument: syntax.Optional, login: true, syntax: "MLST" + listSyntax},
+		"MKD":  {run: (*session).onPathname, argument: syntax.Text, login: true, syntax: "MKD" + pathnameSyntax},
+		"RMD":  {run: (*session).onPathname, argument: syntax.Text, login: true, syntax: "RMD" + pathnameSyntax},
+		"DELE": {run: (*session).onPathname, argument: syntax.Text, login: true, syntax: "DELE" + pathnameSyntax},
+		"RNFR": {run: (*session).onPathname, argument: syntax.Text, login: true, syntax: "RNFR" + pathnameSyntax},
+		"RNTO": {run: (*session).onPathname, argument: syntax.Text, login: true, syntax: "RNTO" + pathnameSyntax},
+		"SIZE": {run: (*session).onPathname, argument: syntax.Text, login: true, syntax: "SIZE" + pathnameSyntax},
+		"MDTM": {run: onFile(filecmd.MDTM), argument: syntax.Text, login: true, syntax: "MDTM [<SP> YYYYMMDDhhmmss]" + pathnameSyntax},
+		"MFMT": {run: onFile(filecmd.MFMT), argument: syntax.Text, login: true, syntax: "MFMT <SP> YYYYMMDDhhmmss" + pathnameSyntax},
+		"MFF":  {run: onFile(filecmd.MFF), argument: syntax.Text, login: true, syntax: "MFF <SP> Modify=YYYYMMDDhhmmss;" + pathnameSyntax},
+		"AVBL": {run: onFile(filecmd.Available), argument: syntax.OptionalText, login: true, syntax: "AVBL" + listSyntax},
+		"HASH": {run: (*session).hash, argument: syntax.Text, login: true, syntax: "HASH" + pathnameSyntax},
+		"RANG": {run: (*session).rang, argument: syntax.Words, login: true, syntax: "RANG <SP> start <SP> end"},
+		"MLST": {run: (*session).mlst, argument: syntax.OptionalText, login: true, syntax: "MLST" + listSyntax},
 	}
 	for _, verb := range syntax.HashVerbs() {
 		usage := verb + pathnameSyntax + " [<SP> start [<SP> end]]"
-		table[verb] = command{run: onFile(filecmd.XHash(verb)), argument: syntax.Needed, login: true, syntax: usage}
+		table[verb] = command{run: onFile(filecmd.XHash(verb)), argument: syntax.Text, login: true, syntax: usage}
 	}
 	for old, verb := range syntax.OldVerbs() {
 		c := table[verb]
@@ -106,7 +106,7 @@ func commands() map[string]command {
 		table[old] = c
 	}
 	for _, verb := range syntax.UnimplementedVerbs() { // 502 rather than 500
-		table[verb] = command{run: (*session).notImplemented, argument: syntax.Optional}
+		table[verb] = command{run: (*session).notImplemented, argument: syntax.OptionalText}
 	}
 	return table
 }
@@ -134,10 +134,12 @@ func (s *session) dispatch(line string) {
 		s.reply(500, i18n.UnknownCommand)
 	case c.login && s.login == nil:
 		s.reply(530, i18n.NotLoggedIn)
-	case !c.argument.Fits(arg, hasArg):
-		s.syntaxError()
 	default:
-		c.run(s, arg)
+		if read, ok := c.argument.Read(arg, hasArg); ok {
+			c.run(s, read)
+		} else {
+			s.syntaxError()
+		}
 	}
 	if c.transfer {
 		s.parameters = s.parameters.AfterTransfer()

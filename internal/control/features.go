@@ -19,12 +19,13 @@ func (s *session) feat(string) {
 // opts is OPTS (RFC 2389 4).
 func (s *session) opts(arg string) {
 	name, options, hasOptions := strings.Cut(arg, " ")
+	words := strings.TrimRight(options, " ")
 	switch syntax.Upper(name) {
 	case "UTF8", "UTF-8":
-		s.optsUTF8(options)
+		s.optsUTF8(words)
 	case "HASH":
-		s.optsHash(options)
-	case "MLST":
+		s.optsHash(words)
+	case "MLST": // RFC 3659 7.8 has no SP there
 		s.optsMLST(options, hasOptions)
 	default:
 		s.reply(501, i18n.OptionUnknown, "OPTS")

@@ -29,11 +29,11 @@ func (s *session) user(name string) {
 	default:
 		s.name = name
 		if s.cfg.Backend.ByCertificate(s.loginRequest()) { // RFC 2228 4
-			s.forward("USER", name)
+			s.forward("USER", "") // the session has the name
 			s.pass("")
 			return
 		}
-		s.toEngine(name)
+		s.toEngine("")
 	}
 }
 

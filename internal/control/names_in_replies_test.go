@@ -75,6 +75,8 @@ func TestNamesInErrors(t *testing.T) {
 		c.do("CDUP", "250 ")
 	}
 	c.do("SITE COPY full full/new", "550 full -> full/new"+intoItself)
+	c.do("SITE CPFR /", "350 ")
+	c.do("SITE CPTO /new", "550 / -> /new"+intoItself)
 	c.do("SITE COPY full /", "550 /: Permission denied.")
 	c.do("RNFR full", "350 ")
 	c.do("RNTO /full", "250 ") // its own name

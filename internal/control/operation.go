@@ -131,8 +131,9 @@ func await[T any](s *session, results <-chan T, failed <-chan struct{}) (result 
 // handleDuringCommand looks at a command that arrives while another is running.
 func (s *session) handleDuringCommand(l wire.Line) {
 	verb, arg, hasArg := wire.ParseCommand(l.Text)
+	_, ok := s.server.commands[verb].argument.Read(arg, hasArg)
 	switch {
-	case verb == "ABOR" && !hasArg:
+	case verb == "ABOR" && ok:
 		s.stop(dataconn.ErrAborted)
 	case verb == "STAT" && arg == "" && s.transfer != nil && s.scopes().CommandNow() == nil: // otherwise it waits with the others, for its turn
 		sessionlog.LogCommand(s.op.Context, s.log, sessionlog.Command{Verb: verb, Known: true})

@@ -20,9 +20,18 @@ func (s *session) representation(arg string) {
 	}
 }
 
+// mode is MODE: streams only (RFC 959 3.4.1).
+func (s *session) mode(mode string) {
+	if syntax.Upper(mode) != "S" {
+		s.reply(504, i18n.ParameterNotImplemented, "MODE")
+		return
+	}
+	s.send(s.forward("MODE", "S"))
+}
+
 // stru is STRU: files only (RFC 959 3.1.2).
 func (s *session) stru(structure string) {
-	if syntax.Keyword(structure) != "F" {
+	if syntax.Upper(structure) != "F" {
 		s.reply(504, i18n.ParameterNotImplemented, "STRU")
 		return
 	}

@@ -37,11 +37,8 @@ func (s *session) engineFailed(err error) wire.Reply {
 	return wire.NewReply(421, s.text(i18n.InternalError))
 }
 
-// toEngine forwards a command as it came.
-func (s *session) toEngine(arg string) { s.send(s.forward(s.verb, arg)) }
-
-// upperToEngine forwards a command whose argument is a keyword, in any case.
-func (s *session) upperToEngine(arg string) { s.toEngine(syntax.Keyword(arg)) }
+// toEngine forwards a command without its argument. The engine needs only pathnames, and its lines are shorter than those of clients.
+func (s *session) toEngine(string) { s.send(s.forward(s.verb, "")) }
 
 // workingDirectory is the engine's, which keeps it.
 func (s *session) workingDirectory() string { return s.engine.WorkingDirectory() }

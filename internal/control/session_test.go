@@ -12,6 +12,7 @@ import (
 
 	"github.com/babelftp/babelftp/internal/control"
 	"github.com/babelftp/babelftp/internal/ftptest"
+	"github.com/babelftp/babelftp/internal/wire"
 )
 
 func TestLogin(t *testing.T) {
@@ -155,6 +156,60 @@ func TestMalformedCommands(t *testing.T) {
 		c.do(command, want)
 	}
 	c.do("SIZE keep", "213 1")
+}
+
+// SP at the end belongs to a pathname, and not to words.
+func TestSpaceAtTheEnd(t *testing.T) {
+	c := newSite(t, nil).login()
+	c.store("keep", "x")
+	for command, want := range map[string]string{
+		"ABOR  ":              "226 ",
+		"SYST ":               "215 ",
+		"REST 5 ":             "501 ",
+		"RANG 0 9 ":           "350 ",
+		"ALLO 5 ":             "200 ",
+		"EPSV 1 ":             "229 ",
+		"EPSV  ":              "229 ",
+		"PORT 127,0,0,1,8,1 ": "200 ",
+		"EPRT |1|::1|1025| ":  "501 ",
+		"OPTS UTF8 ON ":       "200 ",
+		"OPTS HASH MD5 ":      "200 ",
+		"HELP RETR ":          "214 ",
+		"SITE HELP  ":         "214-",
+		"SIZE keep ":          "550 ",
+		"LANG en ":            "501 ",
+	} {
+		c.do(command, want)
+	}
+	c.do("AUTH TLS ", "234 ")
+	if err := c.StartTLS(c.site.tls); err != nil {
+		t.Fatal(err)
+	}
+	c.do("PBSZ 0 ", "200 ")
+	c.do("PROT P ", "200 ")
+}
+
+// The longest arguments end no session, before the login and after it.
+func TestLongestArguments(t *testing.T) {
+	s := newSite(t, nil)
+	_, verbs, _ := strings.Cut(s.connect().do("HELP", "214-"), "\n")
+	for _, verb := range strings.Fields(verbs[:strings.LastIndexByte(verbs, '\n')]) {
+		for _, fill := range []string{"a", "\x10", "\r\x00", "\xff\xff", "é", "/", " "} {
+			for _, c := range []*client{s.connect(), s.login()} {
+				line := verb + " " + strings.Repeat(fill, wire.MaxLine)
+				line = line[:wire.MaxLine+strings.Count(fill, "\x00")*wire.MaxLine/2] // NUL does not count
+				c.write(line + "\r\n")
+				switch r := c.reply(); r[:3] {
+				case "221", "234":
+				case "421":
+					t.Errorf("%s with many %q: %s", verb, fill, r)
+				default:
+					c.do("NOOP", "200 ")
+				}
+				_ = c.Close()
+			}
+		}
+	}
 }
 
 // TestPipelining sends everything at once, then byte by byte: the replies come

@@ -17,42 +17,56 @@ const chmod = "CHMOD"
 
 // A siteCommand is one of the services that SITE offers (RFC 959 4.1.3).
 type siteCommand struct {
-	name   string
-	syntax string // of what follows the name
-	run    func(s *session, arg string)
+	name     string
+	argument syntax.Argument // how it is read
+	syntax   string          // of what follows the name
+	run      func(s *session, arg string)
 }
 
 func siteCommands() []siteCommand {
 	return []siteCommand{
-		{chmod, " <SP> mode" + pathnameSyntax, (*session).siteChmod},
-		{"COPY", pathnameSyntax + pathnameSyntax, onFile(filecmd.Copy("SITE COPY" + pathnameSyntax + pathnameSyntax))},
-		{"CPFR", pathnameSyntax, (*session).siteCopyFrom},
-		{"CPTO", pathnameSyntax, (*session).siteCopyTo},
-		{"HELP", "", (*session).siteHelp},
-		{"MKDIR", pathnameSyntax, func(s *session, arg string) { s.siteDirectory("MKDIR", arg) }},
-		{"PRESIGN", pathnameSyntax + " [<SP> duration]", onFile(filecmd.Presign("SITE PRESIGN" + pathnameSyntax))},
-		{"QUOTA", "", onFile(filecmd.Quota)},
-		{"RMDIR", pathnameSyntax, func(s *session, arg string) { s.siteDirectory("RMDIR", arg) }},
-		{"URL", " [<SP> --8bit]" + pathnameSyntax, (*session).siteURL},
-		{"UTIME", " <SP> YYYYMMDDhhmmss" + pathnameSyntax, onFile(filecmd.UTime("SITE UTIME <SP> YYYYMMDDhhmmss" + pathnameSyntax))},
+		{chmod, syntax.Text, " <SP> mode" + pathnameSyntax, (*session).siteChmod},
+		{"COPY", syntax.Text, pathnameSyntax + pathnameSyntax, onFile(filecmd.Copy("SITE COPY" + pathnameSyntax + pathnameSyntax))},
+		{"CPFR", syntax.Text, pathnameSyntax, (*session).siteCopyFrom},
+		{"CPTO", syntax.Text, pathnameSyntax, (*session).siteCopyTo},
+		{"HELP", syntax.OptionalWords, "", (*session).siteHelp},
+		{"MKDIR", syntax.Text, pathnameSyntax, func(s *session, arg string) { s.siteDirectory("MKDIR", arg) }},
+		{"PRESIGN", syntax.Text, pathnameSyntax + " [<SP> duration]", onFile(filecmd.Presign("SITE PRESIGN" + pathnameSyntax))},
+		{"QUOTA", syntax.OptionalText, "", onFile(filecmd.Quota)},
+		{"RMDIR", syntax.Text, pathnameSyntax, func(s *session, arg string) { s.siteDirectory("RMDIR", arg) }},
+		{"URL", syntax.Text, " [<SP> --8bit]" + pathnameSyntax, (*session).siteURL},
+		{"UTIME", syntax.Text, " <SP> YYYYMMDDhhmmss" + pathnameSyntax, onFile(filecmd.UTime("SITE UTIME <SP> YYYYMMDDhhmmss" + pathnameSyntax))},
 	}
 }
 
 // site is SITE (RFC 959 4.1.3).
 func (s *session) site(arg string) {
-	name, arg, _ := strings.Cut(arg, " ")
-	for _, c := range siteCommands() {
-		switch {
-		case !syntax.Equal(c.name, name) || c.name == chmod && !s.ignoresChmod():
-			continue
-		case arg == "" && c.syntax != "":
-			s.reply(501, i18n.Syntax, "SITE "+c.name+c.syntax)
-		default:
-			c.run(s, arg)
-		}
+	name, arg, hasArg := strings.Cut(arg, " ")
+	c, known := s.service(name)
+	if !known {
+		s.reply(502, i18n.NotImplemented, "SITE "+syntax.Upper(name)) // lftp asks again and again after 504
 		return
 	}
-	s.reply(502, i18n.NotImplemented, "SITE "+syntax.Upper(name)) // lftp asks again and again after 504
+	if arg, ok := c.argument.Read(arg, hasArg); ok {
+		c.run(s, arg)
+	} else {
+		s.reply(501, i18n.Syntax, "SITE "+c.name+c.syntax)
+	}
+}
+
+// services are those that the session offers.
+func (s *session) services() []siteCommand {
+	return slices.DeleteFunc(siteCommands(), func(c siteCommand) bool { return c.name == chmod && !s.ignoresChmod() })
+}
+
+// service returns the service of a name, in any case, and whether the session offers it.
+func (s *session) service(name string) (c siteCommand, known bool) {
+	services := s.services()
+	i := slices.IndexFunc(services, func(c siteCommand) bool { return syntax.Equal(c.name, name) })
+	if i < 0 {
+		return siteCommand{}, false
+	}
+	return services[i], true
 }
 
 // isService says whether the argument of SITE names one of its services.
@@ -63,17 +77,17 @@ func isService(arg string) bool {
 
 // siteHelp is SITE HELP and HELP SITE, of all services or of one.
 func (s *session) siteHelp(name string) {
-	for _, c := range siteCommands() {
-		if syntax.Equal(c.name, name) {
+	if name != "" {
+		if c, known := s.service(name); known {
 			s.reply(214, i18n.Syntax, "SITE "+c.name+c.syntax)
-			return
+		} else {
+			s.reply(502, i18n.UnknownCommand)
 		}
+		return
 	}
 	lines := []string{s.text(i18n.SiteHelpIntro)}
-	for _, c := range siteCommands() {
-		if c.name != chmod || s.ignoresChmod() {
-			lines = append(lines, " "+s.locale.Syntax(c.name+c.syntax))
-		}
+	for _, c := range s.services() {
+		lines = append(lines, " "+s.locale.Syntax(c.name+c.syntax))
 	}
 	s.send(wire.NewReply(214, append(lines, s.text(i18n.SiteHelpEnd))...))
 }

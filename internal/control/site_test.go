@@ -140,7 +140,12 @@ func TestHelpOfASiteCommand(t *testing.T) {
 	for _, command := range []string{"HELP SITE MKDIR", "help site mkdir", "SITE HELP MKDIR"} {
 		c.do(command, "214 Syntax: SITE MKDIR <SP> pathname")
 	}
-	c.do("HELP SITE NONE", "214-")
+	c.do("LANG de", "200 ")
+	for _, command := range []string{"HELP SITE NONE", "SITE HELP ?!?", "HELP SITE CHMOD"} {
+		c.do(command, "502 Unbekannter Befehl.")
+	}
+	c.do("SITE HELP  ", "214-")
+	c.do("LANG en", "200 ")
 	c.do("HELP MKD", "214 Syntax: MKD <SP> pathname")
 }
 

@@ -438,7 +438,7 @@ func TestABOR(t *testing.T) {
 	})
 	t.Run("before-the-data-connection", func(t *testing.T) {
 		c.do("EPSV", "229 ")
-		c.write("STOR f\r\nNOOP\r\nABOR\r\nNOOP\r\n")
+		c.write("STOR f\r\nNOOP\r\nABOR \r\nNOOP\r\n")
 		c.expect("426 ")
 		c.expect("200 ")
 		c.expect("226 ")

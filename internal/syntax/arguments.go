@@ -8,28 +8,38 @@ import (
 	"github.com/babelftp/babelftp/internal/ftplist"
 )
 
-// An Argument says whether a command takes an argument. The zero value says that it takes none.
+// An Argument says how a command reads what follows the first SP behind its verb. The zero value takes no argument.
 type Argument int
 
-// What a command takes besides no argument.
+// What a command takes besides no argument. SP at the end belongs to a text, such as a pathname (RFC 2640 3.1). It is no part of words, such as keywords and
+// addresses, after which some clients send it. What a younger RFC defines without SP there is a text too: HOST (RFC 7151), REST (RFC 3659).
 const (
-	Optional    Argument = iota + 1
-	OptionalTag          // as Optional, but not empty behind SP (RFC 2640 4.2)
-	Needed
+	Words Argument = iota + 1
+	OptionalWords
+	Text
+	OptionalText
+	OptionalTag // not empty behind SP, and SP at its end is an error (RFC 2640 4.2)
 )
 
-// Fits reports whether a command may come with an argument, or without one if has is false. An SP alone is no argument: "LIST " and "PASV "
-// is what some clients send.
-func (a Argument) Fits(arg string, has bool) bool {
+// Read returns the argument of a command without what does not belong to it. It returns false where a command may not come with this argument, or not
+// without one if has is false. SP alone is no argument: "LIST " and "PASV " is what some clients send.
+func (a Argument) Read(arg string, has bool) (read string, ok bool) {
 	switch a {
-	case Optional:
-		return true
+	case Text:
+		return arg, arg != ""
+	case OptionalText:
+		return arg, true
 	case OptionalTag:
-		return !has || arg != ""
-	case Needed:
-		return arg != ""
+		return arg, !has || arg != ""
 	}
-	return arg == ""
+	words := strings.TrimRight(arg, " ")
+	switch a {
+	case Words:
+		return words, words != ""
+	case OptionalWords:
+		return words, true
+	}
+	return "", words == ""
 }
 
 // IsNumber reports whether text is decimal digits only.

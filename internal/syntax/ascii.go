@@ -13,8 +13,5 @@ func Upper(word string) string {
 	}, word)
 }
 
-// Keyword returns an argument that is a word of the protocol, in capitals. Some clients send SP after it.
-func Keyword(arg string) string { return Upper(strings.TrimRight(arg, " ")) }
-
 // Equal reports whether two words of the protocol are the same, in any case of ASCII letters.
 func Equal(a, b string) bool { return Upper(a) == Upper(b) }

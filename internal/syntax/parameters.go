@@ -26,7 +26,7 @@ func (p *TransferParameters) AfterTransfer() TransferParameters {
 // SetType takes the argument of TYPE (RFC 959 3.1.1): text or bytes of 8 bits. It returns
 // false for any other type.
 func (p *TransferParameters) SetType(arg string) bool {
-	switch Keyword(arg) {
+	switch Upper(arg) {
 	case "A", "A N", "AN":
 		p.ASCII = true
 	case "I", "L 8", "L8":

@@ -39,7 +39,11 @@ type treeMove struct {
 
 func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 	source, target := r.source, r.target
-	if source.Keys.IsRoot(oldKey) || target.Keys.IsRoot(newKey) {
+	oneBucket := source.Bucket.Name == target.Bucket.Name
+	switch {
+	case source.Keys.IsRoot(oldKey) && oneBucket && strings.HasPrefix(newKey, oldKey):
+		return s3errors.ErrIntoItself
+	case source.Keys.IsRoot(oldKey) || target.Keys.IsRoot(newKey):
 		return s3errors.ErrInvalid
 	}
 	end, err := source.Moves.begin(ctx, [2]string{
@@ -49,7 +53,6 @@ func (r *treeMove) run(ctx context.Context, oldKey, newKey string) error {
 		return err
 	}
 	defer end()
-	oneBucket := source.Bucket.Name == target.Bucket.Name
 	defer source.Quotas.Change(oldKey).End(nil) // from before the look on, so that a count in between is noticed
 	v, a, _, err := source.Bucket.HeadExact(ctx, s3api.Version{Key: oldKey})
 	switch {
