@@ -38,7 +38,7 @@ func commands() map[string]command {
 		"QUIT": {run: (*session).quit, syntax: "QUIT"},
 		"HOST": {run: (*session).host, argument: syntax.Text, syntax: "HOST <SP> hostname"},
 		"LANG": {run: (*session).language, argument: syntax.OptionalTag, syntax: "LANG [<SP> language-tag]"},
-		"CLNT": {run: (*session).toEngine, argument: syntax.Text, syntax: "CLNT <SP> name"},
+		"CLNT": {run: (*session).noop, argument: syntax.Text, syntax: "CLNT <SP> name"},
 
 		// Encryption.
 		"AUTH": {run: (*session).auth, argument: syntax.Words, syntax: "AUTH <SP> TLS"},
@@ -51,8 +51,8 @@ func commands() map[string]command {
 		"OPTS": {run: (*session).opts, argument: syntax.Text, syntax: "OPTS <SP> command [<SP> options]"},
 		"HELP": {run: (*session).help, argument: syntax.OptionalWords, syntax: "HELP [<SP> command]"},
 		"STAT": {run: (*session).stat, argument: syntax.OptionalText, syntax: "STAT" + listSyntax},
-		"SYST": {run: (*session).toEngine, syntax: "SYST"},
-		"NOOP": {run: (*session).toEngine, syntax: "NOOP"},
+		"SYST": {run: (*session).syst, syntax: "SYST"},
+		"NOOP": {run: (*session).noop, syntax: "NOOP"},
 		"SITE": {run: (*session).site, argument: syntax.Text, login: true, syntax: "SITE <SP> CHMOD | COPY | CPFR | CPTO | HELP | MKDIR | PRESIGN | QUOTA | RMDIR | URL | UTIME"},
 
 		// Transfer parameters.
@@ -81,7 +81,7 @@ func commands() map[string]command {
 		// Files and directories.
 		"CWD":  {run: (*session).onPathname, argument: syntax.OptionalText, login: true, syntax: "CWD" + pathnameSyntax},
 		"CDUP": {run: (*session).cdup, login: true, syntax: "CDUP"},
-		"PWD":  {run: (*session).toEngine, login: true, syntax: "PWD"},
+		"PWD":  {run: (*session).pwd, login: true, syntax: "PWD"},
 		"MKD":  {run: (*session).onPathname, argument: syntax.Text, login: true, syntax: "MKD" + pathnameSyntax},
 		"RMD":  {run: (*session).onPathname, argument: syntax.Text, login: true, syntax: "RMD" + pathnameSyntax},
 		"DELE": {run: (*session).onPathname, argument: syntax.Text, login: true, syntax: "DELE" + pathnameSyntax},

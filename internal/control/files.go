@@ -42,6 +42,9 @@ func (s *session) onPathname(arg string) {
 	s.send(r)
 }
 
+// pwd is PWD.
+func (s *session) pwd(string) { s.send(s.forward("PWD", "")) }
+
 // cdup is CDUP, and XCUP, which the engine does not do.
 func (s *session) cdup(string) {
 	s.op.Stat = s.op.StatDir

@@ -28,7 +28,6 @@ func (s *session) host(arg string) {
 		s.reply(504, i18n.HostUnknown)
 		return
 	}
-	s.stopEngine() // it has the USER of the host before
 	s.name = ""
 	s.chooseHost(name, tenant)
 	s.greet(i18n.HostAccepted, name)

@@ -17,7 +17,8 @@ import (
 	"github.com/babelftp/babelftp/internal/wire"
 )
 
-// user is USER. The engine keeps a login until REIN, so a second one is refused.
+// user is USER. The engine keeps a login until REIN, so a second one is refused. There is none before PASS: strangers take no more than a
+// session needs.
 func (s *session) user(name string) {
 	s.onlyTLS = false
 	switch {
@@ -29,11 +30,10 @@ func (s *session) user(name string) {
 	default:
 		s.name = name
 		if s.cfg.Backend.ByCertificate(s.loginRequest()) { // RFC 2228 4
-			s.forward("USER", "") // the session has the name
 			s.pass("")
 			return
 		}
-		s.toEngine("")
+		s.reply(331, i18n.PasswordRequired, name)
 	}
 }
 

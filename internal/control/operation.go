@@ -176,7 +176,8 @@ func (s *session) perform(work func() error) error {
 	return s.outcome(err)
 }
 
-// forward gives the engine a command, passes its preliminary replies on and returns its final reply, rewritten.
+// forward gives the engine a command, with a pathname or nothing, because its lines are shorter than those of clients. It passes preliminary
+// replies on and returns the final one, rewritten.
 func (s *session) forward(verb, argument string) wire.Reply {
 	if err := s.startEngine(); err != nil {
 		return s.engineFailed(err)

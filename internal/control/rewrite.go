@@ -37,9 +37,6 @@ func (s *session) engineFailed(err error) wire.Reply {
 	return wire.NewReply(421, s.text(i18n.InternalError))
 }
 
-// toEngine forwards a command without its argument. The engine needs only pathnames, and its lines are shorter than those of clients.
-func (s *session) toEngine(string) { s.send(s.forward(s.verb, "")) }
-
 // workingDirectory is the engine's, which keeps it.
 func (s *session) workingDirectory() string { return s.engine.WorkingDirectory() }
 
@@ -54,8 +51,6 @@ func (s *session) rewrite(r wire.Reply) wire.Reply {
 		return wire.NewReply(answer.Code, text)
 	case engine.Verbatim:
 		return wire.NewReply(r.Code, r.Lines...)
-	case engine.PasswordRequired:
-		return wire.NewReply(331, s.text(i18n.PasswordRequired, s.name))
 	case engine.LoggedIn:
 		return s.loggedIn()
 	case engine.LoginFailed:

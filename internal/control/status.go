@@ -23,6 +23,12 @@ func (s *session) stat(arg string) {
 	}
 }
 
+// noop is NOOP, and CLNT, whose text is in the log.
+func (s *session) noop(string) { s.reply(200, i18n.OK) }
+
+// syst is SYST. Clients read "UNIX" in every language.
+func (s *session) syst(string) { s.send(wire.NewReply(215, "UNIX Type: L8")) }
+
 // status also answers while a transfer is running.
 func (s *session) status() {
 	status := reply.Status{Client: s.conn.Remote().String(), Encrypted: s.conn.Encrypted(), Login: s.login, Parameters: s.parameters.Commands()}

@@ -63,8 +63,9 @@ var (
 	errEngineEnded = errors.New("the session has ended the engine")
 )
 
-// Start starts an engine and takes its greeting, which no client sees. The
-// engine lives until Stop: the end of ctx lets a command end that is running.
+// Start starts an engine, and takes its greeting and its reply to USER, which no
+// client sees. PASS comes next. The engine lives until Stop: the end of ctx lets
+// a command end that is running.
 func Start(ctx context.Context, cfg Config) (*Engine, error) {
 	e := &Engine{cfg: cfg, ports: dataconn.DynamicPorts(), commands: make(chan string, 1), replies: make(chan wire.Reply)}
 	e.ctx, e.hangUp = context.WithCancelCause(context.WithoutCancel(ctx))
@@ -76,7 +77,7 @@ func Start(ctx context.Context, cfg Config) (*Engine, error) {
 	if _, err := e.next(); err != nil {
 		return nil, err
 	}
-	return e, nil
+	return e, e.internalCommand("USER", 331)
 }
 
 // Stop ends the engine with its transfer and its login.

@@ -17,7 +17,6 @@ const (
 	Unexpected Meaning = iota // what the session has checked before or answers itself
 	Message                   // Answer.Code and Answer.Text
 	Verbatim                  // protocol text, the same in every language
-	PasswordRequired
 	LoggedIn
 	LoginFailed
 	ParameterNotImplemented
@@ -70,15 +69,11 @@ func NewRules() Rules {
 	}
 	return []Rule{
 		// Login.
-		row(331, `OK`, special(PasswordRequired)),
 		row(230, `Password ok, continue`, special(LoggedIn)),
 		row(530, `Authentication error: .*`, special(LoginFailed)),
 		row(530, `Please login with USER and PASS`, message(530, i18n.NotLoggedIn)),
 
 		// Parameters.
-		row(200, `OK`, message(200, i18n.OK)),
-		row(200, `Good to know`, message(200, i18n.OK)),
-		row(215, `UNIX Type: L8`, special(Verbatim)),
 		row(200, `Using stream mode`, message(200, i18n.ModeStream)),
 		row(504, `Unimplemented MODE type`, special(ParameterNotImplemented)),
 		row(504, `Unsupported mode`, special(ParameterNotImplemented)),

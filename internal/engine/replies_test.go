@@ -20,7 +20,10 @@ import (
 // the reason; what matches none of these and no rule fails the test below.
 var unreachableReplies = []struct{ code, text, why string }{
 	{"220", `<msg>`, "the engine's greeting is taken by Start"},
+	{"331", `OK`, "the engine's reply to USER is taken by Start"},
 	{"500", `<msg>`, "ClientConnected never fails"},
+	{"200", `OK|Good to know`, "NOOP and CLNT are answered by the session"},
+	{"215", `UNIX Type: L8`, "SYST is answered by the session"},
 	{"421", `command timeout .*`, "the session watches for idleness"},
 	{"500", `Unknown command .*`, "only verbs of the table reach the engine"},
 	{"500", `Unhandled internal error: .*`, "unexpected answers a panic with 451"},
