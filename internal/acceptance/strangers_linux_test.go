@@ -2,6 +2,7 @@ package acceptance_test
 
 import (
 	"crypto/tls"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
@@ -64,6 +66,67 @@ func TestMemoryOfStrangers(t *testing.T) {
 	t.Logf("%.0f KiB for each of %d sessions", highest/sessions/(1<<10), sessions)
 	if highest > most {
 		t.Errorf("%d sessions before the login take %.0f bytes, want %d at most", sessions, highest, most)
+	}
+}
+
+// TestMemoryOfSessions holds what docs/guides/operations.md promises of the memory of sessions.
+func TestMemoryOfSessions(t *testing.T) {
+	t.Parallel()
+	const sessions = 600
+	s := newSite(t, s3test.Start(t, "minio"), mallory())
+	// The collector begins again where the heap has grown to twice what it has found in use, and as much as the stacks. So this is both without
+	// garbage, half of the stacks at least.
+	used := func() float64 {
+		return (s.metric(t, "go_memstats_next_gc_bytes") + s.metric(t, "go_memstats_stack_inuse_bytes")) / 2
+	}
+	before := used()
+	for _, test := range []struct {
+		name  string
+		lines []string
+		most  float64 // in KiB
+	}{
+		{"before-the-login", []string{"NOOP", "CLNT x", "USER mallory@acme"}, 20},
+		{"before-the-login-under-TLS", []string{"AUTH TLS", "NOOP", "CLNT x", "USER mallory@acme"}, 35},
+		{"logged-in", []string{"USER mallory@acme", "PASS " + configtest.Password, "CWD /"}, 50},
+		{"logged-in-under-TLS", []string{"AUTH TLS", "USER mallory@acme", "PASS " + configtest.Password, "CWD /"}, 60},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			var dialed errgroup.Group
+			dialed.SetLimit(20)
+			for n := range sessions {
+				dialed.Go(func() error {
+					c, conn, err := dialFrom(net.IPv4(127, 0, 3, byte(1+n%100)).String(), s.address)
+					if err != nil {
+						return err
+					}
+					t.Cleanup(func() { _ = conn.Close() })
+					for _, line := range test.lines {
+						reply, err := c.Send(line)
+						if err == nil && line == "AUTH TLS" {
+							err = c.StartTLS(&tls.Config{InsecureSkipVerify: true}) // any certificate will do
+						}
+						if err != nil || reply[0] > '3' {
+							return fmt.Errorf("%s: %q, %w", line, reply, err)
+						}
+					}
+					return nil
+				})
+			}
+			if err := dialed.Wait(); err != nil {
+				t.Fatal(err)
+			}
+			var each float64
+			collections := s.metric(t, "go_gc_duration_seconds_count")
+			waitUntil(t, func() bool { // each look makes garbage
+				each = (used() - before) / sessions / (1 << 10)
+				return s.metric(t, "go_gc_duration_seconds_count") > collections+1
+			}, func() { t.Fatal("the collector does not run") })
+			t.Logf("%.1f KiB for each session", each)
+			if each > test.most {
+				t.Errorf("%.1f KiB for each session, want %v at most", each, test.most)
+			}
+		})
+		s.awaitMetric(t, "babelftp_sessions", 0)
 	}
 }
 

@@ -36,7 +36,7 @@ var (
 // Stat looks for the file or directory of the command.
 func (f *engineFs) Stat(name string) (info fs.FileInfo, err error) {
 	op := f.engine.op
-	err = op.Do(func() (err error) {
+	err = op.apart(func() (err error) {
 		info, err = op.Find(unescapeLine(name))
 		return err
 	})
@@ -77,19 +77,19 @@ func (f *engineFs) GetHandle(name string, flags int, offset int64) (ftpserver.Fi
 // Remove is DELE: files only.
 func (f *engineFs) Remove(name string) error {
 	op := f.engine.op
-	return op.Do(func() error { return op.Lookup(unescapeLine(name), op.Storage.RemoveFile) })
+	return op.apart(func() error { return op.Lookup(unescapeLine(name), op.Storage.RemoveFile) })
 }
 
 // RemoveDir is RMD: empty directories only.
 func (f *engineFs) RemoveDir(name string) error {
 	op := f.engine.op
-	return op.Do(func() error { return op.Lookup(unescapeLine(name), op.Storage.RemoveDir) })
+	return op.apart(func() error { return op.Lookup(unescapeLine(name), op.Storage.RemoveDir) })
 }
 
 // RemoveAll is SITE RMDIR.
 func (f *engineFs) RemoveAll(name string) error {
 	op := f.engine.op
-	return op.Do(func() error {
+	return op.apart(func() error {
 		return op.Lookup(unescapeLine(name), func(name string) error {
 			if err := op.Has(name); err != nil {
 				return err
@@ -102,7 +102,7 @@ func (f *engineFs) RemoveAll(name string) error {
 // Mkdir is MKD.
 func (f *engineFs) Mkdir(name string, mode os.FileMode) error {
 	op := f.engine.op
-	return op.Do(func() error {
+	return op.apart(func() error {
 		name, err := op.ResolveForCreate(unescapeLine(name), op.hasDir)
 		if err != nil {
 			return err
@@ -114,7 +114,7 @@ func (f *engineFs) Mkdir(name string, mode os.FileMode) error {
 // MkdirAll is SITE MKDIR.
 func (f *engineFs) MkdirAll(name string, mode os.FileMode) error {
 	op := f.engine.op
-	return op.Do(func() error {
+	return op.apart(func() error {
 		name, err := op.ResolveForCreate(unescapeLine(name), op.hasDir)
 		if err != nil {
 			return err
@@ -126,7 +126,7 @@ func (f *engineFs) MkdirAll(name string, mode os.FileMode) error {
 // Rename is RNTO. What is renamed is no obstacle to a new spelling of its name.
 func (f *engineFs) Rename(from, to string) error {
 	op := f.engine.op
-	return op.Do(func() error {
+	return op.apart(func() error {
 		return op.Lookup(unescapeLine(from), func(from string) error {
 			to, err := op.ResolveForCreate(unescapeLine(to), func(name string) error {
 				if name == from {

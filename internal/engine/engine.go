@@ -238,7 +238,7 @@ func (e *Engine) ClientDisconnected(ftpserver.ClientContext) {}
 // AuthUser is called by PASS.
 func (e *Engine) AuthUser(client ftpserver.ClientContext, _, _ string) (ftpserver.ClientDriver, error) {
 	var home string
-	err := e.op.Do(func() (err error) {
+	err := e.op.apart(func() (err error) {
 		home, err = e.cfg.Login()
 		return err
 	})

@@ -59,6 +59,14 @@ func (o *Operation) Do(work func() error) error {
 	return err
 }
 
+// apart is Do in a goroutine of its own. A request to S3 or a check of a password needs a deep stack, which the engine's own goroutine would
+// keep while its session is idle.
+func (o *Operation) apart(work func() error) error {
+	result := make(chan error, 1)
+	go func() { result <- panics.Catch(func() error { return o.Do(work) }) }()
+	return <-result
+}
+
 // Lookup tries the forms of a name and keeps where the storage has it.
 func (o *Operation) Lookup(name string, try func(name string) error) error {
 	path, err := o.Names.Lookup(name, try)
