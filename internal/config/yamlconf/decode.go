@@ -16,6 +16,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -183,9 +184,13 @@ func (d *decoder) parse(text []byte) (body ast.Node, ok bool) {
 		d.report(nil, d.invalidUTF8(text), "this is not UTF-8: save the file in that encoding")
 		return nil, false
 	}
-	text = plainText(text)
+	tokens := lexer.Tokenize(string(plainText(text)))
+	if deep := tooDeep(tokens); deep != nil {
+		d.report(nil, d.positionOf(deep), "has values in more than %d others: write it in fewer levels", maxDepth)
+		return nil, false
+	}
 	// Duplicate keys are found below, all of them rather than the first.
-	file, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey())
+	file, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		d.syntax(err)
 		return nil, false
@@ -206,6 +211,33 @@ func (d *decoder) parse(text []byte) (body ast.Node, ok bool) {
 		}
 	}
 	return body, true
+}
+
+// maxDepth is how many values may be within each other. A configuration has less than half of that. The parser takes memory by the square of it.
+const maxDepth = 50
+
+// tooDeep returns the first token that is in too many others, or nil. What is indented is never so deep in a text that is not large.
+func tooDeep(tokens token.Tokens) *token.Token {
+	inBrackets, onLine := 0, 0 // the second are those that a line begins, as in "- - a"
+	for i, t := range tokens {
+		if i == 0 || t.Position.Line != tokens[i-1].Position.Line {
+			onLine = 0
+		}
+		switch t.Type {
+		case token.SequenceStartType, token.MappingStartType:
+			inBrackets++
+		case token.SequenceEndType, token.MappingEndType:
+			inBrackets--
+		case token.SequenceEntryType, token.MappingKeyType, token.MappingValueType, token.AnchorType, token.TagType:
+			onLine++
+		case token.CollectEntryType:
+			onLine = 0
+		}
+		if inBrackets+onLine > maxDepth {
+			return t
+		}
+	}
+	return nil
 }
 
 // syntax reports what the parser found.

@@ -129,6 +129,26 @@ func TestEditDistance(t *testing.T) {
 	}
 }
 
+// TestDeepValues decodes documents whose values are within each other.
+func TestDeepValues(t *testing.T) {
+	const many = 30_000
+	for name, text := range map[string]string{
+		"lists":        "named: " + strings.Repeat("[", many) + strings.Repeat("]", many),
+		"open-lists":   "named: " + strings.Repeat("[", many),
+		"maps":         "named: " + strings.Repeat("{a: ", many) + strings.Repeat("}", many),
+		"entries":      "named:\n  " + strings.Repeat("- ", many) + "a",
+		"complex-keys": "named:\n  " + strings.Repeat("? ", many) + "a",
+	} {
+		t.Run(name, func(t *testing.T) {
+			var got settings
+			_, problems := Loader{}.Decode("f.yaml", []byte(text), &got)
+			if len(problems) != 1 || !strings.Contains(problems[0].Error(), ": has values in more than 50 others") {
+				t.Errorf("%.300q", problems.Error())
+			}
+		})
+	}
+}
+
 // TestAliasBombs decodes documents in which aliases stand for far more than is written. The problem says where the bound is passed.
 func TestAliasBombs(t *testing.T) {
 	many := "  a: &x {ports: [" + strings.Repeat("1, ", 3000) + "1]}\n"
