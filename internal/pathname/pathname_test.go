@@ -180,3 +180,17 @@ func TestEchoOfLongPathnames(t *testing.T) {
 		t.Errorf("%d bytes, want %d", len(got), len(want))
 	}
 }
+
+// TestEncodingOf: a directory has the encoding of the nearest one, in any Unicode form of its name.
+func TestEncodingOf(t *testing.T) {
+	first, second := new(charset.Encoding), new(charset.Encoding)
+	rules := pathname.Rules{DirectoryEncodings: map[string]*charset.Encoding{"/café": first, "/café/old/é": second}}
+	for dir, want := range map[string]*charset.Encoding{
+		"/": nil, "/cafés": nil, "/caf": nil, "/x/café": nil, "/café": first, "/cafe\u0301": first, "/cafe\u0301/x/y": first, "/café/old": first,
+		"/café/old/e\u0301": second, "/cafe\u0301/old/é/x": second, "/café/old/éx": first,
+	} {
+		if got := rules.EncodingOf(dir); got != want {
+			t.Errorf("%q has %v, want %v", dir, got, want)
+		}
+	}
+}

@@ -28,15 +28,28 @@ type Rules struct {
 // which has one.
 func (r *Rules) EncodingOf(dir string) *charset.Encoding {
 	encoding, nearest := r.Encoding, ""
-	if len(r.DirectoryEncodings) > 0 {
-		dir = withTrailingSlash(norm.NFC.String(dir))
-	}
 	for above, e := range r.DirectoryEncodings {
-		if len(above) > len(nearest) && strings.HasPrefix(dir, withTrailingSlash(above)) {
+		if len(above) > len(nearest) && isIn(dir, above) {
 			encoding, nearest = e, above
 		}
 	}
 	return encoding
+}
+
+// isIn reports whether a directory is another one, whose name is in NFC, or is below that. It looks at no more segments than the other one has:
+// for each segment of a pathname the session asks about all before it.
+func isIn(dir, above string) bool {
+	above = withTrailingSlash(above)
+	dir = withTrailingSlash(dir)
+	end := 0
+	for range strings.Count(above, "/") {
+		next := strings.IndexByte(dir[end:], '/')
+		if next < 0 {
+			return false
+		}
+		end += next + 1
+	}
+	return norm.NFC.String(dir[:end]) == above
 }
 
 func withTrailingSlash(dir string) string { return strings.TrimSuffix(dir, "/") + "/" }
