@@ -122,6 +122,7 @@ func facts() []fact {
 		{"10,000 parts", func(p driver.Profile) bool { return !p.FewParts }, (*prober).manyParts},
 		{"uploads end when they are completed", func(p driver.Profile) bool { return !p.UnendedUploads }, (*prober).endedUploads},
 		{"the ETag of a completed upload in the answer", func(p driver.Profile) bool { return !p.UntoldETags }, (*prober).toldETags},
+		{"listings with the ETag of a copy of parts", func(p driver.Profile) bool { return !p.OtherListedETags }, (*prober).listedETags},
 		{"gaps in part numbers", func(p driver.Profile) bool { return p.PartGaps }, (*prober).partGaps},
 		{"interrupted uploads can be resumed", func(p driver.Profile) bool { return p.Resumes() }, nil},
 		{"checksums in requests", func(p driver.Profile) bool { return p.Checksums }, (*prober).checksums},
@@ -442,6 +443,27 @@ func (x *prober) toldETags() (bool, error) {
 		Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, MultipartUpload: u.parts,
 	})
 	return err == nil && aws.ToString(out.ETag) != "", err
+}
+
+// listedETags lists the copy of an object that was stored by parts.
+func (x *prober) listedETags() (bool, error) {
+	if _, _, err := x.parts("a"); err != nil {
+		return false, err
+	}
+	if _, err := x.client.CopyObject(x.ctx, &s3.CopyObjectInput{
+		Bucket: &x.bucket, Key: aws.String("copy"), CopySource: aws.String(x.bucket + "/a"),
+	}); err != nil {
+		return false, err
+	}
+	head, err := x.client.HeadObject(x.ctx, &s3.HeadObjectInput{Bucket: &x.bucket, Key: aws.String("copy")})
+	if err != nil {
+		return false, err
+	}
+	list, err := x.client.ListObjectsV2(x.ctx, &s3.ListObjectsV2Input{Bucket: &x.bucket, Prefix: aws.String("copy")})
+	if err != nil || len(list.Contents) != 1 {
+		return false, err
+	}
+	return aws.ToString(head.ETag) == aws.ToString(list.Contents[0].ETag), nil
 }
 
 // conditionalDelete deletes an object that was stored by parts.

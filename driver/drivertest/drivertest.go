@@ -91,10 +91,6 @@ const (
 	ChecksumsOfParts Limit = "checksums-of-parts"
 )
 
-// ListedETags is to list the ETag that HeadObject shows. A server with this limit lists another one for the copy of an object that was stored by parts, so
-// that a rename of a directory that was interrupted cannot be continued.
-const ListedETags Limit = "listed-etags"
-
 // has tells whether the server has a limit.
 func (l Limits) has(limit Limit) bool {
 	_, limited := l[limit]

@@ -63,6 +63,10 @@ type Profile struct {
 	// UntoldETags says that an answer to CompleteMultipartUpload has no ETag. A client looks at the object.
 	UntoldETags bool
 
+	// OtherListedETags says that a listing tells the copy of an object that was stored by parts by the MD5 of its bytes, and HeadObject by the ETag of
+	// its source. Size and time then show that both are of one object.
+	OtherListedETags bool
+
 	// LosesTags says that CreateMultipartUpload, and CopyObject with other metadata, take no tags. What they make has none.
 	LosesTags bool
 
@@ -165,7 +169,7 @@ func profiles() []Profile {
 			BatchDelete: true, EmptyDirectoryCode: "ExistingObjectIsDirectory", UnstoredAnswers: true, SignedAcceptEncoding: true,
 		},
 		{
-			Name: "swift", UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true,
+			Name: "swift", UncheckedSources: true, FewParts: true, UnendedUploads: true, UnframedHeads: true, OtherListedETags: true,
 			LosesTags: true, PartGaps: true,
 			PartCopy: true, UnequalParts: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			BatchDeletesMarkers: true, AtomicReads: true, SignedAcceptEncoding: true,

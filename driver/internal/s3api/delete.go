@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/babelftp/babelftp/driver/internal/checksums"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
@@ -39,7 +40,7 @@ func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
 		return nil
 	case err != nil:
 		return err
-	case a.Encryption.CustomerKey && v.sameSizeAndTime(now): // MinIO lists another ETag, because listings do not have the key
+	case v.ListedOtherwise(now, a.Encryption.CustomerKey):
 	case !v.sameSizeAndETag(now), v.Name != "" && v.Name != now.Name:
 		return errReplaced
 	}
@@ -54,6 +55,14 @@ func (v *Version) sameSizeAndTime(now Version) bool {
 // sameSizeAndETag tells whether now is this version, by its ETag and size.
 func (v *Version) sameSizeAndETag(now Version) bool {
 	return v.Key == now.Key && v.Size == now.Size && strings.Trim(v.ETag, `"`) == strings.Trim(now.ETag, `"`)
+}
+
+// ListedOtherwise tells whether now, which a look has shown, is the object that a listing has shown as v by another ETag. MinIO does that for objects
+// with a key of the customer, because listings do not have the key. Swift does it for copies: see OtherListedETags of the profile. The size and the time
+// then tell.
+func (v *Version) ListedOtherwise(now Version, customerKey bool) bool {
+	other := v.Bucket.Profile.OtherListedETags && checksums.MD5OfETag(v.ETag) != nil && checksums.MD5OfETag(now.ETag) == nil
+	return (customerKey || other) && v.sameSizeAndTime(now)
 }
 
 // DeleteCurrent is DeleteVersion for a version that S3 has just described.

@@ -55,29 +55,38 @@ func (v *Version) IsCopiedTo(ctx context.Context, copied *Version) (bool, error)
 	if err != nil {
 		return false, replacedIfMissing(err)
 	}
-	if now := copied.Bucket.version(copied.Key, made); !copied.sameSizeAndETag(now) {
+	if !copied.isShownBy(made) {
 		return false, errReplaced
 	}
 	return v.hasBytesOf(ctx, copied.Bucket, copied.Key, made)
 }
 
+// isShownBy tells whether a look shows this version, which may come from a listing.
+func (v *Version) isShownBy(object *s3.HeadObjectOutput) bool {
+	now := v.Bucket.version(v.Key, object)
+	return v.sameSizeAndETag(now) || v.ListedOtherwise(now, object.SSECustomerAlgorithm != nil)
+}
+
 // hasBytesOf tells whether an object has the bytes of this version.
 func (v *Version) hasBytesOf(ctx context.Context, b *Bucket, key string, object *s3.HeadObjectOutput) (bool, error) {
 	has := b.version(key, object)
+	shows := func(v Version) bool {
+		return v.ShowsCopy(&has) || object.Metadata[attributes.CopyStampKey] == v.Stamp(b, key)
+	}
 	switch {
 	case v.Size != has.Size:
 		return false, nil
-	case v.ShowsCopy(&has), object.Metadata[attributes.CopyStampKey] == v.Stamp(b, key):
+	case shows(*v):
 		return true, nil
 	}
 	source, err := v.Bucket.look(ctx, v.Key)
 	if err != nil {
 		return false, replacedIfMissing(err)
 	}
-	if !v.sameSizeAndETag(v.Bucket.version(v.Key, source)) {
+	if !v.isShownBy(source) {
 		return false, errReplaced
 	}
-	return checksums.Equal(source, object), nil
+	return shows(v.Bucket.version(v.Key, source)) || checksums.Equal(source, object), nil
 }
 
 func replacedIfMissing(err error) error {

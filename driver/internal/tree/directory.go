@@ -120,6 +120,15 @@ func (r *treeMove) complete(ctx context.Context, e mergeEntry) error {
 		r.copied.add(*e.source)
 		return nil
 	}
+	made, a, err := r.target.Bucket.Head(ctx, e.copy.Key)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errChanged
+	case err != nil:
+		return err
+	case e.copy.ListedOtherwise(made, a.Encryption.CustomerKey):
+		e.copy = &made
+	}
 	return r.copyEntry(ctx, e, s3api.Condition{ETag: e.copy.ETag})
 }
 
@@ -144,7 +153,7 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Conditio
 	switch {
 	case err == nil:
 		r.copied.add(v)
-		if customer || marker && isMarker(*e.source) { // MinIO lists another ETag: listings do not have the key, or KMS encrypts the marker
+		if e.source.ListedOtherwise(v, customer) || marker && isMarker(*e.source) { // KMS encrypts the marker, and MinIO lists another ETag
 			r.copied.add(*e.source)
 		}
 	case errors.Is(err, fs.ErrExist) && !marker:
