@@ -176,12 +176,16 @@ func kindOfCode(code string) error {
 		// The credentials of the server, or its clock: these say nothing of the object, and pass when someone mends them.
 		return syscall.EAGAIN
 	case "NoSuchUpload", "OperationAborted", "ConditionalRequestConflict", "RequestTimeout", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch",
-		"XAmzContentChecksumMismatch":
+		"XAmzContentChecksumMismatch", brokenMPU:
 		// An upload that someone aborted, a conflict with another request, or bytes hurt on the way: all pass when done anew.
 		return syscall.EAGAIN
 	}
 	return nil
 }
+
+// brokenMPU is Swift's code for every conflict with another request, whether there is a multipart upload or not. A write that came later was performed
+// first, or an object that was stored by parts was replaced while its parts were read.
+const brokenMPU = "BrokenMPU"
 
 // HasCode tells whether S3 has answered with an error code.
 func HasCode(err error, code string) bool {

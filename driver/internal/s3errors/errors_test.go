@@ -109,6 +109,7 @@ func TestKindOf(t *testing.T) {
 		{"changed", refusal(412, "PreconditionFailed"), syscall.ESTALE},
 		{"changed-at-the-same-time", refusal(409, "ConditionalRequestConflict"), syscall.EAGAIN},
 		{"conflict", refusal(409, "OperationAborted"), syscall.EAGAIN},
+		{"conflict-on-swift", refusal(409, "BrokenMPU"), syscall.EAGAIN},
 		{"range", refusal(416, "InvalidRange"), fs.ErrInvalid},
 		{"range-as-errno", refusal(416, "InvalidRange"), syscall.EINVAL},
 		{"not-implemented", refusal(501, "NotImplemented"), errors.ErrUnsupported},

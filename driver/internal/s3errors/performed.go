@@ -67,7 +67,7 @@ func Repeatable(err error) bool {
 	}
 	if api, ok := errors.AsType[smithy.APIError](err); ok {
 		switch api.ErrorCode() {
-		case "OperationAborted", "ConditionalRequestConflict", "RequestTimeout", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch",
+		case "OperationAborted", "ConditionalRequestConflict", brokenMPU, "RequestTimeout", "BadDigest", "IncompleteBody", "XAmzContentSHA256Mismatch",
 			"XAmzContentChecksumMismatch", "InternalError",
 			"RequestTimeTooSkewed": // the SDK has set its clock by the answer
 			return true
