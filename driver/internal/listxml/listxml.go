@@ -43,6 +43,9 @@ func (d *Decoder) Install(o *s3.Options) {
 	})
 }
 
+// HasToken tells whether the token of the next page is as the server has written it. Otherwise the SDK has decoded it.
+func (d *Decoder) HasToken() bool { return d.token != nil }
+
 // before stands between the connection and the SDK's decoder.
 func (d *Decoder) before(
 	ctx context.Context, in middleware.DeserializeInput, next middleware.DeserializeHandler,

@@ -22,6 +22,9 @@ import (
 // fewKeys is how many keys a listing has at most that only looks whether there are any.
 const fewKeys = 10
 
+// lostToken stands for a token that is a key with characters which the server, or the decoder, has replaced by U+FFFD. No key has a NUL.
+const lostToken = "\x00"
+
 // A Listing holds the parameters of ListObjectsV2.
 type Listing struct {
 	Prefix    string
@@ -66,7 +69,7 @@ func (p *Page) Last() string {
 // encoding, and writes U+FFFD in place of such a character. Then the key is unknown, and List leaves it out, because another object may have
 // the name that is left.
 func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
-	if strings.ContainsRune(l.Token, utf8.RuneError) {
+	if l.Token == lostToken {
 		return nil, s3errors.New(syscall.EILSEQ, "S3 cannot tell where the next page of a listing begins: the key has characters that XML does not have")
 	}
 	in := &s3.ListObjectsV2Input{Bucket: &b.Name, Prefix: &l.Prefix, EncodingType: types.EncodingTypeUrl}
@@ -86,9 +89,10 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	if l.Limit > 0 && l.Limit <= fewKeys {
 		timeout = lookTimeout
 	}
+	var decoder *listxml.Decoder
 	out, err := ask(ctx, timeout, false, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
-		begin = time.Now()
-		return b.client.ListObjectsV2(ctx, in, once, new(listxml.Decoder).Install)
+		begin, decoder = time.Now(), new(listxml.Decoder)
+		return b.client.ListObjectsV2(ctx, in, once, decoder.Install)
 	})
 	if err != nil {
 		return nil, err
@@ -108,6 +112,9 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 		p.Next = aws.ToString(out.NextContinuationToken)
 		if p.Next == "" || p.Next == l.Token {
 			return nil, s3errors.New(syscall.EIO, "S3 answered a page of a listing with the continuation token of the page before")
+		}
+		if strings.ContainsRune(p.Next, utf8.RuneError) && !(p.Encoded && decoder.HasToken()) {
+			p.Next = lostToken
 		}
 	}
 	for _, o := range out.Contents {
