@@ -113,7 +113,7 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 		if p.Next == "" || p.Next == l.Token {
 			return nil, s3errors.New(syscall.EIO, "S3 answered a page of a listing with the continuation token of the page before")
 		}
-		if strings.ContainsRune(p.Next, utf8.RuneError) && !(p.Encoded && decoder.HasToken()) {
+		if strings.ContainsRune(p.Next, utf8.RuneError) && (!p.Encoded || !decoder.HasToken()) {
 			p.Next = lostToken
 		}
 	}
