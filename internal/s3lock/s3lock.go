@@ -13,7 +13,9 @@ package s3lock
 
 import (
 	"context"
+	"crypto/md5"
 	"crypto/rand"
+	"encoding/hex"
 	"fmt"
 	"io"
 	"log/slog"
@@ -31,6 +33,8 @@ const (
 	requestTimeout = 30 * time.Second
 	// writeAttempts is how often a server tries to write a version, and to release a lock, as often as the SDK tries other requests.
 	writeAttempts = 3
+	// readAttempts is how often a server reads the lock for two equal answers.
+	readAttempts = 10
 	// maxVersion bounds the size of a version, in bytes.
 	maxVersion = 1 << 10
 	// noHolder is the identifier in a released lock. Those of servers have no small letters.
@@ -209,7 +213,30 @@ func (l *Lock) put(ctx context.Context, text string, before version, bare bool) 
 }
 
 // read is what S3 has now.
+//
+// An answer may be torn: while another server writes, versitygw takes the text of one version and the ETag of another one, or cuts the text off at the
+// length of the other. So a version is believed if its ETag is the MD5 of its text, as it is where S3 does not encrypt by KMS. Else it must be there
+// twice: all of the second answer is younger than the first.
 func (l *Lock) read(ctx context.Context) (version, error) {
+	var before version
+	for range readAttempts {
+		now, err := l.answer(ctx)
+		if err != nil || now == before || now.isWhole() {
+			return now, err
+		}
+		before = now
+	}
+	return version{}, fmt.Errorf("cannot read the lock %s: other servers write it all the time", l)
+}
+
+// isWhole tells whether the text and the ETag are of one version for certain.
+func (v version) isWhole() bool {
+	sum := md5.Sum([]byte(v.text))
+	return strings.Trim(v.etag, `"`) == hex.EncodeToString(sum[:])
+}
+
+// answer is what S3 answers. It is the zero value where there is no object.
+func (l *Lock) answer(ctx context.Context) (version, error) {
 	ctx, done := context.WithTimeout(ctx, requestTimeout)
 	defer done()
 	out, err := l.Client().GetObject(ctx, &s3.GetObjectInput{Bucket: &l.Bucket, Key: &l.Key})

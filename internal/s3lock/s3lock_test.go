@@ -3,6 +3,7 @@ package s3lock
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"strings"
 	"sync"
@@ -348,4 +349,87 @@ type afterWrite struct {
 func (a afterWrite) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
 	defer a.do()
 	return a.Client.PutObject(ctx, in, opts...)
+}
+
+// torn is an S3 server whose answers may have parts of two versions. The next is made by tear of the one before and the one that is there.
+type torn struct {
+	Client
+	tear   func(before, now version) version // nil: as it is
+	before version
+}
+
+func (s *torn) GetObject(ctx context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	out, err := s.Client.GetObject(ctx, in, opts...)
+	if err != nil || s.tear == nil {
+		return out, err
+	}
+	text, err := io.ReadAll(out.Body)
+	if err != nil {
+		return nil, err
+	}
+	answer := s.tear(s.before, version{string(text), *out.ETag})
+	s.tear = nil
+	out.Body, out.ETag = io.NopCloser(strings.NewReader(answer.text)), &answer.etag
+	return out, nil
+}
+
+// A lock that another server takes while it is read stays with that server, whatever parts the answer has: a released lock with the ETag of the one that
+// holds it would be taken away.
+func TestHoldOnATornAnswer(t *testing.T) {
+	for name, tear := range map[string]func(before, now version) version{
+		"old-text": func(before, now version) version { return version{before.text, now.etag} },
+		"old-etag": func(before, now version) version { return version{now.text, before.etag} },
+		"cut-text": func(before, now version) version { return version{now.text[:len(before.text)], now.etag} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s3test.Start(t, "embedded")
+			b := bucket{s.Client(), s.Bucket(t)}
+			first := b.lock(t)
+			wantHeld(t, first, true)
+			if err := first.Release(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			released, err := first.read(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantHeld(t, first, true)
+			b.client = &torn{Client: b.client, tear: tear, before: released}
+			wantHeld(t, b.lock(t), false)
+			wantHeld(t, first, true)
+		})
+	}
+}
+
+// Where an ETag is not the MD5, as with KMS, the second equal answer counts.
+func TestHoldWithOtherETags(t *testing.T) {
+	s := s3test.Start(t, "embedded")
+	b := bucket{otherETags{s.Client()}, s.Bucket(t)}
+	first, second := b.lock(t), b.lock(t)
+	wantHeld(t, first, true)
+	wantHeld(t, second, false)
+	wantHeld(t, first, true)
+	if err := first.Release(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	wantHeld(t, second, true)
+}
+
+// otherETags is an S3 server whose ETags are not the MD5.
+type otherETags struct{ Client }
+
+func (s otherETags) GetObject(ctx context.Context, in *s3.GetObjectInput, opts ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	out, err := s.Client.GetObject(ctx, in, opts...)
+	if err == nil {
+		out.ETag = aws.String(`"other-` + strings.Trim(*out.ETag, `"`) + `"`)
+	}
+	return out, err
+}
+
+func (s otherETags) PutObject(ctx context.Context, in *s3.PutObjectInput, opts ...func(*s3.Options)) (*s3.PutObjectOutput, error) {
+	known := *in
+	if in.IfMatch != nil {
+		known.IfMatch = aws.String(strings.Replace(*in.IfMatch, "other-", "", 1))
+	}
+	return s.Client.PutObject(ctx, &known, opts...)
 }
