@@ -214,9 +214,8 @@ func (l *Lock) put(ctx context.Context, text string, before version, bare bool) 
 
 // read is what S3 has now.
 //
-// An answer may be torn: while another server writes, versitygw takes the text of one version and the ETag of another one, or cuts the text off at the
-// length of the other. So a version is believed if its ETag is the MD5 of its text, as it is where S3 does not encrypt by KMS. Else it must be there
-// twice: all of the second answer is younger than the first.
+// An answer may be torn. While another server writes, versitygw takes the text of one version and the ETag of another one, or cuts the text off. So a
+// version is believed if its ETag is the MD5 of its text. Elsewhere, as with KMS, two answers must be equal: all of the second is younger than the first.
 func (l *Lock) read(ctx context.Context) (version, error) {
 	var before version
 	for range readAttempts {

@@ -373,8 +373,8 @@ func (s *torn) GetObject(ctx context.Context, in *s3.GetObjectInput, opts ...fun
 	return out, nil
 }
 
-// A lock that another server takes while it is read stays with that server, whatever parts the answer has: a released lock with the ETag of the one that
-// holds it would be taken away.
+// A lock that another server takes while it is read stays with that server, whatever parts the answer has. The text of the released lock with the ETag of the
+// one that was taken would let another server replace that one.
 func TestHoldOnATornAnswer(t *testing.T) {
 	for name, tear := range map[string]func(before, now version) version{
 		"old-text": func(before, now version) version { return version{before.text, now.etag} },
