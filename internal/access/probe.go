@@ -302,10 +302,23 @@ func (p *prober) storeObject(ctx context.Context) {
 	a.ApplyToCopy(in)
 	if out, ok := try(ctx, p, p.client.CopyObject, in); ok {
 		p.noteStored(copied, out.VersionId)
+		p.noteTags(ctx, copied, "a copy with other attributes, as MFMT and some renames make it,")
 	}
 	if removesVersions(b) {
 		try(ctx, p, p.client.ListObjectVersions, &s3.ListObjectVersionsInput{Bucket: &b.Name, Prefix: &p.own})
 	}
+}
+
+// noteTags says if an object has not got the tags of the tenant, and what it was.
+func (p *prober) noteTags(ctx context.Context, key, what string) {
+	if len(p.bucket.Objects.Tags) == 0 {
+		return
+	}
+	out, ok := try(ctx, p, p.client.GetObjectTagging, &s3.GetObjectTaggingInput{Bucket: &p.bucket.Name, Key: &key})
+	if !ok || len(out.TagSet) > 0 {
+		return
+	}
+	p.report.Notes = append(p.report.Notes, fmt.Sprintf("its S3 server loses objects.tags: %s has none", what))
 }
 
 // parts are objects with no attributes, and with one each of those that take an action of its own.

@@ -92,5 +92,6 @@ func (p *prober) complete(ctx context.Context) {
 	}
 	if out, ok := try(ctx, p, p.client.CompleteMultipartUpload, &in); ok {
 		p.noteStored(p.own, out.VersionId)
+		p.noteTags(ctx, p.own, "an upload by parts")
 	}
 }

@@ -111,7 +111,7 @@ func TestProbeNamesTheMissingAction(t *testing.T) {
 					}
 					// This MinIO has the profile of AWS.
 					return strings.Join(slices.DeleteFunc(strings.Split(err.Error(), "; "), func(problem string) bool {
-						return strings.Contains(problem, "promises: Delete")
+						return strings.Contains(problem, "promises: Delete") || strings.Contains(problem, "promises: CopyObject")
 					}), "; ")
 				}
 				if got := try(policy); got != "" {
@@ -383,12 +383,44 @@ func TestProbeNotesObjectLock(t *testing.T) {
 	})
 }
 
+// The probe of a bucket with tags says where Ceph loses them.
+func TestProbeNotesLostTags(t *testing.T) {
+	for name, want := range map[string][]string{
+		"ceph":  {"a copy with other attributes, as MFMT and some renames make it, has none", "an upload by parts has none"},
+		"minio": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := s3test.Start(t, name)
+			cfg := configtest.New(t, s)
+			cfg.Tenants["acme"].Objects = object.Objects{Tags: map[string]string{"owner": "acme"}}
+			srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			srv.ProbeBuckets(t.Context(), func(r *access.Report) {
+				var notes []string
+				for _, lost := range want {
+					notes = append(notes, "its S3 server loses objects.tags: "+lost)
+				}
+				if !r.OK() || !slices.Equal(r.Notes, notes) {
+					t.Errorf("the probe reports %s", r)
+				}
+			})
+		})
+	}
+}
+
 // A profile that promises what its server does not do is named by the probe, and the right one is not.
 func TestProbeVerifiesTheProfile(t *testing.T) {
 	for _, tc := range []struct{ server, profile, want string }{
 		{"minio", "minio", ""},
 		{"minio", "aws", "DeleteObject with If-Match"},
 		{"sim-strict", "r2", "PutObject with If-None-Match"},
+		{"sim-strict", "gcs", "sorted listings"},
+		{"minio", "versitygw", "DeleteObject with If-Match"},
+		{"ceph", "minio", "the ETag in the answer to CompleteMultipartUpload"},
+		{"ceph", "aws", "checksums in requests"},
+		{"swift", "ceph", "listings with the ETag of a copy of parts"},
 		{"ceph", "auto", ""},
 		{"ceph", "r2", "PutObject with If-Match"}, // the ETag has quotes
 		{"swift", "auto", ""},

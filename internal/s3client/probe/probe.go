@@ -3,9 +3,7 @@ package probe
 
 import (
 	"context"
-	"crypto/md5"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"net/http"
 	"net/url"
@@ -41,16 +39,15 @@ func Profile(ctx context.Context, client *s3.Client, bucket, prefix string, p dr
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	x := &prober{client: client, bucket: bucket, key: newKey(prefix), profile: &p}
-	defer func() { discard(ctx, client, bucket, x.key, x.versions) }()
-	put, err := x.put(ctx, &s3.PutObjectInput{})
+	defer func() { x.discard(ctx) }()
+	_, err := x.put(ctx, &s3.PutObjectInput{})
 	switch {
 	case s3error.Status(err) != 0: // the credentials may write nothing here
 		return p, nil
 	case err != nil:
 		return p, err
 	}
-	sum := md5.Sum([]byte(content))
-	p.MD5ETags = strings.Trim(x.etag, `"`) == hex.EncodeToString(sum[:]) && put.ServerSideEncryption != types.ServerSideEncryptionAwsKms
+	p.MD5ETags = isMD5(x.etag)
 	for _, feature := range []struct {
 		has *bool
 		try func(context.Context) (bool, error)
@@ -61,7 +58,9 @@ func Profile(ctx context.Context, client *s3.Client, bucket, prefix string, p dr
 		{&p.ConditionalPut, x.conditionalPut}, // again, with ETags as the server compares them
 		{&p.ExclusiveComplete, x.exclusiveComplete},
 		{&p.ConditionalComplete, x.conditionalComplete},
+		{&p.UntoldETags, x.untoldETags},
 		{&p.FewParts, x.fewParts},
+		{&p.OtherListedETags, x.otherListedETags},
 		{&p.PartCopy, x.partCopy},
 		{&p.UncheckedSources, x.uncheckedSources},
 		{&p.UnendedUploads, x.unendedUploads},
@@ -83,6 +82,7 @@ type prober struct {
 	etag        string // of the object
 	profile     *driver.Profile
 	completed   *string   // the last upload
+	untold      bool      // the answer to it had no ETag
 	versions    []*string // of the object that were stored, and of its delete markers
 }
 
@@ -110,10 +110,13 @@ func (x *prober) refusesWrong(wrong, right func() error) (bool, error) {
 // ifMatch is an ETag as the server compares it.
 func (x *prober) ifMatch(etag string) *string { return aws.String(x.profile.ETagHeader(etag)) }
 
-// exclusivePut tries to replace the object although the request forbids it.
+// exclusivePut tries to replace the object although the request forbids it, and to store another one several times at once.
 func (x *prober) exclusivePut(ctx context.Context) (bool, error) {
 	_, err := x.put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")})
-	return exclusive(err)
+	if alone, err := exclusive(err); err != nil || !alone {
+		return false, err
+	}
+	return x.racePuts(ctx)
 }
 
 // exclusive tells whether a server has refused to replace an object.
@@ -188,9 +191,10 @@ func (x *prober) complete(ctx context.Context, c precondition) error {
 	})
 	if err == nil {
 		x.etag, x.completed = aws.ToString(out.ETag), id
+		x.untold = x.etag == ""
 		x.versions = append(x.versions, out.VersionId)
 	}
-	if err == nil && x.etag == "" { // Ceph 16
+	if err == nil && x.untold { // Ceph 16
 		var head *s3.HeadObjectOutput
 		if head, err = x.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &x.bucket, Key: &x.key}); err == nil {
 			x.etag = aws.ToString(head.ETag)
@@ -218,7 +222,10 @@ func (x *prober) exclusiveComplete(ctx context.Context) (bool, error) {
 	if !x.profile.ExclusivePut {
 		return false, nil
 	}
-	return exclusive(x.complete(ctx, precondition{ifNoneMatch: aws.String("*")}))
+	if alone, err := exclusive(x.complete(ctx, precondition{ifNoneMatch: aws.String("*")})); err != nil || !alone {
+		return false, err
+	}
+	return x.raceCompletes(ctx)
 }
 
 func (x *prober) conditionalComplete(ctx context.Context) (bool, error) {
@@ -262,6 +269,57 @@ func (x *prober) unendedUploads(ctx context.Context) (bool, error) {
 	}
 	_, err := x.client.ListParts(ctx, &s3.ListPartsInput{Bucket: &x.bucket, Key: &x.key, UploadId: x.completed})
 	return err == nil, err
+}
+
+// untoldETags tells whether the answer to CompleteMultipartUpload has no ETag.
+func (x *prober) untoldETags(ctx context.Context) (bool, error) {
+	err := x.complete(ctx, precondition{})
+	return err == nil && x.untold, err
+}
+
+// otherListedETags tells whether a listing shows the copy of an object that was stored by parts with another ETag than HeadObject.
+func (x *prober) otherListedETags(ctx context.Context) (bool, error) {
+	if err := x.complete(ctx, precondition{}); err != nil {
+		return false, err
+	}
+	copied := x.other("-copy")
+	defer func() { copied.discard(ctx) }()
+	if err := copied.copyFrom(ctx, x.key, &s3.CopyObjectInput{}); err != nil {
+		return false, err
+	}
+	head, err := x.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: &x.bucket, Key: &copied.key})
+	if err != nil {
+		return false, err
+	}
+	listed, err := x.list(ctx, copied.key)
+	if err != nil || len(listed) == 0 {
+		return false, err
+	}
+	return trimmed(listed[0].ETag) != trimmed(head.ETag), nil
+}
+
+func trimmed(etag *string) string { return strings.Trim(aws.ToString(etag), `"`) }
+
+// copyFrom copies another object.
+func (x *prober) copyFrom(ctx context.Context, source string, in *s3.CopyObjectInput) error {
+	in.Bucket, in.Key, in.CopySource = &x.bucket, &x.key, aws.String(x.bucket+"/"+escape(source))
+	out, err := x.client.CopyObject(ctx, in)
+	if err == nil {
+		x.versions = append(x.versions, out.VersionId)
+		if out.CopyObjectResult != nil {
+			x.etag = aws.ToString(out.CopyObjectResult.ETag)
+		}
+	}
+	return err
+}
+
+// list lists the objects whose keys have a prefix.
+func (x *prober) list(ctx context.Context, prefix string) ([]types.Object, error) {
+	out, err := x.client.ListObjectsV2(ctx, &s3.ListObjectsV2Input{Bucket: &x.bucket, Prefix: &prefix})
+	if err != nil {
+		return nil, err
+	}
+	return out.Contents, nil
 }
 
 func (x *prober) partCopy(ctx context.Context) (bool, error) { return x.copyPart(ctx, nil) }
