@@ -60,6 +60,7 @@ tenants:
 	}{
 		"tenant": {[]string{"acme"}, []string{
 			statement("kms:Decrypt kms:GenerateDataKey", "arn:aws:kms:eu-west-3:*:key/*", `,"Condition":{"ForAnyValue:StringEquals":{"kms:ResourceAliases":["alias/ftp"]}}`),
+			statement("s3:GetBucketObjectLockConfiguration", "arn:aws:s3:::acme-data", ""),
 			statement("s3:ListBucket", "arn:aws:s3:::acme-data", `,"Condition":{"StringLike":{"s3:prefix":["inbox/*"]}}`),
 			statement("s3:AbortMultipartUpload s3:GetObject s3:GetObjectTagging s3:ListMultipartUploadParts s3:PutObject s3:PutObjectAcl s3:PutObjectTagging",
 				"arn:aws:s3:::acme-data/inbox/*", ""),
@@ -69,7 +70,7 @@ tenants:
 		}, "note: other credentials reach the folder /other: print their policy with --folder /other\n"},
 		"folder": {[]string{"acme", "--folder", "/other"}, []string{
 			statement("kms:Decrypt kms:GenerateDataKey", "arn:aws:kms:eu-west-3:*:key/*", `,"Condition":{"ForAnyValue:StringEquals":{"kms:ResourceAliases":["alias/ftp"]}}`),
-			statement("s3:ListBucket", "arn:aws:s3:::other", ""),
+			statement("s3:GetBucketObjectLockConfiguration s3:ListBucket", "arn:aws:s3:::other", ""),
 			statement("s3:AbortMultipartUpload s3:GetObject s3:GetObjectTagging s3:ListMultipartUploadParts s3:PutObject s3:PutObjectAcl s3:PutObjectTagging",
 				"arn:aws:s3:::other/*", ""),
 			statement("s3:DeleteObject", "arn:aws:s3:::other/.babelftp/*", ""),
@@ -78,7 +79,7 @@ tenants:
 			statement("s3:ListBucket", "arn:aws:s3:::umbrella-data", ""), statement("s3:GetObject", "arn:aws:s3:::umbrella-data/*", ""),
 		}, "note: this is the policy of the role arn:aws:iam::123456789012:role/ftp; who assumes it needs sts:AssumeRole, and sts:TagSession for session_tags\n"},
 		"unknown-server": {[]string{"zebra"}, []string{
-			statement("s3:GetBucketVersioning s3:ListBucket s3:ListBucketVersions", "arn:aws:s3:::zebra-data", ""),
+			statement("s3:GetBucketObjectLockConfiguration s3:GetBucketVersioning s3:ListBucket s3:ListBucketVersions", "arn:aws:s3:::zebra-data", ""),
 			statement("s3:AbortMultipartUpload s3:DeleteObject s3:DeleteObjectVersion s3:GetObject s3:PutObject", "arn:aws:s3:::zebra-data/*", ""),
 		}, ""},
 	} {

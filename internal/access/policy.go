@@ -83,6 +83,7 @@ func requests(b *s3client.Bucket, prefix string) []any {
 		all = append(all, &s3.GetBucketVersioningInput{Bucket: name})
 	}
 	if use.Write {
+		all = append(all, &s3.GetObjectLockConfigurationInput{Bucket: name}) // of Probe
 		all = append(all, writes(b, users)...)
 	}
 	if use.Write && b.Resumable() {

@@ -58,9 +58,16 @@ func Probe(ctx context.Context, b *s3client.Bucket, log *slog.Logger) *Report {
 	return r
 }
 
-// noteObjectLock notes for how long the bucket keeps each version by default. Credentials that may not ask, and servers without Object Lock, tell nothing.
+// noteObjectLock notes for how long a bucket that users write to keeps each version by default, or that the credentials may not ask. Servers without Object
+// Lock tell nothing.
 func (p *prober) noteObjectLock(ctx context.Context) {
+	if !p.bucket.Use().Write {
+		return
+	}
 	out, err := p.bucket.Client.GetObjectLockConfiguration(ctx, &s3.GetObjectLockConfigurationInput{Bucket: &p.bucket.Name})
+	if denied, ok := errors.AsType[*iam.DeniedError](err); ok {
+		p.report.Notes = append(p.report.Notes, "whether Object Lock keeps versions is not known: the IAM policy lacks "+denied.Needed())
+	}
 	if err != nil || out.ObjectLockConfiguration == nil || out.ObjectLockConfiguration.Rule == nil {
 		return
 	}

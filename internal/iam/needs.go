@@ -19,6 +19,7 @@ const (
 	ListBucket           = "s3:ListBucket"
 	ListBucketVersions   = "s3:ListBucketVersions"
 	GetBucketVersioning  = "s3:GetBucketVersioning"
+	GetBucketObjectLock  = "s3:GetBucketObjectLockConfiguration"
 	GetObject            = "s3:GetObject"
 	GetObjectTagging     = "s3:GetObjectTagging"
 	PutObject            = "s3:PutObject"
@@ -125,6 +126,8 @@ func (r Region) Needs(in any) []Need {
 		n.ofBucket(Always, in.Bucket, ListBucketVersions)
 	case *s3.GetBucketVersioningInput:
 		n.ofBucket(Always, in.Bucket, GetBucketVersioning)
+	case *s3.GetObjectLockConfigurationInput:
+		n.ofBucket(Always, in.Bucket, GetBucketObjectLock)
 	case *s3.HeadObjectInput:
 		n.ofObject(Always, in.Bucket, in.Key, GetObject)
 		n.reading(in.Bucket)
