@@ -110,7 +110,11 @@ func (t *tries) again(ctx context.Context, err error) bool {
 func once(o *s3.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("NumberAttempt", numberAttempt), "Retry", middleware.After)
+		err := stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("NumberAttempt", numberAttempt), "Retry", middleware.After)
+		if err != nil {
+			return err
+		}
+		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("PlainBody", plainBody), "Retry", middleware.After)
 	})
 }
 
@@ -122,6 +126,25 @@ func numberAttempt(
 	request, sent := in.Request.(*smithyhttp.Request)
 	if number, repeated := ctx.Value(attemptKey{}).(int); sent && repeated {
 		request.Header.Set("Amz-Sdk-Request", "attempt="+strconv.Itoa(number))
+	}
+	return next.HandleFinalize(ctx, in)
+}
+
+// plainBody hides that a body implements [io.WriterTo].
+//
+// The SDK closes the body of a request as soon as an answer begins, and net/http may still look whether the body has ended. A closed body of the SDK says
+// io.EOF to WriteTo, which is an error there, and net/http closes the connection in the middle of the answer. Ceph begins its answer to DeleteObjects before
+// it deletes the first object.
+func plainBody(
+	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+) (out middleware.FinalizeOutput, metadata middleware.Metadata, err error) {
+	request, sent := in.Request.(*smithyhttp.Request)
+	if sent && request.IsStreamSeekable() {
+		if body, ok := request.GetStream().(io.ReadSeeker); ok {
+			if in.Request, err = request.SetStream(struct{ io.ReadSeeker }{body}); err != nil {
+				return out, metadata, err
+			}
+		}
 	}
 	return next.HandleFinalize(ctx, in)
 }
