@@ -69,6 +69,7 @@ func (d *daemons) startCeph(ctx context.Context, s *Server, port int) error {
 		"log_file =",
 		"mon_cluster_log_file =",
 		"crash_dir = "+filepath.Join(d.dir, "crash"),
+		"mon_data_avail_crit = 0", // a full disk is none of its business
 		"mon_data = "+filepath.Join(d.dir, "mon"),
 		"mgr_data = "+filepath.Join(d.dir, "mgr"),
 		"osd_data = "+filepath.Join(d.dir, "osd"),
