@@ -383,17 +383,31 @@ func (x *prober) race(key string, complete func(u *begunUpload) error) (winners 
 	return int(done.Load()), nil
 }
 
-// checkedSources copies an object that was stored by parts, on the condition that it has its ETag.
+// checkedSources copies an object that was stored by parts, and a part of it, on the condition that it has an ETag.
 func (x *prober) checkedSources() (bool, error) {
 	etag, _, err := x.parts("source")
 	if err != nil {
 		return false, err
 	}
-	_, err = x.client.CopyObject(x.ctx, &s3.CopyObjectInput{
-		Bucket: &x.bucket, Key: aws.String("a"), CopySource: aws.String(x.bucket + "/source"), CopySourceIfMatch: etag,
-	})
-	failed, err := refused(err)
-	return !failed, err
+	source := aws.String(x.bucket + "/source")
+	whole := func(etag *string) error {
+		_, err := x.client.CopyObject(x.ctx, &s3.CopyObjectInput{Bucket: &x.bucket, Key: aws.String("a"), CopySource: source, CopySourceIfMatch: etag})
+		return err
+	}
+	if checked, err := both(whole(aws.String(otherETag)), whole(etag)); err != nil || !checked {
+		return false, err
+	}
+	u, err := x.begin("b")
+	if err != nil {
+		return false, err
+	}
+	part := func(etag *string) error {
+		_, err := x.client.UploadPartCopy(x.ctx, &s3.UploadPartCopyInput{
+			Bucket: &x.bucket, Key: &u.key, UploadId: &u.id, PartNumber: aws.Int32(1), CopySource: source, CopySourceIfMatch: etag,
+		})
+		return err
+	}
+	return both(part(aws.String(otherETag)), part(etag))
 }
 
 // tags begins an upload with a tag.

@@ -28,8 +28,9 @@ type Profile struct {
 	// several requests at the same time one must succeed. Swift looks first, and then several do.
 	ExclusivePut, ExclusiveComplete bool
 
-	// UncheckedSources says that the server cannot compare the source of CopyObject and UploadPartCopy with an ETag: x-amz-copy-source-if-match refuses
-	// the right ETag of an object that was stored by parts. A client then goes by the time of the source, and looks at the source afterwards.
+	// UncheckedSources says that the server cannot compare the source of CopyObject and UploadPartCopy with an ETag. Swift refuses the right ETag of an
+	// object that was stored by parts, and Ceph passes over x-amz-copy-source-if-match: it knows another name of the header. A client then goes by the
+	// time of the source, and looks at the source afterwards.
 	UncheckedSources bool
 
 	// InPlaceCopy says that CopyObject of an object onto itself changes its attributes and leaves its bytes alone, even if another client
@@ -150,7 +151,8 @@ func profiles() []Profile {
 		},
 		{
 			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true, MisreadPartSources: true, UntoldETags: true,
-			PartCopy: true, UnequalParts: true, PartGaps: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			UncheckedSources: true,
+			PartCopy:         true, UnequalParts: true, PartGaps: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{

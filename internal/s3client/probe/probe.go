@@ -250,13 +250,16 @@ func (x *prober) fewParts(ctx context.Context) (bool, error) {
 	return s3error.Status(err) == http.StatusBadRequest, err
 }
 
-// uncheckedSources tells whether the server refuses the right ETag of the source, which was stored by parts, and does without it.
+// uncheckedSources tells whether the server refuses the right ETag of the source, which was stored by parts, or does not refuse a wrong one.
 func (x *prober) uncheckedSources(ctx context.Context) (bool, error) {
 	if !x.profile.PartCopy {
 		return false, nil
 	}
 	if err := x.complete(ctx, precondition{}); err != nil {
 		return false, err
+	}
+	if copied, err := x.copyPart(ctx, x.ifMatch(wrongETag)); copied || s3error.Status(err) != http.StatusPreconditionFailed {
+		return copied, err
 	}
 	copied, err := x.copyPart(ctx, x.ifMatch(x.etag))
 	return !copied && s3error.Status(err) == http.StatusPreconditionFailed, err
