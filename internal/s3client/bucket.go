@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -58,6 +59,7 @@ type Bucket struct {
 	links       *s3.Client         // of the presigner
 	use         Use
 	watched     *watchState // nil without a Watcher
+	versioned   atomic.Bool // keeps versions since Verify: see noticeVersions
 }
 
 // configKeys says where the configuration has what it says of a bucket and of its S3 server: "s3" or "tenants.acme.s3".

@@ -52,6 +52,28 @@ func (b *Bucket) mayHaveDeleteMarkers(ctx context.Context, log *slog.Logger) boo
 	return out.Status != ""
 }
 
+// noticeVersions asks whether a bucket keeps versions that kept none when Verify asked, where that matters to listings.
+func (b *Bucket) noticeVersions(ctx context.Context, log *slog.Logger) {
+	if known, _ := driver.ProfileNamed(b.Profile.Name); !known.GhostPrefixes || b.SessionProfile().GhostPrefixes {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
+	defer cancel()
+	out, err := b.Client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: &b.Name})
+	if err == nil && out.Status != "" {
+		b.versioned.Store(true)
+		log.Info("bucket keeps older versions now: listings of later sessions look at each directory, as only delete markers may be left of it",
+			"tenant", b.Tenant, "bucket", b.Name)
+	}
+}
+
+// SessionProfile is the profile of sessions that begin now. It is the one that Verify has found, with what a [Watcher] has noticed since.
+func (b *Bucket) SessionProfile() driver.Profile {
+	p := b.Profile
+	p.GhostPrefixes = p.GhostPrefixes || b.versioned.Load()
+	return p
+}
+
 // checkResume returns an error where uploads that break shall be kept and cannot be resumed.
 func (b *Bucket) checkResume() error {
 	if b.resumable && !b.Profile.Resumes() {

@@ -1,6 +1,7 @@
 package s3client
 
 import (
+	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
@@ -97,6 +98,41 @@ func TestDeleteMarkersOfBucket(t *testing.T) {
 				t.Errorf("%t, want %t", b.Profile.GhostPrefixes, tc.want)
 			}
 		})
+	}
+}
+
+// A Watcher that looks again at a bucket which can be used notices that it keeps versions now. It asks no more then.
+func TestNoticeVersions(t *testing.T) {
+	s := s3test.Start(t, "minio")
+	cfg := configtest.New(t, s)
+	reach := s.AWSConfig()
+	seen := watch(reach)
+	b, err := checked(t, cfg, reach)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &Watcher{Log: slog.New(slog.NewTextHandler(t.Output(), nil))}
+	w.Watch([]*Bucket{b})
+	look := func() (requests int, ghosts bool) {
+		before := len(seen.requests)
+		w.look(t.Context(), t.Context(), b)
+		return len(seen.requests) - before, b.SessionProfile().GhostPrefixes
+	}
+	w.look(t.Context(), t.Context(), b) // the first one verifies
+	if requests, ghosts := look(); requests != 2 || ghosts {
+		t.Errorf("%d requests, %t", requests, ghosts)
+	}
+	_, err = s.Client().PutBucketVersioning(t.Context(), &s3.PutBucketVersioningInput{
+		Bucket: &b.Name, VersioningConfiguration: &types.VersioningConfiguration{Status: types.BucketVersioningStatusEnabled},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if requests, ghosts := look(); requests != 2 || !ghosts {
+		t.Errorf("after it was switched on: %d requests, %t", requests, ghosts)
+	}
+	if requests, ghosts := look(); requests != 1 || !ghosts {
+		t.Errorf("later: %d requests, %t", requests, ghosts)
 	}
 }
 

@@ -129,7 +129,11 @@ func (w *Watcher) look(ctx, looking context.Context, b *Bucket) {
 	usable, before := s.get()
 	err := panics.Catch(func() error {
 		if usable {
-			return b.Check(looking)
+			err := b.Check(looking)
+			if err == nil {
+				b.noticeVersions(looking, w.Log)
+			}
+			return err
 		}
 		return b.Verify(looking, w.Log)
 	})

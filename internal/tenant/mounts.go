@@ -115,7 +115,7 @@ func (r *Registry) storageOptions(opts driver.Options, u *user, m mount) driver.
 	opts.Prefix, opts.Quotas = m.prefix, u.quotasAt(b, m.prefix)
 	opts.Presigner, opts.Endpoint, opts.Objects = b.Presigner, b.Endpoint, b.Objects
 	if b.Usable() { // else a Watcher may be about to set them
-		opts.Journal, opts.Profile = b.Journal, b.Profile
+		opts.Journal, opts.Profile = b.Journal, b.SessionProfile()
 	}
 	if opts.Memory != nil {
 		opts.Memory = opts.Memory.For(u.tenant.Name, u.name)
