@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"os"
 	"strings"
@@ -82,6 +83,12 @@ func testObjectLock(t *testing.T, s *s3test.Server, p driver.Profile) {
 	infos, err := afero.ReadDir(f, "/") // MinIO lists also what has delete markers only
 	if err != nil || len(infos) != 1 || infos[0].Name() != "moved" {
 		t.Errorf("the listing has %v, %v; want only what was moved", infos, err)
+	}
+	if err := errors.Join(afero.WriteFile(f, "gone/sub/file", []byte("content"), 0), f.Remove("gone/sub/file")); err != nil {
+		t.Error(err)
+	}
+	if infos, err := f.ReadDirSeq("gone"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the listing of a directory that is gone has %v, %v", infos, err)
 	}
 	if checked.sums.Load() == 0 {
 		t.Error("no part has a Content-MD5")

@@ -47,8 +47,8 @@ func (l *Lister) List(ctx context.Context, prefix string, mayBeEmpty bool) (iter
 func (l *Lister) list(ctx context.Context, prefix string, mayBeEmpty bool) (iter.Seq2[fs.FileInfo, error], error) {
 	f := newPrefetcher(ctx, l, prefix)
 	first, err := f.begin()
-	if err == nil && first.Empty() && !mayBeEmpty {
-		err = fs.ErrNotExist
+	if err == nil && !mayBeEmpty {
+		err = l.exists(ctx, prefix, first)
 	}
 	if err != nil {
 		f.close()
@@ -82,6 +82,21 @@ func (l *Lister) list(ctx context.Context, prefix string, mayBeEmpty bool) (iter
 			}
 		}
 	}, nil
+}
+
+// exists returns fs.ErrNotExist if the first page shows that there is no directory. Where prefixes may hold only delete markers, a page of nothing else does
+// not tell: a listing without a delimiter does.
+func (l *Lister) exists(ctx context.Context, prefix string, first *s3api.Page) error {
+	if l.Bucket.Profile.GhostPrefixes && len(first.Versions) == 0 && first.Unreadable == 0 && !first.Empty() {
+		var err error
+		if first, err = l.Bucket.List(ctx, s3api.Listing{Prefix: prefix, Limit: 1}); err != nil {
+			return err
+		}
+	}
+	if first.Empty() {
+		return fs.ErrNotExist
+	}
+	return nil
 }
 
 // entries merges the files and the directories of a page of the directory with the given prefix. It leaves out the directory's own marker, and
