@@ -30,6 +30,10 @@ type Objects = attributes.Objects
 // Client is the part of S3 that a file system uses. *s3.Client is one; others wrap it to count, to measure or to break.
 type Client = s3api.Client
 
+// WriteMetadata is the user metadata that names the request which has stored an object. No two requests have the same name. So it tells an object from an
+// equal one that another client has stored.
+const WriteMetadata = attributes.WriteKey
+
 // An Object is what [fs.FileInfo]'s Sys returns, as a pointer.
 type Object = fileinfo.Object
 

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
+	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/internal/config/bucket"
 	"github.com/babelftp/babelftp/internal/s3error"
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -222,6 +223,32 @@ func TestConfirmStored(t *testing.T) {
 			}
 			if len(seen.requests) != tc.requests {
 				t.Errorf("%d requests, want %d", len(seen.requests), tc.requests)
+			}
+		})
+	}
+}
+
+// Of two clients that store the same bytes under a new name, one has stored nothing. The server answers both alike, and the ETag of the object is that of
+// both: its metadata tell which client has stored it.
+func TestConfirmStoredByName(t *testing.T) {
+	for name, there := range map[string]string{"ours": "ours", "of-another-client": "other", "without-name": ""} {
+		t.Run(name, func(t *testing.T) {
+			s := s3test.Start(t, "embedded")
+			reach, bucket, key := s.AWSConfig(), s.Bucket(t), "lock"
+			seen := watch(reach)
+			seen.answer = func(response *http.Response) {
+				response.Header.Set("Server", "VERSITYGW")
+				response.Header.Del("X-Amz-Checksum-Type")
+				if response.Request.Method == http.MethodHead {
+					response.Header.Set("X-Amz-Meta-"+driver.WriteMetadata, there)
+				}
+			}
+			_, err := clientOf(t, reach).PutObject(t.Context(), &s3.PutObjectInput{
+				Bucket: &bucket, Key: &key, Body: bytes.NewReader([]byte("locked")), IfNoneMatch: aws.String("*"),
+				Metadata: map[string]string{driver.WriteMetadata: "ours"},
+			})
+			if stored := there == "ours"; stored != (err == nil) || !stored && s3error.Code(err) != "PreconditionFailed" {
+				t.Errorf("%v", err)
 			}
 		})
 	}

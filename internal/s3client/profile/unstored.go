@@ -59,7 +59,8 @@ type repeater struct {
 // A target is the object that a request stores.
 type target struct {
 	bucket, key *string
-	completes   bool // the request completes an upload, which it cannot do again
+	name        string // Of the request, in the metadata of the object. It is empty for the end of an upload.
+	completes   bool   // The request completes an upload, which it cannot do again.
 
 	// checked says that the request has a checksum. The answer of a server that has stored the object then has the type of the checksum. So one without is
 	// proof that the server has stored nothing, and that no other client can have seen and deleted it.
@@ -78,9 +79,11 @@ func (r *repeater) add(stack *middleware.Stack) error {
 	) (middleware.InitializeOutput, middleware.Metadata, error) {
 		switch in := in.Parameters.(type) {
 		case *s3.PutObjectInput:
-			ctx = middleware.WithStackValue(ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key, checked: r.checksums || in.ChecksumAlgorithm != ""})
+			ctx = middleware.WithStackValue(ctx, targetKey{}, target{
+				bucket: in.Bucket, key: in.Key, name: in.Metadata[driver.WriteMetadata], checked: r.checksums || in.ChecksumAlgorithm != "",
+			})
 		case *s3.CopyObjectInput:
-			ctx = middleware.WithStackValue(ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key})
+			ctx = middleware.WithStackValue(ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key, name: in.Metadata[driver.WriteMetadata]})
 		case *s3.CompleteMultipartUploadInput:
 			ctx = middleware.WithStackValue(ctx, targetKey{}, target{bucket: in.Bucket, key: in.Key, completes: true})
 		}
@@ -155,8 +158,14 @@ func (r *repeater) confirm(ctx context.Context, object target, result any, condi
 	switch {
 	case s3error.Status(err) == http.StatusNotFound:
 		return errUnstored
-	case err == nil && strings.Trim(aws.ToString(there.ETag), `"`) != strings.Trim(*etag, `"`) && (conditional || object.completes):
+	case err == nil && !object.is(there, *etag) && (conditional || object.completes):
 		return errUnstored
 	}
 	return err
+}
+
+// is tells whether an object that is there is the one that a request with an ETag in its answer has stored. Another client may have stored the same bytes,
+// and then only the name of the request tells.
+func (t target) is(there *s3.HeadObjectOutput, etag string) bool {
+	return strings.Trim(aws.ToString(there.ETag), `"`) == strings.Trim(etag, `"`) && (t.name == "" || there.Metadata[driver.WriteMetadata] == t.name)
 }
