@@ -101,6 +101,14 @@ func races() []race {
 			victim: "new/sub/", size: raceSize, open: puts,
 		},
 		{
+			label: "make-directory", run: func(f *driver.Fs, dir string) error { return f.Mkdir(dir+"/old", 0) },
+			victim: "old/", size: raceSize, open: puts,
+		},
+		{
+			label: "make-directories", run: func(f *driver.Fs, dir string) error { return f.MkdirAll(dir+"/old/new", 0) },
+			victim: "old/", size: raceSize, open: puts,
+		},
+		{
 			label: "set-time", before: map[string]int{"old": raceSize}, run: chtimes,
 			victim: "old", size: raceSize,
 		},

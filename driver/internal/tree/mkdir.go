@@ -3,6 +3,7 @@ package tree
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io/fs"
 	"strings"
 	"syscall"
@@ -53,7 +54,7 @@ func (t *Tree) MkdirAll(ctx context.Context, key string) error {
 		case file:
 			return syscall.ENOTDIR
 		default:
-			if err := t.mark(ctx, t.Keys.Directory(parent)); err != nil {
+			if err := t.mark(ctx, t.Keys.Directory(parent)); err != nil && !errors.Is(err, fs.ErrExist) {
 				return err
 			}
 		}
@@ -61,12 +62,13 @@ func (t *Tree) MkdirAll(ctx context.Context, key string) error {
 	return nil
 }
 
-// mark writes the marker of a directory.
+// mark writes the marker of a directory, right after a look that has shown none. The error is fs.ErrExist where there is one by now. What it has stays.
 func (t *Tree) mark(ctx context.Context, marker string) error {
 	if len(marker) > keys.MaxBytes {
 		return syscall.ENAMETOOLONG
 	}
 	a := t.Objects.OfMarker()
-	_, err := t.Bucket.Put(ctx, marker, &a, s3api.Condition{}, bytes.NewReader(nil), nil)
-	return err
+	c := s3api.Condition{Absent: t.Bucket.Profile.PutsOn(true)}
+	_, err := t.Bucket.Put(ctx, marker, &a, c, bytes.NewReader(nil), nil)
+	return c.Failed(err)
 }
