@@ -47,6 +47,7 @@ type state struct {
 	exists  bool
 	content []byte
 	mtime   string     // that MFMT has set, in the metadata
+	stored  time.Time  // By the clock of S3, which tells seconds.
 	by      *operation // nil for the server
 	began   *operation // which has created the upload, where there was one
 }
@@ -65,6 +66,7 @@ type operation struct {
 
 	published [][]byte            // what it has written, in order
 	copied    map[string][][]byte // what it has written, by the key that it was copied from
+	copiedAt  map[string]int      // When that was last.
 	owed      []string            // the keys of what it has deleted by mistake, and can bring back
 
 	looked map[string]int // when it looked at a key last
@@ -107,7 +109,8 @@ func (m *model) begin(s *session, step step) *operation {
 	defer m.mu.Unlock()
 	m.trace("%d step %d (%s %q %q) begins", m.seq, step.ID, step.Do, step.Name, step.To)
 	op := &operation{
-		step: step, session: s, start: m.seq, copied: map[string][][]byte{}, looked: map[string]int{}, listed: map[string]int{},
+		step: step, session: s, start: m.seq, copied: map[string][][]byte{}, copiedAt: map[string]int{},
+		looked: map[string]int{}, listed: map[string]int{},
 	}
 	op.reportedSize, op.sizeReported = s.reported[step.Name]
 	m.operations = append(m.operations, op)
@@ -198,6 +201,13 @@ func (m *model) alive(key string, from, to int) []state {
 	return states
 }
 
+func storedAt(o *s3sim.Object) time.Time {
+	if o == nil {
+		return time.Time{}
+	}
+	return o.Modified
+}
+
 func bytesOf(o *s3sim.Object) []byte {
 	if o == nil {
 		return nil
@@ -251,6 +261,7 @@ func (m *model) observe(e s3sim.Event) {
 	m.judge(e, op)
 	m.versions[e.Key] = append(m.versions[e.Key], state{
 		from: m.seq, exists: e.New != nil, content: bytesOf(e.New), mtime: e.New.Metadata("mtime"), by: op, began: m.uploads[e.UploadID],
+		stored: storedAt(e.New),
 	})
 	m.judgeQuota(e, op)
 }
@@ -376,17 +387,38 @@ func (m *model) inWindow(e s3sim.Event, op *operation) bool {
 		"PutObject": p.ConditionalPut, "CompleteMultipartUpload": p.ConditionalComplete, "CopyObject": p.ConditionalCopy,
 		"DeleteObject": p.ConditionalDelete, "DeleteObjects": p.ConditionalBatchDelete,
 	}[e.Name]
-	last := op.looked[e.Key]
-	for prefix, at := range op.listed {
-		if strings.HasPrefix(e.Key, prefix) {
-			last = max(last, at)
-		}
-	}
+	last := max(op.looked[e.Key], m.lastListed(e.Key, op))
 	changed := 0
 	if states := m.versions[e.Key]; len(states) > 0 {
 		changed = states[len(states)-1].from
 	}
 	return !has && last > 0 && changed > last
+}
+
+// lastListed is when an operation has listed a key last.
+func (m *model) lastListed(key string, op *operation) (last int) {
+	for prefix, at := range op.listed {
+		if strings.HasPrefix(key, prefix) {
+			last = max(last, at)
+		}
+	}
+	return last
+}
+
+// lostTime tells whether an operation deletes a time that a file has got since it was copied, and could know it. In one replica it always can. Elsewhere
+// it must have looked after the copy. No condition of S3 tells the file from the one before, which has the same ETag, and a listing tells only in which
+// second it was stored.
+func (m *model) lostTime(e s3sim.Event, op *operation) bool {
+	to, mtime := op.To+strings.TrimPrefix(e.Key, op.Name), e.Old.Metadata("mtime")
+	states := m.versions[e.Key]
+	if mtime == "" || len(states) < 2 || slices.ContainsFunc(m.alive(to, op.start, m.seq), func(s state) bool { return s.exists && s.mtime == mtime }) {
+		return false
+	}
+	now, before, last := states[len(states)-1], states[len(states)-2], op.looked[e.Key]
+	if now.stored.After(before.stored) {
+		last = max(last, m.lastListed(e.Key, op))
+	}
+	return now.by.session.replica == op.session.replica || last < op.copiedAt[e.Key] || last > now.from
 }
 
 // judgeUpload judges what an upload has made of an object. It must begin with what was there before, as far as the client wants to keep it, or
@@ -558,6 +590,7 @@ func (m *model) judgeCopy(e s3sim.Event, op *operation, content []byte) {
 		return
 	}
 	op.copied[source] = append(op.copied[source], content)
+	op.copiedAt[source] = m.seq
 	mtime := e.New.Metadata("mtime")
 	same := func(s state) bool { return s.exists && bytes.Equal(s.content, content) }
 	states := m.alive(source, op.start, m.seq)
@@ -587,6 +620,9 @@ func (m *model) judgeDelete(e s3sim.Event, op *operation) {
 	case strings.HasSuffix(e.Key, "/") && len(old) == 0 && op.Do == "rename" && moved:
 		return
 	case op.Do == "rename" && moved && m.hasCopy(e.Key, old, op):
+		if m.lostTime(e, op) {
+			m.violate("time-lost", "step %d (rename %q %q) has deleted %q with the time %q, which it has not copied", op.ID, op.Name, op.To, e.Key, e.Old.Metadata("mtime"))
+		}
 		return
 	case op.Do == "rename" && moved && m.inWindow(e, op):
 		if v := m.world.versions(); v == "kept" || v == "locked" {
@@ -749,6 +785,8 @@ func (m *model) judgeCopyReply(op *operation) {
 	case errors.Is(op.err, fs.ErrNotExist) && len(op.copied[op.Name]) > 0:
 		m.violate("reply", "step %d (%s %q %q) was refused (%v), and it has replaced the target", op.ID, op.Do, op.Name, op.To, op.err)
 	case op.err != nil:
+	case len(op.published) == 0 && !m.hadTarget(op):
+		m.violate("reply", "step %d (%s %q %q) has succeeded, and there was nothing of the new name", op.ID, op.Do, op.Name, op.To)
 	case len(op.published) == 0 && op.Do == "copy" && m.hadFiles(op):
 		m.violate("reply", "step %d (%s %q %q) has succeeded, and nothing was copied", op.ID, op.Do, op.Name, op.To)
 	case op.Do == "rename":
@@ -761,6 +799,19 @@ func (m *model) judgeCopyReply(op *operation) {
 			}
 		}
 	}
+}
+
+// hadTarget tells whether there was anything at the new name.
+func (m *model) hadTarget(op *operation) bool {
+	for key := range m.versions {
+		if key != op.To && !strings.HasPrefix(key, op.To+"/") {
+			continue
+		}
+		if slices.ContainsFunc(m.alive(key, op.start, op.end), func(s state) bool { return s.exists }) {
+			return true
+		}
+	}
+	return false
 }
 
 // judgeMkdir judges whether a directory was there that was made, by its marker or by anything in it.

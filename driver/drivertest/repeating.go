@@ -129,6 +129,15 @@ func testRepeat(t *testing.T, h Harness) {
 			operation: "CopyObject", other: func(x *fixture) { x.delete("f") }, kinds: none, after: map[string]string{"g": "old"},
 		},
 		{
+			label: "rename-copied-then-stored-equal", before: map[string]string{"f": "same"}, run: renames("f", "g"), operation: "CopyObject",
+			other: func(x *fixture) { x.write("f", []byte("same")) }, kinds: []error{syscall.ESTALE}, after: map[string]string{"f": "same", "g": "same"},
+		},
+		{
+			label: "rename-directory-copied-then-stored-equal", before: map[string]string{"d/f": "same"}, run: renames("d", "e"), operation: "CopyObject",
+			other: func(x *fixture) { x.write("d/f", []byte("same")) }, kinds: unknown, after: map[string]string{"d/f": "same", "e/f": "same"},
+			needs: func(p *driver.Profile) bool { return !p.UncheckedSources }, // otherwise the copy is removed
+		},
+		{
 			label: "rename-refused-then-stored", before: map[string]string{"f": "old"}, run: renames("f", "g"), operation: "DeleteObject", refused: true,
 			other: stores("f", "new"), kinds: []error{syscall.ESTALE}, after: map[string]string{"f": "new", "g": "old"},
 		},

@@ -48,6 +48,7 @@ type Record struct {
 	TailOffset int64
 
 	etag      string // of the version that was read or written last; empty before
+	write     string // the name of the request that has stored that version
 	attempted bool   // S3 may have the record, though it has confirmed none
 
 	TailSize int64         // bytes of the body that belong to the object; only as read
@@ -132,7 +133,7 @@ func (j *Journal) put(ctx context.Context, r *Record, tail checksums.Content) er
 	case now.holder != r.holder:
 		return ErrTakenOver
 	}
-	r.etag = now.etag
+	r.etag, r.write = now.etag, now.write
 	if err = j.tryPut(ctx, r, tail); errors.Is(err, syscall.ESTALE) || errors.Is(err, fs.ErrNotExist) {
 		return ErrTakenOver
 	}
@@ -143,11 +144,11 @@ func (j *Journal) tryPut(ctx context.Context, r *Record, tail checksums.Content)
 	version := make([]byte, versionBytes)
 	_, _ = rand.Read(version) // never fails
 	a := j.attributes(r)
-	c := s3api.Condition{ETag: r.etag, Absent: r.etag == "" && r.attempted}
+	c := s3api.Condition{ETag: r.etag, Name: r.write, Absent: r.etag == "" && r.attempted}
 	r.attempted = true
 	made, err := j.bucket.Put(ctx, r.Name, &a, c, io.NewSectionReader(appended{tail, version}, 0, tail.Size()+versionBytes), nil)
 	if err == nil {
-		r.etag = made.ETag
+		r.etag, r.write = made.ETag, made.Name
 	}
 	return err
 }
@@ -211,7 +212,7 @@ func (j *Journal) read(ctx context.Context, listed s3api.Version) (*Record, erro
 	offset, offsetErr := strconv.ParseInt(a.Metadata[recordOffset], 10, 64)
 	r := &Record{
 		Name: listed.Key, Key: string(key), Upload: a.Metadata[recordUpload], PartSize: partSize, TailOffset: offset,
-		state: state(a.Metadata[recordState]), holder: a.Metadata[recordHolder], etag: v.ETag,
+		state: state(a.Metadata[recordState]), holder: a.Metadata[recordHolder], etag: v.ETag, write: v.Name,
 		TailSize: v.Size - versionBytes, ModTime: v.ModTime, age: max(0, age),
 	}
 	seconds, _ := strconv.ParseInt(a.Metadata[recordSilence], 10, 32) // 0 in a record of an older version

@@ -317,4 +317,9 @@ func TestReplacedVersion(t *testing.T) {
 	if _, _, err := f.Head(t.Context(), "key"); err != nil {
 		t.Errorf("the object of the other client: %v", err)
 	}
+	v = f.put(t, "key", "equal")
+	f.put(t, "key", "equal")
+	if err := f.DeleteVersion(t.Context(), v); !errors.Is(err, syscall.ESTALE) {
+		t.Errorf("delete of an equal one: %v", err)
+	}
 }

@@ -85,7 +85,9 @@ type Version struct {
 	StorageClass types.StorageClass
 	Seen         time.Time // by the clock of this process, before S3 answered
 
-	// ID is that of S3 in a bucket with versions, and Name that of the request that has stored the version. Listings have neither.
+	// Looked says that S3 was asked for the object itself, and not for a listing. Only then ID is that of S3 in a bucket with versions, and Name that of the
+	// request that has stored the version. Both may be empty all the same.
+	Looked   bool
 	ID, Name string
 }
 
@@ -93,6 +95,21 @@ type Version struct {
 type Condition struct {
 	Absent bool   // there is no object
 	ETag   string // the object is still this version
+
+	// Name and ModTime are those of the version, for looks. They are zero where they are not known.
+	Name    string
+	ModTime time.Time
+}
+
+// Unchanged is the condition that the object is still this version, which S3 was asked for.
+func (v *Version) Unchanged() Condition {
+	return Condition{ETag: v.ETag, Name: v.Name, ModTime: v.ModTime}
+}
+
+// shows tells whether a name proves that an object is the version of the condition. Other S3 clients may have copied the version with its metadata, and
+// have stored that copy in its place later.
+func (c Condition) shows(object look) bool {
+	return object.is(c.Name) && c.allows(object.etag()) && (c.ModTime.IsZero() || c.ModTime.Equal(aws.ToTime(object.LastModified)))
 }
 
 func (c Condition) ifMatch(p *profile.Profile) *string {
@@ -127,7 +144,7 @@ func (b *Bucket) precondition(ctx context.Context, key string, c Condition, supp
 	case err != nil:
 		return Condition{}, err
 	}
-	if strings.Trim(v.ETag, `"`) != strings.Trim(c.ETag, `"`) {
+	if strings.Trim(v.ETag, `"`) != strings.Trim(c.ETag, `"`) || c.Name != "" && v.Name != c.Name {
 		return Condition{}, errReplaced
 	}
 	return Condition{}, nil

@@ -27,7 +27,8 @@ const lookAfterTimeout = 30 * time.Second
 // S3 may perform a request although its answer is lost, also some time later. So a change never sends a request again without a look. The
 // metadata of what it makes hold a random name ([attributes.WriteKey]). Where the look shows that name, S3 has performed the
 // request. Equal bytes prove nothing, because another client may have stored the same. Where the look shows an object that was there before the
-// first attempt, S3 has not performed it. The change then sends the request again, on the condition that this object is still there. Anything
+// first attempt, S3 has not performed it: the object has the name that the caller has seen, or it is older. The change then sends the request again, on
+// the condition that this object is still there. Anything
 // else leaves open what has happened: the request may have been performed, and others have changed the object since. To send it again
 // would undo what they did. The error is EAGAIN then.
 type change struct {
@@ -71,7 +72,7 @@ func named(metadata map[string]string, name string) map[string]string {
 //
 // The error is ESTALE where the condition did not hold when the change began, or a moment later. It is EAGAIN where it is not known what S3 has done.
 func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
-	begun := time.Now()
+	begun := b.moment()
 	doubt := false // an earlier attempt may have been performed
 	c := w.condition
 	for t := newTries(ctx, w.long); ; {
@@ -81,7 +82,6 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 			var made Stored
 			made, err = attempt(ctx, t, w.timeout, func(ctx context.Context) (Stored, error) { return w.send(ctx, sent) })
 			if err == nil {
-				made.Name = w.name
 				return made, nil
 			}
 			doubt = doubt || !s3errors.NotPerformed(err)
@@ -103,8 +103,9 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 			return Stored{ETag: aws.ToString(object.ETag), Name: w.name}, nil
 		case w.pending != nil && w.pending(ctx):
 			doubt = false // all attempts are one, whenever S3 performs it
+		case c.shows(object): // not performed
 		case object.olderThan(begun) && c.allows(object.etag()):
-			c = Condition{ETag: object.etag()}
+			c = Condition{ETag: object.etag(), Name: object.name(), ModTime: aws.ToTime(object.LastModified)}
 		case object.olderThan(begun):
 			return Stored{}, errReplaced
 		default:
@@ -138,19 +139,33 @@ type look struct {
 
 // is tells whether a request of this name has made the object.
 func (l look) is(name string) bool {
-	return l.HeadObjectOutput != nil && l.Metadata[attributes.WriteKey] == name
+	return name != "" && l.HeadObjectOutput != nil && l.name() == name
 }
+
+// name is that of the request that has made the object, empty where it has none.
+func (l look) name() string { return l.Metadata[attributes.WriteKey] }
 
 // etag returns what tells the object from another one.
 func (l look) etag() string { return validator(l.ETag, l.ContentLength, l.LastModified) }
 
-// clockStep is by how much an age may be wrong that is the difference of two times in whole seconds.
-const clockStep = time.Second
+// clockSkew is by how much the clocks of S3's machines may differ. An object may be dated by one of them, and the answer that shows it by another one.
+const clockSkew = time.Minute
 
-// olderThan tells whether there is an object that was stored before a moment of this process. One that was put together of parts tells nothing:
-// some servers date it from when its upload began.
-func (l look) olderThan(moment time.Time) bool {
-	return l.HeadObjectOutput != nil && l.age > time.Since(moment)+clockStep && !strings.Contains(aws.ToString(l.ETag), "-")
+// A moment is a time by the clock of this process, which runs evenly, and the last time that S3 had told by then.
+type moment struct{ here, told time.Time }
+
+func (b *Bucket) moment() moment { return moment{time.Now(), b.stats.Told()} }
+
+// olderThan tells whether there is an object that was stored before a moment. It is for objects that no name proves to be the same.
+//
+// Two comparisons must say so. The object is dated before what S3 had told by the moment. This also holds when S3's clock was set forward since, but not
+// when it was set back. And the object is older, by the answer that shows it, than the time since the moment. This also holds when the clock was set back,
+// but not when it was set forward. So one step of the clock proves nothing wrong. Neither do machines whose clocks differ by less than clockSkew.
+//
+// An object that was put together of parts tells nothing: some servers date it from when its upload began.
+func (l look) olderThan(begun moment) bool {
+	return l.HeadObjectOutput != nil && l.age > time.Since(begun.here)+clockSkew &&
+		aws.ToTime(l.LastModified).Add(clockSkew).Before(begun.told) && !strings.Contains(aws.ToString(l.ETag), "-")
 }
 
 // lookAfter looks at an object after a request without an answer. The look may outlive the session.

@@ -34,14 +34,14 @@ func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, 
 		if in.MetadataDirective == types.MetadataDirectiveReplace {
 			in.Metadata = named(in.Metadata, w.name)
 		}
-		out, err := b.client.CopyObject(ctx, in, once)
+		out, err := b.client.CopyObject(ctx, in, b.once)
 		if err == nil && (out.CopyObjectResult == nil || !hasETag(out.CopyObjectResult.ETag)) {
 			err = s3errors.ErrNoResult
 		}
 		if err != nil {
 			return Stored{}, err
 		}
-		return Stored{ETag: *out.CopyObjectResult.ETag}, nil
+		return Stored{ETag: *out.CopyObjectResult.ETag, Name: in.Metadata[attributes.WriteKey]}, nil
 	}
 	made, err := b.perform(ctx, w)
 	if err == nil && (to != v.Key || b.Name != v.Bucket.Name) {
@@ -84,7 +84,7 @@ func (b *Bucket) checkSource(ctx context.Context, v Version) error {
 	switch {
 	case errors.Is(err, fs.ErrNotExist): // deleted after the copy
 		return nil
-	case err == nil && !v.sameSizeAndETag(now):
+	case err == nil && !v.IsStill(now):
 		return ErrSourceReplaced
 	}
 	return err

@@ -22,18 +22,15 @@ import (
 // errReplaced says that another object has the key of a version.
 var errReplaced = s3errors.New(syscall.ESTALE, "another client has replaced the object")
 
-// DeleteVersion deletes an object if it is still this version, by its ETag and size. If another object has the key, that one stays, and the
-// error is ESTALE. A missing object is no error.
+// DeleteVersion deletes an object if it is still this version. If another object has the key, that one stays, and the error is ESTALE. A missing object
+// is no error.
 //
-// On a server without conditional deletes, and for a version without an ETag, it looks right before the delete, also at the name of the request
-// that has stored the object. The delete then also removes an object that another client stores between the two requests. In a bucket that keeps
-// versions, that object comes back.
+// It looks right before the delete. An object may be replaced by one of the same ETag, with other metadata for example, and no condition of S3
+// tells these two apart. On a server without conditional deletes, and for a version without an ETag, the delete also removes whatever another client
+// stores between the two requests. In a bucket that keeps versions, that object comes back.
 //
 // It never deletes by the ID of a version. That would remove the version from the history of the bucket, and S3 would show the one before.
 func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
-	if b.Profile.ConditionalDelete && !isWeak(v.ETag) {
-		return b.DeleteCurrent(ctx, v)
-	}
 	now, a, err := b.Head(ctx, v.Key)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -41,15 +38,28 @@ func (b *Bucket) DeleteVersion(ctx context.Context, v Version) error {
 	case err != nil:
 		return err
 	case v.ListedOtherwise(now, a.Encryption.CustomerKey):
-	case !v.sameSizeAndETag(now), v.Name != "" && v.Name != now.Name:
+	case !v.IsStill(now):
 		return errReplaced
 	}
 	return b.DeleteCurrent(ctx, now)
 }
 
-// sameSizeAndTime tells whether S3 still has this version, by its size and the second in which it was stored.
-func (v *Version) sameSizeAndTime(now Version) bool {
-	return v.Key == now.Key && v.Size == now.Size && v.ModTime.Truncate(time.Second).Equal(now.ModTime.Truncate(time.Second))
+// IsStill tells whether another answer of S3 about the key may be about the same version: nothing that both answers have tells the two apart.
+func (v *Version) IsStill(now Version) bool {
+	return v.sameSizeAndETag(now) && v.sameTime(now) && (!v.Looked || !now.Looked || v.Name == now.Name && v.ID == now.ID)
+}
+
+// sameTime tells whether two answers may have the time of one version. Times in listings may have parts of a second. HeadObject rounds them, and
+// Swift rounds up.
+func (v *Version) sameTime(now Version) bool {
+	later := now.ModTime.Sub(v.ModTime)
+	switch {
+	case v.Looked && !now.Looked:
+		return later < time.Second && later >= -time.Second
+	case !v.Looked && now.Looked:
+		return later > -time.Second && later <= time.Second
+	}
+	return later.Abs() < time.Second
 }
 
 // sameSizeAndETag tells whether now is this version, by its ETag and size.
@@ -62,16 +72,18 @@ func (v *Version) sameSizeAndETag(now Version) bool {
 // then tell.
 func (v *Version) ListedOtherwise(now Version, customerKey bool) bool {
 	other := v.Bucket.Profile.OtherListedETags && checksums.MD5OfETag(v.ETag) != nil && checksums.MD5OfETag(now.ETag) == nil
-	return (customerKey || other) && v.sameSizeAndTime(now)
+	return !v.Looked && (customerKey || other) && v.Key == now.Key && v.Size == now.Size && v.sameTime(now)
 }
 
 // DeleteCurrent is DeleteVersion for a version that S3 has just described.
 func (b *Bucket) DeleteCurrent(ctx context.Context, v Version) error {
 	out, err := b.delete(ctx, v)
-	if err == nil && !b.Profile.ConditionalDelete && v.ID != "" && out != nil && aws.ToBool(out.DeleteMarker) && out.VersionId != nil {
-		err = b.removeDeleteMarker(ctx, v, *out.VersionId)
+	if err != nil || b.Profile.ConditionalDelete || out == nil || !aws.ToBool(out.DeleteMarker) || out.VersionId == nil {
+		return err
 	}
-	return err
+	errs := []error{nil}
+	b.removeDeleteMarkers(ctx, []Version{v}, map[string]string{v.Key: *out.VersionId}, errs)
+	return errs[0]
 }
 
 // DeleteShown deletes the object that S3 has just described as v, or what has replaced it since. A missing object is no error.
@@ -93,21 +105,21 @@ func (b *Bucket) DeleteShown(ctx context.Context, v Version) error {
 
 // delete deletes an object that S3 has just described as v, on the condition of its ETag where S3 has one. The answer is that to the last attempt.
 func (b *Bucket) delete(ctx context.Context, v Version) (*s3.DeleteObjectOutput, error) {
-	return b.deleteSince(ctx, v, time.Now(), false)
+	return b.deleteSince(ctx, v, b.moment(), false)
 }
 
 // deleteSince is delete. With doubt, a request that was sent at begun or later may have deleted v.
 //
 // After an attempt without an answer it looks before it sends another one. Another object stays, whatever its bytes: it may have come after S3 has
 // deleted v. The error is EAGAIN then, because it may also have replaced v, or added to it.
-func (b *Bucket) deleteSince(ctx context.Context, v Version, begun time.Time, doubt bool) (out *s3.DeleteObjectOutput, err error) {
+func (b *Bucket) deleteSince(ctx context.Context, v Version, begun moment, doubt bool) (out *s3.DeleteObjectOutput, err error) {
 	in := &s3.DeleteObjectInput{Bucket: &b.Name, Key: &v.Key}
 	if b.Profile.ConditionalDelete {
 		in.IfMatch = Condition{ETag: v.ETag}.ifMatch(&b.Profile)
 	}
 	for t := newTries(ctx, false); ; {
 		out, err = attempt(ctx, t, lookTimeout, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
-			out, err := b.client.DeleteObject(ctx, in, once)
+			out, err := b.client.DeleteObject(ctx, in, b.once)
 			if b.isLockedMarker(v.Key, err) {
 				return b.deleteMarker(ctx, v.Key)
 			}
@@ -147,14 +159,14 @@ func (b *Bucket) deleteSince(ctx context.Context, v Version, begun time.Time, do
 // isLeft tells by a look whether a version is still there after a request that was to delete it has failed. The error is ESTALE where another object
 // has its place. With doubt S3 may have performed the request, which was sent at begun or later. Another object may then have come after that, and the
 // error is EAGAIN.
-func (b *Bucket) isLeft(ctx context.Context, v Version, begun time.Time, doubt bool, failed error) (bool, error) {
+func (b *Bucket) isLeft(ctx context.Context, v Version, begun moment, doubt bool, failed error) (bool, error) {
 	object, err := b.lookAfter(ctx, v.Key)
 	switch {
 	case err != nil:
 		return false, unknown(failed)
 	case object.HeadObjectOutput == nil:
 		return false, nil
-	case v.is(b.version(v.Key, object.HeadObjectOutput)), v.mayBe(object) && (!doubt || object.olderThan(begun)):
+	case v.IsStill(b.version(v.Key, object.HeadObjectOutput)) && (!doubt || v.Name != "" || object.olderThan(begun)):
 		return true, nil
 	case !doubt:
 		return false, errReplaced
@@ -171,7 +183,7 @@ func (b *Bucket) isLockedMarker(key string, err error) bool {
 func (b *Bucket) deleteMarker(ctx context.Context, key string) (*s3.DeleteObjectOutput, error) {
 	out, err := b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{
 		Bucket: &b.Name, Delete: &types.Delete{Objects: []types.ObjectIdentifier{{Key: &key}}},
-	}, once, withMD5)
+	}, b.once, withMD5)
 	switch {
 	case err != nil:
 		return nil, err
@@ -183,47 +195,10 @@ func (b *Bucket) deleteMarker(ctx context.Context, key string) (*s3.DeleteObject
 	return &s3.DeleteObjectOutput{DeleteMarker: out.Deleted[0].DeleteMarker, VersionId: out.Deleted[0].DeleteMarkerVersionId}, nil
 }
 
-// mayBe tells whether an object may be this version, by its size and its ETag.
-func (v *Version) mayBe(object look) bool {
-	return v.Size == aws.ToInt64(object.ContentLength) && strings.Trim(v.ETag, `"`) == strings.Trim(object.etag(), `"`)
-}
-
-// is tells whether another answer describes the same version for certain: it was made by the same request at the same time.
-func (v *Version) is(now Version) bool {
-	return v.sameSizeAndETag(now) && v.Name != "" && v.Name == now.Name && v.sameSizeAndTime(now) && v.ID == now.ID
-}
-
-// removeDeleteMarker looks which version a new delete marker covers. If it is another one than v, it removes the marker, and the error is
-// ESTALE. A marker that is not the latest any more stays: another client has stored something since. So does one where S3 does not let these
-// credentials look: the caller has checked the version right before.
-func (b *Bucket) removeDeleteMarker(ctx context.Context, v Version, marker string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookAfterTimeout)
-	defer cancel()
-	out, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.ListObjectVersionsOutput, error) {
-		return b.client.ListObjectVersions(ctx, &s3.ListObjectVersionsInput{
-			Bucket: &b.Name, Prefix: &v.Key, MaxKeys: aws.Int32(2), EncodingType: types.EncodingTypeUrl, // the marker, and what is below it
-		}, once)
-	})
-	if err != nil || len(out.DeleteMarkers) == 0 || len(out.Versions) == 0 {
-		return nil
-	}
-	latest, covered := out.DeleteMarkers[0], out.Versions[0]
-	if !aws.ToBool(latest.IsLatest) || aws.ToString(latest.VersionId) != marker {
-		return nil
-	}
-	if key, _ := (&Page{Encoded: out.EncodingType == types.EncodingTypeUrl}).decode(covered.Key); key != v.Key {
-		return nil
-	}
-	if aws.ToString(covered.VersionId) == v.ID {
-		return nil
-	}
-	return b.bringBack(ctx, v.Key, marker)
-}
-
 // bringBack deletes a delete marker, so that what it covers is the current object again. The error is ESTALE where that has succeeded.
 func (b *Bucket) bringBack(ctx context.Context, key, marker string) error {
 	_, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
-		return b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key, VersionId: &marker}, once)
+		return b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key, VersionId: &marker}, b.once)
 	})
 	if err != nil {
 		return err
@@ -231,52 +206,81 @@ func (b *Bucket) bringBack(ctx context.Context, key, marker string) error {
 	return errReplaced
 }
 
-// removeDeleteMarkers is removeDeleteMarker for versions of one directory, in the order of their keys, with the IDs of the markers by key. It takes
-// a request for each page of the versions. These have no IDs, because they come from a listing. It puts an error for each version into errs.
+// removeDeleteMarkers looks which versions new delete markers cover, whose IDs it gets by key. The versions are those that were to be deleted, of one directory, in
+// the order of their keys. Where a marker covers another version, it removes the marker, and puts ESTALE into errs. A marker that is not
+// the latest any more stays: another client has stored something since. So does each one where S3 does not let these credentials look: the caller has
+// checked the versions right before. After another error it is not known what the markers cover, and the error is EAGAIN. It takes a request for each
+// page of the versions.
 func (b *Bucket) removeDeleteMarkers(ctx context.Context, versions []Version, markers map[string]string, errs []error) {
 	if len(markers) == 0 {
 		return
 	}
 	ctx = context.WithoutCancel(ctx)
-	first, last := versions[0].Key, versions[len(versions)-1].Key
+	latest, covered, err := b.latestVersions(ctx, versions[0].Key, versions[len(versions)-1].Key)
+	if errors.Is(err, fs.ErrPermission) {
+		return
+	}
+	for i, v := range versions {
+		marker := markers[v.Key]
+		now, found := covered[v.Key]
+		switch {
+		case marker == "" || errs[i] != nil:
+		case err != nil:
+			errs[i] = unknown(err)
+		case found && latest[v.Key] == marker && !v.isListed(now):
+			errs[i] = b.bringBack(ctx, v.Key, marker)
+		}
+	}
+}
+
+// isListed tells whether a listing of versions shows this one, by its ID. Listings of objects, and answers about an object that was stored before the bucket kept
+// versions, have none.
+func (v *Version) isListed(now Version) bool {
+	if v.ID != "" {
+		return v.ID == now.ID
+	}
+	return (now.ID == "" || !v.Looked) && v.sameSizeAndETag(now) && v.sameTime(now)
+}
+
+// latestVersions lists the keys of a directory from first to last. It returns the IDs of those delete markers that are the latest, and the latest versions
+// that are none, by key.
+func (b *Bucket) latestVersions(ctx context.Context, first, last string) (markers map[string]string, versions map[string]Version, err error) {
 	in := &s3.ListObjectVersionsInput{Bucket: &b.Name, Prefix: aws.String(commonPrefix(first, last)), EncodingType: types.EncodingTypeUrl}
-	if b.Profile.SortedListings && len(first) > len(*in.Prefix) {
+	switch {
+	case first == last:
+		in.Prefix, in.MaxKeys = &first, aws.Int32(2) // the marker, and what is below it
+	case b.Profile.SortedListings && len(first) > len(*in.Prefix):
 		in.KeyMarker = aws.String(first[:len(first)-1]) // comes before the key, and little is between the two
 	}
-	latest, covered := map[string]string{}, map[string]types.ObjectVersion{}
+	markers, versions = map[string]string{}, map[string]Version{}
 	for {
 		out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListObjectVersionsOutput, error) {
-			return b.client.ListObjectVersions(ctx, in, once)
+			return b.client.ListObjectVersions(ctx, in, b.once)
 		})
 		if err != nil {
-			return // as in removeDeleteMarker
+			return nil, nil, err
 		}
 		page := &Page{Encoded: out.EncodingType == types.EncodingTypeUrl}
 		for _, m := range out.DeleteMarkers {
 			if key, ok := page.decode(m.Key); ok && aws.ToBool(m.IsLatest) {
-				latest[key] = aws.ToString(m.VersionId)
+				markers[key] = aws.ToString(m.VersionId)
 			}
 		}
 		for _, o := range out.Versions {
 			key, ok := page.decode(o.Key)
-			if _, found := covered[key]; ok && !found {
-				covered[key] = o
+			if _, found := versions[key]; ok && !found {
+				v := Version{Key: key, Size: aws.ToInt64(o.Size), ETag: validator(o.ETag, o.Size, o.LastModified), ModTime: aws.ToTime(o.LastModified)}
+				if id := aws.ToString(o.VersionId); id != noVersion {
+					v.ID = id
+				}
+				versions[key] = v
 			}
 		}
 		next, ok := page.decode(out.NextKeyMarker)
-		if !aws.ToBool(out.IsTruncated) || !ok || b.Profile.SortedListings && next > last {
-			break
+		if first == last || !aws.ToBool(out.IsTruncated) || !ok || b.Profile.SortedListings && next > last {
+			return markers, versions, nil
 		}
 		in.KeyMarker, in.VersionIdMarker = &next, out.NextVersionIdMarker
-	}
-	for i, v := range versions {
-		o, found := covered[v.Key]
-		now := Version{Key: v.Key, Size: aws.ToInt64(o.Size), ETag: aws.ToString(o.ETag), ModTime: aws.ToTime(o.LastModified)}
-		marker := markers[v.Key]
-		if !found || marker == "" || latest[v.Key] != marker || v.sameSizeAndETag(now) && v.sameSizeAndTime(now) {
-			continue
-		}
-		errs[i] = b.bringBack(ctx, v.Key, marker)
 	}
 }
 
@@ -341,10 +345,10 @@ func (b *Bucket) deleteBatch(ctx context.Context, versions []Version, exact bool
 		out *s3.DeleteObjectsOutput
 		err error
 	)
-	begun := time.Now()
+	begun := b.moment()
 	for t := newTries(ctx, false); ; {
 		out, err = attempt(ctx, t, listTimeout, func(ctx context.Context) (*s3.DeleteObjectsOutput, error) {
-			return b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, once, withMD5)
+			return b.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: &b.Name, Delete: in}, b.once, withMD5)
 		})
 		if err == nil || !exact || !s3errors.NotPerformed(err) || !t.again(ctx, err) {
 			break
@@ -415,7 +419,7 @@ func (b *Bucket) replaced(ctx context.Context, in Listing, versions []Version) (
 			return nil, err
 		}
 		for _, now := range page.Versions {
-			if i, found := slices.BinarySearchFunc(versions, now.Key, compare); found && !versions[i].sameSizeAndETag(now) {
+			if i, found := slices.BinarySearchFunc(versions, now.Key, compare); found && !versions[i].IsStill(now) {
 				replaced[now.Key] = true
 			}
 		}
@@ -429,7 +433,7 @@ func (b *Bucket) replaced(ctx context.Context, in Listing, versions []Version) (
 // Delete deletes the object of a key that only this process writes. A missing object is no error.
 func (b *Bucket) Delete(ctx context.Context, key string) error {
 	_, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.DeleteObjectOutput, error) {
-		return b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key}, once)
+		return b.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: &b.Name, Key: &key}, b.once)
 	})
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -27,7 +27,8 @@ func (b *Bucket) Head(ctx context.Context, key string) (Version, attributes.Attr
 func (b *Bucket) version(key string, out *s3.HeadObjectOutput) Version {
 	v := Version{
 		Bucket: b, Key: key, Size: aws.ToInt64(out.ContentLength), ModTime: aws.ToTime(out.LastModified),
-		ETag: validator(out.ETag, out.ContentLength, out.LastModified), StorageClass: out.StorageClass, Name: out.Metadata[attributes.WriteKey],
+		ETag: validator(out.ETag, out.ContentLength, out.LastModified), StorageClass: out.StorageClass,
+		Looked: true, Name: out.Metadata[attributes.WriteKey],
 	}
 	if id := aws.ToString(out.VersionId); id != noVersion {
 		v.ID = id
@@ -86,7 +87,7 @@ func (b *Bucket) headObject(ctx context.Context, in *s3.HeadObjectInput) (*s3.He
 func (b *Bucket) askHead(ctx context.Context, in *s3.HeadObjectInput) (*s3.HeadObjectOutput, error) {
 	out, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.HeadObjectOutput, error) {
 		begin := time.Now()
-		out, err := b.client.HeadObject(ctx, in, once, b.closeUnframed)
+		out, err := b.client.HeadObject(ctx, in, b.once, b.closeUnframed)
 		if _, answered := errors.AsType[*smithyhttp.ResponseError](err); err == nil || answered {
 			b.stats.Observe(time.Now(), time.Since(begin))
 		}
@@ -134,7 +135,7 @@ func (b *Bucket) ReadTags(ctx context.Context, key string, a *attributes.Attribu
 		return nil
 	}
 	out, err := ask(ctx, lookTimeout, false, func(ctx context.Context) (*s3.GetObjectTaggingOutput, error) {
-		return b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &key}, once)
+		return b.client.GetObjectTagging(ctx, &s3.GetObjectTaggingInput{Bucket: &b.Name, Key: &key}, b.once)
 	})
 	if err != nil {
 		return err

@@ -92,7 +92,7 @@ func (b *Bucket) List(ctx context.Context, l Listing) (*Page, error) {
 	var decoder *listxml.Decoder
 	out, err := ask(ctx, timeout, false, func(ctx context.Context) (*s3.ListObjectsV2Output, error) {
 		begin, decoder = time.Now(), new(listxml.Decoder)
-		return b.client.ListObjectsV2(ctx, in, once, decoder.Install)
+		return b.client.ListObjectsV2(ctx, in, b.once, decoder.Install)
 	})
 	if err != nil {
 		return nil, err

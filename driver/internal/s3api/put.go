@@ -31,7 +31,7 @@ func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, 
 				return Stored{}, err
 			}
 		}
-		out, err := b.client.PutObject(ctx, in, once, func(o *s3.Options) {
+		out, err := b.client.PutObject(ctx, in, b.once, func(o *s3.Options) {
 			switch {
 			case in.ChecksumCRC32C == nil:
 			case b.sendsChecksums(o):
@@ -49,7 +49,9 @@ func (b *Bucket) Put(ctx context.Context, key string, a *attributes.Attributes, 
 		case out.ChecksumCRC32C == nil:
 			out.ChecksumCRC32C = in.ChecksumCRC32C // which S3 has compared
 		}
-		return stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32), nil
+		made := stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
+		made.Name = in.Metadata[attributes.WriteKey]
+		return made, nil
 	}
 	made, err := b.perform(ctx, w)
 	return made, c.replacedIfGone(err)

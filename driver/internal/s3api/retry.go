@@ -3,12 +3,14 @@ package s3api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"strconv"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
+	awsmiddleware "github.com/aws/aws-sdk-go-v2/aws/middleware"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/smithy-go/middleware"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
@@ -106,16 +108,27 @@ func (t *tries) again(ctx context.Context, err error) bool {
 }
 
 // once is the option of every request: the SDK does not repeat it. The header by which the SDK tells S3 which attempt a request is has the number
-// of this package, for S3, logs and metrics.
-func once(o *s3.Options) {
+// of this package, for S3, logs and metrics. The answer tells the time by the clock of S3.
+func (b *Bucket) once(o *s3.Options) {
 	o.Retryer = aws.NopRetryer{}
 	o.APIOptions = append(o.APIOptions, func(stack *middleware.Stack) error {
-		err := stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("NumberAttempt", numberAttempt), "Retry", middleware.After)
-		if err != nil {
-			return err
-		}
-		return stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("PlainBody", plainBody), "Retry", middleware.After)
+		const retry = "Retry"
+		return errors.Join(
+			stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("NumberAttempt", numberAttempt), retry, middleware.After),
+			stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("PlainBody", plainBody), retry, middleware.After),
+			stack.Finalize.Insert(middleware.FinalizeMiddlewareFunc("NoteTime", b.noteTime), retry, middleware.After),
+		)
 	})
+}
+
+func (b *Bucket) noteTime(
+	ctx context.Context, in middleware.FinalizeInput, next middleware.FinalizeHandler,
+) (middleware.FinalizeOutput, middleware.Metadata, error) {
+	out, answer, err := next.HandleFinalize(ctx, in)
+	if now, told := awsmiddleware.GetServerTime(answer); told && isOfS3(answer) {
+		b.stats.Tell(now)
+	}
+	return out, answer, err
 }
 
 type attemptKey struct{}

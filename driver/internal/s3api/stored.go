@@ -14,7 +14,9 @@ type Stored struct {
 
 	RequestID string // x-amz-request-id, empty without an answer
 
-	Name string // by which a look tells the object from others that were stored later, see [Version]; empty for an object that was read
+	// Name is that of the request, by which a look tells the object from others that were stored later, see [Version]. It is empty for an object that was
+	// read, and for one that has no room for it in its metadata.
+	Name string
 }
 
 // stored describes an answer with one of the checksums.

@@ -63,7 +63,7 @@ func (b *Bucket) CreateUpload(ctx context.Context, key, name string, a *attribut
 	}
 	out, err := ask(ctx, lookTimeout, true, func(ctx context.Context) (*s3.CreateMultipartUploadOutput, error) {
 		begin := time.Now()
-		out, err := b.client.CreateMultipartUpload(ctx, in, once, func(o *s3.Options) {
+		out, err := b.client.CreateMultipartUpload(ctx, in, b.once, func(o *s3.Options) {
 			if !b.sendsChecksums(o) && !sums.Configured {
 				in.ChecksumAlgorithm = ""
 				withoutChecksum(o)
@@ -80,7 +80,7 @@ func (b *Bucket) CreateUpload(ctx context.Context, key, name string, a *attribut
 	if err != nil {
 		return Upload{}, err
 	}
-	return Upload{Key: key, ID: *out.UploadId, Checksum: in.ChecksumAlgorithm, Name: name}, nil
+	return Upload{Key: key, ID: *out.UploadId, Checksum: in.ChecksumAlgorithm, Name: in.Metadata[attributes.WriteKey]}, nil
 }
 
 // UploadPart uploads a part, whose CRC-32C is in base64.
@@ -96,7 +96,7 @@ func (b *Bucket) UploadPart(ctx context.Context, u Upload, number int32, body io
 		}
 		size = content.Size()
 		in := &s3.UploadPartInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, PartNumber: &number, Body: content}
-		opts := []func(*s3.Options){once, withoutExpectContinue, withMD5}
+		opts := []func(*s3.Options){b.once, withoutExpectContinue, withMD5}
 		switch u.Checksum {
 		case "":
 		case checksums.Algorithm:
@@ -141,7 +141,7 @@ func (b *Bucket) CopyPart(ctx context.Context, u Upload, number int32, v Version
 		in.CopySourceRange = aws.String(fmt.Sprintf("bytes=%d-%d", from, to-1))
 	}
 	out, err := ask(ctx, copying(to-from, partTimeout), true, func(ctx context.Context) (*s3.UploadPartCopyOutput, error) {
-		out, err := b.client.UploadPartCopy(ctx, in, once)
+		out, err := b.client.UploadPartCopy(ctx, in, b.once)
 		if err == nil && (out.CopyPartResult == nil || !hasETag(out.CopyPartResult.ETag)) {
 			err = s3errors.ErrNoResult
 		}
@@ -170,7 +170,7 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 			out, err := b.client.CompleteMultipartUpload(ctx, &s3.CompleteMultipartUploadInput{
 				Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID, IfMatch: c.ifMatch(&b.Profile), IfNoneMatch: c.ifNoneMatch(),
 				MultipartUpload: &types.CompletedMultipartUpload{Parts: all},
-			}, once)
+			}, b.once)
 			switch {
 			case err != nil:
 				return Stored{}, err
@@ -180,7 +180,9 @@ func (b *Bucket) CompleteUpload(ctx context.Context, u Upload, parts []*Part, c 
 			default:
 				return Stored{}, s3errors.ErrNoResult
 			}
-			return stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32), nil
+			made := stored(*out.ETag, out.ResultMetadata, out.ChecksumCRC32C, out.ChecksumCRC64NVME, out.ChecksumCRC32)
+			made.Name = u.Name
+			return made, nil
 		},
 		pending: func(ctx context.Context) bool { return !b.Profile.UnendedUploads && b.isOpen(ctx, u) },
 	})
@@ -200,7 +202,7 @@ func (b *Bucket) lookAtCompleted(ctx context.Context, u Upload) Stored {
 	if err != nil || !object.is(u.Name) {
 		return Stored{}
 	}
-	return Stored{ETag: aws.ToString(object.ETag)}
+	return Stored{ETag: aws.ToString(object.ETag), Name: u.Name}
 }
 
 // isOpen tells whether S3 still has a multipart upload. S3 completes an upload once. So one that is open has made no object.
@@ -214,7 +216,7 @@ func (b *Bucket) isOpen(ctx context.Context, u Upload) bool {
 // AbortUpload removes a multipart upload and its parts. A missing upload is no error.
 func (b *Bucket) AbortUpload(ctx context.Context, u Upload) error {
 	_, err := ask(ctx, silenceTimeout, false, func(ctx context.Context) (*s3.AbortMultipartUploadOutput, error) {
-		return b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}, once)
+		return b.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}, b.once)
 	})
 	if s3errors.IsNoSuchUpload(err) {
 		return nil
@@ -226,7 +228,7 @@ func (b *Bucket) AbortUpload(ctx context.Context, u Upload) error {
 func (b *Bucket) ListParts(ctx context.Context, u Upload, take func(Part) bool) (types.ChecksumAlgorithm, error) {
 	in := &s3.ListPartsInput{Bucket: &b.Name, Key: &u.Key, UploadId: &u.ID}
 	for {
-		out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListPartsOutput, error) { return b.client.ListParts(ctx, in, once) })
+		out, err := ask(ctx, listTimeout, false, func(ctx context.Context) (*s3.ListPartsOutput, error) { return b.client.ListParts(ctx, in, b.once) })
 		if err != nil {
 			return "", err
 		}

@@ -41,7 +41,7 @@ func TestBatch(t *testing.T) {
 		},
 		{
 			"versions-by-conditions", profile.Profile{BatchDelete: true, ConditionalDelete: true, SortedListings: true}, exact,
-			[]string{"d/a", "d/b"}, "d/b", []string{"delete d/a if it is " + etagOf("d/a"), "delete d/b if it is " + etagOf("d/b")},
+			[]string{"d/a", "d/b"}, "d/b", []string{"look at d/a", "delete d/a if it is " + etagOf("d/a"), "look at d/b"},
 		},
 		{
 			"versions-listed-again", profile.Profile{BatchDelete: true, SortedListings: true}, exact,

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/checksums"
@@ -38,43 +38,77 @@ type fingerprints struct {
 	mu     sync.Mutex
 	sums   []uint64
 	sorted bool
-	first  map[string]s3api.Version // by key, at most maxEntries
+	looked map[string]s3api.Version // as S3 has described them, by key; at most maxEntries
+	young  map[string]s3api.Version // that were stored within the second in which they were looked at
+	others map[string]bool          // the keys of those that have been replaced since
 }
 
 func newFingerprints() *fingerprints {
-	return &fingerprints{seed: maphash.MakeSeed(), first: make(map[string]s3api.Version)}
+	return &fingerprints{
+		seed: maphash.MakeSeed(), looked: map[string]s3api.Version{}, young: map[string]s3api.Version{}, others: map[string]bool{},
+	}
 }
 
 func (f *fingerprints) add(v s3api.Version) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.sums, f.sorted = append(f.sums, f.of(v)), false
-	if _, known := f.first[v.Key]; !known && len(f.first) < maxEntries {
-		f.first[v.Key] = v
+	f.sums, f.sorted = append(f.sums, f.of(v, v.ModTime.Unix())), false
+	if v.Looked && len(f.looked) < maxEntries {
+		f.looked[v.Key] = v
 	}
 }
 
-// few are the versions of a small directory, in the order of their keys, each as it was first added.
-func (f *fingerprints) few() []s3api.Version {
+// addLooked adds a version that S3 was asked for, and which had an age then.
+func (f *fingerprints) addLooked(v s3api.Version, age time.Duration) {
+	f.add(v)
+	if age > clockStep {
+		return
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return slices.SortedFunc(maps.Values(f.first), func(a, b s3api.Version) int { return strings.Compare(a.Key, b.Key) })
+	f.young[v.Key] = v
 }
 
-// has tells whether a version is among them. One that is not is taken for one of a million as often as once in 10¹³ times.
-func (f *fingerprints) has(v s3api.Version) bool {
+// clockStep is by how much an age may be wrong that is the difference of two times in whole seconds.
+const clockStep = time.Second
+
+// replaced notes that another version has the key of one that was added.
+func (f *fingerprints) replaced(key string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.others[key] = true
+}
+
+// empty tells whether nothing has its copy.
+func (f *fingerprints) empty() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.sums) == 0
+}
+
+// find tells whether a version that was listed is among them, by its ETag, size and time. It returns the version with all that is known of it. One that
+// is not among them is taken for one of a million as often as once in 10¹³ times.
+func (f *fingerprints) find(listed s3api.Version) (s3api.Version, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.sorted {
 		slices.Sort(f.sums)
 		f.sorted = true
 	}
-	_, found := slices.BinarySearch(f.sums, f.of(v))
-	return found
+	second := listed.ModTime.Unix()
+	_, found := slices.BinarySearch(f.sums, f.of(listed, second))
+	if !found { // HeadObject may round up
+		_, found = slices.BinarySearch(f.sums, f.of(listed, second+1))
+	}
+	if v, known := f.looked[listed.Key]; known && v.IsStill(listed) {
+		v.Seen = listed.Seen
+		listed = v
+	}
+	return listed, found && !f.others[listed.Key]
 }
 
-func (f *fingerprints) of(v s3api.Version) uint64 {
-	return maphash.String(f.seed, strings.Trim(v.ETag, `"`)+" "+strconv.FormatInt(v.Size, 10)+" "+v.Key)
+func (f *fingerprints) of(v s3api.Version, second int64) uint64 {
+	return maphash.String(f.seed, strings.Trim(v.ETag, `"`)+" "+strconv.FormatInt(v.Size, 10)+" "+strconv.FormatInt(second, 10)+" "+v.Key)
 }
 
 // stampCopy puts a stamp into the attributes of a future copy of a version, where nothing else will prove that it is one. S3 makes the copy

@@ -10,6 +10,7 @@ import (
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/download"
+	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3api"
 )
 
@@ -68,11 +69,18 @@ func (t *Tree) copyByPut(ctx context.Context, v s3api.Version, a *attributes.Att
 	return made, c.Failed(err)
 }
 
-// SetTime sets the modification time of a file. S3 copies the object onto itself.
+// SetTime sets the modification time of a file. S3 copies the object onto itself. No rename of this process begins or ends meanwhile: most often the ETag stays
+// the same, and a rename that has copied the file before would delete it.
 func (t *Tree) SetTime(ctx context.Context, key string, mtime time.Time) error {
 	if t.Keys.IsRoot(key) {
 		return errors.ErrUnsupported
 	}
+	name := t.Bucket.Name + keys.Separator + key
+	end, err := t.Moves.begin(ctx, [2]string{name, name}, true)
+	if err != nil {
+		return err
+	}
+	defer end()
 	v, a, _, err := t.Bucket.HeadExact(ctx, s3api.Version{Key: key})
 	if errors.Is(err, fs.ErrNotExist) {
 		if _, err = t.Dir(ctx, key); err == nil {
@@ -86,7 +94,7 @@ func (t *Tree) SetTime(ctx context.Context, key string, mtime time.Time) error {
 	change := t.Quotas.Change(key)
 	change.Saw(v)
 	change.Send(v.Size)
-	_, err = t.copy(ctx, v, &a, key, s3api.Condition{ETag: v.ETag})
+	_, err = t.copy(ctx, v, &a, key, v.Unchanged())
 	change.End(err)
 	return err
 }

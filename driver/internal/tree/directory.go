@@ -36,8 +36,14 @@ func (r *treeMove) directory(ctx context.Context) error {
 	if err := r.check(ctx); err != nil {
 		return err
 	}
-	if err := r.copy(ctx); err != nil || r.keepsSource {
+	if err := r.copy(ctx); err != nil {
 		return err
+	}
+	if r.copied.empty() { // another client has removed all that was there
+		return errChanged
+	}
+	if r.keepsSource {
+		return nil
 	}
 	return r.delete(ctx)
 }
@@ -126,10 +132,10 @@ func (r *treeMove) complete(ctx context.Context, e mergeEntry) error {
 		return errChanged
 	case err != nil:
 		return err
-	case e.copy.ListedOtherwise(made, a.Encryption.CustomerKey):
+	case e.copy.ListedOtherwise(made, a.Encryption.CustomerKey), e.copy.IsStill(made):
 		e.copy = &made
 	}
-	return r.copyEntry(ctx, e, s3api.Condition{ETag: e.copy.ETag})
+	return r.copyEntry(ctx, e, e.copy.Unchanged())
 }
 
 // isMarker tells whether an object is nothing but the marker of a directory.
@@ -137,7 +143,7 @@ func isMarker(v s3api.Version) bool { return v.Size == 0 && strings.HasSuffix(v.
 
 // copyEntry copies a file or a marker, if what has the new name is still what was seen there. What is no longer there needs no copy.
 func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Condition) error {
-	v, a, _, err := r.source.Bucket.HeadExact(ctx, *e.source)
+	v, a, age, err := r.source.Bucket.HeadExact(ctx, *e.source)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -152,7 +158,7 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Conditio
 	}
 	switch {
 	case err == nil:
-		r.copied.add(v)
+		r.copied.addLooked(v, age)
 		if e.source.ListedOtherwise(v, customer) || marker && isMarker(*e.source) { // KMS encrypts the marker, and MinIO lists another ETag
 			r.copied.add(*e.source)
 		}
@@ -223,25 +229,36 @@ func (r *treeMove) copyMarker(ctx context.Context, v s3api.Version, a *attribute
 
 // delete deletes the versions that were copied. A file that was added or replaced since stays, and so does one whose copy is gone. The error
 // is then EAGAIN where that is known, because to move such a file takes another attempt.
+//
+// It lists both directories once more. Another session may have moved the copies back, so that the files are the only ones again. And a
+// file may have been replaced by one with the same ETag, whose time tells.
 func (r *treeMove) delete(ctx context.Context) error {
 	deleted := batch{tree: r.source, exact: true, prefix: r.from, listed: true}
+	if deleted.takesMany() {
+		if err := r.lookAgain(ctx); err != nil {
+			return err
+		}
+	}
 	err := inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
 		deleted.submit = submit
 		walked := 0
-		for e, err := range r.entriesToDelete(ctx) {
+		for e, err := range r.walk(ctx, false) {
 			if walked++; walked > maxEntries {
 				deleted.listed = false
 			}
-			switch {
-			case err != nil:
+			if err != nil {
 				return err
-			case e.source == nil:
-			case e.copy == nil, !r.copied.has(*e.source):
+			}
+			if e.source == nil {
+				continue
+			}
+			v, copied := r.copied.find(*e.source)
+			if !copied || e.copy == nil {
 				deleted.replaced.Store(true)
-			default:
-				if err := deleted.add(ctx, *e.source); err != nil {
-					return err
-				}
+				continue
+			}
+			if err := deleted.add(ctx, v); err != nil {
+				return err
 			}
 		}
 		deleted.send(ctx)
@@ -253,31 +270,30 @@ func (r *treeMove) delete(ctx context.Context) error {
 	return err
 }
 
-// entriesToDelete are the files of a directory, with their copies. Another session may have moved the copies back, so that the files are the
-// only ones again. Where S3 compares the ETags of what it deletes, those of a small directory are not listed again. A file that another client
-// has added since was then added after the rename.
-func (r *treeMove) entriesToDelete(ctx context.Context) iter.Seq2[mergeEntry, error] {
-	if p := &r.source.Bucket.Profile; r.checked == nil || !p.ConditionalDelete || !p.ConditionalBatchDelete {
-		return r.walk(ctx, false)
-	}
-	return r.merge(ctx, func(yield func(s3api.Version, error) bool) {
-		for _, v := range r.copied.few() {
-			if !yield(v, nil) {
-				return
-			}
+// lookAgain looks at the files whose times would not tell that they were replaced since they were copied: they had just been stored. Files that are
+// deleted one by one are looked at then.
+func (r *treeMove) lookAgain(ctx context.Context) error {
+	return inParallel(ctx, func(ctx context.Context, submit func(func() error)) error {
+		for key, v := range r.copied.young {
+			submit(func() error {
+				now, _, err := r.source.Bucket.Head(ctx, key)
+				switch {
+				case errors.Is(err, fs.ErrNotExist):
+					return nil
+				case err == nil && !v.IsStill(now):
+					r.copied.replaced(key)
+				}
+				return err
+			})
 		}
-	}, false)
+		return nil
+	})
 }
 
 // walk walks through both directories in parallel, in the order of the keys. The first walk fails with fs.ErrNotExist where there is no source.
 // It does not list a target that did not exist a moment ago. The sources are listed last: where S3 compares no versions, this list is
 // the check right before a small directory is deleted.
 func (r *treeMove) walk(ctx context.Context, first bool) iter.Seq2[mergeEntry, error] {
-	return r.merge(ctx, stored(r.source.Bucket.WalkInOrder(ctx, r.from)), first)
-}
-
-// merge is walk, through these versions of the source.
-func (r *treeMove) merge(ctx context.Context, versions iter.Seq2[s3api.Version, error], first bool) iter.Seq2[mergeEntry, error] {
 	return func(yield func(mergeEntry, error) bool) {
 		advance := func(next func() (s3api.Version, error, bool)) (*s3api.Version, error) {
 			v, err, more := next()
@@ -286,7 +302,7 @@ func (r *treeMove) merge(ctx context.Context, versions iter.Seq2[s3api.Version, 
 			}
 			return &v, err
 		}
-		sources, stop := iter.Pull2(versions)
+		sources, stop := iter.Pull2(stored(r.source.Bucket.WalkInOrder(ctx, r.from)))
 		defer stop()
 		copies, stop := iter.Pull2(stored(r.target.Bucket.WalkInOrder(ctx, r.to)))
 		defer stop()

@@ -8,8 +8,8 @@ import (
 	"github.com/babelftp/babelftp/driver/internal/keys"
 )
 
-// Moves are the renames and copies that are running. One that has a name in common with another waits for its end, but a copy for no copy: many
-// sessions may copy the same file.
+// Moves are the renames and copies that are running. A change of the time of a file is a copy of it onto itself. One that has a name in common with another
+// waits for its end, but a copy for no copy: many sessions may copy the same file.
 //
 // Without that, a rename from a to b and one from b to a would each take the file of the other for its copy, and both would delete it. Moves are
 // those of one process. Against another process a directory has only the look right before its deletes, and a file has none.

@@ -155,7 +155,7 @@ func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey str
 		r.source.incomplete.refused.Store(true)
 	}
 	switch {
-	case headErr != nil || now.Name != made.Name: // it is not the copy any more, or nothing tells it from an equal object of another client
+	case headErr != nil || made.Name == "" || now.Name != made.Name: // it is not the copy any more, or nothing tells it from an equal object of another client
 	case refused && !occupied && r.undo(ctx, v, now):
 	case r.target.NoOverwrite && !replaced:
 		r.target.incomplete.add(v, now)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
@@ -107,42 +108,48 @@ func TestWalkFails(t *testing.T) {
 // TestFingerprints asks for versions like one that was added.
 func TestFingerprints(t *testing.T) {
 	f := newFingerprints()
-	v := s3api.Version{Key: "a", Size: 2, ETag: `"1"`}
-	if f.has(v) {
+	at := time.Unix(1_000_000_000, 0)
+	v := s3api.Version{Key: "a", Size: 2, ETag: `"1"`, ModTime: at, Looked: true, Name: "name"}
+	listed := v
+	listed.Looked, listed.Name = false, ""
+	if _, found := f.find(listed); found || !f.empty() {
 		t.Error("it has a version before any was added")
 	}
-	f.add(s3api.Version{Key: "b", Size: 2, ETag: `"1"`})
-	f.add(v)
+	f.add(s3api.Version{Key: "b", Size: 2, ETag: `"1"`, ModTime: at})
+	f.addLooked(v, time.Minute)
 	for label, test := range map[string]struct {
 		change func(v *s3api.Version)
 		want   bool
 	}{
-		"same":           {func(*s3api.Version) {}, true},
-		"without-quotes": {func(v *s3api.Version) { v.ETag = "1" }, true},
-		"other-etag":     {func(v *s3api.Version) { v.ETag = `"2"` }, false},
-		"other-size":     {func(v *s3api.Version) { v.Size = 3 }, false},
-		"other-key":      {func(v *s3api.Version) { v.Key = "c" }, false},
-		"moved-space":    {func(v *s3api.Version) { v.ETag, v.Size, v.Key = `"1 2"`, 0, "a" }, false},
+		"same":             {func(*s3api.Version) {}, true},
+		"without-quotes":   {func(v *s3api.Version) { v.ETag = "1" }, true},
+		"parts-of-second":  {func(v *s3api.Version) { v.ModTime = at.Add(999 * time.Millisecond) }, true},
+		"rounded-up":       {func(v *s3api.Version) { v.ModTime = at.Add(-time.Millisecond) }, true},
+		"later":            {func(v *s3api.Version) { v.ModTime = at.Add(time.Second) }, false},
+		"earlier":          {func(v *s3api.Version) { v.ModTime = at.Add(-1001 * time.Millisecond) }, false},
+		"other-etag":       {func(v *s3api.Version) { v.ETag = `"2"` }, false},
+		"other-size":       {func(v *s3api.Version) { v.Size = 3 }, false},
+		"other-key":        {func(v *s3api.Version) { v.Key = "c" }, false},
+		"moved-space":      {func(v *s3api.Version) { v.ETag, v.Size, v.Key = `"1 2"`, 0, "a" }, false},
+		"not-looked-at":    {func(v *s3api.Version) { v.Key = "b" }, true},
+		"not-looked-later": {func(v *s3api.Version) { v.Key, v.ModTime = "b", at.Add(time.Hour) }, false},
 	} {
 		t.Run(label, func(t *testing.T) {
-			asked := v
+			asked := listed
 			test.change(&asked)
-			if got := f.has(asked); got != test.want {
-				t.Errorf("it has it: %t, want %t", got, test.want)
+			got, found := f.find(asked)
+			if found != test.want || found && (got.Name == v.Name) != (asked.Key == v.Key) {
+				t.Errorf("it finds %+v, %t, want %t", got, found, test.want)
 			}
 		})
 	}
-	f.add(s3api.Version{Key: "0"})
-	f.add(s3api.Version{Key: "a", Size: 9})
-	var few []string
-	for _, v := range f.few() {
-		few = append(few, v.Key)
-		if v.Size == 9 {
-			t.Error("a version has taken the place of the one that was added before")
-		}
+	f.replaced("a")
+	if _, found := f.find(listed); found || f.empty() || len(f.young) > 0 {
+		t.Error("it finds a version that was replaced, or takes an old one for a young one")
 	}
-	if !slices.Equal(few, []string{"0", "a", "b"}) {
-		t.Errorf("the first versions are %q", few)
+	f.addLooked(v, 0)
+	if len(f.young) != 1 {
+		t.Error("it does not know a young one")
 	}
 }
 
@@ -150,13 +157,13 @@ func TestFingerprints(t *testing.T) {
 func TestFingerprintsOfMany(t *testing.T) {
 	f := newFingerprints()
 	for i := range 2 * maxEntries {
-		v := s3api.Version{Key: strconv.Itoa(i)}
+		v := s3api.Version{Key: strconv.Itoa(i), Looked: true}
 		f.add(v)
-		if !f.has(v) {
+		if _, found := f.find(v); !found {
 			t.Fatalf("it does not have version %d", i)
 		}
 	}
-	if n := len(f.few()); n != maxEntries {
+	if n := len(f.looked); n != maxEntries {
 		t.Errorf("%d versions are kept, want %d", n, maxEntries)
 	}
 }

@@ -83,7 +83,7 @@ func (u *Uploader) Open(ctx context.Context, name, key string, flag int, offset 
 			}
 			w.endCopy = endCopy
 			w.partSize = u.partSizeFor(w.keptEnd)
-			w.attributes, w.condition = a, s3api.Condition{ETag: v.ETag}
+			w.attributes, w.condition = a, v.Unchanged()
 			w.attributes.RemoveMTime()
 			u.Objects.Inherit(&w.attributes)
 			if err := u.Bucket.ReadTags(ctx, key, &w.attributes); err != nil {
