@@ -256,6 +256,28 @@ func TestCompletedWithoutETag(t *testing.T) {
 	}
 }
 
+var checksumTypeElement = regexp.MustCompile(`<ChecksumType>[^<]*</ChecksumType>`)
+
+// An answer that does not prove that the upload was completed is compared with the object. Another client has stored the same bytes by an equal upload.
+func TestCompletedByAnother(t *testing.T) {
+	f := newFixture(t)
+	u, other := f.upload(t), f.upload(t)
+	parts, others := []*s3api.Part{f.part(t, u, "same")}, []*s3api.Part{f.part(t, other, "same")}
+	f.change = func(response *http.Response) {
+		f.change = nil
+		body, _ := io.ReadAll(response.Body)
+		body = checksumTypeElement.ReplaceAll(body, nil)
+		response.Body, response.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+		if _, err := f.CompleteUpload(t.Context(), other, others, s3api.Condition{}); err != nil {
+			t.Error(err)
+		}
+	}
+	ctx := s3api.WithRetries(t.Context(), s3api.Retries{Patience: 100 * time.Millisecond})
+	if _, err := f.CompleteUpload(ctx, u, parts, s3api.Condition{}); !errors.Is(err, syscall.EAGAIN) {
+		t.Errorf("the error is %v, want %v", err, syscall.EAGAIN)
+	}
+}
+
 // TestOtherBytes changes what an answer says of its bytes.
 func TestOtherBytes(t *testing.T) {
 	const content = "content"
