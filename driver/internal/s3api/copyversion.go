@@ -22,7 +22,7 @@ func (b *Bucket) CheckCondition(ctx context.Context, key string, c Condition) er
 	return c.Failed(err)
 }
 
-// Copy copies a version by one request, also from another bucket, on a condition of what it replaces.
+// Copy copies a version by one request, also from another bucket, on a condition of what it replaces. With ErrSourceReplaced it returns the copy.
 func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, to string, c Condition) (Stored, error) {
 	w := change{key: to, name: newName(), condition: c, supported: b.Profile.ConditionalCopy, timeout: copying(v.Size, silenceTimeout)}
 	w.send = func(ctx context.Context, c Condition) (Stored, error) {
@@ -46,7 +46,7 @@ func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, 
 	made, err := b.perform(ctx, w)
 	if err == nil && (to != v.Key || b.Name != v.Bucket.Name) {
 		if err = b.checkSource(ctx, v); err != nil {
-			return Stored{}, err
+			return made, err
 		}
 	}
 	if errors.Is(err, syscall.ESTALE) && c.Absent && b.CheckCondition(ctx, to, c) == nil {

@@ -164,9 +164,9 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Conditio
 		}
 	case errors.Is(err, fs.ErrExist) && !marker:
 		return r.takeCopy(ctx, v, *e.source, to)
-	case errors.Is(err, fs.ErrExist), errors.Is(err, syscall.ESTALE) && !c.Absent:
+	case errors.Is(err, fs.ErrExist):
 		return syscall.ENOTEMPTY // another client has stored something there
-	case errors.Is(err, syscall.ESTALE):
+	case errors.Is(err, syscall.ESTALE): // either of the two was replaced
 		return errChanged
 	}
 	return err
@@ -204,7 +204,10 @@ func (r *treeMove) copyFile(ctx context.Context, v s3api.Version, a *attributes.
 	} else {
 		change.Saw(*old)
 	}
-	_, err := r.copyVersion(ctx, v, a, to, c, change)
+	made, err := r.copyVersion(ctx, v, a, to, c, change)
+	if old == nil {
+		r.removeWrongCopy(ctx, to, made, err)
+	}
 	return err
 }
 

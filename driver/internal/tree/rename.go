@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
 	"github.com/babelftp/babelftp/driver/internal/keys"
@@ -117,13 +118,16 @@ func (r *treeMove) file(ctx context.Context, v s3api.Version, a *attributes.Attr
 	change := r.target.Quotas.Change(newKey)
 	change.Look(ctx, r.target.Bucket, newKey)
 	made, err := r.copyVersion(ctx, v, a, newKey, c, change)
+	if !occupied {
+		r.removeWrongCopy(ctx, newKey, made, err)
+	}
 	if err != nil || r.keepsSource {
 		return err
 	}
 	return r.deleteSource(ctx, v, newKey, made, occupied)
 }
 
-// copyVersion copies a version to a key on a condition, and ends the change of that key.
+// copyVersion copies a version to a key on a condition, and ends the change of that key. It returns the copy also where that may be one of a later version.
 //
 // What is renamed takes no more room than it did, but in the quotas that it comes to.
 func (r *treeMove) copyVersion(
@@ -161,6 +165,24 @@ func (r *treeMove) deleteSource(ctx context.Context, v s3api.Version, newKey str
 		r.target.incomplete.add(v, now)
 	}
 	return err
+}
+
+// removeTimeout bounds the requests that remove a wrong copy. They may outlive the session.
+const removeTimeout = 30 * time.Second
+
+// removeWrongCopy removes a copy whose source another client has replaced, where S3 compares no ETags of sources. It would be in the way of the next
+// attempt: nothing proves that it is a copy. The caller knows that there was nothing before. Only the name of the request proves that what is
+// there is the copy: another client may have stored the same bytes since.
+func (r *treeMove) removeWrongCopy(ctx context.Context, to string, made s3api.Stored, copyErr error) {
+	if made.Name == "" || !errors.Is(copyErr, s3api.ErrSourceReplaced) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	defer cancel()
+	now, _, err := r.target.Bucket.Head(ctx, to)
+	if err == nil && now.Name == made.Name {
+		_ = r.target.deleteVersion(ctx, now) // the caller has an error to return
+	}
 }
 
 // undo removes the copy of a file that S3 has refused to delete, so that it is not there twice, and tells whether it could. The file
