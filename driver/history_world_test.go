@@ -333,11 +333,11 @@ func (w *world) meets(r *replica, op *operation, o s3sim.Operation, number int, 
 		case "lose-answer":
 			f.LoseAnswer = true
 		case "slow-down", "refuse-three":
-			f.Status, f.Code = 503, "SlowDown"
+			f.Status, f.Code, f.Performed = 503, "SlowDown", false
 		case "too-many":
-			f.Status, f.Code = 429, "TooManyRequests"
+			f.Status, f.Code, f.Performed = 429, "TooManyRequests", false
 		case "fail":
-			f.Status, f.Code = 500, "InternalError"
+			f.Status, f.Code, f.Performed = 500, "InternalError", false
 		case "fail-performed":
 			f.Status, f.Code, f.Performed = 500, "InternalError", true
 		case "fail-behind-ok", "fail-performed-behind-ok":
