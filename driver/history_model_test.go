@@ -407,12 +407,16 @@ func (m *model) lastListed(key string, op *operation) (last int) {
 
 // lostTime tells whether an operation deletes a time that a file has got since it was copied, and could know it. In one replica it always can. Elsewhere
 // it must have looked after the copy. No condition of S3 tells the file from the one before, which has the same ETag, and a listing tells only in which
-// second it was stored.
+// second it was stored. A younger file with the same bytes counts as a copy of an attempt before, and so does any where files are not replaced.
 func (m *model) lostTime(e s3sim.Event, op *operation) bool {
 	to, mtime := op.To+strings.TrimPrefix(e.Key, op.Name), e.Old.Metadata("mtime")
 	states := m.versions[e.Key]
-	if mtime == "" || len(states) < 2 || slices.ContainsFunc(m.alive(to, op.start, m.seq), func(s state) bool { return s.exists && s.mtime == mtime }) {
+	copies := m.alive(to, op.start, m.seq)
+	if mtime == "" || len(states) < 2 || slices.ContainsFunc(copies, func(s state) bool { return s.exists && s.mtime == mtime }) {
 		return false
+	}
+	if op.copiedAt[e.Key] == 0 {
+		return !op.session.plan.NoOverwrite && !slices.ContainsFunc(copies, func(s state) bool { return s.exists && s.stored.After(e.Old.Modified) })
 	}
 	now, before, last := states[len(states)-1], states[len(states)-2], op.looked[e.Key]
 	if now.stored.After(before.stored) {

@@ -202,6 +202,7 @@ func testRename(t *testing.T, h Harness) {
 	t.Run("interrupted", func(t *testing.T) { testRenameInterrupted(t, h) })
 	t.Run("interrupted-copy-completes-later", func(t *testing.T) { testRenameCompletedLater(t, h) })
 	t.Run("changed-meanwhile", func(t *testing.T) { testRenameChanged(t, h) })
+	t.Run("removed-meanwhile", func(t *testing.T) { testRenameRemoved(t, h) })
 	t.Run("continued", func(t *testing.T) { testRenameContinued(t, h) })
 	t.Run("failed", func(t *testing.T) { testRenameFailed(t, h) })
 	t.Run("refused", func(t *testing.T) { testRenameRefused(t, h) })
@@ -349,6 +350,35 @@ func testRenameCompletedLater(t *testing.T, h Harness) {
 	x.rename("d", "n")
 	x.wantKeys("n/a")
 	x.wantContent("n/a", random(10))
+}
+
+// testRenameRemoved removes files of a directory right before they are copied. The others are renamed. Where there are none, nothing was.
+func testRenameRemoved(t *testing.T, h Harness) {
+	for label, test := range map[string]struct {
+		removed, want []string
+		kind          error
+	}{
+		"one": {[]string{"d/a"}, []string{"n/b"}, nil},
+		"all": {[]string{"d/a", "d/b"}, nil, syscall.EAGAIN},
+	} {
+		t.Run(label, func(t *testing.T) {
+			x := h.open(t, nil)
+			x.put("d/a", random(10))
+			x.put("d/b", random(11))
+			var mu sync.Mutex
+			x.spy.Before(func(_ context.Context, _ string, in any) error {
+				mu.Lock()
+				defer mu.Unlock()
+				if in, ok := in.(*s3.CopyObjectInput); ok && slices.Contains(test.removed, strings.TrimPrefix(*in.CopySource, x.bucket+"/")) {
+					x.delete(strings.TrimPrefix(*in.CopySource, x.bucket+"/"))
+				}
+				return nil
+			})
+			wantError(t, x.Rename("d", "n"), test.kind)
+			x.spy.Before(nil)
+			x.wantKeys(test.want...)
+		})
+	}
 }
 
 // testRenameChanged changes a directory while it is renamed: what was not copied is not deleted.

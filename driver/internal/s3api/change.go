@@ -148,7 +148,8 @@ func (l look) name() string { return l.Metadata[attributes.WriteKey] }
 // etag returns what tells the object from another one.
 func (l look) etag() string { return validator(l.ETag, l.ContentLength, l.LastModified) }
 
-// clockSkew is by how much the clocks of S3's machines may differ. An object may be dated by one of them, and the answer that shows it by another one.
+// clockSkew is by how much the clocks of S3's machines may differ. An object may be dated by one of them, and the answer that shows it by another one, or by a
+// proxy.
 const clockSkew = time.Minute
 
 // A moment is a time by the clock of this process, which runs evenly, and the last time that S3 had told by then.

@@ -117,12 +117,12 @@ func (r *treeMove) copy(ctx context.Context) error {
 	})
 }
 
-// complete handles a file that has its copy. One whose attributes may have changed since, because the file is younger, is copied anew.
+// complete handles a file that has its copy. One whose attributes may have changed since, because the copy is not younger than the file, is copied anew.
 func (r *treeMove) complete(ctx context.Context, e mergeEntry) error {
 	if err := e.mustBeCopy(ctx); err != nil {
 		return err
 	}
-	if isMarker(*e.source) || r.target.NoOverwrite || !e.copy.ModTime.Before(e.source.ModTime) {
+	if isMarker(*e.source) || r.target.NoOverwrite || e.copy.ModTime.After(e.source.ModTime) {
 		r.copied.add(*e.source)
 		return nil
 	}
@@ -162,11 +162,13 @@ func (r *treeMove) copyEntry(ctx context.Context, e mergeEntry, c s3api.Conditio
 		if e.source.ListedOtherwise(v, customer) || marker && isMarker(*e.source) { // KMS encrypts the marker, and MinIO lists another ETag
 			r.copied.add(*e.source)
 		}
+	case errors.Is(err, fs.ErrNotExist) && c.Absent: // removed since the look
+		return nil
 	case errors.Is(err, fs.ErrExist) && !marker:
 		return r.takeCopy(ctx, v, *e.source, to)
 	case errors.Is(err, fs.ErrExist):
 		return syscall.ENOTEMPTY // another client has stored something there
-	case errors.Is(err, syscall.ESTALE): // either of the two was replaced
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESTALE): // of the file or of its copy
 		return errChanged
 	}
 	return err
