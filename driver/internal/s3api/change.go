@@ -31,6 +31,10 @@ const lookAfterTimeout = 30 * time.Second
 // the condition that this object is still there. Anything
 // else leaves open what has happened: the request may have been performed, and others have changed the object since. To send it again
 // would undo what they did. The error is EAGAIN then.
+//
+// A proxy may send a request twice as well, and pass on the second answer: nginx does so by default with PUT, when it has lost its connection to S3. S3 has
+// then performed the first one, and refused the second one on its condition. So a change looks after such a refusal too. The end of an upload is a POST,
+// which proxies do not repeat. There the name is that of the upload, which another session may have taken over and ended.
 type change struct {
 	key       string
 	name      string    // in the metadata of what the change makes
@@ -75,15 +79,17 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 	begun := b.moment()
 	doubt := false // an earlier attempt may have been performed
 	c := w.condition
+	sent := false
 	for t := newTries(ctx, w.long); ; {
-		sent, err := b.precondition(ctx, w.key, c, w.supported)
+		now, err := b.precondition(ctx, w.key, c, w.supported)
 		switch {
 		case err == nil:
 			var made Stored
-			made, err = attempt(ctx, t, w.timeout, func(ctx context.Context) (Stored, error) { return w.send(ctx, sent) })
+			made, err = attempt(ctx, t, w.timeout, func(ctx context.Context) (Stored, error) { return w.send(ctx, now) })
 			if err == nil {
 				return made, nil
 			}
+			sent = true
 			doubt = doubt || !s3errors.NotPerformed(err)
 			if !doubt && t.again(ctx, err) {
 				continue
@@ -92,15 +98,18 @@ func (b *Bucket) perform(ctx context.Context, w change) (Stored, error) {
 			return Stored{}, unknown(err)
 		}
 		failed := s3errors.FromSDK(err)
-		if !doubt || errors.Is(failed, context.Canceled) {
+		judged := sent && w.pending == nil && (errors.Is(failed, syscall.ESTALE) || errors.Is(failed, fs.ErrNotExist))
+		if !doubt && !judged || errors.Is(failed, context.Canceled) {
 			return Stored{}, failed
 		}
 		object, err := b.lookAfter(ctx, w.key)
 		switch {
+		case err == nil && object.is(w.name):
+			return Stored{ETag: aws.ToString(object.ETag), Name: w.name}, nil
+		case !doubt:
+			return Stored{}, failed
 		case err != nil:
 			return Stored{}, unknown(failed)
-		case object.is(w.name):
-			return Stored{ETag: aws.ToString(object.ETag), Name: w.name}, nil
 		case w.pending != nil && w.pending(ctx):
 			doubt = false // all attempts are one, whenever S3 performs it
 		case c.shows(object): // not performed

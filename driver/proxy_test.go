@@ -1,0 +1,91 @@
+package driver_test
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"os"
+	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/spf13/afero"
+
+	"github.com/babelftp/babelftp/driver"
+	"github.com/babelftp/babelftp/driver/drivertest"
+	"github.com/babelftp/babelftp/internal/s3sim"
+)
+
+// A repeatingProxy sends each PUT and each DELETE twice, and passes on the second answer. It is as if the connection to S3 had broken before the first one.
+type repeatingProxy struct{ s3.HTTPClient }
+
+// Do implements [s3.HTTPClient].
+func (p repeatingProxy) Do(request *http.Request) (*http.Response, error) {
+	if request.Method != http.MethodPut && request.Method != http.MethodDelete || request.URL.Query().Has("partNumber") {
+		return p.HTTPClient.Do(request)
+	}
+	var content []byte
+	if request.Body != nil {
+		var err error
+		if content, err = io.ReadAll(request.Body); err != nil {
+			return nil, err
+		}
+	}
+	for first := true; ; first = false {
+		again := request.Clone(request.Context())
+		again.Body = io.NopCloser(bytes.NewReader(content))
+		response, err := p.HTTPClient.Do(again)
+		if err != nil || !first {
+			return response, err
+		}
+		_ = response.Body.Close()
+	}
+}
+
+// TestRepeatingProxy works through a proxy that repeats requests. S3 refuses the second one on its condition, which the first one has changed.
+func TestRepeatingProxy(t *testing.T) {
+	for _, name := range driver.ProfileNames() {
+		t.Run(name, func(t *testing.T) {
+			p, _ := driver.ProfileNamed(name)
+			server := s3sim.New(s3sim.Options{Profile: p})
+			server.CreateBucket("bucket")
+			client := server.Client(nil, func(o *s3.Options) { o.HTTPClient = repeatingProxy{o.HTTPClient} })
+			f := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p})
+			deny := drivertest.MustNew(t.Context(), client, "bucket", &driver.Options{Profile: p, NoOverwrite: true})
+			add := func() error {
+				w, err := f.OpenAt("file", os.O_WRONLY|os.O_APPEND, 0)
+				if err != nil {
+					return err
+				}
+				if _, err := io.WriteString(w, "more"); err != nil {
+					return err
+				}
+				return w.Close()
+			}
+			for _, step := range []struct {
+				name string
+				do   func() error
+			}{
+				{"MKD", func() error { return f.Mkdir("dir", 0) }},
+				{"STOR", func() error { return afero.WriteFile(deny, "file", []byte("content"), 0) }},
+				{"APPE", add},
+				{"RNTO", func() error { return deny.Rename("file", "dir/file") }},
+				{"RNTO-of-a-directory", func() error { return f.Rename("dir", "moved") }},
+				{"DELE", func() error { return f.RemoveFile("moved/file") }},
+				{"RMD", func() error { return f.RemoveDir("moved") }},
+			} {
+				if err := step.do(); err != nil {
+					t.Fatalf("%s: %v", step.name, err)
+				}
+				if step.name != "RNTO-of-a-directory" {
+					continue
+				}
+				if content, err := afero.ReadFile(f, "moved/file"); err != nil || string(content) != "contentmore" {
+					t.Errorf("the file has %q, %v", content, err)
+				}
+			}
+			if left := server.Objects("bucket"); len(left) > 0 {
+				t.Errorf("%d objects are left", len(left))
+			}
+		})
+	}
+}
