@@ -76,3 +76,31 @@ func TestWrongCopy(t *testing.T) {
 		})
 	}
 }
+
+// TestRightCopy replaces a file right after S3 has copied it, on a server that compares no ETags of sources. The ETag of the copy shows that it is the right
+// one, and it stays.
+func TestRightCopy(t *testing.T) {
+	p, _ := driver.ProfileNamed("swift")
+	server := s3sim.New(s3sim.Options{Profile: p})
+	server.CreateBucket("bucket")
+	spy := drivertest.NewSpy(server.Client(nil))
+	f := drivertest.MustNew(t.Context(), spy, "bucket", &driver.Options{Profile: p})
+	if err := afero.WriteFile(f, "old/file", []byte("first"), 0); err != nil {
+		t.Fatal(err)
+	}
+	spy.After(func(operation string, _ any) error {
+		if operation != "CopyObject" {
+			return nil
+		}
+		spy.After(nil)
+		return afero.WriteFile(f, "old/file", []byte("later"), 0)
+	})
+	if err := f.Rename("old", "new"); !errors.Is(err, syscall.EAGAIN) {
+		t.Errorf("it ended with %v", err)
+	}
+	for name, want := range map[string]string{"old/file": "later", "new/file": "first"} {
+		if content, err := afero.ReadFile(f, name); err != nil || string(content) != want {
+			t.Errorf("%s has %q, %v", name, content, err)
+		}
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"strings"
 	"syscall"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 
 	"github.com/babelftp/babelftp/driver/internal/attributes"
+	"github.com/babelftp/babelftp/driver/internal/checksums"
 	"github.com/babelftp/babelftp/driver/internal/keys"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
 )
@@ -45,7 +47,11 @@ func (b *Bucket) Copy(ctx context.Context, v Version, a *attributes.Attributes, 
 	}
 	made, err := b.perform(ctx, w)
 	if err == nil && (to != v.Key || b.Name != v.Bucket.Name) {
-		if err = b.checkSource(ctx, v); err != nil {
+		err = b.checkSource(ctx, v)
+		if errors.Is(err, ErrSourceReplaced) && b.sameMD5(v, made) {
+			err = nil // after the copy
+		}
+		if err != nil {
 			return made, err
 		}
 	}
@@ -88,6 +94,11 @@ func (b *Bucket) checkSource(ctx context.Context, v Version) error {
 		return ErrSourceReplaced
 	}
 	return err
+}
+
+// sameMD5 tells whether the ETag of a copy shows that it has the bytes of a version.
+func (b *Bucket) sameMD5(v Version, made Stored) bool {
+	return b.Profile.MD5ETags && v.Bucket.Profile.MD5ETags && checksums.MD5OfETag(v.ETag) != nil && strings.Trim(v.ETag, `"`) == strings.Trim(made.ETag, `"`)
 }
 
 // copySource names an object in a header, in percent-encoding (RFC 3986 section 2.1).
