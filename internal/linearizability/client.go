@@ -128,8 +128,8 @@ func (c *client) send(cmd *Command, dir string, now func() time.Duration) (err e
 		cmd.Got, err = c.download(cmd, "RETR "+path, now)
 		return err
 	case "MLSD":
-		text, err := c.download(cmd, "MLSD "+dir, now)
-		cmd.Listing = sizesIn(text)
+		text, err := c.download(cmd, "MLSD "+strings.TrimSuffix(path, "/"), now)
+		cmd.Listing = sizesIn(text, cmd.Name)
 		return err
 	case "RNTO":
 		cmd.Call = now()
@@ -142,7 +142,7 @@ func (c *client) send(cmd *Command, dir string, now func() time.Duration) (err e
 		return err
 	}
 	cmd.Call = now()
-	text, err := c.conn.Send(cmd.Verb + " " + path)
+	text, err := c.conn.Send(cmd.Verb + " " + strings.TrimSuffix(path, "/"))
 	if cmd.Code, err = reply(text, err); err != nil || cmd.Code/100 != 2 {
 		return err
 	}
@@ -221,7 +221,7 @@ func (c *client) download(cmd *Command, line string, now func() time.Duration) (
 var (
 	sizeReply = regexp.MustCompile(`^213()() (\d+)`)
 	fact      = regexp.MustCompile(`(?mi)^ ?(?:[^ ]*;)?type=(file);(?:[^ ]*;)?(size=(\d+);)`)
-	fileLine  = regexp.MustCompile(`(?i)^(?:[^ ]*;)?type=file;[^ ]* (.*)$`)
+	line      = regexp.MustCompile(`(?i)^(?:[^ ]*;)?type=(file|dir);[^ ]* (.*)$`)
 )
 
 // sizeOf takes a size out of a text.
@@ -233,17 +233,22 @@ func sizeOf(pattern *regexp.Regexp, text string) (int64, error) {
 	return strconv.ParseInt(m[3], 10, 64)
 }
 
-// sizesIn are the files that MLSD has listed.
-func sizesIn(text string) map[string]int64 {
+// sizesIn are the files and directories that MLSD of a directory has listed.
+func sizesIn(text, directory string) map[string]int64 {
 	sizes := map[string]int64{}
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		if m := fileLine.FindStringSubmatch(line); m != nil {
-			size, err := sizeOf(fact, line)
+	for entry := range strings.Lines(text) {
+		entry = strings.TrimRight(entry, "\r\n")
+		m := line.FindStringSubmatch(entry)
+		switch {
+		case m == nil:
+		case strings.EqualFold(m[1], "dir"):
+			sizes[directory+m[2]+"/"] = 0
+		default:
+			size, err := sizeOf(fact, entry)
 			if err != nil {
 				size = -1 // which no file has
 			}
-			sizes[m[1]] = size
+			sizes[directory+m[2]] = size
 		}
 	}
 	return sizes

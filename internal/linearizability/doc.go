@@ -23,8 +23,13 @@
 //     may see both names in between, as docs/guarantees.md says, and may delete the source themselves. S3 compares ETags, so equal bytes count as the same file.
 //     The target may be in another bucket.
 //   - RETR, SIZE, MLST and the lines of MLSD read each name at one moment. A listing is no snapshot: it reads each name at a moment of its own.
+//   - A directory is there while it has a marker, or a file in it. Its name ends in a slash, and its register holds the marker.
+//   - MKD makes the marker at one moment, where there is none. So of two clients that make a directory, one succeeds.
+//   - RMD has seen the marker at one moment and no file at others, and deletes the marker that is there later, as DELE deletes a file. A directory that the
+//     replica may have shown before may have vanished meanwhile.
 //   - A reply 5xx says that the command has no effect, and that there was a reason at one moment. For RETR, SIZE, MLST, DELE and RNFR, and for APPE
 //     to a file that was deleted meanwhile, the reason is that there is no file. For REST and STOR it is a file that is shorter than the offset.
+//     For MKD it is a directory that is there, and for RMD one that is not, or that has files.
 //     Under overwrite: deny, it is a file that stays, for STOR and RNTO. Where only another client was in the way, the reply must be 4xx.
 //   - A reply 4xx or none leaves doubt: the command may take effect at any later time, or never. It may take effect once only.
 //

@@ -13,9 +13,11 @@ import (
 type Command struct {
 	Client, Replica int
 
-	// Verb is STOR, APPE, REST (which is REST and STOR), KEEP (which resumes an upload by them), DELE, RNTO (which is RNFR and RNTO), RETR, SIZE, MLST or MLSD. RNFR alone is one that was refused.
+	// Verb is STOR, APPE, REST (which is REST and STOR), KEEP (which resumes an upload by them), DELE, RNTO (which is RNFR and RNTO), MKD, RMD, RETR,
+	// SIZE, MLST or MLSD. RNFR alone is one that was refused. The name of a directory ends in a slash. It is empty for the one that all names of the
+	// history are in.
 	Verb   string
-	Name   string // empty for MLSD
+	Name   string
 	To     string // of RNTO
 	Offset int64  // of REST and KEEP
 	Data   string // that STOR, APPE and REST sent, and the whole file of KEEP
@@ -23,13 +25,49 @@ type Command struct {
 	Code    int              // of the last reply, 0 without one
 	Got     string           // what RETR brought
 	Size    int64            // what SIZE and MLST said
-	Listing map[string]int64 // what MLSD said: sizes by name
+	Listing map[string]int64 // what MLSD said: sizes by name, 0 for a directory
 
 	// Call and Return are the times before the command was sent and after its last reply came, since the beginning of the history.
 	Call, Return time.Duration
 
 	// Blind says that a rename may have deleted what was stored after its last look at the source. See [Plan.Excuse].
 	Blind bool
+
+	// Seen says of RMD that its replica may have seen the directory before. It then stays one for the user, also when it has vanished. See [History.markSeen].
+	Seen bool
+}
+
+// isDirectory tells whether a name is that of a directory.
+func isDirectory(name string) bool { return strings.HasSuffix(name, "/") }
+
+// directoryOf is the directory that a name is in.
+func directoryOf(name string) string {
+	return name[:strings.LastIndex(strings.TrimSuffix(name, "/"), "/")+1]
+}
+
+// connected tells whether two names are the same, or one is in the other.
+func connected(a, b string) bool {
+	return a == b || isDirectory(a) && strings.HasPrefix(b, a) || isDirectory(b) && strings.HasPrefix(a, b)
+}
+
+// shows tells whether a reply may have shown a directory to the replica: the directory itself, or a file in it.
+func (c *Command) shows(directory string) bool {
+	for name := range c.Listing {
+		if connected(directory, name) {
+			return true
+		}
+	}
+	return c.Name != "" && connected(directory, c.Name) && (c.Code/100 == 2 || c.inDoubt() || c.Verb == "MKD")
+}
+
+// markSeen finds the directories that replicas may remember.
+func (h History) markSeen() {
+	for i := range h {
+		c := &h[i]
+		c.Seen = c.Verb == "RMD" && slices.ContainsFunc(h, func(o Command) bool {
+			return o.Replica == c.Replica && o.Call < c.Return && (o.Client != c.Client || o.Call < c.Call) && o.shows(c.Name)
+		})
+	}
 }
 
 // isRead tells whether the command changes nothing.
@@ -49,7 +87,7 @@ func (c *Command) Refused() bool { return c.Code == 0 || c.Code/100 == 4 }
 
 // changes tells whether the command has certainly changed a name.
 func (c *Command) changes(name string) bool {
-	return !c.isRead() && c.Code/100 == 2 && (c.Name == name || c.To == name)
+	return !c.isRead() && c.Code/100 == 2 && (connected(c.Name, name) || c.To != "" && connected(c.To, name))
 }
 
 // Groundless is the commands that were refused though nothing was in their way. Without faults, only another client's change of the same name is a reason.
@@ -75,7 +113,7 @@ func (c *Command) String() string {
 	case "RNTO":
 		return fmt.Sprintf("RNFR %s, RNTO %s -> %s", c.Name, c.To, c.reply())
 	case "MLSD":
-		return "MLSD -> " + c.reply()
+		return strings.TrimSpace("MLSD "+c.Name) + " -> " + c.reply()
 	}
 	text += " " + c.Name
 	switch c.Verb {

@@ -33,6 +33,10 @@ type step struct {
 	deny     bool // an existing file stays
 	versions bool // the bucket keeps versions
 	doubt    bool // any outcome is possible
+
+	// Of a directory:
+	below    []int // the names in it
+	vanished bool  // RMD may find nothing
 }
 
 type stepKind int
@@ -54,6 +58,14 @@ const (
 	refusedRename // no source, or a target that stays
 	anything      // all states explain it
 	never         // no state does
+)
+
+// Steps for a directory.
+const (
+	readDirectory  stepKind = iota + never + 1 // there is a marker, or a file below
+	readNoneOrFull                             // there is no marker, or a file below
+	seeMarker                                  // what RMD does before it deletes
+	mark                                       // what MKD does where there is no marker
 )
 
 // A file is what a name has.
@@ -145,16 +157,27 @@ func (s state) apply(p step) (state, bool) {
 		}
 		end := min(at+int64(len(data)), int64(len(f.content)))
 		return s.with(p.file, file{there: true, content: f.content[:at] + data + f.content[end:]}), true
-	case seeDeleted:
+	case readDirectory:
+		return s, f.there || s.anyOf(p.below)
+	case readNoneOrFull:
+		return s, !f.there || s.anyOf(p.below)
+	case mark:
+		return s.with(p.file, file{there: true}), !f.there || p.doubt
+	case seeDeleted, seeMarker:
 		return s.hold(holding{command: p.command}), f.there
 	case remove:
-		if _, seen := s.find(p.command); !seen && !p.doubt {
+		if _, seen := s.find(p.command); !seen && !p.doubt && !p.vanished {
 			return s, false
 		}
 		return s.release(p.command).with(p.file, file{}), true
 	default:
 		return s.rename(p, f)
 	}
+}
+
+// anyOf tells whether one of some files is there.
+func (s state) anyOf(files []int) bool {
+	return slices.ContainsFunc(files, func(number int) bool { return s.files[number].there })
 }
 
 // rename does a step of a rename.
@@ -204,7 +227,10 @@ func (s state) rename(p step, source file) (state, bool) {
 
 // steps takes a command apart.
 func (r Rules) steps(number int, c *Command, names map[string]int) []step {
-	p := step{command: number, source: c, file: names[c.Name], target: names[c.To], deny: r.Deny, versions: r.Versions, doubt: c.inDoubt()}
+	p := step{
+		command: number, source: c, file: names[c.Name], target: names[c.To], deny: r.Deny, versions: r.Versions, doubt: c.inDoubt(),
+		below: below(c.Name, names), vanished: c.Seen,
+	}
 	of := func(kinds ...stepKind) []step {
 		steps := make([]step, len(kinds))
 		for i, kind := range kinds {
@@ -217,6 +243,8 @@ func (r Rules) steps(number int, c *Command, names map[string]int) []step {
 	switch {
 	case c.Verb == "MLSD":
 		return r.listed(p, names)
+	case isDirectory(c.Name):
+		return p.directory()
 	case c.Code/100 == 5:
 		return of(r.refusal(c))
 	case c.isRead() && done:
@@ -269,21 +297,89 @@ func (r Rules) refusal(c *Command) stepKind {
 
 // listed are the reads of MLSD: one of each name.
 func (r Rules) listed(p step, names map[string]int) []step {
-	if p.source.Code/100 != 2 {
-		return nil
-	}
+	p.below = nil
 	var steps []step
 	for name, number := range names {
-		if strings.HasPrefix(name, elsewhere) {
+		if strings.HasPrefix(name, elsewhere) || directoryOf(name) != p.source.Name {
 			continue
 		}
-		p.file, p.kind = number, readAbsent
-		if size, found := p.source.Listing[name]; found {
-			p.kind, p.size = readFile, size
+		q := p
+		q.file, q.below = number, below(name, names)
+		size, found := p.source.Listing[name]
+		switch {
+		case p.source.Code/100 != 2 || !found:
+			steps = append(steps, q.absent()...)
+			continue
+		case isDirectory(name):
+			q.kind = readDirectory
+		default:
+			q.kind, q.size = readFile, size
 		}
+		steps = append(steps, q)
+	}
+	switch {
+	case p.source.Code/100 == 2:
+		return steps
+	case p.source.Code == 550 && isDirectory(p.source.Name):
+		p.kind = readAbsent
+		return append(steps, p)
+	case p.source.Code/100 == 5:
+		p.kind = never
+		return []step{p}
+	}
+	return nil
+}
+
+// directory are the steps of MKD and RMD. Both look by a listing, which is no snapshot.
+func (p step) directory() []step {
+	makes, done := p.source.Verb == "MKD", p.source.Code/100 == 2
+	switch {
+	case p.source.Code == 550 && makes:
+		p.kind = readDirectory
+		return []step{p}
+	case p.source.Code == 550:
+		p.kind = readNoneOrFull
+		return []step{p}
+	case p.source.Code/100 == 5:
+		p.kind = never
+		return []step{p}
+	}
+	var steps []step
+	if done {
+		q := p
+		for _, q.file = range p.below {
+			q.kind = readAbsent
+			steps = append(steps, q)
+		}
+	}
+	if done && !makes && !p.vanished {
+		p.kind = seeMarker
+		steps = append(steps, p)
+	}
+	if p.kind = remove; makes {
+		p.kind = mark
+	}
+	return append(steps, p)
+}
+
+// absent are the reads of a listing that does not show a name. A directory shows while it has a marker, or a file.
+func (p step) absent() (steps []step) {
+	p.kind = readAbsent
+	for _, p.file = range append([]int{p.file}, p.below...) {
 		steps = append(steps, p)
 	}
 	return steps
+}
+
+// below are the names in a directory.
+func below(directory string, names map[string]int) (numbers []int) {
+	for name, number := range names {
+		if isDirectory(directory) && name != directory && strings.HasPrefix(name, directory) {
+			numbers = append(numbers, number)
+		}
+	}
+	slices.Sort(numbers)
+	return numbers
 }
 
 // operations is the history as porcupine takes it.
@@ -306,20 +402,27 @@ func (r Rules) operations(h History) (operations []porcupine.Operation, names []
 	return operations, names
 }
 
-// partition divides operations into groups of names that renames connect.
+// partition divides operations into groups of names that renames and directories connect.
 func partition(operations []porcupine.Operation, names int) [][]porcupine.Operation {
 	group := make([]int, names)
 	for i := range group {
 		group[i] = i
 	}
-	for _, o := range operations {
-		if p := o.Input.(step); p.source.Verb == "RNTO" {
-			from, to := group[p.file], group[p.target]
-			for i := range group {
-				if group[i] == from {
-					group[i] = to
-				}
+	connect := func(a, b int) {
+		from, to := group[a], group[b]
+		for i := range group {
+			if group[i] == from {
+				group[i] = to
 			}
+		}
+	}
+	for _, o := range operations {
+		p := o.Input.(step)
+		if p.source.Verb == "RNTO" {
+			connect(p.file, p.target)
+		}
+		for _, number := range p.below {
+			connect(p.file, number)
 		}
 	}
 	parts := make([][]porcupine.Operation, names)
@@ -356,7 +459,7 @@ func model(names []string) porcupine.Model {
 		DescribeOperation: func(input, _ any) string {
 			p := input.(step)
 			what := map[stepKind]string{
-				seeDeleted: "looks: ", remove: "deletes: ", readSource: "reads: ", writeTarget: "writes: ", removeSource: "deletes: ", bringBack: "brings back: ",
+				seeDeleted: "looks: ", seeMarker: "looks: ", remove: "deletes: ", readSource: "reads: ", writeTarget: "writes: ", removeSource: "deletes: ", bringBack: "brings back: ",
 			}[p.kind]
 			if p.source.Verb == "MLSD" {
 				what = names[p.file] + " in: "

@@ -50,6 +50,16 @@ func mlsd(listing map[string]int64) Command {
 	return Command{Verb: "MLSD", Listing: listing, Code: 226}
 }
 
+// MKD and RMD of d.
+func mkd(code int) Command { return Command{Verb: "MKD", Name: "d/", Code: code} }
+
+func rmd(code int) Command { return Command{Verb: "RMD", Name: "d/", Code: code} }
+
+// mlsdOf lists d.
+func mlsdOf(listing map[string]int64, code int) Command {
+	return Command{Verb: "MLSD", Name: "d/", Listing: listing, Code: code}
+}
+
 // inTurn gives each command its own time.
 func inTurn(commands ...Command) History {
 	for i := range commands {
@@ -66,6 +76,9 @@ func TestCheck(t *testing.T) {
 	noticed := blind
 	noticed.Code = 451
 	versions := Rules{Versions: true}
+	made := map[string]int64{"d/": 0}
+	mkdOfAnother := mkd(257)
+	mkdOfAnother.Client = 1
 	for _, tt := range []struct {
 		name    string
 		rules   Rules
@@ -166,9 +179,35 @@ func TestCheck(t *testing.T) {
 		{"deny-doubt-never-replaces", Rules{Deny: true}, inTurn(stor("a", "x", 226), stor("a", "yy", none), size("a", 2)), Unexplained},
 		{"deny-rename-refused", Rules{Deny: true}, inTurn(stor("a", "x", 226), stor("b", "x", 226), rnto("b", 553), retr("a", "x")), Explained},
 		{"deny-rename-replaces", Rules{Deny: true}, inTurn(stor("a", "x", 226), stor("b", "x", 226), rnto("b", 250)), Unexplained},
+
+		{"directory", Rules{}, inTurn(mkd(257), mlsd(made), mlsdOf(nil, 226), mkd(550), rmd(250), mlsd(nil), mlsdOf(nil, 550), rmd(550)), Explained},
+		{"directory-not-made", Rules{}, inTurn(mkd(257), mlsd(nil)), Unexplained},
+		{"directory-made-twice", Rules{}, History{at(0, 9, mkd(257)), at(0, 9, mkd(257))}, Unexplained},
+		{"directory-refused-without-reason", Rules{}, inTurn(mkd(550)), Unexplained},
+		{"directory-of-a-file", Rules{}, inTurn(stor("d/x", "x", 226), mkd(550), mlsd(made), mlsdOf(map[string]int64{"d/x": 1}, 226), rmd(550)), Explained},
+		{"directory-made-beside-its-file", Rules{}, History{at(0, 9, mkd(257)), at(1, 5, stor("d/x", "x", 226)), at(10, 11, mlsd(made))}, Explained},
+		{"directory-goes-with-its-file", Rules{}, inTurn(stor("d/x", "x", 226), dele("d/x", 250), mlsd(nil), mlsdOf(nil, 550)), Explained},
+		{"directory-shows-without-a-file", Rules{}, inTurn(stor("d/x", "x", 226), dele("d/x", 250), mlsd(made)), Unexplained},
+		{"directory-stays-without-its-file", Rules{}, inTurn(mkd(257), stor("d/x", "x", 226), dele("d/x", 250), mlsd(made)), Explained},
+		{"directory-made-in-doubt", Rules{}, inTurn(mkd(none), mlsd(nil), mlsd(made)), Explained},
+		{"directory-removed-while-full", Rules{}, inTurn(mkd(257), stor("d/x", "x", 226), rmd(250)), Unexplained},
+		{"directory-not-removed-while-empty", Rules{}, inTurn(mkd(257), rmd(550)), Unexplained},
+		{"directory-not-removed", Rules{}, inTurn(mkd(257), rmd(250), mlsd(made)), Unexplained},
+		{"directory-removed-beside-a-store", Rules{}, History{
+			at(0, 1, mkd(257)), at(2, 9, rmd(250)), at(3, 4, stor("d/x", "x", 226)), at(10, 11, mlsd(made)), at(12, 13, dele("d/x", 250)), at(14, 15, mlsd(nil)),
+		}, Explained},
+		{"directory-removed-twice-by-one", Rules{}, History{
+			at(0, 1, mkd(257)), at(2, 90, rmd(250)), at(3, 4, mlsd(nil)), at(5, 6, mkd(257)), at(91, 92, mlsd(nil)),
+		}, Unexplained},
+		{"directory-removed-beside-one-that-makes-it", Rules{}, History{at(0, 9, rmd(250)), at(1, 8, mkdOfAnother), at(10, 11, mlsd(made))}, Explained},
+		{"directory-removed-by-two", Rules{}, History{at(0, 1, mkd(257)), at(2, 9, rmd(250)), at(2, 9, rmd(250)), at(10, 11, mlsd(nil))}, Explained},
+		{"directory-unknown", Rules{}, inTurn(rmd(250)), Unexplained},
+		{"directory-that-vanished", Rules{}, inTurn(stor("d/x", "x", 226), dele("d/x", 250), rmd(250), rmd(550)), Explained},
+		{"directory-in-doubt-removed-twice", Rules{}, inTurn(mkd(257), rmd(none), mlsd(nil), mkd(257), mlsd(nil)), Unexplained},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
+			tt.history.markSeen()
 			if got := tt.rules.Check(tt.history, until); got != tt.want {
 				t.Errorf("%s, want %s:\n%v", got, tt.want, tt.history)
 			}

@@ -61,6 +61,7 @@ const (
 // A script is what all clients of a history may do.
 type script struct {
 	names    []string
+	folder   string   // the directory of some of the names, empty for none
 	contents []string // those that several clients store
 	unique   int      // of ten contents, how many only one client stores
 	verbs    []string // each as often as it is wanted
@@ -73,8 +74,14 @@ func (t *Team) newScript(random *rand.Rand) script {
 	for i := range count {
 		s.names = append(s.names, string(rune('a'+i)))
 	}
-	if t.Elsewhere && count > 1 && random.IntN(3) == 0 {
+	switch {
+	case t.Elsewhere && count > 1 && random.IntN(3) == 0:
 		s.names[count-1] = elsewhere + s.names[count-1]
+	case t.Keeper == "" && random.IntN(3) == 0:
+		s.folder = "d/"
+		for i := random.IntN(count); i < count; i++ {
+			s.names[i] = s.folder + s.names[i]
+		}
 	}
 	s.contents = [][]string{{"b"}, {"b", "b", ""}, {""}, {"b", "bb"}}[random.IntN(4)]
 	s.unique = []int{0, 2, 5}[random.IntN(3)]
@@ -98,6 +105,11 @@ func (t *Team) newScript(random *rand.Rand) script {
 	add("SIZE", 2+random.IntN(3))
 	add("MLST", 1)
 	add("MLSD", 1)
+	if s.folder != "" {
+		add("MKD", 2+random.IntN(4))
+		add("RMD", 2+random.IntN(4))
+		add("MLSD", 2)
+	}
 	return s
 }
 
@@ -118,7 +130,11 @@ func (s *script) command(random *rand.Rand, client, number int, known map[string
 			c.Offset = 1
 		}
 	case "MLSD":
-		c.Name = ""
+		if c.Name = ""; random.IntN(2) == 0 {
+			c.Name = s.folder
+		}
+	case "MKD", "RMD":
+		c.Name = s.folder
 	}
 	const seldom = 3
 	switch c.Verb {
@@ -191,6 +207,7 @@ func (t *Team) Play(ctx context.Context, seed uint64, faults bool) (*Record, err
 	plan.calm()
 	err := errors.Join(append(errs, t.finish(ctx, random, s, dir, plan, &recorded))...)
 	h := recorded.commands.sorted()
+	h.markSeen()
 	if t.Excuse {
 		plan.Excuse(h)
 	}
@@ -256,6 +273,9 @@ func (c *client) work(ctx context.Context, random *rand.Rand, s script, dir stri
 func (t *Team) finish(ctx context.Context, random *rand.Rand, s script, dir string, plan *Plan, recorded *recorder) error {
 	c := t.clients[0]
 	ends := []Command{{Verb: "MLSD"}}
+	if s.folder != "" {
+		ends = append(ends, Command{Verb: "MLSD", Name: s.folder})
+	}
 	for _, name := range s.names {
 		ends = append(ends, Command{Verb: "RETR", Name: name})
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 // Shrink returns a part of a history that is not linearizable, which has few commands. It leaves out only what gives the others no more
-// freedom: what came after a moment, names that no rename connects with the others, and commands that only read.
+// freedom: what came after a moment, names that no rename and no directory connects with the others, and commands that only read.
 //
 // It takes about as long as it may. A part that takes more than a small share of that time counts as explained.
 func (r Rules) Shrink(h History, patience time.Duration) History {
@@ -61,11 +61,11 @@ func (h History) until(moment time.Duration) (part History) {
 	return part
 }
 
-// without leaves a name out. It returns false where a rename connects the name with another one.
+// without leaves a name out. It returns false where a rename or a directory connects the name with another one.
 func (h History) without(name string) (part History, alone bool) {
 	for _, c := range h {
 		switch {
-		case c.Verb == "RNTO" && (c.Name == name || c.To == name):
+		case c.Verb == "RNTO" && (c.Name == name || c.To == name), c.Name != "" && c.Name != name && connected(c.Name, name):
 			return nil, false
 		case c.Name != name:
 			part = append(part, c)
