@@ -11,6 +11,7 @@ import (
 	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -142,7 +143,8 @@ type Faults struct {
 	// Clock is that of the S3 server, nil for the true one.
 	Clock *Clock
 
-	// Sign signs requests anew by the true time, where the clock is wrong. It is nil for requests that stay as they came.
+	// Sign signs requests anew by the true time, where the clock is wrong. It is nil for requests that stay as they came. With Sign the pages of
+	// some listings are shorter than replicas want, so that a directory of few files has several.
 	Sign func(*http.Request) error
 
 	mu      sync.Mutex
@@ -191,6 +193,9 @@ type Plan struct {
 	left      int // faults of requests that change something
 	leftReads int
 
+	// page is how many entries a page of a listing has at most, 0 for as many as the replica asks for.
+	page int
+
 	// rarely is how many requests that change something there are for each fault, 0 for the usual number.
 	rarely int
 
@@ -210,6 +215,9 @@ type deletion struct {
 // begin makes the plan of a history.
 func (f *Faults) begin(dir string, seed uint64, faults bool) *Plan {
 	p := &Plan{faults: f, dir: dir, began: time.Now(), random: rand.New(rand.NewPCG(seed, 1)), repeated: map[string]bool{}}
+	if f.Sign != nil {
+		p.page = []int{0, 0, 2, 3}[p.random.IntN(4)] // asked for one entry, MinIO says that there are no others
+	}
 	if faults {
 		p.left, p.leftReads = 1+p.random.IntN(5), p.random.IntN(2)
 		if p.random.IntN(10) == 0 {
@@ -270,6 +278,18 @@ func (p *Plan) choose(q request) fault {
 		return newReadFault(p.random)
 	}
 	return fault{}
+}
+
+// shorten lets a listing of objects have shorter pages.
+func (p *Plan) shorten(u *url.URL) {
+	const limit = "max-keys"
+	query := u.Query()
+	asked, err := strconv.Atoi(query.Get(limit))
+	if p.page == 0 || !query.Has("list-type") || err == nil && asked <= p.page {
+		return
+	}
+	query.Set(limit, strconv.Itoa(p.page))
+	u.RawQuery = query.Encode()
 }
 
 // lock makes a request wait for its turn, if the S3 server needs that.

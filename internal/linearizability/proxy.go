@@ -130,6 +130,9 @@ func (p *Proxy) pass(r *http.Request, body []byte, q request) *answer {
 	out.URL.Scheme, out.URL.Host = p.target.Scheme, p.target.Host
 	out.Body, out.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	out.TransferEncoding = nil
+	if plan := p.faults.planOf(q); plan != nil && q.kind == "LIST" {
+		plan.shorten(out.URL)
+	}
 	if p.faults.Sign != nil && p.faults.Sign(out) != nil {
 		return nil
 	}
