@@ -57,6 +57,9 @@ func (s *Server) createUpload(b *bucket, q *request, e *Event) *reply {
 		id: "upload-" + s.next(), key: q.Key, begun: s.now(), header: stored(q.header), tags: q.header.Get("X-Amz-Tagging"),
 		parts: map[int]*part{}, algorithm: algorithm, full: full, retention: r,
 	}
+	if s.opts.Profile.LosesTags {
+		u.tags = ""
+	}
 	b.uploads[u.id] = u
 	e.UploadID = u.id
 	answer := answerXML(http.StatusOK, &struct {
@@ -83,15 +86,20 @@ func (b *bucket) upload(q *request) (*upload, *reply) {
 }
 
 // number returns the part number of a request.
-func (q *request) number() (int, bool) {
+func (s *Server) number(q *request) (int, bool) {
 	n, err := strconv.Atoi(q.query.Get("partNumber"))
-	return n, err == nil && n >= 1 && n <= maxParts
+	return n, err == nil && n >= 1 && int64(n) <= s.opts.Profile.MaxParts()
+}
+
+// numbers says which part numbers there are.
+func (s *Server) numbers() string {
+	return fmt.Sprintf("Part number must be an integer between 1 and %d, inclusive.", s.opts.Profile.MaxParts())
 }
 
 func (s *Server) uploadPart(b *bucket, q *request) *reply {
-	n, valid := q.number()
+	n, valid := s.number(q)
 	if !valid {
-		return invalidArg("Part number must be an integer between 1 and 10000, inclusive.")
+		return invalidArg(s.numbers())
 	}
 	u, refusal := b.upload(q)
 	if refusal != nil {
@@ -133,9 +141,9 @@ func (s *Server) uploadPartCopy(b *bucket, q *request, e *Event) *reply {
 	if !s.opts.Profile.PartCopy {
 		return notImplemented()
 	}
-	n, valid := q.number()
+	n, valid := s.number(q)
 	if !valid {
-		return invalidArg("Part number must be an integer between 1 and 10000, inclusive.")
+		return invalidArg(s.numbers())
 	}
 	u, refusal := b.upload(q)
 	if refusal != nil {
@@ -165,7 +173,7 @@ func (s *Server) uploadPartCopy(b *bucket, q *request, e *Event) *reply {
 		*p.sums.of(u.algorithm) = checksumOf(u.algorithm, p.Content).value
 	}
 	u.parts[n] = p
-	result := &copyResult{XMLName: xml.Name{Local: "CopyPartResult"}, ETag: p.etag, LastModified: stamp(p.modified)}
+	result := &copyResult{XMLName: xmlName("CopyPartResult"), ETag: p.etag, LastModified: stamp(p.modified)}
 	result.sums = p.sums
 	answer := answerXML(http.StatusOK, result)
 	if source.VersionID != "" {
@@ -235,7 +243,11 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 		return again
 	}
 	u, refusal := b.upload(q)
+	_, known := b.completed[q.UploadID]
 	switch {
+	case refusal != nil && s.opts.Emptying && s.opts.Profile.UnstoredAnswers && !known && e.Old != nil:
+		e.New = e.Old
+		return s.unstored(q)
 	case refusal != nil:
 		return refusal
 	case !wellFormed || slices.ContainsFunc(in.Parts, func(e partElement) bool { return e.ETag == "" || e.PartNumber == 0 }):
@@ -266,16 +278,23 @@ func (s *Server) complete(b *bucket, q *request, e *Event) *reply {
 	}
 	s.store(b, o)
 	e.New = o
-	answer := answerXML(http.StatusOK, &struct {
-		XMLName                     xml.Name `xml:"CompleteMultipartUploadResult"`
-		Location, Bucket, Key, ETag string
-		typedSums
-	}{Location: q.location, Bucket: q.Bucket, Key: q.Key, ETag: o.ETag, typedSums: o.checksum.element()})
+	answer := answerXML(http.StatusOK, &completedResult{
+		XMLName: xmlName("CompleteMultipartUploadResult"), Location: q.location, Bucket: q.Bucket, Key: q.Key, ETag: o.ETag, typedSums: o.checksum.element(),
+	})
 	b.describeNew(answer.header, o)
 	o.describe(answer.header)
 	b.completed[u.id] = completion{o, in.Parts, answer}
 	return answer
 }
+
+type completedResult struct {
+	XMLName                     xml.Name
+	Location, Bucket, Key, ETag string
+	typedSums
+}
+
+// xmlName is the name of the element that an answer is.
+func xmlName(name string) xml.Name { return xml.Name{Local: name} }
 
 // completedBefore is the answer to a request to complete an upload that is complete. It is nil where the server has none.
 func (s *Server) completedBefore(b *bucket, q *request, parts []partElement) *reply {

@@ -49,6 +49,9 @@ func (s *Server) dispatch(q *request, e *Event) *reply {
 	if q.Key == "" {
 		return s.dispatchBucket(b, q)
 	}
+	if answer := s.goesEmpty(b, q, e); answer != nil {
+		return answer
+	}
 	return s.dispatchObject(b, q, e)
 }
 
@@ -335,8 +338,8 @@ func (o *Object) archived() bool {
 }
 
 func (s *Server) get(b *bucket, q *request) *reply {
-	if _, valid := q.number(); q.query.Has("partNumber") && !valid {
-		return invalidArg("Part number must be an integer between 1 and 10000, inclusive.")
+	if _, valid := s.number(q); q.query.Has("partNumber") && !valid {
+		return invalidArg(s.numbers())
 	}
 	o, refusal := b.lookup(q.Key, q.query.Get("versionId"))
 	if refusal != nil {
@@ -360,7 +363,7 @@ func (s *Server) get(b *bucket, q *request) *reply {
 		return refuse(http.StatusRequestedRangeNotSatisfiable, "InvalidRange")
 	}
 	if q.query.Has("partNumber") {
-		if from, to, refusal = o.part(q); refusal != nil {
+		if from, to, refusal = s.part(q, o); refusal != nil {
 			return refusal
 		}
 		partial = true
@@ -398,8 +401,8 @@ func (s *Server) get(b *bucket, q *request) *reply {
 }
 
 // part returns the place of the part that a request names. An object that came by one request has one.
-func (o *Object) part(q *request) (from, to int64, refusal *reply) {
-	n, _ := q.number()
+func (s *Server) part(q *request, o *Object) (from, to int64, refusal *reply) {
+	n, _ := s.number(q)
 	sizes := o.parts
 	if sizes == nil {
 		sizes = []int64{o.Content.Size()}
@@ -510,6 +513,9 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 		}
 	}
 	tags := source.tags
+	if s.opts.Profile.LosesTags && replaces {
+		tags = ""
+	}
 	if q.header.Get("X-Amz-Tagging-Directive") == "REPLACE" {
 		tags = q.header.Get("X-Amz-Tagging")
 	}
@@ -530,7 +536,7 @@ func (s *Server) copy(b *bucket, q *request, e *Event) *reply {
 	s.store(b, o)
 	e.New, e.Source = o, source
 	answer := answerXML(http.StatusOK, &copyResult{
-		XMLName: xml.Name{Local: "CopyObjectResult"}, ETag: o.ETag, LastModified: stamp(o.Modified), typedSums: o.checksum.element(),
+		XMLName: xmlName("CopyObjectResult"), ETag: o.ETag, LastModified: stamp(o.Modified), typedSums: o.checksum.element(),
 	})
 	b.describeNew(answer.header, o)
 	o.describe(answer.header)

@@ -2,6 +2,7 @@ package s3sim_test
 
 import (
 	"io"
+	"net/http"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -144,5 +145,94 @@ func TestUnendedUploads(t *testing.T) {
 		}
 		wantCode(t, complete(), "")
 		wantCode(t, complete(), code)
+	}
+}
+
+// TestEmptying stores a file while the last one of its directory goes.
+func TestEmptying(t *testing.T) {
+	for _, test := range []struct {
+		server   string
+		emptied  int // how often the directory goes meanwhile
+		status   int
+		unstored bool
+	}{
+		{"minio", 1, http.StatusForbidden, false},
+		{"seaweedfs", 1, http.StatusInternalServerError, false},
+		{"versitygw", 1, http.StatusConflict, false},
+		{"versitygw", 2, 0, true},
+		{"minio", 0, 0, false},
+		{"aws", 1, 0, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			x := newFixture(t, s3sim.Options{Profile: profile(t, test.server), Emptying: true})
+			x.mustPut("dir/sub/other", "content")
+			slow := x.Client(&s3sim.Caller{Fault: func(s3sim.Operation) s3sim.Fault { return s3sim.Fault{Before: time.Minute} }}, once)
+			var out *s3.PutObjectOutput
+			answer := make(chan error)
+			go func() {
+				var err error
+				out, err = slow.PutObject(t.Context(), &s3.PutObjectInput{
+					Bucket: aws.String(bucket), Key: aws.String("dir/file"), Body: strings.NewReader("content"),
+				})
+				answer <- err
+			}()
+			synctest.Wait()
+			for range test.emptied {
+				x.mustPut("dir/sub/other", "content")
+				if _, err := x.client.DeleteObject(t.Context(), &s3.DeleteObjectInput{Bucket: aws.String(bucket), Key: aws.String("dir/sub/other")}); err != nil {
+					t.Error(err)
+				}
+			}
+			err := <-answer
+			_, missing := x.client.HeadObject(t.Context(), &s3.HeadObjectInput{Bucket: aws.String(bucket), Key: aws.String("dir/file")})
+			if status(err) != test.status || (missing == nil) != (test.status == 0 && !test.unstored) {
+				t.Errorf("%s, emptied %d times: %v, and then %v", test.server, test.emptied, err, missing)
+			}
+			if err == nil && test.unstored && out.ChecksumType != "" {
+				t.Errorf("%s, emptied %d times: the type of the checksum is %q", test.server, test.emptied, out.ChecksumType)
+			}
+		})
+	}
+}
+
+// TestLostTags stores tags by parts, and copies them with other metadata.
+func TestLostTags(t *testing.T) {
+	for server, kept := range map[string]int{"ceph": 0, "aws": 1} {
+		x := newFixture(t, s3sim.Options{Profile: profile(t, server)})
+		_, err := x.client.PutObject(t.Context(), &s3.PutObjectInput{
+			Bucket: aws.String(bucket), Key: aws.String("file"), Body: strings.NewReader("content"), Tagging: aws.String("a=b"),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = x.client.CopyObject(t.Context(), &s3.CopyObjectInput{
+			Bucket: aws.String(bucket), Key: aws.String("copy"), CopySource: aws.String(bucket + "/file"), MetadataDirective: types.MetadataDirectiveReplace,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for key, want := range map[string]int{"file": 1, "copy": kept} {
+			tags, err := x.client.GetObjectTagging(t.Context(), &s3.GetObjectTaggingInput{Bucket: aws.String(bucket), Key: aws.String(key)})
+			if err != nil || len(tags.TagSet) != want {
+				t.Errorf("%s: %s has the tags %+v, %v", server, key, tags, err)
+			}
+		}
+	}
+}
+
+// TestFewParts stores a part whose number only some servers have.
+func TestFewParts(t *testing.T) {
+	for server, want := range map[string]int{"swift": http.StatusBadRequest, "aws": 0} {
+		x := newFixture(t, s3sim.Options{Profile: profile(t, server)})
+		upload, err := x.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: aws.String(bucket), Key: aws.String("file")})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = x.client.UploadPart(t.Context(), &s3.UploadPartInput{
+			Bucket: aws.String(bucket), Key: aws.String("file"), UploadId: upload.UploadId, PartNumber: aws.Int32(1001), Body: strings.NewReader("content"),
+		})
+		if status(err) != want {
+			t.Errorf("%s: %v, want the status %d", server, err, want)
+		}
 	}
 }

@@ -36,8 +36,9 @@ type request struct {
 	checksums http.Header // the one that came with the body, if any
 	location  string      // the object's address
 
-	changes int                // how often the key had changed when the request came
-	before  map[string]*Object // what the keys held then, where the answer may be torn
+	changes   int                // how often the key had changed when the request came
+	emptyings int                // how often directories above it had lost their last object then
+	before    map[string]*Object // what the keys held then, where the answer may be torn
 
 	refusal *reply // why it is refused whatever it asks for, or nil
 }

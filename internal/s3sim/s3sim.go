@@ -42,7 +42,6 @@ const Region = "us-east-1"
 // S3's limits: https://docs.aws.amazon.com/AmazonS3/latest/userguide/qfacts.html
 const (
 	minPartSize      = 5 << 20
-	maxParts         = 10_000
 	maxPage          = 1000
 	maxBuckets       = 10_000
 	maxKeyBytes      = 1024
@@ -73,6 +72,10 @@ type Options struct {
 	// Torn makes answers hold parts of two objects where the reads of the profile are not atomic. One has replaced the other since the request came.
 	// HeadObject has the ETag of the new one and the rest of the old one. GetObject and listings have the ETag of the old one and the rest of the new one.
 	Torn bool
+
+	// Emptying makes a server with an EmptyDirectoryCode, or with UnstoredAnswers, not perform a request that stores an object while a directory
+	// above it loses its last one.
+	Emptying bool
 
 	// Ahead is by how much the clock of the server is ahead.
 	Ahead time.Duration
@@ -159,6 +162,15 @@ func (o *Object) Metadata(key string) string {
 	return o.header.Get(metadataHeader + key)
 }
 
+// Attributes are the headers that are stored with the object, and its tags in X-Amz-Tagging.
+func (o *Object) Attributes() http.Header {
+	h := o.header.Clone()
+	if o.tags != "" {
+		h.Set("X-Amz-Tagging", o.tags)
+	}
+	return h
+}
+
 // Content is bytes in several slices, so that parts become an object without a copy.
 type Content [][]byte
 
@@ -212,6 +224,7 @@ type bucket struct {
 	lock       *defaultRetention     // nil for a bucket without Object Lock
 	created    time.Time
 	changes    map[string]int // how often each key was changed
+	empty      map[string]int // how often each directory has lost its last object
 }
 
 // New returns a server without buckets.
@@ -235,7 +248,7 @@ func (s *Server) CreateBucket(name string) {
 func (s *Server) newBucket() *bucket {
 	b := &bucket{
 		objects: map[string][]*Object{}, uploads: map[string]*upload{}, completed: map[string]completion{}, unended: map[string]*upload{}, changes: map[string]int{},
-		created: s.now(),
+		empty: map[string]int{}, created: s.now(),
 	}
 	if s.opts.Versioning {
 		b.versioning = enabled
@@ -367,7 +380,8 @@ func (d direct) Do(r *http.Request) (*http.Response, error) {
 
 // exchange performs a request with its fault. A request continues when its client has given up.
 func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, error) {
-	q.changes, q.before = s.changes(q), s.before(q)
+	q.before = s.before(q)
+	q.changes, q.emptyings = s.changes(q)
 	time.Sleep(f.Before)
 	switch {
 	case f.LoseRequest:
@@ -389,14 +403,14 @@ func (s *Server) exchange(ctx context.Context, q *request, f Fault) (*reply, err
 	return answer, nil
 }
 
-// changes is how often the key of a request has been changed.
-func (s *Server) changes(q *request) int {
+// changes is how often the key of a request has been changed, and a directory above it emptied.
+func (s *Server) changes(q *request) (changes, emptyings int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if b := s.buckets[q.Bucket]; b != nil {
-		return b.changes[q.Key]
+		return b.changes[q.Key], b.emptyings(q.Key)
 	}
-	return 0
+	return 0, 0
 }
 
 // before returns what the keys that a request may read hold when it comes, where its answer may be torn.

@@ -55,6 +55,9 @@ func (b *bucket) replace(old, changed *Object) {
 
 // remove deletes the current object of a key, and returns the delete marker where the bucket keeps versions, or has kept some.
 func (s *Server) remove(b *bucket, key string) (marker *Object) {
+	if b.current(key) != nil {
+		defer b.emptied(key)
+	}
 	if b.versioning == "" {
 		b.changes[key]++
 		delete(b.objects, key)
