@@ -43,13 +43,14 @@ func (v *violation) String() string { return v.kind + ": " + v.text }
 
 // A state is what a key had from one request on.
 type state struct {
-	from    int
-	exists  bool
-	content []byte
-	mtime   string     // that MFMT has set, in the metadata
-	stored  time.Time  // By the clock of S3, which tells seconds.
-	by      *operation // nil for the server
-	began   *operation // which has created the upload, where there was one
+	from       int
+	exists     bool
+	content    []byte
+	mtime      string     // that MFMT has set, in the metadata
+	attributes string     // The others.
+	stored     time.Time  // By the clock of S3, which tells seconds.
+	by         *operation // nil for the server
+	began      *operation // which has created the upload, where there was one
 }
 
 // An operation is a step that runs or has ended.
@@ -201,11 +202,15 @@ func (m *model) alive(key string, from, to int) []state {
 	return states
 }
 
-func storedAt(o *s3sim.Object) time.Time {
-	if o == nil {
-		return time.Time{}
+// stateOf is the state of a key that has an object from now on.
+func (m *model) stateOf(o *s3sim.Object, by, began *operation) state {
+	s := state{
+		from: m.seq, exists: o != nil, content: bytesOf(o), mtime: o.Metadata("mtime"), attributes: m.attributesOf(o), by: by, began: began,
 	}
-	return o.Modified
+	if o != nil {
+		s.stored = o.Modified
+	}
+	return s
 }
 
 func bytesOf(o *s3sim.Object) []byte {
@@ -259,10 +264,7 @@ func (m *model) observe(e s3sim.Event) {
 		return
 	}
 	m.judge(e, op)
-	m.versions[e.Key] = append(m.versions[e.Key], state{
-		from: m.seq, exists: e.New != nil, content: bytesOf(e.New), mtime: e.New.Metadata("mtime"), by: op, began: m.uploads[e.UploadID],
-		stored: storedAt(e.New),
-	})
+	m.versions[e.Key] = append(m.versions[e.Key], m.stateOf(e.New, op, m.uploads[e.UploadID]))
 	m.judgeQuota(e, op)
 }
 
@@ -336,8 +338,8 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 	}
 	content := bytesOf(e.New)
 	if e.Name == "DeleteObject" { // of the delete marker that has just covered what another client has stored
-		if m.lastBy(e.Key) != op {
-			m.violate("unnamed", "step %d (%s %q) has made an older version of %q the current one", op.ID, op.Do, op.Name, e.Key)
+		if !m.isBack(e.Key, op, content) {
+			m.violate("unnamed", "step %d (%s %q) has made an older version of %q the current one, which is %s", op.ID, op.Do, op.Name, e.Key, m.describe(content))
 		}
 		return
 	}
@@ -355,6 +357,7 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 		if e.Key != op.Name+"/" || len(content) > 0 || e.Old != nil && e.Old.Content.Size() > 0 {
 			m.violate("unnamed", "step %d (mkdir %q) has written %q", op.ID, op.Name, e.Key)
 		}
+		m.wantAttributes(e, op, m.attributesOf(e.New), []string{m.newAttributes(e.Key)})
 	case "chtimes":
 		if e.Key != op.Name || !bytes.Equal(content, bytesOf(e.Old)) && !m.inWindow(e, op) {
 			m.violate("overwritten", "step %d (chtimes %q) has replaced %s by %s", op.ID, op.Name, m.describe(bytesOf(e.Old)), m.describe(content))
@@ -362,9 +365,17 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 		if got := e.New.Metadata("mtime"); got != timeOf(op) {
 			m.violate("metadata", "step %d (chtimes %q) has set the time %q", op.ID, op.Name, got)
 		}
+		m.judgeTimeAttributes(e, op)
 	default:
 		m.violate("unnamed", "step %d (%s %q) has written %q", op.ID, op.Do, op.Name, e.Key)
 	}
+}
+
+// isBack tells whether an operation has made current again what it has deleted just before.
+func (m *model) isBack(key string, op *operation, content []byte) bool {
+	states := m.versions[key]
+	n := len(states)
+	return n > 1 && states[n-1].by == op && bytes.Equal(states[n-2].content, content)
 }
 
 // timeOf is the time that a step sets, as the metadata have it.
@@ -442,11 +453,13 @@ func (m *model) judgeUpload(e s3sim.Event, op *operation, content []byte) {
 	default:
 		for _, base := range m.bases(e, op) {
 			if bytes.Equal(content, slices.Concat(base, op.content)) {
+				m.judgeAttributes(e, op, content)
 				return
 			}
 		}
 		for _, object := range m.restarted(e, op) {
 			if bytes.Equal(content, object) {
+				m.judgeAttributes(e, op, content)
 				return
 			}
 		}
@@ -595,13 +608,13 @@ func (m *model) judgeCopy(e s3sim.Event, op *operation, content []byte) {
 	}
 	op.copied[source] = append(op.copied[source], content)
 	op.copiedAt[source] = m.seq
-	mtime := e.New.Metadata("mtime")
+	mtime, attributes := e.New.Metadata("mtime"), m.attributesOf(e.New)
 	same := func(s state) bool { return s.exists && bytes.Equal(s.content, content) }
 	states := m.alive(source, op.start, m.seq)
 	was := slices.ContainsFunc(states, same)
 	switch {
-	case was && !m.profile.UncheckedSources && !slices.ContainsFunc(states, func(s state) bool { return same(s) && s.mtime == mtime }):
-		m.violate("metadata", "step %d (%s %q %q) has written %q with the time %q, which %q never had", op.ID, op.Do, op.Name, op.To, e.Key, mtime, source)
+	case was && !m.unsure() && !slices.ContainsFunc(states, func(s state) bool { return same(s) && s.mtime == mtime && s.attributes == attributes }):
+		m.violate("metadata", "step %d (%s %q %q) has written %q with the time %q and %s, which %q never had", op.ID, op.Do, op.Name, op.To, e.Key, mtime, attributes, source)
 	case !was:
 		m.violate("mixture", "step %d (%s %q %q) has written %s to %q, which %q never was", op.ID, op.Do, op.Name, op.To, m.describe(content), e.Key, source)
 	case e.Old == nil || m.lastBy(e.Key) == op || below && bytes.Equal(bytesOf(e.Old), content) || m.inWindow(e, op):
@@ -721,6 +734,7 @@ func (m *model) finish(op *operation, err error) {
 	if op.session.replica.ctx.Err() != nil {
 		return // the client has disconnected
 	}
+	m.judgeRefusal(op)
 	switch op.Do {
 	case "stor", "appe", "rest", "resume", "resume-append":
 		m.judgeUploadReply(op)

@@ -25,15 +25,17 @@ type history struct {
 	Forgets   bool          `json:"forgets,omitempty"`   // S3 knows no upload that it has completed.
 	Throttled time.Duration `json:"throttled,omitempty"` // how long S3 refuses every request, some time after the first ones
 
-	Same      bool          `json:"same,omitempty"`      // All files begin with the same bytes.
-	Ahead     time.Duration `json:"ahead,omitempty"`     // The clock of S3 is, by so much.
-	Page      int           `json:"page,omitempty"`      // The entries of a page of a listing; 0 for S3's own.
-	Versions  string        `json:"versions,omitempty"`  // "kept"; "suspended" when the first steps have ended; "locked", kept for a day by Object Lock
-	Abandoned time.Duration `json:"abandoned,omitempty"` // The age of abandoned uploads, as configured; 0 for the least.
-	Torn      bool          `json:"torn,omitempty"`      // S3's answers may hold parts of two objects, where the profile allows.
-	Cut       *outage       `json:"cut,omitempty"`       // One replica does not reach S3.
-	Sessions  []sessionPlan `json:"sessions"`            // Steps tell the index of theirs.
-	Steps     []step        `json:"-"`
+	Same       bool          `json:"same,omitempty"`       // All files begin with the same bytes.
+	Ahead      time.Duration `json:"ahead,omitempty"`      // The clock of S3 is, by so much.
+	Page       int           `json:"page,omitempty"`       // The entries of a page of a listing; 0 for S3's own.
+	Versions   string        `json:"versions,omitempty"`   // "kept"; "suspended" when the first steps have ended; "locked", kept for a day by Object Lock
+	Abandoned  time.Duration `json:"abandoned,omitempty"`  // The age of abandoned uploads, as configured; 0 for the least.
+	Emptying   bool          `json:"emptying,omitempty"`   // S3 may refuse what is stored where a directory becomes empty, or not store it.
+	Attributes bool          `json:"attributes,omitempty"` // The configuration gives some to new files.
+	Torn       bool          `json:"torn,omitempty"`       // S3's answers may hold parts of two objects, where the profile allows.
+	Cut        *outage       `json:"cut,omitempty"`        // One replica does not reach S3.
+	Sessions   []sessionPlan `json:"sessions"`             // Steps tell the index of theirs.
+	Steps      []step        `json:"-"`
 }
 
 // An outage is a time in which a replica does not reach S3. Its requests are lost, or its process is frozen.
@@ -163,7 +165,7 @@ func randomHistory(seed uint64) *history {
 	if chance(r, 35) {
 		h.Versions = pick(r, []string{"kept", "kept", "suspended", "locked"})
 	}
-	h.Torn = chance(r, 50)
+	h.Torn, h.Emptying, h.Attributes = chance(r, 50), chance(r, 50), chance(r, 30)
 	if chance(r, 15) {
 		h.Abandoned = productionAge
 	}
@@ -386,6 +388,7 @@ func (h *history) shrink(fails func(*history) bool) *history {
 		func(next *history) { next.Conflicts = false }, func(next *history) { next.Forgets = false }, func(next *history) { next.Throttled = 0 },
 		func(next *history) { next.Opaque = false }, func(next *history) { next.Same = false }, func(next *history) { next.Ahead = 0 },
 		func(next *history) { next.Page = 0 }, func(next *history) { next.Versions = "kept" }, func(next *history) { next.Versions = "" }, func(next *history) { next.Torn = false },
+		func(next *history) { next.Emptying = false }, func(next *history) { next.Attributes = false },
 		func(next *history) { next.Abandoned = 0 }, func(next *history) { next.Cut = nil },
 		func(next *history) {
 			next.Sessions = slices.Clone(next.Sessions)

@@ -26,6 +26,7 @@ import (
 	"github.com/babelftp/babelftp/driver"
 	"github.com/babelftp/babelftp/driver/drivertest"
 	"github.com/babelftp/babelftp/driver/internal/s3errors"
+	s3profile "github.com/babelftp/babelftp/internal/s3client/profile"
 	"github.com/babelftp/babelftp/internal/s3sim"
 )
 
@@ -131,14 +132,13 @@ type session struct {
 
 func newWorld(t *testing.T, h *history) *world {
 	w := &world{history: h, t: t, replicas: map[int]*replica{}}
-	profile, known := driver.ProfileNamed(h.Profile)
-	if !known {
+	known := false
+	if w.profile, known = driver.ProfileNamed(h.Profile); !known {
 		t.Fatalf("no profile is called %q", h.Profile)
 	}
 	if h.Opaque {
-		profile.MD5ETags = false
+		w.profile.MD5ETags = false
 	}
-	w.profile = profile
 	w.init(w)
 	completed := s3sim.CompletedByProfile
 	if h.Forgets {
@@ -146,8 +146,8 @@ func newWorld(t *testing.T, h *history) *world {
 	}
 	w.s3 = s3sim.New(s3sim.Options{
 		Conflicts: h.Conflicts, Completed: completed,
-		Profile: profile, MinPartSize: historyPart, RefuseUnsupported: profile.Name == "strict", Observe: w.observe,
-		Ahead: h.Ahead, PageSize: h.Page, Torn: h.Torn,
+		Profile: w.profile, MinPartSize: historyPart, RefuseUnsupported: w.profile.Name == "strict", Observe: w.observe,
+		Ahead: h.Ahead, PageSize: h.Page, Torn: h.Torn, Emptying: h.Emptying,
 	})
 	for _, bucket := range []string{historyBucket, otherBucket} {
 		w.s3.CreateBucket(bucket)
@@ -215,7 +215,12 @@ func (w *world) replica(index int) *replica {
 }
 
 func (w *world) client(c *s3sim.Caller, optFns ...func(*s3.Options)) *s3.Client {
-	return w.s3.Client(c, append(optFns, func(o *s3.Options) { o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported })...)
+	return w.s3.Client(c, append(optFns, func(o *s3.Options) {
+		o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenSupported
+		if w.Emptying {
+			s3profile.RepeatUnstored(w.Profile)(o)
+		}
+	})...)
 }
 
 func (w *world) newSession(plan sessionPlan) *session {
@@ -230,7 +235,7 @@ func (w *world) newSession(plan sessionPlan) *session {
 func (s *session) open(journals map[string]*driver.Journal) {
 	w, r := s.world, s.replica
 	opts := driver.Options{
-		PartSize: max(historyPart, s.plan.Part), CopyLimit: w.Copies, Memory: r.memory, Endpoint: r.route, NoOverwrite: s.plan.NoOverwrite,
+		Objects: w.objects(), PartSize: max(historyPart, s.plan.Part), CopyLimit: w.Copies, Memory: r.memory, Endpoint: r.route, NoOverwrite: s.plan.NoOverwrite,
 		Truncate: s.plan.Truncate, Owner: s.plan.Owner, Profile: w.profile, UploadConcurrency: 4,
 	}
 	if r.quota != nil {
@@ -253,7 +258,7 @@ func (s *session) file(name string) (files *driver.Fs, inside string) {
 func (r *replica) newJournals() map[string]*driver.Journal {
 	journals := map[string]*driver.Journal{}
 	for _, bucket := range []string{historyBucket, otherBucket} {
-		journals[bucket] = driver.NewJournal(r.client(nil), bucket, "", r.world.profile, driver.Objects{}, nil)
+		journals[bucket] = driver.NewJournal(r.client(nil), bucket, "", r.world.profile, r.world.objects(), nil)
 		if r.world.Abandoned > 0 {
 			journals[bucket].SetAbandonedAfter(r.world.Abandoned)
 		}
@@ -516,7 +521,9 @@ func (w *world) foreign(ctx context.Context, op *operation) error {
 		}
 		content = before[len(before)-1].content
 	}
-	_, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: &bucket, Key: &key, Body: bytes.NewReader(content)})
+	in := foreignAttributes(op.ID)
+	in.Bucket, in.Key, in.Body = &bucket, &key, bytes.NewReader(content)
+	_, err := client.PutObject(ctx, &in)
 	return err
 }
 
@@ -524,7 +531,10 @@ func (w *world) foreign(ctx context.Context, op *operation) error {
 func (w *world) foreignMultipart(ctx context.Context, op *operation) error {
 	client, content := w.client(&s3sim.Caller{Tag: func() any { return op }}), w.fileOf(op.ID, op.Size)
 	bucket, key := placeOf(op.Name)
-	upload, err := client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{Bucket: &bucket, Key: &key})
+	a := foreignAttributes(op.ID)
+	upload, err := client.CreateMultipartUpload(ctx, &s3.CreateMultipartUploadInput{
+		Bucket: &bucket, Key: &key, ContentType: a.ContentType, Metadata: a.Metadata, Tagging: a.Tagging, StorageClass: a.StorageClass, CacheControl: a.CacheControl,
+	})
 	if err != nil {
 		return err
 	}
