@@ -224,7 +224,7 @@ func (b *Bucket) removeDeleteMarkers(ctx context.Context, versions []Version, ma
 		marker := markers[v.Key]
 		now, found := covered[v.Key]
 		switch {
-		case marker == "" || errs[i] != nil:
+		case marker == "" || marker == noVersion || errs[i] != nil: // or the marker of a suspended bucket, which is in the place of the object
 		case err != nil:
 			errs[i] = unknown(err)
 		case found && latest[v.Key] == marker && !v.isListed(now):
@@ -277,7 +277,7 @@ func (b *Bucket) latestVersions(ctx context.Context, first, last string) (marker
 			}
 		}
 		next, ok := page.decode(out.NextKeyMarker)
-		if first == last || !aws.ToBool(out.IsTruncated) || !ok || b.Profile.SortedListings && next > last {
+		if first == last && len(versions) > 0 || !aws.ToBool(out.IsTruncated) || !ok || b.Profile.SortedListings && next > last {
 			return markers, versions, nil
 		}
 		in.KeyMarker, in.VersionIdMarker = &next, out.NextVersionIdMarker
