@@ -68,6 +68,7 @@ type operation struct {
 	published [][]byte            // what it has written, in order
 	copied    map[string][][]byte // what it has written, by the key that it was copied from
 	copiedAt  map[string]int      // When that was last.
+	moved     []string            // The keys of what it has deleted, and copied before.
 	owed      []string            // the keys of what it has deleted by mistake, and can bring back
 
 	looked map[string]int // when it looked at a key last
@@ -341,6 +342,7 @@ func (m *model) judge(e s3sim.Event, op *operation) {
 		if !m.isBack(e.Key, op, content) {
 			m.violate("unnamed", "step %d (%s %q) has made an older version of %q the current one, which is %s", op.ID, op.Do, op.Name, e.Key, m.describe(content))
 		}
+		op.moved = slices.DeleteFunc(op.moved, func(key string) bool { return key == e.Key })
 		return
 	}
 	if by := m.versions[e.Key]; slices.ContainsFunc(by, func(s state) bool { return s.by == op && s.exists }) && by[len(by)-1].by != op {
@@ -640,6 +642,7 @@ func (m *model) judgeDelete(e s3sim.Event, op *operation) {
 		if m.lostTime(e, op) {
 			m.violate("time-lost", "step %d (rename %q %q) has deleted %q with the time %q, which it has not copied", op.ID, op.Name, op.To, e.Key, e.Old.Metadata("mtime"))
 		}
+		op.moved = append(op.moved, e.Key)
 		return
 	case op.Do == "rename" && moved && m.inWindow(e, op):
 		if v := m.world.versions(); v == "kept" || v == "locked" {
@@ -802,6 +805,8 @@ func (m *model) judgeCopyReply(op *operation) {
 	case op.Name == op.To:
 	case errors.Is(op.err, fs.ErrNotExist) && len(op.copied[op.Name]) > 0:
 		m.violate("reply", "step %d (%s %q %q) was refused (%v), and it has replaced the target", op.ID, op.Do, op.Name, op.To, op.err)
+	case errors.Is(op.err, syscall.ESTALE) && slices.Contains(op.moved, op.Name) && len(op.owed) == 0 && !op.faulty.Load():
+		m.violate("reply", "step %d (%s %q %q) was refused (%v), and it has done all", op.ID, op.Do, op.Name, op.To, op.err)
 	case op.err != nil:
 	case len(op.published) == 0 && !m.hadTarget(op):
 		m.violate("reply", "step %d (%s %q %q) has succeeded, and there was nothing of the new name", op.ID, op.Do, op.Name, op.To)

@@ -148,7 +148,7 @@ func randomHistory(seed uint64) *history {
 	if chance(r, 25) {
 		h.Quota = 12_000
 	}
-	if chance(r, 20) {
+	if chance(r, 20) || h.Profile == "swift" && chance(r, 60) { // which may copy parts of two versions
 		h.Copies = 2000
 	}
 	h.Conflicts, h.Forgets = chance(r, 30), chance(r, 50)
@@ -215,6 +215,11 @@ func randomHistory(seed uint64) *history {
 			s.Cut = r.IntN(s.Size + 1)
 		}
 		h.Steps = append(h.Steps, s)
+		if h.Versions != "" && !s.Breaks && chance(r, 30) { // there is a delete marker below the file
+			again := s
+			again.ID = s.ID + 2
+			h.Steps = append(h.Steps, step{ID: s.ID + 1, Session: s.Session, First: true, Do: "remove", Name: name}, again)
+		}
 		if s.Breaks {
 			h.Steps = append(h.Steps, step{ID: s.ID + 1, Session: r.IntN(g.users()), First: true, Do: "size", Name: name})
 		}
@@ -224,6 +229,9 @@ func randomHistory(seed uint64) *history {
 	}
 	return h
 }
+
+// halfMinute is a pause of a client after which others may take its upload over.
+const halfMinute = 30 * time.Second
 
 // A generator makes the steps of a history.
 type generator struct {
@@ -253,7 +261,7 @@ var historyThemes = [][]string{
 		"stor", "stor", "stor", "stor", "rename", "rename-dir", "rename-dir", "copy-dir", "remove", "chtimes", "list",
 	},
 	{ // what is replaced while it moves
-		"stor", "stor", "stor", "rename", "rename-dir", "chtimes",
+		"stor", "stor", "stor", "appe", "copy", "rename", "rename-dir", "chtimes",
 	},
 	{ // what another S3 client changes
 		"stor", "stor", "appe", "appe", "rest", "rename", "rename", "remove", "read", "size", "foreign-put", "foreign-put", "foreign-delete", "foreign-restore",
@@ -314,12 +322,12 @@ func (h *generator) step(id int) step {
 			}
 		}
 		if chance(r, 30) {
-			s.Pause = pick(r, []time.Duration{time.Second, 5 * time.Second, 30 * time.Second, 5 * time.Minute})
+			s.Pause = pick(r, []time.Duration{time.Second, 5 * time.Second, halfMinute, 5 * time.Minute})
 		} else if chance(r, 10) {
 			s.Pace = pick(r, []time.Duration{100 * time.Millisecond, 5 * time.Second, 9 * time.Second})
 		}
 	case "resume":
-		broken := slices.DeleteFunc(h.stepsThat("stor"), func(s step) bool { return !s.Breaks })
+		broken := slices.DeleteFunc(h.stepsThat("stor"), func(s step) bool { return !s.Breaks && s.Pause < halfMinute })
 		if len(broken) == 0 {
 			s.Do = "size"
 			break
@@ -327,6 +335,9 @@ func (h *generator) step(id int) step {
 		of := pick(r, broken)
 		s.Of, s.Name, s.Size = of.ID, of.Name, of.Size
 		s.Do = pick(r, []string{"resume", "resume-append"})
+		if !of.Breaks { // take it over while its client is silent, and be slow
+			s.Wait, s.Pause = halfMinute/2+time.Duration(r.Int64N(int64(halfMinute/2))), pick(r, []time.Duration{0, halfMinute})
+		}
 	case "rename", "copy":
 		s.To = pick(r, append(slices.Clone(h.files), "c"))
 	case "rename-dir", "copy-dir", "mkdir", "rmdir", "list", "cwd":
