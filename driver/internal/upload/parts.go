@@ -137,7 +137,7 @@ func (u *Uploader) addAll(ctx context.Context, m *multipart, v s3api.Version) er
 		return u.stream(ctx, m, v)
 	}
 	// Twice the smallest part, so that no part is too small however the object divides. Half as many parts as S3 takes.
-	size := min(max(u.CopyLimit, 2*s3api.MinPartSize), max(minCopyPart, 2*v.Size/u.Bucket.Profile.MaxParts()))
+	size := min(max(u.CopyLimit, 2*u.SmallestPart), max(minCopyPart, 2*v.Size/u.Bucket.Profile.MaxParts()))
 	return m.copy(v, 0, v.Size, size)
 }
 
