@@ -69,7 +69,7 @@ type operation struct {
 	copied    map[string][][]byte // what it has written, by the key that it was copied from
 	copiedAt  map[string]int      // When that was last.
 	moved     []string            // The keys of what it has deleted, and copied before.
-	owed      []string            // the keys of what it has deleted by mistake, and can bring back
+	owed      []string            // The keys of what it has deleted by mistake, and can bring back.
 
 	looked map[string]int // when it looked at a key last
 	listed map[string]int // when it listed a prefix last

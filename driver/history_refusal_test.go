@@ -128,6 +128,9 @@ func (m *model) disturbed(op *operation) bool {
 		if other == op || other.ended && other.end < op.start {
 			continue
 		}
+		if other.Do == "foreign-abort" { // of all uploads
+			return true
+		}
 		for _, a := range []string{op.Name, op.To} {
 			for _, b := range []string{other.Name, other.To} {
 				if a != "" && b != "" && (a == b || strings.HasPrefix(a, b+"/") || strings.HasPrefix(b, a+"/")) {

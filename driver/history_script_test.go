@@ -208,6 +208,10 @@ func randomHistory(seed uint64) *history {
 		g.sweeper = len(h.Sessions)
 		h.Sessions = append(h.Sessions, sessionPlan{Replica: replicas, Skew: skews[replicas]})
 	}
+	if chance(r, 15) {
+		g.duel()
+		return h
+	}
 	steps := 3 + r.IntN(14)
 	for _, name := range g.files[:r.IntN(len(g.files)+1)] {
 		s := step{ID: len(h.Steps) + 1, Session: r.IntN(g.users()), First: true, Do: "stor", Name: name, Size: pick(r, g.sizes)}
@@ -267,6 +271,38 @@ var historyThemes = [][]string{
 		"stor", "stor", "appe", "appe", "rest", "rename", "rename", "remove", "read", "size", "foreign-put", "foreign-put", "foreign-delete", "foreign-restore",
 		"foreign-restore", "foreign-multipart", "foreign-abort",
 	},
+}
+
+// duel makes two sessions do something with one file within the time of a few requests. What a look does not show has then a chance to come.
+func (h *generator) duel() {
+	const file = "d/x"
+	r, size := h.Rand, pick(h.Rand, []int{300, 2500, 5000})
+	if h.users() < 2 {
+		h.Sessions = append(h.Sessions, sessionPlan{Replica: len(h.Sessions), Owner: "alice"})
+		h.sweeper = 0
+	}
+	first := []string{"stor"}
+	if chance(r, 50) { // in a bucket with versions, there is a delete marker below the file
+		first = []string{"stor", "remove", "stor"}
+	}
+	for _, do := range first {
+		h.Steps = append(h.Steps, step{ID: len(h.Steps) + 1, First: true, Do: do, Name: file, Size: size})
+	}
+	theirs := []string{"stor", "stor", "stor", "appe", "remove", "chtimes"}
+	if h.Quota == 0 {
+		theirs = append(theirs, "foreign-put", "foreign-delete")
+	}
+	for i, do := range []string{pick(r, []string{"rename", "rename", "copy", "rename-dir", "rename-dir", "copy-dir", "appe", "chtimes", "remove"}), pick(r, theirs)} {
+		const room = 120 * time.Millisecond
+		s := step{ID: len(h.Steps) + 1, Session: i, Do: do, Name: file, To: "e/x", Size: size, Wait: time.Duration(r.Int64N(int64(room)))}
+		if directory := strings.TrimSuffix(do, "-dir"); directory != do {
+			s.Do, s.Name, s.To = directory, "d", "e"
+		}
+		if s.Do != "rename" && s.Do != "copy" {
+			s.To = ""
+		}
+		h.Steps = append(h.Steps, s)
+	}
 }
 
 // users is how many sessions are of users.
