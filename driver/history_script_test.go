@@ -275,11 +275,19 @@ var historyThemes = [][]string{
 
 // duel makes two sessions do something with one file within the time of a few requests. What a look does not show has then a chance to come.
 func (h *generator) duel() {
-	const file = "d/x"
+	const file, other, short, long = "d/x", "d/y", 25 * time.Millisecond, 120 * time.Millisecond
 	r, size := h.Rand, pick(h.Rand, []int{300, 2500, 5000})
 	if h.users() < 2 {
 		h.Sessions = append(h.Sessions, sessionPlan{Replica: len(h.Sessions), Owner: "alice"})
 		h.sweeper = 0
+	}
+	if keepsDirectories := h.Profile == "minio" || h.Profile == "versitygw" || h.Profile == "seaweedfs"; keepsDirectories && chance(r, 50) { // a file comes while the last one of its directory goes
+		h.Emptying = true
+		wait := func() time.Duration { return time.Duration(r.Int64N(int64(short))) }
+		h.Steps = append(h.Steps, step{ID: 1, First: true, Do: "stor", Name: other, Size: size},
+			step{ID: 2, Session: 0, Do: pick(r, []string{"stor", "appe"}), Name: file, Size: size, Wait: wait()},
+			step{ID: 3, Session: 1, Do: "remove", Name: other, Wait: wait()})
+		return
 	}
 	first := []string{"stor"}
 	if chance(r, 50) { // in a bucket with versions, there is a delete marker below the file
@@ -293,8 +301,7 @@ func (h *generator) duel() {
 		theirs = append(theirs, "foreign-put", "foreign-delete")
 	}
 	for i, do := range []string{pick(r, []string{"rename", "rename", "copy", "rename-dir", "rename-dir", "copy-dir", "appe", "chtimes", "remove"}), pick(r, theirs)} {
-		const room = 120 * time.Millisecond
-		s := step{ID: len(h.Steps) + 1, Session: i, Do: do, Name: file, To: "e/x", Size: size, Wait: time.Duration(r.Int64N(int64(room)))}
+		s := step{ID: len(h.Steps) + 1, Session: i, Do: do, Name: file, To: "e/x", Size: size, Wait: time.Duration(r.Int64N(int64(long)))}
 		if directory := strings.TrimSuffix(do, "-dir"); directory != do {
 			s.Do, s.Name, s.To = directory, "d", "e"
 		}
