@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,10 +52,14 @@ func (o *told) take(t *testing.T) (lines, more int) {
 func TestStrangers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out told
-		room := true
-		log := New(&out, func() bool { return room }, nil)
+		var full atomic.Bool
+		log := New(&out, func() bool { return !full.Load() }, nil)
 		from := func(a, b, c int) *Session {
 			return log.Session("id", strangerConn{&net.TCPAddr{IP: net.IPv4(byte(a), byte(b), byte(c), 1)}})
+		}
+		pass := func(d time.Duration) {
+			time.Sleep(d)
+			synctest.Wait()
 		}
 		for range 1000 {
 			from(192, 0, 2).Refused("", "sessions_per_address")
@@ -62,11 +67,11 @@ func TestStrangers(t *testing.T) {
 		if lines, more := out.take(t); lines != 1 || more != 0 {
 			t.Errorf("1000 refusals are at once %d lines with the count %d, want one line", lines, more)
 		}
-		time.Sleep(sampleEvery + time.Second)
+		pass(sampleEvery + time.Second)
 		if lines, more := out.take(t); lines != 1 || more != 999 {
 			t.Errorf("in the next minute there are %d lines with the count %d, want one with 999", lines, more)
 		}
-		time.Sleep(2 * sampleEvery)
+		pass(2 * sampleEvery)
 
 		const networks = 10 * maxKinds
 		for i := range networks {
@@ -79,22 +84,22 @@ func TestStrangers(t *testing.T) {
 		if lines, more := out.take(t); lines != 1 || more != networks-maxKinds-1 {
 			t.Errorf("at the end there are %d lines with the count %d", lines, more)
 		}
-		time.Sleep(2 * sampleEvery)
+		pass(2 * sampleEvery)
 		if n := len(log.strangers.kinds); n != 0 {
 			t.Errorf("%d kinds are remembered", n)
 		}
 
-		room = false // users need the rest
+		full.Store(true) // users need the rest
 		for range 5 {
 			from(192, 0, 2).Refused("", "sessions")
 			from(192, 0, 2).LoggedIn(nil, account.ErrLoginRefused)
 		}
-		time.Sleep(2 * sampleEvery)
+		pass(2 * sampleEvery)
 		if lines, _ := out.take(t); lines != 0 {
 			t.Errorf("strangers take %d places in a full queue", lines)
 		}
-		room = true
-		time.Sleep(2 * sampleEvery)
+		full.Store(false)
+		pass(2 * sampleEvery)
 		if lines, more := out.take(t); lines != 2 || more != 10 {
 			t.Errorf("afterwards there are %d lines with the count %d, want two with 10", lines, more)
 		}
@@ -106,6 +111,6 @@ func TestStrangers(t *testing.T) {
 		if lines, _ := out.take(t); lines != 5+1 {
 			t.Errorf("there are %d lines of wrong passwords and abandoned logins, want 6", lines)
 		}
-		time.Sleep(4 * sampleEvery)
+		pass(4 * sampleEvery)
 	})
 }

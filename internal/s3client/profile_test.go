@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -163,12 +164,13 @@ func TestProfileByConfiguration(t *testing.T) {
 // A watched is the requests that went through a transport, and what it makes of them and of their answers.
 type watched struct {
 	s3.HTTPClient
+	mu       sync.Mutex
 	requests []*http.Request
 	request  func(*http.Request)
 	answer   func(*http.Response)
 }
 
-// watch watches the requests of the clients of a configuration, one after another.
+// watch watches the requests of the clients of a configuration.
 func watch(cfg *aws.Config) *watched {
 	w := &watched{HTTPClient: cfg.HTTPClient, request: func(*http.Request) {}, answer: func(*http.Response) {}}
 	if w.HTTPClient == nil {
@@ -179,10 +181,14 @@ func watch(cfg *aws.Config) *watched {
 }
 
 func (w *watched) Do(request *http.Request) (*http.Response, error) {
+	w.mu.Lock()
 	w.requests = append(w.requests, request.Clone(request.Context()))
 	w.request(request)
+	w.mu.Unlock()
 	response, err := w.HTTPClient.Do(request)
 	if err == nil {
+		w.mu.Lock()
+		defer w.mu.Unlock()
 		w.answer(response)
 	}
 	return response, err
