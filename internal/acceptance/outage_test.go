@@ -107,7 +107,7 @@ func newSiteBehindLink(t *testing.T, storage *s3test.Server) (*site, *breakableL
 	w := newBreakableLink(t, endpoint.Host)
 	distant := *storage
 	distant.Endpoint = "http://" + w.listener.Addr().String()
-	s := (&site{env: fewAttempts}).open(t, &distant)
+	s := (&site{env: []string{fewAttempts}}).open(t, &distant)
 	s.client = storage.Client()
 	return s, w
 }

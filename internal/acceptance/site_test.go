@@ -69,8 +69,8 @@ tenants:
 // A site is babelftp serving two tenants on an S3 server.
 type site struct {
 	server  *process
-	host    string // to listen on, "" for 127.0.0.1
-	env     string // a variable of the environment, NAME=value; empty for none
+	host    string   // to listen on, "" for 127.0.0.1
+	env     []string // variables of the environment, NAME=value
 	storage *s3test.Server
 	client  *s3.Client
 	buckets map[string]string // by tenant
@@ -112,14 +112,22 @@ const fewAttempts = "AWS_MAX_ATTEMPTS=3"
 // the proxy.
 func newSiteBehindProxy(t *testing.T, storage *s3test.Server, lines ...string) (*site, *s3test.Proxy) {
 	t.Helper()
+	s := new(site)
+	return s, s.openBehindProxy(t, storage, lines...)
+}
+
+// openBehindProxy is open, with a proxy before the S3 server.
+func (s *site) openBehindProxy(t *testing.T, storage *s3test.Server, lines ...string) *s3test.Proxy {
+	t.Helper()
 	proxy, err := s3test.NewProxy(storage)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = proxy.Close() })
-	s := (&site{env: fewAttempts}).open(t, proxy.Server(), lines...)
+	s.env = append(s.env, fewAttempts)
+	s.open(t, proxy.Server(), lines...)
 	s.client = storage.Client()
-	return s, proxy
+	return proxy
 }
 
 // profileOf are the lines of a configuration by which acme's S3 server counts as what a simulator simulates.
@@ -136,8 +144,8 @@ func profileOf(storage string) []string {
 func (s *site) start(t *testing.T, file string) {
 	t.Helper()
 	command := []string{binary(t), "serve", "--config", file}
-	if s.env != "" {
-		command = append([]string{"env", s.env}, command...)
+	if len(s.env) > 0 {
+		command = slices.Concat([]string{"env"}, s.env, command)
 	}
 	s.server = launch(t, command[0], command[1:]...)
 	t.Cleanup(func() { s.stop(t) })

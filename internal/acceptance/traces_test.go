@@ -21,8 +21,8 @@ const sentinel = "sesame"
 func TestTraces(t *testing.T) {
 	t.Parallel()
 	collector := tracetest.Start(t)
-	s, proxy := newSiteBehindProxy(t, s3test.Start(t, "minio"), "log: {level: debug}",
-		fmt.Sprintf("traces: {endpoint: %q, headers: \"Authorization: Bearer %s\"}", collector.URL, sentinel))
+	s := &site{env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + collector.URL, "OTEL_EXPORTER_OTLP_HEADERS=Authorization=Bearer%20" + sentinel}}
+	proxy := s.openBehindProxy(t, s3test.Start(t, "minio"), "log: {level: debug}")
 	proxy.Inject(s3test.Fault{Operation: "PutObject", Times: 1, Effect: s3test.Refuse(http.StatusServiceUnavailable, "SlowDown")})
 	local := newFolder(t)
 	large := content(12 << 20)
@@ -153,7 +153,7 @@ func TestTraces(t *testing.T) {
 	}
 }
 
-// With sample 0 nothing is traced. A collector that is away costs spans and one line of the log, and delays neither clients nor the end.
+// Without a sampled session nothing is traced. A collector that is away costs spans and one line of the log, and delays neither clients nor the end.
 func TestTracesThatAreLost(t *testing.T) {
 	t.Parallel()
 	collector := tracetest.Start(t)
@@ -172,16 +172,16 @@ func TestTracesThatAreLost(t *testing.T) {
 		}
 	}()
 	for _, tc := range []struct {
-		name, traces string
-		warnings     int
-		ended        bool // whether spans have ended
+		name, collector, sampler string
+		warnings                 int
+		ended                    bool // whether spans have ended
 	}{
-		{"sample-0", fmt.Sprintf("traces: {endpoint: %q, sample: 0}", collector.URL), 0, false},
-		{"away", fmt.Sprintf("traces: {endpoint: %q}", "http://"+away.Addr().String()), 1, true},
+		{"not-sampled", collector.URL, "always_off", 0, false},
+		{"away", "http://" + away.Addr().String(), "always_on", 1, true},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t, s3test.Start(t, "minio"), tc.traces)
+			s := (&site{env: []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + tc.collector, "OTEL_TRACES_SAMPLER=" + tc.sampler}}).open(t, s3test.Start(t, "minio"))
 			f := newFolder(t)
 			curl := newCurl(t, s, usual)
 			curl.upload(move{f.write("file", []byte("content")), "/file"})

@@ -44,7 +44,6 @@ type Config struct {
 	S3            bucket.S3             `yaml:"s3"`
 	Log           Log                   `yaml:"log"`
 	Audit         destination.Audit     `yaml:"audit"`
-	Traces        destination.Traces    `yaml:"traces" since:"0.2.0"`
 	Admin         administration.Admin  `yaml:"admin" since:"0.2.0"`
 	Limits        limit.Limits          `yaml:"limits"`
 
@@ -118,7 +117,6 @@ func Default() *Config {
 		Listen:              defaultListen,
 		DefaultLanguage:     language.English,
 		Log:                 Log{Level: slog.LevelInfo, Format: LogText},
-		Traces:              destination.Traces{Sample: 1},
 		IdleTimeout:         defaultIdleTimeout,
 		DataTimeout:         defaultDataTimeout,
 		StallTimeout:        defaultStallTimeout,

@@ -67,6 +67,7 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 		Environ: l.environ, Prefix: environmentPrefix, Section: "tenants", Cache: &l.cache, Sources: l.sources,
 		Advice: map[string]string{
 			"password": "passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints",
+			"traces":   "this key has gone: set OTEL_EXPORTER_OTLP_ENDPOINT, and the other variables of OpenTelemetry, in the environment",
 		},
 	}
 	positions, problems := loader.Decode(l.file, text, cfg)
@@ -158,7 +159,7 @@ func (c *Config) files() []*string {
 // filesAtStart are those of files which the server reads only when it starts, by key.
 func (c *Config) filesAtStart() map[string]*string {
 	return map[string]*string{
-		"tls.acme.ca_file": &c.TLS.ACME.CAFile, "audit.webhook.ca_file": &c.Audit.Webhook.CAFile, "traces.ca_file": &c.Traces.CAFile,
+		"tls.acme.ca_file": &c.TLS.ACME.CAFile, "audit.webhook.ca_file": &c.Audit.Webhook.CAFile,
 		"limits.store_ca_file": &c.Limits.StoreCAFile,
 	}
 }

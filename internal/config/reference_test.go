@@ -255,8 +255,6 @@ func formOf(t reflect.Type) form {
 		return form{"duration", "`30s`, `5m`, `1h30m`", text(`^([0-9]+(\.[0-9]+)?(ns|us|µs|ms|s|m|h))+$|^0$`, "integer")}
 	case reflect.TypeFor[value.Size]():
 		return form{"size", "a whole number of bytes, or of a unit: `64MiB`, `1GB`", text(`^[0-9]+ *([TGMK]iB|[TGM]B|kB|B)?$`, "integer")}
-	case reflect.TypeFor[value.Share]():
-		return form{"share", "a number from 0 to 1: `0.1`", text(`^[0-9.]+(e-?[0-9]+)?$`, "number")}
 	case reflect.TypeFor[dataconn.PortRange]():
 		return form{"range of ports", "`30000-30099`, or one port", text(`^[0-9]+( *- *[0-9]+)?$`, "integer")}
 	case reflect.TypeFor[network.PublicAddress]():

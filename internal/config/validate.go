@@ -81,9 +81,6 @@ func (v *validator) server() {
 	for key, problem := range v.cfg.Audit.Webhook.Problems() {
 		v.report(yamlconf.Path{"audit", "webhook", key}, "%s", problem)
 	}
-	for key, problem := range v.cfg.Traces.Problems() {
-		v.report(yamlconf.Path{"traces", key}, "%s", problem)
-	}
 	v.cfg.Passive.Check(yamlconf.Path{"passive"}, v.cfg.Cluster.Replicas, v.report)
 	if v.cfg.MaxFailedLogins < 1 {
 		v.report(yamlconf.Path{"max_failed_logins"}, "must be at least 1")

@@ -186,10 +186,6 @@ func fileCases(t *testing.T) []fileCase {
 			top: "audit: {webhook: {url: \"https://127.0.0.1:1/\", ca_file: VOLUME/ca.crt, " + secret + "}}",
 		},
 		{
-			keys: []string{"Traces/ca_file"}, before: wrongCA, next: files{"ca.crt": clients.Certificate}, restart: "traces.ca_file",
-			top: "traces: {endpoint: \"https://127.0.0.1:1\", ca_file: VOLUME/ca.crt}",
-		},
-		{
 			keys: []string{"Store/store_ca_file"}, before: wrongCA, next: files{"ca.crt": clients.Certificate}, restart: "limits.store_ca_file",
 			top: "limits: {store: \"rediss://127.0.0.1:1/0\", store_ca_file: VOLUME/ca.crt}",
 		},

@@ -136,7 +136,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 			return nil, err
 		}
 	}
-	traces, err := newTraces(cfg.Traces, opts.Version, log)
+	traces, err := tracing.New(ctx, opts.Version, log)
 	if err != nil {
 		return nil, err
 	}

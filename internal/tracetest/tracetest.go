@@ -2,7 +2,6 @@
 package tracetest
 
 import (
-	"compress/gzip"
 	"encoding/hex"
 	"fmt"
 	"io"
@@ -33,7 +32,7 @@ type Span struct {
 
 // A Collector keeps the spans that it gets.
 type Collector struct {
-	URL string // to write as traces.endpoint
+	URL string // for OTEL_EXPORTER_OTLP_ENDPOINT
 
 	tb      testing.TB
 	mu      sync.Mutex
@@ -79,11 +78,7 @@ func decode(r *http.Request) ([]Span, error) {
 	if r.URL.Path != "/v1/traces" || r.Method != http.MethodPost || r.Header.Get("Content-Type") != "application/x-protobuf" {
 		return nil, fmt.Errorf("%s %s of %s is no OTLP", r.Method, r.URL, r.Header.Get("Content-Type"))
 	}
-	body, err := gzip.NewReader(r.Body)
-	if err != nil {
-		return nil, err
-	}
-	message, err := io.ReadAll(body)
+	message, err := io.ReadAll(r.Body)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ import (
 // Of the requests to S3 those are faults that S3 has not answered, or not as asked. That an object is missing is an answer.
 func TestStatusOfRequests(t *testing.T) {
 	collector := tracetest.Start(t)
-	tracer, _ := newTracer(t, collector.URL, 1)
+	tracer, _ := newTracer(t, collector.URL)
 	s := tracer.Session(t.Context(), &about)
 	ctx := s.Command(t.Context(), "STOR", sessionlog.Command{Verb: "STOR", Argument: "f", Known: true})
 	want := map[string]bool{"200": false, "404": false, "412": false, "416": false, "403": true, "500": true, "503": true, sessionlog.NoAnswer: true, "canceled": false}
@@ -57,7 +57,7 @@ func TestBucketOfRequests(t *testing.T) {
 	}
 	collector, bucket := tracetest.Start(t), httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(bucket.Close)
-	tracer, _ := newTracer(t, collector.URL, 1)
+	tracer, _ := newTracer(t, collector.URL)
 	seen := []string{}
 	for _, traced := range []*Tracer{tracer, nil} {
 		client := s3.New(s3.Options{Region: "us-east-1", BaseEndpoint: &bucket.URL, UsePathStyle: true, Credentials: aws.AnonymousCredentials{}}, s3.WithAPIOptions(traced.Observe))

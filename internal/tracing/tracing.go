@@ -11,10 +11,9 @@ package tracing
 
 import (
 	"context"
-	"crypto/x509"
+	"errors"
+	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"net/http"
 	"os"
 	"strconv"
 	"strings"
@@ -23,78 +22,92 @@ import (
 
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/codes"
-	"go.opentelemetry.io/otel/exporters/otlp/otlptrace"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/babelftp/babelftp/internal/limits"
 	"github.com/babelftp/babelftp/internal/sessionlog"
 )
 
 const (
-	// maxQueue is how many spans wait for the collector, some megabytes. Later ones are lost.
-	maxQueue = 2048
-	// maxBatch is how many spans a request to the collector has.
-	maxBatch = 512
-	// batchEvery is how long a span waits for others.
-	batchEvery = 2 * time.Second
-	// exportTimeout bounds how long a batch is tried. Meanwhile the queue fills.
-	exportTimeout = 30 * time.Second
 	// flushTimeout bounds the wait for the last spans when the server stops.
 	flushTimeout = 2 * time.Second
 	// maxText is how much of a text a span has, in bytes, so that clients cannot fill the memory.
 	maxText = 1024
+	// protocol is how spans are sent, as OTEL_EXPORTER_OTLP_PROTOCOL has it.
+	protocol = "http/protobuf"
 )
 
 // library names this package in spans (the instrumentation scope).
 const library = "github.com/babelftp/babelftp"
 
-// Options is what a [Tracer] needs.
-type Options struct {
-	// Endpoint is the base URL of the collector.
-	Endpoint string
-	// Header is that of each request to the collector, nil for none.
-	Header http.Header
-	// Authorities are those that the server trusts for the collector, nil for those of the system.
-	Authorities *x509.CertPool
-	// Sample is the share of the sessions that are traced, 0 to 1.
-	Sample float64
-	// Version is that of babelftp.
-	Version string
-	Log     *slog.Logger
-}
-
 // A Tracer makes spans and sends them. Any goroutine may use it. A nil one does nothing.
 type Tracer struct {
-	sample    float64
-	provider  *sdk.TracerProvider
-	tracer    trace.Tracer
-	collector *collector
-	flush     time.Duration // flushTimeout, or more in tests
-	ended     atomic.Int64
+	// sessions samples as the environment says, and commands takes all: those of a session that is traced.
+	sessions, commands *sdk.TracerProvider
+	exporter           *exporter
+	ended              atomic.Int64
+	flush              time.Duration // flushTimeout, or more in tests
 }
 
-// New makes a tracer. It sends nothing before a session has a span.
-func New(o Options) *Tracer {
-	t := &Tracer{sample: o.Sample, collector: newCollector(o), flush: flushTimeout}
+// New makes a tracer, or nil where the environment names no collector. The variables are those of OpenTelemetry
+// (https://opentelemetry.io/docs/specs/otel/configuration/sdk-environment-variables/ and https://opentelemetry.io/docs/specs/otel/protocol/exporter/).
+// version is that of babelftp. It sends nothing before a session has a span.
+func New(ctx context.Context, version string, log *slog.Logger) (*Tracer, error) {
+	if !wanted() {
+		return nil, nil
+	}
+	for _, name := range []string{"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"} {
+		if asked := os.Getenv(name); asked != "" && asked != protocol {
+			return nil, fmt.Errorf("traces: %s=%s: only %s is supported, which collectors take at port 4318", name, asked, protocol)
+		}
+	}
 	host, _ := os.Hostname() // in Kubernetes the name of the pod
-	exporter := otlptrace.NewUnstarted(t.collector)
-	t.provider = sdk.NewTracerProvider(
-		sdk.WithSampler(sdk.AlwaysSample()), // Session decides
-		sdk.WithResource(resource.NewSchemaless(
-			attribute.String("service.name", "babelftp"), attribute.String("service.version", o.Version), attribute.String("service.instance.id", host),
-		)),
-		sdk.WithRawSpanLimits(sdk.SpanLimits{
-			AttributeValueLengthLimit: -1, AttributeCountLimit: -1, // bounded here, where values are made
-			EventCountLimit: sdk.DefaultEventCountLimit, LinkCountLimit: sdk.DefaultLinkCountLimit,
-			AttributePerEventCountLimit: sdk.DefaultAttributePerEventCountLimit, AttributePerLinkCountLimit: sdk.DefaultAttributePerLinkCountLimit,
-		}),
-		sdk.WithSpanProcessor(counting{sdk.NewBatchSpanProcessor(exporter,
-			sdk.WithMaxQueueSize(maxQueue), sdk.WithMaxExportBatchSize(maxBatch), sdk.WithBatchTimeout(batchEvery), sdk.WithExportTimeout(exportTimeout),
-		), &t.ended}),
-	)
-	t.tracer = t.provider.Tracer(library)
-	return t
+	about, err := resource.New(ctx, resource.WithAttributes(
+		attribute.String("service.name", "babelftp"), attribute.String("service.version", version), attribute.String("service.instance.id", host),
+	), resource.WithFromEnv())
+	if err != nil {
+		return nil, fmt.Errorf("traces: OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	client, err := otlptracehttp.New(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	t := &Tracer{exporter: &exporter{SpanExporter: client, log: log}, flush: flushTimeout}
+	processor := sdk.WithSpanProcessor(counting{sdk.NewBatchSpanProcessor(t.exporter), &t.ended})
+	t.sessions = sdk.NewTracerProvider(sdk.WithResource(about), processor)
+	t.commands = sdk.NewTracerProvider(sdk.WithResource(about), processor, sdk.WithSampler(sdk.AlwaysSample()))
+	return t, nil
+}
+
+// wanted tells whether the environment names a collector, and does not switch traces off.
+func wanted() bool {
+	off := strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true") || os.Getenv("OTEL_TRACES_EXPORTER") == "none"
+	return !off && os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT")+os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
+}
+
+// An exporter counts the spans that the collector takes, and logs failures once a minute.
+type exporter struct {
+	sdk.SpanExporter
+	log      *slog.Logger
+	failures limits.Sampler[string] // that the log shows
+	sent     atomic.Int64           // spans
+}
+
+// ExportSpans implements [sdk.SpanExporter]. Its error is in the log.
+func (e *exporter) ExportSpans(ctx context.Context, spans []sdk.ReadOnlySpan) error {
+	err := e.SpanExporter.ExportSpans(ctx, spans)
+	if err == nil {
+		e.sent.Add(int64(len(spans)))
+		return nil
+	}
+	if more, first := e.failures.Pass(""); first {
+		e.log.Warn("traces: the collector does not take spans, and they are lost; look at OTEL_EXPORTER_OTLP_ENDPOINT; the log shows one failure a minute",
+			"err", err, "spans", len(spans), "more", more)
+	}
+	return nil
 }
 
 // counting counts the spans that end.
@@ -110,25 +123,23 @@ func (c counting) OnEnd(s sdk.ReadOnlySpan) {
 }
 
 // Spans tells how many spans have ended, and how many the collector has. Some may still wait for it; the others are lost.
-func (t *Tracer) Spans() (ended, sent int64) { return t.ended.Load(), t.collector.sent.Load() }
+func (t *Tracer) Spans() (ended, sent int64) { return t.ended.Load(), t.exporter.sent.Load() }
 
 // Shutdown sends the spans that wait. It takes a few seconds at most.
 func (t *Tracer) Shutdown(ctx context.Context) {
 	if t == nil {
 		return
 	}
-	close(t.collector.stopping)
-	defer t.collector.client.CloseIdleConnections()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.flush)
 	defer cancel()
-	if err := t.provider.Shutdown(ctx); err != nil {
-		t.collector.log.Warn("traces: the last spans could not be sent in time", "err", err)
+	if err := errors.Join(t.commands.Shutdown(ctx), t.sessions.Shutdown(ctx)); err != nil {
+		t.exporter.log.Warn("traces: the last spans could not be sent in time", "err", err)
 	}
 }
 
 // A Session makes the spans of a session. It is for the goroutine of the session. A nil one does nothing.
 type Session struct {
-	tracer  *Tracer
+	tracer  trace.Tracer // of commands
 	about   *sessionlog.Session
 	span    trace.Span
 	links   []trace.Link // to the span
@@ -139,11 +150,14 @@ type Session struct {
 
 // Session begins the span of a session, if this session is traced. What about tells when a span ends is in it.
 func (t *Tracer) Session(ctx context.Context, about *sessionlog.Session) *Session {
-	if t == nil || rand.Float64() >= t.sample {
+	if t == nil {
 		return nil
 	}
-	_, span := t.tracer.Start(ctx, "session", trace.WithNewRoot())
-	return &Session{tracer: t, about: about, span: span, links: []trace.Link{{SpanContext: span.SpanContext()}}}
+	_, span := t.sessions.Tracer(library).Start(ctx, "session", trace.WithNewRoot())
+	if !span.SpanContext().IsSampled() {
+		return nil
+	}
+	return &Session{tracer: t.commands.Tracer(library), about: about, span: span, links: []trace.Link{{SpanContext: span.SpanContext()}}}
 }
 
 // End ends the session.
@@ -162,7 +176,7 @@ func (s *Session) Command(ctx context.Context, name string, line sessionlog.Comm
 		return ctx
 	}
 	s.began, s.code = time.Now(), 0
-	ctx, s.command = s.tracer.tracer.Start(ctx, name, trace.WithNewRoot(), trace.WithLinks(s.links...), trace.WithSpanKind(trace.SpanKindServer),
+	ctx, s.command = s.tracer.Start(ctx, name, trace.WithNewRoot(), trace.WithLinks(s.links...), trace.WithSpanKind(trace.SpanKindServer),
 		trace.WithTimestamp(s.began), trace.WithAttributes(attribute.String("babelftp.command.line", text(line.String()))))
 	return ctx
 }

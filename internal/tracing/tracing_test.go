@@ -3,7 +3,6 @@ package tracing
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
@@ -18,12 +17,22 @@ import (
 	"github.com/babelftp/babelftp/internal/tracetest"
 )
 
-// newTracer sends to a collector, and leaves one that fails alone for a millisecond. Shutdown waits for a machine that does much else.
-func newTracer(t *testing.T, url string, sample float64) (*Tracer, *lockedBuffer) {
+// newTracer sends to a collector what the variables of the environment say, NAME=value. Shutdown waits for a machine that does much else.
+func newTracer(t *testing.T, url string, environ ...string) (*Tracer, *lockedBuffer) {
 	t.Helper()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+	for _, variable := range environ {
+		name, value, _ := strings.Cut(variable, "=")
+		t.Setenv(name, value)
+	}
 	log := &lockedBuffer{}
-	tracer := New(Options{Endpoint: url, Sample: sample, Version: "v1", Log: slog.New(slog.NewTextHandler(log, nil))})
-	tracer.collector.retry, tracer.flush = time.Millisecond, time.Minute
+	tracer, err := New(t.Context(), "v1", slog.New(slog.NewTextHandler(log, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tracer != nil {
+		tracer.flush = time.Minute
+	}
 	return tracer, log
 }
 
@@ -57,7 +66,7 @@ func command(ctx context.Context, s *Session, verb, argument string, code int) c
 // What a client sends fills no memory, and makes no request that the collector cannot read.
 func TestTextsAreBounded(t *testing.T) {
 	collector := tracetest.Start(t)
-	tracer, _ := newTracer(t, collector.URL+"/", 1)
+	tracer, _ := newTracer(t, collector.URL+"/")
 	mine := about
 	mine.User = "alice\xff"
 	s := tracer.Session(t.Context(), &mine)
@@ -84,7 +93,7 @@ func TestTextsAreBounded(t *testing.T) {
 // A command is a fault where its reply says that the same command may succeed later, and only there.
 func TestStatusOfCommands(t *testing.T) {
 	collector := tracetest.Start(t)
-	tracer, _ := newTracer(t, collector.URL, 1)
+	tracer, _ := newTracer(t, collector.URL)
 	s := tracer.Session(t.Context(), &about)
 	failed := map[string]bool{"226": false, "350": false, "421": true, "451": true, "530": false, "550": false}
 	for _, code := range []int{226, 350, 421, 451, 530, 550} {
@@ -114,78 +123,81 @@ func TestStatusOfCommands(t *testing.T) {
 	}
 }
 
-// A share of the sessions is traced, each with all of its commands.
-func TestSample(t *testing.T) {
-	collector := tracetest.Start(t)
-	for _, sample := range []float64{0, 1} {
-		tracer, _ := newTracer(t, collector.URL, sample)
-		for range 1000 {
-			if traced := tracer.Session(t.Context(), &about) != nil; traced != (sample == 1) {
-				t.Fatalf("sample %v: %v", sample, traced)
+// The sampler of the environment decides on sessions. Each is traced with all of its commands, or not at all.
+func TestSampler(t *testing.T) {
+	for _, test := range []struct {
+		sampler  string
+		low, top int // of a thousand sessions
+	}{
+		{"always_off", 0, 0}, {"always_on", 1000, 1000}, {"traceidratio", 300, 700}, {"parentbased_traceidratio", 300, 700},
+	} {
+		t.Run(test.sampler, func(t *testing.T) {
+			collector := tracetest.Start(t)
+			tracer, _ := newTracer(t, collector.URL, "OTEL_TRACES_SAMPLER="+test.sampler, "OTEL_TRACES_SAMPLER_ARG=0.5", "OTEL_BSP_MAX_QUEUE_SIZE=10000")
+			for range 1000 {
+				s := tracer.Session(t.Context(), &about)
+				command(t.Context(), s, "SIZE", "f", 213)
+				command(t.Context(), s, "QUIT", "", 221)
+				s.End()
 			}
-		}
-		tracer.Shutdown(t.Context())
-	}
-	tracer, _ := newTracer(t, collector.URL, 0.5)
-	defer tracer.Shutdown(t.Context())
-	traced := 0
-	const sessions = 10_000
-	for range sessions {
-		if tracer.Session(t.Context(), &about) != nil {
-			traced++
-		}
-	}
-	if traced < sessions*4/10 || traced > sessions*6/10 { // by chance once in 10^88
-		t.Errorf("%d of %d", traced, sessions)
+			tracer.Shutdown(t.Context())
+			count := map[string]int{}
+			for _, span := range collector.Spans() {
+				count[span.Name]++
+			}
+			n := count["session"]
+			if n < test.low || n > test.top || count["SIZE"] != n || count["QUIT"] != n {
+				t.Errorf("%v", count)
+			}
+		})
 	}
 }
 
-// A collector that is busy gets the spans later. One that refuses them does not get them again, and the log has one line.
+// The environment says whether there are traces, and how they are sent.
+func TestEnvironment(t *testing.T) {
+	for _, test := range []struct {
+		environ, problem string
+		traced           bool
+	}{
+		{environ: "OTEL_TRACES_EXPORTER=otlp", traced: true},
+		{environ: "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf", traced: true},
+		{environ: "OTEL_TRACES_EXPORTER=none"},
+		{environ: "OTEL_SDK_DISABLED=true"},
+		{environ: "OTEL_EXPORTER_OTLP_ENDPOINT="},
+		{environ: "OTEL_EXPORTER_OTLP_PROTOCOL=grpc", problem: "only http/protobuf is supported"},
+		{environ: "OTEL_RESOURCE_ATTRIBUTES=a", problem: "OTEL_RESOURCE_ATTRIBUTES"},
+		{environ: "OTEL_EXPORTER_OTLP_CERTIFICATE=" + t.TempDir() + "/none", traced: true}, // as the exporter has it, which says so
+	} {
+		t.Run(test.environ, func(t *testing.T) {
+			t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
+			name, value, _ := strings.Cut(test.environ, "=")
+			t.Setenv(name, value)
+			tracer, err := New(t.Context(), "v1", slog.New(slog.DiscardHandler))
+			if (tracer != nil) != test.traced || (err != nil) != (test.problem != "") || err != nil && !strings.Contains(err.Error(), test.problem) {
+				t.Errorf("%v, %v", tracer, err)
+			}
+			tracer.Shutdown(t.Context())
+		})
+	}
+}
+
+// A collector that refuses spans costs these, and one line of the log.
 func TestCollectorFails(t *testing.T) {
 	collector := tracetest.Start(t)
-	tracer, log := newTracer(t, collector.URL, 1)
-	session := func() { tracer.Session(t.Context(), &about).End() } // of one span, which no second request can separate
-	collector.Answer(http.StatusServiceUnavailable)
+	tracer, log := newTracer(t, collector.URL, "OTEL_BSP_SCHEDULE_DELAY=10")
+	session := func() { tracer.Session(t.Context(), &about).End() }
 	session()
-	collector.Await("two attempts", func(_ []tracetest.Span, refused int) bool { return refused >= 2 })
-	collector.Answer(http.StatusOK)
 	collector.Await("the spans", func(spans []tracetest.Span, _ int) bool { return len(spans) == 1 })
-	if log.String() != "" {
-		t.Error(log.String())
-	}
-	busy := 0 // how often the collector was
-	collector.Await("no more", func(_ []tracetest.Span, refused int) bool { busy = refused; return true })
 	collector.Answer(http.StatusUnauthorized)
 	session()
-	collector.Await("a refusal", func(_ []tracetest.Span, refused int) bool { return refused > busy })
-	collector.Answer(http.StatusFound) // a redirection, which must not get the headers
+	collector.Await("a refusal", func(_ []tracetest.Span, refused int) bool { return refused > 0 })
 	session()
 	tracer.Shutdown(t.Context())
-	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, `err="the collector answers 401 Unauthorized" spans=1 more=0`) {
+	if got := log.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "401") {
 		t.Errorf("the log has %s", got)
 	}
 	if ended, sent := tracer.Spans(); ended != 3 || sent != 1 {
 		t.Errorf("%d spans ended, %d sent", ended, sent)
-	}
-}
-
-// While the collector takes nothing, spans wait in a queue that has an end, and no session waits for it.
-func TestQueueIsBounded(t *testing.T) {
-	collector := tracetest.Start(t)
-	collector.Answer(http.StatusServiceUnavailable)
-	tracer, _ := newTracer(t, collector.URL, 1)
-	const spans = 3 * (maxQueue + maxBatch)
-	s := tracer.Session(t.Context(), &about)
-	for i := range spans {
-		command(t.Context(), s, "SIZE", fmt.Sprint(i), 213)
-	}
-	collector.Answer(http.StatusOK)
-	command(t.Context(), s, "QUIT", "", 221)
-	s.End()
-	tracer.Shutdown(t.Context())
-	ended, sent := tracer.Spans()
-	if got := int64(len(collector.Spans())); ended != spans+2 || sent != got || got > maxQueue+2*maxBatch {
-		t.Errorf("%d spans ended, %d sent, and the collector has %d", ended, sent, got)
 	}
 }
 
@@ -195,7 +207,7 @@ func TestShutdownIsBounded(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-hang }))
 	t.Cleanup(server.Close)
 	t.Cleanup(func() { close(hang) })
-	tracer, log := newTracer(t, server.URL, 1)
+	tracer, log := newTracer(t, server.URL)
 	tracer.flush = flushTimeout
 	tracer.Session(t.Context(), &about).End()
 	tracer.Shutdown(t.Context())

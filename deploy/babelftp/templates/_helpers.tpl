@@ -110,7 +110,7 @@ admin: 9122
 {{/* What of the configuration cannot change while the server runs. The rest of that comes from the variables of the pod. */}}
 {{- define "babelftp.fixed" -}}
 {{- $config := .Values.config -}}
-{{- $fixed := pick $config "memory" "memory_file" "abandoned_uploads" "abandoned_uploads_file" "audit" "traces" "proxy_protocol" -}}
+{{- $fixed := pick $config "memory" "memory_file" "abandoned_uploads" "abandoned_uploads_file" "audit" "proxy_protocol" -}}
 {{- $_ := set $fixed "log" (pick ($config.log | default dict) "format" "format_file") -}}
 {{- $_ := set $fixed "limits" (pick ($config.limits | default dict) "store" "store_file" "store_ca_file") -}}
 {{- $_ := set $fixed "admin" (pick ($config.admin | default dict) "listen" "listen_file") -}}
