@@ -67,7 +67,7 @@ func newCheckCommand() *cobra.Command {
 		if len(ended) > 0 {
 			return errors.New(strings.Join(ended, "\n"))
 		}
-		notes, warnings, err := server.CheckACME(cmd.Context(), cfg, server.Options{}, *probe)
+		notes, warnings, err := server.CheckACME(cmd.Context(), cfg)
 		for _, warning := range warnings {
 			fmt.Fprintln(cmd.ErrOrStderr(), "warning:", warning)
 		}

@@ -1,7 +1,7 @@
 // Package acme obtains certificates from an authority by the ACME protocol (RFC 8555), and renews them.
 //
 // A [Manager] answers the challenges HTTP-01 and TLS-ALPN-01 (RFC 8737) on addresses of its own, because an FTP server has no port 80 or 443. The
-// account, the keys and the certificates lie in a folder or in another storage. Servers that share it share the certificates, renew them one after another,
+// account, the keys and the certificates lie in a folder. Servers that share it share the certificates, renew them one after another,
 // and answer the challenges of each other. [Manager.Certificate] is the certificate of a host.
 //
 // certmagic speaks the protocol. Where the authority refuses or does not answer, the certificates before stay, and certmagic tries again.
@@ -46,9 +46,6 @@ type Options struct {
 	// Logger gets what happens. The default discards it.
 	Logger *slog.Logger
 
-	// Storage keeps the account, the keys and the certificates. The default is the folder of the configuration.
-	Storage certmagic.Storage
-
 	// CheckInterval is the time between two looks at which certificates are to be renewed. The default is ten minutes.
 	CheckInterval time.Duration
 }
@@ -59,8 +56,9 @@ type Manager struct {
 	opts  Options
 	roots *x509.CertPool // nil: those of the system
 
-	cache *certmagic.Cache
-	magic *certmagic.Config
+	storage certmagic.Storage
+	cache   *certmagic.Cache
+	magic   *certmagic.Config
 
 	mu    sync.Mutex
 	hosts []string
@@ -80,14 +78,13 @@ func New(cfg encryption.ACME, opts Options) (*Manager, error) {
 	if opts.Observe == nil {
 		opts.Observe = func(error) {}
 	}
-	if opts.Storage == nil {
-		opts.Storage = &certmagic.FileStorage{Path: cfg.Folder}
-	}
 	roots, err := encryption.Authorities(cfg.CAFile)
 	if err != nil {
 		return nil, err
 	}
-	m := &Manager{cfg: cfg, hosts: cfg.Hosts, opts: opts, roots: roots, stop: func() {}}
+	m := &Manager{
+		cfg: cfg, hosts: cfg.Hosts, opts: opts, roots: roots, storage: &certmagic.FileStorage{Path: cfg.Folder}, stop: func() {},
+	}
 	logger := zap.New(&core{log: opts.Logger})
 	m.cache = certmagic.NewCache(certmagic.CacheOptions{
 		GetConfigForCert:   func(certmagic.Certificate) (*certmagic.Config, error) { return m.magic, nil },
@@ -95,7 +92,7 @@ func New(cfg encryption.ACME, opts Options) (*Manager, error) {
 		Logger:             logger,
 	})
 	m.magic = certmagic.New(m.cache, certmagic.Config{
-		Storage:           opts.Storage,
+		Storage:           m.storage,
 		OCSP:              certmagic.OCSPConfig{DisableStapling: true},
 		DefaultServerName: cfg.Hosts[0],
 		OnEvent:           m.event,
@@ -103,9 +100,6 @@ func New(cfg encryption.ACME, opts Options) (*Manager, error) {
 	})
 	return m, nil
 }
-
-// Storage is that of the options.
-func (m *Manager) Storage() certmagic.Storage { return m.opts.Storage }
 
 // Hosts are the names that have certificates, or will.
 func (m *Manager) Hosts() []string {
@@ -238,7 +232,7 @@ func (m *Manager) manage(ctx context.Context) {
 		if err == nil || ctx.Err() != nil {
 			return
 		}
-		m.opts.Logger.Error("ACME certificates cannot be loaded; see that the server may write in the storage", "storage", m.opts.Storage, "err", err)
+		m.opts.Logger.Error("ACME certificates cannot be loaded; see that the server may write in the folder", "folder", m.cfg.Folder, "err", err)
 		select {
 		case <-ctx.Done():
 			return

@@ -20,13 +20,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddyserver/certmagic"
-
-	"github.com/babelftp/babelftp/internal/acme/store"
 	"github.com/babelftp/babelftp/internal/acmetest"
 	"github.com/babelftp/babelftp/internal/config/encryption"
 	"github.com/babelftp/babelftp/internal/config/value"
-	"github.com/babelftp/babelftp/internal/s3client/profile"
 	"github.com/babelftp/babelftp/internal/s3test"
 )
 
@@ -86,14 +82,8 @@ func (j *journal) issued() int { return j.results()[true] }
 // start starts a Manager until the end of the test.
 func start(t *testing.T, cfg encryption.ACME) (*Manager, *journal) {
 	t.Helper()
-	return startWith(t, cfg, nil)
-}
-
-// startWith is start with a storage, nil for the folder.
-func startWith(t *testing.T, cfg encryption.ACME, storage certmagic.Storage) (*Manager, *journal) {
-	t.Helper()
 	j := &journal{count: map[bool]int{}, news: make(chan struct{}, 1)}
-	m, err := New(cfg, Options{Observe: j.observe, Logger: slog.New(slog.NewTextHandler(j, nil)), CheckInterval: 50 * time.Millisecond, Storage: storage})
+	m, err := New(cfg, Options{Observe: j.observe, Logger: slog.New(slog.NewTextHandler(j, nil)), CheckInterval: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,29 +162,23 @@ func TestObtain(t *testing.T) {
 	}
 }
 
-// Two servers that share a bucket share the account and the certificate, also if they start at the same time. Each answers the challenges of the other.
-func TestSharedBucket(t *testing.T) {
-	for _, server := range []string{"minio", "sim-strict"} { // the second has no conditional requests
-		t.Run(server, func(t *testing.T) {
-			a, s := acmetest.Start(t, time.Hour), s3test.Start(t, server)
-			bucket := s.Bucket(t)
-			cfg := configOf(t, a, "ftp.acme.example")
-			cfg.Folder = ""
-			var managers []*Manager
-			var journals []*journal
-			for _, address := range []string{a.HTTPAddress, "127.0.0.1:0"} { // the authority does not reach the second
-				cfg.HTTPListen = address
-				m, j := startWith(t, cfg, store.New(s.Client(profile.RepeatUnstored("")), bucket, "certificates/", slog.New(slog.DiscardHandler)))
-				managers, journals = append(managers, m), append(journals, j)
-			}
-			first, second := await(t, managers[0], a, "ftp.acme.example", nil), await(t, managers[1], a, "ftp.acme.example", nil)
-			if first.Leaf.SerialNumber.Cmp(second.Leaf.SerialNumber) != 0 {
-				t.Error("the servers have two certificates")
-			}
-			if issued := journals[0].issued() + journals[1].issued(); issued != 1 {
-				t.Errorf("the authority has issued %d certificates", issued)
-			}
-		})
+// Two servers that share a folder share the account and the certificate, also if they start at the same time. Each answers the challenges of the other.
+func TestSharedFolder(t *testing.T) {
+	a := acmetest.Start(t, time.Hour)
+	cfg := configOf(t, a, "ftp.acme.example")
+	var managers []*Manager
+	var journals []*journal
+	for _, address := range []string{a.HTTPAddress, "127.0.0.1:0"} { // the authority does not reach the second
+		cfg.HTTPListen = address
+		m, j := start(t, cfg)
+		managers, journals = append(managers, m), append(journals, j)
+	}
+	first, second := await(t, managers[0], a, "ftp.acme.example", nil), await(t, managers[1], a, "ftp.acme.example", nil)
+	if first.Leaf.SerialNumber.Cmp(second.Leaf.SerialNumber) != 0 {
+		t.Error("the servers have two certificates")
+	}
+	if issued := journals[0].issued() + journals[1].issued(); issued != 1 {
+		t.Errorf("the authority has issued %d certificates", issued)
 	}
 }
 
@@ -239,7 +223,7 @@ func TestCheck(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer broken.Stop()
-	if _, _, err := broken.Check(t.Context(), time.Now()); !mentions(fmt.Sprint(err), "cannot write in its storage") {
+	if _, _, err := broken.Check(t.Context(), time.Now()); !mentions(fmt.Sprint(err), "cannot write in its folder") {
 		t.Errorf("a file for a folder: %v", err)
 	}
 }

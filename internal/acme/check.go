@@ -16,15 +16,15 @@ import (
 // overdue is the part of the life of a certificate in which its renewal has failed several times: the first attempt is at a third.
 const overdue = 6
 
-// Check looks at the storage: whether the server may write there, and what certificates there are. Notes say when each certificate ends, and
-// warnings name those that are missing or should have been renewed. The error names a storage that does not work, or certificates that have ended.
+// Check looks at the folder: whether the server may write there, and what certificates there are. Notes say when each certificate ends, and
+// warnings name those that are missing or should have been renewed. The error names a folder that does not work, or certificates that have ended.
 func (m *Manager) Check(ctx context.Context, now time.Time) (notes, warnings []string, err error) {
 	probe := "check-" + rand.Text()
-	if err := m.opts.Storage.Store(ctx, probe, nil); err != nil {
-		return nil, nil, fmt.Errorf("tls.acme: the server cannot write in its storage: %w", err)
+	if err := m.storage.Store(ctx, probe, nil); err != nil {
+		return nil, nil, fmt.Errorf("tls.acme: the server cannot write in its folder: %w", err)
 	}
-	if err := m.opts.Storage.Delete(ctx, probe); err != nil {
-		return nil, nil, fmt.Errorf("tls.acme: the server cannot delete in its storage: %w", err)
+	if err := m.storage.Delete(ctx, probe); err != nil {
+		return nil, nil, fmt.Errorf("tls.acme: the server cannot delete in its folder: %w", err)
 	}
 	authority := m.issuer().IssuerKey()
 	var ended []error
@@ -52,9 +52,9 @@ func (m *Manager) Check(ctx context.Context, now time.Time) (notes, warnings []s
 	return notes, warnings, errors.Join(ended...)
 }
 
-// stored is a certificate in the storage.
+// stored is a certificate in the folder.
 func (m *Manager) stored(ctx context.Context, key string) (*x509.Certificate, error) {
-	text, err := m.opts.Storage.Load(ctx, key)
+	text, err := m.storage.Load(ctx, key)
 	if err != nil {
 		return nil, err
 	}

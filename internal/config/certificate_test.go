@@ -60,22 +60,9 @@ func TestCertificate(t *testing.T) {
 			"acme-with-a-pattern", `{acme: {agree: true, hosts: ["*.acme.example"], folder: ., http_listen: ":80"}}`, nil,
 			`:1:35: tls.acme.hosts.0: "*.acme.example" is no host name: ...write it like ftp.example.com, without *`,
 		},
-		{"acme-in-a-bucket", `{acme: {agree: true, hosts: [ftp.acme.example], storage: {bucket: certificates, prefix: ftp}, tls_listen: ":443"}}`, nil, ""},
 		{
-			"acme-in-two-places", `{acme: {agree: true, hosts: [ftp.acme.example], folder: ., storage: {bucket: certificates}, tls_listen: ":443"}}`, nil,
-			":1:83: tls.acme.storage.bucket: is one place too many: ...keep folder or storage",
-		},
-		{
-			"acme-without-bucket", `{acme: {agree: true, hosts: [ftp.acme.example], storage: {prefix: ftp/}, tls_listen: ":443"}}`, nil,
-			":1:54: tls.acme.storage.bucket: is missing: ...name the bucket that prefix is in",
-		},
-		{
-			"acme-bucket", `{acme: {agree: true, hosts: [ftp.acme.example], storage: {bucket: Certificates}, tls_listen: ":443"}}`, nil,
-			`:1:72: tls.acme.storage.bucket: "Certificates" is no name for a bucket: ...`,
-		},
-		{
-			"acme-prefix", `{acme: {agree: true, hosts: [ftp.acme.example], storage: {bucket: certificates, prefix: /a}, tls_listen: ":443"}}`, nil,
-			`:1:94: tls.acme.storage.prefix: "/a/" is no prefix of keys: ...`,
+			"acme-in-a-bucket", `{acme: {agree: true, hosts: [ftp.acme.example], folder: ., storage: {bucket: certificates}, tls_listen: ":443"}}`, nil,
+			":1:65: tls.acme.storage: this key has gone: ...",
 		},
 		{
 			"acme-account", `{acme: {agree: true, hosts: [ftp.acme.example], folder: ., tls_listen: ":443", eab: {key_id: "7", hmac_key: c2VjcmV0}}}`, nil, "",

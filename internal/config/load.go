@@ -66,8 +66,9 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 	loader := yamlconf.Loader{
 		Environ: l.environ, Prefix: environmentPrefix, Section: "tenants", Cache: &l.cache, Sources: l.sources,
 		Advice: map[string]string{
-			"password": "passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints",
-			"traces":   "this key has gone: set OTEL_EXPORTER_OTLP_ENDPOINT, and the other variables of OpenTelemetry, in the environment",
+			"password":         "passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints",
+			"tls.acme.storage": "this key has gone: name a folder that the servers share, or let cert-manager obtain certificates on Kubernetes",
+			"traces":           "this key has gone: set OTEL_EXPORTER_OTLP_ENDPOINT, and the other variables of OpenTelemetry, in the environment",
 		},
 	}
 	positions, problems := loader.Decode(l.file, text, cfg)

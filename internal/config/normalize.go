@@ -35,7 +35,6 @@ func (c *Config) normalize(dir string, known map[*Tenant]bool) {
 		}
 	}
 	c.acmeHosts()
-	c.TLS.ACME.Storage.Prefix = withTrailingSlash(c.TLS.ACME.Storage.Prefix)
 	for _, name := range paths {
 		*name = yamlconf.ResolvePath(dir, *name)
 	}

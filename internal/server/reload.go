@@ -2,12 +2,10 @@ package server
 
 import (
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/babelftp/babelftp/i18n"
-	"github.com/babelftp/babelftp/internal/acme/store"
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/config/fixed"
 	"github.com/babelftp/babelftp/internal/panics"
@@ -90,10 +88,6 @@ func (s *Server) replace(next *config.Config) error {
 	if err != nil {
 		return err
 	}
-	storage, err := s.prepareACME(cfg)
-	if err != nil {
-		return fmt.Errorf("tls.acme.storage: write s3.region, or set AWS_REGION: %w", err)
-	}
 	buckets, change, queues, err := s.prepareTenants(cfg, bundle, before)
 	if err != nil {
 		return err
@@ -103,9 +97,6 @@ func (s *Server) replace(next *config.Config) error {
 		s.log.Warn("a changed value or file needs a restart, and the one before stays in use; the rest of the configuration is used", "key", key)
 	}
 	if s.acme != nil {
-		if stored, ok := s.acme.Storage().(*store.Store); ok {
-			stored.Use(storage)
-		}
 		s.acme.SetHosts(cfg.TLS.ACME.Hosts)
 	}
 	showCertificates()

@@ -141,7 +141,7 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	clients := s3client.NewFactory(opts.AWS, func(stack *middleware.Stack) error { return errors.Join(traces.Observe(stack), m.s3.Observe(stack)) }, log)
-	obtain, err := newACME(cfg, clients, m.issued, log)
+	obtain, err := newACME(cfg, m.issued, log)
 	if err != nil {
 		return nil, err
 	}

@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/babelftp/babelftp/internal/config/rule"
 	"github.com/babelftp/babelftp/internal/config/value"
 	"github.com/babelftp/babelftp/internal/config/yamlconf"
 )
@@ -28,21 +27,12 @@ type ACME struct {
 	// PEM file of the authorities that the certificate of the directory may come from.
 	CAFile string `yaml:"ca_file" default:"those of the system" since:"0.2.0"`
 	// Folder that keeps the account, the keys and the certificates. Several servers can share it.
-	Folder  string      `yaml:"folder" default:"none, and storage is required" since:"0.2.0"`
-	Storage ACMEStorage `yaml:"storage" since:"0.2.0"`
+	Folder string `yaml:"folder" default:"required" since:"0.2.0"`
 	// Address of the challenge HTTP-01, host:port. The authority reaches it on port 80 of each host.
 	HTTPListen string `yaml:"http_listen" default:"none" since:"0.2.0"`
 	// Address of the challenge TLS-ALPN-01 (RFC 8737), host:port. The authority reaches it on port 443 of each host.
 	TLSListen string `yaml:"tls_listen" default:"none" since:"0.2.0"`
 	EAB       EAB    `yaml:"eab" since:"0.2.0"`
-}
-
-// ACMEStorage keeps the account, the keys and the certificates in a bucket, in place of a folder. Several servers share it.
-type ACMEStorage struct {
-	// Bucket, which the server reaches as the section `s3` says, without `assume_role`.
-	Bucket string `yaml:"bucket" default:"none" since:"0.2.0"`
-	// What the keys begin with. `.babelftp/acme/` follows, so no user sees them.
-	Prefix string `yaml:"prefix" default:"none" since:"0.2.0"`
 }
 
 // EAB is an account that the operator has at the authority, from another way than ACME (external account binding, RFC 8555 7.3.4).
@@ -53,26 +43,14 @@ type EAB struct {
 	HMACKey value.Secret `yaml:"hmac_key" default:"none" since:"0.2.0"`
 }
 
-func (a *ACME) checkStorage(p yamlconf.Path, report yamlconf.Report) {
-	bucket := p.Child("storage").Child("bucket")
+func (a *ACME) checkFolder(p yamlconf.Path, report yamlconf.Report) {
 	switch info, err := os.Stat(a.Folder); {
-	case a.Storage.Bucket != "" && a.Folder != "":
-		report(bucket, "is one place too many: keep folder or storage")
-	case a.Storage.Bucket != "":
-		if broken := rule.Bucket(a.Storage.Bucket); broken != "" {
-			report(bucket, "%q is no name for a bucket: %s", a.Storage.Bucket, broken)
-		}
-	case a.Storage.Prefix != "":
-		report(bucket, "is missing: name the bucket that prefix is in")
 	case a.Folder == "":
-		report(p.Child("folder"), "is missing: name a folder that stays when the server ends, or write storage: {bucket: ...}")
+		report(p.Child("folder"), "is missing: name a folder that stays when the server ends")
 	case err != nil:
 		report(p.Child("folder"), "cannot read %s: %v", a.Folder, yamlconf.WithoutPath(err))
 	case !info.IsDir():
 		report(p.Child("folder"), "%s is no folder: name one", a.Folder)
-	}
-	if broken := rule.Prefix(a.Storage.Prefix); broken != "" {
-		report(p.Child("storage").Child("prefix"), "%q is no prefix of keys: %s", a.Storage.Prefix, broken)
 	}
 }
 
@@ -120,7 +98,7 @@ func (a *ACME) Check(p yamlconf.Path, report yamlconf.Report) {
 	if _, err := Authorities(a.CAFile); err != nil {
 		report(p.Child("ca_file"), "%v", err)
 	}
-	a.checkStorage(p, report)
+	a.checkFolder(p, report)
 	a.EAB.check(p.Child("eab"), report)
 	if a.HTTPListen == "" && a.TLSListen == "" {
 		report(p.Child("http_listen"), `is missing, and tls_listen too: write one of them, like http_listen: ":80"`)

@@ -29,7 +29,7 @@ type Loader struct {
 	// NoFiles says that no value may come from a file, because another program wrote the document.
 	NoFiles bool
 
-	// Advice says what to write in the place of some unknown keys, by the key.
+	// Advice says what to write in the place of some unknown keys, by the key, or by the last keys of its path with dots between them.
 	Advice map[string]string
 
 	// Section is the key of a map of pointers to structs that may have many entries. They are decoded one after another, and those in Cache not
@@ -407,7 +407,7 @@ func (d *decoder) structure(p Path, n ast.Node, v reflect.Value) {
 		d.scalar(child, e, inFile, field)
 	}
 	for _, e := range entries {
-		d.report(p.Child(e.key), e.at, "%s", d.unknownKey(e.key, keys))
+		d.report(p.Child(e.key), e.at, "%s", d.unknownKey(p.Child(e.key), keys))
 	}
 	d.include(p, v)
 }
@@ -430,11 +430,14 @@ func HasFileForm(key string) bool {
 	return !strings.HasSuffix(key, FileSuffix) && !strings.HasSuffix(key, "_dir")
 }
 
-// unknownKey says what to do about a key that is none of known.
-func (d *decoder) unknownKey(key string, known []string) string {
-	if advice := d.advice[key]; advice != "" {
-		return advice
+// unknownKey says what to do about the key that p leads to, which is none of known.
+func (d *decoder) unknownKey(p Path, known []string) string {
+	for i := range p {
+		if advice := d.advice[strings.Join(p[i:], ".")]; advice != "" {
+			return advice
+		}
 	}
+	key := p[len(p)-1]
 	if key == "<<" {
 		return "merge keys are not supported: write the keys out, or refer to the whole mapping with an alias"
 	}
