@@ -1,13 +1,11 @@
 // Package auth asks services whether users may log in whom the configuration does not have, and what these users may do.
 //
-// A [Source] is such a service: [New] makes one that POSTs each login to an HTTP hook, that binds to a directory as the user, or that
-// verifies tokens. Package tenant decides who is asked, makes clients wait in turns and after failures, and makes a user of the answer.
+// A [Source] is such a service: [New] makes one that POSTs each login to an HTTP hook, or that binds to a directory as the user. Package tenant decides who is asked, makes clients wait in turns and after failures, and makes a user of the answer.
 //
 // Implemented here:
 //
 //   - RFC 4511, sections 4.2, 4.5 and 4.14: bind, search and StartTLS
 //   - RFC 4513, section 5.1.2: no bind has a name and no password
-//   - RFC 7519 and RFC 8725: signed tokens as passwords, and OpenID Connect Discovery 1.0
 //   - RFC 4514 and RFC 4515, section 3: names in distinguished names and filters are escaped
 package auth
 
@@ -34,12 +32,6 @@ type Source interface {
 	Authenticate(ctx context.Context, req *Request) (*config.User, error)
 }
 
-// A Chooser is a source whose passwords say for which tenant they are.
-type Chooser interface {
-	// IsAddressee reports whether the password says that it is for this source. It verifies nothing.
-	IsAddressee(password string) bool
-}
-
 // New makes the source of a tenant, nil if the tenant has none. The error says which file cannot be used.
 func New(cfg *config.Auth) (Source, error) {
 	switch {
@@ -49,8 +41,6 @@ func New(cfg *config.Auth) (Source, error) {
 	case len(cfg.LDAP.URLs) > 0:
 		directory, err := newDirectory(cfg)
 		return withCache(directory, cfg.LDAP.Cache, err)
-	case cfg.JWT.Issuer != "":
-		return newIssuer(cfg)
 	}
 	return nil, nil
 }

@@ -12,7 +12,7 @@ import (
 // Auth is the service that decides on logins of users whom the configuration does not have. There is one at most.
 type Auth struct {
 	external.Services
-	// Settings of each user of `ldap` and `jwt`. `{user}` in `root` and `home` stands for the name.
+	// Settings of each user of `ldap`. `{user}` in `root` and `home` stands for the name.
 	User User `yaml:"user" since:"0.2.0"`
 	// What members of a group may do, by the name of the group. Those of several groups add up. A user of none may not log in.
 	Groups map[string][]Permission `yaml:"groups" default:"none" since:"0.2.0"`
@@ -24,23 +24,22 @@ func (v *validator) auth(p yamlconf.Path, a *Auth) {
 	user, groups := p.Child("user"), p.Child("groups")
 	v.userSettings(user, &a.User)
 	v.noLocalSettings(user, &a.User)
-	if reflect.ValueOf(a.LDAP).IsZero() && reflect.ValueOf(a.JWT).IsZero() && !reflect.ValueOf(a.User).IsZero() {
-		v.report(user, "is for users of ldap and jwt: the answer of a hook has the settings")
+	if reflect.ValueOf(a.LDAP).IsZero() && !reflect.ValueOf(a.User).IsZero() {
+		v.report(user, "is for users of ldap: the answer of a hook has the settings")
 	}
-	names, below := a.Names()
-	at := append(slices.Clip(p), below...)
+	names := &a.LDAP.Attributes
 	for _, name := range slices.Sorted(maps.Keys(a.Groups)) {
 		v.checkDuplicates(groups.Child(name), a.Groups[name])
 	}
 	switch {
 	case len(a.Groups) == 0:
 		if names.Groups != "" {
-			v.report(at.Child("groups"), "needs the permissions of the groups: write auth.groups")
+			v.report(p.Child("ldap").Child("attributes").Child("groups"), "needs the permissions of the groups: write auth.groups")
 		}
 	case names.Groups == "":
-		v.report(groups, "need the name of what has the groups of a user: write it in %s, like groups: memberOf", below)
+		v.report(groups, "need the name of what has the groups of a user: write it in ldap.attributes, like groups: memberOf")
 	case a.User.Permissions != nil || names.Permissions != "":
-		v.report(groups, "already say what users may do: remove the permissions of user and of %s", below)
+		v.report(groups, "already say what users may do: remove the permissions of user and of ldap.attributes")
 	}
 }
 

@@ -68,6 +68,7 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 		Advice: map[string]string{
 			"password":         "passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints",
 			"tls.acme.storage": "this key has gone: name a folder that the servers share, or let cert-manager obtain certificates on Kubernetes",
+			"auth.jwt":         "this key has gone: a hook can verify tokens, write auth.hook",
 			"traces":           "this key has gone: set OTEL_EXPORTER_OTLP_ENDPOINT, and the other variables of OpenTelemetry, in the environment",
 		},
 	}

@@ -27,7 +27,6 @@ import (
 	"github.com/babelftp/babelftp/internal/config"
 	"github.com/babelftp/babelftp/internal/configtest"
 	"github.com/babelftp/babelftp/internal/ftptest"
-	"github.com/babelftp/babelftp/internal/jwttest"
 	"github.com/babelftp/babelftp/internal/ldaptest"
 	watch "github.com/babelftp/babelftp/internal/reload"
 	"github.com/babelftp/babelftp/internal/s3test"
@@ -139,9 +138,6 @@ func fileCases(t *testing.T) []fileCase {
 	t.Cleanup(receiver.Close)
 	hook := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, `{"user": {}}`) }))
 	t.Cleanup(hook.Close)
-	issuer, other := jwttest.New(t), jwttest.New(t)
-	token := issuer.Token(t, "bob", nil)
-	jwt := fmt.Sprintf("auth: {jwt: {issuer: %q, audience: %s, ", issuer.URL, jwttest.Audience)
 
 	const secret = "secret: 0123456789abcdef"
 	return []fileCase{
@@ -200,13 +196,6 @@ func fileCases(t *testing.T) []fileCase {
 		{
 			keys: []string{"Hook/ca_file"}, tenant: fmt.Sprintf("auth: {hook: {url: %q, ca_file: VOLUME/ca.crt, %s}}", hook.URL, secret),
 			before: wrongCA, next: files{"ca.crt": pemOf(hook)}, seen: loginSucceeds("bob", "any"),
-		},
-		{
-			keys: []string{"JWT/ca_file"}, tenant: jwt + "ca_file: VOLUME/ca.crt}}", before: wrongCA, next: files{"ca.crt": pemOf(issuer.Server)}, seen: loginSucceeds("bob", token),
-		},
-		{
-			keys: []string{"JWT/jwks_file"}, tenant: jwt + "jwks_file: VOLUME/keys.json}}", before: files{"keys.json": string(other.Keys())}, next: files{"keys.json": string(issuer.Keys())},
-			seen: loginSucceeds("bob", token),
 		},
 		{
 			keys: []string{"Tenant/users_file"}, tenant: "users_file: VOLUME/users.yaml", before: files{"users.yaml": "users: {}"},

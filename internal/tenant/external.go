@@ -126,15 +126,9 @@ func (d *directory) asked(host, login string) (t *tenant, name string) {
 }
 
 // sourceOf returns the tenant whose source decides on a name that no configured user has, and the name there. The tenant is the one that
-// the client has asked for, or the only one that a token is for. So the password of one tenant's user is for no other tenant. The tenant is nil if
-// there is none.
-func (d *directory) sourceOf(host, login, password string) (*tenant, string) {
+// the client has asked for, so the password of one tenant's user is for no other tenant. It is nil if there is none.
+func (d *directory) sourceOf(host, login string) (*tenant, string) {
 	t, name := d.asked(host, login)
-	if t == nil && host == "" {
-		if t = d.addressee(password); t != nil {
-			name = config.NormalizeUser(t.inUTF8(login))
-		}
-	}
 	if t == nil || t.external == nil {
 		return nil, ""
 	}
@@ -142,23 +136,6 @@ func (d *directory) sourceOf(host, login, password string) (*tenant, string) {
 		return nil, ""
 	}
 	return t, name
-}
-
-// addressee is the only tenant that a token says it is for. Whether that is true, the source of the tenant decides.
-func (d *directory) addressee(password string) *tenant {
-	var found *tenant
-	for _, t := range d.tenants {
-		if t.external == nil {
-			continue
-		}
-		if c, ok := t.external.source.(auth.Chooser); ok && c.IsAddressee(password) {
-			if found != nil {
-				return nil
-			}
-			found = t
-		}
-	}
-	return found
 }
 
 // askSource asks the source of a tenant for a user. The error has no name of a user.

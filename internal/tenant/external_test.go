@@ -111,50 +111,6 @@ func TestWhoIsAsked(t *testing.T) {
 	}
 }
 
-// A tokenSource takes what begins with its word for its tokens.
-type tokenSource struct {
-	fakeSource
-	word string
-}
-
-func (s *tokenSource) IsAddressee(password string) bool { return strings.HasPrefix(password, s.word) }
-
-// A token chooses the tenant of a client that has chosen none, if it is for one tenant only. A host or user@tenant has precedence.
-func TestTokenChoosesTheTenant(t *testing.T) {
-	tenants := map[string]*config.Tenant{
-		"acme": {Bucket: "a", Hosts: []string{"acme.example"}, Users: map[string]*config.User{"alice": {PasswordHash: configtest.PasswordHash()}}},
-		"beta": {Bucket: "b", Hosts: []string{"beta.example"}}, "gamma": {Bucket: "c", Hosts: []string{"gamma.example"}}, "plain": {Bucket: "d"},
-	}
-	for _, tc := range []struct{ name, host, user, password, want string }{
-		{"token", "", "bob", "beta-token", "beta bob beta-token"},
-		{"mail-address", "", "bob@mail.example", "beta-token", "beta bob@mail.example beta-token"},
-		{"token-for-two", "", "bob", "ac-token", ""},
-		{"token-for-none", "", "bob", "token", ""},
-		{"qualified", "", "bob@acme", "beta-token", "acme bob beta-token"},
-		{"host", "acme.example", "bob", "beta-token", "acme bob beta-token"},
-		{"unknown-host", "delta.example", "bob", "beta-token", ""},
-		{"configured", "", "alice", "beta-token", ""},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			r := withSources(t, tenants, nil, "acme", "beta", "gamma")
-			sources := map[string]*tokenSource{"acme": {word: "ac"}, "beta": {word: "beta"}, "gamma": {word: "ac-"}}
-			for name, s := range sources {
-				r.current.Load().tenants[name].external.source = s
-			}
-			if _, err := login(r, tc.host, tc.user, tc.password); !errors.Is(err, account.ErrLoginRefused) {
-				t.Fatal(err)
-			}
-			var asked []string
-			for _, s := range sources {
-				asked = append(asked, s.asked...)
-			}
-			if got := strings.Join(asked, ", "); got != tc.want {
-				t.Errorf("the sources got %q, want %q", got, tc.want)
-			}
-		})
-	}
-}
-
 // A refused login counts for the throttle. One that a source could not decide does not.
 func TestSourceFailures(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

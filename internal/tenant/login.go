@@ -206,7 +206,7 @@ func (r *Registry) identify(req *account.LoginRequest) identity {
 		who.id = Owner(name, t.Name)
 	}
 	if who.user = d.find(req.Host, req.User); who.user == nil {
-		who.source, who.name = d.sourceOf(req.Host, req.User, req.Password)
+		who.source, who.name = d.sourceOf(req.Host, req.User)
 	}
 	if who.tenant() == nil || len(who.id) > maxIdentity {
 		who.id = r.bans.UnknownUser(who.id)

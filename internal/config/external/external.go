@@ -17,7 +17,6 @@ import (
 type Services struct {
 	Hook Hook `yaml:"hook"`
 	LDAP LDAP `yaml:"ldap" since:"0.2.0"`
-	JWT  JWT  `yaml:"jwt" since:"0.2.0"`
 }
 
 // Hook is an HTTP service that gets each login in JSON and answers with the settings of the user.
@@ -34,7 +33,7 @@ type Hook struct {
 	Cache time.Duration `yaml:"cache" default:"not at all" since:"0.2.0"`
 }
 
-// Attributes name the attributes of an entry in a directory, or the claims of a token, that have settings of the user. In place of one that
+// Attributes name the attributes of an entry in a directory that have settings of the user. In place of one that
 // is missing, the setting of `auth.user` counts.
 type Attributes struct {
 	// Name of that with the directory that the user sees as `/`.
@@ -47,7 +46,7 @@ type Attributes struct {
 	Language string `yaml:"language" default:"none" since:"0.2.0"`
 	// Name of that with the permissions, one in each value.
 	Permissions string `yaml:"permissions" default:"none" since:"0.2.0"`
-	// Name of that with the groups of the user for `auth.groups`, such as `memberOf`, `groups` or `realm_access.roles`.
+	// Name of that with the groups of the user for `auth.groups`, such as `memberOf`.
 	Groups string `yaml:"groups" default:"none" since:"0.2.0"`
 }
 
@@ -72,17 +71,7 @@ func (s Services) Given() []string {
 }
 
 // Files are the names of files in the sections.
-func (s *Services) Files() []*string {
-	return []*string{&s.Hook.CAFile, &s.LDAP.CAFile, &s.JWT.CAFile, &s.JWT.JWKSFile}
-}
-
-// Names are the names of attributes or claims with settings, and the path to them from the sections.
-func (s *Services) Names() (*Attributes, yamlconf.Path) {
-	if !reflect.ValueOf(s.JWT).IsZero() {
-		return &s.JWT.Claims, yamlconf.Path{"jwt", "claims"}
-	}
-	return &s.LDAP.Attributes, yamlconf.Path{"ldap", "attributes"}
-}
+func (s *Services) Files() []*string { return []*string{&s.Hook.CAFile, &s.LDAP.CAFile} }
 
 // Check reports what is wrong with the sections in that which p leads to. A service must answer in the time that a session has for its login.
 func (s *Services) Check(p yamlconf.Path, loginTimeout time.Duration, report yamlconf.Report) {
@@ -98,9 +87,6 @@ func (s *Services) Check(p yamlconf.Path, loginTimeout time.Duration, report yam
 		case "ldap":
 			s.LDAP.check(p.Child(key), report)
 			times(p.Child(key), s.LDAP.Timeout, s.LDAP.TimeoutOf(), s.LDAP.Cache, loginTimeout, report)
-		case "jwt":
-			s.JWT.check(p.Child(key), report)
-			times(p.Child(key), s.JWT.Timeout, s.JWT.TimeoutOf(), 0, loginTimeout, report)
 		}
 	}
 }
