@@ -337,8 +337,6 @@ func TestChangesReachThePod(t *testing.T) {
 		{"memory", "config.memory=128MiB", true},
 		{"abandoned-uploads", "config.abandoned_uploads=48h", true},
 		{"audit", "config.audit.stdout=true", true},
-		{"traces", "config.traces.endpoint=http://collector:4318", true},
-		{"store", "config.limits.store=redis://127.0.0.1", true},
 		{"proxy-protocol", "config.proxy_protocol.trusted={10.0.0.0/8}", true},
 		{"ports", "passive.ports=40000-40039", true},
 		{"several-pods", "maxReplicas=8", true},

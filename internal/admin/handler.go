@@ -196,7 +196,7 @@ func (h *Handler) ban(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, &Error{http.StatusBadRequest, err.Error()}
 	}
-	return h.Bans.Add(r.Context(), name, d), nil
+	return h.Bans.Add(name, d), nil
 }
 
 func (h *Handler) unban(r *http.Request) (any, error) {
@@ -204,7 +204,7 @@ func (h *Handler) unban(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, &Error{http.StatusBadRequest, err.Error()}
 	}
-	if !h.Bans.Remove(r.Context(), name) {
+	if !h.Bans.Remove(name) {
 		return nil, &Error{http.StatusNotFound, name + " is not banned: see babelftp bans list"}
 	}
 	return name, nil

@@ -3,12 +3,11 @@
 // A [List] keeps scores, which decay, and bans. [List.Enter] refuses the connections of an address (reply 421, RFC 959, section 4.2.1), and
 // [List.Check] and [List.LogIn] refuse logins. They return a [limits.Error]. A new ban cuts sessions.
 //
-// The list is in the memory of one process, and decides alone. [List.Share] keeps it equal to those of other servers by package store.
+// The list is in the memory of one process.
 package bans
 
 import (
 	"cmp"
-	"context"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -22,7 +21,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/babelftp/babelftp/internal/bans/store"
 	"github.com/babelftp/babelftp/internal/config/limit"
 	"github.com/babelftp/babelftp/internal/limits"
 )
@@ -82,8 +80,6 @@ type List struct {
 	networks map[string]netip.Prefix    // of bans of several addresses
 	sessions map[*limits.Session]string // their users, empty before the login
 	sweepAt  int
-
-	sharing // with other servers
 }
 
 // A score is the number of failures, and when that was right.
@@ -229,40 +225,33 @@ func (l *List) LoginFailed(addr netip.Addr, user string) {
 	l.count("failed logins", loginPoints, addr, user)
 }
 
-// count adds to the scores of an address and of a user, those of the store where that answers. A maximum of 0 is none.
+// count adds to the scores of an address and of a user. A maximum of 0 is none.
 func (l *List) count(reason string, points float64, addr netip.Addr, user string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	f := store.Failure{HalfLife: l.cfg.HalfLife, Ban: store.Ban{Reason: reason, Left: l.cfg.Time}}
 	if l.cfg.AddressScore > 0 && addr.IsValid() && !l.rules.Allows(addr) {
-		f.Scores = append(f.Scores, store.Score{Name: addressName(addr), Points: points, Most: float64(l.cfg.AddressScore)})
+		l.add(reason, points, addressName(addr), l.cfg.AddressScore)
 	}
 	if l.cfg.UserScore > 0 && user != "" {
-		f.Scores = append(f.Scores, store.Score{Name: user, Points: points, Most: float64(l.cfg.UserScore)})
-	}
-	if len(f.Scores) > 0 && !l.shared(f) {
-		l.add(f)
+		l.add(reason, points, user, l.cfg.UserScore)
 	}
 }
 
-// add adds to the scores of this process, and bans where they reach their maximum.
-func (l *List) add(f store.Failure) {
+// add adds to a score, and bans its name at the maximum.
+func (l *List) add(reason string, points float64, name string, most int) {
 	now := time.Now()
-	for _, change := range f.Scores {
-		s := l.scores[change.Name]
-		if s == nil {
-			l.sweep(now)
-			s = &score{at: now}
-			l.scores[change.Name] = s
-		}
-		l.decay(s, now)
-		if s.points += change.Points; s.points < change.Most-forgotten {
-			continue
-		}
-		delete(l.scores, change.Name)
-		l.changed(change.Name)
-		l.ban(Ban{Name: change.Name, Until: now.Add(f.Ban.Left), Reason: f.Ban.Reason})
+	s := l.scores[name]
+	if s == nil {
+		l.sweep(now)
+		s = &score{at: now}
+		l.scores[name] = s
 	}
+	l.decay(s, now)
+	if s.points += points; s.points < float64(most)-forgotten {
+		return
+	}
+	delete(l.scores, name)
+	l.ban(Ban{Name: name, Until: now.Add(l.cfg.Time), Reason: reason})
 }
 
 func (l *List) decay(s *score, now time.Time) {
@@ -333,26 +322,22 @@ func (l *List) drop(name string) {
 }
 
 // Add bans a name for a time, or for that of the configuration with 0. The name is that of [Parse].
-func (l *List) Add(ctx context.Context, name string, d time.Duration) Ban {
+func (l *List) Add(name string, d time.Duration) Ban {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	b := Ban{Name: name, Until: time.Now().Add(cmp.Or(d, l.cfg.Time)), Reason: administrator}
 	l.drop(name) // a new time may be shorter
-	l.changed(name)
 	l.ban(b)
-	l.mu.Unlock()
-	l.push(ctx)
 	return b
 }
 
 // Remove ends a ban, and forgets the failures. It returns false where there is no ban.
-func (l *List) Remove(ctx context.Context, name string) bool {
+func (l *List) Remove(name string) bool {
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	found := l.live(name)
 	l.drop(name)
-	l.changed(name)
 	delete(l.scores, name)
-	l.mu.Unlock()
-	l.push(ctx)
 	return found
 }
 

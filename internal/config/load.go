@@ -68,6 +68,7 @@ func (l *Loader) parse(text []byte) (*Config, error) {
 		Advice: map[string]string{
 			"password":         "passwords are not kept in plain text: write password_hash with what `babelftp hash-password` prints",
 			"tls.acme.storage": "this key has gone: name a folder that the servers share, or let cert-manager obtain certificates on Kubernetes",
+			"limits.store":     "this key has gone: each replica bans for itself",
 			"auth.jwt":         "this key has gone: a hook can verify tokens, write auth.hook",
 			"traces":           "this key has gone: set OTEL_EXPORTER_OTLP_ENDPOINT, and the other variables of OpenTelemetry, in the environment",
 		},
@@ -162,7 +163,6 @@ func (c *Config) files() []*string {
 func (c *Config) filesAtStart() map[string]*string {
 	return map[string]*string{
 		"tls.acme.ca_file": &c.TLS.ACME.CAFile, "audit.webhook.ca_file": &c.Audit.Webhook.CAFile,
-		"limits.store_ca_file": &c.Limits.StoreCAFile,
 	}
 }
 

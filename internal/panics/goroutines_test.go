@@ -59,7 +59,6 @@ func unguarded() map[string]string {
 		"internal/passive/late.go expectLate":                     counts,
 		"internal/passive/ports.go listen":                        accepts,
 		"internal/s3client/watch.go watch":                        caught,
-		"internal/server/share.go shareBans":                      caught,
 		"internal/proxyproto/trust.go Listen":                     accepts,
 		"internal/s3client/watch.go Run":                          caught,
 		"internal/s3client/watch.go look":                         caught,
@@ -77,7 +76,7 @@ func unguarded() map[string]string {
 func packagesForTests() []string {
 	return []string{
 		"driver/drivertest", "driver/internal/s3fake", "internal/acceptance", "internal/acmetest", "internal/certtest", "internal/configtest", "internal/conformance",
-		"internal/embeddeds3", "internal/ftptest", "internal/jwttest", "internal/ldaptest", "internal/linearizability", "internal/redistest", "internal/s3sim", "internal/s3test",
+		"internal/embeddeds3", "internal/ftptest", "internal/jwttest", "internal/ldaptest", "internal/linearizability", "internal/s3sim", "internal/s3test",
 	}
 }
 

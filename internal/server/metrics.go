@@ -40,8 +40,6 @@ type metrics struct {
 	auditLost     *prometheus.CounterVec
 	noHeader      prometheus.Counter
 	missed        prometheus.Counter
-	storeUp       prometheus.Gauge
-	storeErrors   prometheus.Counter
 	acme          *prometheus.CounterVec
 	events        *measure.TenantCounter
 
@@ -85,8 +83,6 @@ func newMetrics(version string) *metrics {
 		auditLost:     counter("audit_lines_lost_total", "Lines of the audit log that a destination (file, stdout, webhook) did not get.", "destination"),
 		acme:          counter("acme_certificates_total", "Certificates that ACME has obtained or not, by result (obtained, failed).", "result"),
 	}
-	m.storeUp = prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "babelftp", Name: "limits_store_up", Help: "Whether limits.store answers, and this replica shares bans."})
-	m.storeErrors = prometheus.NewCounter(prometheus.CounterOpts{Namespace: "babelftp", Name: "limits_store_errors_total", Help: "Requests to limits.store that failed."})
 	m.noHeader = prometheus.NewCounter(prometheus.CounterOpts{
 		Namespace: "babelftp", Name: "proxy_protocol_refused_total", Help: "Connections from proxy_protocol.trusted that had no PROXY header.",
 	})
@@ -169,16 +165,6 @@ func (m *metrics) Storage(s vfs.ObjectStorage) vfs.ObjectStorage { return s }
 
 // Refused implements [control.Observer].
 func (m *metrics) Refused(tenant, limit string) { m.refusals.Add(1, tenant, limit) }
-
-// storeAnswered shows whether limits.store answers. Without a store there are no such metrics.
-func (m *metrics) storeAnswered(err error) {
-	if err == nil {
-		m.storeUp.Set(1)
-		return
-	}
-	m.storeUp.Set(0)
-	m.storeErrors.Inc()
-}
 
 // proxyRefused counts a connection without the PROXY header that it must have.
 func (m *metrics) proxyRefused() { m.noHeader.Inc() }

@@ -66,7 +66,6 @@ func everything(t *testing.T) *Server {
 	cfg := configtest.New(t, s)
 	inCluster(cfg, 1)
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1")
-	cfg.Limits.StoreURL = value.NewSecret("redis://127.0.0.1:1/0") // which New does not reach
 	srv, err := New(t.Context(), cfg, Options{AWS: s.AWSConfig()})
 	if err != nil {
 		t.Fatal(err)

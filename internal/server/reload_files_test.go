@@ -182,10 +182,6 @@ func fileCases(t *testing.T) []fileCase {
 			top: "audit: {webhook: {url: \"https://127.0.0.1:1/\", ca_file: VOLUME/ca.crt, " + secret + "}}",
 		},
 		{
-			keys: []string{"Store/store_ca_file"}, before: wrongCA, next: files{"ca.crt": clients.Certificate}, restart: "limits.store_ca_file",
-			top: "limits: {store: \"rediss://127.0.0.1:1/0\", store_ca_file: VOLUME/ca.crt}",
-		},
-		{
 			keys: []string{"Receiver/ca_file"}, tenant: fmt.Sprintf("webhook: {url: %q, ca_file: VOLUME/ca.crt, %s}", receiver.URL, secret),
 			before: wrongCA, next: files{"ca.crt": pemOf(receiver)},
 			seen: func(t *testing.T, srv *Server) bool {

@@ -55,7 +55,7 @@ func TestReloadKeepsCounts(t *testing.T) {
 	c := session(t, srv, "alice")
 	c.Store("/a", strings.Repeat("a", 100))
 	count(t, srv)
-	srv.bans.Add(t.Context(), "mallory@acme", 0)
+	srv.bans.Add("mallory@acme", 0)
 	login := func(code int) *ftptest.Client {
 		t.Helper()
 		c := ftptest.Dial(t, srv.Addr().String())

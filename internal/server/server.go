@@ -105,9 +105,6 @@ type Server struct {
 	debug        *sessionlog.Switch
 	traces       *tracing.Tracer // nil for none
 
-	share    func(context.Context) (end func())
-	endShare func()
-
 	explicit, implicit, metricsListener net.Listener // nil where the configuration asks for none
 }
 
@@ -173,7 +170,6 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		guard:        guard,
 		certificates: shown,
 		acme:         obtain,
-		endShare:     func() {},
 		debug:        &sessionlog.Switch{},
 		traces:       traces,
 	}
@@ -182,9 +178,6 @@ func New(ctx context.Context, cfg *config.Config, opts Options) (*Server, error)
 		return nil, err
 	}
 	s.limits.Guard = s.bans
-	if s.share, err = shareBans(cfg, s.bans, m); err != nil {
-		return nil, err
-	}
 	queues, err := s.newEventQueues(cfg, buckets)
 	if err != nil {
 		return nil, err
@@ -284,7 +277,6 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	defer func() {
 		if err != nil {
 			s.close(ctx)
-			s.endShare()
 			s.audit.Close(ctx)
 		}
 	}()
@@ -302,7 +294,6 @@ func (s *Server) Start(ctx context.Context) (err error) {
 	if err = s.admin.start(ctx, cfg); err != nil {
 		return err
 	}
-	s.endShare = s.share(context.WithoutCancel(ctx)) // also while sessions end
 	if s.explicit, err = s.listen(ctx, "listen", cfg.Listen); err != nil {
 		return err
 	}
@@ -404,7 +395,6 @@ func (s *Server) Shutdown(ctx context.Context) error {
 	defer s.audit.Close(ctx)
 	defer s.flushAudit()
 	defer s.admin.close()
-	defer s.endShare()
 	defer s.stopACME()
 	defer s.events.End()
 	defer s.ports.Shutdown(ctx)

@@ -112,7 +112,6 @@ admin: 9122
 {{- $config := .Values.config -}}
 {{- $fixed := pick $config "memory" "memory_file" "abandoned_uploads" "abandoned_uploads_file" "audit" "proxy_protocol" -}}
 {{- $_ := set $fixed "log" (pick ($config.log | default dict) "format" "format_file") -}}
-{{- $_ := set $fixed "limits" (pick ($config.limits | default dict) "store" "store_file" "store_ca_file") -}}
 {{- $_ := set $fixed "admin" (pick ($config.admin | default dict) "listen" "listen_file") -}}
 {{- $_ := set $fixed "acme" (omit (dig "acme" dict ($config.tls | default dict) | default dict) "hosts") -}}
 {{- toYaml $fixed -}}

@@ -39,7 +39,6 @@ func Keep(old, next *config.Config) (cfg *config.Config, keys []string, err erro
 		{"abandoned_uploads", &c.AbandonedUploads, &old.AbandonedUploads},
 		{"log.format", &c.Log.Format, &old.Log.Format},
 		{"audit", &c.Audit, &old.Audit},
-		{"limits.store", &c.Limits.Store, &old.Limits.Store},
 	} {
 		value, of := reflect.ValueOf(v.value).Elem(), reflect.ValueOf(v.of).Elem()
 		if !reflect.DeepEqual(value.Interface(), of.Interface()) {

@@ -8,7 +8,6 @@ import (
 
 // Check reports what is wrong with the values in the section that p leads to.
 func (l Limits) Check(p yamlconf.Path, report yamlconf.Report) {
-	l.checkStore(p, report)
 	l.check(p, report)
 	l.PerAddress.check(p.Child("per_address"), report)
 	notNegative(p.Child("sessions"), l.Sessions, report)

@@ -34,7 +34,6 @@ type Limits struct {
 	PerAddress Usage `yaml:"per_address" since:"0.2.0"`
 	Networks
 	Bans Bans `yaml:"bans" since:"0.2.0"`
-	Store
 }
 
 // What Default sets.
