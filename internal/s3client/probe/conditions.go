@@ -76,9 +76,7 @@ func (x *prober) racePuts(ctx context.Context) (bool, error) {
 	rival := x.other("-puts")
 	defer func() { rival.discard(ctx) }()
 	return rival.race(func(int) (*string, error) {
-		own := *rival
-		own.versions = nil
-		out, err := own.put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")})
+		out, err := x.other("-puts").put(ctx, &s3.PutObjectInput{IfNoneMatch: aws.String("*")})
 		if err != nil {
 			return nil, err
 		}
