@@ -48,21 +48,21 @@ tenants:
 	}, func() { t.Error("curl does not trust the certificate") })
 }
 
-// Two servers share the certificate by a bucket. The authority reaches only one of them, and when that is dead, curl trusts the other. babelftp check
+// Two servers share the certificate by a folder. The authority reaches only one of them, and when that is dead, curl trusts the other. babelftp check
 // finds the certificate.
-func TestCertificateInABucket(t *testing.T) {
+func TestSharedCertificate(t *testing.T) {
 	t.Parallel()
 	storage := s3test.Start(t, "minio")
 	authority := acmetest.Start(t, time.Hour)
 	dir := newFolder(t)
 	root := dir.write("root.pem", authority.Root(t))
-	files, certificates := storage.Bucket(t), storage.Bucket(t)
+	files, certificates := storage.Bucket(t), t.TempDir()
 	configure := func(name, challenges string) string {
 		return dir.write(name, fmt.Appendf(nil, `
 listen: 127.0.0.1:0
 tls:
   required: true
-  acme: {agree: true, storage: {bucket: %s, prefix: ftp}, directory: %q, ca_file: %q, http_listen: %q}
+  acme: {agree: true, folder: %q, directory: %q, ca_file: %q, http_listen: %q}
 s3: {endpoint: %q, region: %s, path_style: true, access_key_id: %q, secret_access_key: %q}
 tenants:
   acme:
