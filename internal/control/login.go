@@ -121,6 +121,9 @@ func (s *session) loginFailed() wire.Reply {
 	if cut := context.Cause(s.ctx); cut != nil {
 		err = cut // such as the ban that this login has brought
 	}
+	if errors.Is(err, dataconn.ErrPeerClosed) {
+		err = s.op.Err // the login was decided, or abandoned, before its client left
+	}
 	switch {
 	case errors.Is(err, syscall.EBUSY): // by a limit, or a ban has cut the session
 		s.refused(err)
