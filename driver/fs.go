@@ -97,8 +97,7 @@ func New(ctx context.Context, client Client, bucketName string, opts *Options) (
 		Limiter: o.Endpoint.uploads, Concurrency: o.UploadConcurrency,
 		PartSize: o.PartSize, SmallestPart: o.smallestPart, CopyLimit: o.CopyLimit,
 		NoOverwrite: o.NoOverwrite, Truncate: o.Truncate, Quotas: o.Quotas, Objects: o.Objects, BeforeCommit: o.BeforeCommit,
-		BeginOperation: o.BeginOperation,
-		Journal:        o.Journal, Owner: o.Owner,
+		BeginOperation: o.BeginOperation, Journal: o.Journal, Owner: o.Owner,
 	})
 	f.tree = tree.New(tree.Options{
 		Finder: f.find, Memory: o.Memory, Uploads: f.uploads, CopyLimit: o.CopyLimit, NoOverwrite: o.NoOverwrite, Quotas: o.Quotas, Objects: o.Objects,

@@ -43,7 +43,6 @@ type podIdentity struct {
 // webIdentity is IAM Roles for Service Accounts: MinIO's STS takes the token (operation AssumeRoleWithWebIdentity).
 func webIdentity(t *testing.T) podIdentity {
 	issuer := jwttest.New(t)
-	issuer.Keep("rsa") // MinIO knows no Ed25519
 	token := func(others map[string]any) string {
 		others["policy"], others["jti"] = "readwrite", rand.Text() // no two tokens are equal
 		return issuer.Token(t, "system:serviceaccount:ftp:babelftp", others)

@@ -151,8 +151,7 @@ func profiles() []Profile {
 		},
 		{
 			Name: "ceph", ConditionalPut: true, UnquotedETags: true, BatchDeletesMarkers: true, LosesTags: true, MisreadPartSources: true, UntoldETags: true,
-			UncheckedSources: true,
-			PartCopy:         true, UnequalParts: true, PartGaps: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
+			UncheckedSources: true, PartCopy: true, UnequalParts: true, PartGaps: true, MD5ETags: true, SortedListings: true, BatchDelete: true,
 			AtomicReads: true, PreciseTimes: true, SignedAcceptEncoding: true,
 		},
 		{
